@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { formatHops, formatStamps, parseHops, parseStamps } from './hops.ts';
+import vectors from './hops.vectors.json' with { type: 'json' };
+
+for (const vector of vectors) {
+  if (vector.error) {
+    test(`hops refused: ${vector.name}`, () => {
+      assert.throws(() => parseHops(vector.hops), RangeError);
+    });
+  } else {
+    test(`hops there and back: ${vector.name}`, () => {
+      const { name: _, hops, ...stamps } = vector;
+      assert.deepEqual(parseHops(hops), stamps);
+      assert.equal(formatHops(parseHops(hops)), hops);
+    });
+  }
+}
+
+test('stamps of a stream entry, there and back', () => {
+  const text = formatStamps(1763700000123456, 1763700000123491);
+  assert.equal(text, '1763700000123456,35');
+  assert.deepEqual(parseStamps(text), { received: 1763700000123456, queued: 1763700000123491 });
+  assert.throws(() => parseStamps('1763700000123456'), /is not 2 comma-separated integers/);
+});
