@@ -1,0 +1,43 @@
+package ledger
+
+// Interval is what happened in one second of the run. Counts are messages, Deliveries apart; times are of what arrived
+// (HTTP: of what was answered) in the interval.
+type Interval struct {
+	Sent, Accepted, Rejected, Failed int
+	Backlog                          int // deliveries that accepted messages still owe at its end
+	Arrival, FromSend, HTTP          Series
+	StageSums                        [Stages]int64 // µs over the deliveries that carry stamps
+	Stamped                          int64
+}
+
+func newInterval() Interval {
+	return Interval{Arrival: newSeries(), FromSend: newSeries(), HTTP: newSeries()}
+}
+
+// Cut ends an interval: it hands it to read and begins the next. What read is given is gone when it returns.
+func (l *Ledger) Cut(read func(*Interval)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.interval.Backlog = l.owed
+	read(&l.interval)
+	i := &l.interval
+	i.Arrival.reset()
+	i.FromSend.reset()
+	i.HTTP.reset()
+	*i = Interval{Arrival: i.Arrival, FromSend: i.FromSend, HTTP: i.HTTP}
+}
+
+// Times returns a copy of the times of one phase. It locks the ledger for as long as copying takes, no longer.
+func (l *Ledger) Times(phase int) *Times {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.times[phase].clone()
+}
+
+// FlowTimes returns a copy of the arrival latency of one flow in the measured phases.
+func (l *Ledger) FlowTimes(flow int) *Series {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.flowTimes[flow].clone()
+	return &s
+}

@@ -1,0 +1,315 @@
+// Package ledger accounts for every message of a run, and for every delivery of it.
+//
+// Messages are numbered densely, so the ledger is an array: 16 bytes a message while any message near it is open, and
+// nothing once all of them have arrived. What can be computed from a message's number (when it is due, its flow, its
+// target) is asked of the pacer and not stored.
+package ledger
+
+import (
+	"math/bits"
+	"sync"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+)
+
+// Outcome is what the sender learned of a request.
+type Outcome uint8
+
+// Outcomes of a request.
+const (
+	none     Outcome = iota // not sent
+	inFlight                // sent, no answer yet
+	Accepted                // the ingest took it
+	Rejected                // the ingest said no, or could not be reached at all
+	Unknown                 // no answer: it may have been taken
+)
+
+// Fate is where a message that did not arrive was found.
+type Fate uint8
+
+// Fates of messages that did not arrive.
+const (
+	Lost         Fate = iota // accepted, and nowhere
+	Queued                   // still in the queue
+	DeadLettered             // given up by the relay
+)
+
+type record struct {
+	sent    int64 // µs on the own clock
+	got     uint32
+	outcome Outcome
+	fate    Fate
+}
+
+const pageSize = 4096
+
+// page holds the records of neighbouring messages until all of them have arrived in full.
+type page struct {
+	records [pageSize]record
+	arrived int
+}
+
+// arrivedInFull stands for a page whose messages have all arrived.
+var arrivedInFull = &page{}
+
+// Ledger is the account of a run. All times are µs on the own clock. Safe for concurrent use.
+type Ledger struct {
+	pacer  *pacer.Pacer
+	phases []profile.Phase
+	flows  []profile.Flow
+	topics []int // first topic number of each flow; flows with one target prefix share it
+
+	mu       sync.Mutex
+	epoch    int64
+	pages    []*page
+	lastSeen []int // highest message number seen, by subscriber and topic; for reorderings
+	perTopic int
+
+	sent       int // requests
+	inFlight   int // requests
+	open       int // messages accepted or unknown, not yet arrived in full
+	owed       int // deliveries of accepted messages that have not arrived
+	arrived    int // messages arrived in full
+	rejected   int // messages rejected, of which nothing arrived
+	deliveries int
+	duplicates int
+	reordered  int
+	negative   int
+	foreign    int
+
+	times     []*Times // by phase
+	flowTimes []Series // arrival latency by flow, measured phases only
+	interval  Interval
+}
+
+// New makes an empty ledger for a schedule.
+func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
+	l := &Ledger{pacer: schedule, phases: p.Phases, flows: p.Flows, interval: newInterval()}
+	for range p.Phases {
+		l.times = append(l.times, NewTimes())
+	}
+	first := map[string]int{}
+	for _, f := range p.Flows {
+		if _, ok := first[f.Target]; !ok {
+			first[f.Target] = l.perTopic
+			l.perTopic += f.Targets
+		}
+		l.topics = append(l.topics, first[f.Target])
+		l.flowTimes = append(l.flowTimes, newSeries())
+	}
+	l.lastSeen = make([]int, l.perTopic*p.Subscribers())
+	for i := range l.lastSeen {
+		l.lastSeen[i] = -1
+	}
+	l.pages = make([]*page, (schedule.Messages(schedule.Requests())+pageSize-1)/pageSize)
+	return l
+}
+
+// Start fixes the moment that the schedule counts from.
+func (l *Ledger) Start(epoch int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.epoch = epoch
+}
+
+// Sent records that a request leaves now.
+func (l *Ledger) Sent(s pacer.Slot, at int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sent++
+	l.inFlight++
+	l.interval.Sent += s.Messages
+	for i := range s.Messages {
+		r := l.record(s.FirstSeq + i)
+		r.sent, r.outcome = at, inFlight
+	}
+}
+
+// Settle records the answer to a request, once.
+func (l *Ledger) Settle(s pacer.Slot, outcome Outcome, at int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inFlight--
+	switch outcome {
+	case Accepted:
+		l.interval.Accepted += s.Messages
+	case Rejected:
+		l.interval.Rejected += s.Messages
+	default:
+		l.interval.Failed += s.Messages
+	}
+	for i := range s.Messages {
+		// The whole way may be faster than the answer to the POST: then nothing is open any more.
+		if l.pages[(s.FirstSeq+i)/pageSize] == arrivedInFull {
+			continue
+		}
+		r := l.record(s.FirstSeq + i)
+		if i == 0 && outcome != Unknown {
+			l.times[s.Phase].HTTP.Add(at - r.sent)
+			l.interval.HTTP.Add(at - r.sent)
+		}
+		r.outcome = outcome
+		missing := l.flows[s.Flow].Deliveries - bits.OnesCount32(r.got)
+		switch {
+		case outcome == Rejected && r.got == 0:
+			l.rejected++
+		case outcome != Rejected && missing > 0:
+			l.open++
+			if outcome == Accepted {
+				l.owed += missing
+			}
+		}
+	}
+}
+
+// Arrival is one message that a subscriber was handed.
+type Arrival struct {
+	Seq     int
+	Stamps  hops.Stamps // on the own clock
+	Stamped bool        // false: the pipeline carries no stamps
+}
+
+// Arrive records what one subscriber read from its socket at one moment and appends the arrival latencies, in µs, to
+// latencies. An id that was never sent counts as foreign.
+func (l *Ledger) Arrive(subscriber int, at int64, arrivals []Arrival, latencies []int64) []int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range arrivals {
+		if us, ok := l.arrive(subscriber, at, a); ok {
+			latencies = append(latencies, us)
+		}
+	}
+	return latencies
+}
+
+func (l *Ledger) arrive(subscriber int, at int64, a Arrival) (int64, bool) {
+	if a.Seq < 0 || a.Seq >= l.pacer.Messages(l.pacer.Requests()) {
+		l.foreign++
+		return 0, false
+	}
+	pg := l.pages[a.Seq/pageSize]
+	if pg == arrivedInFull {
+		l.duplicates++
+		return 0, false
+	}
+	r := l.record(a.Seq)
+	if r.outcome == none {
+		l.foreign++
+		return 0, false
+	}
+	bit := uint32(1) << subscriber
+	if r.got&bit != 0 {
+		l.duplicates++
+		return 0, false
+	}
+	r.got |= bit
+	l.deliveries++
+
+	slot := l.pacer.SlotOf(a.Seq)
+	flow := l.flows[slot.Flow]
+	topic := l.topics[slot.Flow] + (slot.OfFlow+a.Seq-slot.FirstSeq)%flow.Targets
+	if last := &l.lastSeen[subscriber*l.perTopic+topic]; a.Seq < *last {
+		l.reordered++
+	} else {
+		*last = a.Seq
+	}
+
+	switch {
+	case r.outcome == Accepted:
+		l.owed--
+	case r.outcome == Rejected && r.got == bit:
+		l.rejected-- // the ingest said no and took it all the same
+	}
+	if bits.OnesCount32(r.got) == flow.Deliveries {
+		l.arrived++
+		if r.outcome == Accepted || r.outcome == Unknown {
+			l.open--
+		}
+		defer l.close(a.Seq / pageSize)
+	}
+	return l.measure(slot, r.sent, at, a), true
+}
+
+// measure splits the time of one delivery into its stages. They telescope, so they sum to the arrival latency.
+func (l *Ledger) measure(slot pacer.Slot, sent, at int64, a Arrival) int64 {
+	due := l.epoch + slot.Due.Microseconds()
+	t := l.times[slot.Phase]
+	arrival := at - due
+	t.Arrival.Add(arrival)
+	t.FromSend.Add(at - sent)
+	l.interval.Arrival.Add(arrival)
+	l.interval.FromSend.Add(at - sent)
+	if l.phases[slot.Phase].Measured {
+		l.flowTimes[slot.Flow].Add(arrival)
+	}
+
+	negative := sent < due || at < sent
+	t.Stages[Schedule].Add(sent - due)
+	if a.Stamped {
+		stamps := [...]int64{sent, a.Stamps.Received, a.Stamps.Queued, a.Stamps.Claimed, a.Stamps.Published, at}
+		l.interval.Stamped++
+		l.interval.StageSums[Schedule] += sent - due
+		for i := 1; i < len(stamps); i++ {
+			us := stamps[i] - stamps[i-1]
+			t.Stages[i].Add(us)
+			l.interval.StageSums[i] += us
+			negative = negative || us < 0
+		}
+	}
+	if negative {
+		l.negative++
+	}
+	return arrival
+}
+
+// Foreign counts messages that belong to another run.
+func (l *Ledger) Foreign(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.foreign += n
+}
+
+// Find records where a message that did not arrive was found. It reports whether the message belongs to the run.
+func (l *Ledger) Find(seq int, fate Fate) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if seq < 0 || seq/pageSize >= len(l.pages) {
+		return false
+	}
+	if l.pages[seq/pageSize] != arrivedInFull {
+		l.record(seq).fate = fate
+	}
+	return true
+}
+
+// Settled reports whether all of the run's requests have been sent and answered.
+func (l *Ledger) Settled() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sent == l.pacer.Requests() && l.inFlight == 0
+}
+
+// Open is the number of messages that may still arrive: accepted or without an answer.
+func (l *Ledger) Open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
+}
+
+func (l *Ledger) record(seq int) *record {
+	pg := &l.pages[seq/pageSize]
+	if *pg == nil {
+		*pg = &page{}
+	}
+	return &(*pg).records[seq%pageSize]
+}
+
+// close gives a page's memory back when the last of its messages has arrived in full.
+func (l *Ledger) close(n int) {
+	pg := l.pages[n]
+	if pg.arrived++; pg.arrived == pageSize {
+		l.pages[n] = arrivedInFull
+	}
+}

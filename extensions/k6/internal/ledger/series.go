@@ -1,0 +1,111 @@
+package ledger
+
+import (
+	"math"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Highest is the longest time that a histogram tells apart, in µs: one hour. What is longer counts as one hour in the
+// percentiles, and as itself in mean and max.
+const Highest = int64(3_600_000_000)
+
+// Series is a set of times in µs. The histogram (three significant digits) gives the percentiles; count, sum, min and max
+// are exact, so that the means of the stages sum to the mean of the arrival latency.
+type Series struct {
+	Histogram *hdrhistogram.Histogram
+	Count     int64
+	Sum       int64
+	Min, Max  int64
+	Negative  int64 // times below zero: counted and in sum and min as they are, in the histogram as zero
+}
+
+func newSeries() Series {
+	return Series{Histogram: hdrhistogram.New(1, Highest, 3), Min: math.MaxInt64, Max: math.MinInt64}
+}
+
+// Add records one time.
+func (s *Series) Add(us int64) {
+	s.Count++
+	s.Sum += us
+	s.Min, s.Max = min(s.Min, us), max(s.Max, us)
+	if us < 0 {
+		s.Negative++
+	}
+	_ = s.Histogram.RecordValue(min(max(us, 0), Highest)) // inside the range, so without error
+}
+
+// Merge adds all times of another series.
+func (s *Series) Merge(o *Series) {
+	s.Count += o.Count
+	s.Sum += o.Sum
+	s.Min, s.Max = min(s.Min, o.Min), max(s.Max, o.Max)
+	s.Negative += o.Negative
+	s.Histogram.Merge(o.Histogram)
+}
+
+func (s *Series) clone() Series {
+	c := *s
+	// Clone would copy by walking the values; Export and Import copy the counts.
+	c.Histogram = hdrhistogram.Import(s.Histogram.Export())
+	return c
+}
+
+func (s *Series) reset() {
+	h := s.Histogram
+	h.Reset()
+	*s = Series{Histogram: h, Min: math.MaxInt64, Max: math.MinInt64}
+}
+
+// Stage is a part of a message's way.
+type Stage int
+
+// The stages, in the order of the way. They sum to the arrival latency.
+const (
+	Schedule Stage = iota // due → sent: the generator was late
+	Request               // sent → received: connection, HTTP, parsing
+	Ingest                // received → queued
+	Queue                 // queued → claimed: Redis and the wait for a free relay
+	Relay                 // claimed → published
+	Delivery              // published → arrived: broker, network, the subscriber's socket
+	Stages
+)
+
+func (s Stage) String() string {
+	return [...]string{"schedule", "request", "ingest", "queue", "relay", "delivery"}[s]
+}
+
+// Times are the latencies of a set of messages: one sample a delivery, HTTP one a request.
+type Times struct {
+	Arrival  Series // arrived − due
+	FromSend Series // arrived − sent: what a tool that forgets lateness would report
+	HTTP     Series
+	Stages   [Stages]Series
+}
+
+// NewTimes returns an empty set.
+func NewTimes() *Times {
+	t := &Times{Arrival: newSeries(), FromSend: newSeries(), HTTP: newSeries()}
+	for i := range t.Stages {
+		t.Stages[i] = newSeries()
+	}
+	return t
+}
+
+// Merge adds all times of o.
+func (t *Times) Merge(o *Times) {
+	t.Arrival.Merge(&o.Arrival)
+	t.FromSend.Merge(&o.FromSend)
+	t.HTTP.Merge(&o.HTTP)
+	for i := range t.Stages {
+		t.Stages[i].Merge(&o.Stages[i])
+	}
+}
+
+func (t *Times) clone() *Times {
+	c := &Times{Arrival: t.Arrival.clone(), FromSend: t.FromSend.clone(), HTTP: t.HTTP.clone()}
+	for i := range t.Stages {
+		c.Stages[i] = t.Stages[i].clone()
+	}
+	return c
+}

@@ -1,0 +1,235 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Bounds of a profile. maxRequests keeps a typing error (a rate of 1e9) from being taken at its word.
+const (
+	maxSubscribers = 32
+	maxBatch       = 1000
+	maxRequests    = 1e9
+	maxDuration    = 7 * 24 * time.Hour
+)
+
+var targetPrefix = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$`)
+
+// Parse reads a profile. name is used in errors and in the report. An error says the line, the key, the value and
+// what is allowed.
+func Parse(name, text string) (*Profile, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		return nil, fmt.Errorf("profile %s: not YAML: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if len(doc.Content) == 0 {
+		return nil, fmt.Errorf("profile %s is empty; allowed keys: phases, flows", name)
+	}
+
+	p := &Profile{Name: name}
+	err := eachKey(doc.Content[0], "profile", map[string]func(*yaml.Node) error{
+		"phases": func(n *yaml.Node) (err error) { p.Phases, err = list(n, "phases", parsePhase); return },
+		"flows":  func(n *yaml.Node) (err error) { p.Flows, err = list(n, "flows", parseFlow); return },
+	})
+	if err == nil {
+		err = p.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("profile %s: %w", name, err)
+	}
+	return p, nil
+}
+
+func (p *Profile) check() error {
+	if len(p.Phases) == 0 {
+		return errors.New("phases is missing: a list of at least one phase")
+	}
+	if len(p.Flows) == 0 {
+		return errors.New("flows is missing: a list of at least one flow")
+	}
+	requests := 0.0
+	for i := range p.Phases {
+		ph := &p.Phases[i]
+		if ph.Name == "" {
+			ph.Name = fmt.Sprintf("phase %d", i+1)
+		}
+		if slices.ContainsFunc(p.Phases[:i], func(o Phase) bool { return o.Name == ph.Name }) {
+			return fmt.Errorf("two phases are named %q", ph.Name)
+		}
+		requests += (ph.Rate + ph.RampTo) / 2 * ph.Duration.Seconds()
+	}
+	if requests <= 0 {
+		return errors.New("the phases hold no request: every rate is 0")
+	}
+	if requests > maxRequests {
+		return fmt.Errorf("the phases hold %.3g requests; at most %.0e are allowed", requests, maxRequests)
+	}
+
+	weights := 0
+	for i, f := range p.Flows {
+		weights += f.Weight
+		for _, o := range p.Flows[:i] {
+			if o.Name == f.Name {
+				return fmt.Errorf("two flows are named %q", f.Name)
+			}
+			// One topic has one set of subscribers, so two flows can't disagree about it.
+			if o.Target == f.Target && (o.Deliveries != f.Deliveries || o.Targets != f.Targets) {
+				return fmt.Errorf("flows %q and %q share the target %q but differ in targets or deliveries",
+					o.Name, f.Name, f.Target)
+			}
+		}
+	}
+	if weights == 0 {
+		return errors.New("the weights of the flows sum to 0; at least one must be above 0")
+	}
+	return nil
+}
+
+func parsePhase(n *yaml.Node) (Phase, error) {
+	p := Phase{Measured: true}
+	var rate, rampTo, count, pause, duration *float64
+	seconds := func(into **float64) func(*yaml.Node) error {
+		return func(v *yaml.Node) error {
+			d, err := parseDuration(v)
+			*into = &d
+			return err
+		}
+	}
+	positive := func(into **float64) func(*yaml.Node) error {
+		return func(v *yaml.Node) error {
+			f, err := number(v, 0, maxRequests)
+			*into = &f
+			return err
+		}
+	}
+	err := eachKey(n, "phase", map[string]func(*yaml.Node) error{
+		"name":         func(v *yaml.Node) error { return text(v, &p.Name) },
+		"duration":     seconds(&duration),
+		"arrivalRate":  positive(&rate),
+		"rampTo":       positive(&rampTo),
+		"arrivalCount": positive(&count),
+		"pause":        seconds(&pause),
+		"measured":     func(v *yaml.Node) error { return boolean(v, &p.Measured) },
+	})
+	if err != nil {
+		return p, err
+	}
+
+	at := func(format string, args ...any) error {
+		return fmt.Errorf("line %d: phase %q: %s", n.Line, p.Name, fmt.Sprintf(format, args...))
+	}
+	if pause != nil {
+		if rate != nil || rampTo != nil || count != nil || duration != nil {
+			return p, at("pause stands alone: no duration, arrivalRate, rampTo or arrivalCount beside it")
+		}
+		p.Duration = toDuration(*pause)
+		return p, nil
+	}
+	if duration == nil || *duration <= 0 {
+		return p, at("duration is missing or 0: a time above 0, in seconds or like 2m")
+	}
+	p.Duration = toDuration(*duration)
+	switch {
+	case count != nil && (rate != nil || rampTo != nil):
+		return p, at("arrivalCount and arrivalRate exclude each other")
+	case count != nil:
+		p.Rate = *count / *duration
+		p.RampTo = p.Rate
+	case rate == nil:
+		return p, at("arrivalRate, arrivalCount or pause is missing")
+	default:
+		p.Rate, p.RampTo = *rate, *rate
+		if rampTo != nil {
+			p.RampTo = *rampTo
+		}
+	}
+	return p, nil
+}
+
+func parseFlow(n *yaml.Node) (Flow, error) {
+	f := Flow{Weight: 1, Target: "user", Targets: 100, Messages: 1, Deliveries: 1, PayloadBytes: 64}
+	integer := func(into *int, low, high float64) func(*yaml.Node) error {
+		return func(v *yaml.Node) error {
+			x, err := number(v, low, high)
+			if err == nil && x != math.Trunc(x) {
+				err = fmt.Errorf("line %d: %s is not a whole number", v.Line, v.Value)
+			}
+			*into = int(x)
+			return err
+		}
+	}
+	err := eachKey(n, "flow", map[string]func(*yaml.Node) error{
+		"name":         func(v *yaml.Node) error { return text(v, &f.Name) },
+		"weight":       integer(&f.Weight, 0, 1000),
+		"target":       func(v *yaml.Node) error { return text(v, &f.Target) },
+		"targets":      integer(&f.Targets, 1, 100_000),
+		"messages":     integer(&f.Messages, 1, maxBatch),
+		"deliveries":   integer(&f.Deliveries, 1, maxSubscribers),
+		"payloadBytes": integer(&f.PayloadBytes, 0, 1<<20),
+	})
+	if err != nil {
+		return f, err
+	}
+	if f.Name == "" {
+		return f, fmt.Errorf("line %d: flow has no name", n.Line)
+	}
+	if !targetPrefix.MatchString(f.Target) {
+		return f, fmt.Errorf("line %d: flow %q: target %q: letters, digits, _ . - and single / between them are allowed",
+			n.Line, f.Name, f.Target)
+	}
+	return f, nil
+}
+
+// Override replaces settings of named phases, as a script does with what it finds in the environment.
+// Keys are those of a phase in a profile, values are numbers or strings; an empty string changes nothing.
+func (p *Profile) Override(phase string, settings map[string]any) error {
+	i := slices.IndexFunc(p.Phases, func(ph Phase) bool { return ph.Name == phase })
+	if i < 0 {
+		names := make([]string, len(p.Phases))
+		for j, ph := range p.Phases {
+			names[j] = ph.Name
+		}
+		return fmt.Errorf("profile %s has no phase %q; it has: %s", p.Name, phase, strings.Join(names, ", "))
+	}
+	ph := &p.Phases[i]
+	ramps := ph.Ramps()
+	for key, value := range settings {
+		if value == nil || value == "" {
+			continue
+		}
+		n := &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(value)}
+		var err error
+		var x float64
+		switch key {
+		case "duration":
+			if x, err = parseDuration(n); err == nil && x <= 0 {
+				err = fmt.Errorf("%s is not above 0", n.Value)
+			}
+			ph.Duration = toDuration(x)
+		case "arrivalRate":
+			x, err = number(n, 0, maxRequests)
+			ph.Rate = x
+			if !ramps {
+				ph.RampTo = x
+			}
+		case "rampTo":
+			x, err = number(n, 0, maxRequests)
+			ph.RampTo = x
+		default:
+			err = errors.New("unknown; allowed: duration, arrivalRate, rampTo")
+		}
+		if err != nil {
+			return fmt.Errorf("phase %q, %s: %s", phase, key, strings.TrimPrefix(err.Error(), "line 0: "))
+		}
+	}
+	return p.check()
+}
+
+func toDuration(seconds float64) time.Duration { return time.Duration(math.Round(seconds * 1e9)) }

@@ -1,0 +1,65 @@
+// Package profile reads a load profile: the phases of a run and its weighted flows, in Artillery's vocabulary.
+//
+//	phases:
+//	  - name: ramp
+//	    duration: 20          # seconds, or "20s", "2m"
+//	    arrivalRate: 100      # requests per second at the start of the phase
+//	    rampTo: 1500          # requests per second at its end
+//	flows:
+//	  - name: room
+//	    weight: 2             # share of the requests
+//	    target: room          # messages go to room/0, room/1, …
+//	    targets: 10
+//	    deliveries: 5         # subscribers that hold each target
+package profile
+
+import "time"
+
+// Profile is a checked load profile.
+type Profile struct {
+	Name   string
+	Phases []Phase
+	Flows  []Flow
+}
+
+// Phase is a span of the run. Rates are requests per second. A pause has the rate 0; an arrivalCount of n over a
+// duration of d has the rate n/d.
+type Phase struct {
+	Name     string
+	Duration time.Duration
+	Rate     float64 // at the start
+	RampTo   float64 // at the end; equals Rate unless the phase ramps
+	Measured bool    // false: its messages are accounted for, but stay out of the run's latency figures
+}
+
+// Ramps reports whether the rate changes during the phase.
+func (p Phase) Ramps() bool { return p.RampTo != p.Rate }
+
+// Flow is one kind of request.
+type Flow struct {
+	Name         string
+	Weight       int
+	Target       string // prefix of the target: <target>/<number>
+	Targets      int    // how many targets the messages go round
+	Messages     int    // messages in one request
+	Deliveries   int    // subscribers that hold each target, so deliveries due for each message
+	PayloadBytes int    // length of the message's payload
+}
+
+// Duration is the length of all phases.
+func (p *Profile) Duration() time.Duration {
+	var d time.Duration
+	for _, ph := range p.Phases {
+		d += ph.Duration
+	}
+	return d
+}
+
+// Subscribers is the number of subscribers that the flows need: the largest number of deliveries of a message.
+func (p *Profile) Subscribers() int {
+	n := 1
+	for _, f := range p.Flows {
+		n = max(n, f.Deliveries)
+	}
+	return n
+}
