@@ -1,0 +1,157 @@
+/** What the page says about a run, worked out from its data. Pure. */
+import {
+  type Account,
+  ENDS,
+  type Interval,
+  type Latencies,
+  type Latency,
+  type Run,
+  STAGES,
+  type Stage,
+} from '../run.ts';
+import { count, figure, msUnit, percent, plural } from './format.ts';
+
+export interface StageFacts {
+  from: string;
+  to: string;
+  holds: string;
+}
+export const STAGE_FACTS: Record<Stage, StageFacts> = {
+  schedule: { from: 'intended', to: 'sent', holds: 'the generator was late' },
+  request: { from: 'sent', to: 'received', holds: 'connection, HTTP, parsing' },
+  ingest: { from: 'received', to: 'queued', holds: 'validation, batching' },
+  queue: { from: 'queued', to: 'claimed', holds: 'Redis, the wait for a free relay' },
+  relay: { from: 'claimed', to: 'published', holds: 'relay, back-pressure from the broker' },
+  delivery: { from: 'published', to: 'arrived', holds: 'broker, network, subscriber’s socket' },
+};
+
+/** The account added up once more: `difference` is what the ends exceed scheduled by. */
+export function balance(account: Account): { sum: number; difference: number; holds: boolean } {
+  const sum = ENDS.reduce((total, end) => total + account[end], 0);
+  const difference = sum - account.scheduled;
+  return { sum, difference, holds: account.balanced && difference === 0 };
+}
+
+/** The run's verdict; an account that does not balance never passes, whatever the data says. */
+export function verdict(run: Run): Run['verdict'] {
+  if (run.verdict.result !== 'pass' || balance(run.account).holds) return run.verdict;
+  return { result: 'invalid', reasons: ['The account does not balance.', ...run.verdict.reasons] };
+}
+
+/** A percentile p needs at least 1 / (1 − p) samples, or it is just the largest one. */
+export function supports(samples: number, percentile: number): boolean {
+  return samples * (100 - percentile) >= 100 - 1e-6;
+}
+
+const PERCENTILES = { p50: 50, p75: 75, p90: 90, p95: 95, p99: 99, p999: 99.9 } as const;
+export type PercentileKey = keyof typeof PERCENTILES;
+
+/** A percentile in ms, or null where too few samples stand behind it. */
+export function percentile(
+  latency: { count: number } & Partial<Record<PercentileKey, number | null>>,
+  key: PercentileKey,
+): number | null {
+  return supports(latency.count, PERCENTILES[key]) ? (latency[key] ?? null) : null;
+}
+
+/** A stage's part of the mean arrival, or null where either is not known. */
+export function share(latencies: Latencies, stage: Stage): number | null {
+  const part = latencies.stages[stage].mean;
+  const whole = latencies.arrival.mean;
+  return part === null || whole === null || whole <= 0 ? null : part / whole;
+}
+
+/** The stage with the largest part of the mean arrival. */
+export function largestStage(latencies: Latencies): { stage: Stage; share: number } | null {
+  let largest: { stage: Stage; share: number } | null = null;
+  for (const stage of STAGES) {
+    const part = share(latencies, stage);
+    if (part !== null && part > (largest?.share ?? 0)) largest = { stage, share: part };
+  }
+  return largest;
+}
+
+export interface PhaseSpan {
+  name: string;
+  /** s since the start of the run. */
+  start: number;
+  end: number;
+  measured: boolean;
+}
+
+/** The phases as they went. */
+export function phaseSpans(run: Run): PhaseSpan[] {
+  return run.steps.map((step) => ({
+    name: step.name,
+    start: step.start_s,
+    end: step.start_s + step.duration_s,
+    measured: step.measured,
+  }));
+}
+
+/** Deliveries owed for what was accepted in each second: what arrived plus what the backlog grew by. */
+export function dueDeliveries(timeline: Interval[]): number[] {
+  return timeline.map(({ arrived, backlog }, i) => arrived + backlog - (timeline[i - 1]?.backlog ?? 0));
+}
+
+/** The result in plain sentences, the most important first. */
+export function answer(run: Run): string[] {
+  const { account, latency } = run;
+  const sentences: string[] = [];
+  if (!balance(account).holds) {
+    return ['The account does not balance, so samples may be missing or counted twice: no latency is shown.'];
+  }
+  if (latency.arrival.count === 0) {
+    const begun = run.steps.some((step) => step.measured);
+    sentences.push(
+      begun
+        ? 'No delivery of a measured phase arrived.'
+        : 'No measured phase was reached: there is no latency to show.',
+    );
+  } else {
+    sentences.push(latencySentence(run));
+  }
+  if (account.lost > 0) {
+    sentences.push(
+      `${count(account.lost)} of ${plural(account.scheduled, 'message')} were accepted and never arrived.`,
+    );
+  }
+  return sentences;
+}
+
+function latencySentence({ latency, steps }: Run): string {
+  const p99 = percentile(latency.arrival, 'p99');
+  const what = p99 === null ? 'the largest arrival latency' : 'arrival p99';
+  const parts = [
+    `${what} is ${msUnit(p99 ?? latency.arrival.max)} over the measured phases (${plural(latency.arrival.count, 'delivery', 'deliveries')})`,
+  ];
+  const rate = (step: Run['steps'][number]) => step.requests / step.duration_s;
+  const busiest = steps.filter((s) => s.measured && s.duration_s > 0).sort((a, b) => rate(b) - rate(a))[0];
+  if (busiest) {
+    parts.push(
+      `“${busiest.name}” offered ${figure(rate(busiest))} requests/s, ${figure(busiest.scheduled_per_s)} messages/s`,
+    );
+  }
+  const largest = largestStage(latency);
+  if (largest) parts.push(`the ${largest.stage} stage holds ${percent(largest.share)} of the mean`);
+  const text = parts.join('; ');
+  return `${text[0]?.toUpperCase()}${text.slice(1)}.`;
+}
+
+/** The points of a curve that enough samples stand behind; the last, 100 %, is no percentile. */
+export function curve(latency: Latency): [percentile: number, ms: number][] {
+  return latency.curve.filter(([p]) => p >= 50 && p < 100 && supports(latency.count, p));
+}
+
+/** The highest value and the second it was reached in. */
+export function peak(
+  timeline: Interval[],
+  value: (second: Interval, index: number) => number | null,
+): { value: number; t: number } | null {
+  let best: { value: number; t: number } | null = null;
+  for (const [i, second] of timeline.entries()) {
+    const v = value(second, i);
+    if (v !== null && v > (best?.value ?? Number.NEGATIVE_INFINITY)) best = { value: v, t: second.t };
+  }
+  return best;
+}

@@ -1,0 +1,75 @@
+/** Numbers and times as the page writes them: 3 significant digits, thousands separators, en-US, UTC. */
+
+const NONE = '–';
+/** No line break between a number and its unit. */
+const GLUE = '\u00a0';
+
+/** Milliseconds without the unit: 3 significant digits, no finer than 1 µs, whole from 100 on. */
+export function ms(value: number | null | undefined): string {
+  return number(value, 3);
+}
+
+/** 12.3 ms */
+export function msUnit(value: number | null | undefined): string {
+  return value == null ? NONE : `${ms(value)}${GLUE}ms`;
+}
+
+/** A whole number: 89,300 */
+export function count(value: number | null | undefined): string {
+  return value == null ? NONE : Math.round(value).toLocaleString('en-US');
+}
+
+/** Something per second, percent of a core, megabytes: 3 significant digits, at most one decimal. */
+export function figure(value: number | null | undefined): string {
+  return number(value, 1);
+}
+
+/** A share of 1 as 41 %; below one percent with a decimal. */
+export function percent(share: number | null | undefined): string {
+  if (share == null || !Number.isFinite(share)) return NONE;
+  const value = share * 100;
+  return `${value !== 0 && Math.abs(value) < 1 ? value.toFixed(1) : Math.round(value)}${GLUE}%`;
+}
+
+/** Seconds since the start of the run: 0:07, 1:02:03 */
+export function clock(seconds: number): string {
+  const whole = Math.floor(seconds);
+  const two = (n: number) => String(n).padStart(2, '0');
+  const [h, m, s] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
+}
+
+/** 51.3 s, 2 min 5 s */
+export function duration(seconds: number): string {
+  if (seconds < 120) return `${number(seconds, 1)}${GLUE}s`;
+  const whole = Math.round(seconds);
+  const parts: [number, string][] = [
+    [Math.floor(whole / 3600), 'h'],
+    [Math.floor(whole / 60) % 60, 'min'],
+    [whole % 60, 's'],
+  ];
+  return parts.flatMap(([n, unit]) => (n > 0 ? [`${n}${GLUE}${unit}`] : [])).join(' ');
+}
+
+/** 2026-11-21 09:48:00 UTC; what is no date stays as it is. */
+export function instant(text: string): string {
+  const date = new Date(text);
+  return Number.isNaN(date.getTime()) ? text : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** `count` things, in the singular for one. */
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+function number(value: number | null | undefined, decimals: number): string {
+  if (value == null || !Number.isFinite(value)) return NONE;
+  const size = Math.abs(value);
+  const magnitude = size === 0 ? 0 : Math.floor(Math.log10(size));
+  const places = size === 0 ? 0 : Math.min(decimals, Math.max(0, 2 - magnitude));
+  const text = value.toLocaleString('en-US', {
+    minimumFractionDigits: places,
+    maximumFractionDigits: places,
+  });
+  return decimals === 1 ? text.replace(/\.0$/, '') : text;
+}

@@ -1,0 +1,114 @@
+import type { VerdictResult } from '../../run.ts';
+import { answer, type PercentileKey, percentile, verdict } from '../facts.ts';
+import { duration, instant, ms, plural } from '../format.ts';
+import type { PartProps } from '../report.tsx';
+
+const MARKS: Record<VerdictResult, { mark: string; meaning: string }> = {
+  pass: { mark: '✓', meaning: 'every threshold held, nothing was lost' },
+  fail: { mark: '✕', meaning: 'a threshold did not hold, or messages were lost' },
+  invalid: { mark: '!', meaning: 'the instrument, not the pipeline, decides these figures' },
+  incomplete: { mark: '…', meaning: 'the run did not reach its end' },
+};
+
+/** Name, verdict, the result in a sentence, the figures that matter most. */
+export function Header({ run, sound }: PartProps) {
+  const { result, reasons } = verdict(run);
+  const { mark, meaning } = MARKS[result];
+  return (
+    <header>
+      <p class="kind">Arrival report</p>
+      <h1>{run.run.name}</h1>
+      <p class="meta">{about(run.run)}</p>
+      <section class={`verdict ${result}`} aria-label="Verdict">
+        <p class="result">
+          <span class="mark" aria-hidden="true">
+            {mark}
+          </span>
+          <strong>{result}</strong>
+          <span class="meaning">{meaning}</span>
+        </p>
+        {reasons.length > 0 && (
+          <ul>
+            {reasons.map((reason, i) => (
+              <li key={i}>{reason}</li>
+            ))}
+          </ul>
+        )}
+      </section>
+      <p class="answer">{answer(run).join(' ')}</p>
+      {run.environment.shared_host && (
+        <p class="aside">
+          Generator and pipeline shared one host
+          {run.environment.cores !== null && ` and its ${plural(run.environment.cores, 'core')}`}: part of
+          every latency is their competition for it.
+        </p>
+      )}
+      {sound && <Headline run={run} sound={sound} />}
+    </header>
+  );
+}
+
+function about({
+  tool,
+  profile,
+  started,
+  ended,
+  topology,
+  network,
+  labels,
+}: PartProps['run']['run']): string {
+  const length = ended === null ? null : (Date.parse(ended) - Date.parse(started)) / 1000;
+  return [
+    instant(started),
+    length === null ? 'not ended' : duration(length),
+    `${tool.name}${tool.version === null ? '' : ` ${tool.version}`}`,
+    `profile ${profile.name}`,
+    topology,
+    network,
+    ...Object.entries(labels).map(([name, value]) => `${name}: ${value}`),
+  ].join(' · ');
+}
+
+const ARRIVAL: PercentileKey[] = ['p50', 'p95', 'p99'];
+const HTTP: PercentileKey[] = ['p50', 'p99'];
+
+function Headline({ run: { latency } }: PartProps) {
+  const { arrival, http } = latency;
+  if (arrival.count === 0 && http.count === 0) return null;
+  return (
+    <div class="headline">
+      <section aria-label="Arrival latency, ms">
+        <h2>Arrival</h2>
+        <p>
+          from when a message was due until it arrived · {plural(arrival.count, 'delivery', 'deliveries')}
+        </p>
+        <dl>
+          {ARRIVAL.map((key) => (
+            <Figure key={key} name={key} value={percentile(arrival, key)} />
+          ))}
+          <Figure name="max" value={arrival.max} />
+        </dl>
+      </section>
+      <section aria-label="HTTP latency, ms">
+        <h2>HTTP</h2>
+        <p>from sending a request until its answer · {plural(http.count, 'request')}</p>
+        <dl>
+          {HTTP.map((key) => (
+            <Figure key={key} name={key} value={percentile(http, key)} />
+          ))}
+        </dl>
+      </section>
+    </div>
+  );
+}
+
+function Figure({ name, value }: { name: string; value: number | null }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        {ms(value)} <span class="unit">ms</span>
+      </dd>
+    </div>
+  );
+}

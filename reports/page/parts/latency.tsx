@@ -1,0 +1,94 @@
+import type { Latency } from '../../run.ts';
+import { Chart } from '../chart.tsx';
+import { msValue } from '../chart-options.ts';
+import { curve, percentile } from '../facts.ts';
+import { count, ms, msUnit } from '../format.ts';
+import type { PartProps } from '../report.tsx';
+import { Table } from '../table.tsx';
+
+const ROWS: [name: string, value: (latency: Latency) => string][] = [
+  ['samples', (l) => count(l.count)],
+  ['min', (l) => ms(l.min)],
+  ['mean', (l) => ms(l.mean)],
+  ['p50', (l) => ms(percentile(l, 'p50'))],
+  ['p75', (l) => ms(percentile(l, 'p75'))],
+  ['p90', (l) => ms(percentile(l, 'p90'))],
+  ['p95', (l) => ms(percentile(l, 'p95'))],
+  ['p99', (l) => ms(percentile(l, 'p99'))],
+  ['p99.9', (l) => ms(percentile(l, 'p999'))],
+  ['max', (l) => ms(l.max)],
+];
+
+/** Arrival beside HTTP: a table and the percentile curve. */
+export function LatencySection({ run: { latency, steps } }: PartProps) {
+  const { arrival, from_send, http } = latency;
+  if (arrival.count === 0 && http.count === 0) return null;
+  const measured = steps.filter((step) => step.measured).map((step) => step.name);
+  const column = (head: string, unit: string, of: Latency) => ({
+    head,
+    unit,
+    cell: ([, value]: (typeof ROWS)[number]) => value(of),
+  });
+  return (
+    <section>
+      <h2>Arrival and HTTP</h2>
+      <div class="beside">
+        <div>
+          <Table
+            caption={`ms, over the measured phases (${measured.join(', ')})`}
+            columns={[
+              { head: '', text: true, cell: ([name]) => name },
+              column('arrival', 'due → arrived', arrival),
+              column('from send', 'sent → arrived', from_send),
+              column('HTTP', 'sent → answer', http),
+            ]}
+            rows={ROWS}
+          />
+          <p class="small">
+            Arrival counts from the time a message was due, so a late generator does not hide a slow pipeline;
+            “from send” is the same without that correction. Percentiles come from HdrHistograms (1 µs, 3
+            significant digits): a sample per delivery, for HTTP per request. A percentile p is shown where at
+            least 1 / (1 − p) samples stand behind it.
+          </p>
+        </div>
+        <PercentileChart latency={latency} />
+      </div>
+    </section>
+  );
+}
+
+function PercentileChart({ latency }: Pick<PartProps['run'], 'latency'>) {
+  const curves = {
+    arrival: curve(latency.arrival),
+    from: curve(latency.from_send),
+    http: curve(latency.http),
+  };
+  const x = [...new Set(Object.values(curves).flatMap((points) => points.map(([p]) => p)))].sort(
+    (a, b) => a - b,
+  );
+  const along = (points: [number, number][]) => {
+    const known = new Map(points);
+    return x.map((p) => known.get(p) ?? null);
+  };
+  const last = curves.arrival.at(-1);
+  return (
+    <Chart
+      title="Latency by percentile"
+      unit="ms, both axes logarithmic"
+      note={
+        last
+          ? `Arrival: half within ${msUnit(latency.arrival.p50)}, ${last[0]} % within ${msUnit(last[1])}. Each line stops where its samples run out.`
+          : 'Too few samples for a curve.'
+      }
+      kind="percentile"
+      x={x}
+      log
+      format={msValue}
+      lines={[
+        { label: 'arrival', values: along(curves.arrival), colour: 'blue' },
+        { label: 'from send', values: along(curves.from), colour: 'cyan', dash: 'dashed' },
+        { label: 'HTTP', values: along(curves.http), colour: 'orange', dash: 'dotted' },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,94 @@
+import type { Flow, Latency, Step } from '../../run.ts';
+import { largestStage, type PercentileKey, percentile } from '../facts.ts';
+import { clock, count, duration, figure, ms, percent } from '../format.ts';
+import type { PartProps } from '../report.tsx';
+import { type Column, Table } from '../table.tsx';
+
+/** A column of latencies in ms. */
+function latencyColumn<Row>(
+  head: string,
+  of: (row: Row) => Latency,
+  key: PercentileKey | 'max',
+): Column<Row> {
+  return { head, unit: 'ms', cell: (row) => ms(key === 'max' ? of(row).max : percentile(of(row), key)) };
+}
+
+/** Each phase: what was planned, what got through, how long it took. */
+export function PhasesSection({ run, sound }: PartProps) {
+  const { steps } = run;
+  if (steps.length === 0) return null;
+  const arrival = (step: Step) => step.latency.arrival;
+  const largest = (step: Step) => {
+    const stage = largestStage(step.latency);
+    return stage ? `${stage.stage}, ${percent(stage.share)}` : '–';
+  };
+  return (
+    <section>
+      <h2>Phases</h2>
+      <Table
+        caption="Messages belong to the phase they were due in, and deliveries to the phase of their message"
+        columns={[
+          { head: 'phase', text: true, cell: (step) => step.name },
+          { head: 'start', cell: (step) => clock(step.start_s) },
+          { head: 'length', cell: (step) => duration(step.duration_s) },
+          { head: 'measured', text: true, cell: (step) => (step.measured ? 'yes' : 'no') },
+          { head: 'planned', unit: 'requests/s', cell: (step) => planned(run, step) },
+          { head: 'requests', unit: 'per s', cell: (step) => figure(step.requests / step.duration_s) },
+          { head: 'scheduled', unit: 'messages/s', cell: (step) => figure(step.scheduled_per_s) },
+          { head: 'accepted', unit: 'messages/s', cell: (step) => figure(step.accepted_per_s) },
+          { head: 'arrived', unit: 'deliveries/s', cell: (step) => figure(step.arrived_per_s) },
+          ...(sound
+            ? [
+                { head: 'samples', unit: 'deliveries', cell: (step: Step) => count(arrival(step).count) },
+                latencyColumn('arrival p50', arrival, 'p50'),
+                latencyColumn('p95', arrival, 'p95'),
+                latencyColumn('p99', arrival, 'p99'),
+                latencyColumn('max', arrival, 'max'),
+                latencyColumn('HTTP p99', (step: Step) => step.latency.http, 'p99'),
+                { head: 'largest stage', unit: 'share of the mean', text: true, cell: largest },
+              ]
+            : []),
+        ]}
+        rows={steps}
+      />
+    </section>
+  );
+}
+
+function planned({ run, steps }: PartProps['run'], step: Step): string {
+  const phase = run.profile.phases[steps.indexOf(step)];
+  if (!phase || phase.arrival_rate === null) return '–';
+  return `${figure(phase.arrival_rate)}${phase.ramp_to === null ? '' : ` → ${figure(phase.ramp_to)}`}`;
+}
+
+/** Each flow of the profile. */
+export function FlowsSection({ run: { flows, run }, sound }: PartProps) {
+  if (flows.length === 0) return null;
+  const plan = (flow: Flow) => run.profile.flows[flows.indexOf(flow)];
+  return (
+    <section>
+      <h2>Flows</h2>
+      <Table
+        caption="Counts over the whole run, arrival over the measured phases"
+        columns={[
+          { head: 'flow', text: true, cell: (flow) => flow.name },
+          { head: 'weight', cell: (flow) => figure(plan(flow)?.weight) },
+          { head: 'messages', unit: 'per request', cell: (flow) => count(plan(flow)?.messages) },
+          { head: 'deliveries', unit: 'per message', cell: (flow) => count(plan(flow)?.deliveries) },
+          { head: 'scheduled', unit: 'messages', cell: (flow) => count(flow.scheduled) },
+          { head: 'arrived', unit: 'deliveries', cell: (flow) => count(flow.arrived) },
+          ...(sound
+            ? [
+                { head: 'samples', unit: 'deliveries', cell: (flow: Flow) => count(flow.arrival.count) },
+                { head: 'arrival mean', unit: 'ms', cell: (flow: Flow) => ms(flow.arrival.mean) },
+                latencyColumn('p50', (flow: Flow) => flow.arrival, 'p50'),
+                latencyColumn('p99', (flow: Flow) => flow.arrival, 'p99'),
+                latencyColumn('max', (flow: Flow) => flow.arrival, 'max'),
+              ]
+            : []),
+        ]}
+        rows={flows}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,130 @@
+import { STAGES, type Stage } from '../../run.ts';
+import { Chart } from '../chart.tsx';
+import { msValue } from '../chart-options.ts';
+import { largestStage, percentile, phaseSpans, STAGE_FACTS, share } from '../facts.ts';
+import { count, ms, msUnit, percent } from '../format.ts';
+import type { PartProps } from '../report.tsx';
+import { Table } from '../table.tsx';
+
+/** Which stage the time goes to: a table that adds up, and the means over time. */
+export function StagesSection({ run, sound }: PartProps) {
+  const { latency } = run;
+  if (latency.arrival.count === 0) return null;
+  return (
+    <section>
+      <h2>Where the time goes</h2>
+      <div class="beside wide-left">
+        <StageTable run={run} sound={sound} />
+        <StageChart run={run} sound={sound} />
+      </div>
+    </section>
+  );
+}
+
+function StageTable({ run: { latency, clock } }: PartProps) {
+  const { stages, arrival } = latency;
+  const bound = clock?.bound_ms ?? 0;
+  const known = STAGES.filter((stage) => stages[stage].count > 0);
+  const uncertain = (stage: Stage) => {
+    const { p50 } = stages[stage];
+    return p50 !== null && p50 < bound;
+  };
+  const sum = known.reduce((total, stage) => total + (stages[stage].mean ?? 0), 0);
+  const samples = Math.min(...known.map((stage) => stages[stage].count));
+  return (
+    <div>
+      <Table
+        caption={
+          known.length === 0
+            ? 'Not available: the messages carried no stamps of the stages.'
+            : `ms, ${count(samples)} deliveries of the measured phases`
+        }
+        columns={[
+          {
+            head: 'stage',
+            text: true,
+            cell: (stage) => (
+              <>
+                <i class="swatch" style={{ background: `var(--${stage})` }} /> {stage}
+                <small>
+                  {STAGE_FACTS[stage].from} → {STAGE_FACTS[stage].to}: {STAGE_FACTS[stage].holds}
+                </small>
+              </>
+            ),
+          },
+          { head: 'mean', cell: (stage) => (stages[stage].count ? ms(stages[stage].mean) : 'not available') },
+          {
+            head: 'share',
+            unit: 'of the mean',
+            cell: (stage) => <Share stage={stage} part={share(latency, stage)} />,
+          },
+          {
+            head: 'p50',
+            cell: (stage) => (
+              <>
+                {uncertain(stage) && <abbr title="shorter than the clock bound">≈</abbr>}
+                {ms(percentile(stages[stage], 'p50'))}
+              </>
+            ),
+          },
+          { head: 'p99', cell: (stage) => ms(percentile(stages[stage], 'p99')) },
+          { head: 'max', cell: (stage) => ms(stages[stage].max) },
+        ]}
+        rows={[...STAGES]}
+        {...(known.length > 0
+          ? {
+              foot: ['sum of the means', ms(sum), percent(sum / (arrival.mean ?? Number.NaN)), '', '', ''],
+            }
+          : {})}
+      />
+      <p class="small">
+        {known.length > 0 &&
+          `The means add up to the mean arrival latency, ${msUnit(arrival.mean)}; percentiles of stages do not add up. `}
+        {known.some(uncertain) &&
+          `≈ marks a stage whose p50 is shorter than the clock bound (${msUnit(bound)}): it is short, how short is not known. `}
+        {samples < arrival.count &&
+          known.length > 0 &&
+          `${count(arrival.count - samples)} deliveries carried no stamps and are not in this table.`}
+      </p>
+    </div>
+  );
+}
+
+function Share({ stage, part }: { stage: Stage; part: number | null }) {
+  if (part === null) return <>–</>;
+  const width = `${Math.min(100, Math.max(0, part * 100))}%`;
+  return (
+    <span class="share">
+      <span class="bar" aria-hidden="true">
+        <i style={{ width, background: `var(--${stage})` }} />
+      </span>
+      {percent(part)}
+    </span>
+  );
+}
+
+function StageChart({ run }: PartProps) {
+  const seconds = run.timeline;
+  const largest = largestStage(run.latency);
+  return (
+    <Chart
+      title="Mean of each stage"
+      unit="ms, stacked: the top is the mean arrival"
+      note={
+        largest
+          ? `Over the measured phases ${largest.stage} holds most: ${percent(largest.share)} of the mean.`
+          : 'Mean of the deliveries that arrived in each second.'
+      }
+      kind="time"
+      x={seconds.map((second) => second.t + 0.5)}
+      stacked
+      phases={phaseSpans(run)}
+      format={msValue}
+      lines={STAGES.map((stage) => ({
+        label: stage,
+        values: seconds.map((second) => second.stages?.[stage] ?? null),
+        colour: stage,
+      }))}
+    />
+  );
+}

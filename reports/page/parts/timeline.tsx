@@ -1,0 +1,148 @@
+import { useState } from 'preact/hooks';
+import type { Brief, Interval } from '../../run.ts';
+import { Chart } from '../chart.tsx';
+import { type Line, msValue, wantsLog } from '../chart-options.ts';
+import { dueDeliveries, type PercentileKey, peak, percentile, phaseSpans } from '../facts.ts';
+import { clock, count, figure, ms, msUnit } from '../format.ts';
+import type { PartProps } from '../report.tsx';
+import { Table } from '../table.tsx';
+
+/** What was offered, what got through, and how long it took, second by second. */
+export function TimelineSection({ run, sound }: PartProps) {
+  const { timeline } = run;
+  const common = {
+    kind: 'time' as const,
+    x: timeline.map((second) => second.t + 0.5),
+    phases: phaseSpans(run),
+  };
+  const column = (value: (second: Interval) => number | null) => timeline.map(value);
+  const some = (key: 'rejected' | 'failed') => timeline.some((second) => second[key] > 0);
+  const due = dueDeliveries(timeline);
+  const most = peak(timeline, (s) => s.scheduled);
+  const arrived = peak(timeline, (s) => s.arrived);
+  const backlog = peak(timeline, (s) => s.backlog);
+  const worst = peak(timeline, (s) => percentile(s.arrival ?? { count: 0 }, 'p99'));
+  const latency: Line[] = [
+    { label: 'p50', values: column((s) => of(s.arrival, 'p50')), colour: 'p50' },
+    { label: 'p95', values: column((s) => of(s.arrival, 'p95')), colour: 'p95' },
+    { label: 'p99', values: column((s) => of(s.arrival, 'p99')), colour: 'p99' },
+    { label: 'max', values: column((s) => s.arrival?.max ?? null), colour: 'muted', dash: 'dotted' },
+  ];
+  const log = wantsLog(latency);
+  return (
+    <section>
+      <h2>Over time</h2>
+      <p class="small">
+        One value a second. A message may be due at several subscribers: it counts once among the messages,
+        and once per subscriber among the deliveries. Phases that are not measured are shaded.{' '}
+        {run.run.ended === null && 'The last second may be cut off. '}
+        <span class="screen">
+          Drag over a chart to zoom all of them, double-click to see everything again.
+        </span>
+      </p>
+      <div class="charts">
+        <Chart
+          {...common}
+          title="Messages"
+          unit="per second"
+          note={most ? `At most ${figure(most.value)} scheduled in a second, at ${clock(most.t)}.` : ''}
+          format={count}
+          lines={[
+            { label: 'scheduled', values: column((s) => s.scheduled), colour: 'grey', dash: 'dashed' },
+            { label: 'accepted', values: column((s) => s.accepted), colour: 'blue' },
+            ...(some('rejected')
+              ? [{ label: 'rejected', values: column((s) => s.rejected), colour: 'orange' }]
+              : []),
+            ...(some('failed')
+              ? [{ label: 'failed', values: column((s) => s.failed), colour: 'magenta' }]
+              : []),
+          ]}
+        />
+        <Chart
+          {...common}
+          title="Deliveries"
+          unit="per second"
+          note={
+            arrived ? `At most ${figure(arrived.value)} arrived in a second, at ${clock(arrived.t)}.` : ''
+          }
+          format={count}
+          lines={[
+            { label: 'due for what was accepted', values: due, colour: 'grey', dash: 'dashed' },
+            { label: 'arrived', values: column((s) => s.arrived), colour: 'blue' },
+          ]}
+        />
+        <Chart
+          {...common}
+          title="Backlog"
+          unit="deliveries due and not arrived, at the end of each second"
+          note={backlog ? `At most ${count(backlog.value)}, at ${clock(backlog.t)}.` : ''}
+          format={count}
+          lines={[{ label: 'backlog', values: column((s) => s.backlog), colour: 'orange', fill: true }]}
+        />
+        {sound && (
+          <Chart
+            {...common}
+            title="Arrival latency"
+            unit={log ? 'ms, logarithmic' : 'ms'}
+            note={worst ? `The worst second’s p99 is ${msUnit(worst.value)}, at ${clock(worst.t)}.` : ''}
+            log={log}
+            format={msValue}
+            lines={latency}
+          />
+        )}
+      </div>
+      {timeline.length > 0 && <Seconds timeline={timeline} due={due} sound={sound} />}
+    </section>
+  );
+}
+
+function of(brief: Brief | null, key: PercentileKey & keyof Brief): number | null {
+  return brief === null ? null : percentile(brief, key);
+}
+
+/** The charts as a table, made when it is opened. */
+function Seconds({ timeline, due, sound }: { timeline: Interval[]; due: number[]; sound: boolean }) {
+  const [open, setOpen] = useState(false);
+  const rows = open ? timeline.map((second, i) => ({ ...second, due: due[i] ?? 0 })) : [];
+  type Row = (typeof rows)[number];
+  const counts: [string, string, (row: Row) => number][] = [
+    ['scheduled', 'messages', (row) => row.scheduled],
+    ['sent', 'messages', (row) => row.sent],
+    ['accepted', 'messages', (row) => row.accepted],
+    ['rejected', 'messages', (row) => row.rejected],
+    ['failed', 'messages', (row) => row.failed],
+    ['due', 'deliveries', (row) => row.due],
+    ['arrived', 'deliveries', (row) => row.arrived],
+    ['backlog', 'deliveries', (row) => row.backlog],
+  ];
+  const latencies: [string, (row: Row) => number | null][] = [
+    ['mean', (row) => row.arrival?.mean ?? null],
+    ['p50', (row) => of(row.arrival, 'p50')],
+    ['p95', (row) => of(row.arrival, 'p95')],
+    ['p99', (row) => of(row.arrival, 'p99')],
+    ['max', (row) => row.arrival?.max ?? null],
+  ];
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Second by second, as a table</summary>
+      {open && (
+        <Table
+          caption="Each row is one second; latencies are of the deliveries that arrived in it"
+          columns={[
+            { head: 'time', text: true, cell: (row) => clock(row.t) },
+            { head: 'phase', text: true, cell: (row) => row.phase ?? '–' },
+            ...counts.map(([head, unit, value]) => ({ head, unit, cell: (row: Row) => count(value(row)) })),
+            ...(sound
+              ? latencies.map(([head, value]) => ({
+                  head: `arrival ${head}`,
+                  unit: 'ms',
+                  cell: (row: Row) => ms(value(row)),
+                }))
+              : []),
+          ]}
+          rows={rows}
+        />
+      )}
+    </details>
+  );
+}

@@ -1,0 +1,34 @@
+import type { Run } from '../run.ts';
+import { balance } from './facts.ts';
+import { AccountSection } from './parts/account.tsx';
+import { DetailsSection } from './parts/details.tsx';
+import { Header } from './parts/header.tsx';
+import { InstrumentSection } from './parts/instrument.tsx';
+import { LatencySection } from './parts/latency.tsx';
+import { FlowsSection, PhasesSection } from './parts/phases.tsx';
+import { StagesSection } from './parts/stages.tsx';
+import { TimelineSection } from './parts/timeline.tsx';
+
+export interface PartProps {
+  run: Run;
+  /** The account balances, so latencies may be shown. */
+  sound: boolean;
+}
+
+/** The whole page, the answer first. */
+export function Report({ run }: { run: Run }) {
+  const props: PartProps = { run, sound: balance(run.account).holds };
+  return (
+    <>
+      <Header {...props} />
+      <AccountSection {...props} />
+      {props.sound && <LatencySection {...props} />}
+      {props.sound && <StagesSection {...props} />}
+      <TimelineSection {...props} />
+      <PhasesSection {...props} />
+      <FlowsSection {...props} />
+      <InstrumentSection {...props} />
+      <DetailsSection {...props} />
+    </>
+  );
+}

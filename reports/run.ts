@@ -1,0 +1,192 @@
+/** The data of a report, as in run.schema.json: what is absent is null, latencies are in ms. */
+
+/** The six stages of a delivery, in the order of its way; per delivery they add up to arrival. */
+export const STAGES = ['schedule', 'request', 'ingest', 'queue', 'relay', 'delivery'] as const;
+export type Stage = (typeof STAGES)[number];
+
+/** The ends of an id: scheduled is their sum. */
+export const ENDS = [
+  'dropped',
+  'rejected',
+  'unknown',
+  'arrived',
+  'dead_lettered',
+  'queued',
+  'lost',
+  'pending',
+] as const;
+export type End = (typeof ENDS)[number];
+
+export type VerdictResult = 'pass' | 'fail' | 'invalid' | 'incomplete';
+
+export interface Run {
+  schema: 'arrival/run/1';
+  run: RunInfo;
+  verdict: { result: VerdictResult; reasons: string[] };
+  account: Account;
+  clock: Clock | null;
+  /** Measured phases only. */
+  latency: Latencies;
+  steps: Step[];
+  flows: Flow[];
+  /** One entry a second, ascending. */
+  timeline: Interval[];
+  resources: Resource[];
+  thresholds: { metric: string; expression: string; ok: boolean | null }[];
+  errors: { stage: string; class: string; count: number; example: string | null }[];
+  environment: Environment;
+}
+
+export interface RunInfo {
+  id: string;
+  name: string;
+  tool: { name: string; version: string | null };
+  method: string;
+  topology: string;
+  network: string;
+  labels: Record<string, string>;
+  /** RFC 3339. */
+  started: string;
+  ended: string | null;
+  command: string | null;
+  profile: {
+    name: string;
+    phases: {
+      name: string;
+      duration_s: number;
+      /** Requests/s. */
+      arrival_rate: number | null;
+      ramp_to: number | null;
+      measured: boolean;
+    }[];
+    flows: { name: string; weight: number; messages: number; deliveries: number }[];
+  };
+}
+
+/** Ids, whole run; the four beside the equation are deliveries. */
+export interface Account extends Record<End, number> {
+  scheduled: number;
+  balanced: boolean;
+  duplicates: number;
+  reordered: number;
+  negative: number;
+  foreign: number;
+  requests: { scheduled: number; sent: number };
+  deliveries: { due: number; arrived: number; missing: number };
+}
+
+export interface Clock {
+  reference: 'redis TIME' | 'monotonic';
+  offset_ms: number | null;
+  bound_ms: number | null;
+  drift_ppm: number | null;
+  probes: number;
+}
+
+/** arrival and from_send: a sample per delivery; http: a sample per request. */
+export interface Latencies {
+  arrival: Latency;
+  from_send: Latency;
+  http: Latency;
+  stages: Record<Stage, Latency>;
+}
+
+/** A distribution in ms; count 0: the rest null, curve empty. */
+export interface Latency {
+  count: number;
+  min: number | null;
+  mean: number | null;
+  p50: number | null;
+  p75: number | null;
+  p90: number | null;
+  p95: number | null;
+  p99: number | null;
+  p999: number | null;
+  max: number | null;
+  /** Percentile 0..100, ms. */
+  curve: [percentile: number, ms: number][];
+  /** HdrHistogram V2, compressed, base64; µs. */
+  histogram: string | null;
+}
+
+export interface Step {
+  name: string;
+  start_s: number;
+  duration_s: number;
+  measured: boolean;
+  requests: number;
+  /** Messages. */
+  scheduled: number;
+  accepted: number;
+  /** Deliveries. */
+  arrived: number;
+  scheduled_per_s: number | null;
+  accepted_per_s: number | null;
+  arrived_per_s: number | null;
+  latency: Latencies;
+}
+
+export interface Flow {
+  name: string;
+  /** Messages. */
+  scheduled: number;
+  /** Deliveries. */
+  arrived: number;
+  arrival: Latency;
+}
+
+/** One second, one line of timeline.ndjson. */
+export interface Interval {
+  t: number;
+  phase: string | null;
+  requests: number;
+  /** Messages, by intended time. */
+  scheduled: number;
+  sent: number;
+  accepted: number;
+  rejected: number;
+  failed: number;
+  /** Deliveries, by arrival time. */
+  arrived: number;
+  /** Deliveries owed for accepted messages and not arrived, at the end of the second. */
+  backlog: number;
+  arrival: Brief | null;
+  from_send: Brief | null;
+  http: Brief | null;
+  /** Means, ms. */
+  stages: Record<Stage, number | null> | null;
+  generator: { cpu_percent: number | null; rss_mb: number | null } | null;
+}
+
+export interface Brief {
+  count: number;
+  mean: number | null;
+  p50: number | null;
+  p95: number | null;
+  p99: number | null;
+  max: number | null;
+}
+
+export interface Resource {
+  process: string;
+  /** 100 = one core. */
+  cpu_percent: Extent;
+  rss_mb: Extent;
+  series: [t_s: number, cpu_percent: number | null, rss_mb: number | null][];
+}
+
+export interface Extent {
+  mean: number | null;
+  max: number | null;
+}
+
+export interface Environment {
+  cpu: string | null;
+  cores: number | null;
+  memory_mb: number | null;
+  kernel: string | null;
+  os: string | null;
+  go: string | null;
+  shared_host: boolean | null;
+  [further: string]: string | number | boolean | null;
+}

@@ -1,0 +1,166 @@
+/** Writes the golden runs: `node reports/test/golden.ts`. */
+import { writeFileSync } from 'node:fs';
+import type { Run, Step } from '../run.ts';
+import { type Plan, simulate } from './simulate.ts';
+
+const RAMP: Plan = {
+  phases: [
+    { name: 'warm-up', duration_s: 10, arrival_rate: 100, ramp_to: null, measured: false },
+    { name: 'ramp', duration_s: 20, arrival_rate: 100, ramp_to: 1500, measured: true },
+    { name: 'sustained', duration_s: 20, arrival_rate: 1500, ramp_to: null, measured: true },
+  ],
+  flows: [
+    { name: 'direct', weight: 7, messages: 1, deliveries: 1 },
+    { name: 'room', weight: 2, messages: 1, deliveries: 5 },
+    { name: 'batch', weight: 1, messages: 10, deliveries: 1 },
+  ],
+  capacity: 25_000,
+};
+const SMOKE: Plan = {
+  ...RAMP,
+  phases: [
+    { name: 'warm-up', duration_s: 1, arrival_rate: 50, ramp_to: null, measured: false },
+    { name: 'ramp', duration_s: 2, arrival_rate: 50, ramp_to: 300, measured: true },
+    { name: 'sustained', duration_s: 3, arrival_rate: 300, ramp_to: null, measured: true },
+  ],
+};
+const EMPTY: Plan = { ...RAMP, cutAt: 0 };
+export const HOSTILE = '</script><img src=x onerror="document.title=1"><b>&amp;\u2028$&';
+
+/** A run of a plan that passed; the rest of the goldens say how they differ. */
+function run(profile: string, plan: Plan): Run {
+  return {
+    schema: 'arrival/run/1',
+    run: {
+      id: 'k3v9x2ab',
+      name: `${profile}-single-loopback-20261121T094800Z`,
+      tool: { name: 'k6', version: '2.2.0' },
+      method: profile,
+      topology: 'single',
+      network: 'loopback',
+      labels: {},
+      started: '2026-11-21T09:48:00.123Z',
+      ended: '2026-11-21T09:48:51.402Z',
+      command: `npm run ${profile}`,
+      profile: { name: profile, phases: plan.phases, flows: plan.flows },
+    },
+    verdict: { result: 'pass', reasons: [] },
+    clock: { reference: 'redis TIME', offset_ms: 0, bound_ms: 0.031, drift_ppm: 0.2, probes: 52 },
+    ...simulate(plan),
+    thresholds: [
+      { metric: 'arrival_latency', expression: 'p(99)<250', ok: true },
+      { metric: 'arrival_lost', expression: 'count==0', ok: true },
+      { metric: 'http_req_failed', expression: 'rate<0.01', ok: true },
+    ],
+    errors: [],
+    environment: {
+      cpu: 'Intel(R) Xeon(R) Processor @ 2.60GHz',
+      cores: 2,
+      memory_mb: 24_000,
+      kernel: '6.1.0',
+      os: 'linux',
+      go: 'go1.26.0',
+      shared_host: true,
+    },
+  };
+}
+
+function failing(): Run {
+  const golden = run('ramp', { ...RAMP, capacity: 2_400, lossBetween: [35, 35.08] });
+  golden.verdict = {
+    result: 'fail',
+    reasons: [
+      `${golden.account.lost} messages were accepted and never arrived.`,
+      'arrival_latency: p(99)<250 did not hold.',
+    ],
+  };
+  golden.thresholds = golden.thresholds.map((t) => ({ ...t, ok: t.metric === 'http_req_failed' }));
+  Object.assign(golden.account, { duplicates: 14, reordered: 41 });
+  golden.errors = [
+    { stage: 'relay', class: 'ECONNRESET', count: 1, example: 'read ECONNRESET 127.0.0.1:11883' },
+    { stage: 'relay', class: 'reconnect', count: 1, example: null },
+  ];
+  golden.run.labels = { build: 'relay-serial', ticket: '118' };
+  return golden;
+}
+
+function incomplete(): Run {
+  const golden = run('ramp', { ...RAMP, cutAt: 23.4 });
+  golden.run.ended = null;
+  golden.verdict = { result: 'incomplete', reasons: ['The run was ended after 23 s of 50 s.'] };
+  golden.thresholds = golden.thresholds.map((t) => ({ ...t, ok: null }));
+  return golden;
+}
+
+/** The first second: nothing is known yet. */
+function started(): Run {
+  const golden = run('ramp', EMPTY);
+  golden.run.ended = null;
+  golden.run.command = null;
+  golden.verdict = { result: 'incomplete', reasons: ['The run has not ended.'] };
+  golden.clock = null;
+  golden.resources = [];
+  golden.thresholds = golden.thresholds.map((t) => ({ ...t, ok: null }));
+  golden.environment = {
+    ...{ cpu: null, cores: null, memory_mb: null, kernel: null, os: null, go: null, shared_host: null },
+  };
+  return golden;
+}
+
+function unbalanced(): Run {
+  const golden = run('smoke', SMOKE);
+  golden.account.arrived -= 37;
+  golden.account.balanced = false;
+  golden.verdict = { result: 'invalid', reasons: ['The account does not balance: 37 messages have no end.'] };
+  return golden;
+}
+
+function withoutStages(): Run {
+  const golden = run('smoke', { ...SMOKE, withoutStages: true });
+  golden.clock = { reference: 'monotonic', offset_ms: 0, bound_ms: 0, drift_ppm: null, probes: 0 };
+  golden.run.topology = 'own';
+  golden.run.network = 'lan';
+  golden.run.name = 'smoke-own-lan-20261121T094800Z';
+  golden.environment.shared_host = false;
+  golden.resources = golden.resources.filter(({ process }) => process === 'k6');
+  return golden;
+}
+
+function hostile(): Run {
+  const golden = run('smoke', SMOKE);
+  const rename = (step: Step) => ({ ...step, name: HOSTILE });
+  Object.assign(golden.run, {
+    name: HOSTILE,
+    method: HOSTILE,
+    command: HOSTILE,
+    labels: { [HOSTILE]: HOSTILE },
+  });
+  golden.run.profile.name = HOSTILE.repeat(50);
+  golden.verdict = { result: 'fail', reasons: [HOSTILE] };
+  golden.steps = golden.steps.map(rename);
+  golden.flows = golden.flows.map((flow) => ({ ...flow, name: HOSTILE }));
+  golden.timeline = golden.timeline.map((second) => ({ ...second, phase: HOSTILE }));
+  golden.resources = golden.resources.map((resource) => ({ ...resource, process: HOSTILE }));
+  golden.thresholds = [{ metric: HOSTILE, expression: HOSTILE, ok: false }];
+  golden.errors = [{ stage: HOSTILE, class: HOSTILE, count: 1, example: 'x'.repeat(10_000) }];
+  golden.environment = { ...golden.environment, cpu: HOSTILE, [HOSTILE]: HOSTILE };
+  return golden;
+}
+
+const goldens = {
+  passing: run('ramp', RAMP),
+  failing,
+  incomplete,
+  started,
+  unbalanced,
+  withoutStages,
+  hostile,
+};
+
+if (import.meta.main) {
+  for (const [name, golden] of Object.entries(goldens)) {
+    const data = typeof golden === 'function' ? golden() : golden;
+    const file = name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
+    writeFileSync(new URL(`../testdata/${file}.json`, import.meta.url), `${JSON.stringify(data)}\n`);
+  }
+}
