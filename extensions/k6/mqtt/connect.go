@@ -1,0 +1,145 @@
+package mqtt
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	paho "github.com/eclipse/paho.mqtt.golang"
+	"github.com/grafana/sobek"
+)
+
+// connectCall is client.connect(url, options) and client.connect(options).
+func (c *client) connectCall(call sobek.FunctionCall) sobek.Value {
+	a := c.args("client.connect")
+	c.needVU(a)
+	options := readConnectOptions(a, call.Argument(0), call.Argument(1))
+	if c.connected() {
+		c.fail("connect", errors.New("already connected: call end() first, or reconnect()"))
+		return sobek.Undefined()
+	}
+	c.leave(true)
+	c.connect, c.store = options, paho.NewMemoryStore()
+	c.open("connect", a)
+	return sobek.Undefined()
+}
+
+// reconnectCall is client.reconnect().
+func (c *client) reconnectCall(sobek.FunctionCall) sobek.Value {
+	a := c.args("client.reconnect")
+	c.needVU(a)
+	if c.connect == nil {
+		c.fail("reconnect", errors.New("reconnect() repeats the last connect(): call connect(url) first"))
+		return sobek.Undefined()
+	}
+	hadLink := c.link != nil
+	c.leave(hadLink && c.link.closing) // endAsync() is under way: its end event comes first
+	if !c.open("reconnect", a) && hadLink {
+		if err := c.emitEnd(); err != nil {
+			c.rethrow(err)
+		}
+	}
+	return sobek.Undefined()
+}
+
+// needVU throws in the init context, where k6 allows no network.
+func (c *client) needVU(a args) {
+	if c.vu.State() == nil {
+		c.rethrow(errors.New(a.call + " needs a running VU: call it in the default function, setup() or teardown(), " +
+			"not in the init context (new Client() is fine there)"))
+	}
+}
+
+// leave lets go of the connection there may be, since another one follows. Its messages still come, before the
+// end event when there is one (and the message handler isn't just running).
+func (c *client) leave(withEnd bool) {
+	l := c.link
+	if l == nil {
+		return
+	}
+	l.closing = true
+	l.shut()
+	var err error
+	if withEnd && !c.handlingMessage {
+		err = c.loop.drain()
+	}
+	if finishErr := c.finish(l, withEnd); err == nil {
+		err = finishErr
+	}
+	if err != nil {
+		c.rethrow(err)
+	}
+}
+
+// open connects to the first server that takes the connection and reports whether one did.
+func (c *client) open(method string, a args) bool {
+	ctx, state := c.vu.Context(), c.vu.State()
+	c.connectTags, c.url = c.connect.tags, c.connect.servers[0].label
+	clear(c.tagCache)
+
+	o := &linkOptions{
+		client: c.options, connect: c.connect, store: c.store,
+		dialer: state.Dialer, tls: state.TLSConfig, logger: state.Logger,
+		onMessage: c.arrived,
+		onLost: func(l *link) {
+			l.deliver(func() bool { return c.loop.post(func() error { return c.finish(l, true) }) })
+		},
+	}
+	o.username, o.password = c.credentials(a)
+	err := c.checkIdentity(o)
+
+	c.loop.hold() // for the link: it may be lost at once
+	var l *link
+	if err == nil {
+		l, err = c.openFirst(ctx, o)
+	}
+	if ctx.Err() == nil {
+		c.push(time.Now(), method, "", nil, measure{c.in.calls, 1})
+	}
+	if err != nil {
+		c.loop.release()
+		if ctx.Err() != nil {
+			c.rethrow(err)
+		}
+		c.fail(method, err)
+		return false
+	}
+	c.link, c.ended = l, false
+	if method == eventReconnect {
+		c.loop.post(func() error { return c.emit(eventReconnect) })
+	}
+	c.loop.post(func() error { return c.emit(eventConnect) })
+	l.announce()
+	l.stopWatching = context.AfterFunc(ctx, func() {
+		if l.abort(context.Cause(ctx)) {
+			c.loop.post(func() error { return c.finish(l, true) })
+		}
+	})
+	return true
+}
+
+// checkIdentity refuses what the protocol forbids.
+func (c *client) checkIdentity(o *linkOptions) error {
+	if !o.connect.cleanSession && o.client.clientID == "" { // [MQTT-3.1.3-8]
+		return errors.New("clean_session: false needs a client_id in new Client({…}): the broker finds the session by it")
+	}
+	if o.username == "" && o.password != "" { // [MQTT-3.1.2-22]
+		return errors.New("a password needs a username in MQTT 3.1.1: set both")
+	}
+	return nil
+}
+
+func (c *client) openFirst(ctx context.Context, o *linkOptions) (*link, error) {
+	var failures []error
+	for _, s := range o.connect.servers {
+		c.url = s.label
+		l, err := openLink(ctx, s, o)
+		if err == nil {
+			return l, nil
+		}
+		if failures = append(failures, err); ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, connectErrors(failures)
+}

@@ -1,0 +1,33 @@
+// Package mqtt is the k6 extension k6/x/mqtt: an MQTT 3.1.1 client for scripts. It does without the JavaScript runtime
+// on any goroutine but the VU's own, and without losing messages between the network and the script.
+//
+//	import { Client } from "k6/x/mqtt";
+//	export default function () {
+//	  const client = new Client({ client_id: `vu-${__VU}` });
+//	  client.on("message", (topic, payload) => {
+//	    console.log(topic, String.fromCharCode(...new Uint8Array(payload)));
+//	    client.end();
+//	  });
+//	  client.connect("mqtt://127.0.0.1:1883");
+//	  client.subscribe("greeting", { qos: 1 });
+//	  client.publish("greeting", "hello", { qos: 1 });
+//	}
+//
+// The iteration lasts until the client has ended: by end(), because the connection was lost, or because k6 stops the
+// VU. index.d.ts documents every member for script authors.
+//
+// # Order and loss
+//
+// Messages wait in an unbounded queue, in the order the broker sent them, and run one by one on the event loop, so a
+// slow handler costs memory, never a message. The queue can't be bounded: holding the network back would also hold back
+// the acknowledgement a blocking publish() waits for. Calls go out in the order the script made them. end() lets
+// calls in flight finish (five seconds at most) and the queue run empty before the end event. What an aborted
+// iteration leaves in the queue is counted in a warning.
+//
+// # Connection lost
+//
+// There is no automatic reconnect. Calls in flight fail, messages that had arrived still run, then the error event fires
+// (without a handler: an error in k6's log) and, unless that handler reconnected, the end event. reconnect() opens
+// the connection again with the parameters of the last connect(), from any handler or timer; subscriptions of a clean
+// session have to be made again.
+package mqtt

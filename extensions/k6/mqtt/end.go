@@ -1,0 +1,141 @@
+package mqtt
+
+import (
+	"errors"
+	"time"
+
+	"github.com/grafana/sobek"
+)
+
+// endCall is client.end(options): when it returns, every message that arrived was handed over and the end event has
+// fired. Only within the message handler, while more messages wait, both follow right after the handler: a handler
+// that hasn't returned isn't called again.
+func (c *client) endCall(call sobek.FunctionCall) sobek.Value {
+	tags := c.endTags("client.end", call)
+	l := c.link
+	if l == nil {
+		if err := c.emitEnd(); err != nil {
+			c.rethrow(err)
+		}
+		return sobek.Undefined()
+	}
+	c.countEnd(l, tags)
+	l.shut()
+	if c.handlingMessage && c.loop.waiting() {
+		c.endAfterMessage = l
+		return sobek.Undefined()
+	}
+	if err := c.drainAndFinish(l); err != nil {
+		c.rethrow(err)
+	}
+	return sobek.Undefined()
+}
+
+// endAsyncCall is client.endAsync(options); its promise resolves after the end event.
+func (c *client) endAsyncCall(call sobek.FunctionCall) sobek.Value {
+	promise, resolve, reject := c.rt.NewPromise()
+	var tags map[string]string
+	if thrown := c.rt.Try(func() { tags = c.endTags("client.endAsync", call) }); thrown != nil {
+		c.settled(reject(thrown.Value()))
+		return c.rt.ToValue(promise)
+	}
+	l := c.link
+	if l == nil {
+		c.settled(c.emitEnd())
+		c.settled(resolve(sobek.Undefined()))
+		return c.rt.ToValue(promise)
+	}
+	c.countEnd(l, tags)
+	c.loop.hold()
+	go func() {
+		l.shut()
+		c.loop.post(func() error {
+			defer c.loop.release()
+			if err := c.finish(l, true); err != nil {
+				return err
+			}
+			if l.ctx.Err() != nil {
+				return nil
+			}
+			return resolve(sobek.Undefined())
+		})
+	}()
+	return c.rt.ToValue(promise)
+}
+
+func (c *client) endTags(name string, call sobek.FunctionCall) map[string]string {
+	return c.args(name).options(call.Argument(0), "options", "tags").tags()
+}
+
+// countEnd counts one end for each connection, however often end() is called.
+func (c *client) countEnd(l *link, tags map[string]string) {
+	if !l.closing {
+		l.closing = true
+		c.push(time.Now(), "end", "", tags, measure{c.in.calls, 1})
+	}
+}
+
+// drainAndFinish hands over the messages that arrived and then ends. Event loop only.
+func (c *client) drainAndFinish(l *link) error {
+	err := c.loop.drain()
+	if finishErr := c.finish(l, true); err == nil {
+		err = finishErr
+	}
+	return err
+}
+
+// finish does, once for each link, what scripts see of its end: the error event for a lost connection, then the end
+// event unless withEnd is false or a handler has connected again. Event loop only.
+func (c *client) finish(l *link, withEnd bool) error {
+	if l.finished {
+		return nil
+	}
+	l.finished = true
+	l.stopWatching()
+	if c.link == l {
+		c.link = nil
+	}
+	defer c.loop.release()
+	if l.ctx.Err() != nil {
+		if l.undelivered > 0 {
+			l.logger.Warnf("MQTT: the iteration was stopped before its message handler got to %d messages that had arrived",
+				l.undelivered)
+		}
+		return nil
+	}
+	if !errors.Is(l.cause, errEnded) {
+		if err := c.lost(l.cause); err != nil {
+			return err
+		}
+	}
+	if withEnd && c.link == nil {
+		return c.emitEnd()
+	}
+	return nil
+}
+
+// lost reports a lost connection: no call is under way that could throw it.
+func (c *client) lost(cause error) error {
+	c.countError("connect")
+	if c.handlers[eventError] == nil {
+		c.logger().Errorf("MQTT: %s: %v", c.url, cause)
+		return nil
+	}
+	return c.emitError(c.errorObject("connect", cause))
+}
+
+// emitEnd fires the end event, once until the client connects again.
+func (c *client) emitEnd() error {
+	if c.ended {
+		return nil
+	}
+	c.ended = true
+	return c.emit(eventEnd)
+}
+
+// settled passes on the error of a promise's resolve or reject: JavaScript was interrupted.
+func (c *client) settled(err error) {
+	if err != nil {
+		c.rethrow(err)
+	}
+}

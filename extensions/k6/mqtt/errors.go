@@ -1,0 +1,124 @@
+package mqtt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/eclipse/paho.mqtt.golang/packets"
+	"github.com/grafana/sobek"
+	"go.k6.io/k6/v2/js/common"
+)
+
+// connectError says why a server couldn't be connected to, and what to change.
+func connectError(s *server, err error, timeout time.Duration) error {
+	err = withoutPrefix(err)
+	advice := ""
+	var timedOut net.Error
+	switch {
+	case errors.Is(err, packets.ErrorRefusedBadUsernameOrPassword), errors.Is(err, packets.ErrorRefusedNotAuthorised):
+		advice = "set username and password in new Client({…}), or check the broker's access rules"
+	case errors.Is(err, packets.ErrorRefusedIDRejected):
+		advice = "set another client_id in new Client({…})"
+	case errors.Is(err, packets.ErrorRefusedBadProtocolVersion):
+		advice = "this client speaks MQTT 3.1.1: use a broker that does"
+	case errors.Is(err, packets.ErrorRefusedServerUnavailable):
+		advice = "the broker takes no clients now"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		advice = "nothing listens there: start the broker or correct the address"
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: interrupted, the iteration was stopped: %w", s.label, err)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
+		errors.As(err, &timedOut) && timedOut.Timeout():
+		return fmt.Errorf("%s: no answer within %d ms: correct the address or raise connect_timeout: %w",
+			s.label, timeout.Milliseconds(), err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		advice = "the peer closed the connection: is it an MQTT broker, with TLS as the scheme says?"
+	}
+	if advice == "" {
+		return fmt.Errorf("%s: %w", s.label, err)
+	}
+	return fmt.Errorf("%s: %w: %s", s.label, err, advice)
+}
+
+// withoutPrefix takes off the "network Error : " that paho puts before the cause.
+func withoutPrefix(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && errors.Is(err, packets.ErrorNetworkError) {
+		if causes := joined.Unwrap(); len(causes) == 2 && causes[1] != nil {
+			return causes[1]
+		}
+	}
+	return err
+}
+
+// connectErrors joins the failures of all servers.
+func connectErrors(failures []error) error {
+	if len(failures) == 1 {
+		return failures[0]
+	}
+	texts := make([]string, len(failures))
+	for i, err := range failures {
+		texts[i] = err.Error()
+	}
+	return fmt.Errorf("none of %d servers took the connection: %s", len(failures), strings.Join(texts, "; "))
+}
+
+func lostError(err error) error {
+	return fmt.Errorf("connection lost: %w: call reconnect() to go on", err)
+}
+
+// errorObject makes the Error that scripts get: name "MQTTError", message, and method, the call that failed.
+func (c *client) errorObject(method string, err error) *sobek.Object {
+	object, thrown := c.rt.New(c.rt.GlobalObject().Get("Error"), c.rt.ToValue(err.Error()))
+	if thrown != nil {
+		c.rethrow(thrown)
+	}
+	// Enumerable, so that JSON.stringify(error) shows all three.
+	for name, value := range map[string]string{"name": "MQTTError", "message": err.Error(), "method": method} {
+		define(object, name, c.rt.ToValue(value))
+	}
+	return object
+}
+
+// fail hands an error to the error handler or, without one, throws it. Event loop only.
+func (c *client) fail(method string, err error) {
+	c.countError(method)
+	object := c.errorObject(method, err)
+	if c.handlers[eventError] == nil {
+		panic(object)
+	}
+	if thrown := c.emitError(object); thrown != nil {
+		c.rethrow(thrown)
+	}
+}
+
+// emitError calls the error handler. An error that comes up while it runs (a reconnect() in it that fails) waits for
+// a turn of its own: nested calls would go on until the stack is full.
+func (c *client) emitError(object *sobek.Object) error {
+	if c.handlingError {
+		c.loop.hold()
+		c.loop.post(func() error {
+			defer c.loop.release()
+			return c.emitError(object)
+		})
+		return nil
+	}
+	c.handlingError = true
+	defer func() { c.handlingError = false }()
+	return c.emit(eventError, object)
+}
+
+// rethrow passes an error that JavaScript code returned on to its caller; what can't be caught stays so.
+func (c *client) rethrow(err error) {
+	switch err.(type) {
+	case *sobek.InterruptedError, *sobek.StackOverflowError:
+		panic(err)
+	}
+	common.Throw(c.rt, err)
+}

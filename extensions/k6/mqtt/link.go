@@ -1,0 +1,290 @@
+package mqtt
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	paho "github.com/eclipse/paho.mqtt.golang"
+	"github.com/sirupsen/logrus"
+	"go.k6.io/k6/v2/lib"
+)
+
+const (
+	// drainLimit is how long end() waits for calls in flight.
+	drainLimit = 5 * time.Second
+	// quiesce is how long a DISCONNECT may take to be written before the connection is just closed.
+	quiesce = 250 * time.Millisecond
+)
+
+var (
+	errNotConnected = errors.New("not connected: call connect() first, or reconnect() after the connection was lost")
+	errEnded        = errors.New("the client was ended before the call was done")
+)
+
+// linkOptions is what a connection attempt needs besides the server.
+type linkOptions struct {
+	client             *clientOptions
+	connect            *connectOptions
+	username, password string // from the credentials provider or the client's options; empty: the address's
+	store              paho.Store
+	dialer             lib.DialContexter
+	tls                *tls.Config
+	logger             logrus.FieldLogger
+	onMessage          func(*link, paho.Message, time.Time)
+	onLost             func(*link)
+}
+
+// link is one network connection: paho's client and the goroutine that hands it the calls in order. A link isn't
+// used again once it is over. Nothing in it touches the JavaScript runtime.
+type link struct {
+	ctx    context.Context // of the iteration that connected
+	paho   paho.Client
+	logger logrus.FieldLogger
+
+	calls    chan struct{} // signals that pending has calls
+	mu       sync.Mutex    // guards pending, conn, announced and early
+	pending  []*call
+	conn     net.Conn
+	inFlight sync.WaitGroup
+
+	ending  sync.Once
+	over    chan struct{} // closed when the connection is over; cause is set before
+	cause   error
+	gone    chan struct{} // closed when over and the network connection is closed too
+	written chan struct{} // closed when the writing goroutine has returned
+
+	announced bool          // the connect event is queued
+	early     []func() bool // posts that came before it: a broker may send messages right after CONNACK
+
+	stopWatching func() bool // of the context
+	closing      bool        // event loop only: no more calls are taken
+	finished     bool        // event loop only: the end was handled
+	undelivered  int         // event loop only: messages an aborted iteration left
+	late         atomic.Bool // a message came after the end and was reported
+}
+
+// call is one call handed to paho; token gets paho's handle for its outcome.
+type call struct {
+	start func(paho.Client) paho.Token
+	token chan paho.Token
+}
+
+// openLink connects to one server and blocks until the broker's CONNACK, an error, connect_timeout or the context's end.
+func openLink(ctx context.Context, s *server, o *linkOptions) (*link, error) {
+	l := &link{
+		ctx: ctx, logger: o.logger, calls: make(chan struct{}, 1),
+		over: make(chan struct{}), gone: make(chan struct{}), written: make(chan struct{}),
+	}
+	var dialError error
+	config := pahoOptions(s, o).
+		SetDefaultPublishHandler(func(_ paho.Client, m paho.Message) { o.onMessage(l, m, time.Now()) }).
+		SetConnectionLostHandler(func(_ paho.Client, err error) {
+			// paho calls this after its goroutines have stopped: every message it read has been handed on.
+			if l.end(lostError(err)) {
+				close(l.gone)
+				o.onLost(l)
+			}
+		}).
+		SetCustomOpenConnectionFn(func(*url.URL, paho.ClientOptions) (net.Conn, error) {
+			limited, cancel := context.WithTimeout(ctx, o.connect.timeout)
+			defer cancel()
+			conn, err := s.open(limited, o.dialer, o.tls)
+			if err != nil {
+				dialError = err
+				return nil, err
+			}
+			l.mu.Lock()
+			l.conn = conn
+			l.mu.Unlock()
+			if ctx.Err() != nil { // cut may have come before there was something to close
+				l.cut()
+			}
+			return conn, nil
+		})
+	l.paho = paho.NewClient(config)
+	token := l.paho.Connect()
+	stop := context.AfterFunc(ctx, l.cut) // the wait for CONNACK has no context
+	<-token.Done()
+	stop()
+	if err := token.Error(); err != nil {
+		if dialError != nil {
+			err = dialError
+		}
+		return nil, connectError(s, err, o.connect.timeout)
+	}
+	go l.write()
+	return l, nil
+}
+
+func pahoOptions(s *server, o *linkOptions) *paho.ClientOptions {
+	username, password := o.username, o.password
+	if username == "" {
+		username, password = s.username, s.password
+	}
+	config := paho.NewClientOptions().
+		SetProtocolVersion(4). // explicit, or paho tries MQTT 3.1 after a refusal
+		SetClientID(o.client.clientID).
+		SetUsername(username).
+		SetPassword(password).
+		SetCleanSession(o.connect.cleanSession).
+		SetKeepAlive(o.connect.keepalive).
+		SetConnectTimeout(o.connect.timeout).
+		SetAutoReconnect(false).
+		SetConnectRetry(false).
+		SetOrderMatters(true).
+		SetStore(o.store)
+	config.Servers = []*url.URL{s.url}
+	if will := o.client.will; will != nil {
+		config.SetBinaryWill(will.topic, will.payload, will.qos, will.retain)
+	}
+	return config
+}
+
+// deliver posts what came from the network, after the connect event. It reports what post reports.
+func (l *link) deliver(post func() bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.announced {
+		l.early = append(l.early, post)
+		return true
+	}
+	return post()
+}
+
+// announce is called once the connect event is queued, and lets through what came before it.
+func (l *link) announce() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, post := range l.early {
+		post()
+	}
+	l.announced, l.early = true, nil
+}
+
+func (l *link) open() bool {
+	select {
+	case <-l.over:
+		return false
+	default:
+		return true
+	}
+}
+
+// submit queues a call; await must follow.
+func (l *link) submit(start func(paho.Client) paho.Token) *call {
+	c := &call{start: start, token: make(chan paho.Token, 1)}
+	l.inFlight.Add(1)
+	l.mu.Lock()
+	l.pending = append(l.pending, c)
+	l.mu.Unlock()
+	select {
+	case l.calls <- struct{}{}:
+	default:
+	}
+	return c
+}
+
+// write hands calls to paho one after the other. paho blocks while the socket does, so this is no job for the event
+// loop; and if the connection is lost just then, paho holds this goroutine back for up to 30 seconds.
+func (l *link) write() {
+	defer close(l.written)
+	for {
+		select {
+		case <-l.over:
+			return
+		case <-l.calls:
+		}
+		l.mu.Lock()
+		calls := l.pending
+		l.pending = nil
+		l.mu.Unlock()
+		for _, c := range calls {
+			if !l.open() {
+				return
+			}
+			c.token <- c.start(l.paho)
+		}
+	}
+}
+
+// await blocks until the broker has answered, or the connection is over.
+func (l *link) await(c *call) (paho.Token, error) {
+	defer l.inFlight.Done()
+	select {
+	case token := <-c.token:
+		select {
+		case <-token.Done():
+		case <-l.over:
+			select {
+			case <-token.Done(): // both at once: the answer counts
+			default:
+				return nil, l.cause
+			}
+		}
+		return token, token.Error()
+	case <-l.over:
+		return nil, l.cause
+	}
+}
+
+// end marks the connection over and reports whether this call did it.
+func (l *link) end(cause error) bool {
+	first := false
+	l.ending.Do(func() {
+		first = true
+		l.cause = cause
+		close(l.over)
+	})
+	return first
+}
+
+// shut ends the connection in order: calls in flight first, then DISCONNECT. It blocks until the network connection is
+// closed and every message paho has read was handed on.
+func (l *link) shut() {
+	idle := make(chan struct{})
+	go func() {
+		l.inFlight.Wait()
+		close(idle)
+	}()
+	limit := time.NewTimer(drainLimit)
+	defer limit.Stop()
+	select {
+	case <-idle:
+	case <-l.over:
+	case <-limit.C:
+	}
+	l.abort(errEnded)
+}
+
+// abort ends the connection without waiting for calls in flight and reports whether this call ended it.
+func (l *link) abort(cause error) bool {
+	if !l.end(cause) {
+		<-l.gone
+		return false
+	}
+	limit := time.NewTimer(quiesce)
+	defer limit.Stop()
+	select {
+	case <-l.written:
+	case <-limit.C:
+	}
+	l.paho.Disconnect(uint(quiesce.Milliseconds()))
+	l.cut()
+	close(l.gone)
+	return true
+}
+
+// cut closes the network connection.
+func (l *link) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != nil {
+		_ = l.conn.Close()
+	}
+}

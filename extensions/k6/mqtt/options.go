@@ -1,0 +1,161 @@
+package mqtt
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/grafana/sobek"
+	"go.k6.io/k6/v2/js/common"
+)
+
+// clientOptions are the options of `new Client`.
+type clientOptions struct {
+	clientID, username, password string
+	credentials                  sobek.Callable // nil unless credentials_provider was given
+	will                         *will
+	tags                         map[string]string
+	tagTopic                     bool
+}
+
+type will struct {
+	topic   string
+	payload []byte
+	qos     byte
+	retain  bool
+}
+
+func readClientOptions(a args, v sobek.Value) *clientOptions {
+	o := a.options(v, "options",
+		"client_id", "username", "password", "credentials_provider", "will", "tags", "tag_topic")
+	read := &clientOptions{
+		clientID: o.text("client_id"),
+		username: o.text("username"),
+		password: o.text("password"),
+		tags:     o.tags(),
+		tagTopic: o.boolean("tag_topic", false),
+	}
+	if provider, name, ok := o.get("credentials_provider"); ok {
+		read.credentials = a.function(provider, name)
+	}
+	if value, name, ok := o.get("will"); ok {
+		w := a.options(value, name, "topic", "payload", "qos", "retain")
+		topic, topicName, _ := w.get("topic")
+		read.will = &will{topic: a.text(topic, topicName), qos: w.qos(), retain: w.boolean("retain", false)}
+		if payload, payloadName, given := w.get("payload"); given {
+			read.will.payload = a.payload(payload, payloadName)
+		}
+		if err := checkTopic(read.will.topic); err != nil {
+			panic(a.rt.NewTypeError("%s: %s: %s", a.call, topicName, err))
+		}
+	}
+	return read
+}
+
+// connectOptions are the options of connect().
+type connectOptions struct {
+	servers      []*server
+	keepalive    time.Duration // 0 is off
+	timeout      time.Duration // for each server
+	cleanSession bool
+	tags         map[string]string
+}
+
+// readConnectOptions reads connect(url, options) and connect(options); a url goes before options.servers.
+func readConnectOptions(a args, first, second sobek.Value) *connectOptions {
+	var addresses []string
+	names := []string{"url"}
+	if kind(first) == reflect.String {
+		addresses = append(addresses, first.String())
+	} else {
+		if _, isObject := first.(*sobek.Object); !isObject {
+			a.wrong("url", "a string, or an object with servers", first)
+		}
+		names = nil
+		second = first
+	}
+	o := a.options(second, "options", "servers", "keepalive", "connect_timeout", "clean_session", "tags")
+	if list, name, ok := o.get("servers"); ok {
+		for i, address := range a.texts(list, name) {
+			addresses = append(addresses, address)
+			names = append(names, fmt.Sprintf("%s[%d]", name, i))
+		}
+	} else if addresses == nil {
+		a.wrong("options.servers", "an array of broker addresses when there is no url", nil)
+	}
+	read := &connectOptions{
+		keepalive: time.Second * time.Duration(o.integer("keepalive", 60, 0, 65535,
+			"a whole number of seconds from 0 (off) to 65535")),
+		timeout: time.Millisecond * time.Duration(o.integer("connect_timeout", 30_000, 1, 86_400_000,
+			"a whole number of milliseconds, at least 1")),
+		cleanSession: o.boolean("clean_session", true),
+		tags:         o.tags(),
+	}
+	for i, address := range addresses {
+		s, err := parseServer(address)
+		if err != nil {
+			panic(a.rt.NewTypeError("%s: %s: %s", a.call, names[i], err))
+		}
+		read.servers = append(read.servers, s)
+	}
+	return read
+}
+
+// credentials returns the user name and password to connect with, asking credentials_provider when there is one.
+func (c *client) credentials(a args) (username, password string) {
+	if c.options.credentials == nil {
+		return c.options.username, c.options.password
+	}
+	value, err := c.options.credentials(sobek.Undefined())
+	if err != nil {
+		c.rethrow(err)
+	}
+	const name = "the value credentials_provider returns"
+	if common.IsNullish(value) {
+		a.wrong(name, "an object {username, password}", value)
+	}
+	o := a.options(value, name, "username", "password")
+	return o.text("username"), o.text("password")
+}
+
+// checkTopic checks a topic to publish to: [MQTT-4.7.3-1], [MQTT-4.7.3-2], [MQTT-3.3.2-2].
+func checkTopic(topic string) error {
+	if err := checkTopicText(topic); err != nil {
+		return err
+	}
+	if strings.ContainsAny(topic, "+#") {
+		return fmt.Errorf("the topic %q has a wildcard: + and # are for subscribe", topic)
+	}
+	return nil
+}
+
+// checkFilter checks a topic filter: [MQTT-4.7.1-2], [MQTT-4.7.1-3].
+func checkFilter(filter string) error {
+	if err := checkTopicText(filter); err != nil {
+		return err
+	}
+	levels := strings.Split(filter, "/")
+	for i, level := range levels {
+		if strings.Contains(level, "#") && (level != "#" || i != len(levels)-1) {
+			return fmt.Errorf("the topic filter %q is wrong: # has to be the whole last level", filter)
+		}
+		if strings.Contains(level, "+") && level != "+" {
+			return fmt.Errorf("the topic filter %q is wrong: + has to be a whole level", filter)
+		}
+	}
+	return nil
+}
+
+func checkTopicText(topic string) error {
+	switch {
+	case topic == "":
+		return errors.New("the topic is empty")
+	case len(topic) > 65535:
+		return fmt.Errorf("the topic has %d bytes: 65535 are allowed", len(topic))
+	case strings.ContainsRune(topic, 0):
+		return fmt.Errorf("the topic %q has a NUL character", topic)
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+package mqtt
+
+import (
+	paho "github.com/eclipse/paho.mqtt.golang"
+	"github.com/grafana/sobek"
+)
+
+func (c *client) publishCall(call sobek.FunctionCall) sobek.Value {
+	return c.run(c.publish(c.args("client.publish"), call))
+}
+
+func (c *client) publishAsyncCall(call sobek.FunctionCall) sobek.Value {
+	return c.runAsync(func() *request { return c.publish(c.args("client.publishAsync"), call) })
+}
+
+// publish reads publish(topic, payload, {qos, retain, tags}). It is done when the message is written (QoS 0) or
+// acknowledged (PUBACK for QoS 1, PUBCOMP for QoS 2).
+func (c *client) publish(a args, call sobek.FunctionCall) *request {
+	topic := a.text(call.Argument(0), "topic")
+	payload := a.payload(call.Argument(1), "payload")
+	o := a.options(call.Argument(2), "options", "qos", "retain", "tags")
+	qos, retain := o.qos(), o.boolean("retain", false)
+	return &request{
+		method: "publish", topics: []string{topic}, tags: o.tags(), sent: len(payload), err: checkTopic(topic),
+		start: func(p paho.Client) paho.Token { return p.Publish(topic, qos, retain, payload) },
+	}
+}

@@ -1,0 +1,113 @@
+package mqtt
+
+import (
+	"fmt"
+	"time"
+
+	paho "github.com/eclipse/paho.mqtt.golang"
+	"github.com/grafana/sobek"
+)
+
+// request is one subscribe, unsubscribe or publish.
+type request struct {
+	method string   // without "Async"; the method tag
+	topics []string // each counts as a call
+	tags   map[string]string
+	start  func(paho.Client) paho.Token
+	check  func(paho.Token) error // what the token's own error doesn't say; may be nil
+	sent   int                    // payload bytes of a publish, else -1
+	err    error                  // found before anything was sent
+}
+
+// run sends a request and blocks until the broker has answered.
+func (c *client) run(r *request) sobek.Value {
+	l, queued, err := c.send(r)
+	if queued != nil {
+		err = r.outcome(l.await(queued))
+		if l.ctx.Err() != nil {
+			c.rethrow(fmt.Errorf("client.%s: interrupted, the iteration was stopped: %w", r.method, l.ctx.Err()))
+		}
+	}
+	c.count(r, err)
+	if err != nil {
+		c.fail(r.method, err)
+	}
+	return sobek.Undefined()
+}
+
+// runAsync sends the request that read makes and returns a promise of the broker's answer. Wrong arguments reject it.
+func (c *client) runAsync(read func() *request) sobek.Value {
+	promise, resolve, reject := c.rt.NewPromise()
+	var r *request
+	if thrown := c.rt.Try(func() { r = read() }); thrown != nil {
+		c.settled(reject(thrown.Value()))
+		return c.rt.ToValue(promise)
+	}
+	settle := func(err error) error {
+		c.count(r, err)
+		if err == nil {
+			return resolve(sobek.Undefined())
+		}
+		thrown := c.rt.Try(func() { c.fail(r.method, err) })
+		if thrown != nil {
+			return reject(thrown.Value())
+		}
+		return resolve(sobek.Undefined()) // the error handler has it
+	}
+	l, queued, err := c.send(r)
+	if queued == nil {
+		c.settled(settle(err))
+		return c.rt.ToValue(promise)
+	}
+	c.loop.hold()
+	go func() {
+		err := r.outcome(l.await(queued))
+		c.loop.post(func() error {
+			defer c.loop.release()
+			if l.ctx.Err() != nil {
+				return nil // the iteration is over: nobody waits for the promise
+			}
+			return settle(err)
+		})
+	}()
+	return c.rt.ToValue(promise)
+}
+
+// send queues a request on the connection; without a queued call err says why not.
+func (c *client) send(r *request) (l *link, queued *call, err error) {
+	if r.err != nil {
+		return nil, nil, r.err
+	}
+	if !c.connected() {
+		return nil, nil, errNotConnected
+	}
+	return c.link, c.link.submit(r.start), nil
+}
+
+func (r *request) outcome(token paho.Token, err error) error {
+	if err == nil && r.check != nil {
+		err = r.check(token)
+	}
+	return err
+}
+
+// count emits the samples of a request that is done; errors are counted where they are reported.
+func (c *client) count(r *request, err error) {
+	if c.options.tagTopic {
+		for _, topic := range r.topics {
+			c.countCalls(r, err, topic, 1)
+		}
+		return
+	}
+	c.countCalls(r, err, "", len(r.topics))
+}
+
+func (c *client) countCalls(r *request, err error, topic string, calls int) {
+	measures := []measure{{c.in.calls, float64(calls)}}
+	if r.sent >= 0 && err == nil {
+		measures = append(measures,
+			measure{c.in.sent, 1},
+			measure{c.vu.State().BuiltinMetrics.DataSent, float64(r.sent)})
+	}
+	c.push(time.Now(), r.method, topic, r.tags, measures...)
+}

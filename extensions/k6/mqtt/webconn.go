@@ -1,0 +1,51 @@
+package mqtt
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// webConn is the byte stream inside a WebSocket: MQTT packets and messages need not line up [MQTT-6.0.0-2].
+type webConn struct {
+	*websocket.Conn
+	writing sync.Mutex
+	message io.Reader // rest of the message being read, nil between messages
+}
+
+func (c *webConn) Read(p []byte) (int, error) {
+	for {
+		if c.message == nil {
+			_, message, err := c.NextReader()
+			if err != nil {
+				return 0, err
+			}
+			c.message = message
+		}
+		n, err := c.message.Read(p)
+		if errors.Is(err, io.EOF) {
+			c.message, err = nil, nil
+			if n == 0 {
+				continue
+			}
+		}
+		return n, err
+	}
+}
+
+func (c *webConn) Write(p []byte) (int, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	// [MQTT-6.0.0-1]
+	if err := c.WriteMessage(websocket.BinaryMessage, p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (c *webConn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
