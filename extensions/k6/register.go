@@ -8,8 +8,10 @@ import (
 	"go.k6.io/k6/v2/js/modules"
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+	"github.com/arrival-bench/arrival/extensions/k6/mqtt"
 )
 
 func init() {
 	modules.Register("k6/x/arrival", arrival.New())
+	modules.Register("k6/x/mqtt", mqtt.New())
 }

@@ -1,12 +1,101 @@
+// Package arrival is the k6 module k6/x/arrival: it sends messages on a schedule, receives them at the other end of an
+// asynchronous pipeline and accounts for every one.
+//
+//	import { Run } from 'k6/x/arrival';
+//	const run = new Run({ profile: open('./profiles/ramp.yml'), ingest: { url }, mqtt: { url }, redis: { url } });
+//	export const options = { scenarios: run.scenarios(), thresholds: run.thresholds({ arrival_latency: ['p(99)<250'] }) };
+//	export function subscriber() { run.collect(); } // one VU: waits until everything is in
+//	export function sender() { run.send(); }        // takes the next request of the schedule
+//	export const handleSummary = run.summary;       // run.json, index.html, the summary on the terminal
+//
+// A process has one run: all VUs share its schedule, its ledger and its clock. The members are documented in index.d.ts.
 package arrival
 
-import "go.k6.io/k6/v2/js/modules"
+import (
+	"sync"
 
-// RootModule is the module of the process.
-type RootModule struct{}
+	"github.com/grafana/sobek"
+	"go.k6.io/k6/v2/js/common"
+	"go.k6.io/k6/v2/js/modules"
+	"go.k6.io/k6/v2/metrics"
+)
 
-// New returns the module.
+// RootModule is the module of the process; it holds the run that all VUs share.
+type RootModule struct {
+	mu     sync.Mutex
+	engine *engine
+}
+
+var _ modules.Module = &RootModule{}
+
+// New returns the module, to be registered once.
 func New() *RootModule { return &RootModule{} }
 
 // NewModuleInstance implements modules.Module.
-func (*RootModule) NewModuleInstance(modules.VU) modules.Instance { return nil }
+func (r *RootModule) NewModuleInstance(vu modules.VU) modules.Instance {
+	m := &instance{root: r, vu: vu}
+	if env := vu.InitEnv(); env != nil {
+		m.metrics = registerMetrics(env.Registry)
+	}
+	// Built once: k6 asks for the exports each time that a script uses a named import.
+	m.exports = modules.Exports{Named: map[string]any{"Run": m.construct}}
+	return m
+}
+
+// instance is the module of one VU.
+type instance struct {
+	root    *RootModule
+	vu      modules.VU
+	metrics *runMetrics
+	exports modules.Exports
+}
+
+// Exports implements modules.Instance.
+func (m *instance) Exports() modules.Exports { return m.exports }
+
+// construct is new Run(options): it checks the options and joins the process's run, or makes it. It does no I/O.
+func (m *instance) construct(call sobek.ConstructorCall) *sobek.Object {
+	rt := m.vu.Runtime()
+	o, err := parseOptions(rt, call.Argument(0))
+	if err == nil {
+		err = m.root.join(o)
+	}
+	if err != nil {
+		common.Throw(rt, err)
+	}
+	return m.object(rt, m.root.engine)
+}
+
+func (r *RootModule) join(o *options) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.engine == nil {
+		r.engine = newEngine(o)
+		return nil
+	}
+	return r.engine.same(o)
+}
+
+// runMetrics are the module's metrics. Their names are those of run.json.
+type runMetrics struct {
+	latency  *metrics.Metric
+	counters map[string]*metrics.Metric
+}
+
+// accountMetrics are counters of messages, pushed once at the end of the run.
+var accountMetrics = []string{
+	"arrival_scheduled", "arrival_dropped", "arrival_rejected", "arrival_unknown", "arrival_arrived",
+	"arrival_dead_lettered", "arrival_queued", "arrival_lost", "arrival_duplicates", "arrival_reordered",
+	"arrival_negative", "arrival_invalid",
+}
+
+func registerMetrics(registry *metrics.Registry) *runMetrics {
+	m := &runMetrics{
+		latency:  registry.MustNewMetric("arrival_latency", metrics.Trend, metrics.Time),
+		counters: map[string]*metrics.Metric{},
+	}
+	for _, name := range accountMetrics {
+		m.counters[name] = registry.MustNewMetric(name, metrics.Counter)
+	}
+	return m
+}

@@ -68,11 +68,11 @@ func (c *Clock) Now() int64 { return c.At(time.Now()) }
 // At is the own clock at t.
 func (c *Clock) At(t time.Time) int64 { return c.base.UnixMicro() + t.Sub(c.base).Microseconds() }
 
-// FromReference turns a stamp on the clock of Redis into one on the own clock.
-func (c *Clock) FromReference(us int64) int64 {
+// Offset is what the clock of Redis is ahead of the own clock, in µs.
+func (c *Clock) Offset() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return us - int64(math.Round(c.current.Used()))
+	return int64(math.Round(c.current.Used()))
 }
 
 // window is the number of probes that an estimate is made of: enough that one of them meets no other work.

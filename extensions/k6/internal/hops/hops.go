@@ -19,6 +19,11 @@ const Property = "hops"
 // Stamps are microseconds since 1970 on the clock of Redis.
 type Stamps struct{ Received, Queued, Claimed, Published int64 }
 
+// Shift moves all stamps by us.
+func (s Stamps) Shift(us int64) Stamps {
+	return Stamps{s.Received + us, s.Queued + us, s.Claimed + us, s.Published + us}
+}
+
 var errMalformed = errors.New("hops: not four comma-separated whole numbers")
 
 // Parse reads the value of the property. It keeps no reference to value.

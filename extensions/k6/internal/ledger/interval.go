@@ -10,21 +10,25 @@ type Interval struct {
 	Stamped                          int64
 }
 
-func newInterval() Interval {
-	return Interval{Arrival: newSeries(), FromSend: newSeries(), HTTP: newSeries()}
+func newInterval() *Interval {
+	return &Interval{Arrival: newSeries(), FromSend: newSeries(), HTTP: newSeries()}
 }
 
-// Cut ends an interval: it hands it to read and begins the next. What read is given is gone when it returns.
-func (l *Ledger) Cut(read func(*Interval)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.interval.Backlog = l.owed
-	read(&l.interval)
-	i := &l.interval
+func (i *Interval) reset() {
 	i.Arrival.reset()
 	i.FromSend.reset()
 	i.HTTP.reset()
 	*i = Interval{Arrival: i.Arrival, FromSend: i.FromSend, HTTP: i.HTTP}
+}
+
+// Cut ends an interval and begins the next. What it returns is good until the next Cut.
+func (l *Ledger) Cut() *Interval {
+	l.spare.reset()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.interval.Backlog = l.owed
+	l.interval, l.spare = l.spare, l.interval
+	return l.spare
 }
 
 // Times returns a copy of the times of one phase. It locks the ledger for as long as copying takes, no longer.

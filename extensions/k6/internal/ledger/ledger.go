@@ -7,6 +7,7 @@ package ledger
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
@@ -68,6 +69,7 @@ type Ledger struct {
 	perTopic int
 
 	sent       int // requests
+	dropped    int // requests
 	inFlight   int // requests
 	open       int // messages accepted or unknown, not yet arrived in full
 	owed       int // deliveries of accepted messages that have not arrived
@@ -79,16 +81,19 @@ type Ledger struct {
 	negative   int
 	foreign    int
 
+	accepted  []int    // messages, by phase
 	times     []*Times // by phase
 	flowTimes []Series // arrival latency by flow, measured phases only
-	interval  Interval
+	interval  *Interval
+	spare     *Interval // the interval before; only Cut touches it
 }
 
 // New makes an empty ledger for a schedule.
 func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
-	l := &Ledger{pacer: schedule, phases: p.Phases, flows: p.Flows, interval: newInterval()}
+	l := &Ledger{pacer: schedule, phases: p.Phases, flows: p.Flows, interval: newInterval(), spare: newInterval()}
 	for range p.Phases {
 		l.times = append(l.times, NewTimes())
+		l.accepted = append(l.accepted, 0)
 	}
 	first := map[string]int{}
 	for _, f := range p.Flows {
@@ -127,6 +132,13 @@ func (l *Ledger) Sent(s pacer.Slot, at int64) {
 	}
 }
 
+// Drop records that a request will not be sent.
+func (l *Ledger) Drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropped++
+}
+
 // Settle records the answer to a request, once.
 func (l *Ledger) Settle(s pacer.Slot, outcome Outcome, at int64) {
 	l.mu.Lock()
@@ -135,6 +147,7 @@ func (l *Ledger) Settle(s pacer.Slot, outcome Outcome, at int64) {
 	switch outcome {
 	case Accepted:
 		l.interval.Accepted += s.Messages
+		l.accepted[s.Phase] += s.Messages
 	case Rejected:
 		l.interval.Rejected += s.Messages
 	default:
@@ -284,11 +297,18 @@ func (l *Ledger) Find(seq int, fate Fate) bool {
 	return true
 }
 
-// Settled reports whether all of the run's requests have been sent and answered.
+// Settled reports whether every request of the run has been sent and answered, or dropped.
 func (l *Ledger) Settled() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.sent == l.pacer.Requests() && l.inFlight == 0
+	return l.sent+l.dropped == l.pacer.Requests() && l.inFlight == 0
+}
+
+// Accepted is the number of accepted messages of each phase.
+func (l *Ledger) Accepted() []int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.accepted)
 }
 
 // Open is the number of messages that may still arrive: accepted or without an answer.

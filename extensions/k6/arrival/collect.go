@@ -1,0 +1,196 @@
+package arrival
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.k6.io/k6/v2/lib"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
+
+const (
+	// lead is the time between the last subscription and the first request.
+	lead = 100 * time.Millisecond
+	// linger is how long duplicates are waited for after everything is in.
+	linger = 250 * time.Millisecond
+	// look is how often the ledger is asked whether everything is in.
+	look = 20 * time.Millisecond
+	// tick is the length of an interval of the timeline.
+	tick = time.Second
+	// checkpoint is how often the report of a run that goes on is written anew, at most.
+	checkpoint = 5 * time.Second
+)
+
+// collect is the life of a run: subscribe, let the senders go, watch, wait until everything is in, look for what is not,
+// and close the account. An error means that the run could not begin, or that it was stopped.
+func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) error {
+	e.mu.Lock()
+	again := e.collected
+	e.collected = true
+	e.mu.Unlock()
+	if again {
+		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
+	}
+
+	client, err := e.connectRedis(ctx, state)
+	if err != nil {
+		return err
+	}
+	if client != nil {
+		defer func() { _ = client.Close() }()
+	}
+	subs, err := e.subscribe(ctx, state, m.latency)
+	if err != nil {
+		return err
+	}
+	defer subs.close()
+	if err := e.makeDir(); err != nil {
+		return err
+	}
+
+	began := time.Now()
+	e.start(began.Add(lead))
+	rec, err := newRecorder(e)
+	if err != nil {
+		return err
+	}
+	defer rec.close()
+	if err := e.watch(ctx, client, subs, rec); err != nil {
+		return err
+	}
+	subs.close()
+	rec.cut()
+	if client != nil {
+		e.find(ctx, client)
+		e.resources = e.readTelemetry(ctx, client)
+	}
+	e.resources = append(e.resources, rec.generator())
+
+	e.mu.Lock()
+	e.ended, e.finished = time.Now(), true
+	e.mu.Unlock()
+	e.judge()
+	m.push(ctx, state, e)
+	return nil
+}
+
+// connectRedis connects to the Redis that is the clock of the run, and takes the first estimate. Without one, stages can't
+// be told apart unless every stamp is from this process; the run goes on without them.
+func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Client, error) {
+	if e.options.Redis.URL == "" {
+		return nil, nil
+	}
+	o, err := redis.ParseURL(e.options.Redis.URL)
+	if err != nil {
+		return nil, fmt.Errorf("redis.url (REDIS_URL): %w", err)
+	}
+	o.Dialer = state.Dialer.DialContext
+	o.MaxRetries = -1
+	o.DisableIdentity = true
+	client := redis.NewClient(o)
+	if err := e.clock.Probe(ctx, client); err != nil {
+		_ = client.Close()
+		return nil, fmt.Errorf("Redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, err)
+	}
+	return client, nil
+}
+
+// watch returns when everything is in, when nothing has come for the idle time, or at the drain limit.
+func (e *engine) watch(ctx context.Context, client *redis.Client, subs *subscribers, rec *recorder) error {
+	looks := time.NewTicker(look)
+	defer looks.Stop()
+	nextCut := e.epoch.Add(tick)
+	lastMove, lastSeen := time.Now(), -1
+	var settledAt, completeAt time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return errStopped
+		case err := <-subs.failed:
+			e.count("delivery", "subscriber lost", err.Error())
+			e.distrust("a subscriber lost its connection: %s", err)
+			return nil
+		case now := <-looks.C:
+			if !now.Before(nextCut) {
+				nextCut = nextCut.Add(tick)
+				rec.cut()
+				if client != nil {
+					go func() { _ = e.clock.Probe(ctx, client) }() // a failed probe leaves the estimate as it was
+				}
+			}
+			if !e.ledger.Settled() {
+				continue
+			}
+			if settledAt.IsZero() {
+				settledAt, lastMove = now, now
+			}
+			open := e.ledger.Open()
+			if open != lastSeen {
+				lastSeen, lastMove = open, now
+			}
+			if open == 0 {
+				if completeAt.IsZero() {
+					completeAt = now
+				}
+				if now.Sub(completeAt) >= linger {
+					return nil
+				}
+				continue
+			}
+			if now.Sub(lastMove) >= e.options.Idle.duration() || now.Sub(settledAt) >= e.options.Drain.duration() {
+				return nil
+			}
+		}
+	}
+}
+
+// errStopped means that k6 ended the subscriber's iteration before the run was over.
+var errStopped = errors.New("the run was stopped before everything was in")
+
+// Streams of the pipeline. A pipeline that has others is measured all the same; its queued messages then count as lost.
+const (
+	messageStream    = "arrival:messages"
+	deadLetterStream = "arrival:dead-letters"
+	telemetryStream  = "arrival:telemetry"
+)
+
+// find looks for the messages that did not arrive in the queue and among the dead letters.
+func (e *engine) find(ctx context.Context, client *redis.Client) {
+	if e.ledger.Open() == 0 {
+		return
+	}
+	for stream, fate := range map[string]ledger.Fate{messageStream: ledger.Queued, deadLetterStream: ledger.DeadLettered} {
+		err := scan(ctx, client, stream, "-", func(entry redis.XMessage) {
+			if body, ok := entry.Values["body"].(string); ok {
+				if seq, ok := e.bodies.seq([]byte(body)); ok {
+					e.ledger.Find(seq, fate)
+				}
+			}
+		})
+		if err != nil {
+			e.distrust("the stream %s could not be read, so what is missing could not be looked for: %s", stream, err)
+		}
+	}
+}
+
+// scan reads a stream from an id to its end.
+func scan(ctx context.Context, client *redis.Client, stream, from string, read func(redis.XMessage)) error {
+	const batch = 1000
+	for {
+		entries, err := client.XRangeN(ctx, stream, from, "+", batch).Result()
+		if err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			read(entry)
+		}
+		if len(entries) < batch {
+			return nil
+		}
+		from = "(" + entries[len(entries)-1].ID
+	}
+}

@@ -1,0 +1,142 @@
+package arrival
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// generator is the number of this load generator in its ids.
+const generator = 1
+
+// lateLimit is how late a request may leave. One that would be later is dropped, and counted: a generator that is half a
+// minute behind measures nothing but itself.
+const lateLimit = 30 * time.Second
+
+// engine is the run of this process.
+type engine struct {
+	options *options
+	id      string
+	bodies  *bodies
+	pacer   *pacer.Pacer
+	ledger  *ledger.Ledger
+	clock   *clock.Clock
+
+	next    atomic.Int64  // the request that is taken next
+	started chan struct{} // closed when the subscribers hold their topics; epoch is set then
+	epoch   time.Time
+	begin   sync.Once
+
+	mu        sync.Mutex
+	collected bool // collect has begun; there is one
+	ended     time.Time
+	finished  bool // collect came to its end
+	dir       string
+	invalid   []string // why the instrument can't be trusted
+	errors    map[string]*report.ErrorClass
+	timeline  []report.Interval
+	resources []report.Resource
+	latencies chan []int64
+}
+
+func newEngine(o *options) *engine {
+	schedule := pacer.New(o.profile)
+	e := &engine{
+		options: o,
+		id:      newRunID(),
+		pacer:   schedule,
+		ledger:  ledger.New(o.profile, schedule),
+		clock:   clock.New(),
+		started: make(chan struct{}),
+		errors:  map[string]*report.ErrorClass{},
+	}
+	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, generator))
+	return e
+}
+
+// newRunID names a run: 8 characters that no earlier run is likely to have had (40 bits).
+func newRunID() string {
+	const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+	b := make([]byte, 8)
+	_, _ = rand.Read(b) // never fails
+	for i := range b {
+		b[i] = alphabet[b[i]&31]
+	}
+	return string(b)
+}
+
+// start fixes the epoch and lets the senders go.
+func (e *engine) start(epoch time.Time) {
+	e.begin.Do(func() {
+		e.epoch = epoch
+		e.ledger.Start(e.clock.At(epoch))
+		close(e.started)
+	})
+}
+
+// elapsed is the time since the epoch; 0 before it.
+func (e *engine) elapsed() time.Duration {
+	select {
+	case <-e.started:
+		return max(0, time.Since(e.epoch))
+	default:
+		return 0
+	}
+}
+
+// count adds one to a class of errors. The first of a class is kept as its example.
+func (e *engine) count(stage, class, example string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := stage + " " + class
+	if e.errors[key] == nil {
+		e.errors[key] = &report.ErrorClass{Stage: stage, Class: class, Example: example}
+	}
+	e.errors[key].Count++
+}
+
+func (e *engine) errorClasses() []report.ErrorClass {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]report.ErrorClass, 0, len(e.errors))
+	for _, c := range e.errors {
+		out = append(out, *c)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Count > out[j].Count })
+	return out
+}
+
+// distrust makes the run invalid, for a reason in plain words.
+func (e *engine) distrust(format string, args ...any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.invalid = append(e.invalid, fmt.Sprintf(format, args...))
+}
+
+// makeDir makes the directory of the run: reports/runs/<method>-<topology>-<network>-<time>.
+func (e *engine) makeDir() error {
+	o := e.options
+	dir := o.Dir
+	if dir == "" {
+		name := fmt.Sprintf("%s-%s-%s-%s", o.Name, o.Topology, o.Network, time.Now().UTC().Format("20060102T150405Z"))
+		dir = filepath.Join(strings.TrimPrefix(o.Runs, "file://"), name)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("the directory of the run can't be made: %w", err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.dir = dir
+	return nil
+}

@@ -1,0 +1,186 @@
+package arrival
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/grafana/sobek"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt5"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+)
+
+// options are those of new Run(). index.d.ts documents them.
+type options struct {
+	Name     string                    `json:"name"`
+	Profile  profileOption             `json:"profile"`
+	Phases   map[string]map[string]any `json:"phases"`
+	Ingest   ingestOptions             `json:"ingest"`
+	MQTT     mqttOptions               `json:"mqtt"`
+	Redis    redisOptions              `json:"redis"`
+	ID       string                    `json:"id"`
+	Senders  int                       `json:"senders"`
+	Timeout  seconds                   `json:"timeout"`
+	Drain    seconds                   `json:"drain"`
+	Idle     seconds                   `json:"idle"`
+	Topology string                    `json:"topology"`
+	Network  string                    `json:"network"`
+	Labels   map[string]string         `json:"labels"`
+	Runs     string                    `json:"runs"`
+	Dir      string                    `json:"dir"`
+	Template string                    `json:"template"`
+	Command  string                    `json:"command"`
+
+	profile *profile.Profile
+}
+
+type profileOption struct{ Name, Text string }
+
+type ingestOptions struct {
+	URL       string `json:"url"`
+	Token     string `json:"token"`
+	Path      string `json:"path"`
+	BatchPath string `json:"batchPath"`
+}
+
+type mqttOptions struct {
+	URL      string `json:"url"`
+	Username string `json:"username"`
+	Password string `json:"password"`
+	Prefix   string `json:"prefix"`
+	QoS      int    `json:"qos"`
+}
+
+type redisOptions struct {
+	URL string `json:"url"`
+}
+
+// seconds is a duration in seconds, or with its unit: 10, "10s", "500ms".
+type seconds time.Duration
+
+func (s *seconds) UnmarshalJSON(b []byte) error {
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	d, err := time.Duration(0), error(nil)
+	switch v := v.(type) {
+	case float64:
+		d = time.Duration(v * float64(time.Second))
+	case string:
+		d, err = time.ParseDuration(v)
+	default:
+		err = errors.New("not a duration")
+	}
+	if err != nil || d < 0 {
+		return fmt.Errorf("%s is not a duration: seconds, or like \"10s\"", b)
+	}
+	*s = seconds(d)
+	return nil
+}
+
+// UnmarshalJSON takes the text of the profile, or {name, text}.
+func (p *profileOption) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		p.Name = "profile"
+		return json.Unmarshal(b, &p.Text)
+	}
+	type plain profileOption
+	return json.Unmarshal(b, (*plain)(p))
+}
+
+func (d seconds) duration() time.Duration { return time.Duration(d) }
+
+var (
+	idKey    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+	wordLike = regexp.MustCompile(`^[a-z0-9][a-z0-9_.]*$`)
+)
+
+// parseOptions reads and checks the options. Each error says which option, its value, and what is allowed.
+func parseOptions(rt *sobek.Runtime, v sobek.Value) (*options, error) {
+	if v == nil || sobek.IsUndefined(v) || sobek.IsNull(v) {
+		return nil, errors.New("new Run() wants its options: { profile, ingest, mqtt, … }")
+	}
+	text, err := json.Marshal(v.ToObject(rt))
+	if err != nil {
+		return nil, fmt.Errorf("options of Run: %w", err)
+	}
+	o := &options{
+		Name: "run", ID: "id", Senders: 64, Topology: "single", Network: "loopback", Runs: "reports/runs",
+		Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
+		Ingest: ingestOptions{Path: "/messages", BatchPath: "/messages/batch"},
+		MQTT:   mqttOptions{Prefix: "messages/", QoS: 1},
+	}
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(o); err != nil {
+		var wrong *json.UnmarshalTypeError
+		switch name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); {
+		case unknown:
+			return nil, fmt.Errorf("options of Run: unknown option %s", name)
+		case errors.As(err, &wrong):
+			return nil, fmt.Errorf("options of Run: %s is a %s, but %s is wanted", wrong.Field, wrong.Value, wrong.Type)
+		}
+		return nil, fmt.Errorf("options of Run: %w", err)
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+func (o *options) check() (err error) {
+	if o.profile, err = profile.Parse(o.Profile.Name, o.Profile.Text); err != nil {
+		return err
+	}
+	for phase, settings := range o.Phases {
+		if err := o.profile.Override(phase, settings); err != nil {
+			return err
+		}
+	}
+	u, err := url.Parse(o.Ingest.URL)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("ingest.url %q is not an address: http://host:port or https://host:port (INGEST_URL, or start: npm run pipeline)", o.Ingest.URL)
+	}
+	if _, _, _, err := mqtt5.Address(o.MQTT.URL); err != nil {
+		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
+	}
+	if o.Redis.URL != "" {
+		if _, err := redis.ParseURL(o.Redis.URL); err != nil {
+			return fmt.Errorf("redis.url (REDIS_URL): %w", err)
+		}
+	}
+	switch {
+	case !idKey.MatchString(o.ID):
+		return fmt.Errorf("id %q is not the name of a field: letters, digits and _, with dots between nested ones (meta.id)", o.ID)
+	case o.Senders < 1 || o.Senders > 10_000:
+		return fmt.Errorf("senders %d is outside 1 to 10000", o.Senders)
+	case o.MQTT.QoS != 0 && o.MQTT.QoS != 1:
+		return fmt.Errorf("mqtt.qos %d is neither 0 nor 1", o.MQTT.QoS)
+	case o.Timeout <= 0:
+		return errors.New("timeout 0: a time above 0 is wanted")
+	}
+	for name, value := range map[string]string{"name": o.Name, "topology": o.Topology, "network": o.Network} {
+		if !wordLike.MatchString(value) {
+			return fmt.Errorf("%s %q names the run's directory: small letters, digits, _ and . are allowed", name, value)
+		}
+	}
+	return nil
+}
+
+// same refuses a second run in one process: VUs share the schedule, so they must mean the same one.
+func (e *engine) same(o *options) error {
+	a, b := *e.options, *o
+	a.profile, b.profile = nil, nil
+	if !reflect.DeepEqual(a, b) {
+		return errors.New("a second Run with other options: a script has one Run, made outside of its functions")
+	}
+	return nil
+}

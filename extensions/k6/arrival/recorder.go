@@ -1,0 +1,162 @@
+package arrival
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/shirou/gopsutil/v4/process"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// recorder writes the run's timeline as it goes, a line a second, and keeps the report on disk current, so that a run that
+// is killed leaves all that it knew.
+type recorder struct {
+	engine   *engine
+	timeline *os.File
+	log      *os.File
+	hdr      *hdrhistogram.HistogramLogWriter
+	self     *process.Process
+	cpu      float64 // seconds of CPU at the last cut
+	cutAt    time.Time
+	written  time.Time
+	busy     chan struct{} // holds a token while a checkpoint is being written
+	arrived  int64         // deliveries so far
+}
+
+func newRecorder(e *engine) (*recorder, error) {
+	r := &recorder{engine: e, busy: make(chan struct{}, 1), cutAt: e.epoch, written: time.Now()}
+	var err error
+	if r.timeline, err = os.Create(filepath.Join(e.dir, "timeline.ndjson")); err != nil {
+		return nil, fmt.Errorf("the run's timeline can't be written: %w", err)
+	}
+	if r.log, err = os.Create(filepath.Join(e.dir, "arrival.hlog")); err != nil {
+		return nil, fmt.Errorf("the run's histogram log can't be written: %w", err)
+	}
+	r.hdr = hdrhistogram.NewHistogramLogWriter(r.log)
+	start := e.epoch.UnixMilli()
+	r.hdr.SetBaseTime(start)
+	for _, write := range []func() error{
+		func() error { return r.hdr.OutputComment("[arrival " + e.id + ": µs, one interval a second]") },
+		r.hdr.OutputLogFormatVersion,
+		func() error { return r.hdr.OutputStartTime(start) },
+		func() error { return r.hdr.OutputBaseTime(start) },
+		r.hdr.OutputLegend,
+	} {
+		if err := write(); err != nil {
+			return nil, fmt.Errorf("the run's histogram log can't be written: %w", err)
+		}
+	}
+	r.self, _ = process.NewProcess(int32(os.Getpid())) // nil: the system does not tell
+	r.usage()
+	return r, r.engine.write(nil)
+}
+
+func (r *recorder) close() {
+	r.busy <- struct{}{} // a checkpoint that is being written ends before the final report is
+	_ = r.timeline.Close()
+	_ = r.log.Close()
+}
+
+// cut ends one second of the run.
+func (r *recorder) cut() {
+	e := r.engine
+	i := e.ledger.Cut()
+	t := len(e.timeline)
+	from, to := time.Duration(t)*tick, time.Duration(t+1)*tick
+	first, last := e.pacer.Due(from), e.pacer.Due(to)
+	row := report.Interval{
+		T: t, Phase: e.phaseAt(from),
+		Requests: last - first, Scheduled: e.pacer.Messages(last) - e.pacer.Messages(first),
+		Sent: i.Sent, Accepted: i.Accepted, Rejected: i.Rejected, Failed: i.Failed,
+		Arrived: i.Arrival.Count, Backlog: i.Backlog,
+		Arrival: report.NewQuantiles(&i.Arrival), FromSend: report.NewQuantiles(&i.FromSend), HTTP: report.NewQuantiles(&i.HTTP),
+		Generator: r.usage(),
+	}
+	if i.Stamped > 0 {
+		row.Stages = map[string]float64{}
+		for s, sum := range i.StageSums {
+			row.Stages[ledger.Stage(s).String()] = float64(sum) / float64(i.Stamped) / 1000
+		}
+	}
+	e.mu.Lock()
+	e.timeline = append(e.timeline, row)
+	e.mu.Unlock()
+
+	if line, err := json.Marshal(row); err == nil {
+		_, _ = r.timeline.Write(append(line, '\n'))
+	}
+	for tag, s := range map[string]*ledger.Series{"arrival": &i.Arrival, "from_send": &i.FromSend, "http": &i.HTTP} {
+		if s.Count == 0 {
+			continue
+		}
+		s.Histogram.SetTag(tag)
+		s.Histogram.SetStartTimeMs(e.epoch.Add(from).UnixMilli())
+		s.Histogram.SetEndTimeMs(e.epoch.Add(to).UnixMilli())
+		_ = r.hdr.OutputIntervalHistogram(s.Histogram)
+	}
+	r.checkpoint()
+}
+
+// checkpoint writes the report of the run so far, beside the run; not more often than its own cost allows.
+func (r *recorder) checkpoint() {
+	if time.Since(r.written) < checkpoint {
+		return
+	}
+	select {
+	case r.busy <- struct{}{}:
+		r.written = time.Now()
+		go func() {
+			defer func() { <-r.busy }()
+			_ = r.engine.write(nil) // the next one, or the last, says what is wrong with the disk
+		}()
+	default:
+	}
+}
+
+// usage is what this process used since the last time.
+func (r *recorder) usage() report.Usage {
+	u := report.Usage{}
+	if r.self == nil {
+		return u
+	}
+	now := time.Now()
+	if t, err := r.self.Times(); err == nil {
+		if span := now.Sub(r.cutAt).Seconds(); span > 0 {
+			percent := (t.User + t.System - r.cpu) / span * 100
+			u.CPUPercent = &percent
+		}
+		r.cpu, r.cutAt = t.User+t.System, now
+	}
+	if m, err := r.self.MemoryInfo(); err == nil {
+		mb := float64(m.RSS) / (1 << 20)
+		u.RSSMB = &mb
+	}
+	return u
+}
+
+// generator is what the whole run used of this process.
+func (r *recorder) generator() report.Resource {
+	rows := make([][3]*float64, 0, len(r.engine.timeline))
+	for _, i := range r.engine.timeline {
+		t := float64(i.T)
+		rows = append(rows, [3]*float64{&t, i.Generator.CPUPercent, i.Generator.RSSMB})
+	}
+	return report.NewResource("k6", rows)
+}
+
+// phaseAt names the phase of a moment; after the last one the run drains.
+func (e *engine) phaseAt(t time.Duration) string {
+	for _, p := range e.options.profile.Phases {
+		if t < p.Duration {
+			return p.Name
+		}
+		t -= p.Duration
+	}
+	return "drain"
+}

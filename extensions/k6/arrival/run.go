@@ -1,0 +1,140 @@
+package arrival
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/grafana/sobek"
+	"go.k6.io/k6/v2/errext"
+	"go.k6.io/k6/v2/js/common"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+)
+
+// object is what new Run() returns. Its members are functions that k6 can call without a receiver, so that
+// handleSummary = run.summary works.
+func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
+	o := rt.NewObject()
+	set := func(name string, value any) {
+		if err := o.DefineDataProperty(name, rt.ToValue(value), sobek.FLAG_FALSE, sobek.FLAG_FALSE, sobek.FLAG_TRUE); err != nil {
+			common.Throw(rt, err)
+		}
+	}
+	set("id", e.id)
+	set("scenarios", e.scenarios)
+	set("thresholds", func(own map[string]any) map[string]any { return e.thresholds(own) })
+	set("collect", func() { m.collect(e) })
+	var s *sender
+	set("send", func(sobek.FunctionCall) sobek.Value {
+		state := m.vu.State()
+		if state == nil {
+			common.Throw(rt, errors.New("run.send() is for a scenario's function: in the init context there is no load yet"))
+		}
+		if s == nil {
+			s = newSender(e, state)
+		}
+		return rt.ToValue(s.send(m.vu.Context(), state))
+	})
+	set("next", func() sobek.Value { return m.next(e) })
+	set("settle", func(slot *slotHandle, status int) { m.settle(e, slot, status) })
+	set("summary", func(data sobek.Value) map[string]string { return m.summary(e, data) })
+	return o
+}
+
+// scenarios returns the two scenarios of a run: one VU that collects, and a pool of VUs that send. The number of
+// iterations is the exact number of requests, so k6's progress bar tells the truth.
+func (e *engine) scenarios() map[string]any {
+	o := e.options
+	sending := o.profile.Duration() + lateLimit + o.Timeout.duration()
+	const startup = 30 * time.Second
+	return map[string]any{
+		"subscriber": map[string]any{
+			"executor": "per-vu-iterations", "exec": "subscriber", "vus": 1, "iterations": 1,
+			"maxDuration": wholeSeconds(startup + sending + o.Drain.duration() + startup), "gracefulStop": "0s",
+		},
+		"sender": map[string]any{
+			"executor": "shared-iterations", "exec": "sender",
+			"vus": min(o.Senders, e.pacer.Requests()), "iterations": e.pacer.Requests(),
+			"maxDuration": wholeSeconds(startup + sending), "gracefulStop": wholeSeconds(o.Timeout.duration()),
+		},
+	}
+}
+
+// wholeSeconds writes a duration as k6 reads it.
+func wholeSeconds(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10) + "s"
+}
+
+// thresholds adds those that hold for every run to a script's own.
+func (e *engine) thresholds(own map[string]any) map[string]any {
+	all := map[string]any{}
+	for name, expressions := range builtInThresholds {
+		if name == "arrival_lost" && e.options.MQTT.QoS == 0 {
+			continue // at most once: a loss is counted, and no failure
+		}
+		all[name] = expressions
+	}
+	maps.Copy(all, own)
+	return all
+}
+
+// collect runs the life of the run in this VU. An error ends the test: without its subscriber a run measures nothing.
+func (m *instance) collect(e *engine) {
+	rt, state := m.vu.Runtime(), m.vu.State()
+	if state == nil {
+		common.Throw(rt, errors.New("run.collect() is for a scenario's function: in the init context there is no load yet"))
+	}
+	switch err := e.collect(m.vu.Context(), state, m.metrics); {
+	case errors.Is(err, errStopped): // k6 has said why
+	case err != nil:
+		rt.Interrupt(&errext.InterruptError{Reason: errext.AbortTest + ": " + err.Error()})
+	}
+}
+
+// slotHandle is a request that a script sends itself.
+type slotHandle struct {
+	slot pacer.Slot
+	IDs  []string `js:"ids"`
+	Flow string   `js:"flow"`
+	Path string   `js:"path"`
+	Body string   `js:"body"`
+	done bool
+}
+
+// next is run.next(): the next request when it is due, for a script that sends it by itself; null after the last.
+func (m *instance) next(e *engine) sobek.Value {
+	rt := m.vu.Runtime()
+	if m.vu.State() == nil {
+		common.Throw(rt, errors.New("run.next() is for a scenario's function: in the init context there is no load yet"))
+	}
+	slot, ok := e.take(m.vu.Context())
+	if !ok {
+		return sobek.Null()
+	}
+	h := &slotHandle{
+		slot: slot, Flow: e.options.profile.Flows[slot.Flow].Name, Path: e.options.Ingest.Path,
+		Body: string(e.bodies.append(nil, slot)),
+	}
+	if slot.Messages > 1 {
+		h.Path = e.options.Ingest.BatchPath
+	}
+	for i := range slot.Messages {
+		h.IDs = append(h.IDs, e.bodies.prefix+strconv.Itoa(slot.FirstSeq+i))
+	}
+	e.ledger.Sent(slot, e.clock.Now())
+	return rt.ToValue(h)
+}
+
+// settle is run.settle(slot, status).
+func (m *instance) settle(e *engine, h *slotHandle, status int) {
+	if h == nil || h.done {
+		common.Throw(m.vu.Runtime(), errors.New("run.settle() wants what run.next() returned, once"))
+	}
+	h.done = true
+	e.settle(h.slot, status, nil, func() []byte { return nil }, time.Now())
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,223 @@
+package arrival
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/grafana/sobek"
+	"go.k6.io/k6/v2/js/common"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+const stampFormat = "2006-01-02T15:04:05.000Z"
+
+// report describes the run as it stands. lossless adds the histograms themselves, which the last report of a run has.
+func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Run {
+	e.mu.Lock()
+	finished, ended := e.finished, e.ended
+	timeline := append([]report.Interval{}, e.timeline...)
+	e.mu.Unlock()
+
+	account := e.ledger.Running(e.pacer.Due(e.elapsed()))
+	if finished {
+		account = e.ledger.Final()
+	}
+	if thresholds == nil {
+		thresholds = []report.Threshold{}
+	}
+	r := &report.Run{
+		Schema: report.Schema,
+		Run: report.Identity{
+			ID: e.id, Name: filepath.Base(e.dir), Tool: report.Tool{Name: "k6", Version: k6Version()},
+			Method: e.options.Name, Topology: e.options.Topology, Network: e.options.Network, Labels: e.options.Labels,
+			Started: e.epoch.UTC().Format(stampFormat), Command: e.command(), Profile: describe(e.options.profile),
+		},
+		Verdict: e.verdict(account, thresholds),
+		Account: report.NewAccount(account), Clock: e.describeClock(),
+		Timeline: timeline, Resources: e.resources, Thresholds: thresholds, Errors: e.errorClasses(),
+		Environment: e.environment(), Steps: []report.Step{}, Flows: []report.FlowResult{},
+	}
+	if r.Run.Labels == nil {
+		r.Run.Labels = map[string]string{}
+	}
+	if r.Resources == nil {
+		r.Resources = []report.Resource{}
+	}
+	if finished {
+		stamp := ended.UTC().Format(stampFormat)
+		r.Run.Ended = &stamp
+	}
+	e.describeLatencies(r, lossless)
+	return r
+}
+
+// describeLatencies fills in the steps, the flows and the whole.
+func (e *engine) describeLatencies(r *report.Run, lossless bool) {
+	total := ledger.NewTimes()
+	start := time.Duration(0)
+	accepted := e.ledger.Accepted()
+	for i, p := range e.options.profile.Phases {
+		times := e.ledger.Times(i)
+		if p.Measured {
+			total.Merge(times)
+		}
+		from, to := e.pacer.PhaseRequests(i)
+		scheduled := e.pacer.Messages(to) - e.pacer.Messages(from)
+		seconds := p.Duration.Seconds()
+		r.Steps = append(r.Steps, report.Step{
+			Name: p.Name, StartS: start.Seconds(), DurationS: seconds, Measured: p.Measured,
+			Requests: to - from, Scheduled: scheduled, Accepted: accepted[i], Arrived: int(times.Arrival.Count),
+			ScheduledPerS: float64(scheduled) / seconds, AcceptedPerS: float64(accepted[i]) / seconds,
+			ArrivedPerS: float64(times.Arrival.Count) / seconds,
+			Latency:     report.NewLatencies(times, lossless),
+		})
+		start += p.Duration
+	}
+	r.Latency = report.NewLatencies(total, lossless)
+
+	scheduled := make([]int, len(e.options.profile.Flows))
+	for i, p := range e.options.profile.Phases {
+		if from, to := e.pacer.PhaseRequests(i); p.Measured {
+			for n := from; n < to; n++ {
+				f := e.pacer.FlowOf(n)
+				scheduled[f] += e.options.profile.Flows[f].Messages
+			}
+		}
+	}
+	for i, f := range e.options.profile.Flows {
+		s := e.ledger.FlowTimes(i)
+		r.Flows = append(r.Flows, report.FlowResult{
+			Name: f.Name, Scheduled: scheduled[i], Arrived: s.Count, Arrival: report.NewLatency(s, lossless),
+		})
+	}
+}
+
+func (e *engine) describeClock() report.Clock {
+	c := e.clock.Read()
+	if c.Probes == 0 {
+		return report.Clock{Reference: "monotonic"}
+	}
+	return report.Clock{
+		Reference: "redis TIME", OffsetMS: c.Used() / 1000, BoundMS: c.Worst / 1000, DriftPPM: c.Drift, Probes: c.Probes,
+	}
+}
+
+func describe(p *profile.Profile) report.Profile {
+	d := report.Profile{Name: p.Name}
+	for _, ph := range p.Phases {
+		phase := report.Phase{
+			Name: ph.Name, DurationS: ph.Duration.Seconds(), ArrivalRate: ph.Rate, Measured: ph.Measured,
+		}
+		if ph.Ramps() {
+			phase.RampTo = &ph.RampTo
+		}
+		d.Phases = append(d.Phases, phase)
+	}
+	for _, f := range p.Flows {
+		d.Flows = append(d.Flows, report.Flow{Name: f.Name, Weight: f.Weight, Messages: f.Messages, Deliveries: f.Deliveries})
+	}
+	return d
+}
+
+// write puts run.json and the page into the run's directory, each at once: a reader never finds half a file.
+func (e *engine) write(thresholds []report.Threshold) error {
+	e.mu.Lock()
+	lossless := e.finished
+	e.mu.Unlock()
+	return e.save(e.report(thresholds, lossless))
+}
+
+func (e *engine) save(r *report.Run) error {
+	data, err := json.Marshal(r)
+	if err == nil {
+		err = replace(filepath.Join(e.dir, "run.json"), append(data, '\n'))
+	}
+	if err == nil && e.options.Template != "" {
+		var page []byte
+		if page, err = report.Page(e.options.Template, r); err == nil {
+			err = replace(filepath.Join(e.dir, "index.html"), page)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the run's report can't be written: %w", err)
+	}
+	return nil
+}
+
+func replace(path string, data []byte) error {
+	next := path + ".next"
+	if err := os.WriteFile(next, data, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
+}
+
+// summary is run.summary, to be the script's handleSummary: it writes the last report and returns what k6 prints.
+func (m *instance) summary(e *engine, data sobek.Value) map[string]string {
+	if e.dir == "" {
+		return map[string]string{"stdout": "\n  INCOMPLETE  the run did not begin; there is no report\n\n"}
+	}
+	r := e.report(thresholdsOf(m.vu.Runtime(), data), true)
+	if err := e.save(r); err != nil {
+		common.Throw(m.vu.Runtime(), err)
+	}
+	where := "run.json in " + e.dir + " (no page: the script gave no template)"
+	if e.options.Template != "" {
+		where = filepath.Join(e.dir, "index.html")
+	}
+	if wd, err := os.Getwd(); err == nil {
+		if short, err := filepath.Rel(wd, where); err == nil && e.options.Template != "" && len(short) < len(where) {
+			where = short
+		}
+	}
+	return map[string]string{"stdout": report.Text(r, where, colours(m.vu.Runtime(), data))}
+}
+
+// summaryData is what k6 hands to handleSummary, as far as it is of use here.
+type summaryData struct {
+	State struct {
+		IsStdOutTTY bool `json:"isStdOutTTY"`
+	} `json:"state"`
+	Options struct {
+		NoColor bool `json:"noColor"`
+	} `json:"options"`
+	Metrics map[string]struct {
+		Thresholds map[string]struct {
+			OK bool `json:"ok"`
+		} `json:"thresholds"`
+	} `json:"metrics"`
+}
+
+func readSummary(rt *sobek.Runtime, v sobek.Value) (d summaryData) {
+	if v == nil || sobek.IsUndefined(v) {
+		return d
+	}
+	if text, err := json.Marshal(v.ToObject(rt)); err == nil {
+		_ = json.Unmarshal(text, &d) // what k6 does not hand over is absent
+	}
+	return d
+}
+
+func colours(rt *sobek.Runtime, v sobek.Value) bool {
+	d := readSummary(rt, v)
+	return d.State.IsStdOutTTY && !d.Options.NoColor && os.Getenv("NO_COLOR") == ""
+}
+
+func thresholdsOf(rt *sobek.Runtime, v sobek.Value) []report.Threshold {
+	out := []report.Threshold{}
+	metrics := readSummary(rt, v).Metrics
+	for _, name := range sortedKeys(metrics) {
+		for _, expression := range sortedKeys(metrics[name].Thresholds) {
+			out = append(out, report.Threshold{
+				Metric: name, Expression: expression, OK: metrics[name].Thresholds[expression].OK,
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+package arrival
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/host"
+	"github.com/shirou/gopsutil/v4/mem"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// readTelemetry collects what the pipeline's processes have said of themselves during the run.
+func (e *engine) readTelemetry(ctx context.Context, client *redis.Client) []report.Resource {
+	rows := map[string][][3]*float64{}
+	offset := e.clock.Offset()
+	epoch := e.clock.At(e.epoch)
+	from := strconv.FormatInt((epoch+offset)/1000, 10)
+	err := scan(ctx, client, telemetryStream, from, func(entry redis.XMessage) {
+		name, _ := entry.Values["process"].(string)
+		data, _ := entry.Values["data"].(string)
+		stamp, _ := entry.Values["at"].(string)
+		at, err := strconv.ParseInt(stamp, 10, 64)
+		var usage struct {
+			CPUPercent *float64 `json:"cpu_percent"`
+			RSSMB      *float64 `json:"rss_mb"`
+		}
+		if err != nil || name == "" || json.Unmarshal([]byte(data), &usage) != nil {
+			return
+		}
+		if usage.CPUPercent == nil && usage.RSSMB == nil {
+			return
+		}
+		t := float64(at-offset-epoch) / 1e6
+		rows[name] = append(rows[name], [3]*float64{&t, usage.CPUPercent, usage.RSSMB})
+	})
+	if err != nil {
+		e.count("telemetry", "not read", err.Error())
+	}
+	names := make([]string, 0, len(rows))
+	for name := range rows {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	out := make([]report.Resource, 0, len(names)+1)
+	for _, name := range names {
+		out = append(out, report.NewResource(name, rows[name]))
+	}
+	return out
+}
+
+// environment describes the machine of the generator. What the system does not tell is left out.
+func (e *engine) environment() map[string]any {
+	env := map[string]any{
+		"os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU(), "gomaxprocs": runtime.GOMAXPROCS(0),
+		"go": runtime.Version(), "shared_host": e.sharedHost(),
+	}
+	if info, err := cpu.Info(); err == nil && len(info) > 0 {
+		env["cpu"] = info[0].ModelName
+	}
+	if m, err := mem.VirtualMemory(); err == nil {
+		env["memory_mb"] = m.Total >> 20
+	}
+	if kernel, err := host.KernelVersion(); err == nil {
+		env["kernel"] = kernel
+	}
+	return env
+}
+
+// sharedHost reports whether generator and ingest are on one host, and so share its cores.
+func (e *engine) sharedHost() bool {
+	address := strings.TrimPrefix(strings.TrimPrefix(e.options.Ingest.URL, "http://"), "https://")
+	for _, local := range []string{"127.", "localhost", "[::1]"} {
+		if strings.HasPrefix(address, local) {
+			return true
+		}
+	}
+	return false
+}
+
+// command is what a person types to repeat the run. Values that may be secret are left out.
+func (e *engine) command() string {
+	if e.options.Command != "" {
+		return e.options.Command
+	}
+	words := append([]string{"./k6"}, os.Args[1:]...)
+	for i, w := range words {
+		if name, _, found := strings.Cut(w, "="); found && secret(name) {
+			words[i] = fmt.Sprintf("%s=…", name)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func secret(name string) bool {
+	name = strings.ToUpper(name)
+	for _, word := range []string{"TOKEN", "PASSWORD", "SECRET", "_URL"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// k6Version is the version of k6 that this binary was built with.
+func k6Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, d := range info.Deps {
+			if d.Path == "go.k6.io/k6/v2" {
+				return strings.TrimPrefix(d.Version, "v")
+			}
+		}
+	}
+	return "unknown"
+}

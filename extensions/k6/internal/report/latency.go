@@ -1,0 +1,91 @@
+package report
+
+import (
+	"math"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
+
+// curve lists the percentiles of a percentile curve: each step halves what is left, which is a straight line on the log
+// axis that such a curve is drawn on. It stops where less than one sample is left.
+func curve(h *hdrhistogram.Histogram) [][2]float64 {
+	points := [][2]float64{}
+	const stepsPerHalf = 4
+	total := float64(h.TotalCount())
+	for i := 0; ; i++ {
+		left := math.Pow(0.5, float64(i)/stepsPerHalf)
+		if left*total < 1 {
+			break
+		}
+		q := 100 * (1 - left)
+		points = append(points, [2]float64{q, ms(h.ValueAtPercentile(q))})
+	}
+	return append(points, [2]float64{100, ms(h.Max())})
+}
+
+// NewLatency describes a series. lossless adds the histogram itself.
+func NewLatency(s *ledger.Series, lossless bool) Latency {
+	l := Latency{Count: s.Count, Curve: [][2]float64{}}
+	if s.Count == 0 {
+		return l
+	}
+	at := func(p float64) *float64 { return ptr(min(ms(s.Histogram.ValueAtPercentile(p)), ms(s.Max))) }
+	l.Min, l.Max = ptr(ms(s.Min)), ptr(ms(s.Max))
+	l.Mean = ptr(float64(s.Sum) / float64(s.Count) / 1000)
+	l.P50, l.P75, l.P90, l.P95, l.P99, l.P999 = at(50), at(75), at(90), at(95), at(99), at(99.9)
+	l.Curve = curve(s.Histogram)
+	l.Curve[len(l.Curve)-1][1] = ms(s.Max)
+	if lossless {
+		if encoded, err := s.Histogram.Encode(hdrhistogram.V2CompressedEncodingCookieBase); err == nil {
+			text := string(encoded)
+			l.Histogram = &text
+		}
+	}
+	return l
+}
+
+// NewLatencies describes a set of times.
+func NewLatencies(t *ledger.Times, lossless bool) Latencies {
+	l := Latencies{
+		Arrival:  NewLatency(&t.Arrival, lossless),
+		FromSend: NewLatency(&t.FromSend, lossless),
+		HTTP:     NewLatency(&t.HTTP, lossless),
+		Stages:   map[string]Latency{},
+	}
+	for i := range t.Stages {
+		l.Stages[ledger.Stage(i).String()] = NewLatency(&t.Stages[i], lossless)
+	}
+	return l
+}
+
+// NewQuantiles describes a series of an interval; nil without a sample.
+func NewQuantiles(s *ledger.Series) *Quantiles {
+	if s.Count == 0 {
+		return nil
+	}
+	v := s.Histogram.ValueAtPercentilesSlice([]float64{50, 95, 99})
+	return &Quantiles{
+		Count: s.Count,
+		Mean:  float64(s.Sum) / float64(s.Count) / 1000,
+		P50:   ms(v[0]), P95: ms(v[1]), P99: ms(v[2]), Max: ms(s.Max),
+	}
+}
+
+// NewAccount turns the ledger's account into the report's.
+func NewAccount(a ledger.Account) Account {
+	return Account{
+		Scheduled: a.Scheduled, Dropped: a.Dropped, Rejected: a.Rejected, Unknown: a.Unknown, Arrived: a.Arrived,
+		DeadLettered: a.DeadLettered, Queued: a.Queued, Lost: a.Lost, Pending: a.Pending,
+		Balanced: a.Balanced(), Duplicates: a.Duplicates, Reordered: a.Reordered, Negative: a.Negative, Foreign: a.Foreign,
+		Requests: Requests{a.Requests, a.RequestsSent},
+		Deliveries: Deliveries{
+			Due: a.DeliveriesDue, Arrived: a.DeliveriesArrived, Missing: a.DeliveriesDue - a.DeliveriesArrived,
+		},
+	}
+}
+
+func ms(us int64) float64 { return float64(us) / 1000 }
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,237 @@
+// Package report turns what a run has measured into what it leaves behind: run.json (reports/run.schema.json),
+// timeline.ndjson, the histogram log, the page and the summary on the terminal.
+package report
+
+// Schema is the version of run.json that this package writes.
+const Schema = "arrival/run/1"
+
+// Run is run.json. Latencies are milliseconds; what is absent is null.
+type Run struct {
+	Schema      string         `json:"schema"`
+	Run         Identity       `json:"run"`
+	Verdict     Verdict        `json:"verdict"`
+	Account     Account        `json:"account"`
+	Clock       Clock          `json:"clock"`
+	Latency     Latencies      `json:"latency"`
+	Steps       []Step         `json:"steps"`
+	Flows       []FlowResult   `json:"flows"`
+	Timeline    []Interval     `json:"timeline"`
+	Resources   []Resource     `json:"resources"`
+	Thresholds  []Threshold    `json:"thresholds"`
+	Errors      []ErrorClass   `json:"errors"`
+	Environment map[string]any `json:"environment"`
+}
+
+// Identity says which run this is and how to repeat it.
+type Identity struct {
+	ID       string            `json:"id"`
+	Name     string            `json:"name"`
+	Tool     Tool              `json:"tool"`
+	Method   string            `json:"method"`
+	Topology string            `json:"topology"`
+	Network  string            `json:"network"`
+	Labels   map[string]string `json:"labels"`
+	Started  string            `json:"started"`
+	Ended    *string           `json:"ended"`
+	Command  string            `json:"command"`
+	Profile  Profile           `json:"profile"`
+}
+
+// Tool is the load generator.
+type Tool struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Profile is the load that was asked for.
+type Profile struct {
+	Name   string  `json:"name"`
+	Phases []Phase `json:"phases"`
+	Flows  []Flow  `json:"flows"`
+}
+
+// Phase of a profile; rates are requests per second.
+type Phase struct {
+	Name        string   `json:"name"`
+	DurationS   float64  `json:"duration_s"`
+	ArrivalRate float64  `json:"arrival_rate"`
+	RampTo      *float64 `json:"ramp_to"`
+	Measured    bool     `json:"measured"`
+}
+
+// Flow of a profile.
+type Flow struct {
+	Name       string `json:"name"`
+	Weight     int    `json:"weight"`
+	Messages   int    `json:"messages"`
+	Deliveries int    `json:"deliveries"`
+}
+
+// Results of a run. Only Pass is green.
+const (
+	Pass       = "pass"
+	Fail       = "fail"       // a threshold was crossed, or a message was lost
+	Invalid    = "invalid"    // the instrument was the bottleneck
+	Incomplete = "incomplete" // the run was cut off
+)
+
+// Verdict is the result with its reasons in plain words.
+type Verdict struct {
+	Result  string   `json:"result"`
+	Reasons []string `json:"reasons"`
+}
+
+// Account counts messages, where it does not say otherwise.
+type Account struct {
+	Scheduled    int `json:"scheduled"`
+	Dropped      int `json:"dropped"`
+	Rejected     int `json:"rejected"`
+	Unknown      int `json:"unknown"`
+	Arrived      int `json:"arrived"`
+	DeadLettered int `json:"dead_lettered"`
+	Queued       int `json:"queued"`
+	Lost         int `json:"lost"`
+	Pending      int `json:"pending"`
+
+	Balanced   bool       `json:"balanced"`
+	Duplicates int        `json:"duplicates"`
+	Reordered  int        `json:"reordered"`
+	Negative   int        `json:"negative"`
+	Foreign    int        `json:"foreign"`
+	Requests   Requests   `json:"requests"`
+	Deliveries Deliveries `json:"deliveries"`
+}
+
+// Requests are POSTs.
+type Requests struct {
+	Scheduled int `json:"scheduled"`
+	Sent      int `json:"sent"`
+}
+
+// Deliveries are messages times the subscribers that hold their topic.
+type Deliveries struct {
+	Due     int `json:"due"`
+	Arrived int `json:"arrived"`
+	Missing int `json:"missing"`
+}
+
+// Clock says how far the stamps of different processes can be compared.
+type Clock struct {
+	Reference string  `json:"reference"`
+	OffsetMS  float64 `json:"offset_ms"`
+	BoundMS   float64 `json:"bound_ms"`
+	DriftPPM  float64 `json:"drift_ppm"`
+	Probes    int     `json:"probes"`
+}
+
+// Latencies are one sample a delivery; HTTP one a request.
+type Latencies struct {
+	Arrival  Latency            `json:"arrival"`
+	FromSend Latency            `json:"from_send"`
+	HTTP     Latency            `json:"http"`
+	Stages   map[string]Latency `json:"stages"`
+}
+
+// Latency is a distribution in milliseconds. Without a sample everything but Count and Curve is null.
+type Latency struct {
+	Count     int64        `json:"count"`
+	Min       *float64     `json:"min"`
+	Mean      *float64     `json:"mean"`
+	P50       *float64     `json:"p50"`
+	P75       *float64     `json:"p75"`
+	P90       *float64     `json:"p90"`
+	P95       *float64     `json:"p95"`
+	P99       *float64     `json:"p99"`
+	P999      *float64     `json:"p999"`
+	Max       *float64     `json:"max"`
+	Curve     [][2]float64 `json:"curve"`
+	Histogram *string      `json:"histogram"` // HdrHistogram V2, compressed, base64; µs
+}
+
+// Step is a phase as it went. Arrived counts deliveries.
+type Step struct {
+	Name          string    `json:"name"`
+	StartS        float64   `json:"start_s"`
+	DurationS     float64   `json:"duration_s"`
+	Measured      bool      `json:"measured"`
+	Requests      int       `json:"requests"`
+	Scheduled     int       `json:"scheduled"`
+	Accepted      int       `json:"accepted"`
+	Arrived       int       `json:"arrived"`
+	ScheduledPerS float64   `json:"scheduled_per_s"`
+	AcceptedPerS  float64   `json:"accepted_per_s"`
+	ArrivedPerS   float64   `json:"arrived_per_s"`
+	Latency       Latencies `json:"latency"`
+}
+
+// FlowResult is a flow as it went in the measured phases. Arrived counts deliveries.
+type FlowResult struct {
+	Name      string  `json:"name"`
+	Scheduled int     `json:"scheduled"`
+	Arrived   int64   `json:"arrived"`
+	Arrival   Latency `json:"arrival"`
+}
+
+// Interval is one second of the run. Counts are messages; Arrived and Backlog count deliveries.
+type Interval struct {
+	T         int                `json:"t"`
+	Phase     string             `json:"phase"`
+	Requests  int                `json:"requests"`
+	Scheduled int                `json:"scheduled"`
+	Sent      int                `json:"sent"`
+	Accepted  int                `json:"accepted"`
+	Rejected  int                `json:"rejected"`
+	Failed    int                `json:"failed"`
+	Arrived   int64              `json:"arrived"`
+	Backlog   int                `json:"backlog"`
+	Arrival   *Quantiles         `json:"arrival"`
+	FromSend  *Quantiles         `json:"from_send"`
+	HTTP      *Quantiles         `json:"http"`
+	Stages    map[string]float64 `json:"stages"` // means
+	Generator Usage              `json:"generator"`
+}
+
+// Quantiles of an interval, ms.
+type Quantiles struct {
+	Count int64   `json:"count"`
+	Mean  float64 `json:"mean"`
+	P50   float64 `json:"p50"`
+	P95   float64 `json:"p95"`
+	P99   float64 `json:"p99"`
+	Max   float64 `json:"max"`
+}
+
+// Usage of a process; 100 % is one core. Null where the system does not tell.
+type Usage struct {
+	CPUPercent *float64 `json:"cpu_percent"`
+	RSSMB      *float64 `json:"rss_mb"`
+}
+
+// Resource is what one process used over the run.
+type Resource struct {
+	Process    string        `json:"process"`
+	CPUPercent *MeanMax      `json:"cpu_percent"`
+	RSSMB      *MeanMax      `json:"rss_mb"`
+	Series     [][3]*float64 `json:"series"` // second of the run, cpu_percent, rss_mb
+}
+
+// MeanMax summarizes a series.
+type MeanMax struct {
+	Mean float64 `json:"mean"`
+	Max  float64 `json:"max"`
+}
+
+// Threshold is one of the script's thresholds and how it went.
+type Threshold struct {
+	Metric     string `json:"metric"`
+	Expression string `json:"expression"`
+	OK         bool   `json:"ok"`
+}
+
+// ErrorClass counts errors that have the same cause.
+type ErrorClass struct {
+	Stage   string `json:"stage"`
+	Class   string `json:"class"`
+	Count   int    `json:"count"`
+	Example string `json:"example"`
+}

@@ -1,0 +1,106 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
+
+var colours = map[string]string{Pass: "32", Fail: "31", Invalid: "33", Incomplete: "33"}
+
+// Text is the summary on the terminal: what a person reads in ten seconds. where is the path of the page.
+func Text(r *Run, where string, colour bool) string {
+	var b strings.Builder
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-11s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	verdict := strings.ToUpper(r.Verdict.Result)
+	if colour {
+		verdict = "\x1b[1;" + colours[r.Verdict.Result] + "m" + verdict + "\x1b[0m"
+	}
+	fmt.Fprintf(&b, "\n  %-11s %s\n", verdict, r.Run.Name)
+	for _, reason := range r.Verdict.Reasons {
+		line("", "%s", reason)
+	}
+	b.WriteString("\n")
+
+	l := r.Latency
+	if r.Account.Balanced {
+		line("arrival", "%s   from %s deliveries in the measured phases", quantiles(l.Arrival), count(int(l.Arrival.Count)))
+		line("from send", "%s   uncorrected: without the generator's lateness", quantiles(l.FromSend))
+		line("HTTP", "%s   from %s requests", quantiles(l.HTTP), count(int(l.HTTP.Count)))
+		b.WriteString("\n")
+		line("stage", "%8s %6s %8s %8s %8s", "mean", "share", "p50", "p99", "max")
+		for i := range ledger.Stages {
+			name := i.String()
+			s := l.Stages[name]
+			if s.Count == 0 {
+				line("  "+name, "%8s", "n/a")
+				continue
+			}
+			share := "–"
+			if l.Arrival.Mean != nil && *l.Arrival.Mean > 0 {
+				share = fmt.Sprintf("%.0f %%", *s.Mean / *l.Arrival.Mean * 100)
+			}
+			line("  "+name, "%8s %6s %8s %8s %8s ms", num(s.Mean), share, num(s.P50), num(s.P99), num(s.Max))
+		}
+	} else {
+		line("latency", "not shown: the account does not balance")
+	}
+
+	a := r.Account
+	b.WriteString("\n")
+	sign := "="
+	if !a.Balanced {
+		sign = "≠"
+	}
+	terms := []string{
+		count(a.Arrived) + " arrived", count(a.Dropped) + " dropped", count(a.Rejected) + " rejected",
+		count(a.Unknown) + " unknown", count(a.DeadLettered) + " dead-lettered", count(a.Queued) + " queued",
+		count(a.Lost) + " lost",
+	}
+	if a.Pending > 0 {
+		terms = append(terms, count(a.Pending)+" pending")
+	}
+	line("account", "%s scheduled %s %s", count(a.Scheduled), sign, strings.Join(terms, " + "))
+	line("", "%s of %s deliveries · %s duplicates · %s reordered · %s negative · %s foreign",
+		count(a.Deliveries.Arrived), count(a.Deliveries.Due), count(a.Duplicates), count(a.Reordered), count(a.Negative),
+		count(a.Foreign))
+	line("clock", "%s, bound ±%.3f ms", r.Clock.Reference, r.Clock.BoundMS)
+	for _, e := range r.Errors {
+		line("error", "%s × %s at %s: %s", count(e.Count), e.Class, e.Stage, e.Example)
+	}
+	b.WriteString("\n")
+	line("report", "%s", where)
+	return b.String() + "\n"
+}
+
+func quantiles(l Latency) string {
+	return fmt.Sprintf("p50 %s · p95 %s · p99 %s · max %s ms", num(l.P50), num(l.P95), num(l.P99), num(l.Max))
+}
+
+// num writes milliseconds with three significant digits, no more than the histogram holds.
+func num(ms *float64) string {
+	switch {
+	case ms == nil:
+		return "n/a"
+	case *ms >= 100 || *ms <= -100:
+		return strconv.FormatFloat(*ms, 'f', 0, 64)
+	case *ms >= 10 || *ms <= -10:
+		return strconv.FormatFloat(*ms, 'f', 1, 64)
+	case *ms >= 1 || *ms <= -1:
+		return strconv.FormatFloat(*ms, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(*ms, 'f', 3, 64)
+}
+
+// count writes a number with thousands separators.
+func count(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,40 @@
+// How long does a message take to arrive while the load ramps up and then holds?
+//   npm run ramp                                   starts the pipeline, runs this, stops the pipeline
+//   ./k6 run scenarios/ramp.js                     with `npm run pipeline` up in another terminal
+//   npm run ramp -- -e PROFILE=profiles/smoke.yml -e RATE=3000
+import { Run } from 'k6/x/arrival';
+import { pipeline } from './lib/stack.js';
+
+const profile = __ENV.PROFILE || 'profiles/ramp.yml';
+
+const run = new Run({
+  name: 'ramp',
+  ...pipeline(),
+  profile: { name: profile, text: open(`./${profile}`) },
+  phases: {
+    'warm-up': { duration: __ENV.WARMUP_DURATION, arrivalRate: __ENV.WARMUP_RATE },
+    ramp: { duration: __ENV.RAMP_DURATION, arrivalRate: __ENV.WARMUP_RATE, rampTo: __ENV.RATE },
+    sustained: { duration: __ENV.SUSTAINED_DURATION, arrivalRate: __ENV.RATE },
+  },
+  id: __ENV.ID_KEY || 'id',
+  senders: Number(__ENV.SENDERS || 64),
+  dir: __ENV.RUN_DIR || '',
+  runs: import.meta.resolve('../reports/runs'),
+  command: __ENV.ARRIVAL_COMMAND || '',
+  template: open('../reports/dist/index.html'),
+});
+
+export const options = {
+  scenarios: run.scenarios(),
+  thresholds: run.thresholds({ arrival_latency: [`p(99)<${__ENV.P99 || 250}`] }),
+};
+
+export function subscriber() {
+  run.collect();
+}
+
+export function sender() {
+  run.send();
+}
+
+export const handleSummary = run.summary;
