@@ -40,7 +40,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 	})
 	set("next", func() sobek.Value { return m.next(e) })
 	set("settle", func(slot *slotHandle, status int) { m.settle(e, slot, status) })
-	set("summary", func(data sobek.Value) map[string]string { return m.summary(e, data) })
+	set("summary", func(data sobek.Value) map[string]any { return m.summary(e, data) })
 	return o
 }
 

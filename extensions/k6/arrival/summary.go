@@ -159,9 +159,9 @@ func replace(path string, data []byte) error {
 }
 
 // summary is run.summary, to be the script's handleSummary: it writes the last report and returns what k6 prints.
-func (m *instance) summary(e *engine, data sobek.Value) map[string]string {
+func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 	if e.dir == "" {
-		return map[string]string{"stdout": "\n  INCOMPLETE  the run did not begin; there is no report\n\n"}
+		return map[string]any{"stdout": "\n  INCOMPLETE  the run did not begin; there is no report\n\n"}
 	}
 	r := e.report(thresholdsOf(m.vu.Runtime(), data), true)
 	if err := e.save(r); err != nil {
@@ -176,7 +176,7 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]string {
 			where = short
 		}
 	}
-	return map[string]string{"stdout": report.Text(r, where, colours(m.vu.Runtime(), data))}
+	return map[string]any{"stdout": report.Text(r, where, colours(m.vu.Runtime(), data))}
 }
 
 // summaryData is what k6 hands to handleSummary, as far as it is of use here.

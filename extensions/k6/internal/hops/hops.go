@@ -9,8 +9,6 @@ package hops
 import (
 	"bytes"
 	"errors"
-	"strconv"
-	"unsafe"
 )
 
 // Property is the name of the MQTT 5 user property.
@@ -26,27 +24,48 @@ func (s Stamps) Shift(us int64) Stamps {
 
 var errMalformed = errors.New("hops: not four comma-separated whole numbers")
 
+// Digits that a stamp and a delta may have: 16 digits of microseconds reach the year 2286.
+const (
+	stampDigits = 16
+	deltaDigits = 15
+)
+
 // Parse reads the value of the property. It keeps no reference to value.
 func Parse(value []byte) (Stamps, error) {
 	var n [4]int64
 	for i := range n {
-		field := value
-		if comma := bytes.IndexByte(value, ','); i < 3 {
-			if comma < 0 {
-				return Stamps{}, errMalformed
-			}
-			field, value = value[:comma], value[comma+1:]
+		field, rest, found := bytes.Cut(value, []byte{','})
+		negative := i > 0 && len(field) > 0 && field[0] == '-'
+		most := deltaDigits
+		if negative {
+			field = field[1:]
 		}
-		x, err := strconv.ParseInt(unsafe.String(unsafe.SliceData(field), len(field)), 10, 64)
-		if err != nil {
+		if i == 0 {
+			most = stampDigits
+		}
+		x, ok := digits(field, most)
+		if !ok || found != (i < len(n)-1) {
 			return Stamps{}, errMalformed
 		}
-		n[i] = x
-	}
-	if n[0] <= 0 {
-		return Stamps{}, errMalformed
+		if negative {
+			x = -x
+		}
+		n[i], value = x, rest
 	}
 	queued := n[0] + n[1]
 	claimed := queued + n[2]
 	return Stamps{n[0], queued, claimed, claimed + n[3]}, nil
+}
+
+func digits(b []byte, most int) (n int64, ok bool) {
+	if len(b) == 0 || len(b) > most {
+		return 0, false
+	}
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
 }

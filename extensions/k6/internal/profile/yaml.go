@@ -29,7 +29,10 @@ func eachKey(n *yaml.Node, what string, parsers map[string]func(*yaml.Node) erro
 				key.Line, key.Value, what, strings.Join(allowed, ", "))
 		}
 		if err := parse(value); err != nil {
-			return fmt.Errorf("%w (%s)", err, key.Value)
+			if value.Kind == yaml.ScalarNode { // a list or a mapping names what is wrong inside it
+				err = fmt.Errorf("%w (%s)", err, key.Value)
+			}
+			return err
 		}
 	}
 	return nil

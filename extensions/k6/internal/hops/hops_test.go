@@ -1,0 +1,41 @@
+package hops
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The relay writes what this package reads, so both are tested against one set of vectors.
+func TestParseAgreesWithTheRelay(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../../../pipeline/hops.vectors.json")
+	require.NoError(t, err)
+	var vectors []struct {
+		Name, Hops                           string
+		Received, Queued, Claimed, Published int64
+		Error                                bool
+	}
+	require.NoError(t, json.Unmarshal(data, &vectors))
+	require.NotEmpty(t, vectors)
+	for _, v := range vectors {
+		t.Run(v.Name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Parse([]byte(v.Hops))
+			if v.Error {
+				require.Error(t, err)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, Stamps{v.Received, v.Queued, v.Claimed, v.Published}, got)
+		})
+	}
+}
+
+func TestShiftMovesEveryStamp(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, Stamps{11, 12, 13, 14}, Stamps{1, 2, 3, 4}.Shift(10))
+}

@@ -1,0 +1,232 @@
+package ledger
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+)
+
+const epoch = 1_700_000_000_000_000
+
+// run is a ledger with the schedule that it accounts for.
+type run struct {
+	*Ledger
+	t     *testing.T
+	pacer *pacer.Pacer
+}
+
+func newRun(t *testing.T, rate float64, seconds int, flows ...profile.Flow) run {
+	t.Helper()
+	p := &profile.Profile{
+		Phases: []profile.Phase{{Name: "only", Duration: time.Duration(seconds) * time.Second, Rate: rate, RampTo: rate, Measured: true}},
+		Flows:  flows,
+	}
+	schedule := pacer.New(p)
+	l := New(p, schedule)
+	l.Start(epoch)
+	return run{l, t, schedule}
+}
+
+func flow(messages, deliveries int) profile.Flow {
+	return profile.Flow{Name: "f", Weight: 1, Target: "user", Targets: 1, Messages: messages, Deliveries: deliveries}
+}
+
+// due is when request n is due, µs on the own clock.
+func (r run) due(n int) int64 { return epoch + r.pacer.Slot(n).Due.Microseconds() }
+
+func (r run) post(n int, outcome Outcome) {
+	r.Sent(r.pacer.Slot(n), r.due(n))
+	r.Settle(r.pacer.Slot(n), outcome, r.due(n)+1000)
+}
+
+func (r run) arrive(subscriber, seq int, at int64) {
+	r.Arrive(subscriber, at, []Arrival{{Seq: seq}}, nil)
+}
+
+func (r run) balanced() Account {
+	r.t.Helper()
+	a := r.Final()
+	require.True(r.t, a.Balanced(), "%+v", a)
+	return a
+}
+
+func TestEveryMessageEndsInJustOnePlace(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 8, 1, flow(1, 1))
+	r.post(0, Accepted)
+	r.arrive(0, 0, r.due(0)+5000)
+	r.post(1, Rejected)
+	r.post(2, Unknown)
+	r.post(3, Unknown)
+	r.arrive(0, 3, r.due(3)+5000)
+	r.post(4, Accepted)
+	r.post(5, Accepted)
+	r.Find(5, Queued)
+	r.post(6, Accepted)
+	r.Find(6, DeadLettered)
+	r.Drop()
+
+	running := r.Running(8)
+	assert.Equal(t, Account{
+		Scheduled: 8, Arrived: 2, Rejected: 1, Pending: 5, Requests: 8, RequestsSent: 7, DeliveriesArrived: 2,
+		DeliveriesDue: 5, counted: 2,
+	}, running)
+	assert.True(t, running.Balanced())
+
+	a := r.balanced()
+	assert.Equal(t, Account{
+		Scheduled: 8, Arrived: 2, Rejected: 1, Unknown: 1, Lost: 1, Queued: 1, DeadLettered: 1, Dropped: 1,
+		Requests: 8, RequestsSent: 7, DeliveriesDue: 5, DeliveriesArrived: 2, counted: 2,
+	}, a)
+	assert.True(t, r.Settled())
+}
+
+func TestAnArrivalMayOvertakeTheAnswer(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 1, 1, flow(1, 1))
+	r.Sent(r.pacer.Slot(0), r.due(0))
+	r.arrive(0, 0, r.due(0)+300)
+	assert.False(t, r.Settled())
+	r.Settle(r.pacer.Slot(0), Accepted, r.due(0)+900)
+	assert.Equal(t, 1, r.balanced().Arrived)
+	assert.Zero(t, r.Open())
+	assert.Zero(t, r.Cut().Backlog)
+}
+
+func TestARejectedMessageThatArrivesHasArrived(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 1, 1, flow(1, 1))
+	r.post(0, Rejected)
+	r.arrive(0, 0, r.due(0)+300)
+	a := r.balanced()
+	assert.Equal(t, [2]int{1, 0}, [2]int{a.Arrived, a.Rejected})
+	assert.True(t, r.Running(1).Balanced())
+}
+
+func TestFanOutIsDueAtEverySubscriber(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 2, 1, flow(1, 5))
+	r.post(0, Accepted)
+	r.post(1, Accepted)
+	for s := range 5 {
+		r.arrive(s, 0, r.due(0)+5000)
+	}
+	for s := range 4 {
+		r.arrive(s, 1, r.due(1)+5000)
+	}
+	assert.Equal(t, 1, r.Open())
+	a := r.balanced()
+	assert.Equal(t, 1, a.Arrived)
+	assert.Equal(t, 1, a.Lost, "four deliveries of five are not an arrival")
+	assert.Equal(t, [2]int{10, 9}, [2]int{a.DeliveriesDue, a.DeliveriesArrived})
+}
+
+func TestDuplicatesAreCountedAndAreNoSample(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 1, 1, flow(1, 2))
+	r.post(0, Accepted)
+	r.arrive(0, 0, r.due(0)+1000)
+	r.arrive(0, 0, r.due(0)+9000)
+	r.arrive(1, 0, r.due(0)+1000)
+	r.arrive(1, 0, r.due(0)+9000)
+	assert.Equal(t, 2, r.balanced().Duplicates)
+	assert.Equal(t, int64(2), r.Times(0).Arrival.Count)
+	assert.Equal(t, int64(1000), r.Times(0).Arrival.Max)
+}
+
+func TestReorderingsAreCountedPerTopic(t *testing.T) {
+	t.Parallel()
+	f := flow(1, 1)
+	f.Targets = 2 // even messages go to the one target, odd ones to the other
+	r := newRun(t, 6, 1, f)
+	for n := range 6 {
+		r.post(n, Accepted)
+	}
+	for _, seq := range []int{1, 0, 4, 2, 3, 5} {
+		r.arrive(0, seq, r.due(5)+1000)
+	}
+	assert.Equal(t, 1, r.balanced().Reordered, "only 2 came after a later message of its own target")
+}
+
+func TestForeignMessagesDoNotEnter(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 2, 1, flow(1, 1))
+	r.post(0, Accepted)
+	r.arrive(0, 1, r.due(1)) // not sent yet
+	r.arrive(0, 2, r.due(1)) // beyond the schedule
+	r.arrive(0, -1, r.due(1))
+	r.Foreign(4)
+	assert.Equal(t, 7, r.balanced().Foreign)
+	assert.Zero(t, r.Times(0).Arrival.Count)
+}
+
+func TestStagesSumToTheArrivalLatency(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 100, 1, flow(1, 1))
+	for n := range 100 {
+		sent := r.due(n) + int64(n*13)
+		s := hops.Stamps{Received: sent + 100, Queued: sent + 150, Claimed: sent + 600 + int64(n), Published: sent + 700 + int64(n)}
+		r.Sent(r.pacer.Slot(n), sent)
+		r.Settle(r.pacer.Slot(n), Accepted, sent+300)
+		r.Arrive(0, sent+1000+int64(n), []Arrival{{Seq: n, Stamps: s, Stamped: true}}, nil)
+	}
+	times := r.Times(0)
+	sum := int64(0)
+	for i := range times.Stages {
+		require.Equal(t, int64(100), times.Stages[i].Count, Stage(i))
+		sum += times.Stages[i].Sum
+	}
+	assert.Equal(t, times.Arrival.Sum, sum)
+	assert.Equal(t, int64(99*13), times.Stages[Schedule].Max)
+	assert.Equal(t, times.Arrival.Sum-times.Stages[Schedule].Sum, times.FromSend.Sum)
+	assert.Zero(t, r.balanced().Negative)
+}
+
+func TestATimeBelowZeroIsCountedAndKept(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 1, 1, flow(1, 1))
+	r.post(0, Accepted)
+	d := r.due(0)
+	// The relay's clock is 500 µs behind.
+	s := hops.Stamps{Received: d + 100, Queued: d + 200, Claimed: d - 200, Published: d - 100}
+	r.Arrive(0, d+900, []Arrival{{Seq: 0, Stamps: s, Stamped: true}}, nil)
+	times := r.Times(0)
+	assert.Equal(t, 1, r.balanced().Negative)
+	assert.Equal(t, int64(-400), times.Stages[Queue].Sum)
+	assert.Equal(t, int64(1), times.Stages[Queue].Negative)
+	assert.Equal(t, int64(900), times.Arrival.Sum)
+}
+
+func TestAPageGoesWhenItsMessagesHaveArrived(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 5000, 1, flow(1, 1))
+	for n := range 5000 {
+		r.post(n, Accepted)
+		r.arrive(0, n, r.due(n)+1000)
+	}
+	assert.Same(t, arrivedInFull, r.pages[0])
+	r.arrive(0, 17, r.due(0))
+	a := r.balanced()
+	assert.Equal(t, 5000, a.Arrived)
+	assert.Equal(t, 1, a.Duplicates, "known as a duplicate after its record is gone")
+}
+
+func TestAnIntervalHoldsWhatHappenedInIt(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 3, 1, flow(2, 1))
+	r.post(0, Accepted)
+	r.post(1, Rejected)
+	r.arrive(0, 0, r.due(0)+4000)
+	i := r.Cut()
+	assert.Equal(t, []int{4, 2, 2, 0, 1}, []int{i.Sent, i.Accepted, i.Rejected, i.Failed, i.Backlog})
+	assert.Equal(t, int64(1), i.Arrival.Count)
+	i = r.Cut()
+	assert.Equal(t, []int{0, 0, 1}, []int{i.Sent, i.Accepted, i.Backlog})
+	assert.Zero(t, i.Arrival.Count)
+}

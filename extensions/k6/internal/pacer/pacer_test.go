@@ -1,0 +1,121 @@
+package pacer
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+)
+
+func one() []profile.Flow {
+	return []profile.Flow{{Name: "only", Weight: 1, Targets: 1, Messages: 1, Deliveries: 1}}
+}
+
+func phase(seconds, from, to float64) profile.Phase {
+	return profile.Phase{Duration: time.Duration(seconds * float64(time.Second)), Rate: from, RampTo: to}
+}
+
+func TestCountIsTheIntegralOfTheRate(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		phases []profile.Phase
+		want   int
+	}{
+		"constant":                       {[]profile.Phase{phase(10, 100, 100)}, 1000},
+		"ramp up":                        {[]profile.Phase{phase(20, 100, 1500)}, 16000},
+		"ramp down to nothing":           {[]profile.Phase{phase(10, 10, 0)}, 50},
+		"ramp from nothing":              {[]profile.Phase{phase(10, 0, 10)}, 50},
+		"the default profile":            {[]profile.Phase{phase(10, 100, 100), phase(20, 100, 1500), phase(20, 1500, 1500)}, 47000},
+		"a fraction of a request is due": {[]profile.Phase{phase(1, 0.5, 0.5)}, 1},
+		"fractions add up over phases":   {[]profile.Phase{phase(1, 0.5, 0.5), phase(1, 0.5, 0.5)}, 1},
+		"a third, thrice":                {[]profile.Phase{phase(1, 1./3, 1./3), phase(1, 1./3, 1./3), phase(1, 1./3, 1./3)}, 1},
+		"with a pause":                   {[]profile.Phase{phase(1, 10, 10), phase(5, 0, 0), phase(1, 10, 10)}, 20},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := New(&profile.Profile{Phases: c.phases, Flows: one()})
+			assert.Equal(t, c.want, p.Requests())
+			assert.Equal(t, c.want, p.Due(time.Hour))
+		})
+	}
+}
+
+func TestSlotsAreDueWhereTheIntegralReachesThem(t *testing.T) {
+	t.Parallel()
+	phases := []profile.Phase{phase(2, 10, 10), phase(4, 10, 50), phase(3, 0, 0), phase(2, 50, 0.5)}
+	p := New(&profile.Profile{Phases: phases, Flows: one()})
+	integral := func(at time.Duration) float64 {
+		s, sum := at.Seconds(), 0.0
+		for _, ph := range phases {
+			d := ph.Duration.Seconds()
+			into := math.Min(math.Max(s, 0), d)
+			sum += ph.Rate*into + (ph.RampTo-ph.Rate)*into*into/(2*d)
+			s -= d
+		}
+		return sum
+	}
+	last := time.Duration(-1)
+	for n := range p.Requests() {
+		s := p.Slot(n)
+		assert.InDelta(t, float64(n), integral(s.Due), 1e-6, "request %d", n)
+		assert.Greater(t, s.Due, last, "request %d", n)
+		assert.Equal(t, n, p.Due(s.Due), "before request %d just %d are due", n, n)
+		last = s.Due
+	}
+}
+
+func TestAFirstRequestIsDueAtTheStartOfItsPhase(t *testing.T) {
+	t.Parallel()
+	p := New(&profile.Profile{Phases: []profile.Phase{phase(10, 100, 100), phase(20, 100, 1500)}, Flows: one()})
+	s := p.Slot(1000)
+	assert.Equal(t, 1, s.Phase)
+	assert.Equal(t, 10*time.Second, s.Due)
+	from, to := p.PhaseRequests(1)
+	assert.Equal(t, [2]int{1000, 17000}, [2]int{from, to})
+}
+
+func TestWeightsAreExactOverEveryCycle(t *testing.T) {
+	t.Parallel()
+	flows := []profile.Flow{
+		{Name: "direct", Weight: 7, Targets: 3, Messages: 1, Deliveries: 1},
+		{Name: "room", Weight: 2, Targets: 3, Messages: 1, Deliveries: 5},
+		{Name: "batch", Weight: 1, Targets: 3, Messages: 10, Deliveries: 1},
+		{Name: "off", Weight: 0, Targets: 3, Messages: 1, Deliveries: 1},
+	}
+	p := New(&profile.Profile{Phases: []profile.Phase{phase(10, 100, 100)}, Flows: flows})
+	for start := range 990 {
+		seen := make([]int, len(flows))
+		for n := start; n < start+10; n++ {
+			seen[p.Slot(n).Flow]++
+		}
+		require.Equal(t, []int{7, 2, 1, 0}, seen, "any ten in a row, from %d", start)
+	}
+	assert.Equal(t, 1900, p.Messages(1000))
+	assert.Equal(t, 2700, p.Deliveries(1000))
+}
+
+func TestMessagesAreNumberedDenselyAndFoundAgain(t *testing.T) {
+	t.Parallel()
+	flows := []profile.Flow{
+		{Weight: 3, Targets: 2, Messages: 1, Deliveries: 1},
+		{Weight: 2, Targets: 2, Messages: 4, Deliveries: 1},
+	}
+	p := New(&profile.Profile{Phases: []profile.Phase{phase(1, 57, 57)}, Flows: flows})
+	seq, ofFlow := 0, make([]int, len(flows))
+	for n := range p.Requests() {
+		s := p.Slot(n)
+		require.Equal(t, seq, s.FirstSeq)
+		require.Equal(t, ofFlow[s.Flow], s.OfFlow)
+		for range s.Messages {
+			require.Equal(t, s, p.SlotOf(seq))
+			seq++
+		}
+		ofFlow[s.Flow] += s.Messages
+	}
+	assert.Equal(t, seq, p.Messages(p.Requests()))
+}

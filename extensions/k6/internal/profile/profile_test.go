@@ -1,0 +1,98 @@
+package profile
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const flows = "flows: [{name: a}]\n"
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	p, err := Parse("p.yml", `
+phases:
+  - {name: up, duration: 20s, arrivalRate: 100, rampTo: 1500, measured: false}
+  - {duration: 2m, arrivalCount: 60}
+  - {pause: 5}
+flows:
+  - {name: room, weight: 2, target: room, targets: 10, deliveries: 5, messages: 3, payloadBytes: 9}
+`)
+	require.NoError(t, err)
+	assert.Equal(t, []Phase{
+		{Name: "up", Duration: 20 * time.Second, Rate: 100, RampTo: 1500},
+		{Name: "phase 2", Duration: 2 * time.Minute, Rate: 0.5, RampTo: 0.5, Measured: true},
+		{Name: "phase 3", Duration: 5 * time.Second, Measured: true},
+	}, p.Phases)
+	assert.Equal(t, []Flow{{"room", 2, "room", 10, 3, 5, 9}}, p.Flows)
+	assert.Equal(t, 5, p.Subscribers())
+	assert.Equal(t, 145*time.Second, p.Duration())
+}
+
+func TestShippedProfilesAreValid(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"ramp.yml", "smoke.yml"} {
+		text, err := os.ReadFile("../../../../scenarios/profiles/" + name)
+		require.NoError(t, err)
+		_, err = Parse(name, string(text))
+		require.NoError(t, err)
+	}
+}
+
+func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ text, want string }{
+		"empty":                    {"", "profile p.yml is empty; allowed keys: phases, flows"},
+		"not YAML":                 {"a: [", "profile p.yml: not YAML: line 1: did not find expected node content"},
+		"unknown key":              {"phases:\n  - {duration: 1, arivalRate: 3}\n" + flows, `profile p.yml: line 2: unknown key "arivalRate" in phase; allowed: arrivalCount, arrivalRate, duration, measured, name, pause, rampTo`},
+		"negative rate":            {"phases:\n  - {duration: 1, arrivalRate: -3}\n" + flows, "profile p.yml: line 2: -3 is outside 0 to 1e+09 (arrivalRate)"},
+		"not a number":             {"phases:\n  - {duration: 1, arrivalRate: many}\n" + flows, `profile p.yml: line 2: "many" is not a number (arrivalRate)`},
+		"bad duration":             {"phases:\n  - {duration: soon, arrivalRate: 1}\n" + flows, `profile p.yml: line 2: "soon" is not a duration: seconds, or a number with ms, s, m or h (duration)`},
+		"no duration":              {"phases:\n  - {arrivalRate: 1}\n" + flows, `profile p.yml: line 2: phase "": duration is missing or 0: a time above 0, in seconds or like 2m`},
+		"no rate":                  {"phases:\n  - {duration: 1}\n" + flows, `profile p.yml: line 2: phase "": arrivalRate, arrivalCount or pause is missing`},
+		"rates of two kinds":       {"phases:\n  - {duration: 1, arrivalRate: 1, arrivalCount: 2}\n" + flows, `profile p.yml: line 2: phase "": arrivalCount and arrivalRate exclude each other`},
+		"nothing to send":          {"phases: [{duration: 1, arrivalRate: 0}]\n" + flows, "profile p.yml: the phases hold no request: every rate is 0"},
+		"too much":                 {"phases: [{duration: 1000, arrivalRate: 1e8}]\n" + flows, "profile p.yml: the phases hold 1e+11 requests; at most 1e+09 are allowed"},
+		"no flows":                 {"phases: [{duration: 1, arrivalRate: 1}]\n", "profile p.yml: flows is missing: a list of at least one flow"},
+		"weights of 0":             {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, weight: 0}]\n", "profile p.yml: the weights of the flows sum to 0; at least one must be above 0"},
+		"wildcard target":          {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, target: 'x/#'}]\n", `profile p.yml: line 2: flow "a": target "x/#": letters, digits, _ . - and single / between them are allowed`},
+		"half a message":           {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, messages: 1.5}]\n", "profile p.yml: line 2: 1.5 is not a whole number (messages)"},
+		"same phase twice":         {"phases: [{name: x, duration: 1, arrivalRate: 1}, {name: x, duration: 1, arrivalRate: 1}]\n" + flows, `profile p.yml: two phases are named "x"`},
+		"one target, two fan-outs": {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a}, {name: b, deliveries: 2}]\n", `profile p.yml: flows "a" and "b" share the target "user" but differ in targets or deliveries`},
+		"phases no list":           {"phases: 3\n" + flows, "profile p.yml: line 1: phases is not a list (phases)"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Parse("p.yml", c.text)
+			require.Error(t, err)
+			assert.Equal(t, c.want, err.Error())
+		})
+	}
+}
+
+func TestOverride(t *testing.T) {
+	t.Parallel()
+	parse := func() *Profile {
+		p, err := Parse("p.yml", "phases: [{name: up, duration: 1, arrivalRate: 1, rampTo: 2}, {name: hold, duration: 1, arrivalRate: 2}]\n"+flows)
+		require.NoError(t, err)
+		return p
+	}
+	p := parse()
+	require.NoError(t, p.Override("up", map[string]any{"rampTo": "30", "duration": "", "arrivalRate": nil}))
+	require.NoError(t, p.Override("hold", map[string]any{"arrivalRate": 30, "duration": "1m"}))
+	assert.Equal(t, Phase{"up", time.Second, 1, 30, true}, p.Phases[0])
+	assert.Equal(t, Phase{"hold", time.Minute, 30, 30, true}, p.Phases[1])
+
+	for want, set := range map[string]map[string]any{
+		`phase "hold", arrivalRate: -4 is outside 0 to 1e+09`:                 {"arrivalRate": "-4"},
+		`phase "hold", duration: 0 is not above 0`:                            {"duration": "0"},
+		`phase "hold", rate: unknown; allowed: duration, arrivalRate, rampTo`: {"rate": 1},
+	} {
+		assert.EqualError(t, parse().Override("hold", set), want)
+	}
+	assert.EqualError(t, parse().Override("sustained", nil), `profile p.yml has no phase "sustained"; it has: up, hold`)
+}
