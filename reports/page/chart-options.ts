@@ -25,11 +25,16 @@ export interface ChartData {
   /** Each line on top of the one before. */
   stacked?: boolean;
   log?: boolean;
+  /** Values are counts: no ticks between whole numbers. */
+  whole?: boolean;
   phases?: PhaseSpan[];
+  /** px; 190 if not given. */
+  height?: number;
 }
 
 const DASHES = { dashed: [6, 4], dotted: [2, 3] };
 const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400];
+const COUNTS = Array.from({ length: 13 }, (_, e) => [1, 2, 5].map((step) => step * 10 ** e)).flat();
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99, 99.999, 99.9999];
 const LABEL_BAND = 18;
 
@@ -67,14 +72,14 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
   return {
     width,
     height,
-    padding: [chart.phases ? LABEL_BAND : 8, 12, 0, 0],
+    padding: [chart.phases ? LABEL_BAND : 8, percentiles ? 24 : 12, 0, 0],
     scales: {
-      x: { time: false, range: percentiles ? [nines(50), nines(last)] : undefined },
+      x: { time: false, range: percentiles ? [nines(50), nines(last)] : wholeSeconds(chart.x) },
       y: {
         distr: chart.log ? 3 : 1,
         range: chart.log ? logRange : (_u, _min, max) => [0, max > 0 ? max * 1.08 : 1],
       },
-    } as uPlot.Scales,
+    },
     axes: [
       percentiles
         ? {
@@ -88,7 +93,8 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
       {
         ...axis,
         size: 52,
-        ...(chart.log ? { splits: logSplits } : { space: 36 }),
+        ...(chart.log ? { splits: logSplits, filter: (_u, splits) => splits } : { space: 36 }),
+        ...(chart.whole ? { incrs: COUNTS } : {}),
         values: (_u, splits) => splits.map((value) => axisValue(value)),
       },
     ],
@@ -135,6 +141,12 @@ function label(chart: ChartData, x: number): string {
   if (chart.kind === 'time') return clock(x);
   const percentile = 100 * (1 - 10 ** -x);
   return `${Number(percentile.toFixed(5))}`;
+}
+
+/** From 0 to the end of the last second; as chosen where the reader has zoomed in. */
+function wholeSeconds(x: number[]): uPlot.Range.Function {
+  const [first, last] = [x[0] ?? 0, x.at(-1) ?? 1];
+  return (_u, min, max) => (min <= first && max >= last ? [0, Math.ceil(last)] : [min, max]);
 }
 
 /** From just below the smallest to just above the largest. */
@@ -201,12 +213,12 @@ function fit(ctx: CanvasRenderingContext2D, name: string, width: number): string
   return text.length > 2 ? `${text}…` : '';
 }
 
-/** Log where the values span more than a factor of 30. */
+/** Log where the values span more than a factor of 10. */
 export function wantsLog(lines: Line[]): boolean {
   const values = lines.flatMap((line) => line.values.filter((v): v is number => v !== null));
   const max = values.reduce((a, b) => Math.max(a, b), 0);
   const min = values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
-  return min > 0 && max / min > 30;
+  return min > 0 && max / min > 10;
 }
 
 export const msValue = (value: number | null) => ms(value);

@@ -5,6 +5,7 @@ import { alignedData, type ChartData, chartOptions } from './chart-options.ts';
 const HEIGHT = 190;
 /** Half of the narrower of A4 and Letter, as report.css lays it out. */
 const PRINT_WIDTH = 340;
+const PRINT_HEIGHT = 180;
 
 export interface ChartProps extends ChartData {
   title: string;
@@ -49,8 +50,9 @@ function mount(element: HTMLElement, chart: ChartProps): () => void {
   const dark = matchMedia('(prefers-color-scheme: dark)');
   const draw = () => {
     width = print.matches ? PRINT_WIDTH : element.clientWidth;
+    const height = Math.min(chart.height ?? HEIGHT, print.matches ? PRINT_HEIGHT : Number.POSITIVE_INFINITY);
     plot?.destroy();
-    plot = new uPlot(chartOptions(chart, element, width, HEIGHT), alignedData(chart), element);
+    plot = new uPlot(chartOptions(chart, element, width, height), alignedData(chart), element);
     const picture = plot.root.querySelector('.u-wrap');
     picture?.setAttribute('role', 'img');
     picture?.setAttribute('aria-label', `${chart.title}, ${chart.unit}. ${chart.note}`);

@@ -24,11 +24,14 @@ export function figure(value: number | null | undefined): string {
   return number(value, 1);
 }
 
-/** A share of 1 as 41 %; below one percent with a decimal. */
+/** A share of 1 as 41 %; with a decimal below 1 % and above 99 %. */
 export function percent(share: number | null | undefined): string {
   if (share == null || !Number.isFinite(share)) return NONE;
   const value = share * 100;
-  return `${value !== 0 && Math.abs(value) < 1 ? value.toFixed(1) : Math.round(value)}${GLUE}%`;
+  const size = Math.abs(value);
+  if (size > 0 && size < 0.05) return `<${GLUE}0.1${GLUE}%`;
+  const fine = (size > 0 && size < 0.95) || (size >= 99.5 && size < 99.95);
+  return `${value.toFixed(fine ? 1 : 0)}${GLUE}%`;
 }
 
 /** Seconds since the start of the run: 0:07, 1:02:03 */

@@ -27,7 +27,9 @@ export function Table<Row>({ caption, columns, rows, foot }: TableProps<Row>) {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
     <section class="scroll" tabIndex={0} aria-labelledby={id}>
       <table>
-        <caption id={id}>{caption}</caption>
+        <caption id={id}>
+          <span>{caption}</span>
+        </caption>
         <thead>
           <tr>
             {columns.map((column, i) => (

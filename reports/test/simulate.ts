@@ -229,6 +229,7 @@ function seconds(plan: Plan, requests: Request[], deliveries: Delivery[], end: n
     const accepted = messages.filter((m) => within(m.acceptedAt));
     const scheduled = messages.filter((m) => within(m.intended)).length;
     owed += accepted.reduce((sum, m) => sum + m.deliveries.length, 0) - here.length;
+    const [cpu_percent, rss_mb] = usage(t, scheduled, PROCESSES[0]);
     const mean = (stage: Stage) => round(average(here.map((d) => d.stages[stage])));
     return {
       t,
@@ -248,33 +249,40 @@ function seconds(plan: Plan, requests: Request[], deliveries: Delivery[], end: n
         plan.withoutStages || here.length === 0
           ? null
           : (Object.fromEntries(STAGES.map((stage) => [stage, mean(stage)])) as Record<Stage, number>),
-      generator: {
-        cpu_percent: round(6 + scheduled * 0.0118 + (t % 3) * 0.7, 1),
-        rss_mb: round(96 + t * 0.4, 1),
-      },
+      generator: { cpu_percent, rss_mb },
     };
   });
 }
 
+/** Name, CPU % when idle, CPU % per message/s, MB at the start. */
+const PROCESSES = [
+  ['k6', 6, 0.0118, 96],
+  ['ingest-1', 2, 0.0131, 88],
+  ['relay-1', 1.5, 0.0092, 81],
+  ['redis', 0.8, 0.0038, 11],
+  ['mosquitto', 0.5, 0.0061, 8],
+] as const;
+
+/** CPU in % and memory in MB of a process in second t. */
+function usage(
+  t: number,
+  rate: number,
+  [, idle, perMessage, rss]: (typeof PROCESSES)[number],
+): [number, number] {
+  return [round(idle + rate * perMessage + ((t * 7) % 4) * 0.3, 1), round(rss + t * 0.2, 1)];
+}
+
 function resources(timeline: Interval[]): Resource[] {
-  const processes: [string, base: number, perMessage: number, rss: number][] = [
-    ['k6', 6, 0.0118, 96],
-    ['ingest-1', 2, 0.0131, 88],
-    ['relay-1', 1.5, 0.0092, 81],
-    ['redis', 0.8, 0.0038, 11],
-    ['mosquitto', 0.5, 0.0061, 8],
-  ];
-  return processes.map(([process, base, perMessage, rss]) => {
+  return PROCESSES.map((process) => {
     const series = timeline.map(({ t, scheduled }): [number, number, number] => [
       t,
-      round(base + scheduled * perMessage + ((t * 7) % 4) * 0.3, 1),
-      round(rss + t * 0.2, 1),
+      ...usage(t, scheduled, process),
     ]);
     const extent = (column: 1 | 2) => ({
       mean: series.length ? round(average(series.map((row) => row[column])), 1) : null,
       max: series.length ? Math.max(...series.map((row) => row[column])) : null,
     });
-    return { process, cpu_percent: extent(1), rss_mb: extent(2), series };
+    return { process: process[0], cpu_percent: extent(1), rss_mb: extent(2), series };
   });
 }
 

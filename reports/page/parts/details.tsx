@@ -9,40 +9,44 @@ export function DetailsSection({ run, sound }: PartProps) {
     !sound || ok === null ? 'not judged' : ok ? '✓ held' : '✕ did not hold';
   return (
     <>
-      {thresholds.length > 0 && (
-        <section>
+      <section class="beside">
+        <div>
           <h2>Thresholds</h2>
-          <Table
-            caption="In k6’s notation; latencies in ms"
-            columns={[
-              { head: 'metric', text: true, cell: (t) => t.metric },
-              { head: 'required', text: true, cell: (t) => <code>{t.expression}</code> },
-              {
-                head: 'result',
-                text: true,
-                cell: (t) => <span class={sound && t.ok === false ? 'worry' : ''}>{judged(t.ok)}</span>,
-              },
-            ]}
-            rows={thresholds}
-          />
-        </section>
-      )}
-      <section>
-        <h2>Errors</h2>
-        {errors.length === 0 ? (
-          <p class="small">None.</p>
-        ) : (
-          <Table
-            caption="By stage and class, whole run"
-            columns={[
-              { head: 'stage', text: true, cell: (e) => e.stage },
-              { head: 'class', text: true, cell: (e) => e.class },
-              { head: 'count', cell: (e) => count(e.count) },
-              { head: 'first one', text: true, cell: (e) => <code>{e.example ?? '–'}</code> },
-            ]}
-            rows={errors}
-          />
-        )}
+          {thresholds.length === 0 ? (
+            <p class="small">None.</p>
+          ) : (
+            <Table
+              caption="In k6’s notation; latencies in ms"
+              columns={[
+                { head: 'metric', text: true, cell: (t) => t.metric },
+                { head: 'required', text: true, cell: (t) => <code>{t.expression}</code> },
+                {
+                  head: 'result',
+                  text: true,
+                  cell: (t) => <span class={sound && t.ok === false ? 'worry' : ''}>{judged(t.ok)}</span>,
+                },
+              ]}
+              rows={thresholds}
+            />
+          )}
+        </div>
+        <div>
+          <h2>Errors</h2>
+          {errors.length === 0 ? (
+            <p class="small">None.</p>
+          ) : (
+            <Table
+              caption="By stage and class, whole run"
+              columns={[
+                { head: 'stage', text: true, cell: (e) => e.stage },
+                { head: 'class', text: true, cell: (e) => e.class },
+                { head: 'count', cell: (e) => count(e.count) },
+                { head: 'first one', text: true, cell: (e) => <code>{e.example ?? '–'}</code> },
+              ]}
+              rows={errors}
+            />
+          )}
+        </div>
       </section>
       <section>
         <h2>Environment</h2>

@@ -17,8 +17,10 @@ export function Header({ run, sound }: PartProps) {
   return (
     <header>
       <p class="kind">Arrival report</p>
-      <h1>{run.run.name}</h1>
-      <p class="meta">{about(run.run)}</p>
+      <h1 title={run.run.name}>{run.run.name}</h1>
+      <p class="meta" title={about(run.run)}>
+        {about(run.run)}
+      </p>
       <section class={`verdict ${result}`} aria-label="Verdict">
         <p class="result">
           <span class="mark" aria-hidden="true">

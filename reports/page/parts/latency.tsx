@@ -74,7 +74,7 @@ function PercentileChart({ latency }: Pick<PartProps['run'], 'latency'>) {
   return (
     <Chart
       title="Latency by percentile"
-      unit="ms, both axes logarithmic"
+      unit="ms, over percentile; both axes logarithmic"
       note={
         last
           ? `Arrival: half within ${msUnit(latency.arrival.p50)}, ${last[0]} % within ${msUnit(last[1])}. Each line stops where its samples run out.`
@@ -83,6 +83,7 @@ function PercentileChart({ latency }: Pick<PartProps['run'], 'latency'>) {
       kind="percentile"
       x={x}
       log
+      height={300}
       format={msValue}
       lines={[
         { label: 'arrival', values: along(curves.arrival), colour: 'blue' },

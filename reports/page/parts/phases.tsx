@@ -1,6 +1,6 @@
 import type { Flow, Latency, Step } from '../../run.ts';
 import { largestStage, type PercentileKey, percentile } from '../facts.ts';
-import { clock, count, duration, figure, ms, percent } from '../format.ts';
+import { clock, count, figure, ms, percent } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 import { type Column, Table } from '../table.tsx';
 
@@ -23,17 +23,26 @@ export function PhasesSection({ run, sound }: PartProps) {
     return stage ? `${stage.stage}, ${percent(stage.share)}` : '–';
   };
   return (
-    <section>
+    <section class="phases">
       <h2>Phases</h2>
       <Table
         caption="Messages belong to the phase they were due in, and deliveries to the phase of their message"
         columns={[
-          { head: 'phase', text: true, cell: (step) => step.name },
-          { head: 'start', cell: (step) => clock(step.start_s) },
-          { head: 'length', cell: (step) => duration(step.duration_s) },
-          { head: 'measured', text: true, cell: (step) => (step.measured ? 'yes' : 'no') },
-          { head: 'planned', unit: 'requests/s', cell: (step) => planned(run, step) },
-          { head: 'requests', unit: 'per s', cell: (step) => figure(step.requests / step.duration_s) },
+          {
+            head: 'phase',
+            text: true,
+            cell: (step) => (
+              <>
+                {step.name}
+                <small>{about(run, step)}</small>
+              </>
+            ),
+          },
+          {
+            head: 'time',
+            cell: (step) => `${clock(step.start_s)} – ${clock(step.start_s + step.duration_s)}`,
+          },
+          { head: 'requests', unit: 'requests/s', cell: (step) => figure(step.requests / step.duration_s) },
           { head: 'scheduled', unit: 'messages/s', cell: (step) => figure(step.scheduled_per_s) },
           { head: 'accepted', unit: 'messages/s', cell: (step) => figure(step.accepted_per_s) },
           { head: 'arrived', unit: 'deliveries/s', cell: (step) => figure(step.arrived_per_s) },
@@ -45,7 +54,7 @@ export function PhasesSection({ run, sound }: PartProps) {
                 latencyColumn('p99', arrival, 'p99'),
                 latencyColumn('max', arrival, 'max'),
                 latencyColumn('HTTP p99', (step: Step) => step.latency.http, 'p99'),
-                { head: 'largest stage', unit: 'share of the mean', text: true, cell: largest },
+                { head: 'largest stage', unit: 'of the mean', cell: largest },
               ]
             : []),
         ]}
@@ -55,10 +64,15 @@ export function PhasesSection({ run, sound }: PartProps) {
   );
 }
 
-function planned({ run, steps }: PartProps['run'], step: Step): string {
+/** What was planned for a phase, and whether it counts. */
+function about({ run, steps }: PartProps['run'], step: Step): string {
   const phase = run.profile.phases[steps.indexOf(step)];
-  if (!phase || phase.arrival_rate === null) return '–';
-  return `${figure(phase.arrival_rate)}${phase.ramp_to === null ? '' : ` → ${figure(phase.ramp_to)}`}`;
+  const parts = step.measured ? [] : ['not measured'];
+  if (phase && phase.arrival_rate !== null) {
+    const to = phase.ramp_to === null ? '' : ` → ${figure(phase.ramp_to)}`;
+    parts.unshift(`${figure(phase.arrival_rate)}${to} requests/s`);
+  }
+  return parts.join(', ');
 }
 
 /** Each flow of the profile. */

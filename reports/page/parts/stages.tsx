@@ -6,17 +6,27 @@ import { count, ms, msUnit, percent } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 import { Table } from '../table.tsx';
 
+/** What rounding to µs may make of a sum of means. */
+const ROUNDING_MS = 0.001;
+
 /** Which stage the time goes to: a table that adds up, and the means over time. */
 export function StagesSection({ run, sound }: PartProps) {
   const { latency } = run;
   if (latency.arrival.count === 0) return null;
+  const known = STAGES.some((stage) => latency.stages[stage].count > 0);
   return (
     <section>
       <h2>Where the time goes</h2>
-      <div class="beside wide-left">
-        <StageTable run={run} sound={sound} />
-        <StageChart run={run} sound={sound} />
-      </div>
+      {known ? (
+        <div class="beside wide-left">
+          <StageTable run={run} sound={sound} />
+          <StageChart run={run} sound={sound} />
+        </div>
+      ) : (
+        <p>
+          Not available: the messages carried no stamps of the stages, so arrival is known as a whole only.
+        </p>
+      )}
     </section>
   );
 }
@@ -32,13 +42,9 @@ function StageTable({ run: { latency, clock } }: PartProps) {
   const sum = known.reduce((total, stage) => total + (stages[stage].mean ?? 0), 0);
   const samples = Math.min(...known.map((stage) => stages[stage].count));
   return (
-    <div>
+    <div class="stages">
       <Table
-        caption={
-          known.length === 0
-            ? 'Not available: the messages carried no stamps of the stages.'
-            : `ms, ${count(samples)} deliveries of the measured phases`
-        }
+        caption={`ms, and share of the mean arrival; ${count(samples)} deliveries of the measured phases`}
         columns={[
           {
             head: 'stage',
@@ -47,7 +53,8 @@ function StageTable({ run: { latency, clock } }: PartProps) {
               <>
                 <i class="swatch" style={{ background: `var(--${stage})` }} /> {stage}
                 <small>
-                  {STAGE_FACTS[stage].from} → {STAGE_FACTS[stage].to}: {STAGE_FACTS[stage].holds}
+                  {STAGE_FACTS[stage].from} → {STAGE_FACTS[stage].to}
+                  <span class="roomy">: {STAGE_FACTS[stage].holds}</span>
                 </small>
               </>
             ),
@@ -55,7 +62,6 @@ function StageTable({ run: { latency, clock } }: PartProps) {
           { head: 'mean', cell: (stage) => (stages[stage].count ? ms(stages[stage].mean) : 'not available') },
           {
             head: 'share',
-            unit: 'of the mean',
             cell: (stage) => <Share stage={stage} part={share(latency, stage)} />,
           },
           {
@@ -71,19 +77,16 @@ function StageTable({ run: { latency, clock } }: PartProps) {
           { head: 'max', cell: (stage) => ms(stages[stage].max) },
         ]}
         rows={[...STAGES]}
-        {...(known.length > 0
-          ? {
-              foot: ['sum of the means', ms(sum), percent(sum / (arrival.mean ?? Number.NaN)), '', '', ''],
-            }
-          : {})}
+        foot={['sum of the means', ms(sum), percent(sum / (arrival.mean ?? Number.NaN)), '', '', '']}
       />
       <p class="small">
-        {known.length > 0 &&
-          `The means add up to the mean arrival latency, ${msUnit(arrival.mean)}; percentiles of stages do not add up. `}
+        {Math.abs(sum - (arrival.mean ?? 0)) <= ROUNDING_MS
+          ? `The means add up to the mean arrival latency, ${msUnit(arrival.mean)}; `
+          : `The means add up to ${msUnit(sum)}, but the mean arrival latency is ${msUnit(arrival.mean)}; `}
+        percentiles of stages do not add up.{' '}
         {known.some(uncertain) &&
           `≈ marks a stage whose p50 is shorter than the clock bound (${msUnit(bound)}): it is short, how short is not known. `}
         {samples < arrival.count &&
-          known.length > 0 &&
           `${count(arrival.count - samples)} deliveries carried no stamps and are not in this table.`}
       </p>
     </div>
@@ -98,7 +101,7 @@ function Share({ stage, part }: { stage: Stage; part: number | null }) {
       <span class="bar" aria-hidden="true">
         <i style={{ width, background: `var(--${stage})` }} />
       </span>
-      {percent(part)}
+      <span>{percent(part)}</span>
     </span>
   );
 }
@@ -118,6 +121,7 @@ function StageChart({ run }: PartProps) {
       kind="time"
       x={seconds.map((second) => second.t + 0.5)}
       stacked
+      height={300}
       phases={phaseSpans(run)}
       format={msValue}
       lines={STAGES.map((stage) => ({

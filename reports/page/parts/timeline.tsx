@@ -40,57 +40,62 @@ export function TimelineSection({ run, sound }: PartProps) {
           Drag over a chart to zoom all of them, double-click to see everything again.
         </span>
       </p>
-      <div class="charts">
-        <Chart
-          {...common}
-          title="Messages"
-          unit="per second"
-          note={most ? `At most ${figure(most.value)} scheduled in a second, at ${clock(most.t)}.` : ''}
-          format={count}
-          lines={[
-            { label: 'scheduled', values: column((s) => s.scheduled), colour: 'grey', dash: 'dashed' },
-            { label: 'accepted', values: column((s) => s.accepted), colour: 'blue' },
-            ...(some('rejected')
-              ? [{ label: 'rejected', values: column((s) => s.rejected), colour: 'orange' }]
-              : []),
-            ...(some('failed')
-              ? [{ label: 'failed', values: column((s) => s.failed), colour: 'magenta' }]
-              : []),
-          ]}
-        />
-        <Chart
-          {...common}
-          title="Deliveries"
-          unit="per second"
-          note={
-            arrived ? `At most ${figure(arrived.value)} arrived in a second, at ${clock(arrived.t)}.` : ''
-          }
-          format={count}
-          lines={[
-            { label: 'due for what was accepted', values: due, colour: 'grey', dash: 'dashed' },
-            { label: 'arrived', values: column((s) => s.arrived), colour: 'blue' },
-          ]}
-        />
-        <Chart
-          {...common}
-          title="Backlog"
-          unit="deliveries due and not arrived, at the end of each second"
-          note={backlog ? `At most ${count(backlog.value)}, at ${clock(backlog.t)}.` : ''}
-          format={count}
-          lines={[{ label: 'backlog', values: column((s) => s.backlog), colour: 'orange', fill: true }]}
-        />
-        {sound && (
+      {timeline.length > 0 && (
+        <div class="charts">
           <Chart
             {...common}
-            title="Arrival latency"
-            unit={log ? 'ms, logarithmic' : 'ms'}
-            note={worst ? `The worst second’s p99 is ${msUnit(worst.value)}, at ${clock(worst.t)}.` : ''}
-            log={log}
-            format={msValue}
-            lines={latency}
+            title="Messages"
+            unit="per second"
+            note={most ? `At most ${figure(most.value)} scheduled in a second, at ${clock(most.t)}.` : ''}
+            format={count}
+            whole
+            lines={[
+              { label: 'scheduled', values: column((s) => s.scheduled), colour: 'grey', fill: true },
+              { label: 'accepted', values: column((s) => s.accepted), colour: 'blue' },
+              ...(some('rejected')
+                ? [{ label: 'rejected', values: column((s) => s.rejected), colour: 'orange' }]
+                : []),
+              ...(some('failed')
+                ? [{ label: 'failed', values: column((s) => s.failed), colour: 'magenta' }]
+                : []),
+            ]}
           />
-        )}
-      </div>
+          <Chart
+            {...common}
+            title="Deliveries"
+            unit="per second; due: for what was accepted"
+            note={
+              arrived ? `At most ${figure(arrived.value)} arrived in a second, at ${clock(arrived.t)}.` : ''
+            }
+            format={count}
+            whole
+            lines={[
+              { label: 'due', values: due, colour: 'grey', fill: true },
+              { label: 'arrived', values: column((s) => s.arrived), colour: 'blue' },
+            ]}
+          />
+          <Chart
+            {...common}
+            title="Backlog"
+            unit="deliveries due and not arrived, at the end of each second"
+            note={backlog ? `At most ${count(backlog.value)}, at ${clock(backlog.t)}.` : ''}
+            format={count}
+            whole
+            lines={[{ label: 'backlog', values: column((s) => s.backlog), colour: 'orange', fill: true }]}
+          />
+          {sound && (
+            <Chart
+              {...common}
+              title="Arrival latency"
+              unit={log ? 'ms, logarithmic' : 'ms'}
+              note={worst ? `The worst second’s p99 is ${msUnit(worst.value)}, at ${clock(worst.t)}.` : ''}
+              log={log}
+              format={msValue}
+              lines={latency}
+            />
+          )}
+        </div>
+      )}
       {timeline.length > 0 && <Seconds timeline={timeline} due={due} sound={sound} />}
     </section>
   );
