@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  ConfigError,
+  IngestConfig,
+  RelayConfig,
+  readConfig,
+  StackConfig,
+  withoutPassword,
+} from './config.ts';
+
+const relay = { PROCESS_NAME: 'relay-1', REDIS_URL: 'redis://localhost', MQTT_URL: 'mqtt://localhost' };
+
+test('defaults fill what is not set, empty counts as not set', () => {
+  const config = readConfig(StackConfig, { RELAY_WORKERS: '2', MQTT_PORT: '', HOME: '/nowhere' });
+  assert.equal(config.RELAY_WORKERS, 2);
+  assert.equal(config.MQTT_PORT, 11883);
+  assert.equal(config.REDIS_URL, undefined);
+});
+
+const wrong: [
+  name: string,
+  schema: typeof StackConfig | typeof RelayConfig,
+  env: NodeJS.ProcessEnv,
+  says: RegExp,
+][] = [
+  [
+    'a word',
+    StackConfig,
+    { INGEST_PORT: 'abc' },
+    /^INGEST_PORT is "abc"; allowed: 0 to 65535, the ingest's port/,
+  ],
+  [
+    'out of range',
+    StackConfig,
+    { RELAY_WORKERS: '0' },
+    /^RELAY_WORKERS is "0"; allowed: 1 to 64, relay processes$/,
+  ],
+  ['no number', RelayConfig, { ...relay, MQTT_QOS: '2' }, /^MQTT_QOS is "2"; allowed: 0 to 1, 0 or 1$/],
+  ['one of a list', StackConfig, { LOG_LEVEL: 'loud' }, /^LOG_LEVEL is "loud"; allowed: debug, info/],
+  [
+    'another scheme',
+    StackConfig,
+    { MQTT_URL: 'http://x' },
+    /^MQTT_URL is "http:\/\/x"; allowed: mqtt:\/\/user/,
+  ],
+  ['missing', RelayConfig, { ...relay, MQTT_URL: '' }, /^MQTT_URL is not set; allowed: mqtt:\/\/user/],
+];
+for (const [name, schema, env, says] of wrong) {
+  test(`a wrong setting is told in one line: ${name}`, () => {
+    assert.throws(
+      () => readConfig(schema, env),
+      (error: Error) => {
+        assert.ok(error instanceof ConfigError);
+        assert.match(error.message, says);
+        assert.ok(!error.message.includes('\n'));
+        return true;
+      },
+    );
+  });
+}
+
+test('no secret is shown', () => {
+  assert.throws(
+    () => readConfig(StackConfig, { REDIS_URL: 'http://default:secret@host' }),
+    (error: Error) => !error.message.includes('secret') && error.message.includes('default:***@host'),
+  );
+  assert.throws(
+    () => readConfig(IngestConfig, { ...relay, INGEST_TOKEN: 'secret' }),
+    (error: Error) => !error.message.includes('secret'),
+  );
+  assert.equal(withoutPassword('redis://default:a@b@host:1/0'), 'redis://default:***@host:1/0');
+});

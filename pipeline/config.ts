@@ -1,0 +1,123 @@
+import { type Static, type TObject, Type } from '@sinclair/typebox';
+import { envSchema } from 'env-schema';
+
+/** A wrong setting. The message is one line: the variable, its value, what is allowed. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+const port = (fallback: number, what: string) =>
+  Type.Integer({
+    minimum: 0,
+    maximum: 65535,
+    default: fallback,
+    description: `${what}; 0 chooses a free one`,
+  });
+const count = (fallback: number, minimum: number, maximum: number, what: string) =>
+  Type.Integer({ minimum, maximum, default: fallback, description: what });
+const REDIS = { pattern: '^rediss?://.+', description: 'redis://user:password@host:port/db' };
+const MQTT = { pattern: '^(mqtts?|tcp|ssl|tls)://.+', description: 'mqtt://user:password@host:port' };
+const TOKEN = { pattern: '^[!-~]{8,256}$', description: '8 to 256 printable ASCII characters, no space' };
+
+const logging = {
+  LOG_LEVEL: Type.Union(
+    (['debug', 'info', 'warn', 'error', 'silent'] as const).map((level) => Type.Literal(level)),
+    { default: 'info', description: 'debug, info, warn, error or silent' },
+  ),
+};
+
+const process_ = {
+  ...logging,
+  PROCESS_NAME: Type.String({ minLength: 1, description: 'the name in logs and telemetry, like relay-1' }),
+  REDIS_URL: Type.String(REDIS),
+  REDIS_TIMEOUT_MS: count(
+    2000,
+    50,
+    600_000,
+    'ms without an answer after which the connection counts as dead',
+  ),
+};
+
+export const IngestConfig = Type.Object({
+  ...process_,
+  INGEST_HOST: Type.String({ minLength: 1, default: '127.0.0.1', description: 'the address to listen on' }),
+  INGEST_PORT: port(18080, 'the port to listen on'),
+  INGEST_TOKEN: Type.String(TOKEN),
+  BACKLOG_LIMIT: count(100_000, 1, 1e9, 'messages in the queue from which on ingest answers 503'),
+  BODY_LIMIT: count(1_048_576, 64, 268_435_456, 'bytes of one request body'),
+});
+
+export const RelayConfig = Type.Object({
+  ...process_,
+  MQTT_URL: Type.String(MQTT),
+  MQTT_QOS: Type.Integer({ minimum: 0, maximum: 1, default: 1, description: '0 or 1' }),
+  MQTT_TIMEOUT_MS: count(
+    10_000,
+    100,
+    600_000,
+    'ms without a PUBACK after which the connection counts as dead',
+  ),
+  RELAY_BATCH: count(500, 1, 10_000, 'messages taken from the queue at once'),
+  RELAY_WINDOW: count(1000, 1, 65_535, 'messages published and not yet acknowledged'),
+  RELAY_LEASE_MS: count(
+    30_000,
+    100,
+    3_600_000,
+    'ms after which another relay takes over what this one holds',
+  ),
+  RELAY_DELIVERIES: count(5, 1, 1000, 'attempts before a message becomes a dead letter'),
+  RELAY_GRACE_MS: count(10_000, 0, 600_000, 'ms to finish what is in flight when told to stop'),
+});
+
+export const StackConfig = Type.Object({
+  ...logging,
+  STACK_DIR: Type.String({ minLength: 1, default: '.stack', description: 'a directory of the stack alone' }),
+  INGEST_PORT: port(18080, "the ingest's port"),
+  REDIS_PORT: port(16379, "Redis' port"),
+  MQTT_PORT: port(11883, "Mosquitto's port"),
+  INGEST_WORKERS: count(1, 1, 64, 'ingest processes'),
+  RELAY_WORKERS: count(1, 1, 64, 'relay processes'),
+  INGEST_TOKEN: Type.Optional(Type.String(TOKEN)),
+  REDIS_URL: Type.Optional(Type.String(REDIS)),
+  MQTT_URL: Type.Optional(Type.String(MQTT)),
+  DRAIN_LIMIT_MS: count(30_000, 0, 3_600_000, 'ms that relays get to empty the queue when the stack stops'),
+});
+
+export type IngestConfig = Static<typeof IngestConfig>;
+export type RelayConfig = Static<typeof RelayConfig>;
+export type StackConfig = Static<typeof StackConfig>;
+
+/** Reads one role's settings. An empty variable counts as unset. Throws {@link ConfigError}. */
+export function readConfig<T extends TObject>(schema: T, env: NodeJS.ProcessEnv = process.env): Static<T> {
+  const data = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  try {
+    return envSchema<Static<T>>({ schema, data, env: false });
+  } catch (error) {
+    throw new ConfigError(explain(schema, data, error as Invalid));
+  }
+}
+
+interface Invalid extends Error {
+  errors?: { instancePath: string; params: { missingProperty?: string } }[];
+}
+
+function explain(schema: TObject, data: NodeJS.ProcessEnv, { errors, message }: Invalid): string {
+  const first = errors?.[0];
+  const name = first?.params.missingProperty ?? first?.instancePath.slice(1);
+  if (!name) return message;
+  const property = schema.properties[name];
+  const range = property?.minimum === undefined ? '' : `${property.minimum} to ${property.maximum}, `;
+  const given = data[name] === undefined ? 'is not set' : `is ${quote(name, data[name])}`;
+  return `${name} ${given}; allowed: ${range}${property?.description}`;
+}
+
+/** A value fit for a terminal: no password, no token. */
+function quote(name: string, value: string): string {
+  if (name.endsWith('_TOKEN')) return `${value.length} characters that do not fit`;
+  return JSON.stringify(withoutPassword(value));
+}
+
+/** A URL as it may be shown: the password is replaced. */
+export function withoutPassword(url: string): string {
+  return url.replace(/(:\/\/[^:@/]*:).*@/, '$1***@');
+}

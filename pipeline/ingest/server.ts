@@ -1,0 +1,55 @@
+import closeWithGrace from 'close-with-grace';
+import { fastify } from 'fastify';
+import { Clock } from '../clock.ts';
+import { ConfigError, IngestConfig, readConfig } from '../config.ts';
+import { openLog } from '../log.ts';
+import { Queue } from '../queue/queue.ts';
+import { startTelemetry } from '../telemetry.ts';
+import { ingest } from './app.ts';
+
+/** Longer than the idle time of load balancers (60 s as a rule), so that it is never we who hang up. */
+const KEEP_ALIVE_MS = 72_000;
+
+async function main(): Promise<void> {
+  const config = readConfig(IngestConfig);
+  const log = openLog(config.LOG_LEVEL);
+  const queue = new Queue({
+    url: config.REDIS_URL,
+    timeoutMs: config.REDIS_TIMEOUT_MS,
+    onState: (up, reason) => (up ? log.info('Redis answers') : log.warn(`Redis is away: ${reason}`)),
+  });
+  const clock = new Clock(() => queue.time());
+  const app = fastify({ keepAliveTimeout: KEEP_ALIVE_MS, loggerInstance: log, disableRequestLogging: true });
+  await app.register(ingest, {
+    queue,
+    now: () => clock.now(),
+    token: config.INGEST_TOKEN,
+    backlogLimit: config.BACKLOG_LIMIT,
+    bodyLimit: config.BODY_LIMIT,
+  });
+  await app.ready();
+  const stopTelemetry = startTelemetry({
+    queue,
+    clock,
+    process: config.PROCESS_NAME,
+    counters: () => app.counters(),
+  });
+
+  closeWithGrace({ logger: log }, async ({ err }) => {
+    if (err) log.error(err);
+    await app.close();
+    stopTelemetry();
+    clock.stop();
+    queue.close();
+  });
+
+  // Before the first request, so that no stamp is taken on an unprobed clock. Redis may still be away.
+  await queue.whenReady(config.REDIS_TIMEOUT_MS).catch(() => {});
+  await clock.start().catch(() => {});
+  await app.listen({ host: config.INGEST_HOST, port: config.INGEST_PORT });
+}
+
+main().catch((error: Error) => {
+  console.error(error instanceof ConfigError ? error.message : error);
+  process.exit(1);
+});

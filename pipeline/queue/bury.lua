@@ -1,0 +1,18 @@
+-- Moves one entry to the dead-letter stream, with the reason. Nobody sees it in both or in neither.
+--
+-- KEYS[1]  stream of messages
+-- KEYS[2]  stream of dead letters
+-- ARGV     consumer group, entry id, reason, deliveries
+-- returns  1 when the entry was moved, 0 when it was no longer there
+local found = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])
+if #found == 1 then
+  local fields = found[1][2]
+  fields[#fields + 1] = 'reason'
+  fields[#fields + 1] = ARGV[3]
+  fields[#fields + 1] = 'deliveries'
+  fields[#fields + 1] = ARGV[4]
+  redis.call('XADD', KEYS[2], '*', unpack(fields))
+end
+redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
+redis.call('XDEL', KEYS[1], ARGV[2])
+return #found

@@ -1,0 +1,56 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { promisify } from 'node:util';
+
+const HOST = '127.0.0.1';
+
+/** A port that nobody listens on. */
+export async function freePort(): Promise<number> {
+  return listenOnce(0);
+}
+
+/**
+ * The port that a variable asks for; 0 chooses a free one. Rejects in one line when it is taken: the port,
+ * the variable, and who has it where the system tells.
+ */
+export async function claimPort(variable: string, wanted: number): Promise<number> {
+  try {
+    return await listenOnce(wanted);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code !== 'EADDRINUSE') throw new Error(`${variable}=${wanted} cannot be used: ${message}`);
+    const holder = await portHolder(wanted);
+    throw new Error(
+      `port ${wanted} (${variable}) is taken${holder ? ` by ${holder}` : ''}: stop that, or set ${variable} (0 chooses a free port)`,
+    );
+  }
+}
+
+async function listenOnce(port: number): Promise<number> {
+  const server = createServer().listen(port, HOST);
+  await once(server, 'listening');
+  const chosen = (server.address() as AddressInfo).port;
+  server.close();
+  await once(server, 'close');
+  return chosen;
+}
+
+async function portHolder(port: number): Promise<string | undefined> {
+  const run = promisify(execFile);
+  try {
+    const { stdout } = await run('ss', ['-Hltnp', `sport = :${port}`]);
+    const found = /users:\(\("([^"]+)",pid=(\d+)/.exec(stdout);
+    if (found) return `${found[1]} (pid ${found[2]})`;
+  } catch {
+    // No ss here: macOS has lsof.
+  }
+  try {
+    const { stdout } = await run('lsof', ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-Fpc']);
+    const found = /^p(\d+)\nc(.+)$/m.exec(stdout);
+    if (found) return `${found[2]} (pid ${found[1]})`;
+  } catch {
+    // Nor lsof, or the process is another user's.
+  }
+  return undefined;
+}

@@ -1,0 +1,88 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { Leash } from './leash.ts';
+import { DAEMON_PATH, type Launch } from './services.ts';
+
+const KEPT_LINES = 20;
+const leash = new Leash();
+
+export interface SupervisedOptions {
+  /** Where `<name>.log` is written. */
+  logs: string;
+  /** Called with each line that the process prints. */
+  onLine?: (name: string, line: string) => void;
+}
+
+/** A process that the stack started, and stops. */
+export class Supervised {
+  readonly name: string;
+  readonly pid: number;
+  /** Resolves when the process has ended and everything it printed was read; says how it ended. */
+  readonly ended: Promise<string>;
+  /** The last 20 lines it printed. */
+  readonly lastLines: string[] = [];
+  readonly #child: ChildProcess;
+
+  /** Rejects when the program is not installed. */
+  static async start(launch: Launch, options: SupervisedOptions): Promise<Supervised> {
+    const child = spawn(launch.command, launch.args, {
+      env: { ...process.env, ...launch.env, PATH: DAEMON_PATH },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A group of its own: Ctrl-C reaches the supervisor alone, who stops the processes in order.
+      detached: true,
+    });
+    try {
+      await once(child, 'spawn');
+    } catch (error) {
+      const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+      throw new Error(
+        missing ? `${launch.command} is not installed: npm run setup installs it` : (error as Error).message,
+      );
+    }
+    return new Supervised(launch.name, child, options);
+  }
+
+  private constructor(name: string, child: ChildProcess, { logs, onLine }: SupervisedOptions) {
+    this.name = name;
+    this.#child = child;
+    this.pid = child.pid as number;
+    leash.hold(this.pid);
+    child.once('exit', () => leash.release(this.pid));
+    const log = createWriteStream(join(logs, `${name}.log`), { mode: 0o600 });
+    const keep = (line: string) => {
+      log.write(`${line}\n`);
+      this.lastLines.push(line);
+      if (this.lastLines.length > KEPT_LINES) this.lastLines.shift();
+      onLine?.(name, line);
+    };
+    createInterface(child.stdout as Readable).on('line', keep);
+    createInterface(child.stderr as Readable).on('line', keep);
+    this.ended = closed(child, log);
+  }
+
+  get alive(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    if (this.alive) this.#child.kill(signal);
+  }
+
+  /** Asks the process to end, and after `graceMs` makes it. Resolves when it is gone. */
+  async stop(graceMs = 5000): Promise<void> {
+    this.signal('SIGTERM');
+    const timer = setTimeout(() => this.signal('SIGKILL'), graceMs);
+    await this.ended;
+    clearTimeout(timer);
+  }
+}
+
+async function closed(child: ChildProcess, log: WriteStream): Promise<string> {
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  log.end();
+  return signal === null ? `exited with code ${code}` : `was killed by ${signal}`;
+}

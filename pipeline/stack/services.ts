@@ -1,0 +1,100 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+
+/** How a process of the stack is started. Nothing secret is among the arguments: anyone can list them. */
+export interface Launch {
+  name: string;
+  command: string;
+  args: string[];
+  env?: Record<string, string>;
+}
+
+/** Debian puts daemons where a user's PATH does not look. */
+export const DAEMON_PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin:/opt/homebrew/sbin`;
+
+/**
+ * Private Redis: loopback, password, every acknowledged write in the append-only file (flushed once a
+ * second: a killed process loses nothing, a power cut up to a second), and no eviction.
+ */
+export async function prepareRedis(dir: string, port: number, password: string): Promise<Launch> {
+  const data = join(dir, 'redis');
+  await mkdir(data, { recursive: true, mode: 0o700 });
+  const config = join(dir, 'redis.conf');
+  await writePrivate(config, [
+    'bind 127.0.0.1',
+    `port ${port}`,
+    `requirepass ${password}`,
+    `dir "${data}"`,
+    'daemonize no',
+    'appendonly yes',
+    'appendfsync everysec',
+    'save ""',
+    'maxmemory-policy noeviction',
+  ]);
+  return { name: 'redis', command: 'redis-server', args: [config] };
+}
+
+/** Who may do what on the broker. */
+export const BROKER_ACL = {
+  relay: ['write messages/#', 'write status/relay/#'],
+  subscriber: ['read messages/#', 'read status/#', 'read $SYS/#'],
+  stack: ['read messages/probe/#', 'read status/#', 'read $SYS/#'],
+} as const;
+
+export type BrokerUser = keyof typeof BROKER_ACL;
+
+/**
+ * Private Mosquitto: loopback, a password for each user, topics by user. Its defaults of 20 messages in
+ * flight and 1000 queued for a client drop what exceeds them without a word; these limits are stated.
+ */
+export async function prepareMosquitto(
+  dir: string,
+  port: number,
+  passwords: Record<BrokerUser, string>,
+): Promise<Launch> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const [config, users, acl] = ['mosquitto.conf', 'mosquitto.users', 'mosquitto.acl'].map((file) =>
+    join(dir, file),
+  ) as [string, string, string];
+  await writePrivate(
+    users,
+    Object.entries(passwords).map(([user, password]) => `${user}:${password}`),
+  );
+  // Hashes the file in place, so that no password is ever on a command line.
+  await execa('mosquitto_passwd', ['-U', users], { env: { PATH: DAEMON_PATH } });
+  await writePrivate(
+    acl,
+    Object.entries(BROKER_ACL).flatMap(([user, topics]) => [
+      `user ${user}`,
+      ...topics.map((t) => `topic ${t}`),
+    ]),
+  );
+  await writePrivate(config, [
+    `listener ${port} 127.0.0.1`,
+    // Started by root, Mosquitto would become a user who cannot read these files.
+    `user ${userInfo().username}`,
+    'allow_anonymous false',
+    `password_file ${users}`,
+    `acl_file ${acl}`,
+    // Without it Nagle's algorithm delays single small messages by up to 40 ms.
+    'set_tcp_nodelay true',
+    'max_inflight_messages 65535',
+    'max_queued_messages 100000',
+    'max_queued_bytes 0',
+    'persistence false',
+    'sys_interval 1',
+    'log_dest stdout',
+    'log_type error',
+    'log_type warning',
+    'log_type notice',
+    'connection_messages false',
+  ]);
+  return { name: 'mosquitto', command: 'mosquitto', args: ['-c', config] };
+}
+
+async function writePrivate(path: string, lines: string[]): Promise<void> {
+  await writeFile(path, `${lines.join('\n')}\n`, { mode: 0o600 });
+  await chmod(path, 0o600);
+}
