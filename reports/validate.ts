@@ -17,22 +17,27 @@ export function validateRun(data: unknown): string[] {
 }
 
 function line(error: ErrorObject): string {
-  const field =
-    error.instancePath
-      .slice(1)
-      .replace(/\/(\d+)(?=\/|$)/g, '[$1]')
-      .replaceAll('/', '.') || 'run.json';
-  switch (error.keyword) {
+  const path = error.instancePath
+    .slice(1)
+    .replace(/\/(\d+)(?=\/|$)/g, '[$1]')
+    .replaceAll('/', '.');
+  return path === '' ? fault(error) : `${path}: ${fault(error)}`;
+}
+
+function fault({ keyword, params, data, message }: ErrorObject): string {
+  switch (keyword) {
     case 'required':
-      return `${field}: ${error.params.missingProperty} is missing`;
+      return `${params.missingProperty} is missing`;
     case 'additionalProperties':
-      return `${field}: ${error.params.additionalProperty} is not a field of it`;
+      return `${params.additionalProperty} is not a field of it`;
+    case 'type':
+      return `must be ${[params.type].flat().join(' or ')}, not ${short(data)}`;
     case 'enum':
-      return `${field}: must be one of ${error.params.allowedValues.join(', ')}, not ${short(error.data)}`;
+      return `must be one of ${params.allowedValues.join(', ')}, not ${short(data)}`;
     case 'const':
-      return `${field}: must be ${short(error.params.allowedValue)}, not ${short(error.data)}`;
+      return `must be ${short(params.allowedValue)}, not ${short(data)}`;
     default:
-      return `${field}: ${error.message}, not ${short(error.data)}`;
+      return `${message}, not ${short(data)}`;
   }
 }
 

@@ -67,7 +67,7 @@ export function plural(value: number, one: string, many = `${one}s`): string {
 
 function number(value: number | null | undefined, decimals: number): string {
   if (value == null || !Number.isFinite(value)) return NONE;
-  const size = Math.abs(value);
+  const size = Number(Math.abs(value).toPrecision(3));
   const magnitude = size === 0 ? 0 : Math.floor(Math.log10(size));
   const places = size === 0 ? 0 : Math.min(decimals, Math.max(0, 2 - magnitude));
   const text = value.toLocaleString('en-US', {

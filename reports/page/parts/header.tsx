@@ -6,7 +6,7 @@ import type { PartProps } from '../report.tsx';
 const MARKS: Record<VerdictResult, { mark: string; meaning: string }> = {
   pass: { mark: '✓', meaning: 'every threshold held, nothing was lost' },
   fail: { mark: '✕', meaning: 'a threshold did not hold, or messages were lost' },
-  invalid: { mark: '!', meaning: 'the instrument, not the pipeline, decides these figures' },
+  invalid: { mark: '!', meaning: 'these figures do not tell how the pipeline did' },
   incomplete: { mark: '…', meaning: 'the run did not reach its end' },
 };
 

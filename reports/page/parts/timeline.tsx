@@ -132,7 +132,7 @@ function Seconds({ timeline, due, sound }: { timeline: Interval[]; due: number[]
       <summary>Second by second, as a table</summary>
       {open && (
         <Table
-          caption="Each row is one second; latencies are of the deliveries that arrived in it"
+          caption={`Each row is one second${sound ? '; latencies are of the deliveries that arrived in it' : ''}`}
           columns={[
             { head: 'time', text: true, cell: (row) => clock(row.t) },
             { head: 'phase', text: true, cell: (row) => row.phase ?? '–' },

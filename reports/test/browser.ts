@@ -1,0 +1,83 @@
+/** A real browser for tests. */
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { renderReport } from '../render.ts';
+import type { Run } from '../run.ts';
+import { template } from './template.ts';
+
+const PLACES = [
+  process.env.CHROMIUM,
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+];
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** Chromium's path, from CHROMIUM or the usual places; undefined if there is none. */
+export const CHROMIUM = PLACES.find((path) => path !== undefined && existsSync(path));
+
+export interface Opened {
+  page: Page;
+  /** Console errors and warnings, exceptions, failed requests. */
+  complaints: string[];
+  /** Every address asked for. */
+  requests: string[];
+  url: string;
+}
+
+/** Opens pages from files in one browser; `close` leaves nothing behind. */
+export class Reader {
+  #directory: string;
+  #browser: Browser;
+  #template: string;
+
+  private constructor(directory: string, browser: Browser, html: string) {
+    this.#directory = directory;
+    this.#browser = browser;
+    this.#template = html;
+  }
+
+  static async start(): Promise<Reader> {
+    const html = await template();
+    const directory = await mkdtemp(join(tmpdir(), 'arrival-pages-'));
+    const browser = await chromium.launch({ executablePath: CHROMIUM as string, args: ARGS });
+    return new Reader(directory, browser, html);
+  }
+
+  /** @param run null opens the template itself */
+  async open(run: Run | null, options: BrowserContextOptions = {}): Promise<Opened> {
+    const path = join(this.#directory, 'index.html');
+    await writeFile(path, run === null ? this.#template : renderReport(run, this.#template));
+    const context = await this.#browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+    const page = await context.newPage();
+    const opened: Opened = { page, complaints: [], requests: [], url: pathToFileURL(path).href };
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) opened.complaints.push(message.text());
+    });
+    page.on('pageerror', (error) => opened.complaints.push(error.message));
+    page.on('request', (request) => opened.requests.push(request.url()));
+    page.on('requestfailed', (request) => opened.complaints.push(`failed: ${request.url()}`));
+    await page.goto(opened.url);
+    await page.locator('main > *').first().waitFor();
+    return opened;
+  }
+
+  async close(): Promise<void> {
+    await this.#browser.close();
+    await rm(this.#directory, { recursive: true });
+  }
+}

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  answer,
+  balance,
+  curve,
+  dueDeliveries,
+  percentile,
+  share,
+  supports,
+  verdict,
+} from '../page/facts.ts';
+import { clock, duration, figure, instant, ms, percent } from '../page/format.ts';
+import { STAGES } from '../run.ts';
+import { golden } from './goldens.ts';
+
+test('the account is added up anew', () => {
+  assert.deepEqual(balance(golden('passing').account), { sum: 89_300, difference: 0, holds: true });
+  assert.deepEqual(balance(golden('unbalanced').account), { sum: 2_433, difference: -37, holds: false });
+  const claimed = golden('unbalanced').account;
+  claimed.balanced = true;
+  assert.equal(balance(claimed).holds, false, 'the data cannot claim that it balances');
+  const doubted = golden('passing').account;
+  doubted.balanced = false;
+  assert.equal(balance(doubted).holds, false, 'nor be overruled when it says that it does not');
+});
+
+test('a run whose account does not balance never passes', () => {
+  const run = golden('unbalanced');
+  run.verdict = { result: 'pass', reasons: [] };
+  assert.equal(verdict(run).result, 'invalid');
+  assert.equal(verdict(golden('failing')).result, 'fail');
+});
+
+test('a percentile needs 1 / (1 - p) samples', () => {
+  assert.equal(supports(100, 99), true);
+  assert.equal(supports(99, 99), false);
+  assert.equal(supports(1000, 99.9), true);
+  assert.equal(supports(999, 99.9), false);
+  assert.equal(supports(0, 50), false);
+  assert.equal(percentile({ count: 50, p95: 3, p99: 4 }, 'p99'), null);
+  assert.equal(percentile({ count: 50, p95: 3, p99: 4 }, 'p95'), 3);
+});
+
+test('the curve stops where samples run out', () => {
+  const { arrival } = golden('passing').latency;
+  assert.equal(curve(arrival).at(-1)?.[0], 99.999);
+  assert.equal(curve({ ...arrival, count: 1000 }).at(-1)?.[0], 99.9);
+  assert.deepEqual(curve({ ...arrival, count: 0, curve: [] }), []);
+});
+
+test('deliveries due are what arrived and what the backlog grew by', () => {
+  const { timeline, account } = golden('failing');
+  const total = dueDeliveries(timeline).reduce((sum, due) => sum + due, 0);
+  assert.equal(total, account.deliveries.due);
+});
+
+test('the shares of the stages add up to one', () => {
+  const { latency } = golden('passing');
+  const sum = STAGES.reduce((total, stage) => total + (share(latency, stage) ?? 0), 0);
+  assert.ok(Math.abs(sum - 1) < 1e-3);
+});
+
+test('the answer in a sentence', () => {
+  assert.deepEqual(answer(golden('passing')), [
+    'Arrival p99 is 4.39\u00a0ms over the measured phases (124,200 deliveries); “sustained” offered 1,500 requests/s, 2,850 messages/s; the queue stage holds 44\u00a0% of the mean.',
+  ]);
+  assert.equal(answer(golden('failing')).at(-1), '192 of 89,300 messages were accepted and never arrived.');
+  assert.match(answer(golden('started'))[0] ?? '', /No measured phase was reached/);
+  assert.match(answer(golden('unbalanced'))[0] ?? '', /no latency is shown/);
+  assert.doesNotMatch(answer(golden('without-stages'))[0] ?? '', /stage/);
+});
+
+test('numbers have three significant digits and thousands separators', () => {
+  const cases: [number | null, string][] = [
+    [0, '0'],
+    [0.0312, '0.031'],
+    [0.9034, '0.903'],
+    [9.999, '10.0'],
+    [0.9996, '1.00'],
+    [1.2, '1.20'],
+    [12.345, '12.3'],
+    [123.45, '123'],
+    [71_900.4, '71,900'],
+    [-0.52, '-0.520'],
+    [null, '–'],
+  ];
+  for (const [value, text] of cases) assert.equal(ms(value), text);
+  assert.equal(figure(1520), '1,520');
+  assert.equal(figure(27.04), '27');
+  assert.equal(percent(0.412), '41\u00a0%');
+  assert.equal(percent(0.004), '0.4\u00a0%');
+  assert.equal(percent(0.0003), '<\u00a00.1\u00a0%');
+  assert.equal(percent(0.9985), '99.9\u00a0%');
+  assert.equal(percent(1), '100\u00a0%');
+});
+
+test('times', () => {
+  assert.equal(clock(7), '0:07');
+  assert.equal(clock(3723), '1:02:03');
+  assert.equal(duration(51.279), '51.3\u00a0s');
+  assert.equal(duration(7384), '2\u00a0h 3\u00a0min 4\u00a0s');
+  assert.equal(instant('2026-11-21T09:48:00.123Z'), '2026-11-21 09:48:00 UTC');
+  assert.equal(instant('yesterday'), 'yesterday');
+});

@@ -1,0 +1,17 @@
+import { readFileSync } from 'node:fs';
+import type { Run } from '../run.ts';
+
+export const GOLDENS = [
+  'passing',
+  'failing',
+  'incomplete',
+  'started',
+  'unbalanced',
+  'without-stages',
+  'hostile',
+] as const;
+
+/** A committed golden run, a copy of its own. */
+export function golden(name: (typeof GOLDENS)[number]): Run {
+  return JSON.parse(readFileSync(new URL(`../testdata/${name}.json`, import.meta.url), 'utf8'));
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { renderReport } from '../render.ts';
+import { golden } from './goldens.ts';
+import { template } from './template.ts';
+
+const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
+let directory: string;
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'arrival-report-'));
+});
+after(() => rm(directory, { recursive: true }));
+
+function report(...args: string[]): Promise<{ code: number | string; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [MAIN, ...args], (error, stdout, stderr) =>
+      resolve({ code: error?.code ?? 0, stdout, stderr }),
+    );
+  });
+}
+
+test('writes index.html from run.json and prints its path', async () => {
+  const html = renderReport(golden('passing'), await template());
+  await writeFile(join(directory, 'run.json'), JSON.stringify(golden('passing')));
+  const { code, stdout, stderr } = await report(directory);
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  assert.equal(stdout, `${join(directory, 'index.html')}\n`);
+  assert.equal(await readFile(join(directory, 'index.html'), 'utf8'), html);
+});
+
+test('--help tells how to call it', async () => {
+  const { code, stdout } = await report('--help');
+  assert.equal(code, 0);
+  assert.match(stdout, /^Usage: node reports\/main\.ts <run directory>/);
+});
+
+for (const [name, content, expected] of [
+  ['data that is not JSON', '{"schema":', /run\.json is not JSON: /],
+  ['data that is no run', '{"schema":"arrival/run/1"}', /run\.json: run is missing \(and 11 more\)/],
+] as const) {
+  test(`${name}: one line, exit 1`, async () => {
+    await writeFile(join(directory, 'run.json'), content);
+    const { code, stderr } = await report(directory);
+    assert.equal(code, 1);
+    assert.match(stderr, expected);
+    assert.equal(stderr.trimEnd().split('\n').length, 1);
+  });
+}
+
+for (const [name, args, expected] of [
+  ['a directory that does not exist', ['/nowhere'], /^report: \/nowhere\/run\.json does not exist\n$/],
+  ['no directory', [], /^report: expected one run directory, got 0; --help tells more\n$/],
+  ['an unknown option', ['--what'], /^report: Unknown option '--what'/],
+] as const) {
+  test(`${name}: one line, exit 1`, async () => {
+    const { code, stderr } = await report(...args);
+    assert.equal(code, 1);
+    assert.match(stderr, expected);
+    assert.equal(stderr.trimEnd().split('\n').length, 1);
+  });
+}
