@@ -15,7 +15,8 @@ import { STAGES } from '../run.ts';
 import { golden } from './goldens.ts';
 
 test('the account is added up anew', () => {
-  assert.deepEqual(balance(golden('passing').account), { sum: 89_300, difference: 0, holds: true });
+  const { account } = golden('passing');
+  assert.deepEqual(balance(account), { sum: account.scheduled, difference: 0, holds: true });
   assert.deepEqual(balance(golden('unbalanced').account), { sum: 2_433, difference: -37, holds: false });
   const claimed = golden('unbalanced').account;
   claimed.balanced = true;
@@ -43,10 +44,20 @@ test('a percentile needs 1 / (1 - p) samples', () => {
 });
 
 test('the curve stops where samples run out', () => {
-  const { arrival } = golden('passing').latency;
-  assert.equal(curve(arrival).at(-1)?.[0], 99.999);
-  assert.equal(curve({ ...arrival, count: 1000 }).at(-1)?.[0], 99.9);
-  assert.deepEqual(curve({ ...arrival, count: 0, curve: [] }), []);
+  const points: [number, number][] = [
+    [10, 1],
+    [50, 2],
+    [99, 3],
+    [99.9, 4],
+    [99.99, 5],
+    [100, 6],
+  ];
+  const of = (samples: number) =>
+    curve({ ...golden('passing').latency.arrival, count: samples, curve: points }).map(([p]) => p);
+  assert.deepEqual(of(10_000), [50, 99, 99.9, 99.99]);
+  assert.deepEqual(of(9_999), [50, 99, 99.9]);
+  assert.deepEqual(of(2), [50]);
+  assert.deepEqual(of(0), []);
 });
 
 test('deliveries due are what arrived and what the backlog grew by', () => {
@@ -62,8 +73,19 @@ test('the shares of the stages add up to one', () => {
 });
 
 test('the answer in a sentence', () => {
-  assert.deepEqual(answer(golden('passing')), [
-    'Arrival p99 is 4.39\u00a0ms over the measured phases (124,200 deliveries); “sustained” offered 1,500 requests/s, 2,850 messages/s; the queue stage holds 44\u00a0% of the mean.',
+  const run = golden('passing');
+  Object.assign(run.latency.arrival, { count: 124_200, mean: 2, p99: 8.1 });
+  for (const stage of STAGES) run.latency.stages[stage].mean = stage === 'queue' ? 0.82 : 0.236;
+  for (const [i, step] of run.steps.entries()) {
+    Object.assign(step, {
+      name: `phase ${i}`,
+      duration_s: 20,
+      requests: i * 15_000,
+      scheduled_per_s: i * 1_425,
+    });
+  }
+  assert.deepEqual(answer(run), [
+    'Arrival p99 is 8.10\u00a0ms over the measured phases (124,200 deliveries); “phase 2” offered 1,500 requests/s, 2,850 messages/s; the queue stage holds 41\u00a0% of the mean.',
   ]);
   assert.equal(answer(golden('failing')).at(-1), '192 of 89,300 messages were accepted and never arrived.');
   assert.match(answer(golden('started'))[0] ?? '', /No measured phase was reached/);

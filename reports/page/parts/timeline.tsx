@@ -139,8 +139,8 @@ function Seconds({ timeline, due, sound }: { timeline: Interval[]; due: number[]
             ...counts.map(([head, unit, value]) => ({ head, unit, cell: (row: Row) => count(value(row)) })),
             ...(sound
               ? latencies.map(([head, value]) => ({
-                  head: `arrival ${head}`,
-                  unit: 'ms',
+                  head,
+                  unit: 'arrival, ms',
                   cell: (row: Row) => ms(value(row)),
                 }))
               : []),
