@@ -1,0 +1,339 @@
+package arrival
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.k6.io/k6/v2/js/modulestest"
+	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/lib/netext"
+	"go.k6.io/k6/v2/metrics"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+const template = `<html><script id="run" type="application/json">null</script></html>`
+
+// script is a VU whose script has made a Run against a fake pipeline.
+type script struct {
+	t       *testing.T
+	runtime *modulestest.Runtime
+	module  *instance
+	state   *lib.State
+	samples chan metrics.SampleContainer
+	dir     string
+}
+
+// newScript makes a VU. options are JavaScript, added to those that point the run at the pipeline.
+func newScript(t *testing.T, f *fakePipeline, profile, options string) *script {
+	t.Helper()
+	f.start(t)
+	s := &script{t: t, runtime: modulestest.NewRuntime(t), samples: make(chan metrics.SampleContainer, 100_000), dir: t.TempDir()}
+	m, ok := New().NewModuleInstance(s.runtime.VU).(*instance)
+	require.True(t, ok)
+	s.module = m
+	rt := s.runtime.VU.Runtime()
+	require.NoError(t, rt.Set("Run", m.Exports().Named["Run"]))
+	_, err := rt.RunString(fmt.Sprintf(
+		`var run = new Run({ profile: %q, ingest: { url: %q, token: 'secret' }, mqtt: { url: 'mqtt://%s' },
+		 dir: %q, template: %q, %s });`,
+		profile, f.ingest.URL, f.broker.Addr(), s.dir, template, options))
+	require.NoError(t, err)
+
+	registry := s.runtime.VU.InitEnv().Registry
+	logger := logrus.New()
+	logger.SetOutput(os.Stderr)
+	s.state = &lib.State{
+		Samples: s.samples, Tags: lib.NewVUStateTags(registry.RootTagSet()), Logger: logger,
+		BuiltinMetrics: metrics.RegisterBuiltinMetrics(registry), Dialer: &netext.Dialer{},
+	}
+	s.runtime.MoveToVUContext(s.state)
+	return s
+}
+
+// run collects while a pool of senders sends, as k6's scenarios do, and returns the report.
+func (s *script) run() *report.Run {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	defer cancel()
+	e := s.module.root.engine
+	var senders sync.WaitGroup
+	for range 16 {
+		senders.Go(func() {
+			vu := newSender(e, s.state)
+			for vu.send(ctx, s.state) {
+			}
+		})
+	}
+	require.NoError(s.t, e.collect(ctx, s.state, s.module.metrics))
+	senders.Wait()
+	out, err := s.runtime.VU.Runtime().RunString(`run.summary({ metrics: {}, state: {}, options: {} }).stdout`)
+	require.NoError(s.t, err)
+	assert.Contains(s.t, out.String(), filepath.Join(s.dir, "index.html"))
+	return s.written()
+}
+
+// written is run.json as it stands on disk.
+func (s *script) written() *report.Run {
+	s.t.Helper()
+	data, err := os.ReadFile(filepath.Join(s.dir, "run.json"))
+	require.NoError(s.t, err)
+	var r report.Run
+	require.NoError(s.t, json.Unmarshal(data, &r))
+	return &r
+}
+
+const steady = `
+phases: [{name: steady, duration: 1, arrivalRate: 300}]
+flows:
+  - {name: direct, weight: 7}
+  - {name: room, weight: 2, target: room, targets: 3, deliveries: 5}
+  - {name: batch, weight: 1, messages: 10}
+`
+
+func TestEveryMessageArrivesOnce(t *testing.T) {
+	t.Parallel()
+	r := newScript(t, &fakePipeline{}, steady, "").run()
+	assert.Equal(t, report.Pass, r.Verdict.Result, r.Verdict.Reasons)
+	assert.Equal(t, report.Account{
+		Scheduled: 570, Arrived: 570, Balanced: true,
+		Requests: report.Requests{Scheduled: 300, Sent: 300}, Deliveries: report.Deliveries{Due: 810, Arrived: 810},
+	}, r.Account)
+	assert.Equal(t, int64(810), r.Latency.Arrival.Count)
+	assert.Equal(t, int64(300), r.Latency.HTTP.Count)
+	assert.Equal(t, []int64{210, 300, 300}, []int64{r.Flows[0].Arrived, r.Flows[1].Arrived, r.Flows[2].Arrived})
+	assert.Zero(t, r.Latency.Stages["queue"].Count, "no stamps, no stages")
+	assert.Equal(t, int64(810), r.Latency.Stages["schedule"].Count)
+}
+
+func TestADelayShiftsEveryQuantileByAsMuch(t *testing.T) {
+	t.Parallel()
+	const delay = 200
+	r := newScript(t, &fakePipeline{delay: delay * time.Millisecond}, steady, "").run()
+	assert.GreaterOrEqual(t, *r.Latency.Arrival.Min, float64(delay))
+	// What a loaded machine adds is not known; that it adds less than the delay is what tells the delay from noise.
+	assert.InDelta(t, delay, *r.Latency.Arrival.P50, delay/2)
+	assert.Less(t, *r.Latency.HTTP.P50, float64(delay)/2, "the answer does not wait for the delivery")
+}
+
+func TestLossIsFoundToTheMessage(t *testing.T) {
+	t.Parallel()
+	lose := func(nth int) int {
+		if nth%100 == 0 {
+			return 0
+		}
+		return 1
+	}
+	r := newScript(t, &fakePipeline{copies: lose}, steady, "idle: '300ms'").run()
+	assert.Equal(t, 5, r.Account.Lost)
+	assert.Equal(t, 565, r.Account.Arrived)
+	assert.True(t, r.Account.Balanced)
+	assert.Equal(t, report.Fail, r.Verdict.Result)
+	assert.Equal(t, []string{"lost: 5 of 570 messages were accepted and are nowhere"}, r.Verdict.Reasons)
+}
+
+func TestDuplicatesAreFoundToTheMessage(t *testing.T) {
+	t.Parallel()
+	twice := func(nth int) int {
+		if nth%50 == 0 {
+			return 2
+		}
+		return 1
+	}
+	f := &fakePipeline{copies: twice}
+	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "").run()
+	assert.Equal(t, 6, r.Account.Duplicates)
+	assert.Equal(t, 300, r.Account.Arrived)
+	assert.Equal(t, int64(300), r.Latency.Arrival.Count, "one sample a message")
+}
+
+func TestRefusedAndUnansweredRequestsAreToldApart(t *testing.T) {
+	t.Parallel()
+	f := &fakePipeline{status: func(nth int) int {
+		switch {
+		case nth%30 == 0:
+			return http.StatusServiceUnavailable
+		case nth%50 == 1:
+			return 0
+		}
+		return http.StatusAccepted
+	}}
+	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "timeout: '200ms', idle: '200ms'").run()
+	assert.Equal(t, [3]int{10, 6, 284}, [3]int{r.Account.Rejected, r.Account.Unknown, r.Account.Arrived})
+	assert.True(t, r.Account.Balanced)
+	assert.Equal(t, []report.ErrorClass{
+		{Stage: "request", Class: "HTTP 503", Count: 10, Example: "status 503"},
+		{Stage: "request", Class: "timeout", Count: 6, Example: "no answer within 200ms"},
+	}, r.Errors)
+}
+
+func TestNobodyAtTheIngestIsARejection(t *testing.T) {
+	t.Parallel()
+	f := &fakePipeline{}
+	s := newScript(t, f, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "")
+	f.ingest.Close()
+	r := s.run()
+	assert.Equal(t, 20, r.Account.Rejected)
+	assert.Equal(t, "no connection", r.Errors[0].Class)
+}
+
+func TestWarmUpIsAccountedForAndNotMeasured(t *testing.T) {
+	t.Parallel()
+	r := newScript(t, &fakePipeline{delay: 50 * time.Millisecond}, `
+phases: [{name: warm-up, duration: 1, arrivalRate: 50, measured: false}, {name: hold, duration: 1, arrivalRate: 30}]
+flows: [{name: direct}]`, "").run()
+	assert.Equal(t, 80, r.Account.Arrived)
+	assert.Equal(t, int64(30), r.Latency.Arrival.Count)
+	assert.Equal(t, []int{50, 30}, []int{r.Steps[0].Arrived, r.Steps[1].Arrived},
+		"a warm-up message that arrives late belongs to the warm-up")
+}
+
+func TestStagesSumToArrival(t *testing.T) {
+	t.Parallel()
+	f := &fakePipeline{hops: func(at time.Time) string { return fmt.Sprintf("%d,20,30,40", at.UnixMicro()) }}
+	r := newScript(t, f, steady, "").run()
+	sum := 0.0
+	for name, s := range r.Latency.Stages {
+		require.Equal(t, int64(810), s.Count, name)
+		sum += *s.Mean
+	}
+	assert.InDelta(t, *r.Latency.Arrival.Mean, sum, 0.001, "ms")
+	assert.InDelta(t, 0.030, *r.Latency.Stages["queue"].Mean, 1e-9)
+}
+
+func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fakePipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	e := s.module.root.engine
+	sent := make(chan struct{})
+	go func() {
+		vu := newSender(e, s.state)
+		for range 3 {
+			vu.send(ctx, s.state)
+		}
+		close(sent)
+	}()
+	go func() { <-sent; cancel() }()
+	require.ErrorIs(t, e.collect(ctx, s.state, s.module.metrics), errStopped)
+	_, err := s.runtime.VU.Runtime().RunString(`run.summary()`)
+	require.NoError(t, err)
+	r := s.written()
+	assert.Equal(t, report.Incomplete, r.Verdict.Result)
+	assert.Nil(t, r.Run.Ended)
+	assert.True(t, r.Account.Balanced)
+	assert.Positive(t, r.Account.Arrived)
+}
+
+// A process that is killed can't write its report, so there is one from the first moment on.
+func TestThereIsAReportBeforeTheFirstMessage(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fakePipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
+	require.NoError(t, os.MkdirAll(s.dir, 0o755))
+	e := s.module.root.engine
+	e.dir = s.dir
+	e.start(time.Now())
+	rec, err := newRecorder(e)
+	require.NoError(t, err)
+	defer rec.close()
+	assert.Equal(t, report.Incomplete, s.written().Verdict.Result)
+	page, err := os.ReadFile(filepath.Join(s.dir, "index.html"))
+	require.NoError(t, err)
+	assert.True(t, strings.HasPrefix(string(page), `<html><script id="run" type="application/json">{"schema":"arrival/run/1"`), string(page))
+}
+
+func TestAScriptMaySendByItself(t *testing.T) {
+	t.Parallel()
+	f := &fakePipeline{}
+	s := newScript(t, f, "phases: [{duration: 1, arrivalRate: 5}]\nflows: [{name: pair, messages: 2}]", "id: 'meta.id'")
+	e := s.module.root.engine
+	done := make(chan error)
+	go func() { done <- e.collect(t.Context(), s.state, s.module.metrics) }()
+	rt := s.runtime.VU.Runtime()
+	require.NoError(t, rt.Set("post", func(path, body string) int {
+		answer, err := http.Post(f.ingest.URL+path, "application/json", strings.NewReader(body))
+		if err != nil {
+			return 0
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode
+	}))
+	v, err := rt.RunString(`
+		var slot, ids = [];
+		while ((slot = run.next())) {
+			ids.push(...slot.ids);
+			if (JSON.parse(slot.body)[1].meta.id !== slot.ids[1]) throw new Error(slot.body);
+			run.settle(slot, post(slot.path, slot.body));
+		}
+		ids.map((id) => id.split('.')[2]).join()`)
+	require.NoError(t, err)
+	assert.Equal(t, "0,1,2,3,4,5,6,7,8,9", v.String())
+	require.NoError(t, <-done)
+	assert.Equal(t, 10, e.ledger.Final().Arrived)
+	_, err = rt.RunString(`run.settle(null, 200)`)
+	assert.ErrorContains(t, err, "run.settle() wants what run.next() returned, once")
+}
+
+func TestTheAccountReachesK6sThresholds(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fakePipeline{}, steady, "")
+	s.run()
+	close(s.samples)
+	sums, latencies := map[string]float64{}, 0
+	for container := range s.samples {
+		for _, sample := range container.GetSamples() {
+			if sample.Metric.Name == "arrival_latency" {
+				latencies++
+			}
+			sums[sample.Metric.Name] += sample.Value
+		}
+	}
+	assert.Equal(t, 810, latencies)
+	assert.InDelta(t, 300, sums["http_reqs"], 0)
+	assert.InDelta(t, 570, sums["arrival_scheduled"], 0)
+	assert.InDelta(t, 570, sums["arrival_arrived"], 0)
+	for _, zero := range []string{"arrival_lost", "arrival_invalid", "arrival_dropped", "http_req_failed"} {
+		v, pushed := sums[zero]
+		assert.True(t, pushed, zero)
+		assert.Zero(t, v, zero)
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	rt := modulestest.NewRuntime(t)
+	m := New().NewModuleInstance(rt.VU)
+	require.NoError(t, rt.VU.Runtime().Set("Run", m.Exports().Named["Run"]))
+	const good = `profile: 'phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a}]', ingest: {url: 'http://h'}, mqtt: {url: 'mqtt://h'}`
+	for options, want := range map[string]string{
+		"":                                                "new Run() wants its options",
+		"{" + good + ", sendrs: 3}":                       `unknown option "sendrs"`,
+		"{" + good + ", senders: 'x'}":                    "senders is a string, but int is wanted",
+		"{" + good + ", senders: 0}":                      "senders 0 is outside 1 to 10000",
+		"{" + good + ", timeout: 'x'}":                    `"x" is not a duration`,
+		"{" + good + ", name: '../x'}":                    `name "../x" names the run's directory`,
+		"{" + good + ", id: 'a..b'}":                      `id "a..b" is not the name of a field`,
+		"{" + good + ", mqtt: {url: 'mqtt://h', qos: 2}}": "mqtt.qos 2 is neither 0 nor 1",
+		"{" + good + ", mqtt: {url: 'amqp://h'}}":         `mqtt.url (MQTT_URL): scheme "amqp" of the MQTT address is not supported`,
+		"{" + good + ", redis: {url: 'http://h'}}":        "redis.url (REDIS_URL): redis: invalid URL scheme: http",
+		"{" + good + ", ingest: {url: 'h:1'}}":            `ingest.url "h:1" is not an address`,
+		"{" + good + ", phases: {x: {}}}":                 `profile profile has no phase "x"; it has: phase 1`,
+		"{profile: ''}":                                   "profile profile is empty",
+	} {
+		_, err := rt.VU.Runtime().RunString("new Run(" + options + ")")
+		assert.ErrorContains(t, err, want, options)
+	}
+	_, err := rt.VU.Runtime().RunString("new Run({" + good + "}); new Run({" + good + "}); new Run({" + good + ", senders: 3})")
+	assert.ErrorContains(t, err, "a second Run with other options")
+}
