@@ -42,6 +42,7 @@ export const IngestConfig = Type.Object({
   ...process_,
   INGEST_HOST: Type.String({ minLength: 1, default: '127.0.0.1', description: 'the address to listen on' }),
   INGEST_PORT: port(18080, 'the port to listen on'),
+  INGEST_SHARED_PORT: Type.Boolean({ default: false, description: 'true: other ingests listen there too' }),
   INGEST_TOKEN: Type.String(TOKEN),
   BACKLOG_LIMIT: count(100_000, 1, 1e9, 'messages in the queue from which on ingest answers 503'),
   BODY_LIMIT: count(1_048_576, 64, 268_435_456, 'bytes of one request body'),

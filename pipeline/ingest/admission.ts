@@ -14,11 +14,6 @@ export class Admission {
     this.#limit = limit;
   }
 
-  /** Messages in the queue. */
-  get depth(): number {
-    return this.#depth;
-  }
-
   /** Why a message cannot be taken now, or undefined when it can. `unanswered` are not in the depth yet. */
   refusal(unanswered: number): string | undefined {
     if (!this.#queue.ready) return 'Redis is away';

@@ -6,7 +6,7 @@ import { Clock } from '../clock.ts';
 import { parseStamps } from '../hops.ts';
 import { Queue } from '../queue/queue.ts';
 import { eventually, type Service, startRedis } from '../test/services.ts';
-import { ingest } from './app.ts';
+import { ingest, noCounts } from './app.ts';
 
 const TOKEN = 'a-token-of-the-test';
 const BODY_LIMIT = 2000;
@@ -46,6 +46,8 @@ async function createApp(backlogLimit = 1000): Promise<FastifyInstance> {
     token: TOKEN,
     backlogLimit,
     bodyLimit: BODY_LIMIT,
+    counters: noCounts(),
+    onError: (error) => assert.fail(error),
   });
   return instance;
 }

@@ -16,18 +16,23 @@ export interface IngestOptions {
   backlogLimit: number;
   /** Bytes of a request body. */
   bodyLimit: number;
+  /** Kept up to date by the plugin. */
+  counters: IngestCounters;
+  /** An error of ours: answered 500, and told here. */
+  onError: (error: Error) => void;
 }
 
-/** Messages since the start, by what became of them. */
+/** What became of the requests since the start. */
 export interface IngestCounters {
+  /** Messages that Redis acknowledged. */
   accepted: number;
-  /** Answered 4xx: the client's mistake. Counted in requests. */
+  /** Requests answered 4xx: the client's mistake. */
   refused: number;
-  /** Answered 503. Counted in requests. */
+  /** Requests answered 503. */
   unavailable: number;
-  /** Messages in the queue. */
-  backlog: number;
 }
+
+export const noCounts = (): IngestCounters => ({ accepted: 0, refused: 0, unavailable: 0 });
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -35,9 +40,6 @@ declare module 'fastify' {
     received: number;
     /** The body exactly as posted. */
     rawBody: Buffer | null;
-  }
-  interface FastifyInstance {
-    counters: () => IngestCounters;
   }
 }
 
@@ -53,12 +55,10 @@ const RETRY_AFTER_S = 1;
  * It answers 202 once Redis has acknowledged the write, and every error as `{"error", "field"?}`.
  */
 export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) => {
-  const { queue, now, token, backlogLimit, bodyLimit } = options;
+  const { queue, now, token, backlogLimit, bodyLimit, counters: count } = options;
   const outbox = new Outbox(queue, now);
   const admission = new Admission(queue, backlogLimit);
-  const count = { accepted: 0, refused: 0, unavailable: 0 };
 
-  app.decorate('counters', () => ({ ...count, backlog: admission.depth }));
   app.decorateRequest('received', 0);
   app.decorateRequest('rawBody', null);
   app.addHook('onReady', async () => admission.start());
@@ -76,7 +76,7 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
     } else if (status < 500) {
       count.refused++;
     } else {
-      app.log.error(error);
+      options.onError(error);
       return reply.code(500).send({ error: 'internal error' });
     }
     const message = status === 413 ? `the body exceeds the limit of ${bodyLimit} bytes` : error.message;
@@ -100,7 +100,6 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
     });
     await api.register(bearerAuth, {
       keys: [token],
-      verifyErrorLogLevel: 'debug',
       errorResponse: (error: Error) => {
         count.refused++;
         return { error: error.message };

@@ -5,7 +5,7 @@ import { ConfigError, IngestConfig, readConfig } from '../config.ts';
 import { openLog } from '../log.ts';
 import { Queue } from '../queue/queue.ts';
 import { startTelemetry } from '../telemetry.ts';
-import { ingest } from './app.ts';
+import { ingest, noCounts } from './app.ts';
 
 /** Longer than the idle time of load balancers (60 s as a rule), so that it is never we who hang up. */
 const KEEP_ALIVE_MS = 72_000;
@@ -19,20 +19,24 @@ async function main(): Promise<void> {
     onState: (up, reason) => (up ? log.info('Redis answers') : log.warn(`Redis is away: ${reason}`)),
   });
   const clock = new Clock(() => queue.time());
-  const app = fastify({ keepAliveTimeout: KEEP_ALIVE_MS, loggerInstance: log, disableRequestLogging: true });
+  // Without a logger of its own: one made for each request would cost more than checking the request.
+  const app = fastify({ keepAliveTimeout: KEEP_ALIVE_MS });
+  const counters = noCounts();
   await app.register(ingest, {
     queue,
     now: () => clock.now(),
     token: config.INGEST_TOKEN,
     backlogLimit: config.BACKLOG_LIMIT,
     bodyLimit: config.BODY_LIMIT,
+    counters,
+    onError: (error) => log.error(error),
   });
   await app.ready();
   const stopTelemetry = startTelemetry({
     queue,
     clock,
     process: config.PROCESS_NAME,
-    counters: () => app.counters(),
+    counters: () => counters,
   });
 
   closeWithGrace({ logger: log }, async ({ err }) => {
@@ -46,7 +50,13 @@ async function main(): Promise<void> {
   // Before the first request, so that no stamp is taken on an unprobed clock. Redis may still be away.
   await queue.whenReady(config.REDIS_TIMEOUT_MS).catch(() => {});
   await clock.start().catch(() => {});
-  await app.listen({ host: config.INGEST_HOST, port: config.INGEST_PORT });
+  // Fastify hands the options on to `server.listen`, and its types know no `reusePort` yet.
+  const address = {
+    host: config.INGEST_HOST,
+    port: config.INGEST_PORT,
+    reusePort: config.INGEST_SHARED_PORT,
+  };
+  log.info(`listening at ${await app.listen(address)}`);
 }
 
 main().catch((error: Error) => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, connect, type QueueOptions } from './connection.ts';
 
 /** A message on its way into the queue. */
@@ -32,6 +33,8 @@ const DEAD_LETTERS = 'arrival:dead-letters';
 const TELEMETRY = 'arrival:telemetry';
 const TELEMETRY_LENGTH = 100_000;
 const GROUP = 'relays';
+/** More than any window of a relay. */
+const PENDING_MAX = 100_000;
 
 /** Longest wait of one {@link Queue.claim}, in ms: it also tells a silent connection from a dead one. */
 export const CLAIM_WAIT_MS = 1000;
@@ -54,13 +57,9 @@ export class Queue {
     return this.#redis.status === 'ready';
   }
 
-  /** Resolves once Redis answers, has loaded its data and takes writes; rejects after `withinMs`. */
-  async whenReady(withinMs: number): Promise<void> {
-    const deadline = Date.now() + withinMs;
-    while (!this.ready) {
-      if (Date.now() > deadline) throw new Error('Redis is away');
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+  /** Resolves once Redis answers and has loaded its data; rejects after `withinMs`. */
+  whenReady(withinMs: number): Promise<void> {
+    return becomeReady(this.#redis, withinMs);
   }
 
   /** Writes all messages or none, in one round trip, and resolves when Redis has acknowledged. */
@@ -123,33 +122,21 @@ export class Queue {
       'COUNT',
       count,
     )) as [cursor: Buffer, entries?: RawEntry[]];
-    const raw = reply[1] ?? [];
-    return sort(raw, await this.#deliveries(consumer, raw));
+    // A null stands for an entry that was deleted while it was held (Redis 6.2; 7 leaves it out).
+    const raw = (reply[1] ?? []).filter((entry) => entry !== null);
+    const [first, last] = [raw[0], raw.at(-1)];
+    if (first === undefined || last === undefined) return { entries: [], malformed: [] };
+    const pending = await this.#pending(consumer, first[0].toString(), last[0].toString());
+    return sort(raw, (id) => pending.get(id) ?? 1);
   }
 
   /** Up to `count` messages that this consumer was handed on a connection that broke before it read them. */
   async recoverUnseen(consumer: string, count: number, holds: (id: string) => boolean): Promise<Claim> {
-    const unseen: RawEntry[] = [];
-    let after = '0';
-    while (unseen.length < count) {
-      const reply = await this.#redis.xreadgroupBuffer(
-        'GROUP',
-        GROUP,
-        consumer,
-        'COUNT',
-        count,
-        'STREAMS',
-        MESSAGES,
-        after,
-      );
-      const page = entriesOf(reply);
-      const last = page.at(-1);
-      if (last === undefined) break;
-      after = last[0].toString();
-      unseen.push(...page.filter(([id]) => !holds(id.toString())));
-    }
-    const raw = unseen.slice(0, count);
-    return sort(raw, await this.#deliveries(consumer, raw));
+    const pending = await this.#pending(consumer);
+    const ids = [...pending.keys()].filter((id) => !holds(id)).slice(0, count);
+    if (ids.length === 0) return { entries: [], malformed: [] };
+    const raw = (await this.#redis.xclaimBuffer(MESSAGES, GROUP, consumer, 0, ...ids)) as RawEntry[];
+    return sort(raw, (id) => (pending.get(id) ?? 0) + 1);
   }
 
   /** Tells the other relays that `consumer` still works on these, so that none takes them over. */
@@ -222,25 +209,25 @@ export class Queue {
       });
     }
     const reader = this.#reader;
+    await becomeReady(reader, this.#options.timeoutMs);
     // After each reconnection the id is another one.
     this.#readerId ??= await reader.client('ID');
     return reader;
   }
 
-  async #deliveries(consumer: string, raw: readonly RawEntry[]): Promise<(id: string) => number> {
-    const first = raw[0];
-    const last = raw.at(-1);
-    if (first === undefined || last === undefined) return () => 1;
-    const pending = (await this.#redis.xpending(
-      MESSAGES,
-      GROUP,
-      first[0].toString(),
-      last[0].toString(),
-      10_000,
-      consumer,
-    )) as [id: string, consumer: string, idle: number, deliveries: number][];
-    const counts = new Map(pending.map(([id, , , deliveries]) => [id, deliveries]));
-    return (id) => counts.get(id) ?? 1;
+  /** What a consumer holds, oldest first: how often each was delivered, by id. */
+  async #pending(consumer: string, from = '-', to = '+'): Promise<Map<string, number>> {
+    const reply = await this.#redis.xpending(MESSAGES, GROUP, from, to, PENDING_MAX, consumer);
+    const rows = reply as [id: string, consumer: string, idle: number, deliveries: number][];
+    return new Map(rows.map(([id, , , deliveries]) => [id, deliveries]));
+  }
+}
+
+async function becomeReady(connection: Connection, withinMs: number): Promise<void> {
+  const deadline = Date.now() + withinMs;
+  while (connection.status !== 'ready') {
+    if (Date.now() > deadline) throw new Error('Redis is away');
+    await sleep(5);
   }
 }
 
@@ -253,7 +240,6 @@ function entriesOf(reply: unknown): RawEntry[] {
 function sort(raw: readonly RawEntry[], deliveries: (id: string) => number): Claim {
   const claim: Claim = { entries: [], malformed: [] };
   for (const item of raw) {
-    if (item === null) continue;
     const id = item[0].toString();
     let body: Buffer | undefined;
     let target: string | undefined;

@@ -1,23 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
 
-/**
- * Reads the pids that are on the leash, one list a line, the last one counts. End of input means that
- * whoever held the leash is gone, however he went: then all are told to end, and after 15 s made to.
- */
-const SCRIPT = `
-pids=
-while read -r line; do pids=$line; done
-[ -z "$pids" ] || kill -TERM $pids 2>/dev/null
-tries=0
-while [ -n "$pids" ] && [ $tries -lt 75 ]; do
-  alive=
-  for pid in $pids; do kill -0 "$pid" 2>/dev/null && alive="$alive $pid"; done
-  pids=$alive
-  tries=$((tries + 1))
-  [ -z "$pids" ] || sleep 0.2
-done
-[ -z "$pids" ] || kill -KILL $pids 2>/dev/null
-`;
+const SCRIPT = join(import.meta.dirname, 'leash.sh');
 
 /** Ends the processes it holds when this process dies, even by SIGKILL: no orphan stays behind. */
 export class Leash {
@@ -37,7 +21,7 @@ export class Leash {
 
   #start(): ChildProcess {
     // A group of its own: Ctrl-C in the terminal is for us alone.
-    const watchdog = spawn('/bin/sh', ['-c', SCRIPT], {
+    const watchdog = spawn('/bin/sh', [SCRIPT], {
       stdio: ['pipe', 'ignore', 'ignore'],
       detached: true,
     });

@@ -4,6 +4,7 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Leash } from './leash.ts';
 import { DAEMON_PATH, type Launch } from './services.ts';
 
@@ -15,6 +16,18 @@ export interface SupervisedOptions {
   logs: string;
   /** Called with each line that the process prints. */
   onLine?: (name: string, line: string) => void;
+}
+
+/** A process ended, or never became ready. The message is one line; `lastLines` say why. */
+export class ProcessFailure extends Error {
+  readonly process: string;
+  readonly lastLines: readonly string[];
+
+  constructor(process: Supervised, what: string) {
+    super(`${process.name} ${what}`);
+    this.process = process.name;
+    this.lastLines = process.lastLines;
+  }
 }
 
 /** A process that the stack started, and stops. */
@@ -62,6 +75,16 @@ export class Supervised {
     createInterface(child.stdout as Readable).on('line', keep);
     createInterface(child.stderr as Readable).on('line', keep);
     this.ended = closed(child, log);
+  }
+
+  /** Resolves when the process prints a line like this; rejects when it ends before, or after `withinMs`. */
+  async says(pattern: RegExp, withinMs: number): Promise<void> {
+    const deadline = Date.now() + withinMs;
+    while (!this.lastLines.some((line) => pattern.test(line))) {
+      if (!this.alive) throw new ProcessFailure(this, await this.ended);
+      if (Date.now() > deadline) throw new ProcessFailure(this, `is not ready after ${withinMs} ms`);
+      await sleep(5);
+    }
   }
 
   get alive(): boolean {

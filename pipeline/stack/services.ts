@@ -85,10 +85,12 @@ export async function prepareMosquitto(
     'max_queued_bytes 0',
     'persistence false',
     'sys_interval 1',
-    'log_dest stdout',
+    // Unbuffered, unlike stdout: the last lines are there when it dies.
+    'log_dest stderr',
     'log_type error',
     'log_type warning',
     'log_type notice',
+    'log_type information',
     'connection_messages false',
   ]);
   return { name: 'mosquitto', command: 'mosquitto', args: ['-c', config] };

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import closeWithGrace from 'close-with-grace';
+import { Clock } from '../clock.ts';
+import { ConfigError, RelayConfig, readConfig } from '../config.ts';
+import { openLog } from '../log.ts';
+import { Queue } from '../queue/queue.ts';
+import { startTelemetry } from '../telemetry.ts';
+import { Broker } from './broker.ts';
+import { Relay } from './relay.ts';
+
+/** What closing the connections may take beyond the relay's own grace. */
+const GOODBYE_MS = 3000;
+
+async function main(): Promise<void> {
+  const config = readConfig(RelayConfig);
+  const log = openLog(config.LOG_LEVEL);
+  const queue = new Queue({
+    url: config.REDIS_URL,
+    timeoutMs: config.REDIS_TIMEOUT_MS,
+    onState: (up, reason) => (up ? log.info('Redis answers') : log.warn(`Redis is away: ${reason}`)),
+  });
+  const clock = new Clock(() => queue.time());
+  let relay: Relay | undefined;
+  const broker = await Broker.open({
+    url: config.MQTT_URL,
+    name: config.PROCESS_NAME,
+    qos: config.MQTT_QOS as 0 | 1,
+    timeoutMs: config.MQTT_TIMEOUT_MS,
+    onState: (up, reason) => {
+      if (up) log.info('the broker answers');
+      else log.warn(`the broker is away: ${reason}`);
+      if (up) relay?.resume();
+    },
+  }).catch((error: Error) => {
+    throw new ConfigError(`MQTT_URL: ${error.message}`);
+  });
+
+  // Unique for good: a relay that starts under a dead one's name must not take its leases for its own.
+  const consumer = `${config.PROCESS_NAME}-${randomBytes(4).toString('hex')}`;
+  relay = new Relay({
+    queue,
+    broker,
+    now: () => clock.now(),
+    consumer,
+    log,
+    batch: config.RELAY_BATCH,
+    window: config.RELAY_WINDOW,
+    leaseMs: config.RELAY_LEASE_MS,
+    deliveries: config.RELAY_DELIVERIES,
+  });
+  const running = relay;
+  const stopTelemetry = startTelemetry({
+    queue,
+    clock,
+    process: config.PROCESS_NAME,
+    counters: () => running.counters,
+  });
+
+  closeWithGrace({ logger: log, delay: config.RELAY_GRACE_MS + GOODBYE_MS }, async ({ err }) => {
+    if (err) log.error(err);
+    const held = await running.stop(config.RELAY_GRACE_MS);
+    if (held > 0) log.warn(`${held} messages were not delivered in time: they stay in the queue`);
+    else await queue.leave(consumer).catch(() => {});
+    stopTelemetry();
+    clock.stop();
+    await broker.close();
+    queue.close();
+  });
+
+  await queue.whenReady(config.REDIS_TIMEOUT_MS).catch(() => {});
+  await clock.start().catch(() => {});
+  await queue.join().catch(() => {});
+  running.start();
+  log.info(`relaying as ${consumer}`);
+}
+
+main().catch((error: Error) => {
+  console.error(error instanceof ConfigError ? error.message : error);
+  process.exit(1);
+});

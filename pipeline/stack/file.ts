@@ -1,0 +1,58 @@
+import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What scenarios read to find a running stack: `stack.json`. It holds credentials; its mode is 0600. */
+export interface StackFile {
+  /** The supervisor. */
+  pid: number;
+  /** ISO 8601. */
+  started: string;
+  ingest: { url: string; token: string };
+  redis: { url: string };
+  mqtt: { url: string; username: string; password: string };
+  /** Pid by process name, like `relay-1`. */
+  processes: Record<string, number>;
+}
+
+const path = (dir: string) => join(dir, 'stack.json');
+
+/** Writes all of it or nothing: no reader sees half a file. */
+export async function writeStackFile(dir: string, stack: StackFile): Promise<void> {
+  await writePrivateFile(path(dir), `${JSON.stringify(stack, null, 2)}\n`);
+}
+
+export async function readStackFile(dir: string): Promise<StackFile | undefined> {
+  try {
+    return JSON.parse(await readFile(path(dir), 'utf8'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new Error(`${path(dir)} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+export async function removeStackFile(dir: string): Promise<void> {
+  await rm(path(dir), { force: true });
+}
+
+/** A file for this user's eyes, replaced in one step. */
+export async function writePrivateFile(file: string, text: string): Promise<void> {
+  const draft = `${file}.${process.pid}`;
+  await writeFile(draft, text, { mode: 0o600 });
+  await chmod(draft, 0o600);
+  await rename(draft, file);
+}
+
+/** The stack that is up in this directory, or undefined: none was started, or its supervisor is gone. */
+export async function runningStack(dir: string): Promise<StackFile | undefined> {
+  const stack = await readStackFile(dir);
+  return stack !== undefined && isAlive(stack.pid) ? stack : undefined;
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

@@ -1,0 +1,77 @@
+import { relative } from 'node:path';
+import { ConfigError, readConfig, StackConfig, withoutPassword } from '../config.ts';
+import { ProcessFailure } from './process.ts';
+import { Stack } from './stack.ts';
+
+/** `npm run pipeline`: the stack in the foreground until Ctrl-C. */
+async function main(): Promise<number> {
+  const config = readConfig(StackConfig);
+  const started = performance.now();
+  let interrupts = 0;
+  let stack: Stack | undefined;
+  const interrupted = Promise.withResolvers<void>();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (++interrupts === 1) {
+        interrupted.resolve();
+        return;
+      }
+      stack?.kill();
+      console.error('stopped at once');
+      process.exit(1);
+    });
+  }
+
+  const starting = Stack.start(config, { onLine: printLine });
+  stack = await starting;
+  print(stack, (performance.now() - started) / 1000);
+  const failure = await Promise.race([stack.failed, interrupted.promise]);
+  if (failure === undefined) console.log('draining; Ctrl-C again stops at once');
+  await stack.stop();
+  if (failure === undefined) {
+    console.log('stopped');
+    return 0;
+  }
+  explain(failure);
+  return 1;
+}
+
+function print({ file, dir }: Stack, seconds: number): void {
+  const here = relative('', dir);
+  const rows = [
+    ['ingest', `${file.ingest.url}/messages`],
+    ['redis', withoutPassword(file.redis.url)],
+    ['mqtt', file.mqtt.url],
+    [
+      'processes',
+      Object.entries(file.processes)
+        .map(([name, pid]) => `${name} (${pid})`)
+        .join(', '),
+    ],
+    ['credentials', `${here}/stack.json`],
+    ['logs', `${here}/logs/`],
+  ];
+  console.log(`The pipeline is ready after ${seconds.toFixed(1)} s. Ctrl-C drains and stops it.`);
+  for (const [name, value] of rows) console.log(`  ${name?.padEnd(12)}${value}`);
+}
+
+/** Redis' and Mosquitto's chatter is in their logs; what our own processes warn of is shown. */
+function printLine(name: string, line: string): void {
+  if (/^\[[\d:.]+\] (WARN|ERROR|FATAL)/.test(line)) console.error(`${name} | ${line}`);
+}
+
+function explain(error: Error): void {
+  if (error instanceof ProcessFailure) {
+    for (const line of error.lastLines) console.error(`${error.process} | ${line}`);
+  }
+  const known = error instanceof ProcessFailure || error instanceof ConfigError;
+  console.error(known || !process.env.DEBUG ? error.message : error);
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: Error) => {
+    explain(error);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto';
+import { connectAsync, type MqttClient } from 'mqtt';
+import { withoutPassword } from '../config.ts';
+import { Queue } from '../queue/queue.ts';
+
+const ANSWER_MS = 5000;
+
+/** Rejects in one line that names the variable when this Redis cannot be used. */
+export async function checkRedis(variable: string, url: string): Promise<void> {
+  const refused = Promise.withResolvers<never>();
+  const queue = new Queue({
+    url,
+    timeoutMs: ANSWER_MS,
+    onState: (up, reason) => {
+      if (!up) refused.reject(new Error(reason));
+    },
+  });
+  try {
+    await Promise.race([queue.whenReady(ANSWER_MS), refused.promise]);
+    const evicts = await queue.evicts();
+    if (evicts) throw new Error(evicts);
+  } catch (error) {
+    throw new Error(`${variable}: Redis at ${withoutPassword(url)}: ${(error as Error).message}`);
+  } finally {
+    refused.promise.catch(() => {});
+    queue.close();
+  }
+}
+
+/** Rejects in one line that names the variable when this broker cannot be used. */
+export async function checkBroker(variable: string, url: string): Promise<void> {
+  const client = await subscriber(variable, url);
+  await client.endAsync(true);
+}
+
+/**
+ * Sends one message all the way round: posted to the ingest, it has to come back by MQTT. It goes to a topic
+ * of its own and its id belongs to no run. Rejects with the step that failed.
+ */
+export async function probeRoundTrip(
+  ingest: { url: string; token: string },
+  mqttUrl: string,
+  withinMs: number,
+): Promise<void> {
+  const client = await subscriber('MQTT_URL', mqttUrl);
+  try {
+    const name = randomBytes(8).toString('hex');
+    const topic = `messages/probe/${name}`;
+    const [granted] = await client.subscribeAsync(topic, { qos: 1 });
+    if (granted === undefined || granted.qos > 2)
+      throw new Error(`the broker refused a subscription to ${topic}`);
+    const arrived = new Promise<void>((resolve) => client.once('message', () => resolve()));
+    const response = await fetch(`${ingest.url}/messages`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${ingest.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ id: `probe.${name}`, target: `probe/${name}` }),
+      signal: AbortSignal.timeout(withinMs),
+    });
+    if (response.status !== 202) {
+      throw new Error(`the ingest answered ${response.status}: ${await response.text()}`);
+    }
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(
+        () => reject(new Error(`the message that proves readiness did not arrive within ${withinMs} ms`)),
+        withinMs,
+      );
+    });
+    await Promise.race([arrived, late]).finally(() => clearTimeout(timer));
+  } finally {
+    await client.endAsync(true);
+  }
+}
+
+async function subscriber(variable: string, url: string): Promise<MqttClient> {
+  try {
+    return await connectAsync(url, {
+      protocolVersion: 5,
+      clientId: `arrival-stack-${randomBytes(4).toString('hex')}`,
+      reconnectPeriod: 0,
+      connectTimeout: ANSWER_MS,
+    });
+  } catch (error) {
+    throw new Error(`${variable}: broker at ${withoutPassword(url)}: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,234 @@
+import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Clock } from '../clock.ts';
+import type { StackConfig } from '../config.ts';
+import { Queue } from '../queue/queue.ts';
+import { claimDirectory } from './directory.ts';
+import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
+import { claimPort } from './ports.ts';
+import { checkBroker, checkRedis, probeRoundTrip } from './probe.ts';
+import { ProcessFailure, Supervised } from './process.ts';
+import { type BrokerUser, type Launch, prepareMosquitto, prepareRedis } from './services.ts';
+import { startStackTelemetry } from './telemetry.ts';
+
+const READY_MS = 10_000;
+const HOST = '127.0.0.1';
+const [CURL_CONF, MOSQUITTO_SUB] = ['curl.conf', 'mosquitto_sub'] as const;
+
+export interface StackEvents {
+  /** A step of the start or the stop is done, in a few words. */
+  onProgress?: (what: string) => void;
+  /** A process printed a line. */
+  onLine?: (process: string, line: string) => void;
+}
+
+/** A whole pipeline: Redis, Mosquitto, ingest and relays, started in order and stopped in order. */
+export class Stack {
+  readonly dir: string;
+  /** Resolves when a process ended that should not have. The stack is then to be stopped. */
+  readonly failed: Promise<ProcessFailure>;
+  readonly #config: StackConfig;
+  readonly #events: StackEvents;
+  readonly #processes: Supervised[] = [];
+  readonly #undo: (() => void | Promise<void>)[] = [];
+  readonly #failure = Promise.withResolvers<ProcessFailure>();
+  #queue: Queue | undefined;
+  #file: StackFile | undefined;
+  #stopping: Promise<void> | undefined;
+
+  private constructor(config: StackConfig, events: StackEvents) {
+    this.#config = config;
+    this.#events = events;
+    this.dir = resolve(config.STACK_DIR);
+    this.failed = this.#failure.promise;
+  }
+
+  /** What `stack.json` holds. */
+  get file(): StackFile {
+    return this.#file as StackFile;
+  }
+
+  /**
+   * Starts everything and resolves once a message has gone all the way round and `stack.json` is written.
+   * Rejects in one line, with nothing left running.
+   */
+  static async start(config: StackConfig, events: StackEvents = {}): Promise<Stack> {
+    const stack = new Stack(config, events);
+    try {
+      await stack.#start();
+      return stack;
+    } catch (error) {
+      await stack.#end(0);
+      throw error;
+    }
+  }
+
+  /** Drains and stops: ingest first, then relays once the queue is empty, then the servers. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#end(this.#config.DRAIN_LIMIT_MS);
+    return this.#stopping;
+  }
+
+  /** Ends everything now, whatever is still in the queue. */
+  kill(): void {
+    for (const process of this.#processes) process.signal('SIGKILL');
+  }
+
+  async #start(): Promise<void> {
+    const config = this.#config;
+    this.#undo.push(await claimDirectory(this.dir));
+    const [redisUrl, broker] = await Promise.all([this.#startRedis(), this.#startBroker()]);
+
+    const token = config.INGEST_TOKEN ?? randomBytes(24).toString('base64url');
+    const port = await claimPort('INGEST_PORT', config.INGEST_PORT);
+    const env = { REDIS_URL: redisUrl, LOG_LEVEL: config.LOG_LEVEL };
+    const ingestEnv = {
+      ...env,
+      INGEST_HOST: HOST,
+      INGEST_PORT: String(port),
+      INGEST_TOKEN: token,
+      INGEST_SHARED_PORT: String(config.INGEST_WORKERS > 1),
+    };
+    const workers = [
+      ...named('ingest', config.INGEST_WORKERS, 'ingest/server.ts', ingestEnv),
+      ...named('relay', config.RELAY_WORKERS, 'relay/main.ts', { ...env, MQTT_URL: broker.relay }),
+    ];
+    await Promise.all(workers.map((launch) => this.#run(launch, /listening at|relaying as/)));
+
+    const ingest = { url: `http://${HOST}:${port}`, token };
+    await probeRoundTrip(ingest, broker.stack, READY_MS);
+    this.#progress('a message went all the way round');
+    await this.#watch(redisUrl);
+
+    const { username, password } = new URL(broker.subscriber);
+    const mqttUrl = new URL(broker.subscriber);
+    mqttUrl.username = mqttUrl.password = '';
+    this.#file = {
+      pid: process.pid,
+      started: new Date().toISOString(),
+      ingest,
+      redis: { url: redisUrl },
+      mqtt: {
+        url: mqttUrl.toString(),
+        username: decodeURIComponent(username),
+        password: decodeURIComponent(password),
+      },
+      processes: Object.fromEntries(this.#processes.map(({ name, pid }) => [name, pid])),
+    };
+    await this.#writeClientFiles(this.#file, mqttUrl);
+    await writeStackFile(this.dir, this.#file);
+  }
+
+  async #startRedis(): Promise<string> {
+    const { REDIS_URL, REDIS_PORT } = this.#config;
+    if (REDIS_URL !== undefined) {
+      await checkRedis('REDIS_URL', REDIS_URL);
+      return REDIS_URL;
+    }
+    const port = await claimPort('REDIS_PORT', REDIS_PORT);
+    const password = secret();
+    await this.#run(await prepareRedis(this.dir, port, password), /Ready to accept connections/);
+    return `redis://default:${password}@${HOST}:${port}/0`;
+  }
+
+  async #startBroker(): Promise<Record<BrokerUser, string>> {
+    const { MQTT_URL, MQTT_PORT } = this.#config;
+    if (MQTT_URL !== undefined) {
+      await checkBroker('MQTT_URL', MQTT_URL);
+      return { relay: MQTT_URL, subscriber: MQTT_URL, stack: MQTT_URL };
+    }
+    const port = await claimPort('MQTT_PORT', MQTT_PORT);
+    const passwords = { relay: secret(), subscriber: secret(), stack: secret() };
+    await this.#run(await prepareMosquitto(this.dir, port, passwords), /mosquitto version .* running/);
+    const url = (user: BrokerUser) => `mqtt://${user}:${passwords[user]}@${HOST}:${port}`;
+    return { relay: url('relay'), subscriber: url('subscriber'), stack: url('stack') };
+  }
+
+  async #run(launch: Launch, readyLine: RegExp): Promise<void> {
+    const { onLine } = this.#events;
+    const process = await Supervised.start(launch, {
+      logs: join(this.dir, 'logs'),
+      ...(onLine && { onLine }),
+    });
+    this.#processes.push(process);
+    process.ended.then((how) => {
+      if (this.#stopping === undefined) this.#failure.resolve(new ProcessFailure(process, how));
+    });
+    await process.says(readyLine, READY_MS);
+    this.#progress(`${launch.name} is up`);
+  }
+
+  async #watch(redisUrl: string): Promise<void> {
+    const queue = new Queue({ url: redisUrl, timeoutMs: READY_MS });
+    this.#queue = queue;
+    this.#undo.push(() => queue.close());
+    await queue.whenReady(READY_MS);
+    const clock = new Clock(() => queue.time());
+    await clock.start();
+    this.#undo.push(() => clock.stop());
+    const servers = this.#processes.filter(({ name }) => name === 'redis' || name === 'mosquitto');
+    const pids = Object.fromEntries(servers.map(({ name, pid }) => [name, pid]));
+    this.#undo.push(startStackTelemetry(queue, clock, pids));
+  }
+
+  /** Lets `curl -K` and `mosquitto_sub` find address and credentials, with none of them on a command line. */
+  async #writeClientFiles({ ingest, mqtt }: StackFile, mqttUrl: URL): Promise<void> {
+    await writePrivateFile(
+      join(this.dir, CURL_CONF),
+      `url = "${ingest.url}/messages"\nheader = "Authorization: Bearer ${ingest.token}"\nheader = "Content-Type: application/json"\n`,
+    );
+    await writePrivateFile(
+      join(this.dir, MOSQUITTO_SUB),
+      `-h ${mqttUrl.hostname}\n-p ${mqttUrl.port || 1883}\n-u ${mqtt.username}\n-P ${mqtt.password}\n-V mqttv5\n`,
+    );
+  }
+
+  async #end(drainMs: number): Promise<void> {
+    this.#stopping ??= Promise.resolve();
+    await removeStackFile(this.dir);
+    for (const file of [CURL_CONF, MOSQUITTO_SUB]) await rm(join(this.dir, file), { force: true });
+    const stop = (prefix: string, graceMs?: number) =>
+      Promise.all(this.#processes.filter(({ name }) => name.startsWith(prefix)).map((p) => p.stop(graceMs)));
+    await stop('ingest-');
+    await this.#drain(drainMs);
+    await stop('relay-', 15_000);
+    for (const undo of this.#undo.splice(1).reverse()) await undo();
+    await stop('mosquitto');
+    await stop('redis');
+    // The directory, which was claimed first, is given back last.
+    await this.#undo[0]?.();
+  }
+
+  /** Waits until the relays have emptied the queue, as long as they can. */
+  async #drain(withinMs: number): Promise<void> {
+    const deadline = Date.now() + withinMs;
+    const everyoneIsThere = () =>
+      this.#processes.every(({ name, alive }) => alive || name.startsWith('ingest-'));
+    while (Date.now() < deadline && everyoneIsThere()) {
+      const depth = await this.#queue?.depth().catch(() => 0);
+      if (!depth) return;
+      this.#progress(`draining: ${depth} messages in the queue`);
+      await sleep(100);
+    }
+  }
+
+  #progress(what: string): void {
+    this.#events.onProgress?.(what);
+  }
+}
+
+function named(role: string, count: number, script: string, env: Record<string, string>): Launch[] {
+  const path = join(import.meta.dirname, '..', script);
+  return Array.from({ length: count }, (_, i) => ({
+    name: `${role}-${i + 1}`,
+    command: process.execPath,
+    args: [path],
+    env: { ...env, PROCESS_NAME: `${role}-${i + 1}` },
+  }));
+}
+
+function secret(): string {
+  return randomBytes(24).toString('base64url');
+}
