@@ -16,20 +16,28 @@ import (
 	"go.k6.io/k6/v2/js/common"
 )
 
+// refusals maps what a CONNACK refuses with [MQTT-3.2.2-4] to what a script author can do.
+var refusals = map[error]string{
+	packets.ErrorRefusedBadUsernameOrPassword: changeCredentials,
+	packets.ErrorRefusedNotAuthorised:         changeCredentials,
+	packets.ErrorRefusedIDRejected:            "set another client_id in new Client({…})",
+	packets.ErrorRefusedBadProtocolVersion:    "use a broker that speaks MQTT 3.1.1",
+	packets.ErrorRefusedServerUnavailable:     "it takes no clients now",
+}
+
+const changeCredentials = "set username and password in new Client({…}), or check the broker's access rules"
+
 // connectError says why a server couldn't be connected to, and what to change.
 func connectError(s *server, err error, timeout time.Duration) error {
 	err = withoutPrefix(err)
-	advice := ""
 	var timedOut net.Error
+	for refusal, change := range refusals {
+		if errors.Is(err, refusal) {
+			return fmt.Errorf("%s: the broker refused: %w: %s", s.label, err, change)
+		}
+	}
+	advice := ""
 	switch {
-	case errors.Is(err, packets.ErrorRefusedBadUsernameOrPassword), errors.Is(err, packets.ErrorRefusedNotAuthorised):
-		advice = "set username and password in new Client({…}), or check the broker's access rules"
-	case errors.Is(err, packets.ErrorRefusedIDRejected):
-		advice = "set another client_id in new Client({…})"
-	case errors.Is(err, packets.ErrorRefusedBadProtocolVersion):
-		advice = "this client speaks MQTT 3.1.1: use a broker that does"
-	case errors.Is(err, packets.ErrorRefusedServerUnavailable):
-		advice = "the broker takes no clients now"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		advice = "nothing listens there: start the broker or correct the address"
 	case errors.Is(err, context.Canceled):

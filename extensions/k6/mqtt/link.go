@@ -2,17 +2,14 @@ package mqtt
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	paho "github.com/eclipse/paho.mqtt.golang"
 	"github.com/sirupsen/logrus"
-	"go.k6.io/k6/v2/lib"
 )
 
 const (
@@ -27,19 +24,6 @@ var (
 	errEnded        = errors.New("the client was ended before the call was done")
 )
 
-// linkOptions is what a connection attempt needs besides the server.
-type linkOptions struct {
-	client             *clientOptions
-	connect            *connectOptions
-	username, password string // from the credentials provider or the client's options; empty: the address's
-	store              paho.Store
-	dialer             lib.DialContexter
-	tls                *tls.Config
-	logger             logrus.FieldLogger
-	onMessage          func(*link, paho.Message, time.Time)
-	onLost             func(*link)
-}
-
 // link is one network connection: paho's client and the goroutine that hands it the calls in order. A link isn't
 // used again once it is over. Nothing in it touches the JavaScript runtime.
 type link struct {
@@ -48,10 +32,11 @@ type link struct {
 	logger logrus.FieldLogger
 
 	calls    chan struct{} // signals that pending has calls
-	mu       sync.Mutex    // guards pending, conn, announced and early
+	mu       sync.Mutex    // guards the fields down to early
 	pending  []*call
+	inFlight int           // calls submitted and not done
+	idle     chan struct{} // closed when inFlight gets to 0; nil while nobody waits
 	conn     net.Conn
-	inFlight sync.WaitGroup
 
 	ending  sync.Once
 	over    chan struct{} // closed when the connection is over; cause is set before
@@ -73,77 +58,6 @@ type link struct {
 type call struct {
 	start func(paho.Client) paho.Token
 	token chan paho.Token
-}
-
-// openLink connects to one server and blocks until the broker's CONNACK, an error, connect_timeout or the context's end.
-func openLink(ctx context.Context, s *server, o *linkOptions) (*link, error) {
-	l := &link{
-		ctx: ctx, logger: o.logger, calls: make(chan struct{}, 1),
-		over: make(chan struct{}), gone: make(chan struct{}), written: make(chan struct{}),
-	}
-	var dialError error
-	config := pahoOptions(s, o).
-		SetDefaultPublishHandler(func(_ paho.Client, m paho.Message) { o.onMessage(l, m, time.Now()) }).
-		SetConnectionLostHandler(func(_ paho.Client, err error) {
-			// paho calls this after its goroutines have stopped: every message it read has been handed on.
-			if l.end(lostError(err)) {
-				close(l.gone)
-				o.onLost(l)
-			}
-		}).
-		SetCustomOpenConnectionFn(func(*url.URL, paho.ClientOptions) (net.Conn, error) {
-			limited, cancel := context.WithTimeout(ctx, o.connect.timeout)
-			defer cancel()
-			conn, err := s.open(limited, o.dialer, o.tls)
-			if err != nil {
-				dialError = err
-				return nil, err
-			}
-			l.mu.Lock()
-			l.conn = conn
-			l.mu.Unlock()
-			if ctx.Err() != nil { // cut may have come before there was something to close
-				l.cut()
-			}
-			return conn, nil
-		})
-	l.paho = paho.NewClient(config)
-	token := l.paho.Connect()
-	stop := context.AfterFunc(ctx, l.cut) // the wait for CONNACK has no context
-	<-token.Done()
-	stop()
-	if err := token.Error(); err != nil {
-		if dialError != nil {
-			err = dialError
-		}
-		return nil, connectError(s, err, o.connect.timeout)
-	}
-	go l.write()
-	return l, nil
-}
-
-func pahoOptions(s *server, o *linkOptions) *paho.ClientOptions {
-	username, password := o.username, o.password
-	if username == "" {
-		username, password = s.username, s.password
-	}
-	config := paho.NewClientOptions().
-		SetProtocolVersion(4). // explicit, or paho tries MQTT 3.1 after a refusal
-		SetClientID(o.client.clientID).
-		SetUsername(username).
-		SetPassword(password).
-		SetCleanSession(o.connect.cleanSession).
-		SetKeepAlive(o.connect.keepalive).
-		SetConnectTimeout(o.connect.timeout).
-		SetAutoReconnect(false).
-		SetConnectRetry(false).
-		SetOrderMatters(true).
-		SetStore(o.store)
-	config.Servers = []*url.URL{s.url}
-	if will := o.client.will; will != nil {
-		config.SetBinaryWill(will.topic, will.payload, will.qos, will.retain)
-	}
-	return config
 }
 
 // deliver posts what came from the network, after the connect event. It reports what post reports.
@@ -176,11 +90,11 @@ func (l *link) open() bool {
 	}
 }
 
-// submit queues a call; await must follow.
+// submit queues a call; await and done must follow.
 func (l *link) submit(start func(paho.Client) paho.Token) *call {
 	c := &call{start: start, token: make(chan paho.Token, 1)}
-	l.inFlight.Add(1)
 	l.mu.Lock()
+	l.inFlight++
 	l.pending = append(l.pending, c)
 	l.mu.Unlock()
 	select {
@@ -213,9 +127,34 @@ func (l *link) write() {
 	}
 }
 
+// done ends a call, after its outcome was posted.
+func (l *link) done() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inFlight--; l.inFlight == 0 && l.idle != nil {
+		close(l.idle)
+		l.idle = nil
+	}
+}
+
+// whenIdle returns a channel that is closed when no call is in flight.
+func (l *link) whenIdle() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	idle := l.idle
+	if idle == nil {
+		idle = make(chan struct{})
+		if l.inFlight > 0 {
+			l.idle = idle
+		} else {
+			close(idle)
+		}
+	}
+	return idle
+}
+
 // await blocks until the broker has answered, or the connection is over.
 func (l *link) await(c *call) (paho.Token, error) {
-	defer l.inFlight.Done()
 	select {
 	case token := <-c.token:
 		select {
@@ -247,15 +186,10 @@ func (l *link) end(cause error) bool {
 // shut ends the connection in order: calls in flight first, then DISCONNECT. It blocks until the network connection is
 // closed and every message paho has read was handed on.
 func (l *link) shut() {
-	idle := make(chan struct{})
-	go func() {
-		l.inFlight.Wait()
-		close(idle)
-	}()
 	limit := time.NewTimer(drainLimit)
 	defer limit.Stop()
 	select {
-	case <-idle:
+	case <-l.whenIdle():
 	case <-l.over:
 	case <-limit.C:
 	}

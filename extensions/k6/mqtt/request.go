@@ -24,9 +24,10 @@ func (c *client) run(r *request) sobek.Value {
 	l, queued, err := c.send(r)
 	if queued != nil {
 		err = r.outcome(l.await(queued))
-		if l.ctx.Err() != nil {
-			c.rethrow(fmt.Errorf("client.%s: interrupted, the iteration was stopped: %w", r.method, l.ctx.Err()))
-		}
+		l.done()
+	}
+	if stopped := c.vu.Context().Err(); stopped != nil && err != nil {
+		c.rethrow(fmt.Errorf("client.%s: interrupted, the iteration was stopped: %w", r.method, stopped))
 	}
 	c.count(r, err)
 	if err != nil {
@@ -44,6 +45,9 @@ func (c *client) runAsync(read func() *request) sobek.Value {
 		return c.rt.ToValue(promise)
 	}
 	settle := func(err error) error {
+		if c.vu.Context().Err() != nil {
+			return nil // the iteration is over: nobody waits for the promise
+		}
 		c.count(r, err)
 		if err == nil {
 			return resolve(sobek.Undefined())
@@ -64,11 +68,9 @@ func (c *client) runAsync(read func() *request) sobek.Value {
 		err := r.outcome(l.await(queued))
 		c.loop.post(func() error {
 			defer c.loop.release()
-			if l.ctx.Err() != nil {
-				return nil // the iteration is over: nobody waits for the promise
-			}
 			return settle(err)
 		})
+		l.done()
 	}()
 	return c.rt.ToValue(promise)
 }

@@ -46,6 +46,13 @@ func (c *webConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// SetWriteDeadline is for writes that start later: the WebSocket's own isn't for use beside a write.
+func (c *webConn) SetWriteDeadline(t time.Time) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	return c.Conn.SetWriteDeadline(t)
+}
+
 func (c *webConn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }

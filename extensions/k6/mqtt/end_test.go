@@ -1,0 +1,157 @@
+package mqtt
+
+import (
+	"bytes"
+	"runtime/pprof"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEndTwiceAndWithoutConnect(t *testing.T) {
+	s := newScript(t, newBroker(t, &rules{})).start()
+	assert.Equal(t, []string{"never connected", "end", "connected", "end", "async", "end", "done"}, s.run(`
+		const client = new Client();
+		client.on("end", () => log("end"));
+		log("never connected"); client.end(); client.end();
+		log("connected"); client.connect(broker); client.end(); client.end();
+		log("async"); client.connect(broker);
+		Promise.all([client.endAsync(), client.endAsync()]).then(() => client.endAsync()).then(() => log("done"));`))
+}
+
+func TestEndLetsCallsInFlightFinish(t *testing.T) {
+	s := newScript(t, newBroker(t, &rules{})).start()
+	assert.Equal(t, []string{"end", "published 100"}, s.run(`
+		const client = new Client(), all = [];
+		client.on("end", () => log("end"));
+		client.connect(broker);
+		for (let i = 0; i < 100; i++) all.push(client.publishAsync("t", "x", { qos: 2 }));
+		Promise.all(all).then(() => log("published", all.length));
+		client.end();`))
+}
+
+func TestEndAsyncTakesNoMoreCalls(t *testing.T) {
+	s := newScript(t, newBroker(t, &rules{})).start()
+	assert.Equal(t, []string{"false", "not connected: call connect() first, or reconnect() after the connection was lost"}, s.run(`
+		const client = new Client();
+		client.connect(broker);
+		client.endAsync();
+		log(client.connected);
+		try { client.publish("t", "x") } catch (e) { log(e.message) }`))
+}
+
+func TestConnectWhileEnding(t *testing.T) {
+	s := newScript(t, newBroker(t, &rules{})).start()
+	assert.Equal(t, []string{"end", "connected true", "resolved", "end"}, s.run(`
+		const client = new Client();
+		client.on("end", () => log("end"));
+		client.connect(broker);
+		client.endAsync().then(() => { log("resolved"); client.end(); });
+		client.connect(broker);
+		log("connected", client.connected);`))
+}
+
+func TestStoppedVUEndsPromptlyWithoutLeaks(t *testing.T) {
+	b := newBroker(t, &rules{})
+	before := ourGoroutines(t)
+	s := newScript(t, b).start()
+	require.NoError(t, s.VU.Runtime().Set("stopVU", func() { go s.stop() }))
+	start := time.Now()
+	err := s.iterate(`
+		const client = new Client({ client_id: "stopped" });
+		let n = 0;
+		client.on("message", () => {
+			client.publishAsync("flow", "again", { qos: 1 });
+			client.publishAsync("flow", "and again");
+			if (++n === 200) stopVU();
+		});
+		client.on("end", () => log("end"));
+		client.connect(broker);
+		client.subscribe("flow");
+		client.publish("flow", "first");`)
+	if err != nil {
+		require.ErrorContains(t, err, "context canceled") // k6 interrupts a handler that is running
+	}
+	assert.Less(t, time.Since(start), 5*time.Second)
+	assert.Empty(t, s.lines, "no handler runs in a stopped VU")
+	assert.Contains(t, s.logged(), "messages that had arrived", "what nobody handled is told")
+	require.Eventually(t, func() bool { return ourGoroutines(t) <= before }, 5*time.Second, time.Millisecond,
+		"goroutines are left: %s", profile(t))
+}
+
+func TestThrowingIterationEndsTheClient(t *testing.T) {
+	b := newBroker(t, &rules{})
+	before := ourGoroutines(t)
+	s := newScript(t, b).start()
+	require.ErrorContains(t, s.iterate(`
+		const client = new Client({ client_id: "thrower" });
+		client.on("end", () => log("end"));
+		client.connect(broker);
+		throw new Error("a mistake");`), "a mistake")
+	require.ErrorContains(t, s.iterate(`
+		const client = new Client();
+		client.on("connect", () => { throw new Error("in a handler") });
+		client.connect(broker);`), "in a handler")
+	assert.Empty(t, s.lines)
+	require.Eventually(t, func() bool { return ourGoroutines(t) <= before }, 5*time.Second, time.Millisecond)
+	assert.Equal(t, []string{"next iteration true"}, s.run(`
+		const client = new Client(); client.connect(broker); log("next iteration", client.connected); client.end()`))
+}
+
+func TestNoMetricsAfterTheContextEnded(t *testing.T) {
+	b := newBroker(t, &rules{})
+	s := newScript(t, b).start()
+	_ = s.iterate(`
+		const client = new Client();
+		client.on("message", () => client.publishAsync("flow", "x"));
+		client.connect(broker);
+		client.subscribe("flow");
+		client.publish("flow", "x");
+		throw new Error("over");`)
+	s.collected()
+	require.NoError(t, b.Publish("flow", []byte("x"), false, 0))
+	require.Eventually(t, func() bool { return ourGoroutines(t) == 0 }, 5*time.Second, time.Millisecond)
+	assert.Empty(t, s.collected())
+}
+
+func TestStopDuringConnectAndDuringAcknowledgement(t *testing.T) {
+	b := newBroker(t, &rules{})
+	for name, code := range map[string]string{
+		"connect": `setTimeout(stopVU, 5); new Client().connect("` + silentBroker(t, false) + `")`,
+		"publish": `const c = new Client(); c.connect("` + silentBroker(t, true) + `"); stopVU(); c.publish("t", "x", { qos: 1 })`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, b).start()
+			require.NoError(t, s.VU.Runtime().Set("stopVU", func() { time.AfterFunc(20*time.Millisecond, s.stop) }))
+			start := time.Now()
+			if name == "connect" {
+				code = strings.Replace(code, "setTimeout(stopVU, 5)", "stopVU()", 1)
+			}
+			require.Error(t, s.iterate(code))
+			assert.Less(t, time.Since(start), 3*time.Second)
+			require.Eventually(t, func() bool { return ourGoroutines(t) == 0 }, 5*time.Second, time.Millisecond)
+		})
+	}
+}
+
+// ourGoroutines counts goroutines of links and of paho.
+func ourGoroutines(t *testing.T) int {
+	t.Helper()
+	n := 0
+	for _, stack := range strings.Split(profile(t), "\n\n") {
+		if strings.Contains(stack, "paho.mqtt.golang") || strings.Contains(stack, "mqtt.(*link)") {
+			n++
+		}
+	}
+	return n
+}
+
+func profile(t *testing.T) string {
+	t.Helper()
+	var stacks bytes.Buffer
+	require.NoError(t, pprof.Lookup("goroutine").WriteTo(&stacks, 2))
+	return stacks.String()
+}

@@ -1,0 +1,271 @@
+package mqtt
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	broker "github.com/mochi-mqtt/server/v2"
+	"github.com/mochi-mqtt/server/v2/packets"
+	"github.com/sirupsen/logrus"
+	logtest "github.com/sirupsen/logrus/hooks/test"
+	"github.com/stretchr/testify/require"
+	"go.k6.io/k6/v2/js/modulestest"
+	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/lib/netext"
+	"go.k6.io/k6/v2/lib/types"
+	"go.k6.io/k6/v2/metrics"
+)
+
+// testBroker is an MQTT broker in this process on a free port of 127.0.0.1.
+type testBroker struct {
+	*broker.Server
+	address string
+	clients sync.WaitGroup // connections
+}
+
+// rules is the broker's access control; the zero value allows everything.
+type rules struct {
+	broker.HookBase
+	username, password string        // of the only user, when set
+	noSubscribe        string        // a filter whose subscription is refused
+	acknowledged       chan struct{} // gets an item for each message a client has acknowledged, unless nil
+}
+
+func (*rules) ID() string { return "rules" }
+
+func (*rules) Provides(b byte) bool {
+	return b == broker.OnConnectAuthenticate || b == broker.OnACLCheck || b == broker.OnQosComplete
+}
+
+func (r *rules) OnQosComplete(client *broker.Client, _ packets.Packet) {
+	if r.acknowledged != nil && !client.Net.Inline {
+		r.acknowledged <- struct{}{}
+	}
+}
+
+func (r *rules) OnConnectAuthenticate(_ *broker.Client, pk packets.Packet) bool {
+	return r.username == "" ||
+		string(pk.Connect.Username) == r.username && string(pk.Connect.Password) == r.password
+}
+
+func (r *rules) OnACLCheck(_ *broker.Client, topic string, write bool) bool {
+	return write || r.noSubscribe == "" || topic != r.noSubscribe
+}
+
+func newBroker(t *testing.T, r *rules) *testBroker {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	return newBrokerOn(t, r, listener)
+}
+
+func newBrokerOn(t *testing.T, r *rules, listener net.Listener) *testBroker {
+	t.Helper()
+	capabilities := broker.NewDefaultServerCapabilities()
+	// Beyond these limits the broker drops messages; what gets lost must be ours.
+	capabilities.MaximumClientWritesPending = 1 << 20
+	capabilities.MaximumInflight = 65535
+	capabilities.ReceiveMaximum = 65535
+	server := broker.New(&broker.Options{
+		Capabilities: capabilities,
+		InlineClient: true,
+		Logger:       slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	require.NoError(t, server.AddHook(r, nil))
+	require.NoError(t, server.Serve())
+	b := &testBroker{Server: server, address: listener.Addr().String()}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			b.serve(conn)
+		}
+	}()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		b.clients.Wait()
+		_ = server.Close()
+	})
+	return b
+}
+
+// serve hands a connection to the broker. The broker's own listener isn't used: it takes connections while it closes,
+// which the race detector doesn't like.
+func (b *testBroker) serve(conn net.Conn) {
+	b.clients.Add(1)
+	go func() {
+		defer b.clients.Done()
+		_ = b.EstablishConnection("test", conn)
+		_ = conn.Close()
+	}()
+}
+
+// dropClient closes a client's connection as a network failure would.
+func (b *testBroker) dropClient(t *testing.T, id string) {
+	t.Helper()
+	client, ok := b.Clients.Get(id)
+	require.True(t, ok, "no client %s", id)
+	_ = client.Net.Conn.Close()
+}
+
+// closedPort is an address where nothing listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// script runs JavaScript as one VU does: iterations with a context of their own on k6's event loop.
+type script struct {
+	*modulestest.Runtime
+	t       *testing.T
+	logs    *logtest.Hook
+	samples chan metrics.SampleContainer
+	stop    context.CancelFunc // stops the VU, as k6 does at the end of a scenario
+
+	mu    sync.Mutex
+	lines []string // what the script passed to log()
+}
+
+// testTimeout ends an iteration that would hang.
+const testTimeout = 30 * time.Second
+
+// newScript prepares a VU: Client, mqtt (the default export), broker (the address), log(…) and text(ArrayBuffer) are global.
+func newScript(t *testing.T, b *testBroker) *script {
+	t.Helper()
+	s := &script{Runtime: modulestest.NewRuntime(t), t: t, samples: make(chan metrics.SampleContainer, 1<<17)}
+	logger, hook := logtest.NewNullLogger()
+	logger.SetLevel(logrus.DebugLevel)
+	s.logs = hook
+	s.VU.InitEnvField.Logger = logger
+
+	exports := New().NewModuleInstance(s.VU).Exports()
+	rt := s.VU.Runtime()
+	require.NoError(t, rt.Set("Client", exports.Named["Client"]))
+	require.NoError(t, rt.Set("mqtt", exports.Default))
+	if b != nil {
+		require.NoError(t, rt.Set("broker", "mqtt://"+b.address))
+	}
+	require.NoError(t, rt.Set("log", func(values ...any) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.lines = append(s.lines, strings.TrimSuffix(fmt.Sprintln(values...), "\n"))
+	}))
+	_, err := rt.RunString(`globalThis.text = (b) => String.fromCharCode(...new Uint8Array(b))`)
+	require.NoError(t, err)
+	return s
+}
+
+// start moves the VU out of the init context.
+func (s *script) start(change ...func(*lib.State)) *script {
+	s.t.Helper()
+	env := s.VU.InitEnvField
+	state := &lib.State{
+		Options:        lib.Options{SystemTags: metrics.NewSystemTagSet(metrics.TagProto | metrics.TagURL | metrics.TagMethod)},
+		BuiltinMetrics: s.BuiltinMetrics,
+		Logger:         env.Logger,
+		Dialer: netext.NewDialer(net.Dialer{}, netext.NewResolver(
+			net.LookupIP, 0, types.DNSfirst, types.DNSpreferIPv4)),
+		Samples: s.samples,
+		Tags:    lib.NewVUStateTags(env.Registry.RootTagSet()),
+	}
+	for _, c := range change {
+		c(state)
+	}
+	s.MoveToVUContext(state)
+	vuContext, stop := context.WithTimeout(context.Background(), testTimeout)
+	s.t.Cleanup(stop)
+	s.VU.CtxField, s.stop = vuContext, stop
+	context.AfterFunc(vuContext, func() { s.VU.RuntimeField.Interrupt(context.Canceled) })
+	return s
+}
+
+// iterate runs one iteration the way k6's runner does and returns the error it ended with.
+func (s *script) iterate(code string) error {
+	s.t.Helper()
+	vuContext := s.VU.CtxField
+	ctx, cancel := context.WithCancel(vuContext)
+	defer func() { s.VU.CtxField = vuContext }()
+	s.VU.CtxField = ctx
+	err := s.EventLoop.Start(func() error {
+		_, err := s.VU.Runtime().RunString("{" + code + "}")
+		return err
+	})
+	cancel()
+	s.EventLoop.WaitOnRegistered()
+	require.NotErrorIs(s.t, vuContext.Err(), context.DeadlineExceeded, "the iteration did not end by itself")
+	return err
+}
+
+// run is iterate for code that must not fail; it returns the lines logged so far.
+func (s *script) run(code string) []string {
+	s.t.Helper()
+	require.NoError(s.t, s.iterate(code))
+	return s.lines
+}
+
+// logged returns k6's log.
+func (s *script) logged() string {
+	var text strings.Builder
+	for _, entry := range s.logs.AllEntries() {
+		text.WriteString(entry.Level.String() + " " + entry.Message + "\n")
+	}
+	return text.String()
+}
+
+// collected returns all samples so far.
+func (s *script) collected() []metrics.Sample {
+	var all []metrics.Sample
+	for {
+		select {
+		case container := <-s.samples:
+			all = append(all, container.GetSamples()...)
+		default:
+			return all
+		}
+	}
+}
+
+func dialerOf(state *lib.State) *netext.Dialer { return state.Dialer.(*netext.Dialer) }
+
+// silentBroker accepts connections and reads them. With accept it answers CONNECT; it never acknowledges anything, and
+// closes the connection when it is sent a PUBLISH to the topic "close".
+func silentBroker(t *testing.T, accept bool) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				for buffer := make([]byte, 4096); ; {
+					n, err := conn.Read(buffer)
+					if err != nil || bytes.Contains(buffer[:n], []byte("\x00\x05close")) {
+						return
+					}
+					if accept && buffer[0]>>4 == packets.Connect {
+						_, _ = conn.Write([]byte{packets.Connack << 4, 2, 0, 0})
+					}
+				}
+			}()
+		}
+	}()
+	return listener.Addr().String()
+}

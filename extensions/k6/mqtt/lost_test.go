@@ -1,0 +1,120 @@
+package mqtt
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const lostByEOF = "connection lost: EOF: call reconnect() to go on"
+
+// droppable gives scripts drop(id), which closes a client's connection from the broker's side.
+func droppable(t *testing.T, s *script, b *testBroker) *script {
+	t.Helper()
+	require.NoError(t, s.VU.Runtime().Set("drop", func(id string) { b.dropClient(t, id) }))
+	return s
+}
+
+func TestLostConnection(t *testing.T) {
+	b := newBroker(t, &rules{})
+	s := droppable(t, newScript(t, b).start(), b)
+	assert.Equal(t, []string{"error MQTTError connect " + lostByEOF + " false", "end"}, s.run(`
+		const client = new Client({ client_id: "lost" });
+		client.on("error", (e) => log("error", e.name, e.method, e.message, client.connected));
+		client.on("end", () => log("end"));
+		client.connect(broker);
+		drop("lost");`))
+}
+
+func TestLostConnectionWithoutHandlerIsLogged(t *testing.T) {
+	b := newBroker(t, &rules{})
+	s := droppable(t, newScript(t, b).start(), b)
+	assert.Equal(t, []string{"end"}, s.run(`
+		const client = new Client({ client_id: "lost" });
+		client.on("end", () => log("end"));
+		client.connect(broker);
+		drop("lost");`))
+	assert.Contains(t, s.logged(), "error MQTT: mqtt://"+b.address+": "+lostByEOF)
+}
+
+func TestLostConnectionFailsCallsInFlight(t *testing.T) {
+	s := newScript(t, nil).start()
+	address := silentBroker(t, true)
+	assert.Equal(t, []string{"error publish", "resolved", "error connect", "end"}, s.run(`
+		const client = new Client();
+		client.on("end", () => log("end"));
+		client.on("connect", async () => {
+			await client.publishAsync("close", "x", { qos: 1 });
+			log("resolved");
+		});
+		client.on("error", (e) => log("error", e.method));
+		client.connect("`+address+`");`))
+}
+
+func TestReconnectFromTheErrorHandler(t *testing.T) {
+	b := newBroker(t, &rules{})
+	s := droppable(t, newScript(t, b).start(), b)
+	assert.Equal(t, []string{"connect", "error", "reconnect", "connect", "message", "end"}, s.run(`
+		const client = new Client({ client_id: "again" });
+		client.on("connect", () => log("connect"));
+		client.on("reconnect", () => log("reconnect"));
+		client.on("message", () => { log("message"); client.end(); });
+		client.on("end", () => log("end"));
+		client.on("error", () => {
+			log("error");
+			client.reconnect();
+			client.subscribe("t");
+			client.publish("t", "x");
+		});
+		client.connect(broker);
+		drop("again");`))
+}
+
+func TestReconnectLaterAndWhileConnected(t *testing.T) {
+	b := newBroker(t, &rules{})
+	s := droppable(t, newScript(t, b).start(), b)
+	assert.Equal(t, []string{"connect", "error", "end", "reconnect", "connect", "reconnect", "connect", "end"}, s.run(`
+		const client = new Client({ client_id: "later" });
+		for (const event of ["connect", "reconnect", "end"]) client.on(event, () => log(event));
+		client.on("error", () => { log("error"); setTimeout(later, 5); });
+		const later = () => {
+			client.reconnect();
+			client.reconnect();
+			setTimeout(() => client.end(), 1);
+		};
+		client.connect(broker);
+		drop("later");`))
+}
+
+// A reconnect() in the error handler that fails must not call the handler within itself until the stack is full.
+func TestReconnectThatFailsInTheErrorHandler(t *testing.T) {
+	s := newScript(t, nil).start()
+	assert.Equal(t, []string{"1", "2", "3", "end"}, s.run(`
+		const client = new Client();
+		let failures = 0, depth = 0;
+		client.on("end", () => log("end"));
+		client.on("error", () => {
+			if (++depth > 1) throw new Error("nested");
+			log(++failures);
+			if (failures < 3) client.reconnect(); else client.end();
+			depth--;
+		});
+		client.connect("`+closedPort(t)+`");`))
+}
+
+func TestWillIsPublishedOnAbnormalCloseOnly(t *testing.T) {
+	b := newBroker(t, &rules{})
+	s := droppable(t, newScript(t, b).start(), b)
+	assert.Equal(t, []string{"wills/lost gone"}, s.run(`
+		const watcher = new Client();
+		watcher.on("message", (topic, payload) => { log(topic, text(payload)); watcher.end(); });
+		watcher.connect(broker);
+		watcher.subscribe("wills/+");
+		const will = (id) => ({ client_id: id, will: { topic: "wills/" + id, payload: "gone", qos: 1, retain: false } });
+		const orderly = new Client(will("orderly")), lost = new Client(will("lost"));
+		lost.on("error", () => {});
+		orderly.connect(broker); lost.connect(broker);
+		orderly.end();
+		drop("lost");`))
+}
