@@ -135,7 +135,7 @@ export class Queue {
     const pending = await this.#pending(consumer);
     const ids = [...pending.keys()].filter((id) => !holds(id)).slice(0, count);
     if (ids.length === 0) return { entries: [], malformed: [] };
-    const raw = (await this.#redis.xclaimBuffer(MESSAGES, GROUP, consumer, 0, ...ids)) as RawEntry[];
+    const raw = (await this.#redis.callBuffer('XCLAIM', MESSAGES, GROUP, consumer, 0, ...ids)) as RawEntry[];
     return sort(raw, (id) => (pending.get(id) ?? 0) + 1);
   }
 

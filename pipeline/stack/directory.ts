@@ -59,6 +59,7 @@ async function endLeftovers(dir: string): Promise<void> {
 }
 
 async function commandOf(pid: number): Promise<string> {
+  if (process.platform === 'linux') return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
   const { stdout } = await execa('ps', ['-o', 'command=', '-p', String(pid)], { reject: false });
   return stdout;
 }

@@ -1,0 +1,164 @@
+/**
+ * `npm run setup`: makes a fresh machine ready, and does nothing on one that is. It runs before node_modules
+ * exists, so it uses nothing but Node.
+ *
+ *     node pipeline/setup.mjs [--test]
+ *
+ * npm packages as locked, Redis and Mosquitto from the system's package manager (unless REDIS_URL, MQTT_URL or
+ * INGEST_URL name others), ./k6, and the report page. With --test also what only the tests need: a browser.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } from './setup/packages.mjs';
+import { hashFiles, k6Sources, pageSources } from './setup/sources.mjs';
+import { locked, run, StepError, step } from './setup/steps.mjs';
+
+const root = join(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '..');
+const forTests = process.argv.includes('--test');
+const at = (...path) => join(root, ...path);
+
+const NPM_STAMP = at('node_modules/.arrival-lock.sha256');
+const PAGE_STAMP = at('reports/dist/sources.sha256');
+const GO_MINOR = 25;
+
+/** Each step: is there something to do, and how. In this order: the later need the earlier. */
+const steps = [
+  { name: 'npm packages', due: async () => read(NPM_STAMP) !== lockHash(), work: installNpmPackages },
+  { name: 'Redis and Mosquitto', due: async () => missingPrograms().length > 0, work: installPrograms },
+  {
+    name: 'k6 (the first build takes some minutes)',
+    due: async () => (await builtK6()) !== k6Sources(root),
+    work: buildK6,
+  },
+  { name: 'report page', due: async () => read(PAGE_STAMP) !== pageSources(root), work: buildPage },
+];
+
+async function main() {
+  const [major] = process.versions.node.split('.').map(Number);
+  if (major < 20) throw new StepError(`Node ${process.versions.node} is too old: 20 or newer is needed`);
+  if (!isInstalled('git')) throw new StepError('git is not installed');
+  await requireGo();
+
+  const due = async () => {
+    const answers = await Promise.all(steps.map((one) => one.due()));
+    return steps.filter((_, i) => answers[i]);
+  };
+  if ((await due()).length === 0) {
+    console.log('setup  nothing to do');
+    return;
+  }
+  await locked(at('.stack/setup.lock'), async () => {
+    // Another set-up may have done it meanwhile.
+    for (const { name, work } of await due()) await step(name, work);
+  });
+}
+
+async function requireGo() {
+  let version;
+  try {
+    version = (await promisify(execFile)('go', ['version'])).stdout;
+  } catch {
+    throw new StepError(`Go is not installed: 1.${GO_MINOR} or newer is needed (https://go.dev/dl)`);
+  }
+  const [, major, minor] = /go(\d+)\.(\d+)/.exec(version) ?? [];
+  if (Number(major) === 1 && Number(minor) < GO_MINOR) {
+    throw new StepError(
+      `Go ${major}.${minor} is too old: 1.${GO_MINOR} or newer is needed (https://go.dev/dl)`,
+    );
+  }
+}
+
+function lockHash() {
+  return hashFiles(root, ['package-lock.json']);
+}
+
+async function installNpmPackages() {
+  const env = {
+    ...process.env,
+    // npm removes node_modules first: it must not run on the Node that lies in there.
+    PATH: (process.env.PATH ?? '')
+      .split(delimiter)
+      .filter((f) => !f.endsWith('node_modules/.bin'))
+      .join(delimiter),
+    // `npm run -s` would silence its errors too.
+    npm_config_loglevel: 'warn',
+    PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD: '1',
+  };
+  await run('npm', ['ci'], { cwd: root, env });
+  writeFileSync(NPM_STAMP, lockHash());
+}
+
+function missingPrograms() {
+  return neededPrograms(process.env, forTests).filter((program) => !isInstalled(program));
+}
+
+async function installPrograms() {
+  const missing = missingPrograms();
+  if (process.platform !== 'linux' || !isInstalled('apt-get')) {
+    throw new StepError(`${missing.join(', ')} missing. Type: ${installCommand(missing)}`);
+  }
+  const script = aptScript(packagesFor(missing, 'debian'));
+  const isRoot = process.getuid() === 0;
+  if (!isRoot && !isInstalled('sudo')) {
+    const packages = packagesFor(missing, 'debian').join(' ');
+    throw new StepError(`${missing.join(', ')} missing. Type, as root: apt-get install ${packages}`);
+  }
+  await run(isRoot ? 'sh' : 'sudo', isRoot ? ['-c', script] : ['sh', '-c', script]);
+  const still = missingPrograms();
+  if (still.length > 0)
+    throw new StepError(`apt-get succeeded, and yet these are missing: ${still.join(', ')}`);
+}
+
+/** The sources that the binary says it was built from. */
+async function builtK6() {
+  if (!existsSync(at('k6'))) return undefined;
+  try {
+    const { stdout } = await promisify(execFile)('go', ['version', '-m', at('k6')]);
+    return /main\.sources=([0-9a-f]{64})/.exec(stdout)?.[1];
+  } catch {
+    return undefined;
+  }
+}
+
+async function buildK6() {
+  const sources = k6Sources(root);
+  const draft = at('.stack/k6.building');
+  const args = [
+    'build',
+    '-buildvcs=false',
+    '-ldflags',
+    `-X main.sources=${sources}`,
+    '-o',
+    draft,
+    './cmd/k6',
+  ];
+  await run('go', args, { cwd: at('extensions/k6') });
+  // In one step: a k6 that is running goes on with the file it has.
+  renameSync(draft, at('k6'));
+}
+
+async function buildPage() {
+  const sources = pageSources(root);
+  const vite = at('node_modules/vite/bin/vite.js');
+  await run(at('node_modules/.bin/node'), [vite, 'build', '--config', 'reports/vite.config.ts'], {
+    cwd: root,
+  });
+  writeFileSync(PAGE_STAMP, sources);
+}
+
+function read(file) {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+main().catch((error) => {
+  if (!(error instanceof StepError)) throw error;
+  if (error.output) console.error(error.output);
+  console.error(`setup  ${error.message}`);
+  process.exit(1);
+});

@@ -1,0 +1,80 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** Debian puts daemons where a user's PATH does not look. */
+const SYSTEM_FOLDERS = ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin', '/opt/homebrew/sbin'];
+
+/** Whether a program is installed. */
+export function isInstalled(program, path = process.env.PATH ?? '') {
+  return [...path.split(delimiter), ...SYSTEM_FOLDERS].some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** The servers a run needs, less those that the environment replaces; for the tests, all and a browser. */
+export function neededPrograms(env, forTests) {
+  const programs = [];
+  if (forTests || !(env.REDIS_URL || env.INGEST_URL)) programs.push('redis-server');
+  if (forTests || !(env.MQTT_URL || env.INGEST_URL)) {
+    programs.push('mosquitto', 'mosquitto_passwd', 'mosquitto_sub');
+  }
+  if (forTests) programs.push('chromium');
+  return programs;
+}
+
+/** The package that brings a program, by package manager; Debian's name where none is told. */
+const PACKAGES = {
+  'redis-server': { brew: 'redis', dnf: 'redis', apk: 'redis', pacman: 'redis' },
+  mosquitto_passwd: {
+    debian: 'mosquitto',
+    brew: 'mosquitto',
+    dnf: 'mosquitto',
+    apk: 'mosquitto',
+    pacman: 'mosquitto',
+  },
+  mosquitto_sub: { debian: 'mosquitto-clients', brew: 'mosquitto', dnf: 'mosquitto', pacman: 'mosquitto' },
+  chromium: { brew: '--cask chromium' },
+};
+
+export function packagesFor(programs, manager) {
+  const name = (program) => PACKAGES[program]?.[manager] ?? PACKAGES[program]?.debian ?? program;
+  return [...new Set(programs.map(name))];
+}
+
+const COMMANDS = {
+  brew: 'brew install',
+  dnf: 'sudo dnf install',
+  apk: 'sudo apk add',
+  pacman: 'sudo pacman -S',
+};
+
+/** What a person types where there is no apt-get. */
+export function installCommand(programs, has = isInstalled) {
+  const manager = Object.keys(COMMANDS).find((name) => has(name));
+  if (manager === undefined) return `install these with the system's package manager: ${programs.join(', ')}`;
+  return `${COMMANDS[manager]} ${packagesFor(programs, manager).join(' ')}`;
+}
+
+/**
+ * Installs Debian packages, as root, without starting the services they bring: the stack runs servers of its
+ * own. A policy of the machine's own stays; ours is there during the installation only (deb-systemd-invoke(1)).
+ */
+export function aptScript(packages) {
+  return `set -e
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+  trap 'rm -f '$policy EXIT
+  trap 'exit 130' INT TERM
+  printf '#!/bin/sh\\nexit 101\\n' > $policy
+  chmod 755 $policy
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update
+apt-get install -y --no-install-recommends ${packages.join(' ')}
+`;
+}

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * SHA-256, in hex, over the name and the content of files, in the order given: name, zero byte, content, zero
+ * byte. `extensions/k6/internal/sources` computes the same, so that k6 knows when it is stale.
+ */
+export function hashFiles(folder, names) {
+  const hash = createHash('sha256');
+  for (const name of names) {
+    hash
+      .update(name)
+      .update('\0')
+      .update(readFileSync(join(folder, name)))
+      .update('\0');
+  }
+  return hash.digest('hex');
+}
+
+/** The files below a folder that `counts` accepts by their slash-separated path, in bytewise order. */
+export function filesBelow(folder, counts = () => true) {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
+    .map((path) => path.slice(folder.length + 1).replaceAll('\\', '/'))
+    .filter(counts)
+    .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+}
+
+/** What `./k6` is built from. */
+export function k6Sources(root) {
+  const folder = join(root, 'extensions/k6');
+  return hashFiles(folder, filesBelow(folder, isK6Source));
+}
+
+export function isK6Source(path) {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  return name === 'go.mod' || name === 'go.sum' || (name.endsWith('.go') && !name.endsWith('_test.go'));
+}
+
+/** What the report page is built from: its own files, the code they share, and the packages. */
+export function pageSources(root) {
+  const names = filesBelow(join(root, 'reports/page')).map((name) => `reports/page/${name}`);
+  const shared = readdirSync(join(root, 'reports')).filter((name) => name.endsWith('.ts'));
+  return hashFiles(root, [...names, ...shared.sort().map((name) => `reports/${name}`), 'package-lock.json']);
+}
