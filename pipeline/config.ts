@@ -84,6 +84,21 @@ export const StackConfig = Type.Object({
   DRAIN_LIMIT_MS: count(30_000, 0, 3_600_000, 'ms that relays get to empty the queue when the stack stops'),
 });
 
+const LABEL = {
+  pattern: '^[A-Za-z0-9_.]+$',
+  description: 'letters, digits, _ and .: it is part of a file name',
+};
+
+export const RunConfig = Type.Object({
+  STACK_DIR: StackConfig.properties.STACK_DIR,
+  INGEST_URL: Type.Optional(Type.String({ pattern: '^https?://.+', description: 'http://host:port' })),
+  REDIS_URL: StackConfig.properties.REDIS_URL,
+  MQTT_URL: StackConfig.properties.MQTT_URL,
+  TOPOLOGY: Type.String({ default: 'single', ...LABEL }),
+  NETWORK: Type.String({ default: 'loopback', ...LABEL }),
+});
+
+export type RunConfig = Static<typeof RunConfig>;
 export type IngestConfig = Static<typeof IngestConfig>;
 export type RelayConfig = Static<typeof RelayConfig>;
 export type StackConfig = Static<typeof StackConfig>;

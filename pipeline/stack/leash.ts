@@ -4,7 +4,7 @@ import { join } from 'node:path';
 const SCRIPT = join(import.meta.dirname, 'leash.sh');
 
 /** Ends the processes it holds when this process dies, even by SIGKILL: no orphan stays behind. */
-export class Leash {
+class Leash {
   readonly #held = new Set<number>();
   #watchdog: ChildProcess | undefined;
 
@@ -37,3 +37,6 @@ export class Leash {
     this.#watchdog?.stdin?.write(`${[...this.#held].join(' ')}\n`);
   }
 }
+
+/** One for all that this process starts. */
+export const leash = new Leash();

@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
-import { ConfigError, readConfig, StackConfig, withoutPassword } from '../config.ts';
-import { ProcessFailure } from './process.ts';
+import { readConfig, StackConfig, withoutPassword } from '../config.ts';
+import { explain } from './explain.ts';
 import { Stack } from './stack.ts';
 
 /** `npm run pipeline`: the stack in the foreground until Ctrl-C. */
@@ -58,14 +58,6 @@ function print({ file, dir }: Stack, seconds: number): void {
 /** Redis' and Mosquitto's chatter is in their logs; what our own processes warn of is shown. */
 function printLine(name: string, line: string): void {
   if (/^\[[\d:.]+\] (WARN|ERROR|FATAL)/.test(line)) console.error(`${name} | ${line}`);
-}
-
-function explain(error: Error): void {
-  if (error instanceof ProcessFailure) {
-    for (const line of error.lastLines) console.error(`${error.process} | ${line}`);
-  }
-  const known = error instanceof ProcessFailure || error instanceof ConfigError;
-  console.error(known || !process.env.DEBUG ? error.message : error);
 }
 
 main().then(

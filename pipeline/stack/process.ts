@@ -5,11 +5,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Leash } from './leash.ts';
+import { leash } from './leash.ts';
 import { DAEMON_PATH, type Launch } from './services.ts';
 
 const KEPT_LINES = 20;
-const leash = new Leash();
 
 export interface SupervisedOptions {
   /** Where `<name>.log` is written. */

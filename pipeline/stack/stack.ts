@@ -65,9 +65,9 @@ export class Stack {
     }
   }
 
-  /** Drains and stops: ingest first, then relays once the queue is empty, then the servers. */
-  stop(): Promise<void> {
-    this.#stopping ??= this.#end(this.#config.DRAIN_LIMIT_MS);
+  /** Drains for `drainMs` at most and stops: ingest first, then relays once the queue is empty, then the servers. */
+  stop(drainMs = this.#config.DRAIN_LIMIT_MS): Promise<void> {
+    this.#stopping ??= this.#end(drainMs);
     return this.#stopping;
   }
 

@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { leash } from './stack/leash.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+export const K6 = join(ROOT, 'k6');
+
+/** What the project's own k6 is always run with: no download of extensions, no report to its makers. */
+const ENV = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT: 'true' };
+
+/**
+ * Runs the script's init context, which does no I/O, and rejects in one line with what it says is wrong: a
+ * profile that makes no sense is told before anything is started.
+ */
+export async function checkScript(
+  script: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  await access(K6).catch(() => {
+    throw new Error('./k6 is not built: npm run setup builds it');
+  });
+  const flags = ['--include-system-env-vars', '--log-format', 'raw', '--no-color', ...environmentArgs(args)];
+  const { exitCode, stderr } = await execa(K6, ['inspect', ...flags, script], {
+    env: { ...env, ...ENV },
+    reject: false,
+  });
+  if (exitCode !== 0) throw new Error(firstProblem(stderr) || `k6 cannot read ${script}`);
+}
+
+/** The part of k6's words that says what is wrong: no stack trace, no JavaScript or Go dressing. */
+export function firstProblem(stderr: string): string {
+  const lines = stderr.split('\n').filter((line) => line.trim() !== '' && !/^\s+at /.test(line));
+  return (lines[0] ?? '').replace(/^(\w*Error: |GoError: )+/, '').trim();
+}
+
+/** `k6 inspect` knows only some of the flags of `k6 run`: those that set variables matter here. */
+export function environmentArgs(args: readonly string[]): string[] {
+  return args.flatMap((arg, i) => {
+    if (arg === '-e' || arg === '--env') return args[i + 1] === undefined ? [] : [arg, args[i + 1] as string];
+    return /^(--env=|-e.)/.test(arg) ? [arg] : [];
+  });
+}
+
+/** A `k6 run` in the terminal. */
+export class K6Run {
+  readonly #child: ChildProcess;
+  readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+
+  constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv) {
+    this.#child = spawn(K6, ['run', ...args, script], {
+      stdio: 'inherit',
+      // Go's collector at its default costs k6 an eighth of its CPU.
+      env: { GOGC: '400', ...env, ...ENV },
+      // A group of its own: Ctrl-C reaches us, and k6 through us, once. Twice would make it drop everything.
+      detached: true,
+    });
+    const pid = this.#child.pid as number;
+    leash.hold(pid);
+    this.ended = once(this.#child, 'exit').then(([code, signal]) => {
+      leash.release(pid);
+      return { code, signal };
+    });
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+}

@@ -1,0 +1,134 @@
+import { constants } from 'node:os';
+import { basename, join, relative, resolve } from 'node:path';
+import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
+import { checkScript, K6Run } from './k6.ts';
+import { explain } from './stack/explain.ts';
+import { runningStack } from './stack/file.ts';
+import { Stack } from './stack/stack.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+
+/** For the check of the script, which wants addresses before the pipeline has any. Nothing connects to them. */
+const ADDRESSES = { INGEST_URL: 'http://127.0.0.1:1', MQTT_URL: 'mqtt://127.0.0.1:1', REDIS_URL: 'redis://127.0.0.1:1' };
+
+const HELP = `Runs a scenario against the pipeline and leaves a report in reports/runs/.
+
+  npm run ramp [-- <k6 flags>]
+  node pipeline/run.ts <script> [<k6 flags>]
+
+It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
+The exit code is k6's own: 0 when every threshold holds, 99 when one does not.
+
+Environment
+  INGEST_URL, INGEST_TOKEN, MQTT_URL, REDIS_URL   a pipeline of your own: nothing is started
+  MQTT_URL, REDIS_URL without INGEST_URL          servers of your own for the pipeline that is started
+  TOPOLOGY (single), NETWORK (loopback)           how the run is labelled
+  and what the scenario itself names: -e NAME=value, as for k6
+`;
+
+async function main(): Promise<number> {
+  const [script, ...args] = process.argv.slice(2);
+  if (script === undefined || [script, ...args].some((arg) => arg === '--help' || arg === '-h')) {
+    console.log(HELP);
+    return script === undefined ? 1 : 0;
+  }
+  const config = readConfig(RunConfig);
+  if (config.INGEST_URL !== undefined && config.MQTT_URL === undefined) {
+    throw new ConfigError(
+      'MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere',
+    );
+  }
+  const runDir = join(ROOT, 'reports/runs', runName(script, config, new Date()));
+  const env = {
+    ...process.env,
+    RUN_DIR: runDir,
+    ARRIVAL_COMMAND: commandOf(script, args),
+    TOPOLOGY: config.TOPOLOGY,
+    NETWORK: config.NETWORK,
+    // The scenarios look for it from the repository's root.
+    STACK_DIR: relative(ROOT, resolve(config.STACK_DIR)),
+  };
+  await checkScript(script, args, { ...ADDRESSES, ...env });
+
+  // Set before anything runs that they would have to stop.
+  let interrupts = 0;
+  let run: K6Run | undefined;
+  let stack: Stack | undefined;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      interrupts++;
+      if (interrupts === 1) {
+        run?.signal(signal);
+        return;
+      }
+      run?.signal('SIGKILL');
+      stack?.kill();
+      process.exit(1);
+    });
+  }
+
+  stack = await openPipeline(config);
+  try {
+    if (interrupts > 0) return 1;
+    run = new K6Run(script, args, env);
+    stack?.failed.then(() => run?.signal('SIGTERM'));
+    const { code, signal } = await run.ended;
+    if (signal !== null) {
+      const report = relative('', join(runDir, 'index.html'));
+      console.error(`k6 was killed by ${signal}: the run is incomplete, its report is ${report}`);
+      return 128 + constants.signals[signal];
+    }
+    const failure = await Promise.race([stack?.failed, undefined]);
+    if (failure === undefined) return code ?? 1;
+    explain(failure);
+    return code || 1;
+  } finally {
+    // The run is over: nobody waits for what may still be in the queue.
+    await stack?.stop(0);
+  }
+}
+
+/** The pipeline that the run needs: somebody's own or one that is up (undefined), or one that we start. */
+async function openPipeline(config: RunConfig): Promise<Stack | undefined> {
+  if (config.INGEST_URL !== undefined) return undefined;
+  const running = await runningStack(resolve(config.STACK_DIR));
+  if (running !== undefined && config.REDIS_URL === undefined && config.MQTT_URL === undefined) {
+    console.log(`stack  using the pipeline that is up (pid ${running.pid})`);
+    return undefined;
+  }
+  const started = performance.now();
+  const stack = await Stack.start(readConfig(StackConfig));
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.log(`stack  ${Object.keys(stack.file.processes).join(', ')} … ready in ${seconds} s`);
+  return stack;
+}
+
+/** `<method>-<topology>-<network>-<time>`, the directory below reports/runs/. */
+export function runName(script: string, { TOPOLOGY, NETWORK }: RunConfig, now: Date): string {
+  const method = basename(script).replace(/\.\w+$/, '');
+  const time = now.toISOString().replace(/[-:]|\.\d+/g, '');
+  return `${method}-${TOPOLOGY}-${NETWORK}-${time}`;
+}
+
+/** What a person types to do this run again. */
+export function commandOf(
+  script: string,
+  args: readonly string[],
+  npmScript = process.env.npm_lifecycle_event,
+): string {
+  const quoted = args.map((arg) =>
+    /^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`,
+  );
+  if (npmScript === undefined) return ['node pipeline/run.ts', script, ...quoted].join(' ');
+  return [`npm run ${npmScript}`, ...(quoted.length > 0 ? ['--', ...quoted] : [])].join(' ');
+}
+
+if (import.meta.main) {
+  main().then(
+    (code) => process.exit(code),
+    (error: Error) => {
+      explain(error);
+      process.exit(1);
+    },
+  );
+}
