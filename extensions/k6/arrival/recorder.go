@@ -150,13 +150,13 @@ func (r *recorder) generator() report.Resource {
 	return report.NewResource("k6", rows)
 }
 
-// phaseAt names the phase of a moment; after the last one the run drains.
-func (e *engine) phaseAt(t time.Duration) string {
+// phaseAt names the phase of a moment; nil after the last one, when the run drains.
+func (e *engine) phaseAt(t time.Duration) *string {
 	for _, p := range e.options.profile.Phases {
 		if t < p.Duration {
-			return p.Name
+			return &p.Name
 		}
 		t -= p.Duration
 	}
-	return "drain"
+	return nil
 }

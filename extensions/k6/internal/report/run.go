@@ -175,7 +175,7 @@ type FlowResult struct {
 // Interval is one second of the run. Counts are messages; Arrived and Backlog count deliveries.
 type Interval struct {
 	T         int                `json:"t"`
-	Phase     string             `json:"phase"`
+	Phase     *string            `json:"phase"` // null after the last phase: the run drains
 	Requests  int                `json:"requests"`
 	Scheduled int                `json:"scheduled"`
 	Sent      int                `json:"sent"`

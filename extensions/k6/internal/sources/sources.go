@@ -1,0 +1,65 @@
+// Package sources tells whether the k6 binary was built from the sources that lie beside it. Someone who pulls new sources
+// and forgets to build would otherwise measure with an old instrument and not know.
+package sources
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Folder is where the sources lie, seen from the binary.
+const Folder = "extensions/k6"
+
+// Hash is the SHA-256, in hex, over the name and the content of each file that the binary is built from: .go files that
+// are no tests, go.mod and go.sum, in bytewise order of their slash-separated paths, each part followed by a zero byte.
+// pipeline/setup.mjs computes the same.
+func Hash(tree fs.FS) (string, error) {
+	var paths []string
+	err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && counts(d.Name()) {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	slices.Sort(paths)
+	h := sha256.New()
+	for _, path := range paths {
+		content, err := fs.ReadFile(tree, path)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%s\x00%s\x00", path, content)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func counts(name string) bool {
+	return name == "go.mod" || name == "go.sum" ||
+		strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
+}
+
+// Check returns an error when the binary was built from other sources than those beside it. built is the hash from the
+// time of the build; without it, or without sources beside the binary, there is nothing to compare.
+func Check(binary, built string) error {
+	tree := filepath.Join(filepath.Dir(binary), Folder)
+	if _, err := os.Stat(filepath.Join(tree, "go.mod")); err != nil || built == "" {
+		return nil
+	}
+	now, err := Hash(os.DirFS(tree))
+	if err != nil {
+		return fmt.Errorf("the sources in %s can't be read: %w", Folder, err)
+	}
+	if now != built {
+		return fmt.Errorf("%s is stale: it was built from other sources than %s holds now; build it with: npm run setup", binary, Folder)
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package sources
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestHashFollowsWhatIsBuilt(t *testing.T) {
+	t.Parallel()
+	tree := func(change map[string]string) string {
+		files := map[string]string{"go.mod": "module x", "a/a.go": "package a", "a/a_test.go": "package a", "a.d.ts": "x"}
+		for name, content := range change {
+			files[name] = content
+		}
+		m := fstest.MapFS{}
+		for name, content := range files {
+			m[name] = &fstest.MapFile{Data: []byte(content)}
+		}
+		h, err := Hash(m)
+		require.NoError(t, err)
+		return h
+	}
+	same := tree(nil)
+	// printf 'a/a.go\0package a\0go.mod\0module x\0' | sha256sum
+	assert.Equal(t, "1c768262ffe25e5279c3dfb3820740043635b90eb5e0eac5f89d5883c077bed8", same)
+	assert.Equal(t, same, tree(map[string]string{"a/a_test.go": "package b", "a.d.ts": "y"}))
+	assert.NotEqual(t, same, tree(map[string]string{"a/a.go": "package b"}))
+	assert.NotEqual(t, same, tree(map[string]string{"b.go": ""}))
+	assert.NotEqual(t, same, tree(map[string]string{"go.sum": ""}))
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "k6")
+	require.NoError(t, Check(binary, "abc"), "no sources beside it")
+	tree := filepath.Join(dir, Folder)
+	require.NoError(t, os.MkdirAll(tree, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(tree, "go.mod"), []byte("module x"), 0o600))
+	hash, err := Hash(os.DirFS(tree))
+	require.NoError(t, err)
+	require.NoError(t, Check(binary, hash))
+	require.NoError(t, Check(binary, ""), "built by hand")
+	require.NoError(t, os.WriteFile(filepath.Join(tree, "go.mod"), []byte("module y"), 0o600))
+	assert.ErrorContains(t, Check(binary, hash), "is stale: it was built from other sources than extensions/k6 holds now; build it with: npm run setup")
+}
