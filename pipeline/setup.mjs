@@ -125,15 +125,7 @@ async function builtK6() {
 async function buildK6() {
   const sources = k6Sources(root);
   const draft = at('.stack/k6.building');
-  const args = [
-    'build',
-    '-buildvcs=false',
-    '-ldflags',
-    `-X main.sources=${sources}`,
-    '-o',
-    draft,
-    './cmd/k6',
-  ];
+  const args = ['build', '-buildvcs=false', '-ldflags', `-X main.hash=${sources}`, '-o', draft, './cmd/k6'];
   await run('go', args, { cwd: at('extensions/k6') });
   // In one step: a k6 that is running goes on with the file it has.
   renameSync(draft, at('k6'));

@@ -3,20 +3,20 @@
 //   ./k6 run scenarios/ramp.js                     with `npm run pipeline` up in another terminal
 //   npm run ramp -- -e PROFILE=profiles/smoke.yml -e RATE=3000
 import { Run } from 'k6/x/arrival';
-import { pipeline } from './lib/stack.js';
-
-const profile = __ENV.PROFILE || 'profiles/ramp.yml';
+import { openProfile, pipeline } from './lib/setting.js';
 
 const run = new Run({
   name: 'ramp',
   ...pipeline(),
-  profile: { name: profile, text: open(`./${profile}`) },
+  profile: openProfile(__ENV.PROFILE || 'profiles/ramp.yml'),
   phases: {
     'warm-up': { duration: __ENV.WARMUP_DURATION, arrivalRate: __ENV.WARMUP_RATE },
     ramp: { duration: __ENV.RAMP_DURATION, arrivalRate: __ENV.WARMUP_RATE, rampTo: __ENV.RATE },
     sustained: { duration: __ENV.SUSTAINED_DURATION, arrivalRate: __ENV.RATE },
   },
   id: __ENV.ID_KEY || 'id',
+  topology: __ENV.TOPOLOGY || 'single',
+  network: __ENV.NETWORK || 'loopback',
   senders: Number(__ENV.SENDERS || 64),
   dir: __ENV.RUN_DIR || '',
   runs: import.meta.resolve('../reports/runs'),

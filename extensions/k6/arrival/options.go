@@ -100,7 +100,7 @@ func (d seconds) duration() time.Duration { return time.Duration(d) }
 
 var (
 	idKey    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
-	wordLike = regexp.MustCompile(`^[a-z0-9][a-z0-9_.]*$`)
+	wordLike = regexp.MustCompile(`^[A-Za-z0-9_.]+$`)
 )
 
 // parseOptions reads and checks the options. Each error says which option, its value, and what is allowed.
@@ -169,7 +169,7 @@ func (o *options) check() (err error) {
 	}
 	for name, value := range map[string]string{"name": o.Name, "topology": o.Topology, "network": o.Network} {
 		if !wordLike.MatchString(value) {
-			return fmt.Errorf("%s %q names the run's directory: small letters, digits, _ and . are allowed", name, value)
+			return fmt.Errorf("%s %q names the run's directory: letters, digits, _ and . are allowed", name, value)
 		}
 	}
 	return nil

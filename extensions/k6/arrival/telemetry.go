@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -40,7 +41,7 @@ func (e *engine) readTelemetry(ctx context.Context, client *redis.Client) []repo
 		if usage.CPUPercent == nil && usage.RSSMB == nil {
 			return
 		}
-		t := float64(at-offset-epoch) / 1e6
+		t := math.Floor(float64(at-offset-epoch) / 1e6) // the second of the run, as in the timeline
 		rows[name] = append(rows[name], [3]*float64{&t, usage.CPUPercent, usage.RSSMB})
 	})
 	if err != nil {

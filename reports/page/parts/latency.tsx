@@ -77,7 +77,7 @@ function PercentileChart({ latency }: Pick<PartProps['run'], 'latency'>) {
       unit="ms, over percentile; both axes logarithmic"
       note={
         last
-          ? `Arrival: half within ${msUnit(latency.arrival.p50)}, ${last[0]} % within ${msUnit(last[1])}. Each line stops where its samples run out.`
+          ? `Arrival: half within ${msUnit(latency.arrival.p50)}, ${Number(last[0].toFixed(3))} % within ${msUnit(last[1])}. Each line stops where its samples run out.`
           : 'Too few samples for a curve.'
       }
       kind="percentile"

@@ -1,11 +1,22 @@
-// Where the pipeline is: what the environment says, else what `npm run pipeline` wrote to .stack/stack.json.
+// The setting of a run: where the pipeline is and what load it gets, from the environment and the files that it names.
 
+/** A path as k6's open() takes it: an absolute one as it is, any other seen from `base`. */
+function at(base, path) {
+  return path.startsWith('/') ? path : import.meta.resolve(`${base}/${path}`);
+}
+
+/** What `npm run pipeline` wrote; empty when it is not up. */
 function readStack() {
   try {
-    return JSON.parse(open(import.meta.resolve(`../../${__ENV.STACK_DIR || '.stack'}/stack.json`)));
+    return JSON.parse(open(at('../..', `${__ENV.STACK_DIR || '.stack'}/stack.json`)));
   } catch {
     return {};
   }
+}
+
+/** A profile with its name for the report: an absolute path, or one seen from scenarios/. */
+export function openProfile(path) {
+  return { name: path, text: open(at('..', path)) };
 }
 
 /** @returns {{ingest: object, mqtt: object, redis: object}} addresses and credentials, as new Run() takes them */

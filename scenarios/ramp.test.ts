@@ -1,0 +1,274 @@
+import assert from 'node:assert/strict';
+import { copyFile, mkdir, mkdtemp, readFile, readlink, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { execa } from 'execa';
+import { eventually, remove, temporaryDirectory } from '../pipeline/test/services.ts';
+import type { Run } from '../reports/run.ts';
+import { validateRun } from '../reports/validate.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const SMOKE = ['-e', 'PROFILE=profiles/smoke.yml', '-e', 'P99=10000'];
+
+/** What the smoke profile holds: 100 + 900 + 1,000 requests, of which 7 : 2 : 1 direct, room and batch. */
+const REQUESTS = 2000;
+const MESSAGES = 3800;
+const DELIVERIES = 5400;
+
+interface StackFile {
+  pid: number;
+  ingest: { url: string; token: string };
+  mqtt: { url: string; username: string; password: string };
+  processes: Record<string, number>;
+}
+
+/** A stack's directory of a test's own, on ports that are free, and where its run goes. */
+async function place(): Promise<{ dir: string; runDir: string; env: NodeJS.ProcessEnv }> {
+  const dir = await temporaryDirectory();
+  const env = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0', STACK_DIR: dir, NO_COLOR: '1' };
+  return { dir, runDir: join(dir, 'run'), env };
+}
+
+function node(args: string[], env: NodeJS.ProcessEnv) {
+  return execa(process.execPath, args, { cwd: ROOT, env, reject: false, all: true });
+}
+
+function k6(args: string[], env: NodeJS.ProcessEnv) {
+  const quiet = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT: 'true' };
+  return execa(join(ROOT, 'k6'), args, { cwd: ROOT, env: { ...env, ...quiet }, reject: false, all: true });
+}
+
+async function stackFile(dir: string): Promise<StackFile> {
+  return JSON.parse(await readFile(join(dir, 'stack.json'), 'utf8'));
+}
+
+async function readRun(dir: string): Promise<Run> {
+  const run = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8'));
+  assert.deepEqual(validateRun(run), []);
+  return run;
+}
+
+function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A shared machine may hold the generator up: then the run says so, and that is the one reason that may stand. */
+function assertPass({ verdict }: Run, exitCode: number | undefined): void {
+  const others = verdict.reasons.filter((reason) => !reason.startsWith('the generator was late'));
+  assert.deepEqual(others, []);
+  assert.equal(verdict.result, verdict.reasons.length > 0 ? 'invalid' : 'pass');
+  assert.equal(exitCode, verdict.result === 'pass' ? 0 : 99);
+}
+
+function assertComplete(run: Run): void {
+  const { account } = run;
+  const { requests, deliveries } = account;
+  assert.deepEqual(requests, { scheduled: REQUESTS, sent: REQUESTS });
+  assert.deepEqual(deliveries, { due: DELIVERIES, arrived: DELIVERIES, missing: 0 });
+  assert.equal(account.scheduled, MESSAGES);
+  assert.equal(account.arrived, MESSAGES);
+  assert.equal(account.balanced, true);
+  for (const none of ['dropped', 'lost', 'duplicates', 'negative', 'foreign'] as const)
+    assert.equal(account[none], 0, none);
+}
+
+describe('npm run ramp', () => {
+  test('sends a real load through real servers, accounts for every message and leaves a report', async () => {
+    const { dir, env } = await place();
+    const ramp = node(['pipeline/run.ts', 'scenarios/ramp.js', ...SMOKE], env);
+    await eventually(() => stackFile(dir).then(Boolean, () => false), 'a stack', 30_000);
+    const { processes } = await stackFile(dir);
+    const programs = await Promise.all(
+      ['redis', 'mosquitto'].map((name) => readlink(`/proc/${processes[name]}/exe`)),
+    );
+    assert.match(programs[0] as string, /redis-(server|check-rdb)$/); // Debian's is one binary with two names
+    assert.match(programs[1] as string, /mosquitto$/);
+
+    const { exitCode, stdout, all } = await ramp;
+    const page = stdout.match(/^ {2}report +(\S+)$/m)?.[1];
+    assert.ok(page, all);
+    const runDir = dirname(join(ROOT, page));
+    try {
+      const run = await readRun(runDir);
+      assertPass(run, exitCode);
+      assertComplete(run);
+      assert.match(basename(runDir), /^ramp-single-loopback-\d{8}T\d{6}Z$/);
+
+      const means = Object.values(run.latency.stages).map((stage) => stage.mean as number);
+      const arrival = run.latency.arrival.mean as number;
+      assert.ok(Math.abs(means.reduce((sum, mean) => sum + mean) - arrival) < 0.001, 'stages sum to arrival');
+      assert.deepEqual(
+        run.steps.map(({ name, measured, requests, arrived }) => [name, measured, requests, arrived]),
+        [
+          ['warm-up', false, 100, 270],
+          ['ramp', true, 900, 2430],
+          ['sustained', true, 1000, 2700],
+        ],
+      );
+      for (const name of ['k6', 'ingest-1', 'relay-1', 'redis', 'mosquitto']) {
+        assert.ok(
+          run.resources.some((r) => r.process === name),
+          `${name} has said what it used`,
+        );
+      }
+
+      const lines = (await readFile(join(runDir, 'timeline.ndjson'), 'utf8')).trim().split('\n');
+      assert.deepEqual(
+        lines.map((line) => JSON.parse(line)),
+        run.timeline,
+      );
+      assert.match(await readFile(join(runDir, 'arrival.hlog'), 'utf8'), /^Tag=arrival,/m);
+      assert.match(await readFile(join(runDir, 'index.html'), 'utf8'), new RegExp(run.run.id));
+    } finally {
+      await remove(runDir);
+    }
+    assert.deepEqual(
+      Object.values(processes).filter(alive),
+      [],
+      'everything that was started has been stopped',
+    );
+    await remove(dir);
+  });
+
+  test('leaves a report that says incomplete, and no process, when k6 is killed', async () => {
+    const { dir, env } = await place();
+    const ramp = node(['pipeline/run.ts', 'scenarios/ramp.js', ...SMOKE], env);
+    await eventually(() => stackFile(dir).then(Boolean, () => false), 'a stack', 30_000);
+    const { processes } = await stackFile(dir);
+    let pid = 0;
+    await eventually(async () => {
+      const { stdout } = await execa('pgrep', ['-P', String(ramp.pid), '-x', 'k6'], { reject: false });
+      pid = Number(stdout.split('\n')[0]);
+      return pid > 0;
+    }, 'k6');
+    const runDir = (await readFile(`/proc/${pid}/environ`, 'utf8')).match(/RUN_DIR=([^\0]+)/)?.[1] as string;
+    await eventually(
+      async () => (await readFile(join(runDir, 'timeline.ndjson'), 'utf8').catch(() => '')).includes('"t":1'),
+      'two seconds of the run',
+    );
+    process.kill(pid, 'SIGKILL');
+    const { exitCode, stderr } = await ramp;
+    assert.equal(exitCode, 137);
+    assert.match(stderr, /^k6 was killed by SIGKILL: the run is incomplete, its report is \S+index\.html$/m);
+    const run = await readRun(runDir);
+    assert.equal(run.verdict.result, 'incomplete');
+    assert.equal(run.run.ended, null);
+    assert.match(await readFile(join(runDir, 'index.html'), 'utf8'), /"result":"incomplete"/);
+    assert.deepEqual([...Object.values(processes), pid].filter(alive), []);
+    await remove(runDir);
+    await remove(dir);
+  });
+
+  const wrong: [string, string[], NodeJS.ProcessEnv, RegExp][] = [
+    ['a negative rate', ['-e', 'RATE=-4'], {}, /^phase "ramp", rampTo: -4 is outside 0 to 1e\+09$/],
+    ['a profile that is not there', ['-e', 'PROFILE=profiles/none.yml'], {}, /none\.yml/],
+    ['INGEST_URL alone', [], { INGEST_URL: 'http://127.0.0.1:1' }, /^MQTT_URL is not set, and INGEST_URL is/],
+    ['a wrong port', [], { REDIS_PORT: 'many' }, /^REDIS_PORT is "many"; allowed: 0 to 65535/],
+    ['no Redis there', [], { REDIS_URL: 'redis://127.0.0.1:1/0' }, /^REDIS_URL: .*127\.0\.0\.1:1/],
+  ];
+  for (const [what, args, settings, message] of wrong) {
+    test(`says in one line what is wrong: ${what}`, async () => {
+      const { dir, env } = await place();
+      const { exitCode, stderr } = await node(['pipeline/run.ts', 'scenarios/ramp.js', ...args], {
+        ...env,
+        ...settings,
+      });
+      assert.equal(stderr.trim().split('\n').length, 1, stderr);
+      assert.match(stderr.trim(), message);
+      assert.equal(exitCode, 1);
+      await remove(dir);
+    });
+  }
+
+  const profiles: [string, string, RegExp][] = [
+    [
+      'an unknown key',
+      'phases: [{duration: 1, arivalRate: 1}]\nflows: [{name: a}]',
+      /line 1: unknown key "arivalRate" in phase; allowed: /,
+    ],
+    [
+      'weights of 0',
+      'phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, weight: 0}]',
+      /the weights of the flows sum to 0/,
+    ],
+  ];
+  for (const [what, text, message] of profiles) {
+    test(`says in one line what is wrong with a profile: ${what}`, async () => {
+      const { dir, env } = await place();
+      const profile = join(dir, 'own.yml');
+      await writeFile(profile, text);
+      const { exitCode, stderr } = await node(
+        ['pipeline/run.ts', 'scenarios/ramp.js', '-e', `PROFILE=${profile}`],
+        env,
+      );
+      assert.equal(stderr.trim().split('\n').length, 1, stderr);
+      assert.match(stderr, message);
+      assert.equal(exitCode, 1);
+      await remove(dir);
+    });
+  }
+});
+
+describe('./k6 run scenarios/ramp.js, with the pipeline up', () => {
+  let at: Awaited<ReturnType<typeof place>>;
+  let stack: ReturnType<typeof node>;
+
+  before(async () => {
+    at = await place();
+    stack = node(['pipeline/stack/main.ts'], at.env);
+    await eventually(() => stackFile(at.dir).then(Boolean, () => false), 'a stack', 30_000);
+  });
+
+  after(async () => {
+    stack.kill('SIGTERM');
+    await stack;
+    await remove(at.dir);
+  });
+
+  test('measures the same', async () => {
+    const { exitCode, all } = await k6(['run', ...SMOKE, 'scenarios/ramp.js'], {
+      ...at.env,
+      RUN_DIR: at.runDir,
+    });
+    const run = await readRun(at.runDir).catch(() => assert.fail(String(all)));
+    assertPass(run, exitCode);
+    assertComplete(run);
+    assert.match(String(run.run.command), /^\.\/k6 run .*scenarios\/ramp\.js$/);
+  });
+
+  test('refuses a wrong password of the broker in one line', async () => {
+    const { ingest, mqtt } = await stackFile(at.dir);
+    const { exitCode, stderr } = await k6(['run', '--log-format', 'raw', ...SMOKE, 'scenarios/ramp.js'], {
+      ...at.env,
+      INGEST_URL: ingest.url,
+      INGEST_TOKEN: ingest.token,
+      MQTT_URL: mqtt.url.replace('://', '://subscriber:wrong@'),
+    });
+    assert.match(
+      stderr,
+      /test aborted: MQTT broker 127\.0\.0\.1:\d+ refused user "subscriber": .*[Nn]ot authori/,
+    );
+    assert.equal(stderr.trim().split('\n').length, 1, stderr);
+    assert.equal(exitCode, 108);
+  });
+});
+
+test('a k6 that was built from other sources refuses to run', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'arrival-test-'));
+  await copyFile(join(ROOT, 'k6'), join(dir, 'k6'));
+  await mkdir(join(dir, 'extensions/k6'), { recursive: true });
+  await writeFile(join(dir, 'extensions/k6/go.mod'), 'module other\n');
+  const { exitCode, stderr } = await execa(join(dir, 'k6'), ['version'], { reject: false });
+  assert.match(
+    stderr,
+    /k6 is stale: it was built from other sources than extensions\/k6 holds now; build it with: npm run setup$/,
+  );
+  assert.equal(exitCode, 1);
+  await rm(dir, { recursive: true });
+});
