@@ -94,7 +94,7 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 	client := redis.NewClient(o)
 	if err := e.clock.Probe(ctx, client); err != nil {
 		_ = client.Close()
-		return nil, fmt.Errorf("Redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, err)
+		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, err)
 	}
 	return client, nil
 }

@@ -47,7 +47,6 @@ type engine struct {
 	errors    map[string]*report.ErrorClass
 	timeline  []report.Interval
 	resources []report.Resource
-	latencies chan []int64
 }
 
 func newEngine(o *options) *engine {

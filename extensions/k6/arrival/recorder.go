@@ -26,7 +26,6 @@ type recorder struct {
 	cutAt    time.Time
 	written  time.Time
 	busy     chan struct{} // holds a token while a checkpoint is being written
-	arrived  int64         // deliveries so far
 }
 
 func newRecorder(e *engine) (*recorder, error) {

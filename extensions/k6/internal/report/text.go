@@ -56,15 +56,13 @@ func Text(r *Run, where string, colour bool) string {
 	if !a.Balanced {
 		sign = "≠"
 	}
-	terms := []string{
-		count(a.Arrived) + " arrived", count(a.Dropped) + " dropped", count(a.Rejected) + " rejected",
-		count(a.Unknown) + " unknown", count(a.DeadLettered) + " dead-lettered", count(a.Queued) + " queued",
-		count(a.Lost) + " lost",
-	}
+	line("account", "%s scheduled %s %s dropped + %s rejected + %s unknown + %s arrived", count(a.Scheduled), sign,
+		count(a.Dropped), count(a.Rejected), count(a.Unknown), count(a.Arrived))
+	rest := fmt.Sprintf("+ %s dead-lettered + %s queued + %s lost", count(a.DeadLettered), count(a.Queued), count(a.Lost))
 	if a.Pending > 0 {
-		terms = append(terms, count(a.Pending)+" pending")
+		rest += fmt.Sprintf(" + %s pending", count(a.Pending))
 	}
-	line("account", "%s scheduled %s %s", count(a.Scheduled), sign, strings.Join(terms, " + "))
+	line("", "%s", rest)
 	line("", "%s of %s deliveries · %s duplicates · %s reordered · %s negative · %s foreign",
 		count(a.Deliveries.Arrived), count(a.Deliveries.Due), count(a.Duplicates), count(a.Reordered), count(a.Negative),
 		count(a.Foreign))

@@ -1,0 +1,114 @@
+package report
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
+
+// ramp is a series of 1, 2, … n milliseconds.
+func ramp(n int) *ledger.Series {
+	s := &ledger.NewTimes().Arrival
+	for i := range n {
+		s.Add(int64(i+1) * 1000)
+	}
+	return s
+}
+
+func TestLatencyIsToldInMilliseconds(t *testing.T) {
+	t.Parallel()
+	l := NewLatency(ramp(1000), true)
+	assert.Equal(t, int64(1000), l.Count)
+	assert.InDelta(t, 1, *l.Min, 0)
+	assert.InDelta(t, 500.5, *l.Mean, 1e-9, "the mean is exact, not the histogram's")
+	assert.InDelta(t, 500, *l.P50, 0.5, "three significant digits")
+	assert.InDelta(t, 990, *l.P99, 1)
+	assert.InDelta(t, 1000, *l.Max, 0)
+	h, err := hdrhistogram.Decode([]byte(*l.Histogram))
+	require.NoError(t, err)
+	assert.Equal(t, int64(1000), h.TotalCount())
+}
+
+func TestNothingIsTheAbsenceOfNumbers(t *testing.T) {
+	t.Parallel()
+	b, err := json.Marshal(NewLatency(ramp(0), true))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"count":0,"min":null,"mean":null,"p50":null,"p75":null,"p90":null,"p95":null,"p99":null,
+		"p999":null,"max":null,"curve":[],"histogram":null}`, string(b))
+	assert.Nil(t, NewQuantiles(ramp(0)))
+}
+
+func TestTheCurveStopsWhereSamplesRunOut(t *testing.T) {
+	t.Parallel()
+	c := NewLatency(ramp(1000), false).Curve
+	assert.Equal(t, [2]float64{100, 1000}, c[len(c)-1])
+	before := c[len(c)-2][0]
+	assert.Greater(t, before, 99.8)
+	assert.LessOrEqual(t, before, 99.9, "beyond it less than one sample is left")
+	for i := 1; i < len(c); i++ {
+		assert.GreaterOrEqual(t, c[i][1], c[i-1][1])
+	}
+}
+
+func TestThePageTakesTheRunAndNothingEscapesFromIt(t *testing.T) {
+	t.Parallel()
+	template := "<p>" + opening + "null" + closing + "</p>"
+	r := &Run{Schema: Schema}
+	r.Run.Name = "</script><img onerror=x>\u2028"
+	page, err := Page(template, r)
+	require.NoError(t, err)
+	assert.Equal(t, 1, strings.Count(string(page), "</script>"))
+	assert.NotContains(t, string(page), "\u2028")
+	body := strings.TrimSuffix(strings.TrimPrefix(string(page), "<p>"+opening), closing+"</p>")
+	var back Run
+	require.NoError(t, json.Unmarshal([]byte(body), &back))
+	assert.Equal(t, r.Run.Name, back.Run.Name)
+
+	_, err = Page("<p></p>", r)
+	assert.EqualError(t, err, "the page template has no place for the run; build it again with: npm run setup")
+}
+
+func TestTheSummaryIsReadInTenSeconds(t *testing.T) {
+	t.Parallel()
+	times := ledger.NewTimes()
+	times.Arrival.Merge(ramp(2000))
+	times.HTTP.Merge(ramp(20))
+	times.Stages[ledger.Schedule].Add((500 * time.Microsecond).Microseconds())
+	r := &Run{
+		Verdict: Verdict{Fail, []string{"lost: 3 of 12345 messages were accepted and are nowhere"}},
+		Latency: NewLatencies(times, false),
+		Account: Account{Scheduled: 12345, Arrived: 12342, Lost: 3, Balanced: true, Deliveries: Deliveries{12345, 12342, 3}},
+		Clock:   Clock{Reference: "redis TIME", BoundMS: 0.0312},
+		Errors:  []ErrorClass{{"request", "timeout", 3, "no answer within 10s"}},
+	}
+	r.Run.Name = "ramp-single"
+	text := Text(r, "reports/runs/x/index.html", false)
+	for _, line := range []string{
+		"  FAIL        ramp-single\n              lost: 3 of 12345 messages were accepted and are nowhere\n",
+		"  arrival     p50 1000 · p95 1901 · p99 1980 · max 2000 ms   from 2,000 deliveries in the measured phases\n",
+		"  HTTP        p50 10.0 · p95 19.0 · p99 20.0 · max 20.0 ms   from 20 requests\n",
+		"    schedule     0.500    0 %    0.500    0.500    0.500 ms\n",
+		"    queue          n/a\n",
+		"  account     12,345 scheduled = 0 dropped + 0 rejected + 0 unknown + 12,342 arrived\n" +
+			"              + 0 dead-lettered + 0 queued + 3 lost\n",
+		"  clock       redis TIME, bound ±0.031 ms\n",
+		"  error       3 × timeout at request: no answer within 10s\n",
+		"\n  report      reports/runs/x/index.html\n",
+	} {
+		assert.Contains(t, text, line)
+	}
+	assert.NotContains(t, text, "\x1b")
+	assert.Contains(t, Text(r, "", true), "\x1b[1;31mFAIL\x1b[0m")
+
+	r.Account.Balanced = false
+	text = Text(r, "", false)
+	assert.Contains(t, text, "12,345 scheduled ≠ ")
+	assert.NotContains(t, text, "p99", "an account that does not balance has no percentile")
+}
