@@ -127,6 +127,16 @@ function explain(schema: TObject, data: NodeJS.ProcessEnv, { errors, message }: 
   return `${name} ${given}; allowed: ${range}${property?.description}`;
 }
 
+/** The settings of a role for its help text: a line each, with the default. */
+export function describe(schema: TObject): string {
+  return Object.entries(schema.properties)
+    .map(([name, { default: fallback, description }]) => {
+      const value = fallback === undefined ? '' : ` (${fallback})`;
+      return `  ${name.padEnd(18)}${description}${value}`;
+    })
+    .join('\n');
+}
+
 /** A value fit for a terminal: no password, no token. */
 function quote(name: string, value: string): string {
   if (name.endsWith('_TOKEN')) return `${value.length} characters that do not fit`;

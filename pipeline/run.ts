@@ -9,7 +9,11 @@ import { Stack } from './stack/stack.ts';
 const ROOT = join(import.meta.dirname, '..');
 
 /** For the check of the script, which wants addresses before the pipeline has any. Nothing connects to them. */
-const ADDRESSES = { INGEST_URL: 'http://127.0.0.1:1', MQTT_URL: 'mqtt://127.0.0.1:1', REDIS_URL: 'redis://127.0.0.1:1' };
+const ADDRESSES = {
+  INGEST_URL: 'http://127.0.0.1:1',
+  MQTT_URL: 'mqtt://127.0.0.1:1',
+  REDIS_URL: 'redis://127.0.0.1:1',
+};
 
 const HELP = `Runs a scenario against the pipeline and leaves a report in reports/runs/.
 

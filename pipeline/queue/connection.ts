@@ -13,12 +13,14 @@ const script = (name: string) => readFileSync(new URL(`./${name}.lua`, import.me
 
 const scripts = {
   appendMessages: { lua: script('append'), numberOfKeys: 1 },
+  acknowledgeEntries: { lua: script('acknowledge'), numberOfKeys: 1 },
   buryEntry: { lua: script('bury'), numberOfKeys: 2 },
   leaveGroup: { lua: script('leave'), numberOfKeys: 1 },
 };
 
 export interface Connection extends Redis {
   appendMessages(key: string, ...messages: (Buffer | string)[]): Promise<number>;
+  acknowledgeEntries(key: string, group: string, ...ids: string[]): Promise<number>;
   buryEntry(from: string, to: string, group: string, id: string, reason: string, n: number): Promise<number>;
   leaveGroup(key: string, group: string, consumer: string): Promise<number>;
 }

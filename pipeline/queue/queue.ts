@@ -146,12 +146,7 @@ export class Queue {
 
   /** Done with these messages: they leave the queue. One round trip. */
   async acknowledge(ids: readonly string[]): Promise<void> {
-    const replies = await this.#redis
-      .pipeline()
-      .xack(MESSAGES, GROUP, ...ids)
-      .xdel(MESSAGES, ...ids)
-      .exec();
-    for (const [error] of replies ?? []) if (error) throw error;
+    await this.#redis.acknowledgeEntries(MESSAGES, GROUP, ...ids);
   }
 
   /** Moves an entry that cannot be delivered to the dead letters. */

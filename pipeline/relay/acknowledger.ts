@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Queue } from '../queue/queue.ts';
 
 const RETRY_MS = 100;
+/** Redis' Lua takes fewer than 8,000 arguments. */
+const AT_ONCE = 1000;
 
 /**
  * Tells the queue which messages are done. What comes in while one round trip is under way goes out with the
@@ -29,8 +31,7 @@ export class Acknowledger {
 
   async #send(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const ids = this.#waiting;
-      this.#waiting = [];
+      const ids = this.#waiting.splice(0, AT_ONCE);
       try {
         await this.#queue.acknowledge(ids);
         this.#onDone(ids);

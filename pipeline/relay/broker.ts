@@ -55,6 +55,7 @@ export class Broker {
       protocolVersion: 5,
       clientId: `arrival-${options.name}`,
       clean: true,
+      log: () => {},
       queueQoSZero: false,
       reconnectOnConnackError: true,
       reconnectPeriod: RECONNECT_MS,

@@ -59,7 +59,7 @@ export class Relay {
   /** Held while the broker is away, in the order of their claim. */
   #aside: Held[] = [];
   readonly #count = { claimed: 0, recovered: 0, published: 0, acknowledged: 0, dead_lettered: 0 };
-  #stopping = false;
+  readonly #stopping = new AbortController();
   /** Entries may have been handed to us on a connection that broke. */
   #unseen = false;
   #running: Promise<unknown> = Promise.resolve();
@@ -96,7 +96,7 @@ export class Relay {
    */
   async stop(graceMs: number): Promise<number> {
     const deadline = performance.now() + graceMs;
-    this.#stopping = true;
+    this.#stopping.abort();
     this.#madeRoom();
     await this.#options.queue.interrupt().catch(() => {});
     await Promise.race([this.#running, sleep(graceMs, undefined, { ref: false })]);
@@ -111,7 +111,8 @@ export class Relay {
 
   async #claimLoop(): Promise<void> {
     const { queue, broker, consumer, batch, log } = this.#options;
-    while (!this.#stopping) {
+    const stopping = this.#stopping.signal;
+    while (!stopping.aborted) {
       const room = this.#freeWindow();
       if (room <= 0 || !broker.connected) {
         this.#room = Promise.withResolvers();
@@ -140,7 +141,8 @@ export class Relay {
   /** Keeps the lease of what is held, and takes over what dead relays held. */
   async #leaseLoop(): Promise<void> {
     const { queue, broker, consumer, leaseMs, batch, log } = this.#options;
-    while (!this.#stopping) {
+    const stopping = this.#stopping.signal;
+    while (!stopping.aborted) {
       try {
         const now = performance.now();
         const old = [...this.#held.values()].filter(({ leased }) => now - leased > leaseMs / 3);
@@ -160,14 +162,8 @@ export class Relay {
       } catch (error) {
         log.debug(`recovery failed: ${(error as Error).message}`);
       }
-      await this.#pause(leaseMs / 4);
+      await sleep(leaseMs / 4, undefined, { signal: stopping }).catch(() => {});
     }
-  }
-
-  /** Sleeps, but not longer than the relay runs. */
-  async #pause(ms: number): Promise<void> {
-    const until = performance.now() + ms;
-    while (!this.#stopping && performance.now() < until) await sleep(Math.min(50, ms));
   }
 
   #take({ entries, malformed }: Claim, recovered: boolean): void {

@@ -1,10 +1,22 @@
 import { relative } from 'node:path';
-import { readConfig, StackConfig, withoutPassword } from '../config.ts';
+import { describe, readConfig, StackConfig, withoutPassword } from '../config.ts';
 import { explain } from './explain.ts';
 import { Stack } from './stack.ts';
 
+const HELP = `Starts the pipeline in the foreground: Redis, Mosquitto, ingest and relays. Ctrl-C drains and stops it.
+
+  npm run pipeline
+
+Environment
+${describe(StackConfig)}
+`;
+
 /** `npm run pipeline`: the stack in the foreground until Ctrl-C. */
 async function main(): Promise<number> {
+  if (process.argv.includes('--help') || process.argv.includes('-h')) {
+    console.log(HELP);
+    return 0;
+  }
   const config = readConfig(StackConfig);
   const started = performance.now();
   let interrupts = 0;

@@ -1,0 +1,260 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { after, before, beforeEach, test } from 'node:test';
+import { Redis } from 'ioredis';
+import { connectAsync, type MqttClient } from 'mqtt';
+import { Clock } from '../clock.ts';
+import { formatStamps, type Hops, parseHops } from '../hops.ts';
+import { Queue } from '../queue/queue.ts';
+import { Supervised } from '../stack/process.ts';
+import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
+
+const MAIN = join(import.meta.dirname, 'main.ts');
+const LEASE_MS = 400;
+
+interface Arrival {
+  topic: string;
+  body: string;
+  hops: Hops;
+}
+
+let redisServer: Awaited<ReturnType<typeof startRedis>>;
+let broker: Awaited<ReturnType<typeof startBroker>>;
+let logs: string;
+let redis: Redis;
+let queue: Queue;
+let clock: Clock;
+let subscriber: MqttClient;
+let arrivals: Arrival[] = [];
+const statuses = new Map<string, string>();
+
+before(async () => {
+  [redisServer, broker] = await Promise.all([startRedis(), startBroker()]);
+  logs = await temporaryDirectory();
+  redis = new Redis(redisServer.url);
+  queue = new Queue({ url: redisServer.url, timeoutMs: 2000 });
+  await queue.whenReady(5000);
+  clock = new Clock(() => queue.time());
+  await clock.probe();
+  subscriber = await connectAsync(broker.url('subscriber'), { protocolVersion: 5, reconnectPeriod: 20 });
+  subscriber.on('error', () => {});
+  await subscriber.subscribeAsync(['messages/#', 'status/#'], { qos: 1 });
+  subscriber.on('message', (topic, payload, packet) => {
+    if (topic.startsWith('status/')) {
+      statuses.set(topic, payload.toString());
+      return;
+    }
+    const hops = packet.properties?.userProperties?.hops as string;
+    arrivals.push({ topic, body: payload.toString(), hops: parseHops(hops) });
+  });
+});
+
+after(async () => {
+  await subscriber.endAsync(true);
+  queue.close();
+  redis.disconnect();
+  await redisServer.service.remove();
+  await broker.service.remove();
+  await remove(logs);
+});
+
+beforeEach(async () => {
+  arrivals = [];
+  await redis.flushall();
+});
+
+async function launch(name: string, env: Record<string, string> = {}): Promise<Supervised> {
+  const settings = {
+    REDIS_URL: redisServer.url,
+    MQTT_URL: broker.url('relay'),
+    PROCESS_NAME: name,
+    RELAY_LEASE_MS: String(LEASE_MS),
+    RELAY_DELIVERIES: '3',
+    ...env,
+  };
+  return Supervised.start({ name, command: process.execPath, args: [MAIN], env: settings }, { logs });
+}
+
+async function startRelay(name: string, env?: Record<string, string>): Promise<Supervised> {
+  const relay = await launch(name, env);
+  await relay.says(/relaying as/, 10_000);
+  return relay;
+}
+
+async function kill(relay: Supervised): Promise<void> {
+  relay.signal('SIGKILL');
+  await relay.ended;
+}
+
+/** A relay's consumers: the group knows one from its first message on. */
+async function consumers(): Promise<string[]> {
+  const reply = (await redis.xinfo('CONSUMERS', 'arrival:messages', 'relays').catch(() => [])) as string[][];
+  return reply.map((consumer) => consumer[1] as string);
+}
+
+async function append(count: number, target = 'user/17'): Promise<string[]> {
+  const now = clock.now();
+  const bodies = Array.from({ length: count }, (_, i) =>
+    JSON.stringify({ id: `r.1.${i}`, text: 'ä \u2028' }),
+  );
+  const messages = bodies.map((body) => ({
+    body: Buffer.from(body),
+    target,
+    stamps: formatStamps(now, clock.now()),
+  }));
+  for (let i = 0; i < count; i += 1000) await queue.append(messages.slice(i, i + 1000));
+  return bodies;
+}
+
+async function settled(): Promise<void> {
+  await eventually(async () => (await queue.depth()) === 0, 'an empty queue');
+}
+
+async function pending(): Promise<number> {
+  const [count] = (await redis.xpending('arrival:messages', 'relays')) as [number];
+  return count;
+}
+
+async function claimed(count: number): Promise<void> {
+  await eventually(async () => (await pending()) === count, 'the claim');
+}
+
+async function deadLetters(): Promise<Record<string, string>[]> {
+  const raw = await redis.xrange('arrival:dead-letters', '-', '+');
+  return raw.map(([, fields]) =>
+    Object.fromEntries(fields.flatMap((name, i) => (i % 2 === 0 ? [[name, fields[i + 1] as string]] : []))),
+  );
+}
+
+test('messages arrive untouched and in order, with their hops, and leave the queue', async (t) => {
+  const relay = await startRelay('relay-a');
+  t.after(() => relay.stop());
+  const bodies = await append(500);
+  await eventually(() => arrivals.length >= 500, 'all arrivals');
+  assert.deepEqual(
+    arrivals.map(({ body }) => body),
+    bodies,
+  );
+  for (const { topic, hops } of arrivals) {
+    assert.equal(topic, 'messages/user/17');
+    assert.ok(hops.received <= hops.queued && hops.queued <= hops.claimed && hops.claimed <= hops.published);
+    assert.ok(hops.published <= clock.now());
+  }
+  await settled();
+  assert.equal(await pending(), 0);
+});
+
+test('a relay says when it is there and when it is gone', async () => {
+  const topic = 'status/relay/relay-status';
+  const relay = await startRelay('relay-status');
+  await eventually(() => statuses.get(topic) === 'online', 'online');
+  await relay.stop();
+  await eventually(() => statuses.get(topic) === 'offline', 'offline');
+  const killed = await startRelay('relay-status');
+  await eventually(() => statuses.get(topic) === 'online', 'online again');
+  await kill(killed);
+  await eventually(() => statuses.get(topic) === 'offline', 'the last will');
+});
+
+test('killed with messages claimed: another relay recovers them after the lease, none is lost', async (t) => {
+  const victim = await startRelay('relay-victim');
+  // So that they are claimed, and no PUBACK comes.
+  broker.service.signal('SIGSTOP');
+  t.after(async () => broker.service.signal('SIGCONT'));
+  const bodies = await append(300);
+  await claimed(300);
+  await kill(victim);
+  broker.service.signal('SIGCONT');
+  const heir = await startRelay('relay-heir');
+  t.after(() => heir.stop());
+  await settled();
+  await eventually(() => new Set(arrivals.map(({ body }) => body)).size === 300, 'every message');
+  assert.deepEqual([...new Set(arrivals.map(({ body }) => body))].sort(), bodies.sort());
+});
+
+test('stopped under load: what is in flight finishes, nothing is lost, nothing arrives twice', async (t) => {
+  const first = await startRelay('relay-first');
+  let sending = true;
+  let sent = 0;
+  const load = (async () => {
+    while (sending) {
+      await append(20);
+      sent += 20;
+    }
+  })();
+  await eventually(() => arrivals.length > 200, 'load');
+  const second = await startRelay('relay-second');
+  t.after(() => second.stop());
+  await first.stop();
+  assert.equal(await first.ended, 'exited with code 0');
+  sending = false;
+  await load;
+  await settled();
+  await eventually(() => arrivals.length >= sent, 'every message');
+  assert.equal(arrivals.length, sent);
+  assert.ok(!(await consumers()).some((name) => name.startsWith('relay-first')), 'it signed off');
+});
+
+test('stopped while the broker is away: gone by its grace, the messages stay in the queue', async (t) => {
+  const relay = await startRelay('relay-waiting', { RELAY_GRACE_MS: '300' });
+  broker.service.signal('SIGSTOP');
+  t.after(async () => broker.service.signal('SIGCONT'));
+  await append(50);
+  await claimed(50);
+  const started = performance.now();
+  await relay.stop();
+  assert.ok(performance.now() - started < 5000);
+  assert.equal(await queue.depth(), 50);
+});
+
+test('the broker restarts: what was in flight is published again', async (t) => {
+  const relay = await startRelay('relay-patient');
+  t.after(() => relay.stop());
+  broker.service.signal('SIGSTOP');
+  await append(100);
+  await claimed(100);
+  const gone = once(subscriber, 'close');
+  broker.service.signal('SIGKILL');
+  await gone;
+  await broker.service.start();
+  await settled();
+});
+
+test('a field is missing, the stamps are none: a dead letter, and its neighbours arrive', async (t) => {
+  const relay = await startRelay('relay-picky');
+  t.after(() => relay.stop());
+  await redis.xadd('arrival:messages', '*', 'body', '{"id":"half"}');
+  await redis.xadd('arrival:messages', '*', 'body', '{"id":"odd"}', 'target', 'a', 'stamps', 'now');
+  await append(1);
+  await settled();
+  await eventually(() => arrivals.length === 1, 'the neighbour');
+  const letters = await deadLetters();
+  assert.deepEqual(
+    letters.map(({ body, reason }) => [body, reason]),
+    [
+      ['{"id":"half"}', 'a field is missing'],
+      ['{"id":"odd"}', '"now" is not 2 comma-separated integers of microseconds'],
+    ],
+  );
+});
+
+test('the broker refuses a message each time: a dead letter after the attempts that are allowed', async (t) => {
+  const relay = await startRelay('relay-refused', { MQTT_URL: broker.url('subscriber') });
+  t.after(() => relay.stop());
+  const [body] = await append(1); // `subscriber` may not write
+  await eventually(async () => (await deadLetters()).length === 1, 'a dead letter');
+  const [letter] = await deadLetters();
+  assert.equal(letter?.body, body);
+  assert.equal(letter?.target, 'user/17');
+  assert.equal(letter?.deliveries, '3');
+  assert.match(letter?.reason ?? '', /Not authorized/);
+  await settled();
+});
+
+test('wrong credentials for the broker: one line, exit code 1', async () => {
+  const wrong = broker.url('relay').replace('secret', 'wrong');
+  const relay = await launch('relay-wrong', { MQTT_URL: wrong });
+  assert.equal(await relay.ended, 'exited with code 1');
+  assert.deepEqual(relay.lastLines, ['MQTT_URL: Connection refused: Not authorized']);
+});

@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { after, before, beforeEach, type TestContext, test } from 'node:test';
+import { connectAsync } from 'mqtt';
+import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
+import { isAlive, type StackFile } from './file.ts';
+import { freePort } from './ports.ts';
+
+const MAIN = join(import.meta.dirname, 'main.ts');
+
+let dir: string;
+let stackDir: string;
+beforeEach(() => {
+  stackDir = join(dir, `stack-${Math.random().toString(36).slice(2)}`);
+});
+before(async () => {
+  dir = await temporaryDirectory();
+});
+after(() => remove(dir));
+
+/** `npm run pipeline` in a directory of the test's own, on free ports. */
+class Command {
+  output = '';
+  readonly #child;
+  readonly ended: Promise<number | null>;
+
+  constructor(t: TestContext, env: Record<string, string> = {}) {
+    t.after(() => this.stop('SIGINT'));
+    this.#child = spawn(process.execPath, [MAIN], {
+      env: { ...process.env, STACK_DIR: stackDir, INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0', ...env },
+    });
+    this.#child.stdout.on('data', (chunk) => {
+      this.output += chunk;
+    });
+    this.#child.stderr.on('data', (chunk) => {
+      this.output += chunk;
+    });
+    this.ended = once(this.#child, 'close').then(([code]) => code);
+  }
+
+  async ready(): Promise<StackFile> {
+    await eventually(() => this.output.includes('is ready') || this.#child.exitCode !== null, 'a stack');
+    assert.equal(this.#child.exitCode, null, this.output);
+    return JSON.parse(await readFile(join(stackDir, 'stack.json'), 'utf8'));
+  }
+
+  /** The exit code; null when the signal itself ended it. */
+  stop(signal: NodeJS.Signals): Promise<number | null> {
+    this.#child.kill(signal);
+    return this.ended;
+  }
+}
+
+/** A process whose parent was killed is gone once init has noticed. */
+async function gone(stack: StackFile): Promise<void> {
+  for (const [name, pid] of Object.entries(stack.processes)) {
+    await eventually(() => !isAlive(pid), `the end of ${name}`);
+  }
+}
+
+async function post(stack: StackFile, message: object): Promise<number> {
+  const response = await fetch(`${stack.ingest.url}/messages`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${stack.ingest.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(message),
+  });
+  return response.status;
+}
+
+test('it starts, a message goes round, and Ctrl-C leaves nothing', async (t) => {
+  const command = new Command(t, { RELAY_WORKERS: '2', INGEST_WORKERS: '2' });
+  const stack = await command.ready();
+  assert.deepEqual(Object.keys(stack.processes).sort(), [
+    'ingest-1',
+    'ingest-2',
+    'mosquitto',
+    'redis',
+    'relay-1',
+    'relay-2',
+  ]);
+  assert.equal((await stat(join(stackDir, 'stack.json'))).mode & 0o777, 0o600);
+  assert.equal((await stat(stackDir)).mode & 0o777, 0o700);
+
+  const { url, username, password } = stack.mqtt;
+  const subscriber = await connectAsync(url, { username, password, protocolVersion: 5 });
+  await subscriber.subscribeAsync('messages/#');
+  const arrived = once(subscriber, 'message');
+  assert.equal(await post(stack, { id: 'r.1.1', target: 'user/1' }), 202);
+  const [topic, payload] = await arrived;
+  assert.equal(topic, 'messages/user/1');
+  assert.equal(payload.toString(), '{"id":"r.1.1","target":"user/1"}');
+  await subscriber.endAsync(true);
+
+  assert.equal(await command.stop('SIGINT'), 0);
+  await gone(stack);
+  assert.ok(!existsSync(join(stackDir, 'stack.json')));
+});
+
+test('neither MQTT without a password nor a topic that is not yours', async (t) => {
+  const command = new Command(t);
+  const { mqtt } = await command.ready();
+  await assert.rejects(connectAsync(mqtt.url, { protocolVersion: 5, reconnectPeriod: 0 }), /Not authorized/);
+  const client = await connectAsync(mqtt.url, {
+    username: mqtt.username,
+    password: mqtt.password,
+    protocolVersion: 5,
+  });
+  await assert.rejects(client.publishAsync('messages/user/1', 'forged', { qos: 1 }), /Not authorized/);
+  await client.endAsync(true);
+  assert.equal(await command.stop('SIGTERM'), 0);
+});
+
+test('a process dies: its name and its last lines, everything stopped, exit code 1', async (t) => {
+  const command = new Command(t);
+  const stack = await command.ready();
+  process.kill(stack.processes['relay-1'] as number, 'SIGKILL');
+  assert.equal(await command.ended, 1);
+  assert.match(command.output, /^relay-1 \| .*relaying as/m);
+  assert.match(command.output, /^relay-1 was killed by SIGKILL$/m);
+  await gone(stack);
+  assert.ok(!existsSync(join(stackDir, 'stack.json')));
+});
+
+test('the supervisor is killed: its processes end, and the next start cleans up', async (t) => {
+  const command = new Command(t);
+  const stack = await command.ready();
+  await command.stop('SIGKILL');
+  const next = new Command(t);
+  const fresh = await next.ready();
+  await gone(stack);
+  assert.notEqual(fresh.pid, stack.pid);
+  assert.equal(await next.stop('SIGINT'), 0);
+});
+
+test('a second one in the same directory: one line', async (t) => {
+  const command = new Command(t);
+  const stack = await command.ready();
+  const second = new Command(t);
+  assert.equal(await second.ended, 1);
+  assert.match(
+    second.output,
+    /^a stack is running already in .* \(pid \d+\): stop it, or set STACK_DIR .*\n$/,
+  );
+  assert.equal(await post(stack, { id: 'r.1.1', target: 'user/1' }), 202);
+  await command.stop('SIGINT');
+});
+
+test('a port is taken: which, by what variable, by whom', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const port = String((server.address() as { port: number }).port);
+  const command = new Command(t, { INGEST_PORT: port });
+  assert.equal(await command.ended, 1);
+  assert.match(command.output, new RegExp(`^port ${port} \\(INGEST_PORT\\) is taken.*set INGEST_PORT.*\\n$`));
+  if (process.platform === 'linux') assert.match(command.output, new RegExp(`pid ${process.pid}`));
+  server.close();
+});
+
+test('a setting is wrong: one line, and nothing is started', async (t) => {
+  const command = new Command(t, { RELAY_WORKERS: 'many' });
+  assert.equal(await command.ended, 1);
+  assert.equal(command.output, 'RELAY_WORKERS is "many"; allowed: 1 to 64, relay processes\n');
+  assert.ok(!existsSync(stackDir));
+});
+
+test("servers of the user's own are used, and left as they are", async (t) => {
+  const redis = await startRedis();
+  t.after(() => redis.service.remove());
+  const command = new Command(t, { REDIS_URL: redis.url });
+  const stack = await command.ready();
+  assert.deepEqual(Object.keys(stack.processes).sort(), ['ingest-1', 'mosquitto', 'relay-1']);
+  assert.equal(stack.redis.url, redis.url);
+  assert.equal(await command.stop('SIGINT'), 0);
+  await gone(stack);
+});
+
+const nothingThere = await freePort();
+const refused: [name: string, env: Record<string, string>, says: RegExp][] = [
+  [
+    'no Redis',
+    { REDIS_URL: `redis://default:secret@127.0.0.1:${nothingThere}` },
+    /^REDIS_URL: Redis at redis:\/\/default:\*\*\*@127\.0\.0\.1:\d+: connect ECONNREFUSED .*\n$/,
+  ],
+  [
+    'no broker',
+    { MQTT_URL: `mqtt://127.0.0.1:${nothingThere}` },
+    /^MQTT_URL: broker at mqtt:\/\/127\.0\.0\.1:\d+: connect ECONNREFUSED .*\n$/,
+  ],
+];
+for (const [name, env, says] of refused) {
+  test(`${name}: one line`, async (t) => {
+    const command = new Command(t, env);
+    assert.equal(await command.ended, 1);
+    assert.match(command.output, says);
+  });
+}
+
+test('wrong passwords: one line each', async (t) => {
+  const [redis, broker] = await Promise.all([startRedis(), startBroker()]);
+  t.after(() => redis.service.remove());
+  t.after(() => broker.service.remove());
+  const noRedis = new Command(t, { REDIS_URL: redis.url.replace('secret', 'wrong') });
+  assert.equal(await noRedis.ended, 1);
+  assert.match(noRedis.output, /^REDIS_URL: Redis at redis:\/\/default:\*\*\*@.*: WRONGPASS .*\n$/);
+  const noBroker = new Command(t, { MQTT_URL: broker.url('relay').replace('secret', 'wrong') });
+  assert.equal(await noBroker.ended, 1);
+  assert.match(noBroker.output, /^MQTT_URL: broker at mqtt:\/\/relay:\*\*\*@.*Not authorized\n$/);
+});
+
+test('a directory with an unreadable stack.json of old does not keep it from starting', async (t) => {
+  await mkdir(stackDir, { recursive: true });
+  await writeFile(join(stackDir, 'stack.json'), '{"pid":');
+  const command = new Command(t);
+  await command.ready();
+  assert.equal(await command.stop('SIGINT'), 0);
+});
