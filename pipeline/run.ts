@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
 import { checkScript, K6Run } from './k6.ts';
 import { explain } from './stack/explain.ts';
 import { runningStack } from './stack/file.ts';
+import { onInterrupt } from './stack/interrupt.ts';
 import { Stack } from './stack/stack.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -54,32 +56,32 @@ async function main(): Promise<number> {
   };
   await checkScript(script, args, { ...ADDRESSES, ...env });
 
-  // Set before anything runs that they would have to stop.
-  let interrupts = 0;
+  // Before anything runs that would have to be stopped.
+  let interrupted = false;
   let run: K6Run | undefined;
   let stack: Stack | undefined;
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      interrupts++;
-      if (interrupts === 1) {
-        run?.signal(signal);
-        return;
-      }
+  onInterrupt(
+    (signal) => {
+      interrupted = true;
+      run?.signal(signal);
+    },
+    () => {
       run?.signal('SIGKILL');
       stack?.kill();
       process.exit(1);
-    });
-  }
+    },
+  );
 
   stack = await openPipeline(config);
   try {
-    if (interrupts > 0) return 1;
+    if (interrupted) return 1;
     run = new K6Run(script, args, env);
     stack?.failed.then(() => run?.signal('SIGTERM'));
     const { code, signal } = await run.ended;
     if (signal !== null) {
-      const report = relative('', join(runDir, 'index.html'));
-      console.error(`k6 was killed by ${signal}: the run is incomplete, its report is ${report}`);
+      const report = join(runDir, 'index.html');
+      const left = existsSync(report) ? `its report is ${relative('', report)}` : 'it left no report';
+      console.error(`k6 was killed by ${signal}: the run is incomplete, ${left}`);
       return 128 + constants.signals[signal];
     }
     const failure = await Promise.race([stack?.failed, undefined]);

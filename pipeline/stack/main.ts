@@ -1,6 +1,7 @@
 import { relative } from 'node:path';
 import { describe, readConfig, StackConfig, withoutPassword } from '../config.ts';
 import { explain } from './explain.ts';
+import { onInterrupt } from './interrupt.ts';
 import { Stack } from './stack.ts';
 
 const HELP = `Starts the pipeline in the foreground: Redis, Mosquitto, ingest and relays. Ctrl-C drains and stops it.
@@ -19,23 +20,18 @@ async function main(): Promise<number> {
   }
   const config = readConfig(StackConfig);
   const started = performance.now();
-  let interrupts = 0;
   let stack: Stack | undefined;
   const interrupted = Promise.withResolvers<void>();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      if (++interrupts === 1) {
-        interrupted.resolve();
-        return;
-      }
+  onInterrupt(
+    () => interrupted.resolve(),
+    () => {
       stack?.kill();
       console.error('stopped at once');
       process.exit(1);
-    });
-  }
+    },
+  );
 
-  const starting = Stack.start(config, { onLine: printLine });
-  stack = await starting;
+  stack = await Stack.start(config, { onLine: printLine });
   print(stack, (performance.now() - started) / 1000);
   const failure = await Promise.race([stack.failed, interrupted.promise]);
   if (failure === undefined) console.log('draining; Ctrl-C again stops at once');

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { remove, temporaryDirectory } from '../test/services.ts';
+// @ts-expect-error set-up is plain JavaScript: it runs before anything is installed
+import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } from './packages.mjs';
+// @ts-expect-error
+import { filesBelow, hashFiles, isK6Source } from './sources.mjs';
+// @ts-expect-error
+import { locked, run } from './steps.mjs';
+
+test('which programs a run needs', () => {
+  const mosquitto = ['mosquitto', 'mosquitto_passwd', 'mosquitto_sub'];
+  assert.deepEqual(neededPrograms({}, false), ['redis-server', ...mosquitto]);
+  assert.deepEqual(neededPrograms({ REDIS_URL: 'redis://x' }, false), mosquitto);
+  assert.deepEqual(neededPrograms({ MQTT_URL: 'mqtt://x' }, false), ['redis-server']);
+  assert.deepEqual(neededPrograms({ INGEST_URL: 'http://x', MQTT_URL: 'mqtt://x' }, false), []);
+  assert.deepEqual(neededPrograms({ INGEST_URL: 'http://x' }, true), [
+    'redis-server',
+    ...mosquitto,
+    'chromium',
+  ]);
+});
+
+test('the packages that bring them, and the command to type elsewhere', () => {
+  const programs = ['redis-server', 'mosquitto', 'mosquitto_passwd', 'mosquitto_sub'];
+  assert.deepEqual(packagesFor(programs, 'debian'), ['redis-server', 'mosquitto', 'mosquitto-clients']);
+  const on = (manager: string) => installCommand(programs, (name: string) => name === manager);
+  assert.equal(on('brew'), 'brew install redis mosquitto');
+  assert.equal(on('dnf'), 'sudo dnf install redis mosquitto');
+  assert.equal(on('apk'), 'sudo apk add redis mosquitto mosquitto-clients');
+  assert.match(on('none'), /package manager: redis-server, mosquitto/);
+});
+
+test('a program is found on the PATH and where daemons are', () => {
+  assert.ok(isInstalled('sh'));
+  assert.ok(!isInstalled('no-such-program'));
+});
+
+test('the script that installs is one that a shell understands', async () => {
+  await run('sh', ['-n', '-c', aptScript(['redis-server'])]);
+});
+
+test('what counts as a source of k6', () => {
+  for (const path of ['cmd/k6/main.go', 'go.mod', 'go.sum']) assert.ok(isK6Source(path), path);
+  for (const path of ['arrival/pacer_test.go', 'index.d.ts', 'README.md']) assert.ok(!isK6Source(path), path);
+});
+
+test('the hash of sources: by content and name, in bytewise order', async (t) => {
+  const dir = await temporaryDirectory();
+  t.after(() => remove(dir));
+  mkdirSync(join(dir, 'b'));
+  for (const name of ['b/a.go', 'a.go', 'B.go']) writeFileSync(join(dir, name), name);
+  const names = filesBelow(dir);
+  assert.deepEqual(names, ['B.go', 'a.go', 'b/a.go']);
+  const hash = hashFiles(dir, names);
+  // printf 'B.go\0B.go\0a.go\0a.go\0b/a.go\0b/a.go\0' | sha256sum
+  assert.equal(hash, '3ab77e46114d3b4a9d7f9fc417d964b6c50fc1e341ee2be33f3717525c010242');
+  writeFileSync(join(dir, 'a.go'), 'changed');
+  assert.notEqual(hashFiles(dir, names), hash);
+});
+
+test('two set-ups at once: one after the other', async (t) => {
+  const dir = await temporaryDirectory();
+  t.after(() => remove(dir));
+  let inside = 0;
+  const work = async () => {
+    inside++;
+    assert.equal(inside, 1);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    inside--;
+  };
+  await Promise.all([locked(join(dir, 'lock'), work), locked(join(dir, 'lock'), work)]);
+});
+
+test('a lock whose owner is dead is taken over', async (t) => {
+  const dir = await temporaryDirectory();
+  t.after(() => remove(dir));
+  mkdirSync(join(dir, 'lock'));
+  writeFileSync(join(dir, 'lock/pid'), '2147483646');
+  assert.equal(await locked(join(dir, 'lock'), async () => 'done'), 'done');
+});
+
+test('a program that fails: what it is and its last lines', async () => {
+  const script = 'for i in $(seq 30); do echo line $i; done; exit 3';
+  await assert.rejects(run('sh', ['-c', script]), (error: Error & { output: string }) => {
+    assert.equal(error.message, 'sh -c ended with code 3');
+    assert.equal(error.output.split('\n').length, 20);
+    assert.ok(error.output.endsWith('line 30'));
+    return true;
+  });
+});

@@ -1,0 +1,17 @@
+/** npm hands on a signal that the terminal has already sent to us: that is one Ctrl-C, not two. */
+const SAME_MS = 300;
+
+/** Calls `stop` at the first signal to end, and `force` when another one shows that this takes too long. */
+export function onInterrupt(stop: (signal: NodeJS.Signals) => void, force: () => void): void {
+  let first: number | undefined;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (first === undefined) {
+        first = performance.now();
+        stop(signal);
+      } else if (performance.now() - first > SAME_MS) {
+        force();
+      }
+    });
+  }
+}
