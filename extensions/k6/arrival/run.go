@@ -101,6 +101,7 @@ type slotHandle struct {
 	Flow string   `js:"flow"`
 	Path string   `js:"path"`
 	Body string   `js:"body"`
+	sent time.Time
 	done bool
 }
 
@@ -124,7 +125,8 @@ func (m *instance) next(e *engine) sobek.Value {
 	for i := range slot.Messages {
 		h.IDs = append(h.IDs, e.bodies.prefix+strconv.Itoa(slot.FirstSeq+i))
 	}
-	e.ledger.Sent(slot, e.clock.Now())
+	h.sent = time.Now()
+	e.ledger.Sent(slot, e.clock.At(h.sent))
 	return rt.ToValue(h)
 }
 
@@ -134,7 +136,7 @@ func (m *instance) settle(e *engine, h *slotHandle, status int) {
 		common.Throw(m.vu.Runtime(), errors.New("run.settle() wants what run.next() returned, once"))
 	}
 	h.done = true
-	e.settle(h.slot, status, nil, func() []byte { return nil }, time.Now())
+	e.settle(h.slot, answer{status: status, body: func() []byte { return nil }}, h.sent, time.Now())
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -115,21 +115,28 @@ func (s *sender) send(ctx context.Context, state *lib.State) bool {
 	if err == nil {
 		status = s.answer.StatusCode()
 	}
-	s.engine.settle(slot, status, err, s.answer.Body, done)
+	s.engine.settle(slot, answer{status, err, s.answer.Body}, sent, done)
 	s.push(ctx, state, slot, status, sent, done)
 	return true
 }
 
-// settle tells the ledger what came of a request. status 0 means that there was no answer.
-func (e *engine) settle(slot pacer.Slot, status int, err error, body func() []byte, at time.Time) {
-	outcome := ledger.Unknown
+// answer is what came of a request: a status, or an error; neither where a script says that there was no answer.
+type answer struct {
+	status int
+	err    error
+	body   func() []byte
+}
+
+// settle tells the ledger what came of a request.
+func (e *engine) settle(slot pacer.Slot, a answer, sent, at time.Time) {
+	outcome, err := ledger.Unknown, a.err
 	var dial *dialError
 	switch {
-	case status >= 200 && status < 300:
+	case a.status >= 200 && a.status < 300:
 		outcome = ledger.Accepted
-	case status != 0:
+	case a.status != 0:
 		outcome = ledger.Rejected
-		e.count("request", "HTTP "+strconv.Itoa(status), excerpt(body()))
+		e.count("request", "HTTP "+strconv.Itoa(a.status), excerpt(a.body()))
 	case errors.As(err, &dial):
 		outcome = ledger.Rejected
 		e.count("request", "no connection", err.Error())
@@ -140,7 +147,7 @@ func (e *engine) settle(slot pacer.Slot, status int, err error, body func() []by
 	default:
 		e.count("request", "no answer", "the script settled the request with status 0")
 	}
-	e.ledger.Settle(slot, outcome, e.clock.At(at))
+	e.ledger.Settle(slot, outcome, e.clock.At(sent), e.clock.At(at))
 }
 
 // push emits k6's own metrics, so that thresholds and dashboards that people have keep working.

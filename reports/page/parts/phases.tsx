@@ -83,7 +83,7 @@ export function FlowsSection({ run: { flows, run }, sound }: PartProps) {
     <section>
       <h2>Flows</h2>
       <Table
-        caption="Counts over the whole run, arrival over the measured phases"
+        caption="Over the measured phases"
         columns={[
           { head: 'flow', text: true, cell: (flow) => flow.name },
           { head: 'weight', cell: (flow) => figure(plan(flow)?.weight) },

@@ -138,11 +138,15 @@ func (l *Ledger) Drop() {
 	l.dropped++
 }
 
-// Settle records the answer to a request, once.
-func (l *Ledger) Settle(s pacer.Slot, outcome Outcome, at int64) {
+// Settle records the answer to a request that was sent at one moment and answered at another, once.
+func (l *Ledger) Settle(s pacer.Slot, outcome Outcome, sent, at int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inFlight--
+	if outcome != Unknown {
+		l.times[s.Phase].HTTP.Add(at - sent)
+		l.interval.HTTP.Add(at - sent)
+	}
 	switch outcome {
 	case Accepted:
 		l.interval.Accepted += s.Messages
@@ -158,10 +162,6 @@ func (l *Ledger) Settle(s pacer.Slot, outcome Outcome, at int64) {
 			continue
 		}
 		r := l.record(s.FirstSeq + i)
-		if i == 0 && outcome != Unknown {
-			l.times[s.Phase].HTTP.Add(at - r.sent)
-			l.interval.HTTP.Add(at - r.sent)
-		}
 		r.outcome = outcome
 		missing := l.flows[s.Flow].Deliveries - bits.OnesCount32(r.got)
 		switch {

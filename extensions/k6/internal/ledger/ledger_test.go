@@ -42,7 +42,7 @@ func (r run) due(n int) int64 { return epoch + r.pacer.Slot(n).Due.Microseconds(
 
 func (r run) post(n int, outcome Outcome) {
 	r.Sent(r.pacer.Slot(n), r.due(n))
-	r.Settle(r.pacer.Slot(n), outcome, r.due(n)+1000)
+	r.Settle(r.pacer.Slot(n), outcome, r.due(n), r.due(n)+1000)
 }
 
 func (r run) arrive(subscriber, seq int, at int64) {
@@ -93,7 +93,7 @@ func TestAnArrivalMayOvertakeTheAnswer(t *testing.T) {
 	r.Sent(r.pacer.Slot(0), r.due(0))
 	r.arrive(0, 0, r.due(0)+300)
 	assert.False(t, r.Settled())
-	r.Settle(r.pacer.Slot(0), Accepted, r.due(0)+900)
+	r.Settle(r.pacer.Slot(0), Accepted, r.due(0), r.due(0)+900)
 	assert.Equal(t, 1, r.balanced().Arrived)
 	assert.Zero(t, r.Open())
 	assert.Zero(t, r.Cut().Backlog)
@@ -173,7 +173,7 @@ func TestStagesSumToTheArrivalLatency(t *testing.T) {
 		sent := r.due(n) + int64(n*13)
 		s := hops.Stamps{Received: sent + 100, Queued: sent + 150, Claimed: sent + 600 + int64(n), Published: sent + 700 + int64(n)}
 		r.Sent(r.pacer.Slot(n), sent)
-		r.Settle(r.pacer.Slot(n), Accepted, sent+300)
+		r.Settle(r.pacer.Slot(n), Accepted, sent, sent+300)
 		r.Arrive(0, sent+1000+int64(n), []Arrival{{Seq: n, Stamps: s, Stamped: true}}, nil)
 	}
 	times := r.Times(0)
@@ -215,6 +215,22 @@ func TestAPageGoesWhenItsMessagesHaveArrived(t *testing.T) {
 	a := r.balanced()
 	assert.Equal(t, 5000, a.Arrived)
 	assert.Equal(t, 1, a.Duplicates, "known as a duplicate after its record is gone")
+}
+
+// The page of a fast message was gone before the answer to its POST, and its HTTP time with it.
+func TestAnAnswerToAMessageWhosePageIsGoneIsMeasured(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, pageSize, 1, flow(1, 1))
+	for n := range pageSize {
+		r.Sent(r.pacer.Slot(n), r.due(n))
+		r.arrive(0, n, r.due(n)+200)
+	}
+	require.Same(t, arrivedInFull, r.pages[0])
+	for n := range pageSize {
+		r.Settle(r.pacer.Slot(n), Accepted, r.due(n), r.due(n)+300)
+	}
+	assert.Equal(t, int64(pageSize), r.Times(0).HTTP.Count)
+	assert.True(t, r.Settled())
 }
 
 func TestAnIntervalHoldsWhatHappenedInIt(t *testing.T) {
