@@ -27,8 +27,14 @@ const ARGS = [
   '--disable-sync',
 ];
 
-/** Chromium's path, from CHROMIUM or the usual places; undefined if there is none. */
-export const CHROMIUM = PLACES.find((path) => path !== undefined && existsSync(path));
+/** Chromium's path, from CHROMIUM or the usual places. */
+function findChromium(): string {
+  const found = PLACES.find((path) => path !== undefined && existsSync(path));
+  if (found === undefined) {
+    throw new Error('no Chromium: npm run setup -- --test installs it, or name its path in CHROMIUM');
+  }
+  return found;
+}
 
 export interface Opened {
   page: Page;
@@ -54,7 +60,7 @@ export class Reader {
   static async start(): Promise<Reader> {
     const html = await template();
     const directory = await mkdtemp(join(tmpdir(), 'arrival-pages-'));
-    const browser = await chromium.launch({ executablePath: CHROMIUM as string, args: ARGS });
+    const browser = await chromium.launch({ executablePath: findChromium(), args: ARGS });
     return new Reader(directory, browser, html);
   }
 

@@ -4,13 +4,11 @@ import type { Page } from 'playwright-core';
 import { answer } from '../page/facts.ts';
 import { count, ms } from '../page/format.ts';
 import { STAGES } from '../run.ts';
-import { CHROMIUM, type Opened, Reader } from './browser.ts';
+import { type Opened, Reader } from './browser.ts';
 import { HOSTILE } from './golden.ts';
 import { GOLDENS, golden } from './goldens.ts';
 
-const WITHOUT_CHROMIUM = 'no Chromium: install it, or name its path in CHROMIUM';
-
-describe('the page in a browser', { skip: CHROMIUM === undefined && WITHOUT_CHROMIUM }, () => {
+describe('the page in a browser', () => {
   let reader: Reader;
   before(async () => {
     reader = await Reader.start();
