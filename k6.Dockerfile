@@ -1,0 +1,72 @@
+# k6 with this project's extensions, its scenarios and its report page, to measure a pipeline from a machine or a
+# cluster that has neither Node nor Go.
+#
+#   docker build -f k6.Dockerfile -t arrival-k6 .
+#
+#   export INGEST_URL=http://ingest.example:18080 INGEST_TOKEN=… \
+#     MQTT_URL=mqtt://user:password@broker.example:1883 REDIS_URL=redis://:password@redis.example:6379/0
+#   mkdir -p reports/runs
+#   docker run --rm --user "$(id -u):$(id -g)" -v "$PWD/reports/runs:/arrival/reports/runs" \
+#     -e INGEST_URL -e INGEST_TOKEN -e MQTT_URL -e REDIS_URL -e NETWORK=lan arrival-k6
+#
+# Named without a value, a variable comes from the shell: no password in the process list.
+# --user makes the reports belong to whoever runs it; without it they are written as 65532, which a mounted folder must
+# allow. With a pipeline on the same machine add --network host: its 127.0.0.1 is not the container's.
+# Another run: append the words for k6, such as: run -e PROFILE=profiles/smoke.yml scenarios/ramp.js
+
+ARG VERSION=0.1.0
+
+FROM golang:1.26-bookworm AS k6
+WORKDIR /src
+COPY extensions/k6 ./
+# Modules and compiled packages stay in caches outside the layers: a source that changes compiles itself and not k6, and
+# loads nothing. `go mod download` in a layer of its own would also load what only tests want.
+# Static, as the final image has no libc. -s -w leaves out what only debuggers read, over a quarter of the size; panics
+# keep their names and lines. No hash of the sources, unlike in `npm run setup`: none lie beside this binary.
+# The AGPL wants its text to go with the binary.
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o /k6 ./cmd/k6 \
+    && cp "$(go list -m -f '{{.Dir}}' go.k6.io/k6/v2)/LICENSE.md" /k6-LICENSE.md
+# The final image has no mkdir.
+RUN mkdir /runs
+
+FROM node:24-bookworm-slim AS page
+WORKDIR /src
+COPY package.json package-lock.json ./
+# The one package with an install script is `node`, which would load the Node that this image has already.
+RUN --mount=type=cache,target=/root/.npm \
+    npm ci --ignore-scripts --no-audit --no-fund
+# A label can't read a file: the version above is compared with the one it stands for.
+ARG VERSION
+RUN node -e 'const [wanted, is] = [process.argv[1], require("./package.json").version]; \
+    if (wanted !== is) throw `VERSION is ${wanted} in k6.Dockerfile, ${is} in package.json`' "$VERSION"
+COPY reports/*.ts reports/
+COPY reports/page reports/page
+RUN node node_modules/vite/bin/vite.js build --config reports/vite.config.ts
+
+# Empty: a static binary needs the CA certificates for https and mqtts, and nothing else that a distribution brings.
+FROM scratch
+ARG VERSION
+LABEL org.opencontainers.image.title="arrival-k6" \
+      org.opencontainers.image.description="k6 that measures how long a message takes to arrive" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.licenses="Apache-2.0 AND AGPL-3.0-only"
+COPY --from=k6 /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+# The same places as in the repository: scenarios find their files relative to themselves.
+WORKDIR /arrival
+COPY LICENSE ./
+COPY --from=k6 /k6-LICENSE.md ./
+COPY --from=page /src/reports/dist/index.html reports/dist/
+# Numbers, as there is no /etc/passwd; Kubernetes' runAsNonRoot can check nothing else. Only this folder can be written:
+# its parent exists by now, and belongs to root.
+COPY --from=k6 --chown=65532:65532 /runs reports/runs
+COPY --from=k6 /k6 ./
+COPY scenarios scenarios
+# As in the project's own commands: no download of extensions, no report to k6's makers, and Go's collector at the
+# setting that saves k6 an eighth of its CPU.
+ENV K6_AUTO_EXTENSION_RESOLUTION=false \
+    K6_NO_USAGE_REPORT=true \
+    GOGC=400
+USER 65532:65532
+ENTRYPOINT ["/arrival/k6"]
+CMD ["run", "scenarios/ramp.js"]
