@@ -15,26 +15,27 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Sample is one probe: Redis said reference between before and after of the own clock. All in µs since 1970.
-type Sample struct{ Before, Reference, After int64 }
+// Sample is one probe: asked at T0 of the own clock, Redis said Server, heard at T1. All in µs since 1970.
+type Sample struct{ T0, Server, T1 float64 }
 
 // Estimate is what samples tell of the offset: reference = own clock + Offset, give or take Bound. Both in µs.
 type Estimate struct{ Offset, Bound float64 }
 
-// truncation is what a stamp may lose to being a whole number of µs.
-const truncation = 1
+// truncation is half of what TIME cuts off, since it tells whole µs.
+const truncation = 0.5
 
-// Of returns the estimate of the sample with the shortest round trip. It panics without a sample.
+// Of returns the estimate of the sample with the shortest round trip, the first of them. It panics without a sample.
+// pipeline/clock.ts does the same; both are tested against pipeline/clock.vectors.json.
 func Of(samples []Sample) Estimate {
 	best := samples[0]
 	for _, s := range samples[1:] {
-		if s.After-s.Before < best.After-best.Before {
+		if s.T1-s.T0 < best.T1-best.T0 {
 			best = s
 		}
 	}
 	return Estimate{
-		Offset: float64(best.Reference) - float64(best.Before+best.After)/2,
-		Bound:  float64(best.After-best.Before)/2 + truncation,
+		Offset: best.Server - (best.T0+best.T1)/2,
+		Bound:  (best.T1-best.T0)/2 + truncation,
 	}
 }
 
@@ -68,6 +69,11 @@ func (c *Clock) Now() int64 { return c.At(time.Now()) }
 // At is the own clock at t.
 func (c *Clock) At(t time.Time) int64 { return c.base.UnixMicro() + t.Sub(c.base).Microseconds() }
 
+// own is the own clock with its fraction of a µs; a float64 holds a quarter of one.
+func (c *Clock) own() float64 {
+	return float64(c.base.UnixMicro()) + float64(time.Since(c.base).Nanoseconds())/1000
+}
+
 // Offset is what the clock of Redis is ahead of the own clock, in µs.
 func (c *Clock) Offset() int64 {
 	c.mu.Lock()
@@ -82,13 +88,13 @@ const window = 16
 func (c *Clock) Probe(ctx context.Context, client *redis.Client) error {
 	samples := make([]Sample, 0, window)
 	for range window {
-		before := c.Now()
+		t0 := c.own()
 		t, err := client.Time(ctx).Result()
-		after := c.Now()
+		t1 := c.own()
 		if err != nil {
 			return fmt.Errorf("redis TIME: %w", err)
 		}
-		samples = append(samples, Sample{before, t.UnixMicro(), after})
+		samples = append(samples, Sample{t0, float64(t.UnixMicro()), t1})
 	}
 	c.settle(Of(samples), c.Now())
 	return nil
