@@ -4,7 +4,7 @@ import { basename, join, relative, resolve } from 'node:path';
 import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
 import { checkScript, K6Run } from './k6.ts';
 import { explain } from './stack/explain.ts';
-import { runningStack } from './stack/file.ts';
+import { runningStack, shortPath } from './stack/file.ts';
 import { onInterrupt } from './stack/interrupt.ts';
 import { Stack } from './stack/stack.ts';
 
@@ -80,7 +80,7 @@ async function main(): Promise<number> {
     const { code, signal } = await run.ended;
     if (signal !== null) {
       const report = join(runDir, 'index.html');
-      const left = existsSync(report) ? `its report is ${relative('', report)}` : 'it left no report';
+      const left = existsSync(report) ? `its report is ${shortPath(report)}` : 'it left no report';
       console.error(`k6 was killed by ${signal}: the run is incomplete, ${left}`);
       return 128 + constants.signals[signal];
     }

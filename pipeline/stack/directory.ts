@@ -1,8 +1,8 @@
 import { chmod, mkdir, open, readFile, rm } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { isAlive, readStackFile, removeStackFile } from './file.ts';
+import { isAlive, readStackFile, removeStackFile, shortPath } from './file.ts';
 
 /** A dead supervisor's leash ends its processes; this is how long it may take. */
 const LEASH_MS = 20_000;
@@ -28,7 +28,7 @@ export async function claimDirectory(dir: string): Promise<() => Promise<void>> 
     const pid = Number(await readFile(lock, 'utf8').catch(() => ''));
     if (pid === process.pid || (await isSupervisor(pid))) {
       throw new Error(
-        `a stack is running already in ${relative('', dir)} (pid ${pid}): stop it, or set STACK_DIR to another directory`,
+        `a stack is running already in ${shortPath(dir)} (pid ${pid}): stop it, or set STACK_DIR to another directory`,
       );
     }
     await rm(lock, { force: true });

@@ -1,5 +1,5 @@
 import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 
 /** What scenarios read to find a running stack: `stack.json`. It holds credentials; its mode is 0600. */
 export interface StackFile {
@@ -46,6 +46,12 @@ export async function writePrivateFile(file: string, text: string): Promise<void
 export async function runningStack(dir: string): Promise<StackFile | undefined> {
   const stack = await readStackFile(dir);
   return stack !== undefined && isAlive(stack.pid) ? stack : undefined;
+}
+
+/** A path as a person would type it from here. */
+export function shortPath(path: string): string {
+  const short = relative('', path);
+  return short.startsWith('..') ? path : short;
 }
 
 export function isAlive(pid: number): boolean {

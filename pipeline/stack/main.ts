@@ -1,6 +1,6 @@
-import { relative } from 'node:path';
 import { describe, readConfig, StackConfig, withoutPassword } from '../config.ts';
 import { explain } from './explain.ts';
+import { shortPath } from './file.ts';
 import { onInterrupt } from './interrupt.ts';
 import { Stack } from './stack.ts';
 
@@ -45,7 +45,7 @@ async function main(): Promise<number> {
 }
 
 function print({ file, dir }: Stack, seconds: number): void {
-  const here = relative('', dir);
+  const here = shortPath(dir);
   const rows = [
     ['ingest', `${file.ingest.url}/messages`],
     ['redis', withoutPassword(file.redis.url)],
