@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { Redis } from 'ioredis';
@@ -214,7 +213,7 @@ test('the broker restarts: what was in flight is published again', async (t) => 
   broker.service.signal('SIGSTOP');
   await append(100);
   await claimed(100);
-  const gone = once(subscriber, 'close');
+  const gone = new Promise<void>((resolve) => subscriber.once('close', () => resolve()));
   broker.service.signal('SIGKILL');
   await gone;
   await broker.service.start();

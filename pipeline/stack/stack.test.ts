@@ -89,7 +89,9 @@ test('it starts, a message goes round, and Ctrl-C leaves nothing', async (t) => 
   const { url, username, password } = stack.mqtt;
   const subscriber = await connectAsync(url, { username, password, protocolVersion: 5 });
   await subscriber.subscribeAsync('messages/#');
-  const arrived = once(subscriber, 'message');
+  const arrived = new Promise<[string, Buffer]>((resolve) => {
+    subscriber.once('message', (topic, payload) => resolve([topic, payload]));
+  });
   assert.equal(await post(stack, { id: 'r.1.1', target: 'user/1' }), 202);
   const [topic, payload] = await arrived;
   assert.equal(topic, 'messages/user/1');
