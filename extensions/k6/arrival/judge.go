@@ -19,18 +19,27 @@ const (
 	lateFloor = 2 * time.Millisecond
 )
 
+// tooLate weighs the lateness of the generator against the arrival latency, both p99.
+func tooLate(late, arrival time.Duration) bool {
+	return late > lateFloor && float64(late) > lateShare*float64(arrival)
+}
+
 // judge looks for reasons not to trust the instrument.
 func (e *engine) judge() {
 	t := e.measured()
-	late := t.Stages[ledger.Schedule].Histogram.ValueAtPercentile(99)
-	arrival := t.Arrival.Histogram.ValueAtPercentile(99)
-	if late > lateFloor.Microseconds() && float64(late) > lateShare*float64(arrival) {
+	late := p99(&t.Stages[ledger.Schedule])
+	arrival := p99(&t.Arrival)
+	if tooLate(late, arrival) {
 		e.distrust("the generator was late: schedule p99 %.1f ms of arrival p99 %.1f ms; more senders or cores are needed",
-			float64(late)/1000, float64(arrival)/1000)
+			late.Seconds()*1000, arrival.Seconds()*1000)
 	}
 	if a := e.ledger.Final(); a.Dropped > 0 {
 		e.distrust("the generator never sent %d of %d messages", a.Dropped, a.Scheduled)
 	}
+}
+
+func p99(s *ledger.Series) time.Duration {
+	return time.Duration(s.Histogram.ValueAtPercentile(99)) * time.Microsecond
 }
 
 // measured merges the times of the measured phases.
