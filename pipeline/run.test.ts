@@ -88,6 +88,8 @@ test('the command to type again', () => {
     commandOf('a.js', ['-e', "NOTE=it's mine"], undefined),
     "node pipeline/run.ts a.js -e 'NOTE=it'\\''s mine'",
   );
+  const secrets = ['-e', 'INGEST_TOKEN=s3cret', '--env', 'MQTT_URL=mqtt://user:s3cret@host'];
+  assert.equal(commandOf('a.js', secrets, 'ramp'), 'npm run ramp -- -e INGEST_TOKEN=… --env MQTT_URL=…');
 });
 
 test('what k6 says, without its dressing', () => {

@@ -48,7 +48,7 @@ async function main(): Promise<number> {
   const env = {
     ...process.env,
     RUN_DIR: runDir,
-    ARRIVAL_COMMAND: commandOf(script, args),
+    ARRIVAL_COMMAND: commandOf(script, args, process.env.npm_lifecycle_event),
     TOPOLOGY: config.TOPOLOGY,
     NETWORK: config.NETWORK,
     // The scenarios look for it from the repository's root.
@@ -116,15 +116,11 @@ export function runName(script: string, { TOPOLOGY, NETWORK }: RunConfig, now: D
   return `${method}-${TOPOLOGY}-${NETWORK}-${time}`;
 }
 
-/** What a person types to do this run again. */
-export function commandOf(
-  script: string,
-  args: readonly string[],
-  npmScript = process.env.npm_lifecycle_event,
-): string {
-  const quoted = args.map((arg) =>
-    /^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`,
-  );
+/** What a person types to do this run again; what may be secret is left out. */
+export function commandOf(script: string, args: readonly string[], npmScript: string | undefined): string {
+  const quoted = args
+    .map((arg) => arg.replace(/^(\w*(TOKEN|PASSWORD|SECRET|_URL)\w*=).*/is, '$1…'))
+    .map((arg) => (/^[\w@%+=:,./…-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`));
   if (npmScript === undefined) return ['node pipeline/run.ts', script, ...quoted].join(' ');
   return [`npm run ${npmScript}`, ...(quoted.length > 0 ? ['--', ...quoted] : [])].join(' ');
 }
