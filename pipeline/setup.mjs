@@ -111,12 +111,15 @@ async function installPrograms() {
     throw new StepError(`apt-get succeeded, and yet these are missing: ${still.join(', ')}`);
 }
 
+/** The variable of `cmd/k6` that holds the hash of its sources. */
+const HASH = 'main.hash';
+
 /** The sources that the binary says it was built from. */
 async function builtK6() {
   if (!existsSync(at('k6'))) return undefined;
   try {
     const { stdout } = await promisify(execFile)('go', ['version', '-m', at('k6')]);
-    return /main\.sources=([0-9a-f]{64})/.exec(stdout)?.[1];
+    return new RegExp(`${HASH}=([0-9a-f]{64})`).exec(stdout)?.[1];
   } catch {
     return undefined;
   }
@@ -125,7 +128,7 @@ async function builtK6() {
 async function buildK6() {
   const sources = k6Sources(root);
   const draft = at('.stack/k6.building');
-  const args = ['build', '-buildvcs=false', '-ldflags', `-X main.hash=${sources}`, '-o', draft, './cmd/k6'];
+  const args = ['build', '-buildvcs=false', '-ldflags', `-X ${HASH}=${sources}`, '-o', draft, './cmd/k6'];
   await run('go', args, { cwd: at('extensions/k6') });
   // In one step: a k6 that is running goes on with the file it has.
   renameSync(draft, at('k6'));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { execa } from 'execa';
 import { remove, temporaryDirectory } from '../test/services.ts';
 // @ts-expect-error set-up is plain JavaScript: it runs before anything is installed
 import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } from './packages.mjs';
@@ -9,6 +10,15 @@ import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } f
 import { filesBelow, hashFiles, isK6Source } from './sources.mjs';
 // @ts-expect-error
 import { locked, run } from './steps.mjs';
+
+// The set-up looked for the hash under another name than it was built in with, and so built k6 each time.
+test('after a set-up there is nothing to do', async () => {
+  const setup = join(import.meta.dirname, '../setup.mjs');
+  const { stdout } = await execa(process.execPath, [setup, '--test'], {
+    env: { INGEST_URL: '', MQTT_URL: '', REDIS_URL: '' },
+  });
+  assert.equal(stdout, 'setup  nothing to do');
+});
 
 test('which programs a run needs', () => {
   const mosquitto = ['mosquitto', 'mosquitto_passwd', 'mosquitto_sub'];

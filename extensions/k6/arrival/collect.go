@@ -106,14 +106,18 @@ func (e *engine) watch(ctx context.Context, client *redis.Client, subs *subscrib
 	nextCut := e.epoch.Add(tick)
 	lastMove, lastSeen := time.Now(), -1
 	var settledAt, completeAt time.Time
+	halted := false
 	for {
 		select {
 		case <-ctx.Done():
 			return errStopped
 		case err := <-subs.failed:
 			e.count("delivery", "subscriber lost", err.Error())
-			e.distrust("a subscriber lost its connection: %s", err)
-			return nil
+			if !halted {
+				halted = true
+				close(e.halted)
+				e.distrust("a subscriber lost its connection, so the rest of the load was not sent: %s", err)
+			}
 		case now := <-looks.C:
 			if !now.Before(nextCut) {
 				nextCut = nextCut.Add(tick)
@@ -121,6 +125,9 @@ func (e *engine) watch(ctx context.Context, client *redis.Client, subs *subscrib
 				if client != nil {
 					go func() { _ = e.clock.Probe(ctx, client) }() // a failed probe leaves the estimate as it was
 				}
+			}
+			if halted && e.ledger.InFlight() == 0 {
+				return nil
 			}
 			if !e.ledger.Settled() {
 				continue

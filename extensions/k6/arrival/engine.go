@@ -35,6 +35,7 @@ type engine struct {
 
 	next    atomic.Int64  // the request that is taken next
 	started chan struct{} // closed when the subscribers hold their topics; epoch is set then
+	halted  chan struct{} // closed when there is no use in sending any more
 	epoch   time.Time
 	begin   sync.Once
 
@@ -58,6 +59,7 @@ func newEngine(o *options) *engine {
 		ledger:  ledger.New(o.profile, schedule),
 		clock:   clock.New(),
 		started: make(chan struct{}),
+		halted:  make(chan struct{}),
 		errors:  map[string]*report.ErrorClass{},
 	}
 	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, generator))

@@ -33,6 +33,11 @@ func (e *engine) judge() {
 		e.distrust("the generator was late: schedule p99 %.1f ms of arrival p99 %.1f ms; more senders or cores are needed",
 			late.Seconds()*1000, arrival.Seconds()*1000)
 	}
+	select {
+	case <-e.halted: // that is reason enough for what was not sent
+		return
+	default:
+	}
 	if a := e.ledger.Final(); a.Dropped > 0 {
 		e.distrust("the generator never sent %d of %d messages", a.Dropped, a.Scheduled)
 	}

@@ -252,6 +252,28 @@ func TestStagesSumToArrival(t *testing.T) {
 	assert.InDelta(t, 0.030, *r.Latency.Stages["queue"].Mean, 1e-9)
 }
 
+func TestALostSubscriberEndsTheLoadAndTheRunIsInvalid(t *testing.T) {
+	t.Parallel()
+	f := &fakePipeline{}
+	s := newScript(t, f, "phases: [{duration: 20, arrivalRate: 100}]\nflows: [{name: direct}]", "")
+	f.copies = func(nth int) int {
+		if nth == 50 {
+			for _, conn := range f.subscribers["messages/user/0"] {
+				_ = conn.Close()
+			}
+		}
+		return 1
+	}
+	began := time.Now()
+	r := s.run()
+	assert.Less(t, time.Since(began), 10*time.Second, "it does not wait for the end of the schedule")
+	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Contains(t, r.Verdict.Reasons[0], "a subscriber lost its connection, so the rest of the load was not sent: subscriber 1: ")
+	assert.True(t, r.Account.Balanced)
+	assert.Greater(t, r.Account.Dropped, 1000)
+	assert.NotNil(t, r.Run.Ended)
+}
+
 func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fakePipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")

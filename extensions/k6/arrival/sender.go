@@ -71,7 +71,8 @@ type dialError struct{ error }
 
 func (e *dialError) Unwrap() error { return e.error }
 
-// take returns the next request of the schedule when it is due. ok is false when there is none left or the VU is stopped.
+// take returns the next request of the schedule when it is due. ok is false when there is none left, or the run has been
+// halted, or the VU stopped.
 func (e *engine) take(ctx context.Context) (slot pacer.Slot, ok bool) {
 	select {
 	case <-e.started:
@@ -89,10 +90,7 @@ func (e *engine) take(ctx context.Context) (slot pacer.Slot, ok bool) {
 			e.ledger.Drop()
 			continue
 		}
-		if !sleepUntil(ctx, due) {
-			return slot, false
-		}
-		return slot, true
+		return slot, sleepUntil(ctx, e.halted, due)
 	}
 }
 
@@ -142,6 +140,8 @@ func (e *engine) settle(slot pacer.Slot, a answer, sent, at time.Time) {
 		e.count("request", "no connection", err.Error())
 	case errors.Is(err, fasthttp.ErrTimeout):
 		e.count("request", "timeout", fmt.Sprintf("no answer within %s", e.options.Timeout.duration()))
+	case errors.Is(err, fasthttp.ErrConnectionClosed):
+		e.count("request", "connection broken", "the ingest closed the connection before it answered")
 	case err != nil:
 		e.count("request", "connection broken", err.Error())
 	default:

@@ -9,8 +9,8 @@ import (
 const coarse = 2 * time.Millisecond
 
 // sleepUntil waits for t, with the runtime's timer for the most of it and the kernel's for the rest. It returns at once
-// when t has passed, and false when ctx ends first.
-func sleepUntil(ctx context.Context, t time.Time) bool {
+// when t has passed, and false when ctx ends or halted closes first.
+func sleepUntil(ctx context.Context, halted <-chan struct{}, t time.Time) bool {
 	if wait := time.Until(t) - coarse; wait > 0 {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
@@ -18,10 +18,17 @@ func sleepUntil(ctx context.Context, t time.Time) bool {
 		case <-timer.C:
 		case <-ctx.Done():
 			return false
+		case <-halted:
+			return false
 		}
 	}
 	for wait := time.Until(t); wait > 0; wait = time.Until(t) {
 		nanosleep(wait) // a signal may end it early
 	}
-	return ctx.Err() == nil
+	select {
+	case <-halted:
+		return false
+	default:
+		return ctx.Err() == nil
+	}
 }

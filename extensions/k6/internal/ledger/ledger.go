@@ -196,6 +196,13 @@ func (l *Ledger) Settled() bool {
 	return l.sent+l.dropped == l.pacer.Requests() && l.inFlight == 0
 }
 
+// InFlight is the number of requests that have been sent and not answered.
+func (l *Ledger) InFlight() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.inFlight
+}
+
 // Accepted is the number of accepted messages of each phase.
 func (l *Ledger) Accepted() []int {
 	l.mu.Lock()
