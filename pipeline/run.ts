@@ -78,12 +78,14 @@ async function main(): Promise<number> {
     run = new K6Run(script, args, env);
     stack?.failed.then(() => run?.signal('SIGTERM'));
     const { code, signal } = await run.ended;
+    const report = join(runDir, 'index.html');
     if (signal !== null) {
-      const report = join(runDir, 'index.html');
       const left = existsSync(report) ? `its report is ${shortPath(report)}` : 'it left no report';
       console.error(`k6 was killed by ${signal}: the run is incomplete, ${left}`);
       return 128 + constants.signals[signal];
     }
+    // k6 draws its progress once more below its summary: what is looked for stands last.
+    if (existsSync(report)) console.log(`report  ${shortPath(report)}`);
     const failure = await Promise.race([stack?.failed, undefined]);
     if (failure === undefined) return code ?? 1;
     explain(failure);

@@ -92,7 +92,7 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 	o.MaxRetries = -1
 	o.DisableIdentity = true
 	client := redis.NewClient(o)
-	if err := e.clock.Probe(ctx, client); err != nil {
+	if err := e.clock.Warm(ctx, client); err != nil {
 		_ = client.Close()
 		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, err)
 	}

@@ -52,6 +52,7 @@ type Clock struct {
 	base time.Time
 
 	mu      sync.Mutex
+	window  []Sample
 	first   Estimate
 	firstAt int64
 	current Estimate
@@ -81,13 +82,27 @@ func (c *Clock) Offset() int64 {
 	return int64(math.Round(c.current.Used()))
 }
 
-// window is the number of probes that an estimate is made of: enough that one of them meets no other work.
-const window = 16
+// An estimate is made of the probes of the last rounds, which are a second apart: enough that one of them meets no other
+// work, and few enough to follow a drift.
+const (
+	probesPerRound = 8
+	rounds         = 5
+)
 
-// Probe takes a window of samples from Redis and replaces the estimate.
+// Warm fills the window at once, for the start of a run.
+func (c *Clock) Warm(ctx context.Context, client *redis.Client) error {
+	for range rounds {
+		if err := c.Probe(ctx, client); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Probe takes a round of samples from Redis and replaces the estimate.
 func (c *Clock) Probe(ctx context.Context, client *redis.Client) error {
-	samples := make([]Sample, 0, window)
-	for range window {
+	samples := make([]Sample, 0, probesPerRound)
+	for range probesPerRound {
 		t0 := c.own()
 		t, err := client.Time(ctx).Result()
 		t1 := c.own()
@@ -96,8 +111,17 @@ func (c *Clock) Probe(ctx context.Context, client *redis.Client) error {
 		}
 		samples = append(samples, Sample{t0, float64(t.UnixMicro()), t1})
 	}
-	c.settle(Of(samples), c.Now())
+	c.add(samples, c.Now())
 	return nil
+}
+
+func (c *Clock) add(round []Sample, at int64) {
+	c.mu.Lock()
+	c.window = append(c.window, round...)
+	c.window = c.window[max(0, len(c.window)-rounds*probesPerRound):]
+	e := Of(c.window)
+	c.mu.Unlock()
+	c.settle(e, at)
 }
 
 func (c *Clock) settle(e Estimate, at int64) {
@@ -108,7 +132,9 @@ func (c *Clock) settle(e Estimate, at int64) {
 	}
 	c.probes++
 	c.current, c.at = e, at
-	c.worst = math.Max(c.worst, e.Bound)
+	if c.probes >= rounds { // before, the window is not full
+		c.worst = math.Max(c.worst, e.Bound)
+	}
 }
 
 // Reading is what the report says of the clock.
@@ -116,7 +142,7 @@ type Reading struct {
 	Estimate
 	Worst  float64 // the widest bound of the run, µs
 	Drift  float64 // change of the offset in parts per million; 0 where it is inside the bounds
-	Probes int     // windows probed; 0: the own clock stands alone
+	Probes int     // rounds of probes; 0: the own clock stands alone
 }
 
 // Read returns the state of the clock.
