@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { copyFile, mkdir, mkdtemp, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe, type TestContext, test } from 'node:test';
 import { execa } from 'execa';
 import { eventually, remove, temporaryDirectory } from '../pipeline/test/services.ts';
 import type { Run } from '../reports/run.ts';
@@ -23,9 +23,10 @@ interface StackFile {
   processes: Record<string, number>;
 }
 
-/** A stack's directory of a test's own, on ports that are free, and where its run goes. */
-async function place(): Promise<{ dir: string; runDir: string; env: NodeJS.ProcessEnv }> {
+/** A stack's directory of a test's own, on ports that are free, and where its run goes. Gone after the test `t`. */
+async function place(t?: TestContext) {
   const dir = await temporaryDirectory();
+  t?.after(() => remove(dir));
   const env = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0', STACK_DIR: dir, NO_COLOR: '1' };
   return { dir, runDir: join(dir, 'run'), env };
 }
@@ -79,8 +80,8 @@ function assertComplete(run: Run): void {
 }
 
 describe('npm run ramp', () => {
-  test('sends a real load through real servers, accounts for every message and leaves a report', async () => {
-    const { dir, env } = await place();
+  test('sends a real load through real servers, accounts for every message and leaves a report', async (t) => {
+    const { dir, env } = await place(t);
     const ramp = node(['pipeline/run.ts', 'scenarios/ramp.js', ...SMOKE], env);
     await eventually(() => stackFile(dir).then(Boolean, () => false), 'a stack', 30_000);
     const { processes } = await stackFile(dir);
@@ -134,11 +135,10 @@ describe('npm run ramp', () => {
       [],
       'everything that was started has been stopped',
     );
-    await remove(dir);
   });
 
-  test('leaves a report that says incomplete, and no process, when k6 is killed', async () => {
-    const { dir, env } = await place();
+  test('leaves a report that says incomplete, and no process, when k6 is killed', async (t) => {
+    const { dir, env } = await place(t);
     const ramp = node(['pipeline/run.ts', 'scenarios/ramp.js', ...SMOKE], env);
     await eventually(() => stackFile(dir).then(Boolean, () => false), 'a stack', 30_000);
     const { processes } = await stackFile(dir);
@@ -163,7 +163,6 @@ describe('npm run ramp', () => {
     assert.match(await readFile(join(runDir, 'index.html'), 'utf8'), /"result":"incomplete"/);
     assert.deepEqual([...Object.values(processes), pid].filter(alive), []);
     await remove(runDir);
-    await remove(dir);
   });
 
   const wrong: [string, string[], NodeJS.ProcessEnv, RegExp][] = [
@@ -174,8 +173,8 @@ describe('npm run ramp', () => {
     ['no Redis there', [], { REDIS_URL: 'redis://127.0.0.1:1/0' }, /^REDIS_URL: .*127\.0\.0\.1:1/],
   ];
   for (const [what, args, settings, message] of wrong) {
-    test(`says in one line what is wrong: ${what}`, async () => {
-      const { dir, env } = await place();
+    test(`says in one line what is wrong: ${what}`, async (t) => {
+      const { env } = await place(t);
       const { exitCode, stderr } = await node(['pipeline/run.ts', 'scenarios/ramp.js', ...args], {
         ...env,
         ...settings,
@@ -183,7 +182,6 @@ describe('npm run ramp', () => {
       assert.equal(stderr.trim().split('\n').length, 1, stderr);
       assert.match(stderr.trim(), message);
       assert.equal(exitCode, 1);
-      await remove(dir);
     });
   }
 
@@ -200,8 +198,8 @@ describe('npm run ramp', () => {
     ],
   ];
   for (const [what, text, message] of profiles) {
-    test(`says in one line what is wrong with a profile: ${what}`, async () => {
-      const { dir, env } = await place();
+    test(`says in one line what is wrong with a profile: ${what}`, async (t) => {
+      const { dir, env } = await place(t);
       const profile = join(dir, 'own.yml');
       await writeFile(profile, text);
       const { exitCode, stderr } = await node(
@@ -211,7 +209,6 @@ describe('npm run ramp', () => {
       assert.equal(stderr.trim().split('\n').length, 1, stderr);
       assert.match(stderr, message);
       assert.equal(exitCode, 1);
-      await remove(dir);
     });
   }
 });

@@ -140,8 +140,8 @@ func (o *options) check() (err error) {
 	if o.profile, err = profile.Parse(o.Profile.Name, o.Profile.Text); err != nil {
 		return err
 	}
-	for phase, settings := range o.Phases {
-		if err := o.profile.Override(phase, settings); err != nil {
+	for _, phase := range sortedKeys(o.Phases) {
+		if err := o.profile.Override(phase, o.Phases[phase]); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package profile
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -200,7 +201,8 @@ func (p *Profile) Override(phase string, settings map[string]any) error {
 	}
 	ph := &p.Phases[i]
 	ramps := ph.Ramps()
-	for key, value := range settings {
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		value := settings[key]
 		if value == nil || value == "" {
 			continue
 		}
