@@ -3,6 +3,7 @@ package arrival
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 
 	"go.k6.io/k6/v2/lib"
@@ -19,6 +20,24 @@ const (
 	lateFloor = 2 * time.Millisecond
 )
 
+// The generator may use so much of its cores, in all but so many seconds of the run: a second of garbage collection is no
+// reason to throw a run away.
+const (
+	busyShare   = 0.9
+	busySeconds = 0.05
+)
+
+// tooBusy counts the seconds in which the generator used more of its cores than it may, and reports whether they are too
+// many.
+func tooBusy(timeline []report.Interval, cores int) (seconds int, yes bool) {
+	for _, i := range timeline {
+		if cpu := i.Generator.CPUPercent; cpu != nil && *cpu > busyShare*100*float64(cores) {
+			seconds++
+		}
+	}
+	return seconds, float64(seconds) > busySeconds*float64(len(timeline))
+}
+
 // tooLate weighs the lateness of the generator against the arrival latency, both p99.
 func tooLate(late, arrival time.Duration) bool {
 	return late > lateFloor && float64(late) > lateShare*float64(arrival)
@@ -32,6 +51,11 @@ func (e *engine) judge() {
 	if tooLate(late, arrival) {
 		e.distrust("the generator was late: schedule p99 %.1f ms of arrival p99 %.1f ms; more senders or cores are needed",
 			late.Seconds()*1000, arrival.Seconds()*1000)
+	}
+	cores := runtime.GOMAXPROCS(0)
+	if seconds, yes := tooBusy(e.timeline, cores); yes {
+		e.distrust("the generator was out of CPU: above %.0f %% of its %d cores in %d of %d seconds",
+			busyShare*100, cores, seconds, len(e.timeline))
 	}
 	select {
 	case <-e.halted: // that is reason enough for what was not sent

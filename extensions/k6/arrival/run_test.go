@@ -94,11 +94,11 @@ func (s *script) written() *report.Run {
 	return &r
 }
 
-// verdict is the result and its reasons, but for the lateness of the generator: what else runs on the machine decides
-// about that. TestTooLate tests the rule.
+// verdict is the result and its reasons, but for the generator's lateness and CPU: what else runs on the machine decides
+// about those. TestTooLate and TestTooBusy test their rules.
 func verdict(r *report.Run) (result string, reasons []string, late int) {
 	for _, reason := range r.Verdict.Reasons {
-		if strings.HasPrefix(reason, "the generator was late") {
+		if strings.HasPrefix(reason, "the generator was ") { // late, or out of CPU
 			late++
 			continue
 		}
@@ -129,6 +129,25 @@ func TestTooLate(t *testing.T) {
 	} {
 		assert.Equal(t, c.want, tooLate(c.late, c.arrival), "%+v", c)
 	}
+}
+
+func TestTooBusy(t *testing.T) {
+	t.Parallel()
+	seconds := func(cpu ...float64) (timeline []report.Interval) {
+		for _, c := range cpu {
+			timeline = append(timeline, report.Interval{Generator: report.Usage{CPUPercent: &c}})
+		}
+		return append(timeline, make([]report.Interval, 40-len(cpu))...) // the system did not tell
+	}
+	busy, yes := tooBusy(seconds(181, 190, 100), 2)
+	assert.Equal(t, 2, busy)
+	assert.False(t, yes, "2 of 40 seconds")
+	_, yes = tooBusy(seconds(181, 190, 200), 2)
+	assert.True(t, yes, "3 of 40 seconds")
+	_, yes = tooBusy(seconds(181, 190, 200), 4)
+	assert.False(t, yes)
+	_, yes = tooBusy(nil, 2)
+	assert.False(t, yes)
 }
 
 const steady = `
