@@ -88,8 +88,17 @@ test('the command to type again', () => {
     commandOf('a.js', ['-e', "NOTE=it's mine"], undefined),
     "node pipeline/run.ts a.js -e 'NOTE=it'\\''s mine'",
   );
-  const secrets = ['-e', 'INGEST_TOKEN=s3cret', '--env', 'MQTT_URL=mqtt://user:s3cret@host'];
-  assert.equal(commandOf('a.js', secrets, 'ramp'), 'npm run ramp -- -e INGEST_TOKEN=… --env MQTT_URL=…');
+  const secrets = [
+    '-e',
+    'INGEST_TOKEN=s3cret',
+    '--env=MQTT_URL=mqtt://user:s3cret@host',
+    '--out',
+    'x=http://u:s3cret@h',
+  ];
+  assert.equal(
+    commandOf('a.js', secrets, 'ramp'),
+    'npm run ramp -- -e INGEST_TOKEN=… --env=MQTT_URL=… --out x=http://…@h',
+  );
 });
 
 test('what k6 says, without its dressing', () => {

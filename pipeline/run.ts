@@ -118,10 +118,13 @@ export function runName(script: string, { TOPOLOGY, NETWORK }: RunConfig, now: D
   return `${method}-${TOPOLOGY}-${NETWORK}-${time}`;
 }
 
+/** A variable whose name says that its value is secret, as k6's -e and --env take it. k6's extension has the same. */
+const SECRET_VARIABLE = /^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|_URL)\w*=).*/is;
+
 /** What a person types to do this run again; what may be secret is left out. */
 export function commandOf(script: string, args: readonly string[], npmScript: string | undefined): string {
   const quoted = args
-    .map((arg) => arg.replace(/^(\w*(TOKEN|PASSWORD|SECRET|_URL)\w*=).*/is, '$1…'))
+    .map((arg) => arg.replace(SECRET_VARIABLE, '$1…').replace(/:\/\/[^/\s]*@/g, '://…@'))
     .map((arg) => (/^[\w@%+=:,./…-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`));
   if (npmScript === undefined) return ['node pipeline/run.ts', script, ...quoted].join(' ');
   return [`npm run ${npmScript}`, ...(quoted.length > 0 ? ['--', ...quoted] : [])].join(' ');

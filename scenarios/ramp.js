@@ -26,7 +26,10 @@ const run = new Run({
 
 export const options = {
   scenarios: run.scenarios(),
-  thresholds: run.thresholds({ arrival_latency: [`p(99)<${__ENV.P99 || 250}`] }),
+  thresholds: run.thresholds({
+    arrival_latency: [`p(99)<${__ENV.P99 || 250}`],
+    http_req_failed: ['rate<0.01'],
+  }),
 };
 
 export function subscriber() {

@@ -10,11 +10,12 @@ import (
 	"go.k6.io/k6/v2/lib"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
 const (
 	// lead is the time between the last subscription and the first request.
-	lead = 100 * time.Millisecond
+	lead = 250 * time.Millisecond
 	// linger is how long duplicates are waited for after everything is in.
 	linger = 250 * time.Millisecond
 	// look is how often the ledger is asked whether everything is in.
@@ -52,30 +53,36 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return err
 	}
 
-	began := time.Now()
-	e.start(began.Add(lead))
+	e.epoch = time.Now().Add(lead)
 	rec, err := newRecorder(e)
 	if err != nil {
 		return err
 	}
 	defer rec.close()
+	e.start()
 	if err := e.watch(ctx, client, subs, rec); err != nil {
 		return err
 	}
+	if client != nil && e.ledger.Open() > 0 {
+		// While the subscribers still read: what leaves the queue now is on its way to them.
+		e.find(ctx, client)
+		sleepUntil(ctx, nil, time.Now().Add(linger))
+	}
 	subs.close()
 	rec.cut()
+	rec.close()
+	resources := []report.Resource{}
 	if client != nil {
-		e.find(ctx, client)
-		e.resources = e.readTelemetry(ctx, client)
+		resources = e.readTelemetry(ctx, client)
 	}
-	e.resources = append(e.resources, rec.generator())
+	e.judge(rec)
 
 	e.mu.Lock()
+	e.resources = append(resources, rec.generator())
 	e.ended, e.finished = time.Now(), true
 	e.mu.Unlock()
-	e.judge()
 	m.push(ctx, state, e)
-	return nil
+	return e.write(nil) // the script's summary writes it again, with the thresholds
 }
 
 // connectRedis connects to the Redis that is the clock of the run, and takes the first estimate. Without one, stages can't
@@ -86,7 +93,7 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 	}
 	o, err := redis.ParseURL(e.options.Redis.URL)
 	if err != nil {
-		return nil, fmt.Errorf("redis.url (REDIS_URL): %w", err)
+		return nil, fmt.Errorf("redis.url (REDIS_URL): %w", withoutURL(err))
 	}
 	o.Dialer = state.Dialer.DialContext
 	o.MaxRetries = -1
@@ -104,7 +111,7 @@ func (e *engine) watch(ctx context.Context, client *redis.Client, subs *subscrib
 	looks := time.NewTicker(look)
 	defer looks.Stop()
 	nextCut := e.epoch.Add(tick)
-	lastMove, lastSeen := time.Now(), -1
+	lastMove, lastSeen := time.Now(), -1 // the latest delivery in the drain
 	var settledAt, completeAt time.Time
 	halted := false
 	for {
@@ -122,24 +129,21 @@ func (e *engine) watch(ctx context.Context, client *redis.Client, subs *subscrib
 			if !now.Before(nextCut) {
 				nextCut = nextCut.Add(tick)
 				rec.cut()
+				rec.checkpoint()
 				if client != nil {
 					go func() { _ = e.clock.Probe(ctx, client) }() // a failed probe leaves the estimate as it was
 				}
 			}
-			if halted && e.ledger.InFlight() == 0 {
-				return nil
-			}
-			if !e.ledger.Settled() {
+			if !e.ledger.Settled() && (!halted || e.ledger.InFlight() > 0) {
 				continue
 			}
 			if settledAt.IsZero() {
 				settledAt, lastMove = now, now
 			}
-			open := e.ledger.Open()
-			if open != lastSeen {
-				lastSeen, lastMove = open, now
+			if seen := e.ledger.Deliveries(); seen != lastSeen {
+				lastSeen, lastMove = seen, now
 			}
-			if open == 0 {
+			if e.ledger.Open() == 0 {
 				if completeAt.IsZero() {
 					completeAt = now
 				}
@@ -165,12 +169,11 @@ const (
 	telemetryStream  = "arrival:telemetry"
 )
 
-// find looks for the messages that did not arrive in the queue and among the dead letters.
+// find looks for the messages that did not arrive in the queue, and then among the dead letters: in this order none can
+// move from the one to the other unseen.
 func (e *engine) find(ctx context.Context, client *redis.Client) {
-	if e.ledger.Open() == 0 {
-		return
-	}
-	for stream, fate := range map[string]ledger.Fate{messageStream: ledger.Queued, deadLetterStream: ledger.DeadLettered} {
+	for i, stream := range []string{messageStream, deadLetterStream} {
+		fate := [...]ledger.Fate{ledger.Queued, ledger.DeadLettered}[i]
 		err := scan(ctx, client, stream, "-", func(entry redis.XMessage) {
 			if body, ok := entry.Values["body"].(string); ok {
 				if seq, ok := e.bodies.seq([]byte(body)); ok {

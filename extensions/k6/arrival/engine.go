@@ -34,10 +34,9 @@ type engine struct {
 	clock   *clock.Clock
 
 	next    atomic.Int64  // the request that is taken next
-	started chan struct{} // closed when the subscribers hold their topics; epoch is set then
+	started chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted  chan struct{} // closed when there is no use in sending any more
 	epoch   time.Time
-	begin   sync.Once
 
 	mu        sync.Mutex
 	collected bool // collect has begun; there is one
@@ -77,13 +76,10 @@ func newRunID() string {
 	return string(b)
 }
 
-// start fixes the epoch and lets the senders go.
-func (e *engine) start(epoch time.Time) {
-	e.begin.Do(func() {
-		e.epoch = epoch
-		e.ledger.Start(e.clock.At(epoch))
-		close(e.started)
-	})
+// start lets the senders go, from the epoch on.
+func (e *engine) start() {
+	e.ledger.Start(e.clock.At(e.epoch))
+	close(e.started)
 }
 
 // elapsed is the time since the epoch; 0 before it.

@@ -104,7 +104,10 @@ export class Run {
    */
   scenarios(): Record<string, object>;
 
-  /** A script's thresholds, and those that hold for every run: `arrival_lost` and `arrival_invalid` are 0. */
+  /**
+   * A script's thresholds, and those that hold for every run unless the script has its own for the metric: `arrival_invalid`,
+   * `arrival_lost` (QoS 1), `arrival_queued`, `arrival_dead_lettered` and `arrival_unknown` are 0.
+   */
   thresholds(own?: Record<string, string[]>): Record<string, string[]>;
 
   /**

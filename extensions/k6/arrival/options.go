@@ -147,14 +147,17 @@ func (o *options) check() (err error) {
 	}
 	u, err := url.Parse(o.Ingest.URL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return fmt.Errorf("ingest.url %q is not an address: http://host:port or https://host:port (INGEST_URL, or start: npm run pipeline)", o.Ingest.URL)
+		return fmt.Errorf("ingest.url %q is not an address: http://host:port or https://host:port (INGEST_URL, or start: npm run pipeline)", mask(o.Ingest.URL))
+	}
+	if u.User != nil {
+		return errors.New("ingest.url (INGEST_URL) holds a user or a password, which would end up in tags: use a token (INGEST_TOKEN)")
 	}
 	if _, _, _, err := mqtt5.Address(o.MQTT.URL); err != nil {
 		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
 	}
 	if o.Redis.URL != "" {
 		if _, err := redis.ParseURL(o.Redis.URL); err != nil {
-			return fmt.Errorf("redis.url (REDIS_URL): %w", err)
+			return fmt.Errorf("redis.url (REDIS_URL): %w", withoutURL(err))
 		}
 	}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -26,6 +27,9 @@ type recorder struct {
 	cutAt    time.Time
 	written  time.Time
 	busy     chan struct{} // holds a token while a checkpoint is being written
+	once     sync.Once
+	mu       sync.Mutex
+	err      error
 }
 
 func newRecorder(e *engine) (*recorder, error) {
@@ -56,10 +60,32 @@ func newRecorder(e *engine) (*recorder, error) {
 	return r, r.engine.write(nil)
 }
 
+// close waits for a checkpoint that is being written and closes the files. It may be called more than once.
 func (r *recorder) close() {
-	r.busy <- struct{}{} // a checkpoint that is being written ends before the final report is
-	_ = r.timeline.Close()
-	_ = r.log.Close()
+	r.once.Do(func() {
+		r.busy <- struct{}{}
+		r.note(r.timeline.Close())
+		r.note(r.log.Close())
+	})
+}
+
+// note keeps the first error of a file: a run whose record has gaps can't be trusted.
+func (r *recorder) note(err error) {
+	if err == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// failure is the first error of a file.
+func (r *recorder) failure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
 }
 
 // cut ends one second of the run.
@@ -87,9 +113,11 @@ func (r *recorder) cut() {
 	e.timeline = append(e.timeline, row)
 	e.mu.Unlock()
 
-	if line, err := json.Marshal(row); err == nil {
-		_, _ = r.timeline.Write(append(line, '\n'))
+	line, err := json.Marshal(row)
+	if err == nil {
+		_, err = r.timeline.Write(append(line, '\n'))
 	}
+	r.note(err)
 	for tag, s := range map[string]*ledger.Series{"arrival": &i.Arrival, "from_send": &i.FromSend, "http": &i.HTTP} {
 		if s.Count == 0 {
 			continue
@@ -97,9 +125,8 @@ func (r *recorder) cut() {
 		s.Histogram.SetTag(tag)
 		s.Histogram.SetStartTimeMs(e.epoch.Add(from).UnixMilli())
 		s.Histogram.SetEndTimeMs(e.epoch.Add(to).UnixMilli())
-		_ = r.hdr.OutputIntervalHistogram(s.Histogram)
+		r.note(r.hdr.OutputIntervalHistogram(s.Histogram))
 	}
-	r.checkpoint()
 }
 
 // checkpoint writes the report of the run so far, beside the run; not more often than its own cost allows.
@@ -112,7 +139,7 @@ func (r *recorder) checkpoint() {
 		r.written = time.Now()
 		go func() {
 			defer func() { <-r.busy }()
-			_ = r.engine.write(nil) // the next one, or the last, says what is wrong with the disk
+			r.note(r.engine.write(nil))
 		}()
 	default:
 	}
@@ -126,7 +153,8 @@ func (r *recorder) usage() report.Usage {
 	}
 	now := time.Now()
 	if t, err := r.self.Times(); err == nil {
-		if span := now.Sub(r.cutAt).Seconds(); span > 0 {
+		// The system counts in ticks of 10 ms: over a short span one of them would look like a busy core.
+		if span := now.Sub(r.cutAt).Seconds(); span > tick.Seconds()/2 {
 			percent := (t.User + t.System - r.cpu) / span * 100
 			u.CPUPercent = &percent
 		}

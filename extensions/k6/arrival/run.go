@@ -71,10 +71,7 @@ func wholeSeconds(d time.Duration) string {
 // thresholds adds those that hold for every run to a script's own.
 func (e *engine) thresholds(own map[string]any) map[string]any {
 	all := map[string]any{}
-	for name, expressions := range builtInThresholds {
-		if name == "arrival_lost" && e.options.MQTT.QoS == 0 {
-			continue // at most once: a loss is counted, and no failure
-		}
+	for name, expressions := range e.builtIn() {
 		all[name] = expressions
 	}
 	maps.Copy(all, own)
@@ -87,9 +84,7 @@ func (m *instance) collect(e *engine) {
 	if state == nil {
 		common.Throw(rt, errors.New("run.collect() is for a scenario's function: in the init context there is no load yet"))
 	}
-	switch err := e.collect(m.vu.Context(), state, m.metrics); {
-	case errors.Is(err, errStopped): // k6 has said why
-	case err != nil:
+	if err := e.collect(m.vu.Context(), state, m.metrics); err != nil {
 		rt.Interrupt(&errext.InterruptError{Reason: errext.AbortTest + ": " + err.Error()})
 	}
 }

@@ -237,6 +237,43 @@ func TestRefusedAndUnansweredRequestsAreToldApart(t *testing.T) {
 	}, r.Errors)
 }
 
+// Such a run was green: an empty Trend has a p99 of 0, which is below every threshold.
+func TestARunInWhichNothingArrivesIsNotGreen(t *testing.T) {
+	t.Parallel()
+	f := &fakePipeline{status: func(int) int { return http.StatusUnauthorized }}
+	s := newScript(t, f, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "")
+	r := s.run()
+	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Equal(t, []string{"no delivery was measured, so there is no latency to judge"}, r.Verdict.Reasons)
+	close(s.samples)
+	invalid := 0.0
+	for container := range s.samples {
+		for _, sample := range container.GetSamples() {
+			if sample.Metric.Name == "arrival_invalid" {
+				invalid += sample.Value
+			}
+		}
+	}
+	assert.InDelta(t, 1, invalid, 0, "k6's exit code agrees")
+}
+
+func TestSecretsAreMasked(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{
+		"INGEST_TOKEN=hunter2":           "INGEST_TOKEN=…",
+		"--env=MQTT_PASSWORD=hunter2":    "--env=MQTT_PASSWORD=…",
+		"-eAPI_KEY=hunter2":              "-eAPI_KEY=…",
+		"MQTT_URL=mqtt://u:hunter2@h":    "MQTT_URL=…",
+		"influxdb=http://u:hunter2@h/db": "influxdb=http://…@h/db",
+		"ID_KEY=meta.id":                 "ID_KEY=meta.id",
+		"RATE=3000":                      "RATE=3000",
+		"htp://bob:hunter2@h:1":          "htp://…@h:1",
+		"scenarios/ramp.js":              "scenarios/ramp.js",
+	} {
+		assert.Equal(t, want, mask(word))
+	}
+}
+
 func TestNobodyAtTheIngestIsARejection(t *testing.T) {
 	t.Parallel()
 	f := &fakePipeline{}
@@ -274,7 +311,7 @@ func TestStagesSumToArrival(t *testing.T) {
 func TestALostSubscriberEndsTheLoadAndTheRunIsInvalid(t *testing.T) {
 	t.Parallel()
 	f := &fakePipeline{}
-	s := newScript(t, f, "phases: [{duration: 20, arrivalRate: 100}]\nflows: [{name: direct}]", "")
+	s := newScript(t, f, "phases: [{duration: 20, arrivalRate: 100}]\nflows: [{name: direct}]", "idle: '300ms'")
 	f.copies = func(nth int) int {
 		if nth == 50 {
 			for _, conn := range f.subscribers["messages/user/0"] {
@@ -324,7 +361,7 @@ func TestThereIsAReportBeforeTheFirstMessage(t *testing.T) {
 	require.NoError(t, os.MkdirAll(s.dir, 0o755))
 	e := s.module.root.engine
 	e.dir = s.dir
-	e.start(time.Now())
+	e.epoch = time.Now()
 	rec, err := newRecorder(e)
 	require.NoError(t, err)
 	defer rec.close()
@@ -410,6 +447,9 @@ func TestOptionsAreChecked(t *testing.T) {
 		"{" + good + ", mqtt: {url: 'amqp://h'}}":         `mqtt.url (MQTT_URL): scheme "amqp" of the MQTT address is not supported`,
 		"{" + good + ", redis: {url: 'http://h'}}":        "redis.url (REDIS_URL): redis: invalid URL scheme: http",
 		"{" + good + ", ingest: {url: 'h:1'}}":            `ingest.url "h:1" is not an address`,
+		"{" + good + ", ingest: {url: 'htp://b:p@h'}}":    `ingest.url "htp://…@h" is not an address`,
+		"{" + good + ", ingest: {url: 'http://b:p@h'}}":   "ingest.url (INGEST_URL) holds a user or a password",
+		"{" + good + ", redis: {url: 'redis://u:p%2@h'}}": `redis.url (REDIS_URL): invalid URL escape "%2"`,
 		"{" + good + ", phases: {x: {}}}":                 `profile profile has no phase "x"; it has: phase 1`,
 		"{profile: ''}":                                   "profile profile is empty",
 	} {

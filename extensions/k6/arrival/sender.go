@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -132,6 +133,9 @@ func (e *engine) settle(slot pacer.Slot, a answer, sent, at time.Time) {
 	switch {
 	case a.status >= 200 && a.status < 300:
 		outcome = ledger.Accepted
+	case a.status == http.StatusBadGateway || a.status == http.StatusGatewayTimeout:
+		// A gateway's word says nothing of what stands behind it.
+		e.count("request", "HTTP "+strconv.Itoa(a.status), excerpt(a.body()))
 	case a.status != 0:
 		outcome = ledger.Rejected
 		e.count("request", "HTTP "+strconv.Itoa(a.status), excerpt(a.body()))

@@ -3,9 +3,7 @@ package arrival
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"sort"
@@ -82,30 +80,6 @@ func (e *engine) sharedHost() bool {
 	address := strings.TrimPrefix(strings.TrimPrefix(e.options.Ingest.URL, "http://"), "https://")
 	for _, local := range []string{"127.", "localhost", "[::1]"} {
 		if strings.HasPrefix(address, local) {
-			return true
-		}
-	}
-	return false
-}
-
-// command is what a person types to repeat the run. Values that may be secret are left out.
-func (e *engine) command() string {
-	if e.options.Command != "" {
-		return e.options.Command
-	}
-	words := append([]string{"./k6"}, os.Args[1:]...)
-	for i, w := range words {
-		if name, _, found := strings.Cut(w, "="); found && secret(name) {
-			words[i] = fmt.Sprintf("%s=…", name)
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-func secret(name string) bool {
-	name = strings.ToUpper(name)
-	for _, word := range []string{"TOKEN", "PASSWORD", "SECRET", "_URL"} {
-		if strings.Contains(name, word) {
 			return true
 		}
 	}

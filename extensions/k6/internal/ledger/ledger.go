@@ -210,6 +210,13 @@ func (l *Ledger) Accepted() []int {
 	return slices.Clone(l.accepted)
 }
 
+// Deliveries is the number of deliveries so far, duplicates apart.
+func (l *Ledger) Deliveries() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.deliveries
+}
+
 // Open is the number of messages that may still arrive: accepted or without an answer.
 func (l *Ledger) Open() int {
 	l.mu.Lock()

@@ -11,13 +11,13 @@ import (
 const Highest = int64(3_600_000_000)
 
 // Series is a set of times in µs. The histogram (three significant digits) gives the percentiles; count, sum, min and max
-// are exact, so that the means of the stages sum to the mean of the arrival latency.
+// are exact, so that the means of the stages sum to the mean of the arrival latency. A time below zero enters them as it is,
+// and the histogram as zero.
 type Series struct {
 	Histogram *hdrhistogram.Histogram
 	Count     int64
 	Sum       int64
 	Min, Max  int64
-	Negative  int64 // times below zero: counted and in sum and min as they are, in the histogram as zero
 }
 
 func newSeries() Series {
@@ -29,9 +29,6 @@ func (s *Series) Add(us int64) {
 	s.Count++
 	s.Sum += us
 	s.Min, s.Max = min(s.Min, us), max(s.Max, us)
-	if us < 0 {
-		s.Negative++
-	}
 	_ = s.Histogram.RecordValue(min(max(us, 0), Highest)) // inside the range, so without error
 }
 
@@ -40,7 +37,6 @@ func (s *Series) Merge(o *Series) {
 	s.Count += o.Count
 	s.Sum += o.Sum
 	s.Min, s.Max = min(s.Min, o.Min), max(s.Max, o.Max)
-	s.Negative += o.Negative
 	s.Histogram.Merge(o.Histogram)
 }
 

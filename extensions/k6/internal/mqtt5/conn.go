@@ -146,13 +146,9 @@ func (c *Conn) Subscribe(ctx context.Context, topics []string, qos byte) error {
 	if _, err := packet.WriteTo(c.net); err != nil {
 		return fmt.Errorf("MQTT broker %s: %w", c.address, err)
 	}
-	answer, err := packets.ReadPacket(c.net)
+	ack, err := c.suback()
 	if err != nil {
-		return fmt.Errorf("MQTT broker %s did not answer SUBSCRIBE: %w", c.address, err)
-	}
-	ack, ok := answer.Content.(*packets.Suback)
-	if !ok {
-		return fmt.Errorf("MQTT broker %s answered SUBSCRIBE with %s", c.address, answer.PacketType())
+		return err
 	}
 	for i, reason := range ack.Reasons {
 		if reason >= 0x80 {
@@ -160,6 +156,29 @@ func (c *Conn) Subscribe(ctx context.Context, topics []string, qos byte) error {
 		}
 	}
 	return nil
+}
+
+// suback reads until the broker answers a SUBSCRIBE. Messages may come before (MQTT 5, 3.8.4): retained ones, or those of
+// another run. No request has been sent, so none is ours; they are acknowledged and forgotten.
+func (c *Conn) suback() (*packets.Suback, error) {
+	for {
+		answer, err := packets.ReadPacket(c.net)
+		if err != nil {
+			return nil, fmt.Errorf("MQTT broker %s did not answer SUBSCRIBE: %w", c.address, err)
+		}
+		switch p := answer.Content.(type) {
+		case *packets.Suback:
+			return p, nil
+		case *packets.Publish:
+			if p.QoS == 1 {
+				if err := c.write([]byte{packets.PUBACK << 4, 2, byte(p.PacketID >> 8), byte(p.PacketID)}); err != nil {
+					return nil, fmt.Errorf("MQTT broker %s: %w", c.address, err)
+				}
+			}
+		default:
+			return nil, fmt.Errorf("MQTT broker %s answered SUBSCRIBE with %s", c.address, answer.PacketType())
+		}
+	}
 }
 
 func (c *Conn) ping() {

@@ -75,18 +75,6 @@ func (p *Pacer) Messages(n int) int {
 	return n/c*p.firstSeq[c] + p.firstSeq[n%c]
 }
 
-// Deliveries is the number of deliveries due for the first n requests.
-func (p *Pacer) Deliveries(n int) int {
-	c := len(p.cycle)
-	due := func(positions []int) (d int) {
-		for _, f := range positions {
-			d += p.flows[f].Messages * p.flows[f].Deliveries
-		}
-		return d
-	}
-	return n/c*due(p.cycle) + due(p.cycle[:n%c])
-}
-
 // Slot returns request n, 0 <= n < Requests().
 func (p *Pacer) Slot(n int) Slot {
 	i := p.phaseOf(float64(n))

@@ -130,7 +130,9 @@ func parsePhase(n *yaml.Node) (Phase, error) {
 		if rate != nil || rampTo != nil || count != nil || duration != nil {
 			return p, at("pause stands alone: no duration, arrivalRate, rampTo or arrivalCount beside it")
 		}
-		p.Duration = toDuration(*pause)
+		if p.Duration = toDuration(*pause); p.Duration <= 0 {
+			return p, at("pause is 0: a time above 0, in seconds or like 2m")
+		}
 		return p, nil
 	}
 	if duration == nil || *duration <= 0 {

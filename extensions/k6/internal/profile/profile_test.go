@@ -52,6 +52,7 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"not a number":             {"phases:\n  - {duration: 1, arrivalRate: many}\n" + flows, `profile p.yml: line 2: "many" is not a number (arrivalRate)`},
 		"bad duration":             {"phases:\n  - {duration: soon, arrivalRate: 1}\n" + flows, `profile p.yml: line 2: "soon" is not a duration: seconds, or a number with ms, s, m or h (duration)`},
 		"no duration":              {"phases:\n  - {arrivalRate: 1}\n" + flows, `profile p.yml: line 2: phase "": duration is missing or 0: a time above 0, in seconds or like 2m`},
+		"no pause":                 {"phases:\n  - {pause: 0}\n" + flows, `profile p.yml: line 2: phase "": pause is 0: a time above 0, in seconds or like 2m`},
 		"no rate":                  {"phases:\n  - {duration: 1}\n" + flows, `profile p.yml: line 2: phase "": arrivalRate, arrivalCount or pause is missing`},
 		"rates of two kinds":       {"phases:\n  - {duration: 1, arrivalRate: 1, arrivalCount: 2}\n" + flows, `profile p.yml: line 2: phase "": arrivalCount and arrivalRate exclude each other`},
 		"nothing to send":          {"phases: [{duration: 1, arrivalRate: 0}]\n" + flows, "profile p.yml: the phases hold no request: every rate is 0"},

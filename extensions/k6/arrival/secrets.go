@@ -1,0 +1,41 @@
+package arrival
+
+import (
+	"errors"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+)
+
+var (
+	// An environment variable whose name says that its value is secret, as k6's -e and --env take it.
+	secretVariable = regexp.MustCompile(`(?i)^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|_URL)\w*=).*`)
+	credentials    = regexp.MustCompile(`://[^/\s]*@`)
+)
+
+// mask leaves out of a word what may be secret.
+func mask(word string) string {
+	return credentials.ReplaceAllString(secretVariable.ReplaceAllString(word, "${1}…"), "://…@")
+}
+
+// withoutURL takes the address, which may hold a password, off an error of net/url.
+func withoutURL(err error) error {
+	var wrong *url.Error
+	if errors.As(err, &wrong) {
+		return wrong.Err
+	}
+	return err
+}
+
+// command is what a person types to repeat the run.
+func (e *engine) command() string {
+	if e.options.Command != "" {
+		return e.options.Command
+	}
+	words := []string{"./k6"}
+	for _, word := range os.Args[1:] {
+		words = append(words, mask(word))
+	}
+	return strings.Join(words, " ")
+}
