@@ -295,10 +295,21 @@ flows: [{name: direct}]`, "").run()
 		"a warm-up message that arrives late belongs to the warm-up")
 }
 
+// stamps are what a relay on this host writes: 20, 30 and 40 µs from stage to stage.
+func stamps(at time.Time) string { return fmt.Sprintf("%d,20,30,40", at.UnixMicro()) }
+
+func TestStampsMeanNothingWithoutTheirClock(t *testing.T) {
+	t.Parallel()
+	r := newScript(t, &fakePipeline{hops: stamps}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "").run()
+	assert.Equal(t, "monotonic", r.Clock.Reference)
+	assert.Zero(t, r.Latency.Stages["queue"].Count)
+	assert.Equal(t, int64(20), r.Latency.Arrival.Count)
+}
+
 func TestStagesSumToArrival(t *testing.T) {
 	t.Parallel()
-	f := &fakePipeline{hops: func(at time.Time) string { return fmt.Sprintf("%d,20,30,40", at.UnixMicro()) }}
-	r := newScript(t, f, steady, "").run()
+	r := newScript(t, &fakePipeline{hops: stamps}, steady, fmt.Sprintf("redis: { url: %q }", startRedis(t))).run()
+	assert.Equal(t, "redis TIME", r.Clock.Reference)
 	sum := 0.0
 	for name, s := range r.Latency.Stages {
 		require.Equal(t, int64(810), s.Count, name)

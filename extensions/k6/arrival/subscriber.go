@@ -88,6 +88,7 @@ func (s *subscribers) listen(ctx context.Context, i int, conn *mqtt5.Conn, state
 		latencies []int64
 	)
 	tags := state.Tags.GetCurrentValues().Tags
+	clocked := e.options.Redis.URL != "" // stamps mean nothing without the clock that they were made by
 	err := conn.Read(hops.Property, e.clock.Now, func(at int64, messages []mqtt5.Message) {
 		arrivals, latencies = arrivals[:0], latencies[:0]
 		offset := e.clock.Offset()
@@ -99,7 +100,7 @@ func (s *subscribers) listen(ctx context.Context, i int, conn *mqtt5.Conn, state
 				continue
 			}
 			a := ledger.Arrival{Seq: seq}
-			if m.Hops != nil {
+			if m.Hops != nil && clocked {
 				stamps, err := hops.Parse(m.Hops)
 				if a.Stamped = err == nil; a.Stamped {
 					a.Stamps = stamps.Shift(-offset)
