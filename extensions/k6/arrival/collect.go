@@ -85,8 +85,8 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	return e.write(nil) // the script's summary writes it again, with the thresholds
 }
 
-// connectRedis connects to the Redis that is the clock of the run, and takes the first estimate. Without one, stages can't
-// be told apart unless every stamp is from this process; the run goes on without them.
+// connectRedis connects to the Redis that is the clock of the run, and takes the first estimate. It returns nil where the
+// run has none: then the pipeline's stamps are left aside, and only this process's own clock counts.
 func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Client, error) {
 	if e.options.Redis.URL == "" {
 		return nil, nil

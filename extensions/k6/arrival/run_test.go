@@ -461,7 +461,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"{" + good + ", ingest: {url: 'htp://b:p@h'}}":    `ingest.url "htp://…@h" is not an address`,
 		"{" + good + ", ingest: {url: 'http://b:p@h'}}":   "ingest.url (INGEST_URL) holds a user or a password",
 		"{" + good + ", redis: {url: 'redis://u:p%2@h'}}": `redis.url (REDIS_URL): invalid URL escape "%2"`,
-		"{" + good + ", phases: {x: {}}}":                 `profile profile has no phase "x"; it has: phase 1`,
+		"{" + good + ", phases: {x: {duration: 3}}}":      `profile profile has no phase "x"; it has: phase 1`,
 		"{profile: ''}":                                   "profile profile is empty",
 	} {
 		_, err := rt.VU.Runtime().RunString("new Run(" + options + ")")

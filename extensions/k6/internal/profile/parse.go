@@ -191,8 +191,14 @@ func parseFlow(n *yaml.Node) (Flow, error) {
 }
 
 // Override replaces settings of named phases, as a script does with what it finds in the environment.
-// Keys are those of a phase in a profile, values are numbers or strings; an empty string changes nothing.
+// Keys are those of a phase in a profile, values are numbers or strings; what is empty changes nothing, so a script may name
+// phases that a profile does not have.
 func (p *Profile) Override(phase string, settings map[string]any) error {
+	settings = maps.Clone(settings)
+	maps.DeleteFunc(settings, func(_ string, value any) bool { return value == nil || value == "" })
+	if len(settings) == 0 {
+		return nil
+	}
 	i := slices.IndexFunc(p.Phases, func(ph Phase) bool { return ph.Name == phase })
 	if i < 0 {
 		names := make([]string, len(p.Phases))
@@ -204,11 +210,7 @@ func (p *Profile) Override(phase string, settings map[string]any) error {
 	ph := &p.Phases[i]
 	ramps := ph.Ramps()
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
-		value := settings[key]
-		if value == nil || value == "" {
-			continue
-		}
-		n := &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(value)}
+		n := &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(settings[key])}
 		var err error
 		var x float64
 		switch key {
