@@ -20,6 +20,7 @@ import (
 	"go.k6.io/k6/v2/lib/netext"
 	"go.k6.io/k6/v2/metrics"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -36,9 +37,10 @@ type script struct {
 }
 
 // newScript makes a VU. options are JavaScript, added to those that point the run at the pipeline.
-func newScript(t *testing.T, f *fakePipeline, profile, options string) *script {
+func newScript(t *testing.T, f *fake.Pipeline, profile, options string) *script {
 	t.Helper()
-	f.start(t)
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
 	s := &script{t: t, runtime: modulestest.NewRuntime(t), samples: make(chan metrics.SampleContainer, 100_000), dir: t.TempDir()}
 	m, ok := New().NewModuleInstance(s.runtime.VU).(*instance)
 	require.True(t, ok)
@@ -46,9 +48,9 @@ func newScript(t *testing.T, f *fakePipeline, profile, options string) *script {
 	rt := s.runtime.VU.Runtime()
 	require.NoError(t, rt.Set("Run", m.Exports().Named["Run"]))
 	_, err := rt.RunString(fmt.Sprintf(
-		`var run = new Run({ profile: %q, ingest: { url: %q, token: 'secret' }, mqtt: { url: 'mqtt://%s' },
+		`var run = new Run({ profile: %q, ingest: { url: %q, token: 'secret' }, mqtt: { url: %q },
 		 dir: %q, template: %q, %s });`,
-		profile, f.ingest.URL, f.broker.Addr(), s.dir, template, options))
+		profile, f.IngestURL(), f.MQTTURL(), s.dir, template, options))
 	require.NoError(t, err)
 
 	registry := s.runtime.VU.InitEnv().Registry
@@ -160,7 +162,7 @@ flows:
 
 func TestEveryMessageArrivesOnce(t *testing.T) {
 	t.Parallel()
-	r := newScript(t, &fakePipeline{}, steady, "").run()
+	r := newScript(t, &fake.Pipeline{}, steady, "").run()
 	result, reasons, _ := verdict(r)
 	assert.Equal(t, report.Pass, result, reasons)
 	r.Account.Reordered = 0 // two requests at once may overtake each other
@@ -178,7 +180,7 @@ func TestEveryMessageArrivesOnce(t *testing.T) {
 func TestADelayShiftsEveryQuantileByAsMuch(t *testing.T) {
 	t.Parallel()
 	const delay = 200
-	r := newScript(t, &fakePipeline{delay: delay * time.Millisecond}, steady, "").run()
+	r := newScript(t, &fake.Pipeline{Delay: delay * time.Millisecond}, steady, "").run()
 	assert.GreaterOrEqual(t, *r.Latency.Arrival.Min, float64(delay))
 	// What a loaded machine adds is not known; that it adds less than the delay is what tells the delay from noise.
 	assert.InDelta(t, delay, *r.Latency.Arrival.P50, delay/2)
@@ -193,7 +195,7 @@ func TestLossIsFoundToTheMessage(t *testing.T) {
 		}
 		return 1
 	}
-	r := newScript(t, &fakePipeline{copies: lose}, steady, "idle: '300ms'").run()
+	r := newScript(t, &fake.Pipeline{Copies: lose}, steady, "idle: '300ms'").run()
 	assert.Equal(t, 5, r.Account.Lost)
 	assert.Equal(t, 565, r.Account.Arrived)
 	assert.True(t, r.Account.Balanced)
@@ -210,7 +212,7 @@ func TestDuplicatesAreFoundToTheMessage(t *testing.T) {
 		}
 		return 1
 	}
-	f := &fakePipeline{copies: twice}
+	f := &fake.Pipeline{Copies: twice}
 	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "").run()
 	assert.Equal(t, 6, r.Account.Duplicates)
 	assert.Equal(t, 300, r.Account.Arrived)
@@ -219,7 +221,7 @@ func TestDuplicatesAreFoundToTheMessage(t *testing.T) {
 
 func TestRefusedAndUnansweredRequestsAreToldApart(t *testing.T) {
 	t.Parallel()
-	f := &fakePipeline{status: func(nth int) int {
+	f := &fake.Pipeline{Status: func(nth int) int {
 		switch {
 		case nth%30 == 0:
 			return http.StatusServiceUnavailable
@@ -240,7 +242,7 @@ func TestRefusedAndUnansweredRequestsAreToldApart(t *testing.T) {
 // Such a run was green: an empty Trend has a p99 of 0, which is below every threshold.
 func TestARunInWhichNothingArrivesIsNotGreen(t *testing.T) {
 	t.Parallel()
-	f := &fakePipeline{status: func(int) int { return http.StatusUnauthorized }}
+	f := &fake.Pipeline{Status: func(int) int { return http.StatusUnauthorized }}
 	s := newScript(t, f, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "")
 	r := s.run()
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
@@ -276,9 +278,9 @@ func TestSecretsAreMasked(t *testing.T) {
 
 func TestNobodyAtTheIngestIsARejection(t *testing.T) {
 	t.Parallel()
-	f := &fakePipeline{}
+	f := &fake.Pipeline{}
 	s := newScript(t, f, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "")
-	f.ingest.Close()
+	f.CloseIngest()
 	r := s.run()
 	assert.Equal(t, 20, r.Account.Rejected)
 	assert.Equal(t, "no connection", r.Errors[0].Class)
@@ -286,7 +288,7 @@ func TestNobodyAtTheIngestIsARejection(t *testing.T) {
 
 func TestWarmUpIsAccountedForAndNotMeasured(t *testing.T) {
 	t.Parallel()
-	r := newScript(t, &fakePipeline{delay: 50 * time.Millisecond}, `
+	r := newScript(t, &fake.Pipeline{Delay: 50 * time.Millisecond}, `
 phases: [{name: warm-up, duration: 1, arrivalRate: 50, measured: false}, {name: hold, duration: 1, arrivalRate: 30}]
 flows: [{name: direct}]`, "").run()
 	assert.Equal(t, 80, r.Account.Arrived)
@@ -300,7 +302,7 @@ func stamps(at time.Time) string { return fmt.Sprintf("%d,20,30,40", at.UnixMicr
 
 func TestStampsMeanNothingWithoutTheirClock(t *testing.T) {
 	t.Parallel()
-	r := newScript(t, &fakePipeline{hops: stamps}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "").run()
+	r := newScript(t, &fake.Pipeline{Hops: stamps}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "").run()
 	assert.Equal(t, "monotonic", r.Clock.Reference)
 	assert.Zero(t, r.Latency.Stages["queue"].Count)
 	assert.Equal(t, int64(20), r.Latency.Arrival.Count)
@@ -308,7 +310,7 @@ func TestStampsMeanNothingWithoutTheirClock(t *testing.T) {
 
 func TestStagesSumToArrival(t *testing.T) {
 	t.Parallel()
-	r := newScript(t, &fakePipeline{hops: stamps}, steady, fmt.Sprintf("redis: { url: %q }", startRedis(t))).run()
+	r := newScript(t, &fake.Pipeline{Hops: stamps}, steady, fmt.Sprintf("redis: { url: %q }", startRedis(t))).run()
 	assert.Equal(t, "redis TIME", r.Clock.Reference)
 	sum := 0.0
 	for name, s := range r.Latency.Stages {
@@ -321,13 +323,11 @@ func TestStagesSumToArrival(t *testing.T) {
 
 func TestALostSubscriberEndsTheLoadAndTheRunIsInvalid(t *testing.T) {
 	t.Parallel()
-	f := &fakePipeline{}
+	f := &fake.Pipeline{}
 	s := newScript(t, f, "phases: [{duration: 20, arrivalRate: 100}]\nflows: [{name: direct}]", "idle: '300ms'")
-	f.copies = func(nth int) int {
+	f.Copies = func(nth int) int {
 		if nth == 50 {
-			for _, conn := range f.subscribers["messages/user/0"] {
-				_ = conn.Close()
-			}
+			f.Cut()
 		}
 		return 1
 	}
@@ -343,7 +343,7 @@ func TestALostSubscriberEndsTheLoadAndTheRunIsInvalid(t *testing.T) {
 
 func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
 	t.Parallel()
-	s := newScript(t, &fakePipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
 	ctx, cancel := context.WithCancel(t.Context())
 	e := s.module.root.engine
 	sent := make(chan struct{})
@@ -368,7 +368,7 @@ func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
 // A process that is killed can't write its report, so there is one from the first moment on.
 func TestThereIsAReportBeforeTheFirstMessage(t *testing.T) {
 	t.Parallel()
-	s := newScript(t, &fakePipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
 	require.NoError(t, os.MkdirAll(s.dir, 0o755))
 	e := s.module.root.engine
 	e.dir = s.dir
@@ -384,14 +384,14 @@ func TestThereIsAReportBeforeTheFirstMessage(t *testing.T) {
 
 func TestAScriptMaySendByItself(t *testing.T) {
 	t.Parallel()
-	f := &fakePipeline{}
+	f := &fake.Pipeline{}
 	s := newScript(t, f, "phases: [{duration: 1, arrivalRate: 5}]\nflows: [{name: pair, messages: 2}]", "id: 'meta.id'")
 	e := s.module.root.engine
 	done := make(chan error)
 	go func() { done <- e.collect(t.Context(), s.state, s.module.metrics) }()
 	rt := s.runtime.VU.Runtime()
 	require.NoError(t, rt.Set("post", func(path, body string) int {
-		answer, err := http.Post(f.ingest.URL+path, "application/json", strings.NewReader(body))
+		answer, err := http.Post(f.IngestURL()+path, "application/json", strings.NewReader(body))
 		if err != nil {
 			return 0
 		}
@@ -416,7 +416,7 @@ func TestAScriptMaySendByItself(t *testing.T) {
 
 func TestTheAccountReachesK6sThresholds(t *testing.T) {
 	t.Parallel()
-	s := newScript(t, &fakePipeline{}, steady, "")
+	s := newScript(t, &fake.Pipeline{}, steady, "")
 	_, _, late := verdict(s.run())
 	close(s.samples)
 	sums, latencies := map[string]float64{}, 0
