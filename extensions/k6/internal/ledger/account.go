@@ -96,39 +96,63 @@ func (l *Ledger) Final() Account {
 
 // tally adds the messages [from, to) of a page to an account.
 func (l *Ledger) tally(a *Account, pg *page, from, to int) {
-	request := l.pacer.SlotOf(from).N
-	deliveries, next := 0, from
-	for seq := from; seq < to; seq++ {
-		if seq == next {
-			deliveries = l.flows[l.pacer.FlowOf(request)].Deliveries
-			request++
-			next = l.pacer.Messages(request)
+	if pg.young != nil {
+		for seq := from; seq < to; seq++ {
+			if r := &pg.young[seq%pageSize]; r.outcome != none || !l.pacer.Closed() {
+				a.add(r, l.deliveriesOf(seq))
+			}
 		}
-		r := pg.find(seq % pageSize)
-		if r == goneComplete {
-			a.Arrived++
-			a.DeliveriesDue += deliveries
-			continue
+		return
+	}
+	if n := pg.rejected.count(); n == pageSize {
+		a.Rejected += n
+		return
+	}
+	if n := pg.dropped.count(); n == pageSize {
+		a.Dropped += n
+		return
+	}
+	a.Arrived += pageSize
+	a.DeliveriesDue += l.pacer.Deliveries(to) - l.pacer.Deliveries(from)
+	except := func(r *record) func(int) {
+		return func(at int) {
+			deliveries := l.deliveriesOf(from + at)
+			a.Arrived--
+			a.DeliveriesDue -= deliveries
+			a.add(r, deliveries)
 		}
-		if r.outcome == Accepted || r.got != 0 {
-			a.DeliveriesDue += deliveries
-		}
-		switch {
-		case bits.OnesCount32(r.got) == deliveries:
-			a.Arrived++
-		case r.fate == DeadLettered:
-			a.DeadLettered++
-		case r.fate == Queued:
-			a.Queued++
-		case r.outcome == Accepted || r.got != 0:
-			a.Lost++
-		case r.outcome == Rejected:
-			a.Rejected++
-		case r.outcome == dropped, r.outcome == none && !l.pacer.Closed():
-			a.Dropped++
-		case r.outcome != none:
-			a.Unknown++
-		}
+	}
+	pg.rejected.each(except(goneRejected))
+	pg.dropped.each(except(goneDropped))
+	for i := range pg.open {
+		except(&pg.open[i].record)(int(pg.open[i].at))
+	}
+}
+
+func (l *Ledger) deliveriesOf(seq int) int {
+	return l.flows[l.pacer.FlowOf(l.pacer.RequestOf(seq))].Deliveries
+}
+
+// add puts one message with a record into its place.
+func (a *Account) add(r *record, deliveries int) {
+	if r.outcome == Accepted || r.got != 0 {
+		a.DeliveriesDue += deliveries
+	}
+	switch {
+	case bits.OnesCount32(r.got) == deliveries:
+		a.Arrived++
+	case r.fate == DeadLettered:
+		a.DeadLettered++
+	case r.fate == Queued:
+		a.Queued++
+	case r.outcome == Accepted || r.got != 0:
+		a.Lost++
+	case r.outcome == Rejected:
+		a.Rejected++
+	case r.outcome == none || r.outcome == dropped:
+		a.Dropped++
+	default:
+		a.Unknown++
 	}
 }
 

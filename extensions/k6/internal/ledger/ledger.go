@@ -189,7 +189,7 @@ func (l *Ledger) Settle(s pacer.Slot, outcome Outcome) {
 	for i := range s.Messages {
 		pg, r := l.lookup(s.FirstSeq + i)
 		// The whole way may be faster than the answer to the POST: then nothing is open any more.
-		if r.outcome == complete {
+		if r.outcome != inFlight {
 			continue
 		}
 		if r.outcome = outcome; outcome == Rejected {

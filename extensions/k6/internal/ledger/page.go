@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -50,6 +51,24 @@ type entry struct {
 type set [pageSize / 64]uint64
 
 func (s *set) has(at int) bool { return s != nil && s[at/64]&(1<<(at%64)) != 0 }
+
+func (s *set) count() int {
+	n := 0
+	s.each(func(int) { n++ })
+	return n
+}
+
+// each visits what is in the set, ascending.
+func (s *set) each(visit func(at int)) {
+	if s == nil {
+		return
+	}
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			visit(i*64 + bits.TrailingZeros64(word))
+		}
+	}
+}
 
 func add(s **set, at int) {
 	if *s == nil {

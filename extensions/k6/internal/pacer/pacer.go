@@ -137,10 +137,12 @@ func (p *Pacer) Deliveries(seq int) int {
 }
 
 // SlotOf returns the request that carries message seq.
-func (p *Pacer) SlotOf(seq int) Slot {
+func (p *Pacer) SlotOf(seq int) Slot { return p.Slot(p.RequestOf(seq)) }
+
+// RequestOf returns the number of the request that carries message seq.
+func (p *Pacer) RequestOf(seq int) int {
 	c := len(p.cycle)
-	rounds, rest := seq/p.firstSeq[c], seq%p.firstSeq[c]
-	return p.Slot(rounds*c + p.position(rest))
+	return seq/p.firstSeq[c]*c + p.position(seq%p.firstSeq[c])
 }
 
 // position is that of the request in the cycle that carries the cycle's message seq.
