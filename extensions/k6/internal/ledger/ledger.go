@@ -193,7 +193,7 @@ func (l *Ledger) Settle(s pacer.Slot, outcome Outcome) {
 			continue
 		}
 		if r.outcome = outcome; outcome == Rejected {
-			if r.got == 0 {
+			if r.got == 0 && r.fate == Lost {
 				l.rejected++
 				l.resolve(s.FirstSeq+i, pg, r)
 				continue
