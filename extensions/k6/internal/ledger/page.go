@@ -21,11 +21,6 @@ type record struct {
 // forgotten stands for the time of sending of a message that was rejected, and whose record is gone.
 const forgotten = math.MinInt64
 
-// resolved reports whether nothing more is expected of a message.
-func (r *record) resolved() bool {
-	return r.outcome == complete || r.outcome == Rejected || r.outcome == dropped
-}
-
 // page holds neighbouring messages. It is young until all of them have been sent or dropped and most are resolved: then it is
 // folded, and has records of the unresolved ones alone, and sets of those that will not arrive. A message that is in none of
 // them has arrived in full. A record goes before a set.
@@ -37,7 +32,7 @@ type page struct {
 
 	unsent   int32 // neither sent nor dropped so far
 	arrived  int32 // in full
-	resolved int32
+	resolved int32 // arrived in full, rejected or dropped: nothing more is expected of them
 	watched  bool // the next compaction looks at it
 }
 
@@ -54,7 +49,11 @@ func (s *set) has(at int) bool { return s != nil && s[at/64]&(1<<(at%64)) != 0 }
 
 func (s *set) count() int {
 	n := 0
-	s.each(func(int) { n++ })
+	if s != nil {
+		for _, word := range s {
+			n += bits.OnesCount64(word)
+		}
+	}
 	return n
 }
 
