@@ -75,8 +75,8 @@ func (l *Ledger) arrive(subscriber int, at int64, a Arrival) (int64, bool) {
 	return l.measure(slot, due, sent, at, a), true
 }
 
-// measure splits the time of one delivery into its stages. They telescope, so they sum to the arrival latency. A delivery whose
-// time of sending is forgotten has an arrival latency, and no more.
+// measure splits the time of one delivery into its stages. They telescope, so they sum to the arrival latency. A delivery
+// whose time of sending is forgotten has an arrival latency, and no more.
 func (l *Ledger) measure(slot pacer.Slot, due, sent, at int64, a Arrival) int64 {
 	t := l.times[slot.Phase]
 	arrival := at - due

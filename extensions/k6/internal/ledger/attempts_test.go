@@ -19,8 +19,8 @@ func TestARepeatedRequestIsOneMessage(t *testing.T) {
 
 	a := r.balanced()
 	assert.Equal(t, []int{1, 1, 1, 1, 1}, []int{a.Requests, a.RequestsSent, a.Retried, a.Arrived, a.Duplicates})
-	times := r.Times(0)
-	assert.Equal(t, []int64{1, 5000, 4990, 700}, []int64{times.Arrival.Count, times.Arrival.Sum, times.FromSend.Sum, times.HTTP.Sum},
+	m := r.Times(0)
+	assert.Equal(t, []int64{1, 5000, 4990, 700}, []int64{m.Arrival.Count, m.Arrival.Sum, m.FromSend.Sum, m.HTTP.Sum},
 		"measured once, from the first attempt to the first arrival")
 	assert.Zero(t, r.Open())
 	assert.Zero(t, r.Cut().Backlog)

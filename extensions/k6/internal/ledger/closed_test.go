@@ -85,13 +85,13 @@ func TestAClosedRunCountsWhatWasTaken(t *testing.T) {
 	}
 	r.Sent(r.in(1, 5), epoch+5)
 
-	running := r.Running(0)
-	assert.Equal(t, []int{12, 6, 2, 4, 6}, []int{running.Scheduled, running.Requests, running.Arrived, running.Rejected, running.Pending})
-	assert.True(t, running.Balanced())
+	a := r.Running(0)
+	assert.Equal(t, []int{12, 6, 2, 4, 6}, []int{a.Scheduled, a.Requests, a.Arrived, a.Rejected, a.Pending})
+	assert.True(t, a.Balanced())
 
 	r.Settle(r.in(1, 5), Accepted)
 	r.arrive(0, 11, epoch+5000)
-	a := r.balanced()
+	a = r.balanced()
 	assert.Equal(t, []int{12, 6, 6}, []int{a.Scheduled, a.Requests, a.RequestsSent})
 	assert.Equal(t, []PhaseCount{{3, 6, 1}, {3, 6, 6}}, r.Phases())
 	assert.Equal(t, []int{2, 4}, r.FlowsScheduled(), "in the measured phase")

@@ -1,7 +1,7 @@
 package ledger
 
-// Interval is what happened in one second of the run. Counts are messages where they say nothing else; times are of what arrived
-// (HTTP: of what was answered) in the interval.
+// Interval is what happened in one second of the run. Counts are messages where they say nothing else; times are of what
+// arrived (HTTP: of what was answered) in the interval.
 type Interval struct {
 	Requests                         int // sent in it, repetitions apart
 	Sent, Accepted, Rejected, Failed int

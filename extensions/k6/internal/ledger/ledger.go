@@ -1,10 +1,10 @@
 // Package ledger accounts for every message of a run, and for every delivery of it.
 //
-// Messages are numbered densely, so the ledger is an array, in pages of 4,096 messages. What can be computed from a message's
-// number (when it is due, its flow, its target) is asked of the pacer and not stored. A message that is in flight or
-// unresolved takes at most 32 bytes. One that arrived takes nothing; a bit where one of its page was rejected, and another
-// where one was dropped, as these do themselves. Beside that stand 72 bytes a page, and 16 bytes for each message of the
-// second since the last Cut, which is what gives memory back.
+// Messages are numbered densely, so the ledger is an array, in pages of 4,096 messages. What can be computed from a
+// message's number (when it is due, its flow, its target) is asked of the pacer and not stored. A message that is in flight
+// or unresolved takes at most 32 bytes. One that arrived takes nothing; a bit where one of its page was rejected, and
+// another where one was dropped, as these do themselves. Beside that stand 72 bytes a page, and 16 bytes for each message
+// of the second since the last Cut, which is what gives memory back.
 package ledger
 
 import (

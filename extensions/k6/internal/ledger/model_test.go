@@ -61,7 +61,7 @@ func compare(t *testing.T, random *rand.Rand, traffic traffic, phase profile.Pha
 	folded, again := map[*page]int{}, 0 // records of a page when it was folded first; pages that were folded again
 	for step := 0; m.requests < requests || len(g.due) > 0 || len(g.unanswered) > 0; step++ {
 		g.step(requests)
-		if g.chance(0.002) {
+		if g.chance(0.001) {
 			m.cut()
 			for _, pg := range m.pages {
 				if pg == nil || pg.young != nil || pg == arrivedInFull {
@@ -74,7 +74,7 @@ func compare(t *testing.T, random *rand.Rand, traffic traffic, phase profile.Pha
 				}
 			}
 		}
-		if step%4000 == 0 {
+		if step%10_000 == 0 {
 			m.check()
 		}
 	}

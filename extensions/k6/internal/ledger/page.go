@@ -21,9 +21,9 @@ type record struct {
 // forgotten stands for the time of sending of a message that was rejected, and whose record is gone.
 const forgotten = math.MinInt64
 
-// page holds neighbouring messages. It is young until all of them have been sent or dropped and most are resolved: then it is
-// folded, and has records of the unresolved ones alone, and sets of those that will not arrive. A message that is in none of
-// them has arrived in full. A record goes before a set.
+// page holds neighbouring messages. It is young until all of them have been sent or dropped and most are resolved: then it
+// is folded, and has records of the unresolved ones alone, and sets of those that will not arrive. A message that is in none
+// of them has arrived in full. A record goes before a set.
 type page struct {
 	young    *[pageSize]record
 	open     []entry // ascending
@@ -33,7 +33,7 @@ type page struct {
 	unsent   int32 // neither sent nor dropped so far
 	arrived  int32 // in full
 	resolved int32 // arrived in full, rejected or dropped: nothing more is expected of them
-	watched  bool // the next compaction looks at it
+	watched  bool  // the next compaction looks at it
 }
 
 // entry is the record of message at of a folded page.

@@ -58,10 +58,10 @@ func TestARejectedMessageThatArrivesAfterItsRecordIsGone(t *testing.T) {
 	r.arrive(0, 7, r.due(7)+250_000)
 	a := r.balanced()
 	assert.Equal(t, []int{pageSize, 0, 1}, []int{a.Arrived, a.Rejected, a.Duplicates})
-	times := r.Times(0)
-	assert.Equal(t, []int64{pageSize, 250_000}, []int64{times.Arrival.Count, times.Arrival.Max}, "when it was due can be computed")
-	assert.Equal(t, []int64{pageSize - 1, 1000}, []int64{times.FromSend.Count, times.FromSend.Max}, "when it was sent is forgotten")
-	assert.Equal(t, int64(pageSize-1), times.Stages[Schedule].Count)
+	m := r.Times(0)
+	assert.Equal(t, []int64{pageSize, 250_000}, []int64{m.Arrival.Count, m.Arrival.Max}, "when it was due can be computed")
+	assert.Equal(t, []int64{pageSize - 1, 1000}, []int64{m.FromSend.Count, m.FromSend.Max}, "when it was sent is forgotten")
+	assert.Equal(t, int64(pageSize-1), m.Stages[Schedule].Count)
 	assert.Same(t, arrivedInFull, r.pages[0])
 }
 

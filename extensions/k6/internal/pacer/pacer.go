@@ -1,5 +1,5 @@
-// Package pacer maps the number of a request to the moment it is due, to its flow and to its messages. It is pure arithmetic:
-// it knows no clock.
+// Package pacer maps the number of a request to the moment it is due, to its flow and to its messages. It is pure
+// arithmetic: it knows no clock.
 //
 // A closed load has no schedule. There the pacer says of any number what its request carries, but not when it is due (a
 // request is due when it is sent) nor its phase (that of the moment), nor how many requests there will be.

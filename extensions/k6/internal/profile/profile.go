@@ -49,8 +49,8 @@ func (p Phase) Ramps() bool { return p.RampTo != p.Rate }
 
 func (p Phase) arrivals() bool { return p.Rate > 0 || p.RampTo > 0 }
 
-// Closed reports whether the load is closed: a request is sent when another is answered, so that how many there will be, and
-// when, is up to what is under test. In the open model they are due by the clock.
+// Closed reports whether the load is closed: a request is sent when another is answered, so that how many there will be,
+// and when, is up to what is under test. In the open model they are due by the clock.
 func (p *Profile) Closed() bool {
 	return slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.VUs > 0 })
 }
