@@ -88,7 +88,7 @@ func (e *engine) take(ctx context.Context) (slot pacer.Slot, ok bool) {
 		slot = e.pacer.Slot(n)
 		due := e.epoch.Add(slot.Due)
 		if time.Since(due) > lateLimit {
-			e.ledger.Drop()
+			e.ledger.Drop(slot)
 			continue
 		}
 		return slot, sleepUntil(ctx, e.halted, due)
@@ -151,7 +151,10 @@ func (e *engine) settle(slot pacer.Slot, a answer, sent, at time.Time) {
 	default:
 		e.count("request", "no answer", "the script settled the request with status 0")
 	}
-	e.ledger.Settle(slot, outcome, e.clock.At(sent), e.clock.At(at))
+	if outcome != ledger.Unknown {
+		e.ledger.Answered(slot.Phase, e.clock.At(at)-e.clock.At(sent))
+	}
+	e.ledger.Settle(slot, outcome)
 }
 
 // push emits k6's own metrics, so that thresholds and dashboards that people have keep working.

@@ -61,19 +61,18 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 	total := ledger.NewTimes()
 	start := time.Duration(0)
-	accepted := e.ledger.Accepted()
+	counts := e.ledger.Phases()
 	for i, p := range e.options.profile.Phases {
 		times := e.ledger.Times(i)
 		if p.Measured {
 			total.Merge(times)
 		}
-		from, to := e.pacer.PhaseRequests(i)
-		scheduled := e.pacer.Messages(to) - e.pacer.Messages(from)
 		seconds := p.Duration.Seconds()
 		r.Steps = append(r.Steps, report.Step{
 			Name: p.Name, StartS: start.Seconds(), DurationS: seconds, Measured: p.Measured,
-			Requests: to - from, Scheduled: scheduled, Accepted: accepted[i], Arrived: int(times.Arrival.Count),
-			ScheduledPerS: float64(scheduled) / seconds, AcceptedPerS: float64(accepted[i]) / seconds,
+			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted,
+			Arrived:       int(times.Arrival.Count),
+			ScheduledPerS: float64(counts[i].Messages) / seconds, AcceptedPerS: float64(counts[i].Accepted) / seconds,
 			ArrivedPerS: float64(times.Arrival.Count) / seconds,
 			Latency:     report.NewLatencies(times, lossless),
 		})
@@ -81,15 +80,7 @@ func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 	}
 	r.Latency = report.NewLatencies(total, lossless)
 
-	scheduled := make([]int, len(e.options.profile.Flows))
-	for i, p := range e.options.profile.Phases {
-		if from, to := e.pacer.PhaseRequests(i); p.Measured {
-			for n := from; n < to; n++ {
-				f := e.pacer.FlowOf(n)
-				scheduled[f] += e.options.profile.Flows[f].Messages
-			}
-		}
-	}
+	scheduled := e.ledger.FlowsScheduled()
 	for i, f := range e.options.profile.Flows {
 		s := e.ledger.FlowTimes(i)
 		r.Flows = append(r.Flows, report.FlowResult{

@@ -1,6 +1,9 @@
 package ledger
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Account says where every message of the run is. Counts are messages unless they say otherwise.
 type Account struct {
@@ -18,8 +21,10 @@ type Account struct {
 	Reordered  int // deliveries after one with a higher number on the same topic
 	Negative   int // deliveries with a stage below zero
 	Foreign    int // messages of other runs
+	Unmeasured int // deliveries without a latency: in the closed model, of what was rejected long before it arrived
 
 	Requests, RequestsSent           int
+	Retried                          int // attempts beyond the first, in requests
 	DeliveriesDue, DeliveriesArrived int
 
 	counted int // messages arrived, as counted one by one when they did
@@ -31,16 +36,25 @@ func (a Account) Balanced() bool {
 	return a.Arrived == a.counted && a.Scheduled == a.Dropped+a.Rejected+a.Unknown+a.Arrived+a.DeadLettered+a.Queued+a.Lost+a.Pending
 }
 
+// counters is what is counted as it happens. requests is the number of requests of the schedule to account for.
 func (l *Ledger) counters(requests int) Account {
-	return Account{
-		Scheduled: l.pacer.Messages(requests), Requests: requests, RequestsSent: l.sent,
+	a := Account{
+		Scheduled: l.pacer.Messages(requests), Requests: requests, RequestsSent: l.sent, Retried: l.retried,
 		Duplicates: l.duplicates, Reordered: l.reordered, Negative: l.negative, Foreign: l.foreign,
-		DeliveriesArrived: l.deliveries, counted: l.arrived,
+		Unmeasured: l.unmeasured, DeliveriesArrived: l.deliveries, counted: l.arrived,
 	}
+	if l.pacer.Closed() {
+		a.Scheduled, a.Requests = 0, 0
+		for _, c := range l.counts {
+			a.Scheduled += c.Messages
+			a.Requests += c.Requests
+		}
+	}
+	return a
 }
 
-// Running adds up what was due so far, from counters alone: requests is the number of requests that were due. What is open
-// is pending. A killed run has no other account.
+// Running adds up what was due so far, from counters alone: requests is the number of requests that were due; in the closed
+// model those that were taken are, and it is not looked at. What is open is pending. A killed run has no other account.
 func (l *Ledger) Running(requests int) Account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,44 +65,114 @@ func (l *Ledger) Running(requests int) Account {
 	return a
 }
 
-// Final looks at every message of the run, after its end.
+// Final looks at every message of the run, after its end. What the open model's schedule holds and was never sent is
+// dropped; the closed one has no more than was sent.
 func (l *Ledger) Final() Account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.counters(l.pacer.Requests())
-	for n := range a.Requests {
-		deliveries := l.flows[l.pacer.FlowOf(n)].Deliveries
-		for seq := l.pacer.Messages(n); seq < l.pacer.Messages(n+1); seq++ {
-			pg := l.pages[seq/pageSize]
-			if pg == arrivedInFull {
-				a.Arrived++
-				a.DeliveriesDue += deliveries
-				continue
-			}
-			r := record{}
-			if pg != nil {
-				r = pg.records[seq%pageSize]
-			}
-			if r.outcome == Accepted || r.got != 0 {
-				a.DeliveriesDue += deliveries
-			}
-			switch {
-			case bits.OnesCount32(r.got) == deliveries:
-				a.Arrived++
-			case r.fate == DeadLettered:
-				a.DeadLettered++
-			case r.fate == Queued:
-				a.Queued++
-			case r.outcome == Accepted || r.got != 0:
-				a.Lost++
-			case r.outcome == Rejected:
-				a.Rejected++
-			case r.outcome == none:
-				a.Dropped++
-			default:
-				a.Unknown++
-			}
+	end := a.Scheduled
+	if l.pacer.Closed() {
+		end = len(l.pages) * pageSize
+	}
+	for from := 0; from < end; from += pageSize {
+		to := min(from+pageSize, end)
+		var pg *page
+		if from/pageSize < len(l.pages) {
+			pg = l.pages[from/pageSize]
+		}
+		switch {
+		case pg == arrivedInFull:
+			a.Arrived += to - from
+			a.DeliveriesDue += l.pacer.Deliveries(to) - l.pacer.Deliveries(from)
+		case pg != nil:
+			l.tally(&a, pg, from, to)
+		case !l.pacer.Closed():
+			a.Dropped += to - from
 		}
 	}
 	return a
+}
+
+// tally adds the messages [from, to) of a page to an account.
+func (l *Ledger) tally(a *Account, pg *page, from, to int) {
+	if pg.young != nil {
+		for seq := from; seq < to; seq++ {
+			if r := &pg.young[seq%pageSize]; r.outcome != none || !l.pacer.Closed() {
+				a.add(r, l.deliveriesOf(seq))
+			}
+		}
+		return
+	}
+	if n := pg.rejected.count(); n == pageSize {
+		a.Rejected += n
+		return
+	}
+	if n := pg.dropped.count(); n == pageSize {
+		a.Dropped += n
+		return
+	}
+	a.Arrived += pageSize
+	a.DeliveriesDue += l.pacer.Deliveries(to) - l.pacer.Deliveries(from)
+	except := func(r *record) func(int) {
+		return func(at int) {
+			deliveries := l.deliveriesOf(from + at)
+			a.Arrived--
+			a.DeliveriesDue -= deliveries
+			a.add(r, deliveries)
+		}
+	}
+	pg.rejected.each(except(goneRejected))
+	pg.dropped.each(except(goneDropped))
+	for i := range pg.open {
+		except(&pg.open[i].record)(int(pg.open[i].at))
+	}
+}
+
+func (l *Ledger) deliveriesOf(seq int) int {
+	return l.flows[l.pacer.FlowOf(l.pacer.RequestOf(seq))].Deliveries
+}
+
+// add puts one message with a record into its place.
+func (a *Account) add(r *record, deliveries int) {
+	if r.outcome == Accepted || r.got != 0 {
+		a.DeliveriesDue += deliveries
+	}
+	switch {
+	case bits.OnesCount32(r.got) == deliveries:
+		a.Arrived++
+	case r.fate == DeadLettered:
+		a.DeadLettered++
+	case r.fate == Queued:
+		a.Queued++
+	case r.outcome == Accepted || r.got != 0:
+		a.Lost++
+	case r.outcome == Rejected:
+		a.Rejected++
+	case r.outcome == none || r.outcome == dropped:
+		a.Dropped++
+	default:
+		a.Unknown++
+	}
+}
+
+// PhaseCount is what a phase holds: in the open model by the schedule, in the closed one what was taken so far.
+type PhaseCount struct {
+	Requests int
+	Messages int
+	Accepted int // messages
+}
+
+// Phases returns the counts of each phase.
+func (l *Ledger) Phases() []PhaseCount {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.counts)
+}
+
+// FlowsScheduled returns the number of messages of each flow in the measured phases, counted like those of PhaseCount.
+func (l *Ledger) FlowsScheduled() []int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.scheduled)
 }

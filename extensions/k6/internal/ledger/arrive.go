@@ -28,24 +28,18 @@ func (l *Ledger) Arrive(subscriber int, at int64, arrivals []Arrival, latencies 
 }
 
 func (l *Ledger) arrive(subscriber int, at int64, a Arrival) (int64, bool) {
-	if a.Seq < 0 || a.Seq >= l.pacer.Messages(l.pacer.Requests()) {
-		l.foreign++
-		return 0, false
-	}
-	pg := l.pages[a.Seq/pageSize]
-	if pg == arrivedInFull {
-		l.duplicates++
-		return 0, false
-	}
-	r := l.record(a.Seq)
-	if r.outcome == none {
+	pg, r := l.lookup(a.Seq)
+	if r == nil || r.outcome == none || r.outcome == dropped {
 		l.foreign++
 		return 0, false
 	}
 	bit := uint32(1) << subscriber
-	if r.got&bit != 0 {
+	if r.outcome == complete || r.got&bit != 0 {
 		l.duplicates++
 		return 0, false
+	}
+	if r.outcome == Rejected {
+		r = l.retract(a.Seq, pg, r) // the ingest said no and took it all the same
 	}
 	r.got |= bit
 	l.deliveries++
@@ -59,34 +53,46 @@ func (l *Ledger) arrive(subscriber int, at int64, a Arrival) (int64, bool) {
 		*last = a.Seq
 	}
 
-	switch {
-	case r.outcome == Accepted:
+	sent, due := r.sent, l.epoch+slot.Due.Microseconds()
+	if l.pacer.Closed() {
+		slot.Phase, due = int(r.phase), sent
+	}
+	if r.outcome == Accepted {
 		l.owed--
-	case r.outcome == Rejected && r.got == bit:
-		l.rejected-- // the ingest said no and took it all the same
 	}
 	if bits.OnesCount32(r.got) == flow.Deliveries {
 		l.arrived++
-		if r.outcome == Accepted || r.outcome == Unknown {
+		if r.outcome != inFlight {
 			l.open--
 		}
-		defer l.close(a.Seq / pageSize)
+		r.outcome = complete
+		l.resolve(a.Seq, pg, r)
 	}
-	return l.measure(slot, r.sent, at, a), true
+	if due == forgotten {
+		l.unmeasured++
+		return 0, false
+	}
+	return l.measure(slot, due, sent, at, a), true
 }
 
-// measure splits the time of one delivery into its stages. They telescope, so they sum to the arrival latency.
-func (l *Ledger) measure(slot pacer.Slot, sent, at int64, a Arrival) int64 {
-	due := l.epoch + slot.Due.Microseconds()
+// measure splits the time of one delivery into its stages. They telescope, so they sum to the arrival latency. A delivery
+// whose time of sending is forgotten has an arrival latency, and no more.
+func (l *Ledger) measure(slot pacer.Slot, due, sent, at int64, a Arrival) int64 {
 	t := l.times[slot.Phase]
 	arrival := at - due
 	t.Arrival.Add(arrival)
-	t.FromSend.Add(at - sent)
 	l.interval.Arrival.Add(arrival)
-	l.interval.FromSend.Add(at - sent)
 	if l.phases[slot.Phase].Measured {
 		l.flowTimes[slot.Flow].Add(arrival)
 	}
+	if sent == forgotten {
+		if arrival < 0 {
+			l.negative++
+		}
+		return arrival
+	}
+	t.FromSend.Add(at - sent)
+	l.interval.FromSend.Add(at - sent)
 
 	negative := sent < due || at < sent
 	t.Stages[Schedule].Add(sent - due)

@@ -1,8 +1,9 @@
 package ledger
 
-// Interval is what happened in one second of the run. Counts are messages, Deliveries apart; times are of what arrived
-// (HTTP: of what was answered) in the interval.
+// Interval is what happened in one second of the run. Counts are messages where they say nothing else; times are of what
+// arrived (HTTP: of what was answered) in the interval.
 type Interval struct {
+	Requests                         int // sent in it, repetitions apart
 	Sent, Accepted, Rejected, Failed int
 	Backlog                          int // deliveries that accepted messages still owe at its end
 	Arrival, FromSend, HTTP          Series
@@ -21,11 +22,13 @@ func (i *Interval) reset() {
 	*i = Interval{Arrival: i.Arrival, FromSend: i.FromSend, HTTP: i.HTTP}
 }
 
-// Cut ends an interval and begins the next. What it returns is good until the next Cut.
+// Cut ends an interval and begins the next, and gives back the memory of what was resolved in it. What it returns is good
+// until the next Cut.
 func (l *Ledger) Cut() *Interval {
 	l.spare.reset()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.compact()
 	l.interval.Backlog = l.owed
 	l.interval, l.spare = l.spare, l.interval
 	return l.spare

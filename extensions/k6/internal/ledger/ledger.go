@@ -1,13 +1,14 @@
 // Package ledger accounts for every message of a run, and for every delivery of it.
 //
-// Messages are numbered densely, so the ledger is an array: 16 bytes a message while any message near it is open, and
-// nothing once all of them have arrived. What can be computed from a message's number (when it is due, its flow, its
-// target) is asked of the pacer and not stored.
+// Messages are numbered densely, so the ledger is an array, in pages of 4,096 messages. What can be computed from a
+// message's number (when it is due, its flow, its target) is asked of the pacer and not stored. A message that is in flight
+// or unresolved takes at most 32 bytes. One that arrived takes nothing; a bit where one of its page was rejected, and
+// another where one was dropped, as these do themselves. Beside that stand 72 bytes a page, and 16 bytes for each message
+// of the second since the last Cut, which is what gives memory back.
 package ledger
 
 import (
 	"math/bits"
-	"slices"
 	"sync"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
@@ -24,6 +25,8 @@ const (
 	Accepted                // the ingest took it
 	Rejected                // the ingest said no, or could not be reached at all
 	Unknown                 // no answer: it may have been taken
+	dropped                 // never to be sent
+	complete                // arrived in full, whatever was answered
 )
 
 // Fate is where a message that did not arrive was found.
@@ -36,24 +39,6 @@ const (
 	DeadLettered             // given up by the relay
 )
 
-type record struct {
-	sent    int64 // µs on the own clock
-	got     uint32
-	outcome Outcome
-	fate    Fate
-}
-
-const pageSize = 4096
-
-// page holds the records of neighbouring messages until all of them have arrived in full.
-type page struct {
-	records [pageSize]record
-	arrived int
-}
-
-// arrivedInFull stands for a page whose messages have all arrived.
-var arrivedInFull = &page{}
-
 // Ledger is the account of a run. All times are µs on the own clock. Safe for concurrent use.
 type Ledger struct {
 	pacer  *pacer.Pacer
@@ -63,36 +48,50 @@ type Ledger struct {
 
 	mu       sync.Mutex
 	epoch    int64
-	pages    []*page
-	lastSeen []int // highest message number seen, by subscriber and topic; for reorderings
+	ended    bool
+	pages    []*page // as far as messages have been sent
+	watched  []int   // pages that the next compaction looks at
+	lastSeen []int   // highest message number seen, by subscriber and topic; for reorderings
 	perTopic int
 
 	sent       int // requests
+	retried    int // requests
 	dropped    int // requests
 	inFlight   int // requests
 	open       int // messages accepted or unknown, not yet arrived in full
 	owed       int // deliveries of accepted messages that have not arrived
 	arrived    int // messages arrived in full
-	rejected   int // messages rejected, of which nothing arrived
+	rejected   int // messages rejected, of which nothing was seen
 	deliveries int
+	unmeasured int
 	duplicates int
 	reordered  int
 	negative   int
 	foreign    int
 
-	accepted  []int    // messages, by phase
+	counts    []PhaseCount
+	scheduled []int    // messages by flow, measured phases only
 	times     []*Times // by phase
 	flowTimes []Series // arrival latency by flow, measured phases only
 	interval  *Interval
 	spare     *Interval // the interval before; only Cut touches it
 }
 
-// New makes an empty ledger for a schedule.
+// New makes an empty ledger for a schedule, or for a closed load.
 func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
-	l := &Ledger{pacer: schedule, phases: p.Phases, flows: p.Flows, interval: newInterval(), spare: newInterval()}
-	for range p.Phases {
+	l := &Ledger{
+		pacer: schedule, phases: p.Phases, flows: p.Flows, interval: newInterval(), spare: newInterval(),
+		counts: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)),
+	}
+	for i, phase := range p.Phases {
 		l.times = append(l.times, NewTimes())
-		l.accepted = append(l.accepted, 0)
+		from, to := schedule.PhaseRequests(i)
+		l.counts[i] = PhaseCount{Requests: to - from, Messages: schedule.Messages(to) - schedule.Messages(from)}
+		if phase.Measured {
+			for f, n := range schedule.FlowMessages(from, to) {
+				l.scheduled[f] += n
+			}
+		}
 	}
 	first := map[string]int{}
 	for _, f := range p.Flows {
@@ -107,7 +106,6 @@ func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 	for i := range l.lastSeen {
 		l.lastSeen[i] = -1
 	}
-	l.pages = make([]*page, (schedule.Messages(schedule.Requests())+pageSize-1)/pageSize)
 	return l
 }
 
@@ -118,60 +116,93 @@ func (l *Ledger) Start(epoch int64) {
 	l.epoch = epoch
 }
 
-// Sent records that a request leaves now.
+// Sent records that a request leaves now, once: when it is repeated, the first attempt's time counts. In the closed model
+// this is when it is due, and its slot says the phase.
 func (l *Ledger) Sent(s pacer.Slot, at int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sent++
 	l.inFlight++
+	l.interval.Requests++
 	l.interval.Sent += s.Messages
+	l.take(s)
 	for i := range s.Messages {
-		r := l.record(s.FirstSeq + i)
-		r.sent, r.outcome = at, inFlight
+		_, r := l.begin(s.FirstSeq + i)
+		r.sent, r.outcome, r.phase = at, inFlight, uint16(s.Phase)
 	}
 }
 
 // Drop records that a request will not be sent.
-func (l *Ledger) Drop() {
+func (l *Ledger) Drop(s pacer.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dropped++
+	l.take(s)
+	for i := range s.Messages {
+		pg, r := l.begin(s.FirstSeq + i)
+		r.outcome = dropped
+		l.resolve(s.FirstSeq+i, pg, r)
+	}
 }
 
-// Settle records the answer to a request that was sent at one moment and answered at another, once.
-func (l *Ledger) Settle(s pacer.Slot, outcome Outcome, sent, at int64) {
+// take counts a request of the closed model. Those of the open one are counted beforehand.
+func (l *Ledger) take(s pacer.Slot) {
+	if !l.pacer.Closed() {
+		return
+	}
+	l.counts[s.Phase].Requests++
+	l.counts[s.Phase].Messages += s.Messages
+	if l.phases[s.Phase].Measured {
+		l.scheduled[s.Flow] += s.Messages
+	}
+}
+
+// Answered records the HTTP time of an attempt that was answered.
+func (l *Ledger) Answered(phase int, us int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.times[phase].HTTP.Add(us)
+	l.interval.HTTP.Add(us)
+}
+
+// Retried records that a request is sent once more, with the same ids.
+func (l *Ledger) Retried() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.retried++
+}
+
+// Settle records what became of a request that was sent, once: after the last of its attempts.
+func (l *Ledger) Settle(s pacer.Slot, outcome Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inFlight--
-	if outcome != Unknown {
-		l.times[s.Phase].HTTP.Add(at - sent)
-		l.interval.HTTP.Add(at - sent)
-	}
 	switch outcome {
 	case Accepted:
 		l.interval.Accepted += s.Messages
-		l.accepted[s.Phase] += s.Messages
+		l.counts[s.Phase].Accepted += s.Messages
 	case Rejected:
 		l.interval.Rejected += s.Messages
 	default:
 		l.interval.Failed += s.Messages
 	}
 	for i := range s.Messages {
+		pg, r := l.lookup(s.FirstSeq + i)
 		// The whole way may be faster than the answer to the POST: then nothing is open any more.
-		if l.pages[(s.FirstSeq+i)/pageSize] == arrivedInFull {
+		if r.outcome != inFlight {
 			continue
 		}
-		r := l.record(s.FirstSeq + i)
-		r.outcome = outcome
-		missing := l.flows[s.Flow].Deliveries - bits.OnesCount32(r.got)
-		switch {
-		case outcome == Rejected && r.got == 0:
-			l.rejected++
-		case outcome != Rejected && missing > 0:
-			l.open++
-			if outcome == Accepted {
-				l.owed += missing
+		if r.outcome = outcome; outcome == Rejected {
+			if r.got == 0 && r.fate == Lost {
+				l.rejected++
+				l.resolve(s.FirstSeq+i, pg, r)
+				continue
 			}
+			r.outcome = Unknown // the ingest said no and took it all the same
+		}
+		l.open++
+		if outcome == Accepted {
+			l.owed += l.flows[s.Flow].Deliveries - bits.OnesCount32(r.got)
 		}
 	}
 }
@@ -180,19 +211,48 @@ func (l *Ledger) Settle(s pacer.Slot, outcome Outcome, sent, at int64) {
 func (l *Ledger) Find(seq int, fate Fate) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if seq < 0 || seq/pageSize >= len(l.pages) {
+	pg, r := l.lookup(seq)
+	if r == nil || r.outcome == none || r.outcome == dropped {
 		return false
 	}
-	if l.pages[seq/pageSize] != arrivedInFull {
-		l.record(seq).fate = fate
+	if r.outcome == complete {
+		return true
 	}
+	if r.outcome == Rejected {
+		r = l.retract(seq, pg, r)
+	}
+	r.fate = fate
 	return true
+}
+
+// retract makes a message that was rejected one of which it is not known whether it was taken, since it has been seen.
+func (l *Ledger) retract(seq int, pg *page, r *record) *record {
+	if r == goneRejected {
+		r = pg.recall(seq % pageSize)
+		l.watch(seq / pageSize)
+	}
+	r.outcome = Unknown
+	pg.resolved--
+	l.rejected--
+	l.open++
+	return r
+}
+
+// End says that no request will be taken any more, and that each that was taken has been sent or dropped. In the open model
+// the schedule says so.
+func (l *Ledger) End() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
 }
 
 // Settled reports whether every request of the run has been sent and answered, or dropped.
 func (l *Ledger) Settled() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.pacer.Closed() {
+		return l.ended && l.inFlight == 0
+	}
 	return l.sent+l.dropped == l.pacer.Requests() && l.inFlight == 0
 }
 
@@ -201,13 +261,6 @@ func (l *Ledger) InFlight() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.inFlight
-}
-
-// Accepted is the number of accepted messages of each phase.
-func (l *Ledger) Accepted() []int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.accepted)
 }
 
 // Deliveries is the number of deliveries so far, duplicates apart.
@@ -222,20 +275,4 @@ func (l *Ledger) Open() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.open
-}
-
-func (l *Ledger) record(seq int) *record {
-	pg := &l.pages[seq/pageSize]
-	if *pg == nil {
-		*pg = &page{}
-	}
-	return &(*pg).records[seq%pageSize]
-}
-
-// close gives a page's memory back when the last of its messages has arrived in full.
-func (l *Ledger) close(n int) {
-	pg := l.pages[n]
-	if pg.arrived++; pg.arrived == pageSize {
-		l.pages[n] = arrivedInFull
-	}
 }

@@ -42,7 +42,10 @@ func (r run) due(n int) int64 { return epoch + r.pacer.Slot(n).Due.Microseconds(
 
 func (r run) post(n int, outcome Outcome) {
 	r.Sent(r.pacer.Slot(n), r.due(n))
-	r.Settle(r.pacer.Slot(n), outcome, r.due(n), r.due(n)+1000)
+	if outcome != Unknown {
+		r.Answered(0, 1000)
+	}
+	r.Settle(r.pacer.Slot(n), outcome)
 }
 
 func (r run) arrive(subscriber, seq int, at int64) {
@@ -70,7 +73,7 @@ func TestEveryMessageEndsInJustOnePlace(t *testing.T) {
 	r.Find(5, Queued)
 	r.post(6, Accepted)
 	r.Find(6, DeadLettered)
-	r.Drop()
+	r.Drop(r.pacer.Slot(7))
 
 	running := r.Running(8)
 	assert.Equal(t, Account{
@@ -93,7 +96,7 @@ func TestAnArrivalMayOvertakeTheAnswer(t *testing.T) {
 	r.Sent(r.pacer.Slot(0), r.due(0))
 	r.arrive(0, 0, r.due(0)+300)
 	assert.False(t, r.Settled())
-	r.Settle(r.pacer.Slot(0), Accepted, r.due(0), r.due(0)+900)
+	r.Settle(r.pacer.Slot(0), Accepted)
 	assert.Equal(t, 1, r.balanced().Arrived)
 	assert.Zero(t, r.Open())
 	assert.Zero(t, r.Cut().Backlog)
@@ -173,7 +176,7 @@ func TestStagesSumToTheArrivalLatency(t *testing.T) {
 		sent := r.due(n) + int64(n*13)
 		s := hops.Stamps{Received: sent + 100, Queued: sent + 150, Claimed: sent + 600 + int64(n), Published: sent + 700 + int64(n)}
 		r.Sent(r.pacer.Slot(n), sent)
-		r.Settle(r.pacer.Slot(n), Accepted, sent, sent+300)
+		r.Settle(r.pacer.Slot(n), Accepted)
 		r.Arrive(0, sent+1000+int64(n), []Arrival{{Seq: n, Stamps: s, Stamped: true}}, nil)
 	}
 	times := r.Times(0)
@@ -226,7 +229,8 @@ func TestAnAnswerToAMessageWhosePageIsGoneIsMeasured(t *testing.T) {
 	}
 	require.Same(t, arrivedInFull, r.pages[0])
 	for n := range pageSize {
-		r.Settle(r.pacer.Slot(n), Accepted, r.due(n), r.due(n)+300)
+		r.Answered(0, 300)
+		r.Settle(r.pacer.Slot(n), Accepted)
 	}
 	assert.Equal(t, int64(pageSize), r.Times(0).HTTP.Count)
 	assert.True(t, r.Settled())

@@ -1,4 +1,8 @@
-// Package pacer maps the number of a request to the moment it is due. It is pure arithmetic: it knows no clock.
+// Package pacer maps the number of a request to the moment it is due, to its flow and to its messages. It is pure
+// arithmetic: it knows no clock.
+//
+// A closed load has no schedule. There the pacer says of any number what its request carries, but not when it is due (a
+// request is due when it is sent) nor its phase (that of the moment), nor how many requests there will be.
 package pacer
 
 import (
@@ -14,11 +18,13 @@ import (
 type Pacer struct {
 	phases   []span
 	flows    []profile.Flow
-	cycle    []int // flow of request n is cycle[n % len(cycle)]
-	firstSeq []int // messages before each position of the cycle; one longer than the cycle
-	ofFlow   []int // messages of the same flow before each position of the cycle
-	perCycle []int // messages of each flow in one cycle
+	cycle    []int   // flow of request n is cycle[n % len(cycle)]
+	firstSeq []int   // messages before each position of the cycle; one longer than the cycle
+	dueFirst []int   // deliveries of these messages
+	ofFlow   []int   // messages of the same flow before each position of the cycle
+	turns    [][]int // positions of each flow in the cycle
 	requests int
+	closed   bool
 }
 
 // span is a phase with what came before it. before and area are integrals of the rate, so requests with a fraction.
@@ -31,8 +37,8 @@ type span struct {
 // Slot is one request of the schedule.
 type Slot struct {
 	N        int           // number of the request, from 0
-	Due      time.Duration // since the start of the run
-	Phase    int
+	Due      time.Duration // since the start of the run; 0 in the closed model
+	Phase    int           // -1 in the closed model, until whoever takes the request sets it
 	Flow     int
 	FirstSeq int // number of its first message in the run; the others follow
 	OfFlow   int // number of its first message in its flow
@@ -44,7 +50,11 @@ const epsilon = 1e-9
 
 // New makes the schedule of a checked profile.
 func New(p *profile.Profile) *Pacer {
-	pc := &Pacer{flows: p.Flows, cycle: weigh(p.Flows)}
+	pc := &Pacer{flows: p.Flows, cycle: weigh(p.Flows), closed: p.Closed()}
+	pc.layOut()
+	if pc.closed {
+		return pc
+	}
 	var start, before float64
 	for _, ph := range p.Phases {
 		d := ph.Duration.Seconds()
@@ -55,18 +65,28 @@ func New(p *profile.Profile) *Pacer {
 	}
 	// Request n is due when the integral of the rate reaches n, so the last one is the largest n below the whole.
 	pc.requests = int(math.Ceil(before - epsilon*math.Max(1, before)))
-	pc.firstSeq = make([]int, len(pc.cycle)+1)
-	pc.ofFlow = make([]int, len(pc.cycle))
-	pc.perCycle = make([]int, len(p.Flows))
-	for i, f := range pc.cycle {
-		pc.ofFlow[i] = pc.perCycle[f]
-		pc.perCycle[f] += p.Flows[f].Messages
-		pc.firstSeq[i+1] = pc.firstSeq[i] + p.Flows[f].Messages
-	}
 	return pc
 }
 
-// Requests is the number of requests of the run.
+// layOut adds up what comes before each position of the cycle.
+func (p *Pacer) layOut() {
+	p.firstSeq = make([]int, len(p.cycle)+1)
+	p.dueFirst = make([]int, len(p.cycle)+1)
+	p.ofFlow = make([]int, len(p.cycle))
+	p.turns = make([][]int, len(p.flows))
+	for i, f := range p.cycle {
+		flow := p.flows[f]
+		p.ofFlow[i] = len(p.turns[f]) * flow.Messages
+		p.turns[f] = append(p.turns[f], i)
+		p.firstSeq[i+1] = p.firstSeq[i] + flow.Messages
+		p.dueFirst[i+1] = p.dueFirst[i] + flow.Messages*flow.Deliveries
+	}
+}
+
+// Closed reports whether the load is closed.
+func (p *Pacer) Closed() bool { return p.closed }
+
+// Requests is the number of requests of the run; 0 in the closed model, where nobody knows it beforehand.
 func (p *Pacer) Requests() int { return p.requests }
 
 // Messages is the number of messages in the first n requests, so also the number of the first message of request n.
@@ -75,32 +95,60 @@ func (p *Pacer) Messages(n int) int {
 	return n/c*p.firstSeq[c] + p.firstSeq[n%c]
 }
 
-// Slot returns request n, 0 <= n < Requests().
+// Slot returns request n, 0 <= n < Requests(); in the closed model any n.
 func (p *Pacer) Slot(n int) Slot {
-	i := p.phaseOf(float64(n))
-	flow := p.FlowOf(n)
-	return Slot{
+	flow, c := p.FlowOf(n), len(p.cycle)
+	messages := p.flows[flow].Messages
+	s := Slot{
 		N:        n,
-		Due:      p.phases[i].due(float64(n)),
-		Phase:    i,
+		Phase:    -1,
 		Flow:     flow,
 		FirstSeq: p.Messages(n),
-		OfFlow:   n/len(p.cycle)*p.perCycle[flow] + p.ofFlow[n%len(p.cycle)],
-		Messages: p.flows[flow].Messages,
+		OfFlow:   n/c*len(p.turns[flow])*messages + p.ofFlow[n%c],
+		Messages: messages,
 	}
+	if !p.closed {
+		s.Phase = p.phaseOf(float64(n))
+		s.Due = p.phases[s.Phase].due(float64(n))
+	}
+	return s
 }
 
 // FlowOf returns the flow of request n.
 func (p *Pacer) FlowOf(n int) int { return p.cycle[n%len(p.cycle)] }
 
-// SlotOf returns the request that carries message seq.
-func (p *Pacer) SlotOf(seq int) Slot {
+// FlowMessages returns the number of messages of each flow in the requests [from, to).
+func (p *Pacer) FlowMessages(from, to int) []int {
 	c := len(p.cycle)
-	rounds, rest := seq/p.firstSeq[c], seq%p.firstSeq[c]
-	return p.Slot(rounds*c + sort.SearchInts(p.firstSeq, rest+1) - 1)
+	out := make([]int, len(p.flows))
+	for f, turns := range p.turns {
+		before := func(n int) int { return n/c*len(turns) + sort.SearchInts(turns, n%c) }
+		out[f] = (before(to) - before(from)) * p.flows[f].Messages
+	}
+	return out
 }
 
-// Due returns how many requests are due before t.
+// Deliveries is the number of deliveries due for the first seq messages.
+func (p *Pacer) Deliveries(seq int) int {
+	c := len(p.cycle)
+	rounds, rest := seq/p.firstSeq[c], seq%p.firstSeq[c]
+	i := p.position(rest)
+	return rounds*p.dueFirst[c] + p.dueFirst[i] + (rest-p.firstSeq[i])*p.flows[p.cycle[i]].Deliveries
+}
+
+// SlotOf returns the request that carries message seq.
+func (p *Pacer) SlotOf(seq int) Slot { return p.Slot(p.RequestOf(seq)) }
+
+// RequestOf returns the number of the request that carries message seq.
+func (p *Pacer) RequestOf(seq int) int {
+	c := len(p.cycle)
+	return seq/p.firstSeq[c]*c + p.position(seq%p.firstSeq[c])
+}
+
+// position is that of the request in the cycle that carries the cycle's message seq.
+func (p *Pacer) position(seq int) int { return sort.SearchInts(p.firstSeq, seq+1) - 1 }
+
+// Due returns how many requests are due before t; 0 in the closed model.
 func (p *Pacer) Due(t time.Duration) int {
 	s := t.Seconds()
 	i := sort.Search(len(p.phases), func(i int) bool { return p.phases[i].start+p.phases[i].length > s })
@@ -113,8 +161,11 @@ func (p *Pacer) Due(t time.Duration) int {
 	return min(p.requests, int(math.Ceil(sum-epsilon*math.Max(1, sum))))
 }
 
-// PhaseRequests returns the numbers [from, to) of the requests of phase i.
+// PhaseRequests returns the numbers [from, to) of the requests of phase i; none in the closed model.
 func (p *Pacer) PhaseRequests(i int) (from, to int) {
+	if p.closed {
+		return 0, 0
+	}
 	whole := func(x float64) int { return min(p.requests, int(math.Ceil(x-epsilon*math.Max(1, x)))) }
 	return whole(p.phases[i].before), whole(p.phases[i].before + p.phases[i].area)
 }

@@ -118,3 +118,50 @@ func TestMessagesAreNumberedDenselyAndFoundAgain(t *testing.T) {
 	}
 	assert.Equal(t, seq, p.Messages(p.Requests()))
 }
+
+func TestMessagesOfAFlowAndDeliveriesAreThoseOfTheSlots(t *testing.T) {
+	t.Parallel()
+	flows := []profile.Flow{
+		{Weight: 3, Messages: 1, Deliveries: 1},
+		{Weight: 2, Messages: 4, Deliveries: 5},
+		{Weight: 0, Messages: 1, Deliveries: 1},
+	}
+	p := New(&profile.Profile{Phases: []profile.Phase{phase(1, 57, 57)}, Flows: flows})
+	deliveries := 0
+	for seq := range p.Messages(57) {
+		require.Equal(t, deliveries, p.Deliveries(seq), "of the first %d messages", seq)
+		deliveries += flows[p.SlotOf(seq).Flow].Deliveries
+	}
+	require.Equal(t, deliveries, p.Deliveries(p.Messages(57)))
+	for from := range 57 {
+		want := make([]int, len(flows))
+		for to := from; to <= 57; to++ {
+			require.Equal(t, want, p.FlowMessages(from, to), "requests %d to %d", from, to)
+			want[p.FlowOf(to)] += flows[p.FlowOf(to)].Messages
+		}
+	}
+}
+
+func TestAClosedLoadHasRequestsButNoSchedule(t *testing.T) {
+	t.Parallel()
+	flows := []profile.Flow{
+		{Weight: 7, Messages: 1, Deliveries: 1},
+		{Weight: 2, Messages: 1, Deliveries: 5},
+		{Weight: 1, Messages: 10, Deliveries: 1},
+	}
+	open := New(&profile.Profile{Phases: []profile.Phase{phase(10, 100, 100)}, Flows: flows})
+	closed := New(&profile.Profile{Phases: []profile.Phase{{Duration: time.Second, VUs: 3}, phase(1, 0, 0)}, Flows: flows})
+	assert.True(t, closed.Closed())
+	assert.False(t, open.Closed())
+	assert.Zero(t, closed.Requests())
+	assert.Zero(t, closed.Due(time.Hour))
+	from, to := closed.PhaseRequests(0)
+	assert.Equal(t, [2]int{0, 0}, [2]int{from, to})
+	for n := range open.Requests() {
+		want := open.Slot(n)
+		want.Due, want.Phase = 0, -1
+		require.Equal(t, want, closed.Slot(n))
+		require.Equal(t, want, closed.SlotOf(want.FirstSeq+want.Messages-1))
+	}
+	assert.Equal(t, 1_900_000_000_019, closed.Slot(1_000_000_000_010).FirstSeq, "without an end")
+}

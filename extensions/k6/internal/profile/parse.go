@@ -18,6 +18,8 @@ const (
 	maxSubscribers = 32
 	maxBatch       = 1000
 	maxRequests    = 1e9
+	maxVUs         = 10_000
+	maxPhases      = 1000 // each has histograms of its own
 	maxDuration    = 7 * 24 * time.Hour
 )
 
@@ -52,6 +54,9 @@ func (p *Profile) check() error {
 	if len(p.Phases) == 0 {
 		return errors.New("phases is missing: a list of at least one phase")
 	}
+	if len(p.Phases) > maxPhases {
+		return fmt.Errorf("there are %d phases; at most %d are allowed", len(p.Phases), maxPhases)
+	}
 	if len(p.Flows) == 0 {
 		return errors.New("flows is missing: a list of at least one flow")
 	}
@@ -66,10 +71,14 @@ func (p *Profile) check() error {
 		}
 		requests += (ph.Rate + ph.RampTo) / 2 * ph.Duration.Seconds()
 	}
-	if requests <= 0 {
+	switch {
+	case p.Closed():
+		if err := p.checkClosed(); err != nil {
+			return err
+		}
+	case requests <= 0:
 		return errors.New("the phases hold no request: every rate is 0")
-	}
-	if requests > maxRequests {
+	case requests > maxRequests:
 		return fmt.Errorf("the phases hold %.3g requests; at most %.0e are allowed", requests, maxRequests)
 	}
 
@@ -89,6 +98,21 @@ func (p *Profile) check() error {
 	}
 	if weights == 0 {
 		return errors.New("the weights of the flows sum to 0; at least one must be above 0")
+	}
+	return nil
+}
+
+// checkClosed refuses what belongs to the open model beside phases of the closed one.
+func (p *Profile) checkClosed() error {
+	both := slices.IndexFunc(p.Phases, func(ph Phase) bool { return ph.VUs > 0 && ph.arrivals() })
+	if both >= 0 {
+		return fmt.Errorf("phase %q has vus and an arrival rate; allowed is the one or the other", p.Phases[both].Name)
+	}
+	open := slices.IndexFunc(p.Phases, Phase.arrivals)
+	closed := slices.IndexFunc(p.Phases, func(ph Phase) bool { return ph.VUs > 0 })
+	if open >= 0 {
+		return fmt.Errorf("phase %q has an arrival rate and phase %q has vus; allowed is one kind in a profile, and pauses",
+			p.Phases[open].Name, p.Phases[closed].Name)
 	}
 	return nil
 }
@@ -117,6 +141,7 @@ func parsePhase(n *yaml.Node) (Phase, error) {
 		"rampTo":       positive(&rampTo),
 		"arrivalCount": positive(&count),
 		"pause":        seconds(&pause),
+		"vus":          whole(&p.VUs, 1, maxVUs),
 		"measured":     func(v *yaml.Node) error { return boolean(v, &p.Measured) },
 	})
 	if err != nil {
@@ -127,8 +152,8 @@ func parsePhase(n *yaml.Node) (Phase, error) {
 		return fmt.Errorf("line %d: phase %q: %s", n.Line, p.Name, fmt.Sprintf(format, args...))
 	}
 	if pause != nil {
-		if rate != nil || rampTo != nil || count != nil || duration != nil {
-			return p, at("pause stands alone: no duration, arrivalRate, rampTo or arrivalCount beside it")
+		if rate != nil || rampTo != nil || count != nil || duration != nil || p.VUs != 0 {
+			return p, at("pause stands alone: no duration, arrivalRate, rampTo, arrivalCount or vus beside it")
 		}
 		if p.Duration = toDuration(*pause); p.Duration <= 0 {
 			return p, at("pause is 0: a time above 0, in seconds or like 2m")
@@ -140,13 +165,16 @@ func parsePhase(n *yaml.Node) (Phase, error) {
 	}
 	p.Duration = toDuration(*duration)
 	switch {
+	case p.VUs != 0 && (rate != nil || rampTo != nil || count != nil):
+		return p, at("vus stands for a closed load: no arrivalRate, rampTo or arrivalCount beside it")
+	case p.VUs != 0:
 	case count != nil && (rate != nil || rampTo != nil):
 		return p, at("arrivalCount and arrivalRate exclude each other")
 	case count != nil:
 		p.Rate = *count / *duration
 		p.RampTo = p.Rate
 	case rate == nil:
-		return p, at("arrivalRate, arrivalCount or pause is missing")
+		return p, at("arrivalRate, arrivalCount, vus or pause is missing")
 	default:
 		p.Rate, p.RampTo = *rate, *rate
 		if rampTo != nil {
@@ -158,24 +186,14 @@ func parsePhase(n *yaml.Node) (Phase, error) {
 
 func parseFlow(n *yaml.Node) (Flow, error) {
 	f := Flow{Weight: 1, Target: "user", Targets: 100, Messages: 1, Deliveries: 1, PayloadBytes: 64}
-	integer := func(into *int, low, high float64) func(*yaml.Node) error {
-		return func(v *yaml.Node) error {
-			x, err := number(v, low, high)
-			if err == nil && x != math.Trunc(x) {
-				err = fmt.Errorf("line %d: %s is not a whole number", v.Line, v.Value)
-			}
-			*into = int(x)
-			return err
-		}
-	}
 	err := eachKey(n, "flow", map[string]func(*yaml.Node) error{
 		"name":         func(v *yaml.Node) error { return text(v, &f.Name) },
-		"weight":       integer(&f.Weight, 0, 1000),
+		"weight":       whole(&f.Weight, 0, 1000),
 		"target":       func(v *yaml.Node) error { return text(v, &f.Target) },
-		"targets":      integer(&f.Targets, 1, 100_000),
-		"messages":     integer(&f.Messages, 1, maxBatch),
-		"deliveries":   integer(&f.Deliveries, 1, maxSubscribers),
-		"payloadBytes": integer(&f.PayloadBytes, 0, 1<<20),
+		"targets":      whole(&f.Targets, 1, 100_000),
+		"messages":     whole(&f.Messages, 1, maxBatch),
+		"deliveries":   whole(&f.Deliveries, 1, maxSubscribers),
+		"payloadBytes": whole(&f.PayloadBytes, 0, 1<<20),
 	})
 	if err != nil {
 		return f, err
@@ -228,8 +246,10 @@ func (p *Profile) Override(phase string, settings map[string]any) error {
 		case "rampTo":
 			x, err = number(n, 0, maxRequests)
 			ph.RampTo = x
+		case "vus":
+			err = whole(&ph.VUs, 1, maxVUs)(n)
 		default:
-			err = errors.New("unknown; allowed: duration, arrivalRate, rampTo")
+			err = errors.New("unknown; allowed: duration, arrivalRate, rampTo, vus")
 		}
 		if err != nil {
 			return fmt.Errorf("phase %q, %s: %s", phase, key, strings.TrimPrefix(err.Error(), "line 0: "))

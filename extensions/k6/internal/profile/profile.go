@@ -11,9 +11,20 @@
 //	    target: room          # messages go to room/0, room/1, …
 //	    targets: 10
 //	    deliveries: 5         # subscribers that hold each target
+//
+// That is the open model. In the closed one, a phase has a concurrency instead, and each VU sends its next request when its
+// last one is answered. A profile is of one model; pauses may stand in both.
+//
+//	phases:
+//	  - name: ten
+//	    duration: 20
+//	    vus: 10               # 1 to 10,000
 package profile
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Profile is a checked load profile.
 type Profile struct {
@@ -22,18 +33,27 @@ type Profile struct {
 	Flows  []Flow
 }
 
-// Phase is a span of the run. Rates are requests per second. A pause has the rate 0; an arrivalCount of n over a
-// duration of d has the rate n/d.
+// Phase is a span of the run. Rates are requests per second. A pause has the rate 0 and no VUs; an arrivalCount of n over
+// a duration of d has the rate n/d.
 type Phase struct {
 	Name     string
 	Duration time.Duration
 	Rate     float64 // at the start
 	RampTo   float64 // at the end; equals Rate unless the phase ramps
 	Measured bool    // false: its messages are accounted for, but stay out of the run's latency figures
+	VUs      int     // closed model: how many requests are under way at a time
 }
 
 // Ramps reports whether the rate changes during the phase.
 func (p Phase) Ramps() bool { return p.RampTo != p.Rate }
+
+func (p Phase) arrivals() bool { return p.Rate > 0 || p.RampTo > 0 }
+
+// Closed reports whether the load is closed: a request is sent when another is answered, so that how many there will be,
+// and when, is up to what is under test. In the open model they are due by the clock.
+func (p *Profile) Closed() bool {
+	return slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.VUs > 0 })
+}
 
 // Flow is one kind of request.
 type Flow struct {

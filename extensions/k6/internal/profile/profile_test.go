@@ -2,6 +2,7 @@ package profile
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ flows:
 		{Name: "phase 2", Duration: 2 * time.Minute, Rate: 0.5, RampTo: 0.5, Measured: true},
 		{Name: "phase 3", Duration: 5 * time.Second, Measured: true},
 	}, p.Phases)
+	assert.False(t, p.Closed())
 	assert.Equal(t, []Flow{{"room", 2, "room", 10, 3, 5, 9}}, p.Flows)
 	assert.Equal(t, 5, p.Subscribers())
 	assert.Equal(t, 145*time.Second, p.Duration())
@@ -47,13 +49,13 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"empty":                    {"", "profile p.yml is empty; allowed keys: phases, flows"},
 		"not YAML":                 {"a: [", "profile p.yml: not YAML: line 1: did not find expected node content"},
-		"unknown key":              {"phases:\n  - {duration: 1, arivalRate: 3}\n" + flows, `profile p.yml: line 2: unknown key "arivalRate" in phase; allowed: arrivalCount, arrivalRate, duration, measured, name, pause, rampTo`},
+		"unknown key":              {"phases:\n  - {duration: 1, arivalRate: 3}\n" + flows, `profile p.yml: line 2: unknown key "arivalRate" in phase; allowed: arrivalCount, arrivalRate, duration, measured, name, pause, rampTo, vus`},
 		"negative rate":            {"phases:\n  - {duration: 1, arrivalRate: -3}\n" + flows, "profile p.yml: line 2: -3 is outside 0 to 1e+09 (arrivalRate)"},
 		"not a number":             {"phases:\n  - {duration: 1, arrivalRate: many}\n" + flows, `profile p.yml: line 2: "many" is not a number (arrivalRate)`},
 		"bad duration":             {"phases:\n  - {duration: soon, arrivalRate: 1}\n" + flows, `profile p.yml: line 2: "soon" is not a duration: seconds, or a number with ms, s, m or h (duration)`},
 		"no duration":              {"phases:\n  - {arrivalRate: 1}\n" + flows, `profile p.yml: line 2: phase "": duration is missing or 0: a time above 0, in seconds or like 2m`},
 		"no pause":                 {"phases:\n  - {pause: 0}\n" + flows, `profile p.yml: line 2: phase "": pause is 0: a time above 0, in seconds or like 2m`},
-		"no rate":                  {"phases:\n  - {duration: 1}\n" + flows, `profile p.yml: line 2: phase "": arrivalRate, arrivalCount or pause is missing`},
+		"no rate":                  {"phases:\n  - {duration: 1}\n" + flows, `profile p.yml: line 2: phase "": arrivalRate, arrivalCount, vus or pause is missing`},
 		"rates of two kinds":       {"phases:\n  - {duration: 1, arrivalRate: 1, arrivalCount: 2}\n" + flows, `profile p.yml: line 2: phase "": arrivalCount and arrivalRate exclude each other`},
 		"nothing to send":          {"phases: [{duration: 1, arrivalRate: 0}]\n" + flows, "profile p.yml: the phases hold no request: every rate is 0"},
 		"too much":                 {"phases: [{duration: 1000, arrivalRate: 1e8}]\n" + flows, "profile p.yml: the phases hold 1e+11 requests; at most 1e+09 are allowed"},
@@ -63,6 +65,13 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"half a message":           {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, messages: 1.5}]\n", "profile p.yml: line 2: 1.5 is not a whole number (messages)"},
 		"same phase twice":         {"phases: [{name: x, duration: 1, arrivalRate: 1}, {name: x, duration: 1, arrivalRate: 1}]\n" + flows, `profile p.yml: two phases are named "x"`},
 		"one target, two fan-outs": {"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a}, {name: b, deliveries: 2}]\n", `profile p.yml: flows "a" and "b" share the target "user" but differ in targets or deliveries`},
+		"no VUs":                   {"phases:\n  - {duration: 1, vus: 0}\n" + flows, "profile p.yml: line 2: 0 is outside 1 to 10000 (vus)"},
+		"too many VUs":             {"phases:\n  - {duration: 1, vus: 10001}\n" + flows, "profile p.yml: line 2: 10001 is outside 1 to 10000 (vus)"},
+		"half a VU":                {"phases:\n  - {duration: 1, vus: 1.5}\n" + flows, "profile p.yml: line 2: 1.5 is not a whole number (vus)"},
+		"VUs and a rate":           {"phases:\n  - {duration: 1, vus: 1, arrivalRate: 1}\n" + flows, `profile p.yml: line 2: phase "": vus stands for a closed load: no arrivalRate, rampTo or arrivalCount beside it`},
+		"VUs in a pause":           {"phases:\n  - {pause: 1, vus: 1}\n" + flows, `profile p.yml: line 2: phase "": pause stands alone: no duration, arrivalRate, rampTo, arrivalCount or vus beside it`},
+		"open and closed":          {"phases: [{name: a, duration: 1, vus: 1}, {pause: 1}, {name: b, duration: 1, arrivalRate: 1}]\n" + flows, `profile p.yml: phase "b" has an arrival rate and phase "a" has vus; allowed is one kind in a profile, and pauses`},
+		"too many phases":          {"phases: [" + strings.Repeat("{duration: 1, vus: 1},", 1001) + "]\n" + flows, "profile p.yml: there are 1001 phases; at most 1000 are allowed"},
 		"phases no list":           {"phases: 3\n" + flows, "profile p.yml: line 1: phases is not a list (phases)"},
 	}
 	for name, c := range cases {
@@ -75,6 +84,23 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 	}
 }
 
+func TestAClosedProfileHasVUsAndPauses(t *testing.T) {
+	t.Parallel()
+	p, err := Parse("p.yml", "phases: [{name: one, duration: 2, vus: 1}, {pause: 1}, {name: many, duration: 3s, vus: 10000, measured: false}]\n"+flows)
+	require.NoError(t, err)
+	assert.True(t, p.Closed())
+	assert.Equal(t, []Phase{
+		{Name: "one", Duration: 2 * time.Second, Measured: true, VUs: 1},
+		{Name: "phase 2", Duration: time.Second, Measured: true},
+		{Name: "many", Duration: 3 * time.Second, VUs: 10_000},
+	}, p.Phases)
+
+	require.NoError(t, p.Override("one", map[string]any{"vus": "25", "duration": "1m"}))
+	assert.Equal(t, Phase{"one", time.Minute, 0, 0, true, 25}, p.Phases[0])
+	assert.EqualError(t, p.Override("many", map[string]any{"arrivalRate": 100}),
+		`phase "many" has vus and an arrival rate; allowed is the one or the other`)
+}
+
 func TestOverride(t *testing.T) {
 	t.Parallel()
 	parse := func() *Profile {
@@ -85,13 +111,15 @@ func TestOverride(t *testing.T) {
 	p := parse()
 	require.NoError(t, p.Override("up", map[string]any{"rampTo": "30", "duration": "", "arrivalRate": nil}))
 	require.NoError(t, p.Override("hold", map[string]any{"arrivalRate": 30, "duration": "1m"}))
-	assert.Equal(t, Phase{"up", time.Second, 1, 30, true}, p.Phases[0])
-	assert.Equal(t, Phase{"hold", time.Minute, 30, 30, true}, p.Phases[1])
+	assert.Equal(t, Phase{"up", time.Second, 1, 30, true, 0}, p.Phases[0])
+	assert.Equal(t, Phase{"hold", time.Minute, 30, 30, true, 0}, p.Phases[1])
 
 	for want, set := range map[string]map[string]any{
-		`phase "hold", arrivalRate: -4 is outside 0 to 1e+09`:                 {"arrivalRate": "-4"},
-		`phase "hold", duration: 0 is not above 0`:                            {"duration": "0"},
-		`phase "hold", rate: unknown; allowed: duration, arrivalRate, rampTo`: {"rate": 1},
+		`phase "hold", arrivalRate: -4 is outside 0 to 1e+09`:                       {"arrivalRate": "-4"},
+		`phase "hold", duration: 0 is not above 0`:                                  {"duration": "0"},
+		`phase "hold", rate: unknown; allowed: duration, arrivalRate, rampTo, vus`:  {"rate": 1},
+		`phase "hold", vus: 0 is outside 1 to 10000`:                                {"vus": 0},
+		`phase "hold" has vus and an arrival rate; allowed is the one or the other`: {"vus": 5},
 	} {
 		assert.EqualError(t, parse().Override("hold", set), want)
 	}

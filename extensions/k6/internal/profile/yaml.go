@@ -64,6 +64,18 @@ func number(n *yaml.Node, low, high float64) (float64, error) {
 	return x, nil
 }
 
+// whole reads a whole number into a setting.
+func whole(into *int, low, high float64) func(*yaml.Node) error {
+	return func(v *yaml.Node) error {
+		x, err := number(v, low, high)
+		if err == nil && x != math.Trunc(x) {
+			err = fmt.Errorf("line %d: %s is not a whole number", v.Line, v.Value)
+		}
+		*into = int(x)
+		return err
+	}
+}
+
 func text(n *yaml.Node, into *string) error {
 	if n.Kind != yaml.ScalarNode || n.Value == "" {
 		return fmt.Errorf("line %d: not a text", n.Line)

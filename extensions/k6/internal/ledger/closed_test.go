@@ -1,0 +1,125 @@
+package ledger
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+)
+
+// newClosed is a run of two phases and two flows, without a schedule.
+func newClosed(t *testing.T) run {
+	t.Helper()
+	p := &profile.Profile{
+		Phases: []profile.Phase{
+			{Name: "warm-up", Duration: time.Second, VUs: 1},
+			{Name: "ten", Duration: time.Second, VUs: 10, Measured: true},
+		},
+		Flows: []profile.Flow{
+			{Name: "direct", Weight: 2, Target: "user", Targets: 3, Messages: 1, Deliveries: 1},
+			{Name: "batch", Weight: 1, Target: "room", Targets: 3, Messages: 4, Deliveries: 2},
+		},
+	}
+	schedule := pacer.New(p)
+	r := run{New(p, schedule), t, schedule}
+	r.Start(epoch)
+	return r
+}
+
+func (r run) in(phase, n int) pacer.Slot {
+	s := r.pacer.Slot(n)
+	s.Phase = phase
+	return s
+}
+
+func TestAClosedRunEndsWhenItIsSaidTo(t *testing.T) {
+	t.Parallel()
+	r := newClosed(t)
+	r.Sent(r.in(0, 0), epoch)
+	assert.False(t, r.Settled())
+	r.Settle(r.in(0, 0), Accepted)
+	assert.False(t, r.Settled(), "another may be taken")
+	r.Sent(r.in(0, 1), epoch)
+	r.End()
+	assert.False(t, r.Settled(), "one is in flight")
+	r.Settle(r.in(0, 1), Unknown)
+	assert.True(t, r.Settled())
+	assert.Panics(t, func() { r.Sent(r.pacer.Slot(2), epoch) }, "a request that nobody gave a phase")
+}
+
+func TestInAClosedRunAMessageIsDueWhenItIsSent(t *testing.T) {
+	t.Parallel()
+	r := newClosed(t)
+	sent := int64(epoch + 777_000)
+	r.Sent(r.in(1, 0), sent)
+	r.Settle(r.in(1, 0), Accepted)
+	stamps := hops.Stamps{Received: sent + 100, Queued: sent + 200, Claimed: sent + 300, Published: sent + 400}
+	latencies := r.Arrive(0, sent+900, []Arrival{{Seq: 0, Stamps: stamps, Stamped: true}}, nil)
+	assert.Equal(t, []int64{900}, latencies)
+	times := r.Times(1)
+	assert.Equal(t, []int64{900, 900, 0, 500}, []int64{
+		times.Arrival.Sum, times.FromSend.Sum, times.Stages[Schedule].Sum, times.Stages[Delivery].Sum,
+	})
+	assert.Equal(t, []int64{1, 0}, []int64{r.FlowTimes(0).Count, r.FlowTimes(1).Count})
+	assert.Zero(t, r.Times(0).Arrival.Count)
+	assert.Zero(t, r.balanced().Negative)
+}
+
+func TestAClosedRunCountsWhatWasTaken(t *testing.T) {
+	t.Parallel()
+	r := newClosed(t)
+	assert.Equal(t, Account{}, r.balanced())
+	for n, outcome := range []Outcome{Accepted, Rejected, Unknown, Accepted, Accepted} {
+		s := r.in(n/3, n) // three requests in the first phase
+		r.Sent(s, epoch+int64(n))
+		r.Settle(s, outcome)
+	}
+	r.arrive(0, 0, epoch+5000)
+	for subscriber := range 2 {
+		r.arrive(subscriber, 7, epoch+5000)
+	}
+	r.Sent(r.in(1, 5), epoch+5)
+
+	a := r.Running(0)
+	assert.Equal(t, []int{12, 6, 2, 4, 6}, []int{a.Scheduled, a.Requests, a.Arrived, a.Rejected, a.Pending})
+	assert.True(t, a.Balanced())
+
+	r.Settle(r.in(1, 5), Accepted)
+	r.arrive(0, 11, epoch+5000)
+	a = r.balanced()
+	assert.Equal(t, []int{12, 6, 6}, []int{a.Scheduled, a.Requests, a.RequestsSent})
+	assert.Equal(t, []PhaseCount{{3, 6, 1}, {3, 6, 6}}, r.Phases())
+	assert.Equal(t, []int{2, 4}, r.FlowsScheduled(), "in the measured phase")
+}
+
+func TestANumberThatNobodySentIsNoMessage(t *testing.T) {
+	t.Parallel()
+	r := newClosed(t)
+	for _, n := range []int{0, 3*pageSize + 2} { // the VUs in between were stopped
+		r.Sent(r.in(0, n), epoch)
+		r.Settle(r.in(0, n), Accepted)
+	}
+	r.arrive(0, 1, epoch)
+	a := r.balanced()
+	assert.Equal(t, []int{2, 0, 2, 1}, []int{a.Scheduled, a.Dropped, a.Lost, a.Foreign})
+}
+
+func TestAForgottenTimeOfSendingLeavesAClosedDeliveryUnmeasured(t *testing.T) {
+	t.Parallel()
+	r := newClosed(t)
+	for n := range pageSize {
+		r.Sent(r.in(1, n), epoch)
+		r.Settle(r.in(1, n), Rejected)
+	}
+	r.Cut()
+	require.Nil(t, r.pages[0].young)
+	assert.Empty(t, r.Arrive(0, epoch+1000, []Arrival{{Seq: 0}}, nil))
+	a := r.balanced()
+	assert.Equal(t, []int{1, 1, 1}, []int{a.Arrived, a.DeliveriesArrived, a.Unmeasured})
+	assert.Zero(t, r.Times(1).Arrival.Count)
+}

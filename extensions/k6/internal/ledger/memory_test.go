@@ -1,0 +1,120 @@
+package ledger
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+)
+
+// heap is what is in use after everything that can go has gone.
+func heap() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// bound is what the package's documentation promises, and a page for the messages at the end of the run.
+func bound(messages, unresolved int) int {
+	pages := messages/pageSize + 1
+	return 32*unresolved + messages/8 + 72*pages + 16*pageSize + 20_000
+}
+
+// One lost message in a thousand kept the records of all: 160 MB for the 10 million messages of this run.
+// Not parallel, so that it has the heap for itself.
+func TestMemoryIsThatOfUnresolvedMessages(t *testing.T) {
+	const messages, lag, second = millions * 1_000_000, 2000, 20_000 // lag and second in requests
+	requests := messages * 10 / 19
+	flows := []profile.Flow{
+		{Name: "direct", Weight: 7, Target: "user", Targets: 100, Messages: 1, Deliveries: 1},
+		{Name: "room", Weight: 2, Target: "room", Targets: 20, Messages: 1, Deliveries: 2},
+		{Name: "batch", Weight: 1, Target: "user", Targets: 100, Messages: 10, Deliveries: 1},
+	}
+	r := newRun(t, float64(requests)/100, 100, flows...)
+	require.Equal(t, requests, r.pacer.Requests())
+	before := heap()
+
+	lost, rejected, unanswered, arrived := 0, 0, 0, 0
+	arrivals := make([]Arrival, 0, 10)
+	arrive := func(n int) {
+		s := r.pacer.Slot(n)
+		switch {
+		case n%101 == 0: // the ingest says no
+			rejected += s.Messages
+			return
+		case n%4999 == 0: // no answer yet
+			unanswered += s.Messages
+			return
+		}
+		arrivals = arrivals[:0]
+		for seq := s.FirstSeq; seq < s.FirstSeq+s.Messages; seq++ {
+			if seq%1000 == 7 {
+				lost++
+				continue
+			}
+			arrived++
+			arrivals = append(arrivals, Arrival{Seq: seq})
+		}
+		for subscriber := range flows[s.Flow].Deliveries {
+			r.Arrive(subscriber, r.due(n)+9000, arrivals, nil)
+		}
+	}
+	for n := range requests + lag {
+		if n < requests {
+			s := r.pacer.Slot(n)
+			r.Sent(s, r.due(n))
+			switch {
+			case n%101 == 0:
+				r.Settle(s, Rejected)
+			case n%4999 != 0:
+				r.Settle(s, Accepted)
+			}
+		}
+		if n >= lag {
+			arrive(n - lag)
+		}
+		if n%second == 0 {
+			r.Cut()
+		}
+	}
+	r.Cut()
+	grown, most := heap()-before, bound(messages, lost+unanswered)
+	t.Logf("%d messages, %d unresolved: %d bytes of at most %d", messages, lost+unanswered, grown, most)
+	assert.LessOrEqual(t, grown, most)
+
+	began := time.Now()
+	a := r.balanced()
+	t.Logf("the account of them took %s", time.Since(began))
+	assert.Equal(t, []int{lost, rejected, unanswered, arrived, 0}, []int{a.Lost, a.Rejected, a.Unknown, a.Arrived, a.Dropped})
+	assert.InDelta(t, 0.001*messages, lost, 0.0001*messages)
+	assert.InDelta(t, 0.01*messages, rejected, 0.001*messages)
+}
+
+// The bound holds at any share of unresolved messages, whatever the order in which the others arrive.
+func TestMemoryFollowsABacklogThatDrains(t *testing.T) {
+	const messages = 100 * pageSize
+	r := newRun(t, messages, 1, flow(1, 1))
+	order := rand.New(rand.NewPCG(1, 2)).Perm(messages)
+	before := heap()
+	for n := range messages {
+		r.Sent(r.pacer.Slot(n), r.due(n))
+		r.Settle(r.pacer.Slot(n), Accepted)
+	}
+	for i, seq := range order {
+		if i%(messages/40) == 0 {
+			r.Cut()
+			require.LessOrEqual(t, heap()-before, bound(messages, messages-i), "%d of %d unresolved", messages-i, messages)
+		}
+		r.arrive(0, seq, r.due(seq)+1000)
+	}
+	r.Cut()
+	assert.LessOrEqual(t, heap()-before, 8*len(r.pages)+20_000, "what has arrived takes nothing")
+	assert.Equal(t, messages, r.balanced().Arrived)
+	runtime.KeepAlive(order)
+}

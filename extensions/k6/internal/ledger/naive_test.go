@@ -1,0 +1,241 @@
+package ledger
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+)
+
+// naive is the ledger as one would write it down: a map, and a look at all of it for each question.
+type naive struct {
+	run
+	closed    bool
+	messages  map[int]*message
+	phases    []PhaseCount
+	scheduled []int
+	lastSeen  map[string]int
+
+	requests, dropped, inFlight, retried, duplicates, reordered, foreign, deliveries int
+	latency                                                                          int // µs over all deliveries
+	ofRejected                                                                       int // deliveries
+}
+
+type message struct {
+	slot       pacer.Slot
+	sent       int64
+	outcome    Outcome
+	fate       Fate
+	got        map[int]bool
+	deliveries int
+}
+
+func (m *message) arrived() bool { return len(m.got) == m.deliveries }
+
+// refused reports whether the ingest said no, and nothing tells otherwise.
+func (m *message) refused() bool { return m.outcome == Rejected && len(m.got) == 0 && m.fate == Lost }
+
+func (m *message) open() bool {
+	return !m.arrived() && !m.refused() && m.outcome != inFlight && m.outcome != dropped
+}
+
+func newNaive(t *testing.T, p *profile.Profile) *naive {
+	t.Helper()
+	schedule := pacer.New(p)
+	m := &naive{
+		run: run{New(p, schedule), t, schedule}, closed: p.Closed(), messages: map[int]*message{},
+		lastSeen: map[string]int{}, phases: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)),
+	}
+	m.Start(epoch)
+	for n := range schedule.Requests() {
+		m.schedule(schedule.Slot(n))
+	}
+	return m
+}
+
+func (m *naive) schedule(s pacer.Slot) {
+	m.phases[s.Phase].Requests++
+	m.phases[s.Phase].Messages += s.Messages
+	if m.Ledger.phases[s.Phase].Measured {
+		m.scheduled[s.Flow] += s.Messages
+	}
+}
+
+// take sends a request, or drops it.
+func (m *naive) take(s pacer.Slot, at int64, drop bool) {
+	m.requests++
+	if m.closed {
+		m.schedule(s)
+	}
+	outcome := inFlight
+	if drop {
+		outcome = dropped
+		m.dropped++
+		m.Drop(s)
+	} else {
+		m.inFlight++
+		m.Sent(s, at)
+	}
+	for seq := s.FirstSeq; seq < s.FirstSeq+s.Messages; seq++ {
+		m.messages[seq] = &message{
+			slot: s, sent: at, outcome: outcome, got: map[int]bool{}, deliveries: m.flows[s.Flow].Deliveries,
+		}
+	}
+}
+
+func (m *naive) retry() {
+	m.retried++
+	m.Retried()
+}
+
+func (m *naive) settle(s pacer.Slot, outcome Outcome) {
+	m.Settle(s, outcome)
+	m.inFlight--
+	for seq := s.FirstSeq; seq < s.FirstSeq+s.Messages; seq++ {
+		m.messages[seq].outcome = outcome
+	}
+	if outcome == Accepted {
+		m.phases[s.Phase].Accepted += s.Messages
+	}
+}
+
+func (m *naive) find(seq int, fate Fate) {
+	msg := m.messages[seq]
+	known := msg != nil && msg.outcome != dropped
+	require.Equal(m.t, known, m.Find(seq, fate))
+	if known && !msg.arrived() {
+		msg.fate = fate
+	}
+}
+
+// cut compacts, and compares what accepted messages owe.
+func (m *naive) cut() {
+	owed := 0
+	for _, msg := range m.messages {
+		if msg.outcome == Accepted {
+			owed += msg.deliveries - len(msg.got)
+		}
+	}
+	require.Equal(m.t, owed, m.Cut().Backlog)
+}
+
+func (m *naive) arrive(subscriber, seq int, at int64) {
+	m.Arrive(subscriber, at, []Arrival{{Seq: seq}}, nil)
+	msg := m.messages[seq]
+	switch {
+	case msg == nil || msg.outcome == dropped:
+		m.foreign++
+		return
+	case msg.got[subscriber]:
+		m.duplicates++
+		return
+	}
+	if msg.outcome == Rejected {
+		m.ofRejected++
+	}
+	msg.got[subscriber] = true
+	m.deliveries++
+	due := epoch + msg.slot.Due.Microseconds()
+	if m.closed {
+		due = msg.sent
+	}
+	m.latency += int(at - due)
+
+	flow := m.flows[msg.slot.Flow]
+	topic := fmt.Sprintf("%d %s/%d", subscriber, flow.Target, (msg.slot.OfFlow+seq-msg.slot.FirstSeq)%flow.Targets)
+	if last, ok := m.lastSeen[topic]; ok && seq < last {
+		m.reordered++
+	}
+	m.lastSeen[topic] = max(m.lastSeen[topic], seq)
+}
+
+// account adds up everything. open counts what is not resolved as pending, as a run that goes on does.
+func (m *naive) account(running bool) Account {
+	a := Account{
+		Requests: m.pacer.Requests(), RequestsSent: m.requests - m.dropped, Retried: m.retried,
+		Duplicates: m.duplicates, Reordered: m.reordered, Foreign: m.foreign, DeliveriesArrived: m.deliveries,
+	}
+	for _, p := range m.phases {
+		a.Scheduled += p.Messages
+	}
+	if m.closed {
+		a.Requests = m.requests
+	} else {
+		a.Dropped = a.Scheduled - len(m.messages)
+	}
+	for _, msg := range m.messages {
+		seen := len(msg.got) > 0
+		switch {
+		case running && msg.outcome == Accepted:
+			a.DeliveriesDue += msg.deliveries
+		case running:
+			a.DeliveriesDue += len(msg.got)
+		case msg.outcome == Accepted || seen:
+			a.DeliveriesDue += msg.deliveries
+		}
+		switch {
+		case msg.arrived():
+			a.Arrived++
+		case msg.fate == Queued:
+			a.Queued++
+		case msg.fate == DeadLettered:
+			a.DeadLettered++
+		case msg.outcome == dropped:
+			a.Dropped++
+		case msg.outcome == Accepted || seen:
+			a.Lost++
+		case msg.outcome == Rejected:
+			a.Rejected++
+		default:
+			a.Unknown++
+		}
+	}
+	a.counted = a.Arrived
+	if running {
+		a.Pending = a.Scheduled - a.Arrived - a.Rejected
+		a.Dropped, a.Unknown, a.Queued, a.DeadLettered, a.Lost = 0, 0, 0, 0, 0
+	}
+	return a
+}
+
+// check compares all that the ledger answers.
+func (m *naive) check() {
+	t := m.t
+	t.Helper()
+	final := m.Final()
+	require.True(t, final.Balanced(), "%+v", final)
+	if m.closed {
+		require.LessOrEqual(t, final.Unmeasured, m.ofRejected)
+	} else {
+		require.Zero(t, final.Unmeasured)
+	}
+	times := NewTimes()
+	for i := range m.phases {
+		times.Merge(m.Times(i))
+	}
+	require.Equal(t, m.deliveries, int(times.Arrival.Count)+final.Unmeasured, "every delivery is a sample")
+	require.GreaterOrEqual(t, int(times.FromSend.Count), m.deliveries-m.ofRejected)
+	if final.Unmeasured == 0 {
+		require.Equal(t, m.latency, int(times.Arrival.Sum))
+	}
+	final.Unmeasured = 0
+	require.Equal(t, m.account(false), final)
+
+	running := m.Running(m.pacer.Requests())
+	require.True(t, running.Balanced(), "%+v", running)
+	running.Unmeasured = 0
+	require.Equal(t, m.account(true), running)
+
+	open := 0
+	for _, msg := range m.messages {
+		if msg.open() {
+			open++
+		}
+	}
+	require.Equal(t, []int{open, m.inFlight, m.deliveries}, []int{m.Open(), m.InFlight(), m.Deliveries()})
+	require.Equal(t, m.phases, m.Phases())
+	require.Equal(t, m.scheduled, m.FlowsScheduled())
+}
