@@ -45,6 +45,13 @@ func TestNothingIsTheAbsenceOfNumbers(t *testing.T) {
 	assert.Nil(t, NewQuantiles(ramp(0)))
 }
 
+func TestListsAreNeverNull(t *testing.T) {
+	t.Parallel()
+	b, err := json.Marshal(NewHealth())
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"socket_wait":null,"gaps":[],"samples_discarded":0,"trend_one_in":1}`, string(b))
+}
+
 func TestTheCurveStopsWhereSamplesRunOut(t *testing.T) {
 	t.Parallel()
 	c := NewLatency(ramp(1000), false).Curve
