@@ -112,6 +112,9 @@ func TestTheSummaryIsReadInTenSeconds(t *testing.T) {
 		assert.Contains(t, text, line)
 	}
 	assert.NotContains(t, text, "\x1b")
+	assert.Contains(t, text, "deliveries in the measured phases\n  from send ")
+	assert.NotContains(t, text, "canary", "there was none")
+	assert.NotContains(t, text, "instrument", "there is nothing to say against it")
 	assert.Contains(t, Text(r, "", true), "\x1b[1;31mFAIL\x1b[0m")
 
 	r.Account.Balanced = false

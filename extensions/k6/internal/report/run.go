@@ -131,7 +131,7 @@ type Deliveries struct {
 type Clock struct {
 	Reference        string         `json:"reference"`
 	OffsetMS         float64        `json:"offset_ms"`          // reference minus own clock
-	BoundMS          float64        `json:"bound_ms"`           // the sum of the two widest bounds among generator and processes
+	BoundMS          float64        `json:"bound_ms"`           // the two widest of generator and processes, summed
 	GeneratorBoundMS float64        `json:"generator_bound_ms"` // of OffsetMS
 	LimitMS          *float64       `json:"limit_ms"`           // that the user set for BoundMS; nil: none
 	DriftPPM         float64        `json:"drift_ppm"`
@@ -148,7 +148,7 @@ type ProcessClock struct {
 
 // Health says whether the instrument kept up. Its zero value is no valid document: see NewHealth.
 type Health struct {
-	SocketWait       *Latency `json:"socket_wait"` // in the subscriber's socket, before it was read; nil: the system does not tell
+	SocketWait       *Latency `json:"socket_wait"` // unread in the subscriber's socket; nil: not told by the system
 	Gaps             []Gap    `json:"gaps"`        // never nil
 	SamplesDiscarded int      `json:"samples_discarded"`
 	TrendOneIn       int      `json:"trend_one_in"` // k6's Trend was given one in so many samples; 1: all
