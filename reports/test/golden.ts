@@ -33,9 +33,9 @@ const SWEEP: Plan = {
   ingestCapacity: 1200,
   phases: [
     { ...closed, name: 'warm-up', duration_s: 2, vus: 4, measured: false },
-    { ...closed, name: '1 VU', duration_s: 4, vus: 1, measured: true },
-    { ...closed, name: '4 VUs', duration_s: 4, vus: 4, measured: true },
-    { ...closed, name: '16 VUs', duration_s: 4, vus: 16, measured: true },
+    { ...closed, name: 'one', duration_s: 4, vus: 1, measured: true },
+    { ...closed, name: 'few', duration_s: 4, vus: 4, measured: true },
+    { ...closed, name: 'many', duration_s: 4, vus: 16, measured: true },
   ],
 };
 const EMPTY: Plan = { ...RAMP, cutAt: 0 };
