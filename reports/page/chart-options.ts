@@ -137,7 +137,7 @@ function series(chart: ChartData, line: Line, stroke: string): uPlot.Series {
     points: {
       show: chart.x.length < 3,
       filter: (_u, _i, show) => (show ? null : alone(line.values)),
-      size: 4,
+      size: 6,
       fill: stroke,
     },
     value: (_u, _value, _series, i) => (i == null ? '' : chart.format(line.values[i] ?? null)),
