@@ -93,6 +93,25 @@ describe('the page in a browser', () => {
     });
   });
 
+  test('what was planned for each phase', async () => {
+    const run = golden('passing');
+    const [first] = run.run.profile.phases;
+    assert.ok(first);
+    first.arrival_rate = 0;
+    await reader.read(run, async (page) => {
+      assert.deepEqual(await page.locator('.phases small').allTextContents(), [
+        ...['pause, not measured', '100 → 1,500 requests/s', '1,500 requests/s'],
+      ]);
+    });
+    const closed = golden('closed');
+    const [warmUp] = closed.steps;
+    assert.ok(warmUp);
+    warmUp.vus = 0;
+    await reader.read(closed, async (page) => {
+      assert.equal(await text(page, '.phases small'), 'pause, not measured');
+    });
+  });
+
   test('hostile strings are text', async () => {
     await reader.read(golden('hostile'), async (page) => {
       await page.locator('summary').click();

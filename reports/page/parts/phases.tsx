@@ -73,8 +73,11 @@ export function PhasesSection({ run, sound }: PartProps) {
 function about({ run, steps }: PartProps['run'], step: Step): string {
   const phase = run.profile.phases[steps.indexOf(step)];
   const parts = step.measured ? [] : ['not measured'];
-  if (step.vus !== null) parts.unshift(plural(step.vus, 'VU'));
-  if (phase && phase.arrival_rate !== null) {
+  if (step.vus === 0 || (phase?.arrival_rate === 0 && phase.ramp_to === null)) {
+    parts.unshift('pause');
+  } else if (step.vus !== null) {
+    parts.unshift(plural(step.vus, 'VU'));
+  } else if (phase && phase.arrival_rate !== null) {
     const to = phase.ramp_to === null ? '' : ` → ${figure(phase.ramp_to)}`;
     parts.unshift(`${figure(phase.arrival_rate)}${to} requests/s`);
   }
