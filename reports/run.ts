@@ -25,8 +25,10 @@ export interface Run {
   verdict: { result: VerdictResult; reasons: string[] };
   account: Account;
   clock: Clock | null;
+  health: Health;
   /** Measured phases only. */
   latency: Latencies;
+  canary: Canary | null;
   steps: Step[];
   flows: Flow[];
   /** One entry a second, ascending. */
@@ -42,6 +44,8 @@ export interface RunInfo {
   name: string;
   tool: { name: string; version: string | null };
   method: string;
+  /** closed: a message is due when it is sent. */
+  model: 'open' | 'closed';
   topology: string;
   network: string;
   labels: Record<string, string>;
@@ -54,9 +58,11 @@ export interface RunInfo {
     phases: {
       name: string;
       duration_s: number;
-      /** Requests/s. */
+      /** Requests/s; null in the closed model. */
       arrival_rate: number | null;
       ramp_to: number | null;
+      /** Concurrency of the closed model; null in the open one. */
+      vus: number | null;
       measured: boolean;
     }[];
     flows: { name: string; weight: number; messages: number; deliveries: number }[];
@@ -71,16 +77,52 @@ export interface Account extends Record<End, number> {
   reordered: number;
   negative: number;
   foreign: number;
-  requests: { scheduled: number; sent: number };
+  /** retried: POSTs repeated with the same id. */
+  requests: { scheduled: number; sent: number; retried: number };
   deliveries: { due: number; arrived: number; missing: number };
 }
 
 export interface Clock {
   reference: 'redis TIME' | 'monotonic';
+  /** Of the generator. */
   offset_ms: number | null;
+  /** How far the stamps of two processes can be apart: the sum of the two widest bounds. */
   bound_ms: number | null;
+  generator_bound_ms: number | null;
+  /** For bound_ms, set by the user. */
+  limit_ms: number | null;
   drift_ppm: number | null;
   probes: number;
+  processes: { process: string; offset_ms: number; bound_ms: number }[];
+}
+
+/** Whether the instrument kept up. */
+export interface Health {
+  /** In the subscriber's socket, before it was read; null where the system does not tell. */
+  socket_wait: Latency | null;
+  gaps: Gap[];
+  /** Samples that k6 did not take; the histograms hold them all the same. */
+  samples_discarded: number;
+  /** k6's Trend was given one in so many samples; the histograms hold all. */
+  trend_one_in: number;
+}
+
+/** A span in which a subscriber had no connection. */
+export interface Gap {
+  subscriber: number;
+  /** s since the start of the run. */
+  from_s: number;
+  /** null: it never came back. */
+  to_s: number | null;
+  reason: string;
+}
+
+/** Messages of a connection of its own, all the way round; no part of the account. */
+export interface Canary {
+  sent: number;
+  arrived: number;
+  interval_s: number;
+  latency: Latency;
 }
 
 /** arrival and from_send: a sample per delivery; http: a sample per request. */
@@ -113,6 +155,7 @@ export interface Step {
   name: string;
   start_s: number;
   duration_s: number;
+  vus: number | null;
   measured: boolean;
   requests: number;
   /** Messages. */
@@ -155,6 +198,8 @@ export interface Interval {
   http: Brief | null;
   /** Means, ms. */
   stages: Record<Stage, number | null> | null;
+  /** Of the canary message that was due in this second. */
+  canary_ms: number | null;
   generator: { cpu_percent: number | null; rss_mb: number | null } | null;
 }
 

@@ -70,7 +70,7 @@ function assertPass({ verdict }: Run, exitCode: number | undefined): void {
 function assertComplete(run: Run): void {
   const { account } = run;
   const { requests, deliveries } = account;
-  assert.deepEqual(requests, { scheduled: REQUESTS, sent: REQUESTS });
+  assert.deepEqual(requests, { scheduled: REQUESTS, sent: REQUESTS, retried: 0 });
   assert.deepEqual(deliveries, { due: DELIVERIES, arrived: DELIVERIES, missing: 0 });
   assert.equal(account.scheduled, MESSAGES);
   assert.equal(account.arrived, MESSAGES);

@@ -1,6 +1,6 @@
 /** From what a chart shows to uPlot's options. */
 import type uPlot from 'uplot';
-import type { PhaseSpan } from './facts.ts';
+import type { PhaseSpan, Span } from './facts.ts';
 import { clock, ms } from './format.ts';
 
 /** A custom property of report.css: `--blue` is the colour `blue`. */
@@ -28,6 +28,8 @@ export interface ChartData {
   /** Values are counts: no ticks between whole numbers. */
   whole?: boolean;
   phases?: PhaseSpan[];
+  /** Shaded: spans in which a subscriber had no connection. */
+  gaps?: Span[];
   /** px; 190 if not given. */
   height?: number;
 }
@@ -120,7 +122,7 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
           chart.stacked || chart.lines[i - 1]?.fill ? colour(chart.lines[i - 1]?.colour ?? '') : '',
       },
     },
-    hooks: chart.phases ? phaseHooks(chart.phases, colour, font) : {},
+    hooks: chart.phases ? spanHooks(chart.phases, chart.gaps ?? [], colour, font) : {},
   };
 }
 
@@ -132,9 +134,21 @@ function series(chart: ChartData, line: Line, stroke: string): uPlot.Series {
     ...(line.dash ? { dash: DASHES[line.dash] } : {}),
     ...(chart.stacked ? { fill: stroke } : line.fill ? { fill: `${stroke}2e` } : {}),
     spanGaps: chart.kind === 'percentile',
-    points: { show: chart.x.length < 3 },
+    points: {
+      show: chart.x.length < 3,
+      filter: (_u, _i, show) => (show ? null : alone(line.values)),
+      size: 6,
+      fill: stroke,
+    },
     value: (_u, _value, _series, i) => (i == null ? '' : chart.format(line.values[i] ?? null)),
   };
+}
+
+/** Values between two gaps, which no line is drawn to. */
+function alone(values: Line['values']): number[] {
+  return values.flatMap((value, i) =>
+    value !== null && values[i - 1] == null && values[i + 1] == null ? [i] : [],
+  );
 }
 
 function label(chart: ChartData, x: number): string {
@@ -169,21 +183,31 @@ function axisValue(value: number | null): string | null {
   return value.toLocaleString('en-US', { maximumSignificantDigits: 6 });
 }
 
-/** Shades what is not measured, draws the borders of the phases, and names them above the plot. */
-function phaseHooks(phases: PhaseSpan[], colour: (name: Colour) => string, font: string): uPlot.Hooks.Arrays {
-  const spans = (u: uPlot) => {
+/** Shades what is not measured and the gaps, draws the borders of the phases, and names them above the plot. */
+function spanHooks(
+  phases: PhaseSpan[],
+  gaps: Span[],
+  colour: (name: Colour) => string,
+  font: string,
+): uPlot.Hooks.Arrays {
+  function visible<S extends Span>(u: uPlot, all: S[]) {
     const { left, top, width, height } = u.bbox;
     const at = (s: number) => Math.round(Math.min(left + width, Math.max(left, u.valToPos(s, 'x', true))));
-    return phases
-      .map((phase) => ({ ...phase, x0: at(phase.start), x1: at(phase.end), top, height }))
-      .filter(({ x0, x1 }) => x1 > x0);
-  };
+    const { min = 0, max = 0 } = u.scales.x ?? {};
+    return all
+      .filter(({ start, end }) => start < (max ?? 0) && end > (min ?? 0))
+      .map((span) => ({ ...span, x0: at(span.start), x1: at(Math.min(span.end, max ?? 0)), top, height }));
+  }
   return {
     drawClear: [
       (u) => {
-        for (const { x0, x1, top, height, measured } of spans(u)) {
+        for (const { x0, x1, top, height, measured } of visible(u, phases)) {
           u.ctx.fillStyle = colour(measured ? 'phase-line' : 'shade');
           u.ctx.fillRect(x0, top, measured ? 1 : x1 - x0, height);
+        }
+        u.ctx.fillStyle = colour('gap');
+        for (const { x0, x1, top, height } of visible(u, gaps)) {
+          u.ctx.fillRect(x0, top, Math.max(2 * devicePixelRatio, x1 - x0), height);
         }
       },
     ],
@@ -195,7 +219,7 @@ function phaseHooks(phases: PhaseSpan[], colour: (name: Colour) => string, font:
         u.ctx.fillStyle = colour('muted');
         u.ctx.textAlign = 'left';
         u.ctx.textBaseline = 'bottom';
-        for (const { x0, x1, top, name } of spans(u)) {
+        for (const { x0, x1, top, name } of visible(u, phases)) {
           const text = fit(u.ctx, name, x1 - x0 - 8 * ratio);
           u.ctx.fillText(text, x0 + 4 * ratio, top - 4 * ratio);
         }

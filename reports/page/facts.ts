@@ -61,6 +61,20 @@ export function share(latencies: Latencies, stage: Stage): number | null {
   return part === null || whole === null || whole <= 0 ? null : part / whole;
 }
 
+/** Stages between stamps of two processes: the clock bound limits what is known of them. */
+const CROSSING: readonly Stage[] = ['request', 'queue', 'delivery'];
+
+/** Those of them that this run has measured. */
+export function crossing({ latency }: Run): Stage[] {
+  return CROSSING.filter((stage) => latency.stages[stage].count > 0);
+}
+
+/** Shorter than the clock bound: that the stage is short is known, not how short. */
+export function uncertain({ latency, clock }: Run, stage: Stage): boolean {
+  const { p50 } = latency.stages[stage];
+  return CROSSING.includes(stage) && p50 !== null && p50 < (clock?.bound_ms ?? 0);
+}
+
 /** The stage with the largest part of the mean arrival. */
 export function largestStage(latencies: Latencies): { stage: Stage; share: number } | null {
   let largest: { stage: Stage; share: number } | null = null;
@@ -71,11 +85,14 @@ export function largestStage(latencies: Latencies): { stage: Stage; share: numbe
   return largest;
 }
 
-export interface PhaseSpan {
-  name: string;
+export interface Span {
   /** s since the start of the run. */
   start: number;
   end: number;
+}
+
+export interface PhaseSpan extends Span {
+  name: string;
   measured: boolean;
 }
 
@@ -87,6 +104,11 @@ export function phaseSpans(run: Run): PhaseSpan[] {
     end: step.start_s + step.duration_s,
     measured: step.measured,
   }));
+}
+
+/** The spans in which a subscriber had no connection. */
+export function gapSpans({ health }: Run): Span[] {
+  return health.gaps.map(({ from_s, to_s }) => ({ start: from_s, end: to_s ?? Number.POSITIVE_INFINITY }));
 }
 
 /** Deliveries owed for what was accepted in each second: what arrived plus what the backlog grew by. */
@@ -119,7 +141,7 @@ export function answer(run: Run): string[] {
   return sentences;
 }
 
-function latencySentence({ latency, steps }: Run): string {
+function latencySentence({ latency, steps, run }: Run): string {
   const p99 = percentile(latency.arrival, 'p99');
   const what = p99 === null ? 'the largest arrival latency' : 'arrival p99';
   const parts = [
@@ -128,8 +150,11 @@ function latencySentence({ latency, steps }: Run): string {
   const rate = (step: Run['steps'][number]) => step.requests / step.duration_s;
   const busiest = steps.filter((s) => s.measured && s.duration_s > 0).sort((a, b) => rate(b) - rate(a))[0];
   if (busiest) {
+    const rates = `${figure(rate(busiest))} requests/s, ${figure(busiest.scheduled_per_s)} messages/s`;
     parts.push(
-      `“${busiest.name}” offered ${figure(rate(busiest))} requests/s, ${figure(busiest.scheduled_per_s)} messages/s`,
+      run.model === 'closed'
+        ? `“${busiest.name}” reached ${rates} with ${plural(busiest.vus ?? 0, 'VU')}`
+        : `“${busiest.name}” offered ${rates}`,
     );
   }
   const largest = largestStage(latency);

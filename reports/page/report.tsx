@@ -6,6 +6,7 @@ import { Header } from './parts/header.tsx';
 import { InstrumentSection } from './parts/instrument.tsx';
 import { LatencySection } from './parts/latency.tsx';
 import { FlowsSection, PhasesSection } from './parts/phases.tsx';
+import { ResourcesSection } from './parts/resources.tsx';
 import { StagesSection } from './parts/stages.tsx';
 import { TimelineSection } from './parts/timeline.tsx';
 
@@ -28,6 +29,7 @@ export function Report({ run }: { run: Run }) {
       <PhasesSection {...props} />
       <FlowsSection {...props} />
       <InstrumentSection {...props} />
+      <ResourcesSection {...props} />
       <DetailsSection {...props} />
     </>
   );

@@ -1,4 +1,5 @@
 /** A real browser for tests. */
+import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -80,6 +81,25 @@ export class Reader {
     await page.goto(opened.url);
     await page.locator('main > *').first().waitFor();
     return opened;
+  }
+
+  /** Opens a page, and afterwards checks that it was quiet and asked for nothing but itself. */
+  async read(
+    run: Run | null,
+    look: (page: Page) => Promise<void>,
+    options: BrowserContextOptions = {},
+  ): Promise<void> {
+    const { page, complaints, requests, url } = await this.open(run, options);
+    try {
+      await look(page);
+      assert.deepEqual(complaints, []);
+      assert.deepEqual(
+        requests.filter((request) => request !== url && !request.startsWith('data:')),
+        [],
+      );
+    } finally {
+      await page.context().close();
+    }
   }
 
   async close(): Promise<void> {

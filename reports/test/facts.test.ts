@@ -87,6 +87,12 @@ test('the answer in a sentence', () => {
   assert.deepEqual(answer(run), [
     'Arrival p99 is 8.10\u00a0ms over the measured phases (124,200 deliveries); “phase 2” offered 1,500 requests/s, 2,850 messages/s; the queue stage holds 41\u00a0% of the mean.',
   ]);
+  const closed = golden('closed');
+  closed.latency.arrival.p99 = 16.3;
+  assert.match(
+    answer(closed).join().replaceAll('\u00a0', ' '),
+    /^Arrival p99 is 16\.3 ms .*; “many” reached 1,203 requests\/s, 2,285 messages\/s with 16 VUs; the request stage /,
+  );
   assert.equal(answer(golden('failing')).at(-1), '192 of 89,300 messages were accepted and never arrived.');
   assert.match(answer(golden('started'))[0] ?? '', /No measured phase was reached/);
   assert.match(answer(golden('unbalanced'))[0] ?? '', /no latency is shown/);

@@ -1,13 +1,15 @@
 /** Writes the golden runs: `node reports/test/golden.ts`. */
 import { writeFileSync } from 'node:fs';
 import type { Run, Step } from '../run.ts';
-import { type Plan, simulate } from './simulate.ts';
+import type { Plan } from './offer.ts';
+import { simulate } from './simulate.ts';
 
+const open = { vus: null };
 const RAMP: Plan = {
   phases: [
-    { name: 'warm-up', duration_s: 10, arrival_rate: 100, ramp_to: null, measured: false },
-    { name: 'ramp', duration_s: 20, arrival_rate: 100, ramp_to: 1500, measured: true },
-    { name: 'sustained', duration_s: 20, arrival_rate: 1500, ramp_to: null, measured: true },
+    { ...open, name: 'warm-up', duration_s: 10, arrival_rate: 100, ramp_to: null, measured: false },
+    { ...open, name: 'ramp', duration_s: 20, arrival_rate: 100, ramp_to: 1500, measured: true },
+    { ...open, name: 'sustained', duration_s: 20, arrival_rate: 1500, ramp_to: null, measured: true },
   ],
   flows: [
     { name: 'direct', weight: 7, messages: 1, deliveries: 1 },
@@ -19,9 +21,21 @@ const RAMP: Plan = {
 const SMOKE: Plan = {
   ...RAMP,
   phases: [
-    { name: 'warm-up', duration_s: 1, arrival_rate: 50, ramp_to: null, measured: false },
-    { name: 'ramp', duration_s: 2, arrival_rate: 50, ramp_to: 300, measured: true },
-    { name: 'sustained', duration_s: 3, arrival_rate: 300, ramp_to: null, measured: true },
+    { ...open, name: 'warm-up', duration_s: 1, arrival_rate: 50, ramp_to: null, measured: false },
+    { ...open, name: 'ramp', duration_s: 2, arrival_rate: 50, ramp_to: 300, measured: true },
+    { ...open, name: 'sustained', duration_s: 3, arrival_rate: 300, ramp_to: null, measured: true },
+  ],
+};
+const closed = { arrival_rate: null, ramp_to: null };
+/** Past the second step more VUs only wait longer. */
+const SWEEP: Plan = {
+  ...RAMP,
+  ingestCapacity: 1200,
+  phases: [
+    { ...closed, name: 'warm-up', duration_s: 2, vus: 4, measured: false },
+    { ...closed, name: 'one', duration_s: 4, vus: 1, measured: true },
+    { ...closed, name: 'few', duration_s: 4, vus: 4, measured: true },
+    { ...closed, name: 'many', duration_s: 4, vus: 16, measured: true },
   ],
 };
 const EMPTY: Plan = { ...RAMP, cutAt: 0 };
@@ -36,6 +50,7 @@ function run(profile: string, plan: Plan): Run {
       name: `${profile}-single-loopback-20261121T094800Z`,
       tool: { name: 'k6', version: '2.2.0' },
       method: profile,
+      model: 'open',
       topology: 'single',
       network: 'loopback',
       labels: {},
@@ -45,7 +60,19 @@ function run(profile: string, plan: Plan): Run {
       profile: { name: profile, phases: plan.phases, flows: plan.flows },
     },
     verdict: { result: 'pass', reasons: [] },
-    clock: { reference: 'redis TIME', offset_ms: 0, bound_ms: 0.031, drift_ppm: 0.2, probes: 52 },
+    clock: {
+      reference: 'redis TIME',
+      offset_ms: 0,
+      bound_ms: 0.019,
+      generator_bound_ms: 0.007,
+      limit_ms: null,
+      drift_ppm: 0.2,
+      probes: 52,
+      processes: [
+        { process: 'ingest-1', offset_ms: 0, bound_ms: 0.009 },
+        { process: 'relay-1', offset_ms: 0, bound_ms: 0.01 },
+      ],
+    },
     ...simulate(plan),
     thresholds: [
       { metric: 'arrival_latency', expression: 'p(99)<250', ok: true },
@@ -117,12 +144,46 @@ function unbalanced(): Run {
 
 function withoutStages(): Run {
   const golden = run('smoke', { ...SMOKE, withoutStages: true });
-  golden.clock = { reference: 'monotonic', offset_ms: 0, bound_ms: 0, drift_ppm: null, probes: 0 };
+  golden.clock = {
+    reference: 'monotonic',
+    offset_ms: 0,
+    bound_ms: 0,
+    generator_bound_ms: 0,
+    limit_ms: null,
+    drift_ppm: null,
+    probes: 0,
+    processes: [],
+  };
+  golden.health.socket_wait = null;
+  golden.canary = null;
+  golden.timeline = golden.timeline.map((second) => ({ ...second, canary_ms: null }));
   golden.run.topology = 'own';
   golden.run.network = 'lan';
   golden.run.name = 'smoke-own-lan-20261121T094800Z';
   golden.environment.shared_host = false;
   golden.resources = golden.resources.filter(({ process }) => process === 'k6');
+  return golden;
+}
+
+/** A subscriber was away for more than a second: what waited for it arrived late. */
+function gap(): Run {
+  const golden = run('smoke', { ...SMOKE, gap: { subscriber: 2, from_s: 3.24, to_s: 4.61 } });
+  golden.verdict = {
+    result: 'invalid',
+    reasons: ['Subscriber 2 had no connection for 1.4 s: what waited for it arrived late.'],
+  };
+  golden.thresholds = golden.thresholds.map((t) => ({ ...t, ok: t.metric !== 'arrival_latency' }));
+  golden.account.requests.retried = 3;
+  golden.health.samples_discarded = 12;
+  golden.health.trend_one_in = 10;
+  if (golden.clock) Object.assign(golden.clock, { limit_ms: 0.01, drift_ppm: -1.4 });
+  return golden;
+}
+
+function closedModel(): Run {
+  const golden = run('sweep', SWEEP);
+  golden.run.model = 'closed';
+  golden.run.ended = '2026-11-21T09:48:14.219Z';
   return golden;
 }
 
@@ -144,6 +205,8 @@ function hostile(): Run {
   golden.thresholds = [{ metric: HOSTILE, expression: HOSTILE, ok: false }];
   golden.errors = [{ stage: HOSTILE, class: HOSTILE, count: 1, example: 'x'.repeat(10_000) }];
   golden.environment = { ...golden.environment, cpu: HOSTILE, [HOSTILE]: HOSTILE };
+  golden.clock?.processes.push({ process: HOSTILE, offset_ms: 0, bound_ms: 0.01 });
+  golden.health.gaps = [{ subscriber: 0, from_s: 2, to_s: null, reason: HOSTILE }];
   return golden;
 }
 
@@ -154,6 +217,8 @@ const goldens = {
   started,
   unbalanced,
   withoutStages,
+  gap,
+  closed: closedModel,
   hostile,
 };
 

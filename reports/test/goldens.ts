@@ -8,6 +8,8 @@ export const GOLDENS = [
   'started',
   'unbalanced',
   'without-stages',
+  'gap',
+  'closed',
   'hostile',
 ] as const;
 

@@ -9,50 +9,13 @@ import {
   type Stage,
   type Step,
 } from '../run.ts';
+import { type Delivery, type Message, offer, type Plan, type Request } from './offer.ts';
 import { average, brief, latency, mulberry32, normal, round } from './samples.ts';
 
-type Phase = Run['run']['profile']['phases'][number];
-type PlannedFlow = Run['run']['profile']['flows'][number];
-
-export interface Plan {
-  phases: Phase[];
-  flows: PlannedFlow[];
-  /** Messages/s that the relay can take. */
-  capacity: number;
-  /** Messages claimed in this time (s) vanish. */
-  lossBetween?: [number, number];
-  /** The run ends here (s), whatever is in flight. */
-  cutAt?: number;
-  /** Messages carry no stamps. */
-  withoutStages?: boolean;
-}
-
-interface Delivery {
-  phase: number;
-  flow: number;
-  arrivedAt: number;
-  arrival: number;
-  fromSend: number;
-  stages: Record<Stage, number>;
-}
-interface Message {
-  intended: number;
-  sentAt: number;
-  acceptedAt: number;
-  phase: number;
-  flow: number;
-  lost: boolean;
-  deliveries: Delivery[];
-}
-interface Request {
-  intended: number;
-  answeredAt: number;
-  phase: number;
-  http: number;
-  messages: Message[];
-}
-
-export type Measured = Pick<Run, 'account' | 'latency' | 'steps' | 'flows' | 'timeline' | 'resources'>;
+export type Measured = Pick<
+  Run,
+  'account' | 'health' | 'latency' | 'canary' | 'steps' | 'flows' | 'timeline' | 'resources'
+>;
 
 export function simulate(plan: Plan): Measured {
   const total = plan.phases.reduce((sum, phase) => sum + phase.duration_s, 0);
@@ -92,6 +55,7 @@ export function simulate(plan: Plan): Measured {
         name: phase.name,
         start_s,
         duration_s,
+        vus: phase.vus,
         measured: phase.measured,
         requests: requests.filter((request) => request.phase === index).length,
         scheduled: mine.length,
@@ -105,15 +69,17 @@ export function simulate(plan: Plan): Measured {
     ];
   });
   const flows = plan.flows.map((flow, index): Flow => {
-    const mine = deliveries.filter((d) => d.flow === index);
+    const mine = deliveries.filter((d) => d.flow === index && measured(d.phase));
     return {
       name: flow.name,
-      scheduled: messages.filter((message) => message.flow === index).length,
+      scheduled: messages.filter((m) => m.flow === index && measured(m.phase)).length,
       arrived: mine.length,
-      arrival: latency(mine.filter((d) => measured(d.phase)).map((d) => d.arrival)),
+      arrival: latency(mine.map((d) => d.arrival)),
     };
   });
-  const timeline = seconds(plan, requests, deliveries, end);
+  const flights = canaryFlights(requests, Math.min(total, until));
+  const landed = flights.filter((flight) => flight.due + flight.ms / 1e3 < until);
+  const timeline = seconds(plan, requests, deliveries, landed, end);
   return {
     account: {
       scheduled: messages.length,
@@ -130,10 +96,22 @@ export function simulate(plan: Plan): Measured {
       reordered: 0,
       negative: 0,
       foreign: 0,
-      requests: { scheduled: requests.length, sent: requests.length },
+      requests: { scheduled: requests.length, sent: requests.length, retried: 0 },
       deliveries: { due, arrived: deliveries.length, missing: due - deliveries.length },
     },
+    health: {
+      socket_wait: latency(deliveries.map(({ stages }) => Math.min(stages.delivery, 5) * 0.04)),
+      gaps: plan.gap ? [{ ...plan.gap, reason: 'the broker closed the connection' }] : [],
+      samples_discarded: 0,
+      trend_one_in: 1,
+    },
     latency: latencies(measured),
+    canary: {
+      sent: flights.length,
+      arrived: landed.length,
+      interval_s: 1,
+      latency: latency(landed.map(({ ms }) => ms)),
+    },
     steps,
     flows,
     timeline,
@@ -141,78 +119,30 @@ export function simulate(plan: Plan): Measured {
   };
 }
 
-/** Every request of the plan, with what becomes of its messages. */
-function offer(plan: Plan): Request[] {
-  const random = mulberry32(7);
-  const about = (median: number, sigma: number) => median * Math.exp(sigma * normal(random));
-  const credit = plan.flows.map(() => 0);
-  const weights = plan.flows.reduce((sum, flow) => sum + flow.weight, 0);
-  const requests: Request[] = [];
-  let relayFree = 0;
-  let begin = 0;
-  for (const [phase, { duration_s, arrival_rate, ramp_to }] of plan.phases.entries()) {
-    const from = arrival_rate ?? 0;
-    const to = ramp_to ?? from;
-    const count = Math.round(((from + to) / 2) * duration_s);
-    for (let n = 0; n < count; n++) {
-      const intended = begin + startOf(n, from, to, duration_s);
-      const load = (from + ((to - from) * n) / count) / 1500;
-      plan.flows.forEach((f, i) => {
-        credit[i] = (credit[i] ?? 0) + f.weight;
-      });
-      const flow = credit.indexOf(Math.max(...credit));
-      credit[flow] = (credit[flow] ?? 0) - weights;
-      const planned = plan.flows[flow] as PlannedFlow;
-
-      const schedule = about(0.06, 0.4) + (random() < 0.004 ? about(1.2, 0.6) : 0);
-      const request = about(0.34 + 0.1 * load, 0.3);
-      const ingest = about(0.05, 0.3);
-      const answer = about(0.28 + 0.15 * load, 0.35);
-      const sentAt = intended + schedule / 1e3;
-      const queuedAt = sentAt + (request + ingest) / 1e3;
-      const acceptedAt = queuedAt + answer / 1e3;
-      const messages = Array.from({ length: planned.messages }, (): Message => {
-        relayFree =
-          Math.max(queuedAt + about(0.3 + 0.5 * load * load, 0.45) / 1e3, relayFree) + 1 / plan.capacity;
-        const claimedAt = relayFree;
-        const relay = about(0.22 + 0.1 * load, 0.4);
-        const [gone, back] = plan.lossBetween ?? [0, 0];
-        const lost = claimedAt >= gone && claimedAt < back;
-        const deliveries = Array.from({ length: planned.deliveries }, (): Delivery => {
-          const stages = {
-            schedule,
-            request,
-            ingest,
-            queue: (claimedAt - queuedAt) * 1e3,
-            relay,
-            delivery: about(0.3 + 0.12 * load, 0.35) + (random() < 0.002 ? about(3, 0.5) : 0),
-          };
-          const arrival = STAGES.reduce((sum, stage) => sum + stages[stage], 0);
-          return {
-            phase,
-            flow,
-            arrival,
-            fromSend: arrival - schedule,
-            arrivedAt: intended + arrival / 1e3,
-            stages,
-          };
-        });
-        return { intended, sentAt, acceptedAt, phase, flow, lost, deliveries };
-      });
-      requests.push({ intended, answeredAt: acceptedAt, phase, http: request + ingest + answer, messages });
-    }
-    begin += duration_s;
-  }
-  return requests;
+interface Flight {
+  /** s since the start of the run. */
+  due: number;
+  ms: number;
 }
 
-/** Start of the n-th request of a phase, s since its begin: the area under the rate reaches n. */
-function startOf(n: number, from: number, to: number, duration: number): number {
-  const slope = (to - from) / duration;
-  return slope === 0 ? n / from : (Math.sqrt(from * from + 2 * slope * n) - from) / slope;
+/** A message a second on a connection of its own; it waits for the pipeline as the load does. */
+function canaryFlights(requests: Request[], until: number): Flight[] {
+  const random = mulberry32(11);
+  return Array.from({ length: Math.max(0, Math.ceil(until - 0.5)) }, (_, t): Flight => {
+    const due = t + 0.5;
+    const beside = requests.findLast((request) => request.intended <= due)?.messages[0]?.deliveries[0];
+    const { request, queue } = beside?.stages ?? { request: 0, queue: 0 };
+    return { due, ms: round(1.1 * Math.exp(0.2 * normal(random)) + request + queue, 3) };
+  });
 }
 
-function seconds(plan: Plan, requests: Request[], deliveries: Delivery[], end: number): Interval[] {
+function seconds(
+  plan: Plan,
+  requests: Request[],
+  deliveries: Delivery[],
+  landed: Flight[],
+  end: number,
+): Interval[] {
   let owed = 0;
   let start = 0;
   const ends = plan.phases.map((phase) => (start += phase.duration_s));
@@ -243,6 +173,7 @@ function seconds(plan: Plan, requests: Request[], deliveries: Delivery[], end: n
         plan.withoutStages || here.length === 0
           ? null
           : (Object.fromEntries(STAGES.map((stage) => [stage, mean(stage)])) as Record<Stage, number>),
+      canary_ms: landed.find(({ due }) => within(due))?.ms ?? null,
       generator: { cpu_percent, rss_mb },
     };
   });

@@ -34,6 +34,15 @@ for (const [path, value, line] of [
   ['account.lost', undefined, 'account: lost is missing'],
   ['account.extra', 1, 'account: extra is not a field of it'],
   ['latency.arrival.p99', '8 ms', 'latency.arrival.p99: must be number or null, not "8 ms"'],
+  ['account.requests.retried', undefined, 'account.requests: retried is missing'],
+  ['clock.processes.1.bound_ms', -1, 'clock.processes[1].bound_ms: must be >= 0, not -1'],
+  ['canary.sent', 49.5, 'canary.sent: must be integer, not 49.5'],
+  ['canary.interval_s', 0, 'canary.interval_s: must be > 0, not 0'],
+  ['health.gaps', null, 'health.gaps: must be array, not null'],
+  ['health.trend_one_in', 0, 'health.trend_one_in: must be >= 1, not 0'],
+  ['run.model', 'half', 'run.model: must be one of open, closed, not "half"'],
+  ['run.profile.phases.0.vus', 1.5, 'run.profile.phases[0].vus: must be integer or null, not 1.5'],
+  ['timeline.3.canary_ms', undefined, 'timeline[3]: canary_ms is missing'],
   ['timeline.3.backlog', null, 'timeline[3].backlog: must be integer, not null'],
   ['verdict.result', 'green', 'verdict.result: must be one of pass, fail, invalid, incomplete, not "green"'],
   ['schema', 'arrival/run/2', 'schema: must be "arrival/run/1", not "arrival/run/2"'],
@@ -46,6 +55,18 @@ test('says of anything else that it is no run', () => {
   assert.deepEqual(validateRun(null), ['must be object, not null']);
   assert.deepEqual(validateRun([]), ['must be object, not []']);
 });
+
+for (const [path, value] of [
+  ['canary', null],
+  ['health.socket_wait', null],
+  ['health.gaps', [{ subscriber: 4, from_s: 2.5, to_s: null, reason: 'EOF' }]],
+  ['clock.limit_ms', 1],
+  ['clock.processes', []],
+  ['timeline.3.canary_ms', null],
+] as const) {
+  test(`may be: ${path} ${JSON.stringify(value)}`, () =>
+    assert.deepEqual(validateRun(changed(path, value)), []));
+}
 
 test('further facts of the environment are allowed', () => {
   assert.deepEqual(validateRun(changed('environment.redis', '7.0.15')), []);

@@ -35,11 +35,11 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 		Schema: report.Schema,
 		Run: report.Identity{
 			ID: e.id, Name: filepath.Base(e.dir), Tool: report.Tool{Name: "k6", Version: k6Version()},
-			Method: e.options.Name, Topology: e.options.Topology, Network: e.options.Network, Labels: e.options.Labels,
+			Method: e.options.Name, Model: report.Open, Topology: e.options.Topology, Network: e.options.Network, Labels: e.options.Labels,
 			Started: e.epoch.UTC().Format(stampFormat), Command: e.command(), Profile: describe(e.options.profile),
 		},
 		Verdict: e.verdict(account, thresholds),
-		Account: report.NewAccount(account), Clock: e.describeClock(),
+		Account: report.NewAccount(account), Clock: e.describeClock(), Health: report.NewHealth(),
 		Timeline: timeline, Resources: e.resources, Thresholds: thresholds, Errors: e.errorClasses(),
 		Environment: e.environment(), Steps: []report.Step{}, Flows: []report.FlowResult{},
 	}
@@ -92,10 +92,11 @@ func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 func (e *engine) describeClock() report.Clock {
 	c := e.clock.Read()
 	if c.Probes == 0 {
-		return report.Clock{Reference: "monotonic"}
+		return report.Clock{Reference: "monotonic", Processes: []report.ProcessClock{}}
 	}
 	return report.Clock{
-		Reference: "redis TIME", OffsetMS: c.Used() / 1000, BoundMS: c.Worst / 1000, DriftPPM: c.Drift, Probes: c.Probes,
+		Reference: "redis TIME", OffsetMS: c.Used() / 1000, BoundMS: c.Worst / 1000, GeneratorBoundMS: c.Worst / 1000,
+		DriftPPM: c.Drift, Probes: c.Probes, Processes: []report.ProcessClock{},
 	}
 }
 
@@ -103,7 +104,7 @@ func describe(p *profile.Profile) report.Profile {
 	d := report.Profile{Name: p.Name}
 	for _, ph := range p.Phases {
 		phase := report.Phase{
-			Name: ph.Name, DurationS: ph.Duration.Seconds(), ArrivalRate: ph.Rate, Measured: ph.Measured,
+			Name: ph.Name, DurationS: ph.Duration.Seconds(), ArrivalRate: &ph.Rate, Measured: ph.Measured,
 		}
 		if ph.Ramps() {
 			phase.RampTo = &ph.RampTo

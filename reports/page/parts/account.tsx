@@ -55,7 +55,10 @@ export function AccountSection({ run: { account } }: PartProps) {
       </p>
       <Facts
         facts={[
-          ['requests', `${count(requests.scheduled)} scheduled, ${count(requests.sent)} sent`],
+          [
+            'requests',
+            `${count(requests.scheduled)} scheduled, ${count(requests.sent)} sent, ${count(requests.retried)} repeated`,
+          ],
           [
             'deliveries',
             `${count(deliveries.due)} due, ${count(deliveries.arrived)} arrived, ${count(deliveries.missing)} missing`,

@@ -1,6 +1,7 @@
 import type { VerdictResult } from '../../run.ts';
 import { answer, type PercentileKey, percentile, verdict } from '../facts.ts';
 import { duration, instant, ms, plural } from '../format.ts';
+import { canaryPace, canarySentence } from '../health.ts';
 import type { PartProps } from '../report.tsx';
 
 const MARKS: Record<VerdictResult, { mark: string; meaning: string }> = {
@@ -45,6 +46,12 @@ export function Header({ run, sound }: PartProps) {
           every latency is their competition for it.
         </p>
       )}
+      {run.run.model === 'closed' && (
+        <p class="aside">
+          The model is closed: a VU sends its next request when the last one is answered, and a message is due
+          when it is sent, so schedule is 0 and the latency from send equals arrival.
+        </p>
+      )}
       {sound && <Headline run={run} sound={sound} />}
     </header>
   );
@@ -53,6 +60,7 @@ export function Header({ run, sound }: PartProps) {
 function about({
   tool,
   profile,
+  model,
   started,
   ended,
   topology,
@@ -65,6 +73,7 @@ function about({
     length === null ? 'not ended' : duration(length),
     `${tool.name}${tool.version === null ? '' : ` ${tool.version}`}`,
     `profile ${profile.name}`,
+    ...(model === 'closed' ? ['closed model'] : []),
     topology,
     network,
     ...Object.entries(labels).map(([name, value]) => `${name}: ${value}`),
@@ -74,15 +83,17 @@ function about({
 const ARRIVAL: PercentileKey[] = ['p50', 'p95', 'p99'];
 const HTTP: PercentileKey[] = ['p50', 'p99'];
 
-function Headline({ run: { latency } }: PartProps) {
-  const { arrival, http } = latency;
+function Headline({ run }: PartProps) {
+  const { arrival, http } = run.latency;
+  const canary = canarySentence(run);
+  const due = run.run.model === 'closed' ? 'sent' : 'due';
   if (arrival.count === 0 && http.count === 0) return null;
   return (
     <div class="headline">
       <section aria-label="Arrival latency, ms">
         <h2>Arrival</h2>
         <p>
-          from when a message was due until it arrived · {plural(arrival.count, 'delivery', 'deliveries')}
+          from when a message was {due} until it arrived · {plural(arrival.count, 'delivery', 'deliveries')}
         </p>
         <dl>
           {ARRIVAL.map((key) => (
@@ -100,6 +111,13 @@ function Headline({ run: { latency } }: PartProps) {
           ))}
         </dl>
       </section>
+      {canary && run.canary && (
+        <p class="canary">
+          <strong>{canary}</strong> It sends {canaryPace(run.canary.interval_s)} on a connection of its own:
+          if it is as slow as the load, the pipeline is slow; if it is not, the instrument is, or what only
+          the load’s connections share.
+        </p>
+      )}
     </div>
   );
 }

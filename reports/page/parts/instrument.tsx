@@ -1,110 +1,116 @@
-import type { Run } from '../../run.ts';
-import { Chart } from '../chart.tsx';
-import type { Line } from '../chart-options.ts';
-import { percentile, phaseSpans } from '../facts.ts';
-import { count, figure, msUnit, plural } from '../format.ts';
+import type { Gap, Run } from '../../run.ts';
+import { duration, figure, ms, msUnit, plural, clock as time } from '../format.ts';
+import { type Check, checks } from '../health.ts';
 import type { PartProps } from '../report.tsx';
-import { Facts, Table } from '../table.tsx';
+import { Table } from '../table.tsx';
 
-const COLOURS = ['blue', 'orange', 'magenta', 'cyan', 'violet', 'olive', 'grey'];
-const DASHES = [undefined, 'dashed', 'dotted'] as const;
-
-/** Whether the generator kept up, how well the clocks agree, what each process used. */
+/** Whether the generator kept up, how well the clocks agree, when a subscriber was away. */
 export function InstrumentSection({ run, sound }: PartProps) {
-  const { resources } = run;
+  const { gaps } = run.health;
   return (
     <section>
-      <h2>Instrument and resources</h2>
-      <Facts facts={[...(sound ? lateness(run) : []), ...generator(run), ...clocks(run)]} />
-      {resources.length > 0 && (
-        <div class="beside">
-          <Table
-            caption="CPU in % of one core and resident memory in MB, one sample a second"
-            columns={[
-              { head: 'process', text: true, cell: (r) => r.process },
-              { head: 'CPU mean', unit: '%', cell: (r) => figure(r.cpu_percent.mean) },
-              { head: 'CPU max', unit: '%', cell: (r) => figure(r.cpu_percent.max) },
-              { head: 'memory mean', unit: 'MB', cell: (r) => figure(r.rss_mb.mean) },
-              { head: 'memory max', unit: 'MB', cell: (r) => figure(r.rss_mb.max) },
-            ]}
-            rows={resources}
-          />
-          <CpuChart run={run} />
+      <h2>Instrument</h2>
+      <Checks rows={checks(run, sound)} />
+      <div class="beside">
+        <div class="clocks">
+          <Clocks run={run} />
         </div>
-      )}
+        {gaps.length > 0 && <Gaps gaps={gaps} />}
+      </div>
     </section>
   );
 }
 
-function lateness({ latency }: Run): [string, string][] {
-  const { schedule } = latency.stages;
-  if (schedule.count === 0) return [['lateness', 'not available']];
-  return [
-    [
-      'lateness',
-      `sent after it was due: p50 ${msUnit(percentile(schedule, 'p50'))}, p99 ${msUnit(percentile(schedule, 'p99'))}, max ${msUnit(schedule.max)} (${plural(schedule.count, 'delivery', 'deliveries')})`,
-    ],
-  ];
-}
-
-function generator({ account, timeline, run }: Run): [string, string][] {
-  const known = timeline.flatMap((second) => (second.generator === null ? [] : [second.generator]));
-  const cpu = known.flatMap((g) => (g.cpu_percent === null ? [] : [g.cpu_percent]));
-  const rss = known.flatMap((g) => (g.rss_mb === null ? [] : [g.rss_mb]));
-  const mean = cpu.reduce((sum, value) => sum + value, 0) / cpu.length;
-  return [
-    ['not sent', `${plural(account.dropped, 'message')} dropped by the generator`],
-    [
-      run.tool.name,
-      cpu.length === 0
-        ? 'CPU and memory not available'
-        : `CPU mean ${figure(mean)} %, max ${figure(Math.max(...cpu))} % of one core; memory at most ${figure(rss.length ? Math.max(...rss) : null)} MB (${count(known.length)} samples)`,
-    ],
-  ];
-}
-
-function clocks({ clock }: Run): [string, string][] {
-  if (clock === null) return [['clock', 'not probed yet']];
-  const { reference, offset_ms, bound_ms, drift_ppm, probes } = clock;
-  if (reference === 'monotonic')
-    return [['clock', 'the generator’s own, monotonic: one process sends and receives']];
-  return [
-    [
-      'clock',
-      `${reference}: offset ${msUnit(offset_ms)} ± ${msUnit(bound_ms)}, drift ${figure(drift_ppm)} ppm (${plural(probes, 'probe')})`,
-    ],
-  ];
-}
-
-function CpuChart({ run }: { run: Run }) {
-  const { resources } = run;
-  const x = [...new Set(resources.flatMap((r) => r.series.map(([t]) => t)))].sort((a, b) => a - b);
-  const busiest = resources
-    .filter((r) => r.cpu_percent.max !== null)
-    .sort((a, b) => (b.cpu_percent.max ?? 0) - (a.cpu_percent.max ?? 0))[0];
+function Checks({ rows }: { rows: Check[] }) {
   return (
-    <Chart
-      title="CPU"
-      unit="% of one core"
-      note={
-        busiest
-          ? `Busiest: ${busiest.process.slice(0, 60)}, at most ${figure(busiest.cpu_percent.max)} %.`
-          : ''
-      }
-      kind="time"
-      x={x}
-      phases={phaseSpans(run)}
-      format={figure}
-      lines={resources.map((resource, i): Line => {
-        const known = new Map(resource.series.map(([t, cpu]) => [t, cpu]));
-        const dash = DASHES[i % DASHES.length];
-        return {
-          label: resource.process.slice(0, 60),
-          values: x.map((t) => known.get(t) ?? null),
-          colour: COLOURS[i % COLOURS.length] ?? 'blue',
-          ...(dash ? { dash } : {}),
-        };
-      })}
+    <div class="checks">
+      <Table
+        caption="Whether what measured kept up: whole run, latencies of the measured phases"
+        columns={[
+          {
+            head: 'figure',
+            text: true,
+            cell: (check) => (
+              <>
+                {check.what}
+                <small>{check.meaning}</small>
+              </>
+            ),
+          },
+          { head: 'measured', text: true, cell: (check) => <Two one={check.figure} more={check.more} /> },
+          {
+            head: 'at most',
+            text: true,
+            cell: (check) => <Two one={check.limit ?? '–'} more={check.rule} />,
+          },
+          { head: 'result', text: true, cell: ({ ok }) => <Result ok={ok} /> },
+        ]}
+        rows={rows}
+      />
+    </div>
+  );
+}
+
+function Two({ one, more }: { one: string; more?: string | undefined }) {
+  return (
+    <>
+      {one}
+      {more && <small>{more}</small>}
+    </>
+  );
+}
+
+function Result({ ok }: { ok: boolean | null }) {
+  if (ok === null) return <>–</>;
+  return <span class={ok ? 'nowrap' : 'nowrap worry'}>{ok ? '✓ ok' : '✕ exceeded'}</span>;
+}
+
+function Clocks({ run: { clock, run } }: { run: Run }) {
+  if (clock === null) return <p class="small">Clock: not probed yet.</p>;
+  if (clock.reference === 'monotonic') {
+    return (
+      <p class="small">
+        Clock: the generator’s own, monotonic: one process sends and receives, and compares nothing.
+      </p>
+    );
+  }
+  const { reference, offset_ms, bound_ms, generator_bound_ms, limit_ms, drift_ppm, probes, processes } =
+    clock;
+  return (
+    <>
+      <Table
+        caption={`Clocks: what ${reference} is ahead of each process, and how far off that can be`}
+        columns={[
+          { head: 'process', text: true, cell: (row) => row.process },
+          { head: 'offset', unit: 'ms', cell: (row) => ms(row.offset_ms) },
+          { head: 'bound', unit: '± ms', cell: (row) => ms(row.bound_ms) },
+        ]}
+        rows={[{ process: run.tool.name, offset_ms, bound_ms: generator_bound_ms }, ...processes]}
+      />
+      <p class="small">
+        The stamps of two processes can be {msUnit(bound_ms)} apart, the sum of the two widest bounds
+        {limit_ms !== null && `; ${msUnit(limit_ms)} was set as the limit`}. {run.tool.name} asked{' '}
+        {plural(probes, 'time')}
+        {drift_ppm !== null && `, and drifted by ${figure(drift_ppm)} ppm`}.
+      </p>
+    </>
+  );
+}
+
+function Gaps({ gaps }: { gaps: Gap[] }) {
+  return (
+    <Table
+      caption="Gaps: when a subscriber had no connection"
+      columns={[
+        { head: 'subscriber', cell: (gap) => gap.subscriber },
+        { head: 'from', cell: (gap) => time(gap.from_s) },
+        {
+          head: 'for',
+          cell: (gap) => (gap.to_s === null ? 'never came back' : duration(gap.to_s - gap.from_s)),
+        },
+        { head: 'reason', text: true, cell: (gap) => gap.reason },
+      ]}
+      rows={gaps}
     />
   );
 }

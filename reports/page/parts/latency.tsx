@@ -1,4 +1,4 @@
-import type { Latency } from '../../run.ts';
+import type { Latencies, Latency } from '../../run.ts';
 import { Chart } from '../chart.tsx';
 import { msValue } from '../chart-options.ts';
 import { curve, percentile } from '../facts.ts';
@@ -20,9 +20,11 @@ const ROWS: [name: string, value: (latency: Latency) => string][] = [
 ];
 
 /** Arrival beside HTTP: a table and the percentile curve. */
-export function LatencySection({ run: { latency, steps } }: PartProps) {
+export function LatencySection({ run: { latency, steps, run } }: PartProps) {
   const { arrival, from_send, http } = latency;
   if (arrival.count === 0 && http.count === 0) return null;
+  // Where a message is due when it is sent, “from send” is the same figure and would seem to prove something.
+  const corrected = run.model === 'open';
   const measured = steps.filter((step) => step.measured).map((step) => step.name);
   const column = (head: string, unit: string, of: Latency) => ({
     head,
@@ -38,29 +40,29 @@ export function LatencySection({ run: { latency, steps } }: PartProps) {
             caption={`ms, over the measured phases (${measured.join(', ')})`}
             columns={[
               { head: '', text: true, cell: ([name]) => name },
-              column('arrival', 'due → arrived', arrival),
-              column('from send', 'sent → arrived', from_send),
+              column('arrival', corrected ? 'due → arrived' : 'sent → arrived', arrival),
+              ...(corrected ? [column('from send', 'sent → arrived', from_send)] : []),
               column('HTTP', 'sent → answer', http),
             ]}
             rows={ROWS}
           />
           <p class="small">
-            Arrival counts from the time a message was due, so a late generator does not hide a slow pipeline;
-            “from send” is the same without that correction. Percentiles come from HdrHistograms (1 µs, 3
-            significant digits): a sample per delivery, for HTTP per request. A percentile p is shown where at
-            least 1 / (1 − p) samples stand behind it.
+            {corrected &&
+              'Arrival counts from the time a message was due, so a late generator does not hide a slow pipeline; “from send” is the same without that correction. '}
+            Percentiles come from HdrHistograms (1 µs, 3 significant digits): a sample per delivery, for HTTP
+            per request. A percentile p is shown where at least 1 / (1 − p) samples stand behind it.
           </p>
         </div>
-        <PercentileChart latency={latency} />
+        <PercentileChart latency={latency} corrected={corrected} />
       </div>
     </section>
   );
 }
 
-function PercentileChart({ latency }: Pick<PartProps['run'], 'latency'>) {
+function PercentileChart({ latency, corrected }: { latency: Latencies; corrected: boolean }) {
   const curves = {
     arrival: curve(latency.arrival),
-    from: curve(latency.from_send),
+    from: corrected ? curve(latency.from_send) : [],
     http: curve(latency.http),
   };
   const x = [...new Set(Object.values(curves).flatMap((points) => points.map(([p]) => p)))].sort(

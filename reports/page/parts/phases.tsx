@@ -1,6 +1,6 @@
 import type { Flow, Latency, Step } from '../../run.ts';
 import { largestStage, type PercentileKey, percentile } from '../facts.ts';
-import { clock, count, figure, ms, percent } from '../format.ts';
+import { clock, count, figure, ms, percent, plural } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 import { type Column, Table } from '../table.tsx';
 
@@ -16,6 +16,7 @@ function latencyColumn<Row>(
 /** Each phase: what was planned, what got through, how long it took. */
 export function PhasesSection({ run, sound }: PartProps) {
   const { steps } = run;
+  const closed = run.run.model === 'closed';
   if (steps.length === 0) return null;
   const arrival = (step: Step) => step.latency.arrival;
   const largest = (step: Step) => {
@@ -26,7 +27,7 @@ export function PhasesSection({ run, sound }: PartProps) {
     <section class="phases">
       <h2>Phases</h2>
       <Table
-        caption="Messages belong to the phase they were due in, and deliveries to the phase of their message"
+        caption={`Messages belong to the phase they were ${closed ? 'sent' : 'due'} in, and deliveries to the phase of their message`}
         columns={[
           {
             head: 'phase',
@@ -43,7 +44,11 @@ export function PhasesSection({ run, sound }: PartProps) {
             cell: (step) => `${clock(step.start_s)} – ${clock(step.start_s + step.duration_s)}`,
           },
           { head: 'requests', unit: 'requests/s', cell: (step) => figure(step.requests / step.duration_s) },
-          { head: 'scheduled', unit: 'messages/s', cell: (step) => figure(step.scheduled_per_s) },
+          {
+            head: closed ? 'sent' : 'scheduled',
+            unit: 'messages/s',
+            cell: (step) => figure(step.scheduled_per_s),
+          },
           { head: 'accepted', unit: 'messages/s', cell: (step) => figure(step.accepted_per_s) },
           { head: 'arrived', unit: 'deliveries/s', cell: (step) => figure(step.arrived_per_s) },
           ...(sound
@@ -68,7 +73,11 @@ export function PhasesSection({ run, sound }: PartProps) {
 function about({ run, steps }: PartProps['run'], step: Step): string {
   const phase = run.profile.phases[steps.indexOf(step)];
   const parts = step.measured ? [] : ['not measured'];
-  if (phase && phase.arrival_rate !== null) {
+  if (step.vus === 0 || (phase?.arrival_rate === 0 && phase.ramp_to === null)) {
+    parts.unshift('pause');
+  } else if (step.vus !== null) {
+    parts.unshift(plural(step.vus, 'VU'));
+  } else if (phase && phase.arrival_rate !== null) {
     const to = phase.ramp_to === null ? '' : ` → ${figure(phase.ramp_to)}`;
     parts.unshift(`${figure(phase.arrival_rate)}${to} requests/s`);
   }

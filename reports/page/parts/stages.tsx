@@ -1,7 +1,7 @@
 import { STAGES, type Stage } from '../../run.ts';
 import { Chart } from '../chart.tsx';
 import { msValue } from '../chart-options.ts';
-import { largestStage, percentile, phaseSpans, STAGE_FACTS, share } from '../facts.ts';
+import { gapSpans, largestStage, percentile, phaseSpans, STAGE_FACTS, share, uncertain } from '../facts.ts';
 import { count, ms, msUnit, percent } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 import { Table } from '../table.tsx';
@@ -31,14 +31,10 @@ export function StagesSection({ run, sound }: PartProps) {
   );
 }
 
-function StageTable({ run: { latency, clock } }: PartProps) {
+function StageTable({ run }: PartProps) {
+  const { latency, clock } = run;
   const { stages, arrival } = latency;
-  const bound = clock?.bound_ms ?? 0;
   const known = STAGES.filter((stage) => stages[stage].count > 0);
-  const uncertain = (stage: Stage) => {
-    const { p50 } = stages[stage];
-    return p50 !== null && p50 < bound;
-  };
   const sum = known.reduce((total, stage) => total + (stages[stage].mean ?? 0), 0);
   const samples = Math.min(...known.map((stage) => stages[stage].count));
   return (
@@ -68,7 +64,7 @@ function StageTable({ run: { latency, clock } }: PartProps) {
             head: 'p50',
             cell: (stage) => (
               <>
-                {uncertain(stage) && <abbr title="shorter than the clock bound">≈</abbr>}
+                {uncertain(run, stage) && <abbr title="shorter than the clock bound">≈</abbr>}
                 {ms(percentile(stages[stage], 'p50'))}
               </>
             ),
@@ -84,8 +80,8 @@ function StageTable({ run: { latency, clock } }: PartProps) {
           ? `The means add up to the mean arrival latency, ${msUnit(arrival.mean)}; `
           : `The means add up to ${msUnit(sum)}, but the mean arrival latency is ${msUnit(arrival.mean)}; `}
         percentiles of stages do not add up.{' '}
-        {known.some(uncertain) &&
-          `≈ marks a stage whose p50 is shorter than the clock bound (${msUnit(bound)}): it is short, how short is not known. `}
+        {known.some((stage) => uncertain(run, stage)) &&
+          `≈ marks a stage between two processes whose p50 is shorter than the clock bound (${msUnit(clock?.bound_ms)}): it is short, how short is not known. `}
         {samples < arrival.count &&
           `${count(arrival.count - samples)} deliveries carried no stamps and are not in this table.`}
       </p>
@@ -123,6 +119,7 @@ function StageChart({ run }: PartProps) {
       stacked
       height={300}
       phases={phaseSpans(run)}
+      gaps={gapSpans(run)}
       format={msValue}
       lines={STAGES.map((stage) => ({
         label: stage,

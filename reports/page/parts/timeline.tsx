@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Brief, Interval } from '../../run.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, msValue, wantsLog } from '../chart-options.ts';
-import { dueDeliveries, type PercentileKey, peak, percentile, phaseSpans } from '../facts.ts';
+import { dueDeliveries, gapSpans, type PercentileKey, peak, percentile, phaseSpans } from '../facts.ts';
 import { clock, count, figure, ms, msUnit } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 import { Table } from '../table.tsx';
@@ -14,10 +14,12 @@ export function TimelineSection({ run, sound }: PartProps) {
     kind: 'time' as const,
     x: timeline.map((second) => second.t + 0.5),
     phases: phaseSpans(run),
+    gaps: gapSpans(run),
   };
   const column = (value: (second: Interval) => number | null) => timeline.map(value);
   const some = (key: 'rejected' | 'failed') => timeline.some((second) => second[key] > 0);
   const due = dueDeliveries(timeline);
+  const closed = run.run.model === 'closed';
   const most = peak(timeline, (s) => s.scheduled);
   const arrived = peak(timeline, (s) => s.arrived);
   const backlog = peak(timeline, (s) => s.backlog);
@@ -27,6 +29,7 @@ export function TimelineSection({ run, sound }: PartProps) {
     { label: 'p95', values: column((s) => of(s.arrival, 'p95')), colour: 'p95' },
     { label: 'p99', values: column((s) => of(s.arrival, 'p99')), colour: 'p99' },
     { label: 'max', values: column((s) => s.arrival?.max ?? null), colour: 'muted', dash: 'dotted' },
+    { label: 'canary', values: column((s) => s.canary_ms), colour: 'canary', dash: 'dashed' },
   ];
   const log = wantsLog(latency);
   return (
@@ -35,6 +38,7 @@ export function TimelineSection({ run, sound }: PartProps) {
       <p class="small">
         One value a second. A message may be due at several subscribers: it counts once among the messages,
         and once per subscriber among the deliveries. Phases that are not measured are shaded.{' '}
+        {run.health.gaps.length > 0 && 'The time in which a subscriber had no connection is shaded red. '}
         {run.run.ended === null && 'The last second may be cut off. '}
         <span class="screen">
           Drag over a chart to zoom all of them, double-click to see everything again.
@@ -46,11 +50,17 @@ export function TimelineSection({ run, sound }: PartProps) {
             {...common}
             title="Messages"
             unit="per second"
-            note={most ? `At most ${figure(most.value)} scheduled in a second, at ${clock(most.t)}.` : ''}
+            note={
+              most
+                ? `At most ${figure(most.value)} ${closed ? 'sent' : 'scheduled'} in a second, at ${clock(most.t)}.`
+                : ''
+            }
             format={count}
             whole
             lines={[
-              { label: 'scheduled', values: column((s) => s.scheduled), colour: 'grey', fill: true },
+              ...(closed
+                ? []
+                : [{ label: 'scheduled', values: column((s) => s.scheduled), colour: 'grey', fill: true }]),
               { label: 'accepted', values: column((s) => s.accepted), colour: 'blue' },
               ...(some('rejected')
                 ? [{ label: 'rejected', values: column((s) => s.rejected), colour: 'orange' }]
@@ -96,7 +106,9 @@ export function TimelineSection({ run, sound }: PartProps) {
           )}
         </div>
       )}
-      {timeline.length > 0 && <Seconds timeline={timeline} due={due} sound={sound} />}
+      {timeline.length > 0 && (
+        <Seconds timeline={timeline} due={due} sound={sound} canary={run.canary !== null} />
+      )}
     </section>
   );
 }
@@ -105,8 +117,15 @@ function of(brief: Brief | null, key: PercentileKey & keyof Brief): number | nul
   return brief === null ? null : percentile(brief, key);
 }
 
+interface SecondsProps {
+  timeline: Interval[];
+  due: number[];
+  sound: boolean;
+  canary: boolean;
+}
+
 /** The charts as a table, made when it is opened. */
-function Seconds({ timeline, due, sound }: { timeline: Interval[]; due: number[]; sound: boolean }) {
+function Seconds({ timeline, due, sound, canary }: SecondsProps) {
   const [open, setOpen] = useState(false);
   const rows = open ? timeline.map((second, i) => ({ ...second, due: due[i] ?? 0 })) : [];
   type Row = (typeof rows)[number];
@@ -143,6 +162,9 @@ function Seconds({ timeline, due, sound }: { timeline: Interval[]; due: number[]
                   unit: 'arrival, ms',
                   cell: (row: Row) => ms(value(row)),
                 }))
+              : []),
+            ...(sound && canary
+              ? [{ head: 'canary', unit: 'due here, ms', cell: (row: Row) => ms(row.canary_ms) }]
               : []),
           ]}
           rows={rows}

@@ -45,6 +45,13 @@ func TestNothingIsTheAbsenceOfNumbers(t *testing.T) {
 	assert.Nil(t, NewQuantiles(ramp(0)))
 }
 
+func TestListsAreNeverNull(t *testing.T) {
+	t.Parallel()
+	b, err := json.Marshal(NewHealth())
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"socket_wait":null,"gaps":[],"samples_discarded":0,"trend_one_in":1}`, string(b))
+}
+
 func TestTheCurveStopsWhereSamplesRunOut(t *testing.T) {
 	t.Parallel()
 	c := NewLatency(ramp(1000), false).Curve
@@ -105,6 +112,9 @@ func TestTheSummaryIsReadInTenSeconds(t *testing.T) {
 		assert.Contains(t, text, line)
 	}
 	assert.NotContains(t, text, "\x1b")
+	assert.Contains(t, text, "deliveries in the measured phases\n  from send ")
+	assert.NotContains(t, text, "canary", "there was none")
+	assert.NotContains(t, text, "instrument", "there is nothing to say against it")
 	assert.Contains(t, Text(r, "", true), "\x1b[1;31mFAIL\x1b[0m")
 
 	r.Account.Balanced = false

@@ -12,7 +12,9 @@ type Run struct {
 	Verdict     Verdict        `json:"verdict"`
 	Account     Account        `json:"account"`
 	Clock       Clock          `json:"clock"`
+	Health      Health         `json:"health"`
 	Latency     Latencies      `json:"latency"`
+	Canary      *Canary        `json:"canary"` // nil: the run had none
 	Steps       []Step         `json:"steps"`
 	Flows       []FlowResult   `json:"flows"`
 	Timeline    []Interval     `json:"timeline"`
@@ -28,6 +30,7 @@ type Identity struct {
 	Name     string            `json:"name"`
 	Tool     Tool              `json:"tool"`
 	Method   string            `json:"method"`
+	Model    string            `json:"model"`
 	Topology string            `json:"topology"`
 	Network  string            `json:"network"`
 	Labels   map[string]string `json:"labels"`
@@ -36,6 +39,13 @@ type Identity struct {
 	Command  string            `json:"command"`
 	Profile  Profile           `json:"profile"`
 }
+
+// Models of load. In the open one requests are due at the times of the profile. In the closed one so many VUs each send
+// their next request when the last one is answered: a message is due when it is sent.
+const (
+	Open   = "open"
+	Closed = "closed"
+)
 
 // Tool is the load generator.
 type Tool struct {
@@ -50,12 +60,13 @@ type Profile struct {
 	Flows  []Flow  `json:"flows"`
 }
 
-// Phase of a profile; rates are requests per second.
+// Phase of a profile: rates, requests per second, in the open model, VUs in the closed one; the other is nil. 0 is a pause.
 type Phase struct {
 	Name        string   `json:"name"`
 	DurationS   float64  `json:"duration_s"`
-	ArrivalRate float64  `json:"arrival_rate"`
-	RampTo      *float64 `json:"ramp_to"`
+	ArrivalRate *float64 `json:"arrival_rate"`
+	RampTo      *float64 `json:"ramp_to"` // nil: the rate stays
+	VUs         *int     `json:"vus"`
 	Measured    bool     `json:"measured"`
 }
 
@@ -102,10 +113,11 @@ type Account struct {
 	Deliveries Deliveries `json:"deliveries"`
 }
 
-// Requests are POSTs.
+// Requests are POSTs; one that is repeated counts once as sent.
 type Requests struct {
 	Scheduled int `json:"scheduled"`
 	Sent      int `json:"sent"`
+	Retried   int `json:"retried"` // repetitions, with the same id
 }
 
 // Deliveries are messages times the subscribers that hold their topic.
@@ -115,13 +127,51 @@ type Deliveries struct {
 	Missing int `json:"missing"`
 }
 
-// Clock says how far the stamps of different processes can be compared.
+// Clock says how far the stamps of different processes can be compared. Offset, drift and probes are the generator's.
 type Clock struct {
-	Reference string  `json:"reference"`
-	OffsetMS  float64 `json:"offset_ms"`
-	BoundMS   float64 `json:"bound_ms"`
-	DriftPPM  float64 `json:"drift_ppm"`
-	Probes    int     `json:"probes"`
+	Reference        string         `json:"reference"`
+	OffsetMS         float64        `json:"offset_ms"`          // reference minus own clock
+	BoundMS          float64        `json:"bound_ms"`           // the two widest of generator and processes, summed
+	GeneratorBoundMS float64        `json:"generator_bound_ms"` // of OffsetMS
+	LimitMS          *float64       `json:"limit_ms"`           // that the user set for BoundMS; nil: none
+	DriftPPM         float64        `json:"drift_ppm"`
+	Probes           int            `json:"probes"`
+	Processes        []ProcessClock `json:"processes"` // never nil
+}
+
+// ProcessClock is what a process of the pipeline said of its own clock.
+type ProcessClock struct {
+	Process  string  `json:"process"`
+	OffsetMS float64 `json:"offset_ms"` // reference minus its clock
+	BoundMS  float64 `json:"bound_ms"`
+}
+
+// Health says whether the instrument kept up. Its zero value is no valid document: see NewHealth.
+type Health struct {
+	SocketWait       *Latency `json:"socket_wait"` // unread in the subscriber's socket; nil: not told by the system
+	Gaps             []Gap    `json:"gaps"`        // never nil
+	SamplesDiscarded int      `json:"samples_discarded"`
+	TrendOneIn       int      `json:"trend_one_in"` // k6's Trend was given one in so many samples; 1: all
+}
+
+// Gap is a span, in seconds of the run, in which a subscriber had no connection.
+type Gap struct {
+	Subscriber int      `json:"subscriber"`
+	FromS      float64  `json:"from_s"`
+	ToS        *float64 `json:"to_s"` // nil: it never came back
+	Reason     string   `json:"reason"`
+}
+
+// NewHealth is the health of an instrument that nothing is known against.
+func NewHealth() Health { return Health{Gaps: []Gap{}, TrendOneIn: 1} }
+
+// Canary is what became of the messages that a connection of its own sent all the way round at a steady, low rate. They
+// are no part of the account.
+type Canary struct {
+	Sent      int     `json:"sent"`
+	Arrived   int     `json:"arrived"`
+	IntervalS float64 `json:"interval_s"`
+	Latency   Latency `json:"latency"` // from when a message was due
 }
 
 // Latencies are one sample a delivery; HTTP one a request.
@@ -153,6 +203,7 @@ type Step struct {
 	Name          string    `json:"name"`
 	StartS        float64   `json:"start_s"`
 	DurationS     float64   `json:"duration_s"`
+	VUs           *int      `json:"vus"` // nil in the open model
 	Measured      bool      `json:"measured"`
 	Requests      int       `json:"requests"`
 	Scheduled     int       `json:"scheduled"`
@@ -187,7 +238,8 @@ type Interval struct {
 	Arrival   *Quantiles         `json:"arrival"`
 	FromSend  *Quantiles         `json:"from_send"`
 	HTTP      *Quantiles         `json:"http"`
-	Stages    map[string]float64 `json:"stages"` // means
+	Stages    map[string]float64 `json:"stages"`    // means
+	CanaryMS  *float64           `json:"canary_ms"` // of the canary message that was due in this second
 	Generator Usage              `json:"generator"`
 }
 

@@ -29,8 +29,13 @@ func Text(r *Run, where string, colour bool) string {
 	l := r.Latency
 	if r.Account.Balanced {
 		line("arrival", "%s   from %s deliveries in the measured phases", quantiles(l.Arrival), count(int(l.Arrival.Count)))
-		line("from send", "%s   uncorrected: without the generator's lateness", quantiles(l.FromSend))
+		if r.Run.Model != Closed { // where a message is due when it is sent, it is the same figure
+			line("from send", "%s   uncorrected: without the generator's lateness", quantiles(l.FromSend))
+		}
 		line("HTTP", "%s   from %s requests", quantiles(l.HTTP), count(int(l.HTTP.Count)))
+		if c := r.Canary; c != nil {
+			line("canary", "%s", canary(c))
+		}
 		b.WriteString("\n")
 		line("stage", "%8s %6s %8s %8s %8s", "mean", "share", "p50", "p99", "max")
 		for i := range ledger.Stages {
@@ -66,7 +71,10 @@ func Text(r *Run, where string, colour bool) string {
 	line("", "%s of %s deliveries · %s duplicates · %s reordered · %s negative · %s foreign",
 		count(a.Deliveries.Arrived), count(a.Deliveries.Due), count(a.Duplicates), count(a.Reordered), count(a.Negative),
 		count(a.Foreign))
-	line("clock", "%s, bound ±%.3f ms", r.Clock.Reference, r.Clock.BoundMS)
+	line("clock", "%s", clock(r.Clock))
+	if told := instrument(r); told != "" {
+		line("instrument", "%s", told)
+	}
 	for _, e := range r.Errors {
 		line("error", "%s × %s at %s: %s", count(e.Count), e.Class, e.Stage, e.Example)
 	}
@@ -77,6 +85,59 @@ func Text(r *Run, where string, colour bool) string {
 
 func quantiles(l Latency) string {
 	return fmt.Sprintf("p50 %s · p95 %s · p99 %s · max %s ms", num(l.P50), num(l.P95), num(l.P99), num(l.Max))
+}
+
+func canary(c *Canary) string {
+	s := fmt.Sprintf("%s of %s", count(c.Arrived), count(c.Sent))
+	if c.Latency.Count > 0 {
+		s += fmt.Sprintf(" · p50 %s · max %s ms", num(c.Latency.P50), num(c.Latency.Max))
+	}
+	return s
+}
+
+func clock(c Clock) string {
+	s := fmt.Sprintf("%s, bound ±%.3f ms", c.Reference, c.BoundMS)
+	if c.LimitMS != nil {
+		s += fmt.Sprintf(", limit %s ms", num(c.LimitMS))
+	}
+	if drift := strconv.FormatFloat(c.DriftPPM, 'f', 1, 64); drift != "0.0" && drift != "-0.0" {
+		s += ", drift " + drift + " ppm"
+	}
+	return s
+}
+
+// instrument says what there is to say against the instrument; mostly nothing.
+func instrument(r *Run) string {
+	var told []string
+	if gaps := r.Health.Gaps; len(gaps) > 0 {
+		lasted, open := 0.0, 0
+		for _, g := range gaps {
+			if g.ToS == nil {
+				open++
+			} else {
+				lasted += *g.ToS - g.FromS
+			}
+		}
+		s := fmt.Sprintf("%s, %.1f s", plural(len(gaps), "gap"), lasted)
+		if open > 0 {
+			s += fmt.Sprintf(" and %s open", count(open))
+		}
+		told = append(told, s)
+	}
+	if n := r.Health.SamplesDiscarded; n > 0 {
+		told = append(told, plural(n, "sample")+" discarded")
+	}
+	if n := r.Account.Requests.Retried; n > 0 {
+		told = append(told, plural(n, "request")+" repeated")
+	}
+	return strings.Join(told, " · ")
+}
+
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return count(n) + " " + one + "s"
 }
 
 // num writes milliseconds with three significant digits, no more than the histogram holds.

@@ -1,0 +1,96 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
+
+func balanced() *Run {
+	return &Run{
+		Account: Account{Balanced: true}, Latency: NewLatencies(ledger.NewTimes(), false),
+		Clock: Clock{Reference: "redis TIME", BoundMS: 0.0312}, Health: NewHealth(),
+	}
+}
+
+func TestTheCanaryStandsBelowHTTP(t *testing.T) {
+	t.Parallel()
+	r := balanced()
+	r.Canary = &Canary{Sent: 51, Arrived: 50, IntervalS: 1, Latency: NewLatency(ramp(50), false)}
+	assert.Contains(t, Text(r, "", false), "from 0 requests\n  canary      50 of 51 · p50 25.0 · max 50.0 ms\n\n")
+
+	r.Canary = &Canary{Sent: 51, Latency: NewLatency(ramp(0), false)}
+	assert.Contains(t, Text(r, "", false), "\n  canary      0 of 51\n", "no latency where nothing arrived")
+
+	r.Account.Balanced = false
+	assert.NotContains(t, Text(r, "", false), "canary", "no latency is shown")
+}
+
+func TestTheClockTellsLimitAndDriftWhereThereIsOne(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		limit *float64
+		drift float64
+		line  string
+	}{
+		{nil, 0, "redis TIME, bound ±0.031 ms"},
+		{nil, -0.04, "redis TIME, bound ±0.031 ms"},
+		{nil, -49.96, "redis TIME, bound ±0.031 ms, drift -50.0 ppm"},
+		{ptr(0.5), 0, "redis TIME, bound ±0.031 ms, limit 0.500 ms"},
+		{ptr(2.0), 0.25, "redis TIME, bound ±0.031 ms, limit 2.00 ms, drift 0.2 ppm"},
+	} {
+		r := balanced()
+		r.Clock.LimitMS, r.Clock.DriftPPM = c.limit, c.drift
+		assert.Contains(t, Text(r, "", false), "\n  clock       "+c.line+"\n")
+	}
+}
+
+func TestTheInstrumentIsMentionedWhenThereIsSomethingAgainstIt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		health  Health
+		retried int
+		line    string
+	}{
+		{Health{Gaps: []Gap{{2, 3.24, ptr(4.61), "EOF"}}}, 0, "1 gap, 1.4 s"},
+		{Health{Gaps: []Gap{{2, 3, ptr(4.5), "EOF"}, {0, 7, nil, "EOF"}}}, 0, "2 gaps, 1.5 s and 1 open"},
+		{Health{SamplesDiscarded: 1}, 0, "1 sample discarded"},
+		{Health{}, 1234, "1,234 requests repeated"},
+		{Health{SamplesDiscarded: 12}, 1, "12 samples discarded · 1 request repeated"},
+	} {
+		r := balanced()
+		r.Health, r.Account.Requests.Retried = c.health, c.retried
+		assert.Contains(t, Text(r, "", false), "\n  instrument  "+c.line+"\n")
+	}
+}
+
+func TestWhatIsToldOfTheInstrumentFitsAHundredColumns(t *testing.T) {
+	t.Parallel()
+	r := balanced()
+	r.Account.Requests.Retried, r.Health.SamplesDiscarded = 999_999, 9_999_999
+	r.Health.Gaps = []Gap{{0, 0, ptr(3600.0), ""}, {1, 0, nil, ""}}
+	r.Clock.LimitMS, r.Clock.DriftPPM = ptr(1.0), -1234.5
+	r.Canary = &Canary{Sent: 99_999, Arrived: 99_999, Latency: NewLatency(ramp(100), false)}
+	seen := 0
+	for line := range strings.Lines(Text(r, "", false)) {
+		switch strings.Fields(line + " -")[0] {
+		case "canary", "clock", "instrument":
+			seen++
+			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 100, line)
+		}
+	}
+	assert.Equal(t, 3, seen)
+}
+
+func TestFromSendIsLeftOutWhereItIsTheSameFigure(t *testing.T) {
+	t.Parallel()
+	r := balanced()
+	r.Run.Model = Closed
+	assert.NotContains(t, Text(r, "", false), "from send")
+	r.Run.Model = Open
+	assert.Contains(t, Text(r, "", false), "from send")
+}

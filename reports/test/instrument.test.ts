@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { uncertain } from '../page/facts.ts';
+import { ms } from '../page/format.ts';
+import { canarySentence, checks } from '../page/health.ts';
+import { STAGES } from '../run.ts';
+import { Reader } from './browser.ts';
+import { golden } from './goldens.ts';
+import { legend, painted, text } from './looking.ts';
+
+const OVER_TIME = ['Messages', 'Deliveries', 'Backlog', 'Arrival latency'];
+
+describe('what the page tells of the instrument', () => {
+  let reader: Reader;
+  before(async () => {
+    reader = await Reader.start();
+  });
+  after(() => reader?.close());
+
+  test('a stage between two processes that is shorter than the clock bound is marked', async () => {
+    const run = golden('passing');
+    const bound = (run.latency.stages.request.p50 ?? 0) + 0.001;
+    if (run.clock) run.clock.bound_ms = bound;
+    const short = STAGES.filter((stage) => uncertain(run, stage));
+    assert.deepEqual(short, ['request', 'delivery'], 'ingest and relay are shorter, on one clock each');
+    await reader.read(run, async (page) => {
+      const marked = await page.locator('.stages tbody tr:has(abbr) th').allTextContents();
+      assert.equal(marked.length, short.length);
+      for (const [i, stage] of short.entries()) assert.ok(marked[i]?.trim().startsWith(stage), stage);
+      assert.match(await text(page, '.stages'), /shorter than the clock bound/);
+    });
+  });
+
+  test('the canary: a sentence beside the figures, a line of its own, a column', async () => {
+    const run = golden('passing');
+    await reader.read(run, async (page) => {
+      const sentence = canarySentence(run)?.replaceAll('\u00a0', ' ') ?? '';
+      assert.match(sentence, /^Canary: 50 of 50 arrived, p50 /);
+      assert.ok(
+        (await text(page, '.headline .canary')).startsWith(`${sentence} It sends one message a second`),
+      );
+      assert.deepEqual(await legend(page, 'Arrival latency'), ['p50', 'p95', 'p99', 'max', 'canary']);
+      assert.ok((await painted(page, 'Arrival latency', '--canary')) > 50);
+      await page.locator('summary').click();
+      const last = page.locator('details thead th').last();
+      assert.equal(await last.textContent(), 'canarydue here, ms');
+      const cells = await page.locator('details tbody td:last-child').allTextContents();
+      assert.deepEqual(
+        cells,
+        run.timeline.map(({ canary_ms }) => ms(canary_ms)),
+      );
+    });
+    await reader.read(golden('without-stages'), async (page) => {
+      assert.equal(await page.locator('.canary').count(), 0);
+      assert.deepEqual(await legend(page, 'Arrival latency'), ['p50', 'p95', 'p99', 'max']);
+      await page.locator('summary').click();
+      assert.doesNotMatch(await text(page, 'details'), /canary/);
+    });
+  });
+
+  test('one canary that arrived between two that did not is seen', async () => {
+    const run = golden('passing');
+    for (const second of run.timeline) if (second.t !== 20) second.canary_ms = null;
+    await reader.read(run, async (page) => {
+      assert.ok((await painted(page, 'Arrival latency', '--canary')) > 8);
+    });
+  });
+
+  test('the instrument: each figure with its limit, the clocks of all processes', async () => {
+    const run = golden('gap');
+    await reader.read(run, async (page) => {
+      const rows = page.locator('.checks tbody tr');
+      assert.deepEqual(
+        await rows.locator('td:last-child').allTextContents(),
+        checks(run, true).map(({ ok }) => (ok === null ? '–' : ok ? '✓ ok' : '✕ exceeded')),
+      );
+      const exceeded = page.locator('.checks tbody tr:has(.worry) th');
+      assert.deepEqual(
+        (await exceeded.allTextContents()).map((what) => what.match(/^(discarded|clock bound)/)?.[0]),
+        ['discarded', 'clock bound'],
+      );
+      assert.deepEqual(await page.locator('.clocks tbody th').allTextContents(), [
+        'k6',
+        'ingest-1',
+        'relay-1',
+      ]);
+      assert.match(
+        await text(page, '.clocks'),
+        /can be 0\.019 ms apart, the sum of the two widest bounds; 0\.010 ms was set as the limit\. k6 asked 52 times, and drifted by -1\.4 ppm\./,
+      );
+      assert.match(await text(page, '.account'), /1,300 sent, 3 repeated/);
+      assert.equal(await page.locator('.verdict strong').textContent(), 'invalid');
+    });
+  });
+
+  test('figures above their limits do not change the verdict: that is in the data', async () => {
+    const run = golden('passing');
+    run.health.samples_discarded = 5;
+    await reader.read(run, async (page) => {
+      assert.equal(await page.locator('.checks .worry').count(), 1);
+      assert.equal(await page.locator('.verdict strong').textContent(), 'pass');
+    });
+  });
+
+  test('a gap is shaded in every chart over time, and told in a table', async () => {
+    const run = golden('gap');
+    await reader.read(run, async (page) => {
+      for (const title of [...OVER_TIME, 'CPU', 'Mean of each stage']) {
+        const pixels = await painted(page, title, '--gap');
+        assert.ok(pixels > 500, `${title}: ${pixels}`);
+      }
+      assert.equal(await painted(page, 'Latency by percentile', '--gap'), 0);
+      assert.match(await text(page, 'main'), /no connection is shaded red/);
+      assert.match(await text(page, 'main'), /20:031\.4 sthe broker closed the connection/);
+    });
+    const [gap] = run.health.gaps;
+    assert.ok(gap);
+    gap.to_s = null;
+    await reader.read(run, async (page) => {
+      assert.match(await text(page, 'main'), /20:03never came back/);
+      assert.ok((await painted(page, 'Messages', '--gap')) > 0);
+    });
+    await reader.read(golden('passing'), async (page) => {
+      assert.equal(await painted(page, 'Messages', '--gap'), 0);
+      assert.doesNotMatch(await text(page, 'main'), /shaded red/);
+    });
+  });
+
+  test('the closed model: what is the same figure twice is not compared', async () => {
+    await reader.read(golden('closed'), async (page) => {
+      assert.match(await text(page, '.meta'), / · closed model · /);
+      assert.match(await text(page, 'header'), /a message is due when it is sent/);
+      assert.deepEqual(await legend(page, 'Messages'), ['accepted']);
+      assert.deepEqual(await legend(page, 'Latency by percentile'), ['arrival', 'HTTP']);
+      const heads = await page.locator('thead th').allTextContents();
+      assert.ok(heads.includes('arrivalsent → arrived') && heads.includes('sentmessages/s'), heads.join());
+      assert.ok(!heads.some((head) => head.startsWith('from send')), heads.join());
+      assert.deepEqual(await page.locator('.phases small').allTextContents(), [
+        ...['4 VUs, not measured', '1 VU', '4 VUs', '16 VUs'],
+      ]);
+    });
+    await reader.read(golden('passing'), async (page) => {
+      assert.doesNotMatch(await text(page, 'main'), /closed/);
+      assert.deepEqual(await legend(page, 'Messages'), ['scheduled', 'accepted']);
+      assert.deepEqual(await legend(page, 'Latency by percentile'), ['arrival', 'from send', 'HTTP']);
+    });
+  });
+});

@@ -1,0 +1,79 @@
+/** What a person would look at on a page. */
+import type { Page } from 'playwright-core';
+
+function chart(page: Page, title: string) {
+  return page.locator('.chart', { has: page.locator('h3', { hasText: new RegExp(`^${title} `) }) });
+}
+
+/** The names of a chart's lines. */
+export async function legend(page: Page, title: string): Promise<(string | null)[]> {
+  return (await chart(page, title).locator('.u-legend th').allTextContents()).slice(1);
+}
+
+/** How many pixels of a chart are of a colour of the page's styles. */
+export function painted(page: Page, title: string, colour: string): Promise<number> {
+  return chart(page, title)
+    .locator('canvas')
+    .evaluate((element, name) => {
+      const canvas = element as HTMLCanvasElement;
+      const { data } = (canvas.getContext('2d') as CanvasRenderingContext2D).getImageData(
+        0,
+        0,
+        canvas.width,
+        canvas.height,
+      );
+      const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+      const wanted = [1, 3, 5].map((i) => Number.parseInt(hex.slice(i, i + 2), 16));
+      let pixels = 0;
+      for (let i = 0; i < data.length; i += 4) {
+        if (data[i + 3] === 255 && wanted.every((value, k) => Math.abs(value - (data[i + k] ?? 0)) < 3))
+          pixels++;
+      }
+      return pixels;
+    }, colour);
+}
+
+/** px that the page is wider than the screen. */
+export function overflow(page: Page): Promise<number> {
+  return page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+}
+
+export async function text(page: Page, selector: string): Promise<string> {
+  return ((await page.locator(selector).first().textContent()) ?? '').replaceAll('\u00a0', ' ');
+}
+
+/** Title of each chart that has something to draw, and how many colours are on its canvas. */
+export function charts(page: Page): Promise<[string, number][]> {
+  return page.locator('.chart:has(canvas)').evaluateAll((figures) =>
+    figures.map((figure) => {
+      const title = figure.querySelector('h3')?.firstChild?.textContent?.trim() ?? '';
+      const canvas = figure.querySelector('canvas') as HTMLCanvasElement;
+      const { data } = (canvas.getContext('2d') as CanvasRenderingContext2D).getImageData(
+        0,
+        0,
+        canvas.width,
+        canvas.height,
+      );
+      return [title, new Set(new Uint32Array(data.buffer)).size];
+    }),
+  );
+}
+
+/** Brightness, 0 to 255, of the page and of the numbers on the first chart's axis. */
+export function brightest(page: Page): Promise<{ paper: number; axis: number }> {
+  return page.evaluate(() => {
+    const rgb = getComputedStyle(document.body).backgroundColor.match(/\d+/g)?.map(Number) ?? [];
+    const canvas = document.querySelector('canvas') as HTMLCanvasElement;
+    const context = canvas.getContext('2d') as CanvasRenderingContext2D;
+    const { data } = context.getImageData(0, 0, 44, canvas.height);
+    let axis = 0;
+    let most = 0;
+    for (let i = 0; i < data.length; i += 4) {
+      if ((data[i + 3] ?? 0) > most) {
+        most = data[i + 3] ?? 0;
+        axis = data[i] ?? 0;
+      }
+    }
+    return { paper: Math.max(...rgb), axis };
+  });
+}
