@@ -13,8 +13,6 @@ type result struct {
 	done     chan struct{}
 }
 
-func (r *result) wait(context.Context) { <-r.done }
-
 // runAll runs cases, so many at once, and yields them in their order, each of them to be waited for. None runs any more when
 // it has come to its end.
 func runAll(ctx context.Context, in instrument, f form, selected []*testCase, atOnce int, dir string) iter.Seq[*result] {

@@ -33,7 +33,6 @@ type testCase struct {
 	options map[string]any          // of Run
 	kill    int                     // SIGKILL after the request of this number; 0: never
 	raw     bool                    // have k6 write every sample too
-	late    bool                    // what is told makes the generator late, so its lateness is no reason to repeat the case
 	checks  []check
 }
 
@@ -84,7 +83,7 @@ func (c *testCase) try(ctx context.Context, in instrument, f form, dir string, a
 		}
 		wrong := slices.IndexFunc(rows, func(r row) bool { return !r.ok })
 		why := o.doubt()
-		if wrong < 0 || why == "" || c.late || attempt == attempts {
+		if wrong < 0 || why == "" || attempt == attempts {
 			return rows
 		}
 		again(fmt.Sprintf("%s %s; %s", rows[wrong].what, rows[wrong].measured, why))

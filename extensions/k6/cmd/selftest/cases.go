@@ -17,7 +17,7 @@ var way = fake.Way{Request: 2 * ms, Ingest: 20 * ms, Queue: 30 * ms, Relay: 40 *
 var cases = []testCase{
 	delayed(0), delayed(50 * ms), delayed(200 * ms),
 	{
-		name: "freeze of 1 s", rate: 1000, seconds: [2]int{3, 3}, tell: one(frozen), late: true,
+		name: "freeze of 1 s", rate: 1000, seconds: [2]int{3, 3}, tell: one(frozen),
 		checks: []check{
 			account(func(n int) report.Account { return report.Account{Arrived: n} }),
 			slowArrivals, slowQuartiles, slowest, uncorrected, verdictNot(report.Pass),

@@ -95,7 +95,7 @@ func selftest(ctx context.Context, args []string) (int, error) {
 	fmt.Print(head())
 	hold, total := 0, 0
 	for r := range runAll(ctx, in, f, selected, atOnce, dir) {
-		r.wait(ctx)
+		<-r.done
 		if ctx.Err() != nil {
 			return interrupted, errors.New("stopped")
 		}

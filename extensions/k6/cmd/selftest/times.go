@@ -36,7 +36,7 @@ func (f form) held() float64 {
 	if f == short {
 		return 100
 	}
-	return 25
+	return 50
 }
 
 // between is a line of a latency in ms that has to lie in [low−early, low+late].
@@ -85,8 +85,7 @@ func slowArrivals(o *outcome) []row {
 		return failed(what, err)
 	}
 	told := due(o)
-	// One request is due every ms, so what adds a ms to a latency adds one to their number.
-	low, high := slower(did, slow), slower(did, slow-1-o.form.held())
+	low, high := slower(did, slow), slower(did, slow-min(o.form.held(), slow/2)) // what was a little faster may have become slower
 	got := above(h)
 	return []row{
 		{what, fmt.Sprintf("≥ %s (fake ≥ %s)", count(told), count(low)), count(got), fmt.Sprintf("−0 +%s", count(high-low)),
