@@ -13,8 +13,8 @@ type result struct {
 	done     chan struct{}
 }
 
-// runAll runs cases, so many at once, and yields them in their order, each of them to be waited for. None runs any more when
-// it has come to its end.
+// runAll runs cases, so many at once, and yields them in their order, each of them to be waited for. None runs any more
+// when it has come to its end.
 func runAll(ctx context.Context, in instrument, f form, selected []*testCase, atOnce int, dir string) iter.Seq[*result] {
 	results := make([]*result, len(selected))
 	for i, c := range selected {

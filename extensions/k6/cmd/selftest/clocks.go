@@ -11,7 +11,8 @@ import (
 // probing is how old the last probe of a run's clock may be when the run ends: they are a second apart.
 const probing = 2 * time.Second
 
-// offset compares what the run has found that the clock of Redis is ahead, give or take the bound that the run itself states.
+// offset compares what the run has found that the clock of Redis is ahead, give or take the bound that the run itself
+// states.
 func offset(o *outcome) []row {
 	const what = "clock, offset"
 	g := o.gens[0]
@@ -32,8 +33,8 @@ func offset(o *outcome) []row {
 	}}
 }
 
-// drift compares the drift, give or take 5 ppm and what the bounds at the two ends of the run leave open. In two seconds that
-// is nearly everything, so the short form leaves it out.
+// drift compares the drift, give or take 5 ppm and what the bounds at the two ends of the run leave open. In two seconds
+// that is nearly everything, so the short form leaves it out.
 func drift(ppm float64) check {
 	return func(o *outcome) []row {
 		const what = "clock, drift"

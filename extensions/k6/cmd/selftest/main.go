@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-const usage = `Measures the instrument against known truths: a pipeline that delays, freezes, drops, duplicates, swaps, forges and
-keeps messages, and whose clock is wrong, exactly as told. Prints what was told beside what k6 measured of it.
+const usage = `Measures the instrument against known truths: a pipeline that delays, freezes, drops, duplicates, swaps, keeps
+and invents messages, and whose clock is wrong, exactly as told. Prints what was told beside what k6 measured of it.
 
   npm run selftest [-- --short] [-- --only WORD]
 

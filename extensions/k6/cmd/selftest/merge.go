@@ -43,7 +43,7 @@ func merged(o *outcome) []row {
 		}
 	}
 	return []row{
-		{what, count(len(told)) + " of all samples", fmt.Sprintf("%s, %s differ", count(len(measured)), count(differ)), exact, differ == 0},
+		{what, count(len(told)) + " of all samples", fmt.Sprintf("%s, %d differ", count(len(measured)), differ), exact, differ == 0},
 		{"merged histogram, samples", count(o.measured * len(o.gens)), count(int(sum.TotalCount())), exact,
 			sum.TotalCount() == all.TotalCount() && int(sum.TotalCount()) == o.measured*len(o.gens)},
 	}

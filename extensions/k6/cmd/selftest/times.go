@@ -14,8 +14,8 @@ import (
 // slow is what counts as held up by a freeze, in ms.
 const slow = 100.0
 
-// slack is how much longer than told a latency may be, in ms: what the sockets and the scheduler of the machine add. Nothing
-// arrives earlier than told, so there is no slack on that side.
+// slack is how much longer than told a latency may be, in ms: what the sockets and the scheduler of the machine add.
+// Nothing arrives earlier than told, so there is no slack on that side.
 func (f form) slack(told float64) float64 {
 	if f == short { // beside whatever else the machine does
 		return math.Max(25, told/2)
@@ -41,7 +41,10 @@ func (f form) held() float64 {
 
 // between is a line of a latency in ms that has to lie in [low−early, low+late].
 func between(what, told string, measured, low, early, late float64) row {
-	return row{what, told, millis(measured), fmt.Sprintf("−%s +%s ms", trim(early), trim(late)), measured >= low-early && measured <= low+late}
+	return row{
+		what, told, millis(measured), fmt.Sprintf("−%s +%s ms", trim(early), trim(late)),
+		measured >= low-early && measured <= low+late,
+	}
 }
 
 // fastest compares the shortest arrival latency with the delay, which nothing can undercut.
@@ -67,7 +70,8 @@ func quantile(percentile float64, delay time.Duration) check {
 		}
 		told := millisOf(delay)
 		least := max(told, at(did, percentile))
-		return []row{between(what, recorded(told, least), float64(h.ValueAtPercentile(percentile))/1000, least, 0, o.form.slack(told))}
+		got := float64(h.ValueAtPercentile(percentile)) / 1000
+		return []row{between(what, recorded(told, least), got, least, 0, o.form.slack(told))}
 	}
 }
 
@@ -85,7 +89,8 @@ func slowArrivals(o *outcome) []row {
 		return failed(what, err)
 	}
 	told := due(o)
-	low, high := slower(did, slow), slower(did, slow-min(o.form.held(), slow/2)) // what was a little faster may have become slower
+	low := slower(did, slow)
+	high := slower(did, slow-min(o.form.held(), slow/2)) // a little less may have become more on the way to the socket
 	got := above(h)
 	return []row{
 		{what, fmt.Sprintf("≥ %s (fake ≥ %s)", count(told), count(low)), count(got), fmt.Sprintf("−0 +%s", count(high-low)),
@@ -144,7 +149,9 @@ func uncorrected(o *outcome) []row {
 	}
 	most := due(o) / 2
 	got := above(h)
-	return []row{{"from send, slower than 100 ms", "misses most", count(got), fmt.Sprintf("< %s", count(most)), got > 0 && got < most}}
+	return []row{{
+		"from send, slower than 100 ms", "misses most", count(got), "< " + count(most), got > 0 && got < most,
+	}}
 }
 
 // histogram is the lossless form of a latency.

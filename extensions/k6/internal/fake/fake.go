@@ -1,5 +1,5 @@
-// Package fake is a controllable pipeline: an ingest, a broker and a Redis in one, over real HTTP, real MQTT 5 and real RESP on
-// 127.0.0.1, that does to each message what it is told and writes down what it did. It is the known truth that the
+// Package fake is a controllable pipeline: an ingest, a broker and a Redis in one, over real HTTP, real MQTT 5 and real RESP
+// on 127.0.0.1, that does to each message what it is told and writes down what it did. It is the known truth that the
 // instrument is measured against.
 package fake
 
