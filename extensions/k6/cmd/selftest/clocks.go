@@ -22,13 +22,13 @@ func offset(o *outcome) []row {
 	}
 	clock := g.fake.Redis.Clock
 	low, high := millisOf(clock.Error(ended.Add(-probing))), millisOf(clock.Error(ended)) // no clock drifts backwards here
-	told := millis(high)
+	told := micros(high)
 	if low != high {
-		told = trim(low) + " to " + told
+		told = micros(low) + " to " + told
 	}
 	c := g.run.Clock
 	return []row{{
-		what, told, millis(c.OffsetMS), "its bound " + millis(c.BoundMS),
+		what, told + " ms", micros(c.OffsetMS) + " ms", "its bound " + millis(c.BoundMS),
 		c.Reference == "redis TIME" && c.OffsetMS >= low-c.BoundMS && c.OffsetMS <= high+c.BoundMS,
 	}}
 }

@@ -19,7 +19,7 @@ import (
 const usage = `Measures the instrument against known truths: a pipeline that delays, freezes, drops, duplicates, swaps, keeps
 and invents messages, and whose clock is wrong, exactly as told. Prints what was told beside what k6 measured of it.
 
-  npm run selftest [-- --short] [-- --only WORD]
+  npm run selftest [-- [--short] [--only WORD]]
 
   --short      fewer and shorter cases, with tolerances for a machine that does other things too
   --only WORD  only the cases whose names contain WORD

@@ -56,7 +56,7 @@ func line(cells ...string) string {
 	return strings.TrimRight(b.String(), " ") + "\n"
 }
 
-// trim writes milliseconds to the µs, and with no more than four digits above that.
+// trim writes milliseconds to the µs, and long ones with four digits.
 func trim(ms float64) string {
 	decimals := 3
 	switch size := max(ms, -ms); {
@@ -70,6 +70,11 @@ func trim(ms float64) string {
 		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 	}
 	return strings.Replace(text, "-", "−", 1)
+}
+
+// micros writes milliseconds to the µs, however many they are: what clocks are compared to.
+func micros(ms float64) string {
+	return strings.Replace(strconv.FormatFloat(ms, 'f', 3, 64), "-", "−", 1)
 }
 
 func millis(ms float64) string { return trim(ms) + " ms" }
