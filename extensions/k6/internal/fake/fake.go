@@ -1,57 +1,89 @@
-// Package fake is a controllable pipeline: an ingest and a broker in one, over real HTTP and real MQTT 5 on 127.0.0.1, that
-// does to each message what it is told. It is the known truth that the instrument is measured against.
+// Package fake is a controllable pipeline: an ingest, a broker and a Redis in one, over real HTTP, real MQTT 5 and real RESP
+// on 127.0.0.1, that does to each message what it is told and writes down what it did. It is the known truth that the
+// instrument is measured against.
 package fake
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"sync"
 	"time"
-
-	"github.com/eclipse/paho.golang/packets"
 )
 
-// Pipeline is told what to do before Start, and does it until Close.
+// Pipeline is told what to do before Start, and does it until Close. Requests and messages are numbered from 1, as they
+// come; a nil function means that nothing of the kind happens.
 type Pipeline struct {
-	Delay  time.Duration             // from the answer to the delivery
-	Status func(nth int) int         // of the nth request, from 1; nil: always 202. 0: no answer at all
-	Copies func(nth int) int         // deliveries of the nth message, from 1, to each subscriber; nil: always 1
-	Hops   func(at time.Time) string // nil: no stamps
+	Delay     time.Duration             // from the acceptance of a request to the delivery of its messages
+	Status    func(nth int) int         // of the nth request; nil: always 202. 0: no answer at all
+	Freeze    Freeze                    // ingest and broker stand still for a while
+	Copies    func(nth int) int         // deliveries of the nth message to each subscriber; nil: always 1
+	Swap      func(nth int) bool        // the nth message is delivered after the next one on its topic
+	Keep      func(nth int) string      // the stream of Redis that the nth message stays in; "" lets it go
+	Leftovers func(nth int) int         // messages of another run that are delivered before the nth one, on its topic
+	Hops      func(at time.Time) string // stamps of a message that was accepted at this moment
+	Redis     *Redis                    // nil: there is none
+
 	ingest *httptest.Server
 	broker net.Listener
+	queue  chan accepted
+	done   chan struct{}
+	work   sync.WaitGroup
+	order  sync.Mutex // holds the queue in the order of acceptance
 
 	mu          sync.Mutex
 	requests    int
 	messages    int
-	subscribers map[string][]net.Conn // by topic
+	leftovers   int
+	frozen      time.Time // the freeze began
+	subscribers map[string][]net.Conn
+	held        map[string]delivery // by topic, until the next message on it
+	log         []Delivery
 	failed      error
-	work        sync.WaitGroup
 
 	closing sync.Mutex
 	conns   []net.Conn
 }
 
+// Freeze begins with the nth request, which has to wait as well.
+type Freeze struct {
+	Nth int // 0: never
+	For time.Duration
+}
+
+// Delivery is what happened to one message that was delivered. Copies of it are not listed.
+type Delivery struct {
+	ID       string
+	Received time.Time // its request had been read from the socket
+	Written  time.Time // just before its first copy was written to a socket
+}
+
+// accepted is a request on its way to the broker.
+type accepted struct {
+	body         []byte
+	received, at time.Time
+}
+
+// backlog is how many accepted requests may wait for their delivery.
+const backlog = 1 << 16
+
 // Start listens on free ports.
 func (f *Pipeline) Start() error {
 	var err error
 	if f.broker, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		return err
+		return fmt.Errorf("the fake broker can't listen: %w", err)
 	}
-	f.subscribers = map[string][]net.Conn{}
-	f.ingest = httptest.NewServer(f)
-	f.work.Go(func() {
-		for {
-			conn, err := f.broker.Accept()
-			if err != nil {
-				return
-			}
-			f.work.Go(func() { f.serve(conn) })
+	if f.Redis != nil {
+		if err = f.Redis.start(); err != nil {
+			_ = f.broker.Close()
+			return err
 		}
-	})
+	}
+	f.subscribers, f.held = map[string][]net.Conn{}, map[string]delivery{}
+	f.queue, f.done = make(chan accepted, backlog), make(chan struct{})
+	f.ingest = httptest.NewServer(f)
+	f.work.Go(f.accept)
+	f.work.Go(f.relay)
 	return nil
 }
 
@@ -64,116 +96,66 @@ func (f *Pipeline) MQTTURL() string { return "mqtt://" + f.broker.Addr().String(
 // CloseIngest leaves nobody at the ingest's address.
 func (f *Pipeline) CloseIngest() { f.ingest.Close() }
 
-// Close ends both and waits until nothing of them runs any more. The error is the first packet that was not understood.
+// Close ends everything, drops what has not been delivered, and waits until nothing of it runs any more. The error is the
+// first packet that was not understood.
 func (f *Pipeline) Close() error {
+	close(f.done)
 	f.ingest.CloseClientConnections()
 	f.ingest.Close()
 	_ = f.broker.Close()
+	f.Cut()
 	f.work.Wait()
+	if f.Redis != nil {
+		f.Redis.close()
+	}
 	return f.failed
 }
 
-// Cut closes the connections of all subscribers. Copies may call it.
-func (f *Pipeline) Cut() {
-	f.closing.Lock()
-	defer f.closing.Unlock()
-	for _, conn := range f.conns {
-		_ = conn.Close()
-	}
-	f.conns = nil
-}
-
-// serve is the broker's side of one connection.
-func (f *Pipeline) serve(conn net.Conn) {
-	defer func() { _ = conn.Close() }()
-	f.closing.Lock()
-	f.conns = append(f.conns, conn)
-	f.closing.Unlock()
-	for {
-		packet, err := packets.ReadPacket(conn)
-		if err != nil {
-			return
-		}
-		var answer *packets.ControlPacket
-		switch p := packet.Content.(type) {
-		case *packets.Connect:
-			answer = packets.NewControlPacket(packets.CONNACK)
-		case *packets.Subscribe:
-			answer = packets.NewControlPacket(packets.SUBACK)
-			ack := answer.Content.(*packets.Suback)
-			ack.PacketID = p.PacketID
-			f.mu.Lock()
-			for _, s := range p.Subscriptions {
-				f.subscribers[s.Topic] = append(f.subscribers[s.Topic], conn)
-				ack.Reasons = append(ack.Reasons, s.QoS)
-			}
-			f.mu.Unlock()
-		case *packets.Puback, *packets.Pingreq:
-			continue
-		case *packets.Disconnect:
-			return
-		default:
-			f.mu.Lock()
-			f.failed = fmt.Errorf("unexpected packet: %s", packet.PacketType())
-			f.mu.Unlock()
-			return
-		}
-		if _, err := answer.WriteTo(conn); err != nil {
-			return
-		}
-	}
-}
-
-// ServeHTTP is the ingest.
-func (f *Pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
+// Log is what was delivered so far, in the order of the writes.
+func (f *Pipeline) Log() []Delivery {
 	f.mu.Lock()
-	f.requests++
-	status := http.StatusAccepted
-	if f.Status != nil {
-		status = f.Status(f.requests)
-	}
-	f.mu.Unlock()
-	if status == 0 {
-		<-r.Context().Done()
-		return
-	}
-	if status == http.StatusAccepted {
-		at := time.Now()
-		f.work.Go(func() {
-			time.Sleep(time.Until(at.Add(f.Delay)))
-			f.deliver(body, at)
-		})
-	}
-	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, "status %d", status)
+	defer f.mu.Unlock()
+	return append([]Delivery(nil), f.log...)
 }
 
-func (f *Pipeline) deliver(body []byte, at time.Time) {
-	var batch []json.RawMessage
-	if json.Unmarshal(body, &batch) != nil {
-		batch = []json.RawMessage{body}
+// Requests is how many requests came so far.
+func (f *Pipeline) Requests() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.requests
+}
+
+// Frozen is when the freeze began; zero if it did not.
+func (f *Pipeline) Frozen() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.frozen
+}
+
+// thaw is when the freeze ends; a moment of the past if there is none.
+func (f *Pipeline) thaw() time.Time {
+	if frozen := f.Frozen(); !frozen.IsZero() {
+		return frozen.Add(f.Freeze.For)
 	}
-	for _, message := range batch {
-		var m struct{ Target string }
-		_ = json.Unmarshal(message, &m)
-		packet := packets.NewControlPacket(packets.PUBLISH)
-		p := packet.Content.(*packets.Publish)
-		p.Topic, p.Payload, p.QoS, p.PacketID = "messages/"+m.Target, message, 1, 1
-		if f.Hops != nil {
-			p.Properties = &packets.Properties{User: []packets.User{{Key: "hops", Value: f.Hops(at)}}}
+	return time.Time{}
+}
+
+// wait returns at a moment and after the end of a freeze, whichever is later; false when it was given up before.
+func (f *Pipeline) wait(given <-chan struct{}, until time.Time) bool {
+	for {
+		if thaw := f.thaw(); thaw.After(until) {
+			until = thaw
 		}
-		f.mu.Lock()
-		f.messages++
-		copies := 1
-		if f.Copies != nil {
-			copies = f.Copies(f.messages)
+		left := time.Until(until)
+		if left <= 0 {
+			return true
 		}
-		for range copies {
-			for _, conn := range f.subscribers[p.Topic] {
-				_, _ = packet.WriteTo(conn)
-			}
+		timer := time.NewTimer(left)
+		select {
+		case <-timer.C: // a freeze may have begun meanwhile
+		case <-given:
+			timer.Stop()
+			return false
 		}
-		f.mu.Unlock()
 	}
 }

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+)
+
+// form is how thorough the self-test is.
+type form int
+
+const (
+	full form = iota
+	short
+)
+
+// testCase is a truth, and what the instrument has to say of it.
+type testCase struct {
+	name    string
+	tell    []func() *fake.Pipeline // one generator for each, all at once
+	rate    int                     // requests a second, of one message each
+	seconds [2]int                  // by form; 0: not in this form
+	warmUp  int                     // seconds at the same rate before, not measured
+	targets int                     // topics; 0: 20
+	options map[string]any          // of Run
+	kill    int                     // SIGKILL after the request of this number; 0: never
+	raw     bool                    // have k6 write every sample too
+	checks  []check
+}
+
+// check compares what was told with what was measured.
+type check func(o *outcome) []row
+
+// row is a line of the table.
+type row struct {
+	what, told, measured, tolerance string
+	ok                              bool
+}
+
+// outcome is what came of a case.
+type outcome struct {
+	*testCase
+	form     form
+	messages int // scheduled by each generator, warm-up included
+	measured int // of them in the measured phase
+	gens     []*generated
+}
+
+func (c *testCase) profileText(seconds int) string {
+	phases := fmt.Sprintf("{name: steady, duration: %d, arrivalRate: %d}", seconds, c.rate)
+	if c.warmUp > 0 {
+		phases = fmt.Sprintf("{name: warm-up, duration: %d, arrivalRate: %d, measured: false}, ", c.warmUp, c.rate) + phases
+	}
+	targets := c.targets
+	if targets == 0 {
+		targets = 20
+	}
+	return fmt.Sprintf("phases: [%s]\nflows: [{name: direct, targets: %d}]\n", phases, targets)
+}
+
+// attempts is how often a case is run at most where the generator itself says that it was late or out of CPU.
+const attempts = 3
+
+// try runs a case until it holds, or the instrument trusts its figures, or the attempts are used up. again hears why it is
+// repeated.
+func (c *testCase) try(ctx context.Context, in instrument, f form, dir string, again func(why string)) []row {
+	for attempt := 1; ; attempt++ {
+		o, err := c.run(ctx, in, f, filepath.Join(dir, strings.ReplaceAll(c.name, " ", "-")+"-"+strconv.Itoa(attempt)))
+		if err != nil {
+			return []row{{what: "the run", told: "ends by itself", measured: err.Error(), tolerance: exact}}
+		}
+		var rows []row
+		for _, check := range c.checks {
+			rows = append(rows, check(o)...)
+		}
+		wrong := slices.IndexFunc(rows, func(r row) bool { return !r.ok })
+		why := o.doubt()
+		if wrong < 0 || why == "" || attempt == attempts {
+			return rows
+		}
+		again(fmt.Sprintf("%s %s; %s", rows[wrong].what, rows[wrong].measured, why))
+	}
+}
+
+// doubt is why one of the runs doubts its generator; "" where none does.
+func (o *outcome) doubt() string {
+	for _, g := range o.gens {
+		if why := g.late(); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// run runs the generators of a case, all at once.
+func (c *testCase) run(ctx context.Context, in instrument, f form, dir string) (*outcome, error) {
+	seconds := c.seconds[f]
+	o := &outcome{
+		testCase: c, form: f, gens: make([]*generated, len(c.tell)),
+		messages: c.rate * (c.warmUp + seconds), measured: c.rate * seconds,
+	}
+	failures := make([]error, len(c.tell))
+	var generators sync.WaitGroup
+	for i, tell := range c.tell {
+		generators.Go(func() {
+			o.gens[i], failures[i] = in.generate(ctx, c, tell(), seconds, filepath.Join(dir, strconv.Itoa(i+1)))
+		})
+	}
+	generators.Wait()
+	return o, errors.Join(failures...)
+}
+
+// arrivals are what the arrival latencies of the measured messages were at least, by the pipeline's own record: from the
+// moment that a message was due to the moment just before it was written, in ms, ascending. A report tells the beginning of
+// its run in whole ms, cut off, so they are up to 1 ms too short.
+func (o *outcome) arrivals(g *generated) ([]float64, error) {
+	began, err := time.Parse(time.RFC3339Nano, g.run.Run.Started)
+	if err != nil {
+		return nil, fmt.Errorf("the start of the run can't be read: %w", err)
+	}
+	var all []float64
+	for _, d := range g.log {
+		seq, err := strconv.Atoi(d.ID[strings.LastIndexByte(d.ID, '.')+1:])
+		if err != nil {
+			return nil, fmt.Errorf("id %q does not end with a number", d.ID)
+		}
+		if seq < o.messages-o.measured {
+			continue
+		}
+		due := began.Add(time.Millisecond + time.Duration(seq)*time.Second/time.Duration(o.rate))
+		all = append(all, max(0, millisOf(d.Written.Sub(due))))
+	}
+	slices.Sort(all)
+	return all, nil
+}

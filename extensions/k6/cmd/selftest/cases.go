@@ -1,0 +1,201 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+const ms = time.Millisecond
+
+// way is long enough at both ends that a clock which is off by less than its bound leaves no stage below zero.
+var way = fake.Way{Request: 2 * ms, Ingest: 20 * ms, Queue: 30 * ms, Relay: 40 * ms, Delivery: 2 * ms}
+
+// cases are the known truths.
+var cases = []testCase{
+	delayed(0), delayed(50 * ms), delayed(200 * ms),
+	{
+		name: "freeze of 1 s", rate: 1000, seconds: [2]int{3, 3}, tell: one(frozen),
+		checks: []check{
+			account(func(n int) report.Account { return report.Account{Arrived: n} }),
+			slowArrivals, slowQuartiles, slowest, uncorrected, verdictNot(report.Pass),
+		},
+	},
+	{
+		name: "1 in 1,000 lost, 1 in 500 twice", rate: 1000, seconds: [2]int{10, 2}, tell: one(leaky),
+		options: map[string]any{"idle": "2s"},
+		checks: []check{
+			account(func(n int) report.Account {
+				return report.Account{Arrived: n - n/1000, Lost: n / 1000, Duplicates: n / 500}
+			}),
+			samples, verdict(report.Fail),
+		},
+	},
+	{
+		name: "1 in 10 swapped with the next", rate: 100, seconds: [2]int{5, 2}, tell: one(swapping), targets: 1,
+		options: map[string]any{"senders": 1}, // more would overtake each other on their own
+		checks: []check{
+			account(func(n int) report.Account { return report.Account{Arrived: n, Reordered: n / 10} }),
+			verdict(report.Pass),
+		},
+	},
+	{
+		name: "every end of a message", rate: 300, seconds: [2]int{4, 2}, tell: one(scattered),
+		options: map[string]any{"timeout": "1s", "idle": "2s"},
+		checks: []check{
+			account(func(n int) report.Account {
+				a := report.Account{Rejected: every(n, 50, 1), Unknown: every(n, 100, 2)}
+				n -= a.Rejected + a.Unknown
+				a.Queued, a.DeadLettered, a.Lost = every(n, 20, 3), every(n, 40, 4), every(n, 80, 5)
+				a.Arrived = n - a.Queued - a.DeadLettered - a.Lost
+				return a
+			}),
+			verdict(report.Fail),
+		},
+	},
+	clocked("clock right, stages told", fake.Clock{}, [2]int{4, 0}),
+	clocked("clock 500 ms ahead, stages told", fake.Clock{Ahead: 500 * ms}, [2]int{4, 2}),
+	clocked("clock 500 ms behind, stages told", fake.Clock{Ahead: -500 * ms}, [2]int{4, 2}),
+	clocked("clock drifting by 50 ppm", fake.Clock{PPM: 50}, [2]int{10, 0}),
+	{
+		name: "warm-up that arrives late", rate: 100, seconds: [2]int{2, 1}, warmUp: 1,
+		tell:   one(func() *fake.Pipeline { return &fake.Pipeline{Delay: 500 * ms} }),
+		checks: []check{account(func(n int) report.Account { return report.Account{Arrived: n} }), samples, verdict(report.Pass)},
+	},
+	{
+		name: "leftovers of another run", rate: 100, seconds: [2]int{2, 1}, tell: one(haunted),
+		checks: []check{
+			account(func(n int) report.Account { return report.Account{Arrived: n, Foreign: n / 4} }),
+			samples, verdict(report.Pass),
+		},
+	},
+	{
+		name: "killed half-way", rate: 100, seconds: [2]int{60, 60}, kill: 300,
+		tell:   one(func() *fake.Pipeline { return &fake.Pipeline{Delay: time.Second} }),
+		checks: []check{incomplete, pending, leftPage},
+	},
+	lostSubscriber("subscriber cut off", [2]int{2, 1}, (*fake.Pipeline).Cut),
+	lostSubscriber("subscriber taken over", [2]int{2, 0}, (*fake.Pipeline).TakeOver),
+	{
+		name: "two generators, 50 and 200 ms", rate: 200, seconds: [2]int{5, 2}, raw: true,
+		tell: []func() *fake.Pipeline{
+			func() *fake.Pipeline { return &fake.Pipeline{Delay: 50 * ms} },
+			func() *fake.Pipeline { return &fake.Pipeline{Delay: 200 * ms} },
+		},
+		checks: []check{
+			account(func(n int) report.Account { return report.Account{Arrived: n} }),
+			merged, mergedQuartiles, verdict(report.Pass),
+		},
+	},
+}
+
+func one(tell func() *fake.Pipeline) []func() *fake.Pipeline { return []func() *fake.Pipeline{tell} }
+
+// delayed delivers every message a fixed time after its acceptance.
+func delayed(delay time.Duration) testCase {
+	return testCase{
+		name: fmt.Sprintf("delay of %d ms", delay.Milliseconds()), rate: 200, seconds: [2]int{5, 2},
+		tell: one(func() *fake.Pipeline { return &fake.Pipeline{Delay: delay} }),
+		checks: []check{
+			account(func(n int) report.Account { return report.Account{Arrived: n} }),
+			fastest(delay), quantile(50, delay), quantile(99, delay), verdict(report.Pass),
+		},
+	}
+}
+
+// clocked stamps every message with a clock that is Redis' too.
+func clocked(name string, clock fake.Clock, seconds [2]int) testCase {
+	return testCase{
+		name: name, rate: 100, seconds: seconds,
+		tell: one(func() *fake.Pipeline {
+			clock.Since = time.Now()
+			return &fake.Pipeline{Delay: way.Length(), Hops: way.Stamps(clock), Redis: &fake.Redis{Clock: clock}}
+		}),
+		checks: []check{
+			account(func(n int) report.Account { return report.Account{Arrived: n} }),
+			offset, drift(clock.PPM), stages, ends, negative, sum, verdict(report.Pass),
+		},
+	}
+}
+
+// lostSubscriber loses the subscriber's connection in the middle of the run.
+func lostSubscriber(name string, seconds [2]int, end func(*fake.Pipeline)) testCase {
+	return testCase{
+		name: name, rate: 100, seconds: seconds, options: map[string]any{"idle": "1s"},
+		tell: one(func() *fake.Pipeline {
+			f := &fake.Pipeline{}
+			f.Copies = func(nth int) int {
+				if nth == 50 {
+					end(f)
+				}
+				return 1
+			}
+			return f
+		}),
+		checks: []check{balance, verdictNot(report.Pass)},
+	}
+}
+
+func frozen() *fake.Pipeline { return &fake.Pipeline{Freeze: fake.Freeze{Nth: 1000, For: time.Second}} }
+
+func leaky() *fake.Pipeline {
+	return &fake.Pipeline{Copies: func(nth int) int {
+		switch {
+		case nth%1000 == 0:
+			return 0
+		case nth%500 == 250:
+			return 2
+		}
+		return 1
+	}}
+}
+
+func swapping() *fake.Pipeline {
+	return &fake.Pipeline{Swap: func(nth int) bool { return nth%10 == 5 }}
+}
+
+// scattered rejects 1 request in 50 and leaves 1 in 100 unanswered; of the messages that it accepts 1 in 20 stays in the
+// queue, 1 in 40 becomes a dead letter and 1 in 80 is lost.
+func scattered() *fake.Pipeline {
+	return &fake.Pipeline{
+		Redis: &fake.Redis{},
+		Status: func(nth int) int {
+			switch {
+			case nth%50 == 1:
+				return 503
+			case nth%100 == 2:
+				return 0
+			}
+			return 202
+		},
+		Keep: func(nth int) string {
+			switch {
+			case nth%20 == 3:
+				return fake.Messages
+			case nth%40 == 4:
+				return fake.DeadLetters
+			}
+			return ""
+		},
+		Copies: func(nth int) int {
+			if nth%80 == 5 {
+				return 0
+			}
+			return 1
+		},
+	}
+}
+
+// every is how many of the numbers 1 to n leave this rest, which is above 0.
+func every(n, divisor, rest int) int { return (n - rest + divisor) / divisor }
+
+func haunted() *fake.Pipeline {
+	return &fake.Pipeline{Leftovers: func(nth int) int {
+		if nth%4 == 0 {
+			return 1
+		}
+		return 0
+	}}
+}

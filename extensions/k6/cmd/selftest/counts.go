@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// exact is the tolerance of counts.
+const exact = "exact"
+
+// parts are what an account consists of, in the order of the report.
+var parts = []struct {
+	name string
+	of   func(a report.Account) int
+}{
+	{"dropped", func(a report.Account) int { return a.Dropped }},
+	{"rejected", func(a report.Account) int { return a.Rejected }},
+	{"unknown", func(a report.Account) int { return a.Unknown }},
+	{"arrived", func(a report.Account) int { return a.Arrived }},
+	{"dead-lettered", func(a report.Account) int { return a.DeadLettered }},
+	{"queued", func(a report.Account) int { return a.Queued }},
+	{"lost", func(a report.Account) int { return a.Lost }},
+	{"duplicates", func(a report.Account) int { return a.Duplicates }},
+	{"reordered", func(a report.Account) int { return a.Reordered }},
+	{"negative", func(a report.Account) int { return a.Negative }},
+	{"foreign", func(a report.Account) int { return a.Foreign }},
+}
+
+// account compares every count of the account, and that it balances: those that are told get a line each, all others are 0.
+// Several senders overtake each other on their own, so reorderings count only where they are told.
+func account(told func(messages int) report.Account) check {
+	return func(o *outcome) []row {
+		want, got := told(o.messages), report.Account{}
+		balanced := true
+		for _, g := range o.gens {
+			a := g.run.Account
+			balanced = balanced && a.Balanced
+			got.Scheduled += a.Scheduled
+		}
+		n := o.messages * len(o.gens)
+		rows := []row{{
+			"account", count(n) + " balanced", count(got.Scheduled) + " " + inBalance(balanced), exact,
+			got.Scheduled == n && balanced,
+		}}
+		others := 0
+		for _, p := range parts {
+			expected, measured := p.of(want)*len(o.gens), 0
+			for _, g := range o.gens {
+				measured += p.of(g.run.Account)
+			}
+			switch {
+			case expected != 0:
+				rows = append(rows, row{p.name, count(expected), count(measured), exact, measured == expected})
+			case p.name != "reordered":
+				others += measured
+			}
+		}
+		if others != 0 {
+			rows = append(rows, row{"all other counts", "0", count(others), exact, false})
+		}
+		return rows
+	}
+}
+
+func inBalance(yes bool) string {
+	if yes {
+		return "balanced"
+	}
+	return "unbalanced"
+}
+
+// balance requires of the account that it balances, whatever its counts are.
+func balance(o *outcome) []row {
+	a := o.gens[0].run.Account
+	got := fmt.Sprintf("%s of %s, %s", count(a.Arrived), count(a.Scheduled), inBalance(a.Balanced))
+	return []row{{"account, arrived", "balanced", got, exact, a.Balanced}}
+}
+
+// samples requires one sample for each message of the measured phase that was delivered.
+func samples(o *outcome) []row {
+	g := o.gens[0]
+	times, err := o.arrivals(g)
+	if err != nil {
+		return failed("samples", err)
+	}
+	got := int(g.run.Latency.Arrival.Count)
+	return []row{{"latency samples", count(len(times)) + " delivered", count(got), exact, got == len(times)}}
+}
+
+// negative requires that no stage was shorter than nothing.
+func negative(o *outcome) []row {
+	got := o.gens[0].run.Account.Negative
+	return []row{{"deliveries with a negative stage", "0", count(got), exact, got == 0}}
+}
+
+// verdict requires a result, and the exit code that goes with it. What the generator says of its lateness and CPU depends
+// on what else runs on the machine, so it is shown and left aside.
+func verdict(want string) check {
+	return func(o *outcome) (rows []row) {
+		for _, g := range o.gens {
+			v := g.run.Verdict
+			code := 0
+			if want != report.Pass {
+				code = thresholdsCrossed
+			}
+			r := row{
+				"verdict", fmt.Sprintf("%s, exit %d", want, code), fmt.Sprintf("%s, exit %d", v.Result, g.exit), exact,
+				v.Result == want && g.exit == code,
+			}
+			if g.late() != "" {
+				r.tolerance = "generator late"
+				alone := len(v.Reasons) == lateness(v)
+				r.ok = v.Result == report.Invalid && g.exit == thresholdsCrossed && alone == (want == report.Pass)
+			}
+			rows = append(rows, r)
+		}
+		return rows
+	}
+}
+
+// lateness counts the reasons of a verdict that the machine decides about.
+func lateness(v report.Verdict) (n int) {
+	for _, reason := range v.Reasons {
+		if strings.HasPrefix(reason, machine) {
+			n++
+		}
+	}
+	return n
+}
+
+// verdictNot requires any result but one.
+func verdictNot(not string) check {
+	return func(o *outcome) []row {
+		v := o.gens[0].run.Verdict
+		return []row{{"verdict", "not " + not, v.Result, exact, v.Result != not}}
+	}
+}
+
+// incomplete requires the report of a killed run to say so.
+func incomplete(o *outcome) []row {
+	r := o.gens[0].run
+	ok := r.Verdict.Result == report.Incomplete && r.Run.Ended == nil
+	return []row{{"verdict", report.Incomplete, r.Verdict.Result, exact, ok}}
+}
+
+// pending requires the account of a killed run to balance with what was on its way. As every message takes a second, those
+// of the last second are.
+func pending(o *outcome) []row {
+	a := o.gens[0].run.Account
+	rows := balance(o)
+	least := o.rate - 1
+	return append(rows, row{
+		"pending", "≥ " + count(least), count(a.Pending), exact,
+		a.Pending >= least && a.Pending == a.Scheduled-a.Arrived-a.Rejected,
+	})
+}
+
+// leftPage requires the page and the timeline of a killed run.
+func leftPage(o *outcome) []row {
+	g := o.gens[0]
+	page, err := os.ReadFile(filepath.Join(g.dir, "index.html"))
+	if err != nil {
+		return failed("page", err)
+	}
+	timeline, err := os.ReadFile(filepath.Join(g.dir, "timeline.ndjson"))
+	if err != nil {
+		return failed("timeline", err)
+	}
+	has := map[bool]string{true: "holds the run", false: "does not hold the run"}
+	shown := bytes.Contains(page, []byte(g.run.Run.ID))
+	lines, least := bytes.Count(timeline, []byte("\n")), len(g.run.Timeline)
+	return []row{
+		{"index.html", has[true], has[shown], exact, shown},
+		{"timeline, seconds", fmt.Sprintf("≥ %d", least), count(lines), exact, lines >= least && least > 0},
+	}
+}
+
+// failed is the line of a check that could not be made.
+func failed(what string, err error) []row {
+	return []row{{what: what, told: "can be checked", measured: err.Error(), tolerance: exact}}
+}

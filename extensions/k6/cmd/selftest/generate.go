@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// instrument is what is tested: the built k6 with its page, and nothing of its inside.
+type instrument struct{ k6, script, template string }
+
+// generated is what one generator measured, and what its pipeline did.
+type generated struct {
+	fake *fake.Pipeline
+	log  []fake.Delivery
+	run  *report.Run
+	exit int // of k6; −1 where it was killed
+	dir  string
+}
+
+// machine begins the reasons of a verdict that depend on what else runs on the machine: the generator was late, or out of
+// CPU.
+const machine = "the generator was "
+
+// late says why the run itself doubts its generator; "" where it does not.
+func (g *generated) late() string {
+	for _, reason := range g.run.Verdict.Reasons {
+		if strings.HasPrefix(reason, machine) {
+			why, _, _ := strings.Cut(reason, ";") // what comes after it is advice
+			return why
+		}
+	}
+	return ""
+}
+
+// points is the file that a case with raw points has k6 write them to.
+func (g *generated) points() string { return filepath.Join(g.dir, "points.json") }
+
+// generate runs k6 against a pipeline as the case says, in a directory of its own.
+func (in instrument) generate(
+	ctx context.Context, c *testCase, f *fake.Pipeline, seconds int, dir string,
+) (_ *generated, err error) {
+	half := make(chan struct{}) // closed where k6 is to be killed
+	if c.kill > 0 {
+		f.Status = func(nth int) int {
+			if nth == c.kill {
+				close(half)
+			}
+			return 202
+		}
+	}
+	if err := f.Start(); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("the directory of a run can't be made: %w", err)
+	}
+
+	options := map[string]any{
+		"name": "selftest", "dir": dir, "template": in.template, "command": "npm run selftest",
+		"profile": c.profileText(seconds),
+		"ingest":  map[string]any{"url": f.IngestURL()}, "mqtt": map[string]any{"url": f.MQTTURL()},
+	}
+	if f.Redis != nil {
+		options["redis"] = map[string]any{"url": f.Redis.URL()}
+	}
+	maps.Copy(options, c.options)
+	g := &generated{fake: f, dir: dir}
+	if g.exit, err = in.run(ctx, g, c, options, half); err != nil {
+		return nil, err
+	}
+	g.log = f.Log()
+	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		return nil, fmt.Errorf("k6 ended with %d and left no report: %w", g.exit, err)
+	}
+	if err := json.Unmarshal(data, &g.run); err != nil {
+		return nil, fmt.Errorf("run.json can't be read: %w", err)
+	}
+	return g, nil
+}

@@ -1,0 +1,145 @@
+// Command selftest measures the instrument against known truths: it runs the built k6 against a pipeline that does exactly
+// what it is told, and compares what was told with what run.json says. See usage.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const usage = `Measures the instrument against known truths: a pipeline that delays, freezes, drops, duplicates, swaps, keeps
+and invents messages, and whose clock is wrong, exactly as told. Prints what was told beside what k6 measured of it.
+
+  npm run selftest [-- [--short] [--only WORD]]
+
+  --short      fewer and shorter cases, with tolerances for a machine that does other things too
+  --only WORD  only the cases whose names contain WORD
+  --k6 FILE    the k6 to test (k6)
+  --page FILE  the template of its page (reports/dist/index.html)
+
+The exit code is 0 when every line holds, 1 when one does not, 2 when nothing could be tested.
+Where the run itself says that its generator was late or out of CPU, a case that does not hold is repeated, at most twice.
+`
+
+//go:embed selftest.js
+var script []byte
+
+// Exit codes.
+const (
+	allHold = iota
+	notAll
+	notTested
+	interrupted = 128 + int(syscall.SIGINT)
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop) // a second signal ends us at once
+	code, err := selftest(ctx, os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "selftest  "+err.Error())
+	}
+	os.Exit(code)
+}
+
+func selftest(ctx context.Context, args []string) (int, error) {
+	flags := flag.NewFlagSet("selftest", flag.ContinueOnError)
+	flags.Usage = func() {}
+	flags.SetOutput(new(strings.Builder)) // its words are ours to print
+	isShort := flags.Bool("short", false, "")
+	only := flags.String("only", "", "")
+	k6 := flags.String("k6", "k6", "")
+	page := flags.String("page", "reports/dist/index.html", "")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(usage)
+		return allHold, nil
+	case err != nil:
+		return notTested, fmt.Errorf("%w; see --help", err)
+	case flags.NArg() > 0:
+		return notTested, fmt.Errorf("%q is not an option; see --help", flags.Arg(0))
+	}
+	f, atOnce := full, 1
+	if *isShort {
+		f, atOnce = short, 2
+	}
+	selected := selectCases(f, *only)
+	if len(selected) == 0 {
+		return notTested, fmt.Errorf("--only %q: no case is named like that", *only)
+	}
+
+	dir, err := os.MkdirTemp("", "arrival-selftest-")
+	if err != nil {
+		return notTested, fmt.Errorf("a directory for the runs can't be made: %w", err)
+	}
+	keep := false
+	defer func() {
+		if !keep {
+			_ = os.RemoveAll(dir)
+		}
+	}()
+	in, err := prepare(*k6, *page, dir)
+	if err != nil {
+		return notTested, err
+	}
+	began := time.Now()
+	fmt.Print(head())
+	hold, total := 0, 0
+	for r := range runAll(ctx, in, f, selected, atOnce, dir) {
+		<-r.done
+		if ctx.Err() != nil {
+			return interrupted, errors.New("stopped")
+		}
+		for _, line := range r.rows {
+			total++
+			if line.ok {
+				hold++
+			}
+		}
+		fmt.Print(r.text(f))
+	}
+	if hold < total {
+		keep = true
+		fmt.Printf("\nwhat the runs left: %s\n", dir)
+	}
+	fmt.Printf("\n%d of %d hold, in %.0f s\n", hold, total, time.Since(began).Seconds())
+	if keep {
+		return notAll, nil
+	}
+	return allHold, nil
+}
+
+func selectCases(f form, word string) (selected []*testCase) {
+	for i := range cases {
+		if c := &cases[i]; c.seconds[f] > 0 && strings.Contains(c.name, word) {
+			selected = append(selected, c)
+		}
+	}
+	return selected
+}
+
+// prepare finds what is tested, and puts the script beside the runs.
+func prepare(k6, page, dir string) (in instrument, err error) {
+	if in.k6, err = filepath.Abs(k6); err != nil {
+		return in, err
+	}
+	if in.template, err = filepath.Abs(page); err != nil {
+		return in, err
+	}
+	for what, path := range map[string]string{"k6": in.k6, "the page's template": in.template} {
+		if _, err := os.Stat(path); err != nil {
+			return in, fmt.Errorf("%s is not built (%s): npm run setup builds it", what, path)
+		}
+	}
+	in.script = filepath.Join(dir, "selftest.js")
+	return in, os.WriteFile(in.script, script, 0o644)
+}

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// holds tells whether all rows of a check hold, and there are any.
+func holds(rows []row) bool {
+	for _, r := range rows {
+		if !r.ok {
+			return false
+		}
+	}
+	return len(rows) > 0
+}
+
+// judged is the outcome of a case with one generator that has measured these latencies, in ms.
+func judged(c *testCase, n int, ms ...float64) *outcome {
+	h := empty()
+	series := &ledger.Series{Histogram: h}
+	for _, v := range ms {
+		series.Add(int64(v * 1000))
+	}
+	run := &report.Run{
+		Run:     report.Identity{Started: "2026-11-21T12:00:00.000Z"},
+		Account: report.Account{Scheduled: n, Arrived: n, Balanced: true},
+		Verdict: report.Verdict{Result: report.Pass},
+		Latency: report.Latencies{Arrival: report.NewLatency(series, true)},
+	}
+	return &outcome{testCase: c, messages: n, measured: n, gens: []*generated{{run: run, fake: &fake.Pipeline{}}}}
+}
+
+func TestTheAccountIsComparedToTheMessage(t *testing.T) {
+	t.Parallel()
+	told := account(func(n int) report.Account { return report.Account{Arrived: n - 1, Lost: 1} })
+	for name, c := range map[string]struct {
+		got  report.Account
+		want bool
+	}{
+		"as told":          {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Balanced: true}, true},
+		"one more lost":    {report.Account{Scheduled: 10, Arrived: 8, Lost: 2, Balanced: true}, false},
+		"not balanced":     {report.Account{Scheduled: 10, Arrived: 9, Lost: 1}, false},
+		"too few":          {report.Account{Scheduled: 9, Arrived: 9, Lost: 1, Balanced: true}, false},
+		"one twice":        {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Duplicates: 1, Balanced: true}, false},
+		"one stranger":     {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Foreign: 1, Balanced: true}, false},
+		"overtakings pass": {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Reordered: 3, Balanced: true}, true},
+	} {
+		o := judged(&testCase{}, 10)
+		o.gens[0].run.Account = c.got
+		assert.Equal(t, c.want, holds(told(o)), name)
+	}
+}
+
+// The machine decides whether the generator was late, and nothing else: any other reason counts.
+func TestLatenessIsLeftOutOfTheVerdict(t *testing.T) {
+	t.Parallel()
+	const late, other = "the generator was late: schedule p99 9 ms", "the account does not balance"
+	for _, c := range []struct {
+		want    string
+		result  string
+		exit    int
+		reasons []string
+		ok      bool
+	}{
+		{report.Pass, report.Pass, 0, nil, true},
+		{report.Pass, report.Pass, 99, nil, false},
+		{report.Pass, report.Fail, 99, []string{other}, false},
+		{report.Pass, report.Invalid, 99, []string{late}, true},
+		{report.Pass, report.Invalid, 0, []string{late}, false},
+		{report.Pass, report.Invalid, 99, []string{late, other}, false},
+		{report.Fail, report.Fail, 99, []string{other}, true},
+		{report.Fail, report.Invalid, 99, []string{other}, false},
+		{report.Fail, report.Invalid, 99, []string{late, other}, true},
+		{report.Fail, report.Invalid, 99, []string{late}, false},
+		{report.Fail, report.Pass, 0, nil, false},
+	} {
+		o := judged(&testCase{}, 1)
+		o.gens[0].exit = c.exit
+		o.gens[0].run.Verdict = report.Verdict{Result: c.result, Reasons: c.reasons}
+		assert.Equal(t, c.ok, holds(verdict(c.want)(o)), "%+v", c)
+	}
+}
+
+// written is the record of a pipeline that wrote each message so many ms after it was due.
+func written(o *outcome, ms ...float64) {
+	began, _ := time.Parse(time.RFC3339Nano, o.gens[0].run.Run.Started)
+	for i, late := range ms {
+		due := began.Add(time.Millisecond + time.Duration(i)*time.Second/time.Duration(o.rate))
+		o.gens[0].log = append(o.gens[0].log, fake.Delivery{
+			ID: fmt.Sprintf("run.1.%d", i), Written: due.Add(time.Duration(late * 1e6)),
+		})
+	}
+}
+
+func TestAQuantileMayNotBeBelowTheRecord(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		measured float64
+		want     bool
+	}{{51, false}, {52, true}, {61, true}, {64, false}} {
+		o := judged(&testCase{rate: 100}, 4, 50, c.measured, c.measured, 90)
+		written(o, 50, 52, 52, 80)
+		assert.Equal(t, c.want, holds(quantile(50, 50*ms)(o)), "%g", c.measured)
+	}
+}
+
+func TestAnOmittedFreezeIsFound(t *testing.T) {
+	t.Parallel()
+	c := &testCase{rate: 1000, tell: one(frozen)}
+	var honest, omitted []float64
+	for i := range 1000 {
+		honest = append(honest, float64(1000-i))
+		omitted = append(omitted, 1)
+	}
+	omitted[0] = 1000
+	for _, measured := range [][]float64{honest, omitted} {
+		o := judged(c, 1000, measured...)
+		o.gens[0].fake = frozen()
+		written(o, honest...)
+		sound := measured[1] > 1
+		assert.Equal(t, sound, holds(slowArrivals(o)))
+		assert.Equal(t, sound, holds(slowQuartiles(o)))
+		assert.True(t, holds(slowest(o)), "which alone would not tell")
+	}
+}
+
+// Without it the self-test would not show what measuring from the due time is for.
+func TestAFromSendThatMissesNothingIsFound(t *testing.T) {
+	t.Parallel()
+	for slow, want := range map[int]bool{0: false, 1: true, 4: true, 5: false, 10: false} {
+		times := ledger.Series{Histogram: empty()}
+		for i := range 10 {
+			times.Add(map[bool]int64{true: 500_000, false: 1000}[i < slow])
+		}
+		o := judged(&testCase{}, 10, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500)
+		o.gens[0].run.Latency.FromSend = report.NewLatency(&times, true)
+		assert.Equal(t, want, holds(uncorrected(o)), slow)
+	}
+}
+
+func TestAWrongBucketIsFound(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{"2.5": true, "2.502": false} {
+		o := judged(&testCase{}, 2, 1.5, 2.5)
+		o.gens[0].dir = t.TempDir()
+		points := `{"type":"Metric","metric":"arrival_latency","data":{"name":"arrival_latency"}}
+{"type":"Point","metric":"arrival_latency","data":{"value":1.5}}
+{"type":"Point","metric":"http_reqs","data":{"value":1}}
+{"type":"Point","metric":"arrival_latency","data":{"value":` + value + "}}\n"
+		require.NoError(t, os.WriteFile(o.gens[0].points(), []byte(points), 0o600))
+		assert.Equal(t, want, holds(merged(o)), value)
+	}
+}
+
+func TestTheClockIsHeldToItsOwnBound(t *testing.T) {
+	t.Parallel()
+	ended := "2026-11-21T12:00:10.000Z"
+	for _, c := range []struct {
+		offset, drift        float64
+		offsetOK, driftRight bool
+	}{{500.009, 0, true, true}, {500.011, 0, false, true}, {-500, 0, false, true}, {499.991, 8, true, false}} {
+		o := judged(&testCase{}, 1)
+		o.gens[0].run.Run.Ended = &ended
+		o.gens[0].fake = &fake.Pipeline{Redis: &fake.Redis{Clock: fake.Clock{Ahead: 500 * ms}}}
+		o.gens[0].run.Clock = report.Clock{Reference: "redis TIME", OffsetMS: c.offset, BoundMS: 0.01, DriftPPM: c.drift}
+		assert.Equal(t, c.offsetOK, holds(offset(o)), "%+v", c)
+		assert.Equal(t, c.driftRight, holds(drift(0)(o)), "%+v", c)
+	}
+}
+
+func TestPercentilesOfTheRecordAreThoseOfTheHistogram(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2, 3, 10, 400, 1001} {
+		h, times := hdrhistogram.New(1, ledger.Highest, 3), []float64{}
+		for i := range n {
+			times = append(times, float64(i))
+			require.NoError(t, h.RecordValue(int64(i)))
+		}
+		for _, p := range []float64{25, 50, 75, 99} {
+			assert.Equal(t, h.ValueAtPercentile(p), int64(at(times, p)), "p%g of %d", p, n)
+		}
+	}
+}
+
+func TestEvery(t *testing.T) {
+	t.Parallel()
+	for n := 1; n < 100; n++ {
+		found := 0
+		for i := 1; i <= n; i++ {
+			if i%20 == 3 {
+				found++
+			}
+		}
+		assert.Equal(t, found, every(n, 20, 3), n)
+	}
+}
+
+// A profile that k6 refuses would show only when its case runs.
+func TestEveryCaseHasAProfileAndSomethingToTell(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, c := range cases {
+		assert.False(t, names[c.name], c.name)
+		names[c.name] = true
+		assert.NotEmpty(t, c.tell, c.name)
+		assert.NotEmpty(t, c.checks, c.name)
+		for _, seconds := range c.seconds {
+			if seconds > 0 {
+				_, err := profile.Parse(c.name, c.profileText(seconds))
+				assert.NoError(t, err)
+			}
+		}
+	}
+}
+
+func TestTheTableIsNoWiderThanATerminal(t *testing.T) {
+	t.Parallel()
+	r := result{testCase: &testCase{name: "x", rate: 1, seconds: [2]int{1, 1}}, rows: []row{
+		between("deliveries with a negative stage", recorded(1000, 1000.25), 1000.125, 1000, 0.125, 1000),
+	}}
+	for text := range strings.Lines(r.text(full)) {
+		assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(text, "\n")), 110, text)
+	}
+	assert.Equal(t, "−500", trim(-500))
+	assert.Equal(t, "0.007", trim(0.007))
+	assert.Equal(t, "−500.003", micros(-500.0026))
+	assert.Equal(t, "1000", trim(999.99))
+	assert.Equal(t, "12,345", count(12345))
+}
+
+func TestWrongUseIsToldApartFromATableThatDoesNotHold(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "k6")
+	for want, args := range map[string][]string{
+		"flag provided but not defined: -shrt":       {"--shrt"},
+		`"short" is not an option`:                   {"short"},
+		`--only "xyz": no case`:                      {"--only", "xyz"},
+		"k6 is not built (" + missing + "): npm run": {"--k6", missing, "--page", "main.go"},
+	} {
+		code, err := selftest(t.Context(), args)
+		assert.Equal(t, notTested, code)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+func TestLastWordsAreOneLine(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "a b", lastWords(bytes.NewBufferString("a\n  b\n")))
+	assert.LessOrEqual(t, len(lastWords(bytes.NewBufferString(strings.Repeat("x", 1000)))), 310)
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// slow is what counts as held up by a freeze, in ms.
+const slow = 100.0
+
+// slack is how much longer than told a latency may be, in ms: what the sockets and the scheduler of the machine add.
+// Nothing arrives earlier than told, so there is no slack on that side.
+func (f form) slack(told float64) float64 {
+	if f == short { // beside whatever else the machine does
+		return math.Max(25, told/2)
+	}
+	return math.Max(10, told/10)
+}
+
+// least is the slack of the fastest of all messages: it met the machine at its best.
+func (f form) least() float64 {
+	if f == short {
+		return 10
+	}
+	return 1
+}
+
+// held is the slack of what a freeze has held up: the backlog comes all at once, and keeps every core busy.
+func (f form) held() float64 {
+	if f == short {
+		return 100
+	}
+	return 50
+}
+
+// between is a line of a latency in ms that has to lie in [low−early, low+late].
+func between(what, told string, measured, low, early, late float64) row {
+	return row{
+		what, told, millis(measured), fmt.Sprintf("−%s +%s ms", trim(early), trim(late)),
+		measured >= low-early && measured <= low+late,
+	}
+}
+
+// fastest compares the shortest arrival latency with the delay, which nothing can undercut.
+func fastest(delay time.Duration) check {
+	return func(o *outcome) []row {
+		told := millisOf(delay)
+		return []row{between("arrival, fastest", millis(told), *o.gens[0].run.Latency.Arrival.Min, told, 0, o.form.least())}
+	}
+}
+
+// quantile compares a percentile of the arrival latency with the pipeline's own record.
+func quantile(percentile float64, delay time.Duration) check {
+	return func(o *outcome) []row {
+		g := o.gens[0]
+		what := fmt.Sprintf("arrival, p%g", percentile)
+		did, err := o.arrivals(g)
+		if err != nil {
+			return failed(what, err)
+		}
+		h, err := histogram(g.run.Latency.Arrival)
+		if err != nil {
+			return failed(what, err)
+		}
+		told := millisOf(delay)
+		least := max(told, at(did, percentile))
+		got := float64(h.ValueAtPercentile(percentile)) / 1000
+		return []row{between(what, recorded(told, least), got, least, 0, o.form.slack(told))}
+	}
+}
+
+// slowArrivals compares how many messages a freeze has held up: all that were due while it lasted, of which the last slow
+// ms don't count.
+func slowArrivals(o *outcome) []row {
+	const what = "arrivals slower than 100 ms"
+	g := o.gens[0]
+	did, err := o.arrivals(g)
+	if err != nil {
+		return failed(what, err)
+	}
+	h, err := histogram(g.run.Latency.Arrival)
+	if err != nil {
+		return failed(what, err)
+	}
+	told := due(o)
+	low := slower(did, slow)
+	high := slower(did, slow-min(o.form.held(), slow/2)) // a little less may have become more on the way to the socket
+	got := above(h)
+	return []row{
+		{what, fmt.Sprintf("≥ %s (fake ≥ %s)", count(told), count(low)), count(got), fmt.Sprintf("−0 +%s", count(high-low)),
+			got >= told && got >= low && got <= high},
+	}
+}
+
+// due is how many requests are due during a freeze and more than slow ms before its end. It may begin between two.
+func due(o *outcome) int {
+	return int((o.gens[0].fake.Freeze.For.Seconds()-slow/1000)*float64(o.rate)) - 1
+}
+
+// slowQuartiles compares how the messages that a freeze has held up are spread.
+func slowQuartiles(o *outcome) (rows []row) {
+	g := o.gens[0]
+	did, err := o.arrivals(g)
+	if err != nil {
+		return failed("their quartiles", err)
+	}
+	h, err := histogram(g.run.Latency.Arrival)
+	if err != nil {
+		return failed("their quartiles", err)
+	}
+	did = did[len(did)-slower(did, slow):]
+	counted := above(h)
+	last := g.fake.Freeze.For.Seconds() * 1000
+	for _, p := range []float64{25, 50, 75} {
+		// The percentile of all that is this percentile of the slow ones.
+		of := 100 * (1 - float64(counted)*(1-p/100)/float64(h.TotalCount()))
+		told := at(did, p)
+		rows = append(rows, between(fmt.Sprintf("their p%g", p), recorded(slow+(last-slow)*p/100, told),
+			float64(h.ValueAtPercentile(of))/1000, told, o.form.held(), o.form.held()))
+	}
+	return rows
+}
+
+// slowest compares the longest arrival latency: the request that met the beginning of the freeze has waited for all of it.
+func slowest(o *outcome) []row {
+	g := o.gens[0]
+	did, err := o.arrivals(g)
+	if err != nil {
+		return failed("arrival, slowest", err)
+	}
+	told, last := g.fake.Freeze.For.Seconds()*1000, did[len(did)-1]
+	r := between("arrival, slowest", recorded(told, last), *g.run.Latency.Arrival.Max, last, 0, o.form.held())
+	r.ok = r.ok && *g.run.Latency.Arrival.Max >= told
+	return []row{r}
+}
+
+// uncorrected requires that the same run, measured from the actual send, misses most of what the freeze has held up: each
+// sender was held up once. It shows what the correction is for.
+func uncorrected(o *outcome) []row {
+	const what = "from send, slower than 100 ms"
+	var counts [2]int
+	for i, l := range []report.Latency{o.gens[0].run.Latency.FromSend, o.gens[0].run.Latency.Arrival} {
+		h, err := histogram(l)
+		if err != nil {
+			return failed(what, err)
+		}
+		counts[i] = above(h)
+	}
+	most := counts[1] / 2
+	return []row{{what, "misses most of them", count(counts[0]), "< " + count(most), counts[0] > 0 && counts[0] < most}}
+}
+
+// histogram is the lossless form of a latency.
+func histogram(l report.Latency) (*hdrhistogram.Histogram, error) {
+	if l.Histogram == nil {
+		return nil, fmt.Errorf("the report holds no histogram of %d samples", l.Count)
+	}
+	h, err := hdrhistogram.Decode([]byte(*l.Histogram))
+	if err != nil {
+		return nil, fmt.Errorf("a histogram of the report can't be read: %w", err)
+	}
+	return h, nil
+}
+
+// above counts the samples that are longer than slow.
+func above(h *hdrhistogram.Histogram) (n int) {
+	for _, bar := range h.Distribution() {
+		if float64(bar.From)/1000 > slow {
+			n += int(bar.Count)
+		}
+	}
+	return n
+}
+
+// slower counts the times that are longer than ms; the times ascend.
+func slower(times []float64, ms float64) int {
+	return len(times) - sort.Search(len(times), func(i int) bool { return times[i] > ms })
+}
+
+// at is a percentile of ascending times, counted as HdrHistogram counts it.
+func at(times []float64, percentile float64) float64 {
+	i := int(percentile/100*float64(len(times)) + 0.5)
+	return times[min(max(i, 1), len(times))-1]
+}
+
+// recorded is what was told, and what the pipeline did by its own record.
+func recorded(told, did float64) string {
+	return fmt.Sprintf("%s (fake ≥ %s)", millis(told), trim(did))
+}

@@ -1,0 +1,198 @@
+package fake
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/eclipse/paho.golang/packets"
+)
+
+// takenOver is the reason code for a session that another client has taken over (MQTT 5, 3.14.2.1).
+const takenOver = 0x8E
+
+// Cut closes the connections of all subscribers without a word. Copies may call it.
+func (f *Pipeline) Cut() { f.end(func(net.Conn) {}) }
+
+// TakeOver closes the connections of all subscribers, as a broker does to a client whose id another one uses. Copies may
+// call it.
+func (f *Pipeline) TakeOver() {
+	f.end(func(conn net.Conn) {
+		packet := packets.NewControlPacket(packets.DISCONNECT)
+		packet.Content.(*packets.Disconnect).ReasonCode = takenOver
+		_, _ = packet.WriteTo(conn)
+	})
+}
+
+func (f *Pipeline) end(farewell func(net.Conn)) {
+	f.closing.Lock()
+	defer f.closing.Unlock()
+	for _, conn := range f.conns {
+		farewell(conn)
+		_ = conn.Close()
+	}
+	f.conns = nil
+}
+
+func (f *Pipeline) accept() {
+	for {
+		conn, err := f.broker.Accept()
+		if err != nil {
+			return
+		}
+		f.closing.Lock()
+		f.conns = append(f.conns, conn)
+		f.closing.Unlock()
+		f.work.Go(func() { f.serve(conn) })
+	}
+}
+
+// serve is the broker's side of one connection.
+func (f *Pipeline) serve(conn net.Conn) {
+	defer f.forget(conn)
+	for {
+		packet, err := packets.ReadPacket(conn)
+		if err != nil {
+			return
+		}
+		var answer *packets.ControlPacket
+		switch p := packet.Content.(type) {
+		case *packets.Connect:
+			answer = packets.NewControlPacket(packets.CONNACK)
+		case *packets.Subscribe:
+			answer = packets.NewControlPacket(packets.SUBACK)
+			ack := answer.Content.(*packets.Suback)
+			ack.PacketID = p.PacketID
+			f.mu.Lock()
+			for _, s := range p.Subscriptions {
+				f.subscribers[s.Topic] = append(f.subscribers[s.Topic], conn)
+				ack.Reasons = append(ack.Reasons, s.QoS)
+			}
+			f.mu.Unlock()
+		case *packets.Puback, *packets.Pingreq:
+			continue
+		case *packets.Disconnect:
+			return
+		default:
+			f.mu.Lock()
+			f.failed = fmt.Errorf("unexpected packet: %s", packet.PacketType())
+			f.mu.Unlock()
+			return
+		}
+		if _, err := answer.WriteTo(conn); err != nil {
+			return
+		}
+	}
+}
+
+// forget ends a connection: what is due to it from now on is delivered to nobody, as after the end of a clean session.
+func (f *Pipeline) forget(conn net.Conn) {
+	_ = conn.Close()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for topic, conns := range f.subscribers {
+		f.subscribers[topic] = slices.DeleteFunc(conns, func(c net.Conn) bool { return c == conn })
+	}
+}
+
+// relay delivers what the ingest has accepted, in that order. As every message waits for as long, none overtakes another
+// one unless it is told to.
+func (f *Pipeline) relay() {
+	for {
+		select {
+		case <-f.done:
+			return
+		case a := <-f.queue:
+			if !f.wait(f.done, a.at.Add(f.Delay)) {
+				return
+			}
+			var batch []json.RawMessage
+			if json.Unmarshal(a.body, &batch) != nil {
+				batch = []json.RawMessage{a.body}
+			}
+			f.mu.Lock()
+			for _, message := range batch {
+				f.handle(a, message)
+			}
+			f.mu.Unlock()
+		}
+	}
+}
+
+// delivery is a message that is ready to be written.
+type delivery struct {
+	id       string
+	received time.Time
+	packet   *packets.ControlPacket
+	copies   int
+}
+
+// handle does to a message what it is told; f.mu is held.
+func (f *Pipeline) handle(a accepted, message json.RawMessage) {
+	f.messages++
+	nth := f.messages
+	var m struct{ ID, Target string }
+	_ = json.Unmarshal(message, &m) // what is no message has no topic, and nobody holds it
+	topic := "messages/" + m.Target
+	if f.Leftovers != nil {
+		for range f.Leftovers(nth) {
+			f.leftovers++
+			body := fmt.Sprintf(`{"id":"another0.1.%d","source":"k6","target":%q,"payload":""}`, f.leftovers, m.Target)
+			f.write(topic, f.publish(topic, []byte(body), a.at))
+		}
+	}
+	if f.Keep != nil {
+		if stream := f.Keep(nth); stream != "" {
+			f.note(f.Redis.add(stream, string(message), m.Target))
+			return
+		}
+	}
+	d := delivery{id: m.ID, received: a.received, packet: f.publish(topic, message, a.at), copies: 1}
+	if f.Copies != nil {
+		d.copies = f.Copies(nth)
+	}
+	if f.Swap != nil && f.Swap(nth) {
+		f.held[topic] = d
+		return
+	}
+	f.deliver(topic, d)
+	if late, ok := f.held[topic]; ok {
+		delete(f.held, topic)
+		f.deliver(topic, late)
+	}
+}
+
+func (f *Pipeline) deliver(topic string, d delivery) {
+	if d.copies > 0 {
+		f.log = append(f.log, Delivery{ID: d.id, Received: d.received, Written: time.Now()})
+	}
+	for range d.copies {
+		f.write(topic, d.packet)
+	}
+}
+
+// publish makes the packet of a message that was accepted at this moment.
+func (f *Pipeline) publish(topic string, payload []byte, at time.Time) *packets.ControlPacket {
+	packet := packets.NewControlPacket(packets.PUBLISH)
+	p := packet.Content.(*packets.Publish)
+	p.Topic, p.Payload, p.QoS, p.PacketID = topic, payload, 1, uint16(f.messages%0xffff+1)
+	if f.Hops != nil {
+		p.Properties = &packets.Properties{User: []packets.User{{Key: "hops", Value: f.Hops(at)}}}
+	}
+	return packet
+}
+
+func (f *Pipeline) write(topic string, packet *packets.ControlPacket) {
+	for _, conn := range f.subscribers[topic] {
+		_, _ = packet.WriteTo(conn) // who has gone gets nothing
+	}
+}
+
+// note keeps the first error; f.mu is held.
+func (f *Pipeline) note(err error) {
+	if f.failed == nil {
+		f.failed = err
+	}
+}
