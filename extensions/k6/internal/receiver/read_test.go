@@ -43,14 +43,15 @@ func publishPacket(t testing.TB, id uint16, qos byte, p *packets.Properties, pay
 type seen struct {
 	Topic, Payload, Hops string
 	At                   int64
+	Waited               time.Duration
 }
 
 // collect reads until the broker closes and returns what was handed over.
 func collect(c *Conn) (all []seen, err error) {
 	reads := int64(0)
-	err = c.Read("hops", func() int64 { reads++; return reads }, func(at int64, _ time.Duration, messages []Message) {
+	err = c.Read("hops", func() int64 { reads++; return reads }, func(at int64, waited time.Duration, messages []Message) {
 		for _, m := range messages {
-			all = append(all, seen{string(m.Topic), string(m.Payload), string(m.Hops), at})
+			all = append(all, seen{string(m.Topic), string(m.Payload), string(m.Hops), at, waited})
 		}
 	})
 	return all, err
@@ -107,7 +108,7 @@ func TestReadsWhatPahoWritesHoweverItIsCut(t *testing.T) {
 	got, err := collect(c)
 	assert.ErrorContains(t, err, "broker:1883: the connection ended")
 	for i := range got {
-		got[i].At = 0
+		got[i].At, got[i].Waited = 0, 0
 	}
 	require.Equal(t, want, got)
 	wantAcks := []byte{}
@@ -198,7 +199,7 @@ func TestMQTT311HasNoProperties(t *testing.T) {
 	}()
 	got, _ := collect(c)
 	require.Len(t, got, 1)
-	assert.Equal(t, seen{Topic: "a", Payload: "payload", At: 2}, got[0])
+	assert.Equal(t, seen{Topic: "a", Payload: "payload", At: 2, Waited: socket.Unknown}, got[0])
 }
 
 // In steady state a read allocates nothing, whatever it brings.
