@@ -21,8 +21,8 @@ type Address struct {
 // webPath is where brokers offer MQTT over WebSocket (EMQX, HiveMQ; Mosquitto takes any path).
 const webPath = "/mqtt"
 
-// ParseAddress reads a URL like mqtt://user:password@host:1883. An error says what is allowed, and does not repeat the URL, which may
-// hold a password.
+// ParseAddress reads a URL like mqtt://user:password@host:1883. An error says what is allowed, and does not repeat the
+// URL, which may hold a password.
 func ParseAddress(raw string) (Address, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Hostname() == "" {

@@ -7,11 +7,12 @@ import (
 	"github.com/eclipse/paho.golang/packets"
 )
 
-// ErrTakenOver is how a connection ends whose client id another client has connected with. Only MQTT 5 tells it.
+// ErrTakenOver is how a connection ends whose client id another client has connected with. Only MQTT 5 tells it, and not
+// every broker (Mosquitto since 2.0.15): otherwise it looks like a connection that was lost.
 var ErrTakenOver = errors.New("session taken over: another client has connected with our client id")
 
-// ErrRefused is a no of the broker that it would say again: wrong credentials, a topic that is not allowed, a version of MQTT
-// that it does not speak.
+// ErrRefused is a no of the broker that it would say again: wrong credentials, a topic that is not allowed, a version of
+// MQTT that it does not speak.
 var ErrRefused = errors.New("refused by the MQTT broker")
 
 // refusal is a reason code in words.

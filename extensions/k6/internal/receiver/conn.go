@@ -3,7 +3,8 @@
 // connection. The reading is our own, because the time of arrival is what the project measures: paho.golang takes 17.7 µs
 // of CPU a message, which the load would wait for.
 //
-// A Conn is one connection: Connect, Subscribe, then Read until it returns; Close. After a loss, Reconnect gives the next one.
+// A Conn is one connection: Connect, Subscribe, then Read until it returns; Close. After a loss, Reconnect gives the
+// next one.
 package receiver
 
 import (
@@ -34,8 +35,8 @@ type Options struct {
 	Password string
 	ClientID string
 	Version  int // 4 is MQTT 3.1.1, which has no properties; 5 is the default
-	// Persistent asks the broker to hold the session while we are not connected: subscriptions, and messages with QoS 1 and 2.
-	// MQTT 5 limits that to an hour; in 3.1.1 the session stays until Forget.
+	// Persistent asks the broker to hold the session while we are not connected: subscriptions, and messages with QoS 1
+	// and 2. With MQTT 5 that ends after an hour; in 3.1.1 the session stays until Forget.
 	Persistent bool
 	TLS        *tls.Config // for mqtts and wss
 	Dial       func(ctx context.Context, network, address string) (net.Conn, error)
@@ -78,9 +79,9 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 	return connect(ctx, o, &openIDs{})
 }
 
-// Reconnect gives up the connection, without DISCONNECT, and opens the next one of the same subscriber. A persistent session
-// goes on with it, if the broker still has it (SessionPresent): its QoS 2 messages are not handed on twice. Otherwise the
-// topics are to be subscribed to again. Read must have returned.
+// Reconnect gives up the connection, without DISCONNECT, and opens the next one of the same subscriber. A persistent
+// session goes on with it, if the broker still has it (SessionPresent): its QoS 2 messages are not handed on twice.
+// Otherwise the topics are to be subscribed to again. Read must have returned. After an error it may be called again.
 func (c *Conn) Reconnect(ctx context.Context) (*Conn, error) {
 	c.end(nil)
 	return connect(ctx, c.options, c.open)
@@ -181,8 +182,8 @@ func (c *Conn) exchange(ctx context.Context, request string, do func() error) er
 	return err
 }
 
-// ping keeps the connection alive, and ends it when the broker is silent: a PINGREQ is answered, so a reader that has waited
-// from one tick to the next without a byte waits for nobody [MQTT-3.1.2-24].
+// ping keeps the connection alive, and ends it when the broker is silent: a PINGREQ is answered [MQTT-3.12.4-1], so a
+// reader that has waited from one tick to the next without a byte waits for nobody.
 func (c *Conn) ping() {
 	if c.keepAlive == 0 {
 		return
@@ -219,8 +220,8 @@ func (c *Conn) write(b []byte) error {
 
 // Close says DISCONNECT and closes the connection; Read then returns net.ErrClosed. It may be called more than once.
 //
-// With MQTT 5 it ends a persistent session too: a run that is over must not leave the broker queueing. MQTT 3.1.1 can't say that:
-// use Forget.
+// With MQTT 5 it ends a persistent session too: a run that is over must not leave the broker queueing. MQTT 3.1.1 can't
+// say that: use Forget.
 func (c *Conn) Close() { c.end(disconnectPacket(&c.options)) }
 
 // end closes the connection after a last packet.

@@ -109,8 +109,8 @@ func tryMosquitto(t *testing.T, more []string) *mosquitto {
 
 func mosquittoPath(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"mosquitto", "/usr/sbin/mosquitto", "/usr/local/sbin/mosquitto", "/opt/homebrew/sbin/mosquitto"} {
-		if path, err := exec.LookPath(name); err == nil {
+	for _, dir := range []string{"", "/usr/sbin/", "/usr/local/sbin/", "/opt/homebrew/sbin/"} {
+		if path, err := exec.LookPath(dir + "mosquitto"); err == nil {
 			return path
 		}
 	}

@@ -70,7 +70,7 @@ func TestAWildcardAndALargeMessage(t *testing.T) {
 	publish := publisher(t, m)
 	for _, scheme := range schemes {
 		large := strings.Repeat("x", 5*readSize)
-		if strings.HasPrefix(scheme, "ws") { // Mosquitto writes 4 KiB to a WebSocket every 100 ms
+		if strings.HasPrefix(scheme, "ws") { // which Mosquitto 2.0 takes its time to send large messages to
 			large = large[:10<<10]
 		}
 		c := subscribed(t, Options{URL: m.url(scheme), TLS: m.tls}, 1, "messages/+/1", "more/#")
@@ -138,9 +138,13 @@ func TestASubscriptionThatIsNotAllowedIsAnError(t *testing.T) {
 	}
 	config := filepath.Join(t.TempDir(), "security.json")
 	require.NoError(t, os.WriteFile(config, []byte(`{
-		"defaultACLAccess": {"publishClientSend": true, "publishClientReceive": true, "subscribe": true, "unsubscribe": true},
+		"defaultACLAccess": {
+			"publishClientSend": true, "publishClientReceive": true, "subscribe": true, "unsubscribe": true
+		},
 		"anonymousGroup": "all", "groups": [{"groupname": "all", "roles": [{"rolename": "some"}]}], "clients": [],
-		"roles": [{"rolename": "some", "acls": [{"acltype": "subscribeLiteral", "topic": "forbidden", "allow": false}]}]}`), 0o600))
+		"roles": [{"rolename": "some", "acls": [
+			{"acltype": "subscribeLiteral", "topic": "forbidden", "allow": false}
+		]}]}`), 0o600))
 	m := startMosquitto(t, "plugin "+plugins[0], "plugin_opt_config_file "+config)
 	for version, reason := range map[int]string{
 		version5:   "not authorised",
@@ -150,7 +154,8 @@ func TestASubscriptionThatIsNotAllowedIsAnError(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, c.Subscribe(t.Context(), []string{"allowed"}, 1))
 		err = c.Subscribe(t.Context(), []string{"allowed", "forbidden"}, 1)
-		assert.EqualError(t, err, fmt.Sprintf("MQTT broker %s refused the subscription to forbidden: %s", m.addresses["mqtt"], reason))
+		assert.EqualError(t, err,
+			fmt.Sprintf("MQTT broker %s refused the subscription to forbidden: %s", m.addresses["mqtt"], reason))
 		require.ErrorIs(t, err, ErrRefused)
 		c.Close()
 	}

@@ -122,17 +122,20 @@ func next(b []byte) (identifier byte, key, value, rest []byte, ok bool) {
 		}
 		value, b, ok = field(b)
 		return identifier, key, value, b, ok
-	case packets.PropPayloadFormat, packets.PropRequestProblemInfo, packets.PropRequestResponseInfo, packets.PropMaximumQOS,
-		packets.PropRetainAvailable, packets.PropWildcardSubAvailable, packets.PropSubIDAvailable, packets.PropSharedSubAvailable:
+	case packets.PropPayloadFormat, packets.PropRequestProblemInfo, packets.PropRequestResponseInfo,
+		packets.PropMaximumQOS, packets.PropRetainAvailable, packets.PropWildcardSubAvailable, packets.PropSubIDAvailable,
+		packets.PropSharedSubAvailable:
 		size = 1
 	case packets.PropTopicAlias, packets.PropServerKeepAlive, packets.PropReceiveMaximum, packets.PropTopicAliasMaximum:
 		size = 2
-	case packets.PropMessageExpiry, packets.PropSessionExpiryInterval, packets.PropWillDelayInterval, packets.PropMaximumPacketSize:
+	case packets.PropMessageExpiry, packets.PropSessionExpiryInterval, packets.PropWillDelayInterval,
+		packets.PropMaximumPacketSize:
 		size = 4
 	case packets.PropSubscriptionIdentifier:
 		_, size = varint(b)
 	case packets.PropContentType, packets.PropResponseTopic, packets.PropCorrelationData, packets.PropAssignedClientID,
-		packets.PropAuthMethod, packets.PropAuthData, packets.PropResponseInfo, packets.PropServerReference, packets.PropReasonString:
+		packets.PropAuthMethod, packets.PropAuthData, packets.PropResponseInfo, packets.PropServerReference,
+		packets.PropReasonString:
 		value, b, ok = field(b)
 		return identifier, nil, value, b, ok
 	}

@@ -139,7 +139,8 @@ func TestParseAddress(t *testing.T) {
 		}
 		assert.Equal(t, want, got)
 	}
-	const unreadable = "not an MQTT address; write it like mqtt://host:port, mqtts://host:port, ws://host:port/path or wss://host:port/path"
+	const unreadable = "not an MQTT address; write it like " +
+		"mqtt://host:port, mqtts://host:port, ws://host:port/path or wss://host:port/path"
 	for raw, want := range map[string]string{
 		"":             unreadable,
 		"127.0.0.1":    unreadable,

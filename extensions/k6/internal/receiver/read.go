@@ -17,8 +17,8 @@ type Message struct {
 // readSize is one read from the socket: large enough that a burst costs few system calls.
 const readSize = 64 << 10
 
-// openIDs are the packet ids of QoS 2 messages that were handed on and that the broker has not released yet (4.3.3, method
-// B's counterpart: the message is handed on at its PUBLISH, and its id kept until PUBREL). All ids fit, in 8 KiB.
+// openIDs are the packet ids of QoS 2 messages that were handed on and that the broker has not released yet (MQTT 5,
+// 4.3.3). All ids fit, in 8 KiB.
 type openIDs [(receiveMaximum + 1) / 64]uint64
 
 // first notes an id, and tells whether it was not open yet.
@@ -38,15 +38,17 @@ type batch struct {
 }
 
 // Read reads until the connection ends. After each read from the socket it calls handle once with all messages that this
-// read completed. at is the time of that read, taken before anything is parsed, and waited how long the bytes had lain in the
-// kernel until then, negative where that is not known. Messages are acknowledged after handle has returned; one with QoS 2 is
-// handed on once, at its first PUBLISH (MQTT 5, 4.3.3). property names the user property that Message.Hops holds.
+// read completed. at is the time of that read, taken before anything is parsed, and waited how long the bytes had lain in
+// the kernel until then, negative where that is not known. Messages are acknowledged after handle has returned; one with
+// QoS 2 is handed on once, at its first PUBLISH (MQTT 5, 4.3.3). property names the user property that Message.Hops holds.
 //
 // Over TLS and WebSocket there is a call for each record or message within the read, with the read's time.
 //
-// What came before Read is handed on first, with the time of the call. Read returns net.ErrClosed after Close, ErrTakenOver when
-// another client has our id, and otherwise why the connection ended.
-func (c *Conn) Read(property string, now func() int64, handle func(at int64, waited time.Duration, messages []Message)) error {
+// What came before Read is handed on first, with the time of the call. Read returns net.ErrClosed after Close,
+// ErrTakenOver when another client has our id, and otherwise why the connection ended.
+func (c *Conn) Read(
+	property string, now func() int64, handle func(at int64, waited time.Duration, messages []Message),
+) error {
 	c.socket.Watch(now)
 	var b batch
 	for {

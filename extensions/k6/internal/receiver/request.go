@@ -63,8 +63,8 @@ func (c *Conn) connack(body []byte) error {
 	return nil
 }
 
-// Subscribe subscribes to topic filters, wildcards and shared ones ($share/group/filter) among them, at a QoS and waits for the
-// broker's word on each. It must come before Read. Messages that come meanwhile are handed on by Read.
+// Subscribe subscribes to topic filters, wildcards and shared ones ($share/group/filter) among them, at a QoS and waits
+// for the broker's word on each. It must come before Read. Messages that come meanwhile are handed on by Read.
 func (c *Conn) Subscribe(ctx context.Context, topics []string, qos byte) error {
 	for _, t := range topics {
 		if t == "" || len(t) > maxField {
@@ -82,8 +82,8 @@ func (c *Conn) Subscribe(ctx context.Context, topics []string, qos byte) error {
 	})
 }
 
-// suback reads until the broker answers a SUBSCRIBE. Messages may come before (MQTT 5, 3.8.4): retained ones, those of topics that
-// are subscribed to already, and those of a session that is resumed. They stay where they are, for Read.
+// suback reads until the broker answers a SUBSCRIBE. Messages may come before (MQTT 5, 3.8.4): retained ones, those of
+// topics that are subscribed to already, and those of a session that is resumed. They stay where they are, for Read.
 func (c *Conn) suback(topics []string, qos byte) error {
 	for at := 0; ; {
 		kind, body, size, err := frame(c.buf[at:c.filled])
@@ -92,7 +92,8 @@ func (c *Conn) suback(topics []string, qos byte) error {
 			return c.malformed(err)
 		case size == 0:
 			if c.filled > maxEarly {
-				return fmt.Errorf("MQTT broker %s sent more than %d MiB of messages before it answered SUBSCRIBE", c.address, maxEarly>>20)
+				return fmt.Errorf("MQTT broker %s sent more than %d MiB of messages before it answered SUBSCRIBE",
+					c.address, maxEarly>>20)
 			}
 			if err := c.fill(); err != nil {
 				return fmt.Errorf("MQTT broker %s did not answer SUBSCRIBE: %w", c.address, err)
@@ -137,8 +138,8 @@ func (c *Conn) granted(body []byte, topics []string, qos byte) error {
 				c.address, topics[i], refused(subackWords, c.options.Version, code, told.reason))
 		}
 		if code < qos {
-			return fmt.Errorf("MQTT broker %s grants QoS %d on %s, less than the %d that was asked for: use QoS %d",
-				c.address, code, topics[i], qos, code)
+			return fmt.Errorf("MQTT broker %s: %w", c.address, &refusal{fmt.Sprintf(
+				"it grants QoS %d on %s, less than the %d that was asked for: use QoS %d", code, topics[i], qos, code), true})
 		}
 	}
 	return nil

@@ -61,8 +61,8 @@ func (c *Conn) Watch(now func() int64) {
 	}
 }
 
-// Last tells of the bytes that have come out since it was last called when they were read from the socket, and how long they had
-// waited for it. Bytes from a buffer have the figures of the read that filled it.
+// Last tells of the bytes that have come out since it was last called when they were read from the socket, and how long
+// they had waited for it. Bytes from a buffer have the figures of the read that filled it.
 func (c *Conn) Last() (at int64, waited time.Duration) {
 	c.told = true
 	return c.at, c.waited

@@ -18,10 +18,10 @@ const look = 5 * time.Millisecond
 // queue is a TCP connection that knows how long its bytes lay in the kernel's receive buffer.
 //
 // The kernel stamps each segment on arrival (SO_TIMESTAMPNS), but a read tells only the stamp of the last segment that it
-// took: after 200 ms away from a socket that gets a message each ms, it says 1 ms. And it appends segments to the one before, up to
-// 17, which then has the stamp of the last (tcp_try_coalesce). So the stamp of the first bytes is asked for (MSG_PEEK), and it
-// still understates. What overstates is the time since the socket was last seen empty: nothing in it is older. Both
-// together bound the wait; measured says which one is told.
+// took: after 200 ms away from a socket that gets a message each ms, it says 1 ms. And it appends segments to the one
+// before, some 17 of them, which then has the stamp of the last. So the stamp of the first bytes is asked for (MSG_PEEK),
+// and it still understates. What overstates is the time since the socket was last seen empty: nothing in it is older.
+// Both together bound the wait; measured says which one is told.
 type queue struct {
 	*net.TCPConn
 	raw  syscall.RawConn
@@ -135,7 +135,8 @@ func (q *queue) empty(at time.Time) bool {
 	return false
 }
 
-// measured is the wait of bytes read at a time; stamp is the kernel's for the first of them in ns of the wall clock, 0 without one.
+// measured is the wait of bytes read at a time; stamp is the kernel's for the first of them, in ns of the wall clock, 0
+// without one.
 //
 // A reader that came back to find bytes there was away since the socket was seen empty, and that is told. A reader that
 // was idle at the socket, or has not emptied it, tells the kernel's stamp; but if it was idle and had not looked for two
