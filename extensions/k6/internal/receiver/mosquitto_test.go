@@ -25,6 +25,7 @@ func TestEveryVersionTransportAndQoS(t *testing.T) {
 	m := startMosquitto(t)
 	publish := publisher(t, m)
 	const n = 50
+	known := 0
 	for _, version := range versions {
 		for _, scheme := range schemes {
 			for qos := range byte(3) {
@@ -43,7 +44,6 @@ func TestEveryVersionTransportAndQoS(t *testing.T) {
 					got, err := result()
 					require.ErrorIs(t, err, net.ErrClosed)
 					assert.Equal(t, numbered(n), payloads(got))
-					known := 0
 					for _, s := range got {
 						assert.Equal(t, topic, s.Topic)
 						if version == version5 {
@@ -55,13 +55,11 @@ func TestEveryVersionTransportAndQoS(t *testing.T) {
 							known++
 						}
 					}
-					if runtime.GOOS == "linux" {
-						assert.NotZero(t, known, "the wait at the socket is not known")
-					}
 				})
 			}
 		}
 	}
+	assert.Equal(t, runtime.GOOS == "linux", known > 0, "the wait at the socket is known on Linux only")
 }
 
 func TestAWildcardAndALargeMessage(t *testing.T) {
