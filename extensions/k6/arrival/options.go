@@ -13,8 +13,8 @@ import (
 	"github.com/grafana/sobek"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt5"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 )
 
 // options are those of new Run(). index.d.ts documents them.
@@ -152,7 +152,7 @@ func (o *options) check() (err error) {
 	if u.User != nil {
 		return errors.New("ingest.url (INGEST_URL) holds a user or a password, which would end up in tags: use a token (INGEST_TOKEN)")
 	}
-	if _, _, _, err := mqtt5.Address(o.MQTT.URL); err != nil {
+	if _, err := receiver.ParseAddress(o.MQTT.URL); err != nil {
 		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
 	}
 	if o.Redis.URL != "" {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt5"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 )
 
 // topicsPerSubscribe bounds one SUBSCRIBE packet.
@@ -24,7 +24,7 @@ const topicsPerSubscribe = 1000
 // connections i, i+1, … i+d−1 (modulo their number), so each message is due at exactly d of them.
 type subscribers struct {
 	engine *engine
-	conns  []*mqtt5.Conn
+	conns  []*receiver.Conn
 	read   sync.WaitGroup
 	failed chan error
 }
@@ -49,7 +49,7 @@ func (e *engine) subscribe(ctx context.Context, state *lib.State, latency *metri
 		}
 	}
 	for i := range topics {
-		conn, err := mqtt5.Connect(ctx, mqtt5.Options{
+		conn, err := receiver.Connect(ctx, receiver.Options{
 			URL: e.options.MQTT.URL, Username: e.options.MQTT.Username, Password: e.options.MQTT.Password,
 			ClientID: fmt.Sprintf("arrival-%s-subscriber-%d", e.id, i+1),
 			TLS:      state.TLSConfig, Dial: state.Dialer.DialContext,
@@ -69,7 +69,7 @@ func (e *engine) subscribe(ctx context.Context, state *lib.State, latency *metri
 	return s, nil
 }
 
-func subscribeAll(ctx context.Context, conn *mqtt5.Conn, topics []string, qos byte) error {
+func subscribeAll(ctx context.Context, conn *receiver.Conn, topics []string, qos byte) error {
 	for len(topics) > 0 {
 		n := min(len(topics), topicsPerSubscribe)
 		if err := conn.Subscribe(ctx, topics[:n], qos); err != nil {
@@ -81,7 +81,7 @@ func subscribeAll(ctx context.Context, conn *mqtt5.Conn, topics []string, qos by
 }
 
 // listen hands what one subscriber reads to the ledger and to k6's metric, until the connection ends.
-func (s *subscribers) listen(ctx context.Context, i int, conn *mqtt5.Conn, state *lib.State, latency *metrics.Metric) {
+func (s *subscribers) listen(ctx context.Context, i int, conn *receiver.Conn, state *lib.State, latency *metrics.Metric) {
 	e := s.engine
 	var (
 		arrivals  []ledger.Arrival
@@ -89,7 +89,7 @@ func (s *subscribers) listen(ctx context.Context, i int, conn *mqtt5.Conn, state
 	)
 	tags := state.Tags.GetCurrentValues().Tags
 	clocked := e.options.Redis.URL != "" // stamps mean nothing without the clock that they were made by
-	err := conn.Read(hops.Property, e.clock.Now, func(at int64, messages []mqtt5.Message) {
+	err := conn.Read(hops.Property, e.clock.Now, func(at int64, _ time.Duration, messages []receiver.Message) {
 		arrivals, latencies = arrivals[:0], latencies[:0]
 		offset := e.clock.Offset()
 		foreign := 0

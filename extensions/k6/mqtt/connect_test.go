@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/lib/types"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/wsconn"
 )
 
 func TestConnectSubscribePublishReceive(t *testing.T) {
@@ -167,7 +169,7 @@ func TestTransports(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		socket, err := upgrader.Upgrade(w, r, nil)
 		if err == nil && socket.Subprotocol() == "mqtt" {
-			b.serve(&webConn{Conn: socket})
+			b.serve(wsconn.New(socket))
 		}
 	})
 	web, secureWeb := httptest.NewServer(handler), httptest.NewTLSServer(handler)

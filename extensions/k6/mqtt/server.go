@@ -14,6 +14,8 @@ import (
 	"github.com/gorilla/websocket"
 	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/lib/netext"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/wsconn"
 )
 
 // server is one broker address of connect().
@@ -111,7 +113,7 @@ func (s *server) openWeb(ctx context.Context, dialer lib.DialContexter, config *
 		},
 		Proxy:           http.ProxyFromEnvironment,
 		TLSClientConfig: config,
-		Subprotocols:    []string{"mqtt"}, // [MQTT-6.0.0-3]
+		Subprotocols:    []string{wsconn.Subprotocol},
 	}
 	socket, response, err := upgrade.DialContext(ctx, s.url.String(), nil)
 	if response != nil {
@@ -123,7 +125,7 @@ func (s *server) openWeb(ctx context.Context, dialer lib.DialContexter, config *
 		}
 		return nil, err
 	}
-	stream := &webConn{Conn: socket}
+	stream := wsconn.New(socket)
 	return &bufferedConn{Conn: stream, reader: bufio.NewReader(stream)}, nil
 }
 

@@ -1,4 +1,5 @@
-package mqtt
+// Package wsconn turns a WebSocket into the byte stream that MQTT runs over.
+package wsconn
 
 import (
 	"errors"
@@ -9,14 +10,20 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// webConn is the byte stream inside a WebSocket: MQTT packets and messages need not line up [MQTT-6.0.0-2].
-type webConn struct {
+// Subprotocol is what a client asks for in the handshake [MQTT-6.0.0-3].
+const Subprotocol = "mqtt"
+
+// Conn is the byte stream inside a WebSocket: MQTT packets and messages need not line up [MQTT-6.0.0-2].
+type Conn struct {
 	*websocket.Conn
 	writing sync.Mutex
 	message io.Reader // rest of the message being read, nil between messages
 }
 
-func (c *webConn) Read(p []byte) (int, error) {
+// New returns the stream inside a WebSocket.
+func New(socket *websocket.Conn) *Conn { return &Conn{Conn: socket} }
+
+func (c *Conn) Read(p []byte) (int, error) {
 	for {
 		if c.message == nil {
 			_, message, err := c.NextReader()
@@ -36,7 +43,7 @@ func (c *webConn) Read(p []byte) (int, error) {
 	}
 }
 
-func (c *webConn) Write(p []byte) (int, error) {
+func (c *Conn) Write(p []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	// [MQTT-6.0.0-1]
@@ -47,12 +54,12 @@ func (c *webConn) Write(p []byte) (int, error) {
 }
 
 // SetWriteDeadline is for writes that start later: the WebSocket's own isn't for use beside a write.
-func (c *webConn) SetWriteDeadline(t time.Time) error {
+func (c *Conn) SetWriteDeadline(t time.Time) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	return c.Conn.SetWriteDeadline(t)
 }
 
-func (c *webConn) SetDeadline(t time.Time) error {
+func (c *Conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }

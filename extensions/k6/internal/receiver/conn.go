@@ -1,0 +1,254 @@
+// Package receiver is the receiving half of an MQTT client: it subscribes and reads, and stamps what it reads at the moment
+// it leaves the socket. It speaks MQTT 3.1.1 and 5 over TCP, TLS and WebSocket, and holds a session across a lost
+// connection. The reading is our own, because the time of arrival is what the project measures: paho.golang takes 17.7 µs
+// of CPU a message, which the load would wait for.
+//
+// A Conn is one connection: Connect, Subscribe, then Read until it returns; Close. After a loss, Reconnect gives the
+// next one.
+package receiver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/eclipse/paho.golang/packets"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
+)
+
+// MQTT's protocol levels (3.1.2.2).
+const (
+	version311 = 4
+	version5   = 5
+)
+
+// Options say where, as whom and how to connect.
+type Options struct {
+	URL      string // mqtt://[user:password@]host[:port]; also mqtts, ws, wss
+	Username string // instead of the URL's
+	Password string
+	ClientID string
+	Version  int // 4 is MQTT 3.1.1, which has no properties; 5 is the default
+	// Persistent asks the broker to hold the session while we are not connected: subscriptions, and messages with QoS 1
+	// and 2. With MQTT 5 that ends after an hour; in 3.1.1 the session stays until Forget.
+	Persistent bool
+	TLS        *tls.Config // for mqtts and wss
+	Dial       func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+const (
+	keepAlive      = 30 * time.Second
+	connectTimeout = 10 * time.Second
+	// receiveMaximum is how many QoS 1 and 2 messages the broker may have on the way to us (MQTT 5, 3.1.2.11.3). The
+	// broker's default of 20 for clients that say nothing would throttle a burst.
+	receiveMaximum = 65535
+	// sessionExpiry is how long a persistent session of MQTT 5 outlives its connection, in s.
+	sessionExpiry = 3600
+)
+
+// Conn is a connection of one subscriber.
+type Conn struct {
+	options   Options
+	address   string
+	net       net.Conn     // the stream of MQTT packets
+	socket    *socket.Conn // below it
+	present   bool
+	keepAlive time.Duration
+	packetID  uint16
+	open      *openIDs
+
+	buf    []byte // of the stream: the first filled bytes wait to be handed on
+	filled int
+	reads  atomic.Uint64 // odd while a read waits for bytes
+
+	writes sync.Mutex
+	closed chan struct{}
+	once   sync.Once
+	silent atomic.Bool // the broker has not answered a ping
+}
+
+// Connect opens a connection, with a clean session unless it is to be persistent. An error names the broker's address and
+// its reason; it is ErrRefused when the broker would say no again.
+func Connect(ctx context.Context, o Options) (*Conn, error) {
+	return connect(ctx, o, &openIDs{})
+}
+
+// Reconnect gives up the connection, without DISCONNECT, and opens the next one of the same subscriber. A persistent
+// session goes on with it, if the broker still has it (SessionPresent): its QoS 2 messages are not handed on twice.
+// Otherwise the topics are to be subscribed to again. Read must have returned. After an error it may be called again.
+func (c *Conn) Reconnect(ctx context.Context) (*Conn, error) {
+	c.end(nil)
+	return connect(ctx, c.options, c.open)
+}
+
+// Forget closes the connection and ends the session for good, also where the connection was lost already.
+func (c *Conn) Forget(ctx context.Context) error {
+	c.Close()
+	o := c.options
+	o.Persistent = false // a clean session takes the place of the one there is [MQTT-3.1.2-6]
+	last, err := Connect(ctx, o)
+	if err != nil {
+		return err
+	}
+	last.Close()
+	return nil
+}
+
+func connect(ctx context.Context, o Options, open *openIDs) (*Conn, error) {
+	a, err := ParseAddress(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	if o.Username == "" && o.Password == "" {
+		o.Username, o.Password = a.Username, a.Password
+	}
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := limit(ctx)
+	defer cancel()
+	stream, s, err := dial(ctx, &o, a)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("MQTT broker %s can't be reached: %w", a.Host, err)
+	}
+	c := newConn(stream, s, o, a.Host)
+	c.open = open
+	if err := c.exchange(ctx, "CONNECT", c.handshake); err != nil {
+		c.end(nil)
+		return nil, err
+	}
+	if !c.present {
+		*c.open = openIDs{}
+	}
+	go c.ping()
+	return c, nil
+}
+
+func newConn(stream net.Conn, s *socket.Conn, o Options, address string) *Conn {
+	return &Conn{
+		options: o, address: address, net: stream, socket: s, keepAlive: keepAlive, open: &openIDs{},
+		buf: make([]byte, readSize), closed: make(chan struct{}),
+	}
+}
+
+// complete sets the defaults and refuses what can't be written into a CONNECT.
+func (o *Options) complete() error {
+	if o.Version == 0 {
+		o.Version = version5
+	}
+	if o.Version != version311 && o.Version != version5 {
+		return fmt.Errorf("MQTT version %d is not supported; allowed: 4 (MQTT 3.1.1) and 5", o.Version)
+	}
+	if o.Persistent && o.ClientID == "" { // [MQTT-3.1.3-8] of 3.1.1
+		return errors.New("a persistent session needs a client id: the broker finds the session by it")
+	}
+	if o.Password != "" && o.Username == "" { // [MQTT-3.1.2-22] of 3.1.1
+		return errors.New("a password for the MQTT broker needs a user name")
+	}
+	for what, s := range map[string]string{"client id": o.ClientID, "user name": o.Username, "password": o.Password} {
+		if len(s) > maxField {
+			return fmt.Errorf("the %s for the MQTT broker has %d bytes; allowed: %d", what, len(s), maxField)
+		}
+	}
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{}).DialContext
+	}
+	return nil
+}
+
+// SessionPresent tells whether the broker held a session for us, with its subscriptions and messages.
+func (c *Conn) SessionPresent() bool { return c.present }
+
+func limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no answer within %s", connectTimeout))
+}
+
+// exchange sends a request and takes its answer. The end of the context cuts the connection.
+func (c *Conn) exchange(ctx context.Context, request string, do func() error) error {
+	stop := context.AfterFunc(ctx, func() { _ = c.socket.Close() })
+	err := do()
+	if !stop() {
+		return fmt.Errorf("MQTT broker %s: %s: %w", c.address, request, context.Cause(ctx))
+	}
+	return err
+}
+
+// ping keeps the connection alive, and ends it when the broker is silent: a PINGREQ is answered [MQTT-3.12.4-1], so a
+// reader that has waited from one tick to the next without a byte waits for nobody.
+func (c *Conn) ping() {
+	if c.keepAlive == 0 {
+		return
+	}
+	tick := time.NewTicker(c.keepAlive / 2)
+	defer tick.Stop()
+	waiting := uint64(0) // the read that was waiting at the last tick, 0 for none
+	for {
+		select {
+		case <-c.closed:
+			return
+		case <-tick.C:
+		}
+		reads := c.reads.Load()
+		if reads == waiting && waiting != 0 {
+			c.silent.Store(true)
+			_ = c.socket.Close()
+			return
+		}
+		waiting = 0
+		if reads%2 == 1 {
+			waiting = reads
+		}
+		_ = c.write([]byte{packets.PINGREQ << 4, 0}) // a failure shows in Read
+	}
+}
+
+func (c *Conn) write(b []byte) error {
+	c.writes.Lock()
+	defer c.writes.Unlock()
+	_, err := c.net.Write(b)
+	return err
+}
+
+// Close says DISCONNECT and closes the connection; Read then returns net.ErrClosed. It may be called more than once.
+//
+// With MQTT 5 it ends a persistent session too: a run that is over must not leave the broker queueing. MQTT 3.1.1 can't
+// say that: use Forget.
+func (c *Conn) Close() { c.end(disconnectPacket(&c.options)) }
+
+// end closes the connection after a last packet.
+func (c *Conn) end(last []byte) {
+	c.once.Do(func() {
+		close(c.closed)
+		if last != nil {
+			// Below the stream, where it also ends a write that a broker does not read, and that this one would wait for.
+			cut := time.AfterFunc(time.Second, func() { _ = c.socket.Close() })
+			defer cut.Stop()
+			_ = c.write(last)
+		} else {
+			_ = c.socket.Close()
+		}
+		_ = c.net.Close()
+	})
+}
+
+// reason is why the connection ended with an error.
+func (c *Conn) reason(err error) error {
+	select {
+	case <-c.closed:
+		return net.ErrClosed
+	default:
+	}
+	if c.silent.Load() {
+		return fmt.Errorf("MQTT broker %s is silent: no answer to a ping within %s", c.address, c.keepAlive/2)
+	}
+	return fmt.Errorf("MQTT broker %s: the connection ended: %w", c.address, err)
+}

@@ -1,0 +1,81 @@
+package receiver
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/eclipse/paho.golang/packets"
+)
+
+// maxField is the longest string or binary (MQTT 5, 1.5.4).
+const maxField = 65535
+
+// connectPacket is CONNECT (3.1).
+func connectPacket(o *Options) []byte {
+	flags := byte(0)
+	if !o.Persistent {
+		flags |= 0x02 // clean session; clean start in MQTT 5
+	}
+	if o.Username != "" {
+		flags |= 0x80
+	}
+	if o.Password != "" {
+		flags |= 0x40
+	}
+	b := appendField(nil, "MQTT")
+	b = append(b, byte(o.Version), flags)
+	b = binary.BigEndian.AppendUint16(b, uint16(keepAlive/time.Second))
+	if o.Version == version5 {
+		properties := []byte{packets.PropReceiveMaximum}
+		properties = binary.BigEndian.AppendUint16(properties, receiveMaximum)
+		if o.Persistent {
+			properties = append(properties, packets.PropSessionExpiryInterval)
+			properties = binary.BigEndian.AppendUint32(properties, sessionExpiry)
+		}
+		b = append(appendVarint(b, len(properties)), properties...)
+	}
+	b = appendField(b, o.ClientID)
+	if o.Username != "" {
+		b = appendField(b, o.Username)
+	}
+	if o.Password != "" {
+		b = appendField(b, o.Password)
+	}
+	return packet(packets.CONNECT<<4, b)
+}
+
+// subscribePacket is SUBSCRIBE (3.8).
+func subscribePacket(version int, id uint16, topics []string, qos byte) []byte {
+	b := binary.BigEndian.AppendUint16(nil, id)
+	if version == version5 {
+		b = append(b, 0) // no properties
+	}
+	for _, t := range topics {
+		b = append(appendField(b, t), qos)
+	}
+	return packet(packets.SUBSCRIBE<<4|2, b)
+}
+
+// disconnectPacket is DISCONNECT (3.14), which in MQTT 5 ends a persistent session with the connection (3.14.2.2.2).
+func disconnectPacket(o *Options) []byte {
+	if o.Version == version5 && o.Persistent {
+		return packet(packets.DISCONNECT<<4, []byte{0, 5, packets.PropSessionExpiryInterval, 0, 0, 0, 0})
+	}
+	return packet(packets.DISCONNECT<<4, nil)
+}
+
+func packet(first byte, body []byte) []byte {
+	return append(appendVarint([]byte{first}, len(body)), body...)
+}
+
+func appendField(b []byte, s string) []byte {
+	return append(binary.BigEndian.AppendUint16(b, uint16(len(s))), s...)
+}
+
+func appendVarint(b []byte, n int) []byte {
+	for n >= 0x80 {
+		b = append(b, byte(n)|0x80)
+		n >>= 7
+	}
+	return append(b, byte(n))
+}

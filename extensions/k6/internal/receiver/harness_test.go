@@ -1,0 +1,222 @@
+package receiver
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/eclipse/paho.golang/paho"
+	mochi "github.com/mochi-mqtt/server/v2"
+	"github.com/mochi-mqtt/server/v2/hooks/auth"
+	"github.com/mochi-mqtt/server/v2/listeners"
+	"github.com/stretchr/testify/require"
+)
+
+// mosquitto is a real broker of the test's own, on free ports of 127.0.0.1.
+type mosquitto struct {
+	addresses map[string]string // scheme → host:port
+	tls       *tls.Config       // trusts it
+}
+
+var schemes = []string{"mqtt", "mqtts", "ws", "wss"}
+
+func (m *mosquitto) url(scheme string) string { return scheme + "://" + m.addresses[scheme] }
+
+// startMosquitto starts a broker; more is added to its configuration.
+func startMosquitto(t *testing.T, more ...string) *mosquitto {
+	t.Helper()
+	// A port that was free may be taken before the broker has it.
+	for range 4 {
+		if m := tryMosquitto(t, more); m != nil {
+			return m
+		}
+	}
+	t.Fatal("mosquitto does not start")
+	return nil
+}
+
+func tryMosquitto(t *testing.T, more []string) *mosquitto {
+	t.Helper()
+	dir := t.TempDir()
+	m := &mosquitto{addresses: map[string]string{}, tls: certificate(t, dir)}
+	me, err := user.Current()
+	require.NoError(t, err)
+	config := append([]string{
+		"user " + me.Username, // started by root it would be another, who can't read the files
+		"allow_anonymous true", "set_tcp_nodelay true", "max_inflight_messages 0", "max_queued_messages 0", "log_dest stderr",
+	}, more...)
+	for _, scheme := range schemes {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		m.addresses[scheme] = listener.Addr().String()
+		require.NoError(t, listener.Close())
+		_, port, err := net.SplitHostPort(m.addresses[scheme])
+		require.NoError(t, err)
+		config = append(config, "listener "+port+" 127.0.0.1")
+		if strings.HasPrefix(scheme, "ws") {
+			config = append(config, "protocol websockets")
+		}
+		if strings.HasSuffix(scheme, "s") && scheme != "ws" {
+			config = append(config, "certfile "+filepath.Join(dir, "cert.pem"), "keyfile "+filepath.Join(dir, "key.pem"))
+		}
+	}
+	path := filepath.Join(dir, "mosquitto.conf")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Join(config, "\n")+"\n"), 0o600))
+
+	server := exec.Command(mosquittoPath(t), "-c", path)
+	var log bytes.Buffer
+	server.Stdout, server.Stderr = &log, &log
+	require.NoError(t, server.Start())
+	exited := make(chan struct{})
+	go func() { _ = server.Wait(); close(exited) }()
+	stop := sync.OnceFunc(func() { _ = server.Process.Kill(); <-exited })
+	t.Cleanup(stop)
+	for _, scheme := range schemes {
+		for {
+			conn, err := net.Dial("tcp", m.addresses[scheme])
+			if err == nil {
+				_ = conn.Close()
+				break
+			}
+			select {
+			case <-exited:
+				t.Log(log.String())
+				return nil
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}
+	return m
+}
+
+func mosquittoPath(t *testing.T) string {
+	t.Helper()
+	for _, dir := range []string{"", "/usr/sbin/", "/usr/local/sbin/", "/opt/homebrew/sbin/"} {
+		if path, err := exec.LookPath(dir + "mosquitto"); err == nil {
+			return path
+		}
+	}
+	t.Fatal("mosquitto is not installed: npm run setup")
+	return ""
+}
+
+// certificate writes a certificate for 127.0.0.1 and its key, and returns what trusts it.
+func certificate(t *testing.T, dir string) *tls.Config {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "broker"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	for name, block := range map[string]*pem.Block{
+		"cert.pem": {Type: "CERTIFICATE", Bytes: der}, "key.pem": {Type: "PRIVATE KEY", Bytes: pkcs8},
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
+	}
+	parsed, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(parsed)
+	// As k6 gives it to a VU.
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+}
+
+// embeddedBroker is a broker in this process; it returns its URL.
+func embeddedBroker(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	broker := mochi.New(&mochi.Options{Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, broker.AddHook(new(auth.AllowHook), nil))
+	require.NoError(t, broker.AddListener(listeners.NewNet("test", listener)))
+	require.NoError(t, broker.Serve())
+	t.Cleanup(func() { _ = broker.Close() })
+	return "mqtt://" + listener.Addr().String()
+}
+
+// publisher is a client of somebody else's making.
+func publisher(t *testing.T, m *mosquitto) func(topic, payload string, qos byte) {
+	t.Helper()
+	conn, err := net.Dial("tcp", m.addresses["mqtt"])
+	require.NoError(t, err)
+	client := paho.NewClient(paho.ClientConfig{Conn: conn})
+	_, err = client.Connect(context.Background(), &paho.Connect{ClientID: "publisher", CleanStart: true, KeepAlive: 60})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Disconnect(&paho.Disconnect{}) })
+	return func(topic, payload string, qos byte) {
+		p := &paho.Publish{Topic: topic, Payload: []byte(payload), QoS: qos, Properties: &paho.PublishProperties{}}
+		p.Properties.User.Add("hops", "hops of "+payload)
+		_, err := client.Publish(context.Background(), p)
+		require.NoError(t, err)
+	}
+}
+
+// subscribed connects and subscribes.
+func subscribed(t *testing.T, o Options, qos byte, topics ...string) *Conn {
+	t.Helper()
+	c, err := Connect(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	require.NoError(t, c.Subscribe(t.Context(), topics, qos))
+	return c
+}
+
+// reading reads in the background. What was read, and how it ended, come when it has.
+func reading(c *Conn, each func(got []seen)) func() ([]seen, error) {
+	var (
+		got  []seen
+		err  error
+		done = make(chan struct{})
+	)
+	go func() {
+		defer close(done)
+		err = c.Read("hops", func() int64 { return time.Now().UnixMicro() },
+			func(at int64, waited time.Duration, messages []Message) {
+				for _, m := range messages {
+					got = append(got, seen{string(m.Topic), string(m.Payload), string(m.Hops), at, waited})
+				}
+				each(got)
+			})
+	}()
+	return func() ([]seen, error) { <-done; return got, err }
+}
+
+func numbered(n int) []string {
+	payloads := make([]string, n)
+	for i := range payloads {
+		payloads[i] = fmt.Sprint("message ", i)
+	}
+	return payloads
+}
+
+func payloads(got []seen) []string {
+	all := make([]string, len(got))
+	for i, s := range got {
+		all[i] = s.Payload
+	}
+	return all
+}

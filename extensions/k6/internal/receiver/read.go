@@ -1,0 +1,117 @@
+package receiver
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/eclipse/paho.golang/packets"
+)
+
+// Message is one PUBLISH packet. Its slices are valid until the handler returns.
+type Message struct {
+	Topic   []byte
+	Payload []byte
+	Hops    []byte // the user property asked for; nil without it, and in MQTT 3.1.1
+}
+
+// readSize is one read from the socket: large enough that a burst costs few system calls.
+const readSize = 64 << 10
+
+// openIDs are the packet ids of QoS 2 messages that were handed on and that the broker has not released yet (MQTT 5,
+// 4.3.3). All ids fit, in 8 KiB.
+type openIDs [(receiveMaximum + 1) / 64]uint64
+
+// first notes an id, and tells whether it was not open yet.
+func (o *openIDs) first(id uint16) bool {
+	word, bit := &o[id/64], uint64(1)<<(id%64)
+	isNew := *word&bit == 0
+	*word |= bit
+	return isNew
+}
+
+func (o *openIDs) release(id uint16) { o[id/64] &^= 1 << (id % 64) }
+
+// batch is what one read completed.
+type batch struct {
+	messages []Message
+	acks     []byte
+}
+
+// Read reads until the connection ends. After each read from the socket it calls handle once with all messages that this
+// read completed. at is the time of that read, taken before anything is parsed, and waited how long the bytes had lain in
+// the kernel until then, negative where that is not known. Messages are acknowledged after handle has returned; one with
+// QoS 2 is handed on once, at its first PUBLISH (MQTT 5, 4.3.3). property names the user property that Message.Hops holds.
+//
+// Over TLS and WebSocket there is a call for each record or message within the read, with the read's time.
+//
+// What came before Read is handed on first, with the time of the call. Read returns net.ErrClosed after Close,
+// ErrTakenOver when another client has our id, and otherwise why the connection ended.
+func (c *Conn) Read(
+	property string, now func() int64, handle func(at int64, waited time.Duration, messages []Message),
+) error {
+	c.socket.Watch(now)
+	var b batch
+	for {
+		used, end := c.parse(&b, property)
+		at, waited := c.socket.Last()
+		if len(b.messages) > 0 {
+			handle(at, waited, b.messages)
+		}
+		if len(b.acks) > 0 {
+			if err := c.write(b.acks); err != nil && end == nil {
+				end = c.reason(err)
+			}
+		}
+		if end != nil {
+			return end
+		}
+		c.filled = copy(c.buf, c.buf[used:c.filled])
+		if err := c.fill(); err != nil {
+			return c.reason(err)
+		}
+	}
+}
+
+// parse takes the complete packets at the start of the buffer. end is why the connection ends after them.
+func (c *Conn) parse(b *batch, property string) (used int, end error) {
+	b.messages, b.acks = b.messages[:0], b.acks[:0]
+	for {
+		kind, body, size, err := frame(c.buf[used:c.filled])
+		if err != nil {
+			return used, c.malformed(err)
+		}
+		if size == 0 {
+			return used, nil
+		}
+		used += size
+		switch kind >> 4 {
+		case packets.PUBLISH:
+			m, id, err := publish(c.options.Version, kind, body, property)
+			if err != nil {
+				return used, c.malformed(err)
+			}
+			switch kind >> 1 & 3 {
+			case 1:
+				b.acks = append(b.acks, packets.PUBACK<<4, 2, byte(id>>8), byte(id))
+			case 2:
+				b.acks = append(b.acks, packets.PUBREC<<4, 2, byte(id>>8), byte(id))
+				if !c.open.first(id) {
+					continue // sent again, because our PUBREC was lost
+				}
+			}
+			b.messages = append(b.messages, m)
+		case packets.PUBREL:
+			id, _, ok := packetID(body)
+			if !ok {
+				return used, c.malformed(errMalformed)
+			}
+			c.open.release(id)
+			b.acks = append(b.acks, packets.PUBCOMP<<4, 2, byte(id>>8), byte(id))
+		case packets.PINGRESP:
+		case packets.DISCONNECT:
+			return used, c.disconnected(body)
+		default:
+			return used, fmt.Errorf("MQTT broker %s sent %s, which was not due", c.address, packetName(kind))
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package receiver
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eclipse/paho.golang/packets"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
+)
+
+// connected returns a connection and the broker's end of it.
+func connected(t *testing.T) (*Conn, net.Conn) {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { _ = ours.Close(); _ = theirs.Close() })
+	s := socket.New(ours, false)
+	return newConn(s, s, Options{Version: version5}, "broker:1883"), theirs
+}
+
+func publishPacket(t testing.TB, id uint16, qos byte, p *packets.Properties, payload string) []byte {
+	t.Helper()
+	packet := packets.NewControlPacket(packets.PUBLISH)
+	content := packet.Content.(*packets.Publish)
+	content.Topic, content.Payload, content.QoS, content.PacketID = "messages/user/1", []byte(payload), qos, id
+	if p != nil {
+		content.Properties = p
+	}
+	var b bytes.Buffer
+	_, err := packet.WriteTo(&b)
+	require.NoError(t, err)
+	return b.Bytes()
+}
+
+type seen struct {
+	Topic, Payload, Hops string
+	At                   int64
+	Waited               time.Duration
+}
+
+// collect reads until the broker closes and returns what was handed over.
+func collect(c *Conn) (all []seen, err error) {
+	reads := int64(0)
+	err = c.Read("hops", func() int64 { reads++; return reads }, func(at int64, waited time.Duration, messages []Message) {
+		for _, m := range messages {
+			all = append(all, seen{string(m.Topic), string(m.Payload), string(m.Hops), at, waited})
+		}
+	})
+	return all, err
+}
+
+func TestReadsWhatPahoWritesHoweverItIsCut(t *testing.T) {
+	t.Parallel()
+	c, broker := connected(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	format, alias, expiry := byte(1), uint16(7), uint32(60)
+	properties := []*packets.Properties{
+		nil,
+		{User: []packets.User{{Key: "hops", Value: "1,2,3,4"}}},
+		{
+			PayloadFormat: &format, TopicAlias: &alias, MessageExpiry: &expiry, ContentType: "application/json",
+			ResponseTopic: "back", CorrelationData: []byte{0, 1, 2},
+			User: []packets.User{{Key: "other", Value: "x"}, {Key: "hops", Value: "9,9,9,9"}, {Key: "", Value: ""}},
+		},
+	}
+	var stream []byte
+	var want []seen
+	var acked []uint16
+	for i := range 500 {
+		p := properties[i%len(properties)]
+		qos := byte(i % 2)
+		payload := fmt.Sprintf("%d %s", i, strings.Repeat("x", random.IntN(300)))
+		if i == 250 {
+			payload = strings.Repeat("y", 3*readSize) // larger than the buffer
+		}
+		stream = append(stream, publishPacket(t, uint16(i+1)*uint16(qos), qos, p, payload)...)
+		want = append(want, seen{Topic: "messages/user/1", Payload: payload, Hops: []string{"", "1,2,3,4", "9,9,9,9"}[i%3]})
+		if qos == 1 {
+			acked = append(acked, uint16(i+1))
+		}
+		if i%50 == 0 {
+			stream = append(stream, packets.PINGRESP<<4, 0)
+		}
+	}
+	acks := make(chan []byte, 1)
+	go func() {
+		b, _ := io.ReadAll(io.LimitReader(broker, int64(4*len(acked))))
+		acks <- b
+	}()
+	go func() {
+		for len(stream) > 0 {
+			n := min(len(stream), 1+random.IntN(2000))
+			_, _ = broker.Write(stream[:n])
+			stream = stream[n:]
+		}
+		got := <-acks
+		acks <- got
+		_ = broker.Close()
+	}()
+	got, err := collect(c)
+	assert.ErrorContains(t, err, "broker:1883: the connection ended")
+	for i := range got {
+		got[i].At, got[i].Waited = 0, 0
+	}
+	require.Equal(t, want, got)
+	wantAcks := []byte{}
+	for _, id := range acked {
+		wantAcks = append(wantAcks, 0x40, 2, byte(id>>8), byte(id))
+	}
+	assert.Equal(t, wantAcks, <-acks)
+}
+
+func TestAMessageIsStampedByTheReadThatCompletesIt(t *testing.T) {
+	t.Parallel()
+	c, broker := connected(t)
+	one := publishPacket(t, 0, 0, nil, "whole")
+	two := publishPacket(t, 0, 0, nil, "split")
+	go func() {
+		_, _ = broker.Write(append(one, two[:5]...))
+		_, _ = broker.Write(two[5:])
+		_ = broker.Close()
+	}()
+	got, _ := collect(c)
+	require.Len(t, got, 2)
+	// The first time was taken when Read began.
+	assert.Equal(t, []int64{2, 3}, []int64{got[0].At, got[1].At})
+}
+
+func TestCloseEndsReadingWithoutAnError(t *testing.T) {
+	t.Parallel()
+	c, broker := connected(t)
+	go func() { _, _ = io.Copy(io.Discard, broker) }()
+	ended := make(chan error)
+	go func() { _, err := collect(c); ended <- err }()
+	c.Close()
+	c.Close()
+	require.ErrorIs(t, <-ended, net.ErrClosed)
+}
+func TestTheEndOfAConnectionIsToldByItsKind(t *testing.T) {
+	t.Parallel()
+	c, broker := connected(t)
+	go func() { _, _ = broker.Write([]byte{packets.DISCONNECT << 4, 2, 0x8e, 0}) }()
+	_, err := collect(c)
+	require.ErrorIs(t, err, ErrTakenOver)
+	assert.EqualError(t, err, "MQTT broker broker:1883 ended the connection: "+
+		"session taken over: another client has connected with our client id")
+
+	c, broker = connected(t)
+	go func() { _, _ = broker.Write([]byte{packets.DISCONNECT << 4, 7, 0x8b, 5, 0x1f, 0, 2, 'h', 'i'}) }()
+	_, err = collect(c)
+	assert.EqualError(t, err, "MQTT broker broker:1883 ended the connection: server shutting down (hi)")
+	assert.NotErrorIs(t, err, ErrTakenOver)
+	assert.NotErrorIs(t, err, ErrRefused)
+
+	c, broker = connected(t)
+	go func() { _ = broker.Close() }()
+	_, err = collect(c)
+	assert.EqualError(t, err, "MQTT broker broker:1883: the connection ended: EOF")
+	require.ErrorIs(t, err, io.EOF)
+}
+
+// The reader once dropped what came in the same read as the packet that ended the connection.
+func TestMessagesBeforeTheEndAreHandedOnAndAcknowledged(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string][]byte{
+		"DISCONNECT": {packets.DISCONNECT << 4, 0},
+		"malformed":  {0x30, 3, 0, 9, 'a'},
+	} {
+		c, broker := connected(t)
+		ack := make(chan []byte, 1)
+		go func() {
+			_, _ = broker.Write(append(publishPacket(t, 3, 1, nil, "last words"), end...))
+			b := make([]byte, 4)
+			_, _ = io.ReadFull(broker, b)
+			ack <- b
+		}()
+		got, err := collect(c)
+		require.Error(t, err, name)
+		require.Len(t, got, 1, name)
+		assert.Equal(t, []byte{0x40, 2, 0, 3}, <-ack, name)
+	}
+}
+
+func TestMQTT311HasNoProperties(t *testing.T) {
+	t.Parallel()
+	c, broker := connected(t)
+	c.options.Version = version311
+	go func() {
+		_, _ = broker.Write([]byte{0x30, 10, 0, 1, 'a', 'p', 'a', 'y', 'l', 'o', 'a', 'd'})
+		_ = broker.Close()
+	}()
+	got, _ := collect(c)
+	require.Len(t, got, 1)
+	assert.Equal(t, seen{Topic: "a", Payload: "payload", At: 2, Waited: socket.Unknown}, got[0])
+}
+
+// In steady state a read allocates nothing, whatever it brings.
+func TestReadingAllocatesNothing(t *testing.T) {
+	for name, version := range map[string]int{"MQTT 5": version5, "3.1.1": version311} {
+		var burst []byte
+		properties := &packets.Properties{User: []packets.User{{Key: "hops", Value: "1,2,3,4"}}}
+		for i := range 20 {
+			qos := byte(i % 3)
+			burst = append(burst, publishPacket(t, uint16(i+1)*uint16(min(qos, 1)), qos, properties, "payload")...)
+			if qos == 2 {
+				burst = append(burst, 0x62, 2, 0, byte(i+1))
+			}
+		}
+		canned := &bursts{burst: burst}
+		s := socket.New(canned, false)
+		messages, now := 0, func() int64 { return 0 }
+		const reads = 1000
+		allocated := testing.AllocsPerRun(1, func() {
+			canned.left, messages = reads, 0
+			c := newConn(s, s, Options{Version: version}, "broker:1883")
+			_ = c.Read("hops", now, func(_ int64, _ time.Duration, m []Message) { messages += len(m) })
+		})
+		assert.Equal(t, 20*reads, messages, name)
+		assert.Less(t, allocated, float64(reads)/10, name) // the connection's own
+	}
+}
+
+// bursts is a connection that brings the same bytes with each read, until none are left.
+type bursts struct {
+	net.Conn
+	burst []byte
+	left  int
+}
+
+func (b *bursts) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, io.EOF
+	}
+	b.left--
+	return copy(p, b.burst), nil
+}
+
+func (b *bursts) Write(p []byte) (int, error) { return len(p), nil }
+
+func (b *bursts) Close() error { return nil }
+
+// BenchmarkRead is the reader without a network: MQTT 5, QoS 0, 200 B with hops, 100 messages a read.
+func BenchmarkRead(b *testing.B) {
+	properties := &packets.Properties{User: []packets.User{{Key: "hops", Value: "1795261267720504,384,1303,122"}}}
+	canned := &bursts{}
+	for range 100 {
+		canned.burst = append(canned.burst, publishPacket(b, 0, 0, properties, strings.Repeat("x", 200))...)
+	}
+	canned.left = 1 + b.N/100
+	s := socket.New(canned, false)
+	c := newConn(s, s, Options{Version: version5}, "broker:1883")
+	b.ReportAllocs()
+	b.ResetTimer()
+	_ = c.Read("hops", func() int64 { return 0 }, func(int64, time.Duration, []Message) {})
+}

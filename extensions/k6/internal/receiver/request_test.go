@@ -1,0 +1,291 @@
+package receiver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/eclipse/paho.golang/packets"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// script is a broker's end of connections: it reads a packet and answers with what is next, for each item of answers.
+type script struct {
+	answers [][]byte
+	got     chan [][]byte // the packets of each connection, when it has ended
+}
+
+func (s *script) dial(context.Context, string, string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	go func() {
+		var packets [][]byte
+		in := bufio.NewReader(theirs)
+		for _, answer := range s.answers {
+			packets = append(packets, nextPacket(in))
+			_, _ = theirs.Write(answer)
+		}
+		for p := nextPacket(in); p != nil; p = nextPacket(in) {
+			packets = append(packets, p)
+		}
+		s.got <- packets
+	}()
+	return ours, nil
+}
+
+// nextPacket reads a packet, nil at the end.
+func nextPacket(in *bufio.Reader) []byte {
+	first, err := in.ReadByte()
+	if err != nil {
+		return nil
+	}
+	p, length := []byte{first}, 0
+	for shift := 0; ; shift += 7 {
+		b, err := in.ReadByte()
+		if err != nil {
+			return nil
+		}
+		p, length = append(p, b), length|int(b&0x7f)<<shift
+		if b < 0x80 {
+			break
+		}
+	}
+	body := make([]byte, length)
+	if _, err := io.ReadFull(in, body); err != nil {
+		return nil
+	}
+	return append(p, body...)
+}
+
+func newScript(answers ...[]byte) *script { return &script{answers, make(chan [][]byte, 10)} }
+
+var (
+	accepted311 = []byte{0x20, 2, 0, 0}
+	accepted5   = []byte{0x20, 3, 0, 0, 0}
+)
+
+func TestConnectSaysWhatItIsToldTo(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		options Options
+		answer  []byte
+		want    packets.Connect // of MQTT 5, as paho reads it
+		raw     []byte          // of 3.1.1
+		bye     []byte
+	}{
+		"MQTT 5": {
+			options: Options{ClientID: "me", Username: "u", Password: "p"},
+			answer:  accepted5,
+			want: packets.Connect{
+				ClientID: "me", UsernameFlag: true, Username: "u", PasswordFlag: true, Password: []byte("p"), CleanStart: true,
+			},
+			bye: []byte{0xe0, 0},
+		},
+		"MQTT 5, persistent": {
+			options: Options{ClientID: "me", Persistent: true},
+			answer:  accepted5,
+			want:    packets.Connect{ClientID: "me"},
+			bye:     []byte{0xe0, 7, 0, 5, 0x11, 0, 0, 0, 0},
+		},
+		"3.1.1": {
+			options: Options{ClientID: "me", Username: "u", Password: "p", Version: 4},
+			answer:  accepted311,
+			raw:     []byte{0x10, 20, 0, 4, 'M', 'Q', 'T', 'T', 4, 0xc2, 0, 30, 0, 2, 'm', 'e', 0, 1, 'u', 0, 1, 'p'},
+			bye:     []byte{0xe0, 0},
+		},
+		"3.1.1, persistent": {
+			options: Options{ClientID: "me", Version: 4, Persistent: true},
+			answer:  accepted311,
+			raw:     []byte{0x10, 14, 0, 4, 'M', 'Q', 'T', 'T', 4, 0, 0, 30, 0, 2, 'm', 'e'},
+			bye:     []byte{0xe0, 0},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScript(c.answer)
+			c.options.URL, c.options.Dial = "mqtt://broker", s.dial
+			conn, err := Connect(t.Context(), c.options)
+			require.NoError(t, err)
+			assert.False(t, conn.SessionPresent())
+			conn.Close()
+			sent := <-s.got
+			require.Len(t, sent, 2)
+			assert.Equal(t, c.bye, sent[1])
+			if c.raw != nil {
+				assert.Equal(t, c.raw, sent[0])
+				return
+			}
+			read, err := packets.ReadPacket(bytes.NewReader(sent[0]))
+			require.NoError(t, err)
+			got := *read.Content.(*packets.Connect)
+			assert.Equal(t, uint16(receiveMaximum), *got.Properties.ReceiveMaximum)
+			if c.options.Persistent {
+				assert.Equal(t, uint32(3600), *got.Properties.SessionExpiryInterval)
+			} else {
+				assert.Nil(t, got.Properties.SessionExpiryInterval)
+			}
+			got.Properties = nil
+			c.want.ProtocolName, c.want.ProtocolVersion, c.want.KeepAlive = "MQTT", 5, 30
+			if c.want.Password == nil {
+				got.Password = nil
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestTheBrokersRefusalIsToldInWords(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		version int
+		connack []byte
+		want    string
+		again   bool // would be refused again
+	}{
+		{4, []byte{0x20, 2, 0, 5}, ` refused user "u": not authorised`, true},
+		{4, []byte{0x20, 2, 0, 4}, ` refused user "u": bad user name or password`, true},
+		{4, []byte{0x20, 2, 0, 3}, ` refused the connection: MQTT service not available`, false},
+		{4, []byte{0x20, 2, 0, 99}, ` refused the connection: reason 0x63`, true},
+		{5, []byte{0x20, 3, 0, 0x87, 0}, ` refused user "u": not authorised`, true},
+		{5, []byte{0x20, 8, 0, 0x88, 5, 0x1f, 0, 2, 'h', 'i'}, ` refused the connection: server not available (hi)`, false},
+		{5, []byte{0x20, 3, 0, 0xff, 0}, ` refused the connection: reason 0xff`, true},
+		// A broker that knows 3.1.1 only.
+		{5, []byte{0x20, 2, 0, 1}, ` refused the connection: it does not speak the version of MQTT that was asked for`, true},
+		{5, []byte{0xf0, 0}, ` answered CONNECT with AUTH`, false},
+		{5, []byte{0x20, 1, 0}, `: malformed MQTT packet`, false},
+	} {
+		s := newScript(c.connack)
+		_, err := Connect(t.Context(), Options{URL: "mqtt://broker", Username: "u", Version: c.version, Dial: s.dial})
+		require.EqualError(t, err, "MQTT broker broker:1883"+c.want)
+		assert.Equal(t, c.again, errors.Is(err, ErrRefused), c.want)
+	}
+}
+
+func TestARefusedSubscriptionIsToldInWords(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		version int
+		suback  []byte
+		want    string
+	}{
+		{4, []byte{0x90, 4, 0, 1, 1, 0x80},
+			" refused the subscription to b: no reason given; is the user allowed to read this topic?"},
+		{5, []byte{0x90, 5, 0, 1, 0, 1, 0x87}, " refused the subscription to b: not authorised"},
+		{5, []byte{0x90, 5, 0, 1, 0, 0x9e, 0x9e}, " refused the subscription to a: shared subscriptions not supported"},
+		{5, []byte{0x90, 5, 0, 1, 0, 1, 0}, ": it grants QoS 0 on b, less than the 1 that was asked for: use QoS 0"},
+		{5, []byte{0x90, 5, 0, 9, 0, 1, 1}, ": malformed MQTT packet"},
+		{5, []byte{0x90, 4, 0, 1, 0, 1}, ": malformed MQTT packet"},
+		{5, []byte{0xe0, 1, 0x8b}, " ended the connection: server shutting down"},
+		{5, []byte{0xb0, 0}, " answered SUBSCRIBE with UNSUBACK"},
+	} {
+		s := newScript(map[int][]byte{4: accepted311, 5: accepted5}[c.version], c.suback)
+		conn, err := Connect(t.Context(), Options{URL: "mqtt://broker", Version: c.version, Dial: s.dial})
+		require.NoError(t, err)
+		require.EqualError(t, conn.Subscribe(t.Context(), []string{"a", "b"}, 1), "MQTT broker broker:1883"+c.want)
+		conn.Close()
+	}
+}
+
+func TestWhatCanNotBeAskedForIsRefusedBeforeItIsSent(t *testing.T) {
+	t.Parallel()
+	for want, o := range map[string]Options{
+		"MQTT version 3 is not supported; allowed: 4 (MQTT 3.1.1) and 5":             {Version: 3},
+		"a persistent session needs a client id: the broker finds the session by it": {Persistent: true},
+		"a password for the MQTT broker needs a user name":                           {Password: "p"},
+		"the client id for the MQTT broker has 65536 bytes; allowed: 65535":          {ClientID: string(make([]byte, 65536))},
+	} {
+		o.URL = "mqtt://broker"
+		_, err := Connect(t.Context(), o)
+		assert.EqualError(t, err, want)
+	}
+	c, _ := connected(t)
+	assert.EqualError(t, c.Subscribe(t.Context(), []string{""}, 1),
+		"a topic to subscribe to has 0 bytes; allowed: 1 to 65535")
+}
+
+// A session's messages may come right after CONNACK, in the same read, and before SUBACK.
+func TestWhatComesBeforeReadIsHandedOn(t *testing.T) {
+	t.Parallel()
+	resumed := append([]byte{0x20, 3, 1, 0, 0}, publishPacket(t, 1, 1, nil, "after CONNACK")...)
+	suback := append(publishPacket(t, 2, 2, nil, "before SUBACK"), 0x90, 4, 0, 1, 0, 2)
+	suback = append(suback, publishPacket(t, 0, 0, nil, "after SUBACK")...)
+	s := newScript(resumed, suback)
+	c, err := Connect(t.Context(), Options{URL: "mqtt://broker", ClientID: "me", Persistent: true, Dial: s.dial})
+	require.NoError(t, err)
+	assert.True(t, c.SessionPresent())
+	require.NoError(t, c.Subscribe(t.Context(), []string{"messages/#"}, 2))
+	var got []string
+	err = c.Read("hops", func() int64 { return 7 }, func(at int64, waited time.Duration, messages []Message) {
+		for _, m := range messages {
+			got = append(got, string(m.Payload))
+		}
+		assert.Equal(t, int64(7), at)
+		assert.Negative(t, waited)
+		go c.Close()
+	})
+	require.ErrorIs(t, err, net.ErrClosed)
+	assert.Equal(t, []string{"after CONNACK", "before SUBACK", "after SUBACK"}, got)
+	sent := <-s.got
+	assert.Equal(t, []string{"40020001", "50020002"}, []string{fmt.Sprintf("%x", sent[2]), fmt.Sprintf("%x", sent[3])})
+}
+
+func TestABrokerThatDoesNotAnswerIsLeftInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s := newScript(nil, nil)
+		_, err := Connect(t.Context(), Options{URL: "mqtt://broker", Dial: s.dial})
+		require.EqualError(t, err, "MQTT broker broker:1883: CONNECT: no answer within 10s")
+		assert.Equal(t, connectTimeout, time.Since(began))
+		<-s.got
+
+		s = newScript(accepted5, nil)
+		c, err := Connect(t.Context(), Options{URL: "mqtt://broker", Dial: s.dial})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(fmt.Errorf("the run was stopped"))
+		require.EqualError(t, c.Subscribe(ctx, []string{"a"}, 0), "MQTT broker broker:1883: SUBSCRIBE: the run was stopped")
+		c.Close()
+		<-s.got
+	})
+}
+
+func TestAConnectionIsKeptAliveAndASilentBrokerFound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		// It answers three pings, at the pace that it asked for [MQTT-3.2.2-21], and then none.
+		pong := []byte{packets.PINGRESP << 4, 0}
+		s := newScript([]byte{0x20, 6, 0, 0, 3, 0x13, 0, 10}, pong, pong, pong)
+		c, err := Connect(t.Context(), Options{URL: "mqtt://broker", Dial: s.dial})
+		require.NoError(t, err)
+		began := time.Now()
+		_, err = collect(c)
+		require.EqualError(t, err, "MQTT broker broker:1883 is silent: no answer to a ping within 5s")
+		// Pings at 5, 10, 15 and 20 s; at 25 s the last is unanswered.
+		assert.Equal(t, 25*time.Second, time.Since(began))
+		c.Close()
+		<-s.got
+	})
+}
+
+func TestAHandlerThatTakesItsTimeIsNotTakenForASilentBroker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(append(accepted5, publishPacket(t, 0, 0, nil, "x")...))
+		c, err := Connect(t.Context(), Options{URL: "mqtt://broker", Dial: s.dial})
+		require.NoError(t, err)
+		err = c.Read("", func() int64 { return 0 }, func(int64, time.Duration, []Message) {
+			time.Sleep(10 * keepAlive)
+			go c.Close()
+		})
+		require.ErrorIs(t, err, net.ErrClosed)
+		<-s.got
+	})
+}
