@@ -11,8 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEndTwiceAndWithoutConnect(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+func TestEndTwiceAndWithoutConnect(t *testing.T) { eachBroker(t, testEndTwiceAndWithoutConnect) }
+
+func testEndTwiceAndWithoutConnect(t *testing.T, v int, newBroker brokerMaker) {
+	s := newScript(t, v, newBroker(t, &rules{})).start()
 	assert.Equal(t, []string{"never connected", "end", "connected", "end", "async", "end", "done"}, s.run(`
 		const client = new Client();
 		client.on("end", () => log("end"));
@@ -22,8 +24,10 @@ func TestEndTwiceAndWithoutConnect(t *testing.T) {
 		Promise.all([client.endAsync(), client.endAsync()]).then(() => client.endAsync()).then(() => log("done"));`))
 }
 
-func TestEndLetsCallsInFlightFinish(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+func TestEndLetsCallsInFlightFinish(t *testing.T) { eachBroker(t, testEndLetsCallsInFlightFinish) }
+
+func testEndLetsCallsInFlightFinish(t *testing.T, v int, newBroker brokerMaker) {
+	s := newScript(t, v, newBroker(t, &rules{})).start()
 	assert.Equal(t, []string{"end", "published 100"}, s.run(`
 		const client = new Client(), all = [];
 		client.on("end", () => log("end"));
@@ -33,8 +37,10 @@ func TestEndLetsCallsInFlightFinish(t *testing.T) {
 		client.end();`))
 }
 
-func TestEndAsyncTakesNoMoreCalls(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+func TestEndAsyncTakesNoMoreCalls(t *testing.T) { eachBroker(t, testEndAsyncTakesNoMoreCalls) }
+
+func testEndAsyncTakesNoMoreCalls(t *testing.T, v int, newBroker brokerMaker) {
+	s := newScript(t, v, newBroker(t, &rules{})).start()
 	assert.Equal(t, []string{"false", "not connected: call connect() first, or reconnect() after the connection was lost"}, s.run(`
 		const client = new Client();
 		client.connect(broker);
@@ -43,8 +49,10 @@ func TestEndAsyncTakesNoMoreCalls(t *testing.T) {
 		try { client.publish("t", "x") } catch (e) { log(e.message) }`))
 }
 
-func TestConnectWhileEnding(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+func TestConnectWhileEnding(t *testing.T) { eachBroker(t, testConnectWhileEnding) }
+
+func testConnectWhileEnding(t *testing.T, v int, newBroker brokerMaker) {
+	s := newScript(t, v, newBroker(t, &rules{})).start()
 	assert.Equal(t, []string{"end", "connected true", "resolved", "end"}, s.run(`
 		const client = new Client();
 		client.on("end", () => log("end"));
@@ -55,9 +63,13 @@ func TestConnectWhileEnding(t *testing.T) {
 }
 
 func TestStoppedVUEndsPromptlyWithoutLeaks(t *testing.T) {
+	eachBroker(t, testStoppedVUEndsPromptlyWithoutLeaks)
+}
+
+func testStoppedVUEndsPromptlyWithoutLeaks(t *testing.T, v int, newBroker brokerMaker) {
 	b := newBroker(t, &rules{})
 	before := ourGoroutines(t)
-	s := newScript(t, b).start()
+	s := newScript(t, v, b).start()
 	require.NoError(t, s.VU.Runtime().Set("stopVU", func() { go s.stop() }))
 	start := time.Now()
 	err := s.iterate(`
@@ -83,9 +95,13 @@ func TestStoppedVUEndsPromptlyWithoutLeaks(t *testing.T) {
 }
 
 func TestThrowingIterationEndsTheClient(t *testing.T) {
+	eachVersion(t, testThrowingIterationEndsTheClient)
+}
+
+func testThrowingIterationEndsTheClient(t *testing.T, v int) {
 	b := newBroker(t, &rules{})
 	before := ourGoroutines(t)
-	s := newScript(t, b).start()
+	s := newScript(t, v, b).start()
 	require.ErrorContains(t, s.iterate(`
 		const client = new Client({ client_id: "thrower" });
 		client.on("end", () => log("end"));
@@ -102,8 +118,12 @@ func TestThrowingIterationEndsTheClient(t *testing.T) {
 }
 
 func TestNoMetricsAfterTheContextEnded(t *testing.T) {
+	eachVersion(t, testNoMetricsAfterTheContextEnded)
+}
+
+func testNoMetricsAfterTheContextEnded(t *testing.T, v int) {
 	b := newBroker(t, &rules{})
-	s := newScript(t, b).start()
+	s := newScript(t, v, b).start()
 	_ = s.iterate(`
 		const client = new Client();
 		client.on("message", () => client.publishAsync("flow", "x"));
@@ -118,13 +138,17 @@ func TestNoMetricsAfterTheContextEnded(t *testing.T) {
 }
 
 func TestStopDuringConnectAndDuringAcknowledgement(t *testing.T) {
+	eachVersion(t, testStopDuringConnectAndDuringAcknowledgement)
+}
+
+func testStopDuringConnectAndDuringAcknowledgement(t *testing.T, v int) {
 	b := newBroker(t, &rules{})
 	for name, code := range map[string]string{
 		"connect": `stopVU(); new Client().connect("` + silentBroker(t, false) + `")`,
 		"publish": `const c = new Client(); c.connect("` + silentBroker(t, true) + `"); stopVU(); c.publish("t", "x", { qos: 1 })`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScript(t, b).start()
+			s := newScript(t, v, b).start()
 			require.NoError(t, s.VU.Runtime().Set("stopVU", func() { time.AfterFunc(20*time.Millisecond, s.stop) }))
 			start := time.Now()
 			require.Error(t, s.iterate(code))

@@ -24,7 +24,27 @@ import (
 	"go.k6.io/k6/v2/metrics"
 )
 
-// testBroker is an MQTT broker in this process on a free port of 127.0.0.1.
+// eachVersion runs a test with clients of both versions of MQTT.
+func eachVersion(t *testing.T, test func(t *testing.T, version int)) {
+	t.Helper()
+	for _, version := range []int{mqtt311, mqtt5} {
+		t.Run(protocolName(version), func(t *testing.T) { test(t, version) })
+	}
+}
+
+type brokerMaker = func(*testing.T, *rules) *testBroker
+
+// eachBroker runs a test with both versions, against the embedded broker and against Mosquitto.
+func eachBroker(t *testing.T, test func(t *testing.T, version int, newBroker brokerMaker)) {
+	t.Helper()
+	for name, maker := range map[string]brokerMaker{"embedded": newBroker, "Mosquitto": newMosquitto} {
+		t.Run(name, func(t *testing.T) {
+			eachVersion(t, func(t *testing.T, version int) { test(t, version, maker) })
+		})
+	}
+}
+
+// testBroker is an MQTT broker on a free port of 127.0.0.1, in this process unless it is a Mosquitto.
 type testBroker struct {
 	*broker.Server
 	address string
@@ -142,8 +162,9 @@ type script struct {
 // testTimeout ends an iteration that would hang.
 const testTimeout = 30 * time.Second
 
-// newScript prepares a VU: Client, mqtt (the default export), broker (the address), log(…) and text(ArrayBuffer) are global.
-func newScript(t *testing.T, b *testBroker) *script {
+// newScript prepares a VU: Client, which speaks the version of MQTT unless told otherwise, mqtt (the default export),
+// broker (the address), log(…) and text(ArrayBuffer) are global.
+func newScript(t *testing.T, version int, b *testBroker) *script {
 	t.Helper()
 	s := &script{Runtime: modulestest.NewRuntime(t), t: t, samples: make(chan metrics.SampleContainer, 1<<17)}
 	logger, hook := logtest.NewNullLogger()
@@ -165,6 +186,12 @@ func newScript(t *testing.T, b *testBroker) *script {
 	}))
 	_, err := rt.RunString(`globalThis.text = (b) => String.fromCharCode(...new Uint8Array(b))`)
 	require.NoError(t, err)
+	if version != mqtt311 {
+		_, err := rt.RunString(fmt.Sprintf(`globalThis.Client = class extends mqtt.Client {
+			constructor(options) { super({ protocol_version: %d, ...options }); }
+		}`, version))
+		require.NoError(t, err)
+	}
 	return s
 }
 
@@ -260,7 +287,13 @@ func silentBroker(t *testing.T, accept bool) string {
 					if err != nil || bytes.Contains(buffer[:n], []byte("\x00\x05close")) {
 						return
 					}
-					if accept && buffer[0]>>4 == packets.Connect {
+					if !accept || buffer[0]>>4 != packets.Connect {
+						continue
+					}
+					const levelAt = 2 + len("\x00\x04MQTT") // after the fixed header of a short packet
+					if buffer[levelAt] == mqtt5 {
+						_, _ = conn.Write([]byte{packets.Connack << 4, 3, 0, 0, 0})
+					} else {
 						_, _ = conn.Write([]byte{packets.Connack << 4, 2, 0, 0})
 					}
 				}

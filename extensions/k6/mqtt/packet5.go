@@ -123,11 +123,13 @@ func reasonText(reason string, code byte, said *packets.Properties) string {
 	if name == "" {
 		name = fmt.Sprintf("reason code 0x%02x", code)
 	}
-	if said != nil && said.ReasonString != "" {
+	if said != nil && said.ReasonString != "" && plain(said.ReasonString) != plain(name) {
 		name += fmt.Sprintf(" (%s)", said.ReasonString)
 	}
 	return name
 }
+
+func plain(text string) string { return strings.ToLower(strings.ReplaceAll(text, " ", "")) }
 
 // refusedTopics is the error of a SUBACK or UNSUBACK, nil when it refuses nothing. The codes come in the order of the
 // filters [MQTT-3.8.4-6], [MQTT-3.10.4-5].
