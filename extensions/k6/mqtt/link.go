@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// drainLimit is how long end() waits for calls in flight.
+	// drainLimit is how long end() waits for calls in flight, and then for messages that were read.
 	drainLimit = 5 * time.Second
 	// quiesce is how long a DISCONNECT may take to be written before the connection is just closed.
 	quiesce = 250 * time.Millisecond

@@ -46,7 +46,7 @@ type read struct {
 
 func newTimedConn(conn net.Conn) *timedConn {
 	c := &timedConn{Conn: conn}
-	c.changed.L = &c.mu
+	c.changed.L, c.arrivals.changed.L = &c.mu, &c.arrivals.mu
 	go c.fill()
 	return c
 }
@@ -79,6 +79,7 @@ func (c *timedConn) fill() {
 func (c *timedConn) Read(p []byte) (int, error) {
 	if c.at == len(c.taken.data) {
 		if err := c.take(); err != nil {
+			c.arrivals.end()
 			return 0, err
 		}
 	}
@@ -165,10 +166,12 @@ func (f *frames) publishes(b []byte) (ended int) {
 	return ended
 }
 
-// arrivals are the times of messages that were read and not handed on.
+// arrivals are the times of messages that were read and have not been handed on.
 type arrivals struct {
-	mu    sync.Mutex
-	times []time.Time
+	mu      sync.Mutex
+	times   []time.Time
+	ended   bool // there won't be more
+	changed sync.Cond
 }
 
 func (a *arrivals) add(t time.Time) {
@@ -177,14 +180,39 @@ func (a *arrivals) add(t time.Time) {
 	a.times = append(a.times, t)
 }
 
-// next takes the time of the message that is handed on now.
-func (a *arrivals) next() time.Time {
+// handOn calls f with the time of the message that is next. One goroutine only.
+func (a *arrivals) handOn(f func(received time.Time)) {
+	a.mu.Lock()
+	received := a.times[0]
+	a.mu.Unlock()
+	f(received)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.times) == 0 {
-		return time.Now() // can't be: each message was a PUBLISH packet
-	}
-	t := a.times[0]
 	a.times = a.times[1:]
-	return t
+	a.changed.Broadcast()
+}
+
+func (a *arrivals) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ended = true
+	a.changed.Broadcast()
+}
+
+// drain blocks until the reader of a closed connection has come to its end and handed on every message; the limit is
+// for a reader that stops at a malformed packet.
+func (a *arrivals) drain(limit time.Duration) {
+	late := false
+	stop := time.AfterFunc(limit, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		late = true
+		a.changed.Broadcast()
+	})
+	defer stop.Stop()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for !late && (!a.ended || len(a.times) > 0) {
+		a.changed.Wait()
+	}
 }

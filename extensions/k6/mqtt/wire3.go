@@ -41,7 +41,9 @@ func (d *dialect3) connect(conn *timedConn, h *hello, on listener) (wire, error)
 		SetStore(d.session).
 		SetDefaultPublishHandler(func(_ paho.Client, m paho.Message) {
 			// paho hands on each PUBLISH that it has read, once and in order, so the next time is this message's.
-			on.arrived(&incoming{topic: m.Topic(), payload: m.Payload(), received: conn.arrivals.next()})
+			conn.arrivals.handOn(func(received time.Time) {
+				on.arrived(&incoming{topic: m.Topic(), payload: m.Payload(), received: received})
+			})
 		}).
 		SetConnectionLostHandler(func(_ paho.Client, err error) {
 			on.lost(err) // paho's goroutines have stopped: every message it read has been handed on
@@ -96,7 +98,8 @@ func (w *wire3) publish(m *outgoing) answer {
 
 func (w *wire3) disconnect(limit time.Duration) {
 	w.paho.Disconnect(uint(limit.Milliseconds()))
-	_ = w.conn.Close() // paho gives up at the limit
+	_ = w.conn.Close() // paho gives up at the limit, with messages that it has read still on their way
+	w.conn.arrivals.drain(drainLimit)
 }
 
 type answer3 struct{ paho.Token }

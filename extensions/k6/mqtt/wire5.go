@@ -133,7 +133,8 @@ func (w *wire5) read() error {
 		w.pinger.PacketReceived()
 		switch p := packet.Content.(type) {
 		case *packets.Publish:
-			if err := w.receive(packet, p); err != nil {
+			w.conn.arrivals.handOn(func(received time.Time) { err = w.receive(packet, p, received) })
+			if err != nil {
 				return err
 			}
 		case *packets.Pingresp:
@@ -152,8 +153,7 @@ func (w *wire5) read() error {
 }
 
 // receive hands a message on and acknowledges it then.
-func (w *wire5) receive(packet *packets.ControlPacket, p *packets.Publish) error {
-	received := w.conn.arrivals.next()
+func (w *wire5) receive(packet *packets.ControlPacket, p *packets.Publish, received time.Time) error {
 	if p.QoS > 0 {
 		if err := w.session.PacketReceived(packet, w.inbox); err != nil {
 			return err
