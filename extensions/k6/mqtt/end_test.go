@@ -2,7 +2,10 @@ package mqtt
 
 import (
 	"bytes"
+	"fmt"
+	"regexp"
 	"runtime/pprof"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -154,6 +157,60 @@ func testStopDuringConnectAndDuringAcknowledgement(t *testing.T, v int) {
 			require.Error(t, s.iterate(code))
 			assert.Less(t, time.Since(start), 3*time.Second)
 			require.Eventually(t, func() bool { return ourGoroutines(t) == 0 }, 5*time.Second, time.Millisecond)
+		})
+	}
+}
+
+// What paho has acknowledged the broker won't send again: the script gets it, or k6's log says how many it did not get.
+func TestNoAcknowledgedMessageIsLostUnseen(t *testing.T) {
+	eachVersion(t, testNoAcknowledgedMessageIsLostUnseen)
+}
+
+func testNoAcknowledgedMessageIsLostUnseen(t *testing.T, v int) {
+	const messages = 100
+	for name, end := range map[string]struct{ code, err string }{
+		"stopped while a handler runs":  {`stop()`, "context canceled"},
+		"stopped in an async handler":   {`await new Promise((go) => setTimeout(go, 1)); stop(); await 1; await new Promise(() => {})`, "context canceled"},
+		"a handler throws":              {`throw new Error("a mistake")`, "a mistake"},
+		"an async handler rejects":      {`await 1; throw new Error("a mistake")`, "a mistake"},
+		"ended by the handler":          {`if (handled === 1) client.end()`, ""},
+		"ended without waiting":         {`if (handled === 1) client.endAsync()`, ""},
+		"the connection is lost":        {`if (handled === 1) drop("subscriber")`, ""},
+		"the script ends without end()": {`if (handled === 50) stop()`, "context canceled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			acknowledged := make(chan struct{}, messages)
+			b := newBroker(t, &rules{acknowledged: acknowledged})
+			s := droppable(t, newScript(t, v, b).start(), b)
+			rt := s.VU.Runtime()
+			handled := 0
+			require.NoError(t, rt.Set("handle", func() int { handled++; return handled }))
+			require.NoError(t, rt.Set("stop", s.stop))
+			require.NoError(t, rt.Set("arrive", func() {
+				for i := range messages {
+					_ = b.Publish("t", fmt.Append(nil, i), false, 1)
+				}
+				for range messages {
+					<-acknowledged
+				}
+			}))
+			err := s.iterate(`
+				const client = new Client({ client_id: "subscriber" });
+				client.on("error", () => {});
+				client.on("message", async () => { const handled = handle(); ` + end.code + ` });
+				client.connect(broker);
+				client.subscribe("t", { qos: 1 });
+				arrive();`)
+			if err != nil || end.err == "a mistake" { // whether a stopped VU is interrupted depends on what runs just then
+				require.NotEmpty(t, end.err)
+				require.ErrorContains(t, err, end.err)
+			}
+			told := 0
+			if found := regexp.MustCompile(`before its message handler got to (\d+) messages`).FindStringSubmatch(s.logged()); found != nil {
+				told, err = strconv.Atoi(found[1])
+				require.NoError(t, err)
+			}
+			assert.Equal(t, messages, handled+told, "handled %d, told %d", handled, told)
 		})
 	}
 }

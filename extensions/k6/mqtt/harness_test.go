@@ -56,7 +56,9 @@ type rules struct {
 	broker.HookBase
 	username, password string        // of the only user, when set
 	noSubscribe        string        // a filter whose subscription is refused
+	noPublish          string        // a topic whose messages are refused
 	acknowledged       chan struct{} // gets an item for each message a client has acknowledged, unless nil
+	limit              func(*broker.Capabilities)
 }
 
 func (*rules) ID() string { return "rules" }
@@ -77,7 +79,10 @@ func (r *rules) OnConnectAuthenticate(_ *broker.Client, pk packets.Packet) bool 
 }
 
 func (r *rules) OnACLCheck(_ *broker.Client, topic string, write bool) bool {
-	return write || r.noSubscribe == "" || topic != r.noSubscribe
+	if write {
+		return r.noPublish == "" || topic != r.noPublish
+	}
+	return r.noSubscribe == "" || topic != r.noSubscribe
 }
 
 func newBroker(t *testing.T, r *rules) *testBroker {
@@ -94,6 +99,9 @@ func newBrokerOn(t *testing.T, r *rules, listener net.Listener) *testBroker {
 	capabilities.MaximumClientWritesPending = 1 << 20
 	capabilities.MaximumInflight = 65535
 	capabilities.ReceiveMaximum = 65535
+	if r.limit != nil {
+		r.limit(capabilities)
+	}
 	server := broker.New(&broker.Options{
 		Capabilities: capabilities,
 		InlineClient: true,

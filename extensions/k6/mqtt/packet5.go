@@ -117,10 +117,49 @@ func given[T any](value *T, fallback T) T {
 
 var errWrongReply = errors.New("the broker answered with a packet that does not belong to the call")
 
-// reasonText says a reason code's name, without paho's explanation after it, and what the broker says about it.
-func reasonText(reason string, code byte, said *packets.Properties) string {
-	name, _, _ := strings.Cut(reason, " - ")
-	if name == "" {
+// reasons names the reason codes of failures (MQTT 5, 2.4).
+var reasons = map[byte]string{
+	0x80: "Unspecified error",
+	0x81: "Malformed Packet",
+	0x82: "Protocol Error",
+	0x83: "Implementation specific error",
+	0x84: "Unsupported Protocol Version",
+	0x85: "Client Identifier not valid",
+	0x86: "Bad User Name or Password",
+	0x87: "Not authorized",
+	0x88: "Server unavailable",
+	0x89: "Server busy",
+	0x8a: "Banned",
+	0x8b: "Server shutting down",
+	0x8c: "Bad authentication method",
+	0x8d: "Keep Alive timeout",
+	0x8e: "Session taken over",
+	0x8f: "Topic Filter invalid",
+	0x90: "Topic Name invalid",
+	0x91: "Packet Identifier in use",
+	0x92: "Packet Identifier not found",
+	0x93: "Receive Maximum exceeded",
+	0x94: "Topic Alias invalid",
+	0x95: "Packet too large",
+	0x96: "Message rate too high",
+	0x97: "Quota exceeded",
+	0x98: "Administrative action",
+	0x99: "Payload format invalid",
+	0x9a: "Retain not supported",
+	0x9b: "QoS not supported",
+	0x9c: "Use another server",
+	0x9d: "Server moved",
+	0x9e: "Shared Subscriptions not supported",
+	0x9f: "Connection rate exceeded",
+	0xa0: "Maximum connect time",
+	0xa1: "Subscription Identifiers not supported",
+	0xa2: "Wildcard Subscriptions not supported",
+}
+
+// reasonText names a reason code and adds what the broker says about it.
+func reasonText(code byte, said *packets.Properties) string {
+	name, ok := reasons[code]
+	if !ok {
 		name = fmt.Sprintf("reason code 0x%02x", code)
 	}
 	if said != nil && said.ReasonString != "" && plain(said.ReasonString) != plain(name) {
@@ -133,14 +172,12 @@ func plain(text string) string { return strings.ToLower(strings.ReplaceAll(text,
 
 // refusedTopics is the error of a SUBACK or UNSUBACK, nil when it refuses nothing. The codes come in the order of the
 // filters [MQTT-3.8.4-6], [MQTT-3.10.4-5].
-func refusedTopics(
-	what string, filters []string, codes []byte, reason func(int) string, said *packets.Properties,
-) error {
+func refusedTopics(what string, filters []string, codes []byte, said *packets.Properties) error {
 	var refused []string
 	advice := ""
 	for i, code := range codes {
 		if code >= failed && i < len(filters) {
-			refused = append(refused, fmt.Sprintf("%s (%s)", filters[i], reasonText(reason(i), code, said)))
+			refused = append(refused, fmt.Sprintf("%s (%s)", filters[i], reasonText(code, said)))
 			advice = advice5(code)
 		}
 	}
@@ -152,7 +189,7 @@ func refusedTopics(
 
 // advice5 is what a script author can do about a reason code.
 func advice5(code byte) string {
-	if code == packets.SubackNotauthorized { // the same in all packets
+	if code == packets.PubackNotAuthorized { // the same in all packets
 		return ": check its access rules"
 	}
 	return ""

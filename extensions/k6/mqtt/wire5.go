@@ -1,9 +1,11 @@
 package mqtt
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -27,8 +29,12 @@ func (d *dialect5) connect(conn *timedConn, h *hello, on listener) (wire, error)
 	}
 	connect := h.packet()
 	_, _ = connect.WriteTo(w.out) // a failure closes the connection
-	reply, err := packets.ReadPacket(conn)
+	var raw bytes.Buffer
+	reply, err := packets.ReadPacket(io.TeeReader(conn, &raw))
 	if err != nil {
+		if bytes.HasPrefix(raw.Bytes(), []byte{packets.CONNACK << 4, 2}) { // too short for MQTT 5
+			return nil, &refusal{"it speaks MQTT 3.1.1 only", "leave protocol_version out"}
+		}
 		return nil, w.out.cause(err)
 	}
 	accepted, ok := reply.Content.(*packets.Connack)
@@ -37,7 +43,7 @@ func (d *dialect5) connect(conn *timedConn, h *hello, on listener) (wire, error)
 	}
 	if accepted.ReasonCode >= failed {
 		return nil, &refusal{
-			reasonText(accepted.Reason(), accepted.ReasonCode, accepted.Properties), refusals5[accepted.ReasonCode],
+			reasonText(accepted.ReasonCode, accepted.Properties), refusals5[accepted.ReasonCode],
 		}
 	}
 	keepalive := connect.KeepAlive
@@ -141,7 +147,7 @@ func (w *wire5) read() error {
 			w.pinger.PingResp()
 		case *packets.Disconnect:
 			_ = w.session.ConnectionLost(p)
-			return fmt.Errorf("the broker ended the connection: %s", reasonText(p.Reason(), p.ReasonCode, p.Properties))
+			return fmt.Errorf("the broker ended the connection: %s", reasonText(p.ReasonCode, p.Properties))
 		case *packets.Puback, *packets.Pubrec, *packets.Pubrel, *packets.Pubcomp, *packets.Suback, *packets.Unsuback:
 			if err := w.session.PacketReceived(packet, nil); err != nil {
 				return err
@@ -189,7 +195,7 @@ func (w *wire5) subscribe(filters []string, qos byte) answer {
 		if !ok {
 			return errWrongReply
 		}
-		return refusedTopics("the subscription to", filters, ack.Reasons, ack.Reason, ack.Properties)
+		return refusedTopics("the subscription to", filters, ack.Reasons, ack.Properties)
 	})
 }
 
@@ -200,7 +206,7 @@ func (w *wire5) unsubscribe(filters []string) answer {
 		if !ok {
 			return errWrongReply
 		}
-		return refusedTopics("to end the subscription to", filters, ack.Reasons, ack.Reason, ack.Properties)
+		return refusedTopics("to end the subscription to", filters, ack.Reasons, ack.Properties)
 	})
 }
 
@@ -228,11 +234,11 @@ func (w *wire5) publish(m *outgoing) answer {
 		var reason string
 		switch ack := reply.(type) {
 		case *packets.Puback:
-			code, reason = ack.ReasonCode, reasonText(ack.Reason(), ack.ReasonCode, ack.Properties)
+			code, reason = ack.ReasonCode, reasonText(ack.ReasonCode, ack.Properties)
 		case *packets.Pubrec: // of QoS 2, when it refuses
-			code, reason = ack.ReasonCode, reasonText(ack.Reason(), ack.ReasonCode, ack.Properties)
+			code, reason = ack.ReasonCode, reasonText(ack.ReasonCode, ack.Properties)
 		case *packets.Pubcomp:
-			code, reason = ack.ReasonCode, reasonText(ack.Reason(), ack.ReasonCode, ack.Properties)
+			code, reason = ack.ReasonCode, reasonText(ack.ReasonCode, ack.Properties)
 		default:
 			return errWrongReply
 		}
