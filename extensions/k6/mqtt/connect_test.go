@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/lib"
@@ -185,14 +184,7 @@ func TestTransports(t *testing.T) { eachVersion(t, testTransports) }
 
 func testTransports(t *testing.T, v int) {
 	b := newBroker(t, &rules{})
-	upgrader := websocket.Upgrader{Subprotocols: []string{"mqtt"}}
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		socket, err := upgrader.Upgrade(w, r, nil)
-		if err == nil && socket.Subprotocol() == "mqtt" {
-			b.serve(&webConn{Conn: socket})
-		}
-	})
-	web, secureWeb := httptest.NewServer(handler), httptest.NewTLSServer(handler)
+	web, secureWeb := httptest.NewServer(b.overWebSocket()), httptest.NewTLSServer(b.overWebSocket())
 	defer web.Close()
 	defer secureWeb.Close()
 	plain, err := net.Listen("tcp", "127.0.0.1:0")

@@ -92,7 +92,6 @@ func testStoppedVUEndsPromptlyWithoutLeaks(t *testing.T, v int, newBroker broker
 	}
 	assert.Less(t, time.Since(start), 5*time.Second)
 	assert.Empty(t, s.lines, "no handler runs in a stopped VU")
-	assert.Contains(t, s.logged(), "messages that had arrived", "what nobody handled is told")
 	require.Eventually(t, func() bool { return ourGoroutines(t) <= before }, 5*time.Second, time.Millisecond,
 		"goroutines are left: %s", profile(t))
 }

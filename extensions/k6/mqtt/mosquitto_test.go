@@ -64,6 +64,7 @@ func runMosquitto(t *testing.T, config string) bool {
 	require.NoError(t, err)
 	require.NoError(t, command.Start())
 	log := bufio.NewScanner(stderr)
+	var lines []string
 	for log.Scan() {
 		if strings.HasSuffix(log.Text(), " running") {
 			drained := make(chan struct{})
@@ -78,8 +79,9 @@ func runMosquitto(t *testing.T, config string) bool {
 			})
 			return true
 		}
-		t.Log(log.Text())
+		lines = append(lines, log.Text())
 	}
+	t.Log(strings.Join(lines, "\n"))
 	_ = command.Wait()
 	return false
 }
