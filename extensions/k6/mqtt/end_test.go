@@ -169,7 +169,7 @@ func testNoAcknowledgedMessageIsLostUnseen(t *testing.T, v int) {
 	const messages = 100
 	for name, end := range map[string]struct{ code, err string }{
 		"stopped while a handler runs":  {`stop()`, "context canceled"},
-		"stopped in an async handler":   {`await new Promise((go) => setTimeout(go, 1)); stop(); await 1; await new Promise(() => {})`, "context canceled"},
+		"stopped in an async handler":   {`await new Promise((go) => setTimeout(go, 1)); stop(); await 1`, "context canceled"},
 		"a handler throws":              {`throw new Error("a mistake")`, "a mistake"},
 		"an async handler rejects":      {`await 1; throw new Error("a mistake")`, "a mistake"},
 		"ended by the handler":          {`if (handled === 1) client.end()`, ""},
@@ -205,7 +205,7 @@ func testNoAcknowledgedMessageIsLostUnseen(t *testing.T, v int) {
 				require.ErrorContains(t, err, end.err)
 			}
 			told := 0
-			if found := regexp.MustCompile(`before its message handler got to (\d+) messages`).FindStringSubmatch(s.logged()); found != nil {
+			if found := leftOver.FindStringSubmatch(s.logged()); found != nil {
 				told, err = strconv.Atoi(found[1])
 				require.NoError(t, err)
 			}
@@ -213,6 +213,8 @@ func testNoAcknowledgedMessageIsLostUnseen(t *testing.T, v int) {
 		})
 	}
 }
+
+var leftOver = regexp.MustCompile(`before its message handler got to (\d+) messages`)
 
 // ourGoroutines counts goroutines of links and of paho.
 func ourGoroutines(t *testing.T) int {

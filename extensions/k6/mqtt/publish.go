@@ -27,7 +27,10 @@ func (c *client) publish(a args, call sobek.FunctionCall) *request {
 	topic := a.text(call.Argument(0), "topic")
 	payload := a.payload(call.Argument(1), "payload")
 	o := a.options(call.Argument(2), "options", "qos", "retain", "properties", "tags")
-	m := &outgoing{topic: topic, payload: payload, qos: o.qos(), retain: o.boolean("retain", false), user: o.userProperties(c.options.version)}
+	m := &outgoing{
+		topic: topic, payload: payload, qos: o.qos(), retain: o.boolean("retain", false),
+		user: o.userProperties(c.options.version),
+	}
 	err := checkTopic(topic)
 	if size := len(topic) + len(payload); err == nil && size > maxPublish {
 		err = fmt.Errorf("topic and payload have %d bytes: %d are allowed", size, maxPublish)
