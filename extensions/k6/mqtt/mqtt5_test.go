@@ -155,11 +155,13 @@ func TestReceiveMaximum(t *testing.T) {
 		require.NoError(t, s.VU.Runtime().Set("qos", qos))
 		assert.Equal(t, []string{"true 50"}, s.run(`
 			const client = new Client(), got = [], all = [];
-			client.on("message", (_, payload) => got.push(Number(text(payload))));
+			const arrived = new Promise((resolve) => client.on("message", (_, payload) => {
+				if (got.push(Number(text(payload))) === 50) resolve();
+			}));
 			client.connect(broker);
 			client.subscribe("t");
 			for (let i = 0; i < 50; i++) all.push(client.publishAsync("t", String(i), { qos }));
-			Promise.all(all).then(() => client.end());
+			Promise.all([arrived, ...all]).then(() => client.end());
 			client.on("end", () => log(got.every((n, i) => n === i), got.length));`))
 	}
 }
