@@ -1,7 +1,6 @@
 package mqtt
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -274,39 +273,3 @@ func (s *script) collected() []metrics.Sample {
 }
 
 func dialerOf(state *lib.State) *netext.Dialer { return state.Dialer.(*netext.Dialer) }
-
-// silentBroker accepts connections and reads them. With accept it answers CONNECT; it never acknowledges anything, and
-// closes the connection when it is sent a PUBLISH to the topic "close".
-func silentBroker(t *testing.T, accept bool) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = conn.Close() }()
-				for buffer := make([]byte, 4096); ; {
-					n, err := conn.Read(buffer)
-					if err != nil || bytes.Contains(buffer[:n], []byte("\x00\x05close")) {
-						return
-					}
-					if !accept || buffer[0]>>4 != packets.Connect {
-						continue
-					}
-					const levelAt = 2 + len("\x00\x04MQTT") // after the fixed header of a short packet
-					if buffer[levelAt] == mqtt5 {
-						_, _ = conn.Write([]byte{packets.Connack << 4, 3, 0, 0, 0})
-					} else {
-						_, _ = conn.Write([]byte{packets.Connack << 4, 2, 0, 0})
-					}
-				}
-			}()
-		}
-	}()
-	return listener.Addr().String()
-}

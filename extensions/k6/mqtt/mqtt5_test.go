@@ -1,10 +1,6 @@
 package mqtt
 
 import (
-	"bufio"
-	"encoding/binary"
-	"io"
-	"net"
 	"testing"
 
 	broker "github.com/mochi-mqtt/server/v2"
@@ -163,68 +159,6 @@ func TestReceiveMaximum(t *testing.T) {
 			for (let i = 0; i < 50; i++) all.push(client.publishAsync("t", String(i), { qos }));
 			Promise.all([arrived, ...all]).then(() => client.end());
 			client.on("end", () => log(got.every((n, i) => n === i), got.length));`))
-	}
-}
-
-// scripted is a broker that plays one function for each connection. They answer CONNECT themselves.
-func scripted(t *testing.T, connections ...func(*peer)) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for _, play := range connections {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			play(&peer{conn, bufio.NewReader(conn)})
-			_ = conn.Close()
-		}
-	}()
-	return "mqtt://" + listener.Addr().String()
-}
-
-type peer struct {
-	net.Conn
-	reader *bufio.Reader
-}
-
-// expect reads packets until one of the kind comes, whose first byte and body it returns.
-func (p *peer) expect(kind byte) (first byte, body []byte) {
-	for {
-		first, err := p.reader.ReadByte()
-		if err != nil {
-			return 0, nil
-		}
-		length, err := binary.ReadUvarint(p.reader)
-		if err != nil {
-			return 0, nil
-		}
-		body = make([]byte, length)
-		if _, err := io.ReadFull(p.reader, body); err != nil {
-			return 0, nil
-		}
-		if first>>4 == kind {
-			return first, body
-		}
-	}
-}
-
-// accept answers CONNECT, in either version.
-func (p *peer) accept(sessionPresent byte) {
-	_, body := p.expect(1)
-	if body[len("\x00\x04MQTT")] == mqtt5 {
-		_, _ = p.Write([]byte{0x20, 3, sessionPresent, 0, 0})
-	} else {
-		_, _ = p.Write([]byte{0x20, 2, sessionPresent, 0})
-	}
-}
-
-// acknowledge answers a PUBLISH to the topic t.
-func (p *peer) acknowledge(publish []byte) {
-	if id := len("\x00\x01t"); len(publish) >= id+2 {
-		_, _ = p.Write([]byte{0x40, 2, publish[id], publish[id+1]})
 	}
 }
 
