@@ -1,5 +1,5 @@
 // Package k6 registers the k6 extensions of Arrival: k6/x/arrival (ledger, pacer, native sender and subscriber) and
-// k6/x/mqtt (an MQTT 3.1.1 client for scripts). Import it for its side effect, or build with
+// k6/x/mqtt (an MQTT client for scripts). Import it for its side effect, or build with
 //
 //	xk6 build --with github.com/arrival-bench/arrival/extensions/k6
 package k6

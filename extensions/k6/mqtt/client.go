@@ -3,7 +3,6 @@ package mqtt
 import (
 	"time"
 
-	paho "github.com/eclipse/paho.mqtt.golang"
 	"github.com/grafana/sobek"
 	"github.com/sirupsen/logrus"
 	"go.k6.io/k6/v2/js/modules"
@@ -24,7 +23,7 @@ type client struct {
 	link        *link           // nil unless connected, connecting again or ending
 	ended       bool            // the end event has fired since the last connect
 	connect     *connectOptions // of the last connect(), nil before it
-	store       paho.Store      // messages of a session that outlives its connection
+	dialect     dialect         // with the session, since the last connect()
 	url         string          // the server's address as a tag
 	connectTags map[string]string
 	tagCache    map[tagKey]*metrics.TagSet

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	paho "github.com/eclipse/paho.mqtt.golang"
 	"github.com/grafana/sobek"
 )
 
@@ -19,7 +18,7 @@ func (c *client) connectCall(call sobek.FunctionCall) sobek.Value {
 		return sobek.Undefined()
 	}
 	c.leave(true)
-	c.connect, c.store = options, paho.NewMemoryStore()
+	c.connect, c.dialect = options, newDialect(c.options.version)
 	c.open("connect", a)
 	return sobek.Undefined()
 }
@@ -78,7 +77,11 @@ func (c *client) open(method string, a args) bool {
 	clear(c.tagCache)
 
 	o := &linkOptions{
-		client: c.options, connect: c.connect, store: c.store,
+		hello: hello{
+			clientID: c.options.clientID, will: c.options.will,
+			keepalive: c.connect.keepalive, cleanSession: c.connect.cleanSession,
+		},
+		dialect: c.dialect, timeout: c.connect.timeout,
 		dialer: state.Dialer, tls: state.TLSConfig, logger: state.Logger,
 		onMessage: c.arrived,
 		onLost: func(l *link) {
@@ -120,10 +123,10 @@ func (c *client) open(method string, a args) bool {
 
 // checkIdentity refuses what the protocol forbids.
 func (c *client) checkIdentity(o *linkOptions) error {
-	if !o.connect.cleanSession && o.client.clientID == "" { // [MQTT-3.1.3-8]
+	if !o.cleanSession && o.clientID == "" { // [MQTT-3.1.3-8]
 		return errors.New("clean_session: false needs a client_id in new Client({…}): the broker finds the session by it")
 	}
-	if o.username == "" && o.password != "" { // [MQTT-3.1.2-22]
+	if c.options.version == mqtt311 && o.username == "" && o.password != "" { // [MQTT-3.1.2-22]
 		return errors.New("a password needs a username in MQTT 3.1.1: set both")
 	}
 	return nil
@@ -131,7 +134,7 @@ func (c *client) checkIdentity(o *linkOptions) error {
 
 func (c *client) openFirst(ctx context.Context, o *linkOptions) (*link, error) {
 	var failures []error
-	for _, s := range o.connect.servers {
+	for _, s := range c.connect.servers {
 		c.url = s.label
 		l, err := openLink(ctx, s, o)
 		if err == nil {

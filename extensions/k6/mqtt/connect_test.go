@@ -7,18 +7,19 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/lib/types"
-
-	"github.com/arrival-bench/arrival/extensions/k6/internal/wsconn"
 )
 
 func TestConnectSubscribePublishReceive(t *testing.T) {
+	eachBroker(t, testConnectSubscribePublishReceive)
+}
+
+func testConnectSubscribePublishReceive(t *testing.T, v int, newBroker brokerMaker) {
 	b := newBroker(t, &rules{})
-	s := newScript(t, b).start()
+	s := newScript(t, v, b).start()
 	assert.Equal(t, []string{
 		"connected false", "returned true", "connect event true",
 		"greeting/text hello true", "greeting/bytes HI true",
@@ -41,13 +42,17 @@ func TestConnectSubscribePublishReceive(t *testing.T) {
 }
 
 func TestExports(t *testing.T) {
-	s := newScript(t, nil).start()
+	s := newScript(t, mqtt311, nil).start()
 	assert.Equal(t, []string{"function true true false"}, s.run(
 		`log(typeof mqtt.Client, mqtt.Client === Client, new Client() instanceof Client, new mqtt.Client().connected)`))
 }
 
 func TestNewClientInInitContextConnectsLater(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{}))
+	eachBroker(t, testNewClientInInitContextConnectsLater)
+}
+
+func testNewClientInInitContextConnectsLater(t *testing.T, v int, newBroker brokerMaker) {
+	s := newScript(t, v, newBroker(t, &rules{}))
 	_, err := s.VU.Runtime().RunString(`globalThis.client = new Client({ client_id: "global" }); client.on("connect", () => client.end())`)
 	require.NoError(t, err)
 	_, err = s.VU.Runtime().RunString(`client.connect(broker)`)
@@ -58,8 +63,10 @@ func TestNewClientInInitContextConnectsLater(t *testing.T) {
 		"the next iteration uses the client again")
 }
 
-func TestConnectByOptionsOnly(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+func TestConnectByOptionsOnly(t *testing.T) { eachBroker(t, testConnectByOptionsOnly) }
+
+func testConnectByOptionsOnly(t *testing.T, v int, newBroker brokerMaker) {
+	s := newScript(t, v, newBroker(t, &rules{})).start()
 	assert.Equal(t, []string{"true"}, s.run(`
 		const client = new Client();
 		client.connect({ servers: [broker], keepalive: 10, connect_timeout: 5000, clean_session: true, tags: { a: "b" } });
@@ -67,17 +74,21 @@ func TestConnectByOptionsOnly(t *testing.T) {
 		client.end();`))
 }
 
-func TestConnectErrors(t *testing.T) {
+func TestConnectErrors(t *testing.T) { eachVersion(t, testConnectErrors) }
+
+func testConnectErrors(t *testing.T, v int) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, never answers
 	require.NoError(t, err)
 	defer func() { _ = silent.Close() }()
 	b := newBroker(t, &rules{username: "subscriber", password: "secret"})
 	closed := closedPort(t)
-	s := newScript(t, b).start()
+	s := newScript(t, v, b).start()
 	for name, test := range map[string]struct{ code, want string }{
 		"wrong password": {
 			`new Client({ username: "subscriber", password: "wrong" }).connect(broker)`,
-			"mqtt://" + b.address + ": the broker refused: not Authorized: set username and password in new Client({…})",
+			"mqtt://" + b.address + ": the broker refused: " + map[int]string{
+				mqtt311: "not Authorized", mqtt5: "Bad User Name or Password",
+			}[v] + ": set username and password in new Client({…})",
 		},
 		"nothing listening": {
 			`new Client().connect("mqtt://` + closed + `")`,
@@ -96,8 +107,8 @@ func TestConnectErrors(t *testing.T) {
 			"clean_session: false needs a client_id",
 		},
 		"password without username": {
-			`new Client({ password: "secret" }).connect(broker)`,
-			"a password needs a username",
+			`new Client({ password: "secret" }).connect(broker)`, // MQTT 5 allows it
+			map[int]string{mqtt311: "a password needs a username", mqtt5: "the broker refused"}[v],
 		},
 		"twice": {
 			`const c = new Client({ username: "subscriber", password: "secret" }); c.connect(broker);
@@ -115,9 +126,11 @@ func TestConnectErrors(t *testing.T) {
 	}
 }
 
-func TestCredentials(t *testing.T) {
+func TestCredentials(t *testing.T) { eachBroker(t, testCredentials) }
+
+func testCredentials(t *testing.T, v int, newBroker brokerMaker) {
 	b := newBroker(t, &rules{username: "subscriber", password: "secret"})
-	s := newScript(t, b).start()
+	s := newScript(t, v, b).start()
 	assert.Equal(t, []string{"options true", "url true", "provider true", "asked again true 2"}, s.run(`
 		const by = (name, client, url) => { client.connect(url); log(name, client.connected); client.end(); };
 		by("options", new Client({ username: "subscriber", password: "secret" }), broker);
@@ -134,9 +147,11 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-func TestServersFailOver(t *testing.T) {
+func TestServersFailOver(t *testing.T) { eachBroker(t, testServersFailOver) }
+
+func testServersFailOver(t *testing.T, v int, newBroker brokerMaker) {
 	b := newBroker(t, &rules{})
-	s := newScript(t, b).start()
+	s := newScript(t, v, b).start()
 	assert.Equal(t, []string{"true"}, s.run(`
 		const client = new Client();
 		client.connect("mqtt://`+closedPort(t)+`", { servers: ["mqtt://`+closedPort(t)+`", broker] });
@@ -148,9 +163,11 @@ func TestServersFailOver(t *testing.T) {
 	}
 }
 
-func TestPersistentSession(t *testing.T) {
+func TestPersistentSession(t *testing.T) { eachVersion(t, testPersistentSession) }
+
+func testPersistentSession(t *testing.T, v int) {
 	b := newBroker(t, &rules{})
-	s := newScript(t, b).start()
+	s := newScript(t, v, b).start()
 	s.run(`
 		globalThis.client = new Client({ client_id: "keeper" });
 		client.on("connect", () => log("connect"));
@@ -163,16 +180,11 @@ func TestPersistentSession(t *testing.T) {
 		"messages that come with CONNACK follow the connect event")
 }
 
-func TestTransports(t *testing.T) {
+func TestTransports(t *testing.T) { eachVersion(t, testTransports) }
+
+func testTransports(t *testing.T, v int) {
 	b := newBroker(t, &rules{})
-	upgrader := websocket.Upgrader{Subprotocols: []string{"mqtt"}}
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		socket, err := upgrader.Upgrade(w, r, nil)
-		if err == nil && socket.Subprotocol() == "mqtt" {
-			b.serve(wsconn.New(socket))
-		}
-	})
-	web, secureWeb := httptest.NewServer(handler), httptest.NewTLSServer(handler)
+	web, secureWeb := httptest.NewServer(b.overWebSocket()), httptest.NewTLSServer(b.overWebSocket())
 	defer web.Close()
 	defer secureWeb.Close()
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
@@ -188,7 +200,7 @@ func TestTransports(t *testing.T) {
 		"ws://" + web.Listener.Addr().String() + "/mqtt", "wss://" + secureWeb.Listener.Addr().String(),
 	} {
 		t.Run(url, func(t *testing.T) {
-			s := newScript(t, nil).start(withCA)
+			s := newScript(t, v, nil).start(withCA)
 			assert.Equal(t, []string{"70000"}, s.run(`
 				const client = new Client();
 				client.on("message", (_, payload) => { log(payload.byteLength); client.end(); });
@@ -198,27 +210,29 @@ func TestTransports(t *testing.T) {
 		})
 	}
 	t.Run("unknown authority", func(t *testing.T) {
-		s := newScript(t, nil).start()
+		s := newScript(t, v, nil).start()
 		require.ErrorContains(t, s.iterate(`new Client().connect("mqtts://`+secure.address+`")`), "TLS handshake")
 	})
 	t.Run("plain to TLS", func(t *testing.T) {
-		s := newScript(t, nil).start()
+		s := newScript(t, v, nil).start()
 		require.ErrorContains(t, s.iterate(`new Client().connect("mqtt://`+secure.address+`")`), "MQTTError")
 	})
 }
 
-func TestConnectUsesTheDialerOfTheVU(t *testing.T) {
+func TestConnectUsesTheDialerOfTheVU(t *testing.T) { eachVersion(t, testConnectUsesTheDialerOfTheVU) }
+
+func testConnectUsesTheDialerOfTheVU(t *testing.T, v int) {
 	b := newBroker(t, &rules{})
 	host, port, err := net.SplitHostPort(b.address)
 	require.NoError(t, err)
 	hosts, err := types.NewHosts(map[string]types.Host{"broker.test": {IP: net.ParseIP(host)}})
 	require.NoError(t, err)
-	s := newScript(t, nil).start(func(state *lib.State) { dialerOf(state).Hosts = hosts })
+	s := newScript(t, v, nil).start(func(state *lib.State) { dialerOf(state).Hosts = hosts })
 	assert.Equal(t, []string{"true"}, s.run(`
 		const client = new Client(); client.connect("broker.test:`+port+`"); log(client.connected); client.end()`))
 
 	loopback, err := lib.ParseCIDR("127.0.0.0/8")
 	require.NoError(t, err)
-	s = newScript(t, b).start(func(state *lib.State) { dialerOf(state).Blacklist = []*lib.IPNet{loopback} })
+	s = newScript(t, v, b).start(func(state *lib.State) { dialerOf(state).Blacklist = []*lib.IPNet{loopback} })
 	require.ErrorContains(t, s.iterate(`new Client().connect(broker)`), "is in a blacklisted range")
 }

@@ -1,5 +1,5 @@
-// Package mqtt is the k6 extension k6/x/mqtt: an MQTT 3.1.1 client for scripts. It does without the JavaScript runtime
-// on any goroutine but the VU's own, and without losing messages between the network and the script.
+// Package mqtt is the k6 extension k6/x/mqtt: a client of MQTT 3.1.1 or 5 for scripts. It does without the JavaScript
+// runtime on any goroutine but the VU's own, and without losing messages between the network and the script.
 //
 //	import { Client } from "k6/x/mqtt";
 //	export default function () {
@@ -14,7 +14,7 @@
 //	}
 //
 // The iteration lasts until the client has ended: by end(), because the connection was lost, or because k6 stops the
-// VU. index.d.ts documents every member for script authors.
+// VU. index.d.ts documents every member for script authors, and examples/ has a script for each thing it does.
 //
 // # Order and loss
 //
@@ -23,6 +23,18 @@
 // the acknowledgement a blocking publish() waits for. Calls go out in the order the script made them. end() lets
 // calls in flight finish (five seconds at most) and the queue run empty before the end event. What an aborted
 // iteration leaves in the queue is counted in a warning.
+//
+// # Time of arrival
+//
+// The message handler's third argument says when the message left the socket. timedConn reads the socket in a goroutine
+// of its own, up to 1 MiB ahead of whoever takes the packets apart, and pairs each PUBLISH with the read that completed
+// it. So the time depends neither on the event loop nor on acknowledgements that wait to be written, but on how soon
+// that goroutine gets a CPU once bytes are there.
+//
+// # Versions
+//
+// A wire is a connection in one version of MQTT: wire3 is paho.mqtt.golang, wire5 is our own over the packets and the
+// session state of paho.golang. Everything above is the same for both.
 //
 // # Connection lost
 //

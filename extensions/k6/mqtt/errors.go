@@ -11,30 +11,16 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/eclipse/paho.mqtt.golang/packets"
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/js/common"
 )
 
-// refusals maps what a CONNACK refuses with [MQTT-3.2.2-4] to what a script author can do.
-var refusals = map[error]string{
-	packets.ErrorRefusedBadUsernameOrPassword: changeCredentials,
-	packets.ErrorRefusedNotAuthorised:         changeCredentials,
-	packets.ErrorRefusedIDRejected:            "set another client_id in new Client({…})",
-	packets.ErrorRefusedBadProtocolVersion:    "use a broker that speaks MQTT 3.1.1",
-	packets.ErrorRefusedServerUnavailable:     "it takes no clients now",
-}
-
-const changeCredentials = "set username and password in new Client({…}), or check the broker's access rules"
-
 // connectError says why a server couldn't be connected to, and what to change.
 func connectError(s *server, err error, timeout time.Duration) error {
-	err = withoutPrefix(err)
+	var refused *refusal
 	var timedOut net.Error
-	for refusal, change := range refusals {
-		if errors.Is(err, refusal) {
-			return fmt.Errorf("%s: the broker refused: %w: %s", s.label, err, change)
-		}
+	if errors.As(err, &refused) {
+		return fmt.Errorf("%s: %w", s.label, err)
 	}
 	advice := ""
 	switch {
@@ -53,16 +39,6 @@ func connectError(s *server, err error, timeout time.Duration) error {
 		return fmt.Errorf("%s: %w", s.label, err)
 	}
 	return fmt.Errorf("%s: %w: %s", s.label, err, advice)
-}
-
-// withoutPrefix takes off the "network Error : " that paho puts before the cause.
-func withoutPrefix(err error) error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok && errors.Is(err, packets.ErrorNetworkError) {
-		if causes := joined.Unwrap(); len(causes) == 2 && causes[1] != nil {
-			return causes[1]
-		}
-	}
-	return err
 }
 
 // connectErrors joins the failures of all servers.

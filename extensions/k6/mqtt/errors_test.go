@@ -8,8 +8,13 @@ import (
 )
 
 func TestErrorsThrowRejectOrGoToTheHandler(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{noSubscribe: "secret/#"})).start()
-	const refused = "the broker refused the subscription to secret/#: check its access rules"
+	eachVersion(t, testErrorsThrowRejectOrGoToTheHandler)
+}
+
+func testErrorsThrowRejectOrGoToTheHandler(t *testing.T, v int) {
+	s := newScript(t, v, newBroker(t, &rules{noSubscribe: "secret/#"})).start()
+	refused := "the broker refused the subscription to secret/#" +
+		map[int]string{mqtt5: " (Not authorized)"}[v] + ": check its access rules"
 	assert.Equal(t, []string{
 		"thrown true MQTTError subscribe " + refused,
 		"rejected MQTTError subscribe " + refused,
@@ -34,13 +39,17 @@ func TestErrorsThrowRejectOrGoToTheHandler(t *testing.T) {
 }
 
 func TestUnhandledErrorFailsTheIteration(t *testing.T) {
-	s := newScript(t, nil).start()
+	eachVersion(t, testUnhandledErrorFailsTheIteration)
+}
+
+func testUnhandledErrorFailsTheIteration(t *testing.T, v int) {
+	s := newScript(t, v, nil).start()
 	require.ErrorContains(t, s.iterate(`new Client().publish("t", "x")`), "MQTTError: not connected: call connect() first")
 	require.ErrorContains(t, s.iterate(`new Client().publishAsync("t", "x")`), "MQTTError: not connected: call connect() first")
 }
 
 func TestWrongArguments(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+	s := newScript(t, mqtt311, newBroker(t, &rules{})).start()
 	for code, want := range map[string]string{
 		`new Client("id")`:                                          `new Client: options must be an object, got the string "id"`,
 		`new Client({ client_id: 1 })`:                              `new Client: options.client_id must be a string, got the number 1`,
@@ -90,8 +99,10 @@ func TestWrongArguments(t *testing.T) {
 		"wrong arguments reject the async forms; the error handler is for the network")
 }
 
-func TestWrongTopics(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+func TestWrongTopics(t *testing.T) { eachVersion(t, testWrongTopics) }
+
+func testWrongTopics(t *testing.T, v int) {
+	s := newScript(t, v, newBroker(t, &rules{})).start()
 	for code, want := range map[string]string{
 		`client.publish("", "x")`:                "the topic is empty",
 		`client.publish("a/+", "x")`:             `the topic "a/+" has a wildcard: + and # are for subscribe`,
@@ -114,7 +125,7 @@ func TestWrongTopics(t *testing.T) {
 }
 
 func TestOnWarns(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+	s := newScript(t, mqtt311, newBroker(t, &rules{})).start()
 	assert.Equal(t, []string{"second"}, s.run(`
 		const client = new Client({ clientId: "misspelt" });
 		client.on("connect", () => log("first"));

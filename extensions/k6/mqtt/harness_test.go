@@ -1,7 +1,6 @@
 package mqtt
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -24,7 +23,27 @@ import (
 	"go.k6.io/k6/v2/metrics"
 )
 
-// testBroker is an MQTT broker in this process on a free port of 127.0.0.1.
+// eachVersion runs a test with clients of both versions of MQTT.
+func eachVersion(t *testing.T, test func(t *testing.T, version int)) {
+	t.Helper()
+	for _, version := range []int{mqtt311, mqtt5} {
+		t.Run(protocolName(version), func(t *testing.T) { test(t, version) })
+	}
+}
+
+type brokerMaker = func(*testing.T, *rules) *testBroker
+
+// eachBroker runs a test with both versions, against the embedded broker and against Mosquitto.
+func eachBroker(t *testing.T, test func(t *testing.T, version int, newBroker brokerMaker)) {
+	t.Helper()
+	for name, maker := range map[string]brokerMaker{"embedded": newBroker, "Mosquitto": newMosquitto} {
+		t.Run(name, func(t *testing.T) {
+			eachVersion(t, func(t *testing.T, version int) { test(t, version, maker) })
+		})
+	}
+}
+
+// testBroker is an MQTT broker on a free port of 127.0.0.1, in this process unless it is a Mosquitto.
 type testBroker struct {
 	*broker.Server
 	address string
@@ -36,7 +55,9 @@ type rules struct {
 	broker.HookBase
 	username, password string        // of the only user, when set
 	noSubscribe        string        // a filter whose subscription is refused
+	noPublish          string        // a topic whose messages are refused
 	acknowledged       chan struct{} // gets an item for each message a client has acknowledged, unless nil
+	limit              func(*broker.Capabilities)
 }
 
 func (*rules) ID() string { return "rules" }
@@ -57,7 +78,10 @@ func (r *rules) OnConnectAuthenticate(_ *broker.Client, pk packets.Packet) bool 
 }
 
 func (r *rules) OnACLCheck(_ *broker.Client, topic string, write bool) bool {
-	return write || r.noSubscribe == "" || topic != r.noSubscribe
+	if write {
+		return r.noPublish == "" || topic != r.noPublish
+	}
+	return r.noSubscribe == "" || topic != r.noSubscribe
 }
 
 func newBroker(t *testing.T, r *rules) *testBroker {
@@ -74,6 +98,9 @@ func newBrokerOn(t *testing.T, r *rules, listener net.Listener) *testBroker {
 	capabilities.MaximumClientWritesPending = 1 << 20
 	capabilities.MaximumInflight = 65535
 	capabilities.ReceiveMaximum = 65535
+	if r.limit != nil {
+		r.limit(capabilities)
+	}
 	server := broker.New(&broker.Options{
 		Capabilities: capabilities,
 		InlineClient: true,
@@ -142,8 +169,9 @@ type script struct {
 // testTimeout ends an iteration that would hang.
 const testTimeout = 30 * time.Second
 
-// newScript prepares a VU: Client, mqtt (the default export), broker (the address), log(…) and text(ArrayBuffer) are global.
-func newScript(t *testing.T, b *testBroker) *script {
+// newScript prepares a VU: Client, which speaks the version of MQTT unless told otherwise, mqtt (the default export),
+// broker (the address), log(…) and text(ArrayBuffer) are global.
+func newScript(t *testing.T, version int, b *testBroker) *script {
 	t.Helper()
 	s := &script{Runtime: modulestest.NewRuntime(t), t: t, samples: make(chan metrics.SampleContainer, 1<<17)}
 	logger, hook := logtest.NewNullLogger()
@@ -165,6 +193,12 @@ func newScript(t *testing.T, b *testBroker) *script {
 	}))
 	_, err := rt.RunString(`globalThis.text = (b) => String.fromCharCode(...new Uint8Array(b))`)
 	require.NoError(t, err)
+	if version != mqtt311 {
+		_, err := rt.RunString(fmt.Sprintf(`globalThis.Client = class extends mqtt.Client {
+			constructor(options) { super({ protocol_version: %d, ...options }); }
+		}`, version))
+		require.NoError(t, err)
+	}
 	return s
 }
 
@@ -239,33 +273,3 @@ func (s *script) collected() []metrics.Sample {
 }
 
 func dialerOf(state *lib.State) *netext.Dialer { return state.Dialer.(*netext.Dialer) }
-
-// silentBroker accepts connections and reads them. With accept it answers CONNECT; it never acknowledges anything, and
-// closes the connection when it is sent a PUBLISH to the topic "close".
-func silentBroker(t *testing.T, accept bool) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = conn.Close() }()
-				for buffer := make([]byte, 4096); ; {
-					n, err := conn.Read(buffer)
-					if err != nil || bytes.Contains(buffer[:n], []byte("\x00\x05close")) {
-						return
-					}
-					if accept && buffer[0]>>4 == packets.Connect {
-						_, _ = conn.Write([]byte{packets.Connack << 4, 2, 0, 0})
-					}
-				}
-			}()
-		}
-	}()
-	return listener.Addr().String()
-}

@@ -1,5 +1,6 @@
 /**
- * `k6/x/mqtt`: an MQTT 3.1.1 client for k6 scripts.
+ * `k6/x/mqtt`: an MQTT client for k6 scripts, of version 3.1.1 or, with `protocol_version: 5`, 5. Scripts for
+ * grafana/xk6-mqtt v0.3.0 run unchanged. `examples/` has a script for each thing it does.
  *
  * ```js
  * import { Client } from "k6/x/mqtt";
@@ -25,9 +26,9 @@
  *
  * **Metrics**, all counters: `mqtt_calls` (one for each connect, reconnect, end, topic subscribed or unsubscribed,
  * publish and message delivered; a call that fails counts too), `mqtt_messages_sent`, `mqtt_messages_received`,
- * `mqtt_errors`, and k6's `data_sent` and `data_received` in payload bytes. Their tags: `proto` ("MQTT/3.1.1"),
- * `client_id` (when set), `url` (of the server, without credentials), `method` ("connect", "publish", "message", …),
- * the VU's own tags and those given to `new Client`, `connect` and the call.
+ * `mqtt_errors`, and k6's `data_sent` and `data_received` in payload bytes. Their tags: `proto` ("MQTT/3.1.1" or
+ * "MQTT/5.0"), `client_id` (when set), `url` (of the server, without credentials), `method` ("connect", "publish",
+ * "message", …), the VU's own tags and those given to `new Client`, `connect` and the call.
  *
  * @packageDocumentation
  */
@@ -38,8 +39,26 @@ export type QoS = 0 | 1 | 2;
 /** Metric tags; values become strings. Each combination of values is a time series of its own. */
 export type Tags = Record<string, string | number | boolean>;
 
-/** What to send: a string goes as UTF-8, bytes are copied at the call. Up to 268 435 451 bytes together with the topic. */
+/**
+ * What to send: a string goes as UTF-8, bytes are copied at the call. Up to 268 435 451 bytes together with the topic
+ * (and the properties), or what an MQTT 5 broker says it takes.
+ */
 export type Payload = string | ArrayBuffer | Uint8Array;
+
+/**
+ * User properties of a message, MQTT 5: text by name, an array where a message repeats the name. Names and values have
+ * up to 65 535 bytes each, and no NUL. The order of different names is that of the object.
+ *
+ * @example
+ * const user = { trace: "4bf92f35", hop: ["ingest", "relay"] };
+ */
+export type UserProperties = Record<string, string | string[]>;
+
+/** Properties of a message, MQTT 5. */
+export interface Properties {
+  /** Default: none. On a message received it is always there. */
+  user?: UserProperties;
+}
 
 /** A message the broker publishes when the client's connection breaks without `end()`. */
 export interface Will {
@@ -51,9 +70,11 @@ export interface Will {
   qos?: QoS;
   /** Whether the broker keeps it for later subscribers. Default false. */
   retain?: boolean;
+  /** Needs `protocol_version: 5`, or is a TypeError. */
+  properties?: Properties | undefined;
 }
 
-/** User name and password to connect with. MQTT 3.1.1 allows no password without a user name. */
+/** User name and password to connect with. MQTT 3.1.1 allows no password without a user name, MQTT 5 does. */
 export interface Credentials {
   /** Default: none. */
   username?: string;
@@ -77,6 +98,15 @@ export interface ClientOptions extends Credentials {
   credentials_provider?: () => Credentials;
   /** Message the broker publishes when the connection breaks. Default: none. */
   will?: Will;
+  /**
+   * 4 (the protocol level of MQTT 3.1.1) or 5. Default 4. With 5 messages have user properties, errors say the broker's
+   * reason, and a message that the broker refuses is an error instead of a silence. All else is the same.
+   *
+   * @example
+   * const client = new Client({ protocol_version: 5 });
+   * client.publish("orders", "17", { qos: 1, properties: { user: { trace: "4bf92f35" } } });
+   */
+  protocol_version?: 4 | 5;
   /** Tags for all metrics of this client. */
   tags?: Tags;
   /**
@@ -95,8 +125,8 @@ export interface ConnectOptions {
   /** Milliseconds each server has, from name look-up to CONNACK. Default 30000. */
   connect_timeout?: number;
   /**
-   * false keeps the subscriptions and the QoS 1 and 2 messages on the broker between connections; needs a
-   * `client_id`. Default true.
+   * false keeps the subscriptions and the QoS 1 and 2 messages on the broker between connections, without end; needs
+   * a `client_id`. Default true.
    */
   clean_session?: boolean;
   /** Tags for all metrics of this connection. */
@@ -117,6 +147,8 @@ export interface PublishOptions {
   qos?: QoS;
   /** Whether the broker keeps the message for later subscribers. Default false. */
   retain?: boolean;
+  /** Needs `protocol_version: 5`, or is a TypeError. */
+  properties?: Properties | undefined;
   /** Tags for this call's metrics. */
   tags?: Tags;
 }
@@ -125,6 +157,23 @@ export interface PublishOptions {
 export interface CallOptions {
   /** Tags for this call's metrics. */
   tags?: Tags;
+}
+
+/** What a `message` handler gets as its third argument. */
+export interface Arrival {
+  /**
+   * When the message's last byte was read from the socket (and decrypted): milliseconds since 1970, to the
+   * microsecond. To compare with `Date.now()`, which cuts the fraction off.
+   *
+   * A goroutine that does nothing else reads the socket and takes the time after each read, so neither a busy VU nor
+   * messages that wait for their handler make it later. It is later than the arrival at this machine by the time that
+   * goroutine waits for a CPU: microseconds, or the 10 ms and more of a scheduler's turn when all CPUs are busy.
+   * Messages of one read (16 KiB at most) share a time. When more than 1 MiB has been read and not yet taken apart,
+   * the rest stays in the socket, and its time is late.
+   */
+  received: number;
+  /** MQTT 5 only. `publish` takes it as it is, to pass it on. */
+  properties?: Properties & { user: UserProperties };
 }
 
 /** What went wrong, and in the message what to change. */
@@ -217,7 +266,7 @@ export class Client {
   /**
    * Publishes and returns when the message is written (QoS 0) or acknowledged (PUBACK for QoS 1, PUBCOMP for QoS 2).
    *
-   * @throws {MQTTError} not connected, a wrong topic, or the connection was lost.
+   * @throws {MQTTError} not connected, a wrong topic, the connection was lost, or an MQTT 5 broker refused the message.
    * @example
    * client.publish("messages/user/17", JSON.stringify({ id: "k3v9x2ab.1.17" }), { qos: 1 });
    */
@@ -227,26 +276,31 @@ export class Client {
 
   /**
    * Sets the handler of an event: one for each, a later one replaces it with a warning. Handlers may be async, and may
-   * use timers. One that throws fails the iteration.
+   * use timers; what they return has no effect. One that throws fails the iteration.
    *
    * `connect`: connected, by `connect()` or `reconnect()`.
    *
    * @example
    * client.on("connect", () => client.subscribe("messages/#"));
    */
-  on(event: 'connect', handler: () => void | Promise<void>): void;
+  on(event: 'connect', handler: () => unknown): void;
   /**
    * `message`: one message, in the order the broker sent them; none is dropped while the iteration runs, so a handler
    * that is too slow costs memory. The payload is the handler's own.
    *
    * @example
    * client.on("message", (topic, payload) => console.log(topic, payload.byteLength));
+   * @example
+   * client.on("message", (topic, payload, { received, properties }) => {
+   *   latency.add(received - sentAt[topic]); // milliseconds, whenever the handler runs
+   *   console.log(properties?.user.trace); // with protocol_version: 5
+   * });
    */
-  on(event: 'message', handler: (topic: string, payload: ArrayBuffer) => void | Promise<void>): void;
+  on(event: 'message', handler: (topic: string, payload: ArrayBuffer, arrival: Arrival) => unknown): void;
   /** `end`: the client has ended, by `end()` or because the connection was lost; once for each connection. */
-  on(event: 'end', handler: () => void | Promise<void>): void;
+  on(event: 'end', handler: () => unknown): void;
   /** `reconnect`: a `reconnect()` succeeded; the `connect` event follows. */
-  on(event: 'reconnect', handler: () => void | Promise<void>): void;
+  on(event: 'reconnect', handler: () => unknown): void;
   /**
    * `error`: a call failed (before it returns), or the connection was lost: then the calls in flight failed first, and
    * the `end` event follows unless the handler has connected again. Without a handler a lost connection is an error in
@@ -255,7 +309,7 @@ export class Client {
    * @example
    * client.on("error", (e) => console.error(e.method, e.message));
    */
-  on(event: 'error', handler: (error: MQTTError) => void | Promise<void>): void;
+  on(event: 'error', handler: (error: MQTTError) => unknown): void;
 }
 
 /** The default export: `import mqtt from "k6/x/mqtt"; new mqtt.Client()`. */

@@ -3,17 +3,15 @@ package mqtt
 import (
 	"context"
 	"errors"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	paho "github.com/eclipse/paho.mqtt.golang"
 	"github.com/sirupsen/logrus"
 )
 
 const (
-	// drainLimit is how long end() waits for calls in flight.
+	// drainLimit is how long end() waits for calls in flight, and then for messages that were read.
 	drainLimit = 5 * time.Second
 	// quiesce is how long a DISCONNECT may take to be written before the connection is just closed.
 	quiesce = 250 * time.Millisecond
@@ -24,19 +22,20 @@ var (
 	errEnded        = errors.New("the client was ended before the call was done")
 )
 
-// link is one network connection: paho's client and the goroutine that hands it the calls in order. A link isn't
-// used again once it is over. Nothing in it touches the JavaScript runtime.
+// link is one network connection: a wire and the goroutine that hands it the calls in order. A link isn't used again
+// once it is over. Nothing in it touches the JavaScript runtime.
 type link struct {
-	ctx    context.Context // of the iteration that connected
-	paho   paho.Client
-	logger logrus.FieldLogger
+	ctx       context.Context // of the iteration that connected
+	wire      wire
+	logger    logrus.FieldLogger
+	onMessage func(*link, *incoming)
+	onLost    func(*link)
 
 	calls    chan struct{} // signals that pending has calls
 	mu       sync.Mutex    // guards the fields down to early
 	pending  []*call
 	inFlight int           // calls submitted and not done
 	idle     chan struct{} // closed when inFlight gets to 0; nil while nobody waits
-	conn     net.Conn
 
 	ending  sync.Once
 	over    chan struct{} // closed when the connection is over; cause is set before
@@ -54,10 +53,22 @@ type link struct {
 	late         atomic.Bool // a message came after the end and was reported
 }
 
-// call is one call handed to paho; token gets paho's handle for its outcome.
+// call is one call handed to the wire; answer gets the handle for its outcome.
 type call struct {
-	start func(paho.Client) paho.Token
-	token chan paho.Token
+	start  func(wire) answer
+	answer chan answer
+}
+
+// arrived implements listener.
+func (l *link) arrived(m *incoming) { l.onMessage(l, m) }
+
+// lost implements listener.
+func (l *link) lost(err error) {
+	if l.end(lostError(err)) {
+		<-l.whenIdle() // the calls that failed come before the loss
+		close(l.gone)
+		l.onLost(l)
+	}
 }
 
 // deliver posts what came from the network, after the connect event. It reports what post reports.
@@ -91,8 +102,8 @@ func (l *link) open() bool {
 }
 
 // submit queues a call; await and done must follow.
-func (l *link) submit(start func(paho.Client) paho.Token) *call {
-	c := &call{start: start, token: make(chan paho.Token, 1)}
+func (l *link) submit(start func(wire) answer) *call {
+	c := &call{start: start, answer: make(chan answer, 1)}
 	l.mu.Lock()
 	l.inFlight++
 	l.pending = append(l.pending, c)
@@ -104,8 +115,8 @@ func (l *link) submit(start func(paho.Client) paho.Token) *call {
 	return c
 }
 
-// write hands calls to paho one after the other. paho blocks while the socket does, so this is no job for the event
-// loop; and if the connection is lost just then, paho holds this goroutine back for up to 30 seconds.
+// write hands calls to the wire one after the other. It blocks while the socket does, so this is no job for the event
+// loop; and if the connection is lost just then, paho.mqtt.golang holds this goroutine back for up to 30 seconds.
 func (l *link) write() {
 	defer close(l.written)
 	for {
@@ -122,7 +133,7 @@ func (l *link) write() {
 			if !l.open() {
 				return
 			}
-			c.token <- c.start(l.paho)
+			c.answer <- c.start(l.wire)
 		}
 	}
 }
@@ -154,22 +165,15 @@ func (l *link) whenIdle() <-chan struct{} {
 }
 
 // await blocks until the broker has answered, or the connection is over.
-func (l *link) await(c *call) (paho.Token, error) {
+func (l *link) await(c *call) error {
 	select {
-	case token := <-c.token:
-		select {
-		case <-token.Done():
-		case <-l.over:
-			select {
-			case <-token.Done(): // both at once: the answer counts
-			default:
-				return nil, l.cause
-			}
+	case a := <-c.answer:
+		if answered, err := a.wait(l.over); answered {
+			return err
 		}
-		return token, token.Error()
 	case <-l.over:
-		return nil, l.cause
 	}
+	return l.cause
 }
 
 // end marks the connection over and reports whether this call did it.
@@ -184,7 +188,7 @@ func (l *link) end(cause error) bool {
 }
 
 // shut ends the connection in order: calls in flight first, then DISCONNECT. It blocks until the network connection is
-// closed and every message paho has read was handed on.
+// closed and every message that was read has been handed on.
 func (l *link) shut() {
 	limit := time.NewTimer(drainLimit)
 	defer limit.Stop()
@@ -208,17 +212,7 @@ func (l *link) abort(cause error) bool {
 	case <-l.written:
 	case <-limit.C:
 	}
-	l.paho.Disconnect(uint(quiesce.Milliseconds()))
-	l.cut()
+	l.wire.disconnect(quiesce)
 	close(l.gone)
 	return true
-}
-
-// cut closes the network connection.
-func (l *link) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.conn != nil {
-		_ = l.conn.Close()
-	}
 }

@@ -16,9 +16,11 @@ func droppable(t *testing.T, s *script, b *testBroker) *script {
 	return s
 }
 
-func TestLostConnection(t *testing.T) {
+func TestLostConnection(t *testing.T) { eachVersion(t, testLostConnection) }
+
+func testLostConnection(t *testing.T, v int) {
 	b := newBroker(t, &rules{})
-	s := droppable(t, newScript(t, b).start(), b)
+	s := droppable(t, newScript(t, v, b).start(), b)
 	assert.Equal(t, []string{"error MQTTError connect " + lostByEOF + " false", "end"}, s.run(`
 		const client = new Client({ client_id: "lost" });
 		client.on("error", (e) => log("error", e.name, e.method, e.message, client.connected));
@@ -28,8 +30,12 @@ func TestLostConnection(t *testing.T) {
 }
 
 func TestLostConnectionWithoutHandlerIsLogged(t *testing.T) {
+	eachVersion(t, testLostConnectionWithoutHandlerIsLogged)
+}
+
+func testLostConnectionWithoutHandlerIsLogged(t *testing.T, v int) {
 	b := newBroker(t, &rules{})
-	s := droppable(t, newScript(t, b).start(), b)
+	s := droppable(t, newScript(t, v, b).start(), b)
 	assert.Equal(t, []string{"end"}, s.run(`
 		const client = new Client({ client_id: "lost" });
 		client.on("end", () => log("end"));
@@ -39,7 +45,11 @@ func TestLostConnectionWithoutHandlerIsLogged(t *testing.T) {
 }
 
 func TestLostConnectionFailsCallsInFlight(t *testing.T) {
-	s := newScript(t, nil).start()
+	eachVersion(t, testLostConnectionFailsCallsInFlight)
+}
+
+func testLostConnectionFailsCallsInFlight(t *testing.T, v int) {
+	s := newScript(t, v, nil).start()
 	address := silentBroker(t, true)
 	assert.Equal(t, []string{"error publish", "resolved", "error connect", "end"}, s.run(`
 		const client = new Client();
@@ -52,9 +62,11 @@ func TestLostConnectionFailsCallsInFlight(t *testing.T) {
 		client.connect("`+address+`");`))
 }
 
-func TestReconnectFromTheErrorHandler(t *testing.T) {
+func TestReconnectFromTheErrorHandler(t *testing.T) { eachVersion(t, testReconnectFromTheErrorHandler) }
+
+func testReconnectFromTheErrorHandler(t *testing.T, v int) {
 	b := newBroker(t, &rules{})
-	s := droppable(t, newScript(t, b).start(), b)
+	s := droppable(t, newScript(t, v, b).start(), b)
 	assert.Equal(t, []string{"connect", "error", "reconnect", "connect", "message", "end"}, s.run(`
 		const client = new Client({ client_id: "again" });
 		client.on("connect", () => log("connect"));
@@ -72,8 +84,12 @@ func TestReconnectFromTheErrorHandler(t *testing.T) {
 }
 
 func TestReconnectLaterAndWhileConnected(t *testing.T) {
+	eachVersion(t, testReconnectLaterAndWhileConnected)
+}
+
+func testReconnectLaterAndWhileConnected(t *testing.T, v int) {
 	b := newBroker(t, &rules{})
-	s := droppable(t, newScript(t, b).start(), b)
+	s := droppable(t, newScript(t, v, b).start(), b)
 	assert.Equal(t, []string{"connect", "error", "end", "reconnect", "connect", "reconnect", "connect", "end"}, s.run(`
 		const client = new Client({ client_id: "later" });
 		for (const event of ["connect", "reconnect", "end"]) client.on(event, () => log(event));
@@ -89,7 +105,11 @@ func TestReconnectLaterAndWhileConnected(t *testing.T) {
 
 // A reconnect() in the error handler that fails must not call the handler within itself until the stack is full.
 func TestReconnectThatFailsInTheErrorHandler(t *testing.T) {
-	s := newScript(t, nil).start()
+	eachVersion(t, testReconnectThatFailsInTheErrorHandler)
+}
+
+func testReconnectThatFailsInTheErrorHandler(t *testing.T, v int) {
+	s := newScript(t, v, nil).start()
 	assert.Equal(t, []string{"1", "2", "3", "end"}, s.run(`
 		const client = new Client();
 		let failures = 0, depth = 0;
@@ -104,8 +124,12 @@ func TestReconnectThatFailsInTheErrorHandler(t *testing.T) {
 }
 
 func TestWillIsPublishedOnAbnormalCloseOnly(t *testing.T) {
+	eachVersion(t, testWillIsPublishedOnAbnormalCloseOnly)
+}
+
+func testWillIsPublishedOnAbnormalCloseOnly(t *testing.T, v int) {
 	b := newBroker(t, &rules{})
-	s := droppable(t, newScript(t, b).start(), b)
+	s := droppable(t, newScript(t, v, b).start(), b)
 	assert.Equal(t, []string{"wills/lost gone"}, s.run(`
 		const watcher = new Client();
 		watcher.on("message", (topic, payload) => { log(topic, text(payload)); watcher.end(); });

@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAsyncForms(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+func TestAsyncForms(t *testing.T) { eachBroker(t, testAsyncForms) }
+
+func testAsyncForms(t *testing.T, v int, newBroker brokerMaker) {
+	s := newScript(t, v, newBroker(t, &rules{})).start()
 	assert.Equal(t, []string{
 		"subscribed", "published", "unsubscribed", "end", "ended false a payload",
 	}, s.run(`
@@ -26,10 +28,12 @@ func TestAsyncForms(t *testing.T) {
 		client.connect(broker);`))
 }
 
-func TestQoS(t *testing.T) {
+func TestQoS(t *testing.T) { eachBroker(t, testQoS) }
+
+func testQoS(t *testing.T, v int, newBroker brokerMaker) {
 	for qos := range 3 {
 		t.Run(fmt.Sprint(qos), func(t *testing.T) {
-			s := newScript(t, newBroker(t, &rules{})).start()
+			s := newScript(t, v, newBroker(t, &rules{})).start()
 			assert.Equal(t, []string{"m0", "m1", "m2", "end"}, s.run(fmt.Sprintf(`
 				const qos = %d, client = new Client();
 				let n = 0;
@@ -42,8 +46,10 @@ func TestQoS(t *testing.T) {
 	}
 }
 
-func TestRetained(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+func TestRetained(t *testing.T) { eachBroker(t, testRetained) }
+
+func testRetained(t *testing.T, v int, newBroker brokerMaker) {
+	s := newScript(t, v, newBroker(t, &rules{})).start()
 	assert.Equal(t, []string{"kept"}, s.run(`
 		const client = new Client();
 		client.on("message", (_, payload) => { log(text(payload)); client.end(); });
@@ -53,8 +59,10 @@ func TestRetained(t *testing.T) {
 		client.subscribe("state");`))
 }
 
-func TestUnsubscribe(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+func TestUnsubscribe(t *testing.T) { eachBroker(t, testUnsubscribe) }
+
+func testUnsubscribe(t *testing.T, v int, newBroker brokerMaker) {
+	s := newScript(t, v, newBroker(t, &rules{})).start()
 	assert.Equal(t, []string{"a 1", "c 5"}, s.run(`
 		const client = new Client();
 		client.on("message", (topic, payload) => { log(topic, text(payload)); if (topic === "c") client.end(); });
@@ -67,8 +75,10 @@ func TestUnsubscribe(t *testing.T) {
 		client.publish("c", "5", { qos: 1 });`))
 }
 
-func TestPayloadIsCopied(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+func TestPayloadIsCopied(t *testing.T) { eachBroker(t, testPayloadIsCopied) }
+
+func testPayloadIsCopied(t *testing.T, v int, newBroker brokerMaker) {
+	s := newScript(t, v, newBroker(t, &rules{})).start()
 	assert.Equal(t, []string{"AA"}, s.run(`
 		const client = new Client(), bytes = new Uint8Array([65, 65]);
 		client.on("message", (_, payload) => { log(text(payload)); client.end(); });
@@ -78,8 +88,10 @@ func TestPayloadIsCopied(t *testing.T) {
 		bytes.fill(66);`))
 }
 
-func TestTimersWithinHandlers(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+func TestTimersWithinHandlers(t *testing.T) { eachBroker(t, testTimersWithinHandlers) }
+
+func testTimersWithinHandlers(t *testing.T, v int, newBroker brokerMaker) {
+	s := newScript(t, v, newBroker(t, &rules{})).start()
 	lines := s.run(`
 		const client = new Client();
 		client.on("message", async (_, payload) => {
@@ -98,12 +110,14 @@ func TestTimersWithinHandlers(t *testing.T) {
 	assert.Equal(t, []string{"0", "1", "2"}, lines)
 }
 
-func TestTenThousandMessagesInOrder(t *testing.T) {
+func TestTenThousandMessagesInOrder(t *testing.T) { eachVersion(t, testTenThousandMessagesInOrder) }
+
+func testTenThousandMessagesInOrder(t *testing.T, v int) {
 	const messages = 10_000
 	for qos := range byte(2) {
 		t.Run(fmt.Sprint("qos ", qos), func(t *testing.T) {
 			b := newBroker(t, &rules{})
-			s := newScript(t, b).start()
+			s := newScript(t, v, b).start()
 			require.NoError(t, s.VU.Runtime().Set("flood", func() {
 				go func() {
 					for i := range messages {
@@ -125,8 +139,10 @@ func TestTenThousandMessagesInOrder(t *testing.T) {
 	}
 }
 
-func TestAsyncPublishesKeepTheirOrder(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+func TestAsyncPublishesKeepTheirOrder(t *testing.T) { eachBroker(t, testAsyncPublishesKeepTheirOrder) }
+
+func testAsyncPublishesKeepTheirOrder(t *testing.T, v int, newBroker brokerMaker) {
+	s := newScript(t, v, newBroker(t, &rules{})).start()
 	assert.Equal(t, []string{"true 2000 2000"}, s.run(`
 		const client = new Client(), got = [];
 		let resolved = 0;
@@ -140,7 +156,9 @@ func TestAsyncPublishesKeepTheirOrder(t *testing.T) {
 }
 
 // The module this one is compatible with discarded what had arrived when end() was called.
-func TestEndHandsOverWhatHadArrived(t *testing.T) {
+func TestEndHandsOverWhatHadArrived(t *testing.T) { eachVersion(t, testEndHandsOverWhatHadArrived) }
+
+func testEndHandsOverWhatHadArrived(t *testing.T, v int) {
 	for name, test := range map[string]struct {
 		code string
 		want []string
@@ -161,7 +179,7 @@ func TestEndHandsOverWhatHadArrived(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			acknowledged := make(chan struct{}, 3)
 			b := newBroker(t, &rules{acknowledged: acknowledged})
-			s := newScript(t, b).start()
+			s := newScript(t, v, b).start()
 			require.NoError(t, s.VU.Runtime().Set("threeArrive", func() {
 				for i := range 3 {
 					_ = b.Publish("t", fmt.Append(nil, i), false, 1)

@@ -31,9 +31,6 @@ func registerMetrics(registry *metrics.Registry) (*instruments, error) {
 	return in, nil
 }
 
-// protocol is the value of the proto tag.
-const protocol = "MQTT/3.1.1"
-
 // measure is one metric and what to add to it.
 type measure struct {
 	metric *metrics.Metric
@@ -75,7 +72,7 @@ func (c *client) sampleTags(state *lib.State, method, topic string, own map[stri
 		ctm.Tags = tags
 	} else {
 		system := state.Options.SystemTags
-		ctm.SetSystemTagOrMetaIfEnabled(system, metrics.TagProto, protocol)
+		ctm.SetSystemTagOrMetaIfEnabled(system, metrics.TagProto, protocolName(c.options.version))
 		if c.url != "" {
 			ctm.SetSystemTagOrMetaIfEnabled(system, metrics.TagURL, c.url)
 		}

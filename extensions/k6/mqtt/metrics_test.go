@@ -36,9 +36,11 @@ const countedScript = `
 	client.publish("b", "é");
 	try { client.publish("+", "x") } catch {}`
 
-func TestMetrics(t *testing.T) {
+func TestMetrics(t *testing.T) { eachBroker(t, testMetrics) }
+
+func testMetrics(t *testing.T, v int, newBroker brokerMaker) {
 	b := newBroker(t, &rules{})
-	s := newScript(t, b).start()
+	s := newScript(t, v, b).start()
 	s.run(strings.Replace(countedScript, "TAG_TOPIC", "false", 1))
 	samples := s.collected()
 	assert.Equal(t, map[string]float64{
@@ -56,7 +58,7 @@ func TestMetrics(t *testing.T) {
 	}, sums(samples, "method"))
 	for _, sample := range samples {
 		tags := sample.Tags.Map()
-		assert.Equal(t, "MQTT/3.1.1", tags["proto"])
+		assert.Equal(t, protocolName(v), tags["proto"])
 		assert.Equal(t, "counted", tags["client_id"])
 		assert.Equal(t, "mqtt://"+b.address, tags["url"])
 		assert.Equal(t, "7", tags["fleet"])
@@ -67,8 +69,10 @@ func TestMetrics(t *testing.T) {
 	assert.Equal(t, 2.0, sums(samples, "step")["mqtt_calls{leave}"])
 }
 
-func TestTopicTagOnlyWhenAskedFor(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+func TestTopicTagOnlyWhenAskedFor(t *testing.T) { eachVersion(t, testTopicTagOnlyWhenAskedFor) }
+
+func testTopicTagOnlyWhenAskedFor(t *testing.T, v int) {
+	s := newScript(t, v, newBroker(t, &rules{})).start()
 	s.run(strings.Replace(countedScript, "TAG_TOPIC", "true", 1))
 	total := sums(s.collected(), "method", "topic")
 	assert.Equal(t, 1.0, total["mqtt_messages_sent{publish,a}"])
@@ -78,16 +82,20 @@ func TestTopicTagOnlyWhenAskedFor(t *testing.T) {
 }
 
 // k6's dialer counts bytes on the wire into the same metrics: payload bytes would come on top.
-func TestBytesAreNotCountedTwice(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+func TestBytesAreNotCountedTwice(t *testing.T) { eachVersion(t, testBytesAreNotCountedTwice) }
+
+func testBytesAreNotCountedTwice(t *testing.T, v int) {
+	s := newScript(t, v, newBroker(t, &rules{})).start()
 	s.run(`const client = new Client(); client.connect(broker); client.publish("t", "12345", { qos: 1 }); client.end()`)
 	assert.Zero(t, dialerOf(s.VU.StateField).BytesWritten)
 	assert.Zero(t, dialerOf(s.VU.StateField).BytesRead)
 	assert.Equal(t, 5.0, sums(s.collected())["data_sent{}"])
 }
 
-func TestTagsOfTheVUAreCurrent(t *testing.T) {
-	s := newScript(t, newBroker(t, &rules{})).start()
+func TestTagsOfTheVUAreCurrent(t *testing.T) { eachBroker(t, testTagsOfTheVUAreCurrent) }
+
+func testTagsOfTheVUAreCurrent(t *testing.T, v int, newBroker brokerMaker) {
+	s := newScript(t, v, newBroker(t, &rules{})).start()
 	require.NoError(t, s.VU.Runtime().Set("phase", func(name string) {
 		s.VU.StateField.Tags.Modify(func(tm *metrics.TagsAndMeta) { tm.SetTag("phase", name) })
 	}))
@@ -101,7 +109,7 @@ func TestTagsOfTheVUAreCurrent(t *testing.T) {
 }
 
 func TestInstrumentsAreCounters(t *testing.T) {
-	s := newScript(t, nil)
+	s := newScript(t, mqtt311, nil)
 	var names []string
 	for _, metric := range s.VU.InitEnvField.Registry.All() {
 		if strings.HasPrefix(metric.Name, "mqtt_") {

@@ -3,9 +3,7 @@ package mqtt
 import (
 	"slices"
 	"strings"
-	"time"
 
-	paho "github.com/eclipse/paho.mqtt.golang"
 	"github.com/grafana/sobek"
 )
 
@@ -45,32 +43,32 @@ func (c *client) emit(event string, values ...sobek.Value) error {
 	return err
 }
 
-// arrived queues a message that paho has read; paho calls it for one message after the other.
-func (c *client) arrived(l *link, m paho.Message, at time.Time) {
-	if l.deliver(func() bool { return c.loop.post(func() error { return c.message(l, m, at) }) }) {
+// arrived queues a message that was read; it is called for one message after the other.
+func (c *client) arrived(l *link, m *incoming) {
+	if l.deliver(func() bool { return c.loop.post(func() error { return c.message(l, m) }) }) {
 		return
 	}
 	if !l.late.Swap(true) {
-		l.logger.Warnf("MQTT: a message on %q came after the client had ended and was dropped", m.Topic())
+		l.logger.Warnf("MQTT: a message on %q came after the client had ended and was dropped", m.topic)
 	}
 }
 
 // message hands one message to the script.
-func (c *client) message(l *link, m paho.Message, at time.Time) error {
+func (c *client) message(l *link, m *incoming) error {
 	if l.ctx.Err() != nil {
 		l.undelivered++
 		return nil
 	}
-	payload := m.Payload()
-	c.push(at, "message", m.Topic(), nil,
+	c.push(m.received, "message", m.topic, nil,
 		measure{c.in.calls, 1},
 		measure{c.in.received, 1},
-		measure{c.vu.State().BuiltinMetrics.DataReceived, float64(len(payload))})
+		measure{c.vu.State().BuiltinMetrics.DataReceived, float64(len(m.payload))})
 	if c.handlers[eventMessage] == nil {
 		return nil
 	}
 	c.handlingMessage = true
-	err := c.emit(eventMessage, c.rt.ToValue(m.Topic()), c.rt.ToValue(c.rt.NewArrayBuffer(payload)))
+	err := c.emit(eventMessage,
+		c.rt.ToValue(m.topic), c.rt.ToValue(c.rt.NewArrayBuffer(m.payload)), c.arrival(m))
 	c.handlingMessage = false
 	if ending := c.endAfterMessage; ending != nil {
 		c.endAfterMessage = nil

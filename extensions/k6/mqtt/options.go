@@ -13,6 +13,7 @@ import (
 
 // clientOptions are the options of `new Client`.
 type clientOptions struct {
+	version                      int // mqtt311 or mqtt5
 	clientID, username, password string
 	credentials                  sobek.Callable // nil unless credentials_provider was given
 	will                         *will
@@ -25,12 +26,14 @@ type will struct {
 	payload []byte
 	qos     byte
 	retain  bool
+	user    []userProperty // MQTT 5
 }
 
 func readClientOptions(a args, v sobek.Value) *clientOptions {
 	o := a.options(v, "options",
-		"client_id", "username", "password", "credentials_provider", "will", "tags", "tag_topic")
+		"client_id", "username", "password", "credentials_provider", "will", "protocol_version", "tags", "tag_topic")
 	read := &clientOptions{
+		version:  int(o.integer("protocol_version", mqtt311, mqtt311, mqtt5, "4 (MQTT 3.1.1) or 5")),
 		clientID: o.text("client_id"),
 		username: o.text("username"),
 		password: o.text("password"),
@@ -41,9 +44,10 @@ func readClientOptions(a args, v sobek.Value) *clientOptions {
 		read.credentials = a.function(provider, name)
 	}
 	if value, name, ok := o.get("will"); ok {
-		w := a.options(value, name, "topic", "payload", "qos", "retain")
+		w := a.options(value, name, "topic", "payload", "qos", "retain", "properties")
 		topic, topicName, _ := w.get("topic")
 		read.will = &will{topic: a.text(topic, topicName), qos: w.qos(), retain: w.boolean("retain", false)}
+		read.will.user = w.userProperties(read.version)
 		if payload, payloadName, given := w.get("payload"); given {
 			read.will.payload = a.payload(payload, payloadName)
 		}

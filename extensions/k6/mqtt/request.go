@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	paho "github.com/eclipse/paho.mqtt.golang"
 	"github.com/grafana/sobek"
 )
 
@@ -13,17 +12,16 @@ type request struct {
 	method string   // without "Async"; the method tag
 	topics []string // each counts as a call
 	tags   map[string]string
-	start  func(paho.Client) paho.Token
-	check  func(paho.Token) error // what the token's own error doesn't say; may be nil
-	sent   int                    // payload bytes of a publish, else -1
-	err    error                  // found before anything was sent
+	start  func(wire) answer
+	sent   int   // payload bytes of a publish, else -1
+	err    error // found before anything was sent
 }
 
 // run sends a request and blocks until the broker has answered.
 func (c *client) run(r *request) sobek.Value {
 	l, queued, err := c.send(r)
 	if queued != nil {
-		err = r.outcome(l.await(queued))
+		err = l.await(queued)
 		l.done()
 	}
 	if stopped := c.vu.Context().Err(); stopped != nil && err != nil {
@@ -65,7 +63,7 @@ func (c *client) runAsync(read func() *request) sobek.Value {
 	}
 	c.loop.hold()
 	go func() {
-		err := r.outcome(l.await(queued))
+		err := l.await(queued)
 		c.loop.post(func() error {
 			defer c.loop.release()
 			return settle(err)
@@ -84,13 +82,6 @@ func (c *client) send(r *request) (l *link, queued *call, err error) {
 		return nil, nil, errNotConnected
 	}
 	return c.link, c.link.submit(r.start), nil
-}
-
-func (r *request) outcome(token paho.Token, err error) error {
-	if err == nil && r.check != nil {
-		err = r.check(token)
-	}
-	return err
 }
 
 // count emits the samples of a request that is done; errors are counted where they are reported.

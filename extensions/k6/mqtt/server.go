@@ -1,7 +1,6 @@
 package mqtt
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -102,7 +101,7 @@ func (s *server) open(ctx context.Context, dialer lib.DialContexter, config *tls
 		}
 		conn = secured
 	}
-	return &bufferedConn{Conn: conn, reader: bufio.NewReader(conn)}, nil
+	return conn, nil
 }
 
 func (s *server) openWeb(ctx context.Context, dialer lib.DialContexter, config *tls.Config) (net.Conn, error) {
@@ -125,8 +124,7 @@ func (s *server) openWeb(ctx context.Context, dialer lib.DialContexter, config *
 		}
 		return nil, err
 	}
-	stream := wsconn.New(socket)
-	return &bufferedConn{Conn: stream, reader: bufio.NewReader(stream)}, nil
+	return wsconn.New(socket), nil
 }
 
 // dial opens a TCP connection with TCP_NODELAY. It takes off k6's byte counting: data_sent and data_received are
@@ -144,11 +142,3 @@ func dial(ctx context.Context, dialer lib.DialContexter, address string) (net.Co
 	}
 	return conn, nil
 }
-
-// bufferedConn saves paho, which reads a packet in three small pieces, two system calls a packet.
-type bufferedConn struct {
-	net.Conn
-	reader *bufio.Reader
-}
-
-func (c *bufferedConn) Read(p []byte) (int, error) { return c.reader.Read(p) }

@@ -1,9 +1,6 @@
 package mqtt
 
-import (
-	paho "github.com/eclipse/paho.mqtt.golang"
-	"github.com/grafana/sobek"
-)
+import "github.com/grafana/sobek"
 
 func (c *client) unsubscribeCall(call sobek.FunctionCall) sobek.Value {
 	return c.run(c.unsubscribe(c.args("client.unsubscribe"), call))
@@ -19,6 +16,6 @@ func (c *client) unsubscribe(a args, call sobek.FunctionCall) *request {
 	o := a.options(call.Argument(1), "options", "tags")
 	return &request{
 		method: "unsubscribe", topics: filters, tags: o.tags(), sent: -1, err: checkFilters(filters),
-		start: func(p paho.Client) paho.Token { return p.Unsubscribe(filters...) },
+		start: func(w wire) answer { return w.unsubscribe(filters) },
 	}
 }

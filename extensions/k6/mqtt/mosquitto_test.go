@@ -1,0 +1,109 @@
+package mqtt
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// newMosquitto is newBroker with a real Mosquitto, which knows of the rules only the user.
+func newMosquitto(t *testing.T, r *rules) *testBroker {
+	t.Helper()
+	require.Empty(t, r.noSubscribe, "Mosquitto's access rules let every SUBSCRIBE pass")
+	access := "allow_anonymous true"
+	if r.username != "" {
+		access = "allow_anonymous false\npassword_file " + mosquittoUser(t, r.username, r.password)
+	}
+	return &testBroker{address: startMosquitto(t, access)[0]}
+}
+
+// startMosquitto starts one with a listener for each argument, its configuration, and returns their addresses.
+func startMosquitto(t *testing.T, listeners ...string) (addresses []string) {
+	t.Helper()
+	for range 3 { // another process may take a port meanwhile
+		var config strings.Builder
+		addresses = nil
+		me, err := user.Current()
+		require.NoError(t, err)
+		// Started by root, Mosquitto would become a user who can't read these files. Beyond its default limits it drops
+		// messages; what gets lost must be ours.
+		fmt.Fprintf(&config, "user %s\npersistence false\nlog_dest stderr\nset_tcp_nodelay true\n"+
+			"max_inflight_messages 0\nmax_queued_messages 0\nper_listener_settings true\n", me.Username)
+		for _, lines := range listeners {
+			address := closedPort(t)
+			_, port, err := net.SplitHostPort(address)
+			require.NoError(t, err)
+			fmt.Fprintf(&config, "listener %s 127.0.0.1\n%s\n", port, lines)
+			addresses = append(addresses, address)
+		}
+		path := filepath.Join(t.TempDir(), "mosquitto.conf")
+		require.NoError(t, os.WriteFile(path, []byte(config.String()), 0o600))
+		if runMosquitto(t, path) {
+			return addresses
+		}
+	}
+	t.Fatal("Mosquitto did not start: its last lines are above")
+	return nil
+}
+
+// runMosquitto reports whether it got as far as running.
+func runMosquitto(t *testing.T, config string) bool {
+	t.Helper()
+	command := exec.Command(daemon(t, "mosquitto"), "-c", config)
+	stderr, err := command.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, command.Start())
+	log := bufio.NewScanner(stderr)
+	var lines []string
+	for log.Scan() {
+		if strings.HasSuffix(log.Text(), " running") {
+			drained := make(chan struct{})
+			go func() {
+				defer close(drained)
+				_, _ = io.Copy(io.Discard, stderr)
+			}()
+			t.Cleanup(func() {
+				_ = command.Process.Signal(syscall.SIGTERM)
+				<-drained
+				_ = command.Wait()
+			})
+			return true
+		}
+		lines = append(lines, log.Text())
+	}
+	t.Log(strings.Join(lines, "\n"))
+	_ = command.Wait()
+	return false
+}
+
+// mosquittoUser makes a password file with one user.
+func mosquittoUser(t *testing.T, username, password string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "users")
+	require.NoError(t, os.WriteFile(path, []byte(username+":"+password+"\n"), 0o600))
+	out, err := exec.Command(daemon(t, "mosquitto_passwd"), "-U", path).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path
+}
+
+// daemon finds a server's program, also for users whose PATH lacks the directories of daemons.
+func daemon(t *testing.T, name string) string {
+	t.Helper()
+	for _, dir := range []string{"", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/sbin"} {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path
+		}
+	}
+	t.Fatalf("%s is not installed: `npm test` installs it, or says what to type", name)
+	return ""
+}
