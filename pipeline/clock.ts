@@ -7,38 +7,85 @@ export interface Sample {
   t1: number;
 }
 
-/** Reference clock = own clock + `offset_us`, give or take `bound_us`. */
+/** What samples prove, at the moment `at` of the own clock: reference clock = own clock + `offset_us`, give or take `bound_us`. */
 export interface Estimate {
+  at: number;
+  /** The offset to apply: zero where zero is possible and no drift is proven, as on one host, which has one clock. */
   offset_us: number;
   bound_us: number;
+  /** How fast the offset grows; zero unless proven. */
+  drift_ppm: number;
+  /** How many of the newest samples one steady drift explains; older ones were left out. */
+  kept: number;
 }
+
+/** The drift that is thought possible before samples tell better: the ±100 ppm that Ethernet's clocks may have. */
+const STEEPEST = 100e-6;
 
 /**
- * The offset that a window of samples proves. The sample with the smallest round trip decides, since
- * half its round trip bounds the error; half a microsecond more is what `TIME` cuts off. An offset
- * inside the bound is zero: one host has one clock. No samples: nothing is known, the bound is infinite.
+ * What samples, oldest first, prove of the offset at a moment after them. Each proves an interval that the offset lay in, since
+ * the reference looked at its clock between `t0` and `t1`; two clocks run apart at a steady rate, so every line through all intervals
+ * is possible and nothing else is. Where no line fits, a clock was set or changed its rate: the oldest samples are left out until one
+ * does. No samples: nothing is known, the bound is infinite.
  */
-export function estimate(samples: readonly Sample[]): Estimate {
-  let best: Sample | undefined;
-  for (const sample of samples) {
-    if (best === undefined || sample.t1 - sample.t0 < best.t1 - best.t0) best = sample;
+export function estimate(samples: readonly Sample[], at: number): Estimate {
+  const intervals = samples.map(between);
+  let slowest = -STEEPEST;
+  let fastest = STEEPEST;
+  let kept = 0;
+  while (kept < intervals.length) {
+    const [oldest, ...newer] = intervals.slice(-kept - 1) as [Interval, ...Interval[]];
+    let low = slowest;
+    let high = fastest;
+    for (const interval of newer) {
+      low = Math.max(low, (interval.low - oldest.high) / (interval.at - oldest.at));
+      high = Math.min(high, (interval.high - oldest.low) / (interval.at - oldest.at));
+    }
+    if (low > high) break;
+    [slowest, fastest] = [low, high];
+    kept++;
   }
-  if (best === undefined) return { offset_us: 0, bound_us: Number.POSITIVE_INFINITY };
-  const offset = best.server - (best.t0 + best.t1) / 2;
-  const bound = (best.t1 - best.t0) / 2 + 0.5;
-  return { offset_us: Math.abs(offset) <= bound ? 0 : offset, bound_us: bound };
+  let low = Number.NEGATIVE_INFINITY;
+  let high = Number.POSITIVE_INFINITY;
+  for (const interval of intervals.slice(intervals.length - kept)) {
+    low = Math.max(low, interval.low + slowest * (at - interval.at));
+    high = Math.min(high, interval.high + fastest * (at - interval.at));
+  }
+  const drift = slowest <= 0 && fastest >= 0 ? 0 : (slowest + fastest) / 2;
+  const offset = drift === 0 && low <= 0 && high >= 0 ? 0 : (low + high) / 2;
+  return {
+    at,
+    offset_us: offset,
+    bound_us: Math.max(high - offset, offset - low),
+    drift_ppm: drift * 1e6,
+    kept,
+  };
 }
 
-const PROBES_A_ROUND = 3;
-const ROUND_MS = 1000;
-const WINDOW = 5 * PROBES_A_ROUND;
+interface Interval {
+  at: number;
+  low: number;
+  high: number;
+}
+
+/** `TIME` cuts off what is below a microsecond, half of one on average. */
+function between({ t0, server, t1 }: Sample): Interval {
+  const at = (t0 + t1) / 2;
+  const half = (t1 - t0) / 2 + 0.5;
+  return { at, low: server - at - half, high: server - at + half };
+}
+
+const PROBES_A_ROUND = 4;
+const ROUND_MS = 500;
+const WINDOW = 64;
 
 /** A process's view of the reference clock (Redis `TIME`): its own monotonic clock plus a probed offset. */
 export class Clock {
   readonly #askServer: () => Promise<number>;
   readonly #base = wallClockBase();
+  /** The best sample of each of the last rounds. */
   #window: Sample[] = [];
-  #estimate = estimate([]);
+  #estimate = estimate([], 0);
   #timer: NodeJS.Timeout | undefined;
 
   /** @param askServer resolves to the reference clock's time in microseconds. */
@@ -48,14 +95,18 @@ export class Clock {
 
   /** The time on the reference clock, a whole number of microseconds since the epoch. */
   now(): number {
-    return Math.round(this.#own() + this.#estimate.offset_us);
+    const own = this.#own();
+    const { at, offset_us, drift_ppm } = this.#estimate;
+    // Without a drift the offset stands as it is: `at` of a clock without a sample is 0.
+    return Math.round(own + offset_us + (drift_ppm === 0 ? 0 : (drift_ppm / 1e6) * (own - at)));
   }
 
+  /** What is known now. */
   get estimate(): Estimate {
-    return this.#estimate;
+    return estimate(this.#window, this.#own());
   }
 
-  /** Probes once, then about once a second until {@link stop}. Rejects if the first round does. */
+  /** Probes once, then twice a second until {@link stop}. Rejects if the first round does. */
   async start(): Promise<void> {
     this.#timer = setInterval(() => {
       // The reference is away: the offset known so far holds until it is back.
@@ -69,18 +120,33 @@ export class Clock {
   }
 
   async probe(): Promise<void> {
+    let best: Sample | undefined;
     for (let i = 0; i < PROBES_A_ROUND; i++) {
       const t0 = this.#own();
       const server = await this.#askServer();
-      this.#window.push({ t0, server, t1: this.#own() });
+      const t1 = this.#own();
+      if (best === undefined || t1 - t0 < best.t1 - best.t0) best = { t0, server, t1 };
     }
-    this.#window = this.#window.slice(-WINDOW);
-    this.#estimate = estimate(this.#window);
+    if (best !== undefined) this.#window.push(best);
+    if (this.#window.length > WINDOW) this.#window.splice(leastTelling(this.#window), 1);
+    this.#estimate = estimate(this.#window, this.#own());
+    this.#window = this.#window.slice(this.#window.length - this.#estimate.kept);
   }
 
   #own(): number {
     return this.#base + performance.now() * 1000;
   }
+}
+
+/** The sample with the longest round trip, the newest few apart: old ones with short ones are a long base for the drift. */
+function leastTelling(window: readonly Sample[]): number {
+  const FRESH = 8;
+  let worst = 0;
+  let longest = 0;
+  for (const [i, { t0, t1 }] of window.slice(0, -FRESH).entries()) {
+    if (t1 - t0 > longest) [worst, longest] = [i, t1 - t0];
+  }
+  return worst;
 }
 
 /**

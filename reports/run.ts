@@ -89,6 +89,8 @@ export interface Clock {
   /** How far the stamps of two processes can be apart: the sum of the two widest bounds. */
   bound_ms: number | null;
   generator_bound_ms: number | null;
+  /** One host, one clock: bound_ms is no reason to doubt a stage. */
+  one_host: boolean;
   /** For bound_ms, set by the user. */
   limit_ms: number | null;
   drift_ppm: number | null;

@@ -187,18 +187,17 @@ function clockBound(run: Run): Check[] {
     (least, stage) => Math.min(least, run.latency.stages[stage].p50 ?? least),
     Number.POSITIVE_INFINITY,
   );
-  const limits = [
-    ...(Number.isFinite(shortest) ? [BOUND_SHARE * shortest] : []),
-    ...(limit_ms === null ? [] : [limit_ms]),
-  ];
+  // One host has one clock: there the bound says only how well that could be proven.
+  const judged = Number.isFinite(shortest) && !clock.one_host;
+  const limits = [...(judged ? [BOUND_SHARE * shortest] : []), ...(limit_ms === null ? [] : [limit_ms])];
   const rules = [
-    ...(Number.isFinite(shortest) ? [`${percent(BOUND_SHARE)} of the shortest p50 between processes`] : []),
+    ...(judged ? [`${percent(BOUND_SHARE)} of the shortest p50 between processes`] : []),
     ...(limit_ms === null ? [] : [`set: ${msUnit(limit_ms)}`]),
   ];
   return [
     {
       what: 'clock bound',
-      meaning: 'between stamps of two processes',
+      meaning: clock.one_host ? 'one host, one clock' : 'between stamps of two processes',
       figure: `±${msUnit(bound_ms)}`,
       more: sure.length < crossing(run).length ? 'shorter stages are marked ≈' : '',
       limit: limits.length ? `${ms(Math.min(...limits))}\u00a0ms` : null,

@@ -65,6 +65,7 @@ function run(profile: string, plan: Plan): Run {
       offset_ms: 0,
       bound_ms: 0.019,
       generator_bound_ms: 0.007,
+      one_host: true,
       limit_ms: null,
       drift_ppm: 0.2,
       probes: 52,
@@ -149,6 +150,7 @@ function withoutStages(): Run {
     offset_ms: 0,
     bound_ms: 0,
     generator_bound_ms: 0,
+    one_host: false,
     limit_ms: null,
     drift_ppm: null,
     probes: 0,
@@ -176,7 +178,7 @@ function gap(): Run {
   golden.account.requests.retried = 3;
   golden.health.samples_discarded = 12;
   golden.health.trend_one_in = 10;
-  if (golden.clock) Object.assign(golden.clock, { limit_ms: 0.01, drift_ppm: -1.4 });
+  if (golden.clock) Object.assign(golden.clock, { one_host: false, limit_ms: 0.01, drift_ppm: -1.4 });
   return golden;
 }
 

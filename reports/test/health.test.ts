@@ -128,8 +128,8 @@ test('the clock bound may be 10 % of the shortest stage that is not marked, and 
   const run = golden('passing');
   const { clock, latency } = run;
   assert.ok(clock);
-  const bound = (bound_ms: number, limit_ms: number | null) => {
-    Object.assign(clock, { bound_ms, limit_ms });
+  const bound = (bound_ms: number, limit_ms: number | null, one_host = false) => {
+    Object.assign(clock, { bound_ms, limit_ms, one_host });
     const { limit, ok } = check(run, 'clock bound');
     return [limit, ok];
   };
@@ -142,6 +142,8 @@ test('the clock bound may be 10 % of the shortest stage that is not marked, and 
   assert.deepEqual(bound(0.5, 0.6), ['0.600 ms', true]);
   assert.deepEqual(bound(0.01, 0.005), ['0.005 ms', false]);
   assert.deepEqual(bound(0.021, 1), ['0.020 ms', false], 'what was set does not lift the other limit');
+  assert.deepEqual(bound(0.021, null, true), [null, null], 'one host has one clock');
+  assert.deepEqual(bound(0.021, 0.02, true), ['0.020 ms', false], 'what was set holds for it too');
   clock.reference = 'monotonic';
   assert.ok(!names(run).includes('clock bound'));
 });

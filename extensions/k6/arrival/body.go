@@ -20,10 +20,8 @@ type bodies struct {
 }
 
 func newBodies(o *options, prefix string) *bodies {
-	path := strings.Split(o.ID, ".")
 	b := &bodies{prefix: prefix, quoted: []byte(`"` + prefix), flows: o.profile.Flows}
-	b.open = `{"` + strings.Join(path, `":{"`) + `":"` + prefix
-	b.close = `"` + strings.Repeat("}", len(path)-1) + `,"source":"k6","target":"`
+	b.open, b.close = idTemplate(o.ID, prefix)
 	for _, f := range o.profile.Flows {
 		b.payloads = append(b.payloads, `","payload":"`+strings.Repeat("x", f.PayloadBytes)+`"}`)
 	}
@@ -59,11 +57,16 @@ func (b *bodies) message(buf []byte, s pacer.Slot, i int) []byte {
 // seq finds the number of a message of this run in its JSON. The run's name is random, so where "<run>.<generator>.
 // stands in quotes, the id stands: whatever its key is, nothing needs to be parsed.
 func (b *bodies) seq(payload []byte) (int, bool) {
-	i := bytes.Index(payload, b.quoted)
+	return numberAfter(payload, b.quoted)
+}
+
+// numberAfter finds the number that follows a prefix, up to the closing quote.
+func numberAfter(payload, prefix []byte) (int, bool) {
+	i := bytes.Index(payload, prefix)
 	if i < 0 {
 		return 0, false
 	}
-	rest := payload[i+len(b.quoted):]
+	rest := payload[i+len(prefix):]
 	n, digits := 0, 0
 	for digits < len(rest) && digits < 12 && rest[digits] >= '0' && rest[digits] <= '9' {
 		n = n*10 + int(rest[digits]-'0')
@@ -73,4 +76,11 @@ func (b *bodies) seq(payload []byte) (int, bool) {
 		return 0, false
 	}
 	return n, true
+}
+
+// idTemplate is the JSON of a message up to the number in its id, and from there to the target.
+func idTemplate(key, prefix string) (open, closing string) {
+	path := strings.Split(key, ".")
+	open = `{"` + strings.Join(path, `":{"`) + `":"` + prefix
+	return open, `"` + strings.Repeat("}", len(path)-1) + `,"source":"k6","target":"`
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.k6.io/k6/v2/lib"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
 const (
@@ -37,30 +37,40 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
 	}
 
+	began := time.Now()
 	client, err := e.connectRedis(ctx, state)
 	if err != nil {
 		return err
 	}
 	if client != nil {
-		defer func() { _ = client.Close() }()
+		defer e.keepTime(ctx, client)()
 	}
 	subs, err := e.subscribe(ctx, state, m.latency)
 	if err != nil {
 		return err
 	}
 	defer subs.close()
+	if e.options.Canary {
+		if e.canary, err = e.newCanary(ctx, state); err != nil {
+			return err
+		}
+		defer e.canary.close()
+	}
 	if err := e.makeDir(); err != nil {
 		return err
 	}
 
-	e.epoch = time.Now().Add(lead)
+	e.setEpoch(began)
 	rec, err := newRecorder(e)
 	if err != nil {
 		return err
 	}
 	defer rec.close()
 	e.start()
-	if err := e.watch(ctx, client, subs, rec); err != nil {
+	if e.canary != nil {
+		e.canary.fly(ctx)
+	}
+	if err := e.watch(ctx, subs, rec); err != nil {
 		return err
 	}
 	if client != nil && e.ledger.Open() > 0 {
@@ -71,18 +81,32 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	subs.close()
 	rec.cut()
 	rec.close()
-	resources := []report.Resource{}
 	if client != nil {
-		resources = e.readTelemetry(ctx, client)
+		e.readTelemetry(ctx, client)
 	}
 	e.judge(rec)
 
 	e.mu.Lock()
-	e.resources = append(resources, rec.generator())
+	e.resources = append(e.resources, rec.generator())
 	e.ended, e.finished = time.Now(), true
 	e.mu.Unlock()
 	m.push(ctx, state, e)
 	return e.write(nil) // the script's summary writes it again, with the thresholds
+}
+
+// setEpoch says when the schedule begins.
+func (e *engine) setEpoch(began time.Time) {
+	e.epoch = time.Now().Add(lead)
+	if !e.pacer.Closed() {
+		return
+	}
+	// k6 starts the VUs of the closed model, by its own clock.
+	first := began.Add(closedLead)
+	if late := e.epoch.Sub(first); late > 0 {
+		e.distrust("connecting and subscribing took %.1f s longer than there was time for, so the first phase was cut short", late.Seconds())
+	} else {
+		e.epoch = first
+	}
 }
 
 // connectRedis connects to the Redis that is the clock of the run, and takes the first estimate. It returns nil where the
@@ -99,15 +123,39 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 	o.MaxRetries = -1
 	o.DisableIdentity = true
 	client := redis.NewClient(o)
-	if err := e.clock.Warm(ctx, client); err != nil {
+	if err := e.clock.Probe(ctx, client); err != nil {
 		_ = client.Close()
 		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, err)
 	}
 	return client, nil
 }
 
+// keepTime asks Redis for the time, again and again, until the function that it returns is called. That one closes the client.
+func (e *engine) keepTime(ctx context.Context, client *redis.Client) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		period := time.NewTicker(clock.Period)
+		defer period.Stop()
+		for {
+			select {
+			case <-period.C:
+				_ = e.clock.Probe(ctx, client) // a failed probe leaves the estimate as it was; its bound grows
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		_ = client.Close()
+	}
+}
+
 // watch returns when everything is in, when nothing has come for the idle time, or at the drain limit.
-func (e *engine) watch(ctx context.Context, client *redis.Client, subs *subscribers, rec *recorder) error {
+func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) error {
 	looks := time.NewTicker(look)
 	defer looks.Stop()
 	nextCut := e.epoch.Add(tick)
@@ -119,7 +167,6 @@ func (e *engine) watch(ctx context.Context, client *redis.Client, subs *subscrib
 		case <-ctx.Done():
 			return errStopped
 		case err := <-subs.failed:
-			e.count("delivery", "subscriber lost", err.Error())
 			if !halted {
 				halted = true
 				close(e.halted)
@@ -130,9 +177,9 @@ func (e *engine) watch(ctx context.Context, client *redis.Client, subs *subscrib
 				nextCut = nextCut.Add(tick)
 				rec.cut()
 				rec.checkpoint()
-				if client != nil {
-					go func() { _ = e.clock.Probe(ctx, client) }() // a failed probe leaves the estimate as it was
-				}
+			}
+			if e.pacer.Closed() && now.Sub(e.epoch) > e.options.profile.Duration()+look {
+				e.ledger.End()
 			}
 			if !e.ledger.Settled() && (!halted || e.ledger.InFlight() > 0) {
 				continue

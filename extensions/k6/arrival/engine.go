@@ -33,23 +33,34 @@ type engine struct {
 	ledger  *ledger.Ledger
 	clock   *clock.Clock
 
+	pumped    atomic.Bool  // the scenarios' senders call pump()
+	discarded atomic.Int64 // samples that k6 did not take
+	trend     thinned      // arrival_latency
+	httpTrend thinned      // http_req_duration
+
 	next    atomic.Int64  // the request that is taken next
 	started chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted  chan struct{} // closed when there is no use in sending any more
 	epoch   time.Time
 
-	mu        sync.Mutex
-	collected bool // collect has begun; there is one
-	ended     time.Time
-	finished  bool // collect came to its end
-	dir       string
-	invalid   []string // why the instrument can't be trusted
-	errors    map[string]*report.ErrorClass
-	timeline  []report.Interval
-	resources []report.Resource
+	canary *canary // nil: none
+
+	mu         sync.Mutex
+	collected  bool // collect has begun; there is one
+	ended      time.Time
+	finished   bool // collect came to its end
+	dir        string
+	invalid    []string // why the instrument can't be trusted
+	errors     map[string]*report.ErrorClass
+	gaps       []report.Gap
+	socketWait ledger.Series
+	processes  []report.ProcessClock
+	timeline   []report.Interval
+	resources  []report.Resource
 }
 
 func newEngine(o *options) *engine {
+	o.profile.Connections = o.MQTT.Connections
 	schedule := pacer.New(o.profile)
 	e := &engine{
 		options: o,
@@ -60,6 +71,16 @@ func newEngine(o *options) *engine {
 		started: make(chan struct{}),
 		halted:  make(chan struct{}),
 		errors:  map[string]*report.ErrorClass{},
+
+		socketWait: ledger.NewSeries(),
+	}
+	e.trend.n, e.httpTrend.n = 1, 1
+	if e.trend.open, e.httpTrend.open = schedule.Closed(), schedule.Closed(); !schedule.Closed() {
+		deliveries := 0
+		for i, n := range schedule.FlowMessages(0, schedule.Requests()) {
+			deliveries += n * o.profile.Flows[i].Deliveries
+		}
+		e.trend.n, e.httpTrend.n = oneIn(deliveries), oneIn(schedule.Requests())
 	}
 	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, generator))
 	return e
@@ -79,6 +100,7 @@ func newRunID() string {
 // start lets the senders go, from the epoch on.
 func (e *engine) start() {
 	e.ledger.Start(e.clock.At(e.epoch))
+	e.clock.Begin()
 	close(e.started)
 }
 

@@ -27,7 +27,10 @@ export interface RunOptions {
    * Settings that replace those of named phases of the profile, as from the environment; empty and undefined change
    * nothing. Example: `{ ramp: { rampTo: __ENV.RATE } }`.
    */
-  phases?: Record<string, { duration?: Duration; arrivalRate?: number | string; rampTo?: number | string }>;
+  phases?: Record<
+    string,
+    { duration?: Duration; arrivalRate?: number | string; rampTo?: number | string; vus?: number | string }
+  >;
   /** Where messages are posted. `path` takes one message, `batchPath` a JSON array of them. */
   ingest: {
     url: string;
@@ -37,23 +40,58 @@ export interface RunOptions {
     path?: string;
     /** Default `/messages/batch`. */
     batchPath?: string;
+    /** More header fields of each request. */
+    headers?: Record<string, string>;
+    /** False: a connection for each request. Default true: one for each request in flight. */
+    keepAlive?: boolean;
+    /**
+     * How often a request is repeated, with the same ids, after no answer, 429 or a 5xx; 0 (default) to 100. It waits as long as
+     * `Retry-After` says, else 0.1 s, doubling up to 5 s. A message is measured once, from when it was due to its first arrival.
+     */
+    retries?: number;
   };
-  /** Where messages arrive: `mqtt://[user:password@]host:port`, or `mqtts://`; MQTT 5. */
+  /**
+   * Where messages arrive: `mqtt://[user:password@]host:port` (also `tcp`), `mqtts://` (`ssl`, `tls`), `ws://` or `wss://`; TLS as
+   * k6's own options say.
+   */
   mqtt: {
     url: string;
     username?: string;
     password?: string;
     /** What stands before the target in a topic. Default `messages/`. */
     prefix?: string;
-    /** 0 or 1, default 1. At 0 a lost message is counted, and no failure. */
-    qos?: 0 | 1;
+    /** 0, 1 or 2, default 1. At 0 a lost message is counted, and no failure. */
+    qos?: 0 | 1 | 2;
+    /** Default `"5"`. MQTT 3.1.1 has no user properties, so no stages between sender and subscriber. */
+    version?: '5' | '3.1.1';
+    /**
+     * What the broker keeps while a subscriber is without its connection: nothing (`clean`, default), or its messages
+     * (`persistent`). A subscriber that loses its connection comes back by itself; the gap is in the report.
+     */
+    session?: 'clean' | 'persistent';
+    /**
+     * How topics are held: each by its name (`exact`, default), all topics of a target by one filter (`wildcard`), or those
+     * filters in one shared subscription, in which each message goes to one connection (`shared`; flows with 1 delivery).
+     */
+    topics?: 'exact' | 'wildcard' | 'shared';
+    /** At least so many connections, up to 32; default: the largest number of deliveries of a flow. */
+    connections?: number;
   };
   /** The Redis whose TIME is the clock of the stamps. Without it, stages between sender and subscriber are not told apart. */
   redis?: { url: string };
   /** Key of the id in a message's JSON, with dots between nested keys: `id` (default), `MsgID`, `meta.id`. */
   id?: string;
-  /** VUs that send, 1 to 10,000. Default 64. Each waits for one answer at a time. */
+  /** VUs that send, 1 to 10,000. Default 64. In the closed model the profile's phases say how many (`vus`). */
   senders?: number;
+  /** Requests that each of them may have in flight with `pump()`, 1 to 10,000. Default 1. */
+  inFlight?: number;
+  /**
+   * One message a second beside the load, over connections of its own and to a topic of its own (`canary/<run>`), to tell a slow
+   * pipeline from a saturated instrument. It is no part of the account. Default true.
+   */
+  canary?: boolean;
+  /** How far the clocks of generator and pipeline may be apart; a wider bound makes the run invalid. */
+  clock?: { limit?: Duration };
   /** How long a request may take; past it the message is `unknown` unless it arrives. Default 10 s. */
   timeout?: Duration;
   /** How long after the last answer messages may arrive. Default 30 s. */
@@ -99,10 +137,15 @@ export class Run {
   readonly id: string;
 
   /**
-   * Scenarios `subscriber` (one VU, one iteration) and `sender` (a pool of VUs that share as many iterations as the
-   * schedule holds requests). They call the script's functions of the same names.
+   * The scenarios of the run; they call the script's functions `subscriber` and `sender`.
+   *
+   * - `subscriber`: one VU, one iteration, calls `collect()`.
+   * - `sender`: a pool of VUs that share as many iterations as the schedule holds requests; calls `send()`, or `next()` and
+   *   `settle()`. With `pump: true` each VU has one iteration, which calls `pump()`.
+   * - `sender_1`, `sender_2` … in the closed model (a profile whose phases have `vus`): one for each phase, with k6's
+   *   `constant-vus`.
    */
-  scenarios(): Record<string, object>;
+  scenarios(how?: { pump?: boolean }): Record<string, object>;
 
   /**
    * A script's thresholds, and those that hold for every run unless the script has its own for the metric: `arrival_invalid`,
@@ -116,8 +159,17 @@ export class Run {
    */
   collect(): void;
 
-  /** Takes the next request of the schedule, waits until it is due, posts it. False when there is none left. */
+  /**
+   * Takes the next request of the schedule, waits until it is due, posts it. False when there is none left. In the closed model a
+   * request is due at once.
+   */
   send(): boolean;
+
+  /**
+   * Sends until the schedule is empty, `inFlight` requests at a time and without JavaScript in between, which takes about half
+   * of the CPU a request. For the sender of `scenarios({ pump: true })`.
+   */
+  pump(): void;
 
   /** Waits like `send()`, but leaves the sending to the script, which calls `settle()` afterwards. Null after the last. */
   next(): Slot | null;

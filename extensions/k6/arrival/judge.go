@@ -13,36 +13,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// How late a generator may be: lateness counts in the arrival latency, so a run stays honest whatever it is, but past this
-// share of it the run tells more of the generator than of the pipeline. Below the floor lateness is the scheduler's.
-const (
-	lateShare = 0.05
-	lateFloor = 2 * time.Millisecond
-)
-
-// The generator may use so much of its cores, in all but so many seconds of the run: a second of garbage collection is no
-// reason to throw a run away.
-const (
-	busyShare   = 0.9
-	busySeconds = 0.05
-)
-
-// tooBusy counts the seconds in which the generator used more of its cores than it may, and reports whether they are too
-// many.
-func tooBusy(timeline []report.Interval, cores int) (seconds int, yes bool) {
-	for _, i := range timeline {
-		if cpu := i.Generator.CPUPercent; cpu != nil && *cpu > busyShare*100*float64(cores) {
-			seconds++
-		}
-	}
-	return seconds, float64(seconds) > busySeconds*float64(len(timeline))
-}
-
-// tooLate weighs the lateness of the generator against the arrival latency, both p99.
-func tooLate(late, arrival time.Duration) bool {
-	return late > lateFloor && float64(late) > lateShare*float64(arrival)
-}
-
 // judge looks for reasons not to trust the instrument.
 func (e *engine) judge(rec *recorder) {
 	t := e.measured()
@@ -56,11 +26,14 @@ func (e *engine) judge(rec *recorder) {
 	if err := rec.failure(); err != nil {
 		e.distrust("the record of the run has gaps: %s", err)
 	}
-	late := p99(&t.Stages[ledger.Schedule])
 	arrival := p99(&t.Arrival)
-	if tooLate(late, arrival) {
+	if late := p99(&t.Stages[ledger.Schedule]); tooMuch(late, arrival) {
 		e.distrust("the generator was late: schedule p99 %.1f ms of arrival p99 %.1f ms; more senders or cores are needed",
 			late.Seconds()*1000, arrival.Seconds()*1000)
+	}
+	if waited := p99(&e.socketWait); tooMuch(waited, arrival) {
+		e.distrust("the generator was late to read: what arrived lay in the subscriber's socket for %.1f ms (p99) of arrival p99 %.1f ms",
+			waited.Seconds()*1000, arrival.Seconds()*1000)
 	}
 	cores := runtime.GOMAXPROCS(0)
 	if seconds, yes := tooBusy(e.timeline, cores); yes {
@@ -69,6 +42,19 @@ func (e *engine) judge(rec *recorder) {
 	}
 	if a.Dropped > 0 && !e.isHalted() { // a lost subscriber is reason enough for what was not sent
 		e.distrust("the generator never sent %d of %d messages", a.Dropped, a.Scheduled)
+	}
+	if n := e.discarded.Load(); n > 0 {
+		e.distrust("k6 did not take %d samples, so its thresholds are about the others only", n)
+	}
+	if missing := a.DeliveriesDue - a.DeliveriesArrived; len(e.gaps) > 0 && missing > 0 && !e.isHalted() {
+		e.distrust("%d deliveries are missing, and a subscriber was without its connection %d times: they may be the instrument's loss",
+			missing, len(e.gaps))
+	}
+	if float64(a.Negative) > negativeShare*float64(a.DeliveriesArrived) {
+		e.distrust("the clocks disagree: %d of %d deliveries have a stage below zero", a.Negative, a.DeliveriesArrived)
+	}
+	for _, reason := range clockReasons(e.describeClock(), t) {
+		e.distrust("%s", reason)
 	}
 }
 
@@ -89,6 +75,7 @@ func (e *engine) measured() *ledger.Times {
 
 // verdict weighs all that is known: thresholds are k6's, nil while the run goes on.
 func (e *engine) verdict(a ledger.Account, thresholds []report.Threshold) report.Verdict {
+	_, lossFails := e.builtIn()["arrival_lost"]
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	v := report.Verdict{Result: report.Pass, Reasons: []string{}}
@@ -104,7 +91,7 @@ func (e *engine) verdict(a ledger.Account, thresholds []report.Threshold) report
 	if len(e.invalid) > 0 {
 		worse(report.Invalid, e.invalid...)
 	}
-	if _, lossFails := e.builtIn()["arrival_lost"]; lossFails && a.Lost > 0 {
+	if lossFails && a.Lost > 0 {
 		worse(report.Fail, fmt.Sprintf("lost: %d of %d messages were accepted and are nowhere", a.Lost, a.Scheduled))
 	}
 	for _, t := range thresholds {
@@ -152,10 +139,17 @@ func (e *engine) builtIn() map[string][]string {
 	if e.options.MQTT.QoS == 0 {
 		delete(all, "arrival_lost") // at most once: a loss is counted, and no failure
 	}
-	if e.isHalted() {
-		delete(all, "arrival_lost") // it was the subscriber that was lost
+	if e.isHalted() || e.hasGaps() {
+		delete(all, "arrival_lost") // it may have been the subscriber that was lost
 	}
 	return all
+}
+
+// hasGaps reports whether a subscriber was without its connection for a while.
+func (e *engine) hasGaps() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.gaps) > 0
 }
 
 func (e *engine) isHalted() bool {

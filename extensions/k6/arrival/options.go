@@ -27,11 +27,14 @@ type options struct {
 	Redis    redisOptions              `json:"redis"`
 	ID       string                    `json:"id"`
 	Senders  int                       `json:"senders"`
+	InFlight int                       `json:"inFlight"`
 	Timeout  seconds                   `json:"timeout"`
 	Drain    seconds                   `json:"drain"`
 	Idle     seconds                   `json:"idle"`
 	Topology string                    `json:"topology"`
 	Network  string                    `json:"network"`
+	Canary   bool                      `json:"canary"`
+	Clock    clockOptions              `json:"clock"`
 	Labels   map[string]string         `json:"labels"`
 	Runs     string                    `json:"runs"`
 	Dir      string                    `json:"dir"`
@@ -44,18 +47,29 @@ type options struct {
 type profileOption struct{ Name, Text string }
 
 type ingestOptions struct {
-	URL       string `json:"url"`
-	Token     string `json:"token"`
-	Path      string `json:"path"`
-	BatchPath string `json:"batchPath"`
+	URL       string            `json:"url"`
+	Token     string            `json:"token"`
+	Path      string            `json:"path"`
+	BatchPath string            `json:"batchPath"`
+	Headers   map[string]string `json:"headers"`
+	KeepAlive bool              `json:"keepAlive"`
+	Retries   int               `json:"retries"`
 }
 
 type mqttOptions struct {
-	URL      string `json:"url"`
-	Username string `json:"username"`
-	Password string `json:"password"`
-	Prefix   string `json:"prefix"`
-	QoS      int    `json:"qos"`
+	URL         string `json:"url"`
+	Username    string `json:"username"`
+	Password    string `json:"password"`
+	Prefix      string `json:"prefix"`
+	QoS         int    `json:"qos"`
+	Version     string `json:"version"`
+	Session     string `json:"session"`
+	Topics      string `json:"topics"`
+	Connections int    `json:"connections"`
+}
+
+type clockOptions struct {
+	Limit *seconds `json:"limit"` // of the bound; nil: none but the built-in one
 }
 
 type redisOptions struct {
@@ -113,10 +127,10 @@ func parseOptions(rt *sobek.Runtime, v sobek.Value) (*options, error) {
 		return nil, fmt.Errorf("options of Run: %w", err)
 	}
 	o := &options{
-		Name: "run", ID: "id", Senders: 64, Topology: "single", Network: "loopback", Runs: "reports/runs",
+		Name: "run", ID: "id", Senders: 64, InFlight: 1, Canary: true, Topology: "single", Network: "loopback", Runs: "reports/runs",
 		Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
-		Ingest: ingestOptions{Path: "/messages", BatchPath: "/messages/batch"},
-		MQTT:   mqttOptions{Prefix: "messages/", QoS: 1},
+		Ingest: ingestOptions{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
+		MQTT:   mqttOptions{Prefix: "messages/", QoS: 1, Version: "5", Session: "clean", Topics: "exact"},
 	}
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.DisallowUnknownFields()
@@ -165,15 +179,60 @@ func (o *options) check() (err error) {
 		return fmt.Errorf("id %q is not the name of a field: letters, digits and _, with dots between nested ones (meta.id)", o.ID)
 	case o.Senders < 1 || o.Senders > 10_000:
 		return fmt.Errorf("senders %d is outside 1 to 10000", o.Senders)
-	case o.MQTT.QoS != 0 && o.MQTT.QoS != 1:
-		return fmt.Errorf("mqtt.qos %d is neither 0 nor 1", o.MQTT.QoS)
+	case o.InFlight < 1 || o.InFlight > 10_000:
+		return fmt.Errorf("inFlight %d is outside 1 to 10000", o.InFlight)
+	case o.Ingest.Retries < 0 || o.Ingest.Retries > 100:
+		return fmt.Errorf("ingest.retries %d is outside 0 to 100", o.Ingest.Retries)
 	case o.Timeout <= 0:
 		return errors.New("timeout 0: a time above 0 is wanted")
+	case o.Clock.Limit != nil && *o.Clock.Limit == 0:
+		return errors.New("clock.limit 0: a time above 0 is wanted")
+	case o.Clock.Limit != nil && o.Redis.URL == "":
+		return errors.New("clock.limit is set, but there is no clock to hold to it: redis.url (REDIS_URL) is missing")
+	}
+	if err := o.MQTT.check(o.profile); err != nil {
+		return err
 	}
 	for name, value := range map[string]string{"name": o.Name, "topology": o.Topology, "network": o.Network} {
 		if !wordLike.MatchString(value) {
 			return fmt.Errorf("%s %q names the run's directory: letters, digits, _ and . are allowed", name, value)
 		}
+	}
+	return nil
+}
+
+// persistentSession is a session that the broker keeps while a subscriber is away.
+const persistentSession = "persistent"
+
+// mqttVersions are protocol levels (MQTT 5, 3.1.2.2).
+var mqttVersions = map[string]int{"3.1.1": 4, "5": 5}
+
+func (o mqttOptions) check(p *profile.Profile) error {
+	if o.QoS < 0 || o.QoS > 2 {
+		return fmt.Errorf("mqtt.qos %d is not 0, 1 or 2", o.QoS)
+	}
+	if mqttVersions[o.Version] == 0 {
+		return fmt.Errorf("mqtt.version %q is neither \"5\" nor \"3.1.1\"", o.Version)
+	}
+	if o.Session != "clean" && o.Session != persistentSession {
+		return fmt.Errorf("mqtt.session %q is neither \"clean\" nor \"persistent\"", o.Session)
+	}
+	if o.Session == persistentSession && o.QoS == 0 {
+		return errors.New("mqtt.session \"persistent\" wants mqtt.qos 1 or 2: a broker need not keep messages of QoS 0")
+	}
+	switch o.Topics {
+	case exactTopics, wildcardTopics:
+	case sharedTopics:
+		for _, f := range p.Flows {
+			if f.Deliveries != 1 {
+				return fmt.Errorf("mqtt.topics \"shared\" delivers each message once, but flow %q has %d deliveries", f.Name, f.Deliveries)
+			}
+		}
+	default:
+		return fmt.Errorf("mqtt.topics %q is not \"exact\", \"wildcard\" or \"shared\"", o.Topics)
+	}
+	if o.Connections < 0 || o.Connections > profile.MaxSubscribers {
+		return fmt.Errorf("mqtt.connections %d is outside 1 to %d", o.Connections, profile.MaxSubscribers)
 	}
 	return nil
 }

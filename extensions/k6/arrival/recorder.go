@@ -94,14 +94,16 @@ func (r *recorder) cut() {
 	i := e.ledger.Cut()
 	t := len(e.timeline)
 	from, to := time.Duration(t)*tick, time.Duration(t+1)*tick
-	first, last := e.pacer.Due(from), e.pacer.Due(to)
 	row := report.Interval{
-		T: t, Phase: e.phaseAt(from),
-		Requests: last - first, Scheduled: e.pacer.Messages(last) - e.pacer.Messages(first),
+		T: t, Phase: e.phaseAt(from), Requests: i.Requests, Scheduled: i.Sent, CanaryMS: e.canary.at(t),
 		Sent: i.Sent, Accepted: i.Accepted, Rejected: i.Rejected, Failed: i.Failed,
 		Arrived: i.Arrival.Count, Backlog: i.Backlog,
 		Arrival: report.NewQuantiles(&i.Arrival), FromSend: report.NewQuantiles(&i.FromSend), HTTP: report.NewQuantiles(&i.HTTP),
 		Generator: r.usage(),
+	}
+	if !e.pacer.Closed() {
+		first, last := e.pacer.Due(from), e.pacer.Due(to)
+		row.Requests, row.Scheduled = last-first, e.pacer.Messages(last)-e.pacer.Messages(first)
 	}
 	if i.Stamped > 0 {
 		row.Stages = map[string]float64{}

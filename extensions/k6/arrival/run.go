@@ -24,7 +24,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 		}
 	}
 	set("id", e.id)
-	set("scenarios", e.scenarios)
+	set("scenarios", func(o scenarioOptions) map[string]any { return e.scenarios(o) })
 	set("thresholds", func(own map[string]any) map[string]any { return e.thresholds(own) })
 	set("collect", func() { m.collect(e) })
 	var s *sender
@@ -33,10 +33,20 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 		if state == nil {
 			common.Throw(rt, errors.New("run.send() is for a scenario's function: in the init context there is no load yet"))
 		}
+		if e.pumped.Load() {
+			common.Throw(rt, errors.New("run.send() is for scenarios(): with scenarios({ pump: true }) the sender calls run.pump()"))
+		}
 		if s == nil {
 			s = newSender(e, state)
 		}
-		return rt.ToValue(s.send(m.vu.Context(), state))
+		return rt.ToValue(s.send(m.vu.Context()))
+	})
+	set("pump", func() {
+		state := m.vu.State()
+		if state == nil || !e.pumped.Load() {
+			common.Throw(rt, errors.New("run.pump() is for the sender of scenarios({ pump: true })"))
+		}
+		e.pump(m.vu.Context(), state)
 	})
 	set("next", func() sobek.Value { return m.next(e) })
 	set("settle", func(slot *slotHandle, status int) { m.settle(e, slot, status) })
@@ -44,23 +54,43 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 	return o
 }
 
-// scenarios returns the two scenarios of a run: one VU that collects, and a pool of VUs that send. The number of
-// iterations is the exact number of requests, so k6's progress bar tells the truth.
-func (e *engine) scenarios() map[string]any {
+// scenarioOptions are those of run.scenarios().
+type scenarioOptions struct {
+	Pump bool `js:"pump"`
+}
+
+// startup is the time that connecting and subscribing may take before k6's clock for the load begins.
+const startup = 30 * time.Second
+
+// scenarios returns one VU that collects, and VUs that send.
+func (e *engine) scenarios(how scenarioOptions) map[string]any {
 	o := e.options
-	sending := o.profile.Duration() + lateLimit + o.Timeout.duration()
-	const startup = 30 * time.Second
-	return map[string]any{
+	e.pumped.Store(how.Pump)
+	patience := time.Duration(1+o.Ingest.Retries) * o.Timeout.duration()
+	sending := o.profile.Duration() + lateLimit + patience
+	all := map[string]any{
 		"subscriber": map[string]any{
 			"executor": "per-vu-iterations", "exec": "subscriber", "vus": 1, "iterations": 1,
 			"maxDuration": wholeSeconds(startup + sending + o.Drain.duration() + startup), "gracefulStop": "0s",
 		},
-		"sender": map[string]any{
+	}
+	switch {
+	case o.profile.Closed():
+		e.closedScenarios(all, patience)
+	case how.Pump:
+		all["sender"] = map[string]any{
+			"executor": "per-vu-iterations", "exec": "sender", "vus": min(o.Senders, e.pacer.Requests()), "iterations": 1,
+			"maxDuration": wholeSeconds(startup + sending), "gracefulStop": wholeSeconds(patience),
+		}
+	default:
+		// As many iterations as requests, so that k6's progress bar tells the truth.
+		all["sender"] = map[string]any{
 			"executor": "shared-iterations", "exec": "sender",
 			"vus": min(o.Senders, e.pacer.Requests()), "iterations": e.pacer.Requests(),
-			"maxDuration": wholeSeconds(startup + sending), "gracefulStop": wholeSeconds(o.Timeout.duration()),
-		},
+			"maxDuration": wholeSeconds(startup + sending), "gracefulStop": wholeSeconds(patience),
+		}
 	}
+	return all
 }
 
 // wholeSeconds writes a duration as k6 reads it.
@@ -131,7 +161,8 @@ func (m *instance) settle(e *engine, h *slotHandle, status int) {
 		common.Throw(m.vu.Runtime(), errors.New("run.settle() wants what run.next() returned, once"))
 	}
 	h.done = true
-	e.settle(h.slot, answer{status: status, body: func() []byte { return nil }}, h.sent, time.Now())
+	a := answer{status: status, body: func() []byte { return nil }}
+	e.ledger.Settle(h.slot, e.answered(h.slot, a, h.sent, time.Now()))
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

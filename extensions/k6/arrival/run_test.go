@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -36,11 +37,25 @@ type script struct {
 	dir     string
 }
 
+// noNames resolves nothing: tests stay on 127.0.0.1.
+type noNames struct{}
+
+func (noNames) LookupIP(host string) (net.IP, error) {
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
 // newScript makes a VU. options are JavaScript, added to those that point the run at the pipeline.
 func newScript(t *testing.T, f *fake.Pipeline, profile, options string) *script {
 	t.Helper()
 	require.NoError(t, f.Start())
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	return newScriptAt(t, f, profile, options)
+}
+
+// newScriptAt is newScript against a pipeline that has been started. PIPELINE in the options is its ingest's address.
+func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string) *script {
+	t.Helper()
+	options = strings.ReplaceAll(options, "PIPELINE", f.IngestURL())
 	s := &script{t: t, runtime: modulestest.NewRuntime(t), samples: make(chan metrics.SampleContainer, 100_000), dir: t.TempDir()}
 	m, ok := New().NewModuleInstance(s.runtime.VU).(*instance)
 	require.True(t, ok)
@@ -49,7 +64,7 @@ func newScript(t *testing.T, f *fake.Pipeline, profile, options string) *script 
 	require.NoError(t, rt.Set("Run", m.Exports().Named["Run"]))
 	_, err := rt.RunString(fmt.Sprintf(
 		`var run = new Run({ profile: %q, ingest: { url: %q, token: 'secret' }, mqtt: { url: %q },
-		 dir: %q, template: %q, %s });`,
+		 dir: %q, template: %q, canary: false, %s });`,
 		profile, f.IngestURL(), f.MQTTURL(), s.dir, template, options))
 	require.NoError(t, err)
 
@@ -58,7 +73,7 @@ func newScript(t *testing.T, f *fake.Pipeline, profile, options string) *script 
 	logger.SetOutput(os.Stderr)
 	s.state = &lib.State{
 		Samples: s.samples, Tags: lib.NewVUStateTags(registry.RootTagSet()), Logger: logger,
-		BuiltinMetrics: metrics.RegisterBuiltinMetrics(registry), Dialer: &netext.Dialer{},
+		BuiltinMetrics: metrics.RegisterBuiltinMetrics(registry), Dialer: netext.NewDialer(net.Dialer{}, noNames{}),
 	}
 	s.runtime.MoveToVUContext(s.state)
 	return s
@@ -74,7 +89,7 @@ func (s *script) run() *report.Run {
 	for range 16 {
 		senders.Go(func() {
 			vu := newSender(e, s.state)
-			for vu.send(ctx, s.state) {
+			for vu.send(ctx) {
 			}
 		})
 	}
@@ -97,7 +112,7 @@ func (s *script) written() *report.Run {
 }
 
 // verdict is the result and its reasons, but for the generator's lateness and CPU: what else runs on the machine decides
-// about those. TestTooLate and TestTooBusy test their rules.
+// about those. TestTooMuch and TestTooBusy test their rules.
 func verdict(r *report.Run) (result string, reasons []string, late int) {
 	for _, reason := range r.Verdict.Reasons {
 		if strings.HasPrefix(reason, "the generator was ") { // late, or out of CPU
@@ -113,43 +128,6 @@ func verdict(r *report.Run) (result string, reasons []string, late int) {
 		}
 	}
 	return result, reasons, late
-}
-
-func TestTooLate(t *testing.T) {
-	t.Parallel()
-	const ms = time.Millisecond
-	for _, c := range []struct {
-		late, arrival time.Duration
-		want          bool
-	}{
-		{0, 0, false},
-		{2 * ms, 2 * ms, false}, // below the floor nothing but the scheduler is seen
-		{3 * ms, 50 * ms, true},
-		{3 * ms, 60 * ms, false}, // 5 %
-		{50 * ms, 999 * ms, true},
-		{50 * ms, 1000 * ms, false},
-	} {
-		assert.Equal(t, c.want, tooLate(c.late, c.arrival), "%+v", c)
-	}
-}
-
-func TestTooBusy(t *testing.T) {
-	t.Parallel()
-	seconds := func(cpu ...float64) (timeline []report.Interval) {
-		for _, c := range cpu {
-			timeline = append(timeline, report.Interval{Generator: report.Usage{CPUPercent: &c}})
-		}
-		return append(timeline, make([]report.Interval, 40-len(cpu))...) // the system did not tell
-	}
-	busy, yes := tooBusy(seconds(181, 190, 100), 2)
-	assert.Equal(t, 2, busy)
-	assert.False(t, yes, "2 of 40 seconds")
-	_, yes = tooBusy(seconds(181, 190, 200), 2)
-	assert.True(t, yes, "3 of 40 seconds")
-	_, yes = tooBusy(seconds(181, 190, 200), 4)
-	assert.False(t, yes)
-	_, yes = tooBusy(nil, 2)
-	assert.False(t, yes)
 }
 
 const steady = `
@@ -283,7 +261,7 @@ func TestNobodyAtTheIngestIsARejection(t *testing.T) {
 	f.CloseIngest()
 	r := s.run()
 	assert.Equal(t, 20, r.Account.Rejected)
-	assert.Equal(t, "no connection", r.Errors[0].Class)
+	assert.Equal(t, "no connection: refused", r.Errors[0].Class)
 }
 
 func TestWarmUpIsAccountedForAndNotMeasured(t *testing.T) {
@@ -321,13 +299,13 @@ func TestStagesSumToArrival(t *testing.T) {
 	assert.InDelta(t, 0.030, *r.Latency.Stages["queue"].Mean, 1e-9)
 }
 
-func TestALostSubscriberEndsTheLoadAndTheRunIsInvalid(t *testing.T) {
+func TestASubscriberThatDoesNotComeBackEndsTheLoadAndTheRunIsInvalid(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
-	s := newScript(t, f, "phases: [{duration: 20, arrivalRate: 100}]\nflows: [{name: direct}]", "idle: '300ms'")
+	s := newScript(t, f, "phases: [{duration: 20, arrivalRate: 100}]\nflows: [{name: direct}]", "idle: '300ms', drain: '300ms'")
 	f.Copies = func(nth int) int {
 		if nth == 50 {
-			f.Cut()
+			f.CloseBroker()
 		}
 		return 1
 	}
@@ -335,10 +313,13 @@ func TestALostSubscriberEndsTheLoadAndTheRunIsInvalid(t *testing.T) {
 	r := s.run()
 	assert.Less(t, time.Since(began), 10*time.Second, "it does not wait for the end of the schedule")
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
-	assert.Contains(t, r.Verdict.Reasons[0], "a subscriber lost its connection, so the rest of the load was not sent: subscriber 1: ")
+	assert.Contains(t, r.Verdict.Reasons[0],
+		"a subscriber lost its connection, so the rest of the load was not sent: subscriber 1 did not come back: ")
 	assert.True(t, r.Account.Balanced)
 	assert.Greater(t, r.Account.Dropped, 1000)
 	assert.NotNil(t, r.Run.Ended)
+	require.Len(t, r.Health.Gaps, 1)
+	assert.Nil(t, r.Health.Gaps[0].ToS)
 }
 
 func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
@@ -350,7 +331,7 @@ func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
 	go func() {
 		vu := newSender(e, s.state)
 		for range 3 {
-			vu.send(ctx, s.state)
+			vu.send(ctx)
 		}
 		close(sent)
 	}()
@@ -447,22 +428,32 @@ func TestOptionsAreChecked(t *testing.T) {
 	require.NoError(t, rt.VU.Runtime().Set("Run", m.Exports().Named["Run"]))
 	const good = `profile: 'phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a}]', ingest: {url: 'http://h'}, mqtt: {url: 'mqtt://h'}`
 	for options, want := range map[string]string{
-		"":                                                "new Run() wants its options",
-		"{" + good + ", sendrs: 3}":                       `unknown option "sendrs"`,
-		"{" + good + ", senders: 'x'}":                    "senders is a string, but int is wanted",
-		"{" + good + ", senders: 0}":                      "senders 0 is outside 1 to 10000",
-		"{" + good + ", timeout: 'x'}":                    `"x" is not a duration`,
-		"{" + good + ", name: '../x'}":                    `name "../x" names the run's directory`,
-		"{" + good + ", id: 'a..b'}":                      `id "a..b" is not the name of a field`,
-		"{" + good + ", mqtt: {url: 'mqtt://h', qos: 2}}": "mqtt.qos 2 is neither 0 nor 1",
-		"{" + good + ", mqtt: {url: 'amqp://h'}}":         `mqtt.url (MQTT_URL): scheme "amqp" of the MQTT address is not supported`,
-		"{" + good + ", redis: {url: 'http://h'}}":        "redis.url (REDIS_URL): redis: invalid URL scheme: http",
-		"{" + good + ", ingest: {url: 'h:1'}}":            `ingest.url "h:1" is not an address`,
-		"{" + good + ", ingest: {url: 'htp://b:p@h'}}":    `ingest.url "htp://…@h" is not an address`,
-		"{" + good + ", ingest: {url: 'http://b:p@h'}}":   "ingest.url (INGEST_URL) holds a user or a password",
-		"{" + good + ", redis: {url: 'redis://u:p%2@h'}}": `redis.url (REDIS_URL): invalid URL escape "%2"`,
-		"{" + good + ", phases: {x: {duration: 3}}}":      `profile profile has no phase "x"; it has: phase 1`,
-		"{profile: ''}":                                   "profile profile is empty",
+		"":                                                         "new Run() wants its options",
+		"{" + good + ", sendrs: 3}":                                `unknown option "sendrs"`,
+		"{" + good + ", senders: 'x'}":                             "senders is a string, but int is wanted",
+		"{" + good + ", senders: 0}":                               "senders 0 is outside 1 to 10000",
+		"{" + good + ", timeout: 'x'}":                             `"x" is not a duration`,
+		"{" + good + ", name: '../x'}":                             `name "../x" names the run's directory`,
+		"{" + good + ", id: 'a..b'}":                               `id "a..b" is not the name of a field`,
+		"{" + good + ", mqtt: {url: 'mqtt://h', qos: 3}}":          "mqtt.qos 3 is not 0, 1 or 2",
+		"{" + good + ", mqtt: {url: 'mqtt://h', version: '4'}}":    `mqtt.version "4" is neither "5" nor "3.1.1"`,
+		"{" + good + ", mqtt: {url: 'mqtt://h', session: 'long'}}": `mqtt.session "long" is neither "clean" nor "persistent"`,
+		"{" + good + ", mqtt: {url: 'mqtt://h', session: 'persistent', qos: 0}}":                                             `mqtt.session "persistent" wants mqtt.qos 1 or 2`,
+		"{" + good + ", mqtt: {url: 'mqtt://h', topics: 'all'}}":                                                             `mqtt.topics "all" is not "exact", "wildcard" or "shared"`,
+		"{" + good + ", mqtt: {url: 'mqtt://h', connections: 33}}":                                                           "mqtt.connections 33 is outside 1 to 32",
+		"{" + strings.Replace(good, "name: a", "name: a, deliveries: 2", 1) + ", mqtt: {url: 'mqtt://h', topics: 'shared'}}": `mqtt.topics "shared" delivers each message once, but flow "a" has 2 deliveries`,
+		"{" + good + ", inFlight: 0}":                                                                                        "inFlight 0 is outside 1 to 10000",
+		"{" + good + ", ingest: {url: 'http://h', retries: -1}}":                                                             "ingest.retries -1 is outside 0 to 100",
+		"{" + good + ", clock: {limit: '1ms'}}":                                                                              "clock.limit is set, but there is no clock to hold to it",
+		"{" + good + ", redis: {url: 'redis://h'}, clock: {limit: 0}}":                                                       "clock.limit 0: a time above 0 is wanted",
+		"{" + good + ", mqtt: {url: 'amqp://h'}}":                                                                            `mqtt.url (MQTT_URL): scheme "amqp" of the MQTT address is not supported`,
+		"{" + good + ", redis: {url: 'http://h'}}":                                                                           "redis.url (REDIS_URL): redis: invalid URL scheme: http",
+		"{" + good + ", ingest: {url: 'h:1'}}":                                                                               `ingest.url "h:1" is not an address`,
+		"{" + good + ", ingest: {url: 'htp://b:p@h'}}":                                                                       `ingest.url "htp://…@h" is not an address`,
+		"{" + good + ", ingest: {url: 'http://b:p@h'}}":                                                                      "ingest.url (INGEST_URL) holds a user or a password",
+		"{" + good + ", redis: {url: 'redis://u:p%2@h'}}":                                                                    `redis.url (REDIS_URL): invalid URL escape "%2"`,
+		"{" + good + ", phases: {x: {duration: 3}}}":                                                                         `profile profile has no phase "x"; it has: phase 1`,
+		"{profile: ''}": "profile profile is empty",
 	} {
 		_, err := rt.VU.Runtime().RunString("new Run(" + options + ")")
 		assert.ErrorContains(t, err, want, options)

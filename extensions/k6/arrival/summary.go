@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/grafana/sobek"
@@ -23,6 +24,9 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 	finished, ended := e.finished, e.ended
 	timeline := append([]report.Interval{}, e.timeline...)
 	e.mu.Unlock()
+	for i := range timeline {
+		timeline[i].CanaryMS = e.canary.at(timeline[i].T) // it may have arrived after its second was over
+	}
 
 	account := e.ledger.Running(e.pacer.Due(e.elapsed()))
 	if finished {
@@ -35,11 +39,11 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 		Schema: report.Schema,
 		Run: report.Identity{
 			ID: e.id, Name: filepath.Base(e.dir), Tool: report.Tool{Name: "k6", Version: k6Version()},
-			Method: e.options.Name, Model: report.Open, Topology: e.options.Topology, Network: e.options.Network, Labels: e.options.Labels,
+			Method: e.options.Name, Model: e.model(), Topology: e.options.Topology, Network: e.options.Network, Labels: e.options.Labels,
 			Started: e.epoch.UTC().Format(stampFormat), Command: e.command(), Profile: describe(e.options.profile),
 		},
 		Verdict: e.verdict(account, thresholds),
-		Account: report.NewAccount(account), Clock: e.describeClock(), Health: report.NewHealth(),
+		Account: report.NewAccount(account), Clock: e.describeClock(), Canary: e.canary.describe(lossless), Health: e.describeHealth(lossless),
 		Timeline: timeline, Resources: e.resources, Thresholds: thresholds, Errors: e.errorClasses(),
 		Environment: e.environment(), Steps: []report.Step{}, Flows: []report.FlowResult{},
 	}
@@ -69,7 +73,7 @@ func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 		}
 		seconds := p.Duration.Seconds()
 		r.Steps = append(r.Steps, report.Step{
-			Name: p.Name, StartS: start.Seconds(), DurationS: seconds, Measured: p.Measured,
+			VUs: e.vus(p), Name: p.Name, StartS: start.Seconds(), DurationS: seconds, Measured: p.Measured,
 			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted,
 			Arrived:       int(times.Arrival.Count),
 			ScheduledPerS: float64(counts[i].Messages) / seconds, AcceptedPerS: float64(counts[i].Accepted) / seconds,
@@ -90,24 +94,67 @@ func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 }
 
 func (e *engine) describeClock() report.Clock {
-	c := e.clock.Read()
-	if c.Probes == 0 {
-		return report.Clock{Reference: "monotonic", Processes: []report.ProcessClock{}}
+	r := e.clock.Read()
+	e.mu.Lock()
+	processes := append([]report.ProcessClock{}, e.processes...)
+	e.mu.Unlock()
+	c := report.Clock{Reference: "monotonic", Processes: processes}
+	if limit := e.options.Clock.Limit; limit != nil {
+		c.LimitMS = new(limit.duration().Seconds() * 1000)
 	}
-	return report.Clock{
-		Reference: "redis TIME", OffsetMS: c.Used() / 1000, BoundMS: c.Worst / 1000, GeneratorBoundMS: c.Worst / 1000,
-		DriftPPM: c.Drift, Probes: c.Probes, Processes: []report.ProcessClock{},
+	if r.Rounds == 0 {
+		return c
 	}
+	c.Reference = "redis TIME"
+	c.OffsetMS, c.GeneratorBoundMS, c.DriftPPM, c.Probes = r.Offset/1000, r.Bound/1000, r.Drift, r.Rounds
+	c.OneHost = c.OffsetMS == 0 && c.DriftPPM == 0 && e.options.loopback()
+	bounds := []float64{c.GeneratorBoundMS}
+	for _, p := range processes {
+		bounds = append(bounds, p.BoundMS)
+		c.OneHost = c.OneHost && p.OffsetMS == 0
+	}
+	slices.Sort(bounds)
+	for _, b := range bounds[max(0, len(bounds)-2):] {
+		c.BoundMS += b
+	}
+	return c
+}
+
+func (e *engine) describeHealth(lossless bool) report.Health {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h := report.Health{
+		Gaps: append([]report.Gap{}, e.gaps...), SamplesDiscarded: int(e.discarded.Load()), TrendOneIn: e.trend.oneIn(),
+	}
+	if e.socketWait.Count > 0 {
+		h.SocketWait = new(report.NewLatency(&e.socketWait, lossless))
+	}
+	return h
+}
+
+func (e *engine) model() string {
+	if e.pacer.Closed() {
+		return report.Closed
+	}
+	return report.Open
+}
+
+// vus is the concurrency of a phase in the closed model, nil in the open one.
+func (e *engine) vus(p profile.Phase) *int {
+	if !e.pacer.Closed() {
+		return nil
+	}
+	return new(p.VUs)
 }
 
 func describe(p *profile.Profile) report.Profile {
 	d := report.Profile{Name: p.Name}
 	for _, ph := range p.Phases {
-		phase := report.Phase{
-			Name: ph.Name, DurationS: ph.Duration.Seconds(), ArrivalRate: &ph.Rate, Measured: ph.Measured,
-		}
-		if ph.Ramps() {
-			phase.RampTo = &ph.RampTo
+		phase := report.Phase{Name: ph.Name, DurationS: ph.Duration.Seconds(), Measured: ph.Measured}
+		if p.Closed() {
+			phase.VUs = new(ph.VUs)
+		} else if phase.ArrivalRate = new(ph.Rate); ph.Ramps() {
+			phase.RampTo = new(ph.RampTo)
 		}
 		d.Phases = append(d.Phases, phase)
 	}

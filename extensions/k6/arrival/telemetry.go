@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"net"
+	"net/url"
 	"runtime"
 	"runtime/debug"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -18,11 +19,13 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// readTelemetry collects what the pipeline's processes have said of themselves during the run.
-func (e *engine) readTelemetry(ctx context.Context, client *redis.Client) []report.Resource {
+// readTelemetry collects what the pipeline's processes have said of themselves during the run: what they used, and how well
+// they knew the time.
+func (e *engine) readTelemetry(ctx context.Context, client *redis.Client) {
 	rows := map[string][][3]*float64{}
-	offset := e.clock.Offset()
+	clocks := map[string]report.ProcessClock{}
 	epoch := e.clock.At(e.epoch)
+	offset := e.clock.Offset(epoch)
 	from := strconv.FormatInt((epoch+offset)/1000, 10)
 	err := scan(ctx, client, telemetryStream, from, func(entry redis.XMessage) {
 		name, _ := entry.Values["process"].(string)
@@ -32,9 +35,18 @@ func (e *engine) readTelemetry(ctx context.Context, client *redis.Client) []repo
 		var usage struct {
 			CPUPercent *float64 `json:"cpu_percent"`
 			RSSMB      *float64 `json:"rss_mb"`
+			Clock      *struct {
+				Offset float64  `json:"offset_us"`
+				Bound  *float64 `json:"bound_us"` // null: it has not reached Redis
+			} `json:"clock"`
 		}
 		if err != nil || name == "" || json.Unmarshal([]byte(data), &usage) != nil {
 			return
+		}
+		if c := usage.Clock; c != nil && c.Bound != nil {
+			clocks[name] = report.ProcessClock{
+				Process: name, OffsetMS: c.Offset / 1000, BoundMS: max(*c.Bound/1000, clocks[name].BoundMS),
+			}
 		}
 		if usage.CPUPercent == nil && usage.RSSMB == nil {
 			return
@@ -45,16 +57,14 @@ func (e *engine) readTelemetry(ctx context.Context, client *redis.Client) []repo
 	if err != nil {
 		e.count("telemetry", "not read", err.Error())
 	}
-	names := make([]string, 0, len(rows))
-	for name := range rows {
-		names = append(names, name)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, name := range sortedKeys(rows) {
+		e.resources = append(e.resources, report.NewResource(name, rows[name]))
 	}
-	sort.Strings(names)
-	out := make([]report.Resource, 0, len(names)+1)
-	for _, name := range names {
-		out = append(out, report.NewResource(name, rows[name]))
+	for _, name := range sortedKeys(clocks) {
+		e.processes = append(e.processes, clocks[name])
 	}
-	return out
 }
 
 // environment describes the machine of the generator. What the system does not tell is left out.
@@ -76,14 +86,20 @@ func (e *engine) environment() map[string]any {
 }
 
 // sharedHost reports whether generator and ingest are on one host, and so share its cores.
-func (e *engine) sharedHost() bool {
-	address := strings.TrimPrefix(strings.TrimPrefix(e.options.Ingest.URL, "http://"), "https://")
-	for _, local := range []string{"127.", "localhost", "[::1]"} {
-		if strings.HasPrefix(address, local) {
-			return true
-		}
+func (e *engine) sharedHost() bool { return isLoopback(e.options.Ingest.URL) }
+
+// loopback reports whether all that the run speaks to is on this host.
+func (o *options) loopback() bool {
+	return isLoopback(o.Ingest.URL) && isLoopback(o.MQTT.URL) && isLoopback(o.Redis.URL)
+}
+
+func isLoopback(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
 	}
-	return false
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // k6Version is the version of k6 that this binary was built with.

@@ -76,8 +76,13 @@ var cases = []testCase{
 		tell:   one(func() *fake.Pipeline { return &fake.Pipeline{Delay: time.Second} }),
 		checks: []check{incomplete, pending, leftPage},
 	},
-	lostSubscriber("subscriber cut off", [2]int{2, 1}, (*fake.Pipeline).Cut),
-	lostSubscriber("subscriber taken over", [2]int{2, 0}, (*fake.Pipeline).TakeOver),
+	lostSubscriber("subscriber cut off", [2]int{2, 1}, (*fake.Pipeline).Cut, missed, gaps(1)),
+	lostSubscriber("subscriber taken over", [2]int{2, 0}, (*fake.Pipeline).TakeOver, notSent, gaps(1)),
+	{
+		name: "canary beside the load", rate: 100, seconds: [2]int{3, 2}, options: map[string]any{"canary": true},
+		tell:   one(func() *fake.Pipeline { return &fake.Pipeline{Delay: 50 * ms} }),
+		checks: []check{account(func(n int) report.Account { return report.Account{Arrived: n} }), canary(50 * ms), verdict(report.Pass)},
+	},
 	{
 		name: "two generators, 50 and 200 ms", rate: 200, seconds: [2]int{5, 2}, raw: true,
 		tell: []func() *fake.Pipeline{
@@ -121,7 +126,7 @@ func clocked(name string, clock fake.Clock, seconds [2]int) testCase {
 }
 
 // lostSubscriber loses the subscriber's connection in the middle of the run.
-func lostSubscriber(name string, seconds [2]int, end func(*fake.Pipeline)) testCase {
+func lostSubscriber(name string, seconds [2]int, end func(*fake.Pipeline), checks ...check) testCase {
 	return testCase{
 		name: name, rate: 100, seconds: seconds, options: map[string]any{"idle": "1s"},
 		tell: one(func() *fake.Pipeline {
@@ -134,7 +139,7 @@ func lostSubscriber(name string, seconds [2]int, end func(*fake.Pipeline)) testC
 			}
 			return f
 		}),
-		checks: []check{balance, verdictNot(report.Pass)},
+		checks: append(checks, balance, verdict(report.Invalid)),
 	}
 }
 

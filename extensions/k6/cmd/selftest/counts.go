@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
@@ -79,6 +80,42 @@ func balance(o *outcome) []row {
 	a := o.gens[0].run.Account
 	got := fmt.Sprintf("%s of %s, %s", count(a.Arrived), count(a.Scheduled), inBalance(a.Balanced))
 	return []row{{"account, arrived", "balanced", got, exact, a.Balanced}}
+}
+
+// missed requires the account to miss exactly what the pipeline had nobody to deliver to.
+func missed(o *outcome) []row {
+	g := o.gens[0]
+	told, got := o.messages-len(g.log), g.run.Account.Lost
+	return []row{{"lost in the gap", count(told) + " undelivered", count(got), exact, got == told && told > 0}}
+}
+
+// notSent requires the load to end with the subscriber that was lost for good.
+func notSent(o *outcome) []row {
+	got := o.gens[0].run.Account.Dropped
+	return []row{{"dropped", "the rest", count(got), exact, got > 0 && got < o.messages}}
+}
+
+// gaps requires so many spans in which a subscriber had no connection.
+func gaps(told int) check {
+	return func(o *outcome) []row {
+		got := len(o.gens[0].run.Health.Gaps)
+		return []row{{"gaps", count(told), count(got), exact, got == told}}
+	}
+}
+
+// canary requires one message for each second, and nothing earlier than the delay.
+func canary(delay time.Duration) check {
+	return func(o *outcome) []row {
+		told := o.seconds[o.form]
+		c := o.gens[0].run.Canary
+		if c == nil || c.Latency.Count == 0 {
+			return []row{{"canary", count(told) + " arrived", "none", exact, false}}
+		}
+		return []row{
+			{"canary, arrived", count(told), count(c.Arrived), exact, c.Sent == told && c.Arrived == told},
+			between("canary, fastest", millis(millisOf(delay)), *c.Latency.Min, millisOf(delay), 0, o.form.slack(millisOf(delay))),
+		}
+	}
 }
 
 // samples requires one sample for each message of the measured phase that was delivered.

@@ -69,6 +69,7 @@ func (in instrument) generate(
 		"name": "selftest", "dir": dir, "template": in.template, "command": "npm run selftest",
 		"profile": c.profileText(seconds),
 		"ingest":  map[string]any{"url": f.IngestURL()}, "mqtt": map[string]any{"url": f.MQTTURL()},
+		"canary": false, // its messages would enter the pipeline's counts
 	}
 	if f.Redis != nil {
 		options["redis"] = map[string]any{"url": f.Redis.URL()}

@@ -1,8 +1,9 @@
 // Package clock puts this process on the clock of Redis.
 //
 // A process's own clock is its wall clock at the start plus its monotonic clock since, so it never jumps. A probe
-// brackets Redis TIME with that clock; the probe with the shortest round trip of a window tells the offset, give or take
-// half of that round trip (the bound). On one host there is one clock: where zero lies inside the bound, the offset is zero.
+// brackets Redis TIME with that clock, so each probe proves an interval that the offset lay in at that moment. Two clocks
+// run apart at a steady rate: every line through all of these intervals is possible, and nothing else is. Where the line
+// of zero is among them, there is one clock, as on one host, and the offset is zero.
 package clock
 
 import (
@@ -15,50 +16,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Sample is one probe: asked at T0 of the own clock, Redis said Server, heard at T1. All in µs since 1970.
-type Sample struct{ T0, Server, T1 float64 }
-
-// Estimate is what samples tell of the offset: reference = own clock + Offset, give or take Bound. Both in µs.
-type Estimate struct{ Offset, Bound float64 }
-
-// truncation is half of what TIME cuts off, since it tells whole µs.
-const truncation = 0.5
-
-// Of returns the estimate of the sample with the shortest round trip, the first of them. It panics without a sample.
-// pipeline/clock.ts does the same; both are tested against pipeline/clock.vectors.json.
-func Of(samples []Sample) Estimate {
-	best := samples[0]
-	for _, s := range samples[1:] {
-		if s.T1-s.T0 < best.T1-best.T0 {
-			best = s
-		}
-	}
-	return Estimate{
-		Offset: best.Server - (best.T0+best.T1)/2,
-		Bound:  (best.T1-best.T0)/2 + truncation,
-	}
-}
-
-// Used is the offset to apply: zero where zero is inside the bound.
-func (e Estimate) Used() float64 {
-	if math.Abs(e.Offset) <= e.Bound {
-		return 0
-	}
-	return e.Offset
-}
-
 // Clock is the own clock of this process and its relation to the clock of Redis. Without a Redis it stands alone.
 type Clock struct {
 	base time.Time
 
 	mu      sync.Mutex
-	window  []Sample
-	first   Estimate
-	firstAt int64
+	window  []Sample // the best probe of each of the last rounds
 	current Estimate
-	at      int64
+	rounds  int
 	worst   float64
-	probes  int
 }
 
 // New starts the clock. It does no I/O.
@@ -75,84 +41,97 @@ func (c *Clock) own() float64 {
 	return float64(c.base.UnixMicro()) + float64(time.Since(c.base).Nanoseconds())/1000
 }
 
-// Offset is what the clock of Redis is ahead of the own clock, in µs.
-func (c *Clock) Offset() int64 {
+// Offset is what the clock of Redis is ahead of the own clock at a moment of the own clock, in µs.
+func (c *Clock) Offset(at int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return int64(math.Round(c.current.Used()))
-}
-
-// An estimate is made of the probes of the last rounds, which are a second apart: enough that one of them meets no other
-// work, and few enough to follow a drift.
-const (
-	probesPerRound = 8
-	rounds         = 5
-)
-
-// Warm fills the window at once, for the start of a run.
-func (c *Clock) Warm(ctx context.Context, client *redis.Client) error {
-	for range rounds {
-		if err := c.Probe(ctx, client); err != nil {
-			return err
-		}
+	if c.rounds == 0 {
+		return 0
 	}
-	return nil
+	return int64(math.Round(c.current.Used(float64(at))))
 }
+
+const (
+	// Period is how often a clock should be probed.
+	Period = 100 * time.Millisecond
+	// asked is how often a round asks: enough that one of the probes meets no other work.
+	asked = 8
+	// kept is how many rounds are remembered.
+	kept = 64
+	// fresh is how many of them are remembered whatever their worth.
+	fresh = 8
+)
 
 // Probe takes a round of samples from Redis and replaces the estimate.
 func (c *Clock) Probe(ctx context.Context, client *redis.Client) error {
-	samples := make([]Sample, 0, probesPerRound)
-	for range probesPerRound {
+	var best Sample
+	for i := range asked {
 		t0 := c.own()
 		t, err := client.Time(ctx).Result()
 		t1 := c.own()
 		if err != nil {
 			return fmt.Errorf("redis TIME: %w", err)
 		}
-		samples = append(samples, Sample{t0, float64(t.UnixMicro()), t1})
+		if i == 0 || t1-t0 < best.T1-best.T0 {
+			best = Sample{t0, float64(t.UnixMicro()), t1}
+		}
 	}
-	c.add(samples, c.Now())
+	c.add(best, c.own())
 	return nil
 }
 
-func (c *Clock) add(round []Sample, at int64) {
-	c.mu.Lock()
-	c.window = append(c.window, round...)
-	c.window = c.window[max(0, len(c.window)-rounds*probesPerRound):]
-	e := Of(c.window)
-	c.mu.Unlock()
-	c.settle(e, at)
-}
-
-func (c *Clock) settle(e Estimate, at int64) {
+func (c *Clock) add(s Sample, at float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.probes == 0 {
-		c.first, c.firstAt = e, at
+	if c.rounds > 0 { // the estimate so far was in use until now
+		c.worst = math.Max(c.worst, c.current.Bound(at))
 	}
-	c.probes++
-	c.current, c.at = e, at
-	if c.probes >= rounds { // before, the window is not full
-		c.worst = math.Max(c.worst, e.Bound)
+	c.window = append(c.window, s)
+	if len(c.window) > kept {
+		c.window = forget(c.window)
 	}
+	c.current = Of(c.window, at)
+	c.window = c.window[len(c.window)-c.current.Kept:]
+	c.rounds++
+}
+
+// forget leaves out the sample that tells least: the one with the longest round trip, the newest apart. Old samples with
+// short ones stay, and with them a long base for the drift.
+func forget(window []Sample) []Sample {
+	worst := 0
+	for i, s := range window[:len(window)-fresh] {
+		if s.T1-s.T0 > window[worst].T1-window[worst].T0 {
+			worst = i
+		}
+	}
+	return append(window[:worst], window[worst+1:]...)
+}
+
+// Begin forgets how wide the bound has been so far: what counts is the time from here on.
+func (c *Clock) Begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.worst = 0
 }
 
 // Reading is what the report says of the clock.
 type Reading struct {
-	Estimate
-	Worst  float64 // the widest bound of the run, µs
-	Drift  float64 // change of the offset in parts per million; 0 where it is inside the bounds
-	Probes int     // rounds of probes; 0: the own clock stands alone
+	Offset float64 // applied, µs
+	Bound  float64 // the widest since Begin, µs
+	Drift  float64 // parts per million; 0 where none is proven
+	Rounds int     // of probes; 0: the own clock stands alone
 }
 
 // Read returns the state of the clock.
 func (c *Clock) Read() Reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := Reading{Estimate: c.current, Worst: c.worst, Probes: c.probes}
-	moved := c.current.Offset - c.first.Offset
-	if span := float64(c.at - c.firstAt); span > 0 && math.Abs(moved) > c.current.Bound+c.first.Bound {
-		r.Drift = moved / span * 1e6
+	if c.rounds == 0 {
+		return Reading{}
 	}
-	return r
+	now := c.current.At
+	return Reading{
+		Offset: c.current.Used(now), Bound: math.Max(c.worst, c.current.Bound(now)),
+		Drift: c.current.drift() * 1e6, Rounds: c.rounds,
+	}
 }

@@ -2,6 +2,7 @@ package clock
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
@@ -18,44 +19,84 @@ func TestEstimateAgreesWithThePipeline(t *testing.T) {
 	var vectors []struct {
 		Name    string
 		Samples []Sample
+		At      float64
 		Offset  float64 `json:"offset_us"`
 		Bound   float64 `json:"bound_us"`
+		Drift   float64 `json:"drift_ppm"`
+		Kept    int
 	}
 	require.NoError(t, json.Unmarshal(data, &vectors))
 	require.NotEmpty(t, vectors)
+	const tolerance = 1e-3 // µs and ppm
 	for _, v := range vectors {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Parallel()
-			got := Of(v.Samples)
-			assert.InDelta(t, v.Offset, got.Used(), 0)
-			assert.InDelta(t, v.Bound, got.Bound, 0)
+			e := Of(v.Samples, v.At)
+			assert.InDelta(t, v.Offset, e.Used(v.At), tolerance)
+			assert.InDelta(t, v.Bound, e.Bound(v.At), tolerance)
+			assert.InDelta(t, v.Drift, e.drift()*1e6, tolerance)
+			assert.Equal(t, v.Kept, e.Kept)
 		})
+	}
+}
+
+// simulate probes a reference that is ahead and drifts, a round each 250 ms, over a network that is fast now and then, and
+// never alike both ways.
+func simulate(c *Clock, random *rand.Rand, rounds int, truth func(own float64) float64, check func(now float64)) {
+	now := 1_763_700_000_000_000.0
+	for range rounds {
+		there, back := random.ExpFloat64()*200, random.ExpFloat64()*200
+		s := Sample{T0: now, T1: now + there + back}
+		s.Server = float64(int64(s.T0 + there + truth(s.T0+there)))
+		c.add(s, s.T1)
+		for range 5 {
+			check(s.T1 + random.Float64()*250_000)
+		}
+		now += 250_000
 	}
 }
 
 // Whatever the network does, the true offset lies inside the bound: the reference was read between before and after.
 func TestTheTruthLiesInsideTheBound(t *testing.T) {
 	t.Parallel()
-	const truth = 500_000
-	for there := range 50 {
-		for back := range 50 {
-			heard := 1_000_000 + float64(there)*7
-			s := Sample{T0: 1_000_000, Server: heard + truth, T1: heard + float64(back)*7}
-			e := Of([]Sample{s})
-			require.InDelta(t, truth, e.Offset, e.Bound)
+	for _, ppm := range []float64{0, 0.5, 15, 50, -50, 100} {
+		for _, ahead := range []float64{0, 300, 500_000, -500_000} {
+			c := New()
+			random := rand.New(rand.NewPCG(1, uint64(int64(ahead+ppm*7))))
+			truth := func(own float64) float64 { return ahead + ppm*1e-6*(own-1_763_700_000_000_000) }
+			simulate(c, random, 200, truth, func(now float64) {
+				require.InDelta(t, truth(now), c.current.Used(now), c.current.Bound(now)+0.5, "%v ahead, %v ppm", ahead, ppm)
+			})
+			assert.Less(t, c.current.Bound(c.current.At), 60.0, "the fast round trips tell")
+			if ppm >= 15 || ppm <= -15 {
+				assert.InDelta(t, ppm, c.Read().Drift, 3, "%v ahead", ahead)
+			}
 		}
 	}
 }
 
-func TestDriftIsToldOnceItLeavesTheBounds(t *testing.T) {
+func TestOneHostHasOneClock(t *testing.T) {
 	t.Parallel()
 	c := New()
-	c.settle(Estimate{500_000, 20}, 0)
-	c.settle(Estimate{500_030, 20}, 600_000)
-	assert.Zero(t, c.Read().Drift, "30 µs within ±40 µs")
-	c.settle(Estimate{500_500, 20}, 10_000_000)
-	assert.InDelta(t, 50, c.Read().Drift, 1e-9, "500 µs in 10 s")
-	assert.Equal(t, int64(500_500), c.Offset())
+	simulate(c, rand.New(rand.NewPCG(7, 7)), 100, func(float64) float64 { return 0 }, func(now float64) {
+		require.Zero(t, c.current.Used(now))
+	})
+	assert.Zero(t, c.Read().Drift)
+}
+
+func TestAClockThatIsSetIsFollowed(t *testing.T) {
+	t.Parallel()
+	c := New()
+	steps := 0
+	truth := func(own float64) float64 {
+		if own >= 1_763_700_000_000_000+50*250_000 {
+			return 1_000_000
+		}
+		return 0
+	}
+	simulate(c, rand.New(rand.NewPCG(3, 3)), 100, truth, func(float64) { steps++ })
+	assert.InDelta(t, 1_000_000, c.current.Used(c.current.At), c.current.Bound(c.current.At))
+	assert.Equal(t, 50, len(c.window), "the rounds before the step are forgotten")
 }
 
 func TestTheOwnClockIsTheWallClockAtItsStart(t *testing.T) {
@@ -63,4 +104,5 @@ func TestTheOwnClockIsTheWallClockAtItsStart(t *testing.T) {
 	c := New()
 	at := c.base.Add(1500 * time.Microsecond)
 	assert.Equal(t, c.base.UnixMicro()+1500, c.At(at))
+	assert.Zero(t, c.Offset(c.Now()), "without a reference")
 }

@@ -165,11 +165,12 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 }
 
 func (f *Pipeline) deliver(topic string, d delivery) {
-	if d.copies > 0 {
-		f.log = append(f.log, Delivery{ID: d.id, Received: d.received, Written: time.Now()})
-	}
+	at, taken := time.Now(), false
 	for range d.copies {
-		f.write(topic, d.packet)
+		taken = f.write(topic, d.packet) || taken
+	}
+	if taken {
+		f.log = append(f.log, Delivery{ID: d.id, Received: d.received, Written: at})
 	}
 }
 
@@ -184,10 +185,13 @@ func (f *Pipeline) publish(topic string, payload []byte, at time.Time) *packets.
 	return packet
 }
 
-func (f *Pipeline) write(topic string, packet *packets.ControlPacket) {
+// write reports whether anybody took the packet: who has gone gets nothing.
+func (f *Pipeline) write(topic string, packet *packets.ControlPacket) (taken bool) {
 	for _, conn := range f.subscribers[topic] {
-		_, _ = packet.WriteTo(conn) // who has gone gets nothing
+		_, err := packet.WriteTo(conn)
+		taken = taken || err == nil
 	}
+	return taken
 }
 
 // note keeps the first error; f.mu is held.

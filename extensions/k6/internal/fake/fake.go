@@ -93,6 +93,12 @@ func (f *Pipeline) IngestURL() string { return f.ingest.URL }
 // MQTTURL is where they arrive.
 func (f *Pipeline) MQTTURL() string { return "mqtt://" + f.broker.Addr().String() }
 
+// CloseBroker leaves nobody at the broker's address, and its clients without their connections. Copies may call it.
+func (f *Pipeline) CloseBroker() {
+	_ = f.broker.Close()
+	f.Cut()
+}
+
 // CloseIngest leaves nobody at the ingest's address.
 func (f *Pipeline) CloseIngest() { f.ingest.Close() }
 

@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt5"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 )
 
 // reader holds the topics of a started pipeline and hands over what arrives, as "<topic> <id>" with the stamps behind it.
 type reader struct {
 	t        *testing.T
 	pipeline *Pipeline
-	conn     *mqtt5.Conn
+	conn     *receiver.Conn
 	arrived  chan string
 	ended    chan error
 }
@@ -30,12 +30,12 @@ func read(t *testing.T, f *Pipeline, topics ...string) *reader {
 	require.NoError(t, f.Start())
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
 	var dialer net.Dialer
-	conn, err := mqtt5.Connect(t.Context(), mqtt5.Options{URL: f.MQTTURL(), ClientID: "test", Dial: dialer.DialContext})
+	conn, err := receiver.Connect(t.Context(), receiver.Options{URL: f.MQTTURL(), ClientID: "test", Dial: dialer.DialContext})
 	require.NoError(t, err)
 	require.NoError(t, conn.Subscribe(t.Context(), topics, 1))
 	r := &reader{t: t, pipeline: f, conn: conn, arrived: make(chan string, 1000), ended: make(chan error, 1)}
 	go func() {
-		r.ended <- conn.Read(hops.Property, func() int64 { return 0 }, func(_ int64, messages []mqtt5.Message) {
+		r.ended <- conn.Read(hops.Property, func() int64 { return 0 }, func(_ int64, _ time.Duration, messages []receiver.Message) {
 			for _, m := range messages {
 				id, _, _ := strings.Cut(strings.TrimPrefix(string(m.Payload), `{"id":"`), `"`)
 				r.arrived <- strings.TrimSpace(string(m.Topic) + " " + id + " " + string(m.Hops))
@@ -172,7 +172,7 @@ func TestAClockDriftsFromTheMomentOnThatItIsTold(t *testing.T) {
 func TestASubscriberIsCutOffOrTakenOver(t *testing.T) {
 	t.Parallel()
 	for words, end := range map[string]func(*Pipeline){
-		"connection ended": (*Pipeline).Cut, "Session taken over": (*Pipeline).TakeOver,
+		"connection ended": (*Pipeline).Cut, "session taken over": (*Pipeline).TakeOver,
 	} {
 		f := &Pipeline{}
 		r := read(t, f, "messages/a")

@@ -12,7 +12,7 @@ type Interval struct {
 }
 
 func newInterval() *Interval {
-	return &Interval{Arrival: newSeries(), FromSend: newSeries(), HTTP: newSeries()}
+	return &Interval{Arrival: NewSeries(), FromSend: NewSeries(), HTTP: NewSeries()}
 }
 
 func (i *Interval) reset() {

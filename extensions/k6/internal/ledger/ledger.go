@@ -100,7 +100,7 @@ func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 			l.perTopic += f.Targets
 		}
 		l.topics = append(l.topics, first[f.Target])
-		l.flowTimes = append(l.flowTimes, newSeries())
+		l.flowTimes = append(l.flowTimes, NewSeries())
 	}
 	l.lastSeen = make([]int, l.perTopic*p.Subscribers())
 	for i := range l.lastSeen {

@@ -20,7 +20,8 @@ type Series struct {
 	Min, Max  int64
 }
 
-func newSeries() Series {
+// NewSeries returns an empty series.
+func NewSeries() Series {
 	return Series{Histogram: hdrhistogram.New(1, Highest, 3), Min: math.MaxInt64, Max: math.MinInt64}
 }
 
@@ -30,6 +31,14 @@ func (s *Series) Add(us int64) {
 	s.Sum += us
 	s.Min, s.Max = min(s.Min, us), max(s.Max, us)
 	_ = s.Histogram.RecordValue(min(max(us, 0), Highest)) // inside the range, so without error
+}
+
+// AddMany records one time n times.
+func (s *Series) AddMany(us int64, n int) {
+	s.Count += int64(n)
+	s.Sum += us * int64(n)
+	s.Min, s.Max = min(s.Min, us), max(s.Max, us)
+	_ = s.Histogram.RecordValues(min(max(us, 0), Highest), int64(n))
 }
 
 // Merge adds all times of another series.
@@ -81,9 +90,9 @@ type Times struct {
 
 // NewTimes returns an empty set.
 func NewTimes() *Times {
-	t := &Times{Arrival: newSeries(), FromSend: newSeries(), HTTP: newSeries()}
+	t := &Times{Arrival: NewSeries(), FromSend: NewSeries(), HTTP: NewSeries()}
 	for i := range t.Stages {
-		t.Stages[i] = newSeries()
+		t.Stages[i] = NewSeries()
 	}
 	return t
 }

@@ -13,9 +13,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of a profile. maxRequests keeps a typing error (a rate of 1e9) from being taken at its word.
+// Bounds of a profile. MaxSubscribers is what the ledger has bits for; maxRequests keeps a typing error (a rate of 1e9) from being taken at its word.
 const (
-	maxSubscribers = 32
+	MaxSubscribers = 32
 	maxBatch       = 1000
 	maxRequests    = 1e9
 	maxVUs         = 10_000
@@ -192,7 +192,7 @@ func parseFlow(n *yaml.Node) (Flow, error) {
 		"target":       func(v *yaml.Node) error { return text(v, &f.Target) },
 		"targets":      whole(&f.Targets, 1, 100_000),
 		"messages":     whole(&f.Messages, 1, maxBatch),
-		"deliveries":   whole(&f.Deliveries, 1, maxSubscribers),
+		"deliveries":   whole(&f.Deliveries, 1, MaxSubscribers),
 		"payloadBytes": whole(&f.PayloadBytes, 0, 1<<20),
 	})
 	if err != nil {

@@ -31,6 +31,8 @@ type Profile struct {
 	Name   string
 	Phases []Phase
 	Flows  []Flow
+
+	Connections int // of subscribers, at least; from the script
 }
 
 // Phase is a span of the run. Rates are requests per second. A pause has the rate 0 and no VUs; an arrivalCount of n over
@@ -75,9 +77,9 @@ func (p *Profile) Duration() time.Duration {
 	return d
 }
 
-// Subscribers is the number of subscribers that the flows need: the largest number of deliveries of a message.
+// Subscribers is the number of connections that hold the topics: at least as many as a message has deliveries.
 func (p *Profile) Subscribers() int {
-	n := 1
+	n := max(1, p.Connections)
 	for _, f := range p.Flows {
 		n = max(n, f.Deliveries)
 	}

@@ -133,6 +133,7 @@ type Clock struct {
 	OffsetMS         float64        `json:"offset_ms"`          // reference minus own clock
 	BoundMS          float64        `json:"bound_ms"`           // the two widest of generator and processes, summed
 	GeneratorBoundMS float64        `json:"generator_bound_ms"` // of OffsetMS
+	OneHost          bool           `json:"one_host"`           // one host, one clock: the bound is no reason to doubt a stage
 	LimitMS          *float64       `json:"limit_ms"`           // that the user set for BoundMS; nil: none
 	DriftPPM         float64        `json:"drift_ppm"`
 	Probes           int            `json:"probes"`

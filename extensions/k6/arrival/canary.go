@@ -1,0 +1,145 @@
+package arrival
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.k6.io/k6/v2/lib"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// canary sends one message a second all the way round, over connections of its own and to a topic of its own. Where the load
+// is slow and the canary is slow, the pipeline is; where the canary is fast, it is what only the load has: its
+// connections, and the instrument behind them. It is no part of the account.
+type canary struct {
+	engine *engine
+	poster *poster
+	conn   *receiver.Conn
+	body   string // up to the number
+	tail   string // after it
+	work   sync.WaitGroup
+	land   context.CancelFunc // ends the sending
+
+	mu      sync.Mutex
+	sent    int
+	seconds []float64 // latency of the one that was due in each second, ms; below 0: has not arrived
+	latency ledger.Series
+}
+
+// canaryEvery is the time between two of its messages.
+const canaryEvery = time.Second
+
+// newCanary connects and subscribes. It sends nothing before fly.
+func (e *engine) newCanary(ctx context.Context, state *lib.State) (*canary, error) {
+	target := "canary/" + e.id
+	open, closing := idTemplate(e.options.ID, e.id+".canary.")
+	c := &canary{
+		engine: e, poster: newPoster(e.options, state), latency: ledger.NewSeries(),
+		body: open, tail: closing + target + `","payload":""}`, land: func() {},
+	}
+	var err error
+	if c.conn, err = receiver.Connect(ctx, e.receiverOptions(state, "canary")); err != nil {
+		return nil, err
+	}
+	topic := e.options.MQTT.Prefix + target
+	if err := c.conn.Subscribe(ctx, []string{topic}, byte(e.options.MQTT.QoS)); err != nil {
+		c.conn.Close()
+		return nil, fmt.Errorf("%w (the canary's topic; canary: false leaves it out)", err)
+	}
+	c.work.Go(c.listen)
+	return c, nil
+}
+
+// fly sends until the schedule is over.
+func (c *canary) fly(ctx context.Context) {
+	ctx, c.land = context.WithCancel(ctx)
+	c.work.Go(func() { c.send(ctx) })
+}
+
+func (c *canary) send(ctx context.Context) {
+	for n := range int(c.engine.options.profile.Duration() / canaryEvery) {
+		if !sleepUntil(ctx, c.engine.halted, c.due(n)) {
+			return
+		}
+		c.mu.Lock()
+		c.sent++
+		c.seconds = append(c.seconds, -1)
+		c.mu.Unlock()
+		a := c.poster.post([]byte(c.body+strconv.Itoa(n)+c.tail), 1)
+		switch {
+		case a.err != nil:
+			c.engine.count("canary", classOf(a.err), a.err.Error())
+		case a.status >= 300:
+			c.engine.count("canary", "HTTP "+strconv.Itoa(a.status), excerpt(a.body()))
+		}
+	}
+}
+
+// due is the middle of each second: the cuts of the timeline are elsewhere.
+func (c *canary) due(n int) time.Time {
+	return c.engine.epoch.Add(time.Duration(n)*canaryEvery + canaryEvery/2)
+}
+
+func (c *canary) listen() {
+	prefix := []byte(`"` + c.engine.id + ".canary.")
+	err := c.conn.Read("", c.engine.clock.Now, func(at int64, _ time.Duration, messages []receiver.Message) {
+		for _, m := range messages {
+			if n, ok := numberAfter(m.Payload, prefix); ok {
+				c.arrive(n, at)
+			}
+		}
+	})
+	if !errors.Is(err, net.ErrClosed) {
+		c.engine.count("canary", "connection lost", err.Error())
+	}
+}
+
+func (c *canary) arrive(n int, at int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n >= len(c.seconds) || c.seconds[n] >= 0 {
+		return
+	}
+	us := max(0, at-c.engine.clock.At(c.due(n)))
+	c.seconds[n] = float64(us) / 1000
+	c.latency.Add(us)
+}
+
+// at is the latency of the message that was due in a second of the run; nil when it has not arrived.
+func (c *canary) at(second int) *float64 {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if second >= len(c.seconds) || c.seconds[second] < 0 {
+		return nil
+	}
+	return new(c.seconds[second])
+}
+
+func (c *canary) describe(lossless bool) *report.Canary {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &report.Canary{
+		Sent: c.sent, Arrived: int(c.latency.Count), IntervalS: canaryEvery.Seconds(),
+		Latency: report.NewLatency(&c.latency, lossless),
+	}
+}
+
+func (c *canary) close() {
+	c.land()
+	c.conn.Close()
+	c.work.Wait()
+}

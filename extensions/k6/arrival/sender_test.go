@@ -1,0 +1,208 @@
+package arrival
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+const twenty = "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]"
+
+// ingest is an HTTP server of the test's own; nothing of what it takes arrives.
+func ingest(t *testing.T, secure bool, handle http.HandlerFunc) (url string, connections *atomic.Int64) {
+	t.Helper()
+	connections = &atomic.Int64{}
+	server := httptest.NewUnstartedServer(handle)
+	server.Config.ErrorLog = nil
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	if secure {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	t.Cleanup(server.Close)
+	return server.URL, connections
+}
+
+// at is JavaScript that points a run at another ingest.
+func at(url, more string) string {
+	return "idle: '100ms', ingest: { url: '" + url + "', " + more + " }"
+}
+
+func TestEachSenderKeepsOneConnection(t *testing.T) {
+	t.Parallel()
+	accept := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }
+	url, connections := ingest(t, false, accept)
+	newScript(t, &fake.Pipeline{}, twenty, at(url, "")).run()
+	assert.LessOrEqual(t, connections.Load(), int64(16), "as many as senders, at most")
+
+	url, connections = ingest(t, false, accept)
+	r := newScript(t, &fake.Pipeline{}, twenty, at(url, "keepAlive: false")).run()
+	assert.Equal(t, int64(20), connections.Load(), "a connection a request")
+	assert.Equal(t, 20, r.Account.Lost)
+}
+
+func TestHeadersAndTokenAreSent(t *testing.T) {
+	t.Parallel()
+	var seen sync.Map
+	url, _ := ingest(t, false, func(w http.ResponseWriter, r *http.Request) {
+		seen.Store(r.Header.Get("X-Tenant")+" "+r.Header.Get("Authorization")+" "+r.URL.Path, true)
+		w.WriteHeader(http.StatusAccepted)
+	})
+	newScript(t, &fake.Pipeline{}, twenty, at(url, "token: 'hush', headers: { 'X-Tenant': 'blue' }")).run()
+	_, ok := seen.Load("blue Bearer hush /messages")
+	assert.True(t, ok)
+}
+
+func TestAnIngestBehindTLS(t *testing.T) {
+	t.Parallel()
+	url, _ := ingest(t, true, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
+	s := newScript(t, &fake.Pipeline{}, twenty, at(url, ""))
+	r := s.run()
+	assert.Equal(t, 20, r.Account.Rejected, "nobody vouches for its certificate")
+	require.Len(t, r.Errors, 1)
+	assert.Equal(t, "TLS", r.Errors[0].Class)
+	assert.Contains(t, r.Errors[0].Example, "certificate")
+
+	s = newScript(t, &fake.Pipeline{}, twenty, at(url, ""))
+	s.state.TLSConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // what k6's insecureSkipTLSVerify does
+	assert.Equal(t, 20, s.run().Account.Lost, "accepted")
+}
+
+func TestAnAttemptThatFailsIsRepeatedWithTheSameIDs(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Status: func(nth int) int {
+		if nth%4 == 1 { // each in four attempts
+			return http.StatusServiceUnavailable
+		}
+		return http.StatusAccepted
+	}}
+	r := newScript(t, f, twenty, "ingest: { url: 'PIPELINE', retries: 3 }").run()
+	assert.Equal(t, 20, r.Account.Arrived)
+	assert.Zero(t, r.Account.Rejected)
+	assert.GreaterOrEqual(t, r.Account.Requests.Retried, 6)
+	assert.Equal(t, 20, r.Account.Requests.Sent)
+	assert.Equal(t, int64(20), r.Latency.Arrival.Count)
+	assert.Equal(t, int64(20+r.Account.Requests.Retried), r.Latency.HTTP.Count, "each attempt has its time")
+	assert.Equal(t, r.Account.Requests.Retried, r.Errors[0].Count)
+	assert.GreaterOrEqual(t, *r.Latency.Arrival.Max, 50.0, "the wait between attempts counts")
+}
+
+// The time-out and the retry of a client whose first attempt had been taken (fault 23).
+func TestARetriedMessageThatArrivesTwiceIsOneSample(t *testing.T) {
+	t.Parallel()
+	var seen sync.Map
+	f := &fake.Pipeline{}
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	slow := make(chan struct{})
+	t.Cleanup(func() { close(slow) })
+	url, _ := ingest(t, false, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		answer, err := http.Post(f.IngestURL()+r.URL.Path, "application/json", strings.NewReader(string(body)))
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		if _, again := seen.LoadOrStore(string(body), true); !again {
+			select {
+			case <-slow:
+			case <-r.Context().Done():
+			}
+			return
+		}
+		w.WriteHeader(http.StatusAccepted)
+	})
+	s := newScriptAt(t, f, twenty, at(url, "retries: 1")+", timeout: '300ms'")
+	r := s.run()
+	assert.Equal(t, report.Account{
+		Scheduled: 20, Arrived: 20, Duplicates: 20, Reordered: r.Account.Reordered, Balanced: true,
+		Requests: report.Requests{Scheduled: 20, Sent: 20, Retried: 20}, Deliveries: report.Deliveries{Due: 20, Arrived: 20},
+	}, r.Account)
+	assert.Equal(t, int64(20), r.Latency.Arrival.Count)
+	assert.Less(t, *r.Latency.Arrival.P50, 300.0, "the first arrival is the sample")
+}
+
+func TestTheCauseOfAFailedAttemptIsNamed(t *testing.T) {
+	t.Parallel()
+	hijack := func(close func(*net.TCPConn)) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				close(conn.(*net.TCPConn))
+			}
+		}
+	}
+	reset, _ := ingest(t, false, hijack(func(c *net.TCPConn) { _ = c.SetLinger(0); _ = c.Close() }))
+	closed, _ := ingest(t, false, hijack(func(c *net.TCPConn) { _ = c.Close() }))
+	for url, want := range map[string]struct {
+		class    string
+		rejected int
+	}{
+		reset:                    {"reset", 0},
+		closed:                   {"closed", 0},
+		"http://127.0.0.1:1":     {"no connection: refused", 20},
+		"http://host.invalid:80": {"no connection: name not resolved", 20},
+		"https://" + closed[7:]:  {"TLS", 20},
+	} {
+		t.Run(want.class, func(t *testing.T) {
+			t.Parallel()
+			r := newScript(t, &fake.Pipeline{}, twenty, at(url, "")).run()
+			require.Len(t, r.Errors, 1)
+			assert.Equal(t, want.class, r.Errors[0].Class, r.Errors[0].Example)
+			assert.Equal(t, 20, r.Errors[0].Count)
+			assert.Equal(t, want.rejected, r.Account.Rejected, "what did not leave was not taken")
+			assert.Equal(t, 20-want.rejected, r.Account.Unknown)
+		})
+	}
+}
+
+func TestPumpSendsEveryRequest(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, steady, "senders: 4, inFlight: 4")
+	rt := s.runtime.VU.Runtime()
+	_, err := rt.RunString(`var how = run.scenarios({ pump: true }).sender; how.executor + ' ' + how.vus + ' ' + how.iterations`)
+	require.NoError(t, err)
+	_, err = rt.RunString(`run.send()`)
+	require.ErrorContains(t, err, "the sender calls run.pump()")
+	e := s.module.root.engine
+	done := make(chan error)
+	go func() { done <- e.collect(t.Context(), s.state, s.module.metrics) }()
+	_, err = rt.RunString(`run.pump()`)
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	assert.Equal(t, 570, e.ledger.Final().Arrived)
+
+	_, err = newScript(t, &fake.Pipeline{}, steady, "").runtime.VU.Runtime().RunString(`run.pump()`)
+	require.ErrorContains(t, err, "run.pump() is for the sender of scenarios({ pump: true })")
+}
+
+func TestK6sTrendsAreBounded(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, 1, oneIn(0))
+	assert.Equal(t, 1, oneIn(trendMost-1))
+	assert.Equal(t, 13, oneIn(5_000_000))
+	thin := &thinned{n: 13}
+	taken := 0
+	for range 130 {
+		if b := newTrendBatch(nil, nil, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, thin); b != nil {
+			taken += len(b.us)
+		}
+	}
+	assert.Equal(t, 100, taken, "evenly, over reads of any size")
+}

@@ -1,0 +1,138 @@
+package arrival
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// through is JavaScript that points a run at a real Mosquitto.
+func through(m *mosquitto, mqtt string) string {
+	return fmt.Sprintf("ingest: { url: %q }, mqtt: { url: 'mqtt://%s', %s }, canary: true, idle: '500ms'", m.ingest, m.way, mqtt)
+}
+
+func TestEveryWayToHoldTheTopics(t *testing.T) {
+	t.Parallel()
+	const five = "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct, weight: 3}, {name: room, target: room, targets: 4, deliveries: 5}]"
+	const one = "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct, weight: 3}, {name: room, target: room/of, targets: 4}]"
+	for name, c := range map[string]struct {
+		profile, mqtt string
+		deliveries    int
+	}{
+		"by name":             {five, "", 200},
+		"MQTT 3.1.1":          {five, "version: '3.1.1', qos: 0", 200},
+		"MQTT 3.1.1 wildcard": {five, "version: '3.1.1', topics: 'wildcard'", 200},
+		"QoS 2":               {five, "qos: 2", 200},
+		"wildcard":            {five, "topics: 'wildcard', qos: 2", 200},
+		"more connections":    {five, "connections: 7", 200},
+		"shared":              {one, "topics: 'shared', connections: 3", 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newScript(t, &fake.Pipeline{}, c.profile, through(startMosquitto(t), c.mqtt)).run()
+			result, reasons, _ := verdict(r)
+			assert.Equal(t, report.Pass, result, reasons)
+			assert.Equal(t, 100, r.Account.Arrived)
+			assert.Equal(t, report.Deliveries{Due: c.deliveries, Arrived: c.deliveries}, r.Account.Deliveries)
+			assert.Zero(t, r.Account.Duplicates)
+			assert.Zero(t, r.Account.Foreign, "each connection gets what is due at it")
+			require.NotNil(t, r.Canary)
+			assert.Equal(t, []int{1, 1}, []int{r.Canary.Sent, r.Canary.Arrived})
+		})
+	}
+}
+
+// cutInTheMiddle runs 3 s of load whose subscribers lose their connections for a while.
+func cutInTheMiddle(t *testing.T, mqtt string) *report.Run {
+	t.Helper()
+	m := startMosquitto(t)
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 3, arrivalRate: 100}]\nflows: [{name: direct}]", through(m, mqtt))
+	e := s.module.root.engine
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		<-e.started
+		time.Sleep(time.Until(e.epoch.Add(time.Second))) // a part of the load
+		m.cutter.cut()
+		for e.next.Load() < 150 { // another part of it
+			time.Sleep(time.Millisecond)
+		}
+		m.cutter.mend()
+	}()
+	r := s.run()
+	<-done
+	require.Len(t, r.Health.Gaps, 1)
+	gap := r.Health.Gaps[0]
+	assert.Equal(t, 1, gap.Subscriber)
+	require.NotNil(t, gap.ToS)
+	assert.Greater(t, *gap.ToS, gap.FromS)
+	assert.True(t, r.Account.Balanced)
+	assert.Zero(t, r.Account.Dropped, "the load goes on")
+	return r
+}
+
+func TestASubscriberThatWasAwayLosesTheGap(t *testing.T) {
+	t.Parallel()
+	r := cutInTheMiddle(t, "")
+	gap := r.Health.Gaps[0]
+	assert.Positive(t, r.Account.Lost)
+	assert.InDelta(t, 100*(*gap.ToS-gap.FromS), r.Account.Lost, 60, "what was due in the gap")
+	assert.Equal(t, report.Invalid, r.Verdict.Result, "the loss is the instrument's")
+	assert.Contains(t, r.Verdict.Reasons, fmt.Sprintf(
+		"%d deliveries are missing, and a subscriber was without its connection 1 times: they may be the instrument's loss", r.Account.Lost))
+}
+
+func TestAPersistentSessionLosesNothing(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"5", "3.1.1"} {
+		t.Run("MQTT "+version, func(t *testing.T) {
+			t.Parallel()
+			r := cutInTheMiddle(t, "session: 'persistent', version: '"+version+"'")
+			assert.Zero(t, r.Account.Lost)
+			assert.Equal(t, 300, r.Account.Arrived)
+			gap := r.Health.Gaps[0]
+			assert.GreaterOrEqual(t, *r.Latency.Arrival.Max, 500*(*gap.ToS-gap.FromS), "ms; what waited for the subscriber did wait")
+		})
+	}
+}
+
+// Two clients with one id throw each other out, so one of them must not come back (fault 20).
+func TestAnotherClientWithTheSameID(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 20, arrivalRate: 50}]\nflows: [{name: direct}]", through(startMosquitto(t), ""))
+	e := s.module.root.engine
+	rival, stop := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	work.Go(func() {
+		<-e.started
+		for rival.Err() == nil { // as clients do
+			conn, err := receiver.Connect(rival, e.receiverOptions(s.state, "subscriber-1"))
+			if err != nil {
+				continue
+			}
+			end := context.AfterFunc(rival, conn.Close)
+			_ = conn.Read("", e.clock.Now, func(int64, time.Duration, []receiver.Message) {})
+			end()
+			conn.Close()
+		}
+	})
+	r := s.run()
+	stop()
+	work.Wait()
+	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Contains(t, r.Verdict.Reasons[0], "a subscriber lost its connection, so the rest of the load was not sent: subscriber 1: ")
+	assert.Contains(t, r.Verdict.Reasons[0], "is another client using its id?")
+	assert.Positive(t, r.Account.Dropped)
+	assert.True(t, r.Account.Balanced)
+	require.Len(t, r.Health.Gaps, shortMost)
+	assert.Nil(t, r.Health.Gaps[shortMost-1].ToS)
+}

@@ -1,0 +1,45 @@
+package arrival
+
+import "strconv"
+
+// How the run's topics are held.
+const (
+	exactTopics    = "exact"    // each topic by name
+	wildcardTopics = "wildcard" // all topics of a target with one filter
+	sharedTopics   = "shared"   // wildcards in one shared subscription (MQTT 5, 4.8.2): each message goes to one connection
+)
+
+// topics returns the topic filters of each connection.
+//
+// Exact: target i of a flow with d deliveries is held by the connections i, i+1, … i+d−1 (modulo their number), so each
+// message is due at exactly d of them, and their load is even. Wildcard: the first d connections hold all targets. Shared: all
+// connections do, each message is due at one of them.
+func (o *options) topics() [][]string {
+	filters := make([][]string, o.profile.Subscribers())
+	seen := map[string]bool{}
+	for _, f := range o.profile.Flows {
+		if seen[f.Target] {
+			continue
+		}
+		seen[f.Target] = true
+		prefix := o.MQTT.Prefix + f.Target + "/"
+		switch o.MQTT.Topics {
+		case sharedTopics:
+			for c := range filters {
+				filters[c] = append(filters[c], "$share/arrival/"+prefix+"+")
+			}
+		case wildcardTopics:
+			for c := range f.Deliveries {
+				filters[c] = append(filters[c], prefix+"+")
+			}
+		default:
+			for i := range f.Targets {
+				for d := range f.Deliveries {
+					c := (i + d) % len(filters)
+					filters[c] = append(filters[c], prefix+strconv.Itoa(i))
+				}
+			}
+		}
+	}
+	return filters
+}

@@ -1,0 +1,77 @@
+package clock
+
+import "math"
+
+// Sample is one probe: asked at T0 of the own clock, Redis said Server, heard at T1. All in µs since 1970.
+type Sample struct{ T0, Server, T1 float64 }
+
+// between is the moment that the probe tells of, and the interval that the offset lay in then: Redis looked at its clock
+// between T0 and T1. TIME cuts off what is below a µs, half of one on average.
+func (s Sample) between() (at, low, high float64) {
+	const truncation = 0.5
+	at = (s.T0 + s.T1) / 2
+	half := (s.T1-s.T0)/2 + truncation
+	return at, s.Server - at - half, s.Server - at + half
+}
+
+// steepest is the drift that is thought possible before samples tell better: the ±100 ppm that Ethernet's clocks may have.
+const steepest = 100e-6
+
+// Estimate is what samples prove of the offset (reference − own clock, µs) at the moment At and of its drift (µs per µs).
+type Estimate struct {
+	At               float64
+	Low, High        float64 // of the offset at At
+	Slowest, Fastest float64 // of the drift
+	Kept             int     // how many of the newest samples one steady drift explains; the older ones were left out
+}
+
+// Of returns what samples, oldest first, prove of the offset at a moment after them. It panics without a sample.
+// pipeline/clock.ts does the same; both are tested against pipeline/clock.vectors.json.
+func Of(samples []Sample, at float64) Estimate {
+	e := Estimate{At: at, Slowest: -steepest, Fastest: steepest}
+	for e.Kept < len(samples) {
+		from := len(samples) - e.Kept - 1
+		t, low, high := samples[from].between()
+		slowest, fastest := e.Slowest, e.Fastest
+		for _, s := range samples[from+1:] {
+			later, floor, ceiling := s.between()
+			slowest = math.Max(slowest, (floor-high)/(later-t))
+			fastest = math.Min(fastest, (ceiling-low)/(later-t))
+		}
+		if slowest > fastest { // a clock was set, or its rate changed: what was before tells nothing of now
+			break
+		}
+		e.Slowest, e.Fastest = slowest, fastest
+		e.Kept++
+	}
+	e.Low, e.High = math.Inf(-1), math.Inf(1)
+	for _, s := range samples[len(samples)-e.Kept:] {
+		t, low, high := s.between()
+		e.Low = math.Max(e.Low, low+e.Slowest*(at-t))
+		e.High = math.Min(e.High, high+e.Fastest*(at-t))
+	}
+	return e
+}
+
+// drift is the drift to apply: zero unless it is proven.
+func (e Estimate) drift() float64 {
+	if e.Slowest <= 0 && e.Fastest >= 0 {
+		return 0
+	}
+	return (e.Slowest + e.Fastest) / 2
+}
+
+// Used is the offset to apply at t: zero where zero is possible and no drift is proven.
+func (e Estimate) Used(t float64) float64 {
+	drift := e.drift()
+	if drift == 0 && e.Low <= 0 && e.High >= 0 {
+		return 0
+	}
+	return (e.Low+e.High)/2 + drift*(t-e.At)
+}
+
+// Bound is how far the true offset can be from the one that is applied at t.
+func (e Estimate) Bound(t float64) float64 {
+	used := e.Used(t)
+	return math.Max(e.High+e.Fastest*(t-e.At)-used, used-e.Low-e.Slowest*(t-e.At))
+}
