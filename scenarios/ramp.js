@@ -18,6 +18,8 @@ const run = new Run({
   topology: __ENV.TOPOLOGY || 'single',
   network: __ENV.NETWORK || 'loopback',
   senders: Number(__ENV.SENDERS || 64),
+  clock: __ENV.CLOCK_LIMIT ? { limit: __ENV.CLOCK_LIMIT } : {},
+  canary: __ENV.CANARY !== 'off',
   dir: __ENV.RUN_DIR || '',
   runs: import.meta.resolve('../reports/runs'),
   command: __ENV.ARRIVAL_COMMAND || '',
