@@ -90,7 +90,12 @@ func (c *Clock) add(s Sample, at float64) {
 	if len(c.window) > kept {
 		c.window = forget(c.window)
 	}
+	before := c.current
 	c.current = Of(c.window, at)
+	if c.current.Kept < len(c.window) { // a clock was set while the estimate was in use
+		t, low, high := s.between()
+		c.worst = max(c.worst, high-before.Used(t), before.Used(t)-low)
+	}
 	c.window = c.window[len(c.window)-c.current.Kept:]
 	c.rounds++
 }
