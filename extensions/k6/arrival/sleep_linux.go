@@ -1,13 +1,41 @@
 package arrival
 
 import (
+	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// nanosleep holds its thread for d, to within the kernel's timer slack of 50 µs.
+// timers are kernel timers that nobody waits for. One is needed for each sender that is in its last 2 ms.
+var timers sync.Pool
+
+// nanosleep waits for d, to within the kernel's timer slack of 50 µs. The timer wakes the goroutine like a socket does: a
+// sleeping system call would hold on to a processor of the runtime, which the subscribers' sockets would wait for.
 func nanosleep(d time.Duration) {
-	ts := unix.NsecToTimespec(d.Nanoseconds())
-	_ = unix.Nanosleep(&ts, nil)
+	timer, _ := timers.Get().(*os.File)
+	if timer == nil {
+		fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+		if err != nil {
+			time.Sleep(d) // out of file descriptors: late, which the schedule stage shows
+			return
+		}
+		timer = os.NewFile(uintptr(fd), "timer")
+	}
+	raw, err := timer.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			_ = unix.TimerfdSettime(int(fd), 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(d.Nanoseconds())}, nil)
+		})
+	}
+	var expirations [8]byte
+	if err == nil {
+		_, err = timer.Read(expirations[:])
+	}
+	if err != nil {
+		_ = timer.Close()
+		return
+	}
+	timers.Put(timer)
 }
