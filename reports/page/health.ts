@@ -144,8 +144,8 @@ function gaps(all: Gap[]): Check {
     meaning: 'a subscriber without connection',
     figure: all.length === 0 ? 'none' : count(all.length),
     more: parts.join('; '),
-    limit: null,
-    ok: null,
+    limit: 'none',
+    ok: all.length === 0,
   };
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"go.k6.io/k6/v2/lib"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
@@ -25,8 +26,9 @@ type canary struct {
 	conn   *receiver.Conn
 	body   string // up to the number
 	tail   string // after it
+	topic  string
 	work   sync.WaitGroup
-	land   context.CancelFunc // ends the sending
+	land   context.CancelFunc // ends all of it
 
 	mu      sync.Mutex
 	sent    int
@@ -43,24 +45,23 @@ func (e *engine) newCanary(ctx context.Context, state *lib.State) (*canary, erro
 	open, closing := idTemplate(e.options.ID, e.id+".canary.")
 	c := &canary{
 		engine: e, poster: newPoster(e.options, state), latency: ledger.NewSeries(),
-		body: open, tail: closing + target + `","payload":""}`, land: func() {},
+		body: open, tail: closing + target + `","payload":""}`, topic: e.options.MQTT.Prefix + target,
 	}
 	var err error
 	if c.conn, err = receiver.Connect(ctx, e.receiverOptions(state, "canary")); err != nil {
 		return nil, err
 	}
-	topic := e.options.MQTT.Prefix + target
-	if err := c.conn.Subscribe(ctx, []string{topic}, byte(e.options.MQTT.QoS)); err != nil {
+	if err := c.conn.Subscribe(ctx, []string{c.topic}, byte(e.options.MQTT.QoS)); err != nil {
 		c.conn.Close()
 		return nil, fmt.Errorf("%w (the canary's topic; canary: false leaves it out)", err)
 	}
-	c.work.Go(c.listen)
+	ctx, c.land = context.WithCancel(ctx)
+	c.work.Go(func() { c.listen(ctx) })
 	return c, nil
 }
 
 // fly sends until the schedule is over.
 func (c *canary) fly(ctx context.Context) {
-	ctx, c.land = context.WithCancel(ctx)
 	c.work.Go(func() { c.send(ctx) })
 }
 
@@ -88,17 +89,58 @@ func (c *canary) due(n int) time.Time {
 	return c.engine.epoch.Add(time.Duration(n)*canaryEvery + canaryEvery/2)
 }
 
-func (c *canary) listen() {
+// listen reads until the run ends, and connects anew where the connection is lost.
+func (c *canary) listen(ctx context.Context) {
 	prefix := []byte(`"` + c.engine.id + ".canary.")
-	err := c.conn.Read("", c.engine.clock.Now, func(at int64, _ time.Duration, messages []receiver.Message) {
-		for _, m := range messages {
-			if n, ok := numberAfter(m.Payload, prefix); ok {
-				c.arrive(n, at)
+	for {
+		err := c.conn.Read("", c.engine.clock.Now, func(at int64, _ time.Duration, messages []receiver.Message) {
+			for _, m := range messages {
+				if n, ok := numberAfter(m.Payload, prefix); ok {
+					c.arrive(n, at)
+				}
 			}
+		})
+		if errors.Is(err, net.ErrClosed) || ctx.Err() != nil {
+			return
 		}
-	})
-	if !errors.Is(err, net.ErrClosed) {
 		c.engine.count("canary", "connection lost", err.Error())
+		if _, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, c.reconnect(ctx) },
+			backoff.WithMaxElapsedTime(c.engine.options.Drain.duration()), backoff.WithBackOff(reconnectWaits())); err != nil {
+			c.engine.count("canary", "did not come back", err.Error())
+			return
+		}
+	}
+}
+
+func (c *canary) reconnect(ctx context.Context) error {
+	conn, err := c.conn.Reconnect(ctx)
+	if err != nil {
+		return err
+	}
+	if err := conn.Subscribe(ctx, []string{c.topic}, byte(c.engine.options.MQTT.QoS)); err != nil {
+		conn.Close()
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ctx.Err() != nil {
+		conn.Close()
+		return ctx.Err()
+	}
+	c.conn = conn
+	return nil
+}
+
+// settle waits for the last of its messages, not longer than a while.
+func (c *canary) settle(ctx context.Context) {
+	for end := time.Now().Add(canaryEvery); time.Now().Before(end) && ctx.Err() == nil; {
+		c.mu.Lock()
+		missing := c.sent - int(c.latency.Count)
+		c.mu.Unlock()
+		if missing == 0 {
+			return
+		}
+		sleepUntil(ctx, nil, time.Now().Add(look))
 	}
 }
 
@@ -140,6 +182,8 @@ func (c *canary) describe(lossless bool) *report.Canary {
 
 func (c *canary) close() {
 	c.land()
+	c.mu.Lock()
 	c.conn.Close()
+	c.mu.Unlock()
 	c.work.Wait()
 }

@@ -39,11 +39,17 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 
 // takeNow returns the next request of a VU in the closed model; it is due now.
 func (e *engine) takeNow(ctx context.Context) (slot pacer.Slot, ok bool) {
-	phase, err := e.closedPhase(ctx)
+	phase, end, err := e.closedPhase(ctx)
 	if err != nil {
 		e.count("schedule", "no such phase", err.Error())
+		sleepUntil(ctx, nil, e.epoch.Add(e.options.profile.Duration())) // its executor would call again at once
+		return slot, false
 	}
-	if err != nil || !sleepUntil(ctx, e.halted, e.epoch) || e.elapsed() >= e.options.profile.Duration() {
+	if !sleepUntil(ctx, e.halted, e.epoch) {
+		sleepUntil(ctx, nil, end)
+		return slot, false
+	}
+	if !time.Now().Before(end) { // a VU that is in k6's graceful stop would add to the next phase's
 		return slot, false
 	}
 	slot = e.pacer.Slot(int(e.next.Add(1)) - 1)
@@ -51,8 +57,8 @@ func (e *engine) takeNow(ctx context.Context) (slot pacer.Slot, ok bool) {
 	return slot, true
 }
 
-// closedPhase is the phase of the VU's scenario.
-func (e *engine) closedPhase(ctx context.Context) (int, error) {
+// closedPhase is the phase of the VU's scenario, and its end.
+func (e *engine) closedPhase(ctx context.Context) (phase int, end time.Time, err error) {
 	name := ""
 	if s := lib.GetScenarioState(ctx); s != nil {
 		name = s.Name
@@ -60,7 +66,11 @@ func (e *engine) closedPhase(ctx context.Context) (int, error) {
 	number, _ := strings.CutPrefix(name, senderScenario)
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 || n > len(e.options.profile.Phases) {
-		return 0, fmt.Errorf("scenario %q is not one of run.scenarios(): in the closed model they say which phase a request belongs to", name)
+		return 0, end, fmt.Errorf("scenario %q is not one of run.scenarios(): in the closed model they say which phase a request belongs to", name)
 	}
-	return n - 1, nil
+	end = e.epoch
+	for _, p := range e.options.profile.Phases[:n] {
+		end = end.Add(p.Duration)
+	}
+	return n - 1, end, nil
 }

@@ -85,11 +85,33 @@ func TestTheClosedModelHasOneLedgerToo(t *testing.T) {
 	assert.InDelta(t, 3, float64(r.Flows[0].Scheduled)/float64(r.Flows[1].Scheduled), 0.5, "weights hold over any window")
 }
 
+func TestTheClosedModelCannotBePumped(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, sweep, "")
+	_, err := s.runtime.VU.Runtime().RunString(`run.scenarios({ pump: true })`)
+	assert.ErrorContains(t, err, "scenarios({ pump: true }) is for the open model")
+}
+
+// A VU in k6's graceful stop went on, and its requests were added to the next phase's.
+func TestAPhaseOfTheClosedModelEndsOnTime(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, sweep, "")
+	e := s.module.root.engine
+	e.epoch = time.Now().Add(-1500 * time.Millisecond) // phase 1 is over, phase 3 has not begun
+	close(e.started)
+	ctx := lib.WithScenarioState(t.Context(), &lib.ScenarioState{Name: "sender_1"})
+	_, ok := e.takeNow(ctx)
+	assert.False(t, ok)
+	_, ok = e.takeNow(lib.WithScenarioState(t.Context(), &lib.ScenarioState{Name: "sender_3"}))
+	assert.True(t, ok)
+}
+
 func TestTheClosedModelWantsItsOwnScenarios(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, sweep, "")
 	e := s.module.root.engine
 	ctx := lib.WithScenarioState(t.Context(), &lib.ScenarioState{Name: "mine"})
+	e.epoch = time.Now().Add(-time.Hour) // or it would wait for the end, so that its executor does not spin
 	close(e.started)
 	assert.False(t, newSender(e, s.state).send(ctx))
 	require.Len(t, e.errorClasses(), 1)

@@ -1,9 +1,12 @@
 package arrival
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -73,6 +76,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if err := e.watch(ctx, subs, rec); err != nil {
 		return err
 	}
+	if e.canary != nil {
+		e.canary.settle(ctx)
+	}
 	if client != nil && e.ledger.Open() > 0 {
 		// While the subscribers still read: what leaves the queue now is on its way to them.
 		e.find(ctx, client)
@@ -120,6 +126,28 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 		return nil, fmt.Errorf("redis.url (REDIS_URL): %w", withoutURL(err))
 	}
 	o.Dialer = state.Dialer.DialContext
+	o.DialTimeout = cmp.Or(o.DialTimeout, redisPatience)
+	if secure := o.TLSConfig; secure != nil { // rediss: go-redis leaves it to the dialer
+		if state.TLSConfig != nil {
+			own := state.TLSConfig.Clone()
+			own.ServerName = secure.ServerName
+			secure = own
+		}
+		o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := state.Dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
+			defer cancel()
+			encrypted := tls.Client(conn, secure)
+			if err := encrypted.HandshakeContext(ctx); err != nil {
+				_ = conn.Close()
+				return nil, err
+			}
+			return encrypted, nil
+		}
+	}
 	o.MaxRetries = -1
 	o.DisableIdentity = true
 	client := redis.NewClient(o)
@@ -153,6 +181,9 @@ func (e *engine) keepTime(ctx context.Context, client *redis.Client) (stop func(
 		_ = client.Close()
 	}
 }
+
+// redisPatience is how long a connection to Redis may take, unless its URL says it.
+const redisPatience = 5 * time.Second
 
 // watch returns when everything is in, when nothing has come for the idle time, or at the drain limit.
 func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) error {

@@ -149,7 +149,7 @@ export class Run {
 
   /**
    * A script's thresholds, and those that hold for every run unless the script has its own for the metric: `arrival_invalid`,
-   * `arrival_lost` (QoS 1), `arrival_queued`, `arrival_dead_lettered` and `arrival_unknown` are 0.
+   * `arrival_lost` (QoS 1 and 2), `arrival_queued`, `arrival_dead_lettered`, `arrival_unknown` and `arrival_rejected` are 0.
    */
   thresholds(own?: Record<string, string[]>): Record<string, string[]>;
 

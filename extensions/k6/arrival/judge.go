@@ -46,9 +46,9 @@ func (e *engine) judge(rec *recorder) {
 	if n := e.discarded.Load(); n > 0 {
 		e.distrust("k6 did not take %d samples, so its thresholds are about the others only", n)
 	}
-	if missing := a.DeliveriesDue - a.DeliveriesArrived; len(e.gaps) > 0 && missing > 0 && !e.isHalted() {
-		e.distrust("%d deliveries are missing, and a subscriber was without its connection %d times: they may be the instrument's loss",
-			missing, len(e.gaps))
+	if n := len(e.gaps); n > 0 && !e.isHalted() {
+		e.distrust("a subscriber was without its connection (%s): what waited for it counts as the pipeline's latency, and of "+
+			"%d missing deliveries it may have lost some", times(n), a.DeliveriesDue-a.DeliveriesArrived)
 	}
 	if float64(a.Negative) > negativeShare*float64(a.DeliveriesArrived) {
 		e.distrust("the clocks disagree: %d of %d deliveries have a stage below zero", a.Negative, a.DeliveriesArrived)
@@ -56,6 +56,13 @@ func (e *engine) judge(rec *recorder) {
 	for _, reason := range clockReasons(e.describeClock(), t) {
 		e.distrust("%s", reason)
 	}
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func p99(s *ledger.Series) time.Duration {
@@ -127,12 +134,12 @@ func (m *runMetrics) push(ctx context.Context, state *lib.State, e *engine) {
 // none is the threshold of what must not happen.
 const none = "count==0"
 
-// builtIn are the thresholds that hold for every run: an instrument that can be trusted, and every accepted message
-// delivered. What is missing would be the slowest, so percentiles without it flatter.
+// builtIn are the thresholds that hold for every run: an instrument that can be trusted, every message accepted, and every
+// accepted message delivered. What is missing would be the slowest, so percentiles without it flatter.
 func (e *engine) builtIn() map[string][]string {
 	all := map[string][]string{}
 	for _, name := range []string{
-		"arrival_invalid", "arrival_lost", "arrival_queued", "arrival_dead_lettered", "arrival_unknown",
+		"arrival_invalid", "arrival_lost", "arrival_queued", "arrival_dead_lettered", "arrival_unknown", "arrival_rejected",
 	} {
 		all[name] = []string{none}
 	}

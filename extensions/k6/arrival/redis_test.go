@@ -6,8 +6,35 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 )
+
+// The password went over the wire as it is: go-redis leaves TLS to the dialer, and the dialer is k6's.
+func TestRedissIsEncrypted(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	first := make(chan byte, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		b := make([]byte, 1)
+		_, _ = conn.Read(b)
+		first <- b[0]
+		_ = conn.Close()
+	}()
+	s := newScript(t, &fake.Pipeline{}, twenty, "redis: { url: 'rediss://user:hunter2@"+listener.Addr().String()+"' }")
+	_, err = s.module.root.engine.connectRedis(t.Context(), s.state)
+	require.Error(t, err)
+	const handshake = 22 // content type of TLS
+	assert.Equal(t, byte(handshake), <-first)
+}
 
 // startRedis starts a real Redis of the test's own and returns its address.
 func startRedis(t *testing.T) string {

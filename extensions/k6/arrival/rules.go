@@ -51,6 +51,9 @@ func clockReasons(c report.Clock, t *ledger.Times) (reasons []string) {
 	if c.LimitMS != nil && c.BoundMS > *c.LimitMS {
 		reasons = append(reasons, fmt.Sprintf("the clock bound ±%.3f ms is above the limit of %.3f ms", c.BoundMS, *c.LimitMS))
 	}
+	if c.LimitMS != nil && len(c.Processes) == 0 && t.Stages[ledger.Queue].Count > 0 {
+		reasons = append(reasons, "no process of the pipeline has told how well it knows the time, so the limit of the clock bound holds for the generator alone")
+	}
 	if c.OneHost {
 		return reasons
 	}

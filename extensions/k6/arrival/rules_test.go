@@ -71,7 +71,11 @@ func TestTheClocksMustBeFinerThanTheStages(t *testing.T) {
 		"one host, over limit": {report.Clock{BoundMS: 0.02, OneHost: true, LimitMS: new(0.01)}, []string{
 			"the clock bound ±0.020 ms is above the limit of 0.010 ms"}},
 	} {
+		c.clock.Processes = []report.ProcessClock{{Process: "ingest-1"}}
 		assert.Equal(t, c.want, clockReasons(c.clock, times), name)
 	}
 	assert.Empty(t, clockReasons(report.Clock{BoundMS: 1}, ledger.NewTimes()), "no stages")
+	silent := report.Clock{BoundMS: 0.01, LimitMS: new(0.02)}
+	assert.Equal(t, []string{"no process of the pipeline has told how well it knows the time, so the limit of the clock bound holds for the generator alone"},
+		clockReasons(silent, times))
 }

@@ -24,7 +24,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 		}
 	}
 	set("id", e.id)
-	set("scenarios", func(o scenarioOptions) map[string]any { return e.scenarios(o) })
+	set("scenarios", func(o scenarioOptions) (map[string]any, error) { return e.scenarios(o) })
 	set("thresholds", func(own map[string]any) map[string]any { return e.thresholds(own) })
 	set("collect", func() { m.collect(e) })
 	var s *sender
@@ -63,8 +63,11 @@ type scenarioOptions struct {
 const startup = 30 * time.Second
 
 // scenarios returns one VU that collects, and VUs that send.
-func (e *engine) scenarios(how scenarioOptions) map[string]any {
+func (e *engine) scenarios(how scenarioOptions) (map[string]any, error) {
 	o := e.options
+	if how.Pump && o.profile.Closed() {
+		return nil, errors.New("scenarios({ pump: true }) is for the open model: in the closed one (vus) a VU sends one request at a time")
+	}
 	e.pumped.Store(how.Pump)
 	patience := time.Duration(1+o.Ingest.Retries) * o.Timeout.duration()
 	sending := o.profile.Duration() + lateLimit + patience
@@ -90,7 +93,7 @@ func (e *engine) scenarios(how scenarioOptions) map[string]any {
 			"maxDuration": wholeSeconds(startup + sending), "gracefulStop": wholeSeconds(patience),
 		}
 	}
-	return all
+	return all, nil
 }
 
 // wholeSeconds writes a duration as k6 reads it.

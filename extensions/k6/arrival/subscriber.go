@@ -32,7 +32,8 @@ type subscribers struct {
 	vu     context.Context // of the VU: k6 takes samples until it ends
 	stop   context.CancelFunc
 
-	forgotten bool
+	whole []bool // a connection has subscribed to all of its topics
+	gone  sync.Once
 
 	mu    sync.Mutex // for conns while they are replaced
 	conns []*receiver.Conn
@@ -40,12 +41,19 @@ type subscribers struct {
 
 // subscribe connects, subscribes, and begins to read. It does not return before the broker has confirmed every topic.
 func (e *engine) subscribe(ctx context.Context, state *lib.State, latency *metrics.Metric) (*subscribers, error) {
-	s := &subscribers{engine: e, state: state, metric: latency, topics: e.options.topics(), vu: ctx}
+	s := &subscribers{engine: e, state: state, metric: latency, topics: e.options.topics(e.id), vu: ctx}
 	s.failed = make(chan error, len(s.topics))
 	s.conns = make([]*receiver.Conn, len(s.topics))
+	s.whole = make([]bool, len(s.topics))
 	ctx, s.stop = context.WithCancel(ctx)
+	failures := make([]error, len(s.topics))
+	var connecting sync.WaitGroup
 	for i := range s.topics {
-		if err := s.connect(ctx, i); err != nil {
+		connecting.Go(func() { failures[i] = s.connect(ctx, i) })
+	}
+	connecting.Wait()
+	for _, err := range failures {
+		if err != nil {
 			s.close()
 			return nil, err
 		}
@@ -78,12 +86,14 @@ func (s *subscribers) connect(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	if !conn.SessionPresent() {
+	if !conn.SessionPresent() || !s.whole[i] {
+		s.whole[i] = false
 		if err := subscribeAll(ctx, conn, s.topics[i], byte(s.engine.options.MQTT.QoS)); err != nil {
 			conn.Close()
 			return err
 		}
 	}
+	s.whole[i] = true
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {
@@ -136,9 +146,7 @@ func (s *subscribers) hold(ctx context.Context, i int) {
 			}
 			return struct{}{}, err
 		}, backoff.WithMaxElapsedTime(e.options.Drain.duration()),
-			backoff.WithBackOff(&backoff.ExponentialBackOff{
-				InitialInterval: reconnectFirst, MaxInterval: reconnectLast, Multiplier: 2, RandomizationFactor: 0.5,
-			}))
+			backoff.WithBackOff(reconnectWaits()))
 		if err != nil {
 			s.failed <- fmt.Errorf("subscriber %d did not come back: %w", i+1, err)
 			return
@@ -153,11 +161,12 @@ const (
 	shortMost  = 5
 )
 
-// Waits between attempts to connect again.
-const (
-	reconnectFirst = 20 * time.Millisecond
-	reconnectLast  = time.Second
-)
+// reconnectWaits are those between attempts to connect again.
+func reconnectWaits() backoff.BackOff {
+	return &backoff.ExponentialBackOff{
+		InitialInterval: 20 * time.Millisecond, MaxInterval: time.Second, Multiplier: 2, RandomizationFactor: 0.5,
+	}
+}
 
 // listen hands what one subscriber reads to the ledger and to k6's metric, until the connection ends.
 func (s *subscribers) listen(i int, conn *receiver.Conn) error {
@@ -173,7 +182,7 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 	clocked := e.options.Redis.URL != "" // stamps mean nothing without the clock that they were made by
 	return conn.Read(hops.Property, e.clock.Now, func(at int64, waited time.Duration, messages []receiver.Message) {
 		arrivals, latencies = arrivals[:0], latencies[:0]
-		offset := e.clock.Offset(at)
+		back := e.clock.Back()
 		foreign := 0
 		for _, m := range messages {
 			seq, ok := e.bodies.seq(m.Payload)
@@ -185,7 +194,7 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 			if m.Hops != nil && clocked {
 				stamps, err := hops.Parse(m.Hops)
 				if a.Stamped = err == nil; a.Stamped {
-					a.Stamps = stamps.Shift(-offset)
+					a.Stamps = stamps.Move(back)
 				} else {
 					e.count("delivery", "stamps unreadable", err.Error())
 				}
@@ -214,19 +223,33 @@ func (s *subscribers) close() {
 	}
 	s.mu.Unlock()
 	s.read.Wait()
-	if o := s.engine.options.MQTT; o.Session != persistentSession || o.Version == "5" || s.forgotten {
+	s.gone.Do(s.forget)
+}
+
+// forget ends the sessions that outlive their connections: a broker would go on queueing for them. MQTT 5 has ended them with
+// DISCONNECT, where there was a connection to say it over.
+func (s *subscribers) forget() {
+	o := s.engine.options.MQTT
+	if o.Session != persistentSession || (o.Version == "5" && !s.engine.hasGaps()) {
 		return
 	}
-	// MQTT 3.1.1 ends a persistent session with a clean one.
-	s.forgotten = true
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.vu), farewell)
+	defer cancel()
+	var forgetting sync.WaitGroup
 	for _, c := range s.conns {
 		if c != nil {
-			if err := c.Forget(context.WithoutCancel(s.vu)); err != nil {
-				s.engine.count("delivery", "session left behind", err.Error())
-			}
+			forgetting.Go(func() {
+				if err := c.Forget(ctx); err != nil {
+					s.engine.count("delivery", "session left behind", err.Error())
+				}
+			})
 		}
 	}
+	forgetting.Wait()
 }
+
+// farewell is how long the end of a run waits for the broker to forget its sessions.
+const farewell = 5 * time.Second
 
 // openGap notes that a subscriber has lost its connection.
 func (e *engine) openGap(subscriber int, err error) int {

@@ -56,6 +56,7 @@ func (e *engine) readTelemetry(ctx context.Context, client *redis.Client) {
 	})
 	if err != nil {
 		e.count("telemetry", "not read", err.Error())
+		e.distrust("what the pipeline's processes said of their clocks could not be read: %s", err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

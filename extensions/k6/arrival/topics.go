@@ -14,7 +14,9 @@ const (
 // Exact: target i of a flow with d deliveries is held by the connections i, i+1, … i+d−1 (modulo their number), so each
 // message is due at exactly d of them, and their load is even. Wildcard: the first d connections hold all targets. Shared: all
 // connections do, each message is due at one of them.
-func (o *options) topics() [][]string {
+//
+// The group of a shared subscription is the run's own: what is left of another run would take a share.
+func (o *options) topics(run string) [][]string {
 	filters := make([][]string, o.profile.Subscribers())
 	seen := map[string]bool{}
 	for _, f := range o.profile.Flows {
@@ -26,7 +28,7 @@ func (o *options) topics() [][]string {
 		switch o.MQTT.Topics {
 		case sharedTopics:
 			for c := range filters {
-				filters[c] = append(filters[c], "$share/arrival/"+prefix+"+")
+				filters[c] = append(filters[c], "$share/arrival-"+run+"/"+prefix+"+")
 			}
 		case wildcardTopics:
 			for c := range f.Deliveries {

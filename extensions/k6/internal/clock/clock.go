@@ -43,12 +43,24 @@ func (c *Clock) own() float64 {
 
 // Offset is what the clock of Redis is ahead of the own clock at a moment of the own clock, in µs.
 func (c *Clock) Offset(at int64) int64 {
+	e := c.estimate()
+	return int64(math.Round(e.Used(float64(at))))
+}
+
+// Back returns what the own clock is ahead of the clock of Redis at a moment of that one, in µs, as is known now. A message that
+// has waited for long was stamped long ago, and under a drift the offset was another one then.
+func (c *Clock) Back() func(at int64) int64 {
+	e := c.estimate()
+	return func(at int64) int64 {
+		t := float64(at)
+		return -int64(math.Round(e.Used(t - e.Used(t))))
+	}
+}
+
+func (c *Clock) estimate() Estimate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.rounds == 0 {
-		return 0
-	}
-	return int64(math.Round(c.current.Used(float64(at))))
+	return c.current // without a probe its offset and drift are zero
 }
 
 const (
@@ -134,7 +146,7 @@ func (c *Clock) Read() Reading {
 	if c.rounds == 0 {
 		return Reading{}
 	}
-	now := c.current.At
+	now := c.own() // the estimate is in use until now, however long ago Redis was heard of
 	return Reading{
 		Offset: c.current.Used(now), Bound: math.Max(c.worst, c.current.Bound(now)),
 		Drift: c.current.drift() * 1e6, Rounds: c.rounds,

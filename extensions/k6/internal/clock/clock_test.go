@@ -75,6 +75,28 @@ func TestTheTruthLiesInsideTheBound(t *testing.T) {
 	}
 }
 
+// A stamp that waited in a backlog under a drift was shifted by the offset of its arrival: 1 ms off after 20 s at 50 ppm.
+func TestAStampOfLongAgoIsPutBackByTheOffsetOfThen(t *testing.T) {
+	t.Parallel()
+	const began = 1_763_700_000_000_000
+	truth := func(own float64) float64 { return 500_000 + 50e-6*(own-began) }
+	c := New()
+	simulate(c, rand.New(rand.NewPCG(5, 5)), 120, truth, func(float64) {})
+	back := c.Back()
+	for _, own := range []float64{began + 1e6, began + 10e6, began + 30e6} {
+		stamp := own + truth(own)
+		assert.InDelta(t, own, stamp+float64(back(int64(stamp))), c.Read().Bound)
+	}
+	assert.Zero(t, New().Back()(began), "without a reference")
+}
+
+func TestTheBoundGrowsWhileTheReferenceIsAway(t *testing.T) {
+	t.Parallel()
+	c := New()
+	c.add(Sample{c.own() - 600e6 - 40, c.own() - 600e6, c.own() - 600e6}, c.own()-600e6)
+	assert.GreaterOrEqual(t, c.Read().Bound, 60_000.0, "100 ppm of 600 s")
+}
+
 func TestOneHostHasOneClock(t *testing.T) {
 	t.Parallel()
 	c := New()

@@ -154,10 +154,10 @@ func TestAWrongClockIsTheSameInRedisAndInStamps(t *testing.T) {
 	words := strings.Fields(<-r.arrived)
 	stamps, err := hops.Parse([]byte(words[len(words)-1]))
 	require.NoError(t, err)
-	stamps = stamps.Shift(-way.Request.Microseconds())
+	stamps = stamps.Move(func(int64) int64 { return -way.Request.Microseconds() })
 	assert.GreaterOrEqual(t, stamps.Received, before)
 	assert.LessOrEqual(t, stamps.Received, clock.Micros(time.Now()))
-	assert.Equal(t, hops.Stamps{Received: 0, Queued: 2000, Claimed: 5000, Published: 9000}, stamps.Shift(-stamps.Received))
+	assert.Equal(t, hops.Stamps{Received: 0, Queued: 2000, Claimed: 5000, Published: 9000}, stamps.Move(func(int64) int64 { return -stamps.Received }))
 }
 
 func TestAClockDriftsFromTheMomentOnThatItIsTold(t *testing.T) {

@@ -17,11 +17,6 @@ const Property = "hops"
 // Stamps are microseconds since 1970 on the clock of Redis.
 type Stamps struct{ Received, Queued, Claimed, Published int64 }
 
-// Shift moves all stamps by us.
-func (s Stamps) Shift(us int64) Stamps {
-	return Stamps{s.Received + us, s.Queued + us, s.Claimed + us, s.Published + us}
-}
-
 var errMalformed = errors.New("hops: not four comma-separated whole numbers")
 
 // Digits that a stamp and a delta may have: 16 digits of microseconds reach the year 2286.
@@ -29,6 +24,13 @@ const (
 	stampDigits = 16
 	deltaDigits = 15
 )
+
+// Move puts the stamps onto another clock, each by what that one is ahead at its moment.
+func (s Stamps) Move(ahead func(at int64) int64) Stamps {
+	return Stamps{
+		s.Received + ahead(s.Received), s.Queued + ahead(s.Queued), s.Claimed + ahead(s.Claimed), s.Published + ahead(s.Published),
+	}
+}
 
 // Parse reads the value of the property. It keeps no reference to value.
 func Parse(value []byte) (Stamps, error) {

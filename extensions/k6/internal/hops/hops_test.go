@@ -37,5 +37,5 @@ func TestParseAgreesWithTheRelay(t *testing.T) {
 
 func TestShiftMovesEveryStamp(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, Stamps{11, 12, 13, 14}, Stamps{1, 2, 3, 4}.Shift(10))
+	assert.Equal(t, Stamps{11, 22, 33, 44}, Stamps{1, 2, 3, 4}.Move(func(at int64) int64 { return 10 * at }))
 }

@@ -58,9 +58,9 @@ func (l *Ledger) counters(requests int) Account {
 func (l *Ledger) Running(requests int) Account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.counters(max(requests, l.sent))
-	a.Arrived, a.Rejected = l.arrived, l.rejected
-	a.Pending = a.Scheduled - a.Arrived - a.Rejected
+	a := l.counters(max(requests, l.sent+l.dropped))
+	a.Arrived, a.Rejected, a.Dropped = l.arrived, l.rejected, l.unsendable
+	a.Pending = a.Scheduled - a.Arrived - a.Rejected - a.Dropped
 	a.DeliveriesDue = a.DeliveriesArrived + l.owed
 	return a
 }

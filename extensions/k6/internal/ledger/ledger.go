@@ -57,6 +57,7 @@ type Ledger struct {
 	sent       int // requests
 	retried    int // requests
 	dropped    int // requests
+	unsendable int // messages of dropped requests
 	inFlight   int // requests
 	open       int // messages accepted or unknown, not yet arrived in full
 	owed       int // deliveries of accepted messages that have not arrived
@@ -137,6 +138,7 @@ func (l *Ledger) Drop(s pacer.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dropped++
+	l.unsendable += s.Messages
 	l.take(s)
 	for i := range s.Messages {
 		pg, r := l.begin(s.FirstSeq + i)

@@ -195,8 +195,14 @@ func (m *naive) account(running bool) Account {
 	}
 	a.counted = a.Arrived
 	if running {
-		a.Pending = a.Scheduled - a.Arrived - a.Rejected
-		a.Dropped, a.Unknown, a.Queued, a.DeadLettered, a.Lost = 0, 0, 0, 0, 0
+		a.Dropped = 0
+		for _, msg := range m.messages {
+			if msg.outcome == dropped {
+				a.Dropped++
+			}
+		}
+		a.Pending = a.Scheduled - a.Arrived - a.Rejected - a.Dropped
+		a.Unknown, a.Queued, a.DeadLettered, a.Lost = 0, 0, 0, 0
 	}
 	return a
 }
