@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -86,15 +87,45 @@ func (b *bench) arrival(o options, pump bool) (p *process, dir string, err error
 		return nil, "", err
 	}
 	// In the environment, as some hold credentials.
-	p, err = b.k6("arrival.js", map[string]string{"RUN": string(text), "PUMP": fmt.Sprint(pump)})
+	env := map[string]string{"RUN": string(text), "PUMP": fmt.Sprint(pump)}
+	if b.profiles == "" {
+		p, err = b.k6("arrival.js", env)
+		return p, dir, err
+	}
+	api, err := freeAddress()
+	if err != nil {
+		return nil, "", err
+	}
+	p, err = b.k6("arrival.js", env, "--profiling-enabled", "--address", api)
+	if err == nil {
+		p.pprof = "http://" + api + "/debug/pprof/profile"
+	}
 	return p, dir, err
+}
+
+// profile keeps a CPU profile of a process over the time that it is measured, if it was started for that.
+func (b *bench) profile(ctx context.Context, p *process) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s?seconds=%.0f", p.pprof, max(1, b.duration.Seconds()-1)), nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(b.profiles, b.row+".pprof"), text, 0o600)
 }
 
 // result is what a row needs of run.json.
 type result struct {
 	Verdict struct {
 		Status  string
-		Reasons []struct{ Text string }
+		Reasons []string
 	}
 	Account struct{ Scheduled, Arrived int }
 }
@@ -167,6 +198,15 @@ func (b *bench) observe(
 		n, err := count()
 		u.count += int64(sign) * n
 		return err
+	}
+	for _, p := range watched {
+		if p.pprof != "" {
+			go func() {
+				if err := b.profile(ctx, p); err != nil {
+					b.say("no profile: %s", err)
+				}
+			}()
+		}
 	}
 	began := time.Now()
 	if err := take(-1); err != nil {

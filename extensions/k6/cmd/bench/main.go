@@ -22,6 +22,7 @@ type settings struct {
 	rounds   int
 	rate     int // requests per second through the real pipeline
 	messages int // that the row memory measures
+	profiles string
 }
 
 const help = `Measures speed as ratios against named baselines, in one run. The exit code is 1 when one is missed.
@@ -41,6 +42,7 @@ func parse(args []string) (settings, error) {
 	f.IntVar(&s.rounds, "rounds", 5, "measuring: `times` that both sides are measured, in turn")
 	f.IntVar(&s.rate, "rate", 4000, "measuring: `requests` per second")
 	f.IntVar(&s.messages, "messages", 5_000_000, "memory: `messages` measured")
+	f.StringVar(&s.profiles, "profiles", "", "`directory` for CPU profiles of our sides, go tool pprof reads them (takes CPU itself)")
 	f.Usage = func() {
 		fmt.Print(help)
 		for _, r := range rows {

@@ -22,6 +22,7 @@ type process struct {
 	err   error         // how; valid after done
 	tail  *tail
 	child *exec.Cmd
+	pprof string // where its CPU profile is; empty: none is wanted
 }
 
 // tail keeps the last of what a process prints, for the case that it fails.
@@ -110,13 +111,13 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// stopAll stops what was started, the latest first.
+// stopAll closes what runs in this process and stops what was started, the latest first.
 func (b *bench) stopAll() {
-	for i := len(b.children) - 1; i >= 0; i-- {
-		b.children[i].stop()
-	}
 	for i := len(b.closers) - 1; i >= 0; i-- {
 		b.closers[i]()
+	}
+	for i := len(b.children) - 1; i >= 0; i-- {
+		b.children[i].stop()
 	}
 	b.children, b.closers = nil, nil
 	b.leash()
