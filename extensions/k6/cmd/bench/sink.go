@@ -6,8 +6,9 @@ import (
 	"net"
 	"strconv"
 	"sync/atomic"
+	"time"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/mqtt5"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 )
 
 // sink takes what arrives, acknowledges it as the native subscriber would, and looks at nothing.
@@ -19,7 +20,7 @@ func (b *bench) startSink(ctx context.Context, s *stack) (*sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := mqtt5.Connect(ctx, mqtt5.Options{URL: address, ClientID: "sink", Dial: (&net.Dialer{}).DialContext})
+	conn, err := receiver.Connect(ctx, receiver.Options{URL: address, ClientID: "sink", Dial: (&net.Dialer{}).DialContext})
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func (b *bench) startSink(ctx context.Context, s *stack) (*sink, error) {
 	b.closers = append(b.closers, conn.Close)
 	k := &sink{}
 	go func() {
-		err := conn.Read("", func() int64 { return 0 }, func(_ int64, messages []mqtt5.Message) {
+		err := conn.Read("", func() int64 { return 0 }, func(_ int64, _ time.Duration, messages []receiver.Message) {
 			k.taken.Add(int64(len(messages)))
 		})
 		if !errors.Is(err, net.ErrClosed) {
