@@ -33,10 +33,10 @@ type engine struct {
 	ledger  *ledger.Ledger
 	clock   *clock.Clock
 
-	pumped    atomic.Bool  // the scenarios' senders call pump()
-	discarded atomic.Int64 // samples that k6 did not take
-	trend     thinned      // arrival_latency
-	httpTrend thinned      // http_req_duration
+	pumped    atomic.Bool // the scenarios' senders call pump()
+	pending   pending     // samples for k6
+	trend     thinned     // arrival_latency
+	httpTrend thinned     // http_req_duration
 
 	next    atomic.Int64  // the request that is taken next
 	started chan struct{} // closed when the subscribers hold their topics; epoch is set before

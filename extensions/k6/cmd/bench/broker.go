@@ -120,7 +120,9 @@ func serveSubscriber(conn net.Conn, subscribed func(net.Conn)) {
 			answer = packets.NewControlPacket(packets.SUBACK)
 			ack := answer.Content.(*packets.Suback)
 			ack.PacketID = p.PacketID
-			ack.Reasons = make([]byte, len(p.Subscriptions)) // QoS 0, each
+			for _, s := range p.Subscriptions {
+				ack.Reasons = append(ack.Reasons, s.QoS)
+			}
 		case *packets.Pingreq:
 			answer = packets.NewControlPacket(packets.PINGRESP) // one write, so it cuts into no packet of the other writer
 		default:
