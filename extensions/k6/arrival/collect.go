@@ -67,6 +67,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return err
 	}
 	defer rec.close()
+	tending, leave := context.WithCancel(ctx)
+	defer leave()
+	go e.gate.tend(tending)
 	e.start()
 	if e.canary != nil {
 		e.canary.fly(ctx)

@@ -38,7 +38,8 @@ type engine struct {
 	trend     thinned     // arrival_latency
 	httpTrend thinned     // http_req_duration
 
-	next    atomic.Int64  // the request that is taken next
+	next    atomic.Int64 // the request that is taken next
+	gate    *gate
 	started chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted  chan struct{} // closed when there is no use in sending any more
 	epoch   time.Time
@@ -68,6 +69,7 @@ func newEngine(o *options) *engine {
 		pacer:   schedule,
 		ledger:  ledger.New(o.profile, schedule),
 		clock:   clock.New(),
+		gate:    newGate(),
 		started: make(chan struct{}),
 		halted:  make(chan struct{}),
 		errors:  map[string]*report.ErrorClass{},

@@ -112,17 +112,18 @@ type sender struct {
 	*poster
 	engine  *engine
 	samples *requestSamples
+	waiter  *waiter
 	body    []byte
 }
 
 func newSender(e *engine, state *lib.State) *sender {
-	return &sender{poster: newPoster(e.options, state), engine: e, samples: newRequestSamples(e, state)}
+	return &sender{poster: newPoster(e.options, state), engine: e, samples: newRequestSamples(e, state), waiter: newWaiter()}
 }
 
 // send takes the next request, posts it, and settles it.
 func (s *sender) send(ctx context.Context) bool {
 	e := s.engine
-	slot, ok := e.take(ctx)
+	slot, ok := e.take(ctx, s.waiter)
 	if !ok {
 		return false
 	}
