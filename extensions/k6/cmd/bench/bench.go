@@ -105,7 +105,8 @@ func (b *bench) arrival(o options, pump bool) (p *process, dir string, err error
 
 // profile keeps a CPU profile of a process over the time that it is measured, if it was started for that.
 func (b *bench) profile(ctx context.Context, p *process) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s?seconds=%.0f", p.pprof, max(1, b.duration.Seconds()-1)), nil)
+	url := fmt.Sprintf("%s?seconds=%.0f", p.pprof, max(1, b.duration.Seconds()-1))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func parse(args []string) (settings, error) {
 	f.DurationVar(&s.warmup, "warmup", 3*time.Second, "load before each measurement")
 	f.DurationVar(&s.duration, "duration", 10*time.Second, "length of each measurement")
 	f.IntVar(&s.rounds, "rounds", 5, "measuring: `times` that both sides are measured, in turn")
-	f.IntVar(&s.rate, "rate", 4000, "measuring: `requests` per second")
+	f.IntVar(&s.rate, "rate", 5000, "measuring: `requests` per second")
 	f.IntVar(&s.messages, "messages", 5_000_000, "memory: `messages` measured")
 	f.StringVar(&s.profiles, "profiles", "", "`directory` for CPU profiles of our sides, go tool pprof reads them (takes CPU itself)")
 	f.Usage = func() {
