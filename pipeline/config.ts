@@ -38,6 +38,11 @@ const process_ = {
   ),
 };
 
+const STAMPS = Type.Boolean({
+  default: true,
+  description: 'false: messages travel without stamps, so their stages cannot be told',
+});
+
 export const IngestConfig = Type.Object({
   ...process_,
   INGEST_HOST: Type.String({ minLength: 1, default: '127.0.0.1', description: 'the address to listen on' }),
@@ -45,6 +50,7 @@ export const IngestConfig = Type.Object({
   INGEST_SHARED_PORT: Type.Boolean({ default: false, description: 'true: other ingests listen there too' }),
   INGEST_TOKEN: Type.String(TOKEN),
   BACKLOG_LIMIT: count(100_000, 1, 1e9, 'messages in the queue from which on ingest answers 503'),
+  STAMPS,
   BODY_LIMIT: count(1_048_576, 64, 268_435_456, 'bytes of one request body'),
 });
 
@@ -79,6 +85,7 @@ export const StackConfig = Type.Object({
   INGEST_WORKERS: count(1, 1, 64, 'ingest processes'),
   RELAY_WORKERS: count(1, 1, 64, 'relay processes'),
   INGEST_TOKEN: Type.Optional(Type.String(TOKEN)),
+  STAMPS,
   REDIS_URL: Type.Optional(Type.String(REDIS)),
   MQTT_URL: Type.Optional(Type.String(MQTT)),
   DRAIN_LIMIT_MS: count(30_000, 0, 3_600_000, 'ms that relays get to empty the queue when the stack stops'),

@@ -2,10 +2,11 @@
  * `npm run setup`: makes a fresh machine ready, and does nothing on one that is. It runs before node_modules
  * exists, so it uses nothing but Node.
  *
- *     node pipeline/setup.mjs [--test]
+ *     node pipeline/setup.mjs [--test] [--bench]
  *
  * npm packages as locked, Redis and Mosquitto from the system's package manager (unless REDIS_URL, MQTT_URL or
- * INGEST_URL name others), ./k6, and the report page. With --test also what only the tests need: a browser.
+ * INGEST_URL name others), ./k6, and the report page. With --test also what only the tests need: a browser; with --bench what
+ * `npm run bench` compares with: wrk.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -16,7 +17,7 @@ import { hashFiles, k6Sources, pageSources } from './setup/sources.mjs';
 import { locked, run, StepError, step } from './setup/steps.mjs';
 
 const root = join(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '..');
-const forTests = process.argv.includes('--test');
+const purpose = { forTests: process.argv.includes('--test'), forBench: process.argv.includes('--bench') };
 const at = (...path) => join(root, ...path);
 
 const NPM_STAMP = at('node_modules/.arrival-lock.sha256');
@@ -91,7 +92,7 @@ async function installNpmPackages() {
 }
 
 function missingPrograms() {
-  return neededPrograms(process.env, forTests).filter((program) => !isInstalled(program));
+  return neededPrograms(process.env, purpose).filter((program) => !isInstalled(program));
 }
 
 async function installPrograms() {

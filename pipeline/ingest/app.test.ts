@@ -38,11 +38,11 @@ after(async () => {
   await service.remove();
 });
 
-async function createApp(backlogLimit = 1000): Promise<FastifyInstance> {
+async function createApp({ backlogLimit = 1000, stamps = true } = {}): Promise<FastifyInstance> {
   const instance = fastify();
   await instance.register(ingest, {
     queue,
-    now: () => clock.now(),
+    now: stamps ? () => clock.now() : undefined,
     token: TOKEN,
     backlogLimit,
     bodyLimit: BODY_LIMIT,
@@ -77,6 +77,14 @@ test('a message is in the queue when 202 comes, its bytes untouched, its stamps 
   assert.equal(entry?.target, 'user/17');
   const { received, queued } = parseStamps(entry?.stamps ?? '');
   assert.ok(before_us <= received && received <= queued && queued <= clock.now());
+});
+
+test('an ingest without a clock stamps nothing', async (t) => {
+  const plain = await createApp({ stamps: false });
+  t.after(() => plain.close());
+  await redis.del('arrival:messages');
+  await plain.inject({ method: 'POST', url: '/messages', headers: JSON_TYPE, payload: message });
+  assert.deepEqual(await entries(), [{ body: JSON.stringify(message), target: 'user/17' }]);
 });
 
 test('a batch is queued element by element', async () => {
@@ -149,7 +157,7 @@ test('an unknown path, a type that is not JSON', async () => {
 });
 
 test('a backlog at its limit: 503 with Retry-After, and back when the queue is shorter', async (t) => {
-  const small = await createApp(3);
+  const small = await createApp({ backlogLimit: 3 });
   t.after(() => small.close());
   await redis.del('arrival:messages');
   const send = () => small.inject({ method: 'POST', url: '/messages', headers: JSON_TYPE, payload: message });

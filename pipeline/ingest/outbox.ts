@@ -17,12 +17,12 @@ interface Waiting extends Accepted {
  */
 export class Outbox {
   readonly #queue: Pick<Queue, 'append'>;
-  readonly #now: () => number;
+  readonly #now: (() => number) | undefined;
   #waiting: Waiting[] = [];
   #turn: PromiseWithResolvers<void> | undefined;
   #unanswered = 0;
 
-  constructor(queue: Pick<Queue, 'append'>, now: () => number) {
+  constructor(queue: Pick<Queue, 'append'>, now: (() => number) | undefined) {
     this.#queue = queue;
     this.#now = now;
   }
@@ -48,11 +48,11 @@ export class Outbox {
     const waiting = this.#waiting;
     this.#turn = undefined;
     this.#waiting = [];
-    const queued = this.#now();
+    const queued = this.#now?.();
     const entries = waiting.map(({ body, target, received }) => ({
       body,
       target,
-      stamps: formatStamps(received, queued),
+      stamps: queued === undefined ? '' : formatStamps(received, queued),
     }));
     this.#queue
       .append(entries)

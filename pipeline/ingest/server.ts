@@ -24,7 +24,7 @@ async function main(): Promise<void> {
   const counters = noCounts();
   await app.register(ingest, {
     queue,
-    now: () => clock.now(),
+    now: config.STAMPS ? () => clock.now() : undefined,
     token: config.INGEST_TOKEN,
     backlogLimit: config.BACKLOG_LIMIT,
     bodyLimit: config.BODY_LIMIT,

@@ -7,7 +7,7 @@ export interface Message {
   body: Buffer | string;
   /** The topic below `messages/`. */
   target: string;
-  /** `formatStamps` of hops.ts. */
+  /** `formatStamps` of hops.ts; empty: none. */
   stamps: string;
 }
 
@@ -238,7 +238,7 @@ function sort(raw: readonly RawEntry[], deliveries: (id: string) => number): Cla
     const id = item[0].toString();
     let body: Buffer | undefined;
     let target: string | undefined;
-    let stamps: string | undefined;
+    let stamps = '';
     const fields = item[1] ?? [];
     for (let i = 0; i + 1 < fields.length; i += 2) {
       const value = fields[i + 1] as Buffer;
@@ -254,7 +254,7 @@ function sort(raw: readonly RawEntry[], deliveries: (id: string) => number): Cla
           break;
       }
     }
-    if (body === undefined || target === undefined || stamps === undefined) {
+    if (body === undefined || target === undefined) {
       claim.malformed.push({ id, deliveries: deliveries(id) });
     } else {
       claim.entries.push({ id, body, target, stamps, deliveries: deliveries(id) });

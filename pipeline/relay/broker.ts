@@ -95,14 +95,20 @@ export class Broker {
    * Publishes; `settled` is called once: without an error when the broker has taken the message (QoS 1: its
    * PUBACK came; QoS 0: it was written).
    */
-  publish(topic: string, body: Buffer, hops: string, redelivery: boolean, settled: Settled): void {
+  publish(
+    topic: string,
+    body: Buffer,
+    hops: string | undefined,
+    redelivery: boolean,
+    settled: Settled,
+  ): void {
     if (!this.#up) {
       settled(new DeliveryError('the broker is away', false));
       return;
     }
     const { qos } = this.#options;
-    const properties = { userProperties: { hops } };
-    const options: IClientPublishOptions = { qos, dup: redelivery && qos === 1, properties };
+    const options: IClientPublishOptions = { qos, dup: redelivery && qos === 1 };
+    if (hops !== undefined) options.properties = { userProperties: { hops } };
     if (qos === 0) {
       this.#client.publish(topic, body, options, (error) => settled(deliveryError(error)));
       return;

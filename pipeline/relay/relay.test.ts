@@ -15,7 +15,7 @@ const LEASE_MS = 400;
 interface Arrival {
   topic: string;
   body: string;
-  hops: Hops;
+  hops: Hops | undefined;
 }
 
 let redisServer: Awaited<ReturnType<typeof startRedis>>;
@@ -44,8 +44,12 @@ before(async () => {
       statuses.set(topic, payload.toString());
       return;
     }
-    const hops = packet.properties?.userProperties?.hops as string;
-    arrivals.push({ topic, body: payload.toString(), hops: parseHops(hops) });
+    const hops = packet.properties?.userProperties?.hops as string | undefined;
+    arrivals.push({
+      topic,
+      body: payload.toString(),
+      hops: hops === undefined ? undefined : parseHops(hops),
+    });
   });
 });
 
@@ -137,11 +141,20 @@ test('messages arrive untouched and in order, with their hops, and leave the que
   );
   for (const { topic, hops } of arrivals) {
     assert.equal(topic, 'messages/user/17');
+    assert.ok(hops);
     assert.ok(hops.received <= hops.queued && hops.queued <= hops.claimed && hops.claimed <= hops.published);
     assert.ok(hops.published <= clock.now());
   }
   await settled();
   assert.equal(await pending(), 0);
+});
+
+test('a message without stamps arrives without hops', async (t) => {
+  const relay = await startRelay('relay-plain');
+  t.after(() => relay.stop());
+  await queue.append([{ body: '{"id":"plain"}', target: 'a', stamps: '' }]);
+  await eventually(() => arrivals.length === 1, 'its arrival');
+  assert.deepEqual(arrivals, [{ topic: 'messages/a', body: '{"id":"plain"}', hops: undefined }]);
 });
 
 test('a relay says when it is there and when it is gone', async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatHops, parseStamps } from '../hops.ts';
+import { formatHops, type Hops, parseStamps } from '../hops.ts';
 import type { Logger } from '../log.ts';
 import type { Claim, Entry, Queue } from '../queue/queue.ts';
 import { Acknowledger } from './acknowledger.ts';
@@ -36,8 +36,8 @@ export interface RelayCounters {
 interface Held {
   entry: Entry;
   claimed: number;
-  received: number;
-  queued: number;
+  /** What the ingest stamped, if it did. */
+  stamps: Pick<Hops, 'received' | 'queued'> | undefined;
   /** When the lease began or was renewed last, on the monotonic clock, ms. */
   leased: number;
   /** Handed to the broker before. */
@@ -174,7 +174,8 @@ export class Relay {
     for (const entry of entries) {
       if (this.#held.has(entry.id)) continue;
       try {
-        const held = { entry, claimed, ...parseStamps(entry.stamps), leased, redelivery: recovered };
+        const stamps = entry.stamps === '' ? undefined : parseStamps(entry.stamps);
+        const held = { entry, claimed, stamps, leased, redelivery: recovered };
         this.#held.set(entry.id, held);
         if (entry.deliveries > this.#options.deliveries) this.#giveUp(held, 'no relay survived it');
         else this.#publish(held);
@@ -185,13 +186,13 @@ export class Relay {
   }
 
   #publish(held: Held): void {
-    const { entry, received, queued, claimed, redelivery } = held;
+    const { entry, stamps, claimed, redelivery } = held;
     if (!this.#options.broker.connected) {
       this.#aside.push(held);
       return;
     }
     held.redelivery = true;
-    const hops = formatHops({ received, queued, claimed, published: this.#options.now() });
+    const hops = stamps && formatHops({ ...stamps, claimed, published: this.#options.now() });
     this.#options.broker.publish(`messages/${entry.target}`, entry.body, hops, redelivery, (error) => {
       if (error !== undefined) {
         this.#failed(held, error);

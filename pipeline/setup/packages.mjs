@@ -16,14 +16,16 @@ export function isInstalled(program, path = process.env.PATH ?? '') {
   });
 }
 
-/** The servers a run needs, less those that the environment replaces; for the tests, all and a browser. */
-export function neededPrograms(env, forTests) {
+/** The servers a run needs, less those that the environment replaces; for the tests and the bench, all and their tools. */
+export function neededPrograms(env, { forTests = false, forBench = false } = {}) {
   const programs = [];
-  if (forTests || !(env.REDIS_URL || env.INGEST_URL)) programs.push('redis-server');
-  if (forTests || !(env.MQTT_URL || env.INGEST_URL)) {
+  const all = forTests || forBench;
+  if (all || !(env.REDIS_URL || env.INGEST_URL)) programs.push('redis-server');
+  if (all || !(env.MQTT_URL || env.INGEST_URL)) {
     programs.push('mosquitto', 'mosquitto_passwd', 'mosquitto_sub');
   }
   if (forTests) programs.push('chromium');
+  if (forBench) programs.push('wrk');
   return programs;
 }
 

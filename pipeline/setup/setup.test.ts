@@ -22,14 +22,19 @@ test('after a set-up there is nothing to do', async () => {
 
 test('which programs a run needs', () => {
   const mosquitto = ['mosquitto', 'mosquitto_passwd', 'mosquitto_sub'];
-  assert.deepEqual(neededPrograms({}, false), ['redis-server', ...mosquitto]);
-  assert.deepEqual(neededPrograms({ REDIS_URL: 'redis://x' }, false), mosquitto);
-  assert.deepEqual(neededPrograms({ MQTT_URL: 'mqtt://x' }, false), ['redis-server']);
-  assert.deepEqual(neededPrograms({ INGEST_URL: 'http://x', MQTT_URL: 'mqtt://x' }, false), []);
-  assert.deepEqual(neededPrograms({ INGEST_URL: 'http://x' }, true), [
+  assert.deepEqual(neededPrograms({}), ['redis-server', ...mosquitto]);
+  assert.deepEqual(neededPrograms({ REDIS_URL: 'redis://x' }), mosquitto);
+  assert.deepEqual(neededPrograms({ MQTT_URL: 'mqtt://x' }), ['redis-server']);
+  assert.deepEqual(neededPrograms({ INGEST_URL: 'http://x', MQTT_URL: 'mqtt://x' }), []);
+  assert.deepEqual(neededPrograms({ INGEST_URL: 'http://x' }, { forTests: true }), [
     'redis-server',
     ...mosquitto,
     'chromium',
+  ]);
+  assert.deepEqual(neededPrograms({ REDIS_URL: 'redis://x' }, { forBench: true }), [
+    'redis-server',
+    ...mosquitto,
+    'wrk',
   ]);
 });
 

@@ -89,6 +89,7 @@ export class Stack {
       INGEST_HOST: HOST,
       INGEST_PORT: String(port),
       INGEST_TOKEN: token,
+      STAMPS: String(config.STAMPS),
       INGEST_SHARED_PORT: String(config.INGEST_WORKERS > 1),
     };
     const workers = [

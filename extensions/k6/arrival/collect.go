@@ -52,6 +52,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if err != nil {
 		return err
 	}
+	defer e.pending.end(ctx, state)
 	defer subs.close()
 	if e.options.Canary {
 		if e.canary, err = e.newCanary(ctx, state); err != nil {
@@ -69,6 +70,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return err
 	}
 	defer rec.close()
+	tending, leave := context.WithCancel(ctx)
+	defer leave()
+	go e.gate.tend(tending)
 	e.start()
 	if e.canary != nil {
 		e.canary.fly(ctx)
@@ -85,6 +89,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		sleepUntil(ctx, nil, time.Now().Add(linger))
 	}
 	subs.close()
+	e.pending.end(ctx, state)
 	rec.cut()
 	rec.close()
 	if client != nil {
@@ -204,6 +209,7 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 				e.distrust("a subscriber lost its connection, so the rest of the load was not sent: %s", err)
 			}
 		case now := <-looks.C:
+			e.pending.flush(ctx, subs.state)
 			if !now.Before(nextCut) {
 				nextCut = nextCut.Add(tick)
 				rec.cut()

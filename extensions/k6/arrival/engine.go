@@ -33,12 +33,13 @@ type engine struct {
 	ledger  *ledger.Ledger
 	clock   *clock.Clock
 
-	pumped    atomic.Bool  // the scenarios' senders call pump()
-	discarded atomic.Int64 // samples that k6 did not take
-	trend     thinned      // arrival_latency
-	httpTrend thinned      // http_req_duration
+	pumped    atomic.Bool // the scenarios' senders call pump()
+	pending   pending     // samples for k6
+	trend     thinned     // arrival_latency
+	httpTrend thinned     // http_req_duration
 
-	next    atomic.Int64  // the request that is taken next
+	next    atomic.Int64 // the request that is taken next
+	gate    *gate
 	started chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted  chan struct{} // closed when there is no use in sending any more
 	epoch   time.Time
@@ -68,6 +69,7 @@ func newEngine(o *options) *engine {
 		pacer:   schedule,
 		ledger:  ledger.New(o.profile, schedule),
 		clock:   clock.New(),
+		gate:    newGate(),
 		started: make(chan struct{}),
 		halted:  make(chan struct{}),
 		errors:  map[string]*report.ErrorClass{},

@@ -43,7 +43,7 @@ func (e *engine) judge(rec *recorder) {
 	if a.Dropped > 0 && !e.isHalted() { // a lost subscriber is reason enough for what was not sent
 		e.distrust("the generator never sent %d of %d messages", a.Dropped, a.Scheduled)
 	}
-	if n := e.discarded.Load(); n > 0 {
+	if n := e.pending.discarded.Load(); n > 0 {
 		e.distrust("k6 did not take %d samples, so its thresholds are about the others only", n)
 	}
 	if n := len(e.gaps); n > 0 && !e.isHalted() {

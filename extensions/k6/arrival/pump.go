@@ -12,7 +12,7 @@ import (
 
 // take returns the next request of the schedule when it is due. ok is false when there is none left, or the run has been
 // halted, or the VU stopped.
-func (e *engine) take(ctx context.Context) (slot pacer.Slot, ok bool) {
+func (e *engine) take(ctx context.Context, w *waiter) (slot pacer.Slot, ok bool) {
 	select {
 	case <-e.started:
 	case <-ctx.Done():
@@ -32,7 +32,7 @@ func (e *engine) take(ctx context.Context) (slot pacer.Slot, ok bool) {
 			e.ledger.Drop(slot)
 			continue
 		}
-		return slot, sleepUntil(ctx, e.halted, due)
+		return slot, e.gate.wait(ctx, e.halted, w, due)
 	}
 }
 

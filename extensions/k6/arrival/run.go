@@ -139,7 +139,7 @@ func (m *instance) next(e *engine) sobek.Value {
 	if m.vu.State() == nil {
 		common.Throw(rt, errors.New("run.next() is for a scenario's function: in the init context there is no load yet"))
 	}
-	slot, ok := e.take(m.vu.Context())
+	slot, ok := e.take(m.vu.Context(), newWaiter())
 	if !ok {
 		return sobek.Null()
 	}

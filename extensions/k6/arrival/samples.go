@@ -19,13 +19,6 @@ const trendMost = 400_000
 // oneIn is n, for a number of samples that is expected.
 func oneIn(expected int) int { return 1 + expected/trendMost }
 
-// hand gives samples to k6, or counts them where it does not take any more.
-func (e *engine) hand(ctx context.Context, state *lib.State, c metrics.SampleContainer, n int) {
-	if !metrics.PushIfNotDone(ctx, state.Samples, c) {
-		e.discarded.Add(int64(n))
-	}
-}
-
 // thinned takes one in n of what it sees.
 type thinned struct {
 	n    int
@@ -47,43 +40,17 @@ func (t *thinned) oneIn() int {
 	return t.n
 }
 
-// trendBatch is the arrival latencies of one read from a socket. k6's samples are made when an output asks for them, off the
-// reader's goroutine: that takes 0.22 µs of CPU a sample where pushing each alone takes 0.80.
-type trendBatch struct {
-	metric *metrics.Metric
-	tags   *metrics.TagSet
-	at     time.Time
-	us     []int64
-}
-
-// newTrendBatch takes the samples that k6 is to get out of us; nil when there is none.
-func newTrendBatch(m *metrics.Metric, tags *metrics.TagSet, us []int64, thin *thinned) *trendBatch {
-	if thin.n == 1 && !thin.open {
-		us = append([]int64(nil), us...)
-	} else {
-		all := us
-		us = nil
-		for _, v := range all {
-			if thin.take() {
-				us = append(us, v)
-			}
+// pick appends those of us to to that k6 is to get.
+func (t *thinned) pick(to, us []int64) []int64 {
+	if t.n == 1 && !t.open {
+		return append(to, us...)
+	}
+	for _, v := range us {
+		if t.take() {
+			to = append(to, v)
 		}
 	}
-	if len(us) == 0 {
-		return nil
-	}
-	return &trendBatch{m, tags, time.Now(), us}
-}
-
-// GetSamples implements metrics.SampleContainer; values are ms.
-func (b *trendBatch) GetSamples() []metrics.Sample {
-	samples := make([]metrics.Sample, len(b.us))
-	for i, us := range b.us {
-		samples[i] = metrics.Sample{
-			TimeSeries: metrics.TimeSeries{Metric: b.metric, Tags: b.tags}, Time: b.at, Value: float64(us) / 1000,
-		}
-	}
-	return samples
+	return to
 }
 
 // requestSamples emits k6's own metrics of one sender's requests, so that thresholds and dashboards that people have keep
@@ -104,7 +71,7 @@ func newRequestSamples(e *engine, state *lib.State) *requestSamples {
 	return &requestSamples{engine: e, state: state}
 }
 
-// requestSample is one request. k6's samples are made when an output asks for them.
+// requestSample is one request.
 type requestSample struct {
 	builtin  *metrics.BuiltinMetrics
 	tags     *metrics.TagSet
@@ -130,20 +97,17 @@ func (s *requestSamples) push(ctx context.Context, slot pacer.Slot, url string, 
 	if status < 200 || status >= 400 {
 		failed = 1
 	}
-	s.engine.hand(ctx, s.state, &requestSample{
+	s.engine.pending.request(ctx, s.state, requestSample{
 		s.state.BuiltinMetrics, tags, done, done.Sub(sent), failed, s.engine.httpTrend.take(),
-	}, 1)
+	})
 }
 
-// GetSamples implements metrics.SampleContainer.
-func (s *requestSample) GetSamples() []metrics.Sample {
-	samples := make([]metrics.Sample, 2, 3)
-	samples[0] = s.sample(s.builtin.HTTPReqs, 1)
-	samples[1] = s.sample(s.builtin.HTTPReqFailed, s.failed)
+func (s *requestSample) append(to []metrics.Sample) []metrics.Sample {
+	to = append(to, s.sample(s.builtin.HTTPReqs, 1), s.sample(s.builtin.HTTPReqFailed, s.failed))
 	if s.timed {
-		samples = append(samples, s.sample(s.builtin.HTTPReqDuration, metrics.D(s.duration)))
+		to = append(to, s.sample(s.builtin.HTTPReqDuration, metrics.D(s.duration)))
 	}
-	return samples
+	return to
 }
 
 func (s *requestSample) sample(m *metrics.Metric, v float64) metrics.Sample {

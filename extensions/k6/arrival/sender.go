@@ -23,6 +23,7 @@ type poster struct {
 	request *fasthttp.Request
 	answer  *fasthttp.Response
 	urls    [2]string // of one message, of a batch
+	posted  string    // the one that the request has
 	timeout time.Duration
 	lost    error // what ended the connection, which fasthttp does not tell
 }
@@ -56,7 +57,10 @@ func (p *poster) url(messages int) string { return p.urls[min(messages-1, 1)] }
 // post sends a body of so many messages and waits for the answer.
 func (p *poster) post(body []byte, messages int) answer {
 	p.request.SetBodyRaw(body)
-	p.request.SetRequestURI(p.url(messages))
+	if url := p.url(messages); url != p.posted {
+		p.request.SetRequestURI(url) // which is then parsed again
+		p.posted = url
+	}
 	a := answer{body: p.answer.Body}
 	p.lost = nil
 	switch a.err = p.client.DoTimeout(p.request, p.answer, p.timeout); {
@@ -112,17 +116,18 @@ type sender struct {
 	*poster
 	engine  *engine
 	samples *requestSamples
+	waiter  *waiter
 	body    []byte
 }
 
 func newSender(e *engine, state *lib.State) *sender {
-	return &sender{poster: newPoster(e.options, state), engine: e, samples: newRequestSamples(e, state)}
+	return &sender{poster: newPoster(e.options, state), engine: e, samples: newRequestSamples(e, state), waiter: newWaiter()}
 }
 
 // send takes the next request, posts it, and settles it.
 func (s *sender) send(ctx context.Context) bool {
 	e := s.engine
-	slot, ok := e.take(ctx)
+	slot, ok := e.take(ctx, s.waiter)
 	if !ok {
 		return false
 	}

@@ -200,9 +200,7 @@ func TestK6sTrendsAreBounded(t *testing.T) {
 	thin := &thinned{n: 13}
 	taken := 0
 	for range 130 {
-		if b := newTrendBatch(nil, nil, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, thin); b != nil {
-			taken += len(b.us)
-		}
+		taken += len(thin.pick(nil, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}))
 	}
 	assert.Equal(t, 100, taken, "evenly, over reads of any size")
 }

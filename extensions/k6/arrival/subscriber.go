@@ -206,9 +206,7 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 			e.ledger.Foreign(foreign)
 		}
 		e.socketWaited(waited, len(messages))
-		if b := newTrendBatch(s.metric, tags, latencies, &e.trend); b != nil {
-			e.hand(s.vu, s.state, b, len(b.us))
-		}
+		e.pending.latencies(s.vu, s.state, s.metric, tags, latencies, &e.trend)
 	})
 }
 

@@ -1,0 +1,105 @@
+package arrival
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// gate lets senders go when their requests are due. One goroutine waits for all of them: to set a timer for each request took
+// a fifth of a pump's CPU, and most of that in the kernel.
+type gate struct {
+	mu      sync.Mutex
+	waiting []*waiter     // in the order of their due times
+	first   chan struct{} // holds a token when waiting is no longer empty
+}
+
+type waiter struct {
+	due  time.Time
+	turn chan struct{} // holds a token when it is due
+}
+
+func newWaiter() *waiter { return &waiter{turn: make(chan struct{}, 1)} }
+
+// atOnce is the span within which the gate opens once: above 20,000 requests per second each is up to so late, by less than
+// the 50 µs that the kernel's own sleep may take longer than it is told.
+const atOnce = 50 * time.Microsecond
+
+func newGate() *gate { return &gate{first: make(chan struct{}, 1)} }
+
+// tend opens the gate until ctx ends.
+func (g *gate) tend(ctx context.Context) {
+	for {
+		g.mu.Lock()
+		var due time.Time
+		if len(g.waiting) > 0 {
+			due = g.waiting[0].due
+		}
+		g.mu.Unlock()
+		if due.IsZero() {
+			select {
+			case <-g.first:
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		if soonest := time.Now().Add(atOnce); due.Before(soonest) {
+			due = soonest
+		}
+		if !sleepUntil(ctx, nil, due) {
+			return
+		}
+		g.open(time.Now())
+	}
+}
+
+// open lets go who is due.
+func (g *gate) open(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := 0
+	for n < len(g.waiting) && !g.waiting[n].due.After(now) {
+		g.waiting[n].turn <- struct{}{}
+		n++
+	}
+	clear(g.waiting[:n])
+	g.waiting = g.waiting[n:]
+}
+
+// wait returns when w is due; false when ctx ends or halted closes first. After that w is not to be used again.
+func (g *gate) wait(ctx context.Context, halted <-chan struct{}, w *waiter, due time.Time) bool {
+	if !time.Now().Before(due) {
+		return sleepUntil(ctx, halted, due) // which does not sleep
+	}
+	w.due = due
+	if !g.join(w) {
+		return sleepUntil(ctx, halted, due)
+	}
+	select {
+	case <-w.turn:
+		return sleepUntil(ctx, halted, due)
+	case <-ctx.Done():
+	case <-halted:
+	}
+	return false
+}
+
+// join puts w at the end. It refuses one that is due before another: the gate would open too late for it. Senders take their
+// requests in order, so that is rare.
+func (g *gate) join(w *waiter) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := len(g.waiting)
+	if n > 0 && w.due.Before(g.waiting[n-1].due) {
+		return false
+	}
+	g.waiting = append(g.waiting, w)
+	if n == 0 {
+		select {
+		case g.first <- struct{}{}:
+		default:
+		}
+	}
+	return true
+}

@@ -1,0 +1,68 @@
+package arrival
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestTheGateLetsEverySenderGoWhenItIsDueAndNotBefore(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	go g.tend(t.Context())
+	began := time.Now()
+	var senders sync.WaitGroup
+	for s := range 20 {
+		senders.Go(func() {
+			w := newWaiter()
+			for n := range 50 {
+				due := began.Add(time.Duration(20*n+s) * 100 * time.Microsecond)
+				assert.True(t, g.wait(t.Context(), nil, w, due))
+				assert.False(t, time.Now().Before(due))
+			}
+		})
+	}
+	senders.Wait()
+}
+
+func TestTheGateKeepsTheOrderInWhichSendersTookTheirRequests(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	now := time.Now()
+	first, second, third := newWaiter(), newWaiter(), newWaiter()
+	first.due, second.due, third.due = now, now.Add(time.Second), now.Add(time.Millisecond)
+	assert.True(t, g.join(first))
+	assert.True(t, g.join(second))
+	assert.False(t, g.join(third), "due before the last: it waits by itself")
+	g.open(now.Add(-time.Nanosecond))
+	assert.Empty(t, first.turn)
+	g.open(now)
+	assert.Len(t, first.turn, 1)
+	assert.Empty(t, second.turn)
+	g.open(now.Add(time.Second))
+	assert.Len(t, second.turn, 1)
+	assert.Empty(t, g.waiting)
+}
+
+func TestASenderLeavesTheGateWithTheVUOrTheRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		vu, stop := context.WithCancel(t.Context())
+		halted := make(chan struct{})
+		var left sync.WaitGroup
+		hour := time.Now().Add(time.Hour)
+		left.Go(func() { assert.False(t, g.wait(vu, nil, newWaiter(), hour)) })
+		left.Go(func() { assert.False(t, g.wait(t.Context(), halted, newWaiter(), hour)) })
+		synctest.Wait()
+		assert.Len(t, g.waiting, 2)
+		stop()
+		close(halted)
+		left.Wait()
+		assert.False(t, g.wait(t.Context(), halted, newWaiter(), time.Now()), "what is due is not sent either")
+	})
+}

@@ -1,0 +1,53 @@
+package arrival
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/metrics"
+)
+
+func TestSamplesAreHandedToK6InBatches(t *testing.T) {
+	t.Parallel()
+	channel := make(chan metrics.SampleContainer, 10)
+	state := &lib.State{Samples: channel, BuiltinMetrics: metrics.RegisterBuiltinMetrics(metrics.NewRegistry())}
+	latency, all := &metrics.Metric{}, &thinned{n: 1}
+	p := &pending{}
+	next := func() int { // samples in the batch that was handed over; -1: none was
+		select {
+		case c := <-channel:
+			samples := c.GetSamples()
+			assert.Equal(t, samples, c.GetSamples(), "for each output that asks")
+			return len(samples)
+		default:
+			return -1
+		}
+	}
+	read := func(ctx context.Context, n int) { p.latencies(ctx, state, latency, nil, make([]int64, n), all) }
+
+	read(t.Context(), pendingMost-1)
+	assert.Equal(t, -1, next())
+	p.request(t.Context(), state, requestSample{builtin: state.BuiltinMetrics, timed: true})
+	assert.Equal(t, pendingMost-1+3, next(), "full: latencies, and three metrics of the request")
+
+	read(t.Context(), 1)
+	p.flush(t.Context(), state)
+	assert.Equal(t, 1, next())
+	p.flush(t.Context(), state)
+	assert.Equal(t, -1, next(), "an empty batch is none")
+
+	read(t.Context(), 2)
+	p.end(t.Context(), state)
+	assert.Equal(t, 2, next())
+	read(t.Context(), 3)
+	assert.Equal(t, 3, next(), "after the end at once")
+	assert.Zero(t, p.discarded.Load())
+
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	read(stopped, 4)
+	assert.Equal(t, -1, next())
+	assert.EqualValues(t, 4, p.discarded.Load())
+}

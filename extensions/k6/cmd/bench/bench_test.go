@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eclipse/paho.golang/packets"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args string
+		want string // of the error; empty: none
+	}{
+		"nothing":         {"", ""},
+		"all of it":       {"--only pump,memory --warmup 0s --duration 1s --rounds 1 --rate 1 --messages 1", ""},
+		"too short":       {"--duration 900ms", "--duration 900ms is below 1s"},
+		"no round":        {"--rounds 0", "1 or more"},
+		"a word":          {"pump", `"pump" is no option`},
+		"negative warmup": {"--warmup -1s", "below 0"},
+	} {
+		_, err := parse(strings.Fields(c.args))
+		if c.want == "" {
+			assert.NoError(t, err, name)
+		} else {
+			assert.ErrorContains(t, err, c.want, name)
+		}
+	}
+	chosen, err := choose("pump,sender")
+	require.NoError(t, err)
+	assert.Equal(t, "pump", chosen[0].name)
+	assert.Equal(t, "sender", chosen[1].name)
+	_, err = choose("pump,speed")
+	assert.ErrorContains(t, err, `--only "speed" is no row`)
+}
+
+func TestTheTableSaysWhichRatioIsMissed(t *testing.T) {
+	t.Parallel()
+	held := figure{row: "sender", baseline: side{"k6/http", 72.04, "µs"}, ours: side{"run.send()", 18, "µs"}, ratio: 0.25, limit: 0.4}
+	missed := figure{
+		row: "measuring", baseline: side{"none", 101.2, "µs"}, ours: side{"all", 106.5, "µs"},
+		ratio: 0.95, limit: 0.97, atLeast: true, notes: []string{"a note"},
+	}
+	assert.True(t, held.holds())
+	assert.False(t, missed.holds())
+	held.ratio, missed.ratio = 0.4, 0.97
+	assert.True(t, held.holds(), "the limit itself")
+	assert.True(t, missed.holds())
+	held.ratio, missed.ratio = 0.41, 0.95
+	assert.False(t, held.holds())
+	assert.Equal(t, `
+figure      baseline        ours               ratio   wanted   ok
+sender      k6/http 72 µs   run.send() 18 µs   0.410   ≤ 0.40   NO
+measuring   none 101 µs     all 106 µs         0.950   ≥ 0.97   NO
+
+measuring: a note
+`, table([]figure{held, missed}))
+}
+
+func TestMedian(t *testing.T) {
+	t.Parallel()
+	assert.InDelta(t, 2.0, median([]float64{3, 1, 2}), 0)
+	assert.InDelta(t, 2.5, median([]float64{4, 1, 3, 2}), 0)
+}
+
+func TestProcFiles(t *testing.T) {
+	t.Parallel()
+	cpu, err := parseStat([]byte("7 (a (b) c) S 1 7 7 0 -1 4194560 100 0 0 0 250 31 5 6 20 0 9 0 100 1 2\n"))
+	require.NoError(t, err)
+	assert.Equal(t, 2810*time.Millisecond, cpu)
+	_, err = parseStat([]byte("7 (a) S 1"))
+	require.ErrorContains(t, err, "proc(5)")
+	peak, err := parseStatus([]byte("Name:\tk6\nVmPeak:\t 900 kB\nVmHWM:\t   12345 kB\nVmRSS:\t 1 kB\n"))
+	require.NoError(t, err)
+	assert.EqualValues(t, 12345<<10, peak)
+	_, err = parseStatus([]byte("Name:\tk6\nState:\tZ (zombie)\n"))
+	require.ErrorContains(t, err, "no VmHWM")
+
+	own, err := peakOf(os.Getpid())
+	require.NoError(t, err)
+	assert.Positive(t, own)
+	_, err = cpuOf(os.Getpid())
+	require.NoError(t, err)
+}
+
+func TestABatchIsPublishedMessageByMessage(t *testing.T) {
+	t.Parallel()
+	at := time.Now()
+	one := string(message(7, []byte("user/07"), at))
+	assert.Len(t, one, messageBytes)
+	bodies := map[string]int{
+		one:                                     1,
+		"[" + one + "]":                         1,
+		"[" + one + "," + one + "," + one + "]": 3,
+		`{"id":"a","target":"b","payload":"},x{"}`: 1,
+	}
+	for body, want := range bodies {
+		var packet []byte
+		var sent []string
+		split([]byte(body), func(m []byte) {
+			sent = append(sent, string(m))
+			packet = appendPublish(packet, target(m), m, at)
+		})
+		require.Len(t, sent, want, body)
+		reader := bytes.NewReader(packet)
+		for _, m := range sent {
+			got, err := packets.ReadPacket(reader)
+			require.NoError(t, err)
+			p := got.Content.(*packets.Publish)
+			assert.Equal(t, m, string(p.Payload))
+			assert.Equal(t, "messages/"+string(target([]byte(m))), p.Topic)
+			require.Len(t, p.Properties.User, 1)
+			assert.Equal(t, "hops", p.Properties.User[0].Key)
+			assert.Equal(t, fmt.Sprintf("%d,35,112,40", at.UnixMicro()), p.Properties.User[0].Value)
+		}
+		assert.Zero(t, reader.Len())
+	}
+	assert.Nil(t, target([]byte(`{"id":"a"}`)))
+}
+
+func TestWhatWasStartedIsStopped(t *testing.T) {
+	t.Parallel()
+	b := &bench{root: "../../../..", dir: t.TempDir(), unleash: func() {}}
+	p, err := b.start("a sleeper", nil, "sleep", "3600")
+	require.NoError(t, err)
+	closed := false
+	b.closers = append(b.closers, func() { closed = true })
+	b.close()
+	assert.True(t, closed)
+	<-p.done
+	assert.ErrorContains(t, p.failure(), "a sleeper: signal: terminated")
+	assert.NoDirExists(t, b.dir)
+
+	b = &bench{root: "../../../..", unleash: func() {}}
+	defer b.close()
+	p, err = b.start("a liar", nil, "sh", "-c", "echo not today; exit 3")
+	require.NoError(t, err)
+	err = p.wait(t.Context())
+	require.ErrorContains(t, err, "exit status 3\nnot today")
+	_, err = b.start("nothing", nil, "no-such-program")
+	require.ErrorIs(t, err, exec.ErrNotFound)
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"time"
+
+	"github.com/eclipse/paho.golang/packets"
+	"github.com/redis/go-redis/v9"
+)
+
+const readyWithin = 10 * time.Second
+
+// startMosquitto starts a real broker of the row's own. It queues without a limit: one that drops what a slow subscriber
+// does not take would make it look cheap.
+func (b *bench) startMosquitto(ctx context.Context) (address string, err error) {
+	if address, err = freeAddress(); err != nil {
+		return "", err
+	}
+	me, err := user.Current()
+	if err != nil {
+		return "", err
+	}
+	_, port, _ := net.SplitHostPort(address)
+	conf := filepath.Join(b.dir, "mosquitto.conf")
+	text := fmt.Sprintf("listener %s 127.0.0.1\nuser %s\nallow_anonymous true\nset_tcp_nodelay true\n"+
+		"max_inflight_messages 0\nmax_queued_messages 0\nmax_queued_bytes 0\npersistence false\nlog_dest stderr\n", port, me.Username)
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	p, err := b.start("mosquitto", daemons(), "mosquitto", "-c", conf)
+	if err != nil {
+		return "", err
+	}
+	return address, eventually(ctx, "a broker that answers", readyWithin, func() bool { return answers(address) }, p)
+}
+
+// startRedis starts the clock of a row whose pipeline has none.
+func (b *bench) startRedis(ctx context.Context) (url string, err error) {
+	address, err := freeAddress()
+	if err != nil {
+		return "", err
+	}
+	_, port, _ := net.SplitHostPort(address)
+	p, err := b.start("redis-server", daemons(), "redis-server", "--bind", "127.0.0.1", "--port", port,
+		"--save", "", "--appendonly", "no", "--dir", b.dir)
+	if err != nil {
+		return "", err
+	}
+	return "redis://" + address, eventually(ctx, "a Redis that answers", readyWithin, func() bool { return answers(address) }, p)
+}
+
+func answers(address string) bool {
+	conn, err := net.DialTimeout("tcp", address, time.Second)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err == nil
+}
+
+// connectPublisher opens an MQTT connection for packets that are written to it as they are.
+func (b *bench) connectPublisher(address string) (net.Conn, error) {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	b.closers = append(b.closers, func() { _ = conn.Close() })
+	packet := packets.NewControlPacket(packets.CONNECT)
+	connect := packet.Content.(*packets.Connect)
+	connect.ClientID, connect.CleanStart = "bench", true // a keep-alive of 0: none
+	if _, err := packet.WriteTo(conn); err != nil {
+		return nil, err
+	}
+	answer, err := packets.ReadPacket(conn)
+	if err != nil {
+		return nil, err
+	}
+	if ack, ok := answer.Content.(*packets.Connack); !ok || ack.ReasonCode != 0 {
+		return nil, fmt.Errorf("mosquitto answered CONNECT with %s", answer)
+	}
+	return conn, nil
+}
+
+// straight is a broker that has no topics: it hands the connection of its one subscriber to subscribed, for the packets that
+// somebody writes there. It costs less CPU than a real one where the broker is not what is measured.
+func (b *bench) straight(subscribed func(net.Conn)) (url string, err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	b.closers = append(b.closers, func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serveSubscriber(conn, subscribed)
+		}
+	}()
+	return "mqtt://" + l.Addr().String(), nil
+}
+
+func serveSubscriber(conn net.Conn, subscribed func(net.Conn)) {
+	defer func() { _ = conn.Close() }()
+	for {
+		packet, err := packets.ReadPacket(conn)
+		if err != nil {
+			return
+		}
+		var answer *packets.ControlPacket
+		switch p := packet.Content.(type) {
+		case *packets.Connect:
+			answer = packets.NewControlPacket(packets.CONNACK)
+		case *packets.Subscribe:
+			answer = packets.NewControlPacket(packets.SUBACK)
+			ack := answer.Content.(*packets.Suback)
+			ack.PacketID = p.PacketID
+			for _, s := range p.Subscriptions {
+				ack.Reasons = append(ack.Reasons, s.QoS)
+			}
+		case *packets.Pingreq:
+			answer = packets.NewControlPacket(packets.PINGRESP) // one write, so it cuts into no packet of the other writer
+		default:
+			continue
+		}
+		if _, err := answer.WriteTo(conn); err != nil {
+			return
+		}
+		if packet.Type == packets.SUBSCRIBE {
+			subscribed(conn)
+		}
+	}
+}
+
+// daemons is the PATH that Debian's servers are in.
+func daemons() []string { return []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin:/usr/local/sbin"} }
+
+// openRedis connects to a Redis until the row is over.
+func (b *bench) openRedis(url string) (*redis.Client, error) {
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	client := redis.NewClient(o)
+	b.closers = append(b.closers, func() { _ = client.Close() })
+	return client, nil
+}

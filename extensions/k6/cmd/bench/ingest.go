@@ -1,0 +1,80 @@
+package main
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// ingest is a cheap one: it answers 202, counts, and hands on what it was sent. It runs in the bench's own process, whose CPU
+// is nobody's.
+type ingest struct {
+	url      string
+	requests atomic.Int64
+	messages atomic.Int64
+
+	mu  sync.Mutex
+	out net.Conn // PUBLISH packets are written there; nil: nowhere
+	buf []byte
+	err error // the first of a write
+}
+
+const token = "bench-token"
+
+// startIngest listens on a free port until the row is over.
+func (b *bench) startIngest(out net.Conn) (*ingest, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	in := &ingest{url: "http://" + l.Addr().String(), out: out}
+	server := &fasthttp.Server{Handler: in.serve, NoDefaultServerHeader: true}
+	go func() { _ = server.Serve(l) }()
+	b.closers = append(b.closers, func() { _ = l.Close() })
+	return in, nil
+}
+
+func (in *ingest) serve(ctx *fasthttp.RequestCtx) {
+	if in.hand(ctx.PostBody()) {
+		ctx.SetStatusCode(fasthttp.StatusAccepted)
+		ctx.SetContentType("application/json; charset=utf-8")
+		ctx.SetBodyString(`{"accepted":1}`)
+	} else {
+		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
+	}
+	in.requests.Add(1)
+}
+
+// deliver says where messages go from now on.
+func (in *ingest) deliver(to net.Conn) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.out = to
+}
+
+// hand hands a body's messages on in one write: a subscriber that does not keep up holds the load back.
+func (in *ingest) hand(body []byte) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.out == nil {
+		return true
+	}
+	n, at := int64(0), time.Now()
+	in.buf = in.buf[:0]
+	split(body, func(message []byte) {
+		in.buf = appendPublish(in.buf, target(message), message, at)
+		n++
+	})
+	if _, err := in.out.Write(in.buf); err != nil {
+		in.err = err
+		return false
+	}
+	in.messages.Add(n)
+	return true
+}
+
+func (in *ingest) countRequests() (int64, error) { return in.requests.Load(), nil }
+func (in *ingest) countMessages() (int64, error) { return in.messages.Load(), nil }

@@ -1,0 +1,154 @@
+// Command bench is npm run bench: it measures the project's speed as ratios, each against a named baseline in the same run.
+// CPU is that of the process in question, so what feeds it and what it sends to costs it nothing.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// settings are the command line's.
+type settings struct {
+	only     string
+	warmup   time.Duration
+	duration time.Duration
+	rounds   int
+	rate     int // requests per second through the real pipeline
+	messages int // that the row memory measures
+	profiles string
+}
+
+const help = `Measures speed as ratios against named baselines, in one run. The exit code is 1 when one is missed.
+
+  npm run bench [-- <options>]
+
+Rows
+`
+
+func parse(args []string) (settings, error) {
+	var s settings
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(os.Stdout)
+	f.StringVar(&s.only, "only", "", "`rows` to run, with commas between them (default all)")
+	f.DurationVar(&s.warmup, "warmup", 3*time.Second, "load before each measurement")
+	f.DurationVar(&s.duration, "duration", 10*time.Second, "length of each measurement")
+	f.IntVar(&s.rounds, "rounds", 5, "measuring: `times` that both sides are measured, in turn")
+	f.IntVar(&s.rate, "rate", 5000, "measuring: `requests` per second")
+	f.IntVar(&s.messages, "messages", 5_000_000, "memory: `messages` measured")
+	f.StringVar(&s.profiles, "profiles", "", "`directory` for CPU profiles of our sides, go tool pprof reads them (takes CPU itself)")
+	f.Usage = func() {
+		fmt.Print(help)
+		for _, r := range rows {
+			fmt.Printf("  %-12s%s\n", r.name, r.what)
+		}
+		fmt.Print("\nOptions\n")
+		f.PrintDefaults()
+	}
+	if err := f.Parse(args); err != nil {
+		return s, err
+	}
+	switch {
+	case f.NArg() > 0:
+		return s, fmt.Errorf("%q is no option; npm run bench -- --help lists them", f.Arg(0))
+	case s.duration < time.Second:
+		return s, fmt.Errorf("--duration %s is below 1s: the system counts CPU in ticks of 10 ms", s.duration)
+	case s.warmup < 0:
+		return s, fmt.Errorf("--warmup %s is below 0", s.warmup)
+	case s.rounds < 1 || s.rate < 1 || s.messages < 1:
+		return s, errors.New("--rounds, --rate and --messages are 1 or more")
+	}
+	return s, nil
+}
+
+// row is one or two lines of the table.
+type row struct {
+	name, what string
+	run        func(context.Context, *bench) (figure, error)
+}
+
+var rows = []row{
+	{"subscriber", "CPU a message of k6 with the native subscriber, against a message handler in JavaScript", subscriber},
+	{"sender", "CPU a request of run.send(), against k6/http", sender},
+	{"pump", "CPU a request of run.pump(), against wrk", pump},
+	{"measuring", "messages a CPU second of the pipeline, every message measured, against none", measuring},
+	{"memory", "resident memory of k6 after millions of measured messages, against what is allowed", memory},
+}
+
+// choose returns the rows that the command line asks for.
+func choose(only string) ([]row, error) {
+	if only == "" {
+		return rows, nil
+	}
+	var chosen []row
+	for name := range strings.SplitSeq(only, ",") {
+		found := false
+		for _, r := range rows {
+			if r.name == name {
+				chosen, found = append(chosen, r), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("--only %q is no row; npm run bench -- --help lists them", name)
+		}
+	}
+	return chosen, nil
+}
+
+func main() {
+	s, err := parse(os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err == nil {
+		err = run(s)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench  "+err.Error())
+		os.Exit(1)
+	}
+}
+
+var errMissed = errors.New("a ratio was missed")
+
+func run(s settings) error {
+	chosen, err := choose(s.only)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	b, err := newBench(s)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+
+	var figures []figure
+	for _, r := range chosen {
+		b.row = r.name
+		f, err := r.run(ctx, b)
+		b.stopAll()
+		if ctx.Err() != nil {
+			return errors.New("stopped; all that it had started is stopped too")
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+		f.row = r.name
+		figures = append(figures, f)
+	}
+	fmt.Print(table(figures))
+	for _, f := range figures {
+		if !f.holds() {
+			return errMissed
+		}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// The subscriber's load: 20,000 messages of 200 B per second through Mosquitto at QoS 0, 100 at a time.
+const (
+	messageRate  = 20_000
+	messageBytes = 200
+	batch        = 100
+)
+
+// overhead is the length of a message without its payload, with the 6 digits that most numbers of a run have.
+var overhead = len(`{"id":"01234567.1.123456","source":"k6","target":"user/12","payload":""}`)
+
+// batches is a profile of so many messages per second.
+func batches(seconds float64, rate int) string {
+	return fmt.Sprintf("phases: [{name: load, duration: %g, arrivalRate: %d}]\n"+
+		"flows: [{name: batch, messages: %d, payloadBytes: %d}]\n", seconds, rate/batch, batch, messageBytes-overhead)
+}
+
+func subscriber(ctx context.Context, b *bench) (figure, error) {
+	f := figure{limit: 0.2}
+	address, err := b.startMosquitto(ctx)
+	if err != nil {
+		return f, err
+	}
+	clock, err := b.startRedis(ctx)
+	if err != nil {
+		return f, err
+	}
+	handler, err := b.handler(ctx, address)
+	if err != nil {
+		return f, err
+	}
+	f.baseline = side{"JS handler", handler.each(), "µs"}
+	b.say("JS handler of k6/x/mqtt: %.2f µs CPU a message at %.0f/s, load average %s", handler.each(), handler.rate(), loadAverage())
+	if handler.rate() < 0.95*messageRate {
+		f.notes = append(f.notes, fmt.Sprintf("the JS handler took %.0f of %d messages/s: it fell behind", handler.rate(), messageRate))
+	}
+
+	conn, err := b.connectPublisher(address)
+	if err != nil {
+		return f, err
+	}
+	in, err := b.startIngest(conn)
+	if err != nil {
+		return f, err
+	}
+	seconds := (b.warmup + b.duration + time.Second).Seconds()
+	p, dir, err := b.arrival(options{
+		"profile": batches(seconds, messageRate), "senders": 4,
+		"ingest": options{"url": in.url, "token": token}, "mqtt": options{"url": "mqtt://" + address, "qos": 0},
+		"redis": options{"url": clock},
+	}, true)
+	if err != nil {
+		return f, err
+	}
+	native, err := b.observe(ctx, map[string]int{"k6": p.pid}, in.countMessages, p)
+	if err != nil {
+		return f, err
+	}
+	if _, err := finish(ctx, p, dir); err != nil {
+		return f, err
+	}
+	f.ours = side{"k6/x/arrival", native.each(), "µs"}
+	f.ratio = native.each() / handler.each()
+	b.say("native subscriber: %.2f µs CPU a message at %.0f/s, load average %s", native.each(), native.rate(), loadAverage())
+	f.notes = append(f.notes, fmt.Sprintf("CPU a message of k6 at %d messages/s of %d B; the native one is the whole instrument, "+
+		"with sending, stages, ledger and canary", messageRate, messageBytes))
+	return f, nil
+}
+
+// handler measures k6 with a message handler in JavaScript, fed straight through the broker.
+func (b *bench) handler(ctx context.Context, address string) (use, error) {
+	conn, err := b.connectPublisher(address)
+	if err != nil {
+		return use{}, err
+	}
+	api, err := freeAddress()
+	if err != nil {
+		return use{}, err
+	}
+	p, err := b.k6("handler.js", map[string]string{"MQTT_URL": "mqtt://" + address},
+		"--address", api, "--summary-mode", "disabled")
+	if err != nil {
+		return use{}, err
+	}
+	feed, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		defer stop()
+		var buf []byte
+		ticks := time.NewTicker(time.Second / (messageRate / batch))
+		defer ticks.Stop()
+		for n := 0; ; n += batch {
+			select {
+			case <-feed.Done():
+				return
+			case now := <-ticks.C:
+				buf = buf[:0]
+				for i := range batch {
+					target := fmt.Appendf(nil, "user/%02d", i)
+					buf = appendPublish(buf, target, message(n+i, target, now), now)
+				}
+				if _, err := conn.Write(buf); err != nil {
+					return
+				}
+			}
+		}
+	}()
+	u, err := b.observe(ctx, map[string]int{"k6": p.pid}, func() (int64, error) { return received(ctx, api) }, p)
+	if err == nil && feed.Err() != nil {
+		err = errors.New("mosquitto took no more messages")
+	}
+	p.kill()
+	return u, err
+}
+
+// message is one for the handler, as long as the native ones and with the time that its latency is from.
+func message(n int, target []byte, at time.Time) []byte {
+	head := fmt.Sprintf(`{"id":"01234567.1.%06d","source":"k6","target":"%s","at":%d,"payload":"`, n, target, at.UnixMilli())
+	return []byte(head + strings.Repeat("x", max(0, messageBytes-len(head)-2)) + `"}`)
+}
+
+// received asks k6 how many messages its handler was given: what a broker has sent may lie in a socket for long.
+func received(ctx context.Context, api string) (int64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+api+"/v1/metrics/mqtt_messages_received", nil)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	var metric struct {
+		Data struct {
+			Attributes struct{ Sample struct{ Count float64 } }
+		}
+	}
+	if answer.StatusCode != http.StatusOK {
+		return 0, nil // there is none before the first message
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&metric); err != nil {
+		return 0, fmt.Errorf("k6's metrics: %w", err)
+	}
+	return int64(metric.Data.Attributes.Sample.Count), nil
+}

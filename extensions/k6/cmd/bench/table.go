@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// side is one side of a comparison.
+type side struct {
+	what  string
+	value float64
+	unit  string
+}
+
+func (s side) String() string { return fmt.Sprintf("%s %s %s", s.what, significant(s.value), s.unit) }
+
+// figure is one line of the table. Ratios are told as issue and README state them: cost is ours through the baseline's, at
+// most so much; throughput too, at least so much.
+type figure struct {
+	row            string
+	baseline, ours side
+	ratio          float64
+	limit          float64
+	atLeast        bool
+	notes          []string // below the table
+}
+
+func (f figure) holds() bool {
+	if f.atLeast {
+		return f.ratio >= f.limit
+	}
+	return f.ratio <= f.limit
+}
+
+func (f figure) wanted() string {
+	sign := "≤"
+	if f.atLeast {
+		sign = "≥"
+	}
+	return fmt.Sprintf("%s %.2f", sign, f.limit)
+}
+
+// table is what the bench prints last.
+func table(figures []figure) string {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "\nfigure\tbaseline\tours\tratio\twanted\tok")
+	for _, f := range figures {
+		ok := "yes"
+		if !f.holds() {
+			ok = "NO"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.3f\t%s\t%s\n", f.row, f.baseline, f.ours, f.ratio, f.wanted(), ok)
+	}
+	_ = w.Flush() // into memory
+	for _, f := range figures {
+		for _, note := range f.notes {
+			fmt.Fprintf(&text, "\n%s: %s", f.row, note)
+		}
+	}
+	return strings.TrimRight(text.String(), "\n") + "\n"
+}
+
+// significant writes a figure with 3 digits: what is behind them is noise.
+func significant(v float64) string {
+	if v >= 100 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// median is that of a list that is not empty.
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
