@@ -87,7 +87,7 @@ test('before the first sample nothing is judged but what is counted', () => {
     checks(run, true)
       .filter(({ ok }) => ok !== null)
       .map(({ what }) => what),
-    ['not sent', 'discarded', 'negative'],
+    ['not sent', 'gaps', 'discarded', 'negative'],
   );
 });
 

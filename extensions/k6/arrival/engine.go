@@ -76,14 +76,15 @@ func newEngine(o *options) *engine {
 
 		socketWait: ledger.NewSeries(),
 	}
-	e.trend.n, e.httpTrend.n = 1, 1
-	if e.trend.open, e.httpTrend.open = schedule.Closed(), schedule.Closed(); !schedule.Closed() {
-		deliveries := 0
-		for i, n := range schedule.FlowMessages(0, schedule.Requests()) {
+	deliveries := int(o.profile.Duration().Seconds() * closedRate)
+	requests := deliveries
+	if !schedule.Closed() {
+		deliveries, requests = 0, schedule.Requests()
+		for i, n := range schedule.FlowMessages(0, requests) {
 			deliveries += n * o.profile.Flows[i].Deliveries
 		}
-		e.trend.n, e.httpTrend.n = oneIn(deliveries), oneIn(schedule.Requests())
 	}
+	e.trend, e.httpTrend = thin(deliveries), thin(requests)
 	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, generator))
 	return e
 }

@@ -55,7 +55,7 @@ func (e *engine) answered(slot pacer.Slot, a answer, sent, done time.Time) ledge
 		return ledger.Unknown
 	}
 	var dial *dialError
-	left := !errors.As(a.err, &dial)
+	left := !errors.As(a.err, &dial) && !errors.Is(a.err, fasthttp.ErrTLSHandshakeTimeout)
 	class := classOf(a.err)
 	if !left && class != "TLS" {
 		class = "no connection: " + class
@@ -90,7 +90,7 @@ func classOf(err error) string {
 		return "refused"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return "reset"
-	case errors.Is(err, fasthttp.ErrTimeout), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, fasthttp.ErrTimeout), errors.Is(err, fasthttp.ErrTLSHandshakeTimeout), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "timeout"
 	case errors.Is(err, fasthttp.ErrConnectionClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "closed"

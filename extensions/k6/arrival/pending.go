@@ -50,11 +50,11 @@ func (p *pending) request(ctx context.Context, state *lib.State, r requestSample
 
 // latencies adds those that k6 is to get of us, which are of one read from a socket.
 func (p *pending) latencies(
-	ctx context.Context, state *lib.State, m *metrics.Metric, tags *metrics.TagSet, us []int64, thin *thinned,
+	ctx context.Context, state *lib.State, m *metrics.Metric, tags *metrics.TagSet, us []int64, some thinned,
 ) {
 	p.mu.Lock()
 	b := p.open()
-	b.latency, b.tags, b.us = m, tags, thin.pick(b.us, us)
+	b.latency, b.tags, b.us = m, tags, some.pick(b.us, us)
 	b = p.take(p.over)
 	p.mu.Unlock()
 	p.hand(ctx, state, b)

@@ -13,7 +13,7 @@ func TestSamplesAreHandedToK6InBatches(t *testing.T) {
 	t.Parallel()
 	channel := make(chan metrics.SampleContainer, 10)
 	state := &lib.State{Samples: channel, BuiltinMetrics: metrics.RegisterBuiltinMetrics(metrics.NewRegistry())}
-	latency, all := &metrics.Metric{}, &thinned{n: 1}
+	latency, all := &metrics.Metric{}, thinned{n: 1}
 	p := &pending{}
 	next := func() int { // samples in the batch that was handed over; -1: none was
 		select {

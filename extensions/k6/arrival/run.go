@@ -69,7 +69,8 @@ func (e *engine) scenarios(how scenarioOptions) (map[string]any, error) {
 		return nil, errors.New("scenarios({ pump: true }) is for the open model: in the closed one (vus) a VU sends one request at a time")
 	}
 	e.pumped.Store(how.Pump)
-	patience := time.Duration(1+o.Ingest.Retries) * o.Timeout.duration()
+	retries := time.Duration(o.Ingest.Retries)
+	patience := (1+retries)*o.Timeout.duration() + retries*retryAfterMost
 	sending := o.profile.Duration() + lateLimit + patience
 	all := map[string]any{
 		"subscriber": map[string]any{

@@ -2,8 +2,8 @@ package arrival
 
 import (
 	"context"
+	"math/rand/v2"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"go.k6.io/k6/v2/lib"
@@ -13,36 +13,24 @@ import (
 )
 
 // trendMost is about how many samples k6's own Trends get of a run. A Trend keeps each of them, 16 bytes and more, and
-// sorts them whenever a threshold is checked; past this it gets one in n, evenly. The ledger measures all.
+// sorts them whenever a threshold is checked; past this it gets one in n. The ledger measures all.
 const trendMost = 400_000
 
-// oneIn is n, for a number of samples that is expected.
-func oneIn(expected int) int { return 1 + expected/trendMost }
+// closedRate is how many samples a second the closed model is thought to make, which are not known beforehand. n has to be
+// the same all run long: the phases of a sweep would not weigh alike otherwise.
+const closedRate = 10_000
 
-// thinned takes one in n of what it sees.
-type thinned struct {
-	n    int
-	open bool // how many will come is not known: n grows with what has been seen
-	seen atomic.Int64
-}
+// thinned takes one in n of what it sees, drawn: flows follow each other in a cycle, and to count would pick the same ones.
+type thinned struct{ n int }
 
-func (t *thinned) take() bool {
-	if t.n == 1 && !t.open {
-		return true
-	}
-	return t.seen.Add(1)%int64(t.oneIn()) == 0
-}
+// thin makes one for a number of samples that is expected.
+func thin(expected int) thinned { return thinned{1 + expected/trendMost} }
 
-func (t *thinned) oneIn() int {
-	if t.open {
-		return oneIn(int(t.seen.Load()))
-	}
-	return t.n
-}
+func (t thinned) take() bool { return t.n == 1 || rand.IntN(t.n) == 0 }
 
 // pick appends those of us to to that k6 is to get.
-func (t *thinned) pick(to, us []int64) []int64 {
-	if t.n == 1 && !t.open {
+func (t thinned) pick(to, us []int64) []int64 {
+	if t.n == 1 {
 		return append(to, us...)
 	}
 	for _, v := range us {

@@ -25,7 +25,9 @@ type poster struct {
 	urls    [2]string // of one message, of a batch
 	posted  string    // the one that the request has
 	timeout time.Duration
-	lost    error // what ended the connection, which fasthttp does not tell
+	lost    error        // what ended the connection, which fasthttp does not tell
+	conn    *watchedConn // the last one
+	used    time.Time    // the end of the last request
 }
 
 func newPoster(o *options, state *lib.State) *poster {
@@ -61,6 +63,9 @@ func (p *poster) post(body []byte, messages int) answer {
 		p.request.SetRequestURI(url) // which is then parsed again
 		p.posted = url
 	}
+	if p.conn != nil && time.Since(p.used) > idleUnchecked && p.conn.closed() {
+		p.client.CloseIdleConnections()
+	}
 	a := answer{body: p.answer.Body}
 	p.lost = nil
 	switch a.err = p.client.DoTimeout(p.request, p.answer, p.timeout); {
@@ -69,8 +74,13 @@ func (p *poster) post(body []byte, messages int) answer {
 	case errors.Is(a.err, fasthttp.ErrConnectionClosed) && p.lost != nil:
 		a.err = p.lost
 	}
+	p.used = time.Now()
 	return a
 }
+
+// idleUnchecked is how long a connection may be idle before it is looked at, whether the server has closed it: a request that is
+// written into a closed one is lost, and nobody can tell whether it was taken.
+const idleUnchecked = 100 * time.Millisecond
 
 // newHostClient makes a client of one connection. It takes 16 µs of CPU a request where k6/http takes 72.
 func (p *poster) newHostClient(uri *fasthttp.URI, state *lib.State) *fasthttp.HostClient {
@@ -81,6 +91,8 @@ func (p *poster) newHostClient(uri *fasthttp.URI, state *lib.State) *fasthttp.Ho
 		IsTLS:     secure,
 		TLSConfig: state.TLSConfig,
 		MaxConns:  1,
+		// It also limits the handshake.
+		WriteTimeout: p.timeout,
 		// A repeated POST would be a duplicate that the ledger did not order.
 		MaxIdemponentCallAttempts: 1,
 		// Below what servers keep idle connections for (Node 5 s, Fastify 72 s): a POST into a closing one is lost.
@@ -92,7 +104,8 @@ func (p *poster) newHostClient(uri *fasthttp.URI, state *lib.State) *fasthttp.Ho
 			if err != nil {
 				return nil, &dialError{err}
 			}
-			return &watchedConn{conn, &p.lost}, nil
+			p.conn = &watchedConn{conn, &p.lost}
+			return p.conn, nil
 		},
 	}
 }
@@ -151,14 +164,19 @@ func (s *sender) attempt(ctx context.Context, slot pacer.Slot, sent time.Time) (
 	done := time.Now()
 	outcome := s.engine.answered(slot, a, sent, done)
 	s.samples.push(ctx, slot, s.url(slot.Messages), a.status, sent, done)
-	if outcome == ledger.Accepted || (a.status >= 400 && a.status < 500 && a.status != http.StatusTooManyRequests) {
-		return outcome, nil // a better answer will not come
+	if !mayHelp(a.status) {
+		return outcome, nil
 	}
 	after, err := strconv.Atoi(string(s.answer.Header.Peek("Retry-After")))
-	if a.status == 0 || err != nil {
+	if a.status == 0 || err != nil || after <= 0 {
 		return outcome, errAgain
 	}
-	return outcome, backoff.RetryAfter(min(after, int(lateLimit/time.Second)))
+	return outcome, backoff.RetryAfter(min(after, int(retryAfterMost/time.Second)))
+}
+
+// mayHelp reports whether another attempt may be answered better: after no answer, 429 and 5xx.
+func mayHelp(status int) bool {
+	return status == 0 || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
 }
 
 // persist posts a request until it is accepted, with the same ids each time.
@@ -173,16 +191,19 @@ func (s *sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
 		}
 	}()
 	// An attempt without an answer may have been taken, whatever the next ones are told.
-	unknown := false
+	unknown, first := false, true
 	outcome, _ := backoff.Retry(ctx, func() (ledger.Outcome, error) {
+		if !first {
+			s.engine.ledger.Retried()
+		}
+		first = false
 		outcome, err := s.attempt(ctx, slot, time.Now())
 		unknown = unknown || outcome == ledger.Unknown
 		return outcome, err
 	}, backoff.WithMaxTries(uint(s.engine.options.Ingest.Retries)+1), backoff.WithMaxElapsedTime(0),
 		backoff.WithBackOff(&backoff.ExponentialBackOff{
 			InitialInterval: retryFirst, MaxInterval: retryLast, Multiplier: 2, RandomizationFactor: 0.5,
-		}),
-		backoff.WithNotify(func(error, time.Duration) { s.engine.ledger.Retried() }))
+		}))
 	if unknown && outcome != ledger.Accepted {
 		return ledger.Unknown
 	}
@@ -194,4 +215,6 @@ func (s *sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
 const (
 	retryFirst = 100 * time.Millisecond
 	retryLast  = 5 * time.Second
+	// retryAfterMost is the longest Retry-After that is obeyed.
+	retryAfterMost = 30 * time.Second
 )

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,11 +22,15 @@ import (
 const twenty = "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]"
 
 // ingest is an HTTP server of the test's own; nothing of what it takes arrives.
-func ingest(t *testing.T, secure bool, handle http.HandlerFunc) (url string, connections *atomic.Int64) {
+func ingest(
+	t *testing.T, secure bool, handle http.HandlerFunc, idle ...time.Duration,
+) (url string, connections *atomic.Int64) {
 	t.Helper()
 	connections = &atomic.Int64{}
 	server := httptest.NewUnstartedServer(handle)
-	server.Config.ErrorLog = nil
+	for _, limit := range idle {
+		server.Config.IdleTimeout = limit
+	}
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			connections.Add(1)
@@ -83,6 +88,37 @@ func TestAnIngestBehindTLS(t *testing.T) {
 	s = newScript(t, &fake.Pipeline{}, twenty, at(url, ""))
 	s.state.TLSConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // what k6's insecureSkipTLSVerify does
 	assert.Equal(t, 20, s.run().Account.Lost, "accepted")
+}
+
+// The handshake had no limit: an ingest that takes the connection and says nothing held the run for ever.
+func TestASilentHandshakeIsATimeout(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	r := newScript(t, &fake.Pipeline{}, twenty, at("https://"+listener.Addr().String(), "")+", timeout: '200ms'").run()
+	assert.Equal(t, 20, r.Account.Rejected, "nothing was sent")
+	assert.Equal(t, "no connection: timeout", r.Errors[0].Class)
+}
+
+// A server that closes an idle connection has not seen the request that is written into it at that moment.
+func TestAConnectionThatTheServerHasClosedIsNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	url, connections := ingest(t, false, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "keep-alive")
+		w.WriteHeader(http.StatusAccepted)
+	}, 50*time.Millisecond)
+	r := newScript(t, &fake.Pipeline{}, "phases: [{duration: 2, arrivalRate: 2}]\nflows: [{name: direct}]", at(url, "")+", senders: 1").run()
+	assert.Zero(t, r.Account.Unknown)
+	assert.Equal(t, 4, r.Account.Lost, "accepted")
+	assert.Equal(t, int64(4), connections.Load())
+}
+
+func TestWhatNeedsNoSecondAttemptGetsNone(t *testing.T) {
+	t.Parallel()
+	for status, again := range map[int]bool{202: false, 301: false, 400: false, 429: true, 500: true, 503: true, 0: true} {
+		assert.Equal(t, again, mayHelp(status), status)
+	}
 }
 
 func TestAnAttemptThatFailsIsRepeatedWithTheSameIDs(t *testing.T) {
@@ -194,13 +230,19 @@ func TestPumpSendsEveryRequest(t *testing.T) {
 
 func TestK6sTrendsAreBounded(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, 1, oneIn(0))
-	assert.Equal(t, 1, oneIn(trendMost-1))
-	assert.Equal(t, 13, oneIn(5_000_000))
-	thin := &thinned{n: 13}
-	taken := 0
-	for range 130 {
-		taken += len(thin.pick(nil, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}))
+	assert.Equal(t, thinned{1}, thin(0))
+	assert.Equal(t, thinned{1}, thin(trendMost-1))
+	assert.Equal(t, thinned{13}, thin(5_000_000))
+	assert.Len(t, thinned{1}.pick(nil, make([]int64, 1000)), 1000, "all")
+
+	// Flows come in a cycle: to take each nth was to take one flow, and nothing of the others.
+	taken := map[int64]int{}
+	for range 10_000 {
+		for _, flow := range (thinned{10}).pick(nil, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
+			taken[flow]++
+		}
 	}
-	assert.Equal(t, 100, taken, "evenly, over reads of any size")
+	for flow := range int64(10) {
+		assert.InDelta(t, 1000, taken[flow+1], 200, "6.6 standard deviations")
+	}
 }

@@ -206,7 +206,7 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 			e.ledger.Foreign(foreign)
 		}
 		e.socketWaited(waited, len(messages))
-		e.pending.latencies(s.vu, s.state, s.metric, tags, latencies, &e.trend)
+		e.pending.latencies(s.vu, s.state, s.metric, tags, latencies, e.trend)
 	})
 }
 

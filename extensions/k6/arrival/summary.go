@@ -124,7 +124,7 @@ func (e *engine) describeHealth(lossless bool) report.Health {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	h := report.Health{
-		Gaps: append([]report.Gap{}, e.gaps...), SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.trend.oneIn(),
+		Gaps: append([]report.Gap{}, e.gaps...), SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.trend.n,
 	}
 	if e.socketWait.Count > 0 {
 		h.SocketWait = new(report.NewLatency(&e.socketWait, lossless))

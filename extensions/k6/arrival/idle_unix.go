@@ -1,0 +1,35 @@
+//go:build unix
+
+package arrival
+
+import (
+	"errors"
+	"net"
+	"syscall"
+
+	"go.k6.io/k6/v2/lib/netext"
+	"golang.org/x/sys/unix"
+)
+
+// closed reports whether the peer has closed an idle connection. It takes nothing off the socket.
+func (c *watchedConn) closed() bool {
+	conn := c.Conn
+	if counted, ok := conn.(*netext.Conn); ok {
+		conn = counted.Conn
+	}
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return false
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return true
+	}
+	ended := false
+	err = raw.Control(func(fd uintptr) {
+		var b [1]byte
+		n, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		ended = n == 0 && err == nil || err != nil && !errors.Is(err, syscall.EAGAIN)
+	})
+	return ended || err != nil
+}
