@@ -23,7 +23,6 @@ type bench struct {
 	closers  []func() // what the row runs in this process
 	watchdog io.Writer
 	unleash  func()
-	sendCPU  float64 // of run.send(), for the note of the pump
 }
 
 func newBench(s settings) (*bench, error) {
@@ -31,12 +30,13 @@ func newBench(s settings) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(root, "k6")); err != nil {
-		return nil, errors.New("there is no ./k6 here: npm run bench, in the repository's root, builds it")
-	}
-	dir, err := os.MkdirTemp("", "arrival-bench-")
+	dir, err := os.MkdirTemp(filepath.Join(root, ".stack"), "bench-")
 	if err != nil {
 		return nil, err
+	}
+	// The same binary until the end, whatever is built meanwhile.
+	if err := os.Link(filepath.Join(root, "k6"), filepath.Join(dir, "k6")); err != nil {
+		return nil, fmt.Errorf("there is no ./k6 here: npm run bench, in the repository's root, builds it (%w)", err)
 	}
 	return &bench{settings: s, root: root, dir: dir, unleash: func() {}}, nil
 }
@@ -69,7 +69,7 @@ func (b *bench) k6(script string, env map[string]string, args ...string) (*proce
 	}
 	args = append([]string{"run", "--quiet", "--no-color", "--include-system-env-vars"}, args...)
 	path := filepath.Join("extensions/k6/cmd/bench/scripts", script)
-	return b.start("k6 "+script, variables, filepath.Join(b.root, "k6"), append(args, path)...)
+	return b.start("k6 "+script, variables, filepath.Join(b.dir, "k6"), append(args, path)...)
 }
 
 // options are those of new Run(), as far as the rows need them.

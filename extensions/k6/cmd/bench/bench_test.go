@@ -21,8 +21,8 @@ func TestCommandLine(t *testing.T) {
 		want string // of the error; empty: none
 	}{
 		"nothing":         {"", ""},
-		"all of it":       {"--only pump,memory --warmup 0s --duration 1s --rounds 1 --rate 1 --messages 1", ""},
-		"too short":       {"--duration 900ms", "--duration 900ms is below 1s"},
+		"all of it":       {"--only pump,memory --warmup 0s --duration 2s --rounds 1 --rate 1 --messages 1", ""},
+		"too short":       {"--duration 900ms", "--duration 900ms is below 2s"},
 		"no round":        {"--rounds 0", "1 or more"},
 		"a word":          {"pump", `"pump" is no option`},
 		"negative warmup": {"--warmup -1s", "below 0"},

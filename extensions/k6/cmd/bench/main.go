@@ -38,8 +38,8 @@ func parse(args []string) (settings, error) {
 	f.SetOutput(os.Stdout)
 	f.StringVar(&s.only, "only", "", "`rows` to run, with commas between them (default all)")
 	f.DurationVar(&s.warmup, "warmup", 3*time.Second, "load before each measurement")
-	f.DurationVar(&s.duration, "duration", 10*time.Second, "length of each measurement")
-	f.IntVar(&s.rounds, "rounds", 5, "measuring: `times` that both sides are measured, in turn")
+	f.DurationVar(&s.duration, "duration", 10*time.Second, "length of each measurement; measuring: half of it")
+	f.IntVar(&s.rounds, "rounds", 10, "measuring: `times` that both sides are measured, in turn")
 	f.IntVar(&s.rate, "rate", 5000, "measuring: `requests` per second")
 	f.IntVar(&s.messages, "messages", 5_000_000, "memory: `messages` measured")
 	f.StringVar(&s.profiles, "profiles", "", "`directory` for CPU profiles of our sides, go tool pprof reads them (takes CPU itself)")
@@ -57,8 +57,8 @@ func parse(args []string) (settings, error) {
 	switch {
 	case f.NArg() > 0:
 		return s, fmt.Errorf("%q is no option; npm run bench -- --help lists them", f.Arg(0))
-	case s.duration < time.Second:
-		return s, fmt.Errorf("--duration %s is below 1s: the system counts CPU in ticks of 10 ms", s.duration)
+	case s.duration < 2*time.Second:
+		return s, fmt.Errorf("--duration %s is below 2s: the system counts CPU in ticks of 10 ms", s.duration)
 	case s.warmup < 0:
 		return s, fmt.Errorf("--warmup %s is below 0", s.warmup)
 	case s.rounds < 1 || s.rate < 1 || s.messages < 1:

@@ -81,6 +81,10 @@ func (s *stack) mqttURL() (string, error) {
 // messages a second at saturation would tell how much CPU k6 leaves to it; their CPU at the same load tells what they can do.
 func measuring(ctx context.Context, b *bench) (figure, error) {
 	f := figure{limit: 0.97, atLeast: true}
+	// Rather more rounds than longer ones: what disturbs a machine lasts for seconds.
+	warmup, duration := b.warmup, b.duration
+	b.warmup, b.duration = warmup/2, duration/2
+	defer func() { b.warmup, b.duration = warmup, duration }()
 	with, err := b.startStack(ctx, true)
 	if err != nil {
 		return f, err

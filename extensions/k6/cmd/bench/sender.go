@@ -37,7 +37,8 @@ func sender(ctx context.Context, b *bench) (figure, error) {
 	b.say("k6/http: %.2f µs CPU a request at %.0f/s, load average %s", k6http.each(), k6http.rate(), loadAverage())
 
 	seconds := (2*b.warmup + b.duration + 5*time.Second).Seconds()
-	o, err := b.silent(in, fmt.Sprintf("phases: [{name: load, duration: %g, vus: %d}]\nflows: [{name: one}]\n", seconds, connections))
+	profile := fmt.Sprintf("phases: [{name: load, duration: %g, vus: %d}]\nflows: [{name: one}]\n", seconds, connections)
+	o, err := b.silent(in, profile)
 	if err != nil {
 		return f, err
 	}
@@ -49,7 +50,6 @@ func sender(ctx context.Context, b *bench) (figure, error) {
 		return f, err
 	}
 	p.kill()
-	b.sendCPU = send.each()
 	f.ours = side{"run.send()", send.each(), "µs"}
 	f.ratio = send.each() / k6http.each()
 	b.say("run.send(): %.2f µs CPU a request at %.0f/s, load average %s", send.each(), send.rate(), loadAverage())
@@ -80,29 +80,41 @@ func pump(ctx context.Context, b *bench) (figure, error) {
 	b.say("wrk: %.2f µs CPU a request at %.0f/s, load average %s", wrk.each(), wrk.rate(), loadAverage())
 
 	rate := int(wrk.rate() / 2)
-	seconds := (b.warmup + b.duration + 5*time.Second).Seconds()
-	o, err := b.silent(in, fmt.Sprintf("phases: [{name: load, duration: %g, arrivalRate: %d}]\nflows: [{name: one}]\n", seconds, rate))
+	sent, err := b.paced(ctx, in, rate, false)
 	if err != nil {
 		return f, err
 	}
-	o["senders"] = connections
-	if p, _, err = b.arrival(o, true); err != nil {
-		return f, err
-	}
-	pumped, err := b.observe(ctx, map[string]int{"k6": p.pid}, in.countRequests, p)
+	b.say("run.send(): %.2f µs CPU a request at %.0f/s, load average %s", sent.each(), sent.rate(), loadAverage())
+	pumped, err := b.paced(ctx, in, rate, true)
 	if err != nil {
 		return f, err
 	}
-	p.kill()
 	f.ours = side{"run.pump()", pumped.each(), "µs"}
 	f.ratio = pumped.each() / wrk.each()
 	b.say("run.pump(): %.2f µs CPU a request at %.0f/s, load average %s", pumped.each(), pumped.rate(), loadAverage())
 	f.notes = append(f.notes, fmt.Sprintf("CPU a request over %d connections; wrk as fast as it goes (%.0f/s), the pump paced at half "+
 		"of that (%d/s, sent %.0f/s)", connections, wrk.rate(), rate, pumped.rate()))
-	if b.sendCPU > 0 {
-		f.notes = append(f.notes, fmt.Sprintf("the pump takes %.2f of run.send()'s CPU a request", pumped.each()/b.sendCPU))
-	}
+	f.notes = append(f.notes, fmt.Sprintf("at the same pace run.send() takes %.1f µs (%.0f/s): the pump's CPU a request is %.2f of that",
+		sent.each(), sent.rate(), pumped.each()/sent.each()))
 	return f, nil
+}
+
+// paced measures k6 in the open model.
+func (b *bench) paced(ctx context.Context, in *ingest, rate int, pump bool) (use, error) {
+	seconds := (b.warmup + b.duration + 5*time.Second).Seconds()
+	profile := fmt.Sprintf("phases: [{name: load, duration: %g, arrivalRate: %d}]\nflows: [{name: one}]\n", seconds, rate)
+	o, err := b.silent(in, profile)
+	if err != nil {
+		return use{}, err
+	}
+	o["senders"] = connections
+	p, _, err := b.arrival(o, pump)
+	if err != nil {
+		return use{}, err
+	}
+	u, err := b.observe(ctx, map[string]int{"k6": p.pid}, in.countRequests, p)
+	p.kill()
+	return u, err
 }
 
 // silent are the options of a run that sends, and whose messages arrive nowhere: what is measured is the sending.
