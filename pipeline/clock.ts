@@ -7,10 +7,13 @@ export interface Sample {
   t1: number;
 }
 
-/** What samples prove, at the moment `at` of the own clock: reference clock = own clock + `offset_us`, give or take `bound_us`. */
+/**
+ * What samples prove, at the moment `at` of the own clock: reference clock = own clock + `offset_us`, give or
+ * take `bound_us`.
+ */
 export interface Estimate {
   at: number;
-  /** The offset to apply: zero where zero is possible and no drift is proven, as on one host, which has one clock. */
+  /** The offset to apply: zero where zero is possible and no drift is proven, as on one host: one clock. */
   offset_us: number;
   bound_us: number;
   /** How fast the offset grows; zero unless proven. */
@@ -23,10 +26,11 @@ export interface Estimate {
 const STEEPEST = 100e-6;
 
 /**
- * What samples, oldest first, prove of the offset at a moment after them. Each proves an interval that the offset lay in, since
- * the reference looked at its clock between `t0` and `t1`; two clocks run apart at a steady rate, so every line through all intervals
- * is possible and nothing else is. Where no line fits, a clock was set or changed its rate: the oldest samples are left out until one
- * does. No samples: nothing is known, the bound is infinite.
+ * What samples, oldest first, prove of the offset at a moment after them. Each proves an interval that the
+ * offset lay in, since the reference looked at its clock between `t0` and `t1`; two clocks run apart at a steady
+ * rate, so every line through all intervals is possible and nothing else is. Where no line fits, a clock was set
+ * or changed its rate: the oldest samples are left out until one does. No samples: nothing is known, the bound is
+ * infinite.
  */
 export function estimate(samples: readonly Sample[], at: number): Estimate {
   const intervals = samples.map(between);
@@ -76,7 +80,7 @@ function between({ t0, server, t1 }: Sample): Interval {
 }
 
 const PROBES_A_ROUND = 4;
-const ROUND_MS = 500;
+const ROUND_MS = 100;
 const WINDOW = 64;
 
 /** A process's view of the reference clock (Redis `TIME`): its own monotonic clock plus a probed offset. */
@@ -106,7 +110,7 @@ export class Clock {
     return estimate(this.#window, this.#own());
   }
 
-  /** Probes once, then twice a second until {@link stop}. Rejects if the first round does. */
+  /** Probes once, then ten times a second until {@link stop}. Rejects if the first round does. */
   async start(): Promise<void> {
     this.#timer = setInterval(() => {
       // The reference is away: the offset known so far holds until it is back.
