@@ -76,8 +76,8 @@ describe('what the page tells of the instrument', () => {
       );
       const exceeded = page.locator('.checks tbody tr:has(.worry) th');
       assert.deepEqual(
-        (await exceeded.allTextContents()).map((what) => what.match(/^(discarded|clock bound)/)?.[0]),
-        ['discarded', 'clock bound'],
+        (await exceeded.allTextContents()).map((what) => what.match(/^(gaps|discarded|clock bound)/)?.[0]),
+        ['gaps', 'discarded', 'clock bound'],
       );
       assert.deepEqual(await page.locator('.clocks tbody th').allTextContents(), [
         'k6',
