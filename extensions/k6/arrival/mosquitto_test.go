@@ -29,11 +29,13 @@ type mosquitto struct {
 
 func startMosquitto(t *testing.T) *mosquitto {
 	t.Helper()
-	m := &mosquitto{}
-	for attempt := 0; m.address == "" && attempt < 5; attempt++ {
-		m.address = tryMosquitto(t) // somebody else may have taken the port
-	}
-	require.NotEmpty(t, m.address, "mosquitto did not start")
+	conf := filepath.Join(t.TempDir(), "mosquitto.conf")
+	m := &mosquitto{address: startServer(t, func(port string) *exec.Cmd {
+		require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil,
+			"listener %s 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\nmax_inflight_messages 0\nmax_queued_messages 0\n", port), 0o600))
+		return exec.Command("mosquitto", "-c", conf)
+	})}
+
 	publisher := paho.NewClient(paho.NewClientOptions().AddBroker("mqtt://" + m.address).SetClientID("relay").
 		SetConnectRetry(true).SetConnectRetryInterval(20 * time.Millisecond))
 	token := publisher.Connect()
@@ -58,42 +60,6 @@ func startMosquitto(t *testing.T) *mosquitto {
 	m.cutter = startCutter(t, m.address)
 	m.way = m.cutter.listener.Addr().String()
 	return m
-}
-
-// tryMosquitto starts one on a port that is free now, and returns its address, or nothing where it did not come up.
-func tryMosquitto(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	_, port, err := net.SplitHostPort(address)
-	require.NoError(t, err)
-	conf := filepath.Join(t.TempDir(), "mosquitto.conf")
-	require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil,
-		"listener %s 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\nmax_inflight_messages 0\nmax_queued_messages 0\n", port), 0o600))
-	require.NoError(t, listener.Close())
-	server := exec.Command("mosquitto", "-c", conf)
-	require.NoError(t, server.Start())
-	ended := make(chan struct{})
-	go func() {
-		_ = server.Wait()
-		close(ended)
-	}()
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		<-ended
-	})
-	for {
-		if conn, err := net.Dial("tcp", address); err == nil {
-			_ = conn.Close()
-			return address
-		}
-		select {
-		case <-ended:
-			return ""
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
 }
 
 // cutter passes TCP connections on, until it is told to cut them.

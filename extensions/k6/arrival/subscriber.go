@@ -254,7 +254,7 @@ func (e *engine) openGap(subscriber int, err error) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.gaps = append(e.gaps, report.Gap{
-		Subscriber: subscriber + 1, FromS: time.Since(e.epoch).Seconds(), Reason: err.Error(),
+		Subscriber: subscriber + 1, FromS: e.elapsed().Seconds(), Reason: err.Error(),
 	})
 	return len(e.gaps) - 1
 }
@@ -263,7 +263,7 @@ func (e *engine) openGap(subscriber int, err error) int {
 func (e *engine) closeGap(gap int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.gaps[gap].ToS = new(time.Since(e.epoch).Seconds())
+	e.gaps[gap].ToS = new(e.elapsed().Seconds())
 }
 
 // socketWaited records how long what was read had lain in the socket, once for each message; below 0 the system does not tell.

@@ -71,8 +71,10 @@ func (f *Pipeline) serve(conn net.Conn) {
 				ack.Reasons = append(ack.Reasons, s.QoS)
 			}
 			f.mu.Unlock()
-		case *packets.Puback, *packets.Pingreq:
+		case *packets.Puback:
 			continue
+		case *packets.Pingreq:
+			answer = packets.NewControlPacket(packets.PINGRESP)
 		case *packets.Disconnect:
 			return
 		default:
