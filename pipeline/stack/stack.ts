@@ -4,7 +4,8 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Clock } from '../clock.ts';
 import type { StackConfig } from '../config.ts';
-import { Queue } from '../queue/queue.ts';
+import { openQueue } from '../queue/open.ts';
+import type { Queue } from '../queue/queue.ts';
 import { claimDirectory } from './directory.ts';
 import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
 import { claimPort } from './ports.ts';
@@ -83,7 +84,7 @@ export class Stack {
 
     const token = config.INGEST_TOKEN ?? randomBytes(24).toString('base64url');
     const port = await claimPort('INGEST_PORT', config.INGEST_PORT);
-    const env = { REDIS_URL: redisUrl, LOG_LEVEL: config.LOG_LEVEL };
+    const env = { REDIS_URL: redisUrl, LOG_LEVEL: config.LOG_LEVEL, QUEUE: config.QUEUE };
     const ingestEnv = {
       ...env,
       INGEST_HOST: HOST,
@@ -162,7 +163,7 @@ export class Stack {
   }
 
   async #watch(redisUrl: string): Promise<void> {
-    const queue = new Queue({ url: redisUrl, timeoutMs: READY_MS });
+    const queue = openQueue(this.#config.QUEUE, { url: redisUrl, timeoutMs: READY_MS });
     this.#queue = queue;
     this.#undo.push(() => queue.close());
     await queue.whenReady(READY_MS);
