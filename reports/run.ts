@@ -220,6 +220,18 @@ export interface Resource {
   cpu_percent: Extent;
   rss_mb: Extent;
   series: [t_s: number, cpu_percent: number | null, rss_mb: number | null][];
+  figures?: Figures | null;
+}
+
+/** What a process, a server or the host said of itself, in columns: a row for each bin of time. */
+export interface Figures {
+  bin_s: number;
+  /** Starts of the bins, s since the start of the run. */
+  t: number[];
+  /** Means over each bin; the host's are vmstat's. */
+  gauges: Record<string, (number | null)[]>;
+  /** How many were counted in each bin. */
+  counts: Record<string, (number | null)[]>;
 }
 
 export interface Extent {
@@ -235,5 +247,9 @@ export interface Environment {
   os: string | null;
   go: string | null;
   shared_host: boolean | null;
-  [further: string]: string | number | boolean | null;
+  /** Versions and settings of the pipeline, as its stack told them. */
+  pipeline?: PipelineFacts | null;
+  [further: string]: string | number | boolean | null | PipelineFacts | undefined;
 }
+
+export type PipelineFacts = Record<string, string | number | boolean>;

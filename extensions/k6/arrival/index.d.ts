@@ -104,6 +104,8 @@ export interface RunOptions {
   network?: string;
   /** Free texts for the report. */
   labels?: Record<string, string>;
+  /** What is known of the pipeline, versions and settings, for the report: `environment.pipeline` of run.json. */
+  facts?: Record<string, string | number | boolean>;
   /** Folder that holds the runs, default `reports/runs`; a path or a `file://` URL. */
   runs?: string;
   /** The run's own directory, instead of a new one in `runs`. */

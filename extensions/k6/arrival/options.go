@@ -36,6 +36,7 @@ type options struct {
 	Canary   bool                      `json:"canary"`
 	Clock    clockOptions              `json:"clock"`
 	Labels   map[string]string         `json:"labels"`
+	Facts    map[string]any            `json:"facts"` // of the pipeline
 	Runs     string                    `json:"runs"`
 	Dir      string                    `json:"dir"`
 	Template string                    `json:"template"`
@@ -189,6 +190,13 @@ func (o *options) check() (err error) {
 		return errors.New("clock.limit 0: a time above 0 is wanted")
 	case o.Clock.Limit != nil && o.Redis.URL == "":
 		return errors.New("clock.limit is set, but there is no clock to hold to it: redis.url (REDIS_URL) is missing")
+	}
+	for name, value := range o.Facts {
+		switch value.(type) {
+		case string, float64, bool:
+		default:
+			return fmt.Errorf("facts.%s is neither a text nor a number nor true or false", name)
+		}
 	}
 	if err := o.MQTT.check(o.profile); err != nil {
 		return err
