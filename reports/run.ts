@@ -30,6 +30,8 @@ export interface Run {
   latency: Latencies;
   canary: Canary | null;
   steps: Step[];
+  /** Where the arrival latency of a sweep takes off for good. */
+  knee?: Knee | null;
   flows: Flow[];
   /** One entry a second, ascending. */
   timeline: Interval[];
@@ -168,7 +170,24 @@ export interface Step {
   scheduled_per_s: number | null;
   accepted_per_s: number | null;
   arrived_per_s: number | null;
+  /** Deliveries owed at its end; null: it has not ended. */
+  backlog?: number | null;
+  /** From its end until nothing was owed; null: it was not waited for, or in vain. */
+  drained_s?: number | null;
+  /** Mean over its seconds, by process. */
+  cpu_percent?: Record<string, number> | null;
   latency: Latencies;
+}
+
+export interface Knee {
+  /** The last concurrency before p50 of the arrival takes off. */
+  vus: number;
+  p50_ms: number;
+  /** The first after. */
+  next_vus: number;
+  next_p50_ms: number;
+  /** Whose mean grew the most in between; null: not told. */
+  stage: string | null;
 }
 
 export interface Flow {

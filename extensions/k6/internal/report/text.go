@@ -55,6 +55,16 @@ func Text(r *Run, where string, colour bool) string {
 		line("latency", "not shown: the account does not balance")
 	}
 
+	if rows := sweepText(r); rows != nil && r.Account.Balanced {
+		b.WriteString("\n")
+		for _, row := range rows {
+			line("", "%s", row)
+		}
+		if knee := kneeText(r); knee != "" {
+			line("knee", "%s", knee)
+		}
+	}
+
 	a := r.Account
 	b.WriteString("\n")
 	sign := "="
