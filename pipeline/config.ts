@@ -17,7 +17,12 @@ const count = (fallback: number, minimum: number, maximum: number, what: string)
   Type.Integer({ minimum, maximum, default: fallback, description: what });
 const REDIS = { pattern: '^rediss?://.+', description: 'redis://user:password@host:port/db' };
 const MQTT = { pattern: '^(mqtts?|tcp|ssl|tls)://.+', description: 'mqtt://user:password@host:port' };
-const TOKEN = { pattern: '^[!-~]{8,256}$', description: '8 to 256 printable ASCII characters, no space' };
+/** What a token may be. */
+export const TOKEN = {
+  pattern: '^[!-~]{8,256}$',
+  description: '8 to 256 printable ASCII characters, no space',
+};
+const FILE = (what: string) => Type.String({ minLength: 1, description: `a file with ${what}` });
 
 const logging = {
   LOG_LEVEL: Type.Union(
@@ -48,7 +53,10 @@ export const IngestConfig = Type.Object({
   INGEST_HOST: Type.String({ minLength: 1, default: '127.0.0.1', description: 'the address to listen on' }),
   INGEST_PORT: port(18080, 'the port to listen on'),
   INGEST_SHARED_PORT: Type.Boolean({ default: false, description: 'true: other ingests listen there too' }),
-  INGEST_TOKEN: Type.String(TOKEN),
+  INGEST_TOKEN: Type.Optional(Type.String(TOKEN)),
+  INGEST_TOKENS_FILE: Type.Optional(FILE('tokens, one a line; read again when it changes and at SIGHUP')),
+  INGEST_TLS_CERT: Type.Optional(FILE('the certificate and its chain, PEM; with it the ingest speaks TLS')),
+  INGEST_TLS_KEY: Type.Optional(FILE('the private key of the certificate, PEM')),
   BACKLOG_LIMIT: count(100_000, 1, 1e9, 'messages in the queue from which on ingest answers 503'),
   STAMPS,
   BODY_LIMIT: count(1_048_576, 64, 268_435_456, 'bytes of one request body'),

@@ -30,8 +30,6 @@ export interface Run {
   latency: Latencies;
   canary: Canary | null;
   steps: Step[];
-  /** Where the arrival latency of a sweep takes off for good. */
-  knee?: Knee | null;
   flows: Flow[];
   /** One entry a second, ascending. */
   timeline: Interval[];
@@ -179,17 +177,6 @@ export interface Step {
   latency: Latencies;
 }
 
-export interface Knee {
-  /** The last concurrency before p50 of the arrival takes off. */
-  vus: number;
-  p50_ms: number;
-  /** The first after. */
-  next_vus: number;
-  next_p50_ms: number;
-  /** Whose mean grew the most in between; null: not told. */
-  stage: string | null;
-}
-
 export interface Flow {
   name: string;
   /** Messages. */
@@ -217,6 +204,8 @@ export interface Interval {
   arrival: Brief | null;
   from_send: Brief | null;
   http: Brief | null;
+  /** Arrival latency counted in bins: the number of the first, then counts; bin k is from 10^(k/10) µs on. */
+  arrival_bins?: number[] | null;
   /** Means, ms. */
   stages: Record<Stage, number | null> | null;
   /** Of the canary message that was due in this second. */
@@ -239,6 +228,18 @@ export interface Resource {
   cpu_percent: Extent;
   rss_mb: Extent;
   series: [t_s: number, cpu_percent: number | null, rss_mb: number | null][];
+  figures?: Figures | null;
+}
+
+/** What a process, a server or the host said of itself, in columns: a row for each bin of time. */
+export interface Figures {
+  bin_s: number;
+  /** Starts of the bins, s since the start of the run. */
+  t: number[];
+  /** Means over each bin; the host's are vmstat's. */
+  gauges: Record<string, (number | null)[]>;
+  /** How many were counted in each bin. */
+  counts: Record<string, (number | null)[]>;
 }
 
 export interface Extent {
@@ -254,5 +255,9 @@ export interface Environment {
   os: string | null;
   go: string | null;
   shared_host: boolean | null;
-  [further: string]: string | number | boolean | null;
+  /** Versions and settings of the pipeline, as its stack told them. */
+  pipeline?: PipelineFacts | null;
+  [further: string]: string | number | boolean | null | PipelineFacts | undefined;
 }
+
+export type PipelineFacts = Record<string, string | number | boolean>;

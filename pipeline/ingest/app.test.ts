@@ -7,6 +7,7 @@ import { parseStamps } from '../hops.ts';
 import { Queue } from '../queue/queue.ts';
 import { eventually, type Service, startRedis } from '../test/services.ts';
 import { ingest, noCounts } from './app.ts';
+import { Tokens } from './tokens.ts';
 
 const TOKEN = 'a-token-of-the-test';
 const BODY_LIMIT = 2000;
@@ -43,7 +44,7 @@ async function createApp({ backlogLimit = 1000, stamps = true } = {}): Promise<F
   await instance.register(ingest, {
     queue,
     now: stamps ? () => clock.now() : undefined,
-    token: TOKEN,
+    tokens: new Tokens(TOKEN, undefined),
     backlogLimit,
     bodyLimit: BODY_LIMIT,
     counters: noCounts(),

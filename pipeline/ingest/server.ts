@@ -6,12 +6,16 @@ import { openLog } from '../log.ts';
 import { Queue } from '../queue/queue.ts';
 import { startTelemetry } from '../telemetry.ts';
 import { ingest, noCounts } from './app.ts';
+import { readTls } from './tls.ts';
+import { Tokens } from './tokens.ts';
 
 /** Longer than the idle time of load balancers (60 s as a rule), so that it is never we who hang up. */
 const KEEP_ALIVE_MS = 72_000;
 
 async function main(): Promise<void> {
   const config = readConfig(IngestConfig);
+  const tokens = new Tokens(config.INGEST_TOKEN, config.INGEST_TOKENS_FILE);
+  const tls = readTls(config);
   const log = openLog(config.LOG_LEVEL);
   const queue = new Queue({
     url: config.REDIS_URL,
@@ -20,12 +24,12 @@ async function main(): Promise<void> {
   });
   const clock = new Clock(() => queue.time());
   // Without a logger of its own: one made for each request would cost more than checking the request.
-  const app = fastify({ keepAliveTimeout: KEEP_ALIVE_MS });
+  const app = fastify({ keepAliveTimeout: KEEP_ALIVE_MS, https: tls ?? null });
   const counters = noCounts();
   await app.register(ingest, {
     queue,
     now: config.STAMPS ? () => clock.now() : undefined,
-    token: config.INGEST_TOKEN,
+    tokens,
     backlogLimit: config.BACKLOG_LIMIT,
     bodyLimit: config.BODY_LIMIT,
     counters,
@@ -39,9 +43,13 @@ async function main(): Promise<void> {
     counters: () => counters,
   });
 
-  closeWithGrace({ logger: log }, async ({ err }) => {
+  const unwatch = tokens.watch(log);
+  process.on('SIGHUP', () => tokens.reload(log));
+
+  closeWithGrace({ logger: log, skip: ['SIGHUP'] }, async ({ err }) => {
     if (err) log.error(err);
     await app.close();
+    unwatch();
     stopTelemetry();
     clock.stop();
     queue.close();

@@ -69,7 +69,7 @@ beforeEach(async () => {
 
 async function launch(name: string, env: Record<string, string> = {}): Promise<Supervised> {
   const settings = {
-    REDIS_URL: redisServer.url,
+    REDIS_URL: redisServer.as('relay'),
     MQTT_URL: broker.url('relay'),
     PROCESS_NAME: name,
     RELAY_LEASE_MS: String(LEASE_MS),

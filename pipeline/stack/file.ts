@@ -9,6 +9,8 @@ export interface StackFile {
   started: string;
   ingest: { url: string; token: string };
   redis: { url: string };
+  /** Whoever looks after dead letters. */
+  operator: { redisUrl: string };
   mqtt: { url: string; username: string; password: string };
   /** Pid by process name, like `relay-1`. */
   processes: Record<string, number>;

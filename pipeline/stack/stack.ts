@@ -1,16 +1,24 @@
-import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Clock } from '../clock.ts';
 import type { StackConfig } from '../config.ts';
 import { Queue } from '../queue/queue.ts';
+import {
+  BROKER_USERS,
+  type BrokerUser,
+  REDIS_USERS,
+  type RedisUser,
+  secret,
+  secrets,
+  urls,
+} from './access.ts';
 import { claimDirectory } from './directory.ts';
 import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
 import { claimPort } from './ports.ts';
 import { checkBroker, checkRedis, probeRoundTrip } from './probe.ts';
 import { ProcessFailure, Supervised } from './process.ts';
-import { type BrokerUser, type Launch, prepareMosquitto, prepareRedis } from './services.ts';
+import { type Launch, prepareMosquitto, prepareRedis } from './services.ts';
 import { startStackTelemetry } from './telemetry.ts';
 
 const READY_MS = 10_000;
@@ -79,13 +87,14 @@ export class Stack {
   async #start(): Promise<void> {
     const config = this.#config;
     this.#undo.push(await claimDirectory(this.dir));
-    const [redisUrl, broker] = await Promise.all([this.#startRedis(), this.#startBroker()]);
+    const [redis, broker] = await Promise.all([this.#startRedis(), this.#startBroker()]);
 
-    const token = config.INGEST_TOKEN ?? randomBytes(24).toString('base64url');
+    const token = config.INGEST_TOKEN ?? secret();
     const port = await claimPort('INGEST_PORT', config.INGEST_PORT);
-    const env = { REDIS_URL: redisUrl, LOG_LEVEL: config.LOG_LEVEL };
+    const env = { LOG_LEVEL: config.LOG_LEVEL };
     const ingestEnv = {
       ...env,
+      REDIS_URL: redis.ingest,
       INGEST_HOST: HOST,
       INGEST_PORT: String(port),
       INGEST_TOKEN: token,
@@ -94,14 +103,18 @@ export class Stack {
     };
     const workers = [
       ...named('ingest', config.INGEST_WORKERS, 'ingest/server.ts', ingestEnv),
-      ...named('relay', config.RELAY_WORKERS, 'relay/main.ts', { ...env, MQTT_URL: broker.relay }),
+      ...named('relay', config.RELAY_WORKERS, 'relay/main.ts', {
+        ...env,
+        REDIS_URL: redis.relay,
+        MQTT_URL: broker.relay,
+      }),
     ];
     await Promise.all(workers.map((launch) => this.#run(launch, /listening at|relaying as/)));
 
     const ingest = { url: `http://${HOST}:${port}`, token };
     await probeRoundTrip(ingest, broker.stack, READY_MS);
     this.#progress('a message went all the way round');
-    await this.#watch(redisUrl);
+    await this.#watch(redis.stack);
 
     const { username, password } = new URL(broker.subscriber);
     const mqttUrl = new URL(broker.subscriber);
@@ -110,7 +123,8 @@ export class Stack {
       pid: process.pid,
       started: new Date().toISOString(),
       ingest,
-      redis: { url: redisUrl },
+      redis: { url: redis.reader },
+      operator: { redisUrl: redis.operator },
       mqtt: {
         url: mqttUrl.toString(),
         username: decodeURIComponent(username),
@@ -122,29 +136,28 @@ export class Stack {
     await writeStackFile(this.dir, this.#file);
   }
 
-  async #startRedis(): Promise<string> {
+  async #startRedis(): Promise<Record<RedisUser, string>> {
     const { REDIS_URL, REDIS_PORT } = this.#config;
     if (REDIS_URL !== undefined) {
       await checkRedis('REDIS_URL', REDIS_URL);
-      return REDIS_URL;
+      return sameFor(REDIS_USERS, REDIS_URL);
     }
     const port = await claimPort('REDIS_PORT', REDIS_PORT);
-    const password = secret();
-    await this.#run(await prepareRedis(this.dir, port, password), /Ready to accept connections/);
-    return `redis://default:${password}@${HOST}:${port}/0`;
+    const passwords = secrets(REDIS_USERS);
+    await this.#run(await prepareRedis(this.dir, port, passwords), /Ready to accept connections/);
+    return urls(passwords, `redis://${HOST}:${port}/0`);
   }
 
   async #startBroker(): Promise<Record<BrokerUser, string>> {
     const { MQTT_URL, MQTT_PORT } = this.#config;
     if (MQTT_URL !== undefined) {
       await checkBroker('MQTT_URL', MQTT_URL);
-      return { relay: MQTT_URL, subscriber: MQTT_URL, stack: MQTT_URL };
+      return sameFor(BROKER_USERS, MQTT_URL);
     }
     const port = await claimPort('MQTT_PORT', MQTT_PORT);
-    const passwords = { relay: secret(), subscriber: secret(), stack: secret() };
+    const passwords = secrets(BROKER_USERS);
     await this.#run(await prepareMosquitto(this.dir, port, passwords), /mosquitto version .* running/);
-    const url = (user: BrokerUser) => `mqtt://${user}:${passwords[user]}@${HOST}:${port}`;
-    return { relay: url('relay'), subscriber: url('subscriber'), stack: url('stack') };
+    return urls(passwords, `mqtt://${HOST}:${port}`);
   }
 
   async #run(launch: Launch, readyLine: RegExp): Promise<void> {
@@ -230,6 +243,7 @@ function named(role: string, count: number, script: string, env: Record<string, 
   }));
 }
 
-function secret(): string {
-  return randomBytes(24).toString('base64url');
+/** A server of the user's own knows one user, whom he names. */
+function sameFor<User extends string>(users: readonly User[], url: string): Record<User, string> {
+  return Object.fromEntries(users.map((user) => [user, url])) as Record<User, string>;
 }

@@ -19,7 +19,7 @@ export function openProfile(path) {
   return { name: path, text: open(at('..', path)) };
 }
 
-/** @returns {{ingest: object, mqtt: object, redis: object}} addresses and credentials, as new Run() takes them */
+/** @returns {{ingest: object, mqtt: object, redis: object, facts: object}} what new Run() is told of the pipeline */
 export function pipeline() {
   const stack = readStack();
   const own = Boolean(__ENV.INGEST_URL); // somebody's own pipeline: then nothing of ours is meant
@@ -28,6 +28,7 @@ export function pipeline() {
     ingest: { ...from('INGEST_URL', stack.ingest), ...(__ENV.INGEST_TOKEN && { token: __ENV.INGEST_TOKEN }) },
     mqtt: from('MQTT_URL', stack.mqtt),
     redis: from('REDIS_URL', stack.redis),
+    facts: (!own && stack.facts) || {},
   };
 }
 

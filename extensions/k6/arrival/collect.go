@@ -120,11 +120,8 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 	o.Dialer = state.Dialer.DialContext
 	o.DialTimeout = cmp.Or(o.DialTimeout, redisPatience)
 	if secure := o.TLSConfig; secure != nil { // rediss: go-redis leaves it to the dialer
-		if state.TLSConfig != nil {
-			own := state.TLSConfig.Clone()
-			own.ServerName = secure.ServerName
-			secure = own
-		}
+		own := e.trust.config(state)
+		own.ServerName = secure.ServerName
 		o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := state.Dialer.DialContext(ctx, network, address)
 			if err != nil {
@@ -132,7 +129,7 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 			}
 			ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
 			defer cancel()
-			encrypted := tls.Client(conn, secure)
+			encrypted := tls.Client(conn, own)
 			if err := encrypted.HandshakeContext(ctx); err != nil {
 				_ = conn.Close()
 				return nil, err
@@ -145,7 +142,7 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 	client := redis.NewClient(o)
 	if err := e.clock.Probe(ctx, client); err != nil {
 		_ = client.Close()
-		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, err)
+		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, advise(err))
 	}
 	return client, nil
 }

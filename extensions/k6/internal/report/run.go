@@ -16,7 +16,6 @@ type Run struct {
 	Latency     Latencies      `json:"latency"`
 	Canary      *Canary        `json:"canary"` // nil: the run had none
 	Steps       []Step         `json:"steps"`
-	Knee        *Knee          `json:"knee"` // of a sweep; nil: no sweep, or its latency does not take off
 	Flows       []FlowResult   `json:"flows"`
 	Timeline    []Interval     `json:"timeline"`
 	Resources   []Resource     `json:"resources"`
@@ -243,8 +242,9 @@ type Interval struct {
 	Arrival   *Quantiles         `json:"arrival"`
 	FromSend  *Quantiles         `json:"from_send"`
 	HTTP      *Quantiles         `json:"http"`
-	Stages    map[string]float64 `json:"stages"`    // means
-	CanaryMS  *float64           `json:"canary_ms"` // of the canary message that was due in this second
+	Bins      []int64            `json:"arrival_bins"` // see NewBins
+	Stages    map[string]float64 `json:"stages"`       // means
+	CanaryMS  *float64           `json:"canary_ms"`    // of the canary message that was due in this second
 	Generator Usage              `json:"generator"`
 }
 
@@ -267,15 +267,24 @@ type Usage struct {
 // Resource is what one process used over the run.
 type Resource struct {
 	Process    string        `json:"process"`
-	CPUPercent *MeanMax      `json:"cpu_percent"`
-	RSSMB      *MeanMax      `json:"rss_mb"`
-	Series     [][3]*float64 `json:"series"` // second of the run, cpu_percent, rss_mb
+	CPUPercent MeanMax       `json:"cpu_percent"`
+	RSSMB      MeanMax       `json:"rss_mb"`
+	Series     [][3]*float64 `json:"series"`  // second of the run, cpu_percent, rss_mb
+	Figures    *Figures      `json:"figures"` // nil: it said nothing more of itself
 }
 
-// MeanMax summarizes a series.
+// MeanMax summarizes a series; nil: it is empty.
 type MeanMax struct {
-	Mean float64 `json:"mean"`
-	Max  float64 `json:"max"`
+	Mean *float64 `json:"mean"`
+	Max  *float64 `json:"max"`
+}
+
+// Figures are what a process, a server or the host said of itself, in columns: a row for each bin of time.
+type Figures struct {
+	BinS   int                   `json:"bin_s"`
+	T      []int                 `json:"t"`      // starts of the bins, seconds of the run
+	Gauges map[string][]*float64 `json:"gauges"` // means
+	Counts map[string][]*float64 `json:"counts"` // how many in the bin
 }
 
 // Threshold is one of the script's thresholds and how it went.

@@ -4,73 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// takeOff is how many times the lowest p50 of lower concurrencies a p50 has to exceed to have taken off.
-const takeOff = 5
-
-// Knee is where the arrival latency of a sweep takes off for good.
-type Knee struct {
-	VUs       int     `json:"vus"` // the last concurrency before
-	P50MS     float64 `json:"p50_ms"`
-	NextVUs   int     `json:"next_vus"` // the first after
-	NextP50MS float64 `json:"next_p50_ms"`
-	Stage     *string `json:"stage"` // whose mean grew the most in between; nil: not told by the pipeline
-}
-
-// FindKnee finds the knee of the measured steps of the closed model: the last concurrency before p50 of the arrival takes off for good,
-// that is, exceeds 5 times the lowest p50 of the concurrencies below, there and at each that is higher. Nil: it does not.
-func FindKnee(steps []Step) *Knee {
-	steps = sweepSteps(steps)
-	if len(steps) == 0 {
-		return nil
-	}
-	first, low := -1, *steps[0].Latency.Arrival.P50
-	for i, s := range steps {
-		p50 := *s.Latency.Arrival.P50
-		switch {
-		case p50 <= takeOff*low:
-			first, low = -1, min(low, p50)
-		case first < 0:
-			first = i
-		}
-	}
-	if first < 0 {
-		return nil
-	}
-	before, after := steps[first-1], steps[first]
-	k := &Knee{
-		VUs: *before.VUs, P50MS: *before.Latency.Arrival.P50, NextVUs: *after.VUs, NextP50MS: *after.Latency.Arrival.P50,
-	}
-	most := 0.0
-	for i := range ledger.Stages {
-		name := i.String()
-		from, to := before.Latency.Stages[name].Mean, after.Latency.Stages[name].Mean
-		if from != nil && to != nil && *to-*from > most {
-			most, k.Stage = *to-*from, &name
-		}
-	}
-	if before.Latency.Stages[ledger.Queue.String()].Mean == nil {
-		k.Stage = nil // without stamps only the schedule is told, which nothing can be blamed on
-	}
-	return k
-}
-
-// sweepSteps are those that a sweep is made of, by concurrency.
-func sweepSteps(steps []Step) []Step {
-	var out []Step
-	for _, s := range steps {
-		if s.Measured && s.VUs != nil && *s.VUs > 0 && s.Latency.Arrival.P50 != nil {
-			out = append(out, s)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Step) int { return *a.VUs - *b.VUs })
-	return out
-}
-
-// sweepText is a table of the steps of the closed model, a line each, and the knee; nil where there is nothing to compare.
+// sweepText is a table of the steps of the closed model, a line each; nil where there is nothing to compare.
 func sweepText(r *Run) []string {
 	steps := slices.DeleteFunc(slices.Clone(r.Steps), func(s Step) bool { return s.VUs == nil || *s.VUs == 0 })
 	if len(steps) < 2 {
@@ -96,22 +32,6 @@ func sweepText(r *Run) []string {
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-// kneeText says in a sentence where the knee is.
-func kneeText(r *Run) string {
-	switch k := r.Knee; {
-	case len(sweepSteps(r.Steps)) < 3:
-		return ""
-	case k == nil:
-		return fmt.Sprintf("none: p50 of the arrival stays within %d times its lowest", takeOff)
-	default:
-		s := fmt.Sprintf("at %d: p50 %s ms there, %s ms at %d", k.VUs, num(&k.P50MS), num(&k.NextP50MS), k.NextVUs)
-		if k.Stage != nil {
-			s += "; the stage that grew is " + *k.Stage
-		}
-		return s
-	}
 }
 
 // cpuRoles are the kinds of processes that have told their CPU, without their numbers.
