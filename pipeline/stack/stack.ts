@@ -3,7 +3,8 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Clock } from '../clock.ts';
 import type { StackConfig } from '../config.ts';
-import { Queue } from '../queue/queue.ts';
+import { openQueue } from '../queue/open.ts';
+import type { Queue } from '../queue/queue.ts';
 import {
   BROKER_USERS,
   type BrokerUser,
@@ -91,7 +92,7 @@ export class Stack {
 
     const token = config.INGEST_TOKEN ?? secret();
     const port = await claimPort('INGEST_PORT', config.INGEST_PORT);
-    const env = { LOG_LEVEL: config.LOG_LEVEL };
+    const env = { LOG_LEVEL: config.LOG_LEVEL, QUEUE: config.QUEUE };
     const ingestEnv = {
       ...env,
       REDIS_URL: redis.ingest,
@@ -175,7 +176,7 @@ export class Stack {
   }
 
   async #watch(redisUrl: string): Promise<void> {
-    const queue = new Queue({ url: redisUrl, timeoutMs: READY_MS });
+    const queue = openQueue(this.#config.QUEUE, { url: redisUrl, timeoutMs: READY_MS });
     this.#queue = queue;
     this.#undo.push(() => queue.close());
     await queue.whenReady(READY_MS);
