@@ -35,9 +35,13 @@ const QUEUE = Type.Union([Type.Literal('stream'), Type.Literal('list')], {
   default: 'stream',
   description: 'stream (at least once) or list (LPUSH and BRPOP: at most once when a relay dies)',
 });
+const trust = {
+  TLS_CA: Type.Optional(FILE('certificates of authorities to trust beside the built-in ones, PEM')),
+};
 
 const process_ = {
   ...logging,
+  ...trust,
   PROCESS_NAME: Type.String({ minLength: 1, description: 'the name in logs and telemetry, like relay-1' }),
   REDIS_URL: Type.String(REDIS),
   QUEUE,
@@ -92,6 +96,11 @@ export const RelayConfig = Type.Object({
 
 export const StackConfig = Type.Object({
   ...logging,
+  ...trust,
+  TLS: Type.Boolean({
+    default: false,
+    description: 'true: servers speak TLS, with certificates of an authority made for this start',
+  }),
   STACK_DIR: Type.String({ minLength: 1, default: '.stack', description: 'a directory of the stack alone' }),
   INGEST_PORT: port(18080, "the ingest's port"),
   REDIS_PORT: port(16379, "Redis' port"),
@@ -116,6 +125,8 @@ export const RunConfig = Type.Object({
   INGEST_URL: Type.Optional(Type.String({ pattern: '^https?://.+', description: 'http://host:port' })),
   REDIS_URL: StackConfig.properties.REDIS_URL,
   MQTT_URL: StackConfig.properties.MQTT_URL,
+  TLS: StackConfig.properties.TLS,
+  ...trust,
   TOPOLOGY: Type.String({ default: 'single', ...LABEL }),
   NETWORK: Type.String({ default: 'loopback', ...LABEL }),
 });

@@ -6,6 +6,7 @@ import { openLog } from '../log.ts';
 import { openQueue } from '../queue/open.ts';
 import { UnusableRedis } from '../queue/problems.ts';
 import { startTelemetry } from '../telemetry.ts';
+import { trust } from '../trust.ts';
 import { Broker } from './broker.ts';
 import { Relay } from './relay.ts';
 
@@ -14,6 +15,7 @@ const GOODBYE_MS = 3000;
 
 async function main(): Promise<void> {
   const config = readConfig(RelayConfig);
+  trust(config.TLS_CA);
   const log = openLog(config.LOG_LEVEL);
   const queue = openQueue(config.QUEUE, {
     url: config.REDIS_URL,

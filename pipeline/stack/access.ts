@@ -84,11 +84,14 @@ export const REDIS_ACL = {
 export type RedisUser = keyof typeof REDIS_ACL;
 export const REDIS_USERS = Object.keys(REDIS_ACL) as RedisUser[];
 
+/** Where subscribers of the k6 side say whether they are there: what their topics begin with. */
+export const SUBSCRIBER_STATUS = 'status/subscriber/';
+
 /** Who may do what on the broker. */
 export const BROKER_ACL = {
   relay: ['write messages/#', 'write status/relay/#'],
   /** The k6 side: messages, and what it says of its own presence. */
-  subscriber: ['read messages/#', 'read status/#', 'read $SYS/#', 'write status/subscriber/#'],
+  subscriber: ['read messages/#', 'read status/#', 'read $SYS/#', `write ${SUBSCRIBER_STATUS}#`],
   /** The supervisor: the message that proves readiness, and who is there. */
   stack: ['read messages/probe/#', 'read status/#', 'read $SYS/#'],
 } as const;
