@@ -5,6 +5,7 @@ import { openLog } from '../log.ts';
 import { openQueue } from '../queue/open.ts';
 import { UnusableRedis } from '../queue/problems.ts';
 import { startTelemetry } from '../telemetry.ts';
+import { trust } from '../trust.ts';
 import { ingest } from './app.ts';
 import { noCounts } from './counters.ts';
 import { createHttp } from './http.ts';
@@ -13,6 +14,7 @@ import { Tokens } from './tokens.ts';
 
 async function main(): Promise<void> {
   const config = readConfig(IngestConfig);
+  trust(config.TLS_CA);
   const tokens = new Tokens(config.INGEST_TOKEN, config.INGEST_TOKENS_FILE);
   const tls = readTls(config);
   const log = openLog(config.LOG_LEVEL);
