@@ -95,9 +95,9 @@ func TestTheClosedModelCannotBePumped(t *testing.T) {
 // A VU in k6's graceful stop went on, and its requests were added to the next phase's.
 func TestAPhaseOfTheClosedModelEndsOnTime(t *testing.T) {
 	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, sweep, "")
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, vus: 2}, {pause: 60}, {duration: 60, vus: 4}]\nflows: [{name: direct}]", "")
 	e := s.module.root.engine
-	e.epoch = time.Now().Add(-1500 * time.Millisecond) // phase 1 is over, phase 3 has not begun
+	e.epoch = time.Now().Add(-90 * time.Second) // phase 1 is over, phase 3 has not begun
 	close(e.started)
 	ctx := lib.WithScenarioState(t.Context(), &lib.ScenarioState{Name: "sender_1"})
 	_, ok := e.takeNow(ctx)
