@@ -7,8 +7,6 @@ import (
 	"net"
 	"os"
 	"time"
-
-	"go.k6.io/k6/v2/lib"
 )
 
 // link is a poster's connection to the ingest. A request has a moment by which it is to be answered, and to tell the runtime
@@ -23,36 +21,28 @@ type link struct {
 }
 
 // dial connects, and shakes hands, before deadline. Its errors are dialErrors: nothing has been sent.
-func dial(deadline time.Time, address string, secure bool, state *lib.State) (*link, error) {
+func (p *poster) dial(deadline time.Time) (*link, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	conn, err := state.Dialer.DialContext(ctx, "tcp", address)
+	conn, err := p.state.Dialer.DialContext(ctx, "tcp", p.address)
 	if err != nil {
 		return nil, &dialError{err}
 	}
 	l := &link{Conn: conn}
-	if !secure {
+	if !p.secure {
 		return l, nil
 	}
-	l.secure = tls.Client(l, tlsConfig(state.TLSConfig, address))
+	config := p.trust.config(p.state)
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(p.address)
+	}
+	config.NextProtos = []string{"http/1.1"}
+	l.secure = tls.Client(l, config)
 	if err := l.secure.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
 		return nil, &dialError{err}
 	}
 	return l, nil
-}
-
-// tlsConfig is that of k6's options, for this server and for HTTP/1.1.
-func tlsConfig(of *tls.Config, address string) *tls.Config {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if of != nil {
-		c = of.Clone()
-	}
-	if c.ServerName == "" {
-		c.ServerName, _, _ = net.SplitHostPort(address)
-	}
-	c.NextProtos = []string{"http/1.1"}
-	return c
 }
 
 // expect says that a request begins now, and by when its answer is wanted. It never is before the last one's.

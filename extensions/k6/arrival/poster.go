@@ -18,6 +18,7 @@ import (
 // answer with fasthttp's parser, and leaves out what a client for any request needs between: that took a third of its CPU.
 type poster struct {
 	state     *lib.State
+	trust     *trust
 	address   string
 	secure    bool
 	keepAlive bool
@@ -47,10 +48,11 @@ const (
 	interimMost = 16
 )
 
-func newPoster(o *options, state *lib.State) *poster {
+func newPoster(e *engine, state *lib.State) *poster {
+	o := e.options
 	base := strings.TrimSuffix(o.Ingest.URL, "/")
 	p := &poster{
-		state: state, keepAlive: o.Ingest.KeepAlive, timeout: o.Timeout.duration(), answer: &fasthttp.Response{},
+		state: state, trust: &e.trust, keepAlive: o.Ingest.KeepAlive, timeout: o.Timeout.duration(), answer: &fasthttp.Response{},
 		reader: bufio.NewReaderSize(nil, headerMost),
 		urls:   [2]string{base + o.Ingest.Path, base + o.Ingest.BatchPath},
 	}
@@ -112,7 +114,7 @@ func (p *poster) exchange(now time.Time, body []byte, messages int) error {
 	}
 	deadline := now.Add(p.timeout)
 	if p.link == nil {
-		l, err := dial(deadline, p.address, p.secure, p.state)
+		l, err := p.dial(deadline)
 		if err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func newTestPoster(t *testing.T, url string, o options) *poster {
 	if o.Timeout == 0 {
 		o.Timeout = seconds(20 * time.Second)
 	}
-	p := newPoster(&o, &lib.State{Dialer: netext.NewDialer(net.Dialer{}, noNames{})})
+	p := newPoster(&engine{options: &o}, &lib.State{Dialer: netext.NewDialer(net.Dialer{}, noNames{})})
 	t.Cleanup(func() {
 		if p.link != nil {
 			p.hangUp()

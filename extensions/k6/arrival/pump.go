@@ -23,7 +23,7 @@ func (e *engine) take(ctx context.Context, w *waiter) (slot pacer.Slot, ok bool)
 		}
 	}
 	if e.pacer.Closed() {
-		return e.takeNow(ctx)
+		return e.takeNow(ctx, w)
 	}
 	for {
 		n := int(e.next.Add(1)) - 1

@@ -23,7 +23,7 @@ type sender struct {
 }
 
 func newSender(e *engine, state *lib.State) *sender {
-	p := newPoster(e.options, state)
+	p := newPoster(e, state)
 	return &sender{poster: p, engine: e, samples: newRequestSamples(e, state, p.urls), waiter: newWaiter()}
 }
 
