@@ -170,9 +170,6 @@ func (u use) each() float64 {
 // of is one process's part of that.
 func (u use) of(name string) float64 { return micros(u.cpu[name]) / float64(u.count) }
 
-// share is the part of a core that a process used.
-func (u use) share(name string) float64 { return u.cpu[name].Seconds() / u.seconds }
-
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
 func (u use) rate() float64 { return float64(u.count) / u.seconds }
