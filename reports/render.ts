@@ -10,11 +10,16 @@ export const SLOT = '<script id="run" type="application/json">null</script>';
  * @throws if the template has not exactly one place for the data
  */
 export function renderReport(run: Run, template: string): string {
+  return fillPage(run, template);
+}
+
+/** Puts data into the one place that a built page has for it. */
+export function fillPage(data: object, template: string): string {
   const [head, tail, ...more] = template.split(SLOT);
   if (head === undefined || tail === undefined || more.length > 0) {
     throw new Error(`template must contain ${SLOT} exactly once`);
   }
-  return head + SLOT.replace('null', () => escapeJson(JSON.stringify(run))) + tail;
+  return head + SLOT.replace('null', () => escapeJson(JSON.stringify(data))) + tail;
 }
 
 /** JSON that can't end the script element it stands in. */
