@@ -17,7 +17,12 @@ const count = (fallback: number, minimum: number, maximum: number, what: string)
   Type.Integer({ minimum, maximum, default: fallback, description: what });
 const REDIS = { pattern: '^rediss?://.+', description: 'redis://user:password@host:port/db' };
 const MQTT = { pattern: '^(mqtts?|tcp|ssl|tls)://.+', description: 'mqtt://user:password@host:port' };
-const TOKEN = { pattern: '^[!-~]{8,256}$', description: '8 to 256 printable ASCII characters, no space' };
+/** What a token may be. */
+export const TOKEN = {
+  pattern: '^[!-~]{8,256}$',
+  description: '8 to 256 printable ASCII characters, no space',
+};
+const FILE = (what: string) => Type.String({ minLength: 1, description: `a file with ${what}` });
 
 const logging = {
   LOG_LEVEL: Type.Union(
@@ -26,10 +31,20 @@ const logging = {
   ),
 };
 
+const QUEUE = Type.Union([Type.Literal('stream'), Type.Literal('list')], {
+  default: 'stream',
+  description: 'stream (at least once) or list (LPUSH and BRPOP: at most once when a relay dies)',
+});
+const trust = {
+  TLS_CA: Type.Optional(FILE('certificates of authorities to trust beside the built-in ones, PEM')),
+};
+
 const process_ = {
   ...logging,
+  ...trust,
   PROCESS_NAME: Type.String({ minLength: 1, description: 'the name in logs and telemetry, like relay-1' }),
   REDIS_URL: Type.String(REDIS),
+  QUEUE,
   REDIS_TIMEOUT_MS: count(
     2000,
     50,
@@ -48,7 +63,10 @@ export const IngestConfig = Type.Object({
   INGEST_HOST: Type.String({ minLength: 1, default: '127.0.0.1', description: 'the address to listen on' }),
   INGEST_PORT: port(18080, 'the port to listen on'),
   INGEST_SHARED_PORT: Type.Boolean({ default: false, description: 'true: other ingests listen there too' }),
-  INGEST_TOKEN: Type.String(TOKEN),
+  INGEST_TOKEN: Type.Optional(Type.String(TOKEN)),
+  INGEST_TOKENS_FILE: Type.Optional(FILE('tokens, one a line; read again when it changes and at SIGHUP')),
+  INGEST_TLS_CERT: Type.Optional(FILE('the certificate and its chain, PEM; with it the ingest speaks TLS')),
+  INGEST_TLS_KEY: Type.Optional(FILE('the private key of the certificate, PEM')),
   BACKLOG_LIMIT: count(100_000, 1, 1e9, 'messages in the queue from which on ingest answers 503'),
   STAMPS,
   BODY_LIMIT: count(1_048_576, 64, 268_435_456, 'bytes of one request body'),
@@ -78,6 +96,11 @@ export const RelayConfig = Type.Object({
 
 export const StackConfig = Type.Object({
   ...logging,
+  ...trust,
+  TLS: Type.Boolean({
+    default: false,
+    description: 'true: servers speak TLS, with certificates of an authority made for this start',
+  }),
   STACK_DIR: Type.String({ minLength: 1, default: '.stack', description: 'a directory of the stack alone' }),
   INGEST_PORT: port(18080, "the ingest's port"),
   REDIS_PORT: port(16379, "Redis' port"),
@@ -85,6 +108,7 @@ export const StackConfig = Type.Object({
   INGEST_WORKERS: count(1, 1, 64, 'ingest processes'),
   RELAY_WORKERS: count(1, 1, 64, 'relay processes'),
   INGEST_TOKEN: Type.Optional(Type.String(TOKEN)),
+  QUEUE,
   STAMPS,
   REDIS_URL: Type.Optional(Type.String(REDIS)),
   MQTT_URL: Type.Optional(Type.String(MQTT)),
@@ -101,6 +125,8 @@ export const RunConfig = Type.Object({
   INGEST_URL: Type.Optional(Type.String({ pattern: '^https?://.+', description: 'http://host:port' })),
   REDIS_URL: StackConfig.properties.REDIS_URL,
   MQTT_URL: StackConfig.properties.MQTT_URL,
+  TLS: StackConfig.properties.TLS,
+  ...trust,
   TOPOLOGY: Type.String({ default: 'single', ...LABEL }),
   NETWORK: Type.String({ default: 'loopback', ...LABEL }),
 });

@@ -30,6 +30,8 @@ export interface Run {
   latency: Latencies;
   canary: Canary | null;
   steps: Step[];
+  /** What the script says beyond what every run says; a value of null did not come about. */
+  figures?: { name: string; value: number | null; unit: string }[];
   flows: Flow[];
   /** One entry a second, ascending. */
   timeline: Interval[];
@@ -168,6 +170,12 @@ export interface Step {
   scheduled_per_s: number | null;
   accepted_per_s: number | null;
   arrived_per_s: number | null;
+  /** Deliveries owed at its end; null: it has not ended. */
+  backlog?: number | null;
+  /** From its end until nothing was owed; null: it was not waited for, or in vain. */
+  drained_s?: number | null;
+  /** Mean over its seconds, by process. */
+  cpu_percent?: Record<string, number> | null;
   latency: Latencies;
 }
 
@@ -198,6 +206,8 @@ export interface Interval {
   arrival: Brief | null;
   from_send: Brief | null;
   http: Brief | null;
+  /** Arrival latency counted in bins: the number of the first, then counts; bin k is from 10^(k/10) µs on. */
+  arrival_bins?: number[] | null;
   /** Means, ms. */
   stages: Record<Stage, number | null> | null;
   /** Of the canary message that was due in this second. */
@@ -220,6 +230,18 @@ export interface Resource {
   cpu_percent: Extent;
   rss_mb: Extent;
   series: [t_s: number, cpu_percent: number | null, rss_mb: number | null][];
+  figures?: Figures | null;
+}
+
+/** What a process, a server or the host said of itself, in columns: a row for each bin of time. */
+export interface Figures {
+  bin_s: number;
+  /** Starts of the bins, s since the start of the run. */
+  t: number[];
+  /** Means over each bin; the host's are vmstat's. */
+  gauges: Record<string, (number | null)[]>;
+  /** How many were counted in each bin. */
+  counts: Record<string, (number | null)[]>;
 }
 
 export interface Extent {
@@ -235,5 +257,9 @@ export interface Environment {
   os: string | null;
   go: string | null;
   shared_host: boolean | null;
-  [further: string]: string | number | boolean | null;
+  /** Versions and settings of the pipeline, as its stack told them. */
+  pipeline?: PipelineFacts | null;
+  [further: string]: string | number | boolean | null | PipelineFacts | undefined;
 }
+
+export type PipelineFacts = Record<string, string | number | boolean>;

@@ -1,17 +1,17 @@
 import { isUtf8 } from 'node:buffer';
-import bearerAuth from '@fastify/bearer-auth';
 import type { TSchema } from '@sinclair/typebox';
 import type { FastifyError, FastifyPluginAsync } from 'fastify';
 import type { Queue } from '../queue/queue.ts';
 import { Admission } from './admission.ts';
 import { Batch, Message, MessageError, validator } from './message.ts';
 import { type Accepted, Outbox } from './outbox.ts';
+import type { Tokens } from './tokens.ts';
 
 export interface IngestOptions {
   queue: Pick<Queue, 'append' | 'depth' | 'ready'>;
   /** The reference clock, µs. Without it messages carry no stamps. */
   now: (() => number) | undefined;
-  token: string;
+  tokens: Pick<Tokens, 'accept'>;
   /** Messages in the queue from which on ingest answers 503. */
   backlogLimit: number;
   /** Bytes of a request body. */
@@ -48,6 +48,11 @@ class Unavailable extends Error {
   readonly statusCode = 503;
 }
 
+/** No token that holds. */
+class Unauthorized extends Error {
+  readonly statusCode = 401;
+}
+
 const RETRY_AFTER_S = 1;
 
 /**
@@ -55,7 +60,7 @@ const RETRY_AFTER_S = 1;
  * It answers 202 once Redis has acknowledged the write, and every error as `{"error", "field"?}`.
  */
 export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) => {
-  const { queue, now, token, backlogLimit, bodyLimit, counters: count } = options;
+  const { queue, now, tokens, backlogLimit, bodyLimit, counters: count } = options;
   const outbox = new Outbox(queue, now);
   const admission = new Admission(queue, backlogLimit);
 
@@ -100,12 +105,11 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
         done();
       });
     }
-    await api.register(bearerAuth, {
-      keys: [token],
-      errorResponse: (error: Error) => {
-        count.refused++;
-        return { error: error.message };
-      },
+    api.addHook('onRequest', (request, reply, done) => {
+      if (tokens.accept(request.headers.authorization)) return done();
+      // RFC 6750, 3.
+      reply.header('www-authenticate', 'Bearer');
+      done(new Unauthorized('the token is missing or wrong'));
     });
     api.addHook('onRequest', (_request, _reply, done) => {
       const refusal = admission.refusal(outbox.unanswered);

@@ -3,29 +3,36 @@ import { fastify } from 'fastify';
 import { Clock } from '../clock.ts';
 import { ConfigError, IngestConfig, readConfig } from '../config.ts';
 import { openLog } from '../log.ts';
-import { Queue } from '../queue/queue.ts';
+import { openQueue } from '../queue/open.ts';
+import { UnusableRedis } from '../queue/problems.ts';
 import { startTelemetry } from '../telemetry.ts';
+import { trust } from '../trust.ts';
 import { ingest, noCounts } from './app.ts';
+import { readTls } from './tls.ts';
+import { Tokens } from './tokens.ts';
 
 /** Longer than the idle time of load balancers (60 s as a rule), so that it is never we who hang up. */
 const KEEP_ALIVE_MS = 72_000;
 
 async function main(): Promise<void> {
   const config = readConfig(IngestConfig);
+  trust(config.TLS_CA);
+  const tokens = new Tokens(config.INGEST_TOKEN, config.INGEST_TOKENS_FILE);
+  const tls = readTls(config);
   const log = openLog(config.LOG_LEVEL);
-  const queue = new Queue({
+  const queue = openQueue(config.QUEUE, {
     url: config.REDIS_URL,
     timeoutMs: config.REDIS_TIMEOUT_MS,
     onState: (up, reason) => (up ? log.info('Redis answers') : log.warn(`Redis is away: ${reason}`)),
   });
   const clock = new Clock(() => queue.time());
   // Without a logger of its own: one made for each request would cost more than checking the request.
-  const app = fastify({ keepAliveTimeout: KEEP_ALIVE_MS });
+  const app = fastify({ keepAliveTimeout: KEEP_ALIVE_MS, https: tls ?? null });
   const counters = noCounts();
   await app.register(ingest, {
     queue,
     now: config.STAMPS ? () => clock.now() : undefined,
-    token: config.INGEST_TOKEN,
+    tokens,
     backlogLimit: config.BACKLOG_LIMIT,
     bodyLimit: config.BODY_LIMIT,
     counters,
@@ -39,16 +46,22 @@ async function main(): Promise<void> {
     counters: () => counters,
   });
 
-  closeWithGrace({ logger: log }, async ({ err }) => {
+  const unwatch = tokens.watch(log);
+  process.on('SIGHUP', () => tokens.reload(log));
+
+  closeWithGrace({ logger: log, skip: ['SIGHUP'] }, async ({ err }) => {
     if (err) log.error(err);
     await app.close();
+    unwatch();
     stopTelemetry();
     clock.stop();
     queue.close();
   });
 
   // Before the first request, so that no stamp is taken on an unprobed clock. Redis may still be away.
-  await queue.whenReady(config.REDIS_TIMEOUT_MS).catch(() => {});
+  await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
+    if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
+  });
   await clock.start().catch(() => {});
   // Fastify hands the options on to `server.listen`, and its types know no `reusePort` yet.
   const address = {

@@ -3,8 +3,10 @@ import closeWithGrace from 'close-with-grace';
 import { Clock } from '../clock.ts';
 import { ConfigError, RelayConfig, readConfig } from '../config.ts';
 import { openLog } from '../log.ts';
-import { Queue } from '../queue/queue.ts';
+import { openQueue } from '../queue/open.ts';
+import { UnusableRedis } from '../queue/problems.ts';
 import { startTelemetry } from '../telemetry.ts';
+import { trust } from '../trust.ts';
 import { Broker } from './broker.ts';
 import { Relay } from './relay.ts';
 
@@ -13,8 +15,9 @@ const GOODBYE_MS = 3000;
 
 async function main(): Promise<void> {
   const config = readConfig(RelayConfig);
+  trust(config.TLS_CA);
   const log = openLog(config.LOG_LEVEL);
-  const queue = new Queue({
+  const queue = openQueue(config.QUEUE, {
     url: config.REDIS_URL,
     timeoutMs: config.REDIS_TIMEOUT_MS,
     onState: (up, reason) => (up ? log.info('Redis answers') : log.warn(`Redis is away: ${reason}`)),
@@ -60,14 +63,16 @@ async function main(): Promise<void> {
     if (err) log.error(err);
     const held = await running.stop(config.RELAY_GRACE_MS);
     if (held > 0) log.warn(`${held} messages were not delivered in time: they stay in the queue`);
-    else await queue.leave(consumer).catch(() => {});
+    else await queue.leave(consumer, []).catch(() => {});
     stopTelemetry();
     clock.stop();
     await broker.close();
     queue.close();
   });
 
-  await queue.whenReady(config.REDIS_TIMEOUT_MS).catch(() => {});
+  await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
+    if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
+  });
   await clock.start().catch(() => {});
   await queue.join().catch(() => {});
   running.start();

@@ -2,6 +2,8 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
+import { type BrokerUser, brokerAclFile, type RedisUser, redisAclFile } from './access.ts';
+import type { Certificate } from './certificates.ts';
 
 /** How a process of the stack is started. Nothing secret is among the arguments: anyone can list them. */
 export interface Launch {
@@ -15,17 +17,31 @@ export interface Launch {
 export const DAEMON_PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin:/opt/homebrew/sbin`;
 
 /**
- * Private Redis: loopback, password, every acknowledged write in the append-only file (flushed once a
+ * Private Redis: loopback, a password for each user, every acknowledged write in the append-only file (flushed once a
  * second: a killed process loses nothing, a power cut up to a second), and no eviction.
  */
-export async function prepareRedis(dir: string, port: number, password: string): Promise<Launch> {
+export async function prepareRedis(
+  dir: string,
+  port: number,
+  passwords: Record<RedisUser, string>,
+  certificate?: Certificate,
+): Promise<Launch> {
   const data = join(dir, 'redis');
   await mkdir(data, { recursive: true, mode: 0o700 });
-  const config = join(dir, 'redis.conf');
+  const [config, acl] = [join(dir, 'redis.conf'), join(dir, 'redis.acl')];
+  await writePrivate(acl, redisAclFile(passwords));
   await writePrivate(config, [
     'bind 127.0.0.1',
-    `port ${port}`,
-    `requirepass ${password}`,
+    ...(certificate === undefined
+      ? [`port ${port}`]
+      : [
+          'port 0',
+          `tls-port ${port}`,
+          `tls-cert-file "${certificate.cert}"`,
+          `tls-key-file "${certificate.key}"`,
+          'tls-auth-clients no',
+        ]),
+    `aclfile "${acl}"`,
     `dir "${data}"`,
     'daemonize no',
     'appendonly yes',
@@ -36,15 +52,6 @@ export async function prepareRedis(dir: string, port: number, password: string):
   return { name: 'redis', command: 'redis-server', args: [config] };
 }
 
-/** Who may do what on the broker. */
-export const BROKER_ACL = {
-  relay: ['write messages/#', 'write status/relay/#'],
-  subscriber: ['read messages/#', 'read status/#', 'read $SYS/#'],
-  stack: ['read messages/probe/#', 'read status/#', 'read $SYS/#'],
-} as const;
-
-export type BrokerUser = keyof typeof BROKER_ACL;
-
 /**
  * Private Mosquitto: loopback, a password for each user, topics by user. Its defaults of 20 messages in
  * flight and 1000 queued for a client drop what exceeds them without a word; these limits are stated.
@@ -53,6 +60,7 @@ export async function prepareMosquitto(
   dir: string,
   port: number,
   passwords: Record<BrokerUser, string>,
+  certificate?: Certificate,
 ): Promise<Launch> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const [config, users, acl] = ['mosquitto.conf', 'mosquitto.users', 'mosquitto.acl'].map((file) =>
@@ -64,15 +72,10 @@ export async function prepareMosquitto(
   );
   // Hashes the file in place, so that no password is ever on a command line.
   await execa('mosquitto_passwd', ['-U', users], { env: { PATH: DAEMON_PATH } });
-  await writePrivate(
-    acl,
-    Object.entries(BROKER_ACL).flatMap(([user, topics]) => [
-      `user ${user}`,
-      ...topics.map((t) => `topic ${t}`),
-    ]),
-  );
+  await writePrivate(acl, brokerAclFile());
   await writePrivate(config, [
     `listener ${port} 127.0.0.1`,
+    ...(certificate === undefined ? [] : [`certfile ${certificate.cert}`, `keyfile ${certificate.key}`]),
     // Started by root, Mosquitto would become a user who cannot read these files.
     `user ${userInfo().username}`,
     'allow_anonymous false',

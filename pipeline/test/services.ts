@@ -1,10 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { BROKER_USERS, type BrokerUser, REDIS_USERS, type RedisUser, urls } from '../stack/access.ts';
 import { freePort } from '../stack/ports.ts';
 import { Supervised } from '../stack/process.ts';
-import { type BrokerUser, type Launch, prepareMosquitto, prepareRedis } from '../stack/services.ts';
+import { type Launch, prepareMosquitto, prepareRedis } from '../stack/services.ts';
 
 export async function temporaryDirectory(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'arrival-test-'));
@@ -45,30 +46,47 @@ export class Service {
   }
 }
 
-/** A private Redis. Its `remove()` belongs into the test's `after`. */
-export async function startRedis(): Promise<{ url: string; service: Service }> {
+function secretFor<User extends string>(users: readonly User[]): Record<User, string> {
+  return Object.fromEntries(users.map((user) => [user, 'secret'])) as Record<User, string>;
+}
+
+/**
+ * A private Redis with the stack's users, and in the place of its default user, who is off, the test's own, who
+ * may do everything: `url` is that one's. Its `remove()` belongs into the test's `after`.
+ */
+export async function startRedis(): Promise<{ url: string; as(user: RedisUser): string; service: Service }> {
   const port = await freePort();
-  const prepare = (dir: string) => prepareRedis(dir, port, 'secret');
+  const passwords = secretFor(REDIS_USERS);
+  const prepare = async (dir: string) => {
+    const launch = await prepareRedis(dir, port, passwords);
+    const acl = join(dir, 'redis.acl');
+    const rules = await readFile(acl, 'utf8');
+    await writeFile(acl, rules.replace(/^user default .*$/m, 'user default reset on >secret ~* &* +@all'));
+    return launch;
+  };
   const service = new Service(await temporaryDirectory(), prepare, /Ready to accept connections/);
   await service.start();
-  return { url: `redis://default:secret@127.0.0.1:${port}/0`, service };
+  const address = `redis://127.0.0.1:${port}/0`;
+  const byUser = urls(passwords, address);
+  return { url: urls({ default: 'secret' }, address).default, as: (user) => byUser[user], service };
 }
 
 /** A private Mosquitto with the stack's users. Its `remove()` belongs into the test's `after`. */
 export async function startBroker(): Promise<{ url(user: BrokerUser): string; service: Service }> {
   const port = await freePort();
-  const passwords = { relay: 'secret', subscriber: 'secret', stack: 'secret' };
+  const passwords = secretFor(BROKER_USERS);
   const prepare = (dir: string) => prepareMosquitto(dir, port, passwords);
   const service = new Service(await temporaryDirectory(), prepare, / running$/);
   await service.start();
-  return { url: (user) => `mqtt://${user}:secret@127.0.0.1:${port}`, service };
+  const byUser = urls(passwords, `mqtt://127.0.0.1:${port}`);
+  return { url: (user) => byUser[user], service };
 }
 
 /** Waits until `holds` does, looking every few milliseconds; fails after `withinMs`. */
 export async function eventually(
   holds: () => unknown | Promise<unknown>,
   what = 'the condition',
-  withinMs = 10_000,
+  withinMs = 30_000,
 ): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!(await holds())) {

@@ -63,6 +63,12 @@ for (const [path, value] of [
   ['clock.limit_ms', 1],
   ['clock.processes', []],
   ['timeline.3.canary_ms', null],
+  ['environment.pipeline', { queue: 'stream', relay_workers: 2, tcp_nodelay: true }],
+  ['resources.0.figures', null],
+  [
+    'resources.0.figures',
+    { bin_s: 12, t: [0, 12], gauges: { cs: [1.5, null] }, counts: { accepted: [7, 0] } },
+  ],
 ] as const) {
   test(`may be: ${path} ${JSON.stringify(value)}`, () =>
     assert.deepEqual(validateRun(changed(path, value)), []));

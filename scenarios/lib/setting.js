@@ -19,7 +19,7 @@ export function openProfile(path) {
   return { name: path, text: open(at('..', path)) };
 }
 
-/** @returns {{ingest: object, mqtt: object, redis: object}} addresses and credentials, as new Run() takes them */
+/** @returns {{ingest: object, mqtt: object, redis: object, ca: string, facts: object}} what new Run() is told of the pipeline */
 export function pipeline() {
   const stack = readStack();
   const own = Boolean(__ENV.INGEST_URL); // somebody's own pipeline: then nothing of ours is meant
@@ -28,5 +28,23 @@ export function pipeline() {
     ingest: { ...from('INGEST_URL', stack.ingest), ...(__ENV.INGEST_TOKEN && { token: __ENV.INGEST_TOKEN }) },
     mqtt: from('MQTT_URL', stack.mqtt),
     redis: from('REDIS_URL', stack.redis),
+    ca: `${(!own && stack.ca) || ''}${__ENV.TLS_CA ? open(at('../..', __ENV.TLS_CA)) : ''}`,
+    facts: (!own && stack.facts) || {},
+  };
+}
+
+/** What is the same in every script: the pipeline, and where the run's record goes. */
+export function setting() {
+  return {
+    ...pipeline(),
+    id: __ENV.ID_KEY || 'id',
+    topology: __ENV.TOPOLOGY || 'single',
+    network: __ENV.NETWORK || 'loopback',
+    clock: __ENV.CLOCK_LIMIT ? { limit: __ENV.CLOCK_LIMIT } : {},
+    canary: __ENV.CANARY !== 'off',
+    dir: __ENV.RUN_DIR || '',
+    runs: import.meta.resolve('../../reports/runs'),
+    command: __ENV.ARRIVAL_COMMAND || '',
+    template: open(import.meta.resolve('../../reports/dist/index.html')),
   };
 }

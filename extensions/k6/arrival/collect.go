@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -40,7 +41,6 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
 	}
 
-	began := time.Now()
 	client, err := e.connectRedis(ctx, state)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return err
 	}
 
-	e.setEpoch(began)
+	e.epoch = time.Now().Add(lead)
 	rec, err := newRecorder(e)
 	if err != nil {
 		return err
@@ -74,6 +74,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	defer leave()
 	go e.gate.tend(tending)
 	e.start()
+	if e.pacer.Closed() {
+		go e.lead(tending)
+	}
 	if e.canary != nil {
 		e.canary.fly(ctx)
 	}
@@ -105,21 +108,6 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	return e.write(nil) // the script's summary writes it again, with the thresholds
 }
 
-// setEpoch says when the schedule begins.
-func (e *engine) setEpoch(began time.Time) {
-	e.epoch = time.Now().Add(lead)
-	if !e.pacer.Closed() {
-		return
-	}
-	// k6 starts the VUs of the closed model, by its own clock.
-	first := began.Add(closedLead)
-	if late := e.epoch.Sub(first); late > 0 {
-		e.distrust("connecting and subscribing took %.1f s longer than there was time for, so the first phase was cut short", late.Seconds())
-	} else {
-		e.epoch = first
-	}
-}
-
 // connectRedis connects to the Redis that is the clock of the run, and takes the first estimate. It returns nil where the
 // run has none: then the pipeline's stamps are left aside, and only this process's own clock counts.
 func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Client, error) {
@@ -133,11 +121,8 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 	o.Dialer = state.Dialer.DialContext
 	o.DialTimeout = cmp.Or(o.DialTimeout, redisPatience)
 	if secure := o.TLSConfig; secure != nil { // rediss: go-redis leaves it to the dialer
-		if state.TLSConfig != nil {
-			own := state.TLSConfig.Clone()
-			own.ServerName = secure.ServerName
-			secure = own
-		}
+		own := e.trust.config(state)
+		own.ServerName = secure.ServerName
 		o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := state.Dialer.DialContext(ctx, network, address)
 			if err != nil {
@@ -145,7 +130,7 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 			}
 			ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
 			defer cancel()
-			encrypted := tls.Client(conn, secure)
+			encrypted := tls.Client(conn, own)
 			if err := encrypted.HandshakeContext(ctx); err != nil {
 				_ = conn.Close()
 				return nil, err
@@ -158,7 +143,7 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 	client := redis.NewClient(o)
 	if err := e.clock.Probe(ctx, client); err != nil {
 		_ = client.Close()
-		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, err)
+		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, advise(err))
 	}
 	return client, nil
 }
@@ -197,7 +182,7 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 	nextCut := e.epoch.Add(tick)
 	lastMove, lastSeen := time.Now(), -1 // the latest delivery in the drain
 	var settledAt, completeAt time.Time
-	halted := false
+	halted, over := false, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -215,9 +200,11 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 				rec.cut()
 				rec.checkpoint()
 			}
-			if e.pacer.Closed() && now.Sub(e.epoch) > e.options.profile.Duration()+look {
+			e.noteBacklogs(now)
+			if e.pacer.Closed() && over {
 				e.ledger.End()
 			}
+			over = e.turn.Load().over // at the next look what was taken before has been sent
 			if !e.ledger.Settled() && (!halted || e.ledger.InFlight() > 0) {
 				continue
 			}
@@ -246,9 +233,10 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 // errStopped means that k6 ended the subscriber's iteration before the run was over.
 var errStopped = errors.New("the run was stopped before everything was in")
 
-// Streams of the pipeline. A pipeline that has others is measured all the same; its queued messages then count as lost.
+// Keys of the pipeline. A pipeline that has others is measured all the same; its queued messages then count as lost.
 const (
 	messageStream    = "arrival:messages"
+	messageList      = "arrival:list" // with QUEUE=list
 	deadLetterStream = "arrival:dead-letters"
 	telemetryStream  = "arrival:telemetry"
 )
@@ -256,17 +244,54 @@ const (
 // find looks for the messages that did not arrive in the queue, and then among the dead letters: in this order none can
 // move from the one to the other unseen.
 func (e *engine) find(ctx context.Context, client *redis.Client) {
-	for i, stream := range []string{messageStream, deadLetterStream} {
-		fate := [...]ledger.Fate{ledger.Queued, ledger.DeadLettered}[i]
-		err := scan(ctx, client, stream, "-", func(entry redis.XMessage) {
-			if body, ok := entry.Values["body"].(string); ok {
-				if seq, ok := e.bodies.seq([]byte(body)); ok {
-					e.ledger.Find(seq, fate)
-				}
+	note := func(frame string, fate ledger.Fate) {
+		if seq, ok := e.bodies.seq([]byte(bodyOf(frame))); ok {
+			e.ledger.Find(seq, fate)
+		}
+	}
+	stream := func(key string, fate ledger.Fate) error {
+		return scan(ctx, client, key, "-", func(entry redis.XMessage) {
+			if frame, ok := entry.Values["frame"].(string); ok {
+				note(frame, fate)
 			}
 		})
+	}
+	for _, place := range []struct {
+		key  string
+		look func() error
+	}{
+		{messageStream, func() error { return stream(messageStream, ledger.Queued) }},
+		{messageList, func() error {
+			return scanList(ctx, client, messageList, func(frame string) { note(frame, ledger.Queued) })
+		}},
+		{deadLetterStream, func() error { return stream(deadLetterStream, ledger.DeadLettered) }},
+	} {
+		if err := place.look(); err != nil {
+			e.distrust("%s could not be read in Redis, so what is missing could not be looked for: %s", place.key, err)
+		}
+	}
+}
+
+// bodyOf is the third part of a frame, "<target>\n<stamps>\n<body>" (pipeline/queue/frame.ts).
+func bodyOf(frame string) string {
+	_, rest, _ := strings.Cut(frame, "\n")
+	_, body, _ := strings.Cut(rest, "\n")
+	return body
+}
+
+// scanList reads a list from its newest element to its oldest. What is taken from its end meanwhile was not missing.
+func scanList(ctx context.Context, client *redis.Client, key string, read func(string)) error {
+	const batch = 1000
+	for from := int64(0); ; from += batch {
+		frames, err := client.LRange(ctx, key, from, from+batch-1).Result()
 		if err != nil {
-			e.distrust("the stream %s could not be read, so what is missing could not be looked for: %s", stream, err)
+			return err
+		}
+		for _, frame := range frames {
+			read(frame)
+		}
+		if len(frames) < batch {
+			return nil
 		}
 	}
 }

@@ -32,13 +32,16 @@ type engine struct {
 	pacer   *pacer.Pacer
 	ledger  *ledger.Ledger
 	clock   *clock.Clock
+	trust   trust
 
 	pumped    atomic.Bool // the scenarios' senders call pump()
 	pending   pending     // samples for k6
 	trend     thinned     // arrival_latency
 	httpTrend thinned     // http_req_duration
 
-	next    atomic.Int64 // the request that is taken next
+	next    atomic.Int64         // the request that is taken next
+	turn    atomic.Pointer[turn] // closed model: what is to be done now
+	senders atomic.Int64         // closed model: those that have come to send
 	gate    *gate
 	started chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted  chan struct{} // closed when there is no use in sending any more
@@ -54,6 +57,8 @@ type engine struct {
 	invalid    []string // why the instrument can't be trusted
 	errors     map[string]*report.ErrorClass
 	gaps       []report.Gap
+	spans      []span // the phases as they went
+	figures    []report.Figure
 	socketWait ledger.Series
 	processes  []report.ProcessClock
 	timeline   []report.Interval
@@ -69,6 +74,7 @@ func newEngine(o *options) *engine {
 		pacer:   schedule,
 		ledger:  ledger.New(o.profile, schedule),
 		clock:   clock.New(),
+		trust:   trust{ca: o.CA},
 		gate:    newGate(),
 		started: make(chan struct{}),
 		halted:  make(chan struct{}),
@@ -76,7 +82,14 @@ func newEngine(o *options) *engine {
 
 		socketWait: ledger.NewSeries(),
 	}
-	deliveries := int(o.profile.Duration().Seconds() * closedRate)
+	deliveries := 0
+	for _, p := range o.profile.Phases {
+		most := int(p.Duration.Seconds() * closedRate)
+		if p.Requests > 0 {
+			most = min(most, p.Requests)
+		}
+		deliveries += most
+	}
 	requests := deliveries
 	if !schedule.Closed() {
 		deliveries, requests = 0, schedule.Requests()
@@ -85,6 +98,8 @@ func newEngine(o *options) *engine {
 		}
 	}
 	e.trend, e.httpTrend = thin(deliveries), thin(requests)
+	e.turnTo(turn{})
+	e.planSpans()
 	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, generator))
 	return e
 }

@@ -76,9 +76,20 @@ export interface RunOptions {
     topics?: 'exact' | 'wildcard' | 'shared';
     /** At least so many connections, up to 32; default: the largest number of deliveries of a flow. */
     connections?: number;
+    /**
+     * Where subscribers say whether they are there: the beginning of a topic, like `status/subscriber/`, to which each adds its
+     * name. It holds a retained `online`, and `offline` when the connection is gone, by a Last Will. The user must
+     * be allowed to write there. Default: none.
+     */
+    status?: string;
   };
   /** The Redis whose TIME is the clock of the stamps. Without it, stages between sender and subscriber are not told apart. */
   redis?: { url: string };
+  /**
+   * Certificates of the authorities to trust beside the system's, for `https`, `mqtts`, `wss` and `rediss`: the text of a PEM file.
+   * Certificates are always checked, unless k6 itself is told otherwise (`insecureSkipTLSVerify`).
+   */
+  ca?: string;
   /** Key of the id in a message's JSON, with dots between nested keys: `id` (default), `MsgID`, `meta.id`. */
   id?: string;
   /** VUs that send, 1 to 10,000. Default 64. In the closed model the profile's phases say how many (`vus`). */
@@ -104,6 +115,8 @@ export interface RunOptions {
   network?: string;
   /** Free texts for the report. */
   labels?: Record<string, string>;
+  /** What is known of the pipeline, versions and settings, for the report: `environment.pipeline` of run.json. */
+  facts?: Record<string, string | number | boolean>;
   /** Folder that holds the runs, default `reports/runs`; a path or a `file://` URL. */
   runs?: string;
   /** The run's own directory, instead of a new one in `runs`. */
@@ -142,8 +155,8 @@ export class Run {
    * - `subscriber`: one VU, one iteration, calls `collect()`.
    * - `sender`: a pool of VUs that share as many iterations as the schedule holds requests; calls `send()`, or `next()` and
    *   `settle()`. With `pump: true` each VU has one iteration, which calls `pump()`.
-   * - `sender_1`, `sender_2` … in the closed model (a profile whose phases have `vus`): one for each phase, with k6's
-   *   `constant-vus`.
+   * - In the closed model (a profile whose phases have `vus`) `sender` has as many VUs as the busiest phase, and each has one
+   *   iteration, in which `send()` sends until the load is over. With `pump: true` a VU stands for `inFlight` of them.
    */
   scenarios(how?: { pump?: boolean }): Record<string, object>;
 
@@ -160,8 +173,8 @@ export class Run {
   collect(): void;
 
   /**
-   * Takes the next request of the schedule, waits until it is due, posts it. False when there is none left. In the closed model a
-   * request is due at once.
+   * Takes the next request of the schedule, waits until it is due, posts it. False when there is none left. In the closed model it
+   * goes on, one request after the other, until the load is over.
    */
   send(): boolean;
 
@@ -171,11 +184,27 @@ export class Run {
    */
   pump(): void;
 
-  /** Waits like `send()`, but leaves the sending to the script, which calls `settle()` afterwards. Null after the last. */
+  /**
+   * Takes one request and waits like `send()`, but leaves the sending to the script, which calls `settle()` afterwards. Null after
+   * the last. In the closed model a VU calls it in a loop, as its scenario has one iteration; or in iterations of a scenario of the
+   * script's own, whose VUs must be no more than the phase has.
+   */
   next(): Slot | null;
 
   /** Tells the ledger the HTTP status of a request from `next()`; 0 means that there was no answer. Once for each. */
   settle(slot: Slot, status: number): void;
+
+  /**
+   * run.json as it stands (reports/run.schema.json), without histograms; after `collect()` it is that of the whole run. What a script
+   * finds in it can become a figure, or a k6 metric with a threshold. Throws before the run has begun.
+   */
+  result(): import('../../../reports/run.ts').Run;
+
+  /**
+   * A figure of the script's own for the report and the terminal: `run.figure('time to drain', 3.2, 's')`. One that is no finite
+   * number is told as not available. The last one of a name counts.
+   */
+  figure(name: string, value: number, unit: string): void;
 
   /** To be exported as `handleSummary`: writes run.json and index.html, and returns the summary for the terminal. */
   summary(data?: object): Record<string, string>;

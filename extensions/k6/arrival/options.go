@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ type options struct {
 	Ingest   ingestOptions             `json:"ingest"`
 	MQTT     mqttOptions               `json:"mqtt"`
 	Redis    redisOptions              `json:"redis"`
+	CA       string                    `json:"ca"`
 	ID       string                    `json:"id"`
 	Senders  int                       `json:"senders"`
 	InFlight int                       `json:"inFlight"`
@@ -36,6 +38,7 @@ type options struct {
 	Canary   bool                      `json:"canary"`
 	Clock    clockOptions              `json:"clock"`
 	Labels   map[string]string         `json:"labels"`
+	Facts    map[string]any            `json:"facts"` // of the pipeline
 	Runs     string                    `json:"runs"`
 	Dir      string                    `json:"dir"`
 	Template string                    `json:"template"`
@@ -66,6 +69,7 @@ type mqttOptions struct {
 	Session     string `json:"session"`
 	Topics      string `json:"topics"`
 	Connections int    `json:"connections"`
+	Status      string `json:"status"`
 }
 
 type clockOptions struct {
@@ -174,6 +178,9 @@ func (o *options) check() (err error) {
 			return fmt.Errorf("redis.url (REDIS_URL): %w", withoutURL(err))
 		}
 	}
+	if o.CA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(o.CA)) {
+		return errors.New("ca (TLS_CA) holds no certificate: the text of a PEM file is wanted")
+	}
 	switch {
 	case !idKey.MatchString(o.ID):
 		return fmt.Errorf("id %q is not the name of a field: letters, digits and _, with dots between nested ones (meta.id)", o.ID)
@@ -190,7 +197,17 @@ func (o *options) check() (err error) {
 	case o.Clock.Limit != nil && o.Redis.URL == "":
 		return errors.New("clock.limit is set, but there is no clock to hold to it: redis.url (REDIS_URL) is missing")
 	}
+	for name, value := range o.Facts {
+		switch value.(type) {
+		case string, float64, bool:
+		default:
+			return fmt.Errorf("facts.%s is neither a text nor a number nor true or false", name)
+		}
+	}
 	if err := o.MQTT.check(o.profile); err != nil {
+		return err
+	}
+	if err := o.checkFiles(openFiles()); err != nil {
 		return err
 	}
 	for name, value := range map[string]string{"name": o.Name, "topology": o.Topology, "network": o.Network} {
@@ -233,6 +250,9 @@ func (o mqttOptions) check(p *profile.Profile) error {
 	}
 	if o.Connections < 0 || o.Connections > profile.MaxSubscribers {
 		return fmt.Errorf("mqtt.connections %d is outside 1 to %d", o.Connections, profile.MaxSubscribers)
+	}
+	if strings.ContainsAny(o.Status, "+#\x00") {
+		return fmt.Errorf("mqtt.status %q begins the name of a topic: + and # are not allowed", o.Status)
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func (r *recorder) cut() {
 		Sent: i.Sent, Accepted: i.Accepted, Rejected: i.Rejected, Failed: i.Failed,
 		Arrived: i.Arrival.Count, Backlog: i.Backlog,
 		Arrival: report.NewQuantiles(&i.Arrival), FromSend: report.NewQuantiles(&i.FromSend), HTTP: report.NewQuantiles(&i.HTTP),
-		Generator: r.usage(),
+		Bins: report.NewBins(&i.Arrival), Generator: r.usage(),
 	}
 	if !e.pacer.Closed() {
 		first, last := e.pacer.Due(from), e.pacer.Due(to)
@@ -179,13 +179,13 @@ func (r *recorder) generator() report.Resource {
 	return report.NewResource("k6", rows)
 }
 
-// phaseAt names the phase of a moment; nil after the last one, when the run drains.
+// phaseAt names the phase of a moment; nil after the last one, and between those of the closed model, when
+// the run drains.
 func (e *engine) phaseAt(t time.Duration) *string {
-	for _, p := range e.options.profile.Phases {
-		if t < p.Duration {
-			return &p.Name
+	for i, s := range e.spansNow() {
+		if s.begun && s.start <= t && t < s.end {
+			return &e.options.profile.Phases[i].Name
 		}
-		t -= p.Duration
 	}
 	return nil
 }

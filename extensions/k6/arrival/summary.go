@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/js/common"
@@ -45,7 +44,7 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 		Verdict: e.verdict(account, thresholds),
 		Account: report.NewAccount(account), Clock: e.describeClock(), Canary: e.canary.describe(lossless), Health: e.describeHealth(lossless),
 		Timeline: timeline, Resources: e.resources, Thresholds: thresholds, Errors: e.errorClasses(),
-		Environment: e.environment(), Steps: []report.Step{}, Flows: []report.FlowResult{},
+		Environment: e.environment(), Steps: []report.Step{}, Figures: e.figuresNow(), Flows: []report.FlowResult{},
 	}
 	if r.Run.Labels == nil {
 		r.Run.Labels = map[string]string{}
@@ -64,23 +63,27 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 // describeLatencies fills in the steps, the flows and the whole.
 func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 	total := ledger.NewTimes()
-	start := time.Duration(0)
-	counts := e.ledger.Phases()
+	counts, spans := e.ledger.Phases(), e.spansNow()
 	for i, p := range e.options.profile.Phases {
 		times := e.ledger.Times(i)
 		if p.Measured {
 			total.Merge(times)
 		}
-		seconds := p.Duration.Seconds()
+		span := spans[i]
+		if !span.begun {
+			continue
+		}
+		seconds := max(span.end-span.start, ending).Seconds()
 		r.Steps = append(r.Steps, report.Step{
-			VUs: e.vus(p), Name: p.Name, StartS: start.Seconds(), DurationS: seconds, Measured: p.Measured,
+			VUs: e.vus(p), Name: p.Name, StartS: span.start.Seconds(), DurationS: seconds, Measured: p.Measured,
 			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted,
 			Arrived:       int(times.Arrival.Count),
 			ScheduledPerS: float64(counts[i].Messages) / seconds, AcceptedPerS: float64(counts[i].Accepted) / seconds,
 			ArrivedPerS: float64(times.Arrival.Count) / seconds,
-			Latency:     report.NewLatencies(times, lossless),
+			Backlog:     span.backlog, DrainedS: span.drained,
+			CPUPercent: report.CPUBetween(e.resources, span.start.Seconds(), span.end.Seconds()),
+			Latency:    report.NewLatencies(times, lossless),
 		})
-		start += p.Duration
 	}
 	r.Latency = report.NewLatencies(total, lossless)
 
@@ -164,7 +167,7 @@ func describe(p *profile.Profile) report.Profile {
 	return d
 }
 
-// write puts run.json and the page into the run's directory, each at once: a reader never finds half a file.
+// write puts run.json, the page and what CI reads into the run's directory, each at once: a reader never finds half a file.
 func (e *engine) write(thresholds []report.Threshold) error {
 	e.mu.Lock()
 	lossless := e.finished
@@ -173,18 +176,25 @@ func (e *engine) write(thresholds []report.Threshold) error {
 }
 
 func (e *engine) save(r *report.Run) error {
-	data, err := json.Marshal(r)
-	if err == nil {
-		err = replace(filepath.Join(e.dir, "run.json"), append(data, '\n'))
+	files := map[string]func() ([]byte, error){
+		"run.json": func() ([]byte, error) {
+			data, err := json.Marshal(r)
+			return append(data, '\n'), err
+		},
+		"junit.xml":  func() ([]byte, error) { return report.JUnit(r) },
+		"summary.md": func() ([]byte, error) { return []byte(report.Markdown(r)), nil },
 	}
-	if err == nil && e.options.Template != "" {
-		var page []byte
-		if page, err = report.Page(e.options.Template, r); err == nil {
-			err = replace(filepath.Join(e.dir, "index.html"), page)
+	if e.options.Template != "" {
+		files["index.html"] = func() ([]byte, error) { return report.Page(e.options.Template, r) }
+	}
+	for _, name := range sortedKeys(files) {
+		data, err := files[name]()
+		if err == nil {
+			err = replace(filepath.Join(e.dir, name), data)
 		}
-	}
-	if err != nil {
-		return fmt.Errorf("the run's report can't be written: %w", err)
+		if err != nil {
+			return fmt.Errorf("the run's report can't be written: %s: %w", name, err)
+		}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/shirou/gopsutil/v4/cpu"
@@ -19,40 +20,52 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// readTelemetry collects what the pipeline's processes have said of themselves during the run: what they used, and how well
-// they knew the time.
+// baseline is how long before the run telemetry is read: what counters stood at when it began.
+const baseline = 3 * time.Second
+
+// said is an entry of the telemetry stream: what a process used, and what else it tells of itself.
+type said struct {
+	CPUPercent *float64           `json:"cpu_percent"`
+	RSSMB      *float64           `json:"rss_mb"`
+	Gauges     map[string]float64 `json:"gauges"`
+	Counters   map[string]float64 `json:"counters"`
+	Clock      *struct {
+		Offset float64  `json:"offset_us"`
+		Bound  *float64 `json:"bound_us"` // null: it has not reached Redis
+	} `json:"clock"`
+}
+
+// readTelemetry collects what the pipeline's processes have said of themselves during the run: what they used, what they
+// counted, and how well they knew the time.
 func (e *engine) readTelemetry(ctx context.Context, client *redis.Client) {
 	rows := map[string][][3]*float64{}
+	samples := map[string][]report.Sample{}
 	clocks := map[string]report.ProcessClock{}
 	epoch := e.clock.At(e.epoch)
 	offset := e.clock.Offset(epoch)
-	from := strconv.FormatInt((epoch+offset)/1000, 10)
+	from := strconv.FormatInt((epoch+offset-baseline.Microseconds())/1000, 10)
 	err := scan(ctx, client, telemetryStream, from, func(entry redis.XMessage) {
 		name, _ := entry.Values["process"].(string)
 		data, _ := entry.Values["data"].(string)
 		stamp, _ := entry.Values["at"].(string)
 		at, err := strconv.ParseInt(stamp, 10, 64)
-		var usage struct {
-			CPUPercent *float64 `json:"cpu_percent"`
-			RSSMB      *float64 `json:"rss_mb"`
-			Clock      *struct {
-				Offset float64  `json:"offset_us"`
-				Bound  *float64 `json:"bound_us"` // null: it has not reached Redis
-			} `json:"clock"`
-		}
-		if err != nil || name == "" || json.Unmarshal([]byte(data), &usage) != nil {
+		var s said
+		if err != nil || name == "" || json.Unmarshal([]byte(data), &s) != nil {
 			return
 		}
-		if c := usage.Clock; c != nil && c.Bound != nil {
+		t := math.Floor(float64(at-offset-epoch) / 1e6) // the second of the run, as in the timeline
+		samples[name] = append(samples[name], report.Sample{T: int(t), Gauges: s.Gauges, Counters: s.Counters})
+		if t < 0 {
+			return
+		}
+		if c := s.Clock; c != nil && c.Bound != nil {
 			clocks[name] = report.ProcessClock{
 				Process: name, OffsetMS: c.Offset / 1000, BoundMS: max(*c.Bound/1000, clocks[name].BoundMS),
 			}
 		}
-		if usage.CPUPercent == nil && usage.RSSMB == nil {
-			return
+		if s.CPUPercent != nil || s.RSSMB != nil {
+			rows[name] = append(rows[name], [3]*float64{&t, s.CPUPercent, s.RSSMB})
 		}
-		t := math.Floor(float64(at-offset-epoch) / 1e6) // the second of the run, as in the timeline
-		rows[name] = append(rows[name], [3]*float64{&t, usage.CPUPercent, usage.RSSMB})
 	})
 	if err != nil {
 		e.count("telemetry", "not read", err.Error())
@@ -60,8 +73,12 @@ func (e *engine) readTelemetry(ctx context.Context, client *redis.Client) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, name := range sortedKeys(rows) {
-		e.resources = append(e.resources, report.NewResource(name, rows[name]))
+	for _, name := range sortedKeys(samples) {
+		r := report.NewResource(name, rows[name])
+		r.Figures = report.NewFigures(samples[name])
+		if len(r.Series) > 0 || r.Figures != nil {
+			e.resources = append(e.resources, r)
+		}
 	}
 	for _, name := range sortedKeys(clocks) {
 		e.processes = append(e.processes, clocks[name])
@@ -82,6 +99,9 @@ func (e *engine) environment() map[string]any {
 	}
 	if kernel, err := host.KernelVersion(); err == nil {
 		env["kernel"] = kernel
+	}
+	if len(e.options.Facts) > 0 {
+		env["pipeline"] = e.options.Facts
 	}
 	return env
 }

@@ -66,7 +66,7 @@ export function DetailsSection({ run, sound }: PartProps) {
 }
 
 function environment(facts: PartProps['run']['environment']): [string, string][] {
-  const { cpu, cores, memory_mb, kernel, os, go, shared_host, ...further } = facts;
+  const { cpu, cores, memory_mb, kernel, os, go, shared_host, pipeline, ...further } = facts;
   const known: [string, string | null][] = [
     ['processor', cpu],
     ['cores', cores === null ? null : count(cores)],
@@ -74,7 +74,7 @@ function environment(facts: PartProps['run']['environment']): [string, string][]
     ['system', [os, kernel].filter((part) => part !== null).join(' ') || null],
     ['built with', go],
     ['pipeline', shared_host === null ? null : shared_host ? 'on the same host' : 'on other hosts'],
-    ...Object.entries(further).map(([name, value]): [string, string | null] => [
+    ...Object.entries({ ...further, ...pipeline }).map(([name, value]): [string, string | null] => [
       name.replaceAll('_', ' '),
       typeof value === 'number' ? figure(value) : value === null ? null : String(value),
     ]),

@@ -16,6 +16,7 @@ type Run struct {
 	Latency     Latencies      `json:"latency"`
 	Canary      *Canary        `json:"canary"` // nil: the run had none
 	Steps       []Step         `json:"steps"`
+	Figures     []Figure       `json:"figures"` // never nil
 	Flows       []FlowResult   `json:"flows"`
 	Timeline    []Interval     `json:"timeline"`
 	Resources   []Resource     `json:"resources"`
@@ -201,19 +202,29 @@ type Latency struct {
 
 // Step is a phase as it went. Arrived counts deliveries.
 type Step struct {
-	Name          string    `json:"name"`
-	StartS        float64   `json:"start_s"`
-	DurationS     float64   `json:"duration_s"`
-	VUs           *int      `json:"vus"` // nil in the open model
-	Measured      bool      `json:"measured"`
-	Requests      int       `json:"requests"`
-	Scheduled     int       `json:"scheduled"`
-	Accepted      int       `json:"accepted"`
-	Arrived       int       `json:"arrived"`
-	ScheduledPerS float64   `json:"scheduled_per_s"`
-	AcceptedPerS  float64   `json:"accepted_per_s"`
-	ArrivedPerS   float64   `json:"arrived_per_s"`
-	Latency       Latencies `json:"latency"`
+	Name          string             `json:"name"`
+	StartS        float64            `json:"start_s"`
+	DurationS     float64            `json:"duration_s"`
+	VUs           *int               `json:"vus"` // nil in the open model
+	Measured      bool               `json:"measured"`
+	Requests      int                `json:"requests"`
+	Scheduled     int                `json:"scheduled"`
+	Accepted      int                `json:"accepted"`
+	Arrived       int                `json:"arrived"`
+	ScheduledPerS float64            `json:"scheduled_per_s"`
+	AcceptedPerS  float64            `json:"accepted_per_s"`
+	ArrivedPerS   float64            `json:"arrived_per_s"`
+	Backlog       *int               `json:"backlog"`     // deliveries owed at its end; nil: it has not ended
+	DrainedS      *float64           `json:"drained_s"`   // from its end until nothing was owed; nil: it was not waited for, or in vain
+	CPUPercent    map[string]float64 `json:"cpu_percent"` // of each process, mean over its seconds; nil: not told
+	Latency       Latencies          `json:"latency"`
+}
+
+// Figure is what a script says beyond what every run says.
+type Figure struct {
+	Name  string   `json:"name"`
+	Value *float64 `json:"value"` // nil: it did not come about
+	Unit  string   `json:"unit"`
 }
 
 // FlowResult is a flow as it went in the measured phases. Arrived counts deliveries.
@@ -239,8 +250,9 @@ type Interval struct {
 	Arrival   *Quantiles         `json:"arrival"`
 	FromSend  *Quantiles         `json:"from_send"`
 	HTTP      *Quantiles         `json:"http"`
-	Stages    map[string]float64 `json:"stages"`    // means
-	CanaryMS  *float64           `json:"canary_ms"` // of the canary message that was due in this second
+	Bins      []int64            `json:"arrival_bins"` // see NewBins
+	Stages    map[string]float64 `json:"stages"`       // means
+	CanaryMS  *float64           `json:"canary_ms"`    // of the canary message that was due in this second
 	Generator Usage              `json:"generator"`
 }
 
@@ -263,15 +275,24 @@ type Usage struct {
 // Resource is what one process used over the run.
 type Resource struct {
 	Process    string        `json:"process"`
-	CPUPercent *MeanMax      `json:"cpu_percent"`
-	RSSMB      *MeanMax      `json:"rss_mb"`
-	Series     [][3]*float64 `json:"series"` // second of the run, cpu_percent, rss_mb
+	CPUPercent MeanMax       `json:"cpu_percent"`
+	RSSMB      MeanMax       `json:"rss_mb"`
+	Series     [][3]*float64 `json:"series"`  // second of the run, cpu_percent, rss_mb
+	Figures    *Figures      `json:"figures"` // nil: it said nothing more of itself
 }
 
-// MeanMax summarizes a series.
+// MeanMax summarizes a series; nil: it is empty.
 type MeanMax struct {
-	Mean float64 `json:"mean"`
-	Max  float64 `json:"max"`
+	Mean *float64 `json:"mean"`
+	Max  *float64 `json:"max"`
+}
+
+// Figures are what a process, a server or the host said of itself, in columns: a row for each bin of time.
+type Figures struct {
+	BinS   int                   `json:"bin_s"`
+	T      []int                 `json:"t"`      // starts of the bins, seconds of the run
+	Gauges map[string][]*float64 `json:"gauges"` // means
+	Counts map[string][]*float64 `json:"counts"` // how many in the bin
 }
 
 // Threshold is one of the script's thresholds and how it went.

@@ -1,0 +1,106 @@
+import { timingSafeEqual } from 'node:crypto';
+import { readFileSync, unwatchFile, watchFile } from 'node:fs';
+import { ConfigError, TOKEN } from '../config.ts';
+import type { Logger } from '../log.ts';
+
+const LONGEST = 256;
+const SCHEME = 'Bearer ';
+const WELL_FORMED = new RegExp(TOKEN.pattern);
+/** How often the file is looked at. By its status, not by events: a file that is replaced, or mounted, has none. */
+const LOOK_MS = 1000;
+
+/** The bearer tokens that may post. One is as good as another. */
+export class Tokens {
+  readonly #fixed: readonly string[];
+  readonly #file: string | undefined;
+  /** Each filled up with zeros to the same length, so that what is compared tells nothing by its time. */
+  #known: Buffer[] = [];
+  readonly #presented = Buffer.alloc(LONGEST);
+
+  /**
+   * @param token one that always holds.
+   * @param file one a line, blank lines and those that begin with # apart.
+   * Throws a {@link ConfigError} when there is no token at all, or one that does not fit.
+   */
+  constructor(token: string | undefined, file: string | undefined) {
+    this.#fixed = token === undefined ? [] : [token];
+    this.#file = file;
+    if (token === undefined && file === undefined) {
+      throw new ConfigError(
+        `INGEST_TOKEN is not set, nor is INGEST_TOKENS_FILE; allowed: ${TOKEN.description}, or a file of such`,
+      );
+    }
+    this.load();
+  }
+
+  /** How many there are. */
+  get count(): number {
+    return this.#known.length;
+  }
+
+  /** Reads the file again. Throws a {@link ConfigError} and keeps the tokens it had when it does not fit. */
+  load(): void {
+    const tokens = this.#file === undefined ? this.#fixed : [...this.#fixed, ...readTokens(this.#file)];
+    this.#known = [...new Set(tokens)].map(padded);
+  }
+
+  /** Loads the file again whenever it changes. Returns what ends that. */
+  watch(log: Pick<Logger, 'info' | 'error'>): () => void {
+    const file = this.#file;
+    if (file === undefined) return () => {};
+    const look = () => this.reload(log);
+    watchFile(file, { interval: LOOK_MS, persistent: false }, look);
+    return () => unwatchFile(file, look);
+  }
+
+  /** As {@link load}, with the outcome in the log. */
+  reload(log: Pick<Logger, 'info' | 'error'>): void {
+    try {
+      this.load();
+      log.info(`tokens read again, ${this.count} now`);
+    } catch (error) {
+      log.error(`${(error as Error).message}; the tokens of before stay`);
+    }
+  }
+
+  /** Whether an `Authorization` header bears one of the tokens. All are compared, in constant time each. */
+  accept(authorization: string | undefined): boolean {
+    const length = authorization === undefined ? 0 : authorization.length - SCHEME.length;
+    if (authorization === undefined || length <= 0 || length > LONGEST) return false;
+    if (!authorization.startsWith(SCHEME) && !/^bearer /i.test(authorization)) return false;
+    const presented = this.#presented;
+    presented.fill(0);
+    presented.write(authorization.slice(SCHEME.length), 'latin1');
+    let found = false;
+    for (const token of this.#known) found = timingSafeEqual(token, presented) || found;
+    return found;
+  }
+}
+
+function padded(token: string): Buffer {
+  const buffer = Buffer.alloc(LONGEST);
+  buffer.write(token, 'latin1');
+  return buffer;
+}
+
+function readTokens(file: string): string[] {
+  const wrong = (what: string) =>
+    new ConfigError(
+      `INGEST_TOKENS_FILE is ${JSON.stringify(file)}, ${what}; allowed: one token a line, ${TOKEN.description}`,
+    );
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw wrong(`which cannot be read: ${(error as Error).message}`);
+  }
+  const tokens: string[] = [];
+  for (const [i, raw] of text.split('\n').entries()) {
+    const line = raw.trim();
+    if (line === '' || line.startsWith('#')) continue;
+    if (!WELL_FORMED.test(line)) throw wrong(`whose line ${i + 1} is no token`);
+    tokens.push(line);
+  }
+  if (tokens.length === 0) throw wrong('which holds no token');
+  return tokens;
+}

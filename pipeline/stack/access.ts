@@ -1,0 +1,135 @@
+import { createHash, randomBytes } from 'node:crypto';
+
+/** Each process adds to the telemetry: a selector of its own, so that no other command reaches it. */
+const TELEMETRY = '(%W~arrival:telemetry +xadd)';
+
+/**
+ * Who may do what in Redis: keys to read (`%R~`), to write (`%W~`), or both (`~`), and commands. The default user is
+ * off. What a Lua script does counts as done by the user who calls it.
+ */
+export const REDIS_ACL = {
+  /** Fills the queue, and has no command to read what is in it. A script's keys count as read and written. */
+  ingest: [
+    '~arrival:messages',
+    '%W~arrival:list',
+    TELEMETRY,
+    '%W~arrival:trace:*',
+    '+eval',
+    '+evalsha',
+    '+info',
+    '+llen',
+    '+lpush',
+    '+ltrim',
+    '+time',
+    '+xadd',
+    '+xlen',
+  ],
+  relay: [
+    '~arrival:messages',
+    '~arrival:list',
+    '~arrival:dead-letters',
+    TELEMETRY,
+    '%W~arrival:trace:*',
+    '+blmpop',
+    '+brpop',
+    '+client|id',
+    '+client|unblock',
+    '+eval',
+    '+evalsha',
+    '+info',
+    '+llen',
+    '+lpush',
+    '+ltrim',
+    '+rpush',
+    '+time',
+    '+xack',
+    '+xadd',
+    '+xautoclaim',
+    '+xclaim',
+    '+xdel',
+    '+xgroup|create',
+    '+xgroup|delconsumer',
+    '+xlen',
+    '+xpending',
+    '+xrange',
+    '+xreadgroup',
+  ],
+  /** The supervisor: how much is left to drain, and what the servers use. */
+  stack: ['%R~arrival:messages', '%R~arrival:list', TELEMETRY, '+info', '+llen', '+time', '+xlen'],
+  /** Whoever looks after dead letters: sees them, puts them back into the queue, or drops them. */
+  operator: [
+    '~arrival:messages',
+    '~arrival:list',
+    '~arrival:dead-letters',
+    '+eval',
+    '+evalsha',
+    '+info',
+    '+lpush',
+    '+time',
+    '+xadd',
+    '+xdel',
+    '+xlen',
+    '+xrange',
+  ],
+  /** The k6 side: the clock, what is left in the queue, and what the pipeline says of itself. */
+  reader: ['%R~arrival:*', '+info', '+lrange', '+ping', '+time', '+xinfo|stream', '+xlen', '+xrange'],
+} as const;
+
+export type RedisUser = keyof typeof REDIS_ACL;
+export const REDIS_USERS = Object.keys(REDIS_ACL) as RedisUser[];
+
+/** Where subscribers of the k6 side say whether they are there: what their topics begin with. */
+export const SUBSCRIBER_STATUS = 'status/subscriber/';
+
+/** Who may do what on the broker. */
+export const BROKER_ACL = {
+  relay: ['write messages/#', 'write status/relay/#'],
+  /** The k6 side: messages, and what it says of its own presence. */
+  subscriber: ['read messages/#', 'read status/#', 'read $SYS/#', `write ${SUBSCRIBER_STATUS}#`],
+  /** The supervisor: the message that proves readiness, and who is there. */
+  stack: ['read messages/probe/#', 'read status/#', 'read $SYS/#'],
+} as const;
+
+export type BrokerUser = keyof typeof BROKER_ACL;
+export const BROKER_USERS = Object.keys(BROKER_ACL) as BrokerUser[];
+
+/** A password or token that nobody guesses: 192 bits, in characters that need no quoting anywhere. */
+export function secret(): string {
+  return randomBytes(24).toString('base64url');
+}
+
+/** A password for each user. */
+export function secrets<User extends string>(users: readonly User[]): Record<User, string> {
+  return Object.fromEntries(users.map((user) => [user, secret()])) as Record<User, string>;
+}
+
+/** The address of a server with the credentials of each user. */
+export function urls<User extends string>(
+  passwords: Record<User, string>,
+  address: string,
+): Record<User, string> {
+  const entries = Object.entries<string>(passwords).map(([user, password]) => [
+    user,
+    address.replace('://', `://${user}:${password}@`),
+  ]);
+  return Object.fromEntries(entries) as Record<User, string>;
+}
+
+/** Redis' ACL file. It holds hashes; a fast one is enough where the password is not a person's. */
+export function redisAclFile(passwords: Record<RedisUser, string>): string[] {
+  const hash = (password: string) => createHash('sha256').update(password).digest('hex');
+  return [
+    'user default reset',
+    ...REDIS_USERS.map(
+      (user) => `user ${user} reset on #${hash(passwords[user])} ${REDIS_ACL[user].join(' ')}`,
+    ),
+  ];
+}
+
+/** Mosquitto's ACL file. */
+export function brokerAclFile(): string[] {
+  return BROKER_USERS.flatMap((user) => [
+    `user ${user}`,
+    ...BROKER_ACL[user].map((topic) => `topic ${topic}`),
+  ]);
+}
