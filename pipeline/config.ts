@@ -53,6 +53,13 @@ const process_ = {
   ),
 };
 
+const MQTT_QOS = Type.Integer({ minimum: 0, maximum: 1, default: 1, description: '0 or 1' });
+
+const RELAY_MODE = Type.Union([Type.Literal('pipelined'), Type.Literal('serial')], {
+  default: 'pipelined',
+  description: 'pipelined, or serial (one message at a time)',
+});
+
 const STAMPS = Type.Boolean({
   default: true,
   description: 'false: messages travel without stamps, so their stages cannot be told',
@@ -75,15 +82,16 @@ export const IngestConfig = Type.Object({
 export const RelayConfig = Type.Object({
   ...process_,
   MQTT_URL: Type.String(MQTT),
-  MQTT_QOS: Type.Integer({ minimum: 0, maximum: 1, default: 1, description: '0 or 1' }),
+  MQTT_QOS,
   MQTT_TIMEOUT_MS: count(
     10_000,
     100,
     600_000,
     'ms without a PUBACK after which the connection counts as dead',
   ),
+  RELAY_MODE,
   RELAY_BATCH: count(500, 1, 10_000, 'messages taken from the queue at once'),
-  RELAY_WINDOW: count(1000, 1, 65_535, 'messages published and not yet acknowledged'),
+  RELAY_WINDOW: count(1000, 1, 65_000, 'messages in flight to the broker at once'),
   RELAY_LEASE_MS: count(
     30_000,
     100,
@@ -109,6 +117,8 @@ export const StackConfig = Type.Object({
   RELAY_WORKERS: count(1, 1, 64, 'relay processes'),
   INGEST_TOKEN: Type.Optional(Type.String(TOKEN)),
   QUEUE,
+  RELAY_MODE,
+  MQTT_QOS,
   STAMPS,
   REDIS_URL: Type.Optional(Type.String(REDIS)),
   MQTT_URL: Type.Optional(Type.String(MQTT)),

@@ -58,7 +58,6 @@ type engine struct {
 	errors     map[string]*report.ErrorClass
 	gaps       []report.Gap
 	spans      []span // the phases as they went
-	figures    []report.Figure
 	socketWait ledger.Series
 	processes  []report.ProcessClock
 	timeline   []report.Interval
