@@ -175,7 +175,7 @@ export class Broker {
     if (!up) clearTimeout(this.#proof);
     if (up === this.#up) return;
     this.#up = up;
-    if (!this.#closing || !up) this.#options.onState(up, this.#reason);
+    if (!this.#closing) this.#options.onState(up, this.#reason);
   }
 }
 
