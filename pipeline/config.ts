@@ -60,6 +60,13 @@ const RELAY_MODE = Type.Union([Type.Literal('pipelined'), Type.Literal('serial')
   description: 'pipelined, or serial (one message at a time)',
 });
 
+const TRACE_LOG_EVERY = count(
+  0,
+  0,
+  1e9,
+  'every n-th message leaves its time in a Redis list of the component; 0: none',
+);
+
 const STAMPS = Type.Boolean({
   default: true,
   description: 'false: messages travel without stamps, so their stages cannot be told',
@@ -86,6 +93,7 @@ export const IngestConfig = Type.Object({
   BATCH_LIMIT: count(1000, 1, 10_000, 'messages of one batch'),
   REQUEST_LIMIT: count(1000, 1, 100_000, 'open requests from which on ingest answers 503'),
   MEMORY_LIMIT: count(16_777_216, 64, 4e9, 'bytes of their bodies from which on ingest answers 503'),
+  TRACE_LOG_EVERY,
   CONNECTION_LIMIT: count(4096, 1, 1e6, 'connections; one more is closed at once'),
   HEADERS_TIMEOUT_MS: count(10_000, 100, 600_000, 'ms for the headers of a request to come in'),
   REQUEST_TIMEOUT_MS: count(30_000, 100, 3_600_000, 'ms for a request to come in'),
@@ -113,6 +121,8 @@ export const RelayConfig = Type.Object({
   ),
   RELAY_DELIVERIES: count(5, 1, 1000, 'attempts before a message becomes a dead letter'),
   RELAY_GRACE_MS: count(10_000, 0, 600_000, 'ms to finish what is in flight when told to stop'),
+  TRACE_LOG_EVERY,
+  ID_KEY,
 });
 
 export const StackConfig = Type.Object({
@@ -133,9 +143,21 @@ export const StackConfig = Type.Object({
   RELAY_MODE,
   MQTT_QOS,
   STAMPS,
+  TRACE_LOG_EVERY,
   REDIS_URL: Type.Optional(Type.String(REDIS)),
   MQTT_URL: Type.Optional(Type.String(MQTT)),
   DRAIN_LIMIT_MS: count(30_000, 0, 3_600_000, 'ms that relays get to empty the queue when the stack stops'),
+});
+
+export const DeadLettersConfig = Type.Object({
+  STACK_DIR: StackConfig.properties.STACK_DIR,
+  REDIS_URL: StackConfig.properties.REDIS_URL,
+  REDIS_TIMEOUT_MS: process_.REDIS_TIMEOUT_MS,
+  QUEUE: Type.Union(QUEUE.anyOf, {
+    ...QUEUE,
+    description: `with REDIS_URL, what its messages go back into: ${QUEUE.description}`,
+  }),
+  ...trust,
 });
 
 const LABEL = {

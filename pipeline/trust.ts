@@ -22,8 +22,13 @@ export function trust(file: string | undefined): string {
   } catch {
     throw wrong('which does not hold one');
   }
-  tls.setDefaultCACertificates([...tls.getCACertificates('default'), text]);
+  trustText(text);
   return text;
+}
+
+/** The same with the certificates themselves. */
+export function trustText(text: string): void {
+  tls.setDefaultCACertificates([...tls.getCACertificates('default'), text]);
 }
 
 /** What OpenSSL says of a certificate that no authority vouches for whom this process trusts. */

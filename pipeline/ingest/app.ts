@@ -2,6 +2,7 @@ import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } f
 import { formatStamps } from '../hops.ts';
 import { explainRedis } from '../queue/problems.ts';
 import type { Queue } from '../queue/queue.ts';
+import type { Trace } from '../trace.ts';
 import { Admission, type Limits } from './admission.ts';
 import { announcedLength, isMuchUnread, readBody, sendUnread } from './body.ts';
 import type { IngestCounters } from './counters.ts';
@@ -23,6 +24,8 @@ export interface IngestOptions {
   batchLimit: number;
   /** Where a message has its id: `id`, or a path like `meta.id`. */
   idKey: string;
+  /** Is told of each message that goes to the queue. */
+  trace?: Pick<Trace, 'note'> | undefined;
   /** Kept up to date by the plugin. */
   counters: IngestCounters;
   /** Redis refuses our messages, with the reason in words; or, undefined, takes them again. */
@@ -157,10 +160,11 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
 
     api.post<{ Body: string | undefined }>('/messages', (request, reply) => {
       const body = request.body ?? '';
-      const { target } = check.message(parse(body));
+      const message = check.message(parse(body));
       const refusal = admission.refusal(1);
       if (refusal !== undefined) throw refusal;
-      outbox.add(reply, [{ body, target, stamps: stamps(request) }]);
+      options.trace?.note(message);
+      outbox.add(reply, [{ body, target: message.target, stamps: stamps(request) }]);
     });
 
     api.post<{ Body: string | undefined }>('/messages/batch', (request, reply) => {
@@ -168,6 +172,7 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
       const refusal = admission.refusal(messages.length);
       if (refusal !== undefined) throw refusal;
       const stamped = stamps(request);
+      if (options.trace !== undefined) for (const message of messages) options.trace.note(message);
       outbox.add(
         reply,
         messages.map((message) => ({

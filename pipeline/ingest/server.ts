@@ -5,6 +5,7 @@ import { openLog } from '../log.ts';
 import { openQueue } from '../queue/open.ts';
 import { UnusableRedis } from '../queue/problems.ts';
 import { startTelemetry } from '../telemetry.ts';
+import { Trace } from '../trace.ts';
 import { trust } from '../trust.ts';
 import { ingest } from './app.ts';
 import { noCounts } from './counters.ts';
@@ -26,6 +27,17 @@ async function main(): Promise<void> {
   const clock = new Clock(() => queue.time());
   const counters = noCounts();
   const app = createHttp(config, tls, counters);
+  const trace =
+    config.TRACE_LOG_EVERY > 0
+      ? new Trace({
+          queue,
+          component: 'ingest',
+          every: config.TRACE_LOG_EVERY,
+          now: () => clock.now(),
+          idKey: config.ID_KEY,
+          onTrouble: (what) => log.warn(what),
+        })
+      : undefined;
   await app.register(ingest, {
     queue,
     now: config.STAMPS ? () => clock.now() : undefined,
@@ -34,6 +46,7 @@ async function main(): Promise<void> {
     bodyLimit: config.BODY_LIMIT,
     batchLimit: config.BATCH_LIMIT,
     idKey: config.ID_KEY,
+    trace,
     counters,
     onTrouble: (reason) => (reason === undefined ? log.info('Redis takes messages again') : log.warn(reason)),
     onError: (error) => log.error(error),

@@ -59,11 +59,16 @@ export class DeadLetters {
     return moved;
   }
 
-  /** Throws these away; resolves with how many were there. */
-  async drop(letters: readonly string[]): Promise<number> {
-    let dropped = 0;
+  /** Throws these away; resolves with those that were there. */
+  async drop(letters: readonly string[]): Promise<string[]> {
+    const dropped: string[] = [];
     for (let i = 0; i < letters.length; i += PAGE) {
-      dropped += await this.#redis.xdel(DEAD_LETTERS, ...letters.slice(i, i + PAGE));
+      const page = letters.slice(i, i + PAGE);
+      const pipeline = this.#redis.pipeline();
+      for (const letter of page) pipeline.xdel(DEAD_LETTERS, letter);
+      const replies = (await pipeline.exec()) ?? [];
+      for (const [error] of replies) if (error) throw error;
+      dropped.push(...page.filter((_, n) => replies[n]?.[1] === 1));
     }
     return dropped;
   }

@@ -36,6 +36,8 @@ export interface Claim {
 
 const TELEMETRY = 'arrival:telemetry';
 const TELEMETRY_LENGTH = 100_000;
+const TRACE = 'arrival:trace:';
+const TRACE_LENGTH = 100_000;
 const OLDEST_REDIS = 7;
 
 /** Longest wait of one {@link Queue.claim}, in ms: it also tells a silent connection from a dead one. */
@@ -142,6 +144,17 @@ export abstract class Queue {
       'data',
       JSON.stringify(data),
     );
+  }
+
+  /** Adds what {@link Trace} notes to the list of a component, the newest first. The newest 100,000 are kept. */
+  async trace(component: string, entries: readonly string[]): Promise<void> {
+    const key = `${TRACE}${component}`;
+    const replies = await this.redis
+      .pipeline()
+      .lpush(key, ...entries)
+      .ltrim(key, 0, TRACE_LENGTH - 1)
+      .exec();
+    for (const [error] of replies ?? []) if (error) throw error;
   }
 
   /** Why this Redis may drop messages, or undefined when it will not. */

@@ -6,6 +6,7 @@ import { openLog } from '../log.ts';
 import { openQueue } from '../queue/open.ts';
 import { explainRedis, UnusableRedis } from '../queue/problems.ts';
 import { startTelemetry } from '../telemetry.ts';
+import { Trace } from '../trace.ts';
 import { trust } from '../trust.ts';
 import { Broker } from './broker.ts';
 import { Relay } from './relay.ts';
@@ -45,6 +46,17 @@ async function main(): Promise<void> {
 
   // Unique for good: a relay that starts under a dead one's name must not take its leases for its own.
   const consumer = `${config.PROCESS_NAME}-${randomBytes(4).toString('hex')}`;
+  const trace =
+    config.TRACE_LOG_EVERY > 0
+      ? new Trace({
+          queue,
+          component: 'relay',
+          every: config.TRACE_LOG_EVERY,
+          now: () => clock.now(),
+          idKey: config.ID_KEY,
+          onTrouble: (what) => log.warn(what),
+        })
+      : undefined;
   const options = {
     queue,
     broker,
@@ -57,6 +69,7 @@ async function main(): Promise<void> {
     timeoutMs: config.MQTT_TIMEOUT_MS,
     leaseMs: config.RELAY_LEASE_MS,
     deliveries: config.RELAY_DELIVERIES,
+    onPublished: trace && ((body: Buffer, at: number) => trace.noteBody(body, at)),
   };
   const running = config.RELAY_MODE === 'serial' ? new SerialRelay(options) : new Relay(options);
   relay = running;

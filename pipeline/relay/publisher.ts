@@ -12,6 +12,8 @@ export interface PublisherOptions {
   timeoutMs: number;
   /** The reference clock, µs. */
   now: () => number;
+  /** A packet was encoded: the body in it, and when, µs of the reference clock. */
+  onPublished?: ((body: Buffer, at: number) => void) | undefined;
   /** The broker has the message (QoS 1), or the socket had it (QoS 0). */
   onDelivered: (held: Held) => void;
   /** The broker said no. `lasting`: because of the message, and it will again. */
@@ -158,7 +160,7 @@ export class Publisher {
   }
 
   #write(burst: readonly Held[], bound: number): void {
-    const { broker, qos, now } = this.#options;
+    const { broker, qos, now, onPublished } = this.#options;
     const packets = Buffer.allocUnsafe(bound);
     const largest = broker.maximumPacketSize;
     const sent = performance.now();
@@ -166,13 +168,15 @@ export class Publisher {
     let end = 0;
     for (const held of burst) {
       if (qos === 1) this.#occupy(held, sent);
-      const next = encodePublish(packets, end, held, qos, now());
+      const published = now();
+      const next = encodePublish(packets, end, held, qos, published);
       if (next - end > largest) {
         if (qos === 1) this.#release(held);
         const reason = `a packet of ${next - end} bytes, and the broker takes ${largest} at most`;
         this.#options.onRefused(held, reason, true);
         continue;
       }
+      onPublished?.(held.frame.subarray(held.stampsEnd + 1), published);
       end = next;
       held.redelivery = true;
       if (qos === 0) written.push(held);

@@ -26,8 +26,8 @@ export interface RelayOptions {
   leaseMs: number;
   /** Attempts before a message is buried. */
   deliveries: number;
-  /** Called when a message is published, if somebody wants to know. */
-  onPublished?: (held: Held) => void;
+  /** Called when a message is published, with its body and when, µs of the reference clock. */
+  onPublished?: ((body: Buffer, at: number) => void) | undefined;
 }
 
 /** Messages since the start, by what became of them, and how many are held and in flight now. */
@@ -81,6 +81,7 @@ export class Relay {
       window,
       timeoutMs,
       now,
+      onPublished: options.onPublished,
       onDelivered: (held) => this.#onDelivered(held),
       onRefused: (held, reason, lasting) => this.#onRefused(held, reason, lasting),
       onSuspect: (held, reason) => this.#onSuspect(held, reason),
@@ -244,7 +245,6 @@ export class Relay {
     this.#count.published++;
     this.#delivered++;
     this.#acknowledger.add(held);
-    this.#options.onPublished?.(held);
     this.#look();
   }
 

@@ -134,7 +134,8 @@ export class SerialRelay {
     const { target, stamps, body } = decodeFrame(entry.frame);
     const published = this.#options.now();
     const hops = stamps === '' ? undefined : formatHops({ ...parseStamps(stamps), claimed, published });
-    const { broker, timeoutMs } = this.#options;
+    const { broker, timeoutMs, onPublished } = this.#options;
+    onPublished?.(body, published);
     const deadline = setTimeout(() => broker.break(`no PUBACK for ${timeoutMs} ms`), timeoutMs);
     this.#inFlight = 1;
     try {

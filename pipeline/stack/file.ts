@@ -1,5 +1,6 @@
 import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import type { QueueKind } from '../queue/queue.ts';
 
 /** What scenarios read to find a running stack: `stack.json`. It holds credentials; its mode is 0600. */
 export interface StackFile {
@@ -11,6 +12,8 @@ export interface StackFile {
   redis: { url: string };
   /** Whoever looks after dead letters. */
   operator: { redisUrl: string };
+  /** What is between ingest and relays. */
+  queue: QueueKind;
   mqtt: {
     url: string;
     username: string;

@@ -1,4 +1,5 @@
-import { describe, readConfig, StackConfig, withoutPassword } from '../config.ts';
+import { ConfigError, describe, readConfig, StackConfig, withoutPassword } from '../config.ts';
+import { deadLetters } from '../dead-letters.ts';
 import { explain } from './explain.ts';
 import { shortPath } from './file.ts';
 import { onInterrupt } from './interrupt.ts';
@@ -7,6 +8,7 @@ import { Stack } from './stack.ts';
 const HELP = `Starts the pipeline in the foreground: Redis, Mosquitto, ingest and relays. Ctrl-C drains and stops it.
 
   npm run pipeline
+  npm run pipeline -- dead-letters --help     what could not be delivered
 
 Environment
 ${describe(StackConfig)}
@@ -14,9 +16,14 @@ ${describe(StackConfig)}
 
 /** `npm run pipeline`: the stack in the foreground until Ctrl-C. */
 async function main(): Promise<number> {
+  const [command, ...args] = process.argv.slice(2);
+  if (command === 'dead-letters') return deadLetters(args);
   if (process.argv.includes('--help') || process.argv.includes('-h')) {
     console.log(HELP);
     return 0;
+  }
+  if (command !== undefined) {
+    throw new ConfigError(`there is no command "${command}"; allowed: dead-letters, or none: the pipeline`);
   }
   const config = readConfig(StackConfig);
   const started = performance.now();

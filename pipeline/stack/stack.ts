@@ -106,7 +106,12 @@ export class Stack {
     await writePrivateFile(tokens, `# who may post; one a line, read again when it changes\n${token}\n`);
     const certificate = this.#certificates.ingest;
     // What is empty is not taken over from our own environment.
-    const env = { LOG_LEVEL: config.LOG_LEVEL, QUEUE: config.QUEUE, TLS_CA: this.#ca };
+    const env = {
+      LOG_LEVEL: config.LOG_LEVEL,
+      QUEUE: config.QUEUE,
+      TRACE_LOG_EVERY: String(config.TRACE_LOG_EVERY),
+      TLS_CA: this.#ca,
+    };
     const ingestEnv = {
       ...env,
       REDIS_URL: redis.ingest,
@@ -125,6 +130,8 @@ export class Stack {
         ...env,
         REDIS_URL: redis.relay,
         MQTT_URL: broker.relay,
+        MQTT_QOS: String(config.MQTT_QOS),
+        RELAY_MODE: config.RELAY_MODE,
       }),
     ];
     await Promise.all(workers.map((launch) => this.#run(launch, /listening at|relaying as/)));
@@ -143,6 +150,7 @@ export class Stack {
       ingest,
       redis: { url: redis.reader },
       operator: { redisUrl: redis.operator },
+      queue: this.#config.QUEUE,
       mqtt: {
         url: mqttUrl.toString(),
         username: decodeURIComponent(username),

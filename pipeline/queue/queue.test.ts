@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { after, before, beforeEach, test } from 'node:test';
+import { promisify } from 'node:util';
+import { Redis } from 'ioredis';
+import { type Service, startRedis } from '../test/services.ts';
+import { isTraced, Trace } from '../trace.ts';
+import type { DeadLetter } from './dead-letters.ts';
+import { decodeFrame, encodeFrame } from './frame.ts';
+import { openQueue } from './open.ts';
+import { explainRedis } from './problems.ts';
+import type { Entry, Queue, QueueKind } from './queue.ts';
+
+const MAIN = join(import.meta.dirname, '../stack/main.ts');
+const KINDS: QueueKind[] = ['stream', 'list'];
+
+let service: Service;
+let url: string;
+let redis: Redis;
+const queues = new Map<QueueKind, Queue>();
+
+before(async () => {
+  ({ service, url } = await startRedis());
+  redis = new Redis(url);
+  for (const kind of KINDS) {
+    const queue = openQueue(kind, { url, timeoutMs: 20_000 });
+    queues.set(kind, queue);
+    await queue.whenReady(20_000);
+  }
+});
+
+after(async () => {
+  for (const queue of queues.values()) queue.close();
+  redis.disconnect();
+  await service.remove();
+});
+
+beforeEach(async () => {
+  await redis.flushall();
+  for (const queue of queues.values()) await queue.join();
+});
+
+const queueOf = (kind: QueueKind) => queues.get(kind) as Queue;
+const messages = (...ids: string[]) =>
+  ids.map((id) => ({ body: JSON.stringify({ id }), target: 'a/b', stamps: '17,3' }));
+const idsOf = (entries: readonly Entry[]) =>
+  entries.map(({ frame }) => JSON.parse(decodeFrame(frame as Buffer).body.toString()).id);
+
+const frames: [name: string, target: string, stamps: string, body: Buffer | string][] = [
+  ['text beyond ASCII, lines in it', 'user/17', '1763700000123456,35', '{"text":"ä \u2028\n\\n"}\n'],
+  ['no stamps', 'a', '', '{}'],
+  ['bytes that are no text', 'a', '1,-2', Buffer.from([0, 255, 10, 10, 0])],
+  ['an empty body', 'a', '1,2', ''],
+];
+for (const [name, target, stamps, body] of frames) {
+  test(`a frame, there and back: ${name}`, () => {
+    const frame = encodeFrame({ target, stamps, body });
+    const decoded = decodeFrame(Buffer.from(frame as string));
+    assert.deepEqual(decoded, { target, stamps, body: Buffer.from(body as string) });
+  });
+}
+
+for (const bytes of ['', 'a', 'a\n', 'a\n1,2', '\n1,2\n{}']) {
+  test(`no frame: ${JSON.stringify(bytes)}`, () => {
+    assert.throws(() => decodeFrame(Buffer.from(bytes)), /^RangeError: the frame has no/);
+  });
+}
+
+for (const kind of KINDS) {
+  test(`${kind}: what is appended is claimed once, in order, and is gone when it is acknowledged`, async () => {
+    const queue = queueOf(kind);
+    assert.equal(await queue.append(messages('1', '2')), 2);
+    assert.equal(await queue.append(messages('3')), 3);
+    assert.equal(await queue.depth(), 3);
+    const first = await queue.claim('one', 2);
+    const second = await queue.claim('two', 1);
+    assert.deepEqual([...idsOf(first.entries), ...idsOf(second.entries)], ['1', '2', '3']);
+    assert.ok(first.entries.every(({ deliveries, suspect }) => deliveries === 1 && !suspect));
+    await queue.acknowledge([...first.entries, ...second.entries].map(({ id }) => id));
+    assert.equal(await queue.depth(), 0);
+  });
+
+  test(`${kind}: a dead letter is listed, and put back as it was`, async () => {
+    const queue = queueOf(kind);
+    await queue.append(messages('bad'));
+    const { entries } = await queue.claim('one', 1);
+    await queue.bury({ ...(entries[0] as Entry), deliveries: 5 }, 'nobody takes it');
+    assert.equal(await queue.depth(), 0);
+    const letters: DeadLetter[] = [];
+    for await (const found of queue.deadLetters.list()) letters.push(found);
+    const { letter, buried, ...rest } = letters[0] as DeadLetter;
+    assert.deepEqual(rest, { id: 'bad', target: 'a/b', reason: 'nobody takes it', deliveries: 5 });
+    assert.ok(Math.abs(buried - (await queue.time()) / 1000) < 60_000);
+    assert.deepEqual(await queue.deadLetters.requeue([letter, '1-1']), [letter]);
+    assert.equal(await queue.deadLetters.count(), 0);
+    assert.deepEqual(idsOf((await queue.claim('two', 1)).entries), ['bad']);
+  });
+}
+
+test('stream: what a dead relay held is taken over, suspect from the second time on, and others are not touched', async () => {
+  const queue = queueOf('stream');
+  await queue.append(messages('1', '2'));
+  await queue.claim('dead', 2);
+  await queue.append(messages('3'));
+  await queue.claim('alive', 1);
+  // So that the two are held for longer than the third: it is the first whose lease is renewed.
+  const held = async (consumer: string) =>
+    ((await redis.xpending('arrival:messages', 'relays', '-', '+', 10, consumer)) as [string][]).map(
+      ([id]) => id,
+    );
+  const dead = await held('dead');
+  await redis.xclaim('arrival:messages', 'relays', 'dead', 0, ...dead, 'IDLE', 3_600_000, 'JUSTID');
+  const first = await queue.recover('heir', 1_800_000, 1);
+  const rest = await queue.recover('heir', 1_800_000, 10);
+  assert.deepEqual([...idsOf(first.entries), ...idsOf(rest.entries)], ['1', '2']);
+  for (const { deliveries, suspect } of [...first.entries, ...rest.entries]) {
+    assert.deepEqual([deliveries, suspect], [2, false]);
+  }
+  await queue.attempt('heir', dead[0] as string, 4);
+  await redis.xclaim('arrival:messages', 'relays', 'heir', 0, ...dead, 'IDLE', 3_600_000, 'JUSTID');
+  const again = await queue.recover('third', 1_800_000, 10);
+  assert.deepEqual(
+    again.entries.map(({ deliveries, suspect }) => [deliveries, suspect]),
+    [
+      [4, true],
+      [2, true],
+    ],
+  );
+  assert.equal((await held('alive')).length, 1);
+});
+
+test('stream: an entry that was deleted while it was held is told as such', async () => {
+  const queue = queueOf('stream');
+  await queue.append(messages('1', '2'));
+  const { entries } = await queue.claim('dead', 2);
+  await redis.xdel('arrival:messages', entries[0]?.id as string);
+  const claim = await queue.recover('heir', 0, 10);
+  assert.deepEqual([claim.deleted, idsOf(claim.entries)], [1, ['2']]);
+});
+
+test('stream: what Redis handed out and nobody read is found again, and counts as no attempt', async () => {
+  const queue = queueOf('stream');
+  await queue.append(messages('1', '2', '3'));
+  const { entries } = await queue.claim('one', 3);
+  const known = entries[0]?.id;
+  const claim = await queue.recoverUnseen('one', 10, (id) => id === known);
+  assert.deepEqual(idsOf(claim.entries), ['2', '3']);
+  assert.ok(claim.entries.every(({ deliveries }) => deliveries === 1));
+});
+
+test('list: a relay that leaves gives back what it held, and it comes first', async () => {
+  const queue = queueOf('list');
+  await queue.append(messages('1', '2', '3'));
+  const { entries } = await queue.claim('one', 2);
+  await queue.leave('one', entries);
+  assert.deepEqual(idsOf((await queue.claim('two', 3)).entries), ['1', '2', '3']);
+});
+
+test('a claim that waits is interrupted', async () => {
+  for (const kind of KINDS) {
+    const queue = queueOf(kind);
+    await queue.append(messages('1'));
+    await queue.claim('one', 1);
+    const waiting = queue.claim('one', 1);
+    await queue.interrupt();
+    assert.deepEqual((await waiting).entries, []);
+  }
+});
+
+const problems: [error: string, says: RegExp][] = [
+  [
+    "OOM command not allowed when used memory > 'maxmemory'. script: x, on @user_script:8.",
+    /is full.*\(OOM\)$/,
+  ],
+  ["READONLY You can't write against a read only replica.", /read-only replica/],
+  ["NOPERM User relay has no permissions to run the 'xadd' command", /ACL of this user/],
+  ["NOGROUP No such key 'arrival:messages' or consumer group", /consumer group is gone/],
+  ['LOADING Redis is loading the dataset in memory', /still loading/],
+  ['connect ECONNREFUSED 127.0.0.1:1', /^connect ECONNREFUSED/],
+  ['ERR unknown command', /^ERR unknown command$/],
+];
+for (const [error, says] of problems) {
+  test(`told in plain words: ${error.slice(0, 24)}`, () =>
+    assert.match(explainRedis(new Error(error)), says));
+}
+
+test('traced messages are the same in every component, and their times are joined by id', async () => {
+  const chosen = Array.from({ length: 10 }, (_, i) => `r.1.${i}`).filter((id) => isTraced(id, 5));
+  assert.deepEqual(chosen, ['r.1.0', 'r.1.5']);
+  const others = Array.from({ length: 2000 }, (_, i) => `order-${i}x`).filter((id) => isTraced(id, 10));
+  assert.ok(others.length > 100 && others.length < 300, `${others.length} of 2,000`);
+  const trouble: string[] = [];
+  let time = 100;
+  const trace = new Trace({
+    queue: queueOf('stream'),
+    component: 'test',
+    every: 5,
+    now: () => time++,
+    idKey: 'meta.id',
+    onTrouble: (what) => trouble.push(what),
+  });
+  for (const id of ['r.1.4', 'r.1.5', 'r.1.10']) trace.note({ meta: { id } });
+  for (const message of [null, 3, {}, { meta: null }, { id: 'r.1.5' }]) trace.note(message);
+  trace.noteBody(Buffer.from('{"meta":{"id":"r.1.15"}}'), 7);
+  trace.noteBody(Buffer.from('none'), 8);
+  const written = async () => redis.lrange('arrival:trace:test', 0, -1);
+  while ((await written()).length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.deepEqual(
+    (await written()).map((entry) => JSON.parse(entry)),
+    [
+      { id: 'r.1.15', time: 7 },
+      { id: 'r.1.10', time: 101 },
+      { id: 'r.1.5', time: 100 },
+    ],
+  );
+  assert.deepEqual(trouble, []);
+});
+
+test('npm run pipeline -- dead-letters: lists, requeues, drops, and says what is wrong', async () => {
+  const queue = queueOf('stream');
+  await queue.append(messages('one', 'two', 'three'));
+  for (const entry of (await queue.claim('c', 3)).entries) await queue.bury(entry, 'refused');
+  const run = async (...args: string[]) => {
+    const env = { ...process.env, REDIS_URL: url, NO_COLOR: '1' };
+    const child = promisify(execFile)(process.execPath, [MAIN, 'dead-letters', ...args], { env });
+    const { stdout, stderr, code } = await child.then(
+      (done) => ({ ...done, code: 0 }),
+      (error: { stdout: string; stderr: string; code: number }) => error,
+    );
+    return { out: stdout.trim().split('\n'), err: stderr.trim(), code };
+  };
+  const [table, unknown, requeued] = await Promise.all([
+    run(),
+    run('drop', 'nobody'),
+    run('requeue', 'two', '--json'),
+  ]);
+  assert.equal(table.code, 0);
+  assert.match(table.out[0] as string, /^\d+-\d+ {2}one {2}a\/b {2}\d+ \w+ ago {2}1 attempt: refused$/);
+  assert.deepEqual([unknown.code, unknown.err], [1, 'no dead letter: nobody']);
+  assert.deepEqual([requeued.code, JSON.parse(requeued.out[0] as string).done.length], [0, 1]);
+  assert.deepEqual(idsOf((await queue.claim('c', 1)).entries), ['two']);
+  const [wrong, dropped] = await Promise.all([run('burn'), run('drop', '--all')]);
+  assert.deepEqual(
+    [wrong.code, wrong.err],
+    [1, 'dead-letters: there is no "burn"; allowed: list, requeue, drop'],
+  );
+  assert.deepEqual([dropped.code, dropped.out], [0, ['2 thrown away']]);
+  assert.deepEqual((await run('list', '--json')).out, ['']);
+});

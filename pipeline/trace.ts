@@ -1,0 +1,94 @@
+import { explainRedis } from './queue/problems.ts';
+import type { Queue } from './queue/queue.ts';
+
+export interface TraceOptions {
+  queue: Pick<Queue, 'trace'>;
+  /** Whose list it is: `ingest` or `relay`. */
+  component: string;
+  /** One message of so many is traced, the same ones in every component. */
+  every: number;
+  /** The reference clock, µs. */
+  now: () => number;
+  /** Where a message has its id: `id`, or a path like `meta.id`. */
+  idKey: string;
+  /** Times could not be written; `what` is one short sentence. */
+  onTrouble: (what: string) => void;
+}
+
+/** Times that may wait for Redis; those beyond are dropped. */
+const WAITING_MAX = 10_000;
+
+/**
+ * Leaves the time of every n-th message in a Redis list of the component: for pipelines whose messages can not
+ * carry stamps. Whoever knows when an id was sent and arrived joins the lists by id.
+ */
+export class Trace {
+  readonly #options: TraceOptions;
+  readonly #path: readonly string[];
+  #waiting: string[] = [];
+  #busy = false;
+  #troubled = false;
+
+  constructor(options: TraceOptions) {
+    this.#options = options;
+    this.#path = options.idKey.split('.');
+  }
+
+  /** The component has this message now. */
+  note(message: unknown, at?: number): void {
+    let id = message;
+    for (const key of this.#path) id = (id as Record<string, unknown> | null | undefined)?.[key];
+    if (typeof id !== 'string' || !isTraced(id, this.#options.every)) return;
+    if (this.#waiting.length >= WAITING_MAX) {
+      this.#trouble('Redis does not take the times of traced messages: some are missing');
+      return;
+    }
+    this.#waiting.push(JSON.stringify({ id, time: at ?? this.#options.now() }));
+    if (this.#busy) return;
+    this.#busy = true;
+    setImmediate(() => this.#write());
+  }
+
+  /** The same with the JSON of a message. */
+  noteBody(json: Buffer, at: number): void {
+    try {
+      this.note(JSON.parse(json.toString()), at);
+    } catch {
+      // No JSON, no id: a message of somebody else's making.
+    }
+  }
+
+  async #write(): Promise<void> {
+    const { queue, component } = this.#options;
+    while (this.#waiting.length > 0) {
+      const entries = this.#waiting;
+      this.#waiting = [];
+      try {
+        await queue.trace(component, entries);
+        this.#troubled = false;
+      } catch (error) {
+        this.#trouble(
+          `the times of ${entries.length} traced messages are lost: ${explainRedis(error as Error)}`,
+        );
+      }
+    }
+    this.#busy = false;
+  }
+
+  #trouble(what: string): void {
+    if (!this.#troubled) this.#options.onTrouble(what);
+    this.#troubled = true;
+  }
+}
+
+/**
+ * Whether this id is one of every `every`. Ids that end in a number behind a dot, as ours do, are chosen by it:
+ * 0, every, 2 × every. Others are by their FNV-1a hash (32 bits, of UTF-16 code units).
+ */
+export function isTraced(id: string, every: number): boolean {
+  const sequence = /\.(\d{1,15})$/.exec(id)?.[1];
+  if (sequence !== undefined) return Number(sequence) % every === 0;
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < id.length; i++) hash = Math.imul(hash ^ id.charCodeAt(i), 0x01000193) >>> 0;
+  return hash % every === 0;
+}
