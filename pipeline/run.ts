@@ -7,6 +7,7 @@ import { explain } from './stack/explain.ts';
 import { runningStack, shortPath } from './stack/file.ts';
 import { onInterrupt } from './stack/interrupt.ts';
 import { Stack } from './stack/stack.ts';
+import { trust } from './trust.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -28,6 +29,8 @@ The exit code is k6's own: 0 when every threshold holds, 99 when one does not.
 Environment
   INGEST_URL, INGEST_TOKEN, MQTT_URL, REDIS_URL   a pipeline of your own: nothing is started
   MQTT_URL, REDIS_URL without INGEST_URL          servers of your own for the pipeline that is started
+  TLS=true                                        the pipeline that is started speaks TLS
+  TLS_CA                                          a file of authorities to trust for servers of your own, PEM
   TOPOLOGY (single), NETWORK (loopback)           how the run is labelled
   and what the scenario itself names: -e NAME=value, as for k6
 `;
@@ -44,6 +47,7 @@ async function main(): Promise<number> {
       'MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere',
     );
   }
+  trust(config.TLS_CA);
   const runDir = join(ROOT, 'reports/runs', runName(script, config, new Date()));
   const env = {
     ...process.env,
@@ -51,6 +55,7 @@ async function main(): Promise<number> {
     ARRIVAL_COMMAND: commandOf(script, args, process.env.npm_lifecycle_event),
     TOPOLOGY: config.TOPOLOGY,
     NETWORK: config.NETWORK,
+    ...(config.TLS_CA !== undefined && { TLS_CA: resolve(config.TLS_CA) }),
     // The scenarios look for it from the repository's root.
     STACK_DIR: relative(ROOT, resolve(config.STACK_DIR)),
   };
@@ -101,6 +106,11 @@ async function openPipeline(config: RunConfig): Promise<Stack | undefined> {
   if (config.INGEST_URL !== undefined) return undefined;
   const running = await runningStack(resolve(config.STACK_DIR));
   if (running !== undefined && config.REDIS_URL === undefined && config.MQTT_URL === undefined) {
+    if (config.TLS && running.ca === undefined) {
+      throw new ConfigError(
+        `TLS is true, but the pipeline that is up (pid ${running.pid}) speaks none; stop it, or leave TLS out`,
+      );
+    }
     console.log(`stack  using the pipeline that is up (pid ${running.pid})`);
     return undefined;
   }
@@ -112,7 +122,11 @@ async function openPipeline(config: RunConfig): Promise<Stack | undefined> {
 }
 
 /** `<method>-<topology>-<network>-<time>`, the directory below reports/runs/. */
-export function runName(script: string, { TOPOLOGY, NETWORK }: RunConfig, now: Date): string {
+export function runName(
+  script: string,
+  { TOPOLOGY, NETWORK }: Pick<RunConfig, 'TOPOLOGY' | 'NETWORK'>,
+  now: Date,
+): string {
   const method = basename(script).replace(/\.\w+$/, '');
   const time = now.toISOString().replace(/[-:]|\.\d+/g, '');
   return `${method}-${TOPOLOGY}-${NETWORK}-${time}`;

@@ -6,6 +6,7 @@ import { openLog } from '../log.ts';
 import { openQueue } from '../queue/open.ts';
 import { UnusableRedis } from '../queue/problems.ts';
 import { startTelemetry } from '../telemetry.ts';
+import { trust } from '../trust.ts';
 import { ingest, noCounts } from './app.ts';
 import { readTls } from './tls.ts';
 import { Tokens } from './tokens.ts';
@@ -15,6 +16,7 @@ const KEEP_ALIVE_MS = 72_000;
 
 async function main(): Promise<void> {
   const config = readConfig(IngestConfig);
+  trust(config.TLS_CA);
   const tokens = new Tokens(config.INGEST_TOKEN, config.INGEST_TOKENS_FILE);
   const tls = readTls(config);
   const log = openLog(config.LOG_LEVEL);
