@@ -65,6 +65,12 @@ const STAMPS = Type.Boolean({
   description: 'false: messages travel without stamps, so their stages cannot be told',
 });
 
+const ID_KEY = Type.String({
+  pattern: '^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*$',
+  default: 'id',
+  description: 'where a message has its id, like meta.id',
+});
+
 export const IngestConfig = Type.Object({
   ...process_,
   INGEST_HOST: Type.String({ minLength: 1, default: '127.0.0.1', description: 'the address to listen on' }),
@@ -77,6 +83,13 @@ export const IngestConfig = Type.Object({
   BACKLOG_LIMIT: count(100_000, 1, 1e9, 'messages in the queue from which on ingest answers 503'),
   STAMPS,
   BODY_LIMIT: count(1_048_576, 64, 268_435_456, 'bytes of one request body'),
+  BATCH_LIMIT: count(1000, 1, 10_000, 'messages of one batch'),
+  REQUEST_LIMIT: count(1000, 1, 100_000, 'open requests from which on ingest answers 503'),
+  MEMORY_LIMIT: count(16_777_216, 64, 4e9, 'bytes of their bodies from which on ingest answers 503'),
+  CONNECTION_LIMIT: count(4096, 1, 1e6, 'connections; one more is closed at once'),
+  HEADERS_TIMEOUT_MS: count(10_000, 100, 600_000, 'ms for the headers of a request to come in'),
+  REQUEST_TIMEOUT_MS: count(30_000, 100, 3_600_000, 'ms for a request to come in'),
+  ID_KEY,
 });
 
 export const RelayConfig = Type.Object({

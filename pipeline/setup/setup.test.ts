@@ -4,11 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { execa } from 'execa';
 import { remove, temporaryDirectory } from '../test/services.ts';
-// @ts-expect-error set-up is plain JavaScript: it runs before anything is installed
 import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } from './packages.mjs';
-// @ts-expect-error
 import { filesBelow, hashFiles, isK6Source } from './sources.mjs';
-// @ts-expect-error
 import { locked, run } from './steps.mjs';
 
 // The set-up looked for the hash under another name than it was built in with, and so built k6 each time.
