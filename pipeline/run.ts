@@ -12,7 +12,7 @@ import { trust } from './trust.ts';
 const ROOT = join(import.meta.dirname, '..');
 
 /** For the check of the script, which wants addresses before the pipeline has any. Nothing connects to them. */
-const ADDRESSES = {
+export const ADDRESSES = {
   INGEST_URL: 'http://127.0.0.1:1',
   MQTT_URL: 'mqtt://127.0.0.1:1',
   REDIS_URL: 'redis://127.0.0.1:1',
@@ -49,16 +49,7 @@ async function main(): Promise<number> {
   }
   trust(config.TLS_CA);
   const runDir = join(ROOT, 'reports/runs', runName(script, config, new Date()));
-  const env = {
-    ...process.env,
-    RUN_DIR: runDir,
-    ARRIVAL_COMMAND: commandOf(script, args, process.env.npm_lifecycle_event),
-    TOPOLOGY: config.TOPOLOGY,
-    NETWORK: config.NETWORK,
-    ...(config.TLS_CA !== undefined && { TLS_CA: resolve(config.TLS_CA) }),
-    // The scenarios look for it from the repository's root.
-    STACK_DIR: relative(ROOT, resolve(config.STACK_DIR)),
-  };
+  const env = runEnvironment(config, runDir, commandOf(script, args, process.env.npm_lifecycle_event));
   await checkScript(script, args, { ...ADDRESSES, ...env });
 
   // Before anything runs that would have to be stopped.
@@ -101,8 +92,22 @@ async function main(): Promise<number> {
   }
 }
 
+/** What a scenario is told of its run, by the environment. */
+export function runEnvironment(config: RunConfig, runDir: string, command: string): NodeJS.ProcessEnv {
+  return {
+    ...process.env,
+    RUN_DIR: runDir,
+    ARRIVAL_COMMAND: command,
+    TOPOLOGY: config.TOPOLOGY,
+    NETWORK: config.NETWORK,
+    ...(config.TLS_CA !== undefined && { TLS_CA: resolve(config.TLS_CA) }),
+    // The scenarios look for it from the repository's root.
+    STACK_DIR: relative(ROOT, resolve(config.STACK_DIR)),
+  };
+}
+
 /** The pipeline that the run needs: somebody's own or one that is up (undefined), or one that we start. */
-async function openPipeline(config: RunConfig): Promise<Stack | undefined> {
+export async function openPipeline(config: RunConfig): Promise<Stack | undefined> {
   if (config.INGEST_URL !== undefined) return undefined;
   const running = await runningStack(resolve(config.STACK_DIR));
   if (running !== undefined && config.REDIS_URL === undefined && config.MQTT_URL === undefined) {

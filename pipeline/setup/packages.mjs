@@ -24,6 +24,7 @@ export function neededPrograms(env, { forTests = false, forBench = false } = {})
   if (all || !(env.MQTT_URL || env.INGEST_URL)) {
     programs.push('mosquitto', 'mosquitto_passwd', 'mosquitto_sub');
   }
+  if (forTests || (env.TLS === 'true' && !env.INGEST_URL)) programs.push('openssl');
   if (forTests) programs.push('chromium');
   if (forBench) programs.push('wrk');
   return programs;

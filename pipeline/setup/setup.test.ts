@@ -22,10 +22,12 @@ test('which programs a run needs', () => {
   assert.deepEqual(neededPrograms({}), ['redis-server', ...mosquitto]);
   assert.deepEqual(neededPrograms({ REDIS_URL: 'redis://x' }), mosquitto);
   assert.deepEqual(neededPrograms({ MQTT_URL: 'mqtt://x' }), ['redis-server']);
+  assert.deepEqual(neededPrograms({ TLS: 'true' }), ['redis-server', ...mosquitto, 'openssl']);
   assert.deepEqual(neededPrograms({ INGEST_URL: 'http://x', MQTT_URL: 'mqtt://x' }), []);
   assert.deepEqual(neededPrograms({ INGEST_URL: 'http://x' }, { forTests: true }), [
     'redis-server',
     ...mosquitto,
+    'openssl',
     'chromium',
   ]);
   assert.deepEqual(neededPrograms({ REDIS_URL: 'redis://x' }, { forBench: true }), [

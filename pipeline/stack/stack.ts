@@ -122,6 +122,7 @@ export class Stack {
       INGEST_TLS_CERT: certificate?.cert ?? '',
       INGEST_TLS_KEY: certificate?.key ?? '',
       STAMPS: String(config.STAMPS),
+      ID_KEY: config.ID_KEY,
       INGEST_SHARED_PORT: String(config.INGEST_WORKERS > 1),
     };
     const workers = [
@@ -137,7 +138,7 @@ export class Stack {
     await Promise.all(workers.map((launch) => this.#run(launch, /listening at|relaying as/)));
 
     const ingest = { url: `http${certificate === undefined ? '' : 's'}://${HOST}:${port}`, token };
-    await probeRoundTrip(ingest, broker.stack, READY_MS);
+    await probeRoundTrip({ ...ingest, idKey: config.ID_KEY }, broker.stack, READY_MS);
     this.#progress('a message went all the way round');
     await this.#watch(redis.stack);
 

@@ -31,3 +31,12 @@ export function restored(timeline, calm, burst, factor) {
   const judged = aftermath(timeline, burst).filter(({ phase }) => phase !== null);
   return holdsFrom(judged, ({ arrival }) => arrival !== null && arrival.p99 <= factor * usual);
 }
+
+/** How many deliveries the backlog grows by in each second of a phase: the slope of the line through its seconds. */
+export function backlogGrowth(timeline, phase) {
+  const rows = timeline.filter((row) => row.phase === phase);
+  const mean = (value) => rows.reduce((sum, row) => sum + value(row), 0) / rows.length;
+  const [t, backlog] = [mean((row) => row.t), mean((row) => row.backlog)];
+  const spread = mean((row) => (row.t - t) ** 2);
+  return spread > 0 ? mean((row) => (row.t - t) * (row.backlog - backlog)) / spread : 0;
+}

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { remove } from '../../pipeline/test/services.ts';
 import type { Run } from '../../reports/run.ts';
-import { assertPass, k6, Pipeline, place } from './harness.ts';
+import { judge } from '../capacity/judge.ts';
+import { assertPass, k6, node, Pipeline, place, ROOT, readRun } from './harness.ts';
 
 /** Everything that was sent has arrived, once. */
 function assertAllArrived({ account }: Run): void {
@@ -82,6 +86,38 @@ describe('a short form of each script', () => {
       text,
     );
     assert.ok(run.thresholds.some(({ metric, ok }) => metric === 'soak_memory_growth_mb' && ok));
+  });
+
+  test('the search for the capacity tries, confirms, reports and ends', async () => {
+    const settings = ['P99=60000', 'LOWEST=50', 'HIGHEST=50', 'PROBE=1', 'CONFIRM=1', 'WARMUP=0.1'];
+    const args = settings.flatMap((setting) => ['-e', setting]);
+    const { exitCode, stdout, all } = await node(['scenarios/capacity/main.ts', ...args], pipeline.env);
+    const dir = dirname(join(ROOT, stdout.match(/^report {2}(\S+)$/m)?.[1] ?? assert.fail(all)));
+    try {
+      assert.equal(exitCode, 0, all);
+      assert.match(
+        stdout,
+        /^capacity {2}50 requests\/s with p99 below 60000 ms: held in 2 of 2 runs, the last of 1 s$/m,
+      );
+      const { rate, probes } = JSON.parse(await readFile(join(dir, 'capacity.json'), 'utf8'));
+      assert.deepEqual([rate, probes.length], [50, 2]);
+      assert.equal((await readRun(dir)).run.method, 'capacity');
+    } finally {
+      await remove(dir);
+    }
+  });
+
+  test('capacity: one rate, held or not', async () => {
+    const { run } = await pipeline.run('capacity.js', {
+      RATE: 50,
+      DURATION: 2,
+      WARMUP: 0.5,
+      P99: 5000,
+      HELD: 50,
+    });
+    assertAllArrived(run);
+    assert.deepEqual(judge(run), { holds: true, reasons: [] });
+    assert.deepEqual(run.figures?.[1], { name: 'highest rate that held', value: 50, unit: '/s' });
   });
 });
 
