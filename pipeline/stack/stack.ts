@@ -110,6 +110,7 @@ export class Stack {
       LOG_LEVEL: config.LOG_LEVEL,
       QUEUE: config.QUEUE,
       TRACE_LOG_EVERY: String(config.TRACE_LOG_EVERY),
+      ID_KEY: config.ID_KEY,
       TLS_CA: this.#ca,
     };
     const ingestEnv = {
@@ -122,7 +123,6 @@ export class Stack {
       INGEST_TLS_CERT: certificate?.cert ?? '',
       INGEST_TLS_KEY: certificate?.key ?? '',
       STAMPS: String(config.STAMPS),
-      ID_KEY: config.ID_KEY,
       INGEST_SHARED_PORT: String(config.INGEST_WORKERS > 1),
     };
     const workers = [
