@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import closeWithGrace from 'close-with-grace';
 import { Clock } from '../clock.ts';
 import { ConfigError, RelayConfig, readConfig } from '../config.ts';
+import { type Readiness, serveHealth, within } from '../health.ts';
 import { openLog } from '../log.ts';
+import { openMetrics, RELAY_FIGURES } from '../metrics.ts';
 import { Queue } from '../queue/queue.ts';
 import { startTelemetry } from '../telemetry.ts';
 import { Broker } from './broker.ts';
@@ -10,10 +12,12 @@ import { Relay } from './relay.ts';
 
 /** What closing the connections may take beyond the relay's own grace. */
 const GOODBYE_MS = 3000;
+/** What a probe of readiness may wait for Redis. */
+const PROBE_MS = 1000;
 
 async function main(): Promise<void> {
   const config = readConfig(RelayConfig);
-  const log = openLog(config.LOG_LEVEL);
+  const log = openLog(config.LOG_LEVEL, { name: config.PROCESS_NAME, settings: config });
   const queue = new Queue({
     url: config.REDIS_URL,
     timeoutMs: config.REDIS_TIMEOUT_MS,
@@ -53,8 +57,21 @@ async function main(): Promise<void> {
     queue,
     clock,
     process: config.PROCESS_NAME,
-    counters: () => running.counters,
+    figures: RELAY_FIGURES,
+    read: () => running.counters,
   });
+  const health = await serveHealth(config.HEALTH_PORT, {
+    ready: () => readiness(queue, broker, config.READY_BACKLOG),
+    metrics: openMetrics({
+      role: 'relay',
+      figures: RELAY_FIGURES,
+      read: () => running.counters,
+      clock,
+      backlog: () => queue.depth(),
+      up: { redis: () => queue.ready, mqtt: () => broker.connected },
+    }),
+  });
+  log.info(`health at ${health.url}`);
 
   closeWithGrace({ logger: log, delay: config.RELAY_GRACE_MS + GOODBYE_MS }, async ({ err }) => {
     if (err) log.error(err);
@@ -64,6 +81,7 @@ async function main(): Promise<void> {
     stopTelemetry();
     clock.stop();
     await broker.close();
+    await health.close();
     queue.close();
   });
 
@@ -72,6 +90,24 @@ async function main(): Promise<void> {
   await queue.join().catch(() => {});
   running.start();
   log.info(`relaying as ${consumer}`);
+}
+
+/** A relay is ready when Redis and the broker answer, and it is not far behind. */
+async function readiness(
+  queue: Pick<Queue, 'ready' | 'depth'>,
+  broker: Pick<Broker, 'connected'>,
+  limit: number,
+): Promise<Readiness> {
+  const backlog = await within(PROBE_MS, queue.depth());
+  const problem =
+    backlog === undefined
+      ? 'Redis is away'
+      : !broker.connected
+        ? 'the broker is away'
+        : backlog >= limit
+          ? `a backlog of ${backlog} messages reaches the limit of ${limit}`
+          : undefined;
+  return { problem, redis: backlog !== undefined, mqtt: broker.connected, backlog };
 }
 
 main().catch((error: Error) => {

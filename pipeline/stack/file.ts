@@ -12,6 +12,13 @@ export interface StackFile {
   /** Whoever looks after dead letters. */
   operator: { redisUrl: string };
   mqtt: { url: string; username: string; password: string };
+  topology: 'single' | 'cluster';
+  /** What each ingest listens on, by its name: the same for all, or behind nginx each its own. */
+  workers: Record<string, string>;
+  /** Where each ingest and relay tells its health: `/livez`, `/readyz`, `/metrics`. */
+  health: Record<string, string>;
+  /** Versions and settings, for reports. */
+  facts: Record<string, string | number | boolean>;
   /** Pid by process name, like `relay-1`. */
   processes: Record<string, number>;
 }

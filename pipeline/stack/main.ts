@@ -1,8 +1,12 @@
 import { describe, readConfig, StackConfig, withoutPassword } from '../config.ts';
+import { levelOf, readable } from '../log.ts';
 import { explain } from './explain.ts';
 import { shortPath } from './file.ts';
 import { onInterrupt } from './interrupt.ts';
 import { Stack } from './stack.ts';
+
+/** pino's level. */
+const WARNING = 40;
 
 const HELP = `Starts the pipeline in the foreground: Redis, Mosquitto, ingest and relays. Ctrl-C drains and stops it.
 
@@ -48,12 +52,28 @@ function print({ file, dir }: Stack, seconds: number): void {
   const here = shortPath(dir);
   const rows = [
     ['ingest', `${file.ingest.url}/messages`],
+    ...(file.topology === 'cluster'
+      ? [
+          [
+            '',
+            `nginx, in turn to ${Object.entries(file.workers)
+              .map(([worker, url]) => `${worker} ${url}`)
+              .join(', ')}`,
+          ],
+        ]
+      : []),
     ['redis', withoutPassword(file.redis.url)],
     ['mqtt', file.mqtt.url],
     [
       'processes',
       Object.entries(file.processes)
         .map(([name, pid]) => `${name} (${pid})`)
+        .join(', '),
+    ],
+    [
+      'health',
+      Object.entries(file.health)
+        .map(([name, url]) => `${name} ${url}`)
         .join(', '),
     ],
     ['credentials', `${here}/stack.json`],
@@ -65,7 +85,7 @@ function print({ file, dir }: Stack, seconds: number): void {
 
 /** Redis' and Mosquitto's chatter is in their logs; what our own processes warn of is shown. */
 function printLine(name: string, line: string): void {
-  if (/^\[[\d:.]+\] (WARN|ERROR|FATAL)/.test(line)) console.error(`${name} | ${line}`);
+  if ((levelOf(line) ?? 0) >= WARNING) console.error(`${name} | ${readable(line)}`);
 }
 
 main().then(
