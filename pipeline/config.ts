@@ -31,10 +31,16 @@ const logging = {
   ),
 };
 
+const QUEUE = Type.Union([Type.Literal('stream'), Type.Literal('list')], {
+  default: 'stream',
+  description: 'stream (at least once) or list (LPUSH and BRPOP: at most once when a relay dies)',
+});
+
 const process_ = {
   ...logging,
   PROCESS_NAME: Type.String({ minLength: 1, description: 'the name in logs and telemetry, like relay-1' }),
   REDIS_URL: Type.String(REDIS),
+  QUEUE,
   REDIS_TIMEOUT_MS: count(
     2000,
     50,
@@ -101,6 +107,7 @@ export const StackConfig = Type.Object({
   ),
   RELAY_WORKERS: count(1, 1, 64, 'relay processes'),
   INGEST_TOKEN: Type.Optional(Type.String(TOKEN)),
+  QUEUE,
   STAMPS,
   REDIS_URL: Type.Optional(Type.String(REDIS)),
   MQTT_URL: Type.Optional(Type.String(MQTT)),

@@ -1,4 +1,5 @@
-import type { Run } from './run.ts';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { type Latencies, type Latency, type Run, STAGES } from './run.ts';
 
 /** Where the data goes; exactly once in a template. */
 export const SLOT = '<script id="run" type="application/json">null</script>';
@@ -14,10 +15,39 @@ export function renderReport(run: Run, template: string): string {
   if (head === undefined || tail === undefined || more.length > 0) {
     throw new Error(`template must contain ${SLOT} exactly once`);
   }
-  return head + SLOT.replace('null', () => escapeJson(JSON.stringify(run))) + tail;
+  return head + SLOT.replace('null', () => `"${pack(light(run))}"`) + tail;
 }
 
-/** JSON that can't end the script element it stands in. */
-function escapeJson(json: string): string {
-  return json.replace(/[<\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+/** @returns the run that a page holds, as the page reads it */
+export function shownRun(html: string): Run {
+  const [, text] = html.match(/<script id="run" type="application\/json">(.*?)<\/script>/s) ?? [];
+  if (text === undefined || text === 'null') throw new Error('the page holds no run');
+  return JSON.parse(gunzipSync(Buffer.from(JSON.parse(text), 'base64')).toString());
+}
+
+/** Compressed, so that the page of an hour stays small; in base64, so that nothing can end the element it stands in. */
+function pack(run: Run): string {
+  return gzipSync(JSON.stringify(run)).toString('base64');
+}
+
+/** Without the histograms of its parts: no figure of the page is made from them, and they do not compress. */
+function light(run: Run): Run {
+  const bare = (latency: Latency): Latency => ({ ...latency, histogram: null });
+  return {
+    ...run,
+    steps: run.steps.map((step) => ({
+      ...step,
+      latency: {
+        arrival: bare(step.latency.arrival),
+        from_send: bare(step.latency.from_send),
+        http: bare(step.latency.http),
+        stages: Object.fromEntries(
+          STAGES.map((stage) => [stage, bare(step.latency.stages[stage])]),
+        ) as Latencies['stages'],
+      },
+    })),
+    flows: run.flows.map((flow) => ({ ...flow, arrival: bare(flow.arrival) })),
+    canary: run.canary && { ...run.canary, latency: bare(run.canary.latency) },
+    health: { ...run.health, socket_wait: run.health.socket_wait && bare(run.health.socket_wait) },
+  };
 }

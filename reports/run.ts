@@ -198,6 +198,8 @@ export interface Interval {
   arrival: Brief | null;
   from_send: Brief | null;
   http: Brief | null;
+  /** Arrival latency counted in bins: the number of the first, then counts; bin k is from 10^(k/10) µs on. */
+  arrival_bins?: number[] | null;
   /** Means, ms. */
   stages: Record<Stage, number | null> | null;
   /** Of the canary message that was due in this second. */

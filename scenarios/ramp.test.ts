@@ -5,6 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { execa } from 'execa';
 import { eventually, remove, temporaryDirectory } from '../pipeline/test/services.ts';
+import { shownRun } from '../reports/render.ts';
 import type { Run } from '../reports/run.ts';
 import { validateRun } from '../reports/validate.ts';
 
@@ -131,7 +132,12 @@ describe('npm run ramp', () => {
       assert.ok(run.clock?.processes.some(({ process }) => process === 'relay-1'));
       assert.ok(run.health.socket_wait?.count === DELIVERIES, 'Linux tells how long each lay in the socket');
       assert.match(await readFile(join(runDir, 'arrival.hlog'), 'utf8'), /^Tag=arrival,/m);
-      assert.match(await readFile(join(runDir, 'index.html'), 'utf8'), new RegExp(run.run.id));
+      assert.equal(shownRun(await readFile(join(runDir, 'index.html'), 'utf8')).run.id, run.run.id);
+      assert.match(await readFile(join(runDir, 'summary.md'), 'utf8'), /^## PASS: /);
+      assert.match(
+        await readFile(join(runDir, 'junit.xml'), 'utf8'),
+        /<testsuite name="[^"]+" tests="\d+" failures="0"/,
+      );
     } finally {
       await remove(runDir);
     }
@@ -165,7 +171,8 @@ describe('npm run ramp', () => {
     const run = await readRun(runDir);
     assert.equal(run.verdict.result, 'incomplete');
     assert.equal(run.run.ended, null);
-    assert.match(await readFile(join(runDir, 'index.html'), 'utf8'), /"result":"incomplete"/);
+    const shown = shownRun(await readFile(join(runDir, 'index.html'), 'utf8'));
+    assert.equal(shown.verdict.result, 'incomplete');
     assert.deepEqual([...Object.values(processes), pid].filter(alive), []);
     await remove(runDir);
   });

@@ -4,7 +4,9 @@ import { type FastifyInstance, fastify } from 'fastify';
 import { Redis } from 'ioredis';
 import { Clock } from '../clock.ts';
 import { parseStamps } from '../hops.ts';
-import { Queue } from '../queue/queue.ts';
+import { decodeFrame } from '../queue/frame.ts';
+import { openQueue } from '../queue/open.ts';
+import type { Queue } from '../queue/queue.ts';
 import { eventually, type Service, startRedis } from '../test/services.ts';
 import { ingest, noCounts } from './app.ts';
 import { Tokens } from './tokens.ts';
@@ -25,7 +27,7 @@ before(async () => {
   service = started.service;
   redis = new Redis(started.url);
   redis.on('error', () => {});
-  queue = new Queue({ url: started.url, timeoutMs: 300 });
+  queue = openQueue('stream', { url: started.url, timeoutMs: 300 });
   await queue.whenReady(5000);
   clock = new Clock(() => queue.time());
   await clock.probe();
@@ -58,11 +60,12 @@ function post(url: string, body: unknown, headers: Record<string, string> = JSON
   return app.inject({ method: 'POST', url, headers, payload });
 }
 
-async function entries(): Promise<Record<string, string>[]> {
-  const raw = await redis.xrange('arrival:messages', '-', '+');
-  return raw.map(([, fields]) =>
-    Object.fromEntries(fields.flatMap((name, i) => (i % 2 === 0 ? [[name, fields[i + 1] as string]] : []))),
-  );
+async function entries(): Promise<{ target: string; stamps: string; body: string }[]> {
+  const raw = (await redis.xrangeBuffer('arrival:messages', '-', '+')) as [Buffer, Buffer[]][];
+  return raw.map(([, fields]) => {
+    const { body, ...head } = decodeFrame(fields[1] as Buffer);
+    return { ...head, body: body.toString() };
+  });
 }
 
 test('a message is in the queue when 202 comes, its bytes untouched, its stamps in order', async () => {
@@ -85,7 +88,7 @@ test('an ingest without a clock stamps nothing', async (t) => {
   t.after(() => plain.close());
   await redis.del('arrival:messages');
   await plain.inject({ method: 'POST', url: '/messages', headers: JSON_TYPE, payload: message });
-  assert.deepEqual(await entries(), [{ body: JSON.stringify(message), target: 'user/17' }]);
+  assert.deepEqual(await entries(), [{ body: JSON.stringify(message), target: 'user/17', stamps: '' }]);
 });
 
 test('a batch is queued element by element', async () => {

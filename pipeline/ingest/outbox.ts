@@ -59,6 +59,6 @@ export class Outbox {
       .finally(() => {
         this.#unanswered -= waiting.length;
       })
-      .then(turn.resolve, turn.reject);
+      .then(() => turn.resolve(), turn.reject);
   }
 }

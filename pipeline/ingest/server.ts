@@ -5,7 +5,8 @@ import { ConfigError, IngestConfig, readConfig } from '../config.ts';
 import { metrics, serveHealth } from '../health.ts';
 import { openLog } from '../log.ts';
 import { INGEST_FIGURES, openMetrics } from '../metrics.ts';
-import { Queue } from '../queue/queue.ts';
+import { openQueue } from '../queue/open.ts';
+import { UnusableRedis } from '../queue/problems.ts';
 import { startTelemetry } from '../telemetry.ts';
 import { ingest, noCounts } from './app.ts';
 import { readTls } from './tls.ts';
@@ -19,7 +20,7 @@ async function main(): Promise<void> {
   const tokens = new Tokens(config.INGEST_TOKEN, config.INGEST_TOKENS_FILE);
   const tls = readTls(config);
   const log = openLog(config.LOG_LEVEL, { name: config.PROCESS_NAME, settings: config });
-  const queue = new Queue({
+  const queue = openQueue(config.QUEUE, {
     url: config.REDIS_URL,
     timeoutMs: config.REDIS_TIMEOUT_MS,
     onState: (up, reason) => (up ? log.info('Redis answers') : log.warn(`Redis is away: ${reason}`)),
@@ -77,7 +78,9 @@ async function main(): Promise<void> {
   });
 
   // Before the first request, so that no stamp is taken on an unprobed clock. Redis may still be away.
-  await queue.whenReady(config.REDIS_TIMEOUT_MS).catch(() => {});
+  await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
+    if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
+  });
   await clock.start().catch(() => {});
   // Fastify hands the options on to `server.listen`, and its types know no `reusePort` yet.
   const address = {

@@ -1,4 +1,4 @@
--- Moves one entry to the dead-letter stream, with the reason. Nobody sees it in both or in neither.
+-- Moves one entry to the dead letters, with the reason. Nobody sees it in both or in neither.
 --
 -- KEYS[1]  stream of messages
 -- KEYS[2]  stream of dead letters

@@ -12,22 +12,41 @@ export interface QueueOptions {
 const script = (name: string) => readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
 
 const scripts = {
-  appendMessages: { lua: script('append'), numberOfKeys: 1 },
+  appendFrames: { lua: script('append'), numberOfKeys: 1 },
   acknowledgeEntries: { lua: script('acknowledge'), numberOfKeys: 1 },
   buryEntry: { lua: script('bury'), numberOfKeys: 2 },
+  recoverEntries: { lua: script('recover'), numberOfKeys: 1 },
+  requeueLetters: { lua: script('requeue'), numberOfKeys: 2 },
   leaveGroup: { lua: script('leave'), numberOfKeys: 1 },
 };
 
+export type RawEntry = [id: Buffer, fields: Buffer[] | null];
+type Recovered = [
+  cursor: Buffer,
+  taken: [id: Buffer, fields: Buffer[], counter: number][],
+  deleted: Buffer[],
+];
+
 export interface Connection extends Redis {
-  appendMessages(key: string, ...messages: (Buffer | string)[]): Promise<number>;
+  appendFrames(key: string, ...frames: (Buffer | string)[]): Promise<number>;
   acknowledgeEntries(key: string, group: string, ...ids: string[]): Promise<number>;
   buryEntry(from: string, to: string, group: string, id: string, reason: string, n: number): Promise<number>;
+  recoverEntriesBuffer(
+    key: string,
+    group: string,
+    consumer: string,
+    idleMs: number,
+    cursor: string,
+    count: number,
+  ): Promise<Recovered>;
+  requeueLetters(from: string, to: string, kind: string, ...ids: string[]): Promise<string[]>;
   leaveGroup(key: string, group: string, consumer: string): Promise<number>;
 }
 
 /**
- * A connection on which nothing waits for ever. While it is down, commands reject at once (no offline
- * queue); one that breaks or stays silent for `timeoutMs` rejects what it still owed, and re-sends nothing.
+ * A connection on which nothing waits for ever, and nothing waits unsent. While it is down, commands reject at
+ * once (no offline queue); one that breaks or stays silent for `timeoutMs` rejects what it still owed, and
+ * re-sends nothing.
  */
 export function connect(
   options: QueueOptions,

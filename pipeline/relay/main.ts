@@ -5,7 +5,9 @@ import { ConfigError, RelayConfig, readConfig } from '../config.ts';
 import { type Readiness, serveHealth, within } from '../health.ts';
 import { openLog } from '../log.ts';
 import { openMetrics, RELAY_FIGURES } from '../metrics.ts';
-import { Queue } from '../queue/queue.ts';
+import { openQueue } from '../queue/open.ts';
+import { UnusableRedis } from '../queue/problems.ts';
+import type { Queue } from '../queue/queue.ts';
 import { startTelemetry } from '../telemetry.ts';
 import { Broker } from './broker.ts';
 import { Relay } from './relay.ts';
@@ -18,7 +20,7 @@ const PROBE_MS = 1000;
 async function main(): Promise<void> {
   const config = readConfig(RelayConfig);
   const log = openLog(config.LOG_LEVEL, { name: config.PROCESS_NAME, settings: config });
-  const queue = new Queue({
+  const queue = openQueue(config.QUEUE, {
     url: config.REDIS_URL,
     timeoutMs: config.REDIS_TIMEOUT_MS,
     onState: (up, reason) => (up ? log.info('Redis answers') : log.warn(`Redis is away: ${reason}`)),
@@ -77,7 +79,7 @@ async function main(): Promise<void> {
     if (err) log.error(err);
     const held = await running.stop(config.RELAY_GRACE_MS);
     if (held > 0) log.warn(`${held} messages were not delivered in time: they stay in the queue`);
-    else await queue.leave(consumer).catch(() => {});
+    else await queue.leave(consumer, []).catch(() => {});
     stopTelemetry();
     clock.stop();
     await broker.close();
@@ -85,7 +87,9 @@ async function main(): Promise<void> {
     queue.close();
   });
 
-  await queue.whenReady(config.REDIS_TIMEOUT_MS).catch(() => {});
+  await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
+    if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
+  });
   await clock.start().catch(() => {});
   await queue.join().catch(() => {});
   running.start();

@@ -5,12 +5,15 @@ import { Redis } from 'ioredis';
 import { connectAsync, type MqttClient } from 'mqtt';
 import { Clock } from '../clock.ts';
 import { formatStamps, type Hops, parseHops } from '../hops.ts';
-import { Queue } from '../queue/queue.ts';
+import { openQueue } from '../queue/open.ts';
+import type { Queue } from '../queue/queue.ts';
 import { Supervised } from '../stack/process.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
-const LEASE_MS = 400;
+/** A relay that a busy machine holds up for that long loses what it holds to another, and messages arrive twice. */
+const LEASE_MS = 30_000;
+const SHORT_LEASE_MS = 400;
 
 interface Arrival {
   topic: string;
@@ -32,7 +35,7 @@ before(async () => {
   [redisServer, broker] = await Promise.all([startRedis(), startBroker()]);
   logs = await temporaryDirectory();
   redis = new Redis(redisServer.url);
-  queue = new Queue({ url: redisServer.url, timeoutMs: 2000 });
+  queue = openQueue('stream', { url: redisServer.url, timeoutMs: 2000 });
   await queue.whenReady(5000);
   clock = new Clock(() => queue.time());
   await clock.probe();
@@ -178,7 +181,7 @@ test('killed with messages claimed: another relay recovers them after the lease,
   await claimed(300);
   await kill(victim);
   broker.service.signal('SIGCONT');
-  const heir = await startRelay('relay-heir');
+  const heir = await startRelay('relay-heir', { RELAY_LEASE_MS: String(SHORT_LEASE_MS) });
   t.after(() => heir.stop());
   await settled();
   await eventually(() => new Set(arrivals.map(({ body }) => body)).size === 300, 'every message');
@@ -233,20 +236,20 @@ test('the broker restarts: what was in flight is published again', async (t) => 
   await settled();
 });
 
-test('a field is missing, the stamps are none: a dead letter, and its neighbours arrive', async (t) => {
+test('no frame, stamps that are none: a dead letter, and its neighbours arrive', async (t) => {
   const relay = await startRelay('relay-picky');
   t.after(() => relay.stop());
   await redis.xadd('arrival:messages', '*', 'body', '{"id":"half"}');
-  await redis.xadd('arrival:messages', '*', 'body', '{"id":"odd"}', 'target', 'a', 'stamps', 'now');
+  await redis.xadd('arrival:messages', '*', 'frame', 'a\nnow\n{"id":"odd"}');
   await append(1);
   await settled();
   await eventually(() => arrivals.length === 1, 'the neighbour');
   const letters = await deadLetters();
   assert.deepEqual(
-    letters.map(({ body, reason }) => [body, reason]),
+    letters.map(({ frame, body, reason }) => [frame ?? body, reason]),
     [
-      ['{"id":"half"}', 'a field is missing'],
-      ['{"id":"odd"}', '"now" is not 2 comma-separated integers of microseconds'],
+      ['{"id":"half"}', 'the entry has no frame'],
+      ['a\nnow\n{"id":"odd"}', '"now" is not 2 comma-separated integers of microseconds'],
     ],
   );
 });
@@ -257,8 +260,7 @@ test('the broker refuses a message each time: a dead letter after the attempts t
   const [body] = await append(1); // `subscriber` may not write
   await eventually(async () => (await deadLetters()).length === 1, 'a dead letter');
   const [letter] = await deadLetters();
-  assert.equal(letter?.body, body);
-  assert.equal(letter?.target, 'user/17');
+  assert.ok(letter?.frame?.startsWith('user/17\n') && letter.frame.endsWith(`\n${body}`));
   assert.equal(letter?.deliveries, '3');
   assert.match(letter?.reason ?? '', /Not authorized/);
   await settled();

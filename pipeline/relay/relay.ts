@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatHops, type Hops, parseStamps } from '../hops.ts';
 import type { Logger } from '../log.ts';
+import { decodeFrame } from '../queue/frame.ts';
 import type { Claim, Entry, Queue } from '../queue/queue.ts';
 import { Acknowledger } from './acknowledger.ts';
 import type { Broker, DeliveryError } from './broker.ts';
@@ -35,6 +36,8 @@ export interface RelayCounters {
 
 interface Held {
   entry: Entry;
+  target: string;
+  body: Buffer;
   claimed: number;
   /** What the ingest stamped, if it did. */
   stamps: Pick<Hops, 'received' | 'queued'> | undefined;
@@ -166,34 +169,35 @@ export class Relay {
     }
   }
 
-  #take({ entries, malformed }: Claim, recovered: boolean): void {
+  #take({ entries }: Claim, recovered: boolean): void {
     const claimed = this.#options.now();
     const leased = performance.now();
     this.#count[recovered ? 'recovered' : 'claimed'] += entries.length;
-    for (const { id, deliveries } of malformed) this.#bury(id, 'a field is missing', deliveries);
     for (const entry of entries) {
       if (this.#held.has(entry.id)) continue;
       try {
-        const stamps = entry.stamps === '' ? undefined : parseStamps(entry.stamps);
-        const held = { entry, claimed, stamps, leased, redelivery: recovered };
+        if (entry.frame === undefined) throw new RangeError('the entry has no frame');
+        const { target, body, stamps: text } = decodeFrame(entry.frame);
+        const stamps = text === '' ? undefined : parseStamps(text);
+        const held = { entry, target, body, claimed, stamps, leased, redelivery: recovered };
         this.#held.set(entry.id, held);
         if (entry.deliveries > this.#options.deliveries) this.#giveUp(held, 'no relay survived it');
         else this.#publish(held);
       } catch (error) {
-        this.#bury(entry.id, (error as Error).message, entry.deliveries);
+        this.#bury(entry, (error as Error).message);
       }
     }
   }
 
   #publish(held: Held): void {
-    const { entry, stamps, claimed, redelivery } = held;
+    const { entry, target, body, stamps, claimed, redelivery } = held;
     if (!this.#options.broker.connected) {
       this.#aside.push(held);
       return;
     }
     held.redelivery = true;
     const hops = stamps && formatHops({ ...stamps, claimed, published: this.#options.now() });
-    this.#options.broker.publish(`messages/${entry.target}`, entry.body, hops, redelivery, (error) => {
+    this.#options.broker.publish(`messages/${target}`, body, hops, redelivery, (error) => {
       if (error !== undefined) {
         this.#failed(held, error);
         return;
@@ -218,19 +222,19 @@ export class Relay {
   }
 
   #giveUp(held: Held, reason: string): void {
-    this.#bury(held.entry.id, reason, held.entry.deliveries);
+    this.#bury(held.entry, reason);
   }
 
-  #bury(id: string, reason: string, deliveries: number): void {
+  #bury(entry: Entry, reason: string): void {
     const { queue, log } = this.#options;
-    queue.bury(id, reason, deliveries).then(
+    queue.bury(entry, reason).then(
       () => {
         this.#count.dead_lettered++;
-        this.#held.delete(id);
+        this.#held.delete(entry.id);
         this.#madeRoom();
-        log.warn(`dead letter ${id}: ${reason}`);
+        log.warn(`dead letter ${entry.id}: ${reason}`);
       },
-      () => setTimeout(() => this.#bury(id, reason, deliveries), RETRY_MS),
+      () => setTimeout(() => this.#bury(entry, reason), RETRY_MS),
     );
   }
 

@@ -8,23 +8,36 @@ export const REDIS_ACL = {
   /** Fills the queue, and has no command to read what is in it. A script's keys count as read and written. */
   ingest: [
     '~arrival:messages',
+    '%W~arrival:list',
     '%W~arrival:telemetry',
+    '%W~arrival:trace:*',
     '+eval',
     '+evalsha',
     '+info',
+    '+llen',
+    '+lpush',
+    '+ltrim',
     '+time',
     '+xadd',
     '+xlen',
   ],
   relay: [
     '~arrival:messages',
+    '~arrival:list',
     '~arrival:dead-letters',
     '%W~arrival:telemetry',
+    '%W~arrival:trace:*',
+    '+blmpop',
+    '+brpop',
     '+client|id',
     '+client|unblock',
     '+eval',
     '+evalsha',
     '+info',
+    '+llen',
+    '+lpush',
+    '+ltrim',
+    '+rpush',
     '+time',
     '+xack',
     '+xadd',
@@ -39,10 +52,20 @@ export const REDIS_ACL = {
     '+xreadgroup',
   ],
   /** The supervisor: how much is left to drain, and what the servers use. */
-  stack: ['%R~arrival:messages', '%W~arrival:telemetry', '+info', '+time', '+xadd', '+xlen'],
+  stack: [
+    '%R~arrival:messages',
+    '%R~arrival:list',
+    '%W~arrival:telemetry',
+    '+info',
+    '+llen',
+    '+time',
+    '+xadd',
+    '+xlen',
+  ],
   /** Whoever looks after dead letters: sees them, puts them back into the queue, or drops them. */
   operator: [
     '~arrival:messages',
+    '~arrival:list',
     '~arrival:dead-letters',
     '+eval',
     '+evalsha',
@@ -55,7 +78,7 @@ export const REDIS_ACL = {
     '+xrange',
   ],
   /** The k6 side: the clock, what is left in the queue, and what the pipeline says of itself. */
-  reader: ['%R~arrival:*', '+info', '+ping', '+time', '+xinfo|stream', '+xlen', '+xrange'],
+  reader: ['%R~arrival:*', '+info', '+lrange', '+ping', '+time', '+xinfo|stream', '+xlen', '+xrange'],
 } as const;
 
 export type RedisUser = keyof typeof REDIS_ACL;

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type MqttClient } from 'mqtt';
 import type { TelemetryData } from '../telemetry.ts';
 
@@ -39,8 +40,10 @@ export class BrokerSys {
     );
   }
 
-  /** As in `mosquitto version 2.0.11`; undefined until it has said so. */
-  get version(): string | undefined {
+  /** Mosquitto's version; undefined when it has not said so after `withinMs`. */
+  async version(withinMs: number): Promise<string | undefined> {
+    const deadline = performance.now() + withinMs;
+    while (!this.#said.has('version') && performance.now() < deadline) await sleep(5);
     return this.#said.get('version')?.replace(/^mosquitto version /, '');
   }
 

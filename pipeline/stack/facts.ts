@@ -22,6 +22,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
     topology: config.TOPOLOGY,
     ingest_workers: workers.ingest,
     relay_workers: workers.relay,
+    queue: config.QUEUE,
     stamps: config.STAMPS,
     mqtt_qos: relay.MQTT_QOS,
     backlog_limit: ingest.BACKLOG_LIMIT,

@@ -1,7 +1,10 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import type { Launch } from './services.ts';
+import { execa } from 'execa';
+// @ts-expect-error set-up is plain JavaScript: it runs before anything is installed
+import { installCommand } from '../setup/packages.mjs';
+import { DAEMON_PATH, type Launch } from './services.ts';
 
 /** Two for each client that it proxies; must stay within the files that a process may have open. */
 const CONNECTIONS = 8192;
@@ -9,6 +12,20 @@ const CONNECTIONS = 8192;
 const KEPT = 512;
 /** Requests of one connection, before it is closed: nginx' 1000 would reconnect a fast client all the time. */
 const REQUESTS = 1_000_000_000;
+
+/** Rejects in one line when nginx is not installed. */
+export async function requireNginx(): Promise<void> {
+  if ((await nginxVersion()) !== undefined) return;
+  throw new Error(
+    `nginx is not installed, and TOPOLOGY=cluster wants it: TOPOLOGY=cluster npm run setup, or ${installCommand(['nginx'])}`,
+  );
+}
+
+/** Undefined: it is not installed. */
+export async function nginxVersion(): Promise<string | undefined> {
+  const { failed, stderr = '' } = await execa('nginx', ['-v'], { env: { PATH: DAEMON_PATH }, reject: false });
+  return failed ? undefined : /nginx\/(\S+)/.exec(stderr)?.[1];
+}
 
 export interface NginxOptions {
   /** To listen on, loopback. */
@@ -50,7 +67,6 @@ export function nginxConfig(home: string, { port, ingests, bodyLimit, tls }: Ngi
   );
   const answer = (location: string, status: number, error: string) =>
     `    location ${location} {
-      internal;
       default_type application/json;
       return ${status} '${JSON.stringify({ error })}';
     }`;

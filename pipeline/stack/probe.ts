@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { connectAsync, type MqttClient } from 'mqtt';
 import { withoutPassword } from '../config.ts';
-import { Queue } from '../queue/queue.ts';
+import { openQueue } from '../queue/open.ts';
 
 const ANSWER_MS = 5000;
 
 /** Rejects in one line that names the variable when this Redis cannot be used. */
 export async function checkRedis(variable: string, url: string): Promise<void> {
   const refused = Promise.withResolvers<never>();
-  const queue = new Queue({
+  const queue = openQueue('stream', {
     url,
     timeoutMs: ANSWER_MS,
     onState: (up, reason) => {

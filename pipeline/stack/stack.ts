@@ -2,8 +2,9 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Clock } from '../clock.ts';
-import type { StackConfig } from '../config.ts';
-import { Queue } from '../queue/queue.ts';
+import { IngestConfig, RelayConfig, readConfig, type StackConfig } from '../config.ts';
+import { openQueue } from '../queue/open.ts';
+import type { Queue } from '../queue/queue.ts';
 import {
   BROKER_USERS,
   type BrokerUser,
@@ -13,8 +14,11 @@ import {
   secrets,
   urls,
 } from './access.ts';
+import { BrokerSys } from './broker-sys.ts';
 import { claimDirectory } from './directory.ts';
+import { facts } from './facts.ts';
 import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
+import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
 import { checkBroker, checkRedis, probeRoundTrip } from './probe.ts';
 import { ProcessFailure, Supervised } from './process.ts';
@@ -25,11 +29,21 @@ const READY_MS = 10_000;
 const HOST = '127.0.0.1';
 const [CURL_CONF, MOSQUITTO_SUB] = ['curl.conf', 'mosquitto_sub'] as const;
 
+/** What the broker gets to say who it is; another one than Mosquitto never does. */
+const SYS_MS = 2000;
+/** They cannot tell themselves what they use. */
+const SERVERS = ['redis', 'mosquitto', 'nginx'];
+
 export interface StackEvents {
   /** A step of the start or the stop is done, in a few words. */
   onProgress?: (what: string) => void;
   /** A process printed a line. */
   onLine?: (process: string, line: string) => void;
+}
+
+interface Started {
+  process: Supervised;
+  ready: RegExpExecArray;
 }
 
 /** A whole pipeline: Redis, Mosquitto, ingest and relays, started in order and stopped in order. */
@@ -86,35 +100,58 @@ export class Stack {
 
   async #start(): Promise<void> {
     const config = this.#config;
+    const cluster = config.TOPOLOGY === 'cluster';
+    const ingests = config.INGEST_WORKERS ?? (cluster ? 2 : 1);
+    if (cluster) await requireNginx();
     this.#undo.push(await claimDirectory(this.dir));
     const [redis, broker] = await Promise.all([this.#startRedis(), this.#startBroker()]);
 
     const token = config.INGEST_TOKEN ?? secret();
     const port = await claimPort('INGEST_PORT', config.INGEST_PORT);
-    const env = { LOG_LEVEL: config.LOG_LEVEL };
+    const env = { LOG_LEVEL: config.LOG_LEVEL, QUEUE: config.QUEUE };
     const ingestEnv = {
       ...env,
       REDIS_URL: redis.ingest,
       INGEST_HOST: HOST,
-      INGEST_PORT: String(port),
+      // Behind nginx each has one of its own.
+      INGEST_PORT: cluster ? '0' : String(port),
+      HEALTH_PORT: '0',
       INGEST_TOKEN: token,
       STAMPS: String(config.STAMPS),
-      INGEST_SHARED_PORT: String(config.INGEST_WORKERS > 1),
+      INGEST_SHARED_PORT: String(ingests > 1 && !cluster),
     };
-    const workers = [
-      ...named('ingest', config.INGEST_WORKERS, 'ingest/server.ts', ingestEnv),
-      ...named('relay', config.RELAY_WORKERS, 'relay/main.ts', {
-        ...env,
-        REDIS_URL: redis.relay,
-        MQTT_URL: broker.relay,
-      }),
+    const relayEnv = { ...env, HEALTH_PORT: '0', REDIS_URL: redis.relay, MQTT_URL: broker.relay };
+    const launches = [
+      ...named('ingest', ingests, 'ingest/server.ts', ingestEnv),
+      ...named('relay', config.RELAY_WORKERS, 'relay/main.ts', relayEnv),
     ];
-    await Promise.all(workers.map((launch) => this.#run(launch, /listening at|relaying as/)));
+    const started = await Promise.all(
+      launches.map((launch) => this.#run(launch, /listening at (\S+?)"|relaying as/)),
+    );
+    const workers = Object.fromEntries(
+      started.flatMap(({ process, ready }) => (ready[1] ? [[process.name, ready[1]]] : [])),
+    );
+    const health = Object.fromEntries(
+      await Promise.all(
+        started.map(async ({ process }) => {
+          const [, url = ''] = await process.says(/health at (\S+?)"/, READY_MS);
+          return [process.name, url] as const;
+        }),
+      ),
+    );
+    const settings = {
+      ingest: readConfig(IngestConfig, { ...process.env, ...ingestEnv, PROCESS_NAME: 'ingest' }),
+      relay: readConfig(RelayConfig, { ...process.env, ...relayEnv, PROCESS_NAME: 'relay' }),
+    };
+    if (cluster) {
+      const upstream = { ingests: Object.values(workers), bodyLimit: settings.ingest.BODY_LIMIT };
+      await this.#run(await prepareNginx(this.dir, { port, ...upstream }), /start worker process/);
+    }
 
     const ingest = { url: `http://${HOST}:${port}`, token };
     await probeRoundTrip(ingest, broker.stack, READY_MS);
     this.#progress('a message went all the way round');
-    await this.#watch(redis.stack);
+    const { queue, sys } = await this.#watch(redis.stack, broker.stack);
 
     const { username, password } = new URL(broker.subscriber);
     const mqttUrl = new URL(broker.subscriber);
@@ -122,6 +159,7 @@ export class Stack {
     this.#file = {
       pid: process.pid,
       started: new Date().toISOString(),
+      topology: config.TOPOLOGY,
       ingest,
       redis: { url: redis.reader },
       operator: { redisUrl: redis.operator },
@@ -130,6 +168,16 @@ export class Stack {
         username: decodeURIComponent(username),
         password: decodeURIComponent(password),
       },
+      workers,
+      health,
+      facts: facts({
+        config,
+        workers: { ingest: ingests, relay: config.RELAY_WORKERS },
+        ...settings,
+        redisInfo: await queue.info(),
+        mosquittoVersion: await sys.version(SYS_MS),
+        nginxVersion: cluster ? await nginxVersion() : undefined,
+      }),
       processes: Object.fromEntries(this.#processes.map(({ name, pid }) => [name, pid])),
     };
     await this.#writeClientFiles(this.#file, mqttUrl);
@@ -160,7 +208,7 @@ export class Stack {
     return urls(passwords, `mqtt://${HOST}:${port}`);
   }
 
-  async #run(launch: Launch, readyLine: RegExp): Promise<void> {
+  async #run(launch: Launch, readyLine: RegExp): Promise<Started> {
     const { onLine } = this.#events;
     const process = await Supervised.start(launch, {
       logs: join(this.dir, 'logs'),
@@ -170,21 +218,25 @@ export class Stack {
     process.ended.then((how) => {
       if (this.#stopping === undefined) this.#failure.resolve(new ProcessFailure(process, how));
     });
-    await process.says(readyLine, READY_MS);
+    const ready = await process.says(readyLine, READY_MS);
     this.#progress(`${launch.name} is up`);
+    return { process, ready };
   }
 
-  async #watch(redisUrl: string): Promise<void> {
-    const queue = new Queue({ url: redisUrl, timeoutMs: READY_MS });
+  async #watch(redisUrl: string, mqttUrl: string): Promise<{ queue: Queue; sys: BrokerSys }> {
+    const queue = openQueue(this.#config.QUEUE, { url: redisUrl, timeoutMs: READY_MS });
     this.#queue = queue;
     this.#undo.push(() => queue.close());
     await queue.whenReady(READY_MS);
     const clock = new Clock(() => queue.time());
     await clock.start();
     this.#undo.push(() => clock.stop());
-    const servers = this.#processes.filter(({ name }) => name === 'redis' || name === 'mosquitto');
-    const pids = Object.fromEntries(servers.map(({ name, pid }) => [name, pid]));
-    this.#undo.push(startStackTelemetry(queue, clock, pids));
+    const broker = new BrokerSys(mqttUrl);
+    this.#undo.push(() => broker.close());
+    const others = this.#processes.filter(({ name }) => SERVERS.includes(name));
+    const servers = Object.fromEntries(others.map(({ name, pid }) => [name, pid]));
+    this.#undo.push(startStackTelemetry({ queue, clock, servers, broker }));
+    return { queue, sys: broker };
   }
 
   /** Lets `curl -K` and `mosquitto_sub` find address and credentials, with none of them on a command line. */
@@ -205,6 +257,7 @@ export class Stack {
     for (const file of [CURL_CONF, MOSQUITTO_SUB]) await rm(join(this.dir, file), { force: true });
     const stop = (prefix: string, graceMs?: number) =>
       Promise.all(this.#processes.filter(({ name }) => name.startsWith(prefix)).map((p) => p.stop(graceMs)));
+    await stop('nginx');
     await stop('ingest-');
     await this.#drain(drainMs);
     await stop('relay-', 15_000);
@@ -219,7 +272,7 @@ export class Stack {
   async #drain(withinMs: number): Promise<void> {
     const deadline = Date.now() + withinMs;
     const everyoneIsThere = () =>
-      this.#processes.every(({ name, alive }) => alive || name.startsWith('ingest-'));
+      this.#processes.every(({ name, alive }) => alive || name === 'nginx' || name.startsWith('ingest-'));
     while (Date.now() < deadline && everyoneIsThere()) {
       const depth = await this.#queue?.depth().catch(() => 0);
       if (!depth) return;
@@ -233,12 +286,18 @@ export class Stack {
   }
 }
 
-function named(role: string, count: number, script: string, env: Record<string, string>): Launch[] {
+function named(
+  role: string,
+  count: number,
+  script: string,
+  env: Record<string, string>,
+  nodeFlags: readonly string[] = [],
+): Launch[] {
   const path = join(import.meta.dirname, '..', script);
   return Array.from({ length: count }, (_, i) => ({
     name: `${role}-${i + 1}`,
     command: process.execPath,
-    args: [path],
+    args: [...nodeFlags, path],
     env: { ...env, PROCESS_NAME: `${role}-${i + 1}` },
   }));
 }

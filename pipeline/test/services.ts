@@ -86,7 +86,7 @@ export async function startBroker(): Promise<{ url(user: BrokerUser): string; se
 export async function eventually(
   holds: () => unknown | Promise<unknown>,
   what = 'the condition',
-  withinMs = 10_000,
+  withinMs = 30_000,
 ): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!(await holds())) {

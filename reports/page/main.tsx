@@ -4,20 +4,27 @@ import { Report } from './report.tsx';
 
 const SCHEMA: Run['schema'] = 'arrival/run/1';
 
-function readRun(): Run | string {
+async function readRun(): Promise<Run | string> {
   const text = document.getElementById('run')?.textContent ?? 'null';
   let data: Partial<Run> | null;
   try {
-    data = JSON.parse(text);
+    const packed: string | null = JSON.parse(text);
+    data = packed === null ? null : await unpack(packed);
   } catch {
-    return 'The data in this page is damaged: it is not JSON.';
+    return 'The data in this page is damaged: it can not be read.';
   }
   if (data === null) return 'This page holds no run: it is the template that a run’s data is put into.';
   if (data.schema !== SCHEMA) return `This page shows data of the form ${SCHEMA}, not ${data.schema}.`;
   return data as Run;
 }
 
-const run = readRun();
+/** JSON, compressed with gzip, in base64. */
+async function unpack(packed: string): Promise<Partial<Run>> {
+  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
+}
+
+const run = await readRun();
 if (typeof run !== 'string') document.title = `${run.run.name} – Arrival report`;
 render(
   typeof run === 'string' ? <p class="plain">{run}</p> : <Report run={run} />,

@@ -35,6 +35,16 @@ export function brief(samples: number[]): Brief | null {
   return count ? { count, mean, p50, p95, p99, max } : null;
 }
 
+/** Samples in ms counted as in an interval's arrival_bins. */
+export function bins(samples: number[]): number[] | null {
+  if (samples.length === 0) return null;
+  const numbers = samples.map((ms) => Math.floor(10 * Math.log10(Math.max(1, ms * 1e3))));
+  const first = Math.min(...numbers);
+  const counts = new Array<number>(Math.max(...numbers) - first + 1).fill(0);
+  for (const number of numbers) counts[number - first] = (counts[number - first] ?? 0) + 1;
+  return [first, ...counts];
+}
+
 export function average(values: ArrayLike<number>): number {
   let sum = 0;
   for (let i = 0; i < values.length; i++) sum += values[i] as number;

@@ -10,7 +10,7 @@ import {
   type Step,
 } from '../run.ts';
 import { type Delivery, type Message, offer, type Plan, type Request } from './offer.ts';
-import { average, brief, latency, mulberry32, normal, round } from './samples.ts';
+import { average, bins, brief, latency, mulberry32, normal, round } from './samples.ts';
 
 export type Measured = Pick<
   Run,
@@ -169,6 +169,7 @@ function seconds(
       arrival: brief(here.map((d) => d.arrival)),
       from_send: brief(here.map((d) => d.fromSend)),
       http: brief(requests.filter((r) => within(r.answeredAt)).map((r) => r.http)),
+      arrival_bins: bins(here.map((d) => d.arrival)),
       stages:
         plan.withoutStages || here.length === 0
           ? null

@@ -44,7 +44,7 @@ func (e *engine) newCanary(ctx context.Context, state *lib.State) (*canary, erro
 	target := "canary/" + e.id
 	open, closing := idTemplate(e.options.ID, e.id+".canary.")
 	c := &canary{
-		engine: e, poster: newPoster(e.options, state), latency: ledger.NewSeries(),
+		engine: e, poster: newPoster(e, state), latency: ledger.NewSeries(),
 		body: open, tail: closing + target + `","payload":""}`, topic: e.options.MQTT.Prefix + target,
 	}
 	var err error

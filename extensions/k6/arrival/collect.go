@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -133,11 +134,8 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 	o.Dialer = state.Dialer.DialContext
 	o.DialTimeout = cmp.Or(o.DialTimeout, redisPatience)
 	if secure := o.TLSConfig; secure != nil { // rediss: go-redis leaves it to the dialer
-		if state.TLSConfig != nil {
-			own := state.TLSConfig.Clone()
-			own.ServerName = secure.ServerName
-			secure = own
-		}
+		own := e.trust.config(state)
+		own.ServerName = secure.ServerName
 		o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := state.Dialer.DialContext(ctx, network, address)
 			if err != nil {
@@ -145,7 +143,7 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 			}
 			ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
 			defer cancel()
-			encrypted := tls.Client(conn, secure)
+			encrypted := tls.Client(conn, own)
 			if err := encrypted.HandshakeContext(ctx); err != nil {
 				_ = conn.Close()
 				return nil, err
@@ -158,7 +156,7 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 	client := redis.NewClient(o)
 	if err := e.clock.Probe(ctx, client); err != nil {
 		_ = client.Close()
-		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, err)
+		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, advise(err))
 	}
 	return client, nil
 }
@@ -246,9 +244,10 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 // errStopped means that k6 ended the subscriber's iteration before the run was over.
 var errStopped = errors.New("the run was stopped before everything was in")
 
-// Streams of the pipeline. A pipeline that has others is measured all the same; its queued messages then count as lost.
+// Keys of the pipeline. A pipeline that has others is measured all the same; its queued messages then count as lost.
 const (
 	messageStream    = "arrival:messages"
+	messageList      = "arrival:list" // with QUEUE=list
 	deadLetterStream = "arrival:dead-letters"
 	telemetryStream  = "arrival:telemetry"
 )
@@ -256,17 +255,54 @@ const (
 // find looks for the messages that did not arrive in the queue, and then among the dead letters: in this order none can
 // move from the one to the other unseen.
 func (e *engine) find(ctx context.Context, client *redis.Client) {
-	for i, stream := range []string{messageStream, deadLetterStream} {
-		fate := [...]ledger.Fate{ledger.Queued, ledger.DeadLettered}[i]
-		err := scan(ctx, client, stream, "-", func(entry redis.XMessage) {
-			if body, ok := entry.Values["body"].(string); ok {
-				if seq, ok := e.bodies.seq([]byte(body)); ok {
-					e.ledger.Find(seq, fate)
-				}
+	note := func(frame string, fate ledger.Fate) {
+		if seq, ok := e.bodies.seq([]byte(bodyOf(frame))); ok {
+			e.ledger.Find(seq, fate)
+		}
+	}
+	stream := func(key string, fate ledger.Fate) error {
+		return scan(ctx, client, key, "-", func(entry redis.XMessage) {
+			if frame, ok := entry.Values["frame"].(string); ok {
+				note(frame, fate)
 			}
 		})
+	}
+	for _, place := range []struct {
+		key  string
+		look func() error
+	}{
+		{messageStream, func() error { return stream(messageStream, ledger.Queued) }},
+		{messageList, func() error {
+			return scanList(ctx, client, messageList, func(frame string) { note(frame, ledger.Queued) })
+		}},
+		{deadLetterStream, func() error { return stream(deadLetterStream, ledger.DeadLettered) }},
+	} {
+		if err := place.look(); err != nil {
+			e.distrust("%s could not be read in Redis, so what is missing could not be looked for: %s", place.key, err)
+		}
+	}
+}
+
+// bodyOf is the third part of a frame, "<target>\n<stamps>\n<body>" (pipeline/queue/frame.ts).
+func bodyOf(frame string) string {
+	_, rest, _ := strings.Cut(frame, "\n")
+	_, body, _ := strings.Cut(rest, "\n")
+	return body
+}
+
+// scanList reads a list from its newest element to its oldest. What is taken from its end meanwhile was not missing.
+func scanList(ctx context.Context, client *redis.Client, key string, read func(string)) error {
+	const batch = 1000
+	for from := int64(0); ; from += batch {
+		frames, err := client.LRange(ctx, key, from, from+batch-1).Result()
 		if err != nil {
-			e.distrust("the stream %s could not be read, so what is missing could not be looked for: %s", stream, err)
+			return err
+		}
+		for _, frame := range frames {
+			read(frame)
+		}
+		if len(frames) < batch {
+			return nil
 		}
 	}
 }

@@ -32,6 +32,7 @@ type engine struct {
 	pacer   *pacer.Pacer
 	ledger  *ledger.Ledger
 	clock   *clock.Clock
+	trust   trust
 
 	pumped    atomic.Bool // the scenarios' senders call pump()
 	pending   pending     // samples for k6
@@ -69,6 +70,7 @@ func newEngine(o *options) *engine {
 		pacer:   schedule,
 		ledger:  ledger.New(o.profile, schedule),
 		clock:   clock.New(),
+		trust:   trust{ca: o.CA},
 		gate:    newGate(),
 		started: make(chan struct{}),
 		halted:  make(chan struct{}),

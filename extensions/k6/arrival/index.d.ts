@@ -76,9 +76,20 @@ export interface RunOptions {
     topics?: 'exact' | 'wildcard' | 'shared';
     /** At least so many connections, up to 32; default: the largest number of deliveries of a flow. */
     connections?: number;
+    /**
+     * Where subscribers say whether they are there: the beginning of a topic, like `status/subscriber/`, to which each adds its
+     * name. It holds a retained `online`, and `offline` when the connection is gone, by a Last Will. The user must
+     * be allowed to write there. Default: none.
+     */
+    status?: string;
   };
   /** The Redis whose TIME is the clock of the stamps. Without it, stages between sender and subscriber are not told apart. */
   redis?: { url: string };
+  /**
+   * Certificates of the authorities to trust beside the system's, for `https`, `mqtts`, `wss` and `rediss`: the text of a PEM file.
+   * Certificates are always checked, unless k6 itself is told otherwise (`insecureSkipTLSVerify`).
+   */
+  ca?: string;
   /** Key of the id in a message's JSON, with dots between nested keys: `id` (default), `MsgID`, `meta.id`. */
   id?: string;
   /** VUs that send, 1 to 10,000. Default 64. In the closed model the profile's phases say how many (`vus`). */

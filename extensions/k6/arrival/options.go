@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ type options struct {
 	Ingest   ingestOptions             `json:"ingest"`
 	MQTT     mqttOptions               `json:"mqtt"`
 	Redis    redisOptions              `json:"redis"`
+	CA       string                    `json:"ca"`
 	ID       string                    `json:"id"`
 	Senders  int                       `json:"senders"`
 	InFlight int                       `json:"inFlight"`
@@ -67,6 +69,7 @@ type mqttOptions struct {
 	Session     string `json:"session"`
 	Topics      string `json:"topics"`
 	Connections int    `json:"connections"`
+	Status      string `json:"status"`
 }
 
 type clockOptions struct {
@@ -175,6 +178,9 @@ func (o *options) check() (err error) {
 			return fmt.Errorf("redis.url (REDIS_URL): %w", withoutURL(err))
 		}
 	}
+	if o.CA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(o.CA)) {
+		return errors.New("ca (TLS_CA) holds no certificate: the text of a PEM file is wanted")
+	}
 	switch {
 	case !idKey.MatchString(o.ID):
 		return fmt.Errorf("id %q is not the name of a field: letters, digits and _, with dots between nested ones (meta.id)", o.ID)
@@ -241,6 +247,9 @@ func (o mqttOptions) check(p *profile.Profile) error {
 	}
 	if o.Connections < 0 || o.Connections > profile.MaxSubscribers {
 		return fmt.Errorf("mqtt.connections %d is outside 1 to %d", o.Connections, profile.MaxSubscribers)
+	}
+	if strings.ContainsAny(o.Status, "+#\x00") {
+		return fmt.Errorf("mqtt.status %q begins the name of a topic: + and # are not allowed", o.Status)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (e *engine) answered(slot pacer.Slot, a answer, sent, done time.Time) ledge
 	if !left && class != "TLS" {
 		class = "no connection: " + class
 	}
-	example := a.err.Error()
+	example := advise(a.err).Error()
 	if class == "timeout" {
 		example = fmt.Sprintf("no answer within %s", e.options.Timeout.duration())
 	}

@@ -99,7 +99,7 @@ func (r *recorder) cut() {
 		Sent: i.Sent, Accepted: i.Accepted, Rejected: i.Rejected, Failed: i.Failed,
 		Arrived: i.Arrival.Count, Backlog: i.Backlog,
 		Arrival: report.NewQuantiles(&i.Arrival), FromSend: report.NewQuantiles(&i.FromSend), HTTP: report.NewQuantiles(&i.HTTP),
-		Generator: r.usage(),
+		Bins: report.NewBins(&i.Arrival), Generator: r.usage(),
 	}
 	if !e.pacer.Closed() {
 		first, last := e.pacer.Due(from), e.pacer.Due(to)

@@ -361,7 +361,9 @@ func TestThereIsAReportBeforeTheFirstMessage(t *testing.T) {
 	assert.Equal(t, report.Incomplete, s.written().Verdict.Result)
 	page, err := os.ReadFile(filepath.Join(s.dir, "index.html"))
 	require.NoError(t, err)
-	assert.True(t, strings.HasPrefix(string(page), `<html><script id="run" type="application/json">{"schema":"arrival/run/1"`), string(page))
+	shown, err := report.Shown(page)
+	require.NoError(t, err)
+	assert.Equal(t, e.id, shown.Run.ID)
 }
 
 func TestAScriptMaySendByItself(t *testing.T) {
@@ -454,6 +456,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"{" + good + ", ingest: {url: 'http://b:p@h'}}":                                                                      "ingest.url (INGEST_URL) holds a user or a password",
 		"{" + good + ", redis: {url: 'redis://u:p%2@h'}}":                                                                    `redis.url (REDIS_URL): invalid URL escape "%2"`,
 		"{" + good + ", phases: {x: {duration: 3}}}":                                                                         `profile profile has no phase "x"; it has: phase 1`,
+		"{" + good + ", ca: 'ca.pem'}":                                                                                       "ca (TLS_CA) holds no certificate",
+		"{" + good + ", mqtt: {url: 'mqtt://h', status: 'status/+/'}}":                                                       `mqtt.status "status/+/" begins the name of a topic`,
 		"{profile: ''}": "profile profile is empty",
 	} {
 		_, err := rt.VU.Runtime().RunString("new Run(" + options + ")")

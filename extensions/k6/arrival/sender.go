@@ -30,7 +30,8 @@ type poster struct {
 	used    time.Time    // the end of the last request
 }
 
-func newPoster(o *options, state *lib.State) *poster {
+func newPoster(e *engine, state *lib.State) *poster {
+	o := e.options
 	base := strings.TrimSuffix(o.Ingest.URL, "/")
 	p := &poster{
 		request: &fasthttp.Request{}, answer: &fasthttp.Response{}, timeout: o.Timeout.duration(),
@@ -49,7 +50,7 @@ func newPoster(o *options, state *lib.State) *poster {
 		h.SetConnectionClose()
 	}
 	p.request.SetRequestURI(p.urls[0])
-	p.client = p.newHostClient(p.request.URI(), state)
+	p.client = p.newHostClient(p.request.URI(), e, state)
 	return p
 }
 
@@ -83,13 +84,13 @@ func (p *poster) post(body []byte, messages int) answer {
 const idleUnchecked = 100 * time.Millisecond
 
 // newHostClient makes a client of one connection. It takes 16 µs of CPU a request where k6/http takes 72.
-func (p *poster) newHostClient(uri *fasthttp.URI, state *lib.State) *fasthttp.HostClient {
+func (p *poster) newHostClient(uri *fasthttp.URI, e *engine, state *lib.State) *fasthttp.HostClient {
 	secure := string(uri.Scheme()) == "https"
 	return &fasthttp.HostClient{
 		Addr:      fasthttp.AddMissingPort(string(uri.Host()), secure),
 		Name:      "k6 arrival",
 		IsTLS:     secure,
-		TLSConfig: state.TLSConfig,
+		TLSConfig: e.trust.config(state),
 		MaxConns:  1,
 		// It also limits the handshake.
 		WriteTimeout: p.timeout,
@@ -134,7 +135,7 @@ type sender struct {
 }
 
 func newSender(e *engine, state *lib.State) *sender {
-	return &sender{poster: newPoster(e.options, state), engine: e, samples: newRequestSamples(e, state), waiter: newWaiter()}
+	return &sender{poster: newPoster(e, state), engine: e, samples: newRequestSamples(e, state), waiter: newWaiter()}
 }
 
 // send takes the next request, posts it, and settles it.

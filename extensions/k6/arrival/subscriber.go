@@ -69,7 +69,7 @@ func (e *engine) receiverOptions(state *lib.State, name string) receiver.Options
 	o := e.options.MQTT
 	return receiver.Options{
 		URL: o.URL, Username: o.Username, Password: o.Password, Version: mqttVersions[o.Version],
-		ClientID: fmt.Sprintf("arrival-%s-%s", e.id, name), TLS: state.TLSConfig, Dial: state.Dialer.DialContext,
+		ClientID: fmt.Sprintf("arrival-%s-%s", e.id, name), TLS: e.trust.config(state), Dial: state.Dialer.DialContext,
 	}
 }
 
@@ -81,10 +81,13 @@ func (s *subscribers) connect(ctx context.Context, i int) error {
 	} else {
 		o := s.engine.receiverOptions(s.state, fmt.Sprintf("subscriber-%d", i+1))
 		o.Persistent = s.engine.options.MQTT.Session == persistentSession
+		if prefix := s.engine.options.MQTT.Status; prefix != "" {
+			o.Status = fmt.Sprintf("%s%s-%d", prefix, s.engine.id, i+1)
+		}
 		conn, err = receiver.Connect(ctx, o)
 	}
 	if err != nil {
-		return err
+		return advise(err)
 	}
 	if !conn.SessionPresent() || !s.whole[i] {
 		s.whole[i] = false

@@ -164,7 +164,7 @@ func describe(p *profile.Profile) report.Profile {
 	return d
 }
 
-// write puts run.json and the page into the run's directory, each at once: a reader never finds half a file.
+// write puts run.json, the page and what CI reads into the run's directory, each at once: a reader never finds half a file.
 func (e *engine) write(thresholds []report.Threshold) error {
 	e.mu.Lock()
 	lossless := e.finished
@@ -173,18 +173,25 @@ func (e *engine) write(thresholds []report.Threshold) error {
 }
 
 func (e *engine) save(r *report.Run) error {
-	data, err := json.Marshal(r)
-	if err == nil {
-		err = replace(filepath.Join(e.dir, "run.json"), append(data, '\n'))
+	files := map[string]func() ([]byte, error){
+		"run.json": func() ([]byte, error) {
+			data, err := json.Marshal(r)
+			return append(data, '\n'), err
+		},
+		"junit.xml":  func() ([]byte, error) { return report.JUnit(r) },
+		"summary.md": func() ([]byte, error) { return []byte(report.Markdown(r)), nil },
 	}
-	if err == nil && e.options.Template != "" {
-		var page []byte
-		if page, err = report.Page(e.options.Template, r); err == nil {
-			err = replace(filepath.Join(e.dir, "index.html"), page)
+	if e.options.Template != "" {
+		files["index.html"] = func() ([]byte, error) { return report.Page(e.options.Template, r) }
+	}
+	for _, name := range sortedKeys(files) {
+		data, err := files[name]()
+		if err == nil {
+			err = replace(filepath.Join(e.dir, name), data)
 		}
-	}
-	if err != nil {
-		return fmt.Errorf("the run's report can't be written: %w", err)
+		if err != nil {
+			return fmt.Errorf("the run's report can't be written: %s: %w", name, err)
+		}
 	}
 	return nil
 }

@@ -209,7 +209,8 @@ func leftPage(o *outcome) []row {
 		return failed("timeline", err)
 	}
 	has := map[bool]string{true: "holds the run", false: "does not hold the run"}
-	shown := bytes.Contains(page, []byte(g.run.Run.ID))
+	held, err := report.Shown(page)
+	shown := err == nil && held.Run.ID == g.run.Run.ID
 	lines, least := bytes.Count(timeline, []byte("\n")), len(g.run.Timeline)
 	return []row{
 		{"index.html", has[true], has[shown], exact, shown},

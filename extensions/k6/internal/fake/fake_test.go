@@ -102,7 +102,7 @@ func TestCopiesKeptAndLeftoverMessages(t *testing.T) {
 		entries, err := client.XRange(t.Context(), stream, "-", "+").Result()
 		require.NoError(t, err)
 		require.Len(t, entries, 1)
-		assert.Equal(t, fmt.Sprintf(`{"id":%q,"target":"a"}`, id), entries[0].Values["body"])
+		assert.Equal(t, fmt.Sprintf("a\n\n{\"id\":%q,\"target\":\"a\"}", id), entries[0].Values["frame"])
 	}
 }
 

@@ -43,9 +43,9 @@ func (r *Redis) start() error {
 
 func (r *Redis) close() { r.server.Close() }
 
-// add appends a message to a stream, with the fields of pipeline/queue/append.lua.
+// add appends a message to a stream as pipeline/queue/append.lua does, in a frame without stamps.
 func (r *Redis) add(stream, body, target string) error {
-	_, err := r.server.XAdd(stream, "*", []string{"body", body, "target", target})
+	_, err := r.server.XAdd(stream, "*", []string{"frame", target + "\n\n" + body})
 	if err != nil {
 		return fmt.Errorf("the fake Redis can't keep a message: %w", err)
 	}

@@ -38,8 +38,10 @@ type Options struct {
 	// Persistent asks the broker to hold the session while we are not connected: subscriptions, and messages with QoS 1
 	// and 2. With MQTT 5 that ends after an hour; in 3.1.1 the session stays until Forget.
 	Persistent bool
-	TLS        *tls.Config // for mqtts and wss
-	Dial       func(ctx context.Context, network, address string) (net.Conn, error)
+	// Status is the topic of a retained "online", and of "offline" when the connection is gone, however it went. Empty: none.
+	Status string
+	TLS    *tls.Config // for mqtts and wss
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 const (
@@ -92,6 +94,7 @@ func (c *Conn) Forget(ctx context.Context) error {
 	c.Close()
 	o := c.options
 	o.Persistent = false // a clean session takes the place of the one there is [MQTT-3.1.2-6]
+	o.Status = ""        // which has been told
 	last, err := Connect(ctx, o)
 	if err != nil {
 		return err
@@ -129,6 +132,9 @@ func connect(ctx context.Context, o Options, open *openIDs) (*Conn, error) {
 	if !c.present {
 		*c.open = openIDs{}
 	}
+	if o.Status != "" {
+		_ = c.write(statusPacket(&o, online)) // a failure shows in Read
+	}
 	go c.ping()
 	return c, nil
 }
@@ -154,7 +160,9 @@ func (o *Options) complete() error {
 	if o.Password != "" && o.Username == "" { // [MQTT-3.1.2-22] of 3.1.1
 		return errors.New("a password for the MQTT broker needs a user name")
 	}
-	for what, s := range map[string]string{"client id": o.ClientID, "user name": o.Username, "password": o.Password} {
+	for what, s := range map[string]string{
+		"client id": o.ClientID, "user name": o.Username, "password": o.Password, "status topic": o.Status,
+	} {
 		if len(s) > maxField {
 			return fmt.Errorf("the %s for the MQTT broker has %d bytes; allowed: %d", what, len(s), maxField)
 		}
@@ -222,9 +230,15 @@ func (c *Conn) write(b []byte) error {
 //
 // With MQTT 5 it ends a persistent session too: a run that is over must not leave the broker queueing. MQTT 3.1.1 can't
 // say that: use Forget.
-func (c *Conn) Close() { c.end(disconnectPacket(&c.options)) }
+func (c *Conn) Close() {
+	var last []byte
+	if c.options.Status != "" {
+		last = statusPacket(&c.options, offline)
+	}
+	c.end(append(last, disconnectPacket(&c.options)...))
+}
 
-// end closes the connection after a last packet.
+// end closes the connection after its last packets.
 func (c *Conn) end(last []byte) {
 	c.once.Do(func() {
 		close(c.closed)

@@ -22,6 +22,9 @@ func connectPacket(o *Options) []byte {
 	if o.Password != "" {
 		flags |= 0x40
 	}
+	if o.Status != "" {
+		flags |= 0x20 | 1<<3 | 0x04 // a will, retained, at QoS 1
+	}
 	b := appendField(nil, "MQTT")
 	b = append(b, byte(o.Version), flags)
 	b = binary.BigEndian.AppendUint16(b, uint16(keepAlive/time.Second))
@@ -35,6 +38,13 @@ func connectPacket(o *Options) []byte {
 		b = append(appendVarint(b, len(properties)), properties...)
 	}
 	b = appendField(b, o.ClientID)
+	if o.Status != "" {
+		if o.Version == version5 {
+			properties := statusProperties(offline)
+			b = append(appendVarint(b, len(properties)), properties...)
+		}
+		b = appendField(appendField(b, o.Status), offline)
+	}
 	if o.Username != "" {
 		b = appendField(b, o.Username)
 	}
@@ -42,6 +52,34 @@ func connectPacket(o *Options) []byte {
 		b = appendField(b, o.Password)
 	}
 	return packet(packets.CONNECT<<4, b)
+}
+
+// What a status says.
+const (
+	online  = "online"
+	offline = "offline"
+)
+
+// offlineExpiry is how long a broker keeps the word that a connection is gone, in s: each run has connections of its own.
+// MQTT 3.1.1 can't say it.
+const offlineExpiry = 3600
+
+// statusProperties are those of a PUBLISH and of a will (3.3.2.3, 3.1.3.2).
+func statusProperties(status string) []byte {
+	if status == online {
+		return nil
+	}
+	return binary.BigEndian.AppendUint32([]byte{packets.PropMessageExpiry}, offlineExpiry)
+}
+
+// statusPacket is a retained PUBLISH at QoS 0 (3.3), which has no answer.
+func statusPacket(o *Options, status string) []byte {
+	b := appendField(nil, o.Status)
+	if o.Version == version5 {
+		properties := statusProperties(status)
+		b = append(appendVarint(b, len(properties)), properties...)
+	}
+	return packet(packets.PUBLISH<<4|1, append(b, status...))
 }
 
 // subscribePacket is SUBSCRIBE (3.8).

@@ -290,3 +290,38 @@ func TestWhatIsNotTheBrokerIsToldApart(t *testing.T) {
 	assert.EqualError(t, err, "MQTT broker "+web.Listener.Addr().String()+
 		" can't be reached: websocket: bad handshake (HTTP 404 Not Found)")
 }
+
+func TestAStatusTellsWhoIsThere(t *testing.T) {
+	t.Parallel()
+	m := startMosquitto(t)
+	for _, version := range versions {
+		t.Run(fmt.Sprint("MQTT ", version), func(t *testing.T) {
+			t.Parallel()
+			name := fmt.Sprint("me", version)
+			o := Options{URL: m.url("mqtt"), ClientID: name, Version: version, Status: "status/" + name}
+			word := make(chan string, 10)
+			watcher := subscribed(t, Options{URL: m.url("mqtt"), ClientID: "watcher of " + name}, 1, o.Status)
+			said := 0
+			reading(watcher, func(got []seen) {
+				for ; said < len(got); said++ {
+					word <- got[said].Payload
+				}
+			})
+
+			lost := subscribed(t, o, 1, "messages")
+			assert.Equal(t, "online", <-word)
+			lost.end(nil) // without DISCONNECT: the broker has the last word
+			assert.Equal(t, "offline", <-word)
+			back, err := lost.Reconnect(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, "online", <-word)
+			back.Close()
+			assert.Equal(t, "offline", <-word)
+
+			// It is retained: whoever comes later learns it too.
+			late := subscribed(t, Options{URL: m.url("mqtt"), ClientID: "late for " + name}, 1, o.Status)
+			got, _ := reading(late, func([]seen) { go late.Close() })()
+			assert.Equal(t, []string{"offline"}, payloads(got))
+		})
+	}
+}

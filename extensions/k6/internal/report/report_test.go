@@ -73,13 +73,60 @@ func TestThePageTakesTheRunAndNothingEscapesFromIt(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 1, strings.Count(string(page), "</script>"))
 	assert.NotContains(t, string(page), "\u2028")
-	body := strings.TrimSuffix(strings.TrimPrefix(string(page), "<p>"+opening), closing+"</p>")
-	var back Run
-	require.NoError(t, json.Unmarshal([]byte(body), &back))
+	back, err := Shown(page)
+	require.NoError(t, err)
 	assert.Equal(t, r.Run.Name, back.Run.Name)
 
 	_, err = Page("<p></p>", r)
 	assert.EqualError(t, err, "the page template has no place for the run; build it again with: npm run setup")
+}
+
+func TestThePageLeavesOutTheHistogramsOfTheParts(t *testing.T) {
+	t.Parallel()
+	times := ledger.NewTimes()
+	times.Arrival.Merge(ramp(20))
+	latency := NewLatency(ramp(20), true)
+	r := balanced()
+	r.Latency = NewLatencies(times, true)
+	r.Steps = []Step{{Latency: NewLatencies(times, true)}}
+	r.Flows = []FlowResult{{Arrival: latency}}
+	r.Canary, r.Health.SocketWait = &Canary{Latency: latency}, &latency
+	page, err := Page(opening+"null"+closing, r)
+	require.NoError(t, err)
+	shown, err := Shown(page)
+	require.NoError(t, err)
+	assert.Equal(t, r.Latency.Arrival, shown.Latency.Arrival)
+	for _, part := range []Latency{
+		shown.Steps[0].Latency.Arrival, shown.Steps[0].Latency.Stages["queue"], shown.Flows[0].Arrival, shown.Canary.Latency,
+		*shown.Health.SocketWait,
+	} {
+		assert.Nil(t, part.Histogram)
+	}
+	assert.NotNil(t, r.Steps[0].Latency.Arrival.Histogram, "run.json keeps them")
+	assert.NotNil(t, r.Canary.Latency.Histogram)
+	assert.NotNil(t, r.Health.SocketWait.Histogram)
+
+	for _, broken := range []string{"", opening + "null" + closing, opening + `"AAAA"` + closing} {
+		_, err := Shown([]byte(broken))
+		assert.Error(t, err, broken)
+	}
+}
+
+func TestBinsAreOfOneScale(t *testing.T) {
+	t.Parallel()
+	s := ledger.NewSeries()
+	assert.Nil(t, NewBins(&s))
+	for _, us := range []int64{0, 1, 999, 1000, 1001, 1_000_000} {
+		s.Add(us)
+	}
+	bins := NewBins(&s)
+	require.Len(t, bins, 62, "the first bin's number, then bins 0 to 60")
+	counts := bins[1:]
+	assert.Equal(t, []int64{0, 2, 1, 2, 1}, []int64{bins[0], counts[0], counts[29], counts[30], counts[60]})
+
+	late := ledger.NewSeries()
+	late.Add(20_000)
+	assert.Equal(t, []int64{43, 1}, NewBins(&late), "10^4.3 µs is just below 20 ms")
 }
 
 func TestTheSummaryIsReadInTenSeconds(t *testing.T) {

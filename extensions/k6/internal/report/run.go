@@ -239,8 +239,9 @@ type Interval struct {
 	Arrival   *Quantiles         `json:"arrival"`
 	FromSend  *Quantiles         `json:"from_send"`
 	HTTP      *Quantiles         `json:"http"`
-	Stages    map[string]float64 `json:"stages"`    // means
-	CanaryMS  *float64           `json:"canary_ms"` // of the canary message that was due in this second
+	Bins      []int64            `json:"arrival_bins"` // see NewBins
+	Stages    map[string]float64 `json:"stages"`       // means
+	CanaryMS  *float64           `json:"canary_ms"`    // of the canary message that was due in this second
 	Generator Usage              `json:"generator"`
 }
 

@@ -51,6 +51,10 @@ func Text(r *Run, where string, colour bool) string {
 			}
 			line("  "+name, "%8s %6s %8s %8s %8s ms", num(s.Mean), share, num(s.P50), num(s.P99), num(s.Max))
 		}
+		if k := NewKnee(r.Steps); k != nil {
+			b.WriteString("\n")
+			line("knee", "%s", knees(k))
+		}
 	} else {
 		line("latency", "not shown: the account does not balance")
 	}
@@ -85,6 +89,14 @@ func Text(r *Run, where string, colour bool) string {
 
 func quantiles(l Latency) string {
 	return fmt.Sprintf("p50 %s · p95 %s · p99 %s · max %s ms", num(l.P50), num(l.P95), num(l.P99), num(l.Max))
+}
+
+func knees(k *Knee) string {
+	s := fmt.Sprintf("%s: with %s p50 has taken off for good", plural(k.VUs, "VU"), count(k.Next))
+	if k.Stage != "" {
+		s += ", and " + k.Stage + " has grown most"
+	}
+	return s
 }
 
 func canary(c *Canary) string {

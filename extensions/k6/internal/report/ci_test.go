@@ -1,0 +1,76 @@
+package report
+
+import (
+	"encoding/xml"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const hostile = "</failure><script>alert(1)</script>|`*_]](x)\x00\n../..\u2028&"
+
+func failed() *Run {
+	r := balanced()
+	ended := "2026-11-21T10:00:51.500Z"
+	r.Run.Name, r.Run.Started, r.Run.Ended = hostile, "2026-11-21T10:00:00.000Z", &ended
+	r.Verdict = Verdict{Fail, []string{hostile + strings.Repeat("x", 10_000)}}
+	r.Account = Account{Scheduled: 12345, Arrived: 12342, Lost: 3, Balanced: true, Deliveries: Deliveries{Due: 12345, Arrived: 12342}}
+	r.Thresholds = []Threshold{{"arrival_latency", "p(99)<250", true}, {hostile, "count==0", false}}
+	r.Latency.Arrival = NewLatency(ramp(2000), true)
+	return r
+}
+
+func TestJUnitHasACaseForWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	data, err := JUnit(failed())
+	require.NoError(t, err)
+	var suite junitSuite
+	require.NoError(t, xml.Unmarshal(data, &suite), string(data))
+	assert.Equal(t, 4, suite.Tests)
+	assert.Equal(t, 2, suite.Failures)
+	assert.Equal(t, "51.500", suite.Time)
+	names := []string{}
+	for _, c := range suite.Cases {
+		names = append(names, c.Name)
+	}
+	assert.Equal(t, []string{"verdict", "account balances", "arrival_latency: p(99)<250"}, names[:3])
+	assert.Equal(t, "fail", suite.Cases[0].Failure.Message)
+	assert.Contains(t, suite.Cases[0].Failure.Text, "<script>alert(1)</script>")
+	assert.Nil(t, suite.Cases[1].Failure)
+	assert.Nil(t, suite.Cases[2].Failure)
+	assert.NotContains(t, string(data), "<script")
+	assert.NotContains(t, string(data), "\x00")
+
+	r := failed()
+	r.Account.Balanced, r.Account.Lost, r.Run.Ended = false, 0, nil
+	data, err = JUnit(r)
+	require.NoError(t, err)
+	assert.Contains(t, string(data), `<failure message="12,345 scheduled ≠ 0 dropped`)
+	assert.Contains(t, string(data), `time="0.000"`)
+}
+
+func TestMarkdownIsTheRunInShort(t *testing.T) {
+	t.Parallel()
+	text := Markdown(failed())
+	assert.Less(t, len(text), 3000, text)
+	for _, line := range []string{
+		"\n12,345 scheduled = 0 dropped + 0 rejected + 0 unknown + 12,342 arrived + 0 dead-lettered + 0 queued + 3 lost  \n",
+		"\n| **arrival** | 1000 | 1000 | 1901 | 1980 | 2000 | 2,000 |\n",
+		"\n| arrival\\_latency | p(99)&lt;250 | held |\n",
+		" | count==0 | **crossed** |\n",
+	} {
+		assert.Contains(t, text, line)
+	}
+	assert.True(t, strings.HasPrefix(text, "## FAIL: &lt;/failure\\>&lt;script\\>alert(1)"), text)
+	assert.NotContains(t, text, "<script")
+	assert.NotContains(t, text, "\u2028")
+	assert.NotContains(t, text, "stage ", "there were no stamps")
+
+	r := failed()
+	r.Account.Balanced = false
+	text = Markdown(r)
+	assert.Contains(t, text, "≠")
+	assert.NotContains(t, text, "p99", "an account that does not balance has no percentile")
+}

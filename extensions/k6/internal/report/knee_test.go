@@ -1,0 +1,52 @@
+package report
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheKneeIsWhereReportsSay(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../../../reports/sweep.vectors.json")
+	require.NoError(t, err)
+	var vectors []struct {
+		Name   string        `json:"name"`
+		Points [][2]*float64 `json:"points"`
+		Knee   *int          `json:"knee"`
+	}
+	require.NoError(t, json.Unmarshal(data, &vectors))
+	require.NotEmpty(t, vectors)
+	for _, v := range vectors {
+		points := []kneePoint{}
+		for _, p := range v.Points {
+			points = append(points, kneePoint{int(*p[0]), p[1]})
+		}
+		var vus *int
+		if at := knee(points); at >= 0 {
+			vus = &points[at].vus
+		}
+		assert.Equal(t, v.Knee, vus, v.Name)
+	}
+}
+
+func TestTheKneeIsOfTheMeasuredSteps(t *testing.T) {
+	t.Parallel()
+	step := func(vus int, p50, queue, delivery float64, measured bool) Step {
+		stages := map[string]Latency{"queue": {Mean: &queue}, "delivery": {Mean: &delivery}}
+		return Step{VUs: &vus, Measured: measured, Latency: Latencies{Arrival: Latency{P50: &p50}, Stages: stages}}
+	}
+	steps := []Step{
+		step(4, 0.1, 0, 0, false), step(8, 100, 90, 9, true), step(1, 1, 0.2, 0.5, true), step(4, 2, 1, 1, true),
+		step(0, 0.1, 0, 0, true),
+	}
+	assert.Equal(t, &Knee{VUs: 4, Next: 8, Stage: "queue"}, NewKnee(steps))
+	r := balanced()
+	r.Steps = steps
+	assert.Contains(t, Text(r, "", false), "\n  knee        4 VUs: with 8 p50 has taken off for good, and queue has grown most\n")
+	assert.Nil(t, NewKnee(steps[:1]))
+	assert.Nil(t, NewKnee([]Step{{Measured: true}}), "the open model")
+}

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
+
+// Markdown is a run in short, for the summary of a CI job or a comment on a change.
+func Markdown(r *Run) string {
+	var b strings.Builder
+	row := func(cells ...string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
+	fmt.Fprintf(&b, "## %s: %s\n\n", strings.ToUpper(r.Verdict.Result), plain(r.Run.Name))
+	for _, reason := range r.Verdict.Reasons {
+		fmt.Fprintf(&b, "- %s\n", plain(reason))
+	}
+	if len(r.Verdict.Reasons) > 0 {
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "%s  \n%s of %s deliveries, %s duplicates, %s reordered\n\n", equation(r.Account),
+		count(r.Account.Deliveries.Arrived), count(r.Account.Deliveries.Due), count(r.Account.Duplicates), count(r.Account.Reordered))
+	if r.Account.Balanced {
+		row("ms", "mean", "p50", "p95", "p99", "max", "samples")
+		row("---", "---:", "---:", "---:", "---:", "---:", "---:")
+		latency := func(name string, l Latency) {
+			row(name, num(l.Mean), num(l.P50), num(l.P95), num(l.P99), num(l.Max), count(int(l.Count)))
+		}
+		latency("**arrival**", r.Latency.Arrival)
+		if r.Run.Model != Closed { // where a message is due when it is sent, it is the same figure
+			latency("from send", r.Latency.FromSend)
+		}
+		latency("HTTP", r.Latency.HTTP)
+		for i := range ledger.Stages {
+			if s := r.Latency.Stages[i.String()]; s.Count > 0 {
+				latency("stage "+i.String(), s)
+			}
+		}
+	} else {
+		b.WriteString("Latency is not shown: the account does not balance.\n")
+	}
+	if len(r.Thresholds) > 0 {
+		b.WriteString("\n")
+		row("threshold", "required", "result")
+		row("---", "---", "---")
+		for _, t := range r.Thresholds {
+			result := "held"
+			if !t.OK {
+				result = "**crossed**"
+			}
+			row(plain(t.Metric), plain(t.Expression), result)
+		}
+	}
+	return b.String()
+}
+
+// longest that a name or a reason may be here, in characters.
+const longest = 500
+
+// plain is text that Markdown shows as it is, on one line.
+func plain(s string) string {
+	var b strings.Builder
+	for i, c := range []rune(s) {
+		switch {
+		case i == longest:
+			b.WriteString("…")
+			return b.String()
+		case unicode.IsControl(c) || c == '\u2028' || c == '\u2029':
+			b.WriteByte(' ')
+		case c == '<':
+			b.WriteString("&lt;")
+		case c == '&':
+			b.WriteString("&amp;")
+		case strings.ContainsRune("\\`*_[]|#>~", c):
+			b.WriteByte('\\')
+			b.WriteRune(c)
+		default:
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}

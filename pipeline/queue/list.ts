@@ -1,0 +1,61 @@
+import { DEAD_LETTERS } from './dead-letters.ts';
+import { encodeFrame, type Message } from './frame.ts';
+import { CLAIM_WAIT_MS, type Claim, type Entry, Queue } from './queue.ts';
+
+const NOTHING: Claim = { entries: [], deleted: 0 };
+
+/**
+ * A list: LPUSH at one end, BRPOP at the other. What a relay has taken is nowhere else: it is lost when the
+ * relay dies or the connection breaks while Redis answers.
+ */
+export class ListQueue extends Queue {
+  readonly kind = 'list';
+  protected readonly key = 'arrival:list';
+
+  append(messages: readonly Message[]): Promise<number> {
+    return this.redis.lpush(this.key, ...messages.map(encodeFrame));
+  }
+
+  depth(): Promise<number> {
+    return this.redis.llen(this.key);
+  }
+
+  async join(): Promise<void> {}
+
+  async claim(_consumer: string, count: number): Promise<Claim> {
+    const reader = await this.reader();
+    const waitS = CLAIM_WAIT_MS / 1000;
+    // One at a time is the form that others have: it is here to be compared with.
+    const frames =
+      count === 1
+        ? (await reader.brpopBuffer(this.key, waitS))?.slice(1)
+        : (await reader.blmpopBuffer(waitS, 1, this.key, 'RIGHT', 'COUNT', count))?.[1];
+    if (frames === undefined) return NOTHING;
+    return { entries: frames.map((frame) => ({ id: '', frame, deliveries: 1, suspect: false })), deleted: 0 };
+  }
+
+  async recover(): Promise<Claim> {
+    return NOTHING;
+  }
+
+  async recoverUnseen(): Promise<Claim> {
+    return NOTHING;
+  }
+
+  async attempt(): Promise<void> {}
+
+  async renew(): Promise<void> {}
+
+  async acknowledge(): Promise<void> {}
+
+  async bury({ frame, deliveries }: Entry, reason: string): Promise<void> {
+    if (frame === undefined) return;
+    await this.redis.xadd(DEAD_LETTERS, '*', 'frame', frame, 'reason', reason, 'deliveries', deliveries);
+  }
+
+  async leave(_consumer: string, held: readonly Entry[]): Promise<void> {
+    const frames = held.flatMap(({ frame }) => frame ?? []);
+    // The oldest last, so that it is the first to be taken again.
+    if (frames.length > 0) await this.redis.rpush(this.key, ...frames.reverse());
+  }
+}

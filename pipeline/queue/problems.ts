@@ -1,0 +1,27 @@
+/** A Redis that can not be used for the queue, whatever one waits. The message is one line. */
+export class UnusableRedis extends Error {
+  override readonly name = 'UnusableRedis';
+}
+
+const PLAIN: Record<string, string> = {
+  OOM: 'Redis is full: it has reached its maxmemory and takes nothing more',
+  READONLY: 'Redis is a read-only replica: writes go to its primary',
+  NOPERM: 'Redis does not allow it: the ACL of this user lacks a command or a key',
+  NOAUTH: 'Redis wants a password',
+  WRONGPASS: 'Redis refuses this user or password',
+  LOADING: 'Redis is still loading its data',
+  BUSY: 'Redis is busy with a script',
+  MISCONF: 'Redis can not write to its disk, so it takes nothing more',
+  MASTERDOWN: 'Redis has lost its primary',
+  NOREPLICAS: 'Redis has fewer replicas than it wants for a write',
+  CLUSTERDOWN: 'the Redis cluster is down',
+  NOGROUP: 'the consumer group is gone: Redis has lost its data',
+  WRONGTYPE: 'a key of ours holds something else in this Redis',
+};
+
+/** What an error of a queue command means, in one short sentence. Redis' own errors begin with a code. */
+export function explainRedis(error: Error): string {
+  const code = /^(?:ERR )?([A-Z]+) /.exec(error.message)?.[1];
+  const plain = code === undefined ? undefined : PLAIN[code];
+  return plain === undefined ? error.message : `${plain} (${code})`;
+}

@@ -1,0 +1,128 @@
+import type { RawEntry } from './connection.ts';
+import { DEAD_LETTERS } from './dead-letters.ts';
+import { encodeFrame, type Message } from './frame.ts';
+import { CLAIM_WAIT_MS, type Claim, type Entry, Queue } from './queue.ts';
+
+const GROUP = 'relays';
+/** More than any window of a relay. */
+const PENDING_MAX = 100_000;
+/** What the cursor of XAUTOCLAIM is before the first entry and after the last. */
+const START = '0-0';
+
+/** A stream with a consumer group, an entry `frame <frame>` for each message. */
+export class StreamQueue extends Queue {
+  readonly kind = 'stream';
+  protected readonly key = 'arrival:messages';
+  /** Where the next look for abandoned entries begins. */
+  #cursor = START;
+
+  append(messages: readonly Message[]): Promise<number> {
+    return this.redis.appendFrames(this.key, ...messages.map(encodeFrame));
+  }
+
+  depth(): Promise<number> {
+    return this.redis.xlen(this.key);
+  }
+
+  async join(): Promise<void> {
+    try {
+      await this.redis.xgroup('CREATE', this.key, GROUP, '0', 'MKSTREAM');
+    } catch (error) {
+      if (!String(error).includes('BUSYGROUP')) throw error;
+    }
+  }
+
+  async claim(consumer: string, count: number): Promise<Claim> {
+    const reader = await this.reader();
+    const reply = (await reader.xreadgroupBuffer(
+      'GROUP',
+      GROUP,
+      consumer,
+      'COUNT',
+      count,
+      'BLOCK',
+      CLAIM_WAIT_MS,
+      'STREAMS',
+      this.key,
+      '>',
+    )) as [Buffer, RawEntry[]][] | null;
+    const raw = reply?.[0]?.[1] ?? [];
+    return { entries: raw.map(([id, fields]) => entry(id, fields, 1)), deleted: 0 };
+  }
+
+  async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
+    const { key } = this;
+    const claim: Claim = { entries: [], deleted: 0 };
+    do {
+      const [cursor, taken, deleted] = await this.redis.recoverEntriesBuffer(
+        key,
+        GROUP,
+        consumer,
+        idleMs,
+        this.#cursor,
+        count - claim.entries.length,
+      );
+      this.#cursor = cursor.toString();
+      claim.deleted += deleted.length;
+      for (const [id, fields, counter] of taken) {
+        claim.entries.push(entry(id, fields, Math.max(counter, 2), counter > 1));
+      }
+    } while (this.#cursor !== START && claim.entries.length < count);
+    return claim;
+  }
+
+  async recoverUnseen(consumer: string, count: number, holds: (id: string) => boolean): Promise<Claim> {
+    const rows = (await this.redis.xpending(this.key, GROUP, '-', '+', PENDING_MAX, consumer)) as [
+      id: string,
+      ...unknown[],
+    ][];
+    const unseen = rows.flatMap(([id]) => (holds(id) ? [] : id)).slice(0, count);
+    if (unseen.length === 0) return { entries: [], deleted: 0 };
+    // Nobody has tried to deliver them: the counter stays what the claim had made it.
+    const raw = (await this.redis.callBuffer(
+      'XCLAIM',
+      this.key,
+      GROUP,
+      consumer,
+      0,
+      ...unseen,
+      'RETRYCOUNT',
+      1,
+    )) as RawEntry[];
+    return {
+      entries: raw.map(([id, fields]) => entry(id, fields, 1)),
+      deleted: unseen.length - raw.length,
+    };
+  }
+
+  async attempt(consumer: string, id: string, deliveries: number): Promise<void> {
+    await this.redis.xclaim(this.key, GROUP, consumer, 0, id, 'RETRYCOUNT', deliveries, 'JUSTID');
+  }
+
+  async renew(consumer: string, ids: readonly string[]): Promise<void> {
+    await this.redis.xclaim(this.key, GROUP, consumer, 0, ...ids, 'JUSTID');
+  }
+
+  async acknowledge(ids: readonly string[]): Promise<void> {
+    await this.redis.acknowledgeEntries(this.key, GROUP, ...ids);
+  }
+
+  async bury({ id, deliveries }: Entry, reason: string): Promise<void> {
+    await this.redis.buryEntry(this.key, DEAD_LETTERS, GROUP, id, reason, deliveries);
+  }
+
+  async leave(consumer: string): Promise<void> {
+    await this.redis.leaveGroup(this.key, GROUP, consumer);
+  }
+}
+
+function entry(id: Buffer, fields: Buffer[] | null, deliveries: number, suspect = false): Entry {
+  return { id: id.toString('latin1'), frame: frameOf(fields ?? []), deliveries, suspect };
+}
+
+function frameOf(fields: readonly Buffer[]): Buffer | undefined {
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    if (fields[i]?.toString('latin1') === 'frame') return fields[i + 1];
+  }
+  return undefined;
+}
