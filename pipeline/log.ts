@@ -14,7 +14,7 @@ export interface LogOptions {
   destination?: DestinationStream;
 }
 
-const PRETTY = { ignore: 'pid,hostname,name', translateTime: 'SYS:HH:MM:ss.l' };
+const PRETTY = { ignore: 'pid,name', translateTime: 'SYS:HH:MM:ss.l' };
 const REDACTED = '[redacted]';
 const SECRET_KEYS = ['authorization', 'password', 'token', 'secret', 'cookie'];
 
@@ -32,7 +32,7 @@ export function openLog(level: string, options: LogOptions = {}): Logger {
   return pino(
     {
       level,
-      ...(name !== undefined && { name }),
+      base: { pid: process.pid, ...(name !== undefined && { name }) },
       timestamp: stdTimeFunctions.isoTime,
       redact: {
         paths: SECRET_KEYS.flatMap((key) => [key, `*.${key}`, `*.headers.${key}`]),

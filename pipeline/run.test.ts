@@ -77,7 +77,7 @@ async function k6Pids(): Promise<string[]> {
 
 test('the name of a run', () => {
   const now = new Date('2026-11-21T09:48:00.123Z');
-  const name = runName('scenarios/ramp.js', { STACK_DIR: '', TOPOLOGY: 'cluster', NETWORK: 'lan' }, now);
+  const name = runName('scenarios/ramp.js', { TOPOLOGY: 'cluster', NETWORK: 'lan' }, now);
   assert.equal(name, 'ramp-cluster-lan-20261121T094800Z');
 });
 

@@ -4,7 +4,7 @@ import { basename, join, relative, resolve } from 'node:path';
 import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
 import { checkScript, K6Run } from './k6.ts';
 import { explain } from './stack/explain.ts';
-import { runningStack, shortPath } from './stack/file.ts';
+import { runningStack, type StackFile, shortPath } from './stack/file.ts';
 import { onInterrupt } from './stack/interrupt.ts';
 import { Stack } from './stack/stack.ts';
 
@@ -28,7 +28,8 @@ The exit code is k6's own: 0 when every threshold holds, 99 when one does not.
 Environment
   INGEST_URL, INGEST_TOKEN, MQTT_URL, REDIS_URL   a pipeline of your own: nothing is started
   MQTT_URL, REDIS_URL without INGEST_URL          servers of your own for the pipeline that is started
-  TOPOLOGY (single), NETWORK (loopback)           how the run is labelled
+  TOPOLOGY (single)     single, or cluster: nginx before several ingests; with INGEST_URL, any label
+  NETWORK (loopback)    how the run is labelled
   and what the scenario itself names: -e NAME=value, as for k6
 `;
 
@@ -44,13 +45,14 @@ async function main(): Promise<number> {
       'MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere',
     );
   }
-  const runDir = join(ROOT, 'reports/runs', runName(script, config, new Date()));
+  const running = await usableStack(config);
+  const labels = { TOPOLOGY: topologyOf(config, running), NETWORK: config.NETWORK };
+  const runDir = join(ROOT, 'reports/runs', runName(script, labels, new Date()));
   const env = {
     ...process.env,
     RUN_DIR: runDir,
     ARRIVAL_COMMAND: commandOf(script, args, process.env.npm_lifecycle_event),
-    TOPOLOGY: config.TOPOLOGY,
-    NETWORK: config.NETWORK,
+    ...labels,
     // The scenarios look for it from the repository's root.
     STACK_DIR: relative(ROOT, resolve(config.STACK_DIR)),
   };
@@ -72,7 +74,7 @@ async function main(): Promise<number> {
     },
   );
 
-  stack = await openPipeline(config);
+  stack = await openPipeline(config, running);
   try {
     if (interrupted) return 1;
     run = new K6Run(script, args, env);
@@ -96,12 +98,30 @@ async function main(): Promise<number> {
   }
 }
 
+/** The stack that is up, if the run is to use it. */
+async function usableStack(config: RunConfig): Promise<StackFile | undefined> {
+  if ([config.INGEST_URL, config.REDIS_URL, config.MQTT_URL].some((url) => url !== undefined))
+    return undefined;
+  return runningStack(resolve(config.STACK_DIR));
+}
+
+/** What the run is labelled with: what is asked for, and of a stack of ours what it is. */
+function topologyOf({ TOPOLOGY, INGEST_URL }: RunConfig, running: StackFile | undefined): string {
+  if (running !== undefined && TOPOLOGY !== undefined && TOPOLOGY !== running.topology) {
+    throw new ConfigError(
+      `TOPOLOGY is ${TOPOLOGY}, and the pipeline that is up (pid ${running.pid}) is ${running.topology}: stop it, or leave TOPOLOGY out`,
+    );
+  }
+  return (
+    running?.topology ?? TOPOLOGY ?? (INGEST_URL === undefined ? readConfig(StackConfig).TOPOLOGY : 'single')
+  );
+}
+
 /** The pipeline that the run needs: somebody's own or one that is up (undefined), or one that we start. */
-async function openPipeline(config: RunConfig): Promise<Stack | undefined> {
+async function openPipeline(config: RunConfig, running: StackFile | undefined): Promise<Stack | undefined> {
   if (config.INGEST_URL !== undefined) return undefined;
-  const running = await runningStack(resolve(config.STACK_DIR));
-  if (running !== undefined && config.REDIS_URL === undefined && config.MQTT_URL === undefined) {
-    console.log(`stack  using the pipeline that is up (pid ${running.pid})`);
+  if (running !== undefined) {
+    console.log(`stack  using the pipeline that is up (pid ${running.pid}, ${running.topology})`);
     return undefined;
   }
   const started = performance.now();
@@ -112,7 +132,11 @@ async function openPipeline(config: RunConfig): Promise<Stack | undefined> {
 }
 
 /** `<method>-<topology>-<network>-<time>`, the directory below reports/runs/. */
-export function runName(script: string, { TOPOLOGY, NETWORK }: RunConfig, now: Date): string {
+export function runName(
+  script: string,
+  { TOPOLOGY, NETWORK }: { TOPOLOGY: string; NETWORK: string },
+  now: Date,
+): string {
   const method = basename(script).replace(/\.\w+$/, '');
   const time = now.toISOString().replace(/[-:]|\.\d+/g, '');
   return `${method}-${TOPOLOGY}-${NETWORK}-${time}`;
