@@ -168,6 +168,12 @@ export interface Step {
   scheduled_per_s: number | null;
   accepted_per_s: number | null;
   arrived_per_s: number | null;
+  /** Deliveries owed at its end; null: it has not ended. */
+  backlog?: number | null;
+  /** From its end until nothing was owed; null: it was not waited for, or in vain. */
+  drained_s?: number | null;
+  /** Mean over its seconds, by process. */
+  cpu_percent?: Record<string, number> | null;
   latency: Latencies;
 }
 

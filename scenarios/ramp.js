@@ -3,27 +3,18 @@
 //   ./k6 run scenarios/ramp.js                     with `npm run pipeline` up in another terminal
 //   npm run ramp -- -e PROFILE=profiles/smoke.yml -e RATE=3000
 import { Run } from 'k6/x/arrival';
-import { openProfile, pipeline } from './lib/setting.js';
+import { openProfile, setting } from './lib/setting.js';
 
 const run = new Run({
   name: 'ramp',
-  ...pipeline(),
+  ...setting(),
   profile: openProfile(__ENV.PROFILE || 'profiles/ramp.yml'),
   phases: {
     'warm-up': { duration: __ENV.WARMUP_DURATION, arrivalRate: __ENV.WARMUP_RATE },
     ramp: { duration: __ENV.RAMP_DURATION, arrivalRate: __ENV.WARMUP_RATE, rampTo: __ENV.RATE },
     sustained: { duration: __ENV.SUSTAINED_DURATION, arrivalRate: __ENV.RATE },
   },
-  id: __ENV.ID_KEY || 'id',
-  topology: __ENV.TOPOLOGY || 'single',
-  network: __ENV.NETWORK || 'loopback',
   senders: Number(__ENV.SENDERS || 64),
-  clock: __ENV.CLOCK_LIMIT ? { limit: __ENV.CLOCK_LIMIT } : {},
-  canary: __ENV.CANARY !== 'off',
-  dir: __ENV.RUN_DIR || '',
-  runs: import.meta.resolve('../reports/runs'),
-  command: __ENV.ARRIVAL_COMMAND || '',
-  template: open('../reports/dist/index.html'),
 });
 
 export const options = {

@@ -2,14 +2,13 @@ import assert from 'node:assert/strict';
 import { copyFile, mkdir, mkdtemp, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { after, before, describe, type TestContext, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { execa } from 'execa';
-import { eventually, remove, temporaryDirectory } from '../pipeline/test/services.ts';
+import { eventually, remove } from '../pipeline/test/services.ts';
 import { shownRun } from '../reports/render.ts';
 import type { Run } from '../reports/run.ts';
-import { validateRun } from '../reports/validate.ts';
+import { assertPass, k6, node, place, ROOT, readRun } from './test/harness.ts';
 
-const ROOT = join(import.meta.dirname, '..');
 const SMOKE = ['-e', 'PROFILE=profiles/smoke.yml', '-e', 'P99=10000'];
 
 /** What the smoke profile holds: 100 + 900 + 1,000 requests, of which 7 : 2 : 1 direct, room and batch. */
@@ -24,31 +23,8 @@ interface StackFile {
   processes: Record<string, number>;
 }
 
-/** A stack's directory of a test's own, on ports that are free, and where its run goes. Gone after the test `t`. */
-async function place(t?: TestContext) {
-  const dir = await temporaryDirectory();
-  t?.after(() => remove(dir));
-  const env = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0', STACK_DIR: dir, NO_COLOR: '1' };
-  return { dir, runDir: join(dir, 'run'), env };
-}
-
-function node(args: string[], env: NodeJS.ProcessEnv) {
-  return execa(process.execPath, args, { cwd: ROOT, env, reject: false, all: true });
-}
-
-function k6(args: string[], env: NodeJS.ProcessEnv) {
-  const quiet = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT: 'true' };
-  return execa(join(ROOT, 'k6'), args, { cwd: ROOT, env: { ...env, ...quiet }, reject: false, all: true });
-}
-
 async function stackFile(dir: string): Promise<StackFile> {
   return JSON.parse(await readFile(join(dir, 'stack.json'), 'utf8'));
-}
-
-async function readRun(dir: string): Promise<Run> {
-  const run = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8'));
-  assert.deepEqual(validateRun(run), []);
-  return run;
 }
 
 function alive(pid: number): boolean {
@@ -58,14 +34,6 @@ function alive(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-/** A shared machine may hold the generator up: then the run says so, and that is the one reason that may stand. */
-function assertPass({ verdict }: Run, exitCode: number | undefined): void {
-  const others = verdict.reasons.filter((reason) => !/^the generator was (late|out of CPU)/.test(reason));
-  assert.deepEqual(others, []);
-  assert.equal(verdict.result, verdict.reasons.length > 0 ? 'invalid' : 'pass');
-  assert.equal(exitCode, verdict.result === 'pass' ? 0 : 99);
 }
 
 function assertComplete(run: Run): void {

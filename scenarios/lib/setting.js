@@ -31,3 +31,19 @@ export function pipeline() {
     facts: (!own && stack.facts) || {},
   };
 }
+
+/** What is the same in every script: the pipeline, and where the run's record goes. */
+export function setting() {
+  return {
+    ...pipeline(),
+    id: __ENV.ID_KEY || 'id',
+    topology: __ENV.TOPOLOGY || 'single',
+    network: __ENV.NETWORK || 'loopback',
+    clock: __ENV.CLOCK_LIMIT ? { limit: __ENV.CLOCK_LIMIT } : {},
+    canary: __ENV.CANARY !== 'off',
+    dir: __ENV.RUN_DIR || '',
+    runs: import.meta.resolve('../../reports/runs'),
+    command: __ENV.ARRIVAL_COMMAND || '',
+    template: open(import.meta.resolve('../../reports/dist/index.html')),
+  };
+}

@@ -66,8 +66,9 @@ func (c *canary) fly(ctx context.Context) {
 }
 
 func (c *canary) send(ctx context.Context) {
-	for n := range int(c.engine.options.profile.Duration() / canaryEvery) {
-		if !sleepUntil(ctx, c.engine.halted, c.due(n)) {
+	e := c.engine
+	for n := 0; e.pacer.Closed() || n < int(e.options.profile.Duration()/canaryEvery); n++ {
+		if !sleepUntil(ctx, e.halted, c.due(n)) || e.turn.Load().over {
 			return
 		}
 		c.mu.Lock()

@@ -2,75 +2,194 @@ package arrival
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
+	"sync/atomic"
 	"time"
-
-	"go.k6.io/k6/v2/lib"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 )
 
-// The closed model: a VU sends its next request when the last one has been answered, so k6's own executors hold the load
-// and a message is due when it is sent.
+// The closed model: each sender sends its next request when its last one has been answered, so a message is due when it is sent.
+// How long a phase takes that ends with a number of requests, or with everything having arrived, is up to what is under test. k6's
+// executors want to know it beforehand, so the run leads its phases itself.
 
-// closedLead is when the first phase begins, after the start of the test: until then the subscribers subscribe.
-const closedLead = 2 * time.Second
+// turn is what the senders of the closed model are to do now.
+type turn struct {
+	phase int
+	vus   int // senders that send; 0: all wait
+	end   time.Time
+	left  *atomic.Int64 // requests that may still be taken; nil: no limit
+	over  bool          // there is nothing more to send
+	next  chan struct{} // closed when another turn begins
+}
 
-// senderScenario names the scenario of a phase; its number says to which phase a VU's requests belong.
-const senderScenario = "sender_"
+// take reports whether one more request may be sent in the turn.
+func (t *turn) take(sender int, now time.Time) bool {
+	return sender <= t.vus && now.Before(t.end) && (t.left == nil || t.left.Add(-1) >= 0)
+}
 
-// closedScenarios adds a scenario for each phase that has VUs.
-func (e *engine) closedScenarios(all map[string]any, patience time.Duration) {
-	start := closedLead
-	for i, p := range e.options.profile.Phases {
-		if p.VUs > 0 {
-			all[senderScenario+strconv.Itoa(i+1)] = map[string]any{
-				"executor": "constant-vus", "exec": "sender", "vus": p.VUs, "startTime": milliseconds(start),
-				"duration": milliseconds(p.Duration), "gracefulStop": wholeSeconds(patience),
-			}
+// spent reports whether the turn's requests have all been taken.
+func (t *turn) spent() bool { return t.left != nil && t.left.Load() <= 0 }
+
+// turnTo begins another turn.
+func (e *engine) turnTo(t turn) *turn {
+	t.next = make(chan struct{})
+	if last := e.turn.Swap(&t); last != nil {
+		close(last.next)
+	}
+	return &t
+}
+
+// takeNow returns the next request of a sender in the closed model; it is due now.
+func (e *engine) takeNow(ctx context.Context, w *waiter) (slot pacer.Slot, ok bool) {
+	if w.number == 0 {
+		w.number = int(e.senders.Add(1))
+	}
+	for {
+		t := e.turn.Load()
+		if t.over || e.isHalted() || ctx.Err() != nil {
+			return slot, false
 		}
+		if t.take(w.number, time.Now()) {
+			slot = e.pacer.Slot(int(e.next.Add(1)) - 1)
+			slot.Phase = t.phase
+			return slot, true
+		}
+		select {
+		case <-t.next:
+		case <-e.halted:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// ending is how often it is looked whether a phase has ended that does not end with its time.
+const ending = time.Millisecond
+
+// lead leads the phases of the closed model, one after the other.
+func (e *engine) lead(ctx context.Context) {
+	defer e.turnTo(turn{over: true})
+	begin := e.epoch
+	for i, p := range e.options.profile.Phases {
+		if !sleepUntil(ctx, e.halted, begin) {
+			return
+		}
+		end := begin.Add(p.Duration)
+		now := turn{phase: i, vus: p.VUs, end: end}
+		if p.Requests > 0 {
+			now.left = new(atomic.Int64)
+			now.left.Store(int64(p.Requests))
+		}
+		e.beginSpan(i, begin, end)
+		end = e.last(ctx, e.turnTo(now))
+		e.endSpan(i, end, e.ledger.Owed())
+		begin = end
+		if p.Drain > 0 {
+			e.turnTo(turn{})
+			if e.drained(ctx, end.Add(p.Drain)) {
+				e.drainSpan(i, time.Since(end))
+			}
+			begin = time.Now()
+		}
+	}
+	sleepUntil(ctx, e.halted, begin)
+}
+
+// last returns when a turn has ended, and when that was: after its time, or when the last of its requests has been answered.
+func (e *engine) last(ctx context.Context, t *turn) time.Time {
+	if t.left == nil {
+		sleepUntil(ctx, e.halted, t.end)
+		return t.end
+	}
+	for now := time.Now(); now.Before(t.end); now = time.Now() {
+		if t.spent() && e.ledger.InFlight() == 0 {
+			return now
+		}
+		if !sleepUntil(ctx, e.halted, now.Add(ending)) {
+			break
+		}
+	}
+	return t.end
+}
+
+// drained waits until every request has been answered and everything that was accepted has arrived, and reports whether that came about.
+func (e *engine) drained(ctx context.Context, limit time.Time) bool {
+	for e.ledger.InFlight() > 0 || e.ledger.Owed() > 0 {
+		if time.Now().After(limit) || !sleepUntil(ctx, e.halted, time.Now().Add(ending)) {
+			return false
+		}
+	}
+	return true
+}
+
+// closedScenario is the one of the senders: each has one iteration, which lasts as long as the load.
+func (e *engine) closedScenario(how scenarioOptions, patience time.Duration) map[string]any {
+	p := e.options.profile
+	vus := p.Most()
+	if how.Pump {
+		vus = (vus + e.options.InFlight - 1) / e.options.InFlight
+	}
+	return map[string]any{
+		"executor": "per-vu-iterations", "exec": "sender", "vus": vus, "iterations": 1,
+		"maxDuration": wholeSeconds(startup + p.Duration() + p.Drains() + patience), "gracefulStop": wholeSeconds(patience),
+	}
+}
+
+// span is a phase as it went. Times are since the epoch.
+type span struct {
+	begun      bool
+	start, end time.Duration
+	backlog    *int     // deliveries owed at its end; nil: it has not ended
+	drained    *float64 // seconds from its end until nothing was owed; nil: it was not waited for, or in vain
+}
+
+// planSpans lays out the phases of the open model, which are known beforehand.
+func (e *engine) planSpans() {
+	e.spans = make([]span, len(e.options.profile.Phases))
+	if e.pacer.Closed() {
+		return
+	}
+	start := time.Duration(0)
+	for i, p := range e.options.profile.Phases {
+		e.spans[i] = span{begun: true, start: start, end: start + p.Duration}
 		start += p.Duration
 	}
 }
 
-func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) + "ms" }
-
-// takeNow returns the next request of a VU in the closed model; it is due now.
-func (e *engine) takeNow(ctx context.Context) (slot pacer.Slot, ok bool) {
-	phase, end, err := e.closedPhase(ctx)
-	if err != nil {
-		e.count("schedule", "no such phase", err.Error())
-		sleepUntil(ctx, nil, e.epoch.Add(e.options.profile.Duration())) // its executor would call again at once
-		return slot, false
-	}
-	if !sleepUntil(ctx, e.halted, e.epoch) {
-		sleepUntil(ctx, nil, end)
-		return slot, false
-	}
-	if !time.Now().Before(end) { // a VU that is in k6's graceful stop would add to the next phase's
-		return slot, false
-	}
-	slot = e.pacer.Slot(int(e.next.Add(1)) - 1)
-	slot.Phase = phase
-	return slot, true
+func (e *engine) beginSpan(i int, start, end time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.spans[i] = span{begun: true, start: start.Sub(e.epoch), end: end.Sub(e.epoch)}
 }
 
-// closedPhase is the phase of the VU's scenario, and its end.
-func (e *engine) closedPhase(ctx context.Context) (phase int, end time.Time, err error) {
-	name := ""
-	if s := lib.GetScenarioState(ctx); s != nil {
-		name = s.Name
+func (e *engine) endSpan(i int, end time.Time, owed int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.spans[i].end, e.spans[i].backlog = end.Sub(e.epoch), &owed
+}
+
+func (e *engine) drainSpan(i int, took time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.spans[i].drained = new(took.Seconds())
+}
+
+// noteBacklogs keeps what is owed when phases of the open model end.
+func (e *engine) noteBacklogs(now time.Time) {
+	if e.pacer.Closed() {
+		return
 	}
-	number, _ := strings.CutPrefix(name, senderScenario)
-	n, err := strconv.Atoi(number)
-	if err != nil || n < 1 || n > len(e.options.profile.Phases) {
-		return 0, end, fmt.Errorf("scenario %q is not one of run.scenarios(): in the closed model they say which phase a request belongs to", name)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range e.spans {
+		if s := &e.spans[i]; s.backlog == nil && now.Sub(e.epoch) >= s.end {
+			s.backlog = new(e.ledger.Owed())
+		}
 	}
-	end = e.epoch
-	for _, p := range e.options.profile.Phases[:n] {
-		end = end.Add(p.Duration)
-	}
-	return n - 1, end, nil
+}
+
+// spansNow is a copy of the phases as they went so far.
+func (e *engine) spansNow() []span {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return append([]span{}, e.spans...)
 }

@@ -1,14 +1,12 @@
 package arrival
 
 import (
-	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.k6.io/k6/v2/lib"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -18,42 +16,28 @@ const sweep = `
 phases: [{name: two, duration: 1, vus: 2}, {pause: 1}, {name: four, duration: 1, vus: 4}]
 flows: [{name: direct, weight: 3}, {name: room, target: room, deliveries: 2}]`
 
-func TestTheClosedModelUsesK6sExecutors(t *testing.T) {
+func TestTheClosedModelHasAVUForEachOfTheMost(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, sweep, "")
 	out, err := s.runtime.VU.Runtime().RunString(`JSON.stringify(run.scenarios())`)
 	require.NoError(t, err)
 	assert.JSONEq(t, `{
 		"subscriber": {"executor": "per-vu-iterations", "exec": "subscriber", "vus": 1, "iterations": 1, "maxDuration": "133s", "gracefulStop": "0s"},
-		"sender_1": {"executor": "constant-vus", "exec": "sender", "vus": 2, "startTime": "2000ms", "duration": "1000ms", "gracefulStop": "10s"},
-		"sender_3": {"executor": "constant-vus", "exec": "sender", "vus": 4, "startTime": "4000ms", "duration": "1000ms", "gracefulStop": "10s"}
+		"sender": {"executor": "per-vu-iterations", "exec": "sender", "vus": 4, "iterations": 1, "maxDuration": "43s", "gracefulStop": "10s"}
 	}`, out.String())
 }
 
-// runClosed plays k6's part: VUs of each phase's scenario that send until their time is over.
+// runClosed plays k6's part: VUs that send until the load is over.
 func (s *script) runClosed() *report.Run {
 	s.t.Helper()
 	e := s.module.root.engine
 	var vus sync.WaitGroup
-	vus.Go(func() {
-		<-e.started
-		for i, p := range e.options.profile.Phases {
-			end := e.epoch
-			for _, before := range e.options.profile.Phases[:i+1] {
-				end = end.Add(before.Duration)
+	for range e.options.profile.Most() {
+		vus.Go(func() {
+			for vu := newSender(e, s.state); vu.send(s.t.Context()); {
 			}
-			ctx := lib.WithScenarioState(s.t.Context(), &lib.ScenarioState{Name: fmt.Sprintf("sender_%d", i+1)})
-			var senders sync.WaitGroup
-			for range p.VUs {
-				senders.Go(func() {
-					for vu := newSender(e, s.state); time.Now().Before(end) && vu.send(ctx); {
-					}
-				})
-			}
-			senders.Wait()
-			time.Sleep(time.Until(end))
-		}
-	})
+		})
+	}
 	require.NoError(s.t, e.collect(s.t.Context(), s.state, s.module.metrics))
 	vus.Wait()
 	return s.written()
@@ -85,35 +69,51 @@ func TestTheClosedModelHasOneLedgerToo(t *testing.T) {
 	assert.InDelta(t, 3, float64(r.Flows[0].Scheduled)/float64(r.Flows[1].Scheduled), 0.5, "weights hold over any window")
 }
 
-func TestTheClosedModelCannotBePumped(t *testing.T) {
+func TestAVUCanStandForSeveral(t *testing.T) {
 	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, sweep, "")
-	_, err := s.runtime.VU.Runtime().RunString(`run.scenarios({ pump: true })`)
-	assert.ErrorContains(t, err, "scenarios({ pump: true }) is for the open model")
+	s := newScript(t, &fake.Pipeline{}, sweep, "inFlight: 3")
+	out, err := s.runtime.VU.Runtime().RunString(`JSON.stringify(run.scenarios({ pump: true }).sender.vus)`)
+	require.NoError(t, err)
+	assert.Equal(t, "2", out.String())
 }
 
-// A VU in k6's graceful stop went on, and its requests were added to the next phase's.
-func TestAPhaseOfTheClosedModelEndsOnTime(t *testing.T) {
+// Senders beyond a phase's concurrency wait, and none takes a request when its time is over.
+func TestAPhaseOfTheClosedModelHasItsOwnSenders(t *testing.T) {
 	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, sweep, "")
-	e := s.module.root.engine
-	e.epoch = time.Now().Add(-1500 * time.Millisecond) // phase 1 is over, phase 3 has not begun
-	close(e.started)
-	ctx := lib.WithScenarioState(t.Context(), &lib.ScenarioState{Name: "sender_1"})
-	_, ok := e.takeNow(ctx)
-	assert.False(t, ok)
-	_, ok = e.takeNow(lib.WithScenarioState(t.Context(), &lib.ScenarioState{Name: "sender_3"}))
-	assert.True(t, ok)
+	now := time.Now()
+	two := turn{vus: 2, end: now.Add(time.Second)}
+	assert.True(t, two.take(1, now))
+	assert.True(t, two.take(2, now))
+	assert.False(t, two.take(3, now))
+	assert.False(t, two.take(1, now.Add(time.Second)))
+	assert.False(t, (&turn{}).take(1, now), "between phases nobody sends")
 }
 
-func TestTheClosedModelWantsItsOwnScenarios(t *testing.T) {
+func TestAPhaseCanEndWithANumberOfRequests(t *testing.T) {
 	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, sweep, "")
-	e := s.module.root.engine
-	ctx := lib.WithScenarioState(t.Context(), &lib.ScenarioState{Name: "mine"})
-	e.epoch = time.Now().Add(-time.Hour) // or it would wait for the end, so that its executor does not spin
-	close(e.started)
-	assert.False(t, newSender(e, s.state).send(ctx))
-	require.Len(t, e.errorClasses(), 1)
-	assert.Contains(t, e.errorClasses()[0].Example, `scenario "mine" is not one of run.scenarios()`)
+	r := newScript(t, &fake.Pipeline{}, `
+phases: [{name: some, duration: 60, vus: 3, requests: 100, drain: 10}, {name: more, duration: 60, vus: 2, requests: 31}]
+flows: [{name: direct}]`, "").runClosed()
+	result, reasons, _ := verdict(r)
+	assert.Equal(t, report.Pass, result, reasons)
+	assert.Equal(t, []int{100, 31}, []int{r.Steps[0].Requests, r.Steps[1].Requests})
+	assert.Less(t, r.Steps[0].DurationS, 59.0, "it did not wait for its time to pass")
+	assert.Equal(t, 131, r.Account.Arrived)
+}
+
+// The next phase would have measured what the last one left behind.
+func TestAPhaseCanWaitForTheBacklogOfTheLast(t *testing.T) {
+	t.Parallel()
+	const late = 700 * time.Millisecond
+	p := &fake.Pipeline{Delay: late}
+	r := newScript(t, p, `
+phases: [{name: one, duration: 1, vus: 1, drain: 20}, {name: two, duration: 1, vus: 2}]
+flows: [{name: direct}]`, "").runClosed()
+	one, two := r.Steps[0], r.Steps[1]
+	require.NotNil(t, one.DrainedS)
+	assert.Greater(t, *one.DrainedS, late.Seconds()/2, "what was sent last arrives so late")
+	assert.Positive(t, *one.Backlog)
+	assert.InDelta(t, one.StartS+one.DurationS+*one.DrainedS, two.StartS, 0.5)
+	assert.Nil(t, two.DrainedS)
+	assert.Equal(t, r.Account.Scheduled, r.Account.Arrived)
 }

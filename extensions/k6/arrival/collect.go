@@ -41,7 +41,6 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
 	}
 
-	began := time.Now()
 	client, err := e.connectRedis(ctx, state)
 	if err != nil {
 		return err
@@ -65,7 +64,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return err
 	}
 
-	e.setEpoch(began)
+	e.epoch = time.Now().Add(lead)
 	rec, err := newRecorder(e)
 	if err != nil {
 		return err
@@ -75,6 +74,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	defer leave()
 	go e.gate.tend(tending)
 	e.start()
+	if e.pacer.Closed() {
+		go e.lead(tending)
+	}
 	if e.canary != nil {
 		e.canary.fly(ctx)
 	}
@@ -104,21 +106,6 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	e.mu.Unlock()
 	m.push(ctx, state, e)
 	return e.write(nil) // the script's summary writes it again, with the thresholds
-}
-
-// setEpoch says when the schedule begins.
-func (e *engine) setEpoch(began time.Time) {
-	e.epoch = time.Now().Add(lead)
-	if !e.pacer.Closed() {
-		return
-	}
-	// k6 starts the VUs of the closed model, by its own clock.
-	first := began.Add(closedLead)
-	if late := e.epoch.Sub(first); late > 0 {
-		e.distrust("connecting and subscribing took %.1f s longer than there was time for, so the first phase was cut short", late.Seconds())
-	} else {
-		e.epoch = first
-	}
 }
 
 // connectRedis connects to the Redis that is the clock of the run, and takes the first estimate. It returns nil where the
@@ -195,7 +182,7 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 	nextCut := e.epoch.Add(tick)
 	lastMove, lastSeen := time.Now(), -1 // the latest delivery in the drain
 	var settledAt, completeAt time.Time
-	halted := false
+	halted, over := false, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -213,9 +200,11 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 				rec.cut()
 				rec.checkpoint()
 			}
-			if e.pacer.Closed() && now.Sub(e.epoch) > e.options.profile.Duration()+look {
+			e.noteBacklogs(now)
+			if e.pacer.Closed() && over {
 				e.ledger.End()
 			}
+			over = e.turn.Load().over // at the next look what was taken before has been sent
 			if !e.ledger.Settled() && (!halted || e.ledger.InFlight() > 0) {
 				continue
 			}

@@ -39,7 +39,9 @@ type engine struct {
 	trend     thinned     // arrival_latency
 	httpTrend thinned     // http_req_duration
 
-	next    atomic.Int64 // the request that is taken next
+	next    atomic.Int64         // the request that is taken next
+	turn    atomic.Pointer[turn] // closed model: what is to be done now
+	senders atomic.Int64         // closed model: those that have come to send
 	gate    *gate
 	started chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted  chan struct{} // closed when there is no use in sending any more
@@ -55,6 +57,7 @@ type engine struct {
 	invalid    []string // why the instrument can't be trusted
 	errors     map[string]*report.ErrorClass
 	gaps       []report.Gap
+	spans      []span // the phases as they went
 	socketWait ledger.Series
 	processes  []report.ProcessClock
 	timeline   []report.Interval
@@ -78,7 +81,14 @@ func newEngine(o *options) *engine {
 
 		socketWait: ledger.NewSeries(),
 	}
-	deliveries := int(o.profile.Duration().Seconds() * closedRate)
+	deliveries := 0
+	for _, p := range o.profile.Phases {
+		most := int(p.Duration.Seconds() * closedRate)
+		if p.Requests > 0 {
+			most = min(most, p.Requests)
+		}
+		deliveries += most
+	}
 	requests := deliveries
 	if !schedule.Closed() {
 		deliveries, requests = 0, schedule.Requests()
@@ -87,6 +97,8 @@ func newEngine(o *options) *engine {
 		}
 	}
 	e.trend, e.httpTrend = thin(deliveries), thin(requests)
+	e.turnTo(turn{})
+	e.planSpans()
 	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, generator))
 	return e
 }

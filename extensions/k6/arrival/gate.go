@@ -17,6 +17,8 @@ type gate struct {
 type waiter struct {
 	due  time.Time
 	turn chan struct{} // holds a token when it is due
+
+	number int // of the sender in the closed model, from 1; 0: it has not sent yet
 }
 
 func newWaiter() *waiter { return &waiter{turn: make(chan struct{}, 1)} }

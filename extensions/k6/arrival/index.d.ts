@@ -155,8 +155,8 @@ export class Run {
    * - `subscriber`: one VU, one iteration, calls `collect()`.
    * - `sender`: a pool of VUs that share as many iterations as the schedule holds requests; calls `send()`, or `next()` and
    *   `settle()`. With `pump: true` each VU has one iteration, which calls `pump()`.
-   * - `sender_1`, `sender_2` … in the closed model (a profile whose phases have `vus`): one for each phase, with k6's
-   *   `constant-vus`.
+   * - In the closed model (a profile whose phases have `vus`) `sender` has as many VUs as the busiest phase, and each has one
+   *   iteration, in which `send()` sends until the load is over. With `pump: true` a VU stands for `inFlight` of them.
    */
   scenarios(how?: { pump?: boolean }): Record<string, object>;
 
@@ -173,8 +173,8 @@ export class Run {
   collect(): void;
 
   /**
-   * Takes the next request of the schedule, waits until it is due, posts it. False when there is none left. In the closed model a
-   * request is due at once.
+   * Takes the next request of the schedule, waits until it is due, posts it. False when there is none left. In the closed model it
+   * goes on, one request after the other, until the load is over.
    */
   send(): boolean;
 
@@ -184,7 +184,11 @@ export class Run {
    */
   pump(): void;
 
-  /** Waits like `send()`, but leaves the sending to the script, which calls `settle()` afterwards. Null after the last. */
+  /**
+   * Takes one request and waits like `send()`, but leaves the sending to the script, which calls `settle()` afterwards. Null after
+   * the last. In the closed model a VU calls it in a loop, as its scenario has one iteration; or in iterations of a scenario of the
+   * script's own, whose VUs must be no more than the phase has.
+   */
   next(): Slot | null;
 
   /** Tells the ledger the HTTP status of a request from `next()`; 0 means that there was no answer. Once for each. */

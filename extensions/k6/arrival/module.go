@@ -48,6 +48,7 @@ type instance struct {
 	vu      modules.VU
 	metrics *runMetrics
 	exports modules.Exports
+	waiter  *waiter // of run.next()
 }
 
 // Exports implements modules.Instance.

@@ -19,7 +19,7 @@ func (e *engine) take(ctx context.Context, w *waiter) (slot pacer.Slot, ok bool)
 		return slot, false
 	}
 	if e.pacer.Closed() {
-		return e.takeNow(ctx)
+		return e.takeNow(ctx, w)
 	}
 	for {
 		n := int(e.next.Add(1)) - 1

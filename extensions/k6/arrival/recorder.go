@@ -179,13 +179,13 @@ func (r *recorder) generator() report.Resource {
 	return report.NewResource("k6", rows)
 }
 
-// phaseAt names the phase of a moment; nil after the last one, when the run drains.
+// phaseAt names the phase of a moment; nil after the last one, and between those of the closed model, when
+// the run drains.
 func (e *engine) phaseAt(t time.Duration) *string {
-	for _, p := range e.options.profile.Phases {
-		if t < p.Duration {
-			return &p.Name
+	for i, s := range e.spansNow() {
+		if s.begun && s.start <= t && t < s.end {
+			return &e.options.profile.Phases[i].Name
 		}
-		t -= p.Duration
 	}
 	return nil
 }

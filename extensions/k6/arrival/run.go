@@ -24,7 +24,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 		}
 	}
 	set("id", e.id)
-	set("scenarios", func(o scenarioOptions) (map[string]any, error) { return e.scenarios(o) })
+	set("scenarios", func(o scenarioOptions) map[string]any { return e.scenarios(o) })
 	set("thresholds", func(own map[string]any) map[string]any { return e.thresholds(own) })
 	set("collect", func() { m.collect(e) })
 	var s *sender
@@ -38,6 +38,11 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 		}
 		if s == nil {
 			s = newSender(e, state)
+		}
+		if e.pacer.Closed() { // its iteration is as long as the load
+			for s.send(m.vu.Context()) {
+			}
+			return rt.ToValue(false)
 		}
 		return rt.ToValue(s.send(m.vu.Context()))
 	})
@@ -63,15 +68,12 @@ type scenarioOptions struct {
 const startup = 30 * time.Second
 
 // scenarios returns one VU that collects, and VUs that send.
-func (e *engine) scenarios(how scenarioOptions) (map[string]any, error) {
+func (e *engine) scenarios(how scenarioOptions) map[string]any {
 	o := e.options
-	if how.Pump && o.profile.Closed() {
-		return nil, errors.New("scenarios({ pump: true }) is for the open model: in the closed one (vus) a VU sends one request at a time")
-	}
 	e.pumped.Store(how.Pump)
 	retries := time.Duration(o.Ingest.Retries)
 	patience := (1+retries)*o.Timeout.duration() + retries*retryAfterMost
-	sending := o.profile.Duration() + lateLimit + patience
+	sending := o.profile.Duration() + o.profile.Drains() + lateLimit + patience
 	all := map[string]any{
 		"subscriber": map[string]any{
 			"executor": "per-vu-iterations", "exec": "subscriber", "vus": 1, "iterations": 1,
@@ -80,7 +82,7 @@ func (e *engine) scenarios(how scenarioOptions) (map[string]any, error) {
 	}
 	switch {
 	case o.profile.Closed():
-		e.closedScenarios(all, patience)
+		all["sender"] = e.closedScenario(how, patience)
 	case how.Pump:
 		all["sender"] = map[string]any{
 			"executor": "per-vu-iterations", "exec": "sender", "vus": min(o.Senders, e.pacer.Requests()), "iterations": 1,
@@ -94,7 +96,7 @@ func (e *engine) scenarios(how scenarioOptions) (map[string]any, error) {
 			"maxDuration": wholeSeconds(startup + sending), "gracefulStop": wholeSeconds(patience),
 		}
 	}
-	return all, nil
+	return all
 }
 
 // wholeSeconds writes a duration as k6 reads it.
@@ -140,7 +142,10 @@ func (m *instance) next(e *engine) sobek.Value {
 	if m.vu.State() == nil {
 		common.Throw(rt, errors.New("run.next() is for a scenario's function: in the init context there is no load yet"))
 	}
-	slot, ok := e.take(m.vu.Context(), newWaiter())
+	if m.waiter == nil {
+		m.waiter = newWaiter()
+	}
+	slot, ok := e.take(m.vu.Context(), m.waiter)
 	if !ok {
 		return sobek.Null()
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/js/common"
@@ -64,23 +63,27 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 // describeLatencies fills in the steps, the flows and the whole.
 func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 	total := ledger.NewTimes()
-	start := time.Duration(0)
-	counts := e.ledger.Phases()
+	counts, spans := e.ledger.Phases(), e.spansNow()
 	for i, p := range e.options.profile.Phases {
 		times := e.ledger.Times(i)
 		if p.Measured {
 			total.Merge(times)
 		}
-		seconds := p.Duration.Seconds()
+		span := spans[i]
+		if !span.begun {
+			continue
+		}
+		seconds := max(span.end-span.start, ending).Seconds()
 		r.Steps = append(r.Steps, report.Step{
-			VUs: e.vus(p), Name: p.Name, StartS: start.Seconds(), DurationS: seconds, Measured: p.Measured,
+			VUs: e.vus(p), Name: p.Name, StartS: span.start.Seconds(), DurationS: seconds, Measured: p.Measured,
 			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted,
 			Arrived:       int(times.Arrival.Count),
 			ScheduledPerS: float64(counts[i].Messages) / seconds, AcceptedPerS: float64(counts[i].Accepted) / seconds,
 			ArrivedPerS: float64(times.Arrival.Count) / seconds,
-			Latency:     report.NewLatencies(times, lossless),
+			Backlog:     span.backlog, DrainedS: span.drained,
+			CPUPercent: report.CPUBetween(e.resources, span.start.Seconds(), span.end.Seconds()),
+			Latency:    report.NewLatencies(times, lossless),
 		})
-		start += p.Duration
 	}
 	r.Latency = report.NewLatencies(total, lossless)
 

@@ -265,6 +265,13 @@ func (l *Ledger) InFlight() int {
 	return l.inFlight
 }
 
+// Owed is the number of deliveries of accepted messages that have not arrived.
+func (l *Ledger) Owed() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.owed
+}
+
 // Deliveries is the number of deliveries so far, duplicates apart.
 func (l *Ledger) Deliveries() int {
 	l.mu.Lock()

@@ -119,7 +119,7 @@ func (p *Profile) checkClosed() error {
 
 func parsePhase(n *yaml.Node) (Phase, error) {
 	p := Phase{Measured: true}
-	var rate, rampTo, count, pause, duration *float64
+	var rate, rampTo, count, pause, duration, drain *float64
 	seconds := func(into **float64) func(*yaml.Node) error {
 		return func(v *yaml.Node) error {
 			d, err := parseDuration(v)
@@ -142,6 +142,8 @@ func parsePhase(n *yaml.Node) (Phase, error) {
 		"arrivalCount": positive(&count),
 		"pause":        seconds(&pause),
 		"vus":          whole(&p.VUs, 1, maxVUs),
+		"requests":     whole(&p.Requests, 1, maxRequests),
+		"drain":        seconds(&drain),
 		"measured":     func(v *yaml.Node) error { return boolean(v, &p.Measured) },
 	})
 	if err != nil {
@@ -150,6 +152,12 @@ func parsePhase(n *yaml.Node) (Phase, error) {
 
 	at := func(format string, args ...any) error {
 		return fmt.Errorf("line %d: phase %q: %s", n.Line, p.Name, fmt.Sprintf(format, args...))
+	}
+	if p.VUs == 0 && (p.Requests != 0 || drain != nil) {
+		return p, at("requests and drain belong to a closed load: vus is missing beside them")
+	}
+	if drain != nil {
+		p.Drain = toDuration(*drain)
 	}
 	if pause != nil {
 		if rate != nil || rampTo != nil || count != nil || duration != nil || p.VUs != 0 {

@@ -19,6 +19,8 @@
 //	  - name: ten
 //	    duration: 20
 //	    vus: 10               # 1 to 10,000
+//	    requests: 5000        # ends the phase before its duration does
+//	    drain: 30             # before the next phase, waits until everything has arrived, at most so long
 package profile
 
 import (
@@ -40,10 +42,12 @@ type Profile struct {
 type Phase struct {
 	Name     string
 	Duration time.Duration
-	Rate     float64 // at the start
-	RampTo   float64 // at the end; equals Rate unless the phase ramps
-	Measured bool    // false: its messages are accounted for, but stay out of the run's latency figures
-	VUs      int     // closed model: how many requests are under way at a time
+	Rate     float64       // at the start
+	RampTo   float64       // at the end; equals Rate unless the phase ramps
+	Measured bool          // false: its messages are accounted for, but stay out of the run's latency figures
+	VUs      int           // closed model: how many requests are under way at a time
+	Requests int           // closed model: the phase ends after so many; 0: only its duration ends it
+	Drain    time.Duration // closed model: how long the next phase waits, at most, until nothing is owed
 }
 
 // Ramps reports whether the rate changes during the phase.
@@ -73,6 +77,24 @@ func (p *Profile) Duration() time.Duration {
 	var d time.Duration
 	for _, ph := range p.Phases {
 		d += ph.Duration
+	}
+	return d
+}
+
+// Most is the highest concurrency of the closed model's phases.
+func (p *Profile) Most() int {
+	most := 0
+	for _, ph := range p.Phases {
+		most = max(most, ph.VUs)
+	}
+	return most
+}
+
+// Drains is the longest that all waits between phases can take.
+func (p *Profile) Drains() time.Duration {
+	var d time.Duration
+	for _, ph := range p.Phases {
+		d += ph.Drain
 	}
 	return d
 }

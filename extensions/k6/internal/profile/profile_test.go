@@ -49,7 +49,7 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"empty":                    {"", "profile p.yml is empty; allowed keys: phases, flows"},
 		"not YAML":                 {"a: [", "profile p.yml: not YAML: line 1: did not find expected node content"},
-		"unknown key":              {"phases:\n  - {duration: 1, arivalRate: 3}\n" + flows, `profile p.yml: line 2: unknown key "arivalRate" in phase; allowed: arrivalCount, arrivalRate, duration, measured, name, pause, rampTo, vus`},
+		"unknown key":              {"phases:\n  - {duration: 1, arivalRate: 3}\n" + flows, `profile p.yml: line 2: unknown key "arivalRate" in phase; allowed: arrivalCount, arrivalRate, drain, duration, measured, name, pause, rampTo, requests, vus`},
 		"negative rate":            {"phases:\n  - {duration: 1, arrivalRate: -3}\n" + flows, "profile p.yml: line 2: -3 is outside 0 to 1e+09 (arrivalRate)"},
 		"not a number":             {"phases:\n  - {duration: 1, arrivalRate: many}\n" + flows, `profile p.yml: line 2: "many" is not a number (arrivalRate)`},
 		"bad duration":             {"phases:\n  - {duration: soon, arrivalRate: 1}\n" + flows, `profile p.yml: line 2: "soon" is not a duration: seconds, or a number with ms, s, m or h (duration)`},
@@ -96,9 +96,22 @@ func TestAClosedProfileHasVUsAndPauses(t *testing.T) {
 	}, p.Phases)
 
 	require.NoError(t, p.Override("one", map[string]any{"vus": "25", "duration": "1m"}))
-	assert.Equal(t, Phase{"one", time.Minute, 0, 0, true, 25}, p.Phases[0])
+	assert.Equal(t, Phase{Name: "one", Duration: time.Minute, Measured: true, VUs: 25}, p.Phases[0])
 	assert.EqualError(t, p.Override("many", map[string]any{"arrivalRate": 100}),
 		`phase "many" has vus and an arrival rate; allowed is the one or the other`)
+}
+
+func TestAPhaseOfAClosedProfileEndsWithItsRequestsAndWaitsForTheBacklog(t *testing.T) {
+	t.Parallel()
+	p, err := Parse("p.yml", "phases: [{name: one, duration: 60, vus: 2, requests: 500, drain: 30s}, {name: two, duration: 1, vus: 7}]\n"+flows)
+	require.NoError(t, err)
+	assert.Equal(t, Phase{Name: "one", Duration: time.Minute, Measured: true, VUs: 2, Requests: 500, Drain: 30 * time.Second}, p.Phases[0])
+	assert.Equal(t, 7, p.Most())
+	assert.Equal(t, 30*time.Second, p.Drains())
+	for _, phase := range []string{"{duration: 1, arrivalRate: 1, drain: 3}", "{pause: 1, requests: 3}"} {
+		_, err = Parse("p.yml", "phases: ["+phase+"]\n"+flows)
+		assert.ErrorContains(t, err, "requests and drain belong to a closed load: vus is missing beside them")
+	}
 }
 
 func TestOverride(t *testing.T) {
@@ -111,8 +124,8 @@ func TestOverride(t *testing.T) {
 	p := parse()
 	require.NoError(t, p.Override("up", map[string]any{"rampTo": "30", "duration": "", "arrivalRate": nil}))
 	require.NoError(t, p.Override("hold", map[string]any{"arrivalRate": 30, "duration": "1m"}))
-	assert.Equal(t, Phase{"up", time.Second, 1, 30, true, 0}, p.Phases[0])
-	assert.Equal(t, Phase{"hold", time.Minute, 30, 30, true, 0}, p.Phases[1])
+	assert.Equal(t, Phase{Name: "up", Duration: time.Second, Rate: 1, RampTo: 30, Measured: true}, p.Phases[0])
+	assert.Equal(t, Phase{Name: "hold", Duration: time.Minute, Rate: 30, RampTo: 30, Measured: true}, p.Phases[1])
 
 	for want, set := range map[string]map[string]any{
 		`phase "hold", arrivalRate: -4 is outside 0 to 1e+09`:                       {"arrivalRate": "-4"},

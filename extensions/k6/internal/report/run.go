@@ -201,19 +201,22 @@ type Latency struct {
 
 // Step is a phase as it went. Arrived counts deliveries.
 type Step struct {
-	Name          string    `json:"name"`
-	StartS        float64   `json:"start_s"`
-	DurationS     float64   `json:"duration_s"`
-	VUs           *int      `json:"vus"` // nil in the open model
-	Measured      bool      `json:"measured"`
-	Requests      int       `json:"requests"`
-	Scheduled     int       `json:"scheduled"`
-	Accepted      int       `json:"accepted"`
-	Arrived       int       `json:"arrived"`
-	ScheduledPerS float64   `json:"scheduled_per_s"`
-	AcceptedPerS  float64   `json:"accepted_per_s"`
-	ArrivedPerS   float64   `json:"arrived_per_s"`
-	Latency       Latencies `json:"latency"`
+	Name          string             `json:"name"`
+	StartS        float64            `json:"start_s"`
+	DurationS     float64            `json:"duration_s"`
+	VUs           *int               `json:"vus"` // nil in the open model
+	Measured      bool               `json:"measured"`
+	Requests      int                `json:"requests"`
+	Scheduled     int                `json:"scheduled"`
+	Accepted      int                `json:"accepted"`
+	Arrived       int                `json:"arrived"`
+	ScheduledPerS float64            `json:"scheduled_per_s"`
+	AcceptedPerS  float64            `json:"accepted_per_s"`
+	ArrivedPerS   float64            `json:"arrived_per_s"`
+	Backlog       *int               `json:"backlog"`     // deliveries owed at its end; nil: it has not ended
+	DrainedS      *float64           `json:"drained_s"`   // from its end until nothing was owed; nil: it was not waited for, or in vain
+	CPUPercent    map[string]float64 `json:"cpu_percent"` // of each process, mean over its seconds; nil: not told
+	Latency       Latencies          `json:"latency"`
 }
 
 // FlowResult is a flow as it went in the measured phases. Arrived counts deliveries.

@@ -51,6 +51,12 @@ func Text(r *Run, where string, colour bool) string {
 			}
 			line("  "+name, "%8s %6s %8s %8s %8s ms", num(s.Mean), share, num(s.P50), num(s.P99), num(s.Max))
 		}
+		if rows := sweepText(r); rows != nil {
+			b.WriteString("\n")
+			for _, row := range rows {
+				line("", "%s", row)
+			}
+		}
 		if k := NewKnee(r.Steps); k != nil {
 			b.WriteString("\n")
 			line("knee", "%s", knees(k))

@@ -1,0 +1,81 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// sweepText is a table of the steps of the closed model, a line each; nil where there is nothing to compare.
+func sweepText(r *Run) []string {
+	steps := slices.DeleteFunc(slices.Clone(r.Steps), func(s Step) bool { return s.VUs == nil || *s.VUs == 0 })
+	if len(steps) < 2 {
+		return nil
+	}
+	roles := cpuRoles(steps)
+	head := fmt.Sprintf("%7s %9s %9s %8s %8s %8s %8s %8s", "vus", "req/s", "HTTP mean", "p99", "arr. p50", "p99", "max", "backlog")
+	for _, role := range roles {
+		head += fmt.Sprintf(" %*s", max(len(role), 4), role)
+	}
+	lines := []string{head + strings.Repeat(" %", min(len(roles), 1))}
+	for _, s := range steps {
+		a, h := s.Latency.Arrival, s.Latency.HTTP
+		backlog := "n/a"
+		if s.Backlog != nil {
+			backlog = count(*s.Backlog)
+		}
+		line := fmt.Sprintf("%7d %9s %9s %8s %8s %8s %8s %8s", *s.VUs, count(int(float64(s.Requests)/s.DurationS+0.5)),
+			num(h.Mean), num(h.P99), num(a.P50), num(a.P99), num(a.Max), backlog)
+		for _, role := range roles {
+			line += fmt.Sprintf(" %*s", max(len(role), 4), cpuOf(s, role))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// cpuRoles are the kinds of processes that have told their CPU, without their numbers.
+func cpuRoles(steps []Step) []string {
+	var roles []string
+	for _, s := range steps {
+		for _, name := range sorted(s.CPUPercent) {
+			if role := roleOf(name); !slices.Contains(roles, role) {
+				roles = append(roles, role)
+			}
+		}
+	}
+	slices.Sort(roles)
+	return roles
+}
+
+// cpuOf sums the processes of a role.
+func cpuOf(s Step, role string) string {
+	sum, told := 0.0, false
+	for name, cpu := range s.CPUPercent {
+		if roleOf(name) == role {
+			sum, told = sum+cpu, true
+		}
+	}
+	if !told {
+		return "n/a"
+	}
+	return fmt.Sprintf("%.0f", sum)
+}
+
+// roleOf is a process's name without its number: ingest-2 is an ingest.
+func roleOf(process string) string {
+	role, number, ok := strings.Cut(process, "-")
+	if ok && strings.Trim(number, "0123456789") == "" {
+		return role
+	}
+	return process
+}
+
+func sorted(m map[string]float64) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

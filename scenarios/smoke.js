@@ -1,0 +1,32 @@
+// Does the whole way work, from the ingest to the subscriber?
+//   npm run smoke                      also -e DURATION=5 -e RATE=50
+//   ./k6 run scenarios/smoke.js        with `npm run pipeline` up in another terminal
+// No latency is judged: what fails it is a message that is refused, lost, or not there when the run has drained.
+import { Run } from 'k6/x/arrival';
+import { number } from './lib/env.js';
+import { flows, profileOf } from './lib/load.js';
+import { setting } from './lib/setting.js';
+
+const run = new Run({
+  name: 'smoke',
+  ...setting(),
+  profile: profileOf('smoke', {
+    phases: [{ name: 'steady', duration: number('DURATION', 5), arrivalRate: number('RATE', 50) }],
+    flows: flows.mixed,
+  }),
+});
+
+export const options = {
+  scenarios: run.scenarios(),
+  thresholds: run.thresholds({ http_req_failed: ['rate==0'] }),
+};
+
+export function subscriber() {
+  run.collect();
+}
+
+export function sender() {
+  run.send();
+}
+
+export const handleSummary = run.summary;
