@@ -14,16 +14,16 @@ const KEPT = 512;
 const REQUESTS = 1_000_000_000;
 
 /** Rejects in one line when nginx is not installed. */
-export async function requireNginx(): Promise<void> {
-  if ((await nginxVersion()) !== undefined) return;
+export async function requireNginx(program = 'nginx'): Promise<void> {
+  if ((await nginxVersion(program)) !== undefined) return;
   throw new Error(
     `nginx is not installed, and TOPOLOGY=cluster wants it: TOPOLOGY=cluster npm run setup, or ${installCommand(['nginx'])}`,
   );
 }
 
 /** Undefined: it is not installed. */
-export async function nginxVersion(): Promise<string | undefined> {
-  const { failed, stderr = '' } = await execa('nginx', ['-v'], { env: { PATH: DAEMON_PATH }, reject: false });
+export async function nginxVersion(program = 'nginx'): Promise<string | undefined> {
+  const { failed, stderr = '' } = await execa(program, ['-v'], { env: { PATH: DAEMON_PATH }, reject: false });
   return failed ? undefined : /nginx\/(\S+)/.exec(stderr)?.[1];
 }
 
