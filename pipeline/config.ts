@@ -35,9 +35,13 @@ const QUEUE = Type.Union([Type.Literal('stream'), Type.Literal('list')], {
   default: 'stream',
   description: 'stream (at least once) or list (LPUSH and BRPOP: at most once when a relay dies)',
 });
+const trust = {
+  TLS_CA: Type.Optional(FILE('certificates of authorities to trust beside the built-in ones, PEM')),
+};
 
 const process_ = {
   ...logging,
+  ...trust,
   PROCESS_NAME: Type.String({ minLength: 1, description: 'the name in logs and telemetry, like relay-1' }),
   REDIS_URL: Type.String(REDIS),
   QUEUE,
@@ -50,9 +54,22 @@ const process_ = {
   HEALTH_PORT: port(0, "loopback port of the process's own for /livez, /readyz and /metrics"),
 };
 
+const MQTT_QOS = Type.Integer({ minimum: 0, maximum: 1, default: 1, description: '0 or 1' });
+
+const RELAY_MODE = Type.Union([Type.Literal('pipelined'), Type.Literal('serial')], {
+  default: 'pipelined',
+  description: 'pipelined, or serial (one message at a time)',
+});
+
 const STAMPS = Type.Boolean({
   default: true,
   description: 'false: messages travel without stamps, so their stages cannot be told',
+});
+
+const ID_KEY = Type.String({
+  pattern: '^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*$',
+  default: 'id',
+  description: 'where a message has its id, like meta.id',
 });
 
 export const IngestConfig = Type.Object({
@@ -67,20 +84,28 @@ export const IngestConfig = Type.Object({
   BACKLOG_LIMIT: count(100_000, 1, 1e9, 'messages in the queue from which on ingest answers 503'),
   STAMPS,
   BODY_LIMIT: count(1_048_576, 64, 268_435_456, 'bytes of one request body'),
+  BATCH_LIMIT: count(1000, 1, 10_000, 'messages of one batch'),
+  REQUEST_LIMIT: count(1000, 1, 100_000, 'open requests from which on ingest answers 503'),
+  MEMORY_LIMIT: count(16_777_216, 64, 4e9, 'bytes of their bodies from which on ingest answers 503'),
+  CONNECTION_LIMIT: count(4096, 1, 1e6, 'connections; one more is closed at once'),
+  HEADERS_TIMEOUT_MS: count(10_000, 100, 600_000, 'ms for the headers of a request to come in'),
+  REQUEST_TIMEOUT_MS: count(30_000, 100, 3_600_000, 'ms for a request to come in'),
+  ID_KEY,
 });
 
 export const RelayConfig = Type.Object({
   ...process_,
   MQTT_URL: Type.String(MQTT),
-  MQTT_QOS: Type.Integer({ minimum: 0, maximum: 1, default: 1, description: '0 or 1' }),
+  MQTT_QOS,
   MQTT_TIMEOUT_MS: count(
     10_000,
     100,
     600_000,
     'ms without a PUBACK after which the connection counts as dead',
   ),
+  RELAY_MODE,
   RELAY_BATCH: count(500, 1, 10_000, 'messages taken from the queue at once'),
-  RELAY_WINDOW: count(1000, 1, 65_535, 'messages published and not yet acknowledged'),
+  RELAY_WINDOW: count(1000, 1, 65_000, 'messages in flight to the broker at once'),
   RELAY_LEASE_MS: count(
     30_000,
     100,
@@ -94,6 +119,11 @@ export const RelayConfig = Type.Object({
 
 export const StackConfig = Type.Object({
   ...logging,
+  ...trust,
+  TLS: Type.Boolean({
+    default: false,
+    description: 'true: servers speak TLS, with certificates of an authority made for this start',
+  }),
   STACK_DIR: Type.String({ minLength: 1, default: '.stack', description: 'a directory of the stack alone' }),
   INGEST_PORT: port(18080, "the ingest's port"),
   REDIS_PORT: port(16379, "Redis' port"),
@@ -108,6 +138,8 @@ export const StackConfig = Type.Object({
   RELAY_WORKERS: count(1, 1, 64, 'relay processes'),
   INGEST_TOKEN: Type.Optional(Type.String(TOKEN)),
   QUEUE,
+  RELAY_MODE,
+  MQTT_QOS,
   STAMPS,
   REDIS_URL: Type.Optional(Type.String(REDIS)),
   MQTT_URL: Type.Optional(Type.String(MQTT)),
@@ -124,6 +156,8 @@ export const RunConfig = Type.Object({
   INGEST_URL: Type.Optional(Type.String({ pattern: '^https?://.+', description: 'http://host:port' })),
   REDIS_URL: StackConfig.properties.REDIS_URL,
   MQTT_URL: StackConfig.properties.MQTT_URL,
+  TLS: StackConfig.properties.TLS,
+  ...trust,
   TOPOLOGY: Type.Optional(Type.String(LABEL)),
   NETWORK: Type.String({ default: 'loopback', ...LABEL }),
 });

@@ -38,6 +38,52 @@ export function parseHops(text: string): Hops {
   return { received, queued, claimed, published };
 }
 
+/**
+ * The second stamp that {@link formatStamps} wrote to `bytes[from, to)`, in µs. A relay reads no more of them: it
+ * hands them on as they are and appends {@link formatDeltas}. Throws a `RangeError` that quotes the text.
+ */
+export function readQueued(bytes: Buffer, from: number, to: number): number {
+  const comma = digits(bytes, from, to, STAMP_DIGITS);
+  const negative = bytes[comma + 1] === MINUS;
+  const delta = negative ? comma + 2 : comma + 1;
+  const end = digits(bytes, delta, to, DELTA_DIGITS);
+  if (comma === from || bytes[comma] !== COMMA || end === delta || end !== to) {
+    throw new RangeError(malformed(bytes.toString('utf8', from, to), 2));
+  }
+  const length = value(bytes, delta, end);
+  return value(bytes, from, comma) + (negative ? -length : length);
+}
+
+/** `,<d2>,<d3>`: appended to the stamps it makes them hops. */
+export function formatDeltas(queued: number, claimed: number, published: number): string {
+  return `,${claimed - queued},${published - claimed}`;
+}
+
+const [COMMA, MINUS, ZERO, NINE] = [44, 45, 48, 57];
+const STAMP_DIGITS = 16;
+const DELTA_DIGITS = 15;
+
+/** Where the digits end that begin at `from`: at `to`, after `most` of them, or before what is none. */
+function digits(bytes: Buffer, from: number, to: number, most: number): number {
+  let at = from;
+  while (at < to && at - from < most) {
+    const byte = bytes[at] as number;
+    if (byte < ZERO || byte > NINE) break;
+    at++;
+  }
+  return at;
+}
+
+function value(bytes: Buffer, from: number, to: number): number {
+  let n = 0;
+  for (let at = from; at < to; at++) n = n * 10 + (bytes[at] as number) - ZERO;
+  return n;
+}
+
+function malformed(text: string, count: number): string {
+  return `"${text}" is not ${count} comma-separated integers of microseconds`;
+}
+
 const STAMP = /^\d{1,16}$/;
 const DELTA = /^-?\d{1,15}$/;
 
@@ -45,7 +91,7 @@ function accumulate(text: string, count: number): number[] {
   const parts = text.split(',');
   const wellFormed = parts.length === count && parts.every((part, i) => (i === 0 ? STAMP : DELTA).test(part));
   if (!wellFormed) {
-    throw new RangeError(`"${text}" is not ${count} comma-separated integers of microseconds`);
+    throw new RangeError(malformed(text, count));
   }
   let at = 0;
   return parts.map((part) => {

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Clock } from './clock.ts';
-import type { IngestCounters } from './ingest/app.ts';
+import type { IngestCounters } from './ingest/counters.ts';
 import type { RelayCounters } from './relay/relay.ts';
 
 /** How one of a process's own figures is told: a counter only grows. */
@@ -17,6 +17,12 @@ export const INGEST_FIGURES: Figures<IngestCounters> = {
   accepted: counter('messages_accepted_total', 'Messages that Redis acknowledged.'),
   refused: counter('requests_refused_total', "Requests answered 4xx: the client's mistake."),
   unavailable: counter('requests_unavailable_total', 'Requests answered 503.'),
+  failed: counter('requests_failed_total', 'Requests answered 500: a mistake of ours.'),
+  writes: counter('queue_writes_total', 'Writes that Redis acknowledged, of one message or many.'),
+  open: gauge('requests_open', 'Requests let in that have no answer yet.'),
+  held_bytes: gauge('requests_open_bytes', 'Bytes of the bodies of open requests.'),
+  unanswered: gauge('messages_unanswered', 'Messages on the way to Redis, or without its answer yet.'),
+  backlog: gauge('backlog_messages', 'Messages in the queue, as Redis told last.'),
 };
 
 export const RELAY_FIGURES: Figures<RelayCounters> = {
@@ -25,7 +31,9 @@ export const RELAY_FIGURES: Figures<RelayCounters> = {
   published: counter('messages_published_total', 'Messages that the broker has taken.'),
   acknowledged: counter('messages_acknowledged_total', 'Messages that left the queue because they are done.'),
   dead_lettered: counter('messages_dead_lettered_total', 'Messages moved to the dead letters.'),
-  held: gauge('in_flight', 'Messages claimed and not yet acknowledged.'),
+  deleted: counter('messages_deleted_total', 'Messages that somebody deleted while a relay held them.'),
+  held: gauge('held', 'Messages claimed and not yet acknowledged.'),
+  in_flight: gauge('in_flight', 'Messages published that the broker has not acknowledged.'),
 };
 
 export interface MetricsOptions<T> {

@@ -7,6 +7,7 @@ import { explain } from './stack/explain.ts';
 import { runningStack, type StackFile, shortPath } from './stack/file.ts';
 import { onInterrupt } from './stack/interrupt.ts';
 import { Stack } from './stack/stack.ts';
+import { trust } from './trust.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -28,6 +29,8 @@ The exit code is k6's own: 0 when every threshold holds, 99 when one does not.
 Environment
   INGEST_URL, INGEST_TOKEN, MQTT_URL, REDIS_URL   a pipeline of your own: nothing is started
   MQTT_URL, REDIS_URL without INGEST_URL          servers of your own for the pipeline that is started
+  TLS=true                                        the pipeline that is started speaks TLS
+  TLS_CA                                          a file of authorities to trust for servers of your own, PEM
   TOPOLOGY (single)     single, or cluster: nginx before several ingests; with INGEST_URL, any label
   NETWORK (loopback)    how the run is labelled
   and what the scenario itself names: -e NAME=value, as for k6
@@ -45,6 +48,7 @@ async function main(): Promise<number> {
       'MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere',
     );
   }
+  trust(config.TLS_CA);
   const running = await usableStack(config);
   const labels = { TOPOLOGY: topologyOf(config, running), NETWORK: config.NETWORK };
   const runDir = join(ROOT, 'reports/runs', runName(script, labels, new Date()));
@@ -53,6 +57,7 @@ async function main(): Promise<number> {
     RUN_DIR: runDir,
     ARRIVAL_COMMAND: commandOf(script, args, process.env.npm_lifecycle_event),
     ...labels,
+    ...(config.TLS_CA !== undefined && { TLS_CA: resolve(config.TLS_CA) }),
     // The scenarios look for it from the repository's root.
     STACK_DIR: relative(ROOT, resolve(config.STACK_DIR)),
   };
@@ -121,6 +126,11 @@ function topologyOf({ TOPOLOGY, INGEST_URL }: RunConfig, running: StackFile | un
 async function openPipeline(config: RunConfig, running: StackFile | undefined): Promise<Stack | undefined> {
   if (config.INGEST_URL !== undefined) return undefined;
   if (running !== undefined) {
+    if (config.TLS && running.ca === undefined) {
+      throw new ConfigError(
+        `TLS is true, but the pipeline that is up (pid ${running.pid}) speaks none; stop it, or leave TLS out`,
+      );
+    }
     console.log(`stack  using the pipeline that is up (pid ${running.pid}, ${running.topology})`);
     return undefined;
   }

@@ -5,7 +5,8 @@
  *     node pipeline/setup.mjs [--test] [--bench]
  *
  * npm packages as locked, Redis and Mosquitto from the system's package manager (unless REDIS_URL, MQTT_URL or
- * INGEST_URL name others), with TOPOLOGY=cluster nginx, ./k6, and the report page. With --test also what only the tests need: a browser; with --bench what
+ * INGEST_URL name others), with TOPOLOGY=cluster nginx, ./k6, and the report's pages. With --test also what only the tests
+ * need: a browser and nginx; with --bench what
  * `npm run bench` compares with: wrk.
  */
 import { execFile } from 'node:child_process';
@@ -33,7 +34,7 @@ const steps = [
     due: async () => (await builtK6()) !== k6Sources(root),
     work: buildK6,
   },
-  { name: 'report page', due: async () => read(PAGE_STAMP) !== pageSources(root), work: buildPage },
+  { name: 'report pages', due: async () => read(PAGE_STAMP) !== pageSources(root), work: buildPages },
 ];
 
 async function main() {
@@ -135,12 +136,14 @@ async function buildK6() {
   renameSync(draft, at('k6'));
 }
 
-async function buildPage() {
+async function buildPages() {
   const sources = pageSources(root);
   const vite = at('node_modules/vite/bin/vite.js');
-  await run(at('node_modules/.bin/node'), [vite, 'build', '--config', 'reports/vite.config.ts'], {
-    cwd: root,
-  });
+  // One after the other: the first one clears the folder.
+  for (const mode of ['production', 'comparison']) {
+    const args = [vite, 'build', '--config', 'reports/vite.config.ts', '--mode', mode];
+    await run(at('node_modules/.bin/node'), args, { cwd: root });
+  }
   writeFileSync(PAGE_STAMP, sources);
 }
 

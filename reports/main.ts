@@ -1,60 +1,168 @@
-/** `node reports/main.ts <run directory>`: writes index.html anew from run.json. */
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+/** `npm run report`: a run's page anew, a comparison of runs, a list of runs. */
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { comparisonOf } from './comparison/compare.ts';
+import { judge, parseCondition } from './comparison/conditions.ts';
+import { comparisonTemplate, renderComparison } from './comparison/page.ts';
+import { readRecording, readRun } from './comparison/recording.ts';
+import { grouped } from './comparison/subjects.ts';
+import { comparisonText } from './comparison/text.ts';
+import { Catalogue } from './history/catalogue.ts';
+import { listText } from './history/text.ts';
 import { renderReport } from './render.ts';
-import type { Run } from './run.ts';
-import { validateRun } from './validate.ts';
 
-const USAGE = `Usage: node reports/main.ts <run directory>
+const USAGE = `Usage: npm run report -- <run>                      writes the page of a run anew from its run.json
+       npm run report -- compare <baseline> <run>…  compares runs: a table here, and a page
+       npm run report -- list                       lists the runs, newest first
 
-Writes the report of a run, <run directory>/index.html, anew from its run.json.`;
+A run is a directory, or the name of one in reports/runs.
+
+compare
+  --fail-if <condition>   exit 1 when it holds, like 'arrival.p99 > +10%' or 'account.lost > 0'; may be repeated
+  --sure                  a difference counts only where all of its interval is beyond the limit
+  --each                  no run is a repeat of another
+  --out <file>            the page (reports/comparisons/<time>/index.html)
+list
+  --text <words>          only runs in whose name, labels or profile all the words stand
+
+Exit code: 0, or 1 when a condition holds or cannot be judged or a run cannot be read, or 2 when the command is wrong.
+reports/README.md has the grammar of conditions and says what the words of a comparison mean.`;
+
+const RUNS = fileURLToPath(new URL('runs', import.meta.url));
 const TEMPLATE = fileURLToPath(new URL('dist/index.html', import.meta.url));
 
-try {
-  const { values, positionals } = parseArgs({
-    options: { help: { type: 'boolean', short: 'h' } },
-    allowPositionals: true,
-  });
+/** The command is wrong: nothing has been done. */
+class UsageError extends Error {}
+
+const options = {
+  help: { type: 'boolean', short: 'h' },
+  'fail-if': { type: 'string', multiple: true },
+  sure: { type: 'boolean' },
+  each: { type: 'boolean' },
+  out: { type: 'string' },
+  text: { type: 'string' },
+} as const;
+type Values = ReturnType<typeof parse>['values'];
+
+/** Which options go with which command. */
+const ALLOWED: Record<string, readonly string[]> = {
+  compare: ['fail-if', 'sure', 'each', 'out'],
+  list: ['text'],
+  '': [],
+};
+
+main().then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: Error) => {
+    console.error(`report: ${error.message.split('\n')[0]}`);
+    process.exitCode = error instanceof UsageError ? 2 : 1;
+  },
+);
+
+async function main(): Promise<number> {
+  const { values, positionals } = parse();
   if (values.help) {
     console.log(USAGE);
-  } else {
-    const [directory, ...more] = positionals;
-    if (directory === undefined || more.length > 0) {
-      throw new Error(`expected one run directory, got ${positionals.length}; --help tells more`);
-    }
-    console.log(await report(directory));
+    return 0;
   }
-} catch (error) {
-  console.error(`report: ${(error as Error).message.split('\n')[0]}`);
-  process.exitCode = 1;
+  const [first = '', ...rest] = positionals;
+  const command = first === 'compare' || first === 'list' ? first : '';
+  for (const name of Object.keys(values)) {
+    if (!ALLOWED[command]?.includes(name)) {
+      const place = Object.keys(ALLOWED).find((one) => ALLOWED[one]?.includes(name));
+      throw new UsageError(`--${name} belongs to ${place}; --help tells more`);
+    }
+  }
+  if (command === 'compare') return compareRuns(rest, values);
+  if (command === 'list') {
+    if (rest.length > 0) throw new UsageError(`list takes no ${rest[0]}; --text finds runs`);
+    const { entries, misfits } = await new Catalogue(RUNS).list();
+    console.log(listText(entries, misfits, values.text ?? ''));
+    return 0;
+  }
+  if (positionals.length !== 1) {
+    throw new UsageError(`expected one run, got ${positionals.length}; --help tells more`);
+  }
+  console.log(await report(await directoryOf(first)));
+  return 0;
+}
+
+function parse() {
+  try {
+    return parseArgs({ options, allowPositionals: true });
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+/** @returns the exit code */
+async function compareRuns(names: string[], values: Values): Promise<number> {
+  if (names.length < 2) throw new UsageError(`compare takes two runs at least, got ${names.length}`);
+  const conditions = (values['fail-if'] ?? []).map((text) => {
+    try {
+      return parseCondition(text);
+    } catch (error) {
+      throw new UsageError((error as Error).message);
+    }
+  });
+  if (values.sure && conditions.length === 0)
+    throw new UsageError('--sure is about --fail-if, and there is none');
+  const template = await comparisonTemplate();
+  const directories = await Promise.all(names.map(directoryOf));
+  const recordings = await Promise.all(directories.map(readRecording));
+  const groups = grouped(recordings, values.each ?? false);
+  const comparison = comparisonOf(groups);
+  console.log(comparisonText(comparison));
+  const path =
+    values.out ?? join(fileURLToPath(new URL('comparisons', import.meta.url)), stamp(), 'index.html');
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, renderComparison(comparison, template));
+  console.log(`report      ${shortPath(path)}`);
+  const findings = conditions.flatMap((condition) => judge(condition, groups, values.sure ?? false));
+  for (const { subject, fails, sentence } of findings) {
+    console.log(`fail-if     ${fails ? 'FAIL' : 'ok'}  ${subject}: ${sentence}`);
+  }
+  return findings.some(({ fails }) => fails) ? 1 : 0;
+}
+
+/** A directory, or the name of one in reports/runs. */
+async function directoryOf(name: string): Promise<string> {
+  for (const place of [name, join(RUNS, name)]) {
+    if (await isDirectory(place)) return place;
+  }
+  throw new UsageError(
+    `${name} is no directory, and no name of one in reports/runs; list tells which there are`,
+  );
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return stat(path).then(
+    (info) => info.isDirectory(),
+    () => false,
+  );
 }
 
 /** @returns the path of the report */
 async function report(directory: string): Promise<string> {
-  const run = await readRun(join(directory, 'run.json'));
+  const run = await readRun(directory);
   const template = await readFile(TEMPLATE, 'utf8').catch(() => {
-    throw new Error(`${TEMPLATE} is missing: build it with vite build --config reports/vite.config.ts`);
+    throw new Error(`${TEMPLATE} is missing: npm run setup builds it`);
   });
   const path = join(directory, 'index.html');
   await writeFile(path, renderReport(run, template));
   return path;
 }
 
-async function readRun(path: string): Promise<Run> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new Error(error.code === 'ENOENT' ? `${path} does not exist` : `${path}: ${error.message}`);
-  });
-  let data: unknown;
-  try {
-    data = JSON.parse(text);
-  } catch (error) {
-    throw new Error(`${path} is not JSON: ${(error as Error).message}`);
-  }
-  const [first, ...more] = validateRun(data);
-  if (first !== undefined) {
-    throw new Error(`${path}: ${first}${more.length > 0 ? ` (and ${more.length} more)` : ''}`);
-  }
-  return data as Run;
+/** As a person would type it from here. */
+function shortPath(path: string): string {
+  const short = relative('', resolve(path));
+  return short.startsWith('..') ? resolve(path) : short;
+}
+
+function stamp(): string {
+  return new Date().toISOString().replace(/[-:]|\.\d+/g, '');
 }

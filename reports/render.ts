@@ -11,11 +11,19 @@ export const SLOT = '<script id="run" type="application/json">null</script>';
  * @throws if the template has not exactly one place for the data
  */
 export function renderReport(run: Run, template: string): string {
+  return fillPage(`"${pack(light(run))}"`, template);
+}
+
+/**
+ * Puts data into the one place that a built page has for it.
+ * @param data JSON in which nothing can end a script element
+ */
+export function fillPage(data: string, template: string): string {
   const [head, tail, ...more] = template.split(SLOT);
   if (head === undefined || tail === undefined || more.length > 0) {
     throw new Error(`template must contain ${SLOT} exactly once`);
   }
-  return head + SLOT.replace('null', () => `"${pack(light(run))}"`) + tail;
+  return head + SLOT.replace('null', () => data) + tail;
 }
 
 /** @returns the run that a page holds, as the page reads it */

@@ -1,32 +1,112 @@
 import type { Queue } from '../queue/queue.ts';
+import type { IngestCounters } from './counters.ts';
+import { type Refusal, unavailable } from './refusal.ts';
 
-const REFRESH_MS = 250;
+export interface Limits {
+  /** Requests that are open at once. */
+  requests: number;
+  /** Bytes of the bodies of open requests. */
+  bytes: number;
+  /** Messages in the queue and on the way into it. */
+  backlog: number;
+}
 
-/** Decides whether the queue can take more. It knows the depth from a quarter of a second ago at most. */
+/** How often the depth is asked for; each write tells it too. */
+const REFRESH_MS = 100;
+/** How long a failed write makes us unready. */
+const TROUBLE_MS = 5000;
+/** Retry-After, in seconds: what the backlog takes to fall by a tenth, within these. */
+const SOONEST_S = 1;
+const LATEST_S = 10;
+
+/**
+ * Decides what is let in, so that neither the queue nor our memory grows without a bound. Beyond a limit, and
+ * while Redis does not take messages, requests are refused at once.
+ */
 export class Admission {
   readonly #queue: Pick<Queue, 'ready' | 'depth'>;
-  readonly #limit: number;
-  #depth = 0;
+  readonly #limits: Limits;
+  readonly #count: IngestCounters;
+  /** Why the last write failed, and when. */
+  #trouble: { reason: string; at: number } | undefined;
+  /** Messages a second that leave the queue; too few where other ingests fill it too. */
+  #drain = 0;
+  #asked = { at: 0, depth: 0, accepted: 0 };
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(queue: Pick<Queue, 'ready' | 'depth'>, limit: number) {
+  constructor(queue: Pick<Queue, 'ready' | 'depth'>, limits: Limits, count: IngestCounters) {
     this.#queue = queue;
-    this.#limit = limit;
+    this.#limits = limits;
+    this.#count = count;
   }
 
-  /** Why a message cannot be taken now, or undefined when it can. `unanswered` are not in the depth yet. */
-  refusal(unanswered: number): string | undefined {
-    if (!this.#queue.ready) return 'Redis is away';
-    const backlog = this.#depth + unanswered;
-    return backlog < this.#limit
-      ? undefined
-      : `a backlog of ${backlog} messages reaches the limit of ${this.#limit}`;
+  /** Why `messages` more cannot be taken now, or undefined when they can. */
+  refusal(messages: number): Refusal | undefined {
+    const { backlog, unanswered } = this.#count;
+    if (!this.#queue.ready) return unavailable('Redis is away', SOONEST_S);
+    // After a failed write one goes out to see whether it is over. Nobody else waits for what becomes of it.
+    if (this.#trouble !== undefined && unanswered > 0) return unavailable(this.#trouble.reason, SOONEST_S);
+    const depth = backlog + unanswered;
+    if (depth + messages <= this.#limits.backlog) return undefined;
+    return unavailable(
+      `a backlog of ${depth} messages reaches the limit of ${this.#limits.backlog}`,
+      this.#retryAfterS(depth),
+    );
+  }
+
+  /** Why no messages should be sent here now. A failed write is held against Redis for a while only: none may follow. */
+  unready(): Refusal | undefined {
+    const trouble = this.#trouble;
+    if (trouble === undefined || performance.now() - trouble.at > TROUBLE_MS) return this.refusal(1);
+    return unavailable(trouble.reason, SOONEST_S);
+  }
+
+  /** Lets a request in, or says why not. One that was let in has to {@link leave} with all it holds. */
+  enter(bytes: number): Refusal | undefined {
+    const { requests } = this.#limits;
+    if (this.#count.open >= requests) {
+      return unavailable(`${requests} requests are open, which is the limit`, SOONEST_S);
+    }
+    const refusal = this.hold(bytes);
+    if (refusal === undefined) this.#count.open++;
+    return refusal;
+  }
+
+  /** A request that was let in holds so many bytes more; or it does not, when that is too much. */
+  hold(bytes: number): Refusal | undefined {
+    const limit = this.#limits.bytes;
+    if (this.#count.held_bytes + bytes > limit) {
+      return unavailable(`the bodies of open requests reach the limit of ${limit} bytes`, SOONEST_S);
+    }
+    this.#count.held_bytes += bytes;
+    return undefined;
+  }
+
+  leave(bytes: number): void {
+    this.#count.open--;
+    this.#count.held_bytes -= bytes;
+  }
+
+  /** A write was acknowledged, and the queue is that deep now. */
+  written(depth: number): void {
+    this.#count.backlog = depth;
+    this.#trouble = undefined;
+  }
+
+  /** A write failed. */
+  failed(reason: string): void {
+    this.#trouble = { reason, at: performance.now() };
   }
 
   start(): void {
     const refresh = async () => {
       try {
-        this.#depth = await this.#queue.depth();
+        const depth = await this.#queue.depth();
+        const now = { at: performance.now(), depth, accepted: this.#count.accepted };
+        const { at, depth: before, accepted } = this.#asked;
+        this.#drain = ((before + now.accepted - accepted - depth) / (now.at - at)) * 1000;
+        this.#asked = now;
+        this.#count.backlog = depth;
       } catch {
         // Redis is away: refusal() says so, and the depth is asked again.
       }
@@ -37,5 +117,11 @@ export class Admission {
 
   stop(): void {
     clearInterval(this.#timer);
+  }
+
+  #retryAfterS(depth: number): number {
+    const surplus = depth - 0.9 * this.#limits.backlog;
+    const seconds = this.#drain > 0 ? surplus / this.#drain : LATEST_S;
+    return Math.min(Math.max(Math.ceil(seconds), SOONEST_S), LATEST_S);
   }
 }

@@ -1,10 +1,13 @@
-import { isUtf8 } from 'node:buffer';
-import type { TSchema } from '@sinclair/typebox';
-import type { FastifyError, FastifyPluginAsync } from 'fastify';
+import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { formatStamps } from '../hops.ts';
+import { explainRedis } from '../queue/problems.ts';
 import type { Queue } from '../queue/queue.ts';
-import { Admission } from './admission.ts';
-import { Batch, Message, MessageError, validator } from './message.ts';
-import { type Accepted, Outbox } from './outbox.ts';
+import { Admission, type Limits } from './admission.ts';
+import { announcedLength, isMuchUnread, readBody, sendUnread } from './body.ts';
+import type { IngestCounters } from './counters.ts';
+import { MessageCheck } from './message.ts';
+import { Outbox } from './outbox.ts';
+import { malformed, Refusal, tooLarge, unauthorized, unavailable } from './refusal.ts';
 import type { Tokens } from './tokens.ts';
 
 export interface IngestOptions {
@@ -12,149 +15,175 @@ export interface IngestOptions {
   /** The reference clock, µs. Without it messages carry no stamps. */
   now: (() => number) | undefined;
   tokens: Pick<Tokens, 'accept'>;
-  /** Messages in the queue from which on ingest answers 503. */
-  backlogLimit: number;
+  /** Beyond them requests are answered 503. */
+  limits: Limits;
   /** Bytes of a request body. */
   bodyLimit: number;
+  /** Messages of a batch. */
+  batchLimit: number;
+  /** Where a message has its id: `id`, or a path like `meta.id`. */
+  idKey: string;
   /** Kept up to date by the plugin. */
   counters: IngestCounters;
+  /** Redis refuses our messages, with the reason in words; or, undefined, takes them again. */
+  onTrouble?: (reason: string | undefined) => void;
   /** An error of ours: answered 500, and told here. */
   onError: (error: Error) => void;
 }
-
-/** What became of the requests since the start. */
-export interface IngestCounters {
-  /** Messages that Redis acknowledged. */
-  accepted: number;
-  /** Requests answered 4xx: the client's mistake. */
-  refused: number;
-  /** Requests answered 503. */
-  unavailable: number;
-}
-
-export const noCounts = (): IngestCounters => ({ accepted: 0, refused: 0, unavailable: 0 });
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** When the request was first seen, µs of the reference clock. */
     received: number;
-    /** The body exactly as posted. */
-    rawBody: Buffer | null;
+    /** Bytes that it holds of what admission.ts allows; below zero: it was not let in, or has left. */
+    held: number;
   }
 }
 
-/** Redis cannot take it now; the client may try again. */
-class Unavailable extends Error {
-  readonly statusCode = 503;
-}
-
-/** No token that holds. */
-class Unauthorized extends Error {
-  readonly statusCode = 401;
-}
-
-const RETRY_AFTER_S = 1;
+const JSON_TYPE = 'application/json; charset=utf-8';
+const ONE_ACCEPTED = '{"accepted":1}';
 
 /**
  * The front API: `POST /messages`, `POST /messages/batch`, `GET /livez`, `GET /readyz`.
  * It answers 202 once Redis has acknowledged the write, and every error as `{"error", "field"?}`.
  */
 export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) => {
-  const { queue, now, tokens, backlogLimit, bodyLimit, counters: count } = options;
-  const outbox = new Outbox(queue, now);
-  const admission = new Admission(queue, backlogLimit);
+  const { queue, now, tokens, bodyLimit, counters: count } = options;
+  const check = new MessageCheck(options.idKey, options.batchLimit);
+  const admission = new Admission(queue, options.limits, count);
+  let trouble: string | undefined;
+  const outbox = new Outbox<FastifyReply>(queue, count, {
+    written: (depth) => {
+      admission.written(depth);
+      if (trouble !== undefined) options.onTrouble?.(undefined);
+      trouble = undefined;
+    },
+    failed: (error) => {
+      const reason = `Redis did not take it: ${explainRedis(error)}`;
+      admission.failed(reason);
+      if (reason !== trouble) options.onTrouble?.(reason);
+      trouble = reason;
+    },
+    settled: (reply, messages, error) => {
+      if (error !== undefined) return reply.send(unavailable(trouble as string, 1));
+      leave(reply.request);
+      count.accepted += messages;
+      reply.code(202).header('content-type', JSON_TYPE);
+      reply.send(messages === 1 ? ONE_ACCEPTED : `{"accepted":${messages}}`);
+    },
+  });
 
   app.decorateRequest('received', 0);
-  app.decorateRequest('rawBody', null);
+  app.decorateRequest('held', -1);
   app.addHook('onReady', async () => admission.start());
   app.addHook('onClose', async () => admission.stop());
+  // A body is read where it is wanted, below, and nowhere else.
+  app.removeAllContentTypeParsers();
 
-  app.setNotFoundHandler((request, reply) =>
-    reply.code(404).send({ error: `there is no ${request.method} ${request.url}` }),
-  );
+  function enter(request: FastifyRequest): Refusal | undefined {
+    if (!tokens.accept(request.raw.headers.authorization)) return unauthorized();
+    const length = announcedLength(request.raw) ?? 0;
+    if (length > bodyLimit) return bodyTooLarge();
+    const refusal = admission.refusal(1) ?? admission.enter(length);
+    if (refusal === undefined) request.held = length;
+    return refusal;
+  }
 
-  app.setErrorHandler((error: FastifyError, _request, reply) => {
+  function leave(request: FastifyRequest): void {
+    if (request.held < 0) return;
+    admission.leave(request.held);
+    request.held = -1;
+  }
+
+  const bodyTooLarge = () => tooLarge(`the body exceeds the limit of ${bodyLimit} bytes`);
+
+  app.setNotFoundHandler((request) => {
+    throw new Refusal(404, `there is no ${request.method} ${request.url.slice(0, 128)}`);
+  });
+
+  app.setErrorHandler((error: FastifyError | Refusal, request, reply) => {
+    leave(request);
     const status = error.statusCode ?? 500;
-    if (status === 503) {
-      count.unavailable++;
-      reply.header('retry-after', RETRY_AFTER_S);
-    } else if (status < 500) {
-      count.refused++;
-    } else {
+    if (status === 503) count.unavailable++;
+    else if (status < 500) count.refused++;
+    else {
+      count.failed++;
       options.onError(error);
-      return reply.code(500).send({ error: 'internal error' });
     }
-    const message = status === 413 ? `the body exceeds the limit of ${bodyLimit} bytes` : error.message;
-    const field = error instanceof MessageError ? { field: error.field } : {};
-    return reply.code(status).send({ error: message, ...field });
+    const { field, retryAfterS } = error instanceof Refusal ? error : {};
+    reply.code(status).header('content-type', JSON_TYPE);
+    // RFC 6750, 3.
+    if (status === 401) reply.header('www-authenticate', 'Bearer');
+    if (retryAfterS !== undefined) reply.header('retry-after', retryAfterS);
+    const text = JSON.stringify({
+      error: status >= 500 && status !== 503 ? 'internal error' : error.message,
+      field,
+    });
+    if (isMuchUnread(request.raw)) sendUnread(reply.hijack().raw, status, reply.getHeaders(), text);
+    else reply.send(text);
   });
 
   app.get('/livez', async () => ({ status: 'alive' }));
 
-  app.get('/readyz', async (_request, reply) => {
-    const refusal = admission.refusal(outbox.unanswered);
-    if (refusal === undefined) return { status: 'ready' };
-    return reply.code(503).header('retry-after', RETRY_AFTER_S).send({ error: refusal });
+  app.get('/readyz', async () => {
+    const refusal = admission.unready();
+    if (refusal !== undefined) throw refusal;
+    return { status: 'ready' };
   });
 
   await app.register(async (api) => {
-    // First of all hooks: the stage `ingest` starts here.
-    if (now !== undefined) {
-      api.addHook('onRequest', (request, _reply, done) => {
-        request.received = now();
-        done();
-      });
+    // First of all: the stage `ingest` starts here.
+    api.addHook('onRequest', (request, _reply, done) => {
+      if (now !== undefined) request.received = now();
+      done(enter(request));
+    });
+
+    api.addContentTypeParser('application/json', (request, payload, done) => {
+      const announced = announcedLength(payload) !== undefined;
+      readBody(payload, announced ? undefined : (bytes) => hold(request, bytes), done);
+    });
+
+    function hold(request: FastifyRequest, bytes: number): Refusal | undefined {
+      if (request.held + bytes > bodyLimit) return bodyTooLarge();
+      const refusal = admission.hold(bytes);
+      if (refusal === undefined) request.held += bytes;
+      return refusal;
     }
-    api.addHook('onRequest', (request, reply, done) => {
-      if (tokens.accept(request.headers.authorization)) return done();
-      // RFC 6750, 3.
-      reply.header('www-authenticate', 'Bearer');
-      done(new Unauthorized('the token is missing or wrong'));
-    });
-    api.addHook('onRequest', (_request, _reply, done) => {
-      const refusal = admission.refusal(outbox.unanswered);
-      done(refusal === undefined ? undefined : new Unavailable(refusal));
-    });
 
-    api.removeAllContentTypeParsers();
-    api.addContentTypeParser(
-      'application/json',
-      { parseAs: 'buffer', bodyLimit },
-      (request, body: Buffer, done) => {
-        request.rawBody = body;
-        try {
-          // RFC 8259, 8.1: JSON is UTF-8. Decoding would repair what is not, silently.
-          if (!isUtf8(body)) throw new SyntaxError('the bytes are not UTF-8');
-          done(null, JSON.parse(body.toString()));
-        } catch (error) {
-          done(new MessageError('', `is not JSON: ${(error as Error).message}`));
-        }
-      },
-    );
-    api.setValidatorCompiler(({ schema }) => validator(schema as TSchema));
+    /** The stamps of a message that is ready to go: what comes after is Redis' time, and the queue's. */
+    function stamps(request: FastifyRequest): string {
+      return now === undefined ? '' : formatStamps(request.received, now());
+    }
 
-    const accept = async (messages: readonly Accepted[], received: number) => {
-      try {
-        await outbox.send(messages, received);
-      } catch (error) {
-        throw new Unavailable(`Redis did not take it: ${(error as Error).message}`);
-      }
-      count.accepted += messages.length;
-      return { accepted: messages.length };
-    };
-
-    api.post<{ Body: Message }>('/messages', { schema: { body: Message } }, async (request, reply) => {
-      reply.code(202);
-      return accept([{ body: request.rawBody as Buffer, target: request.body.target }], request.received);
+    api.post<{ Body: string | undefined }>('/messages', (request, reply) => {
+      const body = request.body ?? '';
+      const { target } = check.message(parse(body));
+      const refusal = admission.refusal(1);
+      if (refusal !== undefined) throw refusal;
+      outbox.add(reply, [{ body, target, stamps: stamps(request) }]);
     });
 
-    api.post<{ Body: Batch }>('/messages/batch', { schema: { body: Batch } }, async (request, reply) => {
-      reply.code(202);
-      const messages = request.body.map((message) => ({
-        body: JSON.stringify(message),
-        target: message.target,
-      }));
-      return accept(messages, request.received);
+    api.post<{ Body: string | undefined }>('/messages/batch', (request, reply) => {
+      const messages = check.batch(parse(request.body ?? ''));
+      const refusal = admission.refusal(messages.length);
+      if (refusal !== undefined) throw refusal;
+      const stamped = stamps(request);
+      outbox.add(
+        reply,
+        messages.map((message) => ({
+          body: JSON.stringify(message),
+          target: message.target,
+          stamps: stamped,
+        })),
+      );
     });
   });
 };
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw malformed('', `is not JSON: ${(error as Error).message}`);
+  }
+}

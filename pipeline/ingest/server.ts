@@ -1,5 +1,4 @@
 import closeWithGrace from 'close-with-grace';
-import { fastify } from 'fastify';
 import { Clock } from '../clock.ts';
 import { ConfigError, IngestConfig, readConfig } from '../config.ts';
 import { metrics, serveHealth } from '../health.ts';
@@ -8,15 +7,16 @@ import { INGEST_FIGURES, openMetrics } from '../metrics.ts';
 import { openQueue } from '../queue/open.ts';
 import { UnusableRedis } from '../queue/problems.ts';
 import { startTelemetry } from '../telemetry.ts';
-import { ingest, noCounts } from './app.ts';
+import { trust } from '../trust.ts';
+import { ingest } from './app.ts';
+import { noCounts } from './counters.ts';
+import { createHttp } from './http.ts';
 import { readTls } from './tls.ts';
 import { Tokens } from './tokens.ts';
 
-/** Longer than the idle time of load balancers (60 s as a rule), so that it is never we who hang up. */
-const KEEP_ALIVE_MS = 72_000;
-
 async function main(): Promise<void> {
   const config = readConfig(IngestConfig);
+  trust(config.TLS_CA);
   const tokens = new Tokens(config.INGEST_TOKEN, config.INGEST_TOKENS_FILE);
   const tls = readTls(config);
   const log = openLog(config.LOG_LEVEL, { name: config.PROCESS_NAME, settings: config });
@@ -26,16 +26,18 @@ async function main(): Promise<void> {
     onState: (up, reason) => (up ? log.info('Redis answers') : log.warn(`Redis is away: ${reason}`)),
   });
   const clock = new Clock(() => queue.time());
-  // Without a logger of its own: one made for each request would cost more than checking the request.
-  const app = fastify({ keepAliveTimeout: KEEP_ALIVE_MS, https: tls ?? null });
   const counters = noCounts();
+  const app = createHttp(config, tls, counters);
   await app.register(ingest, {
     queue,
     now: config.STAMPS ? () => clock.now() : undefined,
     tokens,
-    backlogLimit: config.BACKLOG_LIMIT,
+    limits: { requests: config.REQUEST_LIMIT, bytes: config.MEMORY_LIMIT, backlog: config.BACKLOG_LIMIT },
     bodyLimit: config.BODY_LIMIT,
+    batchLimit: config.BATCH_LIMIT,
+    idKey: config.ID_KEY,
     counters,
+    onTrouble: (reason) => (reason === undefined ? log.info('Redis takes messages again') : log.warn(reason)),
     onError: (error) => log.error(error),
   });
   const registry = openMetrics({

@@ -1,47 +1,41 @@
-import type { Socket } from 'node:net';
-import { connect, type IClientPublishOptions, type MqttClient } from 'mqtt';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { type IClientOptions, MqttClient, ReasonCodes } from 'mqtt';
+import { AckTap, OWN_PACKET_IDS } from './acks.ts';
 
 export interface BrokerOptions {
   url: string;
   /** MQTT client id, and the name below `status/relay/`. */
   name: string;
-  qos: 0 | 1;
-  /** A PUBACK that takes longer (ms) means that the connection is dead. */
+  /** No connection, or no PUBACK, for this long (ms): the connection is dead. */
   timeoutMs: number;
+  /** Called when the broker takes messages, and when it no longer does; `reason` is one short sentence. */
   onState: (up: boolean, reason: string) => void;
+  /** A PUBACK for a packet that was {@link Broker.write written}. */
+  onAck: (packetId: number, reasonCode: number) => void;
 }
-
-/** Why a message was not delivered. `refused`: the broker said no; otherwise the connection broke. */
-export class DeliveryError extends Error {
-  readonly refused: boolean;
-
-  constructor(reason: string, refused: boolean) {
-    super(reason);
-    this.refused = refused;
-  }
-}
-
-type Settled = (error?: DeliveryError) => void;
 
 const RECONNECT_MS = 200;
+const LAST_PACKET_ID = 65_535;
 /** CONNACK codes of MQTT 5 that a first attempt does not get over: bad credentials, not authorized. */
 const HOPELESS = new Set([134, 135]);
 
 /**
- * The way to the subscribers: the only place that speaks MQTT. Nothing waits in here: what is unsettled
- * when the connection breaks fails at once, and whoever published it decides.
+ * The connection to the broker. mqtt.js makes and keeps it, and says by a retained message and the Last Will
+ * whether the relay is there. What the relay publishes is written past it: nothing waits in mqtt.js.
  */
 export class Broker {
   readonly #client: MqttClient;
   readonly #options: BrokerOptions;
   readonly #status: string;
-  /** QoS 1 messages without a PUBACK, oldest first, by packet id. */
-  readonly #unsettled = new Map<number, { settled: Settled; since: number }>();
-  readonly #deadline: NodeJS.Timeout;
+  #socket: Socket | undefined;
   #opened = false;
   #closing = false;
   #up = false;
   #reason = 'connection closed';
+  #proof: NodeJS.Timeout | undefined;
+  /** Packet id of what {@link publish} waits for; 0: nothing. */
+  #published = 0;
 
   /** Resolves when connected; rejects when the broker refuses the credentials. Retries while it is away. */
   static open(options: BrokerOptions): Promise<Broker> {
@@ -51,7 +45,8 @@ export class Broker {
   private constructor(options: BrokerOptions, opened: (broker: Broker) => void, failed: (e: Error) => void) {
     this.#options = options;
     this.#status = `status/relay/${options.name}`;
-    this.#client = connect(options.url, {
+    this.#client = new MqttClient(() => this.#connect(), {
+      ...credentials(options.url),
       protocolVersion: 5,
       clientId: `arrival-${options.name}`,
       clean: true,
@@ -61,113 +56,165 @@ export class Broker {
       reconnectPeriod: RECONNECT_MS,
       connectTimeout: options.timeoutMs,
       keepalive: 30,
+      messageIdProvider: idsAbove(OWN_PACKET_IDS),
       will: { topic: this.#status, payload: Buffer.from('offline'), qos: 1, retain: true },
     });
     this.#client.on('connect', () => {
-      (this.#client.stream as unknown as Socket).setNoDelay(true);
-      this.#client.publish(this.#status, 'online', { qos: 1, retain: true }, () => {});
-      this.#report(true);
-      this.#opened = true;
-      opened(this);
+      this.#prove(() => {
+        this.#opened = true;
+        opened(this);
+      });
     });
-    this.#client.on('close', () => this.#broken());
+    this.#client.on('close', () => {
+      // mqtt.js would send it again on the next connection, for ever; who published it decides.
+      if (this.#published !== 0) this.#client.removeOutgoingMessage(this.#published);
+      this.#published = 0;
+      this.#report(false);
+    });
+    this.#client.on('disconnect', ({ reasonCode }) => {
+      this.#reason = `the broker ended the connection: ${reasonName(reasonCode ?? 0)}`;
+    });
     this.#client.on('error', (error: Error & { code?: number | string }) => {
       this.#reason = error.message;
       if (!this.#opened && typeof error.code === 'number' && HOPELESS.has(error.code)) {
-        clearInterval(this.#deadline);
         this.#client.end(true);
         failed(error);
       }
     });
-    this.#deadline = setInterval(() => this.#checkDeadline(), options.timeoutMs / 4).unref();
   }
 
-  get connected(): boolean {
+  /** Messages can be written, and the broker has acknowledged one on this connection. */
+  get up(): boolean {
     return this.#up;
+  }
+
+  /** Why the connection broke last. */
+  get reason(): string {
+    return this.#reason;
   }
 
   /** Messages that the broker lets be in flight at once. */
   get receiveMaximum(): number {
-    return this.#client.serverProperties?.receiveMaximum ?? 65_535;
+    return Math.min(this.#client.serverProperties?.receiveMaximum ?? OWN_PACKET_IDS, OWN_PACKET_IDS);
   }
 
-  /**
-   * Publishes; `settled` is called once: without an error when the broker has taken the message (QoS 1: its
-   * PUBACK came; QoS 0: it was written).
-   */
-  publish(
-    topic: string,
-    body: Buffer,
-    hops: string | undefined,
-    redelivery: boolean,
-    settled: Settled,
-  ): void {
-    if (!this.#up) {
-      settled(new DeliveryError('the broker is away', false));
-      return;
-    }
-    const { qos } = this.#options;
-    const options: IClientPublishOptions = { qos, dup: redelivery && qos === 1 };
-    if (hops !== undefined) options.properties = { userProperties: { hops } };
-    if (qos === 0) {
-      this.#client.publish(topic, body, options, (error) => settled(deliveryError(error)));
-      return;
-    }
-    let packetId = 0;
-    this.#client.publish(topic, body, options, (error) => {
-      this.#unsettled.delete(packetId);
-      settled(deliveryError(error));
-    });
-    packetId = this.#client.getLastMessageId();
-    this.#unsettled.set(packetId, { settled, since: performance.now() });
+  /** Bytes of the largest packet that the broker takes. */
+  get maximumPacketSize(): number {
+    return this.#client.serverProperties?.maximumPacketSize ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Writes whole packets. `written` is called when the kernel has them, or never will. */
+  write(packets: Buffer, written?: () => void): void {
+    this.#socket?.write(packets, written);
+  }
+
+  /** Publishes one message the usual way; rejects when the broker refuses it or the connection breaks. */
+  async publish(topic: string, body: Buffer, qos: 0 | 1, hops: string | undefined): Promise<void> {
+    const properties = hops === undefined ? {} : { properties: { userProperties: { hops } } };
+    const answered = this.#client.publishAsync(topic, body, { qos, ...properties });
+    this.#published = qos === 0 ? 0 : this.#client.getLastMessageId();
+    await answered;
+    this.#published = 0;
+  }
+
+  /** Breaks the connection; another one is made. */
+  break(reason: string): void {
+    this.#reason = reason;
+    this.#socket?.destroy();
   }
 
   /** Says goodbye, so that the broker does not have to send the last will. */
   async close(): Promise<void> {
-    clearInterval(this.#deadline);
     this.#closing = true;
+    clearTimeout(this.#proof);
     if (this.#up) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, 1000);
-        this.#client.publish(this.#status, 'offline', { qos: 1, retain: true }, () => {
-          clearTimeout(timer);
-          resolve();
-        });
-      });
+      await within(1000, (done) =>
+        this.#client.publish(this.#status, 'offline', { qos: 1, retain: true }, done),
+      );
       // `end` without force can wait for ever for a PUBACK; all that matters is settled by now.
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, 1000);
-        this.#client.end(false, {}, () => {
-          clearTimeout(timer);
-          resolve();
-        });
-      });
+      await within(1000, (done) => this.#client.end(false, {}, done));
     }
     await this.#client.endAsync(true);
   }
 
-  #broken(): void {
-    // Taken out of the library's hands: it would send them again, one at a time and with stale stamps.
-    for (const packetId of [...this.#unsettled.keys()]) this.#client.removeOutgoingMessage(packetId);
-    this.#report(false);
+  #connect(): AckTap {
+    const { protocol, hostname, port } = new URL(this.#options.url);
+    const secure = protocol === 'mqtts:' || protocol === 'ssl:' || protocol === 'tls:';
+    const host = hostname.replace(/^\[|\]$/g, '');
+    const address = { host, port: Number(port || (secure ? 8883 : 1883)) };
+    // Nagle's algorithm holds a small packet back for up to 40 ms.
+    const name = isIP(host) === 0 ? { servername: host } : {};
+    const socket = secure ? connectTls({ ...address, ...name }) : connectTcp(address);
+    socket.setNoDelay(true);
+    this.#socket = socket;
+    return new AckTap(socket, this.#options.onAck);
   }
 
-  #checkDeadline(): void {
-    const [oldest] = this.#unsettled.values();
-    if (oldest === undefined || performance.now() - oldest.since < this.#options.timeoutMs) return;
-    this.#reason = `no PUBACK for ${this.#options.timeoutMs} ms`;
-    this.#client.stream.destroy();
+  /**
+   * A broker that connects and acknowledges nothing is none: messages published to it one after the other would
+   * look as if each of them broke the connection.
+   */
+  #prove(proven: () => void): void {
+    const { timeoutMs } = this.#options;
+    const socket = this.#socket;
+    clearTimeout(this.#proof);
+    this.#proof = setTimeout(() => {
+      if (socket === this.#socket) this.break(`no PUBACK for ${timeoutMs} ms`);
+    }, timeoutMs);
+    this.#client.publish(this.#status, 'online', { qos: 1, retain: true }, (error) => {
+      // A refusal is an answer too: the status is for people, and the message may be allowed.
+      const answered = !error || 'code' in error;
+      if (!answered || socket !== this.#socket || socket?.destroyed) return;
+      clearTimeout(this.#proof);
+      proven();
+      this.#report(true);
+    });
   }
 
   #report(up: boolean): void {
+    if (!up) clearTimeout(this.#proof);
     if (up === this.#up) return;
     this.#up = up;
-    if (!this.#closing) this.#options.onState(up, this.#reason);
+    if (!this.#closing || !up) this.#options.onState(up, this.#reason);
   }
 }
 
-function deliveryError(error: (Error & { code?: number }) | null | undefined): DeliveryError | undefined {
-  if (!error) return undefined;
-  // Only a PUBACK carries a reason code: 128 and above is a refusal (MQTT 5, 3.4.2.1).
-  return new DeliveryError(error.message, typeof error.code === 'number' && error.code >= 128);
+/** The name that MQTT 5 has for a reason code, and the code. */
+export function reasonName(code: number): string {
+  return `${ReasonCodes[code as keyof typeof ReasonCodes] || 'unknown reason'} (0x${code.toString(16)})`;
+}
+
+function credentials(url: string): Pick<IClientOptions, 'username' | 'password' | 'host'> {
+  const { username, password, hostname } = new URL(url);
+  return {
+    host: hostname,
+    ...(username && { username: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+  };
+}
+
+/** Packet ids for mqtt.js' own few packets. */
+function idsAbove(lowest: number): NonNullable<IClientOptions['messageIdProvider']> {
+  let last = lowest;
+  return {
+    allocate: () => {
+      last = last === LAST_PACKET_ID ? lowest + 1 : last + 1;
+      return last;
+    },
+    getLastAllocated: () => last,
+    register: () => true,
+    deallocate: () => {},
+    clear: () => {},
+  };
+}
+
+/** Waits for `done`, as long as is sensible on the way out. */
+async function within(ms: number, begin: (done: () => void) => void): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    begin(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }

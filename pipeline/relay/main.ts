@@ -6,11 +6,13 @@ import { type Readiness, serveHealth, within } from '../health.ts';
 import { openLog } from '../log.ts';
 import { openMetrics, RELAY_FIGURES } from '../metrics.ts';
 import { openQueue } from '../queue/open.ts';
-import { UnusableRedis } from '../queue/problems.ts';
+import { explainRedis, UnusableRedis } from '../queue/problems.ts';
 import type { Queue } from '../queue/queue.ts';
 import { startTelemetry } from '../telemetry.ts';
+import { trust } from '../trust.ts';
 import { Broker } from './broker.ts';
 import { Relay } from './relay.ts';
+import { SerialRelay } from './serial.ts';
 
 /** What closing the connections may take beyond the relay's own grace. */
 const GOODBYE_MS = 3000;
@@ -19,6 +21,7 @@ const PROBE_MS = 1000;
 
 async function main(): Promise<void> {
   const config = readConfig(RelayConfig);
+  trust(config.TLS_CA);
   const log = openLog(config.LOG_LEVEL, { name: config.PROCESS_NAME, settings: config });
   const queue = openQueue(config.QUEUE, {
     url: config.REDIS_URL,
@@ -26,35 +29,42 @@ async function main(): Promise<void> {
     onState: (up, reason) => (up ? log.info('Redis answers') : log.warn(`Redis is away: ${reason}`)),
   });
   const clock = new Clock(() => queue.time());
-  let relay: Relay | undefined;
+  let relay: Relay | SerialRelay | undefined;
   const broker = await Broker.open({
     url: config.MQTT_URL,
     name: config.PROCESS_NAME,
-    qos: config.MQTT_QOS as 0 | 1,
     timeoutMs: config.MQTT_TIMEOUT_MS,
     onState: (up, reason) => {
-      if (up) log.info('the broker answers');
-      else log.warn(`the broker is away: ${reason}`);
-      if (up) relay?.resume();
+      if (up) {
+        log.info('the broker answers');
+        relay?.resume();
+      } else {
+        log.warn(`the broker is away: ${reason}`);
+        relay?.suspend();
+      }
     },
+    onAck: (packetId, reasonCode) => relay?.acknowledge(packetId, reasonCode),
   }).catch((error: Error) => {
     throw new ConfigError(`MQTT_URL: ${error.message}`);
   });
 
   // Unique for good: a relay that starts under a dead one's name must not take its leases for its own.
   const consumer = `${config.PROCESS_NAME}-${randomBytes(4).toString('hex')}`;
-  relay = new Relay({
+  const options = {
     queue,
     broker,
+    qos: config.MQTT_QOS as 0 | 1,
     now: () => clock.now(),
     consumer,
     log,
     batch: config.RELAY_BATCH,
     window: config.RELAY_WINDOW,
+    timeoutMs: config.MQTT_TIMEOUT_MS,
     leaseMs: config.RELAY_LEASE_MS,
     deliveries: config.RELAY_DELIVERIES,
-  });
-  const running = relay;
+  };
+  const running = config.RELAY_MODE === 'serial' ? new SerialRelay(options) : new Relay(options);
+  relay = running;
   const stopTelemetry = startTelemetry({
     queue,
     clock,
@@ -70,7 +80,7 @@ async function main(): Promise<void> {
       read: () => running.counters,
       clock,
       backlog: () => queue.depth(),
-      up: { redis: () => queue.ready, mqtt: () => broker.connected },
+      up: { redis: () => queue.ready, mqtt: () => broker.up },
     }),
   });
   log.info(`health at ${health.url}`);
@@ -78,8 +88,9 @@ async function main(): Promise<void> {
   closeWithGrace({ logger: log, delay: config.RELAY_GRACE_MS + GOODBYE_MS }, async ({ err }) => {
     if (err) log.error(err);
     const held = await running.stop(config.RELAY_GRACE_MS);
-    if (held > 0) log.warn(`${held} messages were not delivered in time: they stay in the queue`);
-    else await queue.leave(consumer, []).catch(() => {});
+    if (held.length > 0)
+      log.warn(`${held.length} messages were not delivered in time: they stay in the queue`);
+    await queue.leave(consumer, held).catch((error) => log.warn(explainRedis(error)));
     stopTelemetry();
     clock.stop();
     await broker.close();
@@ -99,19 +110,19 @@ async function main(): Promise<void> {
 /** A relay is ready when Redis and the broker answer, and it is not far behind. */
 async function readiness(
   queue: Pick<Queue, 'ready' | 'depth'>,
-  broker: Pick<Broker, 'connected'>,
+  broker: Pick<Broker, 'up'>,
   limit: number,
 ): Promise<Readiness> {
   const backlog = await within(PROBE_MS, queue.depth());
   const problem =
     backlog === undefined
       ? 'Redis is away'
-      : !broker.connected
+      : !broker.up
         ? 'the broker is away'
         : backlog >= limit
           ? `a backlog of ${backlog} messages reaches the limit of ${limit}`
           : undefined;
-  return { problem, redis: backlog !== undefined, mqtt: broker.connected, backlog };
+  return { problem, redis: backlog !== undefined, mqtt: broker.up, backlog };
 }
 
 main().catch((error: Error) => {

@@ -1,14 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatHops, type Hops, parseStamps } from '../hops.ts';
 import type { Logger } from '../log.ts';
-import { decodeFrame } from '../queue/frame.ts';
+import { explainRedis } from '../queue/problems.ts';
 import type { Claim, Entry, Queue } from '../queue/queue.ts';
 import { Acknowledger } from './acknowledger.ts';
-import type { Broker, DeliveryError } from './broker.ts';
+import type { Broker } from './broker.ts';
+import { type Batch, type Held, hold } from './held.ts';
+import { Publisher } from './publisher.ts';
 
 export interface RelayOptions {
   queue: Queue;
-  broker: Pick<Broker, 'connected' | 'receiveMaximum' | 'publish'>;
+  broker: Broker;
+  qos: 0 | 1;
   /** The reference clock, µs. */
   now: () => number;
   /** This relay's name in the consumer group; no other process may have it. */
@@ -16,230 +18,313 @@ export interface RelayOptions {
   log: Logger;
   /** Messages claimed at once. */
   batch: number;
-  /** Messages held at once: claimed and not acknowledged. */
+  /** Messages claimed and not yet with the broker, at most; as many again may wait for their acknowledgement. */
   window: number;
+  /** No PUBACK for this long (ms): the connection is dead. */
+  timeoutMs: number;
   /** Another relay may take over a message that was held for longer (ms) without a word. */
   leaseMs: number;
   /** Attempts before a message is buried. */
   deliveries: number;
+  /** Called when a message is published, if somebody wants to know. */
+  onPublished?: (held: Held) => void;
 }
 
-/** Messages since the start, by what became of them, and how many are held now. */
+/** Messages since the start, by what became of them, and how many are held and in flight now. */
 export interface RelayCounters {
   claimed: number;
   recovered: number;
   published: number;
   acknowledged: number;
   dead_lettered: number;
+  /** Deleted from the queue by somebody else while a relay held them. */
+  deleted: number;
   held: number;
-}
-
-interface Held {
-  entry: Entry;
-  target: string;
-  body: Buffer;
-  claimed: number;
-  /** What the ingest stamped, if it did. */
-  stamps: Pick<Hops, 'received' | 'queued'> | undefined;
-  /** When the lease began or was renewed last, on the monotonic clock, ms. */
-  leased: number;
-  /** Handed to the broker before. */
-  redelivery: boolean;
+  in_flight: number;
 }
 
 const RETRY_MS = 50;
+const RETRY_MAX_MS = 2000;
+/** The broker's state is in the way, not the message: quota, too busy. */
+const PASSING_RETRY_MS = 1000;
+const RENEW_AT_ONCE = 1000;
 
 /**
  * Moves messages from the queue to the broker: claims in batches, publishes with a bounded window, and
  * acknowledges what the broker has taken. It claims the next batch while this one is being published.
- * A message that it holds is in one of three states: with the broker, set aside until the broker is back,
- * or delivered and about to be acknowledged.
  */
 export class Relay {
   readonly #options: RelayOptions;
-  readonly #held = new Map<string, Held>();
+  readonly #publisher: Publisher;
   readonly #acknowledger: Acknowledger;
-  /** Held while the broker is away, in the order of their claim. */
-  #aside: Held[] = [];
-  readonly #count = { claimed: 0, recovered: 0, published: 0, acknowledged: 0, dead_lettered: 0 };
+  /** What is held, by claim. */
+  readonly #batches = new Set<Batch>();
+  #held = 0;
+  /** Held, and to be published again in a while. */
+  #delayed = 0;
+  /** Delivered, and still in the queue. */
+  #delivered = 0;
+  readonly #count = { claimed: 0, recovered: 0, published: 0, acknowledged: 0, dead_lettered: 0, deleted: 0 };
   readonly #stopping = new AbortController();
   /** Entries may have been handed to us on a connection that broke. */
   #unseen = false;
   #running: Promise<unknown> = Promise.resolve();
-  #room: PromiseWithResolvers<void> | undefined;
+  #wanted: PromiseWithResolvers<void> | undefined;
+  #problem = '';
 
   constructor(options: RelayOptions) {
     this.#options = options;
-    this.#acknowledger = new Acknowledger(options.queue, (ids) => {
-      this.#count.acknowledged += ids.length;
-      for (const id of ids) this.#held.delete(id);
-      this.#madeRoom();
+    const { queue, broker, qos, window, timeoutMs, now } = options;
+    this.#publisher = new Publisher({
+      broker,
+      qos,
+      window,
+      timeoutMs,
+      now,
+      onDelivered: (held) => this.#onDelivered(held),
+      onRefused: (held, reason, lasting) => this.#onRefused(held, reason, lasting),
+      onSuspect: (held, reason) => this.#onSuspect(held, reason),
     });
+    this.#acknowledger = new Acknowledger(
+      queue,
+      (done) => {
+        this.#count.acknowledged += done.length;
+        this.#delivered -= done.length;
+        for (const held of done) this.#drop(held);
+        this.#look();
+      },
+      (error) => this.#tell(error),
+    );
   }
 
   get counters(): RelayCounters {
-    return { ...this.#count, held: this.#held.size };
+    return { ...this.#count, held: this.#held, in_flight: this.#publisher.inFlight };
   }
 
   start(): void {
     this.#running = Promise.all([this.#claimLoop(), this.#leaseLoop()]);
   }
 
-  /** The broker is there again: what was set aside goes first. */
+  /** The broker takes messages: those that waited for it go first. */
   resume(): void {
-    const aside = this.#aside;
-    this.#aside = [];
-    for (const held of aside) this.#publish(held);
-    this.#madeRoom();
+    this.#publisher.flush();
+    this.#look();
+  }
+
+  /** The connection to the broker broke. */
+  suspend(): void {
+    this.#publisher.broken();
+  }
+
+  /** A PUBACK came. */
+  acknowledge(packetId: number, reasonCode: number): void {
+    this.#publisher.acknowledge(packetId, reasonCode);
   }
 
   /**
-   * Claims no more, and waits until what it holds is delivered and acknowledged, `graceMs` at most.
-   * What is still held then stays in the queue, for another relay. Resolves with how many that are.
+   * Claims no more, and waits until what it holds is delivered and acknowledged, `graceMs` at most. Resolves with
+   * what is still held then, oldest first: a stream keeps it for another relay.
    */
-  async stop(graceMs: number): Promise<number> {
+  async stop(graceMs: number): Promise<Entry[]> {
     const deadline = performance.now() + graceMs;
     this.#stopping.abort();
-    this.#madeRoom();
+    this.#look();
     await this.#options.queue.interrupt().catch(() => {});
-    await Promise.race([this.#running, sleep(graceMs, undefined, { ref: false })]);
-    while (this.#held.size > 0 && performance.now() < deadline) await sleep(2);
-    return this.#held.size;
+    while (this.#held > 0 && performance.now() < deadline) await sleep(2);
+    // A claim that was under way may have brought more: it ends within its wait.
+    const left = Math.max(0, deadline - performance.now());
+    await Promise.race([this.#running, sleep(left, undefined, { ref: false })]);
+    while (this.#held > 0 && performance.now() < deadline) await sleep(2);
+    this.#publisher.close();
+    return [...this.#batches].flatMap(({ held }) =>
+      held.filter(({ done }) => !done).map(({ entry }) => entry),
+    );
   }
 
-  /** How many more messages may be claimed. */
-  #freeWindow(): number {
-    return Math.min(this.#options.window, this.#options.broker.receiveMaximum) - this.#held.size;
+  /** How many messages to claim next; 0 while so few are wanted that it is not worth a round trip. */
+  #wants(): number {
+    const { broker, batch, window } = this.#options;
+    if (!broker.up || this.#delivered >= window) return 0;
+    const room = Math.min(batch, this.#publisher.room - this.#delayed);
+    return room >= Math.min(batch, window) / 2 || room >= broker.receiveMaximum / 2 ? room : 0;
   }
 
   async #claimLoop(): Promise<void> {
-    const { queue, broker, consumer, batch, log } = this.#options;
+    const { queue, consumer } = this.#options;
     const stopping = this.#stopping.signal;
+    let failures = 0;
     while (!stopping.aborted) {
-      const room = this.#freeWindow();
-      if (room <= 0 || !broker.connected) {
-        this.#room = Promise.withResolvers();
-        await this.#room.promise;
+      const size = this.#wants();
+      if (size <= 0) {
+        this.#wanted = Promise.withResolvers();
+        await this.#wanted.promise;
         continue;
       }
-      const size = Math.min(batch, room);
       try {
         if (this.#unseen) {
-          const claim = await queue.recoverUnseen(consumer, size, (id) => this.#held.has(id));
+          const ids = this.#ids();
+          const claim = await queue.recoverUnseen(consumer, size, (id) => ids.has(id));
           this.#unseen = claim.entries.length === size;
-          this.#take(claim, true);
+          this.#take(claim, false);
         } else {
           this.#take(await queue.claim(consumer, size), false);
         }
+        if (failures > 0) this.#told();
+        failures = 0;
       } catch (error) {
-        log.debug(`claim failed: ${(error as Error).message}`);
+        this.#tell(error as Error);
         this.#unseen = true;
         // A Redis that lost its data lost the group too.
         await queue.join().catch(() => {});
-        await sleep(RETRY_MS);
+        await sleep(Math.min(RETRY_MS * 2 ** failures++, RETRY_MAX_MS));
       }
     }
   }
 
-  /** Keeps the lease of what is held, and takes over what dead relays held. */
+  /** Keeps the lease of what is held, until nothing is, and takes over what dead relays held. */
   async #leaseLoop(): Promise<void> {
-    const { queue, broker, consumer, leaseMs, batch, log } = this.#options;
+    const { queue, consumer, leaseMs, log } = this.#options;
     const stopping = this.#stopping.signal;
-    while (!stopping.aborted) {
+    while (!stopping.aborted || this.#held > 0) {
       try {
-        const now = performance.now();
-        const old = [...this.#held.values()].filter(({ leased }) => now - leased > leaseMs / 3);
-        if (old.length > 0) {
-          await queue.renew(
-            consumer,
-            old.map(({ entry }) => entry.id),
-          );
-          for (const held of old) held.leased = now;
-        }
-        const room = this.#freeWindow();
-        if (broker.connected && room > 0) {
-          const claim = await queue.recover(consumer, leaseMs, Math.min(batch, room));
-          if (claim.entries.length > 0) log.info(`recovered ${claim.entries.length} messages`);
+        await this.#renew();
+        const size = stopping.aborted ? 0 : this.#wants();
+        if (size > 0) {
+          const claim = await queue.recover(consumer, leaseMs, size);
+          if (claim.entries.length > 0) {
+            log.info(`took over ${claim.entries.length} messages that another relay did not deliver`);
+          }
           this.#take(claim, true);
         }
       } catch (error) {
-        log.debug(`recovery failed: ${(error as Error).message}`);
+        this.#tell(error as Error);
       }
-      await sleep(leaseMs / 4, undefined, { signal: stopping }).catch(() => {});
+      // `stop` waits for the loop to end.
+      if (stopping.aborted) await sleep(Math.min(leaseMs / 4, 20));
+      else await sleep(leaseMs / 4, undefined, { signal: stopping }).catch(() => {});
     }
   }
 
-  #take({ entries }: Claim, recovered: boolean): void {
-    const claimed = this.#options.now();
-    const leased = performance.now();
+  async #renew(): Promise<void> {
+    const { queue, consumer, leaseMs } = this.#options;
+    const now = performance.now();
+    for (const batch of this.#batches) {
+      if (now - batch.leased <= leaseMs / 3) continue;
+      const ids = batch.held.filter(({ done }) => !done).map(({ entry }) => entry.id);
+      for (let i = 0; i < ids.length; i += RENEW_AT_ONCE) {
+        await queue.renew(consumer, ids.slice(i, i + RENEW_AT_ONCE));
+      }
+      batch.leased = now;
+    }
+  }
+
+  #take({ entries, deleted }: Claim, recovered: boolean): void {
+    const { now, log } = this.#options;
+    if (deleted > 0) log.error(`${deleted} messages were deleted from the queue while a relay held them`);
+    this.#count.deleted += deleted;
+    if (entries.length === 0) return;
+    const batch: Batch = { claimed: now(), leased: performance.now(), held: [], open: 0 };
     this.#count[recovered ? 'recovered' : 'claimed'] += entries.length;
     for (const entry of entries) {
-      if (this.#held.has(entry.id)) continue;
       try {
-        if (entry.frame === undefined) throw new RangeError('the entry has no frame');
-        const { target, body, stamps: text } = decodeFrame(entry.frame);
-        const stamps = text === '' ? undefined : parseStamps(text);
-        const held = { entry, target, body, claimed, stamps, leased, redelivery: recovered };
-        this.#held.set(entry.id, held);
-        if (entry.deliveries > this.#options.deliveries) this.#giveUp(held, 'no relay survived it');
-        else this.#publish(held);
+        const held = hold(entry, batch, recovered);
+        batch.held.push(held);
+        this.#publisher.add(held);
       } catch (error) {
         this.#bury(entry, (error as Error).message);
       }
     }
+    batch.open = batch.held.length;
+    this.#held += batch.open;
+    if (batch.open > 0) this.#batches.add(batch);
+    this.#publisher.flush();
   }
 
-  #publish(held: Held): void {
-    const { entry, target, body, stamps, claimed, redelivery } = held;
-    if (!this.#options.broker.connected) {
-      this.#aside.push(held);
+  #onDelivered(held: Held): void {
+    this.#count.published++;
+    this.#delivered++;
+    this.#acknowledger.add(held);
+    this.#options.onPublished?.(held);
+    this.#look();
+  }
+
+  #onRefused(held: Held, reason: string, lasting: boolean): void {
+    const { entry } = held;
+    if (lasting && entry.deliveries >= this.#options.deliveries) {
+      this.#bury(entry, reason, held);
       return;
     }
-    held.redelivery = true;
-    const hops = stamps && formatHops({ ...stamps, claimed, published: this.#options.now() });
-    this.#options.broker.publish(`messages/${target}`, body, hops, redelivery, (error) => {
-      if (error !== undefined) {
-        this.#failed(held, error);
-        return;
-      }
-      this.#count.published++;
-      this.#acknowledger.add(entry.id);
-    });
+    if (!lasting) this.#tell(new Error(`the broker takes nothing for now: ${reason}`));
+    const delay = lasting ? RETRY_MS * 2 ** Math.min(entry.deliveries, 5) : PASSING_RETRY_MS;
+    if (lasting) entry.deliveries++;
+    // The connection has survived it.
+    entry.suspect = false;
+    this.#delayed++;
+    setTimeout(() => {
+      this.#delayed--;
+      this.#publisher.add(held);
+      this.#publisher.flush();
+    }, delay);
   }
 
-  #failed(held: Held, error: DeliveryError): void {
-    if (!error.refused) {
-      this.#aside.push(held);
-      return;
+  async #onSuspect(held: Held, reason: string): Promise<boolean> {
+    const { queue, consumer, deliveries } = this.#options;
+    const { entry } = held;
+    if (entry.deliveries >= deliveries) {
+      this.#bury(entry, `each attempt ended with a broken connection or a dead relay: ${reason}`, held);
+      return false;
     }
-    if (held.entry.deliveries >= this.#options.deliveries) {
-      this.#giveUp(held, error.message);
-      return;
-    }
-    const delay = RETRY_MS * 2 ** held.entry.deliveries;
-    held.entry.deliveries++;
-    setTimeout(() => this.#publish(held), delay);
+    entry.deliveries++;
+    await queue.attempt(consumer, entry.id, entry.deliveries).catch((error) => this.#tell(error));
+    return true;
   }
 
-  #giveUp(held: Held, reason: string): void {
-    this.#bury(held.entry, reason);
-  }
-
-  #bury(entry: Entry, reason: string): void {
+  /** Redis may be away: it is tried until it is done. */
+  #bury(entry: Entry, reason: string, held?: Held): void {
     const { queue, log } = this.#options;
     queue.bury(entry, reason).then(
       () => {
         this.#count.dead_lettered++;
-        this.#held.delete(entry.id);
-        this.#madeRoom();
-        log.warn(`dead letter ${entry.id}: ${reason}`);
+        log.warn(`dead letter after ${entry.deliveries} attempts: ${reason}`);
+        if (held !== undefined) this.#drop(held);
+        this.#look();
       },
-      () => setTimeout(() => this.#bury(entry, reason), RETRY_MS),
+      (error) => {
+        this.#tell(error);
+        setTimeout(() => this.#bury(entry, reason, held), RETRY_MAX_MS);
+      },
     );
   }
 
-  #madeRoom(): void {
-    this.#room?.resolve();
-    this.#room = undefined;
+  /** The message is out of the queue. */
+  #drop(held: Held): void {
+    held.done = true;
+    this.#held--;
+    if (--held.batch.open === 0) this.#batches.delete(held.batch);
+  }
+
+  #ids(): Set<string> {
+    return new Set([...this.#batches].flatMap(({ held }) => held.map(({ entry }) => entry.id)));
+  }
+
+  /** Something has changed that the claim loop may have waited for. */
+  #look(): void {
+    if (this.#wanted === undefined) return;
+    if (!this.#stopping.signal.aborted && this.#wants() <= 0) return;
+    this.#wanted.resolve();
+    this.#wanted = undefined;
+  }
+
+  /** Says once what is wrong, not at each attempt. */
+  #tell(error: Error): void {
+    const problem = explainRedis(error);
+    if (problem === this.#problem) return;
+    this.#problem = problem;
+    this.#options.log.warn(problem);
+  }
+
+  #told(): void {
+    if (this.#problem !== '') this.#options.log.info('messages are claimed again');
+    this.#problem = '';
   }
 }

@@ -39,9 +39,16 @@ export function isK6Source(path) {
   return name === 'go.mod' || name === 'go.sum' || (name.endsWith('.go') && !name.endsWith('_test.go'));
 }
 
-/** What the report page is built from: its own files, the code they share, and the packages. */
+/** What the pages are built from: their own files, the code they share, and the packages. */
 export function pageSources(root) {
-  const names = filesBelow(join(root, 'reports/page')).map((name) => `reports/page/${name}`);
+  const below = (folder) =>
+    filesBelow(join(root, 'reports', folder), (path) => !path.startsWith('test/')).map(
+      (name) => `reports/${folder}/${name}`,
+    );
   const shared = readdirSync(join(root, 'reports')).filter((name) => name.endsWith('.ts'));
-  return hashFiles(root, [...names, ...shared.sort().map((name) => `reports/${name}`), 'package-lock.json']);
+  return hashFiles(root, [
+    ...['page', 'comparison', 'history'].flatMap(below),
+    ...shared.sort().map((name) => `reports/${name}`),
+    'package-lock.json',
+  ]);
 }

@@ -1,5 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 
+/** Each process adds to the telemetry: a selector of its own, so that no other command reaches it. */
+const TELEMETRY = '(%W~arrival:telemetry +xadd)';
+
 /**
  * Who may do what in Redis: keys to read (`%R~`), to write (`%W~`), or both (`~`), and commands. The default user is
  * off. What a Lua script does counts as done by the user who calls it.
@@ -9,7 +12,7 @@ export const REDIS_ACL = {
   ingest: [
     '~arrival:messages',
     '%W~arrival:list',
-    '%W~arrival:telemetry',
+    TELEMETRY,
     '%W~arrival:trace:*',
     '+eval',
     '+evalsha',
@@ -25,7 +28,7 @@ export const REDIS_ACL = {
     '~arrival:messages',
     '~arrival:list',
     '~arrival:dead-letters',
-    '%W~arrival:telemetry',
+    TELEMETRY,
     '%W~arrival:trace:*',
     '+blmpop',
     '+brpop',
@@ -52,16 +55,7 @@ export const REDIS_ACL = {
     '+xreadgroup',
   ],
   /** The supervisor: how much is left to drain, and what the servers use. */
-  stack: [
-    '%R~arrival:messages',
-    '%R~arrival:list',
-    '%W~arrival:telemetry',
-    '+info',
-    '+llen',
-    '+time',
-    '+xadd',
-    '+xlen',
-  ],
+  stack: ['%R~arrival:messages', '%R~arrival:list', TELEMETRY, '+info', '+llen', '+time', '+xlen'],
   /** Whoever looks after dead letters: sees them, puts them back into the queue, or drops them. */
   operator: [
     '~arrival:messages',
@@ -84,11 +78,14 @@ export const REDIS_ACL = {
 export type RedisUser = keyof typeof REDIS_ACL;
 export const REDIS_USERS = Object.keys(REDIS_ACL) as RedisUser[];
 
+/** Where subscribers of the k6 side say whether they are there: what their topics begin with. */
+export const SUBSCRIBER_STATUS = 'status/subscriber/';
+
 /** Who may do what on the broker. */
 export const BROKER_ACL = {
   relay: ['write messages/#', 'write status/relay/#'],
   /** The k6 side: messages, and what it says of its own presence. */
-  subscriber: ['read messages/#', 'read status/#', 'read $SYS/#', 'write status/subscriber/#'],
+  subscriber: ['read messages/#', 'read status/#', 'read $SYS/#', `write ${SUBSCRIBER_STATUS}#`],
   /** The supervisor: the message that proves readiness, and who is there. */
   stack: ['read messages/probe/#', 'read status/#', 'read $SYS/#'],
 } as const;

@@ -35,7 +35,7 @@ export async function claimDirectory(dir: string): Promise<() => Promise<void>> 
   }
   await endLeftovers(dir);
   await removeStackFile(dir);
-  for (const data of ['redis', 'logs']) await rm(join(dir, data), { recursive: true, force: true });
+  for (const data of ['redis', 'logs', 'tls']) await rm(join(dir, data), { recursive: true, force: true });
   await mkdir(join(dir, 'logs'), { mode: 0o700 });
   return () => rm(lock, { force: true });
 }

@@ -11,7 +11,13 @@ export interface StackFile {
   redis: { url: string };
   /** Whoever looks after dead letters. */
   operator: { redisUrl: string };
-  mqtt: { url: string; username: string; password: string };
+  mqtt: {
+    url: string;
+    username: string;
+    password: string;
+    /** Where subscribers say whether they are there. Absent where the broker is the user's own. */
+    status?: string;
+  };
   topology: 'single' | 'cluster';
   /** What each ingest listens on, by its name: the same for all, or behind nginx each its own. */
   workers: Record<string, string>;
@@ -19,6 +25,8 @@ export interface StackFile {
   health: Record<string, string>;
   /** Versions and settings, for reports. */
   facts: Record<string, string | number | boolean>;
+  /** Certificates of the authorities that vouch for the servers, PEM. Absent: the built-in ones do, or nothing speaks TLS. */
+  ca?: string;
   /** Pid by process name, like `relay-1`. */
   processes: Record<string, number>;
 }

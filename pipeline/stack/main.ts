@@ -5,8 +5,8 @@ import { shortPath } from './file.ts';
 import { onInterrupt } from './interrupt.ts';
 import { Stack } from './stack.ts';
 
-/** pino's level. */
-const WARNING = 40;
+/** Of our processes' lines those are shown that are as bad as this, in pino's levels. */
+const SHOWN = { debug: 40, info: 40, warn: 40, error: 50, silent: Number.POSITIVE_INFINITY } as const;
 
 const HELP = `Starts the pipeline in the foreground: Redis, Mosquitto, ingest and relays. Ctrl-C drains and stops it.
 
@@ -35,7 +35,7 @@ async function main(): Promise<number> {
     },
   );
 
-  stack = await Stack.start(config, { onLine: printLine });
+  stack = await Stack.start(config, { onLine: printer(SHOWN[config.LOG_LEVEL]) });
   print(stack, (performance.now() - started) / 1000);
   const failure = await Promise.race([stack.failed, interrupted.promise]);
   if (failure === undefined) console.log('draining; Ctrl-C again stops at once');
@@ -84,8 +84,10 @@ function print({ file, dir }: Stack, seconds: number): void {
 }
 
 /** Redis' and Mosquitto's chatter is in their logs; what our own processes warn of is shown. */
-function printLine(name: string, line: string): void {
-  if ((levelOf(line) ?? 0) >= WARNING) console.error(`${name} | ${readable(line)}`);
+function printer(level: number): (name: string, line: string) => void {
+  return (name, line) => {
+    if ((levelOf(line) ?? 0) >= level) console.error(`${name} | ${readable(line)}`);
+  };
 }
 
 main().then(

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { connectAsync, type MqttClient } from 'mqtt';
 import { withoutPassword } from '../config.ts';
 import { openQueue } from '../queue/open.ts';
+import { withAdvice } from '../trust.ts';
 
 const ANSWER_MS = 5000;
 
@@ -20,7 +21,7 @@ export async function checkRedis(variable: string, url: string): Promise<void> {
     const evicts = await queue.evicts();
     if (evicts) throw new Error(evicts);
   } catch (error) {
-    throw new Error(`${variable}: Redis at ${withoutPassword(url)}: ${(error as Error).message}`);
+    throw new Error(`${variable}: Redis at ${withoutPassword(url)}: ${withAdvice((error as Error).message)}`);
   } finally {
     refused.promise.catch(() => {});
     queue.close();
@@ -81,6 +82,8 @@ async function subscriber(variable: string, url: string): Promise<MqttClient> {
       connectTimeout: ANSWER_MS,
     });
   } catch (error) {
-    throw new Error(`${variable}: broker at ${withoutPassword(url)}: ${(error as Error).message}`);
+    throw new Error(
+      `${variable}: broker at ${withoutPassword(url)}: ${withAdvice((error as Error).message)}`,
+    );
   }
 }

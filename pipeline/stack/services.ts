@@ -3,6 +3,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { type BrokerUser, brokerAclFile, type RedisUser, redisAclFile } from './access.ts';
+import type { Certificate } from './certificates.ts';
 
 /** How a process of the stack is started. Nothing secret is among the arguments: anyone can list them. */
 export interface Launch {
@@ -31,6 +32,7 @@ export async function prepareRedis(
   dir: string,
   port: number,
   passwords: Record<RedisUser, string>,
+  certificate?: Certificate,
 ): Promise<Launch> {
   const data = join(dir, 'redis');
   await mkdir(data, { recursive: true, mode: 0o700 });
@@ -38,7 +40,15 @@ export async function prepareRedis(
   await writePrivate(acl, redisAclFile(passwords));
   await writePrivate(config, [
     'bind 127.0.0.1',
-    `port ${port}`,
+    ...(certificate === undefined
+      ? [`port ${port}`]
+      : [
+          'port 0',
+          `tls-port ${port}`,
+          `tls-cert-file "${certificate.cert}"`,
+          `tls-key-file "${certificate.key}"`,
+          'tls-auth-clients no',
+        ]),
     `aclfile "${acl}"`,
     `dir "${data}"`,
     'daemonize no',
@@ -58,6 +68,7 @@ export async function prepareMosquitto(
   dir: string,
   port: number,
   passwords: Record<BrokerUser, string>,
+  certificate?: Certificate,
 ): Promise<Launch> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const [config, users, acl] = ['mosquitto.conf', 'mosquitto.users', 'mosquitto.acl'].map((file) =>
@@ -72,6 +83,7 @@ export async function prepareMosquitto(
   await writePrivate(acl, brokerAclFile());
   await writePrivate(config, [
     `listener ${port} 127.0.0.1`,
+    ...(certificate === undefined ? [] : [`certfile ${certificate.cert}`, `keyfile ${certificate.key}`]),
     // Started by root, Mosquitto would become a user who cannot read these files.
     `user ${userInfo().username}`,
     'allow_anonymous false',

@@ -5,16 +5,19 @@ import { Clock } from '../clock.ts';
 import { IngestConfig, RelayConfig, readConfig, type StackConfig } from '../config.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
+import { trust } from '../trust.ts';
 import {
   BROKER_USERS,
   type BrokerUser,
   REDIS_USERS,
   type RedisUser,
+  SUBSCRIBER_STATUS,
   secret,
   secrets,
   urls,
 } from './access.ts';
 import { BrokerSys } from './broker-sys.ts';
+import { type Certificate, makeCertificates } from './certificates.ts';
 import { claimDirectory } from './directory.ts';
 import { facts } from './facts.ts';
 import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
@@ -27,7 +30,9 @@ import { startStackTelemetry } from './telemetry.ts';
 
 const READY_MS = 10_000;
 const HOST = '127.0.0.1';
-const [CURL_CONF, MOSQUITTO_SUB] = ['curl.conf', 'mosquitto_sub'] as const;
+const [CURL_CONF, MOSQUITTO_SUB, TOKENS] = ['curl.conf', 'mosquitto_sub', 'ingest.tokens'] as const;
+const TLS_DIR = 'tls';
+const OUR_SERVERS = ['redis', 'mosquitto', 'ingest'] as const;
 
 /** What the broker gets to say who it is; another one than Mosquitto never does. */
 const SYS_MS = 2000;
@@ -56,6 +61,9 @@ export class Stack {
   readonly #processes: Supervised[] = [];
   readonly #undo: (() => void | Promise<void>)[] = [];
   readonly #failure = Promise.withResolvers<ProcessFailure>();
+  #certificates: Partial<Record<(typeof OUR_SERVERS)[number], Certificate>> = {};
+  /** A file of all authorities that vouch for the servers; empty: nothing but the built-in ones. */
+  #ca = '';
   #queue: Queue | undefined;
   #file: StackFile | undefined;
   #stopping: Promise<void> | undefined;
@@ -104,19 +112,34 @@ export class Stack {
     const ingests = config.INGEST_WORKERS ?? (cluster ? 2 : 1);
     if (cluster) await requireNginx();
     this.#undo.push(await claimDirectory(this.dir));
+    const ca = await this.#secure();
     const [redis, broker] = await Promise.all([this.#startRedis(), this.#startBroker()]);
 
     const token = config.INGEST_TOKEN ?? secret();
     const port = await claimPort('INGEST_PORT', config.INGEST_PORT);
-    const env = { LOG_LEVEL: config.LOG_LEVEL, QUEUE: config.QUEUE };
+    // A file, so that the tokens can be changed while the ingest is up.
+    const tokens = join(this.dir, TOKENS);
+    await writePrivateFile(tokens, `# who may post; one a line, read again when it changes\n${token}\n`);
+    const certificate = this.#certificates.ingest;
+    // Behind nginx, which then speaks TLS for them, the ingests are on ports of their own.
+    const own = cluster ? undefined : certificate;
+    // What is empty is not taken over from our own environment.
+    const env = {
+      // At least info: their logs tell when they are ready.
+      LOG_LEVEL: config.LOG_LEVEL === 'debug' ? 'debug' : 'info',
+      QUEUE: config.QUEUE,
+      TLS_CA: this.#ca,
+    };
     const ingestEnv = {
       ...env,
       REDIS_URL: redis.ingest,
       INGEST_HOST: HOST,
-      // Behind nginx each has one of its own.
       INGEST_PORT: cluster ? '0' : String(port),
       HEALTH_PORT: '0',
-      INGEST_TOKEN: token,
+      INGEST_TOKEN: '',
+      INGEST_TOKENS_FILE: tokens,
+      INGEST_TLS_CERT: own?.cert ?? '',
+      INGEST_TLS_KEY: own?.key ?? '',
       STAMPS: String(config.STAMPS),
       INGEST_SHARED_PORT: String(ingests > 1 && !cluster),
     };
@@ -145,10 +168,15 @@ export class Stack {
     };
     if (cluster) {
       const upstream = { ingests: Object.values(workers), bodyLimit: settings.ingest.BODY_LIMIT };
-      await this.#run(await prepareNginx(this.dir, { port, ...upstream }), /start worker process/);
+      const launch = await prepareNginx(this.dir, {
+        port,
+        ...upstream,
+        ...(certificate && { tls: certificate }),
+      });
+      await this.#run(launch, /start worker process/);
     }
 
-    const ingest = { url: `http://${HOST}:${port}`, token };
+    const ingest = { url: `http${certificate === undefined ? '' : 's'}://${HOST}:${port}`, token };
     await probeRoundTrip(ingest, broker.stack, READY_MS);
     this.#progress('a message went all the way round');
     const { queue, sys } = await this.#watch(redis.stack, broker.stack);
@@ -167,6 +195,7 @@ export class Stack {
         url: mqttUrl.toString(),
         username: decodeURIComponent(username),
         password: decodeURIComponent(password),
+        ...(config.MQTT_URL === undefined && { status: SUBSCRIBER_STATUS }),
       },
       workers,
       health,
@@ -178,10 +207,25 @@ export class Stack {
         mosquittoVersion: await sys.version(SYS_MS),
         nginxVersion: cluster ? await nginxVersion() : undefined,
       }),
+      ...(ca !== '' && { ca }),
       processes: Object.fromEntries(this.#processes.map(({ name, pid }) => [name, pid])),
     };
     await this.#writeClientFiles(this.#file, mqttUrl);
     await writeStackFile(this.dir, this.#file);
+  }
+
+  /** Certificates for the servers, if they are to speak TLS. Returns the authorities to trust, PEM; empty: the built-in ones. */
+  async #secure(): Promise<string> {
+    const { TLS, TLS_CA } = this.#config;
+    const own = trust(TLS_CA);
+    this.#ca = TLS_CA === undefined ? '' : resolve(TLS_CA);
+    if (!TLS) return own;
+    const { ca, of } = await makeCertificates(join(this.dir, TLS_DIR), OUR_SERVERS);
+    this.#certificates = of;
+    this.#ca = ca;
+    const all = `${own}${trust(ca)}`;
+    await writePrivateFile(ca, all);
+    return all;
   }
 
   async #startRedis(): Promise<Record<RedisUser, string>> {
@@ -192,8 +236,12 @@ export class Stack {
     }
     const port = await claimPort('REDIS_PORT', REDIS_PORT);
     const passwords = secrets(REDIS_USERS);
-    await this.#run(await prepareRedis(this.dir, port, passwords), /Ready to accept connections/);
-    return urls(passwords, `redis://${HOST}:${port}/0`);
+    const certificate = this.#certificates.redis;
+    await this.#run(
+      await prepareRedis(this.dir, port, passwords, certificate),
+      /Ready to accept connections/,
+    );
+    return urls(passwords, `redis${certificate === undefined ? '' : 's'}://${HOST}:${port}/0`);
   }
 
   async #startBroker(): Promise<Record<BrokerUser, string>> {
@@ -204,8 +252,12 @@ export class Stack {
     }
     const port = await claimPort('MQTT_PORT', MQTT_PORT);
     const passwords = secrets(BROKER_USERS);
-    await this.#run(await prepareMosquitto(this.dir, port, passwords), /mosquitto version .* running/);
-    return urls(passwords, `mqtt://${HOST}:${port}`);
+    const certificate = this.#certificates.mosquitto;
+    await this.#run(
+      await prepareMosquitto(this.dir, port, passwords, certificate),
+      /mosquitto version .* running/,
+    );
+    return urls(passwords, `mqtt${certificate === undefined ? '' : 's'}://${HOST}:${port}`);
   }
 
   async #run(launch: Launch, readyLine: RegExp): Promise<Started> {
@@ -241,20 +293,33 @@ export class Stack {
 
   /** Lets `curl -K` and `mosquitto_sub` find address and credentials, with none of them on a command line. */
   async #writeClientFiles({ ingest, mqtt }: StackFile, mqttUrl: URL): Promise<void> {
-    await writePrivateFile(
-      join(this.dir, CURL_CONF),
-      `url = "${ingest.url}/messages"\nheader = "Authorization: Bearer ${ingest.token}"\nheader = "Content-Type: application/json"\n`,
-    );
-    await writePrivateFile(
-      join(this.dir, MOSQUITTO_SUB),
-      `-h ${mqttUrl.hostname}\n-p ${mqttUrl.port || 1883}\n-u ${mqtt.username}\n-P ${mqtt.password}\n-V mqttv5\n`,
-    );
+    const secure = mqttUrl.protocol !== 'mqtt:' && mqttUrl.protocol !== 'tcp:';
+    await this.#writeLines(CURL_CONF, [
+      `url = "${ingest.url}/messages"`,
+      `header = "Authorization: Bearer ${ingest.token}"`,
+      'header = "Content-Type: application/json"',
+      ...(this.#ca === '' ? [] : [`cacert = "${this.#ca}"`]),
+    ]);
+    await this.#writeLines(MOSQUITTO_SUB, [
+      `-h ${mqttUrl.hostname}`,
+      `-p ${mqttUrl.port || (secure ? 8883 : 1883)}`,
+      `-u ${mqtt.username}`,
+      `-P ${mqtt.password}`,
+      '-V mqttv5',
+      ...(this.#ca === '' || !secure ? [] : [`--cafile ${this.#ca}`]),
+    ]);
+  }
+
+  #writeLines(name: string, lines: string[]): Promise<void> {
+    return writePrivateFile(join(this.dir, name), `${lines.join('\n')}\n`);
   }
 
   async #end(drainMs: number): Promise<void> {
     this.#stopping ??= Promise.resolve();
     await removeStackFile(this.dir);
-    for (const file of [CURL_CONF, MOSQUITTO_SUB]) await rm(join(this.dir, file), { force: true });
+    for (const file of [CURL_CONF, MOSQUITTO_SUB, TOKENS, TLS_DIR]) {
+      await rm(join(this.dir, file), { recursive: true, force: true });
+    }
     const stop = (prefix: string, graceMs?: number) =>
       Promise.all(this.#processes.filter(({ name }) => name.startsWith(prefix)).map((p) => p.stop(graceMs)));
     await stop('nginx');

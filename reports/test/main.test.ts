@@ -36,7 +36,7 @@ test('writes index.html from run.json and prints its path', async () => {
 test('--help tells how to call it', async () => {
   const { code, stdout } = await report('--help');
   assert.equal(code, 0);
-  assert.match(stdout, /^Usage: node reports\/main\.ts <run directory>/);
+  assert.match(stdout, /^Usage: npm run report -- <run> /);
 });
 
 for (const [name, content, expected] of [
@@ -53,14 +53,31 @@ for (const [name, content, expected] of [
 }
 
 for (const [name, args, expected] of [
-  ['a directory that does not exist', ['/nowhere'], /^report: \/nowhere\/run\.json does not exist\n$/],
-  ['no directory', [], /^report: expected one run directory, got 0; --help tells more\n$/],
+  ['a directory that does not exist', ['/nowhere'], /^report: \/nowhere is no directory, and no name of one/],
+  ['no directory', [], /^report: expected one run, got 0; --help tells more\n$/],
   ['an unknown option', ['--what'], /^report: Unknown option '--what'/],
+  [
+    'an option of another command',
+    ['list', '--sure'],
+    /^report: --sure belongs to compare; --help tells more\n$/,
+  ],
+  ['one run to compare', ['compare', '/nowhere'], /^report: compare takes two runs at least, got 1\n$/],
+  [
+    'a condition that is none',
+    ['compare', 'a', 'b', '--fail-if', 'x'],
+    /^report: --fail-if 'x', column 1: x is no/,
+  ],
 ] as const) {
-  test(`${name}: one line, exit 1`, async () => {
+  test(`${name}: one line, exit 2`, async () => {
     const { code, stderr } = await report(...args);
-    assert.equal(code, 1);
+    assert.equal(code, 2);
     assert.match(stderr, expected);
     assert.equal(stderr.trimEnd().split('\n').length, 1);
   });
 }
+
+test('a run.json that is missing: one line, exit 1', async () => {
+  const { code, stderr } = await report(tmpdir());
+  assert.equal(code, 1);
+  assert.match(stderr, /run\.json does not exist\n$/);
+});

@@ -1,4 +1,4 @@
-/** The built page, for tests. */
+/** The built pages, for tests. */
 import { globSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -6,25 +6,31 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
 const REPORTS = fileURLToPath(new URL('..', import.meta.url));
-const BUILT = join(REPORTS, 'dist/index.html');
-const SOURCES = ['page/**/*.*', 'run.ts', 'vite.config.ts'];
+const SHARED = ['page/**/*.*', 'run.ts', 'vite.config.ts'];
+/** By the mode that Vite builds them in. */
+const PAGES = {
+  production: { built: 'dist/index.html', sources: SHARED },
+  comparison: { built: 'dist/comparison/index.html', sources: [...SHARED, 'comparison/**/*.*'] },
+};
 
-/** @returns reports/dist/index.html, built anew if it is older than its sources */
-export async function template(): Promise<string> {
+/** @returns a page below reports/dist, built anew if it is older than its sources */
+export async function template(mode: keyof typeof PAGES = 'production'): Promise<string> {
+  const { sources } = PAGES[mode];
+  const built = join(REPORTS, PAGES[mode].built);
   const changed = await Promise.all(
-    globSync(SOURCES, { cwd: REPORTS }).map((file) => modified(join(REPORTS, file))),
+    globSync(sources, { cwd: REPORTS }).map((file) => modified(join(REPORTS, file))),
   );
-  if (Math.max(...changed) > (await modified(BUILT))) await rebuild();
-  return readFile(BUILT, 'utf8');
+  if (Math.max(...changed) > (await modified(built))) await rebuild(mode, built);
+  return readFile(built, 'utf8');
 }
 
 /** Builds beside, then moves: test files that run at the same time never see half a page. */
-async function rebuild(): Promise<void> {
+async function rebuild(mode: string, built: string): Promise<void> {
   const outDir = await mkdtemp(join(REPORTS, 'dist-'));
   try {
-    await build({ configFile: join(REPORTS, 'vite.config.ts'), build: { outDir } });
-    await mkdir(dirname(BUILT), { recursive: true });
-    await rename(join(outDir, 'index.html'), BUILT);
+    await build({ configFile: join(REPORTS, 'vite.config.ts'), mode, build: { outDir } });
+    await mkdir(dirname(built), { recursive: true });
+    await rename(join(outDir, 'index.html'), built);
   } finally {
     await rm(outDir, { recursive: true });
   }

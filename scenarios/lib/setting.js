@@ -19,7 +19,7 @@ export function openProfile(path) {
   return { name: path, text: open(at('..', path)) };
 }
 
-/** @returns {{ingest: object, mqtt: object, redis: object, facts: object}} what new Run() is told of the pipeline */
+/** @returns {{ingest: object, mqtt: object, redis: object, ca: string, facts: object}} what new Run() is told of the pipeline */
 export function pipeline() {
   const stack = readStack();
   const own = Boolean(__ENV.INGEST_URL); // somebody's own pipeline: then nothing of ours is meant
@@ -28,6 +28,7 @@ export function pipeline() {
     ingest: { ...from('INGEST_URL', stack.ingest), ...(__ENV.INGEST_TOKEN && { token: __ENV.INGEST_TOKEN }) },
     mqtt: from('MQTT_URL', stack.mqtt),
     redis: from('REDIS_URL', stack.redis),
+    ca: `${(!own && stack.ca) || ''}${__ENV.TLS_CA ? open(at('../..', __ENV.TLS_CA)) : ''}`,
     facts: (!own && stack.facts) || {},
   };
 }

@@ -75,7 +75,7 @@ func (c *canary) send(ctx context.Context) {
 		c.sent++
 		c.seconds = append(c.seconds, -1)
 		c.mu.Unlock()
-		a := c.poster.post([]byte(c.body+strconv.Itoa(n)+c.tail), 1)
+		a := c.poster.post(time.Now(), []byte(c.body+strconv.Itoa(n)+c.tail), 1)
 		switch {
 		case a.err != nil:
 			c.engine.count("canary", classOf(a.err), a.err.Error())

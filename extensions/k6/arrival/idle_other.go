@@ -3,4 +3,4 @@
 package arrival
 
 // closed is not known here.
-func (c *watchedConn) closed() bool { return false }
+func (l *link) closed() bool { return false }

@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// closed reports whether the peer has closed an idle connection. It takes nothing off the socket.
-func (c *watchedConn) closed() bool {
-	conn := c.Conn
+// closed reports whether the peer has closed an idle connection, or has said something that nobody asked for: servers send 408
+// before they close. It takes nothing off the socket.
+func (l *link) closed() bool {
+	conn := l.Conn
 	if counted, ok := conn.(*netext.Conn); ok {
 		conn = counted.Conn
 	}
@@ -29,7 +30,8 @@ func (c *watchedConn) closed() bool {
 	err = raw.Control(func(fd uintptr) {
 		var b [1]byte
 		n, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		ended = n == 0 && err == nil || err != nil && !errors.Is(err, syscall.EAGAIN)
+		// Under TLS what has come may be a ticket.
+		ended = err == nil && (n == 0 || l.secure == nil) || err != nil && !errors.Is(err, syscall.EAGAIN)
 	})
 	return ended || err != nil
 }

@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 )
@@ -25,6 +23,7 @@ type answer struct {
 	status int
 	err    error
 	body   func() []byte // of an answer with a status
+	done   time.Time     // when it was there
 }
 
 // dialError says that a request did not leave, because there was no connection.
@@ -36,9 +35,9 @@ func (e *dialError) Unwrap() error { return e.error }
 var errAgain = errors.New("try again")
 
 // answered counts one attempt and says what it means for the messages.
-func (e *engine) answered(slot pacer.Slot, a answer, sent, done time.Time) ledger.Outcome {
+func (e *engine) answered(slot pacer.Slot, a answer, sent time.Time) ledger.Outcome {
 	if a.status != 0 {
-		e.ledger.Answered(slot.Phase, done.Sub(sent).Microseconds())
+		e.ledger.Answered(slot.Phase, a.done.Sub(sent).Microseconds())
 	}
 	switch {
 	case a.status >= 200 && a.status < 300:
@@ -55,7 +54,7 @@ func (e *engine) answered(slot pacer.Slot, a answer, sent, done time.Time) ledge
 		return ledger.Unknown
 	}
 	var dial *dialError
-	left := !errors.As(a.err, &dial) && !errors.Is(a.err, fasthttp.ErrTLSHandshakeTimeout)
+	left := !errors.As(a.err, &dial)
 	class := classOf(a.err)
 	if !left && class != "TLS" {
 		class = "no connection: " + class
@@ -90,9 +89,9 @@ func classOf(err error) string {
 		return "refused"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return "reset"
-	case errors.Is(err, fasthttp.ErrTimeout), errors.Is(err, fasthttp.ErrTLSHandshakeTimeout), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "timeout"
-	case errors.Is(err, fasthttp.ErrConnectionClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "closed"
 	}
 	return "failed"

@@ -109,8 +109,8 @@ func (p *pending) hand(ctx context.Context, state *lib.State, b *sampleBatch) {
 func (b *sampleBatch) GetSamples() []metrics.Sample {
 	b.once.Do(func() {
 		b.samples = make([]metrics.Sample, 0, 3*len(b.requests)+len(b.us))
-		for i := range b.requests {
-			b.samples = b.requests[i].append(b.samples)
+		for of := b.requests; len(of) > 0; {
+			of = of[b.alike(of):]
 		}
 		for _, us := range b.us {
 			b.samples = append(b.samples, metrics.Sample{
@@ -119,4 +119,19 @@ func (b *sampleBatch) GetSamples() []metrics.Sample {
 		}
 	})
 	return b.samples
+}
+
+// alike makes the samples of the requests that begin with the first one and have its tags. It returns how many they are. To k6 a
+// counter that rises by n is n that rise by one, and takes less of its time; of the others it wants each.
+func (b *sampleBatch) alike(of []requestSample) int {
+	n := 1
+	for n < len(of) && of[n].tags == of[0].tags {
+		n++
+	}
+	last := &of[n-1]
+	b.samples = append(b.samples, last.sample(last.builtin.HTTPReqs, float64(n)))
+	for i := range of[:n] {
+		b.samples = of[i].append(b.samples)
+	}
+	return n
 }

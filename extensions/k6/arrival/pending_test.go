@@ -32,6 +32,19 @@ func TestSamplesAreHandedToK6InBatches(t *testing.T) {
 	p.request(t.Context(), state, requestSample{builtin: state.BuiltinMetrics, timed: true})
 	assert.Equal(t, pendingMost-1+3, next(), "full: latencies, and three metrics of the request")
 
+	one, other := metrics.NewRegistry().RootTagSet(), metrics.NewRegistry().RootTagSet().With("status", "503")
+	for _, tags := range []*metrics.TagSet{one, one, one, other, one} {
+		p.request(t.Context(), state, requestSample{builtin: state.BuiltinMetrics, tags: tags})
+	}
+	p.flush(t.Context(), state)
+	rises := []float64{}
+	for _, sample := range (<-channel).GetSamples() {
+		if sample.Metric == state.BuiltinMetrics.HTTPReqs {
+			rises = append(rises, sample.Value)
+		}
+	}
+	assert.Equal(t, []float64{3, 1, 1}, rises, "neighbours with the same tags are counted together")
+
 	read(t.Context(), 1)
 	p.flush(t.Context(), state)
 	assert.Equal(t, 1, next())

@@ -14,9 +14,13 @@ import (
 // halted, or the VU stopped.
 func (e *engine) take(ctx context.Context, w *waiter) (slot pacer.Slot, ok bool) {
 	select {
-	case <-e.started:
-	case <-ctx.Done():
-		return slot, false
+	case <-e.started: // alone, which is much cheaper, as it is so from the first request on
+	default:
+		select {
+		case <-e.started:
+		case <-ctx.Done():
+			return slot, false
+		}
 	}
 	if e.pacer.Closed() {
 		return e.takeNow(ctx, w)
@@ -28,9 +32,12 @@ func (e *engine) take(ctx context.Context, w *waiter) (slot pacer.Slot, ok bool)
 		}
 		slot = e.pacer.Slot(n)
 		due := e.epoch.Add(slot.Due)
-		if time.Since(due) > lateLimit {
+		switch late := time.Since(due); {
+		case late > lateLimit:
 			e.ledger.Drop(slot)
 			continue
+		case late >= 0:
+			return slot, !e.isHalted()
 		}
 		return slot, e.gate.wait(ctx, e.halted, w, due)
 	}

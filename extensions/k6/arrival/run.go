@@ -170,8 +170,8 @@ func (m *instance) settle(e *engine, h *slotHandle, status int) {
 		common.Throw(m.vu.Runtime(), errors.New("run.settle() wants what run.next() returned, once"))
 	}
 	h.done = true
-	a := answer{status: status, body: func() []byte { return nil }}
-	e.ledger.Settle(h.slot, e.answered(h.slot, a, h.sent, time.Now()))
+	a := answer{status: status, body: func() []byte { return nil }, done: time.Now()}
+	e.ledger.Settle(h.slot, e.answered(h.slot, a, h.sent))
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

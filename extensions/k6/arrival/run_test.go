@@ -173,7 +173,7 @@ func TestLossIsFoundToTheMessage(t *testing.T) {
 		}
 		return 1
 	}
-	r := newScript(t, &fake.Pipeline{Copies: lose}, steady, "idle: '300ms'").run()
+	r := newScript(t, &fake.Pipeline{Copies: lose}, steady, "idle: '2s'").run()
 	assert.Equal(t, 5, r.Account.Lost)
 	assert.Equal(t, 565, r.Account.Arrived)
 	assert.True(t, r.Account.Balanced)
@@ -208,12 +208,12 @@ func TestRefusedAndUnansweredRequestsAreToldApart(t *testing.T) {
 		}
 		return http.StatusAccepted
 	}}
-	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "timeout: '200ms', idle: '200ms'").run()
+	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "timeout: '3s', idle: '200ms'").run()
 	assert.Equal(t, [3]int{10, 6, 284}, [3]int{r.Account.Rejected, r.Account.Unknown, r.Account.Arrived})
 	assert.True(t, r.Account.Balanced)
 	assert.Equal(t, []report.ErrorClass{
 		{Stage: "request", Class: "HTTP 503", Count: 10, Example: "status 503"},
-		{Stage: "request", Class: "timeout", Count: 6, Example: "no answer within 200ms"},
+		{Stage: "request", Class: "timeout", Count: 6, Example: "no answer within 3s"},
 	}, r.Errors)
 }
 
@@ -336,7 +336,13 @@ func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
 		}
 		close(sent)
 	}()
-	go func() { <-sent; cancel() }()
+	go func() {
+		<-sent
+		for e.ledger.Deliveries() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
 	require.ErrorIs(t, e.collect(ctx, s.state, s.module.metrics), errStopped)
 	_, err := s.runtime.VU.Runtime().RunString(`run.summary()`)
 	require.NoError(t, err)

@@ -46,17 +46,15 @@ func (t thinned) pick(to, us []int64) []int64 {
 type requestSamples struct {
 	engine *engine
 	state  *lib.State
+	urls   [2]string       // of a poster
 	of     *metrics.TagSet // of the VU, when the tags were made
 	tags   map[requestTags]*metrics.TagSet
 }
 
-type requestTags struct {
-	url          string
-	flow, status int
-}
+type requestTags struct{ url, flow, status int }
 
-func newRequestSamples(e *engine, state *lib.State) *requestSamples {
-	return &requestSamples{engine: e, state: state}
+func newRequestSamples(e *engine, state *lib.State, urls [2]string) *requestSamples {
+	return &requestSamples{engine: e, state: state, urls: urls}
 }
 
 // requestSample is one request.
@@ -69,15 +67,16 @@ type requestSample struct {
 	timed    bool // k6's Trend gets its duration
 }
 
-func (s *requestSamples) push(ctx context.Context, slot pacer.Slot, url string, status int, sent, done time.Time) {
+func (s *requestSamples) push(ctx context.Context, slot pacer.Slot, status int, sent, done time.Time) {
 	base := s.state.Tags.GetCurrentValues().Tags
 	if base != s.of {
 		s.of, s.tags = base, map[requestTags]*metrics.TagSet{}
 	}
+	url := kind(slot.Messages)
 	key := requestTags{url, slot.Flow, status}
 	tags := s.tags[key]
 	if tags == nil {
-		tags = base.With("method", "POST").With("name", url).
+		tags = base.With("method", "POST").With("name", s.urls[url]).
 			With("flow", s.engine.options.profile.Flows[slot.Flow].Name).With("status", strconv.Itoa(status))
 		s.tags[key] = tags
 	}
@@ -90,8 +89,9 @@ func (s *requestSamples) push(ctx context.Context, slot pacer.Slot, url string, 
 	})
 }
 
+// append adds those of its samples that stand for it alone.
 func (s *requestSample) append(to []metrics.Sample) []metrics.Sample {
-	to = append(to, s.sample(s.builtin.HTTPReqs, 1), s.sample(s.builtin.HTTPReqFailed, s.failed))
+	to = append(to, s.sample(s.builtin.HTTPReqFailed, s.failed))
 	if s.timed {
 		to = append(to, s.sample(s.builtin.HTTPReqDuration, metrics.D(s.duration)))
 	}

@@ -2,128 +2,16 @@ package arrival
 
 import (
 	"context"
-	"errors"
-	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"github.com/valyala/fasthttp"
 	"go.k6.io/k6/v2/lib"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 )
-
-// poster posts to the ingest over one connection of its own, one request at a time.
-type poster struct {
-	client  *fasthttp.HostClient
-	request *fasthttp.Request
-	answer  *fasthttp.Response
-	urls    [2]string // of one message, of a batch
-	posted  string    // the one that the request has
-	timeout time.Duration
-	lost    error        // what ended the connection, which fasthttp does not tell
-	conn    *watchedConn // the last one
-	used    time.Time    // the end of the last request
-}
-
-func newPoster(e *engine, state *lib.State) *poster {
-	o := e.options
-	base := strings.TrimSuffix(o.Ingest.URL, "/")
-	p := &poster{
-		request: &fasthttp.Request{}, answer: &fasthttp.Response{}, timeout: o.Timeout.duration(),
-		urls: [2]string{base + o.Ingest.Path, base + o.Ingest.BatchPath},
-	}
-	h := &p.request.Header
-	h.SetMethod(fasthttp.MethodPost)
-	h.SetContentType("application/json")
-	if o.Ingest.Token != "" {
-		h.Set("Authorization", "Bearer "+o.Ingest.Token)
-	}
-	for name, value := range o.Ingest.Headers {
-		h.Set(name, value)
-	}
-	if !o.Ingest.KeepAlive {
-		h.SetConnectionClose()
-	}
-	p.request.SetRequestURI(p.urls[0])
-	p.client = p.newHostClient(p.request.URI(), e, state)
-	return p
-}
-
-// url is where so many messages go.
-func (p *poster) url(messages int) string { return p.urls[min(messages-1, 1)] }
-
-// post sends a body of so many messages and waits for the answer.
-func (p *poster) post(body []byte, messages int) answer {
-	p.request.SetBodyRaw(body)
-	if url := p.url(messages); url != p.posted {
-		p.request.SetRequestURI(url) // which is then parsed again
-		p.posted = url
-	}
-	if p.conn != nil && time.Since(p.used) > idleUnchecked && p.conn.closed() {
-		p.client.CloseIdleConnections()
-	}
-	a := answer{body: p.answer.Body}
-	p.lost = nil
-	switch a.err = p.client.DoTimeout(p.request, p.answer, p.timeout); {
-	case a.err == nil:
-		a.status = p.answer.StatusCode()
-	case errors.Is(a.err, fasthttp.ErrConnectionClosed) && p.lost != nil:
-		a.err = p.lost
-	}
-	p.used = time.Now()
-	return a
-}
-
-// idleUnchecked is how long a connection may be idle before it is looked at, whether the server has closed it: a request that is
-// written into a closed one is lost, and nobody can tell whether it was taken.
-const idleUnchecked = 100 * time.Millisecond
-
-// newHostClient makes a client of one connection. It takes 16 µs of CPU a request where k6/http takes 72.
-func (p *poster) newHostClient(uri *fasthttp.URI, e *engine, state *lib.State) *fasthttp.HostClient {
-	secure := string(uri.Scheme()) == "https"
-	return &fasthttp.HostClient{
-		Addr:      fasthttp.AddMissingPort(string(uri.Host()), secure),
-		Name:      "k6 arrival",
-		IsTLS:     secure,
-		TLSConfig: e.trust.config(state),
-		MaxConns:  1,
-		// It also limits the handshake.
-		WriteTimeout: p.timeout,
-		// A repeated POST would be a duplicate that the ledger did not order.
-		MaxIdemponentCallAttempts: 1,
-		// Below what servers keep idle connections for (Node 5 s, Fastify 72 s): a POST into a closing one is lost.
-		MaxIdleConnDuration: 4 * time.Second,
-		DialTimeout: func(address string, _ time.Duration) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(context.Background(), p.timeout)
-			defer cancel()
-			conn, err := state.Dialer.DialContext(ctx, "tcp", address)
-			if err != nil {
-				return nil, &dialError{err}
-			}
-			p.conn = &watchedConn{conn, &p.lost}
-			return p.conn, nil
-		},
-	}
-}
-
-// watchedConn remembers what a read ended with.
-type watchedConn struct {
-	net.Conn
-	lost *error
-}
-
-func (c *watchedConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if err != nil {
-		*c.lost = err
-	}
-	return n, err
-}
 
 // sender sends requests of the schedule and settles them.
 type sender struct {
@@ -135,7 +23,8 @@ type sender struct {
 }
 
 func newSender(e *engine, state *lib.State) *sender {
-	return &sender{poster: newPoster(e, state), engine: e, samples: newRequestSamples(e, state), waiter: newWaiter()}
+	p := newPoster(e, state)
+	return &sender{poster: p, engine: e, samples: newRequestSamples(e, state, p.urls), waiter: newWaiter()}
 }
 
 // send takes the next request, posts it, and settles it.
@@ -161,10 +50,9 @@ func (s *sender) send(ctx context.Context) bool {
 
 // attempt posts once. The error says that another attempt may help, and when.
 func (s *sender) attempt(ctx context.Context, slot pacer.Slot, sent time.Time) (ledger.Outcome, error) {
-	a := s.post(s.body, slot.Messages)
-	done := time.Now()
-	outcome := s.engine.answered(slot, a, sent, done)
-	s.samples.push(ctx, slot, s.url(slot.Messages), a.status, sent, done)
+	a := s.post(sent, s.body, slot.Messages)
+	outcome := s.engine.answered(slot, a, sent)
+	s.samples.push(ctx, slot, a.status, sent, a.done)
 	if !mayHelp(a.status) {
 		return outcome, nil
 	}

@@ -109,19 +109,6 @@ func TestASilentHandshakeIsATimeout(t *testing.T) {
 	assert.Equal(t, "no connection: timeout", r.Errors[0].Class)
 }
 
-// A server that closes an idle connection has not seen the request that is written into it at that moment.
-func TestAConnectionThatTheServerHasClosedIsNotUsedAgain(t *testing.T) {
-	t.Parallel()
-	url, connections := ingest(t, false, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Connection", "keep-alive")
-		w.WriteHeader(http.StatusAccepted)
-	}, 50*time.Millisecond)
-	r := newScript(t, &fake.Pipeline{}, "phases: [{duration: 2, arrivalRate: 2}]\nflows: [{name: direct}]", at(url, "")+", senders: 1").run()
-	assert.Zero(t, r.Account.Unknown)
-	assert.Equal(t, 4, r.Account.Lost, "accepted")
-	assert.Equal(t, int64(4), connections.Load())
-}
-
 func TestWhatNeedsNoSecondAttemptGetsNone(t *testing.T) {
 	t.Parallel()
 	for status, again := range map[int]bool{202: false, 301: false, 400: false, 429: true, 500: true, 503: true, 0: true} {
@@ -129,57 +116,79 @@ func TestWhatNeedsNoSecondAttemptGetsNone(t *testing.T) {
 	}
 }
 
+// ahead is an ingest before the fake pipeline. first says what becomes of a request that has not been seen before, and whether it
+// is over then.
+func ahead(t *testing.T, f *fake.Pipeline, first func(nth int64, w http.ResponseWriter, pass func()) (over bool)) (url string) {
+	t.Helper()
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	var seen sync.Map
+	var count atomic.Int64
+	url, _ = ingest(t, false, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		pass := func() {
+			answer, err := http.Post(f.IngestURL()+r.URL.Path, "application/json", strings.NewReader(string(body)))
+			if err == nil {
+				_ = answer.Body.Close()
+			}
+		}
+		if _, again := seen.LoadOrStore(string(body), true); !again && first(count.Add(1), w, pass) {
+			return
+		}
+		pass()
+		w.WriteHeader(http.StatusAccepted)
+	})
+	return url
+}
+
 func TestAnAttemptThatFailsIsRepeatedWithTheSameIDs(t *testing.T) {
 	t.Parallel()
-	f := &fake.Pipeline{Status: func(nth int) int {
-		if nth%4 == 1 { // each in four attempts
-			return http.StatusServiceUnavailable
+	f := &fake.Pipeline{}
+	url := ahead(t, f, func(nth int64, w http.ResponseWriter, _ func()) bool {
+		if nth%4 != 1 { // each in four requests
+			return false
 		}
-		return http.StatusAccepted
-	}}
-	r := newScript(t, f, twenty, "ingest: { url: 'PIPELINE', retries: 3 }").run()
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	})
+	r := newScriptAt(t, f, twenty, "ingest: { url: '"+url+"', retries: 3 }").run()
 	assert.Equal(t, 20, r.Account.Arrived)
 	assert.Zero(t, r.Account.Rejected)
-	assert.GreaterOrEqual(t, r.Account.Requests.Retried, 6)
+	assert.Equal(t, 5, r.Account.Requests.Retried)
 	assert.Equal(t, 20, r.Account.Requests.Sent)
 	assert.Equal(t, int64(20), r.Latency.Arrival.Count)
-	assert.Equal(t, int64(20+r.Account.Requests.Retried), r.Latency.HTTP.Count, "each attempt has its time")
-	assert.Equal(t, r.Account.Requests.Retried, r.Errors[0].Count)
+	assert.Equal(t, int64(25), r.Latency.HTTP.Count, "each attempt has its time")
+	assert.Equal(t, 5, r.Errors[0].Count)
 	assert.GreaterOrEqual(t, *r.Latency.Arrival.Max, 50.0, "the wait between attempts counts")
 }
 
-// The time-out and the retry of a client whose first attempt had been taken (fault 23).
+// The time-out and the retry of a client whose first attempt had been taken (fault 23). Its time-out is long, as a busy machine
+// must not let the second attempt run into it too; nine in ten requests are answered at once, so the run does not wait for it.
 func TestARetriedMessageThatArrivesTwiceIsOneSample(t *testing.T) {
 	t.Parallel()
-	var seen sync.Map
 	f := &fake.Pipeline{}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
 	slow := make(chan struct{})
-	t.Cleanup(func() { close(slow) })
-	url, _ := ingest(t, false, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		answer, err := http.Post(f.IngestURL()+r.URL.Path, "application/json", strings.NewReader(string(body)))
-		if err == nil {
-			_ = answer.Body.Close()
+	url := ahead(t, f, func(nth int64, _ http.ResponseWriter, pass func()) bool {
+		if nth%10 != 1 {
+			return false
 		}
-		if _, again := seen.LoadOrStore(string(body), true); !again {
-			select {
-			case <-slow:
-			case <-r.Context().Done():
-			}
-			return
-		}
-		w.WriteHeader(http.StatusAccepted)
+		pass()
+		<-slow
+		return true
 	})
-	s := newScriptAt(t, f, twenty, at(url, "retries: 1")+", timeout: '300ms'")
-	r := s.run()
+	t.Cleanup(func() { close(slow) })
+	const timeout = 3000.0
+	r := newScriptAt(t, f, twenty, "ingest: { url: '"+url+"', retries: 1 }, timeout: '3s'").run()
 	assert.Equal(t, report.Account{
-		Scheduled: 20, Arrived: 20, Duplicates: 20, Reordered: r.Account.Reordered, Balanced: true,
-		Requests: report.Requests{Scheduled: 20, Sent: 20, Retried: 20}, Deliveries: report.Deliveries{Due: 20, Arrived: 20},
+		Scheduled: 20, Arrived: 20, Duplicates: 2, Reordered: r.Account.Reordered, Balanced: true,
+		Requests: report.Requests{Scheduled: 20, Sent: 20, Retried: 2}, Deliveries: report.Deliveries{Due: 20, Arrived: 20},
 	}, r.Account)
 	assert.Equal(t, int64(20), r.Latency.Arrival.Count)
-	assert.Less(t, *r.Latency.Arrival.P50, 300.0, "the first arrival is the sample")
+	assert.Less(t, *r.Latency.Arrival.P50, timeout, "the first arrival is the sample")
+	assert.Less(t, *r.Latency.Arrival.Max, timeout, "of the repeated ones too")
 }
 
 func TestTheCauseOfAFailedAttemptIsNamed(t *testing.T) {

@@ -164,8 +164,13 @@ func (u use) each() float64 {
 	for _, cpu := range u.cpu {
 		sum += cpu
 	}
-	return float64(sum.Microseconds()) / float64(u.count)
+	return micros(sum) / float64(u.count)
 }
+
+// of is one process's part of that.
+func (u use) of(name string) float64 { return micros(u.cpu[name]) / float64(u.count) }
+
+func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
 func (u use) rate() float64 { return float64(u.count) / u.seconds }
 

@@ -81,10 +81,6 @@ func (s *stack) mqttURL() (string, error) {
 // messages a second at saturation would tell how much CPU k6 leaves to it; their CPU at the same load tells what they can do.
 func measuring(ctx context.Context, b *bench) (figure, error) {
 	f := figure{limit: 0.97, atLeast: true}
-	// Rather more rounds than longer ones: what disturbs a machine lasts for seconds.
-	warmup, duration := b.warmup, b.duration
-	b.warmup, b.duration = warmup/2, duration/2
-	defer func() { b.warmup, b.duration = warmup, duration }()
 	with, err := b.startStack(ctx, true)
 	if err != nil {
 		return f, err
@@ -97,42 +93,20 @@ func measuring(ctx context.Context, b *bench) (figure, error) {
 	if err != nil {
 		return f, err
 	}
-	all := [2]map[string][]float64{{}, {}}
-	var ratios []float64
-	for round := range b.rounds {
-		var sides [2]use
-		for i := range sides {
-			// The one goes first, then the other: a drift of the machine would favour the same one in each round.
-			if i = (i + round) % 2; i == 0 {
-				sides[i], err = b.plain(ctx, without, sink)
-			} else {
-				sides[i], err = b.measured(ctx, with)
-			}
-			if err != nil {
-				return f, err
-			}
-		}
-		plain, measured := sides[0], sides[1]
-		ratios = append(ratios, plain.each()/measured.each())
-		for i, u := range sides {
-			for name, cpu := range u.cpu {
-				all[i][name] = append(all[i][name], float64(cpu.Microseconds())/float64(u.count))
-			}
-			all[i][total] = append(all[i][total], u.each())
-		}
-		b.say("round %d of %d: %.1f µs without, %.1f µs with, at %.0f and %.0f/s, load average %s",
-			round+1, b.rounds, plain.each(), measured.each(), plain.rate(), measured.rate(), loadAverage())
+	all, err := b.turns(b.rounds, "message", func() (use, error) { return b.plain(ctx, without, sink) },
+		func() (use, error) { return b.measured(ctx, with) })
+	if err != nil {
+		return f, err
 	}
-	f.baseline = side{"not measured", median(all[0][total]), "µs"}
-	f.ours = side{"every message", median(all[1][total]), "µs"}
-	f.ratio = median(ratios)
+	f.baseline = side{"not measured", all.median(0, use.each), "µs"}
+	f.ours = side{"every message", all.median(1, use.each), "µs"}
+	f.ratio = all.ratio(func(plain, measured use) float64 { return plain.each() / measured.each() })
 	f.notes = append(f.notes, fmt.Sprintf("CPU a message of ingest, Redis, relay and Mosquitto at %d requests/s, medians of %d "+
 		"rounds, both sides in each; ratio: of the messages that a second of it carries", b.rate, b.rounds))
 	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(all[0])) {
-		if name != total {
-			parts = append(parts, fmt.Sprintf("%s %.2f → %.2f", name, median(all[0][name]), median(all[1][name])))
-		}
+	for _, name := range slices.Sorted(maps.Keys(with.parts)) {
+		of := func(u use) float64 { return u.of(name) }
+		parts = append(parts, fmt.Sprintf("%s %.2f → %.2f", name, all.median(0, of), all.median(1, of)))
 	}
 	f.notes = append(f.notes, "µs without → with: "+strings.Join(parts, ", "))
 	return f, nil
@@ -140,9 +114,6 @@ func measuring(ctx context.Context, b *bench) (figure, error) {
 
 // measuringSenders are enough to keep to the schedule while the pipeline takes its time.
 const measuringSenders = 64
-
-// total is no process.
-const total = "total"
 
 // load is the profile of both sides.
 func (b *bench) load() string {

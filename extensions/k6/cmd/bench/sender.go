@@ -24,39 +24,31 @@ func sender(ctx context.Context, b *bench) (figure, error) {
 	if err != nil {
 		return f, err
 	}
-	p, err := b.k6("http.js", posted(in), "--summary-mode", "disabled")
+	http := func() (use, error) {
+		p, err := b.k6("http.js", posted(in), "--summary-mode", "disabled")
+		if err != nil {
+			return use{}, err
+		}
+		return b.until(ctx, p, in)
+	}
+	profile := fmt.Sprintf("phases: [{name: load, duration: %g, vus: %d}]\nflows: [{name: one}]\n", b.long(), connections)
+	all, err := b.turns(senderRounds, "request", http, func() (use, error) { return b.sent(ctx, in, profile, false) })
 	if err != nil {
 		return f, err
 	}
-	k6http, err := b.observe(ctx, map[string]int{"k6": p.pid}, in.countRequests, p)
-	if err != nil {
-		return f, err
-	}
-	p.kill()
-	f.baseline = side{"k6/http", k6http.each(), "µs"}
-	b.say("k6/http: %.2f µs CPU a request at %.0f/s, load average %s", k6http.each(), k6http.rate(), loadAverage())
-
-	seconds := (2*b.warmup + b.duration + 5*time.Second).Seconds()
-	profile := fmt.Sprintf("phases: [{name: load, duration: %g, vus: %d}]\nflows: [{name: one}]\n", seconds, connections)
-	o, err := b.silent(in, profile)
-	if err != nil {
-		return f, err
-	}
-	if p, _, err = b.arrival(o, false); err != nil {
-		return f, err
-	}
-	send, err := b.observe(ctx, map[string]int{"k6": p.pid}, in.countRequests, p)
-	if err != nil {
-		return f, err
-	}
-	p.kill()
-	f.ours = side{"run.send()", send.each(), "µs"}
-	f.ratio = send.each() / k6http.each()
-	b.say("run.send(): %.2f µs CPU a request at %.0f/s, load average %s", send.each(), send.rate(), loadAverage())
+	f.baseline = side{"k6/http", all.median(0, use.each), "µs"}
+	f.ours = side{"run.send()", all.median(1, use.each), "µs"}
+	f.ratio = all.ratio(cost)
 	f.notes = append(f.notes, fmt.Sprintf("CPU a request of k6 with %d VUs, as fast as they go; messages are sent and entered into "+
 		"the ledger, and arrive nowhere", connections))
 	return f, nil
 }
+
+// senderRounds are those of the rows sender and pump.
+const senderRounds = 3
+
+// excess times wrk's rate is more than k6 can send, so that no connection of it ever waits for a request to be due.
+const excess = 2
 
 func pump(ctx context.Context, b *bench) (figure, error) {
 	f := figure{limit: 1.5}
@@ -64,45 +56,40 @@ func pump(ctx context.Context, b *bench) (figure, error) {
 	if err != nil {
 		return f, err
 	}
-	env := []string{"TOKEN=" + token, "BODY=" + body}
-	duration := fmt.Sprintf("%.0fs", (2*b.warmup + b.duration + 5*time.Second).Seconds())
-	p, err := b.start("wrk", env, "wrk", "-t1", fmt.Sprintf("-c%d", connections), "-d"+duration,
-		"-s", "extensions/k6/cmd/bench/scripts/post.lua", in.url+"/messages")
+	rate := 50_000.0
+	wrk := func() (use, error) {
+		u, err := b.wrk(ctx, in)
+		rate = max(rate, u.rate())
+		return u, err
+	}
+	all, err := b.turns(senderRounds, "request", wrk, func() (use, error) {
+		profile := fmt.Sprintf("phases: [{name: load, duration: %g, arrivalRate: %.0f}]\nflows: [{name: one}]\n", b.long(), excess*rate)
+		return b.sent(ctx, in, profile, true)
+	})
 	if err != nil {
 		return f, err
 	}
-	wrk, err := b.observe(ctx, map[string]int{"wrk": p.pid}, in.countRequests, p)
-	if err != nil {
-		return f, err
-	}
-	p.kill()
-	f.baseline = side{"wrk -t1 -c10", wrk.each(), "µs"}
-	b.say("wrk: %.2f µs CPU a request at %.0f/s, load average %s", wrk.each(), wrk.rate(), loadAverage())
-
-	rate := int(wrk.rate() / 2)
-	sent, err := b.paced(ctx, in, rate, false)
-	if err != nil {
-		return f, err
-	}
-	b.say("run.send(): %.2f µs CPU a request at %.0f/s, load average %s", sent.each(), sent.rate(), loadAverage())
-	pumped, err := b.paced(ctx, in, rate, true)
-	if err != nil {
-		return f, err
-	}
-	f.ours = side{"run.pump()", pumped.each(), "µs"}
-	f.ratio = pumped.each() / wrk.each()
-	b.say("run.pump(): %.2f µs CPU a request at %.0f/s, load average %s", pumped.each(), pumped.rate(), loadAverage())
-	f.notes = append(f.notes, fmt.Sprintf("CPU a request over %d connections; wrk as fast as it goes (%.0f/s), the pump paced at half "+
-		"of that (%d/s, sent %.0f/s)", connections, wrk.rate(), rate, pumped.rate()))
-	f.notes = append(f.notes, fmt.Sprintf("at the same pace run.send() takes %.1f µs (%.0f/s): the pump's CPU a request is %.2f of that",
-		sent.each(), sent.rate(), pumped.each()/sent.each()))
+	f.baseline = side{"wrk -t1 -c10", all.median(0, use.each), "µs"}
+	f.ours = side{"run.pump()", all.median(1, use.each), "µs"}
+	f.ratio = all.ratio(cost)
+	f.notes = append(f.notes, fmt.Sprintf("CPU a request over %d connections to the same server, both as fast as they go (%.0f and "+
+		"%.0f/s); the pump's requests are all due before they are sent", connections, all.median(0, use.rate), all.median(1, use.rate)))
 	return f, nil
 }
 
-// paced measures k6 in the open model.
-func (b *bench) paced(ctx context.Context, in *ingest, rate int, pump bool) (use, error) {
-	seconds := (b.warmup + b.duration + 5*time.Second).Seconds()
-	profile := fmt.Sprintf("phases: [{name: load, duration: %g, arrivalRate: %d}]\nflows: [{name: one}]\n", seconds, rate)
+// wrk is what wrk takes to post as fast as it can.
+func (b *bench) wrk(ctx context.Context, in *ingest) (use, error) {
+	env := []string{"TOKEN=" + token, "BODY=" + body}
+	p, err := b.start("wrk", env, "wrk", "-t1", fmt.Sprintf("-c%d", connections), fmt.Sprintf("-d%.0fs", b.long()),
+		"-s", "extensions/k6/cmd/bench/scripts/post.lua", in.url+"/messages")
+	if err != nil {
+		return use{}, err
+	}
+	return b.until(ctx, p, in)
+}
+
+// sent is what k6 takes to send a profile over all connections.
+func (b *bench) sent(ctx context.Context, in *ingest, profile string, pump bool) (use, error) {
 	o, err := b.silent(in, profile)
 	if err != nil {
 		return use{}, err
@@ -112,10 +99,17 @@ func (b *bench) paced(ctx context.Context, in *ingest, rate int, pump bool) (use
 	if err != nil {
 		return use{}, err
 	}
-	u, err := b.observe(ctx, map[string]int{"k6": p.pid}, in.countRequests, p)
-	p.kill()
-	return u, err
+	return b.until(ctx, p, in)
 }
+
+// until measures a program that posts, and ends it.
+func (b *bench) until(ctx context.Context, p *process, in *ingest) (use, error) {
+	defer p.kill()
+	return b.observe(ctx, map[string]int{p.name: p.pid}, in.countRequests, p)
+}
+
+// long is more seconds than a measurement takes, for programs that want to be told.
+func (b *bench) long() float64 { return (2*b.warmup + b.duration + 5*time.Second).Seconds() }
 
 // silent are the options of a run that sends, and whose messages arrive nowhere: what is measured is the sending.
 func (b *bench) silent(in *ingest, profile string) (options, error) {

@@ -1,0 +1,218 @@
+package arrival
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"go.k6.io/k6/v2/lib"
+)
+
+// poster posts to the ingest over one connection of its own, one request at a time. It writes head and body at once, reads the
+// answer with fasthttp's parser, and leaves out what a client for any request needs between: that took a third of its CPU.
+type poster struct {
+	state     *lib.State
+	trust     *trust
+	address   string
+	secure    bool
+	keepAlive bool
+	timeout   time.Duration
+	urls      [2]string // of one message, of a batch
+	heads     [2][]byte // of their requests, up to the length of the body
+
+	link   *link // nil: none
+	reader *bufio.Reader
+	answer *fasthttp.Response
+	header []byte // of the answer; empty: the next one has to be parsed
+	packet []byte
+	used   time.Time // the end of the last request
+}
+
+const (
+	// idleUnchecked is how long a connection may be idle before it is looked at, whether the server has closed it: a request that
+	// is written into a closed one is lost, and nobody can tell whether it was taken.
+	idleUnchecked = 100 * time.Millisecond
+	// idleMost is how long it is kept: less than servers do (Node 5 s, Fastify 72 s).
+	idleMost = 4 * time.Second
+	// headerMost is the size of an answer's header, in bytes.
+	headerMost = 8 << 10
+	// bodyMost is the size of its body. An ingest says a few words; more than this is something else.
+	bodyMost = 16 << 20
+	// interimMost is how many interim answers (RFC 9110, 15.2) may come before the final one.
+	interimMost = 16
+)
+
+func newPoster(e *engine, state *lib.State) *poster {
+	o := e.options
+	base := strings.TrimSuffix(o.Ingest.URL, "/")
+	p := &poster{
+		state: state, trust: &e.trust, keepAlive: o.Ingest.KeepAlive, timeout: o.Timeout.duration(), answer: &fasthttp.Response{},
+		reader: bufio.NewReaderSize(nil, headerMost),
+		urls:   [2]string{base + o.Ingest.Path, base + o.Ingest.BatchPath},
+	}
+	for i, url := range p.urls {
+		var u fasthttp.URI
+		_ = u.Parse(nil, []byte(url)) // checked with the options
+		p.secure = string(u.Scheme()) == "https"
+		p.address = fasthttp.AddMissingPort(string(u.Host()), p.secure)
+		p.heads[i] = head(&u, o.Ingest)
+	}
+	return p
+}
+
+// bodyLength ends a head. It stands last, for its value to follow.
+var bodyLength = []byte("Content-Length: ")
+
+// head renders what all requests to a URL have in common.
+func head(u *fasthttp.URI, o ingestOptions) []byte {
+	var h fasthttp.RequestHeader
+	h.SetMethod(fasthttp.MethodPost)
+	h.SetRequestURIBytes(u.RequestURI())
+	h.SetHostBytes(u.Host())
+	h.SetUserAgent("k6 arrival")
+	h.SetContentType("application/json")
+	if o.Token != "" {
+		h.Set(fasthttp.HeaderAuthorization, "Bearer "+o.Token)
+	}
+	for name, value := range o.Headers {
+		h.Set(name, value)
+	}
+	if !o.KeepAlive {
+		h.SetConnectionClose()
+	}
+	h.Del(fasthttp.HeaderContentLength)
+	text := h.AppendBytes(nil)
+	return append(bytes.TrimSuffix(text, []byte("\r\n")), bodyLength...)
+}
+
+// kind says which URL so many messages go to.
+func kind(messages int) int { return min(messages-1, 1) }
+
+// post sends a body of so many messages and waits for the answer.
+func (p *poster) post(now time.Time, body []byte, messages int) answer {
+	a := answer{body: p.answer.Body}
+	if a.err = p.exchange(now, body, messages); a.err == nil {
+		a.status = p.answer.StatusCode()
+	}
+	if p.link != nil && (a.err != nil || !p.reusable()) {
+		p.hangUp()
+	}
+	a.done = time.Now()
+	p.used = a.done
+	return a
+}
+
+func (p *poster) exchange(now time.Time, body []byte, messages int) error {
+	if p.link != nil && p.stale(now) {
+		p.hangUp()
+	}
+	deadline := now.Add(p.timeout)
+	if p.link == nil {
+		l, err := p.dial(deadline)
+		if err != nil {
+			return err
+		}
+		p.link = l
+		p.reader.Reset(incoming{l})
+	}
+	p.link.expect(now, deadline)
+
+	p.packet = append(p.packet[:0], p.heads[kind(messages)]...)
+	p.packet = strconv.AppendInt(p.packet, int64(len(body)), 10)
+	p.packet = append(append(p.packet, "\r\n\r\n"...), body...)
+	if err := p.link.send(p.packet); err != nil {
+		return err
+	}
+	// Who else is ready goes first: the answer may then be there, and nothing has to wait for it.
+	runtime.Gosched()
+	return p.read()
+}
+
+// read takes the answer off the connection.
+func (p *poster) read() error {
+	err := p.readAnswer()
+	if err == nil {
+		return nil
+	}
+	if p.link.lost != nil {
+		return p.link.lost
+	}
+	return fmt.Errorf("the answer is not HTTP: %w", err)
+}
+
+func (p *poster) readAnswer() error {
+	a := p.answer
+	for n := 0; ; n++ {
+		if err := p.readHeader(); err != nil {
+			return err
+		}
+		if status := a.StatusCode(); status >= fasthttp.StatusOK || status == fasthttp.StatusSwitchingProtocols {
+			break
+		}
+		if n == interimMost {
+			return errors.New("interim answers without an end")
+		}
+	}
+	switch a.StatusCode() {
+	case fasthttp.StatusSwitchingProtocols, fasthttp.StatusNoContent, fasthttp.StatusNotModified:
+		a.ResetBody() // they have none (RFC 9112, 6.3)
+		return nil
+	}
+	chunked := a.Header.ContentLength() == -1
+	if err := a.ReadBody(p.reader, bodyMost); err != nil || !chunked {
+		return err
+	}
+	return a.Header.ReadTrailer(p.reader)
+}
+
+// endOfHeader is an empty line after another (RFC 9112, 2.1).
+var endOfHeader = []byte("\r\n\r\n")
+
+// readHeader reads the next header, and parses it where it is another than the last one. A server's answers differ in their Date,
+// which is another once a second: to parse them all took a tenth of the CPU.
+func (p *poster) readHeader() error {
+	if _, err := p.reader.Peek(1); err != nil {
+		return err
+	}
+	there := p.reader.Buffered()
+	b, _ := p.reader.Peek(there)
+	if n := len(p.header); n > 0 && bytes.HasPrefix(b, p.header) {
+		_, err := p.reader.Discard(n)
+		return err
+	}
+	whole := bytes.Index(b, endOfHeader) + len(endOfHeader)
+	p.header = append(p.header[:0], b[:min(whole, there)]...)
+	err := p.answer.Header.Read(p.reader)
+	// What a body or a trailer may change in it, and what was not there as a whole or was ended otherwise, is parsed each time.
+	if err != nil || p.answer.Header.ContentLength() < 0 || there-p.reader.Buffered() != whole {
+		p.header = p.header[:0]
+	}
+	return err
+}
+
+// reusable reports whether another request may follow on the connection. What has come beyond the answer would be taken for the
+// answer to that one.
+func (p *poster) reusable() bool {
+	return p.keepAlive && !p.answer.ConnectionClose() && p.reader.Buffered() == 0 &&
+		p.answer.StatusCode() != fasthttp.StatusSwitchingProtocols
+}
+
+// stale reports whether a connection has been idle for too long, or was closed meanwhile.
+func (p *poster) stale(now time.Time) bool {
+	idle := now.Sub(p.used)
+	return idle > idleMost || idle > idleUnchecked && p.link.closed()
+}
+
+func (p *poster) hangUp() {
+	if p.link.secure != nil {
+		_ = p.link.secure.Close()
+	}
+	_ = p.link.Close()
+	p.link = nil
+}

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package main
+
+import (
+	"errors"
+	"time"
+)
+
+func cpuOf(int) (time.Duration, error) {
+	return 0, errors.New("the CPU time of a process is read on Linux only")
+}

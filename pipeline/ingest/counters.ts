@@ -1,0 +1,33 @@
+/** What the ingest tells of itself: counts since its start, and how much it holds now. */
+export interface IngestCounters {
+  /** Messages that Redis acknowledged. */
+  accepted: number;
+  /** Requests answered 4xx: the client's mistake. */
+  refused: number;
+  /** Requests answered 503. */
+  unavailable: number;
+  /** Requests answered 500: a mistake of ours. */
+  failed: number;
+  /** Writes that Redis acknowledged; each has the messages of one event-loop turn at least. */
+  writes: number;
+  /** Now: requests that were let in and have no answer yet. */
+  open: number;
+  /** Now: bytes of their bodies. */
+  held_bytes: number;
+  /** Now: messages on the way to Redis, or without its answer yet. */
+  unanswered: number;
+  /** Now: messages in the queue, as Redis told last. */
+  backlog: number;
+}
+
+export const noCounts = (): IngestCounters => ({
+  accepted: 0,
+  refused: 0,
+  unavailable: 0,
+  failed: 0,
+  writes: 0,
+  open: 0,
+  held_bytes: 0,
+  unanswered: 0,
+  backlog: 0,
+});

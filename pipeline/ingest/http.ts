@@ -1,0 +1,67 @@
+import type { Socket } from 'node:net';
+import { type FastifyInstance, fastify } from 'fastify';
+import type { IngestConfig } from '../config.ts';
+import { announcedLength } from './body.ts';
+import type { IngestCounters } from './counters.ts';
+import type { Tls } from './tls.ts';
+
+/** Longer than the idle time of load balancers (60 s as a rule), so that it is never we who hang up. */
+const KEEP_ALIVE_MS = 72_000;
+
+export type HttpConfig = Pick<
+  IngestConfig,
+  'HEADERS_TIMEOUT_MS' | 'REQUEST_TIMEOUT_MS' | 'CONNECTION_LIMIT' | 'BODY_LIMIT'
+>;
+
+/** A Fastify whose connections are bounded, in number and in the time that a request may take to come in. */
+export function createHttp(
+  config: HttpConfig,
+  tls: Tls | undefined,
+  counters: IngestCounters,
+): FastifyInstance {
+  const timeouts = {
+    headersTimeout: config.HEADERS_TIMEOUT_MS,
+    requestTimeout: config.REQUEST_TIMEOUT_MS,
+    connectionsCheckingInterval: Math.min(1000, Math.ceil(config.HEADERS_TIMEOUT_MS / 4)),
+  };
+  const app = fastify({
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    requestTimeout: config.REQUEST_TIMEOUT_MS,
+    // What of it nobody reads costs more than checking a message: ids and child loggers of requests.
+    genReqId: () => '',
+    exposeHeadRoutes: false,
+    ...(tls === undefined ? { http: timeouts } : { https: { ...timeouts, ...tls } }),
+    clientErrorHandler: (error, socket) => {
+      counters.refused++;
+      onClientError(error, socket);
+    },
+  }) as unknown as FastifyInstance;
+  app.server.maxConnections = config.CONNECTION_LIMIT;
+  // A client that asks before it sends is told at once that a body is too large: RFC 9110, 10.1.1.
+  app.server.on('checkContinue', (request, response) => {
+    if ((announcedLength(request) ?? 0) <= config.BODY_LIMIT) response.writeContinue();
+    app.server.emit('request', request, response);
+  });
+  return app;
+}
+
+const CLIENT_ERRORS: Record<string, [status: string, message: string]> = {
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request took too long to come in'],
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers are too large'],
+};
+
+/** What Node's parser refuses never becomes a request: the answer is written by hand. */
+function onClientError(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, message] = CLIENT_ERRORS[error.code ?? ''] ?? ['400 Bad Request', 'this is no HTTP request'];
+  const body = JSON.stringify({ error: message });
+  const head = [
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${body.length}`,
+    'connection: close',
+  ];
+  socket.end(`HTTP/1.1 ${status}\r\n${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}

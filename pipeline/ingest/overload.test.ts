@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { Redis } from 'ioredis';
+import { openQueue } from '../queue/open.ts';
+import type { Queue } from '../queue/queue.ts';
+import { type Answer, type Settings, TestIngest } from '../test/ingest.ts';
+import { eventually, type Service, startRedis } from '../test/services.ts';
+
+const message = { id: 'r.1.1', source: 'test', target: 'user/17', payload: 'x' };
+const TIMEOUT_MS = 1500;
+
+let url: string;
+let service: Service;
+let redis: Redis;
+let queue: Queue;
+let troubles: (string | undefined)[];
+let ingest: TestIngest;
+
+before(async () => {
+  ({ url, service } = await startRedis());
+  redis = new Redis(url);
+  redis.on('error', () => {});
+  queue = openQueue('stream', { url, timeoutMs: TIMEOUT_MS });
+  await queue.whenReady(15_000);
+  ingest = await TestIngest.start({ queue, onTrouble: (reason) => troubles.push(reason) });
+});
+
+beforeEach(async () => {
+  troubles = [];
+  await redis.del('arrival:messages');
+});
+
+after(async () => {
+  await ingest.close();
+  queue.close();
+  redis.disconnect();
+  await service.remove();
+});
+
+const post = (to = ingest) => to.post('/messages', message);
+const depth = () => redis.xlen('arrival:messages');
+const accepted = async () => assert.equal((await post()).status, 202);
+
+function unavailable(answer: Answer, says: RegExp): void {
+  assert.equal(answer.status, 503);
+  assert.match(answer.headers.get('retry-after') ?? '', /^([1-9]|10)$/);
+  assert.match(answer.body.error ?? '', says);
+}
+
+async function limited(t: { after: (f: () => unknown) => void }, settings: Omit<Settings, 'queue'>) {
+  const small = await TestIngest.start({ queue, ...settings });
+  t.after(() => small.close());
+  return small;
+}
+
+test('a backlog at its limit: 503, exactly there, and back when the queue is shorter', async (t) => {
+  const small = await limited(t, { backlog: 3 });
+  for (let i = 0; i < 3; i++) assert.equal((await post(small)).status, 202);
+  unavailable(await post(small), /^a backlog of 3 messages reaches the limit of 3$/);
+  assert.equal(await small.get('/readyz'), 503);
+  await redis.xtrim('arrival:messages', 'MAXLEN', 2);
+  await eventually(async () => (await small.get('/readyz')) === 200, 'room to be noticed', 15_000);
+  unavailable(await small.post('/messages/batch', [message, message]), /backlog/);
+  assert.equal((await post(small)).status, 202);
+  assert.equal(await depth(), 3);
+});
+
+test('so many requests and no more are open; so many bytes and no more are held', async (t) => {
+  for (const settings of [{ requests: 2 }, { bytes: 250 }]) {
+    const small = await limited(t, settings);
+    const half = () => small.open(small.head('content-length: 100'), '{"id":');
+    const connections = [half(), half()];
+    await eventually(() => small.counters.open === 2, 'two open requests', 15_000);
+    unavailable(await post(small), /^2 requests are open|^the bodies of open requests reach .* 250 bytes/);
+    assert.equal(await small.get('/livez'), 200);
+    for (const connection of connections) connection.destroy();
+    await eventually(async () => (await post(small)).status === 202, 'room', 15_000);
+    assert.equal(small.counters.held_bytes, 0);
+  }
+});
+
+test('chunks without a length are held to the limit of bytes too', async (t) => {
+  const small = await limited(t, { bytes: 100 });
+  const chunk = `64\r\n${' '.repeat(100)}\r\n`;
+  const answer = await small.open(small.head('transfer-encoding: chunked'), chunk, chunk).closed;
+  assert.match(answer, /^HTTP\/1.1 503 [\s\S]*retry-after: 1/);
+  await eventually(() => small.counters.held_bytes === 0, 'nothing to be held', 15_000);
+});
+
+test('one connection too many is closed', async (t) => {
+  const small = await limited(t, { connections: 2 });
+  const connections = [small.open('GET'), small.open('GET')];
+  const two = () =>
+    new Promise((resolve) => small.app.server.getConnections((_error, count) => resolve(count === 2)));
+  await eventually(two, 'two connections', 15_000);
+  assert.equal(await small.open('GET').closed, '');
+  for (const connection of connections) connection.destroy();
+});
+
+const refusals: [name: string, begin: () => Promise<unknown>, end: () => Promise<unknown>, says: RegExp][] = [
+  [
+    'is full',
+    () => redis.config('SET', 'maxmemory', '1'),
+    () => redis.config('SET', 'maxmemory', '0'),
+    /Redis is full/,
+  ],
+  [
+    'is a replica',
+    () => redis.replicaof('127.0.0.1', 1),
+    () => redis.replicaof('NO', 'ONE'),
+    /Redis is a read-only replica/,
+  ],
+  [
+    'forbids it',
+    () => redis.call('ACL', 'SETUSER', 'default', '-eval', '-evalsha'),
+    () => redis.call('ACL', 'SETUSER', 'default', '+@all'),
+    /Redis does not allow it/,
+  ],
+];
+for (const [name, begin, end, says] of refusals) {
+  test(`Redis ${name}: 503 and not ready, told once, the queue intact, and back`, async () => {
+    await accepted();
+    await begin();
+    unavailable(await post(), says);
+    unavailable(await post(), says);
+    assert.equal(await ingest.get('/readyz'), 503);
+    assert.equal(await ingest.get('/livez'), 200);
+    assert.equal(await depth(), 1);
+    assert.equal(troubles.length, 1);
+    await end();
+    await eventually(async () => (await post()).status === 202, 'a recovery', 15_000);
+    assert.deepEqual(troubles.slice(1), [undefined]);
+    assert.equal(await ingest.get('/readyz'), 200);
+  });
+}
+
+test('Redis takes no writes for a while: one waits for it, and the others are told at once', async () => {
+  const writes = ingest.counters.writes;
+  await redis.call('CLIENT', 'PAUSE', 60_000, 'WRITE');
+  unavailable(await post(), /^Redis (did not take it|is away)/);
+  const ended: string[] = [];
+  const probe = eventually(async () => {
+    const answer = await post();
+    ended.push('probe');
+    return answer.status === 202;
+  }, 'a recovery');
+  await eventually(() => ingest.counters.unanswered === 1, 'the probing write', 15_000);
+  unavailable(await post(), /^Redis/);
+  ended.push('other');
+  assert.equal(ended.at(-1), 'other');
+  await redis.call('CLIENT', 'UNPAUSE');
+  await probe;
+  await eventually(async () => (await post()).status === 202, 'a recovery', 15_000);
+  assert.ok(ingest.counters.writes > writes);
+});
+
+test('Redis hangs: 503 by the deadline, promptly from then on, and back', async () => {
+  service.signal('SIGSTOP');
+  const answers = await Promise.all([post(), post()]);
+  for (const answer of answers) unavailable(answer, /^Redis/);
+  for (let i = 0; i < 20; i++) {
+    const started = performance.now();
+    unavailable(await post(), /^Redis is away$/);
+    assert.ok(performance.now() - started < 1000);
+  }
+  assert.equal(await ingest.get('/readyz'), 503);
+  assert.equal(ingest.counters.unanswered, 0);
+  service.signal('SIGCONT');
+  await eventually(async () => (await post()).status === 202, 'a recovery', 15_000);
+});
+
+test('Redis killed: 503, alive but not ready; started again: nothing acknowledged is gone', async () => {
+  await redis.del('arrival:messages');
+  await accepted();
+  service.signal('SIGKILL');
+  await eventually(() => !queue.ready, 'the loss to be noticed', 15_000);
+  unavailable(await post(), /^Redis is away$/);
+  assert.equal(await ingest.get('/livez'), 200);
+  assert.equal(await ingest.get('/readyz'), 503);
+  await service.start();
+  await eventually(async () => (await post()).status === 202, 'a recovery', 15_000);
+  assert.equal(await depth(), 2);
+});

@@ -1,0 +1,36 @@
+/** A request that is not taken: what it is answered with. The message is for the client. */
+export class Refusal extends Error {
+  /** The HTTP status. */
+  readonly statusCode: number;
+  /** Where in the body the mistake is, like `target` or `3.target`; empty for the body itself. */
+  readonly field: string | undefined;
+  /** When to try again, in seconds; undefined when trying again is of no use. */
+  readonly retryAfterS: number | undefined;
+
+  constructor(statusCode: number, message: string, more: { field?: string; retryAfterS?: number } = {}) {
+    super(message);
+    this.statusCode = statusCode;
+    this.field = more.field;
+    this.retryAfterS = more.retryAfterS;
+  }
+}
+
+/** 400: a body that is no message. */
+export function malformed(field: string, problem: string): Refusal {
+  return new Refusal(400, `${field || 'body'}: ${problem}`, { field });
+}
+
+/** 401. */
+export function unauthorized(): Refusal {
+  return new Refusal(401, 'the token is missing or wrong');
+}
+
+/** 413. */
+export function tooLarge(message: string): Refusal {
+  return new Refusal(413, message);
+}
+
+/** 503: not now. */
+export function unavailable(reason: string, retryAfterS: number): Refusal {
+  return new Refusal(503, reason, { retryAfterS });
+}

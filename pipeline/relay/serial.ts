@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { formatHops, parseStamps } from '../hops.ts';
+import { decodeFrame } from '../queue/frame.ts';
+import { explainRedis } from '../queue/problems.ts';
+import type { Claim, Entry } from '../queue/queue.ts';
+import { TOPIC_PREFIX } from './packet.ts';
+import type { RelayCounters, RelayOptions } from './relay.ts';
+
+const RETRY_MS = 50;
+
+/**
+ * The relay that is written first: takes one message, publishes it, waits, acknowledges it, takes the next. It is
+ * here to be compared with; what it promises is the same.
+ */
+export class SerialRelay {
+  readonly #options: RelayOptions;
+  readonly #count = { claimed: 0, recovered: 0, published: 0, acknowledged: 0, dead_lettered: 0, deleted: 0 };
+  #held: Entry | undefined;
+  #inFlight = 0;
+  readonly #stopping = new AbortController();
+  #unseen = false;
+  #recoverAt = 0;
+  #problem = '';
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: RelayOptions) {
+    this.#options = options;
+  }
+
+  get counters(): RelayCounters {
+    return { ...this.#count, held: this.#held === undefined ? 0 : 1, in_flight: this.#inFlight };
+  }
+
+  start(): void {
+    this.#running = this.#loop();
+  }
+
+  resume(): void {}
+
+  /** A message in flight rejects by itself. */
+  suspend(): void {}
+
+  acknowledge(): void {}
+
+  async stop(graceMs: number): Promise<Entry[]> {
+    this.#stopping.abort();
+    await this.#options.queue.interrupt().catch(() => {});
+    await Promise.race([this.#running, sleep(graceMs, undefined, { ref: false })]);
+    return this.#held === undefined ? [] : [this.#held];
+  }
+
+  async #loop(): Promise<void> {
+    const { broker } = this.#options;
+    while (!this.#stopping.signal.aborted) {
+      if (!broker.up) {
+        await sleep(RETRY_MS);
+        continue;
+      }
+      try {
+        const { entries, deleted } = await this.#next();
+        this.#count.deleted += deleted;
+        for (const entry of entries) await this.#relay(entry);
+        this.#problem = '';
+      } catch (error) {
+        this.#tell(error as Error);
+        this.#unseen = true;
+        await this.#options.queue.join().catch(() => {});
+        await sleep(RETRY_MS);
+      }
+    }
+  }
+
+  async #next(): Promise<Claim> {
+    const { queue, consumer, leaseMs } = this.#options;
+    if (this.#unseen) {
+      const claim = await queue.recoverUnseen(consumer, 1, () => false);
+      this.#unseen = claim.entries.length === 1;
+      return claim;
+    }
+    if (performance.now() >= this.#recoverAt) {
+      const claim = await queue.recover(consumer, leaseMs, 1);
+      this.#count.recovered += claim.entries.length;
+      if (claim.entries.length > 0) return claim;
+      this.#recoverAt = performance.now() + leaseMs / 4;
+    }
+    const claim = await queue.claim(consumer, 1);
+    this.#count.claimed += claim.entries.length;
+    return claim;
+  }
+
+  /** Ends when the message is delivered or buried, or with the relay. */
+  async #relay(entry: Entry): Promise<void> {
+    const { queue, broker, qos, consumer, deliveries, now, leaseMs, log } = this.#options;
+    this.#held = entry;
+    const claimed = now();
+    let leased = performance.now();
+    let reason = '';
+    for (let done = false; !done; ) {
+      if (performance.now() - leased > leaseMs / 3) {
+        await queue.renew(consumer, [entry.id]);
+        leased = performance.now();
+      }
+      if (!broker.up) {
+        if (this.#stopping.signal.aborted) return;
+        await sleep(RETRY_MS);
+        continue;
+      }
+      if (entry.deliveries > deliveries) {
+        await queue.bury({ ...entry, deliveries }, reason || 'no relay survived it');
+        this.#count.dead_lettered++;
+        log.warn(`dead letter after ${deliveries} attempts: ${reason}`);
+        break;
+      }
+      try {
+        await this.#publish(entry, claimed, qos);
+        done = true;
+      } catch (error) {
+        reason = (error as Error).message;
+        entry.deliveries = error instanceof RangeError ? deliveries + 1 : entry.deliveries + 1;
+        await queue.attempt(consumer, entry.id, entry.deliveries).catch(() => {});
+        await sleep(RETRY_MS);
+      }
+      if (done) {
+        this.#count.published++;
+        await queue.acknowledge([entry.id]);
+        this.#count.acknowledged++;
+      }
+    }
+    this.#held = undefined;
+  }
+
+  async #publish(entry: Entry, claimed: number, qos: 0 | 1): Promise<void> {
+    if (entry.frame === undefined) throw new RangeError('the entry has no frame');
+    const { target, stamps, body } = decodeFrame(entry.frame);
+    const published = this.#options.now();
+    const hops = stamps === '' ? undefined : formatHops({ ...parseStamps(stamps), claimed, published });
+    const { broker, timeoutMs } = this.#options;
+    const deadline = setTimeout(() => broker.break(`no PUBACK for ${timeoutMs} ms`), timeoutMs);
+    this.#inFlight = 1;
+    try {
+      await broker.publish(`${TOPIC_PREFIX}${target}`, body, qos, hops);
+    } finally {
+      clearTimeout(deadline);
+      this.#inFlight = 0;
+    }
+  }
+
+  #tell(error: Error): void {
+    const problem = explainRedis(error);
+    if (problem !== this.#problem) this.#options.log.warn(problem);
+    this.#problem = problem;
+  }
+}

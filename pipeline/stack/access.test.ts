@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Redis } from 'ioredis';
+import { connectAsync, type MqttClient } from 'mqtt';
+import { eventually, startBroker, startRedis } from '../test/services.ts';
+import { BROKER_USERS, type BrokerUser, REDIS_USERS, type RedisUser } from './access.ts';
+
+let redis: Awaited<ReturnType<typeof startRedis>>;
+let broker: Awaited<ReturnType<typeof startBroker>>;
+const connections = {} as Record<RedisUser, Redis>;
+const clients = {} as Record<BrokerUser, MqttClient>;
+
+before(async () => {
+  [redis, broker] = await Promise.all([startRedis(), startBroker()]);
+  for (const user of REDIS_USERS) connections[user] = new Redis(redis.as(user), { disableClientInfo: true });
+  for (const user of BROKER_USERS) {
+    clients[user] = await connectAsync(broker.url(user), { protocolVersion: 5, reconnectPeriod: 0 });
+  }
+});
+
+after(async () => {
+  for (const connection of Object.values(connections)) connection.disconnect();
+  for (const client of Object.values(clients)) await client.endAsync(true);
+  await redis.service.remove();
+  await broker.service.remove();
+});
+
+const EVERYONE = REDIS_USERS;
+const NOBODY: RedisUser[] = [];
+const READ_SCRIPT = "return redis.call('XRANGE', KEYS[1], '-', '+')";
+
+/** A command, and who may give it. */
+const commands: [command: string, allowed: readonly RedisUser[]][] = [
+  ['XADD arrival:messages * frame x', ['ingest', 'relay', 'operator']],
+  ['XADD arrival:dead-letters * frame x', ['relay', 'operator']],
+  ['XADD arrival:telemetry * process x', ['ingest', 'relay', 'stack']],
+  ['XADD arrival:other * process x', NOBODY],
+  ['XRANGE arrival:messages - +', ['relay', 'operator', 'reader']],
+  ['XRANGE arrival:dead-letters - +', ['relay', 'operator', 'reader']],
+  ['XRANGE arrival:telemetry - +', ['reader']],
+  ['XREADGROUP GROUP relays x STREAMS arrival:messages >', ['relay']],
+  ['XGROUP DESTROY arrival:messages relays', NOBODY],
+  ['XACK arrival:messages relays 1-1', ['relay']],
+  ['XDEL arrival:messages 1-1', ['relay', 'operator']],
+  ['XDEL arrival:telemetry 1-1', NOBODY],
+  ['XLEN arrival:messages', EVERYONE],
+  ['TIME', EVERYONE],
+  ['GET some-key', NOBODY],
+  ['SET arrival:messages x', NOBODY],
+  ['DEL arrival:messages', NOBODY],
+  ['KEYS *', NOBODY],
+  ['SCAN 0', NOBODY],
+  ['FLUSHALL', NOBODY],
+  ['CONFIG GET maxmemory', NOBODY],
+  ['CONFIG SET maxmemory 1', NOBODY],
+  ['ACL LIST', NOBODY],
+  ['ACL SETUSER reader +@all', NOBODY],
+  ['CLIENT LIST', NOBODY],
+  ['CLIENT KILL TYPE normal', NOBODY],
+  ['REPLICAOF 127.0.0.1 1', NOBODY],
+  ['MODULE LIST', NOBODY],
+  ['SHUTDOWN NOSAVE', NOBODY],
+  ['PUBLISH channel x', NOBODY],
+];
+
+for (const [command, allowed] of commands) {
+  test(`Redis: ${command}: ${allowed.length === REDIS_USERS.length ? 'everyone' : allowed.join(', ') || 'nobody'}`, () =>
+    assertAllowed(command.split(' ') as [string, ...string[]], allowed));
+}
+
+test("Redis: a script can do what its caller can, and that is no way to read the ingest's messages", async () => {
+  await assertAllowed(['EVAL', READ_SCRIPT, '1', 'arrival:messages'], ['relay', 'operator']);
+  await assertAllowed(['EVAL', "return redis.call('FLUSHALL')", '0'], NOBODY);
+});
+
+test('Redis: nobody comes in without a password, or with that of another', async () => {
+  const { host } = new URL(redis.url);
+  const wrong: [url: string, says: RegExp][] = [
+    [`redis://${host}`, /NOAUTH/],
+    [`redis://reader:wrong@${host}`, /WRONGPASS/],
+  ];
+  for (const [url, says] of wrong) {
+    const stranger = new Redis(url, { lazyConnect: true, retryStrategy: null, disableClientInfo: true });
+    const problems: string[] = [];
+    stranger.on('error', ({ message }: Error) => problems.push(message));
+    await stranger.connect().catch(() => {});
+    await assert.rejects(stranger.time(), url);
+    assert.match(problems.join(), says);
+    stranger.disconnect();
+  }
+});
+
+async function assertAllowed([name, ...args]: [string, ...string[]], allowed: readonly RedisUser[]) {
+  for (const user of REDIS_USERS) {
+    const refusal = await connections[user].call(name, ...args).then(
+      () => undefined,
+      // What is wrong with the command apart from who gives it does not matter here.
+      ({ message }: Error) => (/^NOPERM|can't run this command/.test(message) ? message : undefined),
+    );
+    if (allowed.includes(user)) assert.equal(refusal, undefined, user);
+    else assert.notEqual(refusal, undefined, `${user} may`);
+  }
+}
+
+/** A topic, who may publish to it, and who gets what is published. */
+const topics: [topic: string, writers: BrokerUser[], readers: BrokerUser[]][] = [
+  ['messages/user/1', ['relay'], ['subscriber']],
+  ['messages/canary/run', ['relay'], ['subscriber']],
+  ['messages/probe/1', ['relay'], ['subscriber', 'stack']],
+  ['status/relay/relay-1', ['relay'], ['subscriber', 'stack']],
+  ['status/subscriber/run-1', ['subscriber'], ['subscriber', 'stack']],
+  ['status/ingest/1', [], []],
+  ['some/topic', [], []],
+  ['$SYS/broker/version', [], []],
+];
+
+test('the broker: who may publish where, and who gets it', async (t) => {
+  const got = Object.fromEntries(BROKER_USERS.map((user) => [user, new Set<string>()]));
+  for (const user of BROKER_USERS) {
+    clients[user].on('message', (topic) => got[user]?.add(topic));
+    await clients[user].subscribeAsync(['#', '$SYS/broker/version'], { qos: 1 });
+  }
+  const assertGot = async (topic: string, readers: BrokerUser[]) => {
+    for (const user of readers) await eventually(() => got[user]?.has(topic), `${topic} at ${user}`);
+    for (const user of BROKER_USERS) {
+      // Before the broker answers this it has written what it had for this client.
+      await clients[user].unsubscribeAsync('nothing');
+      assert.equal(got[user]?.has(topic), readers.includes(user), `${topic} at ${user}`);
+      got[user]?.clear();
+    }
+  };
+  await t.test('figures of the broker itself', () =>
+    assertGot('$SYS/broker/version', ['subscriber', 'stack']),
+  );
+  for (const [topic, writers, readers] of topics) {
+    for (const writer of BROKER_USERS) {
+      const allowed = writers.includes(writer);
+      await t.test(`${writer} to ${topic}: ${allowed ? readers.join(', ') : 'refused'}`, async () => {
+        const published = clients[writer].publishAsync(topic, 'x', { qos: 1 });
+        if (allowed) await published;
+        else await assert.rejects(published, /[Nn]ot authorized/);
+        await assertGot(topic, allowed ? readers : []);
+      });
+    }
+  }
+});
+
+test('the broker: nobody comes in without a password, or with that of another', async () => {
+  const { host } = new URL(broker.url('relay'));
+  for (const who of ['', 'relay:wrong@', 'nobody:secret@']) {
+    const attempt = connectAsync(`mqtt://${who}${host}`, { protocolVersion: 5, reconnectPeriod: 0 });
+    await assert.rejects(attempt, /Not authorized/, who);
+  }
+});

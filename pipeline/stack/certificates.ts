@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { writePrivateFile } from './file.ts';
+import { DAEMON_PATH } from './services.ts';
+
+/** A server's certificate and its key: files in PEM. */
+export interface Certificate {
+  cert: string;
+  key: string;
+}
+
+const DAYS = 365;
+/** RFC 5280: an authority that can sign servers and no further authority; servers that are this host. */
+const EXTENSIONS = `[req]
+prompt = no
+distinguished_name = name
+[name]
+CN = unused
+[authority]
+basicConstraints = critical, CA:true, pathlen:0
+keyUsage = critical, keyCertSign
+subjectKeyIdentifier = hash
+[server]
+basicConstraints = critical, CA:false
+keyUsage = critical, digitalSignature
+extendedKeyUsage = serverAuth
+subjectAltName = IP:127.0.0.1, IP:::1, DNS:localhost
+`;
+const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+
+/**
+ * Makes an authority, a certificate for each server, and throws the authority's key away: nobody can sign anything
+ * else with it. Returns the authority's certificate, a file, and those of the servers. Needs `openssl`.
+ */
+export async function makeCertificates<Server extends string>(
+  dir: string,
+  servers: readonly Server[],
+): Promise<{ ca: string; of: Record<Server, Certificate> }> {
+  await rm(dir, { recursive: true, force: true });
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const at = (name: string) => join(dir, name);
+  const config = at('openssl.cnf');
+  await writePrivateFile(config, EXTENSIONS);
+  const authority = { cert: at('ca.pem'), key: at('ca.key') };
+  await openssl('req', '-x509', ...NEW_KEY, '-config', config, '-extensions', 'authority', '-days', DAYS, [
+    ['-subj', `/CN=Arrival ${randomBytes(4).toString('hex')}`],
+    ['-keyout', authority.key],
+    ['-out', authority.cert],
+  ]);
+  const certify = async (server: Server): Promise<[Server, Certificate]> => {
+    const [cert, key, request] = [at(`${server}.pem`), at(`${server}.key`), at(`${server}.csr`)];
+    await openssl('req', ...NEW_KEY, '-config', config, [
+      ['-subj', `/CN=${server}`],
+      ['-keyout', key],
+      ['-out', request],
+    ]);
+    await openssl('x509', '-req', '-extfile', config, '-extensions', 'server', '-days', DAYS, [
+      ['-set_serial', `0x${randomBytes(16).toString('hex')}`],
+      ['-in', request],
+      ['-CA', authority.cert],
+      ['-CAkey', authority.key],
+      ['-out', cert],
+    ]);
+    await rm(request);
+    return [server, { cert, key }];
+  };
+  const certified = await Promise.all(servers.map(certify));
+  await Promise.all([rm(authority.key), rm(config)]);
+  return { ca: authority.cert, of: Object.fromEntries(certified) as Record<Server, Certificate> };
+}
+
+async function openssl(...args: (string | number | [string, string][])[]): Promise<void> {
+  const { failed, code, stderr } = await execa('openssl', args.flat(2).map(String), {
+    env: { PATH: DAEMON_PATH },
+    reject: false,
+  });
+  if (code === 'ENOENT') throw new Error('openssl is not installed: TLS=true makes its certificates with it');
+  if (failed) throw new Error(`openssl could not make a certificate: ${stderr.split('\n')[0]}`);
+}

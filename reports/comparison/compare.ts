@@ -1,0 +1,174 @@
+/** From runs to a comparison. Pure. */
+import { curve, percentile } from '../page/facts.ts';
+import { type Account, ENDS, type Run, STAGES, type Stage, type Step } from '../run.ts';
+import type { Comparison, Curve, Row, StepSummary, Subject } from './comparison.ts';
+import { differenceOf, figureOf } from './differences.ts';
+import { mean } from './intervals.ts';
+import { type Measure, measureOf } from './measures.ts';
+import type { Recording } from './recording.ts';
+import { environments, type Group, grouped, MOST_SUBJECTS, obstacle, titles } from './subjects.ts';
+
+const ARRIVAL = ['p50', 'p90', 'p95', 'p99', 'p999', 'mean'].map((key) => `arrival.${key}`);
+const HTTP = ['p50', 'p99'].map((key) => `http.${key}`);
+const RATES = ['rate.requests', 'rate.arrived'];
+const SHOWN = [...ARRIVAL, 'canary.p50', ...HTTP, ...RATES, ...STAGES.map((stage) => `${stage}.mean`)];
+
+export interface CompareOptions {
+  /** No run is a repeat of another. */
+  each?: boolean;
+}
+
+/**
+ * Compares runs with the first of them.
+ * @throws if there are fewer than two subjects, or more than can be told apart
+ */
+export function compare(recordings: readonly Recording[], options: CompareOptions = {}): Comparison {
+  return comparisonOf(grouped(recordings, options.each ?? false));
+}
+
+export function comparisonOf(groups: readonly Group[]): Comparison {
+  const baseline = groups[0];
+  if (baseline === undefined || groups.length < 2) throw new Error('a comparison needs two runs at least');
+  if (groups.length > MOST_SUBJECTS) {
+    throw new Error(
+      `a comparison shows ${MOST_SUBJECTS} runs or groups of repeats at most, not ${groups.length}`,
+    );
+  }
+  const names = titles(groups);
+  const subjects = groups.map((group, i) => subject(group, baseline, i, names[i] as string));
+  // In the open model the rates are the profile's, whatever the pipeline does.
+  const closed = subjects.some(({ model }) => model === 'closed');
+  const fits = subjects.map(({ obstacle }) => obstacle === null);
+  return {
+    schema: 'arrival/comparison/1',
+    subjects,
+    rows: SHOWN.filter((name) => closed || !RATES.includes(name))
+      .map((name) => row(groups, measureOf(name) as Measure, fits))
+      .filter(({ values }) => values.some((value) => value !== null)),
+    environment: environments(groups),
+  };
+}
+
+/** One measure of every group; differences only of those that can be compared. */
+export function row(groups: readonly Group[], measure: Measure, fits: readonly boolean[]): Row {
+  const baseline = groups[0] as Group;
+  return {
+    name: measure.name,
+    kind: measure.kind,
+    values: groups.map((group) =>
+      group.every(({ run }) => run.account.balanced) ? figureOf(group, measure) : null,
+    ),
+    differences: groups.map((group, i) =>
+      i === 0 || !fits[i] ? null : differenceOf(baseline, group, measure),
+    ),
+  };
+}
+
+function subject(group: Group, baseline: Group, index: number, title: string): Subject {
+  const [first] = group as [Recording];
+  const runs = group.map(({ run }) => run);
+  const balanced = runs.every((run) => run.account.balanced);
+  return {
+    letter: String.fromCharCode(65 + index),
+    title,
+    runs: runs.map(({ run, verdict }) => ({
+      name: run.name,
+      tool: [run.tool.name, run.tool.version].filter((word) => word !== null).join(' '),
+      started: run.started,
+      verdict: verdict.result,
+      reasons: verdict.reasons,
+    })),
+    obstacle: obstacle(baseline, group),
+    model: first.run.run.model,
+    profile: first.run.run.profile.name,
+    account: accounts(runs.map((run) => run.account)),
+    arrival: balanced ? curves(runs.map((run) => curve(run.latency.arrival))) : [],
+    http: balanced ? curves(runs.map((run) => curve(run.latency.http))) : [],
+    stages: Object.fromEntries(
+      STAGES.map((stage) => [
+        stage,
+        balanced ? figureOf(group, measureOf(`${stage}.mean`) as Measure) : null,
+      ]),
+    ) as Record<Stage, number | null>,
+    steps: balanced ? steps(runs) : [],
+    timeline: balanced ? timeline(first.run) : { t: [], p50: [], p99: [] },
+  };
+}
+
+function accounts(all: readonly Account[]): Account {
+  const sum = (of: (account: Account) => number) => all.reduce((total, account) => total + of(account), 0);
+  const counts = [...ENDS, 'scheduled', 'duplicates', 'reordered', 'negative', 'foreign'] as const;
+  return {
+    ...(Object.fromEntries(
+      counts.map((name) => [name, sum((account) => account[name])]),
+    ) as unknown as Account),
+    balanced: all.every(({ balanced }) => balanced),
+    requests: {
+      scheduled: sum(({ requests }) => requests.scheduled),
+      sent: sum(({ requests }) => requests.sent),
+      retried: sum(({ requests }) => requests.retried),
+    },
+    deliveries: {
+      due: sum(({ deliveries }) => deliveries.due),
+      arrived: sum(({ deliveries }) => deliveries.arrived),
+      missing: sum(({ deliveries }) => deliveries.missing),
+    },
+  };
+}
+
+/** The points that all curves have. */
+function curves(all: readonly Curve[]): Curve {
+  const [first = [], ...others] = all;
+  return first.flatMap(([at, value]): Curve => {
+    const rest = others.map((points) => points.find(([p]) => p === at)?.[1] ?? 0);
+    const values = [value, ...rest];
+    return values.every((ms) => ms > 0) ? [[at, Math.exp(mean(values.map(Math.log)))]] : [];
+  });
+}
+
+/** Of repeats the geometric mean of each figure. */
+function steps(runs: readonly Run[]): StepSummary[] {
+  return (runs[0] as Run).steps.map((step, i): StepSummary => {
+    const all = runs.map((run) => run.steps[i]);
+    const of = (value: (step: Step) => number | null): number | null => {
+      const values = all.map((one) => (one === undefined ? null : value(one)));
+      if (!values.every((one) => one !== null)) return null;
+      return values.some((one) => one <= 0) ? mean(values) : Math.exp(mean(values.map(Math.log)));
+    };
+    const { arrival, http } = step.latency;
+    return {
+      name: step.name,
+      vus: step.vus,
+      measured: step.measured,
+      requests_per_s: of((s) => (s.duration_s > 0 ? s.requests / s.duration_s : null)),
+      arrived_per_s: of((s) => s.arrived_per_s),
+      arrival: {
+        count: arrival.count,
+        p50: of((s) => percentile(s.latency.arrival, 'p50')),
+        p95: of((s) => percentile(s.latency.arrival, 'p95')),
+        p99: of((s) => percentile(s.latency.arrival, 'p99')),
+      },
+      http: {
+        count: http.count,
+        p50: of((s) => percentile(s.latency.http, 'p50')),
+        p99: of((s) => percentile(s.latency.http, 'p99')),
+      },
+    };
+  });
+}
+
+/** An hour would be 3,600 points a line: then only every so-manieth second, by its worst. */
+const MOST_POINTS = 600;
+
+function timeline({ timeline: seconds }: Run): Subject['timeline'] {
+  const width = Math.max(1, Math.ceil(seconds.length / MOST_POINTS));
+  const spans = Array.from({ length: Math.ceil(seconds.length / width) }, (_, i) =>
+    seconds.slice(i * width, (i + 1) * width),
+  );
+  const worst = (key: 'p50' | 'p99') =>
+    spans.map((span) => {
+      const values = span.flatMap((s) => (s.arrival === null ? [] : (percentile(s.arrival, key) ?? [])));
+      return values.length > 0 ? Math.max(...values) : null;
+    });
+  return { t: spans.map((span) => span[0]?.t ?? 0), p50: worst('p50'), p99: worst('p99') };
+}

@@ -1,0 +1,78 @@
+/** The data of a comparison, worked out before the page or the table shows it. Latencies are in ms. */
+import type { Account, Stage, VerdictResult } from '../run.ts';
+import type { Measure } from './measures.ts';
+
+export interface Comparison {
+  schema: 'arrival/comparison/1';
+  /** The baseline first. */
+  subjects: Subject[];
+  rows: Row[];
+  /** What the environments of the runs do not agree in. */
+  environment: { name: string; values: (string | null)[] }[];
+}
+
+/** One run, or repeats of one. */
+export interface Subject {
+  /** A, B, … */
+  letter: string;
+  /** What tells it from the others, in a few words. */
+  title: string;
+  runs: RunSummary[];
+  /** Why it can't be held against the baseline; null: it can. */
+  obstacle: string | null;
+  model: 'open' | 'closed';
+  profile: string;
+  /** Each count is the sum over the runs. */
+  account: Account;
+  arrival: Curve;
+  http: Curve;
+  /** Means; null: no stamps. */
+  stages: Record<Stage, number | null>;
+  steps: StepSummary[];
+  /** p99 of arrival per second, of the first run. */
+  timeline: { t: number[]; p50: (number | null)[]; p99: (number | null)[] };
+}
+
+/** Percentile 0..100, ms; of repeats the geometric mean. */
+export type Curve = [percentile: number, ms: number][];
+
+export interface RunSummary {
+  name: string;
+  tool: string;
+  started: string;
+  verdict: VerdictResult;
+  reasons: string[];
+}
+
+export interface StepSummary {
+  name: string;
+  vus: number | null;
+  measured: boolean;
+  requests_per_s: number | null;
+  arrived_per_s: number | null;
+  arrival: { count: number; p50: number | null; p95: number | null; p99: number | null };
+  http: { count: number; p50: number | null; p99: number | null };
+}
+
+export interface Row {
+  name: string;
+  kind: Measure['kind'];
+  /** One a subject; of repeats the mean (of latencies and rates the geometric one). */
+  values: (number | null)[];
+  /** One a subject, null for the baseline. */
+  differences: (Difference | null)[];
+}
+
+export interface Difference {
+  /** other − baseline, in the row's unit. */
+  absolute: number;
+  /** other / baseline − 1; null where either is 0. */
+  relative: number | null;
+  /** Of `relative`; null where nothing tells how far it could be off: `why`. */
+  interval: { low: number; high: number; from: string } | null;
+  why: string | null;
+  word: Word;
+}
+
+/** What the figures warrant, and nothing more. */
+export type Word = 'slower' | 'faster' | 'higher' | 'lower' | 'no difference seen' | 'not known';

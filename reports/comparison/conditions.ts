@@ -1,0 +1,163 @@
+/** `--fail-if`: when a comparison is to fail. The grammar stands in reports/README.md. */
+import { differenceOf, figureOf } from './differences.ts';
+import { COUNTS, type Measure, measureOf, RATES, SERIES, STATISTICS, unitOf } from './measures.ts';
+import { type Group, obstacle } from './subjects.ts';
+
+const COMPARATORS = ['>', '>=', '<', '<='] as const;
+type Comparator = (typeof COMPARATORS)[number];
+
+export interface Condition {
+  text: string;
+  measure: Measure;
+  comparator: Comparator;
+  /** A share of 1 for `share`. */
+  limit: number;
+  /** value: the figure itself; difference and share: how far it is from the baseline's. */
+  of: 'value' | 'difference' | 'share';
+}
+
+/** What a condition has found. */
+export interface Finding {
+  condition: Condition;
+  subject: string;
+  /** It holds, or it cannot be judged: either way nothing is let through. */
+  fails: boolean;
+  sentence: string;
+}
+
+/** A condition that is not one; the message is one line with the column where it goes wrong. */
+export class ConditionError extends Error {}
+
+const TOKENS = {
+  measure: /[A-Za-z_][\w.]*/y,
+  comparator: /[<>]=?/y,
+  sign: /[+\-−]/y,
+  number: /\d+(?:\.\d+)?/y,
+  unit: /%|ms|\/s/y,
+};
+
+/** @throws {ConditionError} */
+export function parseCondition(text: string): Condition {
+  let at = 0;
+  const fail = (what: string, allowed: string, column = at): never => {
+    throw new ConditionError(`--fail-if '${text}', column ${column + 1}: ${what}; allowed: ${allowed}`);
+  };
+  const skip = () => {
+    while (text[at] === ' ' || text[at] === '\t') at++;
+  };
+  const take = (token: keyof typeof TOKENS): string | undefined => {
+    skip();
+    const pattern = TOKENS[token];
+    pattern.lastIndex = at;
+    const found = pattern.exec(text)?.[0];
+    at += found?.length ?? 0;
+    return found;
+  };
+  const no = (what: string) =>
+    at < text.length ? `'${text.slice(at).split(/\s/)[0]}' is no ${what}` : `there is no ${what}`;
+
+  skip();
+  const start = at;
+  const name = take('measure') ?? fail(no('measure'), 'a measure like arrival.p99');
+  const measure = measureOf(name) ?? unknown(name, (what, allowed) => fail(what, allowed, start));
+  skip();
+  const comparator = (take('comparator') ?? fail(no('comparison'), COMPARATORS.join(' '))) as Comparator;
+  skip();
+  const sign = take('sign');
+  const number = Number(take('number') ?? fail(no('number'), '+10% −5ms 250ms 0'));
+  skip();
+  const unitAt = at;
+  const unit = take('unit');
+  skip();
+  if (at < text.length)
+    fail(
+      `'${text.slice(at).split(/\s/)[0]}' is not expected here`,
+      unit === undefined ? '% or a unit' : 'nothing more',
+    );
+  const wanted = unitOf(measure);
+  if (unit === '%' && sign === undefined) {
+    fail('a percentage needs a sign', '+10% or -10%, seen from the baseline', unitAt);
+  }
+  if (unit !== undefined && unit !== '%' && unit !== wanted) {
+    fail(`${unit} is not the unit of ${name}`, ['%', wanted].filter(Boolean).join(' or '), unitAt);
+  }
+  const limit = (sign === undefined || sign === '+' ? 1 : -1) * number;
+  const of = unit === '%' ? 'share' : sign === undefined ? 'value' : 'difference';
+  return { text, measure, comparator, limit: of === 'share' ? limit / 100 : limit, of };
+}
+
+function unknown(name: string, fail: (what: string, allowed: string) => never): never {
+  const [head = '', tail] = name.split('.');
+  const tails: Record<string, readonly string[]> = {
+    ...Object.fromEntries(SERIES.map((series) => [series, STATISTICS])),
+    rate: RATES,
+    account: COUNTS,
+  };
+  const allowed = tails[head];
+  if (allowed === undefined) return fail(`${head} is no measure`, Object.keys(tails).join(', '));
+  const what = tail === undefined ? `${head} is not a single figure` : `${head} has no ${tail}`;
+  return fail(what, allowed.map((one) => `${head}.${one}`).join(', '));
+}
+
+/** @param sure a condition on a difference holds only where all of the interval is beyond the limit */
+export function judge(condition: Condition, groups: readonly Group[], sure: boolean): Finding[] {
+  const [baseline] = groups as [Group];
+  return groups.slice(1).map((group, i) => {
+    const subject = String.fromCharCode(66 + i);
+    const { fails, told } = judgeOne(condition, baseline, group, sure);
+    return { condition, subject, fails, sentence: `${condition.text}: ${told}` };
+  });
+}
+
+function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boolean) {
+  const { measure, limit, of } = condition;
+  const unjudged = (why: string) => ({ fails: true, told: `cannot be judged (${why})` });
+  const told = (value: number, fails: boolean, note = '') => ({
+    fails,
+    told: `${fails ? 'holds' : 'does not hold'}: ${shown(value, condition)}${note}`,
+  });
+  if (of === 'value') {
+    const why = measure.kind === 'count' ? null : obstacle(group, group);
+    if (why !== null) return unjudged(why);
+    const value = figureOf(group, measure);
+    return value === null ? unjudged('too few samples') : told(value, holds(value, condition));
+  }
+  const why = obstacle(baseline, group);
+  if (why !== null) return unjudged(why);
+  const difference = differenceOf(baseline, group, measure);
+  const value = of === 'share' ? difference?.relative : difference?.absolute;
+  if (difference === null || value == null) {
+    return unjudged(difference === null ? 'too few samples' : 'there is no percentage of 0');
+  }
+  const { interval } = difference;
+  if (!sure) {
+    const note =
+      interval === null ? '' : `, interval ${percentOf(interval.low)} to ${percentOf(interval.high)}`;
+    return told(value, holds(value, condition), note);
+  }
+  if (interval === null) return unjudged(difference.why ?? 'it has no interval');
+  const scale = of === 'share' ? 1 : (figureOf(baseline, measure) as number);
+  const ends = [interval.low * scale, interval.high * scale];
+  const note = `, interval ${ends.map((end) => shown(end, condition)).join(' to ')}; limit ${shown(limit, condition)}`;
+  return told(
+    value,
+    ends.every((end) => holds(end, condition)),
+    note,
+  );
+}
+
+function holds(value: number, { comparator, limit }: Condition): boolean {
+  if (comparator === '>') return value > limit;
+  if (comparator === '>=') return value >= limit;
+  return comparator === '<' ? value < limit : value <= limit;
+}
+
+function shown(value: number, { of, measure }: Condition): string {
+  if (of === 'share') return percentOf(value);
+  const sign = of === 'difference' && value > 0 ? '+' : '';
+  return `${sign}${Number(value.toPrecision(3))} ${unitOf(measure)}`.trim();
+}
+
+function percentOf(share: number): string {
+  return `${share > 0 ? '+' : ''}${(share * 100).toFixed(1)} %`;
+}

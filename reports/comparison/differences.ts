@@ -1,0 +1,161 @@
+/** How far a figure of one group is from the baseline's, and which word that warrants. */
+import { type Brief, type Run, STAGES, type Stage } from '../run.ts';
+import type { Difference, Word } from './comparison.ts';
+import { blockLength, fromBlocks, fromRepeats, LEAST_BLOCKS, type LogInterval, mean } from './intervals.ts';
+import type { Measure } from './measures.ts';
+import { type Estimate, pooled, quantile, ratio } from './pools.ts';
+import type { Recording } from './recording.ts';
+import { type Counted, measuredSeconds } from './seconds.ts';
+import type { Group } from './subjects.ts';
+
+/** A difference of less than this is none that anyone would act on. */
+const MARGIN = 0.01;
+/** Blocks stand for a run only if this share of its samples lies in its measured seconds. */
+const LEAST_COVERED = 0.95;
+
+/** Of repeats the mean, which of latencies and rates is the geometric one. */
+export function figureOf(group: Group, measure: Measure): number | null {
+  const values = group.map(({ run }) => measure.of(run));
+  if (!values.every((value) => value !== null)) return null;
+  if (measure.kind === 'count' || values.some((value) => value <= 0)) return mean(values);
+  return Math.exp(mean(values.map(Math.log)));
+}
+
+export function differenceOf(baseline: Group, other: Group, measure: Measure): Difference | null {
+  const [a, b] = [figureOf(baseline, measure), figureOf(other, measure)];
+  if (a === null || b === null) return null;
+  const plain = { absolute: b - a, relative: a > 0 && b > 0 ? b / a - 1 : null };
+  if (measure.kind === 'count' || plain.relative === null) {
+    return { ...plain, interval: null, why: null, word: 'not known' };
+  }
+  const found = intervalOf(baseline, other, measure, Math.log(b / a));
+  if (typeof found === 'string') return { ...plain, interval: null, why: found, word: 'not known' };
+  const interval = { low: Math.expm1(found.low), high: Math.expm1(found.high), from: found.from };
+  return { ...plain, interval, why: null, word: word(measure, interval) };
+}
+
+function word({ kind }: Measure, { low, high }: { low: number; high: number }): Word {
+  if (low > MARGIN) return kind === 'latency' ? 'slower' : 'higher';
+  if (high < -MARGIN) return kind === 'latency' ? 'faster' : 'lower';
+  return 'no difference seen';
+}
+
+type Found = (LogInterval & { from: string }) | string;
+
+/** The interval, or why there is none. */
+function intervalOf(baseline: Group, other: Group, measure: Measure, difference: number): Found {
+  if (baseline.length > 1 || other.length > 1) {
+    const logs = (group: Group) => group.map(({ run }) => Math.log(measure.of(run) as number));
+    const [a, b] = [logs(baseline), logs(other)];
+    if (![...a, ...b].every(Number.isFinite)) return 'a repeat has no such figure';
+    return { ...fromRepeats(a, b), from: `${a.length} and ${b.length} runs` };
+  }
+  return blocksOf(baseline[0] as Recording, other[0] as Recording, measure.name, difference);
+}
+
+function blocksOf(a: Recording, b: Recording, name: string, difference: number): Found {
+  const there = new Set(measuredSeconds(b.run));
+  const seconds = measuredSeconds(a.run).filter((second) => there.has(second));
+  const [series = '', statistic = ''] = name.split('.');
+  const length = Math.max(
+    ...['mean', 'p99'].map((key) => blockLength(logRatios(a.run, b.run, seconds, series, key))),
+  );
+  const count = Math.floor(seconds.length / length);
+  if (count < LEAST_BLOCKS) {
+    return `too short to tell: ${count} blocks of ${length} s, ${LEAST_BLOCKS} are needed; longer runs or repeats tell`;
+  }
+  const blocks = Array.from({ length: count }, (_, i) =>
+    seconds.filter((_second, k) => Math.min(count - 1, Math.floor(k / length)) === i),
+  );
+  const [one, two] = [a, b].map((recording) => estimate(recording, blocks, series, statistic));
+  if (one === undefined || two === undefined) return 'no figures by the second; repeats tell';
+  if (typeof one === 'string') return one;
+  if (typeof two === 'string') return two;
+  const interval = fromBlocks(difference, one, two, count);
+  return interval === null
+    ? 'too few samples in a second'
+    : { ...interval, from: `${count} blocks of ${length} s` };
+}
+
+/** The difference of two runs, second by second, which shows how long one second depends on another. */
+function logRatios(a: Run, b: Run, seconds: number[], series: string, key: string): (number | null)[] {
+  const of = (run: Run, second: number) => perSecond(run, second, series, key);
+  return seconds.map((second) => {
+    const [x, y] = [of(a, second), of(b, second)];
+    return x === null || y === null || x <= 0 || y <= 0 ? null : Math.log(y / x);
+  });
+}
+
+function perSecond(run: Run, second: number, series: string, key: string): number | null {
+  const row = run.timeline[second];
+  if (row === undefined) return null;
+  if (series === 'rate') return row.accepted;
+  if (isStage(series)) return row.stages?.[series] ?? null;
+  const brief = row[series as 'arrival'] as Brief | null | undefined;
+  return brief?.[key as 'mean'] ?? null;
+}
+
+function isStage(series: string): series is Stage {
+  return STAGES.includes(series as Stage);
+}
+
+/** The statistic of pooled blocks; a string: why there is none; undefined: it is not kept by the second. */
+function estimate(
+  { run, histograms }: Recording,
+  blocks: number[][],
+  series: string,
+  statistic: string,
+): Estimate | string | undefined {
+  const rows = blocks.map((block) => block.flatMap((second) => run.timeline[second] ?? []));
+  if (series === 'rate') {
+    return ratio(
+      rows.map((block) => ({
+        sum: block.reduce((sum, row) => sum + row[statistic as 'requests'], 0),
+        count: block.length,
+      })),
+    );
+  }
+  if (isStage(series)) {
+    if (statistic !== 'mean') return undefined;
+    return ratio(
+      rows.map((block) => weighted(block.map((row) => [row.stages?.[series], row.arrival?.count]))),
+    );
+  }
+  if (series !== 'arrival' && series !== 'http' && series !== 'from_send') return undefined;
+  const seen = rows.flat().reduce((sum, row) => sum + (row[series]?.count ?? 0), 0);
+  if (seen < LEAST_COVERED * run.latency[series].count) {
+    return 'too much arrived after the measured phases for their seconds to stand for it';
+  }
+  if (statistic === 'mean') {
+    return ratio(rows.map((block) => weighted(block.map((row) => [row[series]?.mean, row[series]?.count]))));
+  }
+  const percentile = PERCENTILES[statistic];
+  const kept = histograms.get(series);
+  if (percentile === undefined || kept === undefined) return undefined;
+  if (kept.size === 0) return 'arrival.hlog, the histograms by the second, is missing; repeats tell';
+  const none: Counted = { values: new Float64Array(), counts: new Float64Array() };
+  return quantile(
+    blocks.map((block) => pooled(block.map((second) => kept.get(second) ?? none))),
+    percentile,
+  );
+}
+
+const PERCENTILES: Partial<Record<string, number>> = {
+  p50: 50,
+  p75: 75,
+  p90: 90,
+  p95: 95,
+  p99: 99,
+  p999: 99.9,
+};
+
+/** Means with their counts, summed up. */
+function weighted(parts: [mean: number | null | undefined, count: number | undefined][]) {
+  return parts.reduce(
+    (total, [value, count]) =>
+      value == null || count === undefined
+        ? total
+        : { sum: total.sum + value * count, count: total.count + count },
+    { sum: 0, count: 0 },
+  );
+}

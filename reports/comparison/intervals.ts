@@ -1,0 +1,116 @@
+/** Intervals for the ratio of two figures, from repeated runs or from blocks of one run each. Pure, and seeded. */
+import jstat from 'jstat';
+import type { Estimate } from './pools.ts';
+
+/** Of 100 intervals around a difference that is none, this share leaves out 0. */
+export const CONFIDENCE = 0.99;
+/** Fewer blocks than this tell too little of how much they differ. */
+export const LEAST_BLOCKS = 8;
+const RESAMPLES = 400;
+const SEED = 20_221_109;
+
+/** Of the ratio, as a natural logarithm. */
+export interface LogInterval {
+  low: number;
+  high: number;
+}
+
+/**
+ * From repeats. Several runs on both sides: Welch's test. One run on a side: that it is one more of the other side's kind,
+ * so their spread counts for both.
+ * @param base @param other logarithms of the figure, one a run; at least two on one side
+ */
+export function fromRepeats(base: readonly number[], other: readonly number[]): LogInterval {
+  const difference = mean(other) - mean(base);
+  const [n, m] = [base.length, other.length];
+  if (n < 2 || m < 2) {
+    const spread = variance(n < 2 ? other : base);
+    return around(difference, Math.sqrt(spread * (1 / n + 1 / m)), n + m - 2);
+  }
+  const [a, b] = [variance(base) / n, variance(other) / m];
+  const freedom = a + b === 0 ? n + m - 2 : (a + b) ** 2 / (a ** 2 / (n - 1) + b ** 2 / (m - 1));
+  return around(difference, Math.sqrt(a + b), freedom);
+}
+
+/**
+ * From blocks of one run each, the i-th of both under the same load: pairs of blocks are drawn with replacement, so what the
+ * profile does to both runs alike cancels out.
+ * @param difference of the logarithms, as measured
+ * @returns null if a resample has no such figure
+ */
+export function fromBlocks(
+  difference: number,
+  base: Estimate,
+  other: Estimate,
+  blocks: number,
+): LogInterval | null {
+  const random = generator(SEED);
+  const weights = new Float64Array(blocks);
+  const differences: number[] = [];
+  for (let r = 0; r < RESAMPLES; r++) {
+    weights.fill(0);
+    for (let i = 0; i < blocks; i++) {
+      const drawn = Math.floor(random() * blocks);
+      weights[drawn] = (weights[drawn] as number) + 1;
+    }
+    const [a, b] = [base(weights), other(weights)];
+    if (a === null || b === null || a <= 0 || b <= 0) return null;
+    differences.push(Math.log(b / a));
+  }
+  const error = Math.sqrt((variance(differences) * blocks) / (blocks - 1));
+  return around(difference, error, blocks - 1);
+}
+
+/**
+ * Seconds in a block, so that blocks are nearly independent: twice the integrated autocorrelation time of the series.
+ * @param series a value a second, null where there is none
+ */
+export function blockLength(series: readonly (number | null)[]): number {
+  return Math.max(1, Math.ceil(2 * autocorrelationTime(series) - 1e-9));
+}
+
+/** Sokal's estimate: lags are summed up as long as they are shorter than five times the result. */
+function autocorrelationTime(series: readonly (number | null)[]): number {
+  const known = series.filter((value): value is number => value !== null);
+  if (known.length < 3) return 1;
+  const centre = mean(known);
+  const deviations = known.map((value) => value - centre);
+  const at = (lag: number) => {
+    let sum = 0;
+    for (let i = lag; i < deviations.length; i++) {
+      sum += (deviations[i] as number) * (deviations[i - lag] as number);
+    }
+    return sum;
+  };
+  const whole = at(0);
+  if (whole === 0) return 1;
+  let time = 1;
+  for (let lag = 1; lag < deviations.length && lag < 5 * time; lag++) time += (2 * at(lag)) / whole;
+  return Math.max(1, time);
+}
+
+function around(centre: number, error: number, freedom: number): LogInterval {
+  const reach = jstat.studentt.inv((1 + CONFIDENCE) / 2, freedom) * error;
+  return { low: centre - reach, high: centre + reach };
+}
+
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** Of a sample: divided by n − 1. */
+function variance(values: readonly number[]): number {
+  const centre = mean(values);
+  return values.reduce((sum, value) => sum + (value - centre) ** 2, 0) / (values.length - 1);
+}
+
+/** Numbers from 0 to 1, the same for the same seed (xorshift32: Marsaglia 2003). */
+function generator(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) / 4_294_967_296;
+  };
+}

@@ -1,0 +1,24 @@
+/** A comparison as one page that needs nothing else. */
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { fillPage } from '../render.ts';
+import type { Comparison } from './comparison.ts';
+
+const TEMPLATE = fileURLToPath(new URL('../dist/comparison/index.html', import.meta.url));
+
+/** @param template the built page */
+export function renderComparison(comparison: Comparison, template: string): string {
+  return fillPage(escapeJson(JSON.stringify(comparison)), template);
+}
+
+/** JSON that can't end the script element it stands in. */
+function escapeJson(json: string): string {
+  return json.replace(/[<\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** @throws if the page has not been built */
+export async function comparisonTemplate(): Promise<string> {
+  return readFile(TEMPLATE, 'utf8').catch(() => {
+    throw new Error(`${TEMPLATE} is missing: npm run setup builds it`);
+  });
+}

@@ -1,0 +1,27 @@
+import type { Comparison } from '../comparison.ts';
+import { AccountsSection } from './parts/accounts.tsx';
+import { DifferencesSection } from './parts/differences.tsx';
+import { EnvironmentSection } from './parts/environment.tsx';
+import { Header } from './parts/header.tsx';
+import { LatencySection } from './parts/latency.tsx';
+import { StagesSection } from './parts/stages.tsx';
+import { StepsSection } from './parts/steps.tsx';
+
+export interface PartProps {
+  comparison: Comparison;
+}
+
+/** The whole page, the answer first. */
+export function Page(props: PartProps) {
+  return (
+    <>
+      <Header {...props} />
+      <DifferencesSection {...props} />
+      <LatencySection {...props} />
+      <StagesSection {...props} />
+      <StepsSection {...props} />
+      <AccountsSection {...props} />
+      <EnvironmentSection {...props} />
+    </>
+  );
+}

@@ -1,0 +1,97 @@
+import { type Column, Table } from '../../../page/table.tsx';
+import type { Difference, Row } from '../../comparison.ts';
+import { change, label, range, unit, value } from '../../words.ts';
+import type { PartProps } from '../page.tsx';
+
+/** The words that tell of a direction, and whether it is the one that is wished for. */
+const TONES: Partial<Record<Difference['word'], string>> = { slower: 'worse', faster: 'better' };
+
+/** Every measure of every subject; how far each is from the baseline, and what that warrants. */
+export function DifferencesSection({ comparison }: PartProps) {
+  const { subjects, rows } = comparison;
+  const from = [
+    ...new Set(rows.flatMap(({ differences }) => differences.flatMap((d) => d?.interval?.from ?? []))),
+  ];
+  const why = [...new Set(rows.flatMap(({ differences }) => differences.flatMap((d) => d?.why ?? [])))];
+  const shown = rows.filter(({ name }) => !/^(schedule|request|ingest|queue|relay|delivery)\./.test(name));
+  const reach = widest(rows);
+  const columns: Column<Row>[] = [
+    {
+      head: 'measure',
+      text: true,
+      cell: (row) => (
+        <>
+          {label(row.name)} <span class="unit">{unit(row)}</span>
+        </>
+      ),
+    },
+    ...subjects.flatMap(({ letter, obstacle }, i): Column<Row>[] => [
+      { head: letter, cell: (row) => value(row, row.values[i] ?? null) },
+      ...(i === 0 || obstacle !== null
+        ? []
+        : [
+            {
+              head: `${letter} against A`,
+              unit: '99 % interval',
+              cell: (row: Row) => <Change difference={row.differences[i] ?? null} reach={reach} />,
+            },
+            { head: '', text: true, cell: (row: Row) => <Verdict difference={row.differences[i] ?? null} /> },
+          ]),
+    ]),
+  ];
+  return (
+    <section>
+      <h2>Differences</h2>
+      <div class="differences">
+        <Table
+          caption={`Measured phases; of repeats the geometric mean${from.length > 0 ? `. Intervals of 99 % from ${from.join('; ')}` : ''}`}
+          columns={columns}
+          rows={shown}
+        />
+      </div>
+      <p class="small">
+        A word stands where the whole interval is more than 1 % away from no difference; “no difference seen”
+        says that the interval reaches that far, not that there is none.{' '}
+        {from.some((one) => one.includes('blocks')) &&
+          'Blocks of one run cannot know how much one run differs from the next: repeats do. '}
+        {why.map((reason) => `No interval: ${reason}. `)}
+      </p>
+    </section>
+  );
+}
+
+function Change({ difference, reach }: { difference: Difference | null; reach: number }) {
+  if (difference === null) return <>–</>;
+  const { relative, interval } = difference;
+  return (
+    <span class="change">
+      {interval !== null && <Bar low={interval.low} high={interval.high} reach={reach} />}
+      <span>
+        {change(relative)}
+        {interval !== null && <small>{range(difference)}</small>}
+      </span>
+    </span>
+  );
+}
+
+/** The interval as a bar beside the line of no difference; the figures say the same. */
+function Bar({ low, high, reach }: { low: number; high: number; reach: number }) {
+  const at = (share: number) => 50 + 50 * Math.max(-1, Math.min(1, share / reach));
+  return (
+    <span class="interval" aria-hidden="true">
+      <i style={{ left: `${at(low)}%`, width: `${Math.max(2, at(high) - at(low))}%` }} />
+    </span>
+  );
+}
+
+function Verdict({ difference }: { difference: Difference | null }) {
+  if (difference === null) return <>–</>;
+  return <span class={TONES[difference.word] ?? ''}>{difference.word}</span>;
+}
+
+/** The scale of the bars: the widest interval, and 5 % at least. */
+function widest(rows: Row[]): number {
+  return rows
+    .flatMap(({ differences }) => differences.flatMap((one) => one?.interval ?? []))
+    .reduce((most, { low, high }) => Math.max(most, Math.abs(low), Math.abs(high)), 0.05);
+}

@@ -1,0 +1,45 @@
+/** What the page says of a comparison, in sentences. Pure. */
+import { msUnit } from '../../page/format.ts';
+import type { Comparison, Subject } from '../comparison.ts';
+import { change, range } from '../words.ts';
+
+/** One sentence for each subject but the baseline. */
+export function answers({ subjects, rows }: Comparison): string[] {
+  return subjects.slice(1).map((subject, k) => {
+    const named = `${subject.letter} (${short(subject.title)})`;
+    if (subject.obstacle !== null) return `${named}: ${subject.obstacle}.`;
+    const parts = ['arrival.p50', 'arrival.p99'].flatMap((name) => {
+      const row = rows.find((one) => one.name === name);
+      const difference = row?.differences[k + 1];
+      if (row === undefined || difference == null) return [];
+      const figures = `${msUnit(row.values[0])} → ${msUnit(row.values[k + 1])}`;
+      const percentile = name.split('.')[1];
+      if (difference.interval === null) {
+        return [`${percentile} ${figures}, ${change(difference.relative)} as measured, ${difference.why}`];
+      }
+      return [`${percentile} ${figures}, ${difference.word} (${range(difference)})`];
+    });
+    return parts.length > 0
+      ? `${named} against A: arrival ${parts.join('; ')}.`
+      : `${named}: nothing to compare.`;
+  });
+}
+
+/** A title that fits a legend. */
+export function short(title: string): string {
+  return title.length > 48 ? `${title.slice(0, 47)}…` : title;
+}
+
+/** B · cluster */
+export function legend({ letter, title }: Subject): string {
+  return `${letter} · ${short(title)}`;
+}
+
+const COLOURS = ['blue', 'orange', 'magenta', 'olive', 'violet', 'cyan'] as const;
+const DASHES = [undefined, 'dashed', 'dotted'] as const;
+
+/** How a subject's line is drawn: told apart by its dashes where colours are not. */
+export function look(index: number) {
+  const dash = DASHES[index % DASHES.length];
+  return { colour: COLOURS[index % COLOURS.length] as string, ...(dash ? { dash } : {}) };
+}

@@ -1,0 +1,81 @@
+/** The seconds of a run as samples of its figures: what blocks are made of. */
+import { readFile } from 'node:fs/promises';
+import { type Histogram, HistogramLogReader } from 'hdr-histogram-js';
+import type { Run } from '../run.ts';
+
+/** A distribution: values in ms, ascending, and how often each was seen. */
+export interface Counted {
+  values: Float64Array;
+  counts: Float64Array;
+}
+
+/** Histograms of a run by tag (arrival, http) and second. */
+export type Recorded = Map<string, Map<number, Counted>>;
+
+/** from_send follows arrival so closely that a second look at it would tell nothing new. */
+const TAGS = ['arrival', 'http'];
+
+/**
+ * Reads a histogram log that a run has left.
+ * @returns no histogram at all if there is no such file
+ * @throws if the file is damaged
+ */
+export async function readHistograms(path: string): Promise<Recorded> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  try {
+    return parseHistograms(text);
+  } catch (error) {
+    throw new Error(`${path} is no histogram log: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+export function parseHistograms(text: string): Recorded {
+  const wanted = text
+    .split('\n')
+    .filter((line) => !line.startsWith('Tag=') || TAGS.some((tag) => line.startsWith(`Tag=${tag},`)));
+  // A run that was killed may have left half a line.
+  if (!text.endsWith('\n')) wanted.pop();
+  const reader = new HistogramLogReader(wanted.join('\n'), 32, false);
+  const recorded: Recorded = new Map(TAGS.map((tag) => [tag, new Map()]));
+  for (let h = reader.nextIntervalHistogram(); h; h = reader.nextIntervalHistogram()) {
+    const second = Math.round(h.startTimeStampMsec / 1000 - reader.baseTimeSec);
+    recorded.get(h.tag)?.set(second, counted(h as Histogram & Indexed));
+  }
+  return recorded;
+}
+
+/** Public in the library's histograms, but not in their interface. Its iterator takes four times as long. */
+interface Indexed {
+  countsArrayLength: number;
+  getCountAtIndex(index: number): number;
+  valueFromIndex(index: number): number;
+}
+
+function counted(histogram: Histogram & Indexed): Counted {
+  const values: number[] = [];
+  const counts: number[] = [];
+  let left = histogram.totalCount;
+  for (let i = 0; left > 0 && i < histogram.countsArrayLength; i++) {
+    const count = histogram.getCountAtIndex(i);
+    if (count === 0) continue;
+    values.push(histogram.valueFromIndex(i) / 1000);
+    counts.push(count);
+    left -= count;
+  }
+  return { values: Float64Array.from(values), counts: Float64Array.from(counts) };
+}
+
+/** The whole seconds that lie in measured phases, ascending. */
+export function measuredSeconds({ steps, timeline }: Run): number[] {
+  const last = timeline.at(-1)?.t ?? -1;
+  return steps
+    .filter((step) => step.measured)
+    .flatMap(({ start_s, duration_s }) => {
+      const first = Math.ceil(start_s - 1e-6);
+      const end = Math.min(last + 1, Math.floor(start_s + duration_s + 1e-6));
+      return Array.from({ length: Math.max(0, end - first) }, (_, i) => first + i);
+    });
+}

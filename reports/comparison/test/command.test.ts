@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import hdr from 'hdr-histogram-js';
+import { golden } from '../../test/goldens.ts';
+import { template } from '../../test/template.ts';
+import { parseHistograms, readHistograms } from '../seconds.ts';
+
+const MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url));
+let directory: string;
+let page: string;
+before(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'arrival-compare-'));
+  page = await template('comparison');
+  const run = golden('passing');
+  for (const name of ['a', 'b']) {
+    await mkdir(join(directory, name));
+    await writeFile(join(directory, name, 'run.json'), JSON.stringify(run));
+    await writeFile(
+      join(directory, name, 'arrival.hlog'),
+      histogramLog(run.timeline.map(({ arrival }) => arrival?.p50)),
+    );
+    run.latency.arrival.p99 = (run.latency.arrival.p99 ?? 0) * 1.2;
+  }
+});
+after(() => rm(directory, { recursive: true }));
+
+/** A log of one sample a second. */
+function histogramLog(seconds: (number | null | undefined)[]): string {
+  let text = '';
+  const writer = new hdr.HistogramLogWriter((more) => {
+    text += more;
+  });
+  writer.outputLogFormatVersion();
+  writer.outputStartTime(1_000_000);
+  text += '#[BaseTime: 1000 (seconds since epoch)]\n';
+  writer.outputLegend();
+  seconds.forEach((ms, t) => {
+    if (ms == null) return;
+    const histogram = hdr.build();
+    histogram.recordValue(Math.round(ms * 1000));
+    histogram.tag = 'arrival';
+    writer.outputIntervalHistogram(histogram, t, t + 1);
+  });
+  return text;
+}
+
+function report(...args: string[]): Promise<{ code: number | string; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [MAIN, 'compare', ...args], (error, stdout, stderr) =>
+      resolve({ code: error?.code ?? 0, stdout, stderr }),
+    );
+  });
+}
+
+test('compare prints a table, writes a page, and exits 1 when a condition holds', async () => {
+  const out = join(directory, 'out/index.html');
+  const runs = [join(directory, 'a'), join(directory, 'b'), '--out', out];
+  const { code, stdout, stderr } = await report(
+    ...runs,
+    '--fail-if',
+    'arrival.p99 > +10%',
+    '--fail-if',
+    'account.lost > 0',
+  );
+  assert.deepEqual({ code, stderr }, { code: 1, stderr: '' });
+  assert.match(stdout, /^arrival p99 .* \+20 % /m);
+  assert.match(stdout, /^fail-if {5}FAIL {2}B: arrival\.p99 > \+10%: holds: \+20\.0 %/m);
+  assert.match(stdout, /^fail-if {5}ok {2}B: account\.lost > 0: does not hold: 0$/m);
+  assert.equal((await readFile(out, 'utf8')).length > page.length, true);
+  assert.equal((await report(...runs, '--fail-if', 'arrival.p99 > +30%')).code, 0);
+});
+
+test('a histogram log that is damaged: one line, exit 1', async () => {
+  const damaged = join(directory, 'damaged');
+  await cp(join(directory, 'a'), damaged, { recursive: true });
+  await writeFile(join(damaged, 'arrival.hlog'), '#[BaseTime: 1 (x)]\nTag=arrival,0.0,1.0,1.0,HISTxxxx\n');
+  const { code, stderr } = await report(join(directory, 'a'), damaged);
+  assert.equal(code, 1);
+  assert.match(stderr, /^report: .*arrival\.hlog is no histogram log: [^\n]+\n$/);
+});
+
+test('histograms by the second, in ms; half a last line is left out; a missing file has none', async () => {
+  const text = histogramLog([1, 2.5, null, 4]);
+  const arrival = parseHistograms(text).get('arrival');
+  assert.deepEqual(
+    [...(arrival ?? [])].map(([t, { values, counts }]) => [t, values[0], counts[0]]),
+    [
+      [0, 1, 1],
+      [1, 2.5, 1],
+      [3, 4, 1],
+    ],
+  );
+  assert.equal(parseHistograms(text.slice(0, -20)).get('arrival')?.size, 2);
+  assert.equal((await readHistograms(join(directory, 'nothing'))).get('arrival')?.size ?? 0, 0);
+});

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { compare } from '../compare.ts';
+import type { Comparison } from '../comparison.ts';
+import { ConditionError, judge, parseCondition } from '../conditions.ts';
+import type { Recording } from '../recording.ts';
+import { grouped } from '../subjects.ts';
+import { comparisonText } from '../text.ts';
+import { simulated } from './simulated.ts';
+
+function recording(seed: number, change: (recording: Recording) => void = () => {}, median = 2): Recording {
+  const made = simulated({ seed, median, wander: 0.02, seconds: 20, samples: 60 });
+  change(made);
+  return made;
+}
+
+const obstacles = ({ subjects }: Comparison) => subjects.map(({ obstacle }) => obstacle);
+
+test('what can not be compared gets no difference and says why', () => {
+  const invalid = recording(2, ({ run }) => {
+    run.verdict = { result: 'invalid', reasons: ['The generator was late.'] };
+  });
+  const other = recording(3, ({ run }) => {
+    for (const phase of run.run.profile.phases) phase.arrival_rate = 3000;
+  });
+  const unbalanced = recording(4, ({ run }) => {
+    run.account.balanced = false;
+  });
+  const comparison = compare([recording(1), invalid, other, unbalanced]);
+  assert.deepEqual(obstacles(comparison), [
+    null,
+    'not comparable: run is invalid',
+    'not comparable: other profile',
+    'not comparable: run is invalid',
+  ]);
+  assert.ok(comparison.rows.every(({ differences }) => differences.every((one) => one === null)));
+  assert.ok(comparison.rows.every(({ values }) => values[3] === null));
+  assert.equal(comparison.subjects[3]?.arrival.length, 0);
+  assert.deepEqual(obstacles(compare([invalid, recording(1)])), [
+    'not comparable: run is invalid',
+    'not comparable: the baseline’s run is invalid',
+  ]);
+});
+
+test('the name of a profile’s file is no other profile', () => {
+  const renamed = recording(2, ({ run }) => {
+    run.run.profile.name = '/elsewhere/ramp.yml';
+  });
+  assert.deepEqual(obstacles(compare([recording(1), renamed])), [null, null]);
+});
+
+test('k6 beside Artillery, single beside cluster: titled by what differs', () => {
+  const artillery = recording(2, ({ run }) => {
+    run.run.tool = { name: 'artillery', version: '2.0.0' };
+    run.run.topology = 'cluster';
+    run.environment.kernel = '7.0';
+  });
+  const { subjects, environment } = compare([recording(1), artillery]);
+  assert.deepEqual(
+    subjects.map(({ title }) => title),
+    ['k6, single', 'artillery, cluster'],
+  );
+  assert.deepEqual(environment, [{ name: 'kernel', values: ['6.1.0', '7.0'] }]);
+});
+
+test('runs that agree in every name are repeats, if others do not', () => {
+  const labelled = (seed: number, build: string) =>
+    recording(seed, ({ run }) => {
+      run.run.labels = { build };
+    });
+  const runs = [labelled(1, 'a'), labelled(2, 'b'), labelled(3, 'a'), labelled(4, 'b')];
+  const { subjects } = compare(runs);
+  assert.deepEqual(
+    subjects.map(({ title, runs }) => [title, runs.length]),
+    [
+      ['a', 2],
+      ['b', 2],
+    ],
+  );
+  assert.equal(subjects[0]?.account.scheduled, 2 * (runs[0]?.run.account.scheduled ?? 0));
+  assert.equal(compare(runs, { each: true }).subjects.length, 4);
+  assert.equal(compare([runs[0], runs[2]] as Recording[]).subjects.length, 2);
+});
+
+test('one run is no comparison, and seven are too many to tell apart', () => {
+  assert.throws(() => compare([recording(1)]), /two runs at least/);
+  assert.throws(() => compare(Array.from({ length: 7 }, (_, i) => recording(i))), /6 runs .* at most, not 7/);
+});
+
+const CONDITIONS: [string, boolean, RegExp][] = [
+  ['arrival.p99 > +10%', true, /holds: \+5\d\.\d %, interval /],
+  ['arrival.p99 > +90 %', false, /does not hold: \+5\d\.\d %/],
+  ['arrival.p50 > +0.5ms', true, /holds: \+1(\.\d+)? ms|holds: \+0\.9\d+ ms/],
+  ['arrival.p50>250ms', false, /does not hold: \d\.\d+ ms$/],
+  ['http.mean < -1%', false, /does not hold/],
+  ['account.lost > 0', false, /does not hold: 0$/],
+  ['account.scheduled >= 1', true, /holds/],
+  ['rate.arrived < 1000 /s', true, /holds: 60 \/s$/],
+  ['account.lost > +5%', true, /cannot be judged \(there is no percentage of 0\)$/],
+];
+for (const [text, fails, expected] of CONDITIONS) {
+  test(`--fail-if '${text}': ${fails ? 'fails' : 'lets through'}`, () => {
+    const groups = grouped([recording(1), recording(2, undefined, 3)], false);
+    const [finding] = judge(parseCondition(text), groups, false);
+    assert.equal(finding?.fails, fails);
+    assert.match(finding?.sentence ?? '', expected);
+  });
+}
+
+test('--sure: a difference counts where all of its interval is beyond the limit', () => {
+  const groups = grouped([recording(1), recording(2, undefined, 3)], false);
+  const of = (text: string, sure: boolean) => judge(parseCondition(text), groups, sure)[0];
+  const measured = of('arrival.p50 > +0%', false)?.sentence.match(/\+(\d+\.\d) %/)?.[1];
+  assert.equal(of(`arrival.p50 > +${Number(measured) - 0.1}%`, false)?.fails, true);
+  assert.equal(of(`arrival.p50 > +${Number(measured) - 0.1}%`, true)?.fails, false);
+  assert.equal(of('arrival.p50 > +10%', true)?.fails, true);
+});
+
+test('a condition that cannot be judged lets nothing through', () => {
+  const invalid = recording(2, ({ run }) => {
+    run.verdict.result = 'invalid';
+  });
+  const groups = grouped([recording(1), invalid], false);
+  for (const text of ['arrival.p99 > +10%', 'arrival.p99 > 250ms']) {
+    const [finding] = judge(parseCondition(text), groups, false);
+    assert.equal(finding?.fails, true);
+    assert.match(finding?.sentence ?? '', /cannot be judged \(not comparable: run is invalid\)/);
+  }
+  assert.equal(judge(parseCondition('account.lost > 0'), groups, false)[0]?.fails, false);
+});
+
+for (const [text, expected] of [
+  ['', /column 1: there is no measure; allowed: a measure like arrival\.p99$/],
+  ['arrival.p77 > 1', /column 1: arrival has no p77; allowed: arrival\.min, arrival\.mean/],
+  ['arrival > 3', /column 1: arrival is not a single figure; allowed: /],
+  ['  speed > 3', /column 3: speed is no measure; allowed: arrival, from_send, http/],
+  ['arrival.p99 ~ 4', /column 13: '~' is no comparison; allowed: > >= < <=$/],
+  ['arrival.p99 > fast', /column 15: 'fast' is no number; allowed: /],
+  ['arrival.p99 > 10%', /column 17: a percentage needs a sign; allowed: \+10% or -10%/],
+  ['arrival.p99 > 10/s', /column 17: \/s is not the unit of arrival\.p99; allowed: % or ms$/],
+  ['arrival.p99 > +10% or so', /column 20: 'or' is not expected here/],
+] as const) {
+  test(`--fail-if '${text}' is refused with its column`, () => {
+    assert.throws(
+      () => parseCondition(text),
+      (error) => error instanceof ConditionError && expected.test(error.message),
+    );
+  });
+}
+
+test('the table for the terminal: values, difference, interval, word; nothing that a terminal obeys', () => {
+  const hostile = recording(
+    2,
+    ({ run }) => {
+      run.run.topology = '\u001b[31mcluster';
+    },
+    3,
+  );
+  const text = comparisonText(compare([recording(1), hostile]));
+  assert.match(text, /^A {2}single · .* · pass · baseline$/m);
+  assert.match(text, /^arrival p99 +\d\.\d+ +\d\.\d+ +\+5\d % +\(\+\d+ % … \+\d+ %\) +slower$/m);
+  assert.match(text, /\(99 % intervals, from \d+ blocks of \d s\)/);
+  assert.match(text, /^account A {3}[\d,]+ scheduled = [\d,]+ arrived$/m);
+  assert.ok(!text.includes('\u001b'));
+});

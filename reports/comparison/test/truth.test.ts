@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mulberry32, normal } from '../../test/samples.ts';
+import { compare } from '../compare.ts';
+import type { Difference, Word } from '../comparison.ts';
+import { differenceOf } from '../differences.ts';
+import { blockLength, fromRepeats } from '../intervals.ts';
+import { type Measure, measureOf } from '../measures.ts';
+import type { Recording } from '../recording.ts';
+import { type Group, grouped } from '../subjects.ts';
+import { simulated, type Truth } from './simulated.ts';
+
+const MEASURES = ['arrival.mean', 'arrival.p50', 'arrival.p99'];
+
+function differences(recordings: Recording[], names = MEASURES): Difference[] {
+  const [baseline, other] = grouped(recordings, false) as [Group, Group];
+  return names.map((name) => differenceOf(baseline, other, measureOf(name) as Measure) as Difference);
+}
+
+/** The words for pairs of runs, the second slower by a share. */
+function words(pairs: number, shift: number, truth: Omit<Truth, 'seed'>): Word[] {
+  return Array.from({ length: pairs }, (_, i) =>
+    differences([
+      simulated({ ...truth, seed: 2 * i }),
+      simulated({ ...truth, seed: 2 * i + 1, median: 2 * (1 + shift) }),
+    ]).map(({ word }) => word),
+  ).flat();
+}
+
+function share(all: readonly Word[], word: Word): number {
+  return all.filter((one) => one === word).length / all.length;
+}
+
+test('blocks of one run each: runs that are alike seldom look different', () => {
+  const alike = words(30, 0, { samples: 60 });
+  assert.equal(share(alike, 'not known'), 0);
+  assert.ok(share(alike, 'no difference seen') >= 0.96, `${share(alike, 'no difference seen')}`);
+});
+
+test('seconds that depend on one another make blocks longer, and no more false alarms', () => {
+  const alike = words(20, 0, { memory: 0.6, seconds: 120, samples: 40 });
+  assert.ok(share(alike, 'not known') <= 0.1);
+  assert.ok(share(alike, 'slower') + share(alike, 'faster') <= 0.06);
+});
+
+test('blocks of one run each: 10 % slower is seen, and the interval holds the truth', () => {
+  const slower = words(12, 0.1, { wander: 0.05 });
+  assert.ok(share(slower, 'slower') >= 0.9, `${share(slower, 'slower')}`);
+  assert.equal(share(slower, 'faster'), 0);
+  const [mean] = differences([simulated({ seed: 1 }), simulated({ seed: 2, median: 2.2 })]);
+  assert.ok(mean?.interval && mean.interval.low < 0.1 && mean.interval.high > 0.1);
+});
+
+test('the same runs give the same intervals', () => {
+  const pair = () => [simulated({ seed: 1 }), simulated({ seed: 2 })];
+  assert.deepEqual(compare(pair()), compare(pair()));
+});
+
+test('repeats: the spread from run to run counts, which blocks cannot know', () => {
+  const repeats = (seed: number, count: number, median: number, build: string) =>
+    Array.from({ length: count }, (_, i) => {
+      const recording = simulated({ seed: seed + i, median, repeat: 0.1, seconds: 20, samples: 50 });
+      recording.run.run.labels = { build };
+      return recording;
+    });
+  const alike = Array.from({ length: 20 }, (_, i) =>
+    differences([...repeats(100 * i, 4, 2, 'a'), ...repeats(100 * i + 50, 4, 2, 'b')]),
+  ).flat();
+  assert.match(alike[0]?.interval?.from ?? '', /^4 and 4 runs$/);
+  const seen = alike.filter(({ word }) => word !== 'no difference seen').length / alike.length;
+  assert.ok(seen <= 0.05, `${seen}`);
+  const [slower] = differences([...repeats(7, 6, 2, 'a'), ...repeats(70, 6, 3, 'b')]);
+  assert.equal(slower?.word, 'slower');
+});
+
+test('Welch’s interval, and that of one run beside repeats, from tables', () => {
+  // Differences of means 3; standard errors √(1/3 + 4/3) with 2.94 degrees of freedom: t(0.995) = 5.95
+  const welch = fromRepeats([1, 2, 3], [3, 5, 7]);
+  assert.ok(Math.abs(welch.low - (3 - 5.95 * Math.sqrt(5 / 3))) < 0.05, `${welch.low}`);
+  // s = 1, √(1 + 1/3), 2 degrees of freedom: t(0.995) = 9.925
+  const single = fromRepeats([1, 2, 3], [4]);
+  assert.ok(Math.abs(single.high - (2 + 9.925 * Math.sqrt(4 / 3))) < 0.01, `${single.high}`);
+});
+
+test('blocks are twice as long as the autocorrelation of a series', () => {
+  const random = mulberry32(3);
+  let state = 0;
+  const wandering = Array.from({ length: 4000 }, () => {
+    state = 0.6 * state + normal(random);
+    return state;
+  });
+  // (1 + 0.6) / (1 − 0.6) = 4
+  assert.ok(Math.abs(blockLength(wandering) - 8) <= 2, `${blockLength(wandering)}`);
+  assert.ok(blockLength(Array.from({ length: 4000 }, () => normal(random))) <= 3);
+});
+
+test('too short for blocks: a difference without an interval, and no word', () => {
+  const [p50] = differences(
+    [simulated({ seed: 1, seconds: 6 }), simulated({ seed: 2, seconds: 6 })],
+    ['arrival.p50'],
+  );
+  assert.equal(p50?.interval, null);
+  assert.equal(p50?.word, 'not known');
+  assert.match(p50?.why ?? '', /^too short to tell: \d blocks/);
+});

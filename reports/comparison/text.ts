@@ -1,0 +1,70 @@
+/** A comparison as a table for the terminal. */
+
+import { count } from '../page/format.ts';
+import { ENDS } from '../run.ts';
+import type { Comparison, Subject } from './comparison.ts';
+import { change, label, range, value } from './words.ts';
+
+/** What the terminal takes for a command is left out of names. */
+const plain = (text: string) => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '?').slice(0, 120);
+
+export function comparisonText(comparison: Comparison): string {
+  const { subjects, rows, environment } = comparison;
+  const lines = subjects.flatMap((subject, i) => heading(subject, i));
+  lines.push('');
+  const width = Math.max(...rows.map(({ name }) => label(name).length), 8);
+  for (const [i, subject] of subjects.entries()) {
+    if (i === 0) continue;
+    lines.push(`${''.padEnd(width)}  ${cell('A')}${cell(subject.letter)}  ${subject.letter} against A`);
+    for (const row of rows) {
+      const difference = row.differences[i] ?? null;
+      if (row.values[0] === null && row.values[i] === null) continue;
+      const figures = [0, i].map((k) => cell(value(row, row.values[k] ?? null))).join('');
+      const interval = range(difference);
+      const words = [
+        change(difference?.relative).padStart(8),
+        (interval === '' ? '' : `(${interval})`).padEnd(23),
+        difference?.word ?? '',
+      ];
+      lines.push(`${label(row.name).padEnd(width)}  ${figures}  ${words.join(' ')}`);
+    }
+    lines.push('(latencies in ms, rates per second)', ...origins(comparison, i), '');
+  }
+  lines.push(...accounts(subjects));
+  for (const { name, values } of environment) {
+    lines.push(`differs     ${plain(name)}: ${values.map((one) => plain(one ?? '–')).join(' | ')}`);
+  }
+  return lines.map((line) => line.replaceAll('\u00a0', ' ').trimEnd()).join('\n');
+}
+
+function heading({ letter, title, runs, obstacle }: Subject, index: number): string[] {
+  const verdicts = [...new Set(runs.map((run) => run.verdict))].join(', ');
+  const of = runs.length > 1 ? `${runs.length} runs, the first ${runs[0]?.name}` : `${runs[0]?.name}`;
+  return [
+    `${letter}  ${plain(title)} · ${plain(of)} · ${verdicts}${index === 0 ? ' · baseline' : ''}`,
+    ...(obstacle === null ? [] : [`   ${obstacle}`]),
+  ];
+}
+
+/** Where the intervals come from, and why there are none. */
+function origins({ rows }: Comparison, i: number): string[] {
+  const differences = rows.flatMap(({ differences }) => differences[i] ?? []);
+  const from = [...new Set(differences.flatMap(({ interval }) => interval?.from ?? []))];
+  const why = [...new Set(differences.flatMap((difference) => difference.why ?? []))];
+  return [
+    ...(from.length > 0 ? [`(99 % intervals, from ${from.join('; ')})`] : []),
+    ...why.map((reason) => `(no interval: ${reason})`),
+  ];
+}
+
+function accounts(subjects: readonly Subject[]): string[] {
+  return subjects.map(({ letter, account }) => {
+    const ends = ENDS.filter((end) => account[end] > 0).map((end) => `${count(account[end])} ${end}`);
+    const sign = account.balanced ? '=' : '≠';
+    return `account ${letter}   ${count(account.scheduled)} scheduled ${sign} ${ends.join(' + ') || '0'}`;
+  });
+}
+
+function cell(text: string): string {
+  return text.padStart(10);
+}

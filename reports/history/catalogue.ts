@@ -1,0 +1,141 @@
+/** The runs in a directory. Only the beginning of each run.json is read, and that only once as long as it does not change. */
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, open, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { supports } from '../page/facts.ts';
+import type { Account, Latency, RunInfo, VerdictResult } from '../run.ts';
+import type { Entry, Misfit } from './entry.ts';
+import { members } from './members.ts';
+
+/** run, verdict, account, clock, health and the beginning of latency fit in here, up to dozens of processes. */
+const HEAD_BYTES = 65_536;
+/** A run whose figures are not in the head is read up to here. */
+const MOST_BYTES = 1_048_576;
+/** A run writes a line a second: one that has written none for this long, ms, is not in progress. */
+const SILENCE = 10_000;
+const AT_ONCE = 16;
+
+interface Known {
+  stamp: string;
+  entry: Omit<Entry, 'live'> | Misfit;
+}
+
+export class Catalogue {
+  readonly root: string;
+  #known = new Map<string, Known>();
+
+  /** @param root the directory of the runs */
+  constructor(root: string) {
+    this.root = root;
+  }
+
+  /** Newest first; directories without a run.json are none. */
+  async list(): Promise<{ entries: Entry[]; misfits: Misfit[] }> {
+    const names = await this.#names();
+    const entries: Entry[] = [];
+    const misfits: Misfit[] = [];
+    for (let i = 0; i < names.length; i += AT_ONCE) {
+      for (const found of await Promise.all(names.slice(i, i + AT_ONCE).map((name) => this.#look(name)))) {
+        if (found === null) continue;
+        if ('error' in found) misfits.push(found);
+        else entries.push(found);
+      }
+    }
+    for (const name of this.#known.keys()) if (!names.includes(name)) this.#known.delete(name);
+    entries.sort((a, b) => compare(b.started, a.started) || compare(b.directory, a.directory));
+    return { entries, misfits };
+  }
+
+  /** @returns null if there is no such run */
+  async find(directory: string): Promise<Entry | null> {
+    const found = (await this.#names()).includes(directory) ? await this.#look(directory) : null;
+    return found === null || 'error' in found ? null : found;
+  }
+
+  /** Real directories: a link may lead anywhere. */
+  async #names(): Promise<string[]> {
+    const all = await readdir(this.root, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return [];
+      throw error;
+    });
+    return all.filter((one) => one.isDirectory()).map(({ name }) => name);
+  }
+
+  async #look(directory: string): Promise<Entry | Misfit | null> {
+    const path = join(this.root, directory, 'run.json');
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+      () => null,
+    );
+    if (file === null) return null;
+    try {
+      const info = await file.stat();
+      if (!info.isFile()) return null;
+      const stamp = `${info.mtimeMs} ${info.size} ${info.ino}`;
+      let known = this.#known.get(directory);
+      if (known?.stamp !== stamp) {
+        known = { stamp, entry: await readHead(file, directory) };
+        this.#known.set(directory, known);
+      }
+      const { entry } = known;
+      if ('error' in entry) return entry;
+      return { ...entry, live: entry.ended === null && (await this.#grows(directory)) };
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #grows(directory: string): Promise<boolean> {
+    const info = await lstat(join(this.root, directory, 'timeline.ndjson')).catch(() => null);
+    return info?.isFile() === true && Date.now() - info.mtimeMs < SILENCE;
+  }
+}
+
+async function readHead(file: FileHandle, directory: string): Promise<Omit<Entry, 'live'> | Misfit> {
+  for (const bytes of [HEAD_BYTES, MOST_BYTES]) {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, 0);
+    try {
+      const entry = entryOf(buffer.toString('utf8', 0, bytesRead), directory);
+      if (entry !== null) return entry;
+    } catch (error) {
+      return { directory, error: `run.json: ${(error as Error).message.split('\n')[0]}` };
+    }
+    if (bytesRead < bytes) break;
+  }
+  return { directory, error: 'run.json has no run, verdict, account and latency in its first MB' };
+}
+
+/** @returns null if the text does not go far enough */
+function entryOf(text: string, directory: string): Omit<Entry, 'live'> | null {
+  const { complete, rest } = members(text);
+  const schema = complete.get('schema');
+  if (schema !== undefined && schema !== '"arrival/run/1"')
+    throw new Error(`schema ${schema} is not arrival/run/1`);
+  const [run, verdict, account] = ['run', 'verdict', 'account'].map((name) => complete.get(name));
+  const latencies = complete.get('latency') ?? (rest?.[0] === 'latency' ? rest[1] : undefined);
+  const arrival = latencies === undefined ? undefined : members(latencies).complete.get('arrival');
+  if (run === undefined || verdict === undefined || account === undefined || arrival === undefined)
+    return null;
+  const info: RunInfo = JSON.parse(run);
+  const { result }: { result: VerdictResult } = JSON.parse(verdict);
+  const { scheduled, arrived, lost, balanced }: Account = JSON.parse(account);
+  const { count, p50, p99 }: Latency = JSON.parse(arrival);
+  return {
+    directory,
+    name: info.name,
+    tool: info.tool.name,
+    method: info.method,
+    topology: info.topology,
+    network: info.network,
+    profile: info.profile.name,
+    labels: info.labels,
+    started: info.started,
+    ended: info.ended,
+    verdict: result === 'pass' && !balanced ? 'invalid' : result,
+    arrival: balanced && count > 0 ? { p50, p99: supports(count, 99) ? p99 : null } : null,
+    account: { scheduled, arrived, lost },
+  };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,45 @@
+/** The list of runs for the terminal, and which runs a reader means. */
+import { ms } from '../page/format.ts';
+import type { Entry, Misfit } from './entry.ts';
+
+/** Whether all the words stand in what names the run, whatever their case. */
+export function matches(entry: Entry, words: string): boolean {
+  const { name, directory, tool, method, topology, network, profile, verdict, labels } = entry;
+  const text = [name, directory, tool, method, topology, network, profile, verdict, ...labelsOf({ labels })]
+    .join('\n')
+    .toLowerCase();
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}
+
+/** build: 17 */
+export function labelsOf({ labels }: Pick<Entry, 'labels'>): string[] {
+  return Object.entries(labels).map(([name, value]) => `${name}: ${value}`);
+}
+
+export function listText(entries: readonly Entry[], misfits: readonly Misfit[], words: string): string {
+  const shown = entries.filter((entry) => matches(entry, words));
+  const lines = shown.map((entry) =>
+    [
+      (entry.live ? 'running' : entry.verdict).padEnd(10),
+      `p99 ${ms(entry.arrival?.p99)} ms`.padEnd(14),
+      plain(entry.directory),
+      plain(labelsOf(entry).join(', ')),
+    ]
+      .join('  ')
+      .trimEnd(),
+  );
+  if (lines.length === 0)
+    lines.push(entries.length === 0 ? 'no runs yet: npm run ramp makes one' : 'no such run');
+  return [
+    ...lines,
+    ...misfits.map(({ directory, error }) => `unreadable  ${plain(directory)}: ${plain(error)}`),
+  ].join('\n');
+}
+
+/** What the terminal takes for a command is left out. */
+function plain(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '?').slice(0, 200);
+}
