@@ -23,6 +23,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
     ingest_workers: workers.ingest,
     relay_workers: workers.relay,
     queue: config.QUEUE,
+    relay_mode: relay.RELAY_MODE,
     stamps: config.STAMPS,
     mqtt_qos: relay.MQTT_QOS,
     backlog_limit: ingest.BACKLOG_LIMIT,
