@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { execa } from 'execa';
 import { leash } from './stack/leash.ts';
 
@@ -50,14 +51,20 @@ export class K6Run {
   readonly #child: ChildProcess;
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 
-  constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv) {
-    this.#child = spawn(K6, ['run', ...args, script], {
-      stdio: 'inherit',
+  /** `quiet`: only what goes wrong is shown, a crossed threshold apart. */
+  constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv, quiet = false) {
+    this.#child = spawn(K6, ['run', ...(quiet ? ['-q'] : []), ...args, script], {
+      stdio: ['inherit', quiet ? 'ignore' : 'inherit', quiet ? 'pipe' : 'inherit'],
       // Go's collector at its default costs k6 an eighth of its CPU.
       env: { GOGC: '400', ...env, ...ENV },
       // A group of its own: Ctrl-C reaches us, and k6 through us, once. Twice would make it drop everything.
       detached: true,
     });
+    if (this.#child.stderr) {
+      createInterface({ input: this.#child.stderr }).on('line', (line) => {
+        if (!line.includes('thresholds on metrics')) console.error(line);
+      });
+    }
     const pid = this.#child.pid as number;
     leash.hold(pid);
     this.ended = once(this.#child, 'exit').then(([code, signal]) => {

@@ -12,7 +12,7 @@ import { trust } from './trust.ts';
 const ROOT = join(import.meta.dirname, '..');
 
 /** For the check of the script, which wants addresses before the pipeline has any. Nothing connects to them. */
-const ADDRESSES = {
+export const ADDRESSES = {
   INGEST_URL: 'http://127.0.0.1:1',
   MQTT_URL: 'mqtt://127.0.0.1:1',
   REDIS_URL: 'redis://127.0.0.1:1',
@@ -42,25 +42,15 @@ async function main(): Promise<number> {
     console.log(HELP);
     return script === undefined ? 1 : 0;
   }
-  const config = readConfig(RunConfig);
+  const config = await settle(readConfig(RunConfig));
   if (config.INGEST_URL !== undefined && config.MQTT_URL === undefined) {
     throw new ConfigError(
       'MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere',
     );
   }
   trust(config.TLS_CA);
-  const running = await usableStack(config);
-  const labels = { TOPOLOGY: topologyOf(config, running), NETWORK: config.NETWORK };
-  const runDir = join(ROOT, 'reports/runs', runName(script, labels, new Date()));
-  const env = {
-    ...process.env,
-    RUN_DIR: runDir,
-    ARRIVAL_COMMAND: commandOf(script, args, process.env.npm_lifecycle_event),
-    ...labels,
-    ...(config.TLS_CA !== undefined && { TLS_CA: resolve(config.TLS_CA) }),
-    // The scenarios look for it from the repository's root.
-    STACK_DIR: relative(ROOT, resolve(config.STACK_DIR)),
-  };
+  const runDir = join(ROOT, 'reports/runs', runName(script, config, new Date()));
+  const env = runEnvironment(config, runDir, commandOf(script, args, process.env.npm_lifecycle_event));
   await checkScript(script, args, { ...ADDRESSES, ...env });
 
   // Before anything runs that would have to be stopped.
@@ -79,7 +69,7 @@ async function main(): Promise<number> {
     },
   );
 
-  stack = await openPipeline(config, running);
+  stack = await openPipeline(config);
   try {
     if (interrupted) return 1;
     run = new K6Run(script, args, env);
@@ -103,28 +93,49 @@ async function main(): Promise<number> {
   }
 }
 
-/** The stack that is up, if the run is to use it. */
-async function usableStack(config: RunConfig): Promise<StackFile | undefined> {
-  if ([config.INGEST_URL, config.REDIS_URL, config.MQTT_URL].some((url) => url !== undefined))
-    return undefined;
-  return runningStack(resolve(config.STACK_DIR));
-}
+/** The settings of a run whose topology is known. */
+export type SettledRun = RunConfig & { TOPOLOGY: string };
 
-/** What the run is labelled with: what is asked for, and of a stack of ours what it is. */
-function topologyOf({ TOPOLOGY, INGEST_URL }: RunConfig, running: StackFile | undefined): string {
-  if (running !== undefined && TOPOLOGY !== undefined && TOPOLOGY !== running.topology) {
+/**
+ * Says what the run is labelled with: what is asked for, and with a stack of ours what that is. Rejects where the
+ * stack that is up is another.
+ */
+export async function settle(config: RunConfig): Promise<SettledRun> {
+  const { TOPOLOGY, INGEST_URL } = config;
+  if (INGEST_URL !== undefined) return { ...config, TOPOLOGY: TOPOLOGY ?? 'single' };
+  const running = await usableStack(config);
+  if (running === undefined) return { ...config, TOPOLOGY: readConfig(StackConfig).TOPOLOGY };
+  if (TOPOLOGY !== undefined && TOPOLOGY !== running.topology) {
     throw new ConfigError(
       `TOPOLOGY is ${TOPOLOGY}, and the pipeline that is up (pid ${running.pid}) is ${running.topology}: stop it, or leave TOPOLOGY out`,
     );
   }
-  return (
-    running?.topology ?? TOPOLOGY ?? (INGEST_URL === undefined ? readConfig(StackConfig).TOPOLOGY : 'single')
-  );
+  return { ...config, TOPOLOGY: running.topology };
+}
+
+/** The stack that is up, if the run is to use it. */
+async function usableStack({ STACK_DIR, REDIS_URL, MQTT_URL }: RunConfig): Promise<StackFile | undefined> {
+  return REDIS_URL === undefined && MQTT_URL === undefined ? runningStack(resolve(STACK_DIR)) : undefined;
+}
+
+/** What a scenario is told of its run, by the environment. */
+export function runEnvironment(config: SettledRun, runDir: string, command: string): NodeJS.ProcessEnv {
+  return {
+    ...process.env,
+    RUN_DIR: runDir,
+    ARRIVAL_COMMAND: command,
+    TOPOLOGY: config.TOPOLOGY,
+    NETWORK: config.NETWORK,
+    ...(config.TLS_CA !== undefined && { TLS_CA: resolve(config.TLS_CA) }),
+    // The scenarios look for it from the repository's root.
+    STACK_DIR: relative(ROOT, resolve(config.STACK_DIR)),
+  };
 }
 
 /** The pipeline that the run needs: somebody's own or one that is up (undefined), or one that we start. */
-async function openPipeline(config: RunConfig, running: StackFile | undefined): Promise<Stack | undefined> {
+export async function openPipeline(config: RunConfig): Promise<Stack | undefined> {
   if (config.INGEST_URL !== undefined) return undefined;
+  const running = await usableStack(config);
   if (running !== undefined) {
     if (config.TLS && running.ca === undefined) {
       throw new ConfigError(

@@ -29,7 +29,8 @@ export function trust(file: string | undefined): string {
 /** What OpenSSL says of a certificate that no authority vouches for whom this process trusts. */
 const NOBODY_VOUCHES = /self-signed certificate|unable to (verify the first|get (local )?issuer) certificate/;
 
-/** An error's message with what a user can do about it. */
+/** An error's message with what a user can do about it, in the place of what Node thinks that he can. */
 export function withAdvice(message: string): string {
-  return NOBODY_VOUCHES.test(message) ? `${message} (TLS_CA: the file of its authority)` : message;
+  if (!NOBODY_VOUCHES.test(message)) return message;
+  return `${message.replace(/; if the root CA is installed locally.*/, '')} (TLS_CA: the file of its authority)`;
 }

@@ -30,6 +30,8 @@ export interface Run {
   latency: Latencies;
   canary: Canary | null;
   steps: Step[];
+  /** What the script says beyond what every run says; a value of null did not come about. */
+  figures?: { name: string; value: number | null; unit: string }[];
   flows: Flow[];
   /** One entry a second, ascending. */
   timeline: Interval[];

@@ -25,6 +25,7 @@ export function neededPrograms(env, { forTests = false, forBench = false } = {})
     programs.push('mosquitto', 'mosquitto_passwd', 'mosquitto_sub');
   }
   if (forTests || (env.TOPOLOGY === 'cluster' && !env.INGEST_URL)) programs.push('nginx');
+  if (forTests || (env.TLS === 'true' && !env.INGEST_URL)) programs.push('openssl');
   if (forTests) programs.push('chromium');
   if (forBench) programs.push('wrk');
   return programs;

@@ -4,11 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { execa } from 'execa';
 import { remove, temporaryDirectory } from '../test/services.ts';
-// @ts-expect-error set-up is plain JavaScript: it runs before anything is installed
 import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } from './packages.mjs';
-// @ts-expect-error
 import { filesBelow, hashFiles, isK6Source } from './sources.mjs';
-// @ts-expect-error
 import { locked, run } from './steps.mjs';
 
 // The set-up looked for the hash under another name than it was built in with, and so built k6 each time.
@@ -27,11 +24,13 @@ test('which programs a run needs', () => {
   assert.deepEqual(neededPrograms({ MQTT_URL: 'mqtt://x' }), ['redis-server']);
   assert.deepEqual(neededPrograms({ TOPOLOGY: 'cluster' }), ['redis-server', ...mosquitto, 'nginx']);
   assert.deepEqual(neededPrograms({ TOPOLOGY: 'cluster', INGEST_URL: 'http://x' }), []);
+  assert.deepEqual(neededPrograms({ TLS: 'true' }), ['redis-server', ...mosquitto, 'openssl']);
   assert.deepEqual(neededPrograms({ INGEST_URL: 'http://x', MQTT_URL: 'mqtt://x' }), []);
   assert.deepEqual(neededPrograms({ INGEST_URL: 'http://x' }, { forTests: true }), [
     'redis-server',
     ...mosquitto,
     'nginx',
+    'openssl',
     'chromium',
   ]);
   assert.deepEqual(neededPrograms({ REDIS_URL: 'redis://x' }, { forBench: true }), [

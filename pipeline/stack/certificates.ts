@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, rm } from 'node:fs/promises';
+import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { writePrivateFile } from './file.ts';
@@ -64,6 +64,7 @@ export async function makeCertificates<Server extends string>(
       ['-out', cert],
     ]);
     await rm(request);
+    await chmod(cert, 0o600);
     return [server, { cert, key }];
   };
   const certified = await Promise.all(servers.map(certify));

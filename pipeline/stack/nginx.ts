@@ -2,7 +2,6 @@ import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-// @ts-expect-error set-up is plain JavaScript: it runs before anything is installed
 import { installCommand } from '../setup/packages.mjs';
 import { DAEMON_PATH, type Launch } from './services.ts';
 

@@ -42,12 +42,15 @@ export class Supervised {
 
   /** Rejects when the program is not installed. */
   static async start(launch: Launch, options: SupervisedOptions): Promise<Supervised> {
+    // What it writes is for this user's eyes: Redis' data, say.
+    const mask = process.umask(0o077);
     const child = spawn(launch.command, launch.args, {
       env: { ...process.env, ...launch.env, PATH: DAEMON_PATH },
       stdio: ['ignore', 'pipe', 'pipe'],
       // A group of its own: Ctrl-C reaches the supervisor alone, who stops the processes in order.
       detached: true,
     });
+    process.umask(mask);
     try {
       await once(child, 'spawn');
     } catch (error) {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BROKER_USERS, type BrokerUser, REDIS_USERS, type RedisUser, urls } from '../stack/access.ts';
+import type { Certificate } from '../stack/certificates.ts';
 import { freePort } from '../stack/ports.ts';
 import { Supervised } from '../stack/process.ts';
 import { type Launch, prepareMosquitto, prepareRedis } from '../stack/services.ts';
@@ -54,11 +55,13 @@ function secretFor<User extends string>(users: readonly User[]): Record<User, st
  * A private Redis with the stack's users, and in the place of its default user, who is off, the test's own, who
  * may do everything: `url` is that one's. Its `remove()` belongs into the test's `after`.
  */
-export async function startRedis(): Promise<{ url: string; as(user: RedisUser): string; service: Service }> {
+export async function startRedis(
+  certificate?: Certificate,
+): Promise<{ url: string; as(user: RedisUser): string; service: Service }> {
   const port = await freePort();
   const passwords = secretFor(REDIS_USERS);
   const prepare = async (dir: string) => {
-    const launch = await prepareRedis(dir, port, passwords);
+    const launch = await prepareRedis(dir, port, passwords, certificate);
     const acl = join(dir, 'redis.acl');
     const rules = await readFile(acl, 'utf8');
     await writeFile(acl, rules.replace(/^user default .*$/m, 'user default reset on >secret ~* &* +@all'));
@@ -66,19 +69,21 @@ export async function startRedis(): Promise<{ url: string; as(user: RedisUser): 
   };
   const service = new Service(await temporaryDirectory(), prepare, /Ready to accept connections/);
   await service.start();
-  const address = `redis://127.0.0.1:${port}/0`;
+  const address = `redis${certificate === undefined ? '' : 's'}://127.0.0.1:${port}/0`;
   const byUser = urls(passwords, address);
   return { url: urls({ default: 'secret' }, address).default, as: (user) => byUser[user], service };
 }
 
 /** A private Mosquitto with the stack's users. Its `remove()` belongs into the test's `after`. */
-export async function startBroker(): Promise<{ url(user: BrokerUser): string; service: Service }> {
+export async function startBroker(
+  certificate?: Certificate,
+): Promise<{ url(user: BrokerUser): string; service: Service }> {
   const port = await freePort();
   const passwords = secretFor(BROKER_USERS);
-  const prepare = (dir: string) => prepareMosquitto(dir, port, passwords);
+  const prepare = (dir: string) => prepareMosquitto(dir, port, passwords, certificate);
   const service = new Service(await temporaryDirectory(), prepare, / running$/);
   await service.start();
-  const byUser = urls(passwords, `mqtt://127.0.0.1:${port}`);
+  const byUser = urls(passwords, `mqtt${certificate === undefined ? '' : 's'}://127.0.0.1:${port}`);
   return { url: (user) => byUser[user], service };
 }
 

@@ -1,7 +1,9 @@
 /** From what a chart shows to uPlot's options. */
 import type uPlot from 'uplot';
+import { hooks } from './chart-hooks.ts';
 import type { PhaseSpan, Span } from './facts.ts';
-import { clock, ms } from './format.ts';
+import { clock, count, ms } from './format.ts';
+import { type HeatColumn, heatRange } from './heat.ts';
 
 /** A custom property of report.css: `--blue` is the colour `blue`. */
 export type Colour = string;
@@ -13,11 +15,16 @@ export interface Line {
   colour: Colour;
   dash?: 'dashed' | 'dotted';
   fill?: boolean;
+  /** A curve, not measured points. */
+  smooth?: boolean;
 }
 
 export interface ChartData {
-  /** time: s since the start of the run. percentile: 0 to 100, drawn so that 90, 99, 99.9 are equally far apart. */
-  kind: 'time' | 'percentile';
+  /**
+   * time: s since the start of the run. percentile: 0 to 100, drawn so that 90, 99, 99.9 are equally far apart.
+   * vus: concurrency.
+   */
+  kind: 'time' | 'percentile' | 'vus';
   x: number[];
   lines: Line[];
   /** Writes a value of y, without its unit. */
@@ -30,6 +37,10 @@ export interface ChartData {
   phases?: PhaseSpan[];
   /** Shaded: spans in which a subscriber had no connection. */
   gaps?: Span[];
+  /** Cells behind the lines; y is logarithmic. */
+  heat?: HeatColumn[];
+  /** Lines across, with their names. */
+  marks?: { x: number; name: string }[];
   /** px; 190 if not given. */
   height?: number;
 }
@@ -38,7 +49,11 @@ const DASHES = { dashed: [6, 4], dotted: [2, 3] };
 const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400];
 const COUNTS = Array.from({ length: 13 }, (_, e) => [1, 2, 5].map((step) => step * 10 ** e)).flat();
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99, 99.999, 99.9999];
+/** px above the plot, for names. */
 const LABEL_BAND = 18;
+/** Charts of this group share their cursor and what they show. */
+export const TIME = 'time';
+export const X_NAMES = { time: 'time', percentile: 'percentile', vus: 'VUs' };
 
 /** Where a percentile stands on the axis: one unit per nine. */
 export function nines(percentile: number): number {
@@ -70,38 +85,45 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
     ticks: { show: false },
   };
   const percentiles = chart.kind === 'percentile';
-  const last = chart.x.at(-1) ?? 1;
+  const log = chart.log || chart.heat !== undefined;
+  const drawn = hooks(chart, colour, font);
   return {
     width,
     height,
-    padding: [chart.phases ? LABEL_BAND : 8, percentiles ? 24 : 12, 0, 0],
+    padding: [chart.phases || chart.marks ? LABEL_BAND : 8, percentiles ? 24 : 12, 0, 0],
     scales: {
-      x: { time: false, range: percentiles ? [nines(50), nines(last)] : wholeSeconds(chart.x) },
+      x: { time: false, range: xRange(chart) },
       y: {
-        distr: chart.log ? 3 : 1,
-        range: chart.log ? logRange : (_u, _min, max) => [0, max > 0 ? max * 1.08 : 1],
+        distr: log ? 3 : 1,
+        range: chart.heat
+          ? heatRange(chart.heat)
+          : log
+            ? logRange
+            : (_u, _min, max) => [0, max > 0 ? max * 1.08 : 1],
       },
     },
     axes: [
-      percentiles
-        ? {
-            ...axis,
-            size: 28,
-            splits: PERCENTILES.map(nines),
-            filter: (u, splits) => splits.map((s) => (s <= (u.scales.x?.max ?? 0) + 1e-9 ? s : null)),
-            values: (_u, splits) => splits.map((s, i) => (s == null ? null : `${PERCENTILES[i]}`)),
-          }
-        : { ...axis, size: 28, incrs: SECONDS, space: 56, values: (_u, splits) => splits.map(clock) },
+      chart.kind === 'vus'
+        ? { ...axis, size: 28, incrs: COUNTS, space: 40, values: (_u, splits) => splits.map(count) }
+        : percentiles
+          ? {
+              ...axis,
+              size: 28,
+              splits: PERCENTILES.map(nines),
+              filter: (u, splits) => splits.map((s) => (s <= (u.scales.x?.max ?? 0) + 1e-9 ? s : null)),
+              values: (_u, splits) => splits.map((s, i) => (s == null ? null : `${PERCENTILES[i]}`)),
+            }
+          : { ...axis, size: 28, incrs: SECONDS, space: 56, values: (_u, splits) => splits.map(clock) },
       {
         ...axis,
         size: 52,
-        ...(chart.log ? { splits: logSplits, filter: (_u, splits) => splits } : { space: 36 }),
+        ...(log ? { splits: logSplits, filter: (_u, splits) => splits } : { space: 36 }),
         ...(chart.whole ? { incrs: COUNTS } : {}),
         values: (_u, splits) => splits.map((value) => axisValue(value)),
       },
     ],
     series: [
-      { label: percentiles ? 'percentile' : 'time', value: (_u, x) => (x == null ? '' : label(chart, x)) },
+      { label: X_NAMES[chart.kind], value: (_u, x) => (x == null ? '' : label(chart, x)) },
       ...chart.lines.map((line) => series(chart, line, colour(line.colour))),
     ],
     ...(chart.stacked
@@ -110,8 +132,8 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
     cursor: {
       y: false,
       points: { size: 6 },
-      drag: { x: !percentiles, y: false },
-      ...(percentiles ? {} : { sync: { key: 'time', scales: ['x', null] } }),
+      drag: { x: chart.kind === 'time', y: false },
+      ...(chart.kind === 'time' ? { sync: { key: TIME, scales: ['x', null] } } : {}),
     },
     legend: {
       markers: {
@@ -122,7 +144,7 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
           chart.stacked || chart.lines[i - 1]?.fill ? colour(chart.lines[i - 1]?.colour ?? '') : '',
       },
     },
-    hooks: chart.phases ? spanHooks(chart.phases, chart.gaps ?? [], colour, font) : {},
+    hooks: drawn,
   };
 }
 
@@ -133,9 +155,9 @@ function series(chart: ChartData, line: Line, stroke: string): uPlot.Series {
     width: chart.stacked ? 1 : 1.75,
     ...(line.dash ? { dash: DASHES[line.dash] } : {}),
     ...(chart.stacked ? { fill: stroke } : line.fill ? { fill: `${stroke}2e` } : {}),
-    spanGaps: chart.kind === 'percentile',
+    spanGaps: chart.kind !== 'time',
     points: {
-      show: chart.x.length < 3,
+      show: chart.kind === 'vus' ? !line.smooth : chart.x.length < 3,
       filter: (_u, _i, show) => (show ? null : alone(line.values)),
       size: 6,
       fill: stroke,
@@ -151,10 +173,17 @@ function alone(values: Line['values']): number[] {
   );
 }
 
-function label(chart: ChartData, x: number): string {
+export function label(chart: Pick<ChartData, 'kind'>, x: number): string {
   if (chart.kind === 'time') return clock(x);
+  if (chart.kind === 'vus') return count(x);
   const percentile = 100 * (1 - 10 ** -x);
   return `${Number(percentile.toFixed(5))}`;
+}
+
+function xRange({ kind, x }: ChartData): uPlot.Range.Function | [number, number] {
+  const last = x.at(-1) ?? 1;
+  if (kind === 'percentile') return [nines(50), nines(last)];
+  return kind === 'vus' ? [0, last * 1.05] : wholeSeconds(x);
 }
 
 /** From 0 to the end of the last second; as chosen where the reader has zoomed in. */
@@ -181,60 +210,6 @@ function logSplits(_u: uPlot, _axis: number, min: number, max: number): number[]
 function axisValue(value: number | null): string | null {
   if (value === null) return null;
   return value.toLocaleString('en-US', { maximumSignificantDigits: 6 });
-}
-
-/** Shades what is not measured and the gaps, draws the borders of the phases, and names them above the plot. */
-function spanHooks(
-  phases: PhaseSpan[],
-  gaps: Span[],
-  colour: (name: Colour) => string,
-  font: string,
-): uPlot.Hooks.Arrays {
-  function visible<S extends Span>(u: uPlot, all: S[]) {
-    const { left, top, width, height } = u.bbox;
-    const at = (s: number) => Math.round(Math.min(left + width, Math.max(left, u.valToPos(s, 'x', true))));
-    const { min = 0, max = 0 } = u.scales.x ?? {};
-    return all
-      .filter(({ start, end }) => start < (max ?? 0) && end > (min ?? 0))
-      .map((span) => ({ ...span, x0: at(span.start), x1: at(Math.min(span.end, max ?? 0)), top, height }));
-  }
-  return {
-    drawClear: [
-      (u) => {
-        for (const { x0, x1, top, height, measured } of visible(u, phases)) {
-          u.ctx.fillStyle = colour(measured ? 'phase-line' : 'shade');
-          u.ctx.fillRect(x0, top, measured ? 1 : x1 - x0, height);
-        }
-        u.ctx.fillStyle = colour('gap');
-        for (const { x0, x1, top, height } of visible(u, gaps)) {
-          u.ctx.fillRect(x0, top, Math.max(2 * devicePixelRatio, x1 - x0), height);
-        }
-      },
-    ],
-    draw: [
-      (u) => {
-        const ratio = devicePixelRatio;
-        u.ctx.save();
-        u.ctx.font = font.replace('11px', `${11 * ratio}px`);
-        u.ctx.fillStyle = colour('muted');
-        u.ctx.textAlign = 'left';
-        u.ctx.textBaseline = 'bottom';
-        for (const { x0, x1, top, name } of visible(u, phases)) {
-          const text = fit(u.ctx, name, x1 - x0 - 8 * ratio);
-          u.ctx.fillText(text, x0 + 4 * ratio, top - 4 * ratio);
-        }
-        u.ctx.restore();
-      },
-    ],
-  };
-}
-
-/** As much of a name as fits, or nothing. */
-function fit(ctx: CanvasRenderingContext2D, name: string, width: number): string {
-  let text = name.slice(0, 60);
-  if (text === name && ctx.measureText(text).width <= width) return text;
-  while (text.length > 2 && ctx.measureText(`${text}…`).width > width) text = text.slice(0, -1);
-  return text.length > 2 ? `${text}…` : '';
 }
 
 /** Log where the values span more than a factor of 10. */

@@ -8,6 +8,7 @@ import { LatencySection } from './parts/latency.tsx';
 import { FlowsSection, PhasesSection } from './parts/phases.tsx';
 import { ResourcesSection } from './parts/resources.tsx';
 import { StagesSection } from './parts/stages.tsx';
+import { SweepSection } from './parts/sweep.tsx';
 import { TimelineSection } from './parts/timeline.tsx';
 
 export interface PartProps {
@@ -23,6 +24,7 @@ export function Report({ run }: { run: Run }) {
     <>
       <Header {...props} />
       <AccountSection {...props} />
+      {props.sound && <SweepSection {...props} />}
       {props.sound && <LatencySection {...props} />}
       {props.sound && <StagesSection {...props} />}
       <TimelineSection {...props} />

@@ -7,11 +7,13 @@ function chart(page: Page, title: string) {
 
 /** The names of a chart's lines. */
 export async function legend(page: Page, title: string): Promise<(string | null)[]> {
+  await drawAll(page);
   return (await chart(page, title).locator('.u-legend th').allTextContents()).slice(1);
 }
 
 /** How many pixels of a chart are of a colour of the page's styles. */
-export function painted(page: Page, title: string, colour: string): Promise<number> {
+export async function painted(page: Page, title: string, colour: string): Promise<number> {
+  await drawAll(page);
   return chart(page, title)
     .locator('canvas')
     .evaluate((element, name) => {
@@ -42,8 +44,14 @@ export async function text(page: Page, selector: string): Promise<string> {
   return ((await page.locator(selector).first().textContent()) ?? '').replaceAll('\u00a0', ' ');
 }
 
+/** Has charts drawn that are not on the screen yet, as for printing. */
+export function drawAll(page: Page): Promise<boolean> {
+  return page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+}
+
 /** Title of each chart that has something to draw, and how many colours are on its canvas. */
-export function charts(page: Page): Promise<[string, number][]> {
+export async function charts(page: Page): Promise<[string, number][]> {
+  await drawAll(page);
   return page.locator('.chart:has(canvas)').evaluateAll((figures) =>
     figures.map((figure) => {
       const title = figure.querySelector('h3')?.firstChild?.textContent?.trim() ?? '';

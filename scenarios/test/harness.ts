@@ -74,6 +74,11 @@ export class Pipeline {
     return { run, exitCode, text: String(all), dir };
   }
 
+  /** What lets a command find this pipeline. */
+  get env(): NodeJS.ProcessEnv {
+    return this.#at.env;
+  }
+
   async stop(): Promise<void> {
     await this.stack.stop(0);
     await remove(this.#at.dir);

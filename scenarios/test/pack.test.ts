@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { remove } from '../../pipeline/test/services.ts';
 import type { Run } from '../../reports/run.ts';
-import { assertPass, k6, Pipeline, place } from './harness.ts';
+import { judge } from '../capacity/judge.ts';
+import { assertPass, k6, node, Pipeline, place, ROOT, readRun } from './harness.ts';
 
 /** Everything that was sent has arrived, once. */
 function assertAllArrived({ account }: Run): void {
@@ -40,7 +44,80 @@ describe('a short form of each script', () => {
       assert.equal(step.arrived, step.requests);
       assert.equal(typeof step.backlog, 'number');
     }
-    assert.match(text, /vus {5}req\/s HTTP mean/);
+    assert.match(text, /step {5}req\/s HTTP mean/);
+  });
+
+  test('fixed: so many requests over so many connections, with one for each request', async () => {
+    const settings = { CONCURRENCY: 5, REQUESTS: 300, KEEPALIVE: 'false' };
+    const { run, exitCode } = await pipeline.run('fixed.js', settings);
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.equal(run.account.requests.sent, 300);
+    assert.equal(run.run.labels.keepalive, 'false');
+    assert.deepEqual(
+      run.figures?.map(({ name }) => name),
+      ['requests', 'time taken'],
+    );
+    assert.equal(run.figures?.[1]?.value, run.steps[0]?.duration_s);
+  });
+
+  test('spike: when it had drained, and when p99 was back', async () => {
+    const settings = { BEFORE: 1, SPIKE_DURATION: 1, SPIKE_RATE: 500, AFTER: 2, RATE: 50, BACK: 100 };
+    const { run } = await pipeline.run('spike.js', settings);
+    assertAllArrived(run);
+    assert.equal(run.account.requests.sent, 50 + 500 + 100);
+    const [drain, back] = run.figures ?? [];
+    assert.deepEqual([drain?.name, back?.name], ['time to drain', 'time until p99 is back']);
+    assert.ok(run.thresholds.some(({ metric }) => metric === 'spike_drain_s'));
+  });
+
+  test('soak: a line for each part, and how memory and latency have moved', async () => {
+    const { run, text } = await pipeline.run('soak.js', {
+      HOURS: 4 / 3600,
+      LINE_MINUTES: 1 / 30,
+      RATE: 50,
+      GROWTH_LIMIT: 10_000,
+    });
+    assertAllArrived(run);
+    assert.equal(run.steps.length, 2);
+    assert.match(text, /^1: 190 scheduled, \d+ deliveries, p50 [\d.]+ ms/m);
+    assert.ok(
+      run.figures?.some(({ name }) => name === 'memory of relay-1 has grown by'),
+      text,
+    );
+    assert.ok(run.thresholds.some(({ metric, ok }) => metric === 'soak_memory_growth_mb' && ok));
+  });
+
+  test('the search for the capacity tries, confirms, reports and ends', async () => {
+    const settings = ['P99=60000', 'LOWEST=50', 'HIGHEST=50', 'PROBE=1', 'CONFIRM=1', 'WARMUP=0.1'];
+    const args = settings.flatMap((setting) => ['-e', setting]);
+    const { exitCode, stdout, all } = await node(['scenarios/capacity/main.ts', ...args], pipeline.env);
+    const dir = dirname(join(ROOT, stdout.match(/^report {2}(\S+)$/m)?.[1] ?? assert.fail(all)));
+    try {
+      assert.equal(exitCode, 0, all);
+      assert.match(
+        stdout,
+        /^capacity {2}50 requests\/s with p99 below 60000 ms: held in 2 of 2 runs, the last of 1 s$/m,
+      );
+      const { rate, probes } = JSON.parse(await readFile(join(dir, 'capacity.json'), 'utf8'));
+      assert.deepEqual([rate, probes.length], [50, 2]);
+      assert.equal((await readRun(dir)).run.method, 'capacity');
+    } finally {
+      await remove(dir);
+    }
+  });
+
+  test('capacity: one rate, held or not', async () => {
+    const { run } = await pipeline.run('capacity.js', {
+      RATE: 50,
+      DURATION: 2,
+      WARMUP: 0.5,
+      P99: 5000,
+      HELD: 50,
+    });
+    assertAllArrived(run);
+    assert.deepEqual(judge(run), { holds: true, reasons: [] });
+    assert.deepEqual(run.figures?.[1], { name: 'highest rate that held', value: 50, unit: '/s' });
   });
 });
 
@@ -55,6 +132,9 @@ describe('a setting that makes no sense is told in one line', () => {
     ['sweep.js', 'CONCURRENCY=0,1', /^CONCURRENCY is "0,1": out of range; allowed: /],
     ['sweep.js', 'CONCURRENCY=1..9/0', /^CONCURRENCY is "1\.\.9\/0": a step of 0 never ends; allowed: /],
     ['sweep.js', 'CONCURRENCY=5,5', /^CONCURRENCY is "5,5": not ascending; allowed: /],
+    ['fixed.js', 'KEEPALIVE=off', /^KEEPALIVE is "off"; allowed: true, false$/],
+    ['fixed.js', 'REQUESTS=1.5', /^REQUESTS is "1\.5"; allowed: whole numbers from 1 to 1000000000$/],
+    ['soak.js', 'LINE_MINUTES=0.01', /^LINE_MINUTES makes 12000 lines; allowed: up to 1000$/],
     ['sweep.js', 'STEP_DURATION=0', /^STEP_DURATION is "0"; allowed: 0\.1 to 86400$/],
   ];
   test('each of them', async (t) => {

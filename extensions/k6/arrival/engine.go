@@ -58,6 +58,7 @@ type engine struct {
 	errors     map[string]*report.ErrorClass
 	gaps       []report.Gap
 	spans      []span // the phases as they went
+	figures    []report.Figure
 	socketWait ledger.Series
 	processes  []report.ProcessClock
 	timeline   []report.Interval

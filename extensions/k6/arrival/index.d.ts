@@ -194,6 +194,18 @@ export class Run {
   /** Tells the ledger the HTTP status of a request from `next()`; 0 means that there was no answer. Once for each. */
   settle(slot: Slot, status: number): void;
 
+  /**
+   * run.json as it stands (reports/run.schema.json), without histograms; after `collect()` it is that of the whole run. What a script
+   * finds in it can become a figure, or a k6 metric with a threshold. Throws before the run has begun.
+   */
+  result(): import('../../../reports/run.ts').Run;
+
+  /**
+   * A figure of the script's own for the report and the terminal: `run.figure('time to drain', 3.2, 's')`. One that is no finite
+   * number is told as not available. The last one of a name counts.
+   */
+  figure(name: string, value: number, unit: string): void;
+
   /** To be exported as `handleSummary`: writes run.json and index.html, and returns the summary for the terminal. */
   summary(data?: object): Record<string, string>;
 }

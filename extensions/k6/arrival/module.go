@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/grafana/sobek"
+	"github.com/redis/go-redis/v9/logging"
 	"go.k6.io/k6/v2/js/common"
 	"go.k6.io/k6/v2/js/modules"
 	"go.k6.io/k6/v2/metrics"
@@ -30,6 +31,9 @@ var _ modules.Module = &RootModule{}
 
 // New returns the module, to be registered once.
 func New() *RootModule { return &RootModule{} }
+
+// go-redis prints what it returns as well.
+func init() { logging.Disable() }
 
 // NewModuleInstance implements modules.Module.
 func (r *RootModule) NewModuleInstance(vu modules.VU) modules.Instance {

@@ -207,6 +207,9 @@ func (o *options) check() (err error) {
 	if err := o.MQTT.check(o.profile); err != nil {
 		return err
 	}
+	if err := o.checkFiles(openFiles()); err != nil {
+		return err
+	}
 	for name, value := range map[string]string{"name": o.Name, "topology": o.Topology, "network": o.Network} {
 		if !wordLike.MatchString(value) {
 			return fmt.Errorf("%s %q names the run's directory: letters, digits, _ and . are allowed", name, value)

@@ -44,7 +44,7 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 		Verdict: e.verdict(account, thresholds),
 		Account: report.NewAccount(account), Clock: e.describeClock(), Canary: e.canary.describe(lossless), Health: e.describeHealth(lossless),
 		Timeline: timeline, Resources: e.resources, Thresholds: thresholds, Errors: e.errorClasses(),
-		Environment: e.environment(), Steps: []report.Step{}, Flows: []report.FlowResult{},
+		Environment: e.environment(), Steps: []report.Step{}, Figures: e.figuresNow(), Flows: []report.FlowResult{},
 	}
 	if r.Run.Labels == nil {
 		r.Run.Labels = map[string]string{}

@@ -1,10 +1,12 @@
-import { count, figure } from '../format.ts';
+import { csv, download, hlog } from '../download.ts';
+import { count, duration, figure } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 import { Facts, Table } from '../table.tsx';
 
 /** What was asked, what went wrong, where it ran, how to run it again. */
 export function DetailsSection({ run, sound }: PartProps) {
   const { thresholds, errors } = run;
+  const pipeline = facts(run.environment.pipeline ?? {});
   const judged = (ok: boolean | null) =>
     !sound || ok === null ? 'not judged' : ok ? '✓ held' : '✕ did not hold';
   return (
@@ -52,10 +54,18 @@ export function DetailsSection({ run, sound }: PartProps) {
         <h2>Environment</h2>
         <Facts facts={environment(run.environment)} />
       </section>
+      {pipeline.length > 0 && (
+        <section class="pipeline">
+          <h2>Pipeline</h2>
+          <Facts facts={pipeline} />
+        </section>
+      )}
+      <Profile run={run} />
       <section>
         <h2>Run it again</h2>
         <pre>{run.run.command ?? 'The command is not known.'}</pre>
       </section>
+      <Downloads run={run} />
       <footer>
         <p>
           Run {run.run.id} · {run.schema} · all figures of this page are in run.json beside it.
@@ -65,8 +75,8 @@ export function DetailsSection({ run, sound }: PartProps) {
   );
 }
 
-function environment(facts: PartProps['run']['environment']): [string, string][] {
-  const { cpu, cores, memory_mb, kernel, os, go, shared_host, pipeline, ...further } = facts;
+function environment(told: PartProps['run']['environment']): [string, string][] {
+  const { cpu, cores, memory_mb, kernel, os, go, shared_host, pipeline: _pipeline, ...further } = told;
   const known: [string, string | null][] = [
     ['processor', cpu],
     ['cores', cores === null ? null : count(cores)],
@@ -74,10 +84,94 @@ function environment(facts: PartProps['run']['environment']): [string, string][]
     ['system', [os, kernel].filter((part) => part !== null).join(' ') || null],
     ['built with', go],
     ['pipeline', shared_host === null ? null : shared_host ? 'on the same host' : 'on other hosts'],
-    ...Object.entries({ ...further, ...pipeline }).map(([name, value]): [string, string | null] => [
-      name.replaceAll('_', ' '),
-      typeof value === 'number' ? figure(value) : value === null ? null : String(value),
-    ]),
   ];
-  return known.map(([name, value]) => [name, value ?? 'not available']);
+  return [
+    ...known.map(([name, value]): [string, string] => [name, value ?? 'not available']),
+    ...facts(further),
+  ];
+}
+
+/** Names and values as the run tells them. */
+function facts(told: Record<string, unknown>): [string, string][] {
+  return Object.entries(told).map(([name, value]) => [
+    name.replaceAll('_', ' '),
+    typeof value === 'number'
+      ? value.toLocaleString('en-US', { maximumFractionDigits: 3 })
+      : value === null
+        ? 'not available'
+        : typeof value === 'boolean'
+          ? value
+            ? 'yes'
+            : 'no'
+          : String(value),
+  ]);
+}
+
+/** The load as it was planned. */
+function Profile({ run: { run } }: { run: PartProps['run'] }) {
+  const { name, phases } = run.profile;
+  if (phases.length === 0) return null;
+  const closed = run.model === 'closed';
+  return (
+    <section>
+      <h2>Profile</h2>
+      <Table
+        caption={`${name.slice(0, 200)}, as planned: ${closed ? 'so many VUs send one request after the other' : 'requests are due at these rates'}`}
+        columns={[
+          { head: 'phase', text: true, cell: (phase) => phase.name },
+          { head: 'duration', cell: (phase) => duration(phase.duration_s) },
+          ...(closed
+            ? [{ head: 'VUs', cell: (phase: Phase) => count(phase.vus) }]
+            : [
+                { head: 'from', unit: 'requests/s', cell: (phase: Phase) => figure(phase.arrival_rate) },
+                {
+                  head: 'to',
+                  unit: 'requests/s',
+                  cell: (phase: Phase) => figure(phase.ramp_to ?? phase.arrival_rate),
+                },
+              ]),
+          { head: 'measured', text: true, cell: (phase) => (phase.measured ? 'yes' : 'no') },
+        ]}
+        rows={phases}
+      />
+    </section>
+  );
+}
+
+type Phase = PartProps['run']['run']['profile']['phases'][number];
+
+/** Files made from what the page holds. */
+function Downloads({ run }: { run: PartProps['run'] }) {
+  const log = hlog(run);
+  // A name of the user's, for a file: what is no letter, digit, dot or dash is left out.
+  const name =
+    run.run.name
+      .replace(/[^\w.-]+/g, '-')
+      .replace(/^[.-]+/, '')
+      .slice(0, 80) || 'run';
+  return (
+    <section class="screen">
+      <h2>Downloads</h2>
+      <p class="downloads">
+        <button type="button" onClick={() => download(`${name}.csv`, 'text/csv', csv(run))}>
+          Timeline (CSV)
+        </button>
+        <button
+          type="button"
+          onClick={() => download(`${name}.json`, 'application/json', `${JSON.stringify(run)}\n`)}
+        >
+          run.json
+        </button>
+        {log !== null && (
+          <button type="button" onClick={() => download(`${name}.hlog`, 'text/plain', log)}>
+            Histograms (.hlog)
+          </button>
+        )}
+      </p>
+      <p class="small">
+        They are made from this page. The histograms of single phases and seconds are in the run’s directory
+        only, in run.json and arrival.hlog.
+      </p>
+    </section>
+  );
 }

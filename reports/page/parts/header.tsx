@@ -1,5 +1,6 @@
 import type { VerdictResult } from '../../run.ts';
 import { answer, type PercentileKey, percentile, verdict } from '../facts.ts';
+import { findings } from '../findings.ts';
 import { duration, instant, ms, plural } from '../format.ts';
 import { canaryPace, canarySentence } from '../health.ts';
 import type { PartProps } from '../report.tsx';
@@ -53,6 +54,7 @@ export function Header({ run, sound }: PartProps) {
         </p>
       )}
       {sound && <Headline run={run} sound={sound} />}
+      <Findings run={run} sound={sound} />
     </header>
   );
 }
@@ -78,6 +80,24 @@ function about({
     network,
     ...Object.entries(labels).map(([name, value]) => `${name}: ${value}`),
   ].join(' · ');
+}
+
+/** What stands out; nothing where nothing does. */
+function Findings({ run, sound }: PartProps) {
+  const found = findings(run, sound);
+  if (found.length === 0) return null;
+  return (
+    <section class="findings" aria-label="Findings">
+      <h2>Findings</h2>
+      <ul>
+        {found.map(({ text, worry }, i) => (
+          <li key={i} class={worry ? 'gave-way' : ''}>
+            {text}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
 }
 
 const ARRIVAL: PercentileKey[] = ['p50', 'p95', 'p99'];

@@ -1,62 +1,76 @@
-import type { Run } from '../../run.ts';
+import type { Resource, Run } from '../../run.ts';
 import { Chart } from '../chart.tsx';
 import type { Line } from '../chart-options.ts';
 import { gapSpans, phaseSpans } from '../facts.ts';
-import { figure } from '../format.ts';
+import { count, figure } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 import { Table } from '../table.tsx';
 
 const COLOURS = ['blue', 'orange', 'magenta', 'cyan', 'violet', 'olive', 'grey'];
 const DASHES = [undefined, 'dashed', 'dotted'] as const;
+const HOST = 'host';
 
-/** What each process used. */
+/** What each process used, and what the host had left. */
 export function ResourcesSection({ run }: PartProps) {
   const { resources } = run;
+  const used = resources.filter(({ series }) => series.length > 0);
+  const host = resources.find(({ process, figures }) => process === HOST && figures != null);
   if (resources.length === 0) return null;
   return (
-    <section>
+    <section class="resources">
       <h2>Resources</h2>
-      <div class="beside">
-        <Table
-          caption="CPU in % of one core and resident memory in MB, one sample a second"
-          columns={[
-            { head: 'process', text: true, cell: (r) => r.process },
-            { head: 'CPU mean', unit: '%', cell: (r) => figure(r.cpu_percent.mean) },
-            { head: 'CPU max', unit: '%', cell: (r) => figure(r.cpu_percent.max) },
-            { head: 'memory mean', unit: 'MB', cell: (r) => figure(r.rss_mb.mean) },
-            { head: 'memory max', unit: 'MB', cell: (r) => figure(r.rss_mb.max) },
-          ]}
-          rows={resources}
-        />
-        <CpuChart run={run} />
+      <Table
+        caption="CPU in % of one core and resident memory in MB, one sample a second"
+        columns={[
+          { head: 'process', text: true, cell: (r) => r.process },
+          { head: 'CPU mean', unit: '%', cell: (r) => figure(r.cpu_percent?.mean) },
+          { head: 'CPU max', unit: '%', cell: (r) => figure(r.cpu_percent?.max) },
+          { head: 'memory mean', unit: 'MB', cell: (r) => figure(r.rss_mb?.mean) },
+          { head: 'memory max', unit: 'MB', cell: (r) => figure(r.rss_mb?.max) },
+        ]}
+        rows={used}
+      />
+      <div class="charts">
+        <UsageChart run={run} used={used} title="CPU" unit="% of one core" column={1} />
+        <UsageChart run={run} used={used} title="Memory" unit="MB resident" column={2} />
+        {host && <HostCpuChart run={run} host={host} />}
+        {host && <SwitchesChart run={run} host={host} />}
       </div>
+      {host === undefined && (
+        <p class="small">
+          What vmstat tells of the host is not available: only a pipeline on Linux tells it.
+        </p>
+      )}
+      <Told resources={resources} />
     </section>
   );
 }
 
-function CpuChart({ run }: { run: Run }) {
-  const { resources } = run;
-  const x = [...new Set(resources.flatMap((r) => r.series.map(([t]) => t)))].sort((a, b) => a - b);
-  const busiest = resources
-    .filter((r) => r.cpu_percent.max !== null)
-    .sort((a, b) => (b.cpu_percent.max ?? 0) - (a.cpu_percent.max ?? 0))[0];
+interface UsageProps {
+  run: Run;
+  used: Resource[];
+  title: string;
+  unit: string;
+  column: 1 | 2;
+}
+
+function UsageChart({ run, used, title, unit, column }: UsageProps) {
+  const x = [...new Set(used.flatMap((r) => r.series.map(([t]) => t)))].sort((a, b) => a - b);
+  const max = (resource: Resource) => (column === 1 ? resource.cpu_percent : resource.rss_mb)?.max ?? null;
+  const most = used.filter((r) => max(r) !== null).sort((a, b) => (max(b) ?? 0) - (max(a) ?? 0))[0];
   return (
     <Chart
-      title="CPU"
-      unit="% of one core"
+      {...common(run)}
+      title={title}
+      unit={unit}
       note={
-        busiest
-          ? `Busiest: ${busiest.process.slice(0, 60)}, at most ${figure(busiest.cpu_percent.max)} %.`
-          : ''
+        most ? `Most: ${most.process.slice(0, 60)}, at most ${figure(max(most))} ${unit.split(' ')[0]}.` : ''
       }
-      kind="time"
-      x={x}
-      phases={phaseSpans(run)}
-      gaps={gapSpans(run)}
+      x={x.map((t) => t + 0.5)}
       format={figure}
-      lines={resources.map((resource, i): Line => {
-        const known = new Map(resource.series.map(([t, cpu]) => [t, cpu]));
-        const dash = DASHES[i % DASHES.length];
+      lines={used.map((resource, i): Line => {
+        const known = new Map(resource.series.map((row) => [row[0], row[column]]));
+        const dash = DASHES[Math.floor(i / COLOURS.length) % DASHES.length] ?? DASHES[i % DASHES.length];
         return {
           label: resource.process.slice(0, 60),
           values: x.map((t) => known.get(t) ?? null),
@@ -65,5 +79,112 @@ function CpuChart({ run }: { run: Run }) {
         };
       })}
     />
+  );
+}
+
+function HostCpuChart({ run, host }: { run: Run; host: Resource }) {
+  const gauges = host.figures?.gauges ?? {};
+  const idle = (gauges.id ?? []).filter((value) => value !== null);
+  return (
+    <Chart
+      {...common(run)}
+      title="Host: what its cores did"
+      unit="% of all cores, stacked; the rest is idle"
+      note={
+        idle.length > 0
+          ? `Idle: ${figure(idle.reduce((sum, value) => sum + value, 0) / idle.length)} % in the mean, ${figure(Math.min(...idle))} % at least.`
+          : ''
+      }
+      x={middles(host)}
+      stacked
+      format={figure}
+      lines={[
+        { label: 'user (us)', values: gauges.us ?? [], colour: 'blue' },
+        { label: 'system (sy)', values: gauges.sy ?? [], colour: 'orange' },
+        { label: 'waiting for disk (wa)', values: gauges.wa ?? [], colour: 'magenta' },
+        { label: 'stolen (st)', values: gauges.st ?? [], colour: 'grey' },
+      ]}
+    />
+  );
+}
+
+function SwitchesChart({ run, host }: { run: Run; host: Resource }) {
+  const gauges = host.figures?.gauges ?? {};
+  const switches = (gauges.cs ?? []).filter((value) => value !== null);
+  const swapped = [...(gauges.si ?? []), ...(gauges.so ?? [])].some((value) => (value ?? 0) > 0);
+  return (
+    <Chart
+      {...common(run)}
+      title="Host: context switches and interrupts"
+      unit="per second"
+      note={`${switches.length > 0 ? `At most ${count(Math.max(...switches))} switches. ` : ''}${swapped ? 'The host swapped.' : 'The host did not swap.'}`}
+      x={middles(host)}
+      format={count}
+      lines={[
+        { label: 'context switches (cs)', values: gauges.cs ?? [], colour: 'blue' },
+        { label: 'interrupts (in)', values: gauges.in ?? [], colour: 'orange', dash: 'dashed' },
+      ]}
+    />
+  );
+}
+
+/** The middles of the bins, as the other charts over time have them. */
+function middles({ figures }: Resource): number[] {
+  return figures?.t.map((t) => t + figures.bin_s / 2) ?? [];
+}
+
+function common(run: Run) {
+  return { kind: 'time' as const, phases: phaseSpans(run), gaps: gapSpans(run) };
+}
+
+interface Row {
+  process: string;
+  name: string;
+  kind: string;
+  values: (number | null)[];
+}
+
+/** Counters and gauges that processes and servers told of themselves. */
+function Told({ resources }: { resources: Resource[] }) {
+  const rows = resources.flatMap(({ process, figures }): Row[] =>
+    figures == null
+      ? []
+      : [
+          ...Object.entries(figures.counts).map(([name, values]) => ({
+            process,
+            name,
+            kind: 'count',
+            values,
+          })),
+          ...Object.entries(figures.gauges).map(([name, values]) => ({
+            process,
+            name,
+            kind: 'gauge',
+            values,
+          })),
+        ],
+  );
+  if (rows.length === 0) return null;
+  const known = (row: Row) => row.values.filter((value) => value !== null);
+  const sum = (row: Row) => known(row).reduce((total, value) => total + value, 0);
+  return (
+    <details class="told">
+      <summary>What processes, servers and the host told of themselves</summary>
+      <Table
+        caption="Counts are summed over the run, gauges are means over it"
+        columns={[
+          { head: 'process', text: true, cell: (row) => row.process },
+          { head: 'figure', text: true, cell: (row) => row.name },
+          { head: 'count', cell: (row) => (row.kind === 'count' ? count(sum(row)) : '–') },
+          {
+            head: 'mean',
+            cell: (row) =>
+              row.kind === 'gauge' && known(row).length > 0 ? figure(sum(row) / known(row).length) : '–',
+          },
+          { head: 'highest', cell: (row) => (known(row).length > 0 ? figure(Math.max(...known(row))) : '–') },
+        ]}
+        rows={rows}
+      />
+    </details>
   );
 }

@@ -5,6 +5,7 @@ import { gapSpans, largestStage, percentile, phaseSpans, STAGE_FACTS, share, unc
 import { count, ms, msUnit, percent } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 import { Table } from '../table.tsx';
+import { Waterfall } from './waterfall.tsx';
 
 /** What rounding to µs may make of a sum of means. */
 const ROUNDING_MS = 0.001;
@@ -18,10 +19,13 @@ export function StagesSection({ run, sound }: PartProps) {
     <section>
       <h2>Where the time goes</h2>
       {known ? (
-        <div class="beside wide-left">
-          <StageTable run={run} sound={sound} />
-          <StageChart run={run} sound={sound} />
-        </div>
+        <>
+          <div class="beside wide-left">
+            <StageTable run={run} sound={sound} />
+            <StageChart run={run} sound={sound} />
+          </div>
+          <Waterfall run={run} />
+        </>
       ) : (
         <p>
           Not available: the messages carried no stamps of the stages, so arrival is known as a whole only.

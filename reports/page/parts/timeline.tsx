@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Brief, Interval } from '../../run.ts';
+import type { Brief, Interval, Run } from '../../run.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, msValue, wantsLog } from '../chart-options.ts';
 import { dueDeliveries, gapSpans, type PercentileKey, peak, percentile, phaseSpans } from '../facts.ts';
@@ -32,6 +32,16 @@ export function TimelineSection({ run, sound }: PartProps) {
     { label: 'canary', values: column((s) => s.canary_ms), colour: 'canary', dash: 'dashed' },
   ];
   const log = wantsLog(latency);
+  const http: Line[] = [
+    { label: 'p50', values: column((s) => of(s.http, 'p50')), colour: 'p50' },
+    { label: 'p99', values: column((s) => of(s.http, 'p99')), colour: 'p99' },
+  ];
+  const worstHttp = peak(timeline, (s) => percentile(s.http ?? { count: 0 }, 'p99'));
+  const heat = timeline.map((second) => ({
+    start: second.t,
+    end: second.t + 1,
+    bins: second.arrival_bins ?? null,
+  }));
   return (
     <section>
       <h2>Over time</h2>
@@ -41,7 +51,8 @@ export function TimelineSection({ run, sound }: PartProps) {
         {run.health.gaps.length > 0 && 'The time in which a subscriber had no connection is shaded red. '}
         {run.run.ended === null && 'The last second may be cut off. '}
         <span class="screen">
-          Drag over a chart to zoom all of them, double-click to see everything again.
+          Drag over a chart to zoom all of them, double-click to see everything again; by keyboard, arrows
+          move the cursor, + and − zoom, 0 shows everything.
         </span>
       </p>
       {timeline.length > 0 && (
@@ -104,6 +115,35 @@ export function TimelineSection({ run, sound }: PartProps) {
               lines={latency}
             />
           )}
+          {sound && heat.some(({ bins }) => bins !== null) && (
+            <Chart
+              {...common}
+              title="Arrival latency, all deliveries"
+              unit="ms, logarithmic; the stronger, the more deliveries"
+              note={bulk(run)}
+              heat={heat}
+              format={msValue}
+              lines={[
+                { label: 'p50', values: column((s) => of(s.arrival, 'p50')), colour: 'ink', dash: 'dashed' },
+                { label: 'p99', values: column((s) => of(s.arrival, 'p99')), colour: 'ink' },
+              ]}
+            />
+          )}
+          {sound && http.some(({ values }) => values.some((value) => value !== null)) && (
+            <Chart
+              {...common}
+              title="HTTP latency"
+              unit={wantsLog(http) ? 'ms, logarithmic' : 'ms'}
+              note={
+                worstHttp
+                  ? `The worst second’s p99 is ${msUnit(worstHttp.value)}, at ${clock(worstHttp.t)}.`
+                  : ''
+              }
+              log={wantsLog(http)}
+              format={msValue}
+              lines={http}
+            />
+          )}
         </div>
       )}
       {timeline.length > 0 && (
@@ -111,6 +151,13 @@ export function TimelineSection({ run, sound }: PartProps) {
       )}
     </section>
   );
+}
+
+/** In words what the cells show. */
+function bulk({ latency }: Run): string {
+  const [p50, p99] = [percentile(latency.arrival, 'p50'), percentile(latency.arrival, 'p99')];
+  if (p50 === null || p99 === null) return 'Too few deliveries for a percentile.';
+  return `In the measured phases half of the deliveries arrived within ${msUnit(p50)}, and one in 100 later than ${msUnit(p99)}.`;
 }
 
 function of(brief: Brief | null, key: PercentileKey & keyof Brief): number | null {
@@ -124,10 +171,16 @@ interface SecondsProps {
   canary: boolean;
 }
 
+/** Rows of the table; of a longer run it shows one second in so many. */
+const MOST_SECONDS = 600;
+
 /** The charts as a table, made when it is opened. */
 function Seconds({ timeline, due, sound, canary }: SecondsProps) {
   const [open, setOpen] = useState(false);
-  const rows = open ? timeline.map((second, i) => ({ ...second, due: due[i] ?? 0 })) : [];
+  const step = Math.ceil(timeline.length / MOST_SECONDS);
+  const rows = open
+    ? timeline.map((second, i) => ({ ...second, due: due[i] ?? 0 })).filter((_, i) => i % step === 0)
+    : [];
   type Row = (typeof rows)[number];
   const counts: [string, string, (row: Row) => number][] = [
     ['scheduled', 'messages', (row) => row.scheduled],
@@ -147,11 +200,11 @@ function Seconds({ timeline, due, sound, canary }: SecondsProps) {
     ['max', (row) => row.arrival?.max ?? null],
   ];
   return (
-    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details class="seconds" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Second by second, as a table</summary>
       {open && (
         <Table
-          caption={`Each row is one second${sound ? '; latencies are of the deliveries that arrived in it' : ''}`}
+          caption={`Each row is one second${step > 1 ? `, and one second in ${step} is shown: the download has all` : ''}${sound ? '; latencies are of the deliveries that arrived in it' : ''}`}
           columns={[
             { head: 'time', text: true, cell: (row) => clock(row.t) },
             { head: 'phase', text: true, cell: (row) => row.phase ?? '–' },

@@ -16,6 +16,7 @@ type Run struct {
 	Latency     Latencies      `json:"latency"`
 	Canary      *Canary        `json:"canary"` // nil: the run had none
 	Steps       []Step         `json:"steps"`
+	Figures     []Figure       `json:"figures"` // never nil
 	Flows       []FlowResult   `json:"flows"`
 	Timeline    []Interval     `json:"timeline"`
 	Resources   []Resource     `json:"resources"`
@@ -217,6 +218,13 @@ type Step struct {
 	DrainedS      *float64           `json:"drained_s"`   // from its end until nothing was owed; nil: it was not waited for, or in vain
 	CPUPercent    map[string]float64 `json:"cpu_percent"` // of each process, mean over its seconds; nil: not told
 	Latency       Latencies          `json:"latency"`
+}
+
+// Figure is what a script says beyond what every run says.
+type Figure struct {
+	Name  string   `json:"name"`
+	Value *float64 `json:"value"` // nil: it did not come about
+	Unit  string   `json:"unit"`
 }
 
 // FlowResult is a flow as it went in the measured phases. Arrived counts deliveries.

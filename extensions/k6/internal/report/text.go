@@ -51,7 +51,7 @@ func Text(r *Run, where string, colour bool) string {
 			}
 			line("  "+name, "%8s %6s %8s %8s %8s ms", num(s.Mean), share, num(s.P50), num(s.P99), num(s.Max))
 		}
-		if rows := sweepText(r); rows != nil {
+		if rows := stepsText(r); rows != nil {
 			b.WriteString("\n")
 			for _, row := range rows {
 				line("", "%s", row)
@@ -63,6 +63,13 @@ func Text(r *Run, where string, colour bool) string {
 		}
 	} else {
 		line("latency", "not shown: the account does not balance")
+	}
+
+	if len(r.Figures) > 0 && r.Account.Balanced {
+		b.WriteString("\n")
+		for _, f := range r.Figures {
+			line("figure", "%s", strings.TrimSpace(fmt.Sprintf("%s: %s %s", f.Name, num(f.Value), f.Unit)))
+		}
 	}
 
 	a := r.Account

@@ -4,27 +4,32 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
-// sweepText is a table of the steps of the closed model, a line each; nil where there is nothing to compare.
-func sweepText(r *Run) []string {
-	steps := slices.DeleteFunc(slices.Clone(r.Steps), func(s Step) bool { return s.VUs == nil || *s.VUs == 0 })
+// stepsText is a table of the steps, a line each; nil where there is nothing to compare.
+func stepsText(r *Run) []string {
+	steps := slices.DeleteFunc(slices.Clone(r.Steps), func(s Step) bool { return s.Requests == 0 })
 	if len(steps) < 2 {
 		return nil
 	}
+	width := 5
+	for _, s := range steps {
+		width = max(width, utf8.RuneCountInString(s.Name))
+	}
 	roles := cpuRoles(steps)
-	head := fmt.Sprintf("%7s %9s %9s %8s %8s %8s %8s %8s", "vus", "req/s", "HTTP mean", "p99", "arr. p50", "p99", "max", "backlog")
+	head := fmt.Sprintf("%*s %9s %9s %8s %8s %8s %8s %8s", width, "step", "req/s", "HTTP mean", "p99", "arr. p50", "p99", "max", "backlog")
 	for _, role := range roles {
 		head += fmt.Sprintf(" %*s", max(len(role), 4), role)
 	}
-	lines := []string{head + strings.Repeat(" %", min(len(roles), 1))}
+	lines := []string{head + strings.Repeat("  CPU %", min(len(roles), 1))}
 	for _, s := range steps {
 		a, h := s.Latency.Arrival, s.Latency.HTTP
 		backlog := "n/a"
 		if s.Backlog != nil {
 			backlog = count(*s.Backlog)
 		}
-		line := fmt.Sprintf("%7d %9s %9s %8s %8s %8s %8s %8s", *s.VUs, count(int(float64(s.Requests)/s.DurationS+0.5)),
+		line := fmt.Sprintf("%*s %9s %9s %8s %8s %8s %8s %8s", width, s.Name, count(int(float64(s.Requests)/s.DurationS+0.5)),
 			num(h.Mean), num(h.P99), num(a.P50), num(a.P99), num(a.Max), backlog)
 		for _, role := range roles {
 			line += fmt.Sprintf(" %*s", max(len(role), 4), cpuOf(s, role))

@@ -1,0 +1,20 @@
+package arrival
+
+import "fmt"
+
+// spareFiles are those that a process has open beside its connections: standard streams, the run's record, Redis, DNS, the canary.
+const spareFiles = 64
+
+// checkFiles refuses a run whose connections are more than the process may have files open, before anything is connected.
+func (o *options) checkFiles(limit uint64) error {
+	senders := o.Senders * o.InFlight
+	if o.profile.Closed() {
+		senders = o.profile.Most()
+	}
+	subscribers := max(o.profile.Subscribers(), o.MQTT.Connections)
+	if needed := uint64(senders + subscribers + spareFiles); needed > limit {
+		return fmt.Errorf("%d senders and %d subscribers need %d open files, and this process may have %d: ulimit -n %d, or fewer of them",
+			senders, subscribers, needed, limit, needed)
+	}
+	return nil
+}

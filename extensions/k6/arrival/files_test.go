@@ -1,0 +1,23 @@
+package arrival
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+)
+
+func TestMoreConnectionsThanOpenFilesAreRefused(t *testing.T) {
+	t.Parallel()
+	o := &options{Senders: 1000, InFlight: 2}
+	var err error
+	o.profile, err = profile.Parse("p", "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: room, deliveries: 5}]")
+	require.NoError(t, err)
+	assert.NoError(t, o.checkFiles(2069))
+	assert.EqualError(t, o.checkFiles(2068),
+		"2000 senders and 5 subscribers need 2069 open files, and this process may have 2068: ulimit -n 2069, or fewer of them")
+	assert.Positive(t, openFiles())
+	assert.NoError(t, o.checkFiles(openFiles()))
+}

@@ -1,0 +1,33 @@
+package report
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestTheStepsAreATable(t *testing.T) {
+	t.Parallel()
+	r := balanced()
+	for i, vus := range []int{1, 8} {
+		r.Steps = append(r.Steps, Step{Name: fmt.Sprint(vus), VUs: &vus, DurationS: 10, Requests: 1000 * (i + 1)})
+	}
+	r.Steps[1].Backlog = ptr(1234)
+	r.Steps[1].CPUPercent = map[string]float64{"ingest-1": 40, "ingest-2": 41, "redis": 7}
+	text := Text(r, "", false)
+	assert.Contains(t, text, "step     req/s HTTP mean")
+	assert.Contains(t, text, "    1       100       n/a")
+	assert.Contains(t, text, "    1,234     81     7\n")
+
+	r.Figures = []Figure{{"time to drain", ptr(3.25), "s"}, {"time until p99 is back", nil, "s"}}
+	text = Text(r, "", false)
+	assert.Contains(t, text, "\n  figure      time to drain: 3.25 s\n  figure      time until p99 is back: n/a s\n")
+
+	r.Account.Balanced = false
+	assert.NotContains(t, Text(r, "", false), "HTTP mean", "no latency is shown")
+
+	r = balanced()
+	r.Steps = []Step{{Name: "4", Requests: 9, DurationS: 10}}
+	assert.NotContains(t, Text(r, "", false), "HTTP mean", "one step is no comparison")
+}

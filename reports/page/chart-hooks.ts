@@ -1,0 +1,99 @@
+/** What is drawn on a chart's canvas beside its lines: phases, gaps, cells, marks. */
+import type uPlot from 'uplot';
+import type { ChartData, Colour } from './chart-options.ts';
+import type { PhaseSpan, Span } from './facts.ts';
+import { drawHeat } from './heat.ts';
+
+/** What a chart shows beside its lines. */
+export function hooks(chart: ChartData, colour: (name: Colour) => string, font: string): uPlot.Hooks.Arrays {
+  const { phases, gaps = [], heat, marks } = chart;
+  const spans = phases ? spanHooks(phases, gaps, colour, font) : {};
+  return {
+    drawClear: [
+      ...(spans.drawClear ?? []),
+      ...(heat ? [(u: uPlot) => drawHeat(u, heat, colour('heat'))] : []),
+      ...(marks ? [(u: uPlot) => drawMarks(u, marks, colour, font)] : []),
+    ],
+    draw: spans.draw ?? [],
+  };
+}
+
+function drawMarks(
+  u: uPlot,
+  marks: { x: number; name: string }[],
+  colour: (name: Colour) => string,
+  font: string,
+): void {
+  const { top, height } = u.bbox;
+  const ratio = devicePixelRatio;
+  u.ctx.save();
+  u.ctx.font = font.replace('11px', `600 ${11 * ratio}px`);
+  u.ctx.textBaseline = 'bottom';
+  u.ctx.textAlign = 'center';
+  u.ctx.fillStyle = colour('ink');
+  u.ctx.strokeStyle = colour('ink');
+  u.ctx.setLineDash([4 * ratio, 3 * ratio]);
+  for (const { x, name } of marks) {
+    const at = Math.round(u.valToPos(x, 'x', true));
+    u.ctx.beginPath();
+    u.ctx.moveTo(at, top);
+    u.ctx.lineTo(at, top + height);
+    u.ctx.stroke();
+    u.ctx.fillText(name, at, top - 4 * ratio);
+  }
+  u.ctx.restore();
+}
+
+/** Shades what is not measured and the gaps, draws the borders of the phases, and names them above the plot. */
+function spanHooks(
+  phases: PhaseSpan[],
+  gaps: Span[],
+  colour: (name: Colour) => string,
+  font: string,
+): uPlot.Hooks.Arrays {
+  function visible<S extends Span>(u: uPlot, all: S[]) {
+    const { left, top, width, height } = u.bbox;
+    const at = (s: number) => Math.round(Math.min(left + width, Math.max(left, u.valToPos(s, 'x', true))));
+    const { min = 0, max = 0 } = u.scales.x ?? {};
+    return all
+      .filter(({ start, end }) => start < (max ?? 0) && end > (min ?? 0))
+      .map((span) => ({ ...span, x0: at(span.start), x1: at(Math.min(span.end, max ?? 0)), top, height }));
+  }
+  return {
+    drawClear: [
+      (u) => {
+        for (const { x0, x1, top, height, measured } of visible(u, phases)) {
+          u.ctx.fillStyle = colour(measured ? 'phase-line' : 'shade');
+          u.ctx.fillRect(x0, top, measured ? 1 : x1 - x0, height);
+        }
+        u.ctx.fillStyle = colour('gap');
+        for (const { x0, x1, top, height } of visible(u, gaps)) {
+          u.ctx.fillRect(x0, top, Math.max(2 * devicePixelRatio, x1 - x0), height);
+        }
+      },
+    ],
+    draw: [
+      (u) => {
+        const ratio = devicePixelRatio;
+        u.ctx.save();
+        u.ctx.font = font.replace('11px', `${11 * ratio}px`);
+        u.ctx.fillStyle = colour('muted');
+        u.ctx.textAlign = 'left';
+        u.ctx.textBaseline = 'bottom';
+        for (const { x0, x1, top, name } of visible(u, phases)) {
+          const text = fit(u.ctx, name, x1 - x0 - 8 * ratio);
+          u.ctx.fillText(text, x0 + 4 * ratio, top - 4 * ratio);
+        }
+        u.ctx.restore();
+      },
+    ],
+  };
+}
+
+/** As much of a name as fits, or nothing. */
+function fit(ctx: CanvasRenderingContext2D, name: string, width: number): string {
+  let text = name.slice(0, 60);
+  if (text === name && ctx.measureText(text).width <= width) return text;
+  while (text.length > 2 && ctx.measureText(`${text}…`).width > width) text = text.slice(0, -1);
+  return text.length > 2 ? `${text}…` : '';
+}

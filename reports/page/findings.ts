@@ -1,0 +1,189 @@
+/** What stands out in a run, in plain sentences: the rules are stated beside the figures they judge. Pure. */
+import { type Interval, type Resource, type Run, STAGES, type Stage } from '../run.ts';
+import { grown, knee, sweepSteps } from '../sweep.ts';
+import { percentile } from './facts.ts';
+import { clock, count, figure, msUnit, percent, plural } from './format.ts';
+
+/** Of a core: a process of one thread that uses as much for so many seconds has no more to give. */
+const FULL_CORE = 95;
+const FULL_SECONDS = 3;
+/** A rate is held when it is kept for so many seconds. */
+const HELD_SECONDS = 5;
+/** vmstat: idle is near 0 below this %, switches are many above this rate a second, in this share of the run. */
+const IDLE = 5;
+const SWITCHES = 10_000;
+const INTERRUPTS = 20_000;
+const MUCH_OF_THE_RUN = 0.2;
+/** Growth of the backlog over a phase that is more than what is just under way, in seconds of arrivals. */
+const BACKLOG_SECONDS = 0.5;
+
+export interface Finding {
+  text: string;
+  /** Something gave way, as opposed to a figure that is good to know. */
+  worry: boolean;
+}
+
+/** @param sound the account balances, so latencies may be shown */
+export function findings(run: Run, sound: boolean): Finding[] {
+  const say = (worry: boolean, text: string | null): Finding[] => (text === null ? [] : [{ worry, text }]);
+  return [
+    ...(sound ? say(false, kneeSentence(run)) : []),
+    ...(sound ? say(false, heldRate(run)) : []),
+    ...(sound ? say(false, worstSecond(run)) : []),
+    ...run.resources.flatMap((resource) => say(true, fullCore(run, resource))),
+    ...backlogs(run).map((text) => ({ worry: true, text })),
+    ...vmstat(run).map((text) => ({ worry: true, text })),
+  ];
+}
+
+function kneeSentence(run: Run): string | null {
+  const steps = sweepSteps(run);
+  if (steps.length === 0) return null;
+  const p50 = (i: number) => steps[i]?.latency.arrival.p50 ?? null;
+  const at = knee(steps.map((_, i) => p50(i)));
+  const [from, to] = [steps[at ?? -1], steps[(at ?? -1) + 1]];
+  if (at === null || !from || !to) {
+    return `No knee: up to ${plural(steps.at(-1)?.vus ?? 0, 'VU')} arrival p50 did not take off.`;
+  }
+  const stage = grown(from.latency, to.latency);
+  const then =
+    p50(at + 1) === null
+      ? 'nothing arrives'
+      : `arrival p50 goes from ${msUnit(p50(at))} to ${msUnit(p50(at + 1))} and stays up`;
+  const grew = stage === null ? '' : `; ${stage} grows most`;
+  return `The knee is at ${plural(from.vus, 'VU')}, ${figure(from.requests / from.duration_s)} requests/s: with ${count(to.vus)} ${then}${grew}.`;
+}
+
+/** The limit that a threshold sets for arrival p99, ms. */
+export function p99Limit({ thresholds }: Run): number | null {
+  for (const { metric, expression } of thresholds) {
+    const limit = expression.match(/^\s*p\(99\)\s*<=?\s*([\d.]+)\s*$/)?.[1];
+    if (metric === 'arrival_latency' && limit !== undefined) return Number(limit);
+  }
+  return null;
+}
+
+/** The highest rate that kept arrival p99 below the limit: of a step of a sweep, or held for some seconds. */
+function heldRate(run: Run): string | null {
+  const limit = p99Limit(run);
+  if (limit === null) return null;
+  const below = (p99: number | null | undefined) => p99 != null && p99 < limit;
+  const steps = sweepSteps(run);
+  if (steps.length > 0) {
+    const held = steps.filter((step) => below(step.latency.arrival.p99));
+    const best = Math.max(0, ...held.map((step) => step.requests / step.duration_s));
+    return `Highest rate of a step with arrival p99 < ${msUnit(limit)}: ${best > 0 ? `${figure(best)} requests/s` : 'none'}.`;
+  }
+  const measured = new Set(run.steps.filter((step) => step.measured).map((step) => step.name));
+  let best = 0;
+  for (let i = 0; i + HELD_SECONDS <= run.timeline.length; i++) {
+    const window = run.timeline.slice(i, i + HELD_SECONDS);
+    const kept = window.every((s) => s.phase !== null && measured.has(s.phase) && below(s.arrival?.p99));
+    if (kept) best = Math.max(best, mean(window.map((s) => s.scheduled)));
+  }
+  const rate = best > 0 ? `${figure(best)} messages/s` : 'none';
+  return `Highest rate held for ${HELD_SECONDS} s with arrival p99 < ${msUnit(limit)}: ${rate}.`;
+}
+
+/** The second with the highest p99, where it stands out. */
+function worstSecond({ timeline, latency }: Run): string | null {
+  let worst: Interval | null = null;
+  const p99 = (second: Interval) => percentile(second.arrival ?? { count: 0 }, 'p99');
+  for (const second of timeline) if ((p99(second) ?? 0) > ((worst && p99(worst)) ?? 0)) worst = second;
+  const [value, whole] = [worst && p99(worst), percentile(latency.arrival, 'p50')];
+  if (worst === null || value === null || whole === null || value < 2 * whole) return null;
+  const stage = heaviest(worst);
+  return `The worst second is ${clock(worst.t)}, with arrival p99 ${msUnit(value)}${stage === null ? '' : `; ${stage.stage} held ${percent(stage.share)} of its mean`}.`;
+}
+
+function heaviest({ stages }: Interval): { stage: Stage; share: number } | null {
+  if (stages === null) return null;
+  const whole = STAGES.reduce((sum, stage) => sum + (stages[stage] ?? 0), 0);
+  const stage = STAGES.reduce((a, b) => ((stages[b] ?? 0) > (stages[a] ?? 0) ? b : a));
+  return whole > 0 ? { stage, share: (stages[stage] ?? 0) / whole } : null;
+}
+
+/** A process that had no core left, and the stage that grew meanwhile. The generator has threads: its check is another. */
+function fullCore(run: Run, { process, series }: Resource): string | null {
+  if (process === run.run.tool.name || process === 'host') return null;
+  const full = longestSpan(series.map(([t, cpu]) => [t, (cpu ?? 0) >= FULL_CORE]));
+  if (full === null) return null;
+  const inside = run.timeline.filter(({ t }) => t >= full.from && t <= full.to);
+  const before = run.timeline.filter(({ t }) => t < full.from);
+  const rise = (stage: Stage) => meanStage(inside, stage) - meanStage(before, stage);
+  const stage = STAGES.reduce((a, b) => (rise(b) > rise(a) ? b : a));
+  const [was, is] = [meanStage(before, stage), meanStage(inside, stage)];
+  const gave =
+    was > 0 && is > 2 * was
+      ? `: the stage that gave way is ${stage}, ${msUnit(was)} before and ${msUnit(is)} then`
+      : '; no stage gave way';
+  return `${name(process)} used ${FULL_CORE} % of a core or more from ${clock(full.from)} to ${clock(full.to + 1)}${gave}.`;
+}
+
+/** The longest stretch of seconds in which something held, if it is long enough. */
+function longestSpan(seconds: [t: number, held: boolean][]): { from: number; to: number } | null {
+  let best: { from: number; to: number } | null = null;
+  let from: number | null = null;
+  for (const [t, held] of seconds) {
+    from = held ? (from ?? t) : null;
+    if (from !== null && t - from > (best ? best.to - best.from : -1)) best = { from, to: t };
+  }
+  return best && best.to - best.from + 1 >= FULL_SECONDS ? best : null;
+}
+
+/** Phases in which more came than got through. */
+function backlogs({ steps, timeline }: Run): string[] {
+  return steps.flatMap((step) => {
+    const end = step.start_s + step.duration_s;
+    const inside = timeline.filter(({ t }) => t >= step.start_s && t + 1 <= end);
+    const [first, last] = [inside[0], inside.at(-1)];
+    if (!step.measured || !first || !last || inside.length < HELD_SECONDS) return [];
+    const grew = last.backlog - first.backlog;
+    if (grew <= BACKLOG_SECONDS * mean(inside.map(({ arrived }) => arrived))) return [];
+    return [
+      `In “${name(step.name)}” more came than got through: the backlog grew from ${count(first.backlog)} to ${count(last.backlog)} deliveries.`,
+    ];
+  });
+}
+
+/** The rules of thumb for vmstat, over the seconds of the run. */
+function vmstat({ resources }: Run): string[] {
+  const gauges = resources.find(({ process }) => process === 'host')?.figures?.gauges;
+  if (gauges === undefined) return [];
+  const column = (key: string) => gauges[key] ?? [];
+  const rows = column('id').map((id, i) => ({ id, cs: column('cs')[i] ?? 0, in: column('in')[i] ?? 0 }));
+  const part = (rule: (row: { id: number; cs: number; in: number }) => boolean) =>
+    rows.length === 0
+      ? 0
+      : rows.filter((row) => row.id !== null && rule({ ...row, id: row.id })).length / rows.length;
+  const spent = part(({ id, cs }) => id < IDLE && cs > SWITCHES);
+  const bound = part(({ id, in: interrupts }) => id >= 40 && id <= 50 && interrupts > INTERRUPTS);
+  const swapped = [...column('si'), ...column('so')].some((value) => (value ?? 0) > 0);
+  return [
+    ...(spent >= MUCH_OF_THE_RUN
+      ? [
+          `In ${percent(spent)} of the run the host was less than ${IDLE} % idle with more than ${count(SWITCHES)} context switches a second: its cores have no more to give.`,
+        ]
+      : []),
+    ...(bound >= MUCH_OF_THE_RUN
+      ? [
+          `In ${percent(bound)} of the run the host was 40 to 50 % idle with more than ${count(INTERRUPTS)} interrupts a second: look at the network interface, not at the cores.`,
+        ]
+      : []),
+    ...(swapped ? ['The host swapped: it needs more memory, and these latencies hold disk accesses.'] : []),
+  ];
+}
+
+function meanStage(seconds: Interval[], stage: Stage): number {
+  return mean(seconds.flatMap(({ stages }) => stages?.[stage] ?? []));
+}
+
+/** 0 of nothing. */
+function mean(values: number[]): number {
+  return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** A name that may be of any length. */
+function name(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 59)}…` : text;
+}

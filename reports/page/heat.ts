@@ -1,0 +1,84 @@
+/** How many deliveries arrived how late, drawn as cells behind a chart's lines. */
+import type uPlot from 'uplot';
+
+/** Bins a decade, as in run.json: bin k is from 10^(k/10) µs on. */
+const PER_DECADE = 10;
+/** px; narrower columns are put together. */
+const LEAST_WIDTH = 2;
+
+export interface HeatColumn {
+  start: number;
+  end: number;
+  /** The number of the first bin, then counts; null: nothing arrived. */
+  bins: number[] | null;
+}
+
+/** ms where a bin begins. */
+export function binStart(bin: number): number {
+  return 10 ** (bin / PER_DECADE) / 1e3;
+}
+
+/** The bins of a column with their counts. */
+export function cells({ bins }: HeatColumn): [bin: number, count: number][] {
+  const [first, ...counts] = bins ?? [];
+  return first === undefined ? [] : counts.map((count, i) => [first + i, count]);
+}
+
+/** ms from the lowest to the highest bin that holds something. */
+export function heatRange(columns: HeatColumn[]): [low: number, high: number] {
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const [bin] of columns.flatMap(cells)) {
+    low = Math.min(low, bin);
+    high = Math.max(high, bin + 1);
+  }
+  return low < high ? [binStart(low), binStart(high)] : [0.1, 1];
+}
+
+/** Puts neighbours together, so that there are at most `most` columns. */
+export function merged(columns: HeatColumn[], most: number): HeatColumn[] {
+  const size = Math.max(1, Math.ceil(columns.length / Math.max(1, most)));
+  if (size === 1) return columns;
+  const all: HeatColumn[] = [];
+  for (let i = 0; i < columns.length; i += size) {
+    const group = columns.slice(i, i + size);
+    const sums = new Map<number, number>();
+    for (const [bin, count] of group.flatMap(cells)) sums.set(bin, (sums.get(bin) ?? 0) + count);
+    const numbers = [...sums.keys()];
+    const [first, last] = [Math.min(...numbers), Math.max(...numbers)];
+    all.push({
+      start: (group[0] as HeatColumn).start,
+      end: (group.at(-1) as HeatColumn).end,
+      bins:
+        numbers.length === 0
+          ? null
+          : [first, ...Array.from({ length: last - first + 1 }, (_, k) => sums.get(first + k) ?? 0)],
+    });
+  }
+  return all;
+}
+
+/** Draws the cells: the more deliveries, the stronger; the scale of strength is logarithmic. */
+export function drawHeat(u: uPlot, columns: HeatColumn[], colour: string): void {
+  const { left, top, width, height } = u.bbox;
+  const { min, max } = u.scales.x ?? {};
+  const visible = columns.filter(({ start, end }) => start < (max ?? 0) && end > (min ?? 0));
+  const shown = merged(visible, width / devicePixelRatio / LEAST_WIDTH);
+  const most = Math.max(1, ...shown.flatMap((column) => cells(column).map(([, count]) => count)));
+  u.ctx.save();
+  u.ctx.beginPath();
+  u.ctx.rect(left, top, width, height);
+  u.ctx.clip();
+  u.ctx.fillStyle = colour;
+  for (const column of shown) {
+    const x0 = Math.round(u.valToPos(column.start, 'x', true));
+    const x1 = Math.round(u.valToPos(column.end, 'x', true));
+    for (const [bin, count] of cells(column)) {
+      if (count === 0) continue;
+      const y0 = Math.round(u.valToPos(binStart(bin + 1), 'y', true));
+      const y1 = Math.round(u.valToPos(binStart(bin), 'y', true));
+      u.ctx.globalAlpha = 0.1 + (0.9 * Math.log1p(count)) / Math.log1p(most);
+      u.ctx.fillRect(x0, y0, x1 - x0, y1 - y0);
+    }
+  }
+  u.ctx.restore();
+}

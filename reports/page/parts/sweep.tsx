@@ -1,0 +1,137 @@
+import type { Step } from '../../run.ts';
+import { grown, knee, sweepSteps, TAKE_OFF } from '../../sweep.ts';
+import { fitUsl, type Usl } from '../../usl.ts';
+import { Chart } from '../chart.tsx';
+import { type Line, msValue } from '../chart-options.ts';
+import { percentile } from '../facts.ts';
+import { count, figure, msUnit, percent, plural } from '../format.ts';
+import type { PartProps } from '../report.tsx';
+
+/** Points of the fitted curve between two steps. */
+const BETWEEN = 8;
+/** How far beyond the last step the fit is believed. */
+const BEYOND = 2;
+
+type SweepStep = Step & { vus: number };
+
+/** Concurrency against latency and throughput, with the knee; nothing for a run that is no sweep. */
+export function SweepSection({ run }: PartProps) {
+  const steps = sweepSteps(run);
+  if (steps.length === 0) return null;
+  const at = knee(steps.map(({ latency }) => latency.arrival.p50));
+  const marks = at === null ? [] : [{ x: steps[at]?.vus ?? 0, name: 'knee' }];
+  return (
+    <section class="sweep">
+      <h2>Sweep of concurrency</h2>
+      <div class="charts">
+        <LatencyChart steps={steps} marks={marks} at={at} />
+        <ThroughputChart steps={steps} marks={marks} />
+      </div>
+      <p class="small">
+        The knee is the last concurrency before arrival p50 takes off for good: with more VUs it stays above{' '}
+        {TAKE_OFF} times the lowest p50 of the sweep.
+      </p>
+    </section>
+  );
+}
+
+interface SweepChartProps {
+  steps: SweepStep[];
+  marks: { x: number; name: string }[];
+}
+
+function LatencyChart({ steps, marks, at }: SweepChartProps & { at: number | null }) {
+  const line = (label: string, colour: string, value: (step: SweepStep) => number | null): Line => ({
+    label,
+    colour,
+    values: steps.map(value),
+  });
+  return (
+    <Chart
+      title="Latency by concurrency"
+      unit="ms, logarithmic"
+      note={latencyNote(steps, at)}
+      kind="vus"
+      x={steps.map(({ vus }) => vus)}
+      log
+      height={280}
+      marks={marks}
+      format={msValue}
+      lines={[
+        line('arrival p50', 'blue', ({ latency }) => percentile(latency.arrival, 'p50')),
+        line('arrival p99', 'p99', ({ latency }) => percentile(latency.arrival, 'p99')),
+        line('HTTP mean', 'orange', ({ latency }) => latency.http.mean),
+      ]}
+    />
+  );
+}
+
+function latencyNote(steps: SweepStep[], at: number | null): string {
+  const [from, to] = [steps[at ?? -1], steps[(at ?? -1) + 1]];
+  if (!from || !to) return 'Arrival p50 did not take off: there is no knee.';
+  const stage = grown(from.latency, to.latency);
+  return `Knee at ${plural(from.vus, 'VU')}: arrival p50 is ${msUnit(from.latency.arrival.p50)} there and ${msUnit(to.latency.arrival.p50)} with ${count(to.vus)}${stage === null ? '' : `; ${stage} grows most`}.`;
+}
+
+function ThroughputChart({ steps, marks }: SweepChartProps) {
+  const perSecond = ({ requests, duration_s }: Step) => requests / duration_s;
+  const usl = fitUsl(steps.map((step) => [step.vus, perSecond(step)]));
+  const measured = new Map(steps.map((step) => [step.vus, step]));
+  const x = usl ? grid(steps) : steps.map(({ vus }) => vus);
+  const at = (value: (step: SweepStep) => number | null) =>
+    x.map((vus) => {
+      const step = measured.get(vus);
+      return step === undefined ? null : value(step);
+    });
+  return (
+    <Chart
+      title="Throughput by concurrency"
+      unit="per second"
+      note={throughputNote(steps, usl)}
+      kind="vus"
+      x={x}
+      height={280}
+      marks={marks}
+      format={figure}
+      lines={[
+        { label: 'requests', colour: 'blue', values: at(perSecond) },
+        {
+          label: 'deliveries arrived',
+          colour: 'violet',
+          dash: 'dotted' as const,
+          values: at((step) => step.arrived_per_s),
+        },
+        ...(usl
+          ? [
+              {
+                label: 'USL fit',
+                colour: 'muted',
+                dash: 'dashed' as const,
+                smooth: true,
+                values: x.map((n) => usl.at(n)),
+              },
+            ]
+          : []),
+      ]}
+    />
+  );
+}
+
+/** The steps' concurrencies, and points between them for a smooth curve. */
+function grid(steps: SweepStep[]): number[] {
+  return [...new Set(steps.map(({ vus }) => vus))].flatMap((vus, i, all) => {
+    const before = all[i - 1];
+    if (before === undefined) return [vus];
+    return Array.from({ length: BETWEEN }, (_, k) => before + ((vus - before) * (k + 1)) / BETWEEN);
+  });
+}
+
+function throughputNote(steps: SweepStep[], usl: Usl | null): string {
+  const best = steps.reduce((a, b) => (b.requests / b.duration_s > a.requests / a.duration_s ? b : a));
+  const highest = `Highest: ${figure(best.requests / best.duration_s)} requests/s with ${plural(best.vus, 'VU')}.`;
+  if (usl === null) return `${highest} Too few steps for a fit of the Universal Scalability Law.`;
+  const last = steps.at(-1)?.vus ?? 0;
+  const peak =
+    usl.peak !== null && usl.peak <= BEYOND * last ? `, peak at ${plural(Math.round(usl.peak), 'VU')}` : '';
+  return `${highest} Universal Scalability Law: contention ${percent(usl.sigma)}, coherency ${usl.kappa.toPrecision(2)}${peak} (R² ${usl.r2.toFixed(3)}).`;
+}

@@ -1,0 +1,64 @@
+// Does the pipeline hold one rate, with p99 of the arrival below a limit and a backlog that stays flat?
+//   npm run capacity                                     searches for the highest rate that it holds, with many runs of this
+//   npm run capacity -- -e P99=50 -e PROBE=20            capacity/main.ts has all settings: npm run capacity -- --help
+//   node pipeline/run.ts scenarios/capacity.js -e RATE=3000 -e P99=100        one rate
+import { Gauge } from 'k6/metrics';
+import { Run } from 'k6/x/arrival';
+import { number } from './lib/env.js';
+import { flows, profileOf } from './lib/load.js';
+import { backlogGrowth } from './lib/recovery.js';
+import { setting } from './lib/setting.js';
+
+const rate = number('RATE', 1000, { min: 1, max: 1e6 });
+const duration = number('DURATION', 10, { min: 1, max: 86_400 });
+const drain = number('DRAIN', 10, { min: 1 });
+
+const run = new Run({
+  name: 'capacity',
+  ...setting(),
+  profile: profileOf(`${rate}/s`, {
+    phases: [
+      { name: 'warm-up', duration: number('WARMUP', 2, { min: 0.1 }), arrivalRate: rate, measured: false },
+      { name: 'hold', duration, arrivalRate: rate },
+    ],
+    flows: flows.direct,
+  }),
+  senders: 4,
+  inFlight: 64,
+  drain,
+  idle: Math.min(drain, 2),
+});
+
+const p99 = new Gauge('hold_p99_ms');
+const growth = new Gauge('backlog_growth');
+
+export const options = {
+  scenarios: run.scenarios({ pump: true }),
+  thresholds: run.thresholds({
+    // arrival_latency would hold the warm-up too.
+    hold_p99_ms: [`value<${number('P99', 100, { min: 1 })}`],
+    // A share of the rate: 0.02 means that of 100 messages two more are waiting each second.
+    backlog_growth: ['value<0.02'],
+  }),
+};
+
+export function subscriber() {
+  run.collect();
+  const { timeline, latency } = run.result();
+  p99.add(latency.arrival.p99 ?? 1e9);
+  const share = backlogGrowth(timeline, 'hold') / rate;
+  run.figure('backlog grows by', share * 100, '% of the rate');
+  growth.add(share);
+  for (const [name, setting, unit] of [
+    ['highest rate that held', 'HELD', '/s'],
+    ['lowest rate that did not', 'NOT_HELD', '/s'],
+  ]) {
+    if (__ENV[setting]) run.figure(name, Number(__ENV[setting]), unit);
+  }
+}
+
+export function sender() {
+  run.pump();
+}
+
+export const handleSummary = run.summary;

@@ -1,0 +1,208 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Type } from '@sinclair/typebox';
+import { describe, RunConfig, readConfig } from '../../pipeline/config.ts';
+import { checkScript, environmentArgs, K6Run } from '../../pipeline/k6.ts';
+import { ADDRESSES, commandOf, openPipeline, runEnvironment, runName, settle } from '../../pipeline/run.ts';
+import { explain } from '../../pipeline/stack/explain.ts';
+import { shortPath } from '../../pipeline/stack/file.ts';
+import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
+import type { Stack } from '../../pipeline/stack/stack.ts';
+import type { Run } from '../../reports/run.ts';
+import { gaveWay, judge } from './judge.ts';
+import { search } from './search.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const SCRIPT = 'scenarios/capacity.js';
+
+const number = (fallback: number, minimum: number, maximum: number, description: string) =>
+  Type.Number({ minimum, maximum, default: fallback, description });
+
+const CapacityConfig = Type.Object({
+  P99: number(100, 1, 3_600_000, 'ms that p99 of the arrival has to stay below'),
+  START: number(500, 1, 1e6, 'requests per second of the first probe'),
+  LOWEST: number(10, 1, 1e6, 'the lowest rate that is tried'),
+  HIGHEST: number(50_000, 1, 1e6, 'the highest rate that is tried'),
+  PRECISION: number(0.05, 0.001, 1, 'between the rate that held and the one that did not, as a share'),
+  PROBE: number(10, 1, 3600, 'seconds of a probe, after a warm-up of 2 s'),
+  CONFIRM: number(60, 1, 86_400, 'seconds of the run that confirms the rate'),
+  PROBES: Type.Integer({
+    minimum: 1,
+    maximum: 100,
+    default: 20,
+    description: 'most probes, repetitions apart',
+  }),
+});
+
+const HELP = `Searches for the highest rate at which p99 of the arrival stays below a limit while the backlog is flat.
+
+  npm run capacity [-- -e NAME=value …]
+
+It doubles the rate until one is not held, halves the span in between, and confirms the result with a longer run. A rate that is not
+held is tried once more before that counts. The report is that of the confirming run; capacity.json beside it lists the probes.
+The exit code is 0 when a rate was confirmed, 99 when none was.
+
+Settings, by -e or in the environment
+${describe(CapacityConfig)}
+`;
+
+/** One probe, as capacity.json lists it. */
+interface Row {
+  rate: number;
+  seconds: number;
+  holds: boolean;
+  p99_ms: number | null;
+  reasons: string[];
+}
+
+/** Confirmations that may fail; each goes on with a rate that is lower by the precision. */
+const CONFIRMATIONS = 4;
+
+async function main(): Promise<number> {
+  const args = process.argv.slice(2);
+  if (args.includes('--help') || args.includes('-h')) {
+    console.log(HELP);
+    return 0;
+  }
+  const variables = environmentArgs(args);
+  const extra = args.filter((arg) => !variables.includes(arg));
+  if (extra.length > 0) throw new Error(`${extra[0]} is not known; allowed: -e NAME=value, --help`);
+  const given = variables
+    .filter((arg) => arg !== '-e' && arg !== '--env')
+    .map((arg) => arg.replace(/^(--env=|-e)/, ''));
+  const own = Object.fromEntries(given.map((text) => text.split(/=(.*)/s, 2)));
+  const settings = readConfig(CapacityConfig, { ...process.env, ...own });
+  if (settings.LOWEST > settings.HIGHEST)
+    throw new Error(`LOWEST is ${settings.LOWEST}, above HIGHEST, ${settings.HIGHEST}`);
+
+  const config = await settle(readConfig(RunConfig));
+  const dir = join(ROOT, 'reports/runs', runName(SCRIPT, config, new Date()));
+  const command = commandOf(SCRIPT, args, process.env.npm_lifecycle_event);
+  const env = (runDir: string) => runEnvironment(config, runDir, command);
+  await checkScript(SCRIPT, variables, { ...ADDRESSES, ...env(dir) });
+
+  const stop = new AbortController();
+  let k6: K6Run | undefined;
+  let stack: Stack | undefined;
+  onInterrupt(
+    (signal) => {
+      stop.abort();
+      k6?.signal(signal);
+    },
+    () => {
+      k6?.signal('SIGKILL');
+      stack?.kill();
+      process.exit(1);
+    },
+  );
+
+  const rows: Row[] = [];
+  let lastHeld: Run | undefined;
+  let lastNot: Run | undefined;
+  /** Runs one rate, and tells in a line what came of it. */
+  const attempt = async (
+    rate: number,
+    seconds: number,
+    runDir: string,
+    more: string[] = [],
+  ): Promise<boolean> => {
+    stop.signal.throwIfAborted();
+    const own = ['-e', `RATE=${rate}`, '-e', `DURATION=${seconds}`, ...more];
+    k6 = new K6Run(SCRIPT, [...variables, ...own], env(runDir), true);
+    const { code, signal } = await k6.ended;
+    stop.signal.throwIfAborted();
+    if (signal !== null || (code !== 0 && code !== 99))
+      throw new Error(`k6 ended with ${signal ?? code} at ${rate}/s`);
+    const run = JSON.parse(await readFile(join(runDir, 'run.json'), 'utf8')) as Run;
+    const { holds, reasons } = judge(run);
+    if (holds) lastHeld = run;
+    else lastNot = run;
+    rows.push({ rate, seconds, holds, p99_ms: run.latency.arrival.p99, reasons });
+    const p99 = `p99 ${run.latency.arrival.p99?.toPrecision(3) ?? 'n/a'} ms`;
+    console.log(
+      `${String(rate).padStart(8)}/s  ${seconds} s  ${p99.padEnd(14)}  ${holds ? 'held' : `not held: ${reasons.join(', ')}`}`,
+    );
+    return holds;
+  };
+  const probe = async (rate: number): Promise<boolean> => {
+    const place = () => join(dir, 'probes', `${rows.length + 1}-${rate}`);
+    return (await attempt(rate, settings.PROBE, place())) || (await attempt(rate, settings.PROBE, place()));
+  };
+
+  stack = await openPipeline(config);
+  try {
+    const bracket = await search(
+      {
+        start: settings.START,
+        lowest: settings.LOWEST,
+        highest: settings.HIGHEST,
+        precision: settings.PRECISION,
+        most: settings.PROBES,
+      },
+      probe,
+    );
+    let { held, notHeld } = bracket;
+    let confirmed = false;
+    for (let i = 0; i < CONFIRMATIONS && held >= settings.LOWEST && !confirmed; i++) {
+      const told = ['-e', `HELD=${held}`, ...(notHeld === undefined ? [] : ['-e', `NOT_HELD=${notHeld}`])];
+      confirmed = await attempt(held, settings.CONFIRM, dir, told);
+      if (!confirmed) {
+        notHeld = held;
+        held = Math.floor(held / (1 + settings.PRECISION));
+      }
+    }
+    const stage = lastNot === undefined ? undefined : gaveWay(lastHeld, lastNot);
+    const result = {
+      p99_limit_ms: settings.P99,
+      rate: confirmed ? held : null,
+      not_held: notHeld ?? null,
+      gave_way: stage ?? null,
+    };
+    if (rows.length > 0 && bracket.held > 0) {
+      await writeFile(
+        join(dir, 'capacity.json'),
+        `${JSON.stringify({ ...result, probes: rows }, null, 2)}\n`,
+      );
+    }
+    console.log(`\n${sentence(result, rows, settings.CONFIRM)}`);
+    if (bracket.held > 0) console.log(`report  ${shortPath(join(dir, 'index.html'))}`);
+    return confirmed ? 0 : 99;
+  } catch (error) {
+    if (stop.signal.aborted) return 1;
+    throw error;
+  } finally {
+    await stack?.stop(0);
+  }
+}
+
+/** The answer in words: the rate, how sure it is, and what gave way above it. */
+function sentence(
+  {
+    p99_limit_ms,
+    rate,
+    not_held,
+    gave_way,
+  }: { p99_limit_ms: number; rate: number | null; not_held: number | null; gave_way: string | null },
+  rows: Row[],
+  confirm: number,
+): string {
+  if (rate === null)
+    return `capacity  none was confirmed: p99 below ${p99_limit_ms} ms held at no rate that was tried for ${confirm} s`;
+  const times = (at: number) => {
+    const tried = rows.filter((row) => row.rate === at);
+    return `${tried.filter(({ holds }) => holds).length} of ${tried.length} runs`;
+  };
+  const first = `capacity  ${rate} requests/s with p99 below ${p99_limit_ms} ms: held in ${times(rate)}, the last of ${confirm} s`;
+  if (not_held === null) return `${first}\n          no higher rate was tried: HIGHEST ends the search there`;
+  const width = ((not_held / rate - 1) * 100).toFixed(1);
+  const above = `          ${not_held}/s (${width} % above) held in ${times(not_held)}`;
+  return `${first}\n${above}${gave_way === null ? '' : `; what gave way there: ${gave_way}`}`;
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: Error) => {
+    explain(error);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,40 @@
+// What does a fixed number of connections get out of the pipeline, with keep-alive and without? (ab -n -c, http_load -parallel -seconds)
+//   npm run fixed                                                      50 connections, 30 s
+//   npm run fixed -- -e CONCURRENCY=1000 -e REQUESTS=50000 -e KEEPALIVE=false
+import { Run } from 'k6/x/arrival';
+import { count, flag, number } from './lib/env.js';
+import { flows, profileOf } from './lib/load.js';
+import { setting } from './lib/setting.js';
+
+const vus = count('CONCURRENCY', 50, { max: 10_000 });
+const requests = count('REQUESTS', undefined);
+const duration = number('DURATION', requests ? 3600 : 30, { min: 0.1, max: 86_400 });
+const keepAlive = flag('KEEPALIVE', true);
+
+const shared = setting();
+const run = new Run({
+  name: 'fixed',
+  ...shared,
+  ingest: { ...shared.ingest, keepAlive },
+  profile: profileOf(`${vus} connections, ${keepAlive ? 'kept alive' : 'one for each request'}`, {
+    phases: [{ name: 'fixed', duration, vus, ...(requests && { requests }) }],
+    flows: flows.direct,
+  }),
+  inFlight: Math.min(vus, 50),
+  labels: { keepalive: String(keepAlive) },
+});
+
+export const options = { scenarios: run.scenarios({ pump: true }), thresholds: run.thresholds() };
+
+export function subscriber() {
+  run.collect();
+  const [fixed] = run.result().steps;
+  run.figure('requests', fixed.requests / fixed.duration_s, '/s');
+  run.figure('time taken', fixed.duration_s, 's');
+}
+
+export function sender() {
+  run.pump();
+}
+
+export const handleSummary = run.summary;

@@ -1,0 +1,43 @@
+// Whether a run stayed as it was, from what run.json says of its seconds.
+
+const mean = (values) => values.reduce((sum, x) => sum + x, 0) / values.length;
+
+/** Values by second `t` of the second quarter and of the last one. */
+function quarters(rows, seconds) {
+  const within = (from, to) =>
+    rows.filter(([t]) => t >= from * seconds && t < to * seconds).map(([, value]) => value);
+  return [within(0.25, 0.5), within(0.75, 1)];
+}
+
+/** How much more memory each process held in the last quarter than in the second, in MB, the most first. Only those that tell it. */
+export function memoryGrowth(resources, seconds) {
+  return resources
+    .map(({ process, series }) => {
+      const known = series.filter(([t, , rss]) => t !== null && rss !== null).map(([t, , rss]) => [t, rss]);
+      const [early, late] = quarters(known, seconds);
+      return { process, mb: mean(late) - mean(early) };
+    })
+    .filter(({ mb }) => !Number.isNaN(mb))
+    .sort((a, b) => b.mb - a.mb);
+}
+
+/** How much the median of the seconds' p99 has grown, in ms; 0 where a quarter has no second with arrivals. */
+export function latencyDrift(timeline, seconds) {
+  const known = timeline.filter(({ arrival }) => arrival !== null).map(({ t, arrival }) => [t, arrival.p99]);
+  const [early, late] = quarters(known, seconds);
+  return early.length > 0 && late.length > 0 ? median(late) - median(early) : 0;
+}
+
+function median(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)];
+}
+
+/** A step in one line. */
+export function sentence({ name, arrived, scheduled, backlog, latency: { arrival } }) {
+  const ms = (x) => (x === null ? 'n/a' : x.toPrecision(3));
+  return (
+    `${name}: ${scheduled} scheduled, ${arrived} deliveries, p50 ${ms(arrival.p50)} ms, p99 ${ms(arrival.p99)} ms, ` +
+    `max ${ms(arrival.max)} ms, backlog ${backlog ?? 'n/a'}`
+  );
+}

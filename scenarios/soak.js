@@ -1,0 +1,75 @@
+// Does the pipeline stay as it is for hours: does memory grow, does latency drift, is every message still accounted for?
+//   npm run soak                                   2 h at 200/s, a line an hour
+//   npm run soak -- -e HOURS=0.1 -e LINE_MINUTES=1 -e RATE=500
+// Memory and latency of the second quarter are compared with those of the last one: the first is warm-up.
+import { sleep } from 'k6';
+import { Gauge } from 'k6/metrics';
+import { Run } from 'k6/x/arrival';
+import { number } from './lib/env.js';
+import { flows, profileOf } from './lib/load.js';
+import { setting } from './lib/setting.js';
+import { latencyDrift, memoryGrowth, sentence } from './lib/steadiness.js';
+
+const seconds = number('HOURS', 2, { min: 0.001, max: 168 }) * 3600;
+const line = Math.min(seconds, number('LINE_MINUTES', 60, { min: 0.01 }) * 60);
+const lines = Math.ceil(seconds / line);
+if (lines > 1000) throw new Error(`LINE_MINUTES makes ${lines} lines; allowed: up to 1000`);
+
+const run = new Run({
+  name: 'soak',
+  ...setting(),
+  profile: profileOf(`${seconds / 3600} h`, {
+    phases: Array.from({ length: lines }, (_, i) => ({
+      name: `${i + 1}`,
+      duration: Math.min(line, seconds - i * line),
+      arrivalRate: number('RATE', 200, { min: 1 }),
+    })),
+    flows: flows.mixed,
+  }),
+});
+
+const growth = new Gauge('soak_memory_growth_mb');
+const drift = new Gauge('soak_latency_drift_ms');
+
+export const options = {
+  scenarios: {
+    ...run.scenarios(),
+    lines: {
+      executor: 'per-vu-iterations',
+      exec: 'tell',
+      vus: 1,
+      maxDuration: `${Math.ceil(seconds) + 60}s`,
+      gracefulStop: '0s',
+    },
+  },
+  thresholds: run.thresholds({
+    soak_memory_growth_mb: [`value<${number('GROWTH_LIMIT', 32)}`],
+    soak_latency_drift_ms: [`value<${number('DRIFT_LIMIT', 50)}`],
+  }),
+};
+
+/** A line on the terminal for each that is over. */
+export function tell() {
+  for (let i = 0; i < lines - 1; i++) {
+    sleep(line);
+    const { steps } = run.result();
+    console.log(sentence(steps[i]));
+  }
+}
+
+export function subscriber() {
+  run.collect();
+  const { timeline, resources } = run.result();
+  const grown = memoryGrowth(resources, seconds);
+  for (const { process, mb } of grown) run.figure(`memory of ${process} has grown by`, mb, 'MB');
+  growth.add(Math.max(0, ...grown.map(({ mb }) => mb)));
+  const ms = latencyDrift(timeline, seconds);
+  run.figure('p99 has grown by', ms, 'ms');
+  drift.add(ms);
+}
+
+export function sender() {
+  run.send();
+}
+
+export const handleSummary = run.summary;

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { drained, restored } from '../lib/recovery.js';
+import { latencyDrift, memoryGrowth } from '../lib/steadiness.js';
+
+const row = (t: number, phase: string | null, backlog: number, p99: number | null) => ({
+  t,
+  phase,
+  backlog,
+  arrival: p99 === null ? null : { p99 },
+});
+
+test('a pipeline has recovered from a burst when it is as before for good', () => {
+  const timeline = [
+    row(0, 'before', 3, 900), // connections are made
+    row(1, 'before', 5, 10),
+    row(2, 'spike', 400, 50),
+    row(3, 'after', 900, 400),
+    row(4, 'after', 5, 15),
+    row(5, 'after', 80, 21),
+    row(6, 'after', 4, 20),
+    row(7, 'after', 2, 11),
+    row(8, null, 0, 900),
+  ];
+  assert.equal(drained(timeline, 'before', 'spike'), 3);
+  assert.equal(restored(timeline, 'before', 'spike', 2), 3);
+  assert.equal(restored(timeline, 'before', 'spike', 50), 0);
+  assert.equal(restored(timeline, 'before', 'spike', 1), undefined);
+  assert.equal(drained([...timeline, row(9, null, 7, null)], 'before', 'spike'), undefined);
+  const silent = timeline.map((r) => (r.t === 7 ? row(7, 'after', 2, null) : r));
+  assert.equal(
+    restored(silent, 'before', 'spike', 2),
+    undefined,
+    'a second without an arrival is not as before',
+  );
+});
+
+test('memory that grows is told by process, the most first', () => {
+  const series = (rss: (t: number) => number | null) => Array.from({ length: 100 }, (_, t) => [t, 1, rss(t)]);
+  const grown = memoryGrowth(
+    [
+      { process: 'flat', series: series(() => 70) },
+      { process: 'leak', series: series((t) => 50 + t) },
+      { process: 'silent', series: series(() => null) },
+    ],
+    100,
+  );
+  assert.deepEqual(grown, [
+    { process: 'leak', mb: 50 },
+    { process: 'flat', mb: 0 },
+  ]);
+});
+
+test('latency that drifts is told by the median of its seconds', () => {
+  const timeline = Array.from({ length: 100 }, (_, t) => ({ t, arrival: { p99: t === 80 ? 5000 : t / 10 } }));
+  assert.ok(Math.abs(latencyDrift(timeline, 100) - 5) < 0.2);
+  assert.equal(latencyDrift([], 100), 0);
+});
