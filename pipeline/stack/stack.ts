@@ -25,7 +25,7 @@ import { ProcessFailure, Supervised } from './process.ts';
 import { type Launch, prepareMosquitto, prepareRedis } from './services.ts';
 import { startStackTelemetry } from './telemetry.ts';
 
-const READY_MS = 10_000;
+const READY_MS = 30_000;
 const HOST = '127.0.0.1';
 const [CURL_CONF, MOSQUITTO_SUB, TOKENS] = ['curl.conf', 'mosquitto_sub', 'ingest.tokens'] as const;
 const TLS_DIR = 'tls';
