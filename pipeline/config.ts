@@ -67,9 +67,9 @@ const STAMPS = Type.Boolean({
 });
 
 const ID_KEY = Type.String({
-  pattern: '^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*$',
+  pattern: '^(?!(target|source|payload)([.]|$))[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*$',
   default: 'id',
-  description: 'where a message has its id, like meta.id',
+  description: 'where a message has its id, like meta.id; not in target, source or payload',
 });
 
 export const IngestConfig = Type.Object({
@@ -141,6 +141,7 @@ export const StackConfig = Type.Object({
   RELAY_MODE,
   MQTT_QOS,
   STAMPS,
+  ID_KEY,
   REDIS_URL: Type.Optional(Type.String(REDIS)),
   MQTT_URL: Type.Optional(Type.String(MQTT)),
   DRAIN_LIMIT_MS: count(30_000, 0, 3_600_000, 'ms that relays get to empty the queue when the stack stops'),

@@ -164,7 +164,8 @@ export function runName(
 }
 
 /** A variable whose name says that its value is secret, as k6's -e and --env take it. k6's extension has the same. */
-const SECRET_VARIABLE = /^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|_URL)\w*=).*/is;
+const SECRET_VARIABLE =
+  /^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*/is;
 
 /** What a person types to do this run again; what may be secret is left out. */
 export function commandOf(script: string, args: readonly string[], npmScript: string | undefined): string {

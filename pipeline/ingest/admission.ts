@@ -27,6 +27,7 @@ export class Admission {
   readonly #queue: Pick<Queue, 'ready' | 'depth'>;
   readonly #limits: Limits;
   readonly #count: IngestCounters;
+  readonly #objection: () => string | undefined;
   /** Why the last write failed, and when. */
   #trouble: { reason: string; at: number } | undefined;
   /** Messages a second that leave the queue; too few where other ingests fill it too. */
@@ -34,7 +35,14 @@ export class Admission {
   #asked = { at: 0, depth: 0, accepted: 0 };
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(queue: Pick<Queue, 'ready' | 'depth'>, limits: Limits, count: IngestCounters) {
+  /** @param objection why this Redis must not be given messages. */
+  constructor(
+    queue: Pick<Queue, 'ready' | 'depth'>,
+    limits: Limits,
+    count: IngestCounters,
+    objection: () => string | undefined = () => undefined,
+  ) {
+    this.#objection = objection;
     this.#queue = queue;
     this.#limits = limits;
     this.#count = count;
@@ -44,6 +52,8 @@ export class Admission {
   refusal(messages: number): Refusal | undefined {
     const { backlog, unanswered } = this.#count;
     if (!this.#queue.ready) return unavailable('Redis is away', SOONEST_S);
+    const objection = this.#objection();
+    if (objection !== undefined) return unavailable(`Redis: ${objection}`, LATEST_S);
     // After a failed write one goes out to see whether it is over. Nobody else waits for what becomes of it.
     if (this.#trouble !== undefined && unanswered > 0) return unavailable(this.#trouble.reason, SOONEST_S);
     const depth = backlog + unanswered;

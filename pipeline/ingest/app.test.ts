@@ -110,8 +110,8 @@ test('messages of one event-loop turn leave in one write', async () => {
   const head = ingest.head(`content-length: ${Buffer.byteLength(body)}`);
   // Requests of one segment are all read in one turn.
   const connection = ingest.open(`${head}${body}`.repeat(20));
-  await eventually(async () => (await entries()).length === 20, 'twenty messages', 15_000);
-  await eventually(() => connection.received.match(/ 202 /g)?.length === 20, 'twenty answers', 15_000);
+  await eventually(async () => (await entries()).length === 20, 'twenty messages');
+  await eventually(() => connection.received.match(/ 202 /g)?.length === 20, 'twenty answers');
   connection.destroy();
   assert.ok(ingest.counters.writes - writes < 15, 'fewer writes than messages');
 });
@@ -216,7 +216,7 @@ test('refused: headers and bodies that come slowly', async (t) => {
 
 test('a request that is broken off leaves nothing behind', async () => {
   const connection = ingest.open(ingest.head('content-length: 100'), '{"id":');
-  await eventually(() => ingest.counters.open === 1, 'the request to be let in', 15_000);
+  await eventually(() => ingest.counters.open === 1, 'the request to be let in');
   connection.destroy();
   await nothingIsLeft();
 });
@@ -227,7 +227,7 @@ test('alive and ready need no token', async () => {
 });
 
 async function nothingIsLeft({ counters } = ingest): Promise<void> {
-  await eventually(() => counters.open === 0 && counters.held_bytes === 0, 'the request to end', 15_000);
+  await eventually(() => counters.open === 0 && counters.held_bytes === 0, 'the request to end');
   assert.equal(counters.unanswered, 0);
   assert.equal(await redis.xlen('arrival:messages'), 0, 'nothing reached Redis');
 }

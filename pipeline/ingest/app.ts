@@ -25,6 +25,8 @@ export interface IngestOptions {
   idKey: string;
   /** Kept up to date by the plugin. */
   counters: IngestCounters;
+  /** Why this Redis must not be given messages, or undefined when it may. */
+  objection?: () => string | undefined;
   /** Redis refuses our messages, with the reason in words; or, undefined, takes them again. */
   onTrouble?: (reason: string | undefined) => void;
   /** An error of ours: answered 500, and told here. */
@@ -50,7 +52,7 @@ const ONE_ACCEPTED = '{"accepted":1}';
 export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) => {
   const { queue, now, tokens, bodyLimit, counters: count } = options;
   const check = new MessageCheck(options.idKey, options.batchLimit);
-  const admission = new Admission(queue, options.limits, count);
+  const admission = new Admission(queue, options.limits, count, options.objection);
   let trouble: string | undefined;
   const outbox = new Outbox<FastifyReply>(queue, count, {
     written: (depth) => {

@@ -17,7 +17,7 @@ export function announcedLength(request: IncomingMessage): number | undefined {
 }
 
 /**
- * Reads a body as text.
+ * Reads a body as text; `done` is called once.
  * @param more is asked before bytes are kept that the request did not announce.
  */
 export function readBody(
@@ -27,35 +27,28 @@ export function readBody(
 ): void {
   let first: Buffer | undefined;
   let chunks: Buffer[] | undefined;
-  const onData = (chunk: Buffer) => {
+  let over = false;
+  const end = (refusal: Refusal | null, text?: string) => {
+    if (over) return;
+    over = true;
+    done(refusal, text);
+  };
+  request.on('data', (chunk: Buffer) => {
+    if (over) return;
     const refusal = more?.(chunk.length);
-    if (refusal !== undefined) {
-      stop();
-      done(refusal);
-    } else if (first === undefined) first = chunk;
+    if (refusal !== undefined) end(refusal);
+    else if (first === undefined) first = chunk;
     else if (chunks === undefined) chunks = [first, chunk];
     else chunks.push(chunk);
-  };
-  const onEnd = () => {
-    stop();
+  });
+  request.on('end', () => {
     const bytes = chunks === undefined ? first : Buffer.concat(chunks);
-    if (bytes === undefined) return done(malformed('', 'is empty'));
+    if (bytes === undefined) end(malformed('', 'is empty'));
     // RFC 8259, 8.1: JSON is UTF-8. Decoding would repair what is not, silently.
-    if (!isUtf8(bytes)) return done(malformed('', 'is not JSON: the bytes are not UTF-8'));
-    done(null, bytes.toString());
-  };
-  const onError = () => {
-    stop();
-    done(new Refusal(400, 'the request was broken off'));
-  };
-  const stop = () => {
-    request.off('data', onData);
-    request.off('end', onEnd);
-    request.off('error', onError);
-  };
-  request.on('data', onData);
-  request.on('end', onEnd);
-  request.on('error', onError);
+    else if (!isUtf8(bytes)) end(malformed('', 'is not JSON: the bytes are not UTF-8'));
+    else end(null, bytes.toString());
+  });
+  request.on('error', () => end(new Refusal(400, 'the request was broken off')));
 }
 
 /** Whether so much of the body is still to come that the connection is better given up. */
@@ -76,7 +69,6 @@ export function sendUnread(response: ServerResponse, status: number, headers: ob
     response.end();
   };
   const timer = setTimeout(end, LINGER_MS);
-  request.on('error', () => {});
   request.once('close', end);
   request.once('end', end);
   request.resume();

@@ -59,7 +59,7 @@ test('a backlog at its limit: 503, exactly there, and back when the queue is sho
   unavailable(await post(small), /^a backlog of 3 messages reaches the limit of 3$/);
   assert.equal(await small.get('/readyz'), 503);
   await redis.xtrim('arrival:messages', 'MAXLEN', 2);
-  await eventually(async () => (await small.get('/readyz')) === 200, 'room to be noticed', 15_000);
+  await eventually(async () => (await small.get('/readyz')) === 200, 'room to be noticed');
   unavailable(await small.post('/messages/batch', [message, message]), /backlog/);
   assert.equal((await post(small)).status, 202);
   assert.equal(await depth(), 3);
@@ -70,11 +70,11 @@ test('so many requests and no more are open; so many bytes and no more are held'
     const small = await limited(t, settings);
     const half = () => small.open(small.head('content-length: 100'), '{"id":');
     const connections = [half(), half()];
-    await eventually(() => small.counters.open === 2, 'two open requests', 15_000);
+    await eventually(() => small.counters.open === 2, 'two open requests');
     unavailable(await post(small), /^2 requests are open|^the bodies of open requests reach .* 250 bytes/);
     assert.equal(await small.get('/livez'), 200);
     for (const connection of connections) connection.destroy();
-    await eventually(async () => (await post(small)).status === 202, 'room', 15_000);
+    await eventually(async () => (await post(small)).status === 202, 'room');
     assert.equal(small.counters.held_bytes, 0);
   }
 });
@@ -84,7 +84,7 @@ test('chunks without a length are held to the limit of bytes too', async (t) => 
   const chunk = `64\r\n${' '.repeat(100)}\r\n`;
   const answer = await small.open(small.head('transfer-encoding: chunked'), chunk, chunk).closed;
   assert.match(answer, /^HTTP\/1.1 503 [\s\S]*retry-after: 1/);
-  await eventually(() => small.counters.held_bytes === 0, 'nothing to be held', 15_000);
+  await eventually(() => small.counters.held_bytes === 0, 'nothing to be held');
 });
 
 test('one connection too many is closed', async (t) => {
@@ -92,7 +92,7 @@ test('one connection too many is closed', async (t) => {
   const connections = [small.open('GET'), small.open('GET')];
   const two = () =>
     new Promise((resolve) => small.app.server.getConnections((_error, count) => resolve(count === 2)));
-  await eventually(two, 'two connections', 15_000);
+  await eventually(two, 'two connections');
   assert.equal(await small.open('GET').closed, '');
   for (const connection of connections) connection.destroy();
 });
@@ -128,7 +128,7 @@ for (const [name, begin, end, says] of refusals) {
     assert.equal(await depth(), 1);
     assert.equal(troubles.length, 1);
     await end();
-    await eventually(async () => (await post()).status === 202, 'a recovery', 15_000);
+    await eventually(async () => (await post()).status === 202, 'a recovery');
     assert.deepEqual(troubles.slice(1), [undefined]);
     assert.equal(await ingest.get('/readyz'), 200);
   });
@@ -144,13 +144,13 @@ test('Redis takes no writes for a while: one waits for it, and the others are to
     ended.push('probe');
     return answer.status === 202;
   }, 'a recovery');
-  await eventually(() => ingest.counters.unanswered === 1, 'the probing write', 15_000);
+  await eventually(() => ingest.counters.unanswered === 1, 'the probing write');
   unavailable(await post(), /^Redis/);
   ended.push('other');
   assert.equal(ended.at(-1), 'other');
   await redis.call('CLIENT', 'UNPAUSE');
   await probe;
-  await eventually(async () => (await post()).status === 202, 'a recovery', 15_000);
+  await eventually(async () => (await post()).status === 202, 'a recovery');
   assert.ok(ingest.counters.writes > writes);
 });
 
@@ -166,18 +166,18 @@ test('Redis hangs: 503 by the deadline, promptly from then on, and back', async 
   assert.equal(await ingest.get('/readyz'), 503);
   assert.equal(ingest.counters.unanswered, 0);
   service.signal('SIGCONT');
-  await eventually(async () => (await post()).status === 202, 'a recovery', 15_000);
+  await eventually(async () => (await post()).status === 202, 'a recovery');
 });
 
 test('Redis killed: 503, alive but not ready; started again: nothing acknowledged is gone', async () => {
   await redis.del('arrival:messages');
   await accepted();
   service.signal('SIGKILL');
-  await eventually(() => !queue.ready, 'the loss to be noticed', 15_000);
+  await eventually(() => !queue.ready, 'the loss to be noticed');
   unavailable(await post(), /^Redis is away$/);
   assert.equal(await ingest.get('/livez'), 200);
   assert.equal(await ingest.get('/readyz'), 503);
   await service.start();
-  await eventually(async () => (await post()).status === 202, 'a recovery', 15_000);
+  await eventually(async () => (await post()).status === 202, 'a recovery');
   assert.equal(await depth(), 2);
 });

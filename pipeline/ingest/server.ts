@@ -11,20 +11,36 @@ import { trust } from '../trust.ts';
 import { ingest } from './app.ts';
 import { noCounts } from './counters.ts';
 import { createHttp } from './http.ts';
-import { readTls } from './tls.ts';
+import { readTls, reloadTls } from './tls.ts';
 import { Tokens } from './tokens.ts';
 
 async function main(): Promise<void> {
   const config = readConfig(IngestConfig);
   trust(config.TLS_CA);
+  if (config.MEMORY_LIMIT < config.BODY_LIMIT) {
+    throw new ConfigError(
+      `MEMORY_LIMIT is ${config.MEMORY_LIMIT}; allowed: BODY_LIMIT or more, so that a body fits`,
+    );
+  }
   const tokens = new Tokens(config.INGEST_TOKEN, config.INGEST_TOKENS_FILE);
   const tls = readTls(config);
   const log = openLog(config.LOG_LEVEL, { name: config.PROCESS_NAME, settings: config });
   const queue = openQueue(config.QUEUE, {
     url: config.REDIS_URL,
     timeoutMs: config.REDIS_TIMEOUT_MS,
-    onState: (up, reason) => (up ? log.info('Redis answers') : log.warn(`Redis is away: ${reason}`)),
+    onState: (up, reason) => {
+      if (!up) return log.warn(`Redis is away: ${reason}`);
+      log.info('Redis answers');
+      void checkPolicy();
+    },
   });
+  // Another Redis may be there after each time it was away.
+  let evicts: string | undefined;
+  async function checkPolicy(): Promise<void> {
+    const before = evicts;
+    evicts = await queue.evicts().catch(() => before);
+    if (evicts !== undefined && evicts !== before) log.error(`Redis: ${evicts}`);
+  }
   const clock = new Clock(() => queue.time());
   const counters = noCounts();
   const app = createHttp(config, tls, counters);
@@ -37,6 +53,7 @@ async function main(): Promise<void> {
     batchLimit: config.BATCH_LIMIT,
     idKey: config.ID_KEY,
     counters,
+    objection: () => evicts,
     onTrouble: (reason) => (reason === undefined ? log.info('Redis takes messages again') : log.warn(reason)),
     onError: (error) => log.error(error),
   });
@@ -67,7 +84,10 @@ async function main(): Promise<void> {
   });
 
   const unwatch = tokens.watch(log);
-  process.on('SIGHUP', () => tokens.reload(log));
+  process.on('SIGHUP', () => {
+    tokens.reload(log);
+    if (tls !== undefined) reloadTls(app, config, log);
+  });
 
   closeWithGrace({ logger: log, skip: ['SIGHUP'] }, async ({ err }) => {
     if (err) log.error(err);
@@ -83,6 +103,8 @@ async function main(): Promise<void> {
   await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
     if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
   });
+  if (queue.ready) await checkPolicy();
+  if (evicts !== undefined) throw new ConfigError(`REDIS_URL: ${evicts}`);
   await clock.start().catch(() => {});
   // Fastify hands the options on to `server.listen`, and its types know no `reusePort` yet.
   const address = {

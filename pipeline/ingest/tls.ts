@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createSecureContext } from 'node:tls';
+import { createSecureContext, Server } from 'node:tls';
 import { ConfigError, type IngestConfig } from '../config.ts';
+import type { Logger } from '../log.ts';
 
 export interface Tls {
   cert: Buffer;
@@ -26,6 +27,21 @@ export function readTls(config: TlsConfig): Tls | undefined {
     () => createSecureContext(tls),
   );
   return tls;
+}
+
+/** Reads both files again, for the connections that come. When they do not fit, the ones of before stay. */
+export function reloadTls(
+  app: { server: object },
+  config: TlsConfig,
+  log: Pick<Logger, 'info' | 'error'>,
+): void {
+  try {
+    const tls = readTls(config);
+    if (tls !== undefined && app.server instanceof Server) app.server.setSecureContext(tls);
+    log.info('certificate read again');
+  } catch (error) {
+    log.error(`${(error as Error).message}; the certificate of before stays`);
+  }
 }
 
 function read(name: string, path: string | undefined, other: string): Buffer {

@@ -51,11 +51,11 @@ test('a changed file holds without a restart; one that does not fit changes noth
   t.after(tokens.watch({ ...quiet, error: (line: string) => told.push(line) }));
   await writeFile(`${file}.new`, 'second-token\n');
   await rename(`${file}.new`, file);
-  await eventually(() => tokens.accept('Bearer second-token'), 'the new token', 15_000);
+  await eventually(() => tokens.accept('Bearer second-token'), 'the new token');
   assert.ok(!tokens.accept('Bearer first-token'));
 
   await writeFile(file, 'no token\n');
-  await eventually(() => told.length > 0, 'a word about it', 15_000);
+  await eventually(() => told.length > 0, 'a word about it');
   assert.match(told[0] as string, /whose line 1 is no token.*the tokens of before stay/);
   assert.ok(tokens.accept('Bearer second-token'));
 });

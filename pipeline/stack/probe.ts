@@ -39,7 +39,7 @@ export async function checkBroker(variable: string, url: string): Promise<void> 
  * of its own and its id belongs to no run. Rejects with the step that failed.
  */
 export async function probeRoundTrip(
-  ingest: { url: string; token: string },
+  ingest: { url: string; token: string; idKey: string },
   mqttUrl: string,
   withinMs: number,
 ): Promise<void> {
@@ -54,7 +54,7 @@ export async function probeRoundTrip(
     const response = await fetch(`${ingest.url}/messages`, {
       method: 'POST',
       headers: { authorization: `Bearer ${ingest.token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ id: `probe.${name}`, target: `probe/${name}` }),
+      body: JSON.stringify({ ...withId(ingest.idKey, `probe.${name}`), target: `probe/${name}` }),
       signal: AbortSignal.timeout(withinMs),
     });
     if (response.status !== 202) {
@@ -71,6 +71,11 @@ export async function probeRoundTrip(
   } finally {
     await client.endAsync(true);
   }
+}
+
+/** `meta.id` and `a` make `{ meta: { id: 'a' } }`. */
+function withId(idKey: string, id: string): object {
+  return idKey.split('.').reduceRight<unknown>((inner, key) => ({ [key]: inner }), id) as object;
 }
 
 async function subscriber(variable: string, url: string): Promise<MqttClient> {

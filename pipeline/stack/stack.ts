@@ -28,7 +28,7 @@ import { ProcessFailure, Supervised } from './process.ts';
 import { type Launch, prepareMosquitto, prepareRedis } from './services.ts';
 import { startStackTelemetry } from './telemetry.ts';
 
-const READY_MS = 10_000;
+const READY_MS = 30_000;
 const HOST = '127.0.0.1';
 const [CURL_CONF, MOSQUITTO_SUB, TOKENS] = ['curl.conf', 'mosquitto_sub', 'ingest.tokens'] as const;
 const TLS_DIR = 'tls';
@@ -141,6 +141,7 @@ export class Stack {
       INGEST_TLS_CERT: own?.cert ?? '',
       INGEST_TLS_KEY: own?.key ?? '',
       STAMPS: String(config.STAMPS),
+      ID_KEY: config.ID_KEY,
       INGEST_SHARED_PORT: String(ingests > 1 && !cluster),
     };
     const relayEnv = { ...env, HEALTH_PORT: '0', REDIS_URL: redis.relay, MQTT_URL: broker.relay };
@@ -177,7 +178,7 @@ export class Stack {
     }
 
     const ingest = { url: `http${certificate === undefined ? '' : 's'}://${HOST}:${port}`, token };
-    await probeRoundTrip(ingest, broker.stack, READY_MS);
+    await probeRoundTrip({ ...ingest, idKey: config.ID_KEY }, broker.stack, READY_MS);
     this.#progress('a message went all the way round');
     const { queue, sys } = await this.#watch(redis.stack, broker.stack);
 

@@ -52,10 +52,10 @@ func newScript(t *testing.T, f *fake.Pipeline, profile, options string) *script 
 	return newScriptAt(t, f, profile, options)
 }
 
-// newScriptAt is newScript against a pipeline that has been started. PIPELINE in the options is its ingest's address.
+// newScriptAt is newScript against a pipeline that has been started. PIPELINE in the options is its ingest's address, BROKER its broker's.
 func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string) *script {
 	t.Helper()
-	options = strings.ReplaceAll(options, "PIPELINE", f.IngestURL())
+	options = strings.NewReplacer("PIPELINE", f.IngestURL(), "BROKER", f.MQTTURL()).Replace(options)
 	s := &script{t: t, runtime: modulestest.NewRuntime(t), samples: make(chan metrics.SampleContainer, 100_000), dir: t.TempDir()}
 	m, ok := New().NewModuleInstance(s.runtime.VU).(*instance)
 	require.True(t, ok)

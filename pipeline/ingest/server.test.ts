@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import type { TLSSocket } from 'node:tls';
+import { Redis } from 'ioredis';
+import { type Certificate, makeCertificates } from '../stack/certificates.ts';
+import { Supervised } from '../stack/process.ts';
+import { eventually, remove, type Service, startRedis, temporaryDirectory } from '../test/services.ts';
+
+const SCRIPT = join(import.meta.dirname, 'server.ts');
+
+let dir: string;
+let redis: { url: string; as(user: 'ingest'): string; service: Service };
+let admin: Redis;
+
+before(async () => {
+  dir = await temporaryDirectory();
+  redis = await startRedis();
+  admin = new Redis(redis.url);
+});
+
+after(async () => {
+  admin.disconnect();
+  await redis.service.remove();
+  await remove(dir);
+});
+
+function start(env: Record<string, string>): Promise<Supervised> {
+  const defaults = { REDIS_URL: redis.as('ingest'), INGEST_PORT: '0', PROCESS_NAME: 'ingest-test' };
+  const launch = {
+    name: 'ingest-test',
+    command: process.execPath,
+    args: [SCRIPT],
+    env: { ...defaults, ...env },
+  };
+  return Supervised.start(launch, { logs: dir });
+}
+
+interface Seen {
+  status: number;
+  /** The fingerprint of the certificate that was shown. */
+  shown: string;
+}
+
+function post(port: number, token: string, ca: string): Promise<Seen> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const call = request({
+      host: '127.0.0.1',
+      port,
+      path: '/messages',
+      method: 'POST',
+      headers,
+      ca,
+      agent: false,
+    });
+    call.on('error', reject);
+    call.on('response', (response) => {
+      const shown = (response.socket as TLSSocket).getPeerCertificate().fingerprint256;
+      response.resume();
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, shown }));
+    });
+    call.end('{"id":"a","target":"b"}');
+  });
+}
+
+test('TLS with tokens of a file: both can be replaced while it runs; a stop answers what is open', async (t) => {
+  const tokens = join(dir, 'tokens');
+  await writeFile(tokens, 'first-token\n');
+  const { ca, of } = await makeCertificates(join(dir, 'tls'), ['one', 'two']);
+  const trusted = await readFile(ca, 'utf8');
+  const files = { cert: join(dir, 'cert.pem'), key: join(dir, 'key.pem') };
+  const install = ({ cert, key }: Certificate) =>
+    Promise.all([copyFile(cert, files.cert), copyFile(key, files.key)]);
+  await install(of.one);
+  const ingest = await start({
+    INGEST_TOKENS_FILE: tokens,
+    INGEST_TLS_CERT: files.cert,
+    INGEST_TLS_KEY: files.key,
+    REDIS_TIMEOUT_MS: '60000',
+  });
+  t.after(() => ingest.stop());
+  await ingest.says(/listening at https:/, 30_000);
+  const port = Number(/listening at https:\/\/[^:]+:(\d+)/.exec(ingest.lastLines.join('\n'))?.[1]);
+
+  const first = await post(port, 'first-token', trusted);
+  assert.equal(first.status, 202);
+  assert.equal((await post(port, 'second-token', trusted)).status, 401);
+  await assert.rejects(post(port, 'first-token', await readFile(of.two.cert, 'utf8')), /certificate/);
+
+  await writeFile(tokens, 'second-token\n');
+  await install(of.two);
+  ingest.signal('SIGHUP');
+  await ingest.says(/certificate read again/, 30_000);
+  const second = await post(port, 'second-token', trusted);
+  assert.equal(second.status, 202);
+  assert.notEqual(second.shown, first.shown);
+  assert.equal((await post(port, 'first-token', trusted)).status, 401);
+
+  await writeFile(files.key, 'no key');
+  ingest.signal('SIGHUP');
+  await ingest.says(/INGEST_TLS_KEY is .*; the certificate of before stays/, 30_000);
+  assert.equal((await post(port, 'second-token', trusted)).shown, second.shown);
+  assert.ok(!ingest.lastLines.join('\n').includes('-token'), 'no token is in the log');
+
+  await admin.call('CLIENT', 'PAUSE', 60_000, 'WRITE');
+  const open = post(port, 'second-token', trusted);
+  await eventually(
+    async () => (await admin.info('clients')).includes('blocked_clients:1'),
+    'a write that waits',
+  );
+  ingest.signal('SIGTERM');
+  const gone = () =>
+    post(port, 'second-token', trusted).then(
+      () => false,
+      () => true,
+    );
+  await eventually(gone, 'an ingest that takes no more connections');
+  await admin.call('CLIENT', 'UNPAUSE');
+  assert.equal((await open).status, 202);
+  assert.match(await ingest.ended, /code 0/);
+});
+
+const wrong: [name: string, env: Record<string, string>, says: RegExp][] = [
+  ['no token', {}, /^INGEST_TOKEN is not set, nor is INGEST_TOKENS_FILE; allowed: /],
+  [
+    'a certificate without its key',
+    { INGEST_TLS_CERT: SCRIPT },
+    /^INGEST_TLS_KEY is not set, and INGEST_TLS_CERT/,
+  ],
+  [
+    'no certificate',
+    { INGEST_TLS_CERT: SCRIPT, INGEST_TLS_KEY: SCRIPT },
+    /^INGEST_TLS_CERT is ".*"; allowed: /,
+  ],
+  ['room for no body', { MEMORY_LIMIT: '1000' }, /^MEMORY_LIMIT is 1000; allowed: BODY_LIMIT or more/],
+  ['an id in the payload', { ID_KEY: 'payload.id' }, /^ID_KEY is "payload.id"; allowed: where a message has/],
+];
+
+test('what does not fit is told in one line, before anything starts', async () => {
+  const all = wrong.map(async ([name, env, says]) => {
+    const token = name === 'no token' ? {} : { INGEST_TOKEN: 'of-the-variable' };
+    const ingest = await start({ ...token, ...env });
+    assert.match(await ingest.ended, /code 1/, name);
+    assert.equal(ingest.lastLines.length, 1, name);
+    assert.match(ingest.lastLines[0] ?? '', says, name);
+  });
+  await Promise.all(all);
+});
+
+test('a Redis that may throw messages away is not started with', async () => {
+  await admin.config('SET', 'maxmemory', '100mb');
+  await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
+  const ingest = await start({ INGEST_TOKEN: 'of-the-variable' });
+  assert.match(await ingest.ended, /code 1/);
+  assert.match(
+    ingest.lastLines.at(-1) ?? '',
+    /^REDIS_URL: maxmemory-policy is allkeys-lru, allowed is noeviction/,
+  );
+});
