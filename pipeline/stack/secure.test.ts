@@ -138,18 +138,22 @@ describe('a stack that speaks TLS', () => {
     await remove(dir);
   });
 
-  test('carries a run, whose secrets stand in no process list, no log and no report', async () => {
+  test('carries a run, whose secrets stand in no process list, no log and no report', async (t) => {
     const secrets = await secretsOf(stack);
     const presence = execa('mosquitto_sub', ['-t', 'status/#', '-F', '%t %p'], {
       env: { XDG_CONFIG_HOME: stackDir },
       reject: false,
     });
+    t.after(() => presence.kill());
     const heard: string[] = [];
     presence.stdout.on('data', (chunk) => heard.push(String(chunk)));
     // What is retained comes at once: from here on it listens.
     await eventually(() => heard.join('').includes('status/relay/relay-1 online'), 'the relay');
 
     let running = true;
+    t.after(() => {
+      running = false;
+    });
     const commands = commandsSeen(() => running);
     const run = await k6('smoke.js', { DURATION: '2' }, { STACK_DIR: stackDir, RUN_DIR: runDir });
     running = false;
@@ -165,8 +169,6 @@ describe('a stack that speaks TLS', () => {
       'the end of the subscriber',
     );
     assert.match(heard.join(''), /^status\/subscriber\/\S+-1 online$/m);
-    presence.kill();
-    await presence;
 
     const seen = await commands;
     assert.ok(seen.some((command) => command.startsWith('./k6\0run')));
