@@ -140,7 +140,7 @@ async function buildPages() {
   const sources = pageSources(root);
   const vite = at('node_modules/vite/bin/vite.js');
   // One after the other: the first one clears the folder.
-  for (const mode of ['production', 'comparison']) {
+  for (const mode of ['production', 'comparison', 'history']) {
     const args = [vite, 'build', '--config', 'reports/vite.config.ts', '--mode', mode];
     await run(at('node_modules/.bin/node'), args, { cwd: root });
   }
