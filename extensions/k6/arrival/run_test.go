@@ -22,6 +22,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -321,6 +322,27 @@ func TestASubscriberThatDoesNotComeBackEndsTheLoadAndTheRunIsInvalid(t *testing.
 	assert.NotNil(t, r.Run.Ended)
 	require.Len(t, r.Health.Gaps, 1)
 	assert.Nil(t, r.Health.Gaps[0].ToS)
+}
+
+// A script whose senders threw waited until k6's limit, which is longer than the schedule.
+func TestAScheduleThatNobodyTakesFromIsAbandoned(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 1}]\nflows: [{name: direct}]", "")
+	e := s.module.root.engine
+	e.epoch = time.Now()
+	due := e.epoch.Add(e.pacer.Slot(0).Due)
+	assert.False(t, e.abandoned(due.Add(lateLimit)), "it may still be sent")
+	assert.True(t, e.abandoned(due.Add(lateLimit+1)))
+	e.next.Add(1)
+	assert.False(t, e.abandoned(due.Add(lateLimit+1)), "the next one is due later")
+	slot := e.pacer.Slot(0)
+	e.ledger.Sent(slot, 0)
+	hour := due.Add(time.Hour)
+	assert.False(t, e.abandoned(hour), "a sender waits for an answer")
+	e.ledger.Settle(slot, ledger.Accepted)
+	assert.True(t, e.abandoned(hour))
+	e.next.Store(int64(e.pacer.Requests()))
+	assert.False(t, e.abandoned(hour), "all are taken")
 }
 
 func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
