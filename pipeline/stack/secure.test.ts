@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { Redis } from 'ioredis';
+import { shownRun } from '../../reports/render.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 import { trust } from '../trust.ts';
 import { makeCertificates } from './certificates.ts';
@@ -181,6 +182,8 @@ describe('a stack that speaks TLS', () => {
       ...configurations.map((name) => join(stackDir, name)),
     ];
     for (const file of files) told.push([file, await readFile(file, 'latin1')]);
+    const page = shownRun(await readFile(join(runDir, 'index.html'), 'utf8'));
+    told.push(['the run in the page', JSON.stringify(page)]);
     for (const [where, text] of told) {
       for (const secret of secrets) assert.ok(!text.includes(secret), `a secret stands in ${where}`);
     }
