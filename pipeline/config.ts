@@ -51,6 +51,7 @@ const process_ = {
     600_000,
     'ms without an answer after which the connection counts as dead',
   ),
+  HEALTH_PORT: port(0, "loopback port of the process's own for /livez, /readyz and /metrics"),
 };
 
 const MQTT_QOS = Type.Integer({ minimum: 0, maximum: 1, default: 1, description: '0 or 1' });
@@ -120,6 +121,7 @@ export const RelayConfig = Type.Object({
     'ms after which another relay takes over what this one holds',
   ),
   RELAY_DELIVERIES: count(5, 1, 1000, 'attempts before a message becomes a dead letter'),
+  READY_BACKLOG: count(100_000, 1, 1e9, 'messages in the queue from which on /readyz answers 503'),
   RELAY_GRACE_MS: count(10_000, 0, 600_000, 'ms to finish what is in flight when told to stop'),
   TRACE_LOG_EVERY,
   ID_KEY,
@@ -136,7 +138,13 @@ export const StackConfig = Type.Object({
   INGEST_PORT: port(18080, "the ingest's port"),
   REDIS_PORT: port(16379, "Redis' port"),
   MQTT_PORT: port(11883, "Mosquitto's port"),
-  INGEST_WORKERS: count(1, 1, 64, 'ingest processes'),
+  TOPOLOGY: Type.Union([Type.Literal('single'), Type.Literal('cluster')], {
+    default: 'single',
+    description: 'single, or cluster: nginx before several ingests',
+  }),
+  INGEST_WORKERS: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 64, description: 'ingest processes (1; with cluster 2)' }),
+  ),
   RELAY_WORKERS: count(1, 1, 64, 'relay processes'),
   INGEST_TOKEN: Type.Optional(Type.String(TOKEN)),
   QUEUE,
@@ -173,7 +181,7 @@ export const RunConfig = Type.Object({
   MQTT_URL: StackConfig.properties.MQTT_URL,
   TLS: StackConfig.properties.TLS,
   ...trust,
-  TOPOLOGY: Type.String({ default: 'single', ...LABEL }),
+  TOPOLOGY: Type.Optional(Type.String(LABEL)),
   NETWORK: Type.String({ default: 'loopback', ...LABEL }),
 });
 

@@ -1,10 +1,86 @@
-import { type Logger, pino } from 'pino';
-import pretty from 'pino-pretty';
+import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
+import pretty, { isColorSupported, prettyFactory } from 'pino-pretty';
 
 export type { Logger };
 
-/** A log that people read: one line an event, on standard output. */
-export function openLog(level: string): Logger {
-  const stream = pretty({ colorize: false, ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l', sync: true });
-  return pino({ level }, stream);
+export interface LogOptions {
+  /** The process's name, like `relay-1`. */
+  name?: string;
+  /** Settings of the process: what of them is secret never gets into the log. */
+  settings?: object;
+  /** Standard output is a terminal. */
+  isTty?: boolean;
+  /** Instead of standard output. */
+  destination?: DestinationStream;
+}
+
+const PRETTY = { ignore: 'pid,name', translateTime: 'SYS:HH:MM:ss.l' };
+const REDACTED = '[redacted]';
+const SECRET_KEYS = ['authorization', 'password', 'token', 'secret', 'cookie'];
+
+/** Events on standard output: for people on a terminal, JSON lines (pino's) anywhere else. Written before it returns. */
+export function openLog(level: string, options: LogOptions = {}): Logger {
+  const {
+    name,
+    isTty = process.stdout.isTTY,
+    destination = pino.destination({ fd: 1, sync: true }),
+  } = options;
+  const stream = isTty
+    ? pretty({ ...PRETTY, colorize: isColorSupported, sync: true, destination })
+    : destination;
+  const hide = hider(secretsOf(options.settings ?? {}));
+  return pino(
+    {
+      level,
+      base: { pid: process.pid, ...(name !== undefined && { name }) },
+      timestamp: stdTimeFunctions.isoTime,
+      redact: {
+        paths: SECRET_KEYS.flatMap((key) => [key, `*.${key}`, `*.headers.${key}`]),
+        censor: REDACTED,
+      },
+      hooks: { streamWrite: hide },
+    },
+    stream,
+  );
+}
+
+const asText = prettyFactory({ ...PRETTY, colorize: false });
+
+/** A line of a process's log as a person reads it; what is no JSON stays as it is. */
+export function readable(line: string): string {
+  return levelOf(line) === undefined ? line : asText(line).trimEnd();
+}
+
+/** pino's level of a line of JSON: 40 is a warning, 50 an error. */
+export function levelOf(line: string): number | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    const { level } = JSON.parse(line);
+    return typeof level === 'number' ? level : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function secretsOf(settings: object): string[] {
+  return Object.entries(settings).flatMap(([name, value]) => {
+    if (typeof value !== 'string') return [];
+    if (/_(TOKEN|PASSWORD|SECRET)$/.test(name)) return [value];
+    if (!name.endsWith('_URL') || !URL.canParse(value)) return [];
+    const { password } = new URL(value);
+    return password === '' ? [] : [password, decodeURIComponent(password)];
+  });
+}
+
+/** Takes out of a finished line what must not be read: known secrets, passwords in addresses, bearer tokens. */
+function hider(secrets: string[]): (line: string) => string {
+  // As JSON writes them.
+  const known = [...new Set(secrets.map((secret) => JSON.stringify(secret).slice(1, -1)))].filter(Boolean);
+  return (line) => {
+    let text = line;
+    for (const secret of known) text = text.replaceAll(secret, REDACTED);
+    return text
+      .replace(/(:\/\/[^:@/\s"]*:)[^@/\s"]+@/g, `$1${REDACTED}@`)
+      .replace(/(\bBearer )[!-~]{8,}?(?=["\\\s,]|$)/gi, `$1${REDACTED}`);
+  };
 }

@@ -4,7 +4,7 @@ import { basename, join, relative, resolve } from 'node:path';
 import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
 import { checkScript, K6Run } from './k6.ts';
 import { explain } from './stack/explain.ts';
-import { runningStack, shortPath } from './stack/file.ts';
+import { runningStack, type StackFile, shortPath } from './stack/file.ts';
 import { onInterrupt } from './stack/interrupt.ts';
 import { Stack } from './stack/stack.ts';
 import { trust } from './trust.ts';
@@ -31,7 +31,8 @@ Environment
   MQTT_URL, REDIS_URL without INGEST_URL          servers of your own for the pipeline that is started
   TLS=true                                        the pipeline that is started speaks TLS
   TLS_CA                                          a file of authorities to trust for servers of your own, PEM
-  TOPOLOGY (single), NETWORK (loopback)           how the run is labelled
+  TOPOLOGY (single)     single, or cluster: nginx before several ingests; with INGEST_URL, any label
+  NETWORK (loopback)    how the run is labelled
   and what the scenario itself names: -e NAME=value, as for k6
 `;
 
@@ -41,7 +42,7 @@ async function main(): Promise<number> {
     console.log(HELP);
     return script === undefined ? 1 : 0;
   }
-  const config = readConfig(RunConfig);
+  const config = await settle(readConfig(RunConfig));
   if (config.INGEST_URL !== undefined && config.MQTT_URL === undefined) {
     throw new ConfigError(
       'MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere',
@@ -92,8 +93,33 @@ async function main(): Promise<number> {
   }
 }
 
+/** The settings of a run whose topology is known. */
+export type SettledRun = RunConfig & { TOPOLOGY: string };
+
+/**
+ * Says what the run is labelled with: what is asked for, and with a stack of ours what that is. Rejects where the
+ * stack that is up is another.
+ */
+export async function settle(config: RunConfig): Promise<SettledRun> {
+  const { TOPOLOGY, INGEST_URL } = config;
+  if (INGEST_URL !== undefined) return { ...config, TOPOLOGY: TOPOLOGY ?? 'single' };
+  const running = await usableStack(config);
+  if (running === undefined) return { ...config, TOPOLOGY: readConfig(StackConfig).TOPOLOGY };
+  if (TOPOLOGY !== undefined && TOPOLOGY !== running.topology) {
+    throw new ConfigError(
+      `TOPOLOGY is ${TOPOLOGY}, and the pipeline that is up (pid ${running.pid}) is ${running.topology}: stop it, or leave TOPOLOGY out`,
+    );
+  }
+  return { ...config, TOPOLOGY: running.topology };
+}
+
+/** The stack that is up, if the run is to use it. */
+async function usableStack({ STACK_DIR, REDIS_URL, MQTT_URL }: RunConfig): Promise<StackFile | undefined> {
+  return REDIS_URL === undefined && MQTT_URL === undefined ? runningStack(resolve(STACK_DIR)) : undefined;
+}
+
 /** What a scenario is told of its run, by the environment. */
-export function runEnvironment(config: RunConfig, runDir: string, command: string): NodeJS.ProcessEnv {
+export function runEnvironment(config: SettledRun, runDir: string, command: string): NodeJS.ProcessEnv {
   return {
     ...process.env,
     RUN_DIR: runDir,
@@ -109,14 +135,14 @@ export function runEnvironment(config: RunConfig, runDir: string, command: strin
 /** The pipeline that the run needs: somebody's own or one that is up (undefined), or one that we start. */
 export async function openPipeline(config: RunConfig): Promise<Stack | undefined> {
   if (config.INGEST_URL !== undefined) return undefined;
-  const running = await runningStack(resolve(config.STACK_DIR));
-  if (running !== undefined && config.REDIS_URL === undefined && config.MQTT_URL === undefined) {
+  const running = await usableStack(config);
+  if (running !== undefined) {
     if (config.TLS && running.ca === undefined) {
       throw new ConfigError(
         `TLS is true, but the pipeline that is up (pid ${running.pid}) speaks none; stop it, or leave TLS out`,
       );
     }
-    console.log(`stack  using the pipeline that is up (pid ${running.pid})`);
+    console.log(`stack  using the pipeline that is up (pid ${running.pid}, ${running.topology})`);
     return undefined;
   }
   const started = performance.now();
@@ -129,7 +155,7 @@ export async function openPipeline(config: RunConfig): Promise<Stack | undefined
 /** `<method>-<topology>-<network>-<time>`, the directory below reports/runs/. */
 export function runName(
   script: string,
-  { TOPOLOGY, NETWORK }: Pick<RunConfig, 'TOPOLOGY' | 'NETWORK'>,
+  { TOPOLOGY, NETWORK }: { TOPOLOGY: string; NETWORK: string },
   now: Date,
 ): string {
   const method = basename(script).replace(/\.\w+$/, '');
@@ -138,7 +164,8 @@ export function runName(
 }
 
 /** A variable whose name says that its value is secret, as k6's -e and --env take it. k6's extension has the same. */
-const SECRET_VARIABLE = /^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|_URL)\w*=).*/is;
+const SECRET_VARIABLE =
+  /^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*/is;
 
 /** What a person types to do this run again; what may be secret is left out. */
 export function commandOf(script: string, args: readonly string[], npmScript: string | undefined): string {

@@ -5,7 +5,8 @@
  *     node pipeline/setup.mjs [--test] [--bench]
  *
  * npm packages as locked, Redis and Mosquitto from the system's package manager (unless REDIS_URL, MQTT_URL or
- * INGEST_URL name others), ./k6, and the report's pages. With --test also what only the tests need: a browser; with --bench what
+ * INGEST_URL name others), with TOPOLOGY=cluster nginx, ./k6, and the report's pages. With --test also what only the tests
+ * need: a browser and nginx; with --bench what
  * `npm run bench` compares with: wrk.
  */
 import { execFile } from 'node:child_process';
@@ -27,7 +28,7 @@ const GO_MINOR = 25;
 /** Each step: is there something to do, and how. In this order: the later need the earlier. */
 const steps = [
   { name: 'npm packages', due: async () => read(NPM_STAMP) !== lockHash(), work: installNpmPackages },
-  { name: 'Redis and Mosquitto', due: async () => missingPrograms().length > 0, work: installPrograms },
+  { name: 'servers and tools', due: async () => missingPrograms().length > 0, work: installPrograms },
   {
     name: 'k6 (the first build takes some minutes)',
     due: async () => (await builtK6()) !== k6Sources(root),
@@ -139,7 +140,7 @@ async function buildPages() {
   const sources = pageSources(root);
   const vite = at('node_modules/vite/bin/vite.js');
   // One after the other: the first one clears the folder.
-  for (const mode of ['production', 'comparison']) {
+  for (const mode of ['production', 'comparison', 'history']) {
     const args = [vite, 'build', '--config', 'reports/vite.config.ts', '--mode', mode];
     await run(at('node_modules/.bin/node'), args, { cwd: root });
   }

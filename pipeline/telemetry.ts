@@ -1,24 +1,39 @@
 import { monitorEventLoopDelay, type RecordableHistogram } from 'node:perf_hooks';
 import type { Clock } from './clock.ts';
+import type { Figure, Figures } from './metrics.ts';
 import type { Queue } from './queue/queue.ts';
 
 const PERIOD_MS = 1000;
 const RESOLUTION_MS = 10;
 
-export interface TelemetryOptions {
-  queue: Queue;
+/** What `data` of an entry of the telemetry stream holds; the k6 side reads it (extensions/k6/arrival/telemetry.go). */
+export interface TelemetryData {
+  /** 100 = one core. */
+  cpu_percent?: number;
+  rss_mb?: number;
+  /** As they stand. */
+  gauges?: Record<string, number>;
+  /** Since the process started. */
+  counters?: Record<string, number>;
+  clock?: Clock['estimate'];
+}
+
+export interface TelemetryOptions<T> {
+  queue: Pick<Queue, 'ready' | 'record'>;
   clock: Clock;
   /** The name in the telemetry stream, like `relay-1`. */
   process: string;
-  /** The process's own counters, read once a second. */
-  counters: () => object;
+  figures: Figures<T>;
+  /** The process's own figures, read once a second. */
+  read: () => T;
 }
 
 /**
- * Appends this process's CPU (100 = one core), memory, event-loop delay, clock and counters to the telemetry
- * stream once a second. Returns what stops it.
+ * Appends this process's CPU, memory, event-loop delay, clock and own figures to the telemetry stream once a second.
+ * Returns what stops it.
  */
-export function startTelemetry({ queue, clock, process: name, counters }: TelemetryOptions): () => void {
+export function startTelemetry<T extends object>(options: TelemetryOptions<T>): () => void {
+  const { queue, clock, process: name, figures, read } = options;
   const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   loop.enable();
   let since = process.hrtime.bigint();
@@ -29,11 +44,12 @@ export function startTelemetry({ queue, clock, process: name, counters }: Teleme
     const elapsed_us = Number(now - since) / 1000;
     since = now;
     cpu = process.cpuUsage();
-    const data = {
+    const own = read();
+    const data: TelemetryData = {
       cpu_percent: round((100 * (used.user + used.system)) / elapsed_us),
       rss_mb: round(process.memoryUsage.rss() / 1e6),
-      event_loop_p99_ms: loopDelay(loop),
-      ...counters(),
+      gauges: { event_loop_p99_ms: loopDelay(loop), ...ofKind('gauge', figures, own) },
+      counters: ofKind('counter', figures, own),
       clock: clock.estimate,
     };
     loop.reset();
@@ -44,6 +60,13 @@ export function startTelemetry({ queue, clock, process: name, counters }: Teleme
     clearInterval(timer);
     loop.disable();
   };
+}
+
+function ofKind<T extends object>(kind: Figure['kind'], figures: Figures<T>, own: T): Record<string, number> {
+  const names = Object.keys(figures) as (keyof T & string)[];
+  return Object.fromEntries(
+    names.filter((name) => figures[name].kind === kind).map((name) => [name, Number(own[name])]),
+  );
 }
 
 /** The histogram holds the time between two timer ticks: what exceeds the tick itself is delay. */

@@ -3,6 +3,7 @@
  *
  *     vite build --config reports/vite.config.ts                      reports/dist/index.html, of a run
  *     vite build --config reports/vite.config.ts --mode comparison    reports/dist/comparison/index.html
+ *     vite build --config reports/vite.config.ts --mode history       reports/dist/history/index.html
  */
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +14,7 @@ import { viteSingleFile } from 'vite-plugin-singlefile';
 const PAGES: Record<string, { root: string; outDir: string; loads: string[] }> = {
   production: { root: 'page', outDir: 'dist', loads: [] },
   comparison: { root: 'comparison/page', outDir: 'dist/comparison', loads: [] },
+  history: { root: 'history/page', outDir: 'dist/history', loads: ["connect-src 'self'"] },
 };
 
 export default defineConfig(({ mode }) => {

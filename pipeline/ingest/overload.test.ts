@@ -7,7 +7,9 @@ import { type Answer, type Settings, TestIngest } from '../test/ingest.ts';
 import { eventually, type Service, startRedis } from '../test/services.ts';
 
 const message = { id: 'r.1.1', source: 'test', target: 'user/17', payload: 'x' };
-const TIMEOUT_MS = 1500;
+/** Longer than anything takes on a busy machine, so that no answer is late. */
+const PATIENT_MS = 60_000;
+const HASTY_MS = 1000;
 
 let url: string;
 let service: Service;
@@ -20,7 +22,7 @@ before(async () => {
   ({ url, service } = await startRedis());
   redis = new Redis(url);
   redis.on('error', () => {});
-  queue = openQueue('stream', { url, timeoutMs: TIMEOUT_MS });
+  queue = openQueue('stream', { url, timeoutMs: PATIENT_MS });
   await queue.whenReady(15_000);
   ingest = await TestIngest.start({ queue, onTrouble: (reason) => troubles.push(reason) });
 });
@@ -134,39 +136,48 @@ for (const [name, begin, end, says] of refusals) {
   });
 }
 
-test('Redis takes no writes for a while: one waits for it, and the others are told at once', async () => {
-  const writes = ingest.counters.writes;
-  await redis.call('CLIENT', 'PAUSE', 60_000, 'WRITE');
-  unavailable(await post(), /^Redis (did not take it|is away)/);
-  const ended: string[] = [];
-  const probe = eventually(async () => {
-    const answer = await post();
-    ended.push('probe');
-    return answer.status === 202;
-  }, 'a recovery');
+test('after a failure one write sees whether it is over, and the others are refused at once', async () => {
+  await redis.config('SET', 'maxmemory', '1');
+  unavailable(await post(), /Redis is full/);
+  await redis.config('SET', 'maxmemory', '0');
+  await redis.call('CLIENT', 'PAUSE', PATIENT_MS, 'WRITE');
+  let isOver = false;
+  const probe = post().finally(() => {
+    isOver = true;
+  });
   await eventually(() => ingest.counters.unanswered === 1, 'the probing write');
-  unavailable(await post(), /^Redis/);
-  ended.push('other');
-  assert.equal(ended.at(-1), 'other');
+  for (let i = 0; i < 10; i++) unavailable(await post(), /Redis is full/);
+  assert.ok(!isOver);
   await redis.call('CLIENT', 'UNPAUSE');
-  await probe;
-  await eventually(async () => (await post()).status === 202, 'a recovery');
-  assert.ok(ingest.counters.writes > writes);
+  assert.equal((await probe).status, 202);
+  await accepted();
+  assert.equal(await depth(), 2);
 });
 
-test('Redis hangs: 503 by the deadline, promptly from then on, and back', async () => {
+test('Redis hangs: 503 by the deadline, promptly from then on, and back', async (t) => {
+  const hasty = openQueue('stream', { url, timeoutMs: HASTY_MS });
+  await hasty.whenReady(PATIENT_MS);
+  const other = await TestIngest.start({ queue: hasty });
+  t.after(async () => {
+    await other.close();
+    hasty.close();
+  });
   service.signal('SIGSTOP');
-  const answers = await Promise.all([post(), post()]);
+  const answers = await Promise.all([post(other), post(other)]);
   for (const answer of answers) unavailable(answer, /^Redis/);
-  for (let i = 0; i < 20; i++) {
+  const took: number[] = [];
+  for (let i = 0; i < 21; i++) {
     const started = performance.now();
-    unavailable(await post(), /^Redis is away$/);
-    assert.ok(performance.now() - started < 1000);
+    unavailable(await post(other), /^Redis/);
+    took.push(performance.now() - started);
   }
-  assert.equal(await ingest.get('/readyz'), 503);
-  assert.equal(ingest.counters.unanswered, 0);
+  // 100 ms are promised. A busy machine may hold up one or the other, and not most of them.
+  const median = took.sort((a, b) => a - b)[10] as number;
+  assert.ok(median < HASTY_MS, `${median} ms`);
+  assert.equal(await other.get('/readyz'), 503);
+  assert.equal(other.counters.unanswered, 0);
   service.signal('SIGCONT');
-  await eventually(async () => (await post()).status === 202, 'a recovery');
+  await eventually(async () => (await post(other)).status === 202, 'a recovery');
 });
 
 test('Redis killed: 503, alive but not ready; started again: nothing acknowledged is gone', async () => {

@@ -1,7 +1,9 @@
 import closeWithGrace from 'close-with-grace';
 import { Clock } from '../clock.ts';
 import { ConfigError, IngestConfig, readConfig } from '../config.ts';
+import { metrics, serveHealth } from '../health.ts';
 import { openLog } from '../log.ts';
+import { INGEST_FIGURES, openMetrics } from '../metrics.ts';
 import { openQueue } from '../queue/open.ts';
 import { UnusableRedis } from '../queue/problems.ts';
 import { startTelemetry } from '../telemetry.ts';
@@ -23,7 +25,7 @@ async function main(): Promise<void> {
   }
   const tokens = new Tokens(config.INGEST_TOKEN, config.INGEST_TOKENS_FILE);
   const tls = readTls(config);
-  const log = openLog(config.LOG_LEVEL);
+  const log = openLog(config.LOG_LEVEL, { name: config.PROCESS_NAME, settings: config });
   const queue = openQueue(config.QUEUE, {
     url: config.REDIS_URL,
     timeoutMs: config.REDIS_TIMEOUT_MS,
@@ -68,12 +70,30 @@ async function main(): Promise<void> {
     onTrouble: (reason) => (reason === undefined ? log.info('Redis takes messages again') : log.warn(reason)),
     onError: (error) => log.error(error),
   });
+  const registry = openMetrics({
+    role: 'ingest',
+    figures: INGEST_FIGURES,
+    read: () => counters,
+    clock,
+    backlog: () => queue.depth(),
+    up: { redis: () => queue.ready },
+  });
+  await app.register(metrics, { metrics: registry });
   await app.ready();
+  const health = await serveHealth(config.HEALTH_PORT, {
+    ready: async () => {
+      const { error, status: _, ...facts } = (await app.inject('/readyz')).json();
+      return { problem: error, ...facts };
+    },
+    metrics: registry,
+  });
+  log.info(`health at ${health.url}`);
   const stopTelemetry = startTelemetry({
     queue,
     clock,
     process: config.PROCESS_NAME,
-    counters: () => counters,
+    figures: INGEST_FIGURES,
+    read: () => counters,
   });
 
   const unwatch = tokens.watch(log);
@@ -85,6 +105,7 @@ async function main(): Promise<void> {
   closeWithGrace({ logger: log, skip: ['SIGHUP'] }, async ({ err }) => {
     if (err) log.error(err);
     await app.close();
+    await health.close();
     unwatch();
     stopTelemetry();
     clock.stop();

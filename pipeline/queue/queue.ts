@@ -157,9 +157,14 @@ export abstract class Queue {
     for (const [error] of replies ?? []) if (error) throw error;
   }
 
+  /** What this Redis says of itself: INFO, of which a section may be named. */
+  info(...sections: string[]): Promise<string> {
+    return this.redis.info(...sections);
+  }
+
   /** Why this Redis may drop messages, or undefined when it will not. */
   async evicts(): Promise<string | undefined> {
-    const memory = await this.redis.info('memory');
+    const memory = await this.info('memory');
     const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1];
     const limited = !/^maxmemory:0\r?$/m.test(memory);
     if (!limited || policy === undefined || policy === 'noeviction') return undefined;

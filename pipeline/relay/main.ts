@@ -2,9 +2,12 @@ import { randomBytes } from 'node:crypto';
 import closeWithGrace from 'close-with-grace';
 import { Clock } from '../clock.ts';
 import { ConfigError, RelayConfig, readConfig } from '../config.ts';
+import { type Readiness, serveHealth, within } from '../health.ts';
 import { openLog } from '../log.ts';
+import { openMetrics, RELAY_FIGURES } from '../metrics.ts';
 import { openQueue } from '../queue/open.ts';
 import { explainRedis, UnusableRedis } from '../queue/problems.ts';
+import type { Queue } from '../queue/queue.ts';
 import { startTelemetry } from '../telemetry.ts';
 import { Trace } from '../trace.ts';
 import { trust } from '../trust.ts';
@@ -14,11 +17,13 @@ import { SerialRelay } from './serial.ts';
 
 /** What closing the connections may take beyond the relay's own grace. */
 const GOODBYE_MS = 3000;
+/** What a probe of readiness may wait for Redis. */
+const PROBE_MS = 1000;
 
 async function main(): Promise<void> {
   const config = readConfig(RelayConfig);
   trust(config.TLS_CA);
-  const log = openLog(config.LOG_LEVEL);
+  const log = openLog(config.LOG_LEVEL, { name: config.PROCESS_NAME, settings: config });
   const queue = openQueue(config.QUEUE, {
     url: config.REDIS_URL,
     timeoutMs: config.REDIS_TIMEOUT_MS,
@@ -77,8 +82,21 @@ async function main(): Promise<void> {
     queue,
     clock,
     process: config.PROCESS_NAME,
-    counters: () => running.counters,
+    figures: RELAY_FIGURES,
+    read: () => running.counters,
   });
+  const health = await serveHealth(config.HEALTH_PORT, {
+    ready: () => readiness(queue, broker, config.READY_BACKLOG),
+    metrics: openMetrics({
+      role: 'relay',
+      figures: RELAY_FIGURES,
+      read: () => running.counters,
+      clock,
+      backlog: () => queue.depth(),
+      up: { redis: () => queue.ready, mqtt: () => broker.up },
+    }),
+  });
+  log.info(`health at ${health.url}`);
 
   closeWithGrace({ logger: log, delay: config.RELAY_GRACE_MS + GOODBYE_MS }, async ({ err }) => {
     if (err) log.error(err);
@@ -89,6 +107,7 @@ async function main(): Promise<void> {
     stopTelemetry();
     clock.stop();
     await broker.close();
+    await health.close();
     queue.close();
   });
 
@@ -99,6 +118,24 @@ async function main(): Promise<void> {
   await queue.join().catch(() => {});
   running.start();
   log.info(`relaying as ${consumer}`);
+}
+
+/** A relay is ready when Redis and the broker answer, and it is not far behind. */
+async function readiness(
+  queue: Pick<Queue, 'ready' | 'depth'>,
+  broker: Pick<Broker, 'up'>,
+  limit: number,
+): Promise<Readiness> {
+  const backlog = await within(PROBE_MS, queue.depth());
+  const problem =
+    backlog === undefined
+      ? 'Redis is away'
+      : !broker.up
+        ? 'the broker is away'
+        : backlog >= limit
+          ? `a backlog of ${backlog} messages reaches the limit of ${limit}`
+          : undefined;
+  return { problem, redis: backlog !== undefined, mqtt: broker.up, backlog };
 }
 
 main().catch((error: Error) => {

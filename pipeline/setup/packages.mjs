@@ -24,6 +24,7 @@ export function neededPrograms(env, { forTests = false, forBench = false } = {})
   if (all || !(env.MQTT_URL || env.INGEST_URL)) {
     programs.push('mosquitto', 'mosquitto_passwd', 'mosquitto_sub');
   }
+  if (forTests || (env.TOPOLOGY === 'cluster' && !env.INGEST_URL)) programs.push('nginx');
   if (forTests || (env.TLS === 'true' && !env.INGEST_URL)) programs.push('openssl');
   if (forTests) programs.push('chromium');
   if (forBench) programs.push('wrk');
@@ -50,6 +51,7 @@ export function packagesFor(programs, manager) {
 }
 
 const COMMANDS = {
+  'apt-get': 'sudo apt-get install',
   brew: 'brew install',
   dnf: 'sudo dnf install',
   apk: 'sudo apk add',

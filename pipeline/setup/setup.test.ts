@@ -22,11 +22,14 @@ test('which programs a run needs', () => {
   assert.deepEqual(neededPrograms({}), ['redis-server', ...mosquitto]);
   assert.deepEqual(neededPrograms({ REDIS_URL: 'redis://x' }), mosquitto);
   assert.deepEqual(neededPrograms({ MQTT_URL: 'mqtt://x' }), ['redis-server']);
+  assert.deepEqual(neededPrograms({ TOPOLOGY: 'cluster' }), ['redis-server', ...mosquitto, 'nginx']);
+  assert.deepEqual(neededPrograms({ TOPOLOGY: 'cluster', INGEST_URL: 'http://x' }), []);
   assert.deepEqual(neededPrograms({ TLS: 'true' }), ['redis-server', ...mosquitto, 'openssl']);
   assert.deepEqual(neededPrograms({ INGEST_URL: 'http://x', MQTT_URL: 'mqtt://x' }), []);
   assert.deepEqual(neededPrograms({ INGEST_URL: 'http://x' }, { forTests: true }), [
     'redis-server',
     ...mosquitto,
+    'nginx',
     'openssl',
     'chromium',
   ]);
@@ -44,6 +47,7 @@ test('the packages that bring them, and the command to type elsewhere', () => {
   assert.equal(on('brew'), 'brew install redis mosquitto');
   assert.equal(on('dnf'), 'sudo dnf install redis mosquitto');
   assert.equal(on('apk'), 'sudo apk add redis mosquitto mosquitto-clients');
+  assert.equal(on('apt-get'), 'sudo apt-get install redis-server mosquitto mosquitto-clients');
   assert.match(on('none'), /package manager: redis-server, mosquitto/);
 });
 

@@ -1,9 +1,10 @@
+import { readable } from '../log.ts';
 import { ProcessFailure } from './process.ts';
 
 /** Tells on the terminal why a command stops: a process's last lines under its name, then one line. */
 export function explain(error: Error): void {
   if (error instanceof ProcessFailure) {
-    for (const line of error.lastLines) console.error(`${error.process} | ${line}`);
+    for (const line of error.lastLines) console.error(`${error.process} | ${readable(line)}`);
   }
   console.error(process.env.DEBUG ? error : error.message);
 }

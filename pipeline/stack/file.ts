@@ -21,6 +21,13 @@ export interface StackFile {
     /** Where subscribers say whether they are there. Absent where the broker is the user's own. */
     status?: string;
   };
+  topology: 'single' | 'cluster';
+  /** What each ingest listens on, by its name: the same for all, or behind nginx each its own. */
+  workers: Record<string, string>;
+  /** Where each ingest and relay tells its health: `/livez`, `/readyz`, `/metrics`. */
+  health: Record<string, string>;
+  /** Versions and settings, for reports. */
+  facts: Record<string, string | number | boolean>;
   /** Certificates of the authorities that vouch for the servers, PEM. Absent: the built-in ones do, or nothing speaks TLS. */
   ca?: string;
   /** Pid by process name, like `relay-1`. */

@@ -1,9 +1,13 @@
 import { ConfigError, describe, readConfig, StackConfig, withoutPassword } from '../config.ts';
 import { deadLetters } from '../dead-letters.ts';
+import { levelOf, readable } from '../log.ts';
 import { explain } from './explain.ts';
 import { shortPath } from './file.ts';
 import { onInterrupt } from './interrupt.ts';
 import { Stack } from './stack.ts';
+
+/** Of our processes' lines those are shown that are as bad as this, in pino's levels. */
+const SHOWN = { debug: 40, info: 40, warn: 40, error: 50, silent: Number.POSITIVE_INFINITY } as const;
 
 const HELP = `Starts the pipeline in the foreground: Redis, Mosquitto, ingest and relays. Ctrl-C drains and stops it.
 
@@ -38,7 +42,7 @@ async function main(): Promise<number> {
     },
   );
 
-  stack = await Stack.start(config, { onLine: printLine });
+  stack = await Stack.start(config, { onLine: printer(SHOWN[config.LOG_LEVEL]) });
   print(stack, (performance.now() - started) / 1000);
   const failure = await Promise.race([stack.failed, interrupted.promise]);
   if (failure === undefined) console.log('draining; Ctrl-C again stops at once');
@@ -55,12 +59,28 @@ function print({ file, dir }: Stack, seconds: number): void {
   const here = shortPath(dir);
   const rows = [
     ['ingest', `${file.ingest.url}/messages`],
+    ...(file.topology === 'cluster'
+      ? [
+          [
+            '',
+            `nginx, in turn to ${Object.entries(file.workers)
+              .map(([worker, url]) => `${worker} ${url}`)
+              .join(', ')}`,
+          ],
+        ]
+      : []),
     ['redis', withoutPassword(file.redis.url)],
     ['mqtt', file.mqtt.url],
     [
       'processes',
       Object.entries(file.processes)
         .map(([name, pid]) => `${name} (${pid})`)
+        .join(', '),
+    ],
+    [
+      'health',
+      Object.entries(file.health)
+        .map(([name, url]) => `${name} ${url}`)
         .join(', '),
     ],
     ['credentials', `${here}/stack.json`],
@@ -71,8 +91,10 @@ function print({ file, dir }: Stack, seconds: number): void {
 }
 
 /** Redis' and Mosquitto's chatter is in their logs; what our own processes warn of is shown. */
-function printLine(name: string, line: string): void {
-  if (/^\[[\d:.]+\] (WARN|ERROR|FATAL)/.test(line)) console.error(`${name} | ${line}`);
+function printer(level: number): (name: string, line: string) => void {
+  return (name, line) => {
+    if ((levelOf(line) ?? 0) >= level) console.error(`${name} | ${readable(line)}`);
+  };
 }
 
 main().then(

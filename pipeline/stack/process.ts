@@ -38,6 +38,7 @@ export class Supervised {
   /** The last 20 lines it printed. */
   readonly lastLines: string[] = [];
   readonly #child: ChildProcess;
+  readonly #stopSignal: NodeJS.Signals;
 
   /** Rejects when the program is not installed. */
   static async start(launch: Launch, options: SupervisedOptions): Promise<Supervised> {
@@ -58,12 +59,14 @@ export class Supervised {
         missing ? `${launch.command} is not installed: npm run setup installs it` : (error as Error).message,
       );
     }
-    return new Supervised(launch.name, child, options);
+    return new Supervised(launch, child, options);
   }
 
-  private constructor(name: string, child: ChildProcess, { logs, onLine }: SupervisedOptions) {
+  private constructor(launch: Launch, child: ChildProcess, { logs, onLine }: SupervisedOptions) {
+    const { name, stopSignal = 'SIGTERM' } = launch;
     this.name = name;
     this.#child = child;
+    this.#stopSignal = stopSignal;
     this.pid = child.pid as number;
     leash.hold(this.pid);
     child.once('exit', () => leash.release(this.pid));
@@ -79,10 +82,17 @@ export class Supervised {
     this.ended = closed(child, log);
   }
 
-  /** Resolves when the process prints a line like this; rejects when it ends before, or after `withinMs`. */
-  async says(pattern: RegExp, withinMs: number): Promise<void> {
+  /**
+   * Resolves with the match when the process prints a line like this; rejects when it ends before, or after
+   * `withinMs`.
+   */
+  async says(pattern: RegExp, withinMs: number): Promise<RegExpExecArray> {
     const deadline = Date.now() + withinMs;
-    while (!this.lastLines.some((line) => pattern.test(line))) {
+    for (;;) {
+      for (const line of this.lastLines) {
+        const match = pattern.exec(line);
+        if (match) return match;
+      }
       if (!this.alive) throw new ProcessFailure(this, await this.ended);
       if (Date.now() > deadline) throw new ProcessFailure(this, `is not ready after ${withinMs} ms`);
       await sleep(5);
@@ -99,7 +109,7 @@ export class Supervised {
 
   /** Asks the process to end, and after `graceMs` makes it. Resolves when it is gone. */
   async stop(graceMs = 5000): Promise<void> {
-    this.signal('SIGTERM');
+    this.signal(this.#stopSignal);
     const timer = setTimeout(() => this.signal('SIGKILL'), graceMs);
     await this.ended;
     clearTimeout(timer);

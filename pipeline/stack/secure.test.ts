@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { Redis } from 'ioredis';
+import { shownRun } from '../../reports/render.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 import { trust } from '../trust.ts';
 import { makeCertificates } from './certificates.ts';
@@ -138,18 +139,22 @@ describe('a stack that speaks TLS', () => {
     await remove(dir);
   });
 
-  test('carries a run, whose secrets stand in no process list, no log and no report', async () => {
+  test('carries a run, whose secrets stand in no process list, no log and no report', async (t) => {
     const secrets = await secretsOf(stack);
     const presence = execa('mosquitto_sub', ['-t', 'status/#', '-F', '%t %p'], {
       env: { XDG_CONFIG_HOME: stackDir },
       reject: false,
     });
+    t.after(() => presence.kill());
     const heard: string[] = [];
     presence.stdout.on('data', (chunk) => heard.push(String(chunk)));
     // What is retained comes at once: from here on it listens.
     await eventually(() => heard.join('').includes('status/relay/relay-1 online'), 'the relay');
 
     let running = true;
+    t.after(() => {
+      running = false;
+    });
     const commands = commandsSeen(() => running);
     const run = await k6('smoke.js', { DURATION: '2' }, { STACK_DIR: stackDir, RUN_DIR: runDir });
     running = false;
@@ -165,8 +170,6 @@ describe('a stack that speaks TLS', () => {
       'the end of the subscriber',
     );
     assert.match(heard.join(''), /^status\/subscriber\/\S+-1 online$/m);
-    presence.kill();
-    await presence;
 
     const seen = await commands;
     assert.ok(seen.some((command) => command.startsWith('./k6\0run')));
@@ -179,6 +182,8 @@ describe('a stack that speaks TLS', () => {
       ...configurations.map((name) => join(stackDir, name)),
     ];
     for (const file of files) told.push([file, await readFile(file, 'latin1')]);
+    const page = shownRun(await readFile(join(runDir, 'index.html'), 'utf8'));
+    told.push(['the run in the page', JSON.stringify(page)]);
     for (const [where, text] of told) {
       for (const secret of secrets) assert.ok(!text.includes(secret), `a secret stands in ${where}`);
     }

@@ -11,10 +11,18 @@ export interface Launch {
   command: string;
   args: string[];
   env?: Record<string, string>;
+  /** What asks it to end; SIGTERM unless told. */
+  stopSignal?: NodeJS.Signals;
 }
 
 /** Debian puts daemons where a user's PATH does not look. */
 export const DAEMON_PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin:/opt/homebrew/sbin`;
+
+/** When Redis' log is flushed to the disk. */
+export const AOF_POLICY = 'everysec';
+
+/** Of one client of the broker: messages sent and not acknowledged, and messages that wait for it. */
+export const BROKER_LIMITS = { inflight: 65_535, queued: 100_000 } as const;
 
 /**
  * Private Redis: loopback, a password for each user, every acknowledged write in the append-only file (flushed once a
@@ -45,7 +53,7 @@ export async function prepareRedis(
     `dir "${data}"`,
     'daemonize no',
     'appendonly yes',
-    'appendfsync everysec',
+    `appendfsync ${AOF_POLICY}`,
     'save ""',
     'maxmemory-policy noeviction',
   ]);
@@ -83,8 +91,8 @@ export async function prepareMosquitto(
     `acl_file ${acl}`,
     // Without it Nagle's algorithm delays single small messages by up to 40 ms.
     'set_tcp_nodelay true',
-    'max_inflight_messages 65535',
-    'max_queued_messages 100000',
+    `max_inflight_messages ${BROKER_LIMITS.inflight}`,
+    `max_queued_messages ${BROKER_LIMITS.queued}`,
     'max_queued_bytes 0',
     'persistence false',
     'sys_interval 1',

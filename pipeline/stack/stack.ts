@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Clock } from '../clock.ts';
-import type { StackConfig } from '../config.ts';
+import { IngestConfig, RelayConfig, readConfig, type StackConfig } from '../config.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
 import { trust } from '../trust.ts';
@@ -16,26 +16,39 @@ import {
   secrets,
   urls,
 } from './access.ts';
+import { BrokerSys } from './broker-sys.ts';
 import { type Certificate, makeCertificates } from './certificates.ts';
 import { claimDirectory } from './directory.ts';
+import { facts } from './facts.ts';
 import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
+import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
 import { checkBroker, checkRedis, probeRoundTrip } from './probe.ts';
 import { ProcessFailure, Supervised } from './process.ts';
 import { type Launch, prepareMosquitto, prepareRedis } from './services.ts';
 import { startStackTelemetry } from './telemetry.ts';
 
-const READY_MS = 10_000;
+const READY_MS = 30_000;
 const HOST = '127.0.0.1';
 const [CURL_CONF, MOSQUITTO_SUB, TOKENS] = ['curl.conf', 'mosquitto_sub', 'ingest.tokens'] as const;
 const TLS_DIR = 'tls';
 const OUR_SERVERS = ['redis', 'mosquitto', 'ingest'] as const;
+
+/** What the broker gets to say who it is; another one than Mosquitto never does. */
+const SYS_MS = 2000;
+/** They cannot tell themselves what they use. */
+const SERVERS = ['redis', 'mosquitto', 'nginx'];
 
 export interface StackEvents {
   /** A step of the start or the stop is done, in a few words. */
   onProgress?: (what: string) => void;
   /** A process printed a line. */
   onLine?: (process: string, line: string) => void;
+}
+
+interface Started {
+  process: Supervised;
+  ready: RegExpExecArray;
 }
 
 /** A whole pipeline: Redis, Mosquitto, ingest and relays, started in order and stopped in order. */
@@ -95,6 +108,9 @@ export class Stack {
 
   async #start(): Promise<void> {
     const config = this.#config;
+    const cluster = config.TOPOLOGY === 'cluster';
+    const ingests = config.INGEST_WORKERS ?? (cluster ? 2 : 1);
+    if (cluster) await requireNginx();
     this.#undo.push(await claimDirectory(this.dir));
     const ca = await this.#secure();
     const [redis, broker] = await Promise.all([this.#startRedis(), this.#startBroker()]);
@@ -105,9 +121,12 @@ export class Stack {
     const tokens = join(this.dir, TOKENS);
     await writePrivateFile(tokens, `# who may post; one a line, read again when it changes\n${token}\n`);
     const certificate = this.#certificates.ingest;
+    // Behind nginx, which then speaks TLS for them, the ingests are on ports of their own.
+    const own = cluster ? undefined : certificate;
     // What is empty is not taken over from our own environment.
     const env = {
-      LOG_LEVEL: config.LOG_LEVEL,
+      // At least info: their logs tell when they are ready.
+      LOG_LEVEL: config.LOG_LEVEL === 'debug' ? 'debug' : 'info',
       QUEUE: config.QUEUE,
       TRACE_LOG_EVERY: String(config.TRACE_LOG_EVERY),
       ID_KEY: config.ID_KEY,
@@ -117,30 +136,59 @@ export class Stack {
       ...env,
       REDIS_URL: redis.ingest,
       INGEST_HOST: HOST,
-      INGEST_PORT: String(port),
+      INGEST_PORT: cluster ? '0' : String(port),
+      HEALTH_PORT: '0',
       INGEST_TOKEN: '',
       INGEST_TOKENS_FILE: tokens,
-      INGEST_TLS_CERT: certificate?.cert ?? '',
-      INGEST_TLS_KEY: certificate?.key ?? '',
+      INGEST_TLS_CERT: own?.cert ?? '',
+      INGEST_TLS_KEY: own?.key ?? '',
       STAMPS: String(config.STAMPS),
-      INGEST_SHARED_PORT: String(config.INGEST_WORKERS > 1),
+      INGEST_SHARED_PORT: String(ingests > 1 && !cluster),
     };
-    const workers = [
-      ...named('ingest', config.INGEST_WORKERS, 'ingest/server.ts', ingestEnv),
-      ...named('relay', config.RELAY_WORKERS, 'relay/main.ts', {
-        ...env,
-        REDIS_URL: redis.relay,
-        MQTT_URL: broker.relay,
-        MQTT_QOS: String(config.MQTT_QOS),
-        RELAY_MODE: config.RELAY_MODE,
-      }),
+    const relayEnv = {
+      ...env,
+      HEALTH_PORT: '0',
+      REDIS_URL: redis.relay,
+      MQTT_URL: broker.relay,
+      MQTT_QOS: String(config.MQTT_QOS),
+      RELAY_MODE: config.RELAY_MODE,
+    };
+    const launches = [
+      ...named('ingest', ingests, 'ingest/server.ts', ingestEnv),
+      ...named('relay', config.RELAY_WORKERS, 'relay/main.ts', relayEnv),
     ];
-    await Promise.all(workers.map((launch) => this.#run(launch, /listening at|relaying as/)));
+    const started = await Promise.all(
+      launches.map((launch) => this.#run(launch, /listening at (\S+?)"|relaying as/)),
+    );
+    const workers = Object.fromEntries(
+      started.flatMap(({ process, ready }) => (ready[1] ? [[process.name, ready[1]]] : [])),
+    );
+    const health = Object.fromEntries(
+      await Promise.all(
+        started.map(async ({ process }) => {
+          const [, url = ''] = await process.says(/health at (\S+?)"/, READY_MS);
+          return [process.name, url] as const;
+        }),
+      ),
+    );
+    const settings = {
+      ingest: readConfig(IngestConfig, { ...process.env, ...ingestEnv, PROCESS_NAME: 'ingest' }),
+      relay: readConfig(RelayConfig, { ...process.env, ...relayEnv, PROCESS_NAME: 'relay' }),
+    };
+    if (cluster) {
+      const upstream = { ingests: Object.values(workers), bodyLimit: settings.ingest.BODY_LIMIT };
+      const launch = await prepareNginx(this.dir, {
+        port,
+        ...upstream,
+        ...(certificate && { tls: certificate }),
+      });
+      await this.#run(launch, /start worker process/);
+    }
 
     const ingest = { url: `http${certificate === undefined ? '' : 's'}://${HOST}:${port}`, token };
     await probeRoundTrip({ ...ingest, idKey: config.ID_KEY }, broker.stack, READY_MS);
     this.#progress('a message went all the way round');
-    await this.#watch(redis.stack);
+    const { queue, sys } = await this.#watch(redis.stack, broker.stack);
 
     const { username, password } = new URL(broker.subscriber);
     const mqttUrl = new URL(broker.subscriber);
@@ -148,6 +196,7 @@ export class Stack {
     this.#file = {
       pid: process.pid,
       started: new Date().toISOString(),
+      topology: config.TOPOLOGY,
       ingest,
       redis: { url: redis.reader },
       operator: { redisUrl: redis.operator },
@@ -158,6 +207,16 @@ export class Stack {
         password: decodeURIComponent(password),
         ...(config.MQTT_URL === undefined && { status: SUBSCRIBER_STATUS }),
       },
+      workers,
+      health,
+      facts: facts({
+        config,
+        workers: { ingest: ingests, relay: config.RELAY_WORKERS },
+        ...settings,
+        redisInfo: await queue.info(),
+        mosquittoVersion: await sys.version(SYS_MS),
+        nginxVersion: cluster ? await nginxVersion() : undefined,
+      }),
       ...(ca !== '' && { ca }),
       processes: Object.fromEntries(this.#processes.map(({ name, pid }) => [name, pid])),
     };
@@ -211,7 +270,7 @@ export class Stack {
     return urls(passwords, `mqtt${certificate === undefined ? '' : 's'}://${HOST}:${port}`);
   }
 
-  async #run(launch: Launch, readyLine: RegExp): Promise<void> {
+  async #run(launch: Launch, readyLine: RegExp): Promise<Started> {
     const { onLine } = this.#events;
     const process = await Supervised.start(launch, {
       logs: join(this.dir, 'logs'),
@@ -221,11 +280,12 @@ export class Stack {
     process.ended.then((how) => {
       if (this.#stopping === undefined) this.#failure.resolve(new ProcessFailure(process, how));
     });
-    await process.says(readyLine, READY_MS);
+    const ready = await process.says(readyLine, READY_MS);
     this.#progress(`${launch.name} is up`);
+    return { process, ready };
   }
 
-  async #watch(redisUrl: string): Promise<void> {
+  async #watch(redisUrl: string, mqttUrl: string): Promise<{ queue: Queue; sys: BrokerSys }> {
     const queue = openQueue(this.#config.QUEUE, { url: redisUrl, timeoutMs: READY_MS });
     this.#queue = queue;
     this.#undo.push(() => queue.close());
@@ -233,9 +293,12 @@ export class Stack {
     const clock = new Clock(() => queue.time());
     await clock.start();
     this.#undo.push(() => clock.stop());
-    const servers = this.#processes.filter(({ name }) => name === 'redis' || name === 'mosquitto');
-    const pids = Object.fromEntries(servers.map(({ name, pid }) => [name, pid]));
-    this.#undo.push(startStackTelemetry(queue, clock, pids));
+    const broker = new BrokerSys(mqttUrl);
+    this.#undo.push(() => broker.close());
+    const others = this.#processes.filter(({ name }) => SERVERS.includes(name));
+    const servers = Object.fromEntries(others.map(({ name, pid }) => [name, pid]));
+    this.#undo.push(startStackTelemetry({ queue, clock, servers, broker }));
+    return { queue, sys: broker };
   }
 
   /** Lets `curl -K` and `mosquitto_sub` find address and credentials, with none of them on a command line. */
@@ -269,6 +332,7 @@ export class Stack {
     }
     const stop = (prefix: string, graceMs?: number) =>
       Promise.all(this.#processes.filter(({ name }) => name.startsWith(prefix)).map((p) => p.stop(graceMs)));
+    await stop('nginx');
     await stop('ingest-');
     await this.#drain(drainMs);
     await stop('relay-', 15_000);
@@ -283,7 +347,7 @@ export class Stack {
   async #drain(withinMs: number): Promise<void> {
     const deadline = Date.now() + withinMs;
     const everyoneIsThere = () =>
-      this.#processes.every(({ name, alive }) => alive || name.startsWith('ingest-'));
+      this.#processes.every(({ name, alive }) => alive || name === 'nginx' || name.startsWith('ingest-'));
     while (Date.now() < deadline && everyoneIsThere()) {
       const depth = await this.#queue?.depth().catch(() => 0);
       if (!depth) return;
@@ -297,12 +361,18 @@ export class Stack {
   }
 }
 
-function named(role: string, count: number, script: string, env: Record<string, string>): Launch[] {
+function named(
+  role: string,
+  count: number,
+  script: string,
+  env: Record<string, string>,
+  nodeFlags: readonly string[] = [],
+): Launch[] {
   const path = join(import.meta.dirname, '..', script);
   return Array.from({ length: count }, (_, i) => ({
     name: `${role}-${i + 1}`,
     command: process.execPath,
-    args: [path],
+    args: [...nodeFlags, path],
     env: { ...env, PROCESS_NAME: `${role}-${i + 1}` },
   }));
 }

@@ -1,63 +1,85 @@
-import { readFileSync } from 'node:fs';
-import { cpus, freemem, totalmem } from 'node:os';
 import type { Clock } from '../clock.ts';
 import type { Queue } from '../queue/queue.ts';
+import type { TelemetryData } from '../telemetry.ts';
+import type { BrokerSys } from './broker-sys.ts';
+import { redisFigures } from './redis-info.ts';
+import { hostUsage, processUsage, type Usage } from './usage.ts';
+import { type HostCounts, readHost, vmstat } from './vmstat.ts';
 
 const PERIOD_MS = 1000;
-/** USER_HZ and the page size of every Linux that Node runs on as a rule; `getconf CLK_TCK PAGESIZE`. */
-const TICKS_A_SECOND = 100;
-const PAGE_BYTES = 4096;
 
-interface Usage {
-  /** CPU time since the process or the host started, ms. */
-  cpu_ms: number;
-  rss_mb: number;
+export interface StackTelemetry {
+  queue: Pick<Queue, 'ready' | 'record' | 'info' | 'depth'>;
+  clock: Clock;
+  /** Pids of the servers that cannot tell what they use, by the name in the telemetry stream. */
+  servers: Record<string, number>;
+  broker: BrokerSys;
 }
 
+type Figures = Pick<TelemetryData, 'gauges' | 'counters'>;
+
 /**
- * Appends CPU (100 = one core) and memory of the servers that cannot do it themselves, and of the host, once a
- * second. What only Linux tells is left out elsewhere. Returns what stops it.
+ * Appends once a second what the servers and the host use, vmstat's figures, and what Redis and the broker say of
+ * themselves. What this system or that server does not tell is left out. Returns what stops it.
  */
-export function startStackTelemetry(queue: Queue, clock: Clock, servers: Record<string, number>): () => void {
-  const sources: [name: string, read: () => Usage | undefined][] = [
-    ...Object.entries(servers).map(([name, pid]) => [name, () => processUsage(pid)] as [string, () => Usage]),
-    ['host', hostUsage],
-  ];
-  let last = new Map<string, { usage: Usage; at: number }>();
+export function startStackTelemetry({ queue, clock, servers, broker }: StackTelemetry): () => void {
+  const meter = new Meter();
+  let host: HostCounts | undefined = readHost();
+  const figures: Record<string, () => Figures | undefined | Promise<Figures | undefined>> = {
+    host: () => {
+      const before = host;
+      host = readHost();
+      return before && host && { gauges: vmstat(before, host) };
+    },
+    redis: async () => {
+      const [info, backlog] = await Promise.all([queue.info(), queue.depth()]);
+      const { gauges, counters } = redisFigures(info);
+      return { gauges: { ...gauges, backlog }, counters };
+    },
+    mosquitto: () => broker.figures(),
+  };
+  const usages: Record<string, () => Usage | undefined> = { host: hostUsage };
+  for (const [name, pid] of Object.entries(servers)) usages[name] = () => processUsage(pid);
+
+  const tell = async (name: string) => {
+    const used = meter.since(name, usages[name]?.());
+    const told = await Promise.resolve(figures[name]?.()).catch(() => undefined);
+    if (!queue.ready || (used === undefined && told === undefined)) return;
+    const gauges = told?.gauges && mapValues(told.gauges, round);
+    await queue.record(name, clock.now(), { ...used, ...told, ...(gauges && { gauges }) });
+  };
+  const names = new Set([...Object.keys(usages), ...Object.keys(figures)]);
   const timer = setInterval(() => {
-    const now = new Map<string, { usage: Usage; at: number }>();
-    for (const [name, read] of sources) {
-      const usage = read();
-      if (usage === undefined) continue;
-      const at = performance.now();
-      now.set(name, { usage, at });
-      const before = last.get(name);
-      if (before === undefined || !queue.ready) continue;
-      const cpu_percent = (100 * (usage.cpu_ms - before.usage.cpu_ms)) / (at - before.at);
-      const data = { cpu_percent: round(cpu_percent), rss_mb: round(usage.rss_mb) };
-      queue.record(name, clock.now(), data).catch(() => {});
-    }
-    last = now;
+    // Redis away: this second is missing from the series, the next one may not be.
+    for (const name of names) tell(name).catch(() => {});
   }, PERIOD_MS).unref();
   return () => clearInterval(timer);
 }
 
-/** proc(5), /proc/pid/stat: 14 utime, 15 stime, 24 rss; counted behind the name, which may hold spaces. */
-function processUsage(pid: number): Usage | undefined {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    const ticks = Number(fields[11]) + Number(fields[12]);
-    return { cpu_ms: (ticks * 1000) / TICKS_A_SECOND, rss_mb: (Number(fields[21]) * PAGE_BYTES) / 1e6 };
-  } catch {
-    return undefined;
+/** Turns CPU time into CPU in percent of one core. */
+class Meter {
+  readonly #last = new Map<string, { usage: Usage; at: number }>();
+
+  since(name: string, usage: Usage | undefined): Pick<TelemetryData, 'cpu_percent' | 'rss_mb'> | undefined {
+    const at = performance.now();
+    const before = this.#last.get(name);
+    if (usage === undefined) {
+      this.#last.delete(name);
+      return undefined;
+    }
+    this.#last.set(name, { usage, at });
+    if (before === undefined) return undefined;
+    // A worker that ended took its time with it.
+    const cpu_percent = Math.max(0, (100 * (usage.cpu_ms - before.usage.cpu_ms)) / (at - before.at));
+    return { cpu_percent: round(cpu_percent), rss_mb: round(usage.rss_mb) };
   }
 }
 
-/** All cores together, so up to 100 times their number; memory that is not free. */
-function hostUsage(): Usage {
-  const busy = cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
-  return { cpu_ms: busy, rss_mb: (totalmem() - freemem()) / 1e6 };
+function mapValues(
+  values: Record<string, number>,
+  change: (value: number) => number,
+): Record<string, number> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
 }
 
 function round(value: number): number {

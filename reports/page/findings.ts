@@ -7,6 +7,8 @@ import { clock, count, figure, msUnit, percent, plural } from './format.ts';
 /** Of a core: a process of one thread that uses as much for so many seconds has no more to give. */
 const FULL_CORE = 95;
 const FULL_SECONDS = 3;
+/** A stage has given way when its mean is more than so many times what it was before. */
+const GAVE_WAY = 3;
 /** A rate is held when it is kept for so many seconds. */
 const HELD_SECONDS = 5;
 /** vmstat: idle is near 0 below this %, switches are many above this rate a second, in this share of the run. */
@@ -114,7 +116,7 @@ function fullCore(run: Run, { process, series }: Resource): string | null {
   const stage = STAGES.reduce((a, b) => (rise(b) > rise(a) ? b : a));
   const [was, is] = [meanStage(before, stage), meanStage(inside, stage)];
   const gave =
-    was > 0 && is > 2 * was
+    was > 0 && is > GAVE_WAY * was
       ? `: the stage that gave way is ${stage}, ${msUnit(was)} before and ${msUnit(is)} then`
       : '; no stage gave way';
   return `${name(process)} used ${FULL_CORE} % of a core or more from ${clock(full.from)} to ${clock(full.to + 1)}${gave}.`;

@@ -37,6 +37,10 @@ function findChromium(): string {
   return found;
 }
 
+export function launch(): Promise<Browser> {
+  return chromium.launch({ executablePath: findChromium(), args: ARGS });
+}
+
 export interface Opened {
   page: Page;
   /** Console errors and warnings, exceptions, failed requests. */
@@ -61,7 +65,7 @@ export class Reader {
   static async start(): Promise<Reader> {
     const html = await template();
     const directory = await mkdtemp(join(tmpdir(), 'arrival-pages-'));
-    const browser = await chromium.launch({ executablePath: findChromium(), args: ARGS });
+    const browser = await launch();
     return new Reader(directory, browser, html);
   }
 

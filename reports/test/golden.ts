@@ -33,9 +33,10 @@ const SWEEP: Plan = {
   ingestCapacity: 1200,
   phases: [
     { ...closed, name: 'warm-up', duration_s: 2, vus: 4, measured: false },
-    { ...closed, name: 'one', duration_s: 4, vus: 1, measured: true },
-    { ...closed, name: 'few', duration_s: 4, vus: 4, measured: true },
-    { ...closed, name: 'many', duration_s: 4, vus: 16, measured: true },
+    { ...closed, name: 'one', duration_s: 3, vus: 1, measured: true },
+    { ...closed, name: 'few', duration_s: 3, vus: 4, measured: true },
+    { ...closed, name: 'many', duration_s: 3, vus: 16, measured: true },
+    { ...closed, name: 'most', duration_s: 3, vus: 32, measured: true },
   ],
 };
 const EMPTY: Plan = { ...RAMP, cutAt: 0 };
@@ -89,6 +90,13 @@ function run(profile: string, plan: Plan): Run {
       os: 'linux',
       go: 'go1.26.0',
       shared_host: true,
+      pipeline: {
+        redis: '7.0.15',
+        mosquitto: '2.0.11',
+        relay_workers: 1,
+        backlog_limit: 100_000,
+        tcp_nodelay: true,
+      },
     },
   };
 }
@@ -186,6 +194,10 @@ function closedModel(): Run {
   const golden = run('sweep', SWEEP);
   golden.run.model = 'closed';
   golden.run.ended = '2026-11-21T09:48:14.219Z';
+  golden.figures = [
+    { name: 'time to drain', value: 0.3, unit: 's' },
+    { name: 'time until p99 is back', value: null, unit: 's' },
+  ];
   return golden;
 }
 
@@ -196,10 +208,12 @@ function hostile(): Run {
     name: HOSTILE,
     method: HOSTILE,
     command: HOSTILE,
-    labels: { [HOSTILE]: HOSTILE },
+    labels: { [HOSTILE]: HOSTILE, '../..': '../../etc/passwd' },
   });
   golden.run.profile.name = HOSTILE.repeat(50);
   golden.verdict = { result: 'fail', reasons: [HOSTILE] };
+  golden.figures = [{ name: HOSTILE, value: 1, unit: HOSTILE }];
+  golden.environment.pipeline = { [HOSTILE]: HOSTILE };
   golden.steps = golden.steps.map(rename);
   golden.flows = golden.flows.map((flow) => ({ ...flow, name: HOSTILE }));
   golden.timeline = golden.timeline.map((second) => ({ ...second, phase: HOSTILE }));

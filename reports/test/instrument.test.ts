@@ -136,7 +136,7 @@ describe('what the page tells of the instrument', () => {
       assert.ok(heads.includes('arrivalsent → arrived') && heads.includes('sentmessages/s'), heads.join());
       assert.ok(!heads.some((head) => head.startsWith('from send')), heads.join());
       assert.deepEqual(await page.locator('.phases small').allTextContents(), [
-        ...['4 VUs, not measured', '1 VU', '4 VUs', '16 VUs'],
+        ...['4 VUs, not measured', '1 VU', '4 VUs', '16 VUs', '32 VUs'],
       ]);
     });
     await reader.read(golden('passing'), async (page) => {

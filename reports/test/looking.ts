@@ -1,20 +1,44 @@
 /** What a person would look at on a page. */
+import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 
-function chart(page: Page, title: string) {
+const AXE = new URL(import.meta.resolve('axe-core/axe.min.js'));
+
+/** What axe-core has against the page: a rule and the first place for each. */
+export async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(await readFile(AXE, 'utf8'));
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: {
+        run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>;
+      };
+    };
+    const { violations } = await axe.run();
+    return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`);
+  });
+}
+
+export function chartOf(page: Page, title: string) {
   return page.locator('.chart', { has: page.locator('h3', { hasText: new RegExp(`^${title} `) }) });
 }
 
 /** The names of a chart's lines. */
 export async function legend(page: Page, title: string): Promise<(string | null)[]> {
   await drawAll(page);
-  return (await chart(page, title).locator('.u-legend th').allTextContents()).slice(1);
+  return (await chartOf(page, title).locator('.u-legend th').allTextContents()).slice(1);
+}
+
+/** A chart's pixels. */
+export function picture(page: Page, title: string): Promise<string> {
+  return chartOf(page, title)
+    .locator('canvas')
+    .evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
 }
 
 /** How many pixels of a chart are of a colour of the page's styles. */
 export async function painted(page: Page, title: string, colour: string): Promise<number> {
   await drawAll(page);
-  return chart(page, title)
+  return chartOf(page, title)
     .locator('canvas')
     .evaluate((element, name) => {
       const canvas = element as HTMLCanvasElement;

@@ -199,7 +199,7 @@ function usage(
 }
 
 function resources(timeline: Interval[]): Resource[] {
-  return PROCESSES.map((process) => {
+  const used = PROCESSES.map((process) => {
     const series = timeline.map(({ t, scheduled }): [number, number, number] => [
       t,
       ...usage(t, scheduled, process),
@@ -210,6 +210,37 @@ function resources(timeline: Interval[]): Resource[] {
     });
     return { process: process[0], cpu_percent: extent(1), rss_mb: extent(2), series };
   });
+  return timeline.length ? [...used, host(timeline)] : used;
+}
+
+/** What vmstat would tell of a host of 2 cores. */
+function host(timeline: Interval[]): Resource {
+  const none = { mean: null, max: null };
+  const busy = timeline.map(({ scheduled }) => Math.min(96, 4 + scheduled * 0.028));
+  const gauge = (of: (busy: number) => number) => busy.map((percent) => round(of(percent), 1));
+  return {
+    process: 'host',
+    cpu_percent: none,
+    rss_mb: none,
+    series: [],
+    figures: {
+      bin_s: 1,
+      t: timeline.map(({ t }) => t),
+      gauges: {
+        in: gauge((percent) => 900 + percent * 210),
+        cs: gauge((percent) => 1500 + percent * 420),
+        us: gauge((percent) => percent * 0.6),
+        sy: gauge((percent) => percent * 0.4),
+        id: gauge((percent) => 100 - percent),
+        wa: gauge(() => 0),
+        st: gauge(() => 0),
+        free_mb: gauge(() => 21_000),
+        si: gauge(() => 0),
+        so: gauge(() => 0),
+      },
+      counts: { messages: timeline.map(({ accepted }) => accepted) },
+    },
+  };
 }
 
 /** The last arrival, if there is one. */

@@ -24,7 +24,7 @@ test('a sweep is of measured steps of several concurrencies, in their order', ()
   run.steps.reverse();
   assert.deepEqual(
     sweepSteps(run).map(({ vus }) => vus),
-    [1, 4, 16],
+    [1, 4, 16, 32],
   );
   for (const step of run.steps) step.vus = 4;
   assert.deepEqual(sweepSteps(run), []);

@@ -11,6 +11,7 @@ const SHARED = ['page/**/*.*', 'run.ts', 'vite.config.ts'];
 const PAGES = {
   production: { built: 'dist/index.html', sources: SHARED },
   comparison: { built: 'dist/comparison/index.html', sources: [...SHARED, 'comparison/**/*.*'] },
+  history: { built: 'dist/history/index.html', sources: [...SHARED, 'history/**/*.*'] },
 };
 
 /** @returns a page below reports/dist, built anew if it is older than its sources */

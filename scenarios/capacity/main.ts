@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Type } from '@sinclair/typebox';
 import { describe, RunConfig, readConfig } from '../../pipeline/config.ts';
 import { checkScript, environmentArgs, K6Run } from '../../pipeline/k6.ts';
-import { ADDRESSES, commandOf, openPipeline, runEnvironment, runName } from '../../pipeline/run.ts';
+import { ADDRESSES, commandOf, openPipeline, runEnvironment, runName, settle } from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
@@ -75,7 +75,7 @@ async function main(): Promise<number> {
   if (settings.LOWEST > settings.HIGHEST)
     throw new Error(`LOWEST is ${settings.LOWEST}, above HIGHEST, ${settings.HIGHEST}`);
 
-  const config = readConfig(RunConfig);
+  const config = await settle(readConfig(RunConfig));
   const dir = join(ROOT, 'reports/runs', runName(SCRIPT, config, new Date()));
   const command = commandOf(SCRIPT, args, process.env.npm_lifecycle_event);
   const env = (runDir: string) => runEnvironment(config, runDir, command);

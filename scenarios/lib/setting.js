@@ -35,10 +35,11 @@ export function pipeline() {
 
 /** What is the same in every script: the pipeline, and where the run's record goes. */
 export function setting() {
+  const reached = pipeline();
   return {
-    ...pipeline(),
+    ...reached,
     id: __ENV.ID_KEY || 'id',
-    topology: __ENV.TOPOLOGY || 'single',
+    topology: __ENV.TOPOLOGY || reached.facts.topology || 'single',
     network: __ENV.NETWORK || 'loopback',
     clock: __ENV.CLOCK_LIMIT ? { limit: __ENV.CLOCK_LIMIT } : {},
     canary: __ENV.CANARY !== 'off',

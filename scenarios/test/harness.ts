@@ -61,13 +61,14 @@ export class Pipeline {
     return new Pipeline(await Stack.start(readConfig(StackConfig, { ...at.env, ...settings })), at);
   }
 
-  /** Runs a script of scenarios/ with settings (-e) and returns what it left. */
-  async run(script: string, settings: Record<string, string | number> = {}) {
+  /** Runs a script of scenarios/ with settings (-e) and an environment, and returns what it left. */
+  async run(script: string, settings: Record<string, string | number> = {}, env: NodeJS.ProcessEnv = {}) {
     this.#runs++;
     const dir = join(this.#at.dir, `run-${this.#runs}`);
     const args = Object.entries(settings).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
     const { exitCode, all } = await k6(['run', '-q', '--log-format', 'raw', ...args, `scenarios/${script}`], {
       ...this.#at.env,
+      ...env,
       RUN_DIR: dir,
     });
     const run = await readRun(dir).catch((error) => assert.fail(`${error}\n${all}`));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { ADDRESSES } from '../../pipeline/run.ts';
 import { remove } from '../../pipeline/test/services.ts';
 import type { Run } from '../../reports/run.ts';
 import { judge } from '../capacity/judge.ts';
@@ -88,6 +89,35 @@ describe('a short form of each script', () => {
     assert.ok(run.thresholds.some(({ metric, ok }) => metric === 'soak_memory_growth_mb' && ok));
   });
 
+  test('own: messages, path and topics of a pipeline that is not ours, which tells no stamps', async () => {
+    const { ingest, mqtt } = pipeline.stack.file;
+    const url = new URL(mqtt.url);
+    [url.username, url.password] = [mqtt.username, mqtt.password];
+    const { run, exitCode, text } = await pipeline.run(
+      'own.js',
+      {
+        RATE: 50,
+        DURATION: 1,
+        WARMUP: 0.5,
+        TARGET: 'device',
+        TARGETS: 3,
+        FILTER: 'messages/device/+',
+        P99: 60_000,
+      },
+      {
+        INGEST_URL: ingest.url,
+        MQTT_URL: url.toString(),
+        HEADERS: JSON.stringify({ authorization: `Bearer ${ingest.token}` }),
+        BODY: '{"source":"me","id":"{{id}}","target":"{{target}}","payload":"{{payload}}"}',
+      },
+    );
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.equal(run.latency.stages.queue.count, 0);
+    assert.match(text, /request … .* request to delivery as one: the pipeline told no stamps/);
+    assert.doesNotMatch(JSON.stringify(run), new RegExp(ingest.token));
+  });
+
   test('the search for the capacity tries, confirms, reports and ends', async () => {
     const settings = ['P99=60000', 'LOWEST=50', 'HIGHEST=50', 'PROBE=1', 'CONFIRM=1', 'WARMUP=0.1'];
     const args = settings.flatMap((setting) => ['-e', setting]);
@@ -134,6 +164,12 @@ describe('a setting that makes no sense is told in one line', () => {
     ['sweep.js', 'CONCURRENCY=5,5', /^CONCURRENCY is "5,5": not ascending; allowed: /],
     ['fixed.js', 'KEEPALIVE=off', /^KEEPALIVE is "off"; allowed: true, false$/],
     ['fixed.js', 'REQUESTS=1.5', /^REQUESTS is "1\.5"; allowed: whole numbers from 1 to 1000000000$/],
+    [
+      'own.js',
+      'BODY={"id":1}',
+      /^body has no {{id}}: a message that cannot be told from others cannot be followed/,
+    ],
+    ['own.js', 'HEADERS=x', /^HEADERS is not JSON; allowed: {"X-Api-Key":"…"}$/],
     ['soak.js', 'LINE_MINUTES=0.01', /^LINE_MINUTES makes 12000 lines; allowed: up to 1000$/],
     ['sweep.js', 'STEP_DURATION=0', /^STEP_DURATION is "0"; allowed: 0\.1 to 86400$/],
   ];
@@ -142,8 +178,11 @@ describe('a setting that makes no sense is told in one line', () => {
     await Promise.all(
       wrong.map(async ([script, setting, message]) => {
         const args = ['inspect', '--include-system-env-vars', '--log-format', 'raw', '-e', setting];
-        const { stderr, exitCode } = await k6([...args, `scenarios/${script}`], env);
-        const first = stderr.split('\n')[0]?.replace(/^(Error: )+/, '');
+        const { stderr, exitCode } = await k6([...args, `scenarios/${script}`], { ...env, ...ADDRESSES });
+        const first = stderr
+          .split('\n')[0]
+          ?.replace(/^((Go)?Error: )+/, '')
+          .replace(/\s+at github.*/, '');
         assert.match(String(first), message, `${script} ${setting}`);
         assert.notEqual(exitCode, 0);
       }),

@@ -2,6 +2,8 @@ package arrival
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -9,23 +11,91 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// bodies makes the JSON of messages from a template. JSON.stringify of five fields would cost 3 µs a message.
+// bodies makes messages from a template. JSON.stringify of five fields would cost 3 µs a message.
 type bodies struct {
-	prefix   string // <run>.<generator>.
-	quoted   []byte // "<prefix>, as it stands in the JSON
-	open     string // up to the id's number
-	close    string // between the id and the target
-	flows    []profile.Flow
-	payloads []string
+	prefix string // <run>.<generator>.
+	mark   []byte // the prefix, as it stands in a message
+	quoted bool   // an id stands in quotes
+	flows  []bodyFlow
 }
 
+// bodyFlow is what the messages of a flow look like.
+type bodyFlow struct {
+	profile.Flow
+	pieces []piece
+}
+
+// piece is a part of a message: a text that is the same in all, and then what is not.
+type piece struct {
+	text  string
+	holds placeholder
+}
+
+// placeholder is what stands in a message of a template.
+type placeholder uint8
+
+const (
+	nothing placeholder = iota
+	number              // of the message: the id's last part
+	target
+)
+
 func newBodies(o *options, prefix string) *bodies {
-	b := &bodies{prefix: prefix, quoted: []byte(`"` + prefix), flows: o.profile.Flows}
-	b.open, b.close = idTemplate(o.ID, prefix)
+	b := &bodies{prefix: prefix, mark: []byte(prefix), quoted: o.Body == ""}
+	if b.quoted {
+		b.mark = []byte(`"` + prefix)
+	}
 	for _, f := range o.profile.Flows {
-		b.payloads = append(b.payloads, `","payload":"`+strings.Repeat("x", f.PayloadBytes)+`"}`)
+		pieces, _ := parseBody(o.bodyTemplate(), prefix, strings.Repeat("x", f.PayloadBytes)) // checked with the options
+		b.flows = append(b.flows, bodyFlow{f, pieces})
 	}
 	return b
+}
+
+// bodyTemplate is the script's own template of a message, or that of the pipeline in this repository.
+func (o *options) bodyTemplate() string {
+	if o.Body != "" {
+		return o.Body
+	}
+	path := strings.Split(o.ID, ".")
+	return `{"` + strings.Join(path, `":{"`) + `":"{{id}}"` + strings.Repeat("}", len(path)-1) +
+		`,"source":"k6","target":"{{target}}","payload":"{{payload}}"}`
+}
+
+// parseBody splits a template. prefix is what stands before the number in an id.
+func parseBody(template, prefix, payload string) ([]piece, error) {
+	var pieces []piece
+	text, found := "", false
+	for at := 0; ; {
+		open := strings.Index(template[at:], "{{")
+		if open < 0 {
+			pieces = append(pieces, piece{text + template[at:], nothing})
+			break
+		}
+		text += template[at : at+open]
+		at += open
+		length := strings.Index(template[at:], "}}")
+		if length < 0 {
+			return nil, fmt.Errorf("body, character %d: {{ without }}", at+1)
+		}
+		switch name := template[at+2 : at+length]; strings.TrimSpace(name) {
+		case "id":
+			pieces = append(pieces, piece{text + prefix, number})
+			text, found = "", true
+		case "target":
+			pieces = append(pieces, piece{text, target})
+			text = ""
+		case "payload":
+			text += payload
+		default:
+			return nil, fmt.Errorf("body, character %d: {{%s}} is not known; allowed: {{id}}, {{target}}, {{payload}}", at+1, name)
+		}
+		at += length + 2
+	}
+	if !found {
+		return nil, errors.New("body has no {{id}}: a message that cannot be told from others cannot be followed")
+	}
+	return pieces, nil
 }
 
 // append adds the body of a request to buf: one message, or an array of them.
@@ -44,24 +114,52 @@ func (b *bodies) append(buf []byte, s pacer.Slot) []byte {
 }
 
 func (b *bodies) message(buf []byte, s pacer.Slot, i int) []byte {
-	f := b.flows[s.Flow]
-	buf = append(buf, b.open...)
-	buf = strconv.AppendInt(buf, int64(s.FirstSeq+i), 10)
-	buf = append(buf, b.close...)
+	f := &b.flows[s.Flow]
+	for _, p := range f.pieces {
+		buf = append(buf, p.text...)
+		switch p.holds {
+		case number:
+			buf = strconv.AppendInt(buf, int64(s.FirstSeq+i), 10)
+		case target:
+			buf = f.target(buf, s, i)
+		}
+	}
+	return buf
+}
+
+// target adds the target of a message: <target>/<number>.
+func (f *bodyFlow) target(buf []byte, s pacer.Slot, i int) []byte {
 	buf = append(buf, f.Target...)
 	buf = append(buf, '/')
-	buf = strconv.AppendInt(buf, int64((s.OfFlow+i)%f.Targets), 10)
-	return append(buf, b.payloads[s.Flow]...)
+	return strconv.AppendInt(buf, int64((s.OfFlow+i)%f.Targets), 10)
 }
 
-// seq finds the number of a message of this run in its JSON. The run's name is random, so where "<run>.<generator>.
-// stands in quotes, the id stands: whatever its key is, nothing needs to be parsed.
+// fixed is a message with an id and a target of its own, as far as the number in the id, and after it.
+func (o *options) fixed(prefix, to string) (before, after string) {
+	pieces, _ := parseBody(o.bodyTemplate(), prefix, "")
+	into := &before
+	for _, p := range pieces {
+		*into += p.text
+		switch {
+		case p.holds == target:
+			*into += to
+		case into == &before && p.holds == number:
+			into = &after
+		case p.holds == number:
+			*into += "0" // a second id: the first is the one that is read
+		}
+	}
+	return before, after
+}
+
+// seq finds the number of a message of this run in it. The run's name is random, so where <run>.<generator>. stands, the id
+// stands: whatever its key is, nothing needs to be parsed.
 func (b *bodies) seq(payload []byte) (int, bool) {
-	return numberAfter(payload, b.quoted)
+	return numberAfter(payload, b.mark, b.quoted)
 }
 
-// numberAfter finds the number that follows a prefix, up to the closing quote.
-func numberAfter(payload, prefix []byte) (int, bool) {
+// numberAfter finds the number that follows a prefix, up to the closing quote where there are quotes.
+func numberAfter(payload, prefix []byte, quoted bool) (int, bool) {
 	i := bytes.Index(payload, prefix)
 	if i < 0 {
 		return 0, false
@@ -72,15 +170,8 @@ func numberAfter(payload, prefix []byte) (int, bool) {
 		n = n*10 + int(rest[digits]-'0')
 		digits++
 	}
-	if digits == 0 || digits == len(rest) || rest[digits] != '"' {
+	if digits == 0 || quoted && (digits == len(rest) || rest[digits] != '"') {
 		return 0, false
 	}
 	return n, true
-}
-
-// idTemplate is the JSON of a message up to the number in its id, and from there to the target.
-func idTemplate(key, prefix string) (open, closing string) {
-	path := strings.Split(key, ".")
-	open = `{"` + strings.Join(path, `":{"`) + `":"` + prefix
-	return open, `"` + strings.Repeat("}", len(path)-1) + `,"source":"k6","target":"`
 }

@@ -42,10 +42,10 @@ const canaryEvery = time.Second
 // newCanary connects and subscribes. It sends nothing before fly.
 func (e *engine) newCanary(ctx context.Context, state *lib.State) (*canary, error) {
 	target := "canary/" + e.id
-	open, closing := idTemplate(e.options.ID, e.id+".canary.")
+	before, after := e.options.fixed(e.id+".canary.", target)
 	c := &canary{
 		engine: e, poster: newPoster(e, state), latency: ledger.NewSeries(),
-		body: open, tail: closing + target + `","payload":""}`, topic: e.options.MQTT.Prefix + target,
+		body: before, tail: after, topic: e.options.MQTT.Prefix + target,
 	}
 	var err error
 	if c.conn, err = receiver.Connect(ctx, e.receiverOptions(state, "canary")); err != nil {
@@ -92,11 +92,11 @@ func (c *canary) due(n int) time.Time {
 
 // listen reads until the run ends, and connects anew where the connection is lost.
 func (c *canary) listen(ctx context.Context) {
-	prefix := []byte(`"` + c.engine.id + ".canary.")
+	prefix := []byte(c.engine.id + ".canary.")
 	for {
 		err := c.conn.Read("", c.engine.clock.Now, func(at int64, _ time.Duration, messages []receiver.Message) {
 			for _, m := range messages {
-				if n, ok := numberAfter(m.Payload, prefix); ok {
+				if n, ok := numberAfter(m.Payload, prefix, false); ok {
 					c.arrive(n, at)
 				}
 			}

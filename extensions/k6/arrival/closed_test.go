@@ -104,16 +104,16 @@ flows: [{name: direct}]`, "").runClosed()
 // The next phase would have measured what the last one left behind.
 func TestAPhaseCanWaitForTheBacklogOfTheLast(t *testing.T) {
 	t.Parallel()
-	const late = 700 * time.Millisecond
+	const late = 3 * time.Second // whenever in the phase a message is sent, it arrives after it
 	p := &fake.Pipeline{Delay: late}
 	r := newScript(t, p, `
 phases: [{name: one, duration: 1, vus: 1, drain: 20}, {name: two, duration: 1, vus: 2}]
 flows: [{name: direct}]`, "").runClosed()
 	one, two := r.Steps[0], r.Steps[1]
 	require.NotNil(t, one.DrainedS)
-	assert.Greater(t, *one.DrainedS, late.Seconds()/2, "what was sent last arrives so late")
+	assert.Greater(t, *one.DrainedS, 1.5, "what was sent arrives so late")
 	assert.Positive(t, *one.Backlog)
-	assert.InDelta(t, one.StartS+one.DurationS+*one.DrainedS, two.StartS, 0.5)
+	assert.GreaterOrEqual(t, two.StartS, one.StartS+one.DurationS+*one.DrainedS)
 	assert.Nil(t, two.DrainedS)
 	assert.Equal(t, r.Account.Scheduled, r.Account.Arrived)
 }

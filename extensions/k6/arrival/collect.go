@@ -183,16 +183,20 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 	lastMove, lastSeen := time.Now(), -1 // the latest delivery in the drain
 	var settledAt, completeAt time.Time
 	halted, over := false, false
+	halt := func(format string, args ...any) {
+		if !halted {
+			halted = true
+			close(e.halted)
+			e.distrust(format, args...)
+		}
+	}
+	alone := 0 // looks in a row at which nobody took what was long due
 	for {
 		select {
 		case <-ctx.Done():
 			return errStopped
 		case err := <-subs.failed:
-			if !halted {
-				halted = true
-				close(e.halted)
-				e.distrust("a subscriber lost its connection, so the rest of the load was not sent: %s", err)
-			}
+			halt("a subscriber lost its connection, so the rest of the load was not sent: %s", err)
 		case now := <-looks.C:
 			e.pending.flush(ctx, subs.state)
 			if !now.Before(nextCut) {
@@ -201,6 +205,13 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 				rec.checkpoint()
 			}
 			e.noteBacklogs(now)
+			if alone++; !e.abandoned(now) {
+				alone = 0
+			}
+			if alone == aloneMost {
+				halt("the senders have taken %d of %d requests and no more for %.0f s: does the script's sender throw? k6's log says it",
+					e.next.Load(), e.pacer.Requests(), lateLimit.Seconds())
+			}
 			if e.pacer.Closed() && over {
 				e.ledger.End()
 			}
@@ -228,6 +239,17 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 			}
 		}
 	}
+}
+
+// aloneMost makes sure that it is not the whole process that stood still.
+const aloneMost = 50
+
+// abandoned reports whether the next request of the schedule is so late that it will not be sent any more, and nobody is at work who
+// would take it. Such a run went on until k6 ended it, after all of its time.
+func (e *engine) abandoned(now time.Time) bool {
+	n := int(e.next.Load())
+	return !e.pacer.Closed() && n < e.pacer.Requests() && e.ledger.InFlight() == 0 &&
+		now.Sub(e.epoch.Add(e.pacer.Slot(n).Due)) > lateLimit
 }
 
 // errStopped means that k6 ended the subscriber's iteration before the run was over.

@@ -74,6 +74,11 @@ export interface RunOptions {
      * filters in one shared subscription, in which each message goes to one connection (`shared`; flows with 1 delivery).
      */
     topics?: 'exact' | 'wildcard' | 'shared';
+    /**
+     * One filter for all messages, where their topics are not `<prefix><target>`: `devices/+/events`. Each connection then gets every
+     * message, so all flows have the same number of deliveries; without `canary`.
+     */
+    filter?: string;
     /** At least so many connections, up to 32; default: the largest number of deliveries of a flow. */
     connections?: number;
     /**
@@ -90,7 +95,13 @@ export interface RunOptions {
    * Certificates are always checked, unless k6 itself is told otherwise (`insecureSkipTLSVerify`).
    */
   ca?: string;
-  /** Key of the id in a message's JSON, with dots between nested keys: `id` (default), `MsgID`, `meta.id`. */
+  /**
+   * A message of a pipeline of your own, with `{{id}}`, `{{target}}` and `{{payload}}` (as many `x` as the flow's `payloadBytes`) where
+   * they belong: `{"MsgID":"{{id}}","to":"{{target}}"}`. It need not be JSON; the id has to arrive as it was sent, with no digit after it.
+   * Default: `{"id":"{{id}}","source":"k6","target":"{{target}}","payload":"{{payload}}"}`.
+   */
+  body?: string;
+  /** Key of the id in the default body, with dots between nested keys: `id` (default), `MsgID`, `meta.id`. */
   id?: string;
   /** VUs that send, 1 to 10,000. Default 64. In the closed model the profile's phases say how many (`vus`). */
   senders?: number;

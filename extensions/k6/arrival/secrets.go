@@ -10,7 +10,7 @@ import (
 
 var (
 	// An environment variable whose name says that its value is secret, as k6's -e and --env take it.
-	secretVariable = regexp.MustCompile(`(?i)^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|_URL)\w*=).*`)
+	secretVariable = regexp.MustCompile(`(?i)^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*`)
 	credentials    = regexp.MustCompile(`://[^/\s]*@`)
 )
 

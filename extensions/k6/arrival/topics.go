@@ -18,6 +18,12 @@ const (
 // The group of a shared subscription is the run's own: what is left of another run would take a share.
 func (o *options) topics(run string) [][]string {
 	filters := make([][]string, o.profile.Subscribers())
+	if o.MQTT.Filter != "" { // the pipeline's own topics: each connection gets every message
+		for c := range filters {
+			filters[c] = []string{o.MQTT.Filter}
+		}
+		return filters
+	}
 	seen := map[string]bool{}
 	for _, f := range o.profile.Flows {
 		if seen[f.Target] {

@@ -6,6 +6,7 @@ import { Header } from './parts/header.tsx';
 import { LatencySection } from './parts/latency.tsx';
 import { StagesSection } from './parts/stages.tsx';
 import { StepsSection } from './parts/steps.tsx';
+import { SweepSection } from './parts/sweep.tsx';
 
 export interface PartProps {
   comparison: Comparison;
@@ -18,6 +19,7 @@ export function Page(props: PartProps) {
       <Header {...props} />
       <DifferencesSection {...props} />
       <LatencySection {...props} />
+      <SweepSection {...props} />
       <StagesSection {...props} />
       <StepsSection {...props} />
       <AccountsSection {...props} />

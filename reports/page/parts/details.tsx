@@ -3,6 +3,9 @@ import { count, duration, figure } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 import { Facts, Table } from '../table.tsx';
 
+/** Characters of a text in a table. */
+const LONGEST = 400;
+
 /** What was asked, what went wrong, where it ran, how to run it again. */
 export function DetailsSection({ run, sound }: PartProps) {
   const { thresholds, errors } = run;
@@ -21,7 +24,7 @@ export function DetailsSection({ run, sound }: PartProps) {
               caption="In k6’s notation; latencies in ms"
               columns={[
                 { head: 'metric', text: true, cell: (t) => t.metric },
-                { head: 'required', text: true, cell: (t) => <code>{t.expression}</code> },
+                { head: 'required', text: true, cell: (t) => <code>{short(t.expression)}</code> },
                 {
                   head: 'result',
                   text: true,
@@ -43,7 +46,7 @@ export function DetailsSection({ run, sound }: PartProps) {
                 { head: 'stage', text: true, cell: (e) => e.stage },
                 { head: 'class', text: true, cell: (e) => e.class },
                 { head: 'count', cell: (e) => count(e.count) },
-                { head: 'first one', text: true, cell: (e) => <code>{e.example ?? '–'}</code> },
+                { head: 'first one', text: true, cell: (e) => <code>{short(e.example ?? '–')}</code> },
               ]}
               rows={errors}
             />
@@ -89,6 +92,11 @@ function environment(told: PartProps['run']['environment']): [string, string][] 
     ...known.map(([name, value]): [string, string] => [name, value ?? 'not available']),
     ...facts(further),
   ];
+}
+
+/** As much of a text as a table holds; run.json has all of it. */
+function short(text: string): string {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }
 
 /** Names and values as the run tells them. */

@@ -1,9 +1,10 @@
 import type { VerdictResult } from '../../run.ts';
 import { answer, type PercentileKey, percentile, verdict } from '../facts.ts';
 import { findings } from '../findings.ts';
-import { duration, instant, ms, plural } from '../format.ts';
+import { duration, figure, instant, ms, plural } from '../format.ts';
 import { canaryPace, canarySentence } from '../health.ts';
 import type { PartProps } from '../report.tsx';
+import { Facts } from '../table.tsx';
 
 const MARKS: Record<VerdictResult, { mark: string; meaning: string }> = {
   pass: { mark: '✓', meaning: 'every threshold held, nothing was lost' },
@@ -54,6 +55,7 @@ export function Header({ run, sound }: PartProps) {
         </p>
       )}
       {sound && <Headline run={run} sound={sound} />}
+      <ScriptFigures run={run} />
       <Findings run={run} sound={sound} />
     </header>
   );
@@ -80,6 +82,22 @@ function about({
     network,
     ...Object.entries(labels).map(([name, value]) => `${name}: ${value}`),
   ].join(' · ');
+}
+
+/** What the script says beyond what every run says. */
+function ScriptFigures({ run: { figures = [], run } }: { run: PartProps['run'] }) {
+  if (figures.length === 0) return null;
+  return (
+    <section class="script" aria-label="Figures of the script">
+      <h2>{run.method.slice(0, 60)}</h2>
+      <Facts
+        facts={figures.map(({ name, value, unit }): [string, string] => [
+          name,
+          value === null ? 'did not come about' : `${figure(value)}\u00a0${unit}`,
+        ])}
+      />
+    </section>
+  );
 }
 
 /** What stands out; nothing where nothing does. */

@@ -39,7 +39,7 @@ export function LatencySection({ run: { latency, steps, run } }: PartProps) {
           <Table
             caption={`ms, over the measured phases (${measured.join(', ')})`}
             columns={[
-              { head: '', text: true, cell: ([name]) => name },
+              { head: 'statistic', text: true, cell: ([name]) => name },
               column('arrival', corrected ? 'due → arrived' : 'sent → arrived', arrival),
               ...(corrected ? [column('from send', 'sent → arrived', from_send)] : []),
               column('HTTP', 'sent → answer', http),

@@ -51,6 +51,16 @@ export function PhasesSection({ run, sound }: PartProps) {
           },
           { head: 'accepted', unit: 'messages/s', cell: (step) => figure(step.accepted_per_s) },
           { head: 'arrived', unit: 'deliveries/s', cell: (step) => figure(step.arrived_per_s) },
+          ...(closed
+            ? [
+                { head: 'backlog', unit: 'at the end', cell: (step: Step) => count(step.backlog) },
+                {
+                  head: 'drained',
+                  unit: 'after, s',
+                  cell: (step: Step) => (step.drained_s == null ? '–' : figure(step.drained_s)),
+                },
+              ]
+            : []),
           ...(sound
             ? [
                 { head: 'samples', unit: 'deliveries', cell: (step: Step) => count(arrival(step).count) },

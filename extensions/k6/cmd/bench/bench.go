@@ -170,6 +170,18 @@ func (u use) each() float64 {
 // of is one process's part of that.
 func (u use) of(name string) float64 { return micros(u.cpu[name]) / float64(u.count) }
 
+// share is the part of a core that a process used.
+func (u use) share(name string) float64 { return u.cpu[name].Seconds() / u.seconds }
+
+// without takes off what the same processes use for the rest of what they do, each time.
+func (u use) without(rest use) use {
+	left := use{cpu: map[string]time.Duration{}, count: u.count, seconds: u.seconds}
+	for name, cpu := range u.cpu {
+		left.cpu[name] = cpu - time.Duration(rest.of(name)*float64(u.count)*1000)
+	}
+	return left
+}
+
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
 func (u use) rate() float64 { return float64(u.count) / u.seconds }

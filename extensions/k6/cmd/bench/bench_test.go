@@ -71,6 +71,42 @@ func TestMedian(t *testing.T) {
 	assert.InDelta(t, 2.5, median([]float64{4, 1, 3, 2}), 0)
 }
 
+func TestUse(t *testing.T) {
+	t.Parallel()
+	whole := use{cpu: map[string]time.Duration{"k6": 9 * time.Millisecond, "redis": time.Millisecond}, count: 1000, seconds: 0.5}
+	assert.InDelta(t, 10.0, whole.each(), 1e-9)
+	assert.InDelta(t, 9.0, whole.of("k6"), 1e-9)
+	assert.InDelta(t, 0.018, whole.share("k6"), 1e-9)
+	assert.InDelta(t, 2000.0, whole.rate(), 1e-9)
+	rest := use{cpu: map[string]time.Duration{"k6": 4 * time.Millisecond}, count: 2000, seconds: 1}
+	left := whole.without(rest)
+	assert.InDelta(t, 7.0, left.of("k6"), 1e-3, "2 µs each, whatever their number was")
+	assert.InDelta(t, 1.0, left.of("redis"), 1e-3)
+	assert.InDelta(t, 9.0, whole.of("k6"), 1e-9, "as it was")
+}
+
+func TestSidesAreMeasuredInTurn(t *testing.T) {
+	t.Parallel()
+	b := &bench{}
+	order := ""
+	side := func(name string, us ...time.Duration) func() (use, error) {
+		return func() (use, error) {
+			order += name
+			cpu := us[0] * time.Microsecond
+			us = us[1:]
+			return use{cpu: map[string]time.Duration{"k6": cpu}, count: 1, seconds: 1}, nil
+		}
+	}
+	all, err := b.turns(3, "request", side("a", 10, 20, 40), side("b", 5, 20, 30))
+	require.NoError(t, err)
+	assert.Equal(t, "abbaab", order)
+	assert.InDelta(t, 20.0, all.median(0, use.each), 1e-9)
+	assert.InDelta(t, 20.0, all.median(1, use.each), 1e-9)
+	assert.InDelta(t, 0.75, all.ratio(cost), 1e-9, "of a round, not of the medians")
+	_, err = b.turns(3, "request", side("a", 1), func() (use, error) { return use{}, exec.ErrNotFound })
+	require.ErrorIs(t, err, exec.ErrNotFound)
+}
+
 func TestProcFiles(t *testing.T) {
 	t.Parallel()
 	peak, err := parseStatus([]byte("Name:\tk6\nVmPeak:\t 900 kB\nVmHWM:\t   12345 kB\nVmRSS:\t 1 kB\n"))

@@ -41,17 +41,23 @@ func (b *bench) startMosquitto(ctx context.Context) (address string, err error) 
 
 // startRedis starts the clock of a row whose pipeline has none.
 func (b *bench) startRedis(ctx context.Context) (url string, err error) {
+	url, _, err = b.startRedisWith(ctx, "no")
+	return url, err
+}
+
+// startRedisWith starts a Redis of the row's own, with the append-only file of the pipeline's or without.
+func (b *bench) startRedisWith(ctx context.Context, appendonly string) (url string, pid int, err error) {
 	address, err := freeAddress()
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	_, port, _ := net.SplitHostPort(address)
 	p, err := b.start("redis-server", daemons(), "redis-server", "--bind", "127.0.0.1", "--port", port,
-		"--save", "", "--appendonly", "no", "--dir", b.dir)
+		"--save", "", "--appendonly", appendonly, "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0", "--dir", b.dir)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
-	return "redis://" + address, eventually(ctx, "a Redis that answers", readyWithin, func() bool { return answers(address) }, p)
+	return "redis://" + address, p.pid, eventually(ctx, "a Redis that answers", readyWithin, func() bool { return answers(address) }, p)
 }
 
 func answers(address string) bool {

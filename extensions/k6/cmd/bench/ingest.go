@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -60,6 +61,7 @@ func (in *ingest) hand(body []byte) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.out == nil {
+		in.messages.Add(int64(bytes.Count(body, between)) + 1)
 		return true
 	}
 	n, at := int64(0), time.Now()

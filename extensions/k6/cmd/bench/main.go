@@ -39,7 +39,7 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.only, "only", "", "`rows` to run, with commas between them (default all)")
 	f.DurationVar(&s.warmup, "warmup", 1500*time.Millisecond, "load before each measurement")
 	f.DurationVar(&s.duration, "duration", 5*time.Second, "length of each measurement")
-	f.IntVar(&s.rounds, "rounds", 10, "measuring: `times` that both sides are measured, in turn")
+	f.IntVar(&s.rounds, "rounds", 8, "measuring: `times` that both sides are measured, in turn")
 	f.IntVar(&s.rate, "rate", 5000, "measuring: `requests` per second")
 	f.IntVar(&s.messages, "messages", 5_000_000, "memory: `messages` measured")
 	f.StringVar(&s.profiles, "profiles", "", "`directory` for CPU profiles of our sides, go tool pprof reads them (takes CPU itself)")
@@ -67,10 +67,10 @@ func parse(args []string) (settings, error) {
 	return s, nil
 }
 
-// row is one or two lines of the table.
+// row is one line of the table, or several that are measured at once.
 type row struct {
 	name, what string
-	run        func(context.Context, *bench) (figure, error)
+	run        func(context.Context, *bench) ([]figure, error)
 }
 
 var rows = []row{
@@ -78,6 +78,9 @@ var rows = []row{
 	{"sender", "CPU a request of run.send(), against k6/http", sender},
 	{"pump", "CPU a request of run.pump(), against wrk", pump},
 	{"measuring", "messages a CPU second of the pipeline, every message measured, against none", measuring},
+	{"relay", "CPU a message of the relay and its rate, against the loop that takes one message at a time; the broker's core", relay},
+	{"ingest", "requests a second of the ingest, against a route that does nothing; CPU a message of Redis", ingesting},
+	{"pipeline", "CPU a message of ingest, Redis, relay and broker at saturation, against what is allowed", pipeline},
 	{"memory", "resident memory of k6 after millions of measured messages, against what is allowed", memory},
 }
 
@@ -133,7 +136,7 @@ func run(s settings) error {
 	var figures []figure
 	for _, r := range chosen {
 		b.row = r.name
-		f, err := r.run(ctx, b)
+		found, err := r.run(ctx, b)
 		b.stopAll()
 		if ctx.Err() != nil {
 			return errors.New("stopped; all that it had started is stopped too")
@@ -141,8 +144,10 @@ func run(s settings) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
-		f.row = r.name
-		figures = append(figures, f)
+		for _, f := range found {
+			f.row = strings.TrimSuffix(r.name+", "+f.row, ", ")
+			figures = append(figures, f)
+		}
 	}
 	fmt.Print(table(figures))
 	for _, f := range figures {

@@ -18,11 +18,11 @@ func posted(in *ingest) map[string]string {
 	return map[string]string{"URL": in.url + "/messages", "TOKEN": token, "BODY": body, "VUS": fmt.Sprint(connections)}
 }
 
-func sender(ctx context.Context, b *bench) (figure, error) {
+func sender(ctx context.Context, b *bench) ([]figure, error) {
 	f := figure{limit: 0.4}
 	in, err := b.startIngest(nil)
 	if err != nil {
-		return f, err
+		return nil, err
 	}
 	http := func() (use, error) {
 		p, err := b.k6("http.js", posted(in), "--summary-mode", "disabled")
@@ -34,14 +34,14 @@ func sender(ctx context.Context, b *bench) (figure, error) {
 	profile := fmt.Sprintf("phases: [{name: load, duration: %g, vus: %d}]\nflows: [{name: one}]\n", b.long(), connections)
 	all, err := b.turns(senderRounds, "request", http, func() (use, error) { return b.sent(ctx, in, profile, false) })
 	if err != nil {
-		return f, err
+		return nil, err
 	}
 	f.baseline = side{"k6/http", all.median(0, use.each), "µs"}
 	f.ours = side{"run.send()", all.median(1, use.each), "µs"}
 	f.ratio = all.ratio(cost)
 	f.notes = append(f.notes, fmt.Sprintf("CPU a request of k6 with %d VUs, as fast as they go; messages are sent and entered into "+
 		"the ledger, and arrive nowhere", connections))
-	return f, nil
+	return []figure{f}, nil
 }
 
 // senderRounds are those of the rows sender and pump.
@@ -50,15 +50,19 @@ const senderRounds = 3
 // excess times wrk's rate is more than k6 can send, so that no connection of it ever waits for a request to be due.
 const excess = 2
 
-func pump(ctx context.Context, b *bench) (figure, error) {
+func pump(ctx context.Context, b *bench) ([]figure, error) {
 	f := figure{limit: 1.5}
 	in, err := b.startIngest(nil)
 	if err != nil {
-		return f, err
+		return nil, err
 	}
 	rate := 50_000.0
 	wrk := func() (use, error) {
-		u, err := b.wrk(ctx, in)
+		p, err := b.wrk(in.url, connections)
+		if err != nil {
+			return use{}, err
+		}
+		u, err := b.until(ctx, p, in)
 		rate = max(rate, u.rate())
 		return u, err
 	}
@@ -67,25 +71,24 @@ func pump(ctx context.Context, b *bench) (figure, error) {
 		return b.sent(ctx, in, profile, true)
 	})
 	if err != nil {
-		return f, err
+		return nil, err
 	}
 	f.baseline = side{"wrk -t1 -c10", all.median(0, use.each), "µs"}
 	f.ours = side{"run.pump()", all.median(1, use.each), "µs"}
 	f.ratio = all.ratio(cost)
 	f.notes = append(f.notes, fmt.Sprintf("CPU a request over %d connections to the same server, both as fast as they go (%.0f and "+
 		"%.0f/s); the pump's requests are all due before they are sent", connections, all.median(0, use.rate), all.median(1, use.rate)))
-	return f, nil
+	return []figure{f}, nil
 }
 
-// wrk is what wrk takes to post as fast as it can.
-func (b *bench) wrk(ctx context.Context, in *ingest) (use, error) {
-	env := []string{"TOKEN=" + token, "BODY=" + body}
-	p, err := b.start("wrk", env, "wrk", "-t1", fmt.Sprintf("-c%d", connections), fmt.Sprintf("-d%.0fs", b.long()),
-		"-s", "extensions/k6/cmd/bench/scripts/post.lua", in.url+"/messages")
-	if err != nil {
-		return use{}, err
-	}
-	return b.until(ctx, p, in)
+// wrk posts as fast as it can.
+func (b *bench) wrk(url string, connections int) (*process, error) {
+	return b.wrkAs(token, url, connections)
+}
+
+func (b *bench) wrkAs(token, url string, connections int) (*process, error) {
+	return b.start("wrk", []string{"TOKEN=" + token, "BODY=" + body}, "wrk", "-t1", fmt.Sprintf("-c%d", connections),
+		fmt.Sprintf("-d%.0fs", b.long()), "-s", "extensions/k6/cmd/bench/scripts/post.lua", url+"/messages")
 }
 
 // sent is what k6 takes to send a profile over all connections.

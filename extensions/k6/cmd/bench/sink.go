@@ -15,11 +15,7 @@ import (
 type sink struct{ taken atomic.Int64 }
 
 // startSink holds the topics of the default flow until the row is over.
-func (b *bench) startSink(ctx context.Context, s *stack) (*sink, error) {
-	address, err := s.mqttURL()
-	if err != nil {
-		return nil, err
-	}
+func (b *bench) startSink(ctx context.Context, address string) (*sink, error) {
 	conn, err := receiver.Connect(ctx, receiver.Options{URL: address, ClientID: "sink", Dial: (&net.Dialer{}).DialContext})
 	if err != nil {
 		return nil, err
@@ -44,6 +40,8 @@ func (b *bench) startSink(ctx context.Context, s *stack) (*sink, error) {
 	}()
 	return k, nil
 }
+
+func (k *sink) count() (int64, error) { return k.taken.Load(), nil }
 
 // ignore is for a subscriber to whom nobody sends.
 func ignore(net.Conn) {}

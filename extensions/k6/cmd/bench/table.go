@@ -20,7 +20,7 @@ func (s side) String() string { return fmt.Sprintf("%s %s %s", s.what, significa
 // figure is one line of the table. Ratios are told as issue and README state them: cost is ours through the baseline's, at
 // most so much; throughput too, at least so much.
 type figure struct {
-	row            string
+	row            string // empty: the row has one figure
 	baseline, ours side
 	ratio          float64
 	limit          float64

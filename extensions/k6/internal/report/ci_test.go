@@ -69,6 +69,17 @@ func TestMarkdownIsTheRunInShort(t *testing.T) {
 	assert.NotContains(t, text, "stage ", "there were no stamps")
 
 	r := failed()
+	vus := []int{1, 8}
+	for i := range vus {
+		p50 := float64(1 + 9*i)
+		r.Steps = append(r.Steps, Step{VUs: &vus[i], Measured: true, Latency: Latencies{Arrival: Latency{P50: &p50}}})
+	}
+	r.Figures = []Figure{{"time to drain", ptr(3.25), "s"}, {"senders", ptr(64.0), ""}, {"time until p99 is back", nil, "s"}}
+	text = Markdown(r)
+	assert.Contains(t, text, "\nknee: 1 VU: with 8 p50 has taken off for good\n")
+	assert.Contains(t, text, "\n- time to drain: 3.25 s\n- senders: 64 \n- time until p99 is back: did not come about\n")
+
+	r = failed()
 	r.Account.Balanced = false
 	text = Markdown(r)
 	assert.Contains(t, text, "≠")

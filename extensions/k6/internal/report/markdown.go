@@ -40,6 +40,19 @@ func Markdown(r *Run) string {
 	} else {
 		b.WriteString("Latency is not shown: the account does not balance.\n")
 	}
+	if k := NewKnee(r.Steps); k != nil && r.Account.Balanced {
+		fmt.Fprintf(&b, "\nknee: %s\n", knees(k))
+	}
+	for i, f := range r.Figures {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		value := "did not come about"
+		if f.Value != nil {
+			value = strings.TrimSuffix(fmt.Sprintf("%.2f", *f.Value), ".00") + " " + plain(f.Unit)
+		}
+		fmt.Fprintf(&b, "- %s: %s\n", plain(f.Name), value)
+	}
 	if len(r.Thresholds) > 0 {
 		b.WriteString("\n")
 		row("threshold", "required", "result")

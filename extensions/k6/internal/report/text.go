@@ -42,14 +42,15 @@ func Text(r *Run, where string, colour bool) string {
 			name := i.String()
 			s := l.Stages[name]
 			if s.Count == 0 {
+				if i == ledger.Request && l.FromSend.Count > 0 { // nobody told the stages between: they are known as one
+					line("  request …", "%8s %6s %8s %8s %8s ms   request to delivery as one: the pipeline told no stamps", num(l.FromSend.Mean),
+						share(l.FromSend, l.Arrival), num(l.FromSend.P50), num(l.FromSend.P99), num(l.FromSend.Max))
+					break
+				}
 				line("  "+name, "%8s", "n/a")
 				continue
 			}
-			share := "–"
-			if l.Arrival.Mean != nil && *l.Arrival.Mean > 0 {
-				share = fmt.Sprintf("%.0f %%", *s.Mean / *l.Arrival.Mean * 100)
-			}
-			line("  "+name, "%8s %6s %8s %8s %8s ms", num(s.Mean), share, num(s.P50), num(s.P99), num(s.Max))
+			line("  "+name, "%8s %6s %8s %8s %8s ms", num(s.Mean), share(s, l.Arrival), num(s.P50), num(s.P99), num(s.Max))
 		}
 		if rows := stepsText(r); rows != nil {
 			b.WriteString("\n")
@@ -98,6 +99,14 @@ func Text(r *Run, where string, colour bool) string {
 	b.WriteString("\n")
 	line("report", "%s", where)
 	return b.String() + "\n"
+}
+
+// share is what a part takes of the whole.
+func share(part, whole Latency) string {
+	if part.Mean == nil || whole.Mean == nil || *whole.Mean <= 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f %%", *part.Mean / *whole.Mean * 100)
 }
 
 func quantiles(l Latency) string {

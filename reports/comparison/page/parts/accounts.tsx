@@ -16,8 +16,8 @@ export function AccountsSection({ comparison: { subjects } }: PartProps) {
     (end) => end !== 'pending' || subjects.some(({ account }) => account[end] > 0),
   ).map((end) => [end.replace('_', '-'), ({ account }) => account[end]]);
   const beside: Line[] = BESIDE.map((name) => [name, ({ account }) => account[name]]);
-  const columns = [
-    { head: '', text: true, cell: ([name]: Line) => name },
+  const columns = (head: string) => [
+    { head, text: true, cell: ([name]: Line) => name },
     ...subjects.map((subject) => ({
       head: subject.letter,
       cell: ([name, of]: Line) => (
@@ -32,12 +32,12 @@ export function AccountsSection({ comparison: { subjects } }: PartProps) {
       <h2>Accounts</h2>
       <div class="beside">
         <Table
-          caption={`Messages, whole run${subjects.some(({ runs }) => runs.length > 1) ? '; repeats summed up' : ''}`}
-          columns={columns}
+          caption={`Whole run${subjects.some(({ runs }) => runs.length > 1) ? '; repeats summed up' : ''}`}
+          columns={columns('messages')}
           rows={ends}
           foot={['scheduled', ...subjects.map((subject) => scheduled(subject))]}
         />
-        <Table caption="Deliveries beside the equation" columns={columns} rows={beside} />
+        <Table caption="Beside the equation" columns={columns('deliveries')} rows={beside} />
       </div>
     </section>
   );

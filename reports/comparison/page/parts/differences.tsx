@@ -35,7 +35,11 @@ export function DifferencesSection({ comparison }: PartProps) {
               unit: '99 % interval',
               cell: (row: Row) => <Change difference={row.differences[i] ?? null} reach={reach} />,
             },
-            { head: '', text: true, cell: (row: Row) => <Verdict difference={row.differences[i] ?? null} /> },
+            {
+              head: 'finding',
+              text: true,
+              cell: (row: Row) => <Verdict difference={row.differences[i] ?? null} />,
+            },
           ]),
     ]),
   ];

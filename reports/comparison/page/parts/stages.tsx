@@ -39,7 +39,7 @@ export function StagesSection({ comparison: { subjects, rows } }: PartProps) {
                 );
               },
             },
-            { head: '', text: true, cell: (stage: Stage) => differenceOf(stage, i)?.word ?? '–' },
+            { head: 'finding', text: true, cell: (stage: Stage) => differenceOf(stage, i)?.word ?? '–' },
           ]),
     ]),
   ];

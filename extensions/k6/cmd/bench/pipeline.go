@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// busy is how many requests are under way at a time where a server is to be saturated.
+const busy = 50
+
+// ingesting compares the ingest with a route of the same framework that answers 202 and does nothing.
+func ingesting(ctx context.Context, b *bench) ([]figure, error) {
+	url, redisPID, err := b.startRedisWith(ctx, "yes")
+	if err != nil {
+		return nil, err
+	}
+	client, err := b.openRedis(url)
+	if err != nil {
+		return nil, err
+	}
+	node := filepath.Join(b.root, "node_modules/.bin/node")
+	empty, err := b.serve(ctx, "the empty route", "PORT", nil, node, "extensions/k6/cmd/bench/scripts/empty.mjs")
+	if err != nil {
+		return nil, err
+	}
+	ours, err := b.serve(ctx, "the ingest", "INGEST_PORT", []string{
+		"REDIS_URL=" + url, "PROCESS_NAME=ingest-1", "LOG_LEVEL=warn", "INGEST_TOKEN=" + token, "INGEST_HOST=127.0.0.1", "BACKLOG_LIMIT=1000000000",
+	}, node, "pipeline/ingest/server.ts")
+	if err != nil {
+		return nil, err
+	}
+	all, err := b.turns(senderRounds, "request", func() (use, error) {
+		return b.posting(ctx, empty, map[string]int{"server": empty.pid}, func() (int64, error) { return counted(ctx, empty.url) })
+	}, func() (use, error) {
+		if err := client.FlushAll(ctx).Err(); err != nil {
+			return use{}, err
+		}
+		return b.posting(ctx, ours, map[string]int{"server": ours.pid, "redis": redisPID}, func() (int64, error) {
+			return client.XLen(ctx, streamKey).Result()
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	server := func(u use) float64 { return u.of("server") }
+	onRedis := all.median(1, func(u use) float64 { return u.of("redis") })
+	return []figure{{
+		limit: 0.85, atLeast: true,
+		baseline: side{"a route that does nothing", all.median(0, use.rate), "/s"}, ours: side{"the ingest", all.median(1, use.rate), "/s"},
+		ratio: all.ratio(func(empty, ours use) float64 { return ours.rate() / empty.rate() }),
+		notes: []string{fmt.Sprintf("requests per second that are in Redis, wrk with %d connections; CPU of the server %.1f and %.1f µs a request",
+			busy, all.median(0, server), all.median(1, server))},
+	}, {
+		row: "Redis", limit: 1, baseline: side{"allowed", redisLimit, "µs"}, ours: side{"Redis", onRedis, "µs"}, ratio: onRedis / redisLimit,
+		notes: []string{fmt.Sprintf("CPU a message, append-only file included, at concurrency %d", busy)},
+	}}, nil
+}
+
+const (
+	redisLimit    = 3.0  // µs a message
+	pipelineLimit = 45.0 // µs a message, all processes
+)
+
+// server is one that wrk posts to.
+type server struct {
+	*process
+	url string
+}
+
+// serve starts a server on a free port, which it is told in an environment variable.
+func (b *bench) serve(ctx context.Context, name, variable string, env []string, program string, args ...string) (*server, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	_, port, _ := net.SplitHostPort(address)
+	p, err := b.start(name, append(env, variable+"="+port), program, args...)
+	if err != nil {
+		return nil, err
+	}
+	return &server{p, "http://" + address}, eventually(ctx, name, readyWithin, func() bool { return answers(address) }, p)
+}
+
+// posting measures processes while wrk posts as fast as it can.
+func (b *bench) posting(ctx context.Context, to *server, pids map[string]int, count func() (int64, error)) (use, error) {
+	p, err := b.wrk(to.url, busy)
+	if err != nil {
+		return use{}, err
+	}
+	defer p.kill()
+	return b.observe(ctx, pids, count, p, to.process)
+}
+
+// counted asks the empty route how often it was asked.
+func counted(ctx context.Context, url string) (int64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/count", nil)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	var told struct{ Count int64 }
+	err = json.NewDecoder(answer.Body).Decode(&told)
+	return told.Count, err
+}
+
+// pipeline adds up the CPU of the whole pipeline while it carries as much as it can.
+func pipeline(ctx context.Context, b *bench) ([]figure, error) {
+	s, err := b.startStack(ctx)
+	if err != nil {
+		return nil, err
+	}
+	address, err := s.mqttURL()
+	if err != nil {
+		return nil, err
+	}
+	sink, err := b.startSink(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	p, err := b.wrkAs(s.Ingest.Token, s.Ingest.URL, busy)
+	if err != nil {
+		return nil, err
+	}
+	var accepted []int64 // at each look at what has arrived
+	u, err := b.observe(ctx, s.parts, func() (int64, error) {
+		n, err := s.count(ctx)()
+		accepted = append(accepted, n)
+		return sink.taken.Load(), err
+	}, p)
+	if err != nil {
+		return nil, err
+	}
+	// The last two looks are those that the measurement begins and ends with. What only half of the pipeline has carried is nobody's.
+	taken, arrived := accepted[len(accepted)-1]-accepted[len(accepted)-2], u.count
+	u.count = min(taken, arrived)
+	b.say("%.1f µs CPU a message, %.0f/s accepted and %.0f/s arrived, load average %s",
+		u.each(), float64(taken)/u.seconds, float64(arrived)/u.seconds, loadAverage())
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(s.parts)) {
+		parts = append(parts, fmt.Sprintf("%s %.1f", name, u.of(name)))
+	}
+	return []figure{{
+		limit: 1, baseline: side{"allowed", pipelineLimit, "µs"}, ours: side{"all processes", u.each(), "µs"}, ratio: u.each() / pipelineLimit,
+		notes: []string{fmt.Sprintf("CPU a message at QoS 1, every message measured, at %.0f messages/s, wrk with %d connections; µs: %s",
+			u.rate(), busy, strings.Join(parts, ", "))},
+	}}, nil
+}

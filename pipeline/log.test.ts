@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type LogOptions, levelOf, openLog, readable } from './log.ts';
+
+/** What a log writes. */
+function written(options: LogOptions, act: (log: ReturnType<typeof openLog>) => void): string {
+  let text = '';
+  const write = (chunk: string) => {
+    text += chunk;
+  };
+  act(openLog('info', { ...options, destination: { write } }));
+  return text;
+}
+
+test('JSON lines where nobody looks', () => {
+  const line = written({ isTty: false, name: 'relay-1' }, (log) =>
+    log.warn({ held: 3 }, 'the broker is away'),
+  );
+  const { level, name, msg, held, time } = JSON.parse(line);
+  assert.deepEqual(
+    { level, name, msg, held },
+    { level: 40, name: 'relay-1', msg: 'the broker is away', held: 3 },
+  );
+  assert.match(time, /^\d{4}-\d\d-\d\dT.*Z$/);
+  assert.equal(levelOf(line), 40);
+  assert.match(readable(line), /^\[\d\d:\d\d:\d\d\.\d{3}\] WARN: the broker is away\n {4}held: 3$/);
+});
+
+test('what is no JSON of ours stays as it is', () => {
+  for (const line of ['1795261267: mosquitto version 2.0.11 running', '{"a', '{}', '']) {
+    assert.equal(levelOf(line), undefined);
+    assert.equal(readable(line), line);
+  }
+});
+
+test('secrets do not get into it, however they come', () => {
+  const settings = {
+    INGEST_TOKEN: 'to"ken-of-the-test',
+    REDIS_URL: 'redis://relay:hunter%2B2@127.0.0.1:1/0',
+    LOG_LEVEL: 'info',
+  };
+  const line = written({ isTty: false, settings }, (log) => {
+    log.error(new Error(`refused: ${settings.REDIS_URL}, ${settings.INGEST_TOKEN}, hunter+2`));
+    log.info({ password: 'hunter3', request: { headers: { authorization: 'Bearer hunter4' } } });
+    log.info('mqtt://user:hunter5@host said no to Authorization: Bearer hunter6-and-more');
+  });
+  assert.doesNotMatch(line, /hunter|ken-of-the-test/);
+  assert.match(line, /redis:\/\/relay:\[redacted\]@127\.0\.0\.1:1/);
+  for (const each of line.trim().split('\n')) JSON.parse(each);
+});

@@ -1,0 +1,106 @@
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { Clock } from './clock.ts';
+import type { IngestCounters } from './ingest/counters.ts';
+import type { RelayCounters } from './relay/relay.ts';
+
+/** How one of a process's own figures is told: a counter only grows. */
+export interface Figure {
+  kind: 'counter' | 'gauge';
+  /** Its name behind `arrival_<role>_`, by Prometheus' conventions. */
+  metric: string;
+  help: string;
+}
+
+export type Figures<T> = Record<keyof T & string, Figure>;
+
+export const INGEST_FIGURES: Figures<IngestCounters> = {
+  accepted: counter('messages_accepted_total', 'Messages that Redis acknowledged.'),
+  refused: counter('requests_refused_total', "Requests answered 4xx: the client's mistake."),
+  unavailable: counter('requests_unavailable_total', 'Requests answered 503.'),
+  failed: counter('requests_failed_total', 'Requests answered 500: a mistake of ours.'),
+  writes: counter('queue_writes_total', 'Writes that Redis acknowledged, of one message or many.'),
+  open: gauge('requests_open', 'Requests let in that have no answer yet.'),
+  held_bytes: gauge('requests_open_bytes', 'Bytes of the bodies of open requests.'),
+  unanswered: gauge('messages_unanswered', 'Messages on the way to Redis, or without its answer yet.'),
+  backlog: gauge('backlog_messages', 'Messages in the queue, as Redis told last.'),
+};
+
+export const RELAY_FIGURES: Figures<RelayCounters> = {
+  claimed: counter('messages_claimed_total', 'Messages taken from the queue for the first time.'),
+  recovered: counter('messages_recovered_total', 'Messages taken over from a relay that held them too long.'),
+  published: counter('messages_published_total', 'Messages that the broker has taken.'),
+  acknowledged: counter('messages_acknowledged_total', 'Messages that left the queue because they are done.'),
+  dead_lettered: counter('messages_dead_lettered_total', 'Messages moved to the dead letters.'),
+  deleted: counter('messages_deleted_total', 'Messages that somebody deleted while a relay held them.'),
+  held: gauge('held', 'Messages claimed and not yet acknowledged.'),
+  in_flight: gauge('in_flight', 'Messages published that the broker has not acknowledged.'),
+};
+
+export interface MetricsOptions<T> {
+  role: 'ingest' | 'relay';
+  figures: Figures<T>;
+  /** The figures as they stand; read at a scrape. */
+  read: () => T;
+  clock: Clock;
+  /** Messages in the queue; may reject. */
+  backlog: () => Promise<number>;
+  /** What the process depends on, and whether it is there. */
+  up: Record<string, () => boolean>;
+}
+
+/**
+ * A process's metrics for Prometheus: its own figures, what it depends on, and prom-client's defaults (process and
+ * Node). A message costs nothing for it: all is read at a scrape.
+ */
+export function openMetrics<T extends object>(options: MetricsOptions<T>): Registry {
+  const { role, figures, read, clock, backlog, up } = options;
+  const registry = new Registry();
+  const registers = [registry];
+  for (const [key, { kind, metric, help }] of Object.entries<Figure>(figures)) {
+    const name = `arrival_${role}_${metric}`;
+    const value = () => Number(read()[key as keyof T]);
+    if (kind === 'gauge') add(name, help, value);
+    else {
+      const total = new Counter({
+        name,
+        help,
+        registers,
+        collect() {
+          total.reset();
+          total.inc(value());
+        },
+      });
+    }
+  }
+  function add(name: string, help: string, value: () => number | Promise<number>): void {
+    const metric = new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        metric.set(await value());
+      },
+    });
+  }
+  for (const [name, is] of Object.entries(up))
+    add(`arrival_${name}_up`, `1: ${name} answers.`, () => Number(is()));
+  add('arrival_queue_messages', 'Messages in the queue: waiting, or with a relay and not done.', () =>
+    backlog().catch(() => Number.NaN),
+  );
+  add(
+    'arrival_clock_offset_seconds',
+    "Redis' clock minus this process's.",
+    () => clock.estimate.offset_us / 1e6,
+  );
+  add('arrival_clock_bound_seconds', 'How far off the offset can be.', () => clock.estimate.bound_us / 1e6);
+  collectDefaultMetrics({ register: registry });
+  return registry;
+}
+
+function counter(metric: string, help: string): Figure {
+  return { kind: 'counter', metric, help };
+}
+
+function gauge(metric: string, help: string): Figure {
+  return { kind: 'gauge', metric, help };
+}

@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { after, before, beforeEach, type TestContext, test } from 'node:test';
+import { Redis } from 'ioredis';
+import { connectAsync, type MqttClient } from 'mqtt';
+import { parseHops } from '../hops.ts';
+import { openQueue } from '../queue/open.ts';
+import type { Queue, QueueKind } from '../queue/queue.ts';
+import { Supervised } from '../stack/process.ts';
+import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
+
+const MAIN = join(import.meta.dirname, 'main.ts');
+const WITHIN_MS = 30_000;
+
+let redisServer: Awaited<ReturnType<typeof startRedis>>;
+let broker: Awaited<ReturnType<typeof startBroker>>;
+let logs: string;
+let redis: Redis;
+let subscriber: MqttClient;
+let arrivals: { id: string; dup: boolean; hops: string | undefined }[] = [];
+let queue: Queue;
+
+before(async () => {
+  [redisServer, broker] = await Promise.all([startRedis(), startBroker()]);
+  logs = await temporaryDirectory();
+  redis = new Redis(redisServer.url);
+  subscriber = await connectAsync(broker.url('subscriber'), { protocolVersion: 5 });
+  await subscriber.subscribeAsync('messages/#', { qos: 1 });
+  subscriber.on('message', (_topic, payload, { dup, properties }) => {
+    const { id } = JSON.parse(payload.toString());
+    arrivals.push({ id, dup, hops: properties?.userProperties?.hops as string | undefined });
+  });
+});
+
+after(async () => {
+  await subscriber.endAsync(true);
+  redis.disconnect();
+  await redisServer.service.remove();
+  await broker.service.remove();
+  await remove(logs);
+});
+
+beforeEach(async () => {
+  arrivals = [];
+  await redis.flushall();
+});
+
+async function open(t: TestContext, kind: QueueKind = 'stream'): Promise<void> {
+  queue = openQueue(kind, { url: redisServer.url, timeoutMs: WITHIN_MS });
+  t.after(() => queue.close());
+  await queue.whenReady(WITHIN_MS);
+  await queue.join();
+}
+
+async function startRelay(t: TestContext, env: Record<string, string> = {}): Promise<Supervised> {
+  const settings = {
+    REDIS_URL: redisServer.as('relay'),
+    MQTT_URL: broker.url('relay'),
+    PROCESS_NAME: 'relay-x',
+    RELAY_DELIVERIES: '3',
+    ...env,
+  };
+  const launch = { name: settings.PROCESS_NAME, command: process.execPath, args: [MAIN], env: settings };
+  const relay = await Supervised.start(launch, { logs });
+  t.after(() => {
+    relay.signal('SIGCONT');
+    return relay.stop();
+  });
+  await relay.says(/relaying as/, WITHIN_MS);
+  return relay;
+}
+
+async function append(count: number, from = 0): Promise<string[]> {
+  const ids = Array.from({ length: count }, (_, i) => `r.1.${from + i}`);
+  await queue.append(ids.map((id) => ({ body: JSON.stringify({ id }), target: 'a', stamps: '17,3' })));
+  return ids;
+}
+
+const arrived = () => arrivals.map(({ id }) => id);
+const settled = () => eventually(async () => (await queue.depth()) === 0, 'an empty queue', WITHIN_MS);
+const held = async () => ((await redis.xpending('arrival:messages', 'relays')) as [number])[0];
+
+/** A way to the broker on which a test may stand. */
+async function proxy(
+  t: TestContext,
+): Promise<{ url: string; spoil: (bytes: Buffer) => boolean; mute: boolean }> {
+  const { hostname, port, username, password } = new URL(broker.url('relay'));
+  const way = { url: '', spoil: (_bytes: Buffer) => false, mute: false };
+  const sockets = new Set<Socket>();
+  const server: Server = createServer((client) => {
+    const upstream = connect(Number(port), hostname);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    client.on('data', (bytes) => {
+      if (way.spoil(bytes)) client.destroy();
+      else upstream.write(bytes);
+    });
+    upstream.on('data', (bytes) => {
+      if (!way.mute) client.write(bytes);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  way.url = `mqtt://${username}:${password}@127.0.0.1:${(server.address() as { port: number }).port}`;
+  return way;
+}
+
+const variants: [queue: QueueKind, mode: string, qos: string][] = [
+  ['stream', 'pipelined', '0'],
+  ['stream', 'serial', '1'],
+  ['list', 'pipelined', '1'],
+  ['list', 'serial', '0'],
+];
+for (const [kind, mode, qos] of variants) {
+  test(`${kind}, ${mode}, QoS ${qos}: everything arrives once, in order and with its hops`, async (t) => {
+    await open(t, kind);
+    const relay = await startRelay(t, {
+      QUEUE: kind,
+      RELAY_MODE: mode,
+      MQTT_QOS: qos,
+      TRACE_LOG_EVERY: '50',
+    });
+    const ids = await append(200);
+    await eventually(() => arrivals.length >= 200, 'all arrivals', WITHIN_MS);
+    assert.deepEqual(arrived(), ids);
+    for (const { hops } of arrivals) assert.equal(parseHops(hops as string).queued, 20);
+    await settled();
+    await relay.stop();
+    assert.equal(await relay.ended, 'exited with code 0');
+    const traced = (await redis.lrange('arrival:trace:relay', 0, -1)).map((entry) => JSON.parse(entry).id);
+    assert.deepEqual(traced, ['r.1.150', 'r.1.100', 'r.1.50', 'r.1.0']);
+  });
+}
+
+test('a message that breaks the connection becomes a dead letter, and takes no other along', async (t) => {
+  const way = await proxy(t);
+  way.spoil = (bytes) => bytes.includes('r.1.40"');
+  await open(t);
+  const relay = await startRelay(t, { MQTT_URL: way.url });
+  const ids = await append(100);
+  await settled();
+  await eventually(() => new Set(arrived()).size === 99, 'its neighbours', WITHIN_MS);
+  assert.deepEqual([...new Set(arrived())].sort(), ids.filter((id) => id !== 'r.1.40').sort());
+  const letters = [];
+  for await (const letter of queue.deadLetters.list()) letters.push(letter);
+  assert.deepEqual(
+    letters.map(({ id, deliveries }) => [id, deliveries]),
+    [['r.1.40', 3]],
+  );
+  assert.match(letters[0]?.reason ?? '', /^each attempt ended with a broken connection or a dead relay: /);
+  assert.ok(relay.alive);
+});
+
+test('no PUBACK comes: by the deadline another connection, the same messages again, and none is stuck', async (t) => {
+  const way = await proxy(t);
+  await open(t);
+  await startRelay(t, { MQTT_URL: way.url, MQTT_TIMEOUT_MS: '2000' });
+  way.mute = true;
+  const ids = await append(50);
+  await eventually(() => arrivals.length >= 50, 'the messages, of which the relay hears nothing', WITHIN_MS);
+  assert.equal(await queue.depth(), 50);
+  way.mute = false;
+  await settled();
+  assert.deepEqual([...new Set(arrived())].sort(), ids.sort());
+  assert.equal(await queue.deadLetters.count(), 0);
+});
+
+test('a relay stands still for longer than its lease: another one takes over, and nothing is lost', async (t) => {
+  await open(t);
+  const way = await proxy(t);
+  const lease = { RELAY_LEASE_MS: '400' };
+  const still = await startRelay(t, { ...lease, MQTT_URL: way.url });
+  way.mute = true;
+  const ids = await append(50);
+  await eventually(async () => (await held()) === 50, 'the claim', WITHIN_MS);
+  still.signal('SIGSTOP');
+  await startRelay(t, { ...lease, PROCESS_NAME: 'relay-y' });
+  await settled();
+  still.signal('SIGCONT');
+  assert.deepEqual([...new Set(arrived())].sort(), ids.sort());
+});
+
+test('Redis takes no writes for a while: told once in plain words, and the relay goes on by itself', async (t) => {
+  await open(t);
+  const relay = await startRelay(t);
+  const said = (pattern: RegExp) => relay.lastLines.filter((line) => pattern.test(line)).length;
+  await redis.replicaof('127.0.0.1', 1);
+  await redis.config('SET', 'replica-serve-stale-data', 'yes');
+  await eventually(() => said(/read-only replica/) > 0, 'a word about it', WITHIN_MS);
+  await redis.replicaof('NO', 'ONE');
+  // A Redis that lost its data lost the consumer group with it.
+  await redis.flushall();
+  const ids = await append(10);
+  await eventually(() => arrivals.length >= 10, 'the messages', WITHIN_MS);
+  assert.deepEqual(arrived(), ids);
+  assert.equal(said(/read-only replica/), 1);
+});
+
+test('a list: what a relay could not deliver is given back when it stops', async (t) => {
+  await open(t, 'list');
+  const way = await proxy(t);
+  const relay = await startRelay(t, { QUEUE: 'list', MQTT_URL: way.url, RELAY_GRACE_MS: '300' });
+  way.mute = true;
+  await append(20);
+  await eventually(async () => (await queue.depth()) === 0, 'the claim', WITHIN_MS);
+  await relay.stop();
+  assert.equal(await queue.depth(), 20);
+});

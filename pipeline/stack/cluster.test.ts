@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { execa } from 'execa';
+// @ts-expect-error it has no types
+import parsePrometheus from 'parse-prometheus-text-format';
+import type { Resource, Run } from '../../reports/run.ts';
+import { validateRun } from '../../reports/validate.ts';
+import { readConfig, StackConfig } from '../config.ts';
+import { eventually, remove, temporaryDirectory } from '../test/services.ts';
+import { isAlive, type StackFile } from './file.ts';
+import { requireNginx } from './nginx.ts';
+import { Stack } from './stack.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const BODY_LIMIT = 10_000;
+/** 100 + 300 + 500 requests in 3 s. */
+const SHORT = ['PROFILE=profiles/smoke.yml', 'RAMP_DURATION=1', 'SUSTAINED_DURATION=1', 'P99=60000'].flatMap(
+  (setting) => ['-e', setting],
+);
+
+let dir: string;
+let stack: Stack;
+let file: StackFile;
+before(async () => {
+  dir = await temporaryDirectory();
+  const ports = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0' };
+  process.env.BODY_LIMIT = String(BODY_LIMIT);
+  stack = await Stack.start(
+    readConfig(StackConfig, { ...ports, STACK_DIR: dir, TOPOLOGY: 'cluster', RELAY_WORKERS: '2' }),
+  );
+  file = stack.file;
+});
+after(async () => {
+  await stack?.stop(0);
+  await remove(dir);
+});
+
+/** A short run against the stack that is up. */
+function ramp(env: Record<string, string> = {}) {
+  return execa(process.execPath, ['pipeline/run.ts', 'scenarios/ramp.js', ...SHORT], {
+    cwd: ROOT,
+    env: { STACK_DIR: dir, ...env },
+    reject: false,
+    all: true,
+  });
+}
+
+const authorized = () => ({
+  authorization: `Bearer ${file.ingest.token}`,
+  'content-type': 'application/json',
+});
+
+interface Metric {
+  name: string;
+  help: string;
+  type: string;
+  metrics: { value: string }[];
+}
+
+async function scrape(process: string): Promise<Metric[]> {
+  const response = await fetch(`${file.health[process]}/metrics`);
+  assert.equal(response.status, 200);
+  return parsePrometheus(await response.text());
+}
+
+async function value(process: string, name: string): Promise<number> {
+  const found = (await scrape(process)).find((metric) => metric.name === name);
+  assert.ok(found, `${process} has ${name}`);
+  return Number(found.metrics[0]?.value);
+}
+
+test('a run through the cluster: balanced account, and every worker has done its part', async () => {
+  assert.deepEqual(Object.keys(file.processes).sort(), [
+    'ingest-1',
+    'ingest-2',
+    'mosquitto',
+    'nginx',
+    'redis',
+    'relay-1',
+    'relay-2',
+  ]);
+  const { all, stdout } = await ramp();
+  const page = /^report {2}(\S+)\/index\.html$/m.exec(stdout)?.[1];
+  assert.ok(page, all);
+  const runDir = join(ROOT, page);
+  try {
+    assert.match(page, /\/ramp-cluster-loopback-\d{8}T\d{6}Z$/);
+    const run: Run = JSON.parse(await readFile(join(runDir, 'run.json'), 'utf8'));
+    assert.deepEqual(validateRun(run), []);
+    const { account, environment, resources } = run;
+    assert.equal(account.requests.sent, 900);
+    assert.ok(account.scheduled > 1500);
+    assert.equal(account.arrived, account.scheduled);
+    assert.ok(account.balanced);
+    assert.equal(run.run.topology, 'cluster');
+    assert.deepEqual(environment.pipeline, file.facts);
+    checkFigures(resources);
+  } finally {
+    await remove(runDir);
+  }
+  const accepted = await Promise.all(
+    ['ingest-1', 'ingest-2'].map((name) => value(name, 'arrival_ingest_messages_accepted_total')),
+  );
+  const total = accepted.reduce((sum, count) => sum + count, 0);
+  assert.ok(total >= 1500, `${accepted} are all messages, and the canary's and the probe`);
+  for (const count of accepted) assert.ok(count > total / 4, `in turn: ${accepted}`);
+});
+
+/** What the run kept of what everyone said of himself. */
+function checkFigures(resources: Resource[]): void {
+  const of = (process: string) => {
+    const figures = resources.find((resource) => resource.process === process)?.figures;
+    assert.ok(figures, `${process} has figures`);
+    return figures;
+  };
+  const sum = (process: string, count: string) => {
+    const column = of(process).counts[count];
+    assert.ok(column, `${process} counts ${count}`);
+    return column.reduce((total: number, each) => total + (each ?? 0), 0);
+  };
+  for (const name of ['ingest-1', 'ingest-2']) assert.ok(sum(name, 'accepted') > 100, name);
+  for (const name of ['relay-1', 'relay-2']) {
+    assert.ok(sum(name, 'published') > 0, name);
+    assert.ok(of(name).gauges.event_loop_p99_ms);
+  }
+  assert.ok(sum('redis', 'commands') > 100);
+  for (const gauge of ['used_memory_mb', 'ops_per_s', 'clients', 'keys', 'backlog', 'aof_mb'])
+    assert.ok(of('redis').gauges[gauge], gauge);
+  assert.ok(sum('mosquitto', 'messages_received') > 100);
+  assert.equal(sum('mosquitto', 'messages_dropped'), 0);
+  for (const gauge of ['clients', 'heap_mb', 'stored_messages'])
+    assert.ok(of('mosquitto').gauges[gauge], gauge);
+  if (process.platform !== 'linux') return;
+  assert.ok(resources.some((resource) => resource.process === 'nginx' && resource.cpu_percent.max !== null));
+  const host = of('host').gauges;
+  assert.deepEqual(
+    ['r', 'b', 'free_mb', 'si', 'so', 'in', 'cs', 'us', 'sy', 'id', 'wa', 'st'].filter((name) => !host[name]),
+    [],
+  );
+  assert.ok((host.cs ?? []).some((each) => each !== null && each > 0));
+}
+
+test('another topology than that of the pipeline that is up: one line', async () => {
+  const { exitCode, all } = await ramp({ TOPOLOGY: 'single' });
+  assert.equal(exitCode, 1);
+  assert.match(
+    all,
+    /^TOPOLOGY is single, and the pipeline that is up \(pid \d+\) is cluster: stop it, or leave TOPOLOGY out$/,
+  );
+});
+
+test('the answers that a client sees are the ingest’s', async () => {
+  const post = async (body: string) => {
+    const response = await fetch(`${file.ingest.url}/messages`, {
+      method: 'POST',
+      headers: authorized(),
+      body,
+    });
+    return [response.status, ((await response.json()) as { error?: string }).error] as const;
+  };
+  assert.equal((await post('{"id":"a"}'))[0], 400);
+  const tooLarge = `the body exceeds the limit of ${BODY_LIMIT} bytes`;
+  // Refused by an ingest, and by nginx, which holds no more than twice of it.
+  for (const size of [BODY_LIMIT + 1, BODY_LIMIT * 3])
+    assert.deepEqual(await post(JSON.stringify({ id: 'a', target: 'b', text: 'x'.repeat(size) })), [
+      413,
+      tooLarge,
+    ]);
+  const unknown = await fetch(`${file.ingest.url}/metrics`);
+  assert.equal(unknown.status, 404);
+  assert.equal((await fetch(`${file.ingest.url}/readyz`)).status, 200);
+});
+
+test('metrics are named by the conventions', async () => {
+  const known = { ingest: 0, relay: 0 };
+  for (const name of Object.keys(file.health)) {
+    const role = name.startsWith('ingest') ? 'ingest' : 'relay';
+    for (const metric of await scrape(name)) {
+      assert.match(metric.name, /^[a-z][a-z0-9_]*$/);
+      assert.ok(metric.help.length > 0, `${metric.name} has a help text`);
+      assert.ok(['COUNTER', 'GAUGE', 'HISTOGRAM', 'SUMMARY'].includes(metric.type), metric.name);
+      if (!metric.name.startsWith('arrival_')) continue;
+      known[role]++;
+      assert.equal(
+        metric.type === 'COUNTER',
+        metric.name.endsWith('_total'),
+        `${metric.name} is a ${metric.type}`,
+      );
+      // Base units only: seconds and bytes.
+      assert.doesNotMatch(metric.name, /_(ms|us|milliseconds|microseconds|mb|kb|megabytes|percent)(_|$)/);
+    }
+    assert.ok((await value(name, 'process_resident_memory_bytes')) > 1e6);
+    assert.ok(Number.isFinite(await value(name, 'nodejs_eventloop_lag_seconds')));
+    assert.equal(await value(name, 'arrival_redis_up'), 1);
+    assert.equal(await value(name, 'arrival_queue_messages'), 0);
+  }
+  assert.equal(await value('relay-1', 'arrival_mqtt_up'), 1);
+  assert.ok(known.ingest >= 12 && known.relay >= 20, JSON.stringify(known));
+});
+
+test('alive and ready; without Redis alive, not ready, and why', async () => {
+  const readiness = () =>
+    Promise.all(
+      Object.entries(file.health).map(async ([name, url]) => {
+        assert.equal((await fetch(`${url}/livez`)).status, 200, name);
+        const response = await fetch(`${url}/readyz`);
+        const facts = (await response.json()) as { error?: string; mqtt?: boolean };
+        return { name, ...facts, status: response.status };
+      }),
+    );
+  for (const each of await readiness()) assert.equal(each.status, 200, JSON.stringify(each));
+  process.kill(file.processes.redis as number, 'SIGSTOP');
+  try {
+    await eventually(
+      async () => (await readiness()).every(({ status }) => status === 503),
+      'the loss',
+      30_000,
+    );
+    for (const { name, error, mqtt } of await readiness()) {
+      assert.match(error ?? '', /Redis/, name);
+      if (name.startsWith('relay')) assert.equal(mqtt, true);
+    }
+  } finally {
+    process.kill(file.processes.redis as number, 'SIGCONT');
+  }
+  await eventually(
+    async () => (await readiness()).every(({ status }) => status === 200),
+    'a recovery',
+    30_000,
+  );
+});
+
+test('one ingest gone: it is told, and everything ends, nginx too', async () => {
+  process.kill(file.processes['ingest-2'] as number, 'SIGKILL');
+  const failure = await stack.failed;
+  assert.equal(failure.message, 'ingest-2 was killed by SIGKILL');
+  await stack.stop(0);
+  for (const [name, pid] of Object.entries(file.processes)) assert.ok(!isAlive(pid), name);
+  assert.ok(!existsSync(join(dir, 'nginx/nginx.pid')));
+});
+
+test('without nginx: one line with the command that brings it', async () => {
+  await assert.rejects(
+    requireNginx('no-such-nginx'),
+    /^Error: nginx is not installed, .*TOPOLOGY=cluster npm run setup, or .*install.* nginx$/,
+  );
+});

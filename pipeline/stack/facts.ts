@@ -1,0 +1,48 @@
+import type { IngestConfig, RelayConfig, StackConfig } from '../config.ts';
+import type { StackFile } from './file.ts';
+import { field } from './redis-info.ts';
+import { AOF_POLICY, BROKER_LIMITS } from './services.ts';
+import { HAS_VMSTAT } from './vmstat.ts';
+
+export interface FactSources {
+  config: StackConfig;
+  workers: { ingest: number; relay: number };
+  ingest: IngestConfig;
+  relay: RelayConfig;
+  /** Redis' INFO. */
+  redisInfo: string;
+  mosquittoVersion: string | undefined;
+  nginxVersion: string | undefined;
+}
+
+/** Versions and settings that a report is to name. Of servers that are not ours only what they say. */
+export function facts(sources: FactSources): StackFile['facts'] {
+  const { config, workers, ingest, relay, redisInfo } = sources;
+  const all: Record<string, string | number | boolean | undefined> = {
+    topology: config.TOPOLOGY,
+    ingest_workers: workers.ingest,
+    relay_workers: workers.relay,
+    queue: config.QUEUE,
+    relay_mode: relay.RELAY_MODE,
+    stamps: config.STAMPS,
+    mqtt_qos: relay.MQTT_QOS,
+    backlog_limit: ingest.BACKLOG_LIMIT,
+    relay_batch: relay.RELAY_BATCH,
+    relay_window: relay.RELAY_WINDOW,
+    node: process.versions.node,
+    redis: field(redisInfo, 'redis_version'),
+    redis_aof: field(redisInfo, 'aof_enabled') === '1' ? 'on' : 'off',
+    mosquitto: sources.mosquittoVersion,
+    nginx: sources.nginxVersion,
+    host_figures: HAS_VMSTAT ? 'vmstat' : `not available on ${process.platform}`,
+  };
+  if (config.REDIS_URL === undefined) all.redis_aof = AOF_POLICY;
+  if (config.MQTT_URL === undefined) {
+    all.mqtt_tcp_nodelay = true;
+    all.mqtt_max_inflight_messages = BROKER_LIMITS.inflight;
+    all.mqtt_max_queued_messages = BROKER_LIMITS.queued;
+  }
+  return Object.fromEntries(
+    Object.entries(all).filter((fact): fact is [string, string | number | boolean] => fact[1] !== undefined),
+  );
+}

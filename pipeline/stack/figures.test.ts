@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { nginxConfig } from './nginx.ts';
+import { redisFigures } from './redis-info.ts';
+import { processUsage } from './usage.ts';
+import { HAS_VMSTAT, parseHost, readHost, vmstat } from './vmstat.ts';
+
+const STAT = (user: number, idle: number, switches: number) => `cpu  ${user} 10 20 ${idle} 5 1 2 3 0 0
+cpu0 1 2 3 4 5 6 7 8 0 0
+intr ${switches * 2} 0 0
+ctxt ${switches}
+procs_running 4
+procs_blocked 1
+`;
+const VMSTAT = (pages: number) => `nr_free_pages 1\npswpin ${pages}\npswpout ${pages * 2}\n`;
+
+test("vmstat's figures, from two moments", () => {
+  const before = parseHost(1000, STAT(100, 1000, 5000), VMSTAT(10), 'MemTotal: 8 kB\nMemFree:  2048 kB\n');
+  const now = parseHost(3000, STAT(150, 1150, 7000), VMSTAT(15), 'MemTotal: 8 kB\nMemFree:  1024 kB\n');
+  assert.deepEqual(vmstat(before, now), {
+    r: 4,
+    b: 1,
+    free_mb: 1,
+    si: 10,
+    so: 20,
+    in: 2000,
+    cs: 1000,
+    us: 25,
+    sy: 0,
+    id: 75,
+    wa: 0,
+    st: 0,
+  });
+});
+
+test('this host tells them where it is Linux, and else that it does not', () => {
+  assert.equal(readHost() !== undefined, HAS_VMSTAT);
+  const { cpu, free_kb, switches } = readHost() ?? { cpu: { idle: 1 }, free_kb: 1, switches: 1 };
+  for (const figure of [cpu.idle, free_kb, switches]) assert.ok(figure > 0);
+});
+
+test('a process is told with its children; one that is gone is not told', { skip: !HAS_VMSTAT }, async () => {
+  const child = spawn(process.execPath, ['-e', "process.stdin.resume(); console.log('up')"]);
+  await once(child.stdout, 'data');
+  const alone = processUsage(child.pid as number);
+  const both = processUsage(process.pid);
+  assert.ok(alone && both && both.rss_mb > alone.rss_mb && alone.rss_mb > 1);
+  child.kill();
+  await once(child, 'exit');
+  assert.equal(processUsage(child.pid as number), undefined);
+});
+
+test("Redis' figures; what it does not say is left out", () => {
+  const info =
+    'used_memory:1500000\r\nused_memory_human:1.43M\r\nconnected_clients:7\r\ntotal_commands_processed:99\r\n' +
+    'evicted_keys:0\r\ndb0:keys=3,expires=0,avg_ttl=0\r\ndb1:keys=2,expires=0,avg_ttl=0\r\n';
+  assert.deepEqual(redisFigures(info), {
+    gauges: { used_memory_mb: 1.5, clients: 7, keys: 5 },
+    counters: { commands: 99, evicted_keys: 0 },
+  });
+});
+
+test('nginx sends a request once, to each ingest in its turn, and keeps its files to itself', () => {
+  const config = nginxConfig('/home', {
+    port: 18080,
+    ingests: ['http://127.0.0.1:1', 'http://127.0.0.1:2'],
+    bodyLimit: 100,
+  });
+  for (const line of [
+    'daemon off;',
+    'pid "/home/nginx.pid";',
+    'access_log off;',
+    'client_body_temp_path "/home/client_body";',
+    'client_max_body_size 200;',
+    'server 127.0.0.1:1 max_fails=0;',
+    'server 127.0.0.1:2 max_fails=0;',
+    'listen 127.0.0.1:18080 backlog=4096;',
+    'proxy_next_upstream error;',
+    'proxy_http_version 1.1;',
+    'proxy_set_header Connection "";',
+  ])
+    assert.ok(config.includes(line), line);
+  assert.doesNotMatch(config, /non_idempotent|timeout error|error timeout/);
+});

@@ -1,0 +1,167 @@
+/** The history server: reads runs, writes nothing. */
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { Type } from '@sinclair/typebox';
+import type { FastifyError, FastifyPluginAsync, FastifyReply } from 'fastify';
+import { compare } from '../comparison/compare.ts';
+import { renderComparison } from '../comparison/page.ts';
+import { readRecording } from '../comparison/recording.ts';
+import type { Catalogue } from './catalogue.ts';
+import type { Listing } from './entry.ts';
+import { FILES, openFile } from './files.ts';
+import { labelsOf, matches } from './text.ts';
+import { follow, spark } from './timeline.ts';
+
+export interface HistoryOptions {
+  catalogue: Catalogue;
+  /** The built pages: the list, and the template of a comparison. */
+  pages: { list: string; comparison: string };
+  /** An error of ours: answered 500, and told here. */
+  onError: (error: Error) => void;
+}
+
+/** More runs at once would keep the server from answering for too long. */
+const MOST_COMPARED = 12;
+const MOST_LISTED = 200;
+const HOSTS = new Set(['127.0.0.1', 'localhost', '[::1]']);
+
+const RunParams = Type.Object({ run: Type.String({ maxLength: 255 }) });
+const FileParams = Type.Object({ run: RunParams.properties.run, file: Type.String({ maxLength: 255 }) });
+const ListQuery = Type.Object({
+  text: Type.String({ default: '', maxLength: 500 }),
+  label: Type.Optional(Type.String({ maxLength: 2000 })),
+  offset: Type.Integer({ default: 0, minimum: 0 }),
+  limit: Type.Integer({ default: 50, minimum: 1, maximum: MOST_LISTED }),
+});
+const CompareQuery = Type.Object({
+  run: Type.Array(RunParams.properties.run, { minItems: 2, maxItems: MOST_COMPARED }),
+});
+
+/** What a client may be told: what was wrong with its request. */
+class Refusal extends Error {
+  readonly statusCode: number;
+  constructor(statusCode: number, message: string) {
+    super(message);
+    this.statusCode = statusCode;
+  }
+}
+
+export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalogue, pages, onError }) => {
+  const stopping = new AbortController();
+  app.addHook('preClose', async () => stopping.abort());
+
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers({
+      'content-security-policy': "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-resource-policy': 'same-origin',
+      'cache-control': 'no-store',
+    });
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      reply.header('allow', 'GET, HEAD');
+      throw new Refusal(405, `${request.method} is not allowed: this server only shows`);
+    }
+    // A page of somebody else's can make a name of its own mean this address.
+    const host = request.headers.host?.replace(/:\d+$/, '') ?? '';
+    if (!HOSTS.has(host)) throw new Refusal(403, 'this server answers to 127.0.0.1 and localhost only');
+  });
+  app.setNotFoundHandler((_request, reply) =>
+    reply.code(404).type('text/plain').send('There is nothing here.\n'),
+  );
+  app.setErrorHandler((error: FastifyError, _request, reply) => {
+    const status = error.statusCode ?? 500;
+    if (status >= 500) onError(error);
+    const message = status >= 500 ? 'Internal error' : error.message;
+    return reply.code(status).type('text/plain').send(`${message}\n`);
+  });
+
+  const page = (reply: FastifyReply, html: string) => reply.type('text/html; charset=utf-8').send(html);
+  const directoryOf = async (run: string): Promise<string> => {
+    const entry = await catalogue.find(run);
+    if (entry === null) throw new Refusal(404, 'there is no such run');
+    return join(catalogue.root, entry.directory);
+  };
+
+  app.get('/', (_request, reply) => page(reply, pages.list));
+  app.get<{ Params: { run: string } }>(
+    '/live/:run',
+    { schema: { params: RunParams } },
+    async (request, reply) => {
+      await directoryOf(request.params.run);
+      return page(reply, pages.list);
+    },
+  );
+
+  app.get<{ Querystring: { text: string; label?: string; offset: number; limit: number } }>(
+    '/api/runs',
+    { schema: { querystring: ListQuery } },
+    async ({ query: { text, label, offset, limit } }): Promise<Listing> => {
+      const { entries, misfits } = await catalogue.list();
+      const matching = entries.filter(
+        (entry) => matches(entry, text) && (label === undefined || labelsOf(entry).includes(label)),
+      );
+      const shown = matching.slice(offset, offset + limit);
+      const sparks = await Promise.all(shown.map(({ directory }) => spark(join(catalogue.root, directory))));
+      return {
+        runs: shown.map((entry, i) => ({ ...entry, spark: sparks[i] ?? [] })),
+        matching: matching.length,
+        total: entries.length,
+        labels: [...new Set(entries.flatMap(labelsOf))].sort(),
+        misfits,
+      };
+    },
+  );
+
+  app.get<{ Params: { run: string } }>(
+    '/api/runs/:run/live',
+    { schema: { params: RunParams } },
+    async ({ params: { run } }, reply) => {
+      const file = await openFile(await directoryOf(run), 'timeline.ndjson');
+      if (file === null) throw new Refusal(404, 'the run has no timeline');
+      const gone = new AbortController();
+      reply.raw.once('close', () => gone.abort());
+      const ended = async () => (await catalogue.find(run))?.live !== true;
+      const events = follow(file, ended, AbortSignal.any([stopping.signal, gone.signal]));
+      return reply.type('text/event-stream').send(Readable.from(events));
+    },
+  );
+
+  app.get<{ Params: { run: string } }>(
+    '/runs/:run',
+    { schema: { params: RunParams } },
+    async (request, reply) => {
+      await directoryOf(request.params.run);
+      return reply.redirect(`/runs/${encodeURIComponent(request.params.run)}/index.html`);
+    },
+  );
+
+  app.get<{ Params: { run: string; file: string } }>(
+    '/runs/:run/:file',
+    { schema: { params: FileParams } },
+    async ({ params: { run, file: name } }, reply) => {
+      const type = Object.hasOwn(FILES, name) ? FILES[name] : undefined;
+      const file = type === undefined ? null : await openFile(await directoryOf(run), name);
+      if (type === undefined || file === null) throw new Refusal(404, 'the run has no such file');
+      // A report is somebody's file: its scripts run, but not as a part of this site.
+      const policy = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'";
+      return reply.type(type).header('content-security-policy', policy).send(file.createReadStream());
+    },
+  );
+
+  app.get<{ Querystring: { run: string[] } }>(
+    '/compare',
+    { schema: { querystring: CompareQuery } },
+    async ({ query }, reply) => {
+      const directories = await Promise.all(query.run.map(directoryOf));
+      let html: string;
+      try {
+        const recordings = await Promise.all(directories.map(readRecording));
+        html = renderComparison(compare(recordings), pages.comparison);
+      } catch (error) {
+        throw new Refusal(422, `these runs cannot be compared: ${(error as Error).message}`);
+      }
+      return page(reply, html);
+    },
+  );
+};

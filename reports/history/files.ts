@@ -1,0 +1,29 @@
+/** Files of a run, as they may be read: only those that a run leaves, and no link to somewhere else. */
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What a run leaves behind, and as what it is sent. */
+export const FILES: Record<string, string> = {
+  'index.html': 'text/html; charset=utf-8',
+  'run.json': 'application/json; charset=utf-8',
+  'timeline.ndjson': 'application/x-ndjson; charset=utf-8',
+  'arrival.hlog': 'text/plain; charset=utf-8',
+  'summary.md': 'text/markdown; charset=utf-8',
+  'junit.xml': 'application/xml; charset=utf-8',
+};
+
+/**
+ * @param directory of a run that the catalogue knows
+ * @returns null if it has no such file, or something else in its place
+ */
+export async function openFile(directory: string, name: string): Promise<FileHandle | null> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const file = await open(join(directory, name), flags).catch((error: NodeJS.ErrnoException) => {
+    if (['ENOENT', 'ELOOP', 'ENXIO', 'ENOTDIR', 'EACCES'].includes(error.code ?? '')) return null;
+    throw error;
+  });
+  if (file === null || (await file.stat()).isFile()) return file;
+  await file.close();
+  return null;
+}

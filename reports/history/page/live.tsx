@@ -1,0 +1,122 @@
+import { useEffect, useState } from 'preact/hooks';
+import { Chart } from '../../page/chart.tsx';
+import { type Line, msValue, wantsLog } from '../../page/chart-options.ts';
+import { clock, count, figure, msUnit } from '../../page/format.ts';
+import { Facts } from '../../page/table.tsx';
+import type { Second } from '../entry.ts';
+import { eventsOf, reportOf } from './links.ts';
+
+type State = 'connecting' | 'running' | 'ended' | 'away';
+
+const SAID: Record<State, string> = {
+  connecting: 'Connecting …',
+  running: 'In progress; a point a second.',
+  ended: 'The run has ended.',
+  away: 'The server is away; it is tried again.',
+};
+/** A chart is drawn anew for each second: of long runs only the end is shown. */
+const SHOWN = 900;
+
+/** A run in progress, second by second. */
+export function Live({ run }: { run: string }) {
+  const { seconds, state } = useSeconds(run);
+  useEffect(() => {
+    document.title = `${run} – Arrival`;
+  }, [run]);
+  const last = seconds.at(-1);
+  const shown = seconds.slice(-SHOWN);
+  const x = shown.map(({ t }) => t + 0.5);
+  const column = (of: (second: Second) => number | null) => shown.map(of);
+  const latency: Line[] = [
+    { label: 'p50', values: column((s) => s.p50), colour: 'p50' },
+    { label: 'p99', values: column((s) => s.p99), colour: 'p99' },
+  ];
+  return (
+    <>
+      <header>
+        <p class="kind">
+          <a href="/">Arrival runs</a>
+        </p>
+        <h1>{run}</h1>
+        <p class="meta" role="status">
+          {SAID[state]} {state === 'ended' && <a href={reportOf(run)}>Its report</a>}
+        </p>
+      </header>
+      {last && (
+        <section>
+          <h2>{clock(last.t + 1)}</h2>
+          <Facts
+            facts={[
+              ['phase', last.phase ?? 'draining'],
+              ['scheduled', `${figure(last.scheduled)} messages/s`],
+              ['arrived', `${figure(last.arrived)} deliveries/s`],
+              ['backlog', `${count(last.backlog)} deliveries`],
+              ['arrival p50', msUnit(last.p50)],
+              ['arrival p99', msUnit(last.p99)],
+            ]}
+          />
+          <div class="charts">
+            <Chart
+              title="Messages"
+              unit="per second"
+              note="Scheduled, and accepted by the ingest."
+              kind="time"
+              x={x}
+              whole
+              format={count}
+              lines={[
+                { label: 'scheduled', values: column((s) => s.scheduled), colour: 'grey', fill: true },
+                { label: 'accepted', values: column((s) => s.accepted), colour: 'blue' },
+              ]}
+            />
+            <Chart
+              title="Backlog"
+              unit="deliveries due and not arrived"
+              note="At the end of each second."
+              kind="time"
+              x={x}
+              whole
+              format={count}
+              lines={[{ label: 'backlog', values: column((s) => s.backlog), colour: 'orange', fill: true }]}
+            />
+            <Chart
+              title="Arrival latency"
+              unit={wantsLog(latency) ? 'ms, logarithmic' : 'ms'}
+              note="Of what arrived in each second."
+              kind="time"
+              x={x}
+              log={wantsLog(latency)}
+              format={msValue}
+              lines={latency}
+            />
+          </div>
+        </section>
+      )}
+    </>
+  );
+}
+
+/** The seconds of a run, as the server sends them. */
+function useSeconds(run: string): { seconds: Second[]; state: State } {
+  const [seconds, setSeconds] = useState<Second[]>([]);
+  const [state, setState] = useState<State>('connecting');
+  useEffect(() => {
+    const source = new EventSource(eventsOf(run));
+    // A new connection begins with the first second.
+    source.addEventListener('open', () => {
+      setSeconds([]);
+      setState('running');
+    });
+    source.addEventListener('seconds', (event) => {
+      const more: Second[] = JSON.parse(event.data);
+      setSeconds((before) => [...before, ...more]);
+    });
+    source.addEventListener('end', () => {
+      source.close();
+      setState('ended');
+    });
+    source.addEventListener('error', () => setState('away'));
+    return () => source.close();
+  }, [run]);
+  return { seconds, state };
+}

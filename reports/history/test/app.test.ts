@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict';
+import { cp, mkdir, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { type FastifyInstance, fastify } from 'fastify';
+import { golden } from '../../test/goldens.ts';
+import { template } from '../../test/template.ts';
+import { history } from '../app.ts';
+import { Catalogue } from '../catalogue.ts';
+import type { Listing } from '../entry.ts';
+import { grow, temporaryRuns, writeRun } from './runs.ts';
+
+let root: string;
+let app: FastifyInstance;
+const errors: Error[] = [];
+before(async () => {
+  root = await temporaryRuns();
+  const passing = golden('passing');
+  passing.run.labels = { build: '17' };
+  await writeRun(root, 'one', passing);
+  const failing = golden('failing');
+  failing.run.started = '2026-11-21T10:00:00Z';
+  await writeRun(root, 'two & three', failing);
+  await mkdir(join(root, 'broken'));
+  await writeFile(join(root, 'broken/run.json'), '{"schema":"arrival/run/1","run":{');
+  await mkdir(join(root, 'no-run'));
+  app = fastify({ forceCloseConnections: true });
+  const pages = { list: '<p>list</p>', comparison: await template('comparison') };
+  await app.register(history, {
+    catalogue: new Catalogue(root),
+    pages,
+    onError: (error) => errors.push(error),
+  });
+});
+after(async () => {
+  await app.close();
+  await rm(root, { recursive: true });
+  assert.deepEqual(errors, []);
+});
+
+async function get(url: string, host = 'localhost') {
+  return app.inject({ url, headers: { host } });
+}
+async function list(query = ''): Promise<Listing> {
+  return (await get(`/api/runs${query}`)).json();
+}
+
+test('the list: newest first, with verdict, figures and a sparkline; what is no run is named', async () => {
+  const { runs, total, labels, misfits } = await list();
+  assert.deepEqual(
+    runs.map(({ directory, verdict }) => [directory, verdict]),
+    [
+      ['two & three', 'fail'],
+      ['one', 'pass'],
+    ],
+  );
+  const { arrival } = golden('passing').latency;
+  assert.deepEqual(runs[1]?.arrival, { p50: arrival.p50, p99: arrival.p99 });
+  assert.ok((runs[1]?.spark.length ?? 0) > 20 && (runs[1]?.spark.length ?? 0) <= 60);
+  assert.equal(total, 2);
+  assert.deepEqual(labels, ['build: 17', 'build: relay-serial', 'ticket: 118']);
+  assert.deepEqual(
+    misfits.map(({ directory }) => directory),
+    ['broken'],
+  );
+});
+
+test('the list by text, label and part', async () => {
+  const names = async (query: string) => (await list(query)).runs.map(({ directory }) => directory);
+  assert.deepEqual(await names('?text=RAMP+fail'), ['two & three']);
+  assert.deepEqual(await names('?text=serial'), ['two & three']);
+  assert.deepEqual(await names('?text=nothing'), []);
+  assert.deepEqual(await names(`?label=${encodeURIComponent('build: 17')}`), ['one']);
+  assert.deepEqual(await names('?limit=1&offset=1'), ['one']);
+  assert.equal((await get('/api/runs?limit=100000')).statusCode, 400);
+});
+
+test('a run that changes is read again', async () => {
+  const run = golden('passing');
+  run.verdict = { result: 'invalid', reasons: [] };
+  const directory = await writeRun(root, 'changing', run);
+  const verdict = async () => (await list()).runs.find((one) => one.directory === 'changing')?.verdict;
+  assert.equal(await verdict(), 'invalid');
+  run.verdict.result = 'incomplete';
+  await writeFile(join(directory, 'run.json'), JSON.stringify(run));
+  assert.equal(await verdict(), 'incomplete');
+  await rm(directory, { recursive: true });
+  assert.equal(await verdict(), undefined);
+});
+
+test('the files of a run, as what they are, and apart from this site', async () => {
+  const page = await get('/runs/one/index.html');
+  assert.equal(page.statusCode, 200);
+  assert.match(page.body, /<p>report<\/p>$/);
+  assert.match(String(page.headers['content-security-policy']), /^sandbox allow-scripts/);
+  assert.equal(page.headers['x-content-type-options'], 'nosniff');
+  assert.match(String((await get('/runs/one/run.json')).headers['content-type']), /^application\/json/);
+  assert.equal((await get('/runs/two%20%26%20three')).headers.location, '/runs/two%20%26%20three/index.html');
+  assert.equal((await get('/runs/one/arrival.hlog')).statusCode, 404);
+});
+
+test('nothing outside of the runs can be read', async () => {
+  const outside = await temporaryRuns();
+  await writeRun(outside, 'secret', golden('passing'));
+  await writeFile(`${root}-secret`, 'secret');
+  await cp(join(root, 'one'), join(root, 'linked'), { recursive: true });
+  await rm(join(root, 'linked/index.html'));
+  await symlink(join(outside, 'secret/index.html'), join(root, 'linked/index.html'));
+  await symlink(join(outside, 'secret'), join(root, 'link'));
+  await mkdir(join(root, 'head'));
+  await symlink(join(outside, 'secret/run.json'), join(root, 'head/run.json'));
+  try {
+    for (const url of [
+      ...[
+        '/runs/../one/run.json',
+        '/runs/%2e%2e/run.json',
+        '/runs/..%2f..%2fetc/run.json',
+        '/runs/one/..%2frun.json',
+      ],
+      ...[`/runs/one/%2e%2e%2f%2e%2e%2f${basename(root)}-secret`, `/runs/one/../../${basename(root)}-secret`],
+      ...[
+        '/runs//etc/passwd',
+        '/runs/one/%2fetc%2fpasswd',
+        '/runs/%00/run.json',
+        '/runs/one/run.json%00.html',
+      ],
+      ...[
+        '/runs/./run.json',
+        '/runs/one/__proto__',
+        '/runs/one/constructor',
+        '/runs/one/',
+        '/runs/one/run.json/',
+      ],
+      ...['/runs/linked/index.html', '/runs/link/run.json', '/runs/link/index.html', '/runs/head/run.json'],
+      ...['/live/link', '/api/runs/link/live', '/api/runs/%2e%2e/live', '/compare?run=one&run=link'],
+      ...[
+        '/compare?run=one&run=..',
+        `/compare?run=one&run=${encodeURIComponent(outside)}/secret`,
+        `/runs/${'x'.repeat(5000)}`,
+      ],
+    ]) {
+      const { statusCode, body } = await get(url);
+      assert.ok(statusCode >= 400 && statusCode < 500, `${url}: ${statusCode}`);
+      assert.doesNotMatch(body, /secret|root:/);
+    }
+    const { runs } = await list();
+    assert.ok(!runs.some(({ directory }) => directory === 'link' || directory === 'head'));
+  } finally {
+    for (const name of ['linked', 'link', 'head', `../${basename(root)}-secret`]) {
+      await rm(join(root, name), { recursive: true });
+    }
+    await rm(outside, { recursive: true });
+  }
+});
+
+test('it only shows, and only to this host', async () => {
+  for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'] as const) {
+    const { statusCode, headers } = await app.inject({ method, url: '/', headers: { host: 'localhost' } });
+    assert.deepEqual([method, statusCode, headers.allow], [method, 405, 'GET, HEAD']);
+  }
+  assert.equal((await get('/', 'rebound.example:8022')).statusCode, 403);
+  for (const host of ['127.0.0.1:8022', 'localhost', '[::1]:1'])
+    assert.equal((await get('/', host)).statusCode, 200);
+});
+
+test('a comparison, and why there is none', async () => {
+  const { statusCode, body } = await get('/compare?run=one&run=two%20%26%20three');
+  assert.equal(statusCode, 200);
+  assert.match(body, /"schema":"arrival\/comparison\/1"/);
+  const one = await get('/compare?run=one');
+  assert.equal(one.statusCode, 400);
+  assert.equal((await get('/compare?run=one&run=nothing')).statusCode, 404);
+  const damaged = golden('passing');
+  delete (damaged as Partial<typeof damaged>).errors;
+  const directory = await writeRun(root, 'damaged', damaged);
+  const { statusCode: status, body: why } = await get('/compare?run=one&run=damaged');
+  assert.equal(status, 422);
+  assert.match(why, /^these runs cannot be compared: .*run\.json: errors is missing\n$/);
+  await rm(directory, { recursive: true });
+});
+
+test('a run in progress: its seconds as they are written, and then its end', async () => {
+  const run = golden('passing');
+  const seconds = run.timeline.slice(0, 4).map((second) => `${JSON.stringify(second)}\n`);
+  run.run.ended = null;
+  const directory = await writeRun(root, 'live', run);
+  await truncate(join(directory, 'timeline.ndjson'));
+  await grow(directory, (seconds[0] as string) + (seconds[1] as string).slice(0, 40));
+  const address = await app.listen({ host: '127.0.0.1', port: 0 });
+  assert.equal((await list()).runs.find((one) => one.directory === 'live')?.live, true);
+
+  const answer = await fetch(`${address}/api/runs/live/live`);
+  assert.equal(answer.headers.get('content-type'), 'text/event-stream');
+  const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  const until = async (wanted: RegExp) => {
+    while (!wanted.test(text)) {
+      const { value, done } = await reader.read();
+      assert.ok(!done, `the stream ended after ${text}`);
+      text += decoder.decode(value, { stream: true });
+    }
+  };
+  await until(/"t":0.*\n\n/);
+  assert.doesNotMatch(text, /"t":1/);
+  await grow(directory, (seconds[1] as string).slice(40) + seconds[2]);
+  await until(/"t":1.*"t":2.*\n\n/);
+  await grow(directory, seconds[3] as string);
+  run.run.ended = '2026-11-21T09:48:51Z';
+  await writeFile(join(directory, 'run.json'), JSON.stringify(run));
+  await until(/"t":3.*\n\nevent: end\n/s);
+  assert.equal((await reader.read()).done, true);
+  await rm(directory, { recursive: true });
+});
+
+test('a run that was killed is not in progress', async () => {
+  const run = golden('incomplete');
+  const directory = await writeRun(root, 'killed', run);
+  const before = new Date(Date.now() - 60_000);
+  await utimes(join(directory, 'timeline.ndjson'), before, before);
+  assert.equal((await list()).runs.find((one) => one.directory === 'killed')?.live, false);
+  assert.match((await get('/api/runs/killed/live')).body, /event: end\n/);
+  await rm(directory, { recursive: true });
+});

@@ -1,0 +1,286 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Run } from '../../run.ts';
+import { launch } from '../../test/browser.ts';
+import { HOSTILE } from '../../test/golden.ts';
+import { golden } from '../../test/goldens.ts';
+import { charts, overflow, text } from '../../test/looking.ts';
+import { template } from '../../test/template.ts';
+import { grow, temporaryRuns, writeRun } from './runs.ts';
+
+const SERVER = fileURLToPath(new URL('../server.ts', import.meta.url));
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const MANY = 1000;
+
+let root: string;
+let browser: Browser;
+let server: ChildProcess;
+let address: string;
+before(async () => {
+  root = await temporaryRuns();
+  await Promise.all([template('comparison'), template('history')]);
+  const model = { ...golden('incomplete'), steps: [], flows: [], resources: [] };
+  model.timeline = model.timeline.slice(0, 12);
+  for (let i = 0; i < MANY; i += 50) {
+    await Promise.all(
+      Array.from({ length: 50 }, (_, k) => {
+        const run = labelled(model, i + k);
+        return writeRun(root, run.run.name, run);
+      }),
+    );
+  }
+  server = spawn(process.execPath, [SERVER, '--port', '0', '--runs', root], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = await once(createInterface({ input: server.stdout as NodeJS.ReadableStream }), 'line');
+  address = line;
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  if (server?.exitCode === null) {
+    server.kill('SIGINT');
+    const [code] = await once(server, 'exit');
+    assert.equal(code, 0);
+  }
+  await rm(root, { recursive: true });
+});
+
+function labelled(model: Run, i: number): Run {
+  const run = { ...model, run: { ...model.run } };
+  run.run.name = `run-${String(i).padStart(4, '0')}`;
+  run.run.started = new Date(Date.UTC(2026, 0, 1) + i * 3_600_000).toISOString();
+  run.run.ended = run.run.started;
+  run.run.labels = { build: i % 100 === 0 ? 'round' : 'odd' };
+  return run;
+}
+
+/** Opens a page of the server, and afterwards checks that nothing was complained about or loaded from elsewhere. */
+async function visit(
+  path: string,
+  look: (page: Page) => Promise<void>,
+  options: BrowserContextOptions = {},
+): Promise<void> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(address) && !request.url().startsWith('data:'))
+      complaints.push(request.url());
+  });
+  try {
+    await page.goto(`${address}${path}`);
+    await look(page);
+    assert.deepEqual(complaints, []);
+  } finally {
+    await context.close();
+  }
+}
+
+/** What axe-core finds against WCAG 2 AA and its best practices. */
+async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(await readFile(AXE, 'utf8'));
+  const found = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
+    return (await axe.run()).violations;
+  });
+  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+}
+interface Violation {
+  id: string;
+  nodes: { html: string }[];
+}
+
+const rows = (page: Page) => page.locator('.runs tbody tr');
+
+test('1,000 runs: the newest, more of them, and those that a text or a label finds', async () => {
+  await visit('/', async (page) => {
+    await rows(page).nth(49).waitFor();
+    assert.equal(await text(page, 'h2'), '1,000 runs');
+    assert.equal(await rows(page).count(), 50);
+    assert.match(await text(page, '.runs tbody th'), /^run-0999/);
+    assert.equal(await page.locator('.runs .spark').count(), 50);
+    await page.getByRole('button', { name: 'Show 50 more' }).click();
+    await rows(page).nth(99).waitFor();
+    await page.getByLabel('Label').selectOption('build: round');
+    await page.getByRole('heading', { name: '10 of 1,000 runs' }).waitFor();
+    await page.getByLabel('Find').fill('run-05 incomplete');
+    await page.getByRole('heading', { name: '1 of 1,000 runs' }).waitFor();
+    assert.match(await text(page, '.runs tbody th'), /^run-0500/);
+    assert.ok((await overflow(page)) <= 0);
+    assert.deepEqual(await violations(page), []);
+  });
+});
+
+test('a narrow screen, and a dark one', async () => {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await visit(
+      '/',
+      async (page) => {
+        await rows(page).nth(49).waitFor();
+        assert.ok((await overflow(page)) <= 0);
+        await page.getByLabel('Find').fill('run-000');
+        await page.getByRole('heading', { name: '10 of 1,000 runs' }).waitFor();
+        assert.deepEqual(await violations(page), []);
+      },
+      { viewport: { width: 390, height: 800 }, colorScheme },
+    );
+  }
+});
+
+/** Two runs that can be compared, the second a little slower, and one with another profile. */
+async function comparable(names: [string, string, string]): Promise<void> {
+  const [first, second, third] = [golden('passing'), golden('passing'), golden('passing')];
+  [first, second, third].forEach((run, i) => {
+    run.run.name = names[i] as string;
+    run.run.started = `2027-01-01T0${i}:00:00Z`;
+  });
+  second.latency.arrival.p99 = (second.latency.arrival.p99 ?? 0) * 1.5;
+  third.run.profile.phases.pop();
+  for (const run of [first, second, third]) await writeRun(root, run.run.name, run);
+}
+
+test('ticked by mouse, compared: the page of a comparison', async () => {
+  await comparable(['mouse-a', 'mouse-b', 'mouse-c']);
+  await visit('/', async (page) => {
+    await page.getByLabel('Find').fill('mouse');
+    await page.getByRole('heading', { name: '3 of 1,003 runs' }).waitFor();
+    for (const name of ['mouse-b', 'mouse-a', 'mouse-c']) {
+      await page.getByRole('checkbox', { name: `Compare ${name}` }).check();
+    }
+    await page.getByRole('link', { name: 'Compare 3 runs' }).click();
+    await page.locator('.differences tbody tr').first().waitFor();
+    assert.match(page.url(), /run=mouse-a&run=mouse-b&run=mouse-c$/);
+    assert.match(await text(page, '.subjects'), /not comparable: other profile/);
+    assert.match(
+      await text(page, 'main'),
+      /B \(2027-01-01 01:00:00 UTC\) against A: arrival p50 .* p99 .* \+50 % as measured/,
+    );
+    const drawn = await charts(page);
+    assert.equal(drawn.length, 4);
+    for (const [title, colours] of drawn) assert.ok(colours > 2, title);
+    assert.ok((await overflow(page)) <= 0);
+    assert.deepEqual(await violations(page), []);
+    await page.setViewportSize({ width: 390, height: 800 });
+    assert.ok((await overflow(page)) <= 0);
+  });
+});
+
+test('the same by keyboard alone', async () => {
+  await comparable(['keys-a', 'keys-b', 'keys-c']);
+  await visit('/', async (page) => {
+    await page.getByLabel('Find').waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('keys');
+    await page.getByRole('heading', { name: '3 of ' }).waitFor();
+    const focused = () =>
+      page.evaluate(
+        () => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent,
+      );
+    const tabTo = async (wanted: string, key = 'Tab') => {
+      for (let i = 0; i < 30 && !(await focused())?.startsWith(wanted); i++) await page.keyboard.press(key);
+      assert.ok((await focused())?.startsWith(wanted), wanted);
+    };
+    await tabTo('Compare keys-b');
+    await page.keyboard.press('Space');
+    await tabTo('Compare keys-a');
+    await page.keyboard.press('Space');
+    await tabTo('Compare 2 runs', 'Shift+Tab');
+    await page.keyboard.press('Enter');
+    await page.locator('.differences tbody tr').first().waitFor();
+    assert.match(page.url(), /run=keys-a&run=keys-b$/);
+  });
+});
+
+test('hostile names and labels are text, in the list and in a comparison', async () => {
+  for (const name of ['hostile-1', 'hostile-2']) {
+    const run = golden('hostile');
+    run.run.labels = { [HOSTILE]: name, long: 'x'.repeat(10_000) };
+    await writeRun(root, name, run);
+  }
+  await visit('/', async (page) => {
+    await page.getByLabel('Find').fill('onerror');
+    await page.getByRole('heading', { name: '2 of ' }).waitFor();
+    assert.ok((await text(page, '.runs tbody th')).includes(HOSTILE));
+    assert.ok((await overflow(page)) <= 0);
+    await page.goto(`${address}/compare?run=hostile-1&run=hostile-2`);
+    await page.locator('.differences').waitFor();
+    assert.equal(await page.locator('img, main b, main script').count(), 0);
+    assert.ok((await text(page, '.subjects')).includes(HOSTILE));
+    assert.ok((await overflow(page)) <= 0);
+  });
+});
+
+test('sweeps over one another, with their knees', async () => {
+  for (const [i, factor] of [1, 1.1].entries()) {
+    const run = golden('closed');
+    run.run.name = `sweep-${i}`;
+    run.run.labels = { queue: i === 0 ? 'stream' : 'list' };
+    for (const [k, step] of run.steps.filter(({ measured }) => measured).entries()) {
+      step.latency.arrival.p50 = factor * (k === 2 ? 40 : 1);
+    }
+    await writeRun(root, run.run.name, run);
+  }
+  await visit('/compare?run=sweep-0&run=sweep-1', async (page) => {
+    await page.getByRole('heading', { name: 'Sweep of concurrency' }).waitFor();
+    assert.equal(await text(page, 'h1'), 'stream – list');
+    assert.match(await text(page, 'main'), /A: knee at 4 VUs, arrival p50 1\.00 ms there\. B: knee at 4 VUs/);
+    const drawn = await charts(page);
+    assert.ok(drawn.some(([title, colours]) => title === 'Arrival p50 by concurrency' && colours > 2));
+    assert.deepEqual(await violations(page), []);
+  });
+});
+
+test('a run in progress is drawn as it goes, and ends', async () => {
+  const run = golden('passing');
+  const seconds = run.timeline.map((second) => `${JSON.stringify(second)}\n`);
+  const ended = run.run.ended;
+  Object.assign(run.run, { name: 'live', ended: null, started: '2028-01-01T00:00:00Z' });
+  run.timeline = run.timeline.slice(0, 20);
+  const directory = await writeRun(root, 'live', run);
+  await grow(directory, '');
+  await visit('/', async (page) => {
+    await page.getByRole('link', { name: 'running' }).click();
+    await page.getByRole('heading', { name: '0:20' }).waitFor();
+    await grow(directory, seconds.slice(20, 23).join(''));
+    await page.getByRole('heading', { name: '0:23' }).waitFor();
+    assert.equal((await charts(page)).length, 3);
+    assert.deepEqual(await violations(page), []);
+    await writeFile(join(directory, 'run.json'), JSON.stringify({ ...run, run: { ...run.run, ended } }));
+    await page.getByText('The run has ended.').waitFor();
+    await page.getByRole('link', { name: 'Its report' }).click();
+    await page.getByText('report').waitFor();
+  });
+});
+
+test('a port that is taken: one line, exit 2', async () => {
+  const port = new URL(address).port;
+  for (const [args, expected] of [
+    [['--port', port], new RegExp(`^reports: port ${port} is taken; --port or REPORTS_PORT names another`)],
+    [['--port', 'x'], /^reports: --port is "x"; allowed: 0 to 65535/],
+    [['--runs', '/nowhere'], /^reports: --runs: \/nowhere is no directory/],
+  ] as const) {
+    const child = spawn(process.execPath, [SERVER, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+    let stderr = '';
+    child.stderr.on('data', (more) => {
+      stderr += more;
+    });
+    const [code] = await once(child, 'close');
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, expected);
+    assert.equal(stderr.trimEnd().split('\n').length, 1);
+  }
+});

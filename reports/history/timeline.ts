@@ -1,0 +1,110 @@
+/** timeline.ndjson: as a small picture of a run, and as it grows. */
+import type { FileHandle } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { percentile } from '../page/facts.ts';
+import type { Interval } from '../run.ts';
+import type { Second } from './entry.ts';
+import { openFile } from './files.ts';
+
+const FILE = 'timeline.ndjson';
+const POINTS = 60;
+/** Some hours of seconds; a longer run's picture shows its beginning. */
+const MOST_BYTES = 16 * 1_048_576;
+const CHUNK = 262_144;
+const POLL_MS = 500;
+const HEARTBEAT_MS = 15_000;
+
+/** p99 of arrival over time in at most 60 points, each the worst of its seconds, ms; null: nothing arrived. */
+export async function spark(directory: string): Promise<(number | null)[]> {
+  const file = await openFile(directory, FILE);
+  if (file === null) return [];
+  try {
+    const { size } = await file.stat();
+    const buffer = Buffer.alloc(Math.min(size, MOST_BYTES));
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
+    const seconds = buffer
+      .toString('utf8', 0, bytesRead)
+      .split('\n')
+      .flatMap((line) => second(line) ?? []);
+    const width = Math.max(1, Math.ceil(seconds.length / POINTS));
+    return Array.from({ length: Math.ceil(seconds.length / width) }, (_, i) => {
+      const values = seconds.slice(i * width, (i + 1) * width).flatMap(({ p99 }) => p99 ?? []);
+      return values.length > 0 ? Math.max(...values) : null;
+    });
+  } finally {
+    await file.close();
+  }
+}
+
+/** A line of the file; null where it is not, or not yet, one. */
+function second(line: string): Second | null {
+  if (line === '') return null;
+  let row: Interval;
+  try {
+    row = JSON.parse(line);
+  } catch {
+    return null;
+  }
+  const { t, phase, scheduled, accepted, arrived, backlog, arrival } = row;
+  const at = (key: 'p50' | 'p99') => (arrival === null ? null : percentile(arrival, key));
+  return { t, phase, scheduled, accepted, arrived, backlog, p50: at('p50'), p99: at('p99') };
+}
+
+/**
+ * The seconds of a run as server-sent events: `seconds` (an array) as they come, `end` when the run has. Comments in between keep
+ * the connection alive.
+ * @param ended whether no more will come
+ */
+export async function* follow(
+  file: FileHandle,
+  ended: () => Promise<boolean>,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const reader = new LineReader(file);
+  let spoken = performance.now();
+  try {
+    while (!signal.aborted) {
+      // Asked first: what was written before the end is read after it.
+      const last = await ended();
+      for (let lines = await reader.read(); lines.length > 0; lines = await reader.read()) {
+        const seconds = lines.flatMap((line) => second(line) ?? []);
+        yield `event: seconds\ndata: ${JSON.stringify(seconds)}\n\n`;
+        spoken = performance.now();
+      }
+      if (last) {
+        yield 'event: end\ndata: {}\n\n';
+        return;
+      }
+      if (performance.now() - spoken > HEARTBEAT_MS) {
+        yield ': still here\n\n';
+        spoken = performance.now();
+      }
+      await sleep(POLL_MS, undefined, { signal }).catch(() => {});
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** The complete lines that have been added to a file since it was last read. */
+class LineReader {
+  #file: FileHandle;
+  #at = 0;
+  #rest = Buffer.alloc(0);
+
+  constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  async read(): Promise<string[]> {
+    for (;;) {
+      const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(CHUNK), 0, CHUNK, this.#at);
+      if (bytesRead === 0) return [];
+      this.#at += bytesRead;
+      const bytes = Buffer.concat([this.#rest, buffer.subarray(0, bytesRead)]);
+      const end = bytes.lastIndexOf(10) + 1;
+      this.#rest = bytes.subarray(end);
+      if (end > 0) return bytes.toString('utf8', 0, end - 1).split('\n');
+    }
+  }
+}

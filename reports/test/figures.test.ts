@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { csv, hlog } from '../page/download.ts';
+import { binStart, heatRange, merged } from '../page/heat.ts';
+import { fitUsl } from '../usl.ts';
+import { golden } from './goldens.ts';
+
+const law = (lambda: number, sigma: number, kappa: number) => (n: number) =>
+  (lambda * n) / (1 + sigma * (n - 1) + kappa * n * (n - 1));
+const CONCURRENCY = [1, 2, 4, 6, 8, 10, 14, 20];
+
+for (const [lambda, sigma, kappa] of [
+  [1000, 0.05, 0.002],
+  [4000, 0.3, 0.01],
+  [3774, 0.02, 0.0005],
+  [200, 0.9, 0],
+  [500, 0, 0],
+] as const) {
+  test(`the fit finds the law: λ ${lambda}, σ ${sigma}, κ ${kappa}`, () => {
+    const fit = fitUsl(CONCURRENCY.map((n) => [n, law(lambda, sigma, kappa)(n)]));
+    assert.ok(fit);
+    assert.ok(Math.abs(fit.lambda / lambda - 1) < 1e-3, `λ ${fit.lambda}`);
+    assert.ok(Math.abs(fit.sigma - sigma) < 1e-3, `σ ${fit.sigma}`);
+    assert.ok(Math.abs(fit.kappa - kappa) < 1e-4, `κ ${fit.kappa}`);
+    assert.ok(fit.r2 > 0.9999);
+    if (kappa > 0) assert.ok(Math.abs((fit.peak ?? 0) - Math.sqrt((1 - sigma) / kappa)) < 0.1);
+    else assert.equal(fit.peak, null);
+  });
+}
+
+test('too few points, or no throughput, is no fit', () => {
+  assert.equal(fitUsl([]), null);
+  assert.equal(fitUsl(CONCURRENCY.slice(0, 3).map((n) => [n, 100 * n])), null);
+  assert.equal(fitUsl(CONCURRENCY.map((n) => [n, 0])), null);
+});
+
+test('bins are of one scale, and neighbours are put together', () => {
+  assert.equal(binStart(30), 1);
+  const columns = [
+    { start: 0, end: 1, bins: [30, 5, 0, 2] },
+    { start: 1, end: 2, bins: null },
+    { start: 2, end: 3, bins: [29, 1, 1] },
+  ];
+  assert.deepEqual(heatRange(columns), [binStart(29), binStart(33)]);
+  assert.deepEqual(heatRange([]), [0.1, 1]);
+  assert.deepEqual(merged(columns, 3), columns);
+  assert.deepEqual(merged(columns, 1), [{ start: 0, end: 3, bins: [29, 1, 6, 0, 2] }]);
+  assert.deepEqual(merged([columns[1] as (typeof columns)[1]], 0)[0]?.bins, null);
+});
+
+test('the bins of a second hold all that arrived in it', () => {
+  for (const { arrived, arrival_bins } of golden('passing').timeline) {
+    const [, ...counts] = arrival_bins ?? [0];
+    assert.equal(
+      counts.reduce((sum, count) => sum + count, 0),
+      arrived,
+    );
+  }
+});
+
+test('the timeline as CSV: a line a second, and text that is no formula', () => {
+  const run = golden('passing');
+  const [second] = run.timeline;
+  assert.ok(second);
+  second.phase = '=cmd("x"),1';
+  const lines = csv(run).split('\r\n');
+  assert.equal(lines.length, run.timeline.length + 2);
+  const heads = (lines[0] ?? '').split(',');
+  assert.deepEqual(heads.slice(0, 3), ['t', 'phase', 'requests']);
+  assert.ok(heads.includes('arrival_p99_ms') && heads.includes('queue_mean_ms'));
+  assert.ok(lines[1]?.startsWith(`0,"'=cmd(""x""),1",${second.requests},`), lines[1]);
+  const cells = (lines[2] ?? '').split(',');
+  assert.equal(cells[heads.indexOf('arrival_p99_ms')], String(run.timeline[1]?.arrival?.p99));
+});
+
+test('the histograms as a log, where the run holds them', () => {
+  const run = golden('passing');
+  assert.equal(hlog(run), null);
+  run.latency.arrival.histogram = 'HISTFAAA';
+  const lines = hlog(run)?.split('\n') ?? [];
+  assert.ok(lines.includes('#[Histogram log format version 1.3]'));
+  assert.match(lines.at(-2) ?? '', /^Tag=arrival,0\.000000,51\.279000,\d+\.\d{6},HISTFAAA$/);
+});

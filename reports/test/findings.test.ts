@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { findings, p99Limit } from '../page/findings.ts';
+import type { Run } from '../run.ts';
+import { golden } from './goldens.ts';
+
+function texts(run: Run, sound = true): string[] {
+  return findings(run, sound).map(({ text }) => text.replaceAll('\u00a0', ' '));
+}
+
+test('the highest rate that was held below the limit of the thresholds', () => {
+  const run = golden('passing');
+  assert.equal(p99Limit(run), 250);
+  const sentence = 'Highest rate held for 5 s with arrival p99 < 250 ms: 2,850 messages/s.';
+  assert.ok(texts(run).includes(sentence), texts(run).join());
+  for (const second of run.timeline) if (second.t >= 20 && second.arrival) second.arrival.p99 = 250;
+  const rate = texts(run).find((text) => text.startsWith('Highest rate held'));
+  assert.match(rate ?? '', /: 1,1\d\d messages\/s\.$/);
+  for (const second of run.timeline) if (second.arrival) second.arrival.p99 = 250;
+  assert.ok(texts(run).includes(sentence.replace('2,850 messages/s', 'none')));
+  run.thresholds = [];
+  assert.equal(p99Limit(run), null);
+  assert.ok(!texts(run).some((text) => text.startsWith('Highest')));
+});
+
+test('the knee of a sweep, with the stage that grew', () => {
+  const run = golden('closed');
+  assert.match(
+    texts(run)[0] ?? '',
+    /^The knee is at 4 VUs, 1,201 requests\/s: with 16 arrival p50 goes from 4\.74 ms to 14\.7 ms and stays up; request grows most\.$/,
+  );
+  assert.match(
+    texts(run)[1] ?? '',
+    /^Highest rate of a step with arrival p99 < 250 ms: 1,205 requests\/s\.$/,
+  );
+  run.steps = run.steps.filter(({ vus }) => vus !== 16 && vus !== 32);
+  assert.equal(texts(run)[0], 'No knee: up to 4 VUs arrival p50 did not take off.');
+});
+
+test('a process without a core left, and the stage that gave way', () => {
+  const run = golden('passing');
+  const broker = run.resources.find(({ process }) => process === 'mosquitto');
+  assert.ok(broker);
+  for (const row of broker.series) row[1] = row[0] >= 31 ? 99 : 40;
+  for (const second of run.timeline) if (second.t >= 31 && second.stages) second.stages.delivery = 30;
+  const found = texts(run).find((text) => text.startsWith('mosquitto'));
+  assert.match(
+    found ?? '',
+    /^mosquitto used 95 % of a core or more from 0:31 to 0:5\d: the stage that gave way is delivery, 0\.\d+ ms before and 30\.0 ms then\.$/,
+  );
+  for (const second of run.timeline) if (second.stages) second.stages.delivery = 0.4;
+  assert.match(texts(run).find((text) => text.startsWith('mosquitto')) ?? '', /; no stage gave way\.$/);
+  for (const row of broker.series) row[1] = row[0] % 2 === 0 ? 99 : 90;
+  assert.ok(!texts(run).some((text) => text.startsWith('mosquitto')), 'single seconds are none');
+});
+
+test('a phase in which more came than got through', () => {
+  const run = golden('passing');
+  assert.ok(!texts(run).some((text) => text.includes('more came')));
+  for (const second of run.timeline) second.backlog = second.t < 30 ? 3 : (second.t - 29) * 500;
+  assert.ok(
+    texts(run).includes(
+      'In “sustained” more came than got through: the backlog grew from 500 to 10,000 deliveries.',
+    ),
+  );
+});
+
+test('the rules of thumb for vmstat', () => {
+  const run = golden('passing');
+  const gauges = run.resources.find(({ process }) => process === 'host')?.figures?.gauges;
+  assert.ok(gauges);
+  const set = (key: string, value: number) => {
+    gauges[key] = gauges.id?.map(() => value) ?? [];
+  };
+  const starts = () => texts(run).filter((text) => /In .* of the run|swapped/.test(text));
+  set('id', 60);
+  assert.deepEqual(starts(), []);
+  set('id', 1);
+  set('cs', 40_000);
+  assert.match(starts().join(), /^In 100 % of the run the host was less than 5 % idle .* no more to give\.$/);
+  set('id', 45);
+  set('in', 60_000);
+  assert.match(starts().join(), /^In 100 % of the run the host was 40 to 50 % idle .* network interface/);
+  set('id', 60);
+  set('so', 4);
+  assert.match(starts().join(), /^The host swapped: it needs more memory/);
+});
+
+test('the worst second, where it stands out', () => {
+  const run = golden('passing');
+  const worst = run.timeline[35];
+  assert.ok(worst?.arrival && worst.stages);
+  worst.arrival.p99 = 312;
+  worst.stages.queue = 100;
+  assert.match(
+    texts(run).join(),
+    /The worst second is 0:35, with arrival p99 312 ms; queue held 9\d % of its mean\./,
+  );
+});
+
+test('without a sound account no latency is told; a name may be long', () => {
+  const run = golden('unbalanced');
+  assert.doesNotMatch(texts(run, false).join(), /p99|p50|worst/);
+  const hostile = golden('passing');
+  const [resource] = hostile.resources.slice(1);
+  assert.ok(resource);
+  resource.process = 'x'.repeat(10_000);
+  for (const row of resource.series) row[1] = 100;
+  assert.ok(texts(hostile).every((text) => text.length < 400));
+});
+
+test('nothing is told of a run that has not begun', () => {
+  assert.deepEqual(texts(golden('started')), ['Highest rate held for 5 s with arrival p99 < 250 ms: none.']);
+});

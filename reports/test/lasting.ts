@@ -1,0 +1,41 @@
+/** Runs of any length, for the size of pages. */
+import type { Interval, Resource, Run } from '../run.ts';
+import { mulberry32 } from './samples.ts';
+
+/** A run whose seconds are repeated, each a little different, until it has lasted so long; with whole histograms. */
+export function lasting(run: Run, seconds: number): Run {
+  const random = mulberry32(3);
+  const about = (value: number) => Number((value * (0.8 + 0.4 * random())).toPrecision(6));
+  const vary = <T>(value: T): T => {
+    if (typeof value === 'number')
+      return (Number.isInteger(value) ? Math.round(about(value)) : about(value)) as T;
+    if (Array.isArray(value)) return value.map(vary) as T;
+    if (value === null || typeof value !== 'object') return value;
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, vary(inner)])) as T;
+  };
+  const pick = <T>(all: T[], i: number) => all[i % all.length] as T;
+  const timeline = Array.from({ length: seconds }, (_, t): Interval => {
+    const like = pick(run.timeline, t);
+    const [first = 0, ...counts] = like.arrival_bins ?? [];
+    return { ...vary(like), t, arrival_bins: [first, ...vary(counts)] };
+  });
+  const resources = run.resources.map(
+    (resource): Resource => ({
+      ...resource,
+      series:
+        resource.series.length === 0
+          ? []
+          : timeline.map(({ t }) => [
+              t,
+              about(pick(resource.series, t)[1] ?? 0),
+              about(pick(resource.series, t)[2] ?? 0),
+            ]),
+    }),
+  );
+  // As large as that of a real run, and no more compressible.
+  const histogram = Array.from({ length: 6000 }, () => Math.floor(random() * 36).toString(36)).join('');
+  const whole = { ...run.latency.arrival, histogram };
+  const latency = { ...run.latency, arrival: whole, from_send: whole, http: whole };
+  const steps = run.steps.map((step) => ({ ...step, latency }));
+  return { ...run, timeline, resources, latency, steps };
+}
