@@ -73,7 +73,7 @@ async function startRelay(t: TestContext, env: Record<string, string> = {}): Pro
 
 async function append(count: number, from = 0): Promise<string[]> {
   const ids = Array.from({ length: count }, (_, i) => `r.1.${from + i}`);
-  await queue.append(ids.map((id) => ({ body: JSON.stringify({ id }), target: 'a', stamps: '17,3' })));
+  await queue.append(ids.map((id) => ({ body: JSON.stringify({ id }), target: 'a', stamps: '1763700000123456,35' })));
   return ids;
 }
 
@@ -133,7 +133,7 @@ for (const [kind, mode, qos] of variants) {
     const ids = await append(200);
     await eventually(() => arrivals.length >= 200, 'all arrivals', WITHIN_MS);
     assert.deepEqual(arrived(), ids);
-    for (const { hops } of arrivals) assert.equal(parseHops(hops as string).queued, 20);
+    for (const { hops } of arrivals) assert.equal(parseHops(hops as string).queued, 1763700000123491);
     await settled();
     await relay.stop();
     assert.equal(await relay.ended, 'exited with code 0');

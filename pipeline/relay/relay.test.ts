@@ -35,8 +35,8 @@ before(async () => {
   [redisServer, broker] = await Promise.all([startRedis(), startBroker()]);
   logs = await temporaryDirectory();
   redis = new Redis(redisServer.url);
-  queue = openQueue('stream', { url: redisServer.url, timeoutMs: 2000 });
-  await queue.whenReady(5000);
+  queue = openQueue('stream', { url: redisServer.url, timeoutMs: 20_000 });
+  await queue.whenReady(30_000);
   clock = new Clock(() => queue.time());
   await clock.probe();
   subscriber = await connectAsync(broker.url('subscriber'), { protocolVersion: 5, reconnectPeriod: 20 });
@@ -84,7 +84,7 @@ async function launch(name: string, env: Record<string, string> = {}): Promise<S
 
 async function startRelay(name: string, env?: Record<string, string>): Promise<Supervised> {
   const relay = await launch(name, env);
-  await relay.says(/relaying as/, 10_000);
+  await relay.says(/relaying as/, 30_000);
   return relay;
 }
 
