@@ -11,6 +11,8 @@ export interface StackFile {
   redis: { url: string };
   /** Whoever looks after dead letters. */
   operator: { redisUrl: string };
+  /** Whoever fills one stage by itself: the queue as the ingest does, the broker as a relay does. */
+  stages: { redisUrl: string; mqttUrl: string };
   mqtt: {
     url: string;
     username: string;

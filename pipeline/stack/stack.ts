@@ -192,6 +192,7 @@ export class Stack {
       ingest,
       redis: { url: redis.reader },
       operator: { redisUrl: redis.operator },
+      stages: { redisUrl: redis.ingest, mqttUrl: broker.relay },
       mqtt: {
         url: mqttUrl.toString(),
         username: decodeURIComponent(username),
