@@ -8,8 +8,8 @@ import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { launchChromium } from '../../chromium.ts';
 import type { Run } from '../../run.ts';
-import { launch } from '../../test/browser.ts';
 import { HOSTILE } from '../../test/golden.ts';
 import { golden } from '../../test/goldens.ts';
 import { charts, overflow, text } from '../../test/looking.ts';
@@ -42,7 +42,7 @@ before(async () => {
   });
   const [line] = await once(createInterface({ input: server.stdout as NodeJS.ReadableStream }), 'line');
   address = line;
-  browser = await launch();
+  browser = await launchChromium();
 });
 after(async () => {
   await browser?.close();
