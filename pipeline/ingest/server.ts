@@ -82,8 +82,8 @@ async function main(): Promise<void> {
   await app.ready();
   const health = await serveHealth(config.HEALTH_PORT, {
     ready: async () => {
-      const { error, status: _, ...facts } = (await app.inject('/readyz')).json();
-      return { problem: error, ...facts };
+      const { error } = (await app.inject('/readyz')).json();
+      return { problem: error, redis: queue.ready, backlog: counters.backlog };
     },
     metrics: registry,
   });

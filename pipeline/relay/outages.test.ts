@@ -73,7 +73,9 @@ async function startRelay(t: TestContext, env: Record<string, string> = {}): Pro
 
 async function append(count: number, from = 0): Promise<string[]> {
   const ids = Array.from({ length: count }, (_, i) => `r.1.${from + i}`);
-  await queue.append(ids.map((id) => ({ body: JSON.stringify({ id }), target: 'a', stamps: '1763700000123456,35' })));
+  await queue.append(
+    ids.map((id) => ({ body: JSON.stringify({ id }), target: 'a', stamps: '1763700000123456,35' })),
+  );
   return ids;
 }
 

@@ -219,7 +219,7 @@ test('stopped while the broker is away: gone by its grace, the messages stay in 
   await claimed(50);
   const started = performance.now();
   await relay.stop();
-  assert.ok(performance.now() - started < 5000);
+  assert.ok(performance.now() - started < 30_000);
   assert.equal(await queue.depth(), 50);
 });
 

@@ -201,6 +201,7 @@ export class Stack {
       redis: { url: redis.reader },
       operator: { redisUrl: redis.operator },
       queue: this.#config.QUEUE,
+      stages: { redisUrl: redis.ingest, mqttUrl: broker.relay },
       mqtt: {
         url: mqttUrl.toString(),
         username: decodeURIComponent(username),

@@ -1,45 +1,14 @@
 /** A real browser for tests. */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { launchChromium } from '../chromium.ts';
 import { renderReport } from '../render.ts';
 import type { Run } from '../run.ts';
 import { template } from './template.ts';
-
-const PLACES = [
-  process.env.CHROMIUM,
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-  '/Applications/Chromium.app/Contents/MacOS/Chromium',
-];
-const ARGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-
-/** Chromium's path, from CHROMIUM or the usual places. */
-function findChromium(): string {
-  const found = PLACES.find((path) => path !== undefined && existsSync(path));
-  if (found === undefined) {
-    throw new Error('no Chromium: npm run setup -- --test installs it, or name its path in CHROMIUM');
-  }
-  return found;
-}
-
-export function launch(): Promise<Browser> {
-  return chromium.launch({ executablePath: findChromium(), args: ARGS });
-}
 
 export interface Opened {
   page: Page;
@@ -65,7 +34,7 @@ export class Reader {
   static async start(): Promise<Reader> {
     const html = await template();
     const directory = await mkdtemp(join(tmpdir(), 'arrival-pages-'));
-    const browser = await launch();
+    const browser = await launchChromium();
     return new Reader(directory, browser, html);
   }
 

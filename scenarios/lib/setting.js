@@ -33,6 +33,23 @@ export function pipeline() {
   };
 }
 
+/** Where one stage is filled by itself: the queue as the ingest does, the broker as a relay does. */
+export function stages() {
+  const { redisUrl, mqttUrl } = readStack().stages || {};
+  const from = (name, ours) => __ENV[name] || ours || '';
+  const mqtt = from('BROKER_URL', mqttUrl).match(/^(\w+:\/\/)(?:([^:@/]*):([^@/]*)@)?(.*)$/);
+  return {
+    redis: from('QUEUE_URL', redisUrl),
+    mqtt: mqtt
+      ? {
+          url: mqtt[1] + mqtt[4],
+          username: decodeURIComponent(mqtt[2] || ''),
+          password: decodeURIComponent(mqtt[3] || ''),
+        }
+      : { url: '' },
+  };
+}
+
 /** What is the same in every script: the pipeline, and where the run's record goes. */
 export function setting() {
   const reached = pipeline();

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ADDRESSES } from '../../pipeline/run.ts';
@@ -118,6 +121,86 @@ describe('a short form of each script', () => {
     assert.doesNotMatch(JSON.stringify(run), new RegExp(ingest.token));
   });
 
+  test('fuzz: random bodies, and a row of average, max and min for each concurrency', async () => {
+    const { run, exitCode } = await pipeline.run('fuzz.js', { CONCURRENCY: '2,20', REQUESTS: 200, SEED: 3 });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.equal(run.account.requests.sent, 400);
+    assert.equal(run.figures?.length, 6);
+    assert.deepEqual(
+      run.figures?.map(({ value }) => value)[1],
+      run.steps[0]?.latency.http.max,
+      '2 concurrent, max',
+    );
+  });
+
+  test('sessions: so many connections a second with so many calls on each', async () => {
+    const { run, exitCode } = await pipeline.run('sessions.js', {
+      SESSIONS: 10,
+      CALLS: 4,
+      DURATION: 1,
+      TIMEOUT: 2,
+    });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.ok(run.account.requests.sent >= 36 && run.account.requests.sent % 4 === 0);
+  });
+
+  test('phases: sessions that log in, think, and go on with what they were told', async () => {
+    const asked: string[] = [];
+    const login = createServer((request, response) => {
+      request.on('data', (chunk) => asked.push(String(chunk)));
+      request.on('end', () => response.end(JSON.stringify({ token: pipeline.stack.file.ingest.token })));
+    }).listen(0, '127.0.0.1');
+    try {
+      await once(login, 'listening');
+      const { port } = login.address() as AddressInfo;
+      const settings = {
+        WARMUP_RATE: 10,
+        WARMUP_DURATION: 1,
+        RATE: 20,
+        RAMP_DURATION: 1,
+        SUSTAINED_DURATION: 1,
+      };
+      const url = `http://127.0.0.1:${port}/login`;
+      const { run, text } = await pipeline.run('phases.js', {
+        ...settings,
+        THINK: 0.05,
+        P95: 60_000,
+        LOGIN_URL: url,
+      });
+      assertAllArrived(run);
+      assert.deepEqual(asked, ['{"user":"k6","password":""}']);
+      const sent = Object.fromEntries(run.flows.map(({ name, scheduled }) => [name, scheduled]));
+      assert.ok(
+        Object.values(sent).every((n) => n > 0),
+        text,
+      );
+      assert.ok(
+        (sent.browse as number) > (sent.join as number) && (sent.join as number) >= (sent.write as number),
+      );
+      assert.ok(run.thresholds.some(({ metric, ok }) => metric === 'timeouts' && ok));
+    } finally {
+      login.close();
+    }
+  });
+
+  test('queue: Redis, relay and broker without the ingest', async () => {
+    const { run, exitCode } = await pipeline.run('queue.js', { RATE: 100, DURATION: 1 });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.equal(run.latency.stages.ingest.max, 0);
+    assert.ok((run.latency.stages.queue.mean ?? 0) > 0);
+  });
+
+  test('broker: the broker alone', async () => {
+    const { run, exitCode } = await pipeline.run('broker.js', { RATE: 100, DURATION: 1 });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.equal(run.latency.stages.queue.max, 0);
+    assert.ok((run.latency.stages.delivery.mean ?? 0) > 0);
+  });
+
   test('the search for the capacity tries, confirms, reports and ends', async () => {
     const settings = ['P99=60000', 'LOWEST=50', 'HIGHEST=50', 'PROBE=1', 'CONFIRM=1', 'WARMUP=0.1'];
     const args = settings.flatMap((setting) => ['-e', setting]);
@@ -170,6 +253,11 @@ describe('a setting that makes no sense is told in one line', () => {
       /^body has no {{id}}: a message that cannot be told from others cannot be followed/,
     ],
     ['own.js', 'HEADERS=x', /^HEADERS is not JSON; allowed: {"X-Api-Key":"…"}$/],
+    [
+      'fuzz.js',
+      'SPEC=[a,strng]',
+      /^spec, character 4: type "strng" is not known; allowed: string, int, float, boolean$/,
+    ],
     ['soak.js', 'LINE_MINUTES=0.01', /^LINE_MINUTES makes 12000 lines; allowed: up to 1000$/],
     ['sweep.js', 'STEP_DURATION=0', /^STEP_DURATION is "0"; allowed: 0\.1 to 86400$/],
   ];

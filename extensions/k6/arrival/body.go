@@ -14,6 +14,7 @@ import (
 // bodies makes messages from a template. JSON.stringify of five fields would cost 3 µs a message.
 type bodies struct {
 	prefix string // <run>.<generator>.
+	fuzz   *fuzzOptions
 	mark   []byte // the prefix, as it stands in a message
 	quoted bool   // an id stands in quotes
 	flows  []bodyFlow
@@ -38,15 +39,20 @@ const (
 	nothing placeholder = iota
 	number              // of the message: the id's last part
 	target
+	random // an object of random values
 )
 
 func newBodies(o *options, prefix string) *bodies {
-	b := &bodies{prefix: prefix, mark: []byte(prefix), quoted: o.Body == ""}
+	b := &bodies{prefix: prefix, fuzz: o.Fuzz, mark: []byte(prefix), quoted: o.Body == ""}
 	if b.quoted {
 		b.mark = []byte(`"` + prefix)
 	}
 	for _, f := range o.profile.Flows {
-		pieces, _ := parseBody(o.bodyTemplate(), prefix, strings.Repeat("x", f.PayloadBytes)) // checked with the options
+		payload := strings.Repeat("x", f.PayloadBytes)
+		if o.Fuzz != nil {
+			payload = randomly
+		}
+		pieces, _ := parseBody(o.bodyTemplate(), prefix, payload) // checked with the options
 		b.flows = append(b.flows, bodyFlow{f, pieces})
 	}
 	return b
@@ -57,10 +63,17 @@ func (o *options) bodyTemplate() string {
 	if o.Body != "" {
 		return o.Body
 	}
+	payload := `"{{payload}}"`
+	if o.Fuzz != nil {
+		payload = "{{payload}}"
+	}
 	path := strings.Split(o.ID, ".")
 	return `{"` + strings.Join(path, `":{"`) + `":"{{id}}"` + strings.Repeat("}", len(path)-1) +
-		`,"source":"k6","target":"{{target}}","payload":"{{payload}}"}`
+		`,"source":"k6","target":"{{target}}","payload":` + payload + `}`
 }
+
+// randomly stands for a payload that is made anew for each message.
+const randomly = "\x00"
 
 // parseBody splits a template. prefix is what stands before the number in an id.
 func parseBody(template, prefix, payload string) ([]piece, error) {
@@ -86,7 +99,12 @@ func parseBody(template, prefix, payload string) ([]piece, error) {
 			pieces = append(pieces, piece{text, target})
 			text = ""
 		case "payload":
-			text += payload
+			if payload == randomly {
+				pieces = append(pieces, piece{text, random})
+				text = ""
+			} else {
+				text += payload
+			}
 		default:
 			return nil, fmt.Errorf("body, character %d: {{%s}} is not known; allowed: {{id}}, {{target}}, {{payload}}", at+1, name)
 		}
@@ -122,6 +140,8 @@ func (b *bodies) message(buf []byte, s pacer.Slot, i int) []byte {
 			buf = strconv.AppendInt(buf, int64(s.FirstSeq+i), 10)
 		case target:
 			buf = f.target(buf, s, i)
+		case random:
+			buf = b.fuzz.spec.Append(buf, b.fuzz.Seed, s.FirstSeq+i)
 		}
 	}
 	return buf
@@ -136,7 +156,11 @@ func (f *bodyFlow) target(buf []byte, s pacer.Slot, i int) []byte {
 
 // fixed is a message with an id and a target of its own, as far as the number in the id, and after it.
 func (o *options) fixed(prefix, to string) (before, after string) {
-	pieces, _ := parseBody(o.bodyTemplate(), prefix, "")
+	payload := ""
+	if o.Fuzz != nil {
+		payload = "{}"
+	}
+	pieces, _ := parseBody(o.bodyTemplate(), prefix, payload)
 	into := &before
 	for _, p := range pieces {
 		*into += p.text

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -37,6 +38,19 @@ func TestBodiesAreMadeFromATemplate(t *testing.T) {
 		assert.True(t, ok, template)
 		assert.Equal(t, 41, seq, template)
 	}
+}
+
+func TestPayloadsCanBeRandomObjectsThatASeedRepeats(t *testing.T) {
+	t.Parallel()
+	slot := pacer.Slot{FirstSeq: 41, OfFlow: 7, Messages: 1}
+	spec, err := fuzz.Parse("[age,int,ok,boolean]")
+	require.NoError(t, err)
+	o := &options{ID: "id", Fuzz: &fuzzOptions{Seed: 5, spec: spec}}
+	body := string(bodiesOf(t, o).append(nil, slot))
+	assert.Regexp(t, `^{"id":"run\.1\.41","source":"k6","target":"user/1","payload":{"age":\d+,"ok":(true|false)}}$`, body)
+	assert.Equal(t, body, string(bodiesOf(t, o).append(nil, slot)))
+	before, after := o.fixed("run.canary.", "canary/run")
+	assert.Equal(t, []string{`{"id":"run.canary.`, `","source":"k6","target":"canary/run","payload":{}}`}, []string{before, after})
 }
 
 func TestATemplateThatMakesNoSenseIsRefusedWithItsPlace(t *testing.T) {

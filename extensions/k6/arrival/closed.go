@@ -50,7 +50,7 @@ func (e *engine) takeNow(ctx context.Context, w *waiter) (slot pacer.Slot, ok bo
 			return slot, false
 		}
 		if t.take(w.number, time.Now()) {
-			slot = e.pacer.Slot(int(e.next.Add(1)) - 1)
+			slot = e.pacer.Slot(e.numberOf(w.flow))
 			slot.Phase = t.phase
 			return slot, true
 		}
@@ -60,6 +60,15 @@ func (e *engine) takeNow(ctx context.Context, w *waiter) (slot pacer.Slot, ok bo
 		case <-ctx.Done():
 		}
 	}
+}
+
+// numberOf is the number of the request that a sender takes: of the flow it wants, or the next in turn. A run does the one or the
+// other, since flows that were chosen leave numbers of others behind.
+func (e *engine) numberOf(flow int) int {
+	if flow == 0 {
+		return int(e.next.Add(1)) - 1
+	}
+	return e.pacer.Turn(flow-1, int(e.chosen[flow-1].Add(1))-1)
 }
 
 // ending is how often it is looked whether a phase has ended that does not end with its time.

@@ -39,6 +39,7 @@ type engine struct {
 	trend     thinned     // arrival_latency
 	httpTrend thinned     // http_req_duration
 
+	chosen  []atomic.Int64       // closed model: requests taken by flow, where senders choose it
 	next    atomic.Int64         // the request that is taken next
 	turn    atomic.Pointer[turn] // closed model: what is to be done now
 	senders atomic.Int64         // closed model: those that have come to send
@@ -98,6 +99,7 @@ func newEngine(o *options) *engine {
 		}
 	}
 	e.trend, e.httpTrend = thin(deliveries), thin(requests)
+	e.chosen = make([]atomic.Int64, len(o.profile.Flows))
 	e.turnTo(turn{})
 	e.planSpans()
 	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, generator))

@@ -19,6 +19,7 @@ type waiter struct {
 	turn chan struct{} // holds a token when it is due
 
 	number int // of the sender in the closed model, from 1; 0: it has not sent yet
+	flow   int // that it wants in the closed model, from 1; 0: the next in turn
 }
 
 func newWaiter() *waiter { return &waiter{turn: make(chan struct{}, 1)} }

@@ -101,6 +101,13 @@ export interface RunOptions {
    * Default: `{"id":"{{id}}","source":"k6","target":"{{target}}","payload":"{{payload}}"}`.
    */
   body?: string;
+  /**
+   * Payloads of random values in the place of the `x`: an object for each message, the same for the same seed and number. The
+   * specification is a list of keys and types, `[userId,string,userAge,int,score,float,ok,boolean]`, or a JSON object that also says
+   * ranges, lengths, allowed values and nested objects: `{"age":{"type":"int","range":[18,99]},"plan":["free","paid"],
+   * "address":{"type":"object","fields":{"city":"string"}}}`. In a `body`, `{{payload}}` then stands without quotes.
+   */
+  fuzz?: { spec: string; seed?: number };
   /** Key of the id in the default body, with dots between nested keys: `id` (default), `MsgID`, `meta.id`. */
   id?: string;
   /** VUs that send, 1 to 10,000. Default 64. In the closed model the profile's phases say how many (`vus`). */
@@ -148,6 +155,10 @@ export interface Slot {
   readonly path: string;
   /** JSON: one message, or an array of them. */
   readonly body: string;
+  /** The target of each message: its topic is `<prefix><target>`. */
+  readonly targets: string[];
+  /** When it was handed out, in µs of Redis' clock, for stamps that a script makes itself. 0: the run has no Redis. */
+  readonly stamp: number;
 }
 
 /**
@@ -198,9 +209,10 @@ export class Run {
   /**
    * Takes one request and waits like `send()`, but leaves the sending to the script, which calls `settle()` afterwards. Null after
    * the last. In the closed model a VU calls it in a loop, as its scenario has one iteration; or in iterations of a scenario of the
-   * script's own, whose VUs must be no more than the phase has.
+   * script's own, whose VUs must be no more than the phase has. There it can choose the flow, in each call or in none: the weights are
+   * then those that the script makes come true.
    */
-  next(): Slot | null;
+  next(flow?: string): Slot | null;
 
   /** Tells the ledger the HTTP status of a request from `next()`; 0 means that there was no answer. Once for each. */
   settle(slot: Slot, status: number): void;

@@ -14,6 +14,7 @@ import (
 	"github.com/grafana/sobek"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 )
@@ -29,6 +30,7 @@ type options struct {
 	CA       string                    `json:"ca"`
 	ID       string                    `json:"id"`
 	Body     string                    `json:"body"`
+	Fuzz     *fuzzOptions              `json:"fuzz"`
 	Senders  int                       `json:"senders"`
 	InFlight int                       `json:"inFlight"`
 	Timeout  seconds                   `json:"timeout"`
@@ -58,6 +60,14 @@ type ingestOptions struct {
 	Headers   map[string]string `json:"headers"`
 	KeepAlive bool              `json:"keepAlive"`
 	Retries   int               `json:"retries"`
+}
+
+// fuzzOptions make payloads of random values.
+type fuzzOptions struct {
+	Spec string `json:"spec"`
+	Seed uint64 `json:"seed"`
+
+	spec *fuzz.Spec
 }
 
 type mqttOptions struct {
@@ -204,6 +214,11 @@ func (o *options) check() (err error) {
 		case string, float64, bool:
 		default:
 			return fmt.Errorf("facts.%s is neither a text nor a number nor true or false", name)
+		}
+	}
+	if o.Fuzz != nil {
+		if o.Fuzz.spec, err = fuzz.Parse(o.Fuzz.Spec); err != nil {
+			return err
 		}
 	}
 	if _, err := parseBody(o.bodyTemplate(), "", ""); err != nil {

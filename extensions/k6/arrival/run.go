@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"go.k6.io/k6/v2/js/common"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
 // object is what new Run() returns. Its members are functions that k6 can call without a receiver, so that
@@ -53,7 +55,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 		}
 		e.pump(m.vu.Context(), state)
 	})
-	set("next", func() sobek.Value { return m.next(e) })
+	set("next", func(flow string) sobek.Value { return m.next(e, flow) })
 	set("settle", func(slot *slotHandle, status int) { m.settle(e, slot, status) })
 	set("result", func() sobek.Value { return m.result(e) })
 	set("figure", func(name string, value float64, unit string) { e.figure(name, value, unit) })
@@ -134,18 +136,28 @@ type slotHandle struct {
 	Flow string   `js:"flow"`
 	Path string   `js:"path"`
 	Body string   `js:"body"`
+
+	Targets []string `js:"targets"`
+	Stamp   float64  `js:"stamp"`
+
 	sent time.Time
 	done bool
 }
 
 // next is run.next(): the next request when it is due, for a script that sends it by itself; null after the last.
-func (m *instance) next(e *engine) sobek.Value {
+func (m *instance) next(e *engine, flow string) sobek.Value {
 	rt := m.vu.Runtime()
 	if m.vu.State() == nil {
 		common.Throw(rt, errors.New("run.next() is for a scenario's function: in the init context there is no load yet"))
 	}
 	if m.waiter == nil {
 		m.waiter = newWaiter()
+	}
+	if m.waiter.flow = 0; flow != "" {
+		m.waiter.flow = 1 + slices.IndexFunc(e.options.profile.Flows, func(f profile.Flow) bool { return f.Name == flow && f.Weight > 0 })
+		if m.waiter.flow == 0 || !e.pacer.Closed() {
+			common.Throw(rt, fmt.Errorf("run.next(%q): a flow can be chosen in the closed model, if the profile has it with a weight above 0", flow))
+		}
 	}
 	slot, ok := e.take(m.vu.Context(), m.waiter)
 	if !ok {
@@ -160,8 +172,13 @@ func (m *instance) next(e *engine) sobek.Value {
 	}
 	for i := range slot.Messages {
 		h.IDs = append(h.IDs, e.bodies.prefix+strconv.Itoa(slot.FirstSeq+i))
+		h.Targets = append(h.Targets, string(e.bodies.flows[slot.Flow].target(nil, slot, i)))
 	}
 	h.sent = time.Now()
+	if e.options.Redis.URL != "" {
+		at := e.clock.At(h.sent)
+		h.Stamp = float64(at + e.clock.Offset(at))
+	}
 	e.ledger.Sent(slot, e.clock.At(h.sent))
 	return rt.ToValue(h)
 }

@@ -114,6 +114,12 @@ func (p *Pacer) Slot(n int) Slot {
 	return s
 }
 
+// Turn returns the number of the k-th request of a flow, from 0. In the closed model a sender may choose the flow.
+func (p *Pacer) Turn(flow, k int) int {
+	turns := p.turns[flow]
+	return k/len(turns)*len(p.cycle) + turns[k%len(turns)]
+}
+
 // FlowOf returns the flow of request n.
 func (p *Pacer) FlowOf(n int) int { return p.cycle[n%len(p.cycle)] }
 

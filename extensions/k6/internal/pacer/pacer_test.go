@@ -165,3 +165,17 @@ func TestAClosedLoadHasRequestsButNoSchedule(t *testing.T) {
 	}
 	assert.Equal(t, 1_900_000_000_019, closed.Slot(1_000_000_000_010).FirstSeq, "without an end")
 }
+
+func TestTurnsOfAFlowAreItsRequestsInOrder(t *testing.T) {
+	t.Parallel()
+	p := New(&profile.Profile{
+		Phases: []profile.Phase{{Name: "all", Duration: time.Second, VUs: 1, Measured: true}},
+		Flows:  []profile.Flow{{Name: "a", Weight: 7, Messages: 1, Targets: 1}, {Name: "b", Weight: 2, Messages: 3, Targets: 1}},
+	})
+	seen := []int{0, 0}
+	for n := range 100 {
+		flow := p.FlowOf(n)
+		assert.Equal(t, n, p.Turn(flow, seen[flow]))
+		seen[flow]++
+	}
+}

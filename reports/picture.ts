@@ -1,0 +1,54 @@
+/** `node reports/picture.ts <run directory> <file.png>`: a picture of a run's report, from its top to where the time goes. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { launchChromium } from './chromium.ts';
+import { renderReport } from './render.ts';
+
+const USAGE = `Usage: node reports/picture.ts <run directory> <file.png>
+
+Writes a picture of the report of a run. It needs Chromium (CHROMIUM names its path) and the built page.`;
+const TEMPLATE = fileURLToPath(new URL('dist/index.html', import.meta.url));
+const WIDTH = 1200;
+/** The last thing that is on the picture. */
+const LAST = '.stages';
+/** px below it. */
+const MARGIN = 24;
+
+try {
+  const { values, positionals } = parseArgs({
+    options: { help: { type: 'boolean', short: 'h' } },
+    allowPositionals: true,
+  });
+  const [directory, file] = positionals;
+  if (values.help) console.log(USAGE);
+  else if (directory === undefined || file === undefined || positionals.length > 2) {
+    throw new Error(`expected a run directory and a file, got ${positionals.length}; --help tells more`);
+  } else await takePicture(directory, file);
+} catch (error) {
+  console.error(`picture: ${(error as Error).message.split('\n')[0]}`);
+  process.exitCode = 1;
+}
+
+async function takePicture(directory: string, file: string): Promise<void> {
+  const run = JSON.parse(await readFile(join(directory, 'run.json'), 'utf8'));
+  const html = renderReport(run, await readFile(TEMPLATE, 'utf8'));
+  const place = await mkdtemp(join(tmpdir(), 'arrival-picture-'));
+  const browser = await launchChromium();
+  try {
+    await writeFile(join(place, 'index.html'), html);
+    const page = await browser.newPage({ viewport: { width: WIDTH, height: 900 }, colorScheme: 'light' });
+    await page.goto(pathToFileURL(join(place, 'index.html')).href);
+    await page.locator('main > *').first().waitFor();
+    await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    const last = await page.locator(LAST).boundingBox();
+    if (last === null) throw new Error(`${directory}: the run has no stages to show`);
+    const height = Math.ceil(last.y + last.height + MARGIN);
+    await page.screenshot({ path: file, fullPage: true, clip: { x: 0, y: 0, width: WIDTH, height } });
+  } finally {
+    await browser.close();
+    await rm(place, { recursive: true });
+  }
+}

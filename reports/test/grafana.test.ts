@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { INGEST_FIGURES, RELAY_FIGURES } from '../../pipeline/metrics.ts';
+
+interface Panel {
+  id: number;
+  type: string;
+  title: string;
+  description: string;
+  gridPos: { x: number; y: number; w: number; h: number };
+  targets: { refId: string; expr: string; datasource: { uid: string } }[];
+}
+
+const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
+/** The variable that the reader chooses Prometheus with. */
+const SOURCE = `\${datasource}`;
+const dashboard = JSON.parse(read('../grafana/arrival.json'));
+const panels: Panel[] = dashboard.panels;
+
+/** Every name that k6 or the pipeline gives to a metric, as Prometheus knows it. */
+function known(): Set<string> {
+  const trends = ['arrival_latency', 'http_req_duration'];
+  const [, account = ''] =
+    read('../../extensions/k6/arrival/module.go').match(/accountMetrics = .*?{(.*?)}/s) ?? [];
+  const counters = [...[...account.matchAll(/"(\w+)"/g)].map(([, name]) => name), 'http_reqs'];
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return new Set([
+    ...trends.flatMap((name) => ['p50', 'p95', 'p99', 'max'].map((stat) => `k6_${name}_${stat}`)),
+    ...counters.map((name) => `k6_${name}_total`),
+    ...Object.values(INGEST_FIGURES).map(({ metric }) => `arrival_ingest_${metric}`),
+    ...Object.values(RELAY_FIGURES).map(({ metric }) => `arrival_relay_${metric}`),
+    ...['arrival_redis_up', 'arrival_mqtt_up', 'arrival_queue_messages', 'arrival_clock_bound_seconds'],
+    ...registry.getMetricsAsArray().map(({ name }) => name),
+  ]);
+}
+
+test('every metric of the dashboard exists', () => {
+  const names = known();
+  assert.ok(names.has('k6_arrival_lost_total'), 'the account is read');
+  for (const { title, targets } of panels) {
+    for (const { expr } of targets) {
+      const used = expr.match(/\b(?:k6|arrival|process|nodejs)_\w+/g) ?? [];
+      assert.equal(used.length, 1, `${title}: ${expr}`);
+      assert.ok(names.has(used[0] as string), `${title}: ${used[0]} is not a metric`);
+    }
+  }
+});
+
+test('every panel has a place of its own, a description, and asks the chosen source', () => {
+  assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
+  assert.ok(dashboard.templating.list.some(({ name }: { name: string }) => name === 'datasource'));
+  const taken = new Set<string>();
+  for (const { title, description, gridPos, targets } of panels) {
+    assert.ok(title && description, title);
+    assert.ok(targets.length > 0 && targets.every(({ datasource }) => datasource.uid === SOURCE), title);
+    assert.equal(new Set(targets.map(({ refId }) => refId)).size, targets.length, title);
+    const { x, y, w, h } = gridPos;
+    assert.ok(x >= 0 && x + w <= 24, title);
+    for (let column = x; column < x + w; column++) {
+      for (let row = y; row < y + h; row++) {
+        assert.ok(!taken.has(`${column},${row}`), `${title} lies on another panel`);
+        taken.add(`${column},${row}`);
+      }
+    }
+  }
+});

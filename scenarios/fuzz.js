@@ -1,0 +1,44 @@
+// What do random JSON bodies cost the pipeline as concurrency grows? (gotybench: a table of average, max and min)
+//   node pipeline/run.ts scenarios/fuzz.js                          10, 100, 500 and 1,000 concurrent, 10 s each
+//   … -e SPEC='[userId,string,userAge,int]' -e SEED=7 -e CONCURRENCY=10,50 -e REQUESTS=5000
+//   … -e SPEC_FILE=/path/spec.json             ranges, lengths, allowed values, nested objects: scenarios/README.md
+import { Run } from 'k6/x/arrival';
+import { count, number, numbers } from './lib/env.js';
+import { flows, profileOf } from './lib/load.js';
+import { setting } from './lib/setting.js';
+
+const steps = numbers('CONCURRENCY', '10,100,500,1000');
+const requests = count('REQUESTS', undefined);
+const duration = number('STEP_DURATION', requests ? 3600 : 10, { min: 0.1, max: 86_400 });
+const spec = __ENV.SPEC_FILE
+  ? open(__ENV.SPEC_FILE)
+  : __ENV.SPEC || '[userId,string,userAge,int,score,float,ok,boolean]';
+
+const run = new Run({
+  name: 'fuzz',
+  ...setting(),
+  profile: profileOf('random bodies', {
+    phases: steps.map((vus) => ({ name: `${vus}`, duration, vus, drain: 60, ...(requests && { requests }) })),
+    flows: flows.direct,
+  }),
+  fuzz: { spec, seed: number('SEED', 1, { max: 1e15, whole: true }) },
+  inFlight: Math.min(steps.at(-1), 50),
+});
+
+export const options = { scenarios: run.scenarios({ pump: true }), thresholds: run.thresholds() };
+
+export function subscriber() {
+  run.collect();
+  for (const { name, latency } of run.result().steps) {
+    const { mean, max, min } = latency.http;
+    run.figure(`${name} concurrent, average`, mean, 'ms');
+    run.figure(`${name} concurrent, max`, max, 'ms');
+    run.figure(`${name} concurrent, min`, min, 'ms');
+  }
+}
+
+export function sender() {
+  run.pump();
+}
+
+export const handleSummary = run.summary;

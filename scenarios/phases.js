@@ -1,0 +1,142 @@
+// How does a site with sessions do, in warm-up, ramp and sustained load: browse and view 7, view and join a room 2, write a post 1?
+//   node pipeline/run.ts scenarios/phases.js                        60 s at 100 sessions/s, 60 s up to 200/s, 60 s at 200/s
+//   TOPOLOGY=cluster node pipeline/run.ts scenarios/phases.js       the same behind a balancer
+//   … -e LOGIN_URL=http://host/login -e LOGIN_USER=ada -e CSV=/path/posts.csv
+// Sessions begin at their rate. Each waits for answers and thinks in between; a request is due when its session sends it.
+
+import { sleep } from 'k6';
+import exec from 'k6/execution';
+import csv from 'k6/experimental/csv';
+import { open as openFile } from 'k6/experimental/fs';
+import http from 'k6/http';
+import { Counter } from 'k6/metrics';
+import { Run } from 'k6/x/arrival';
+import { count, number } from './lib/env.js';
+import { profileOf } from './lib/load.js';
+import { setting } from './lib/setting.js';
+
+const warmUp = { rate: count('WARMUP_RATE', 100), duration: number('WARMUP_DURATION', 60, { min: 1 }) };
+const ramp = { rate: count('RATE', 200), duration: number('RAMP_DURATION', 60, { min: 1 }) };
+const sustained = number('SUSTAINED_DURATION', 60, { min: 1 });
+const think = number('THINK', 1, { max: 1000 }); // times 2 s and 5 s
+const timeout = number('TIMEOUT', 10, { min: 0.1 });
+const most = count('MAX_SESSIONS', 4000, { max: 10_000 });
+
+/** Requests by kind in ten sessions: that is what weights mean here. */
+const flows = [
+  { name: 'browse', weight: 7, target: 'listing', targets: 100 },
+  { name: 'view', weight: 9, target: 'item', targets: 100 },
+  { name: 'join', weight: 2, target: 'room', targets: 20, deliveries: 5 },
+  { name: 'write', weight: 1, target: 'post', targets: 100 },
+];
+const sessions = [browse, browse, join, browse, browse, write, browse, join, browse, browse]; // 7 : 2 : 1
+
+// Rows are shared by all VUs.
+const posts = await csv.parse(
+  await openFile(__ENV.CSV || import.meta.resolve('./data/posts.csv').slice('file://'.length)),
+  {
+    asObjects: true,
+  },
+);
+
+const shared = setting();
+const run = new Run({
+  name: 'phases',
+  ...shared,
+  profile: profileOf('warm-up, ramp, sustained', {
+    phases: [
+      { name: 'warm-up', duration: warmUp.duration, vus: most, measured: false },
+      { name: 'ramp', duration: ramp.duration, vus: most },
+      // Sessions that began at its end go on: they think 7 s at the longest.
+      { name: 'sustained', duration: sustained + 7 * think + 1, vus: most },
+    ],
+    flows,
+  }),
+  timeout,
+});
+
+const timeouts = new Counter('timeouts');
+
+export const options = {
+  scenarios: {
+    subscriber: run.scenarios().subscriber,
+    session: {
+      executor: 'ramping-arrival-rate',
+      exec: 'session',
+      startTime: '1s',
+      startRate: warmUp.rate,
+      stages: [
+        { duration: `${warmUp.duration}s`, target: warmUp.rate },
+        { duration: `${ramp.duration}s`, target: ramp.rate },
+        { duration: `${sustained}s`, target: ramp.rate },
+      ],
+      preAllocatedVUs: Math.min(most, Math.ceil(ramp.rate * (0.5 + 7 * think))),
+      maxVUs: most,
+      gracefulStop: `${Math.ceil(7 * think + timeout)}s`,
+    },
+  },
+  thresholds: run.thresholds({
+    timeouts: ['count==0'],
+    http_req_duration: [`p(95)<${number('P95', 1000)}`],
+    dropped_iterations: ['count==0'],
+  }),
+};
+
+/** Logs in, and captures the token. Without LOGIN_URL it is INGEST_TOKEN, or what the pipeline of this repository takes. */
+export function setup() {
+  if (!__ENV.LOGIN_URL) return { token: shared.ingest.token };
+  const who = JSON.stringify({ user: __ENV.LOGIN_USER || 'k6', password: __ENV.LOGIN_PASSWORD || '' });
+  const answer = http.post(__ENV.LOGIN_URL, who, { headers: { 'Content-Type': 'application/json' } });
+  const token = answer.status === 200 ? answer.json(__ENV.LOGIN_TOKEN || 'token') : undefined;
+  if (!token) exec.test.abort(`LOGIN_URL answered ${answer.status} without a token`);
+  return { token };
+}
+
+export function subscriber() {
+  run.collect();
+}
+
+export function session({ token }) {
+  sessions[exec.scenario.iterationInTest % sessions.length](token);
+}
+
+/** Looks at a list, thinks, and views what it has found. */
+function browse(token) {
+  const found = request('browse', token);
+  sleep(2 * think);
+  if (found) request('view', token, found);
+}
+
+/** Views an item, thinks, and joins the room that it belongs to. */
+function join(token) {
+  const found = request('view', token);
+  sleep(5 * think);
+  if (found) request('join', token, found);
+}
+
+function write(token) {
+  request('write', token);
+}
+
+/** Sends one request with a row of the CSV file, and returns what is captured from its answer for the next one. */
+function request(flow, token, found) {
+  const slot = run.next(flow);
+  if (slot === null) return undefined;
+  const row = posts[exec.scenario.iterationInTest % posts.length];
+  const message = { ...JSON.parse(slot.body), payload: { ...row, ...(found && { found }) } };
+  const answer = http.post(shared.ingest.url + slot.path, JSON.stringify(message), {
+    headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+    timeout: `${timeout}s`,
+    tags: { name: flow },
+  });
+  run.settle(slot, answer.status);
+  if (answer.error_code === TIMED_OUT) timeouts.add(1);
+  return answer.status >= 200 && answer.status < 300
+    ? (answer.json(__ENV.CAPTURE || 'accepted') ?? undefined)
+    : undefined;
+}
+
+/** k6's error code of a request that took longer than its time-out. */
+const TIMED_OUT = 1050;
+
+export const handleSummary = run.summary;

@@ -1,0 +1,45 @@
+// How fast are queue, relay and broker by themselves? Messages go into the Redis stream as the ingest would write them.
+//   node pipeline/run.ts scenarios/queue.js                         1,000/s for 20 s; -e RATE=… -e DURATION=…
+// Same messages, ledger and report; `request` and `ingest` take no time, and what stands as HTTP is the time of the XADD.
+
+import { Run } from 'k6/x/arrival';
+import redis from 'k6/x/redis';
+import { count, number } from './lib/env.js';
+import { flows, profileOf } from './lib/load.js';
+import { setting, stages } from './lib/setting.js';
+
+const rate = number('RATE', 1000, { min: 1 });
+const run = new Run({
+  name: 'queue',
+  ...setting(),
+  profile: profileOf(`${rate}/s into the queue`, {
+    phases: [{ name: 'steady', duration: number('DURATION', 20, { min: 0.5 }), arrivalRate: rate }],
+    flows: flows.direct,
+  }),
+  senders: count('SENDERS', 32, { max: 1000 }),
+  canary: false, // it would go through the ingest
+});
+
+export const options = { scenarios: run.scenarios(), thresholds: run.thresholds() };
+
+const client = new redis.Client(stages().redis);
+
+export function subscriber() {
+  run.collect();
+}
+
+export async function sender() {
+  const slot = run.next();
+  if (slot === null) return;
+  // pipeline/queue/frame.ts: target, stamps (received, and queued since then), body
+  const frame = `${slot.targets[0]}\n${slot.stamp},0\n${slot.body}`;
+  let status = 0;
+  try {
+    await client.sendCommand('XADD', 'arrival:messages', '*', 'frame', frame);
+    status = 202;
+  } finally {
+    run.settle(slot, status);
+  }
+}
+
+export const handleSummary = run.summary;

@@ -1,0 +1,66 @@
+// What do so many new connections a second, with so many calls on each, get? (httperf --rate 500 --num-conns 50000 --num-calls 10)
+//   node pipeline/run.ts scenarios/sessions.js                      500 connections/s for 30 s, 10 calls on each
+//   … -e SESSIONS=100 -e CALLS=5 -e DURATION=60
+// Sessions begin at their rate, whatever became of the others; a call follows the answer to the last one, so it is due then.
+import http from 'k6/http';
+import { Run } from 'k6/x/arrival';
+import { count, number } from './lib/env.js';
+import { flows, profileOf } from './lib/load.js';
+import { setting } from './lib/setting.js';
+
+const rate = count('SESSIONS', 500);
+const calls = count('CALLS', 10, { max: 10_000 });
+const duration = number('DURATION', 30, { min: 1, max: 86_400 });
+const most = count('MAX_SESSIONS', 1000, { max: 10_000 });
+const timeout = number('TIMEOUT', 10, { min: 0.1 });
+
+const shared = setting();
+const run = new Run({
+  name: 'sessions',
+  ...shared,
+  profile: profileOf(`${rate} sessions/s of ${calls} calls`, {
+    phases: [{ name: 'sessions', duration: duration + timeout, vus: most }],
+    flows: flows.direct,
+  }),
+  timeout,
+});
+
+export const options = {
+  scenarios: {
+    subscriber: run.scenarios().subscriber,
+    session: {
+      executor: 'constant-arrival-rate',
+      exec: 'session',
+      rate,
+      duration: `${duration}s`,
+      startTime: '1s',
+      preAllocatedVUs: Math.min(most, Math.ceil(rate / 4) + 1),
+      maxVUs: most,
+      gracefulStop: `${Math.ceil(timeout)}s`,
+    },
+  },
+  noVUConnectionReuse: true, // a session is a connection
+  thresholds: run.thresholds({ dropped_iterations: ['count==0'] }),
+};
+
+export function subscriber() {
+  run.collect();
+}
+
+const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${shared.ingest.token}` };
+
+export function session() {
+  for (let i = 0; i < calls; i++) {
+    const slot = run.next();
+    if (slot === null) return;
+    const answer = http.post(shared.ingest.url + slot.path, slot.body, {
+      headers,
+      timeout: `${timeout}s`,
+      tags: { name: slot.flow },
+    });
+    run.settle(slot, answer.status);
+    if (answer.status === 0) return;
+  }
+}
+
+export const handleSummary = run.summary;
