@@ -25,6 +25,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
     queue: config.QUEUE,
     relay_mode: relay.RELAY_MODE,
     stamps: config.STAMPS,
+    tls: config.TLS,
     mqtt_qos: relay.MQTT_QOS,
     backlog_limit: ingest.BACKLOG_LIMIT,
     relay_batch: relay.RELAY_BATCH,

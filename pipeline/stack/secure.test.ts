@@ -159,7 +159,8 @@ describe('a stack that speaks TLS', () => {
     const run = await k6('smoke.js', { DURATION: '2' }, { STACK_DIR: stackDir, RUN_DIR: runDir });
     running = false;
     const text = await readFile(join(runDir, 'run.json'), 'utf8').catch(() => assert.fail(run.all));
-    const { account, latency } = JSON.parse(text);
+    const { account, latency, environment } = JSON.parse(text);
+    assert.equal(environment.pipeline.tls, true);
     assert.ok(account.balanced);
     assert.ok(account.scheduled > 0);
     assert.equal(account.arrived, account.scheduled);
