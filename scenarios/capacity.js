@@ -11,6 +11,7 @@ import { setting } from './lib/setting.js';
 
 const rate = number('RATE', 1000, { min: 1, max: 1e6 });
 const duration = number('DURATION', 10, { min: 1, max: 86_400 });
+const limit = number('P99', 100, { min: 1 });
 const drain = number('DRAIN', 10, { min: 1 });
 
 const run = new Run({
@@ -36,7 +37,7 @@ export const options = {
   scenarios: run.scenarios({ pump: true }),
   thresholds: run.thresholds({
     // arrival_latency would hold the warm-up too.
-    hold_p99_ms: [`value<${number('P99', 100, { min: 1 })}`],
+    hold_p99_ms: [`value<${limit}`],
     // A share of the rate: 0.02 means that of 100 messages two more are waiting each second.
     backlog_growth: ['value<0.02'],
   }),
@@ -46,7 +47,9 @@ export function subscriber() {
   run.collect();
   const { timeline, latency } = run.result();
   p99.add(latency.arrival.p99 ?? 1e9);
-  const share = backlogGrowth(timeline, 'hold') / rate;
+  const slope = backlogGrowth(timeline, 'hold');
+  // So much may be under way at the limit: a backlog that has grown by less is one that moves, not one that grows.
+  const share = slope * duration > (rate * limit) / 1000 ? slope / rate : 0;
   run.figure('backlog grows by', share * 100, '% of the rate');
   growth.add(share);
   for (const [name, setting, unit] of [

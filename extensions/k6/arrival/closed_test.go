@@ -45,18 +45,18 @@ func (s *script) runClosed() *report.Run {
 
 func TestTheClosedModelHasOneLedgerToo(t *testing.T) {
 	t.Parallel()
-	r := newScript(t, &fake.Pipeline{}, sweep, "").runClosed()
+	r := newScript(t, &fake.Pipeline{}, `
+phases: [{name: two, duration: 60, vus: 2, requests: 200}, {pause: 1}, {name: four, duration: 60, vus: 4, requests: 400}]
+flows: [{name: direct, weight: 3}, {name: room, target: room, deliveries: 2}]`, "").runClosed()
 	result, reasons, _ := verdict(r)
 	assert.Equal(t, report.Pass, result, reasons)
 	assert.Equal(t, report.Closed, r.Run.Model)
-	assert.Positive(t, r.Account.Scheduled)
+	assert.Equal(t, 600, r.Account.Scheduled)
 	assert.Equal(t, r.Account.Scheduled, r.Account.Arrived)
 	assert.True(t, r.Account.Balanced)
 	assert.Equal(t, r.Account.Deliveries.Due, r.Account.Deliveries.Arrived)
-	assert.Equal(t, r.Account.Scheduled, r.Steps[0].Scheduled+r.Steps[2].Scheduled)
 	assert.Equal(t, []int{2, 0, 4}, []int{*r.Steps[0].VUs, *r.Steps[1].VUs, *r.Steps[2].VUs})
-	assert.Positive(t, r.Steps[0].Scheduled)
-	assert.Positive(t, r.Steps[2].Scheduled)
+	assert.Equal(t, []int{200, 0, 400}, []int{r.Steps[0].Scheduled, r.Steps[1].Scheduled, r.Steps[2].Scheduled})
 	assert.Nil(t, r.Run.Profile.Phases[0].ArrivalRate)
 	assert.Equal(t, int64(0), int64(*r.Latency.Stages["schedule"].Max), "a message is due when it is sent")
 	assert.Equal(t, r.Latency.FromSend.Mean, r.Latency.Arrival.Mean)
@@ -104,14 +104,14 @@ flows: [{name: direct}]`, "").runClosed()
 // The next phase would have measured what the last one left behind.
 func TestAPhaseCanWaitForTheBacklogOfTheLast(t *testing.T) {
 	t.Parallel()
-	const late = 3 * time.Second // whenever in the phase a message is sent, it arrives after it
+	const late = 3 * time.Second
 	p := &fake.Pipeline{Delay: late}
 	r := newScript(t, p, `
-phases: [{name: one, duration: 1, vus: 1, drain: 20}, {name: two, duration: 1, vus: 2}]
+phases: [{name: one, duration: 60, vus: 1, requests: 10, drain: 60}, {name: two, duration: 60, vus: 2, requests: 10}]
 flows: [{name: direct}]`, "").runClosed()
 	one, two := r.Steps[0], r.Steps[1]
 	require.NotNil(t, one.DrainedS)
-	assert.Greater(t, *one.DrainedS, 1.5, "what was sent arrives so late")
+	assert.Greater(t, *one.DrainedS, 0.5, "what was sent last arrives so late, and a busy machine may use up some of it")
 	assert.Positive(t, *one.Backlog)
 	assert.GreaterOrEqual(t, two.StartS, one.StartS+one.DurationS+*one.DrainedS)
 	assert.Nil(t, two.DrainedS)

@@ -190,6 +190,7 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 			e.distrust(format, args...)
 		}
 	}
+	quiet := 0 // looks in a row of the drain at which nothing had arrived
 	alone := 0 // looks in a row at which nobody took what was long due
 	for {
 		select {
@@ -222,27 +223,31 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 			if settledAt.IsZero() {
 				settledAt, lastMove = now, now
 			}
-			if seen := e.ledger.Deliveries(); seen != lastSeen {
-				lastSeen, lastMove = seen, now
+			if quiet++; e.ledger.Deliveries() != lastSeen {
+				lastSeen, lastMove, quiet = e.ledger.Deliveries(), now, 0
 			}
 			if e.ledger.Open() == 0 {
 				if completeAt.IsZero() {
 					completeAt = now
 				}
-				if now.Sub(completeAt) >= linger {
+				if now.Sub(completeAt) >= linger && quiet >= quietLeast {
 					return nil
 				}
 				continue
 			}
-			if now.Sub(lastMove) >= e.options.Idle.duration() || now.Sub(settledAt) >= e.options.Drain.duration() {
+			idle := now.Sub(lastMove) >= e.options.Idle.duration() && quiet >= quietLeast
+			if idle || now.Sub(settledAt) >= e.options.Drain.duration() {
 				return nil
 			}
 		}
 	}
 }
 
-// aloneMost makes sure that it is not the whole process that stood still.
-const aloneMost = 50
+// A process that stood still has its looks and its subscribers' messages before it at once: time alone does not tell that none come.
+const (
+	quietLeast = 5
+	aloneMost  = 50
+)
 
 // abandoned reports whether the next request of the schedule is so late that it will not be sent any more, and nobody is at work who
 // would take it. Such a run went on until k6 ended it, after all of its time.

@@ -83,7 +83,7 @@ func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string) *scrip
 // run collects while a pool of senders sends, as k6's scenarios do, and returns the report.
 func (s *script) run() *report.Run {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
 	defer cancel()
 	e := s.module.root.engine
 	var senders sync.WaitGroup

@@ -84,7 +84,7 @@ func TestASubscriberThatWasAwayLosesTheGap(t *testing.T) {
 	t.Parallel()
 	r := cutInTheMiddle(t, "}, idle: '3s', labels: {")
 	assert.Positive(t, r.Account.Lost, "what was due in the gap")
-	assert.Less(t, r.Account.Lost, 200, "what was due before it has arrived")
+	assert.Positive(t, r.Account.Arrived)
 	assert.Equal(t, 300, r.Account.Arrived+r.Account.Lost)
 	assert.Equal(t, report.Invalid, r.Verdict.Result, "the loss is the instrument's")
 	assert.Contains(t, r.Verdict.Reasons, fmt.Sprintf("a subscriber was without its connection (once): what waited for it counts as "+
