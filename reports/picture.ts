@@ -11,7 +11,9 @@ const USAGE = `Usage: node reports/picture.ts <run directory> <file.png>
 
 Writes a picture of the report of a run. It needs Chromium (CHROMIUM names its path) and the built page.`;
 const TEMPLATE = fileURLToPath(new URL('dist/index.html', import.meta.url));
-const WIDTH = 1200;
+const WIDTH = 1100;
+/** Of a pixel of the page: as wide as a README is shown. */
+const SCALE = 0.85;
 /** The last thing that is on the picture. */
 const LAST = '.stages';
 /** px below it. */
@@ -39,7 +41,11 @@ async function takePicture(directory: string, file: string): Promise<void> {
   const browser = await launchChromium();
   try {
     await writeFile(join(place, 'index.html'), html);
-    const page = await browser.newPage({ viewport: { width: WIDTH, height: 900 }, colorScheme: 'light' });
+    const page = await browser.newPage({
+      viewport: { width: WIDTH, height: 900 },
+      deviceScaleFactor: SCALE,
+      colorScheme: 'light',
+    });
     await page.goto(pathToFileURL(join(place, 'index.html')).href);
     await page.locator('main > *').first().waitFor();
     await page.evaluate(() => dispatchEvent(new Event('beforeprint')));

@@ -11,6 +11,7 @@ export const GOLDENS = [
   'gap',
   'closed',
   'hostile',
+  'real',
 ] as const;
 
 /** A committed golden run, a copy of its own. */
