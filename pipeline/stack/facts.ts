@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { IngestConfig, RelayConfig, StackConfig } from '../config.ts';
 import type { StackFile } from './file.ts';
 import { field } from './redis-info.ts';
@@ -42,8 +43,16 @@ export function facts(sources: FactSources): StackFile['facts'] {
     all.mqtt_tcp_nodelay = true;
     all.mqtt_max_inflight_messages = BROKER_LIMITS.inflight;
     all.mqtt_max_queued_messages = BROKER_LIMITS.queued;
+    all.mqtt_open_files = openFiles();
   }
   return Object.fromEntries(
     Object.entries(all).filter((fact): fact is [string, string | number | boolean] => fact[1] !== undefined),
   );
+}
+
+/** How many files a process of ours may have open, which bounds its connections. Only Linux tells. */
+function openFiles(): number | undefined {
+  if (process.platform !== 'linux') return undefined;
+  const [, limit] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+  return limit === undefined ? undefined : Number(limit);
 }

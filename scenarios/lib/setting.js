@@ -50,6 +50,18 @@ export function stages() {
   };
 }
 
+/** Refuses more connections than the stack's own broker may have files open, where the system tells that (Linux). */
+export function checkBrokerFiles(connections) {
+  const limit = readStack().facts?.mqtt_open_files ?? Number.POSITIVE_INFINITY;
+  if (__ENV.BROKER_URL) return;
+  const needed = connections + 100; // subscribers, the relay, its own
+  if (needed > limit)
+    throw new Error(
+      `${connections} connections need ${needed} open files in mosquitto, and it may have ${limit}: ` +
+        `ulimit -n ${needed} where the pipeline is started, or fewer CONNECTIONS`,
+    );
+}
+
 /** What is the same in every script: the pipeline, and where the run's record goes. */
 export function setting() {
   const reached = pipeline();

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { cost } from '../lib/held.js';
 import { drained, restored } from '../lib/recovery.js';
 import { latencyDrift, memoryGrowth } from '../lib/steadiness.js';
 
@@ -55,4 +56,18 @@ test('latency that drifts is told by the median of its seconds', () => {
   const timeline = Array.from({ length: 100 }, (_, t) => ({ t, arrival: { p99: t === 80 ? 5000 : t / 10 } }));
   assert.ok(Math.abs(latencyDrift(timeline, 100) - 5) < 0.2);
   assert.equal(latencyDrift([], 100), 0);
+});
+
+test('what a connection costs: memory until all are open, CPU while they are held', () => {
+  const series = [
+    [0, 50, 100],
+    [1, 50, 150],
+    [2, 10, 200],
+    [3, 30, 300],
+    [4, 90, 300],
+    [null, 1, 1],
+  ];
+  const resources = [{ process: 'k6', series }];
+  assert.deepEqual(cost(resources, 'k6', 1024, 2, 2), { kb: 100, us: (20 * 10_000) / 1024 });
+  assert.deepEqual(cost(resources, 'mosquitto', 10, 2, 2), { kb: Number.NaN, us: Number.NaN });
 });

@@ -195,6 +195,21 @@ describe('a short form of each script', () => {
     assert.ok((run.latency.stages.delivery.mean ?? 0) > 0);
   });
 
+  test('connections: so many held at once, what each costs, and the canary', async () => {
+    const settings = { CONNECTIONS: 60, RATE: 100, EVERY: 0.5, DURATION: 1.5, P99: 60_000 };
+    const { run, exitCode } = await pipeline.run('connections.js', settings);
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    const figure = (name: string) => run.figures?.find((f) => f.name === name)?.value;
+    assert.deepEqual(
+      ['held', 'refused', 'lost'].map((what) => figure(`connections ${what}`)),
+      [60, 0, 0],
+    );
+    assert.equal(run.steps.length, 2);
+    assert.ok(run.thresholds.some(({ metric, ok }) => metric === 'connections_canary_p99_ms' && ok));
+    assert.ok((run.canary?.sent ?? 0) >= 2);
+  });
+
   test('the search for the capacity tries, confirms, reports and ends', async () => {
     const settings = ['P99=60000', 'LOWEST=50', 'HIGHEST=50', 'PROBE=1', 'CONFIRM=1', 'WARMUP=0.1'];
     const args = settings.flatMap((setting) => ['-e', setting]);
@@ -251,6 +266,11 @@ describe('a setting that makes no sense is told in one line', () => {
       'fuzz.js',
       'SPEC=[a,strng]',
       /^spec, character 4: type "strng" is not known; allowed: string, int, float, boolean$/,
+    ],
+    [
+      'connections.js',
+      'CONNECTIONS=60001',
+      /^CONNECTIONS is "60001"; allowed: whole numbers from 1 to 60000$/,
     ],
     ['soak.js', 'LINE_MINUTES=0.01', /^LINE_MINUTES makes 12000 lines; allowed: up to 1000$/],
     ['sweep.js', 'STEP_DURATION=0', /^STEP_DURATION is "0"; allowed: 0\.1 to 86400$/],

@@ -8,13 +8,17 @@ const spareFiles = 64
 // checkFiles refuses a run whose connections are more than the process may have files open, before anything is connected.
 func (o *options) checkFiles(limit uint64) error {
 	senders := o.Senders * o.InFlight
-	if o.profile.Closed() {
+	who := "senders"
+	switch {
+	case o.Publishers != nil:
+		senders, who = o.Publishers.Connections, "publishers"
+	case o.profile.Closed():
 		senders = o.profile.Most()
 	}
 	subscribers := max(o.profile.Subscribers(), o.MQTT.Connections)
 	if needed := uint64(senders + subscribers + spareFiles); needed > limit {
-		return fmt.Errorf("%d senders and %d subscribers need %d open files, and this process may have %d: ulimit -n %d, or fewer of them",
-			senders, subscribers, needed, limit, needed)
+		return fmt.Errorf("%d %s and %d subscribers need %d open files, and this process may have %d: ulimit -n %d, or fewer of them",
+			senders, who, subscribers, needed, limit, needed)
 	}
 	return nil
 }

@@ -20,4 +20,8 @@ func TestMoreConnectionsThanOpenFilesAreRefused(t *testing.T) {
 		"2000 senders and 5 subscribers need 2069 open files, and this process may have 2068: ulimit -n 2069, or fewer of them")
 	assert.Positive(t, openFiles())
 	assert.NoError(t, o.checkFiles(openFiles()))
+
+	o.Publishers = &publishersOptions{Connections: 15_000}
+	assert.NoError(t, o.checkFiles(15_069))
+	assert.ErrorContains(t, o.checkFiles(15_068), "15000 publishers and 5 subscribers need 15069 open files, and this process may have 15068")
 }

@@ -115,6 +115,21 @@ export interface RunOptions {
   /** Requests that each of them may have in flight with `pump()`, 1 to 10,000. Default 1. */
   inFlight?: number;
   /**
+   * MQTT connections that publish the messages, instead of requests to the ingest: natively, without a VU or JavaScript for each. `rate`
+   * are opened a second, up to `connections`, and held until the load is over. The profile says how many messages are due in all; each
+   * connection has one turn in a round whose order is drawn anew, so it publishes with the mean interval connections ÷ rate of messages,
+   * and 0 to twice that between two. For `scenarios({ pump: true })`. All of a message's way is then `delivery`, and what stands as HTTP
+   * is the time until its PUBACK (`qos` 1; default 0). Figures of the report say how many connections were held, refused and lost.
+   */
+  publishers?: {
+    url: string;
+    username?: string;
+    password?: string;
+    qos?: 0 | 1;
+    connections: number;
+    rate: number;
+  };
+  /**
    * One message a second beside the load, over connections of its own and to a topic of its own (`canary/<run>`), to tell a slow
    * pipeline from a saturated instrument. It is no part of the account. Default true.
    */

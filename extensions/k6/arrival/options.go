@@ -21,31 +21,32 @@ import (
 
 // options are those of new Run(). index.d.ts documents them.
 type options struct {
-	Name     string                    `json:"name"`
-	Profile  profileOption             `json:"profile"`
-	Phases   map[string]map[string]any `json:"phases"`
-	Ingest   ingestOptions             `json:"ingest"`
-	MQTT     mqttOptions               `json:"mqtt"`
-	Redis    redisOptions              `json:"redis"`
-	CA       string                    `json:"ca"`
-	ID       string                    `json:"id"`
-	Body     string                    `json:"body"`
-	Fuzz     *fuzzOptions              `json:"fuzz"`
-	Senders  int                       `json:"senders"`
-	InFlight int                       `json:"inFlight"`
-	Timeout  seconds                   `json:"timeout"`
-	Drain    seconds                   `json:"drain"`
-	Idle     seconds                   `json:"idle"`
-	Topology string                    `json:"topology"`
-	Network  string                    `json:"network"`
-	Canary   bool                      `json:"canary"`
-	Clock    clockOptions              `json:"clock"`
-	Labels   map[string]string         `json:"labels"`
-	Facts    map[string]any            `json:"facts"` // of the pipeline
-	Runs     string                    `json:"runs"`
-	Dir      string                    `json:"dir"`
-	Template string                    `json:"template"`
-	Command  string                    `json:"command"`
+	Name       string                    `json:"name"`
+	Profile    profileOption             `json:"profile"`
+	Phases     map[string]map[string]any `json:"phases"`
+	Ingest     ingestOptions             `json:"ingest"`
+	MQTT       mqttOptions               `json:"mqtt"`
+	Redis      redisOptions              `json:"redis"`
+	CA         string                    `json:"ca"`
+	ID         string                    `json:"id"`
+	Body       string                    `json:"body"`
+	Fuzz       *fuzzOptions              `json:"fuzz"`
+	Senders    int                       `json:"senders"`
+	InFlight   int                       `json:"inFlight"`
+	Publishers *publishersOptions        `json:"publishers"`
+	Timeout    seconds                   `json:"timeout"`
+	Drain      seconds                   `json:"drain"`
+	Idle       seconds                   `json:"idle"`
+	Topology   string                    `json:"topology"`
+	Network    string                    `json:"network"`
+	Canary     bool                      `json:"canary"`
+	Clock      clockOptions              `json:"clock"`
+	Labels     map[string]string         `json:"labels"`
+	Facts      map[string]any            `json:"facts"` // of the pipeline
+	Runs       string                    `json:"runs"`
+	Dir        string                    `json:"dir"`
+	Template   string                    `json:"template"`
+	Command    string                    `json:"command"`
 
 	profile *profile.Profile
 }
@@ -229,6 +230,11 @@ func (o *options) check() (err error) {
 	}
 	if err := o.MQTT.check(o.profile); err != nil {
 		return err
+	}
+	if o.Publishers != nil {
+		if err := o.Publishers.check(o); err != nil {
+			return err
+		}
 	}
 	if err := o.checkFiles(openFiles()); err != nil {
 		return err

@@ -53,6 +53,10 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 		if state == nil || !e.pumped.Load() {
 			common.Throw(rt, errors.New("run.pump() is for the sender of scenarios({ pump: true })"))
 		}
+		if e.options.Publishers != nil {
+			e.publish(m.vu.Context(), state)
+			return
+		}
 		e.pump(m.vu.Context(), state)
 	})
 	set("next", func(flow string) sobek.Value { return m.next(e, flow) })
@@ -73,7 +77,10 @@ const startup = 30 * time.Second
 
 // scenarios returns one VU that collects, and VUs that send.
 func (e *engine) scenarios(how scenarioOptions) map[string]any {
-	o := e.options
+	o, senders := e.options, min(e.options.Senders, e.pacer.Requests())
+	if o.Publishers != nil { // one VU has all connections
+		how.Pump, senders = true, 1
+	}
 	e.pumped.Store(how.Pump)
 	retries := time.Duration(o.Ingest.Retries)
 	patience := (1+retries)*o.Timeout.duration() + retries*retryAfterMost
@@ -89,14 +96,14 @@ func (e *engine) scenarios(how scenarioOptions) map[string]any {
 		all["sender"] = e.closedScenario(how, patience)
 	case how.Pump:
 		all["sender"] = map[string]any{
-			"executor": "per-vu-iterations", "exec": "sender", "vus": min(o.Senders, e.pacer.Requests()), "iterations": 1,
+			"executor": "per-vu-iterations", "exec": "sender", "vus": senders, "iterations": 1,
 			"maxDuration": wholeSeconds(startup + sending), "gracefulStop": wholeSeconds(patience),
 		}
 	default:
 		// As many iterations as requests, so that k6's progress bar tells the truth.
 		all["sender"] = map[string]any{
 			"executor": "shared-iterations", "exec": "sender",
-			"vus": min(o.Senders, e.pacer.Requests()), "iterations": e.pacer.Requests(),
+			"vus": senders, "iterations": e.pacer.Requests(),
 			"maxDuration": wholeSeconds(startup + sending), "gracefulStop": wholeSeconds(patience),
 		}
 	}

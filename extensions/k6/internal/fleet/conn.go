@@ -1,0 +1,282 @@
+// Package fleet is one of many MQTT 5 connections that publish now and then. Each is a goroutine and a few KB, so that a process holds
+// as many as it may have files open.
+package fleet
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/eclipse/paho.golang/packets"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
+)
+
+// Options say where, as whom and how to connect.
+type Options struct {
+	URL      string // mqtt:// or mqtts://
+	Username string
+	Password string
+	ClientID string
+	TLS      *tls.Config // for mqtts
+	Dial     func(ctx context.Context, network, address string) (net.Conn, error)
+	Timeout  time.Duration // for CONNACK, for a write, and for PUBACK
+}
+
+const (
+	keepAlive = 60 * time.Second
+	// readSize is that of a buffer for what a broker tells a client that only publishes.
+	readSize = 64
+)
+
+// ErrNotSent says that a message did not leave.
+var ErrNotSent = errors.New("not sent")
+
+// Conn is a connection. Its methods may be called from any goroutine.
+type Conn struct {
+	net     net.Conn
+	in      *bufio.Reader
+	timeout time.Duration
+	most    int // QoS 1 messages that may be without PUBACK (MQTT 5, 3.2.2.3.3)
+
+	mu      sync.Mutex
+	id      uint16
+	waiting []waiting
+	wrote   time.Time
+	ended   error // why the connection is of no use any more
+}
+
+// waiting is a message without PUBACK.
+type waiting struct {
+	id    uint16
+	since time.Time
+	done  func(reason byte, err error)
+}
+
+// ParseAddress refuses what Connect does not speak.
+func ParseAddress(url string) (receiver.Address, error) {
+	a, err := receiver.ParseAddress(url)
+	if err == nil && a.Web {
+		err = errors.New("WebSocket is not for connections by the thousand; allowed: mqtt, tcp, mqtts, ssl, tls")
+	}
+	return a, err
+}
+
+// Connect opens a connection with a clean session.
+func Connect(ctx context.Context, o Options) (*Conn, error) {
+	a, err := ParseAddress(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	stream, err := o.Dial(ctx, "tcp", a.Host)
+	if err != nil {
+		return nil, fmt.Errorf("MQTT broker %s can't be reached: %w", a.Host, err)
+	}
+	_ = stream.SetDeadline(time.Now().Add(o.Timeout))
+	if a.Secure {
+		config := o.TLS.Clone()
+		config.NextProtos = nil // k6 sets HTTP's there
+		if config.ServerName == "" {
+			config.ServerName, _, _ = net.SplitHostPort(a.Host)
+		}
+		stream = tls.Client(stream, config)
+	}
+	c := &Conn{net: stream, in: bufio.NewReaderSize(stream, readSize), timeout: o.Timeout, most: math.MaxUint16}
+	if o.Username == "" && o.Password == "" {
+		o.Username, o.Password = a.Username, a.Password
+	}
+	if err := c.handshake(&o); err != nil {
+		_ = stream.Close()
+		return nil, fmt.Errorf("MQTT broker %s: %w", a.Host, err)
+	}
+	_ = stream.SetDeadline(time.Time{})
+	return c, nil
+}
+
+func (c *Conn) handshake(o *Options) error {
+	p := packets.NewControlPacket(packets.CONNECT)
+	connect := p.Content.(*packets.Connect)
+	connect.ProtocolName, connect.ProtocolVersion = "MQTT", 5
+	connect.ClientID, connect.CleanStart, connect.KeepAlive = o.ClientID, true, uint16(keepAlive/time.Second)
+	connect.Username, connect.UsernameFlag = o.Username, o.Username != ""
+	connect.Password, connect.PasswordFlag = []byte(o.Password), o.Password != ""
+	if err := c.write(p); err != nil {
+		return err
+	}
+	answer, err := packets.ReadPacket(c.in)
+	if err != nil {
+		return fmt.Errorf("no answer to CONNECT: %w", err)
+	}
+	ack, ok := answer.Content.(*packets.Connack)
+	if !ok {
+		return fmt.Errorf("it answered CONNECT with %s", answer.PacketType())
+	}
+	if ack.ReasonCode != packets.ConnackSuccess {
+		return fmt.Errorf("it refused the connection with reason code 0x%02X", ack.ReasonCode)
+	}
+	if ack.Properties != nil && ack.Properties.ReceiveMaximum != nil {
+		c.most = int(*ack.Properties.ReceiveMaximum)
+	}
+	return nil
+}
+
+// write sends a packet in one piece. But for the handshake c.mu is held, so that packets do not mix.
+func (c *Conn) write(p *packets.ControlPacket) error {
+	var b bytes.Buffer
+	if _, err := p.WriteTo(&b); err != nil {
+		return err
+	}
+	c.wrote = time.Now()
+	_ = c.net.SetWriteDeadline(c.wrote.Add(c.timeout))
+	_, err := c.net.Write(b.Bytes())
+	return err
+}
+
+// Publish sends a message at QoS 0 or 1, with a user property unless its key is empty. done is called once: when the message has been
+// written at QoS 0, with PUBACK's reason code at QoS 1, or with an error, which is ErrNotSent when the message did not leave.
+func (c *Conn) Publish(topic string, payload []byte, qos byte, property packets.User, done func(reason byte, err error)) {
+	p := packets.NewControlPacket(packets.PUBLISH)
+	publish := p.Content.(*packets.Publish)
+	publish.Topic, publish.Payload, publish.QoS = topic, payload, qos
+	if property.Key != "" {
+		publish.Properties.User = []packets.User{property}
+	}
+	c.mu.Lock()
+	if err := c.ended; err != nil {
+		c.mu.Unlock()
+		done(0, fmt.Errorf("%w: %w", ErrNotSent, err))
+		return
+	}
+	if qos > 0 {
+		if len(c.waiting) >= c.most {
+			c.mu.Unlock()
+			done(0, fmt.Errorf("%w: the broker takes no more than %d messages without PUBACK", ErrNotSent, c.most))
+			return
+		}
+		publish.PacketID = c.freeID()
+		c.waiting = append(c.waiting, waiting{publish.PacketID, time.Now(), done})
+	}
+	err := c.write(p)
+	c.mu.Unlock()
+	if err != nil {
+		c.end(err) // a part of it may have left
+	}
+	if qos == 0 {
+		done(0, err)
+	}
+}
+
+// freeID is a packet id that no message waits under; c.mu is held.
+func (c *Conn) freeID() uint16 {
+	for {
+		c.id = c.id%math.MaxUint16 + 1 // never 0 [MQTT-2.2.1-3]
+		if c.find(c.id) < 0 {
+			return c.id
+		}
+	}
+}
+
+func (c *Conn) find(id uint16) int {
+	for i := range c.waiting {
+		if c.waiting[i].id == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// Read takes the broker's answers until the connection ends, and returns why: net.ErrClosed after Close.
+func (c *Conn) Read() error {
+	for {
+		p, err := packets.ReadPacket(c.in)
+		if err != nil {
+			return c.end(err)
+		}
+		switch answer := p.Content.(type) {
+		case *packets.Puback:
+			if done := c.take(answer.PacketID); done != nil {
+				done(answer.ReasonCode, nil)
+			}
+		case *packets.Pingresp:
+		case *packets.Disconnect:
+			return c.end(fmt.Errorf("the broker ended the connection with reason code 0x%02X", answer.ReasonCode))
+		default:
+			return c.end(fmt.Errorf("the broker sent %s, which was not due", p.PacketType()))
+		}
+	}
+}
+
+func (c *Conn) take(id uint16) func(byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := c.find(id)
+	if i < 0 {
+		return nil
+	}
+	done := c.waiting[i].done
+	c.waiting = append(c.waiting[:i], c.waiting[i+1:]...)
+	return done
+}
+
+// Ended reports whether the connection is of no use any more.
+func (c *Conn) Ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended != nil
+}
+
+// Tend is to be called from time to time: it keeps an idle connection alive, and ends one whose broker has not answered in time.
+func (c *Conn) Tend(now time.Time) {
+	c.mu.Lock()
+	overdue := len(c.waiting) > 0 && now.Sub(c.waiting[0].since) > c.timeout
+	var err error
+	switch {
+	case c.ended != nil:
+	case overdue:
+		err = fmt.Errorf("no PUBACK within %s", c.timeout)
+	case now.Sub(c.wrote) > keepAlive/2:
+		err = c.write(packets.NewControlPacket(packets.PINGREQ))
+	}
+	c.mu.Unlock()
+	if err != nil {
+		c.end(err)
+	}
+}
+
+// Close says DISCONNECT and closes the connection.
+func (c *Conn) Close() {
+	c.mu.Lock()
+	if c.ended == nil {
+		_ = c.write(packets.NewControlPacket(packets.DISCONNECT))
+		c.ended = net.ErrClosed // before the broker's end of it is seen
+		_ = c.net.Close()
+	}
+	c.mu.Unlock()
+	c.end(net.ErrClosed)
+}
+
+// end closes the connection and gives up what waits for an answer. It returns the first reason that there was.
+func (c *Conn) end(err error) error {
+	c.mu.Lock()
+	if c.ended == nil {
+		c.ended = err
+		_ = c.net.Close()
+	}
+	err = c.ended
+	left := c.waiting
+	c.waiting = nil
+	c.mu.Unlock()
+	for _, w := range left {
+		w.done(0, err)
+	}
+	return err
+}

@@ -1,0 +1,62 @@
+// How many MQTT connections does the broker hold at once, and what does each cost? Devices connect one after the other and stay, each
+// publishing now and then.
+//   node pipeline/run.ts scenarios/connections.js       160/s up to 15,000, each publishing every 6 s, 30 s with all of them
+//   … -e CONNECTIONS=19000 -e RATE=500 -e EVERY=6 -e DURATION=60 -e QOS=1 -e P99=50
+// The connections are goroutines of one VU. Everything they publish is in the account; as with broker.js all of the way is `delivery`.
+// The canary goes round the whole pipeline, over connections of its own, once a second: the limit is for its p99 (P99, ms).
+import { Gauge } from 'k6/metrics';
+import { Run } from 'k6/x/arrival';
+import { count, number } from './lib/env.js';
+import { cost } from './lib/held.js';
+import { flows, profileOf } from './lib/load.js';
+import { checkBrokerFiles, setting, stages } from './lib/setting.js';
+
+const connections = count('CONNECTIONS', 15_000, { max: 60_000 });
+const rate = number('RATE', 160, { min: 1, max: 10_000 });
+const hold = number('DURATION', 30, { min: 1 });
+const opening = Math.max(0.5, connections / rate);
+const messages = connections / number('EVERY', 6, { min: 0.1, max: 86_400 });
+checkBrokerFiles(connections);
+
+const run = new Run({
+  name: 'connections',
+  ...setting(),
+  profile: profileOf(`${connections} connections, ${rate}/s`, {
+    phases: [
+      { name: 'open', duration: opening, arrivalRate: Math.min(1, messages), rampTo: messages },
+      { name: 'hold', duration: hold, arrivalRate: messages },
+    ],
+    flows: flows.direct,
+  }),
+  publishers: { ...stages().mqtt, connections, rate, qos: number('QOS', 1, { max: 1, whole: true }) },
+});
+
+const missing = new Gauge('connections_missing');
+const canary = new Gauge('connections_canary_p99_ms');
+
+export const options = {
+  scenarios: run.scenarios({ pump: true }),
+  thresholds: run.thresholds({
+    connections_missing: ['value==0'],
+    connections_canary_p99_ms: [`value<${number('P99', 50, { min: 0.1 })}`],
+  }),
+};
+
+export function subscriber() {
+  run.collect();
+  const { figures, resources, canary: outside } = run.result();
+  const figure = (name) => figures.find((f) => f.name === name)?.value ?? 0;
+  missing.add(connections - figure('connections held') + figure('connections lost'));
+  if (outside) canary.add(outside.latency.p99 ?? Number.POSITIVE_INFINITY);
+  for (const process of ['k6', 'mosquitto']) {
+    const { kb, us } = cost(resources, process, connections, opening, hold);
+    run.figure(`memory of ${process} for each`, kb, 'KB');
+    run.figure(`CPU of ${process} for each`, us, 'µs/s');
+  }
+}
+
+export function sender() {
+  run.pump();
+}
+
+export const handleSummary = run.summary;
