@@ -122,13 +122,19 @@ export const redisCases: Case[] = [
     expected: 'what was acknowledged is there; 0 lost',
     async play(scene) {
       const rig = await scene.rig();
-      const load = await scene.load(rig, {}, 10);
-      await load.flowing(2);
+      for (const relay of rig.relays) relay.signal('SIGSTOP');
+      const load = await scene.load(rig, { idle: '60s' }, 10);
+      await until(async () => (await rig.depth()) > 1000, 'messages wait');
+      const before = await rig.depth();
       await rig.redis.kill();
       await rig.redis.start();
+      const after = await rig.depth();
+      for (const relay of rig.relays) relay.signal('SIGCONT');
       await accepts(rig);
       const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
-      scene.checks.atLeast('rejected', run.account.rejected, 1);
+      scene.checks
+        .atLeast('in the queue after it', after, before)
+        .atLeast('rejected', run.account.rejected, 1);
       return { checks: scene.checks, run };
     },
   },
@@ -181,7 +187,7 @@ export const redisCases: Case[] = [
       // Redis' own means to load slowly, µs a command, and to answer meanwhile.
       await appendFile(
         join(rig.dir, 'redis.conf'),
-        'key-load-delay 1000\nloading-process-events-interval-bytes 1024\n',
+        'key-load-delay 5000\nloading-process-events-interval-bytes 1024\n',
       );
       await rig.redis.launch();
       const loading = () =>
@@ -206,7 +212,7 @@ export const redisCases: Case[] = [
       await accepts(rig);
       const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
       scene.checks
-        .atLeast('asked meanwhile', answers, 3)
+        .atLeast('asked meanwhile', answers, 1)
         .holds('answers', [...statuses].join(', '), statuses.size === 1 && statuses.has(503));
       return { checks: scene.checks, run };
     },
