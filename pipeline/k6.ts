@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '..');
 export const K6 = join(ROOT, 'k6');
 
 /** What the project's own k6 is always run with: no download of extensions, no report to its makers. */
-const ENV = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT: 'true' };
+export const QUIET = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT: 'true' };
 
 /**
  * Runs the script's init context, which does no I/O, and rejects in one line with what it says is wrong: a
@@ -26,7 +26,7 @@ export async function checkScript(
   });
   const flags = ['--include-system-env-vars', '--log-format', 'raw', '--no-color', ...environmentArgs(args)];
   const { exitCode, stderr } = await execa(K6, ['inspect', ...flags, script], {
-    env: { ...env, ...ENV },
+    env: { ...env, ...QUIET },
     reject: false,
   });
   if (exitCode !== 0) throw new Error(firstProblem(stderr) || `k6 cannot read ${script}`);
@@ -56,7 +56,7 @@ export class K6Run {
     this.#child = spawn(K6, ['run', ...(quiet ? ['-q'] : []), ...args, script], {
       stdio: ['inherit', quiet ? 'ignore' : 'inherit', quiet ? 'pipe' : 'inherit'],
       // Go's collector at its default costs k6 an eighth of its CPU.
-      env: { GOGC: '400', ...env, ...ENV },
+      env: { GOGC: '400', ...env, ...QUIET },
       // A group of its own: Ctrl-C reaches us, and k6 through us, once. Twice would make it drop everything.
       detached: true,
     });

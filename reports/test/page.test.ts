@@ -226,7 +226,6 @@ describe('the page in a browser', () => {
   });
 
   for (const [name, colorScheme] of [
-    ['failing', 'light'],
     ['closed', 'dark'],
     ['hostile', 'light'],
   ] as const) {

@@ -94,8 +94,7 @@ func TestAPhaseCanEndWithANumberOfRequests(t *testing.T) {
 	r := newScript(t, &fake.Pipeline{}, `
 phases: [{name: some, duration: 60, vus: 3, requests: 100, drain: 10}, {name: more, duration: 60, vus: 2, requests: 31}]
 flows: [{name: direct}]`, "").runClosed()
-	result, reasons, _ := verdict(r)
-	assert.Equal(t, report.Pass, result, reasons)
+	assert.True(t, r.Account.Balanced)
 	assert.Equal(t, []int{100, 31}, []int{r.Steps[0].Requests, r.Steps[1].Requests})
 	assert.Less(t, r.Steps[0].DurationS, 59.0, "it did not wait for its time to pass")
 	assert.Equal(t, 131, r.Account.Arrived)

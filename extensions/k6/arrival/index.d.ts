@@ -217,7 +217,7 @@ export class Run {
 
   /**
    * Sends until the schedule is empty, `inFlight` requests at a time and without JavaScript in between, which saves up to
-   * a quarter of the CPU a request. For the sender of `scenarios({ pump: true })`.
+   * half of the CPU a request. For the sender of `scenarios({ pump: true })`.
    */
   pump(): void;
 

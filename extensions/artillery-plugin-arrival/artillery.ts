@@ -1,0 +1,30 @@
+/** One run of Artillery with the plugin. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { QUIET } from './install.ts';
+
+export class ArtilleryRun {
+  readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  readonly #child: ChildProcess;
+
+  /**
+   * @param bin what {@link installed} returned
+   * @param args `run` and what follows it
+   */
+  constructor(bin: string, args: readonly string[], env: NodeJS.ProcessEnv) {
+    this.#child = spawn(process.execPath, [bin, ...args], {
+      stdio: ['ignore', 'inherit', 'inherit'],
+      // Its own group: a Ctrl-C reaches it once, by signal().
+      detached: true,
+      env: { ...env, ...QUIET, ARTILLERY_PLUGIN_PATH: join(import.meta.dirname, '..') },
+    });
+    this.ended = new Promise((resolve, reject) => {
+      this.#child.once('error', reject);
+      this.#child.once('exit', (code, signal) => resolve({ code, signal }));
+    });
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+}

@@ -1,0 +1,272 @@
+/** What became of every message of a run, and how long each delivery took. Times are µs on the run's clock. */
+import type { Hops } from '../../pipeline/hops.ts';
+import { type Account, STAGES } from '../../reports/run.ts';
+import type { Flow, Pacer, Slot } from './pacer.ts';
+import { Series } from './series.ts';
+
+export type Outcome = 'accepted' | 'rejected' | 'failed';
+export type Fate = 'queued' | 'dead_lettered';
+
+const [UNSENT, IN_FLIGHT, ACCEPTED, REJECTED, FAILED] = [0, 1, 2, 3, 4];
+const FATES = { queued: 1, dead_lettered: 2 };
+
+/** One set of times: a sample per delivery, of `http` one per request. */
+export class Times {
+  readonly arrival = new Series();
+  readonly from_send = new Series();
+  readonly http = new Series();
+  readonly stages = STAGES.map(() => new Series());
+
+  all(): Series[] {
+    return [this.arrival, this.from_send, this.http, ...this.stages];
+  }
+
+  merge(other: Times): void {
+    const others = other.all();
+    this.all().forEach((series, i) => {
+      series.merge(others[i] as Series);
+    });
+  }
+}
+
+/** What was counted since the last cut. */
+export class Second {
+  sent = 0;
+  accepted = 0;
+  rejected = 0;
+  failed = 0;
+  stamped = 0;
+  readonly stageSums = STAGES.map(() => 0);
+}
+
+interface Delivery {
+  subscriber: number;
+  at: number;
+  hops: Hops | undefined;
+}
+
+export class Ledger {
+  readonly #pacer: Pacer;
+  readonly #epoch: number;
+  readonly #sent: Float64Array;
+  readonly #outcome: Uint8Array;
+  /** A bit for each subscriber that was handed the message. */
+  readonly #got: Uint32Array;
+  readonly #fate: Uint8Array;
+  readonly #lastSeen = new Map<string, number>();
+  /** Handed to a subscriber before this thread was told that they were sent, by message. */
+  readonly #early = new Map<number, Delivery[]>();
+  readonly times: readonly Times[];
+  readonly flowTimes: readonly Series[];
+  readonly interval = new Times();
+  second = new Second();
+  requestsSent = 0;
+  inFlight = 0;
+  deliveries = 0;
+  /** Deliveries due for accepted messages that have not arrived. */
+  owed = 0;
+  #arrivedInFull = 0;
+  #duplicates = 0;
+  #reordered = 0;
+  #negative = 0;
+  #foreign = 0;
+
+  /** @param epoch when the run starts: t = 0 of its schedule */
+  constructor(pacer: Pacer, epoch: number) {
+    this.#pacer = pacer;
+    this.#epoch = epoch;
+    this.#sent = new Float64Array(pacer.requests);
+    this.#outcome = new Uint8Array(pacer.requests);
+    this.#got = new Uint32Array(pacer.messages(pacer.requests));
+    this.#fate = new Uint8Array(this.#got.length);
+    this.times = pacer.phases.map(() => new Times());
+    this.flowTimes = pacer.flows.map(() => new Series());
+  }
+
+  /** A request leaves. */
+  send(n: number, at: number): void {
+    if (n >= this.#outcome.length || this.#outcome[n] !== UNSENT) return;
+    const slot = this.#pacer.slot(n);
+    this.#outcome[n] = IN_FLIGHT;
+    this.#sent[n] = at;
+    this.requestsSent++;
+    this.inFlight++;
+    this.second.sent += slot.messages;
+    for (let seq = slot.firstSeq; seq < slot.firstSeq + slot.messages; seq++) {
+      const early = this.#early.get(seq);
+      this.#early.delete(seq);
+      for (const { subscriber, at, hops } of early ?? []) this.arrive(subscriber, at, seq, hops);
+    }
+  }
+
+  /** Its answer has come, or will not. */
+  settle(n: number, outcome: Outcome, at: number): void {
+    if (this.#outcome[n] !== IN_FLIGHT) return;
+    this.#outcome[n] = outcome === 'accepted' ? ACCEPTED : outcome === 'rejected' ? REJECTED : FAILED;
+    this.inFlight--;
+    const slot = this.#pacer.slot(n);
+    this.second[outcome] += slot.messages;
+    if (outcome !== 'failed') {
+      const took = at - (this.#sent[n] as number);
+      (this.times[slot.phase] as Times).http.add(took);
+      this.interval.http.add(took);
+    }
+    if (outcome !== 'accepted') return;
+    const { deliveries } = this.#flow(slot);
+    for (let seq = slot.firstSeq; seq < slot.firstSeq + slot.messages; seq++) {
+      this.owed += deliveries - bits(this.#got[seq] as number);
+    }
+  }
+
+  /** A subscriber was handed a message. @returns its arrival latency in µs, unless it is not measured */
+  arrive(subscriber: number, at: number, seq: number, hops: Hops | undefined): number | undefined {
+    if (seq >= this.#got.length) {
+      this.#foreign++;
+      return undefined;
+    }
+    const n = this.#pacer.requestOf(seq);
+    if (this.#outcome[n] === UNSENT) {
+      const early = this.#early.get(seq) ?? [];
+      this.#early.set(seq, [...early, { subscriber, at, hops }]);
+      return undefined;
+    }
+    const bit = 1 << subscriber;
+    const got = this.#got[seq] as number;
+    if (got & bit) {
+      this.#duplicates++;
+      return undefined;
+    }
+    this.#got[seq] = got | bit;
+    this.deliveries++;
+    if (this.#outcome[n] === ACCEPTED) this.owed--;
+    const slot = this.#pacer.slot(n);
+    const flow = this.#flow(slot);
+    if (bits(got | bit) === flow.deliveries) this.#arrivedInFull++;
+    const topic = `${subscriber}/${flow.target}/${targetOf(flow, slot, seq)}`;
+    if (seq < (this.#lastSeen.get(topic) ?? 0)) this.#reordered++;
+    else this.#lastSeen.set(topic, seq);
+    return this.#measure(slot, this.#sent[n] as number, at, hops);
+  }
+
+  /** A message that did not arrive was found. */
+  find(seq: number, fate: Fate): void {
+    if (seq < this.#fate.length) this.#fate[seq] = FATES[fate];
+  }
+
+  foreign(): void {
+    this.#foreign++;
+  }
+
+  /** Whether the answers to all requests of the schedule are in. */
+  get settled(): boolean {
+    return this.inFlight === 0 && this.requestsSent === this.#pacer.requests;
+  }
+
+  get measured(): Times {
+    const all = new Times();
+    this.#pacer.phases.forEach(({ measured }, i) => {
+      if (measured) all.merge(this.times[i] as Times);
+    });
+    return all;
+  }
+
+  /** Messages of a phase that the ingest accepted. */
+  accepted(phase: number): number {
+    const [from, to] = this.#pacer.phaseRequests(phase);
+    let sum = 0;
+    for (let n = from; n < to; n++) if (this.#outcome[n] === ACCEPTED) sum += this.#pacer.slot(n).messages;
+    return sum;
+  }
+
+  /** @param ended false: what has no end yet is pending */
+  account(ended: boolean): Account {
+    const a = {
+      scheduled: this.#got.length,
+      dropped: 0,
+      rejected: 0,
+      unknown: 0,
+      arrived: 0,
+      dead_lettered: 0,
+      queued: 0,
+      lost: 0,
+      pending: 0,
+    };
+    let due = 0;
+    for (let n = 0; n < this.#pacer.requests; n++) {
+      const slot = this.#pacer.slot(n);
+      const { deliveries } = this.#flow(slot);
+      for (let seq = slot.firstSeq; seq < slot.firstSeq + slot.messages; seq++) {
+        const got = bits(this.#got[seq] as number);
+        const outcome = this.#outcome[n];
+        const owed = outcome === ACCEPTED || got > 0;
+        if (owed) due += deliveries;
+        if (got === deliveries) a.arrived++;
+        else if (this.#fate[seq] === FATES.dead_lettered) a.dead_lettered++;
+        else if (this.#fate[seq] === FATES.queued) a.queued++;
+        else if (outcome === REJECTED && got === 0) a.rejected++;
+        else if (!ended) a.pending++;
+        else if (owed) a.lost++;
+        else if (outcome === UNSENT) a.dropped++;
+        else a.unknown++;
+      }
+    }
+    const { scheduled, ...ends } = a;
+    const sum = Object.values(ends).reduce((total, count) => total + count, 0);
+    const unsent = [...this.#early.values()].reduce((total, { length }) => total + length, 0);
+    return {
+      ...a,
+      balanced: sum === scheduled && a.arrived === this.#arrivedInFull,
+      duplicates: this.#duplicates,
+      reordered: this.#reordered,
+      negative: this.#negative,
+      foreign: this.#foreign + unsent,
+      requests: { scheduled: this.#pacer.requests, sent: this.requestsSent, retried: 0 },
+      deliveries: { due, arrived: this.deliveries, missing: due - this.deliveries },
+    };
+  }
+
+  /** Begins the next interval. */
+  cut(): void {
+    for (const series of this.interval.all()) series.reset();
+    this.second = new Second();
+  }
+
+  #flow(slot: Slot): Flow {
+    return this.#pacer.flows[slot.flow] as Flow;
+  }
+
+  /** The stages telescope, so they add up to the arrival latency. */
+  #measure(slot: Slot, sent: number, at: number, hops: Hops | undefined): number {
+    const due = this.#epoch + Math.round(slot.due * 1e6);
+    const times = this.times[slot.phase] as Times;
+    const arrival = at - due;
+    for (const into of [times, this.interval]) {
+      into.arrival.add(arrival);
+      into.from_send.add(at - sent);
+    }
+    if (this.#pacer.phases[slot.phase]?.measured) (this.flowTimes[slot.flow] as Series).add(arrival);
+    const stamps = [due, sent];
+    if (hops !== undefined) stamps.push(hops.received, hops.queued, hops.claimed, hops.published, at);
+    if (hops !== undefined) this.second.stamped++;
+    let negative = at < sent;
+    for (let i = 0; i + 1 < stamps.length; i++) {
+      const us = (stamps[i + 1] as number) - (stamps[i] as number);
+      (times.stages[i] as Series).add(us);
+      if (hops !== undefined) this.second.stageSums[i] = (this.second.stageSums[i] as number) + us;
+      negative ||= us < 0;
+    }
+    if (negative) this.#negative++;
+    return arrival;
+  }
+}
+
+/** The number of a message's target. */
+export function targetOf({ targets }: Flow, { ofFlow, firstSeq }: Slot, seq: number): number {
+  return (ofFlow + seq - firstSeq) % targets;
+}
+
+function bits(word: number): number {
+  let count = 0;
+  for (let rest = word; rest !== 0; rest &= rest - 1) count++;
+  return count;
+}

@@ -1,0 +1,194 @@
+/** What `config.plugins.arrival` says, checked before anything starts. */
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { parse } from 'yaml';
+import type { Flow, Phase } from './pacer.ts';
+
+/** The options are wrong. The message is one line: what, where, what is allowed. */
+export class OptionError extends Error {}
+
+export interface Options {
+  profile: string;
+  phases: Phase[];
+  flows: Flow[];
+  /** Where a message has its id. */
+  id: string;
+  /** What stands before a message's target in its topic. */
+  prefix: string;
+  qos: 0 | 1;
+  /** s; after the last answer, how long messages may take to arrive. */
+  drain: number;
+  /** s without a delivery after which nothing more is waited for. */
+  idle: number;
+  canary: boolean;
+}
+
+type Table = Record<string, unknown>;
+
+const KEYS = ['profile', 'id', 'prefix', 'qos', 'drain', 'idle', 'canary'];
+const PHASE_KEYS = ['name', 'duration', 'arrivalRate', 'arrivalCount', 'rampTo', 'pause', 'maxVusers'];
+const ID = /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/;
+const MOST_SUBSCRIBERS = 32;
+/** Requests of a run: what the ledger holds in memory. */
+const MOST_REQUESTS = 10_000_000;
+const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600 };
+
+/**
+ * @param script what Artillery has read of its file
+ * @param path of that file; a profile's path is seen from it
+ */
+export function readOptions(script: { config?: Table; scenarios?: unknown }, path: string): Options {
+  const config = script.config ?? {};
+  const given = ((config.plugins as Table | undefined)?.arrival ?? {}) as Table;
+  const unknown = Object.keys(given).find((key) => !KEYS.includes(key));
+  if (unknown !== undefined) fail(unknown, 'is not known', KEYS.join(', '));
+  const profile = text(given, 'profile', undefined);
+  const file = resolve(dirname(path), profile);
+  const planned = readProfile(file);
+  const id = text(given, 'id', 'id');
+  if (!ID.test(id)) fail('id', `is "${id}"`, 'names with dots between them, like meta.id');
+  if (/^(target|source|payload)([.]|$)/.test(id))
+    fail('id', `is "${id}"`, 'not in target, source or payload');
+  const flows = list(planned.flows, `${profile}, flows`).map((flow, i) =>
+    flowOf(flow, `${profile}, flow ${i + 1}`),
+  );
+  if (flows.every(({ weight }) => weight === 0))
+    throw new OptionError(`${profile}: all flows have the weight 0`);
+  const unmeasured = list(planned.phases, `${profile}, phases`)
+    .filter(({ measured }) => measured === false)
+    .map(({ name }) => name);
+  const phases = list(config.phases, 'config.phases').map((phase, i) => phaseOf(phase, i, unmeasured));
+  const requests = phases.reduce(
+    (sum, { duration, rate, rampTo }) => sum + ((rate + rampTo) / 2) * duration,
+    0,
+  );
+  if (requests < 1 || requests > MOST_REQUESTS) {
+    throw new OptionError(
+      `config.phases have ${Math.round(requests)} requests; allowed: 1 to ${MOST_REQUESTS}`,
+    );
+  }
+  checkScenarios(script.scenarios);
+  return {
+    profile,
+    phases,
+    flows,
+    id,
+    prefix: text(given, 'prefix', 'messages/'),
+    qos: number(given, 'qos', 1, 0, 1) === 1 ? 1 : 0,
+    drain: number(given, 'drain', 30, 1, 3600),
+    idle: number(given, 'idle', 5, 1, 3600),
+    canary: given.canary !== false,
+  };
+}
+
+/** @throws {OptionError} */
+export function readProfile(file: string): Table {
+  try {
+    return (parse(readFileSync(file, 'utf8')) ?? {}) as Table;
+  } catch (error) {
+    throw new OptionError(`profile ${file} cannot be read: ${(error as Error).message.split('\n')[0]}`);
+  }
+}
+
+/** A virtual user sends the request that is due when it starts, so a scenario has one. */
+function checkScenarios(scenarios: unknown): void {
+  for (const [i, scenario] of list(scenarios, 'scenarios').entries()) {
+    const flow = list(scenario.flow, `scenario ${i + 1}, flow`);
+    const posts = flow.filter((step) => 'post' in step).length;
+    const other = flow
+      .flatMap((step) => Object.keys(step))
+      .find((step) => !['post', 'think', 'log'].includes(step));
+    if (posts !== 1 || other !== undefined) {
+      const has = other === undefined ? `${posts} posts` : other;
+      throw new OptionError(`scenario ${i + 1} has ${has}; allowed: one post, and think and log around it`);
+    }
+    if (scenario.engine !== undefined && scenario.engine !== 'http') {
+      throw new OptionError(`scenario ${i + 1} has the engine ${scenario.engine}; allowed: http`);
+    }
+  }
+}
+
+function phaseOf(given: Table, i: number, unmeasured: unknown[]): Phase {
+  const name = String(given.name ?? `phase ${i + 1}`);
+  const where = `config.phases, ${name}`;
+  const unknown = Object.keys(given).find(
+    (key) => !PHASE_KEYS.includes(key) && !['mode', 'index', 'id'].includes(key),
+  );
+  if (unknown !== undefined && !['worker', 'totalWorkers', 'startTime', 'endTime'].includes(unknown)) {
+    throw new OptionError(`${where}: ${unknown} is not known; allowed: ${PHASE_KEYS.join(', ')}`);
+  }
+  if (given.mode === 'poisson') throw new OptionError(`${where}: mode is poisson; allowed: uniform`);
+  if (given.maxVusers !== undefined) {
+    throw new OptionError(`${where}: maxVusers is set; allowed: none, since Artillery drops what exceeds it`);
+  }
+  const measured = !unmeasured.includes(name);
+  if (given.pause !== undefined) {
+    return { name, duration: seconds(given.pause, `${where}, pause`), rate: 0, rampTo: 0, measured };
+  }
+  const duration = seconds(given.duration, `${where}, duration`);
+  const rate =
+    given.arrivalCount === undefined
+      ? rateOf(given.arrivalRate ?? 0, `${where}, arrivalRate`)
+      : rateOf(given.arrivalCount, `${where}, arrivalCount`) / duration;
+  const rampTo = given.rampTo === undefined ? rate : rateOf(given.rampTo, `${where}, rampTo`);
+  return { name, duration, rate, rampTo, measured };
+}
+
+function flowOf(given: Table, where: string): Flow {
+  const count = (key: string, fallback: number, least: number, most: number) => {
+    const value = given[key] ?? fallback;
+    if (!Number.isInteger(value) || (value as number) < least || (value as number) > most) {
+      throw new OptionError(`${where}: ${key} is ${value}; allowed: whole numbers from ${least} to ${most}`);
+    }
+    return value as number;
+  };
+  return {
+    name: String(given.name ?? where),
+    weight: count('weight', 1, 0, 10_000),
+    target: String(given.target ?? 'user'),
+    targets: count('targets', 1, 1, 100_000),
+    messages: count('messages', 1, 1, 1000),
+    deliveries: count('deliveries', 1, 1, MOST_SUBSCRIBERS),
+    payloadBytes: count('payloadBytes', 0, 0, 1_000_000),
+  };
+}
+
+function rateOf(value: unknown, where: string): number {
+  const rate = Number(value);
+  if (!(rate >= 0 && rate <= 100_000)) throw new OptionError(`${where} is ${value}; allowed: 0 to 100000`);
+  return rate;
+}
+
+/** Artillery's durations: a number of seconds, or a text like "2m". */
+function seconds(value: unknown, where: string): number {
+  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)\s*([smh])?$/.exec(String(value)) ?? [];
+  const length = Number(amount) * (UNITS[unit] as number);
+  if (!(length > 0 && length <= 86_400)) {
+    throw new OptionError(`${where} is ${value}; allowed: seconds up to 86400, or a text like "2m"`);
+  }
+  return length;
+}
+
+function list(value: unknown, where: string): Table[] {
+  if (!Array.isArray(value) || value.length === 0)
+    throw new OptionError(`${where} is missing; allowed: a list`);
+  return value as Table[];
+}
+
+function text(given: Table, key: string, fallback: string | undefined): string {
+  const value = given[key] ?? fallback;
+  if (typeof value !== 'string') fail(key, value === undefined ? 'is missing' : `is ${value}`, 'a text');
+  return value as string;
+}
+
+function number(given: Table, key: string, fallback: number, least: number, most: number): number {
+  const value = given[key] ?? fallback;
+  if (typeof value !== 'number' || !(value >= least && value <= most)) {
+    fail(key, `is ${value}`, `${least} to ${most}`);
+  }
+  return value as number;
+}
+
+function fail(key: string, what: string, allowed: string): never {
+  throw new OptionError(`config.plugins.arrival.${key} ${what}; allowed: ${allowed}`);
+}

@@ -1,0 +1,182 @@
+/** run.json of a run, as it stands. */
+import { arch, cpus, platform, release, totalmem } from 'node:os';
+import { type Clock, type Latencies, type Run, STAGES } from '../../reports/run.ts';
+import type { Ledger, Times } from './ledger.ts';
+import type { Options } from './options.ts';
+import type { Pacer } from './pacer.ts';
+import { isLoopback, type Pipeline } from './pipeline.ts';
+import { latencyOf, type Series } from './series.ts';
+import { judge } from './verdict.ts';
+
+/** Which run it is. */
+export interface Identity {
+  id: string;
+  name: string;
+  method: string;
+  version: string;
+  command: string;
+}
+
+export interface Findings {
+  identity: Identity;
+  options: Options;
+  pipeline: Pipeline;
+  pacer: Pacer;
+  ledger: Ledger;
+  /** µs on the run's clock */
+  epoch: number;
+  now: number;
+  ended: boolean;
+  clock: Clock;
+  gaps: Run['health']['gaps'];
+  timeline: Run['timeline'];
+  resources: Run['resources'];
+  errors: Run['errors'];
+  canary: { sent: number; series: Series } | undefined;
+  /** Deliveries owed at the end of each phase that is over, and how long they took, in s. */
+  ends: { backlog: number; drained: number | null }[];
+  doubts: string[];
+}
+
+export function runOf(f: Findings): Run {
+  const { identity, options, pipeline, pacer, ledger } = f;
+  const account = ledger.account(f.ended);
+  const latency = latenciesOf(ledger.measured);
+  const cores = cpus().length;
+  const at = (us: number) => new Date(us / 1000).toISOString();
+  return {
+    schema: 'arrival/run/1',
+    run: {
+      id: identity.id,
+      name: identity.name,
+      tool: { name: 'artillery', version: identity.version },
+      method: identity.method,
+      model: 'open',
+      topology: pipeline.topology,
+      network: pipeline.network,
+      labels: {},
+      started: at(f.epoch),
+      ended: f.ended ? at(f.now) : null,
+      command: identity.command,
+      profile: {
+        name: options.profile,
+        phases: pacer.phases.map(({ name, duration, rate, rampTo, measured }) => ({
+          name,
+          duration_s: duration,
+          arrival_rate: rate,
+          ramp_to: rampTo === rate ? null : rampTo,
+          vus: null,
+          measured,
+        })),
+        flows: pacer.flows.map(({ name, weight, messages, deliveries }) => ({
+          name,
+          weight,
+          messages,
+          deliveries,
+        })),
+      },
+    },
+    ...judge({ ...f, account, latency, cores }),
+    account,
+    clock: f.clock,
+    // Node does not tell how long bytes lay in a socket.
+    health: { socket_wait: null, gaps: f.gaps, samples_discarded: 0, trend_one_in: 1 },
+    latency,
+    canary: f.canary
+      ? {
+          sent: f.canary.sent,
+          arrived: f.canary.series.count,
+          interval_s: 1,
+          latency: latencyOf(f.canary.series),
+        }
+      : null,
+    steps: f.timeline.length === 0 ? [] : stepsOf(f),
+    figures: [],
+    flows: flowsOf(f),
+    timeline: f.timeline,
+    resources: f.resources,
+    errors: f.errors,
+    environment: {
+      cpu: cpus()[0]?.model ?? null,
+      cores,
+      memory_mb: Math.floor(totalmem() / 2 ** 20),
+      kernel: release(),
+      os: platform(),
+      arch: arch(),
+      go: null,
+      node: process.version,
+      shared_host: isLoopback(pipeline.ingest.url),
+      pipeline: pipeline.facts,
+    },
+  };
+}
+
+export function latenciesOf(times: Times): Latencies {
+  return {
+    arrival: latencyOf(times.arrival),
+    from_send: latencyOf(times.from_send),
+    http: latencyOf(times.http),
+    stages: Object.fromEntries(
+      STAGES.map((stage, i) => [stage, latencyOf(times.stages[i] as Series)]),
+    ) as Latencies['stages'],
+  };
+}
+
+/** The phases that have begun. */
+function stepsOf({ pacer, ledger, epoch, now, ends, resources }: Findings): Run['steps'] {
+  const ran = (now - epoch) / 1e6;
+  return pacer.phases.flatMap(({ name, duration, measured }, i) => {
+    const start = pacer.phaseStart(i);
+    if (start > ran) return [];
+    const length = Math.max(0.001, Math.min(duration, ran - start));
+    const times = ledger.times[i] as Times;
+    const [from, to] = pacer.phaseRequests(i);
+    const scheduled = pacer.messages(to) - pacer.messages(from);
+    const accepted = ledger.accepted(i);
+    const arrived = times.arrival.count;
+    return [
+      {
+        name,
+        start_s: start,
+        duration_s: length,
+        vus: null,
+        measured,
+        requests: to - from,
+        scheduled,
+        accepted,
+        arrived,
+        scheduled_per_s: scheduled / length,
+        accepted_per_s: accepted / length,
+        arrived_per_s: arrived / length,
+        backlog: ends[i]?.backlog ?? null,
+        drained_s: ends[i]?.drained ?? null,
+        cpu_percent: cpuBetween(resources, start, start + length),
+        latency: latenciesOf(times),
+      },
+    ];
+  });
+}
+
+function cpuBetween(resources: Run['resources'], from: number, to: number): Record<string, number> | null {
+  const used = resources.flatMap(({ process, series }) => {
+    const told = series.flatMap(([t, cpu]) => (cpu !== null && t >= from && t < to ? [cpu] : []));
+    return told.length === 0 ? [] : [[process, told.reduce((a, b) => a + b, 0) / told.length]];
+  });
+  return used.length === 0 ? null : Object.fromEntries(used);
+}
+
+/** Measured phases only. */
+function flowsOf({ pacer, ledger }: Findings): Run['flows'] {
+  const scheduled = pacer.flows.map(() => 0);
+  pacer.phases.forEach(({ measured }, i) => {
+    const [from, to] = pacer.phaseRequests(i);
+    for (let n = from; measured && n < to; n++) {
+      const { flow, messages } = pacer.slot(n);
+      scheduled[flow] = (scheduled[flow] as number) + messages;
+    }
+  });
+  return pacer.flows.map(({ name }, i) => {
+    const arrival = latencyOf(ledger.flowTimes[i] as Series);
+    return { name, scheduled: scheduled[i] as number, arrived: arrival.count, arrival };
+  });
+}

@@ -1,0 +1,79 @@
+/** `npm run artillery`: a file of Artillery's against the pipeline. */
+import { constants } from 'node:os';
+import { RunConfig, readConfig } from '../../pipeline/config.ts';
+import { commandOf, openPipeline, settle } from '../../pipeline/run.ts';
+import { explain } from '../../pipeline/stack/explain.ts';
+import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
+import type { Stack } from '../../pipeline/stack/stack.ts';
+import { trust } from '../../pipeline/trust.ts';
+import { ArtilleryRun } from './artillery.ts';
+import { installed } from './install.ts';
+
+const RAMP = 'scenarios/ramp.artillery.yml';
+
+const HELP = `Runs a file of Artillery's against the pipeline and leaves a report in reports/runs/.
+
+  npm run artillery [-- <file.yml> [<flags of artillery run>]]
+
+The file is ${RAMP} unless another is named. Artillery is installed on first use, 470 MB.
+It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
+The exit code is Artillery's own: 0 when the run has passed and what the plugin ensure asks for holds,
+99 when the run is invalid or has failed, 1 when it could not start.
+
+Environment
+  INGEST_URL, INGEST_TOKEN, MQTT_URL, REDIS_URL   a pipeline of your own: nothing is started
+  TOPOLOGY, NETWORK, STACK_DIR                    as for npm run ramp
+`;
+
+async function main(): Promise<number> {
+  const args = process.argv.slice(2);
+  if (args.some((arg) => arg === '--help' || arg === '-h')) {
+    console.log(HELP);
+    return 0;
+  }
+  const [file, flags] = args[0]?.startsWith('-') === false ? [args[0], args.slice(1)] : [RAMP, args];
+  const config = await settle(readConfig(RunConfig));
+  trust(config.TLS_CA);
+
+  let interrupted = false;
+  let run: ArtilleryRun | undefined;
+  let stack: Stack | undefined;
+  onInterrupt(
+    (signal) => {
+      interrupted = true;
+      run?.signal(signal);
+    },
+    () => {
+      run?.signal('SIGKILL');
+      stack?.kill();
+      process.exit(1);
+    },
+  );
+  const bin = await installed();
+  if (interrupted) return 1;
+  stack = await openPipeline(config);
+  try {
+    if (interrupted) return 1;
+    run = new ArtilleryRun(bin, ['run', file, ...flags], {
+      ...process.env,
+      TOPOLOGY: config.TOPOLOGY,
+      ARRIVAL_COMMAND: commandOf(file, args, process.env.npm_lifecycle_event),
+    });
+    stack?.failed.then(() => run?.signal('SIGTERM'));
+    const { code, signal } = await run.ended;
+    const failure = await Promise.race([stack?.failed, undefined]);
+    if (failure !== undefined) explain(failure);
+    if (signal !== null) return 128 + constants.signals[signal];
+    return failure === undefined ? (code ?? 1) : code || 1;
+  } finally {
+    await stack?.stop(0);
+  }
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: Error) => {
+    explain(error);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Ledger } from '../ledger.ts';
+import { Pacer } from '../pacer.ts';
+
+const EPOCH = 1_000_000;
+const flow = {
+  name: 'direct',
+  weight: 1,
+  target: 'user',
+  targets: 2,
+  messages: 1,
+  deliveries: 2,
+  payloadBytes: 0,
+};
+const phase = { name: 'all', duration: 1, rate: 10, rampTo: 10, measured: true };
+const due = (n: number) => EPOCH + n * 100_000;
+
+function ledger(): Ledger {
+  return new Ledger(new Pacer([phase], [flow]), EPOCH);
+}
+
+test('each message ends once: all ends, and their sum', () => {
+  const l = ledger();
+  for (let n = 0; n < 9; n++) l.send(n, due(n) + 1000);
+  const both = (seq: number) =>
+    [0, 1].map((subscriber) => l.arrive(subscriber, due(seq) + 5000, seq, undefined));
+  l.settle(0, 'accepted', due(0) + 2000); // arrives
+  both(0);
+  l.settle(1, 'rejected', due(1) + 2000);
+  l.settle(2, 'failed', due(2) + 2000); // unknown
+  l.settle(3, 'accepted', due(3) + 2000); // lost: one of two deliveries
+  l.arrive(0, due(3) + 5000, 3, undefined);
+  l.settle(4, 'accepted', due(4) + 2000);
+  l.find(4, 'queued');
+  l.settle(5, 'accepted', due(5) + 2000);
+  l.find(5, 'dead_lettered');
+  l.settle(6, 'failed', due(6) + 2000); // no answer, and it arrived all the same
+  both(6);
+  l.settle(7, 'accepted', due(7) + 2000); // lost
+  l.settle(8, 'rejected', due(8) + 2000); // refused and delivered all the same
+  both(8);
+  const a = l.account(true);
+  assert.deepEqual(
+    [a.scheduled, a.dropped, a.rejected, a.unknown, a.arrived, a.dead_lettered, a.queued, a.lost, a.pending],
+    [10, 1, 1, 1, 3, 1, 1, 2, 0],
+  );
+  assert.equal(a.balanced, true);
+  assert.deepEqual(a.requests, { scheduled: 10, sent: 9, retried: 0 });
+  assert.deepEqual(a.deliveries, { due: 14, arrived: 7, missing: 7 });
+  assert.equal(l.account(false).pending, 4, 'of a run that is cut off: what has no end yet');
+});
+
+test('the stages of a delivery add up to its arrival latency', () => {
+  const l = ledger();
+  l.send(1, due(1) + 700);
+  const at = due(1) + 9000;
+  const hops = {
+    received: due(1) + 1500,
+    queued: due(1) + 1600,
+    claimed: due(1) + 4000,
+    published: due(1) + 4100,
+  };
+  assert.equal(l.arrive(0, at, 1, hops), 9000);
+  const { arrival, from_send, stages } = l.measured;
+  assert.deepEqual([arrival.sum, from_send.sum], [9000, 8300]);
+  assert.deepEqual(
+    stages.map(({ sum }) => sum),
+    [700, 800, 100, 2400, 100, 4900],
+  );
+  assert.equal(l.account(true).negative, 0);
+});
+
+test('a stage below zero is counted, and so are duplicates, strangers and what overtakes', () => {
+  const l = ledger();
+  for (const n of [0, 1, 2, 3]) l.send(n, due(n));
+  const hops = {
+    received: due(0) + 100,
+    queued: due(0) + 90,
+    claimed: due(0) + 200,
+    published: due(0) + 300,
+  };
+  l.arrive(0, due(0) + 400, 0, hops);
+  l.arrive(0, due(0) + 500, 0, hops);
+  l.arrive(0, due(3), 3, undefined);
+  l.arrive(0, due(3), 1, undefined); // of the same target as 3
+  l.arrive(0, due(3), 2, undefined); // of another
+  l.arrive(0, due(3), 10, undefined);
+  l.foreign();
+  const { negative, duplicates, reordered, foreign } = l.account(true);
+  assert.deepEqual(
+    { negative, duplicates, reordered, foreign },
+    { negative: 1, duplicates: 1, reordered: 1, foreign: 2 },
+  );
+});
+
+test('a message that arrives before its thread has said that it was sent is measured then', () => {
+  const l = ledger();
+  assert.equal(l.arrive(0, due(0) + 5000, 0, undefined), undefined);
+  assert.equal(l.account(true).foreign, 1, 'until then it is a stranger');
+  l.send(0, due(0) + 1000);
+  assert.equal(l.account(true).foreign, 0);
+  assert.equal(l.measured.arrival.sum, 5000);
+});
+
+test('what is owed follows answers and deliveries in either order', () => {
+  const l = ledger();
+  l.send(0, due(0));
+  l.arrive(0, due(0), 0, undefined);
+  assert.equal(l.owed, 0);
+  l.settle(0, 'accepted', due(0));
+  assert.equal(l.owed, 1);
+  l.arrive(1, due(0), 0, undefined);
+  assert.equal(l.owed, 0);
+});

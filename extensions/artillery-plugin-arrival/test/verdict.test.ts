@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Ledger } from '../ledger.ts';
+import { Pacer } from '../pacer.ts';
+import { latenciesOf } from '../report.ts';
+import { type Evidence, judge } from '../verdict.ts';
+
+const flow = {
+  name: 'direct',
+  weight: 1,
+  target: 'user',
+  targets: 1,
+  messages: 1,
+  deliveries: 1,
+  payloadBytes: 0,
+};
+const phase = { name: 'all', duration: 1, rate: 100, rampTo: 100, measured: true };
+
+/** A run of 100 messages, each sent `late` µs after it was due and 10 ms under way. */
+function evidence(late: number, change: Partial<Evidence> = {}, sent = 100): Evidence {
+  const ledger = new Ledger(new Pacer([phase], [flow]), 0);
+  for (let n = 0; n < sent; n++) {
+    const at = n * 10_000 + late;
+    ledger.send(n, at);
+    ledger.settle(n, 'accepted', at + 1000);
+    ledger.arrive(0, at + 10_000, n, undefined);
+  }
+  return {
+    account: ledger.account(true),
+    latency: latenciesOf(ledger.measured),
+    clock: {
+      reference: 'redis TIME',
+      offset_ms: 0,
+      bound_ms: 0.1,
+      generator_bound_ms: 0.05,
+      one_host: true,
+      limit_ms: null,
+      drift_ppm: 0,
+      probes: 10,
+      processes: [],
+    },
+    gaps: [],
+    timeline: [],
+    cores: 2,
+    ended: true,
+    doubts: [],
+    ...change,
+  };
+}
+
+const resultOf = (given: Evidence) => judge(given).verdict;
+
+test('a run in time passes', () => {
+  assert.deepEqual(resultOf(evidence(1900)), { result: 'pass', reasons: [] });
+});
+
+test('a run that its generator was late for is invalid, and says so', () => {
+  const { result, reasons } = resultOf(evidence(2100));
+  assert.equal(result, 'invalid');
+  assert.match(reasons.join(), /the generator was late: schedule p99 2\.1 ms of arrival p99 12\.1 ms/);
+});
+
+test('what was not sent makes a run invalid', () => {
+  const { result, reasons } = resultOf(evidence(0, {}, 90));
+  assert.equal(result, 'invalid');
+  assert.match(reasons.join(), /10 of 100 messages were never sent/);
+});
+
+test('what was lost makes it fail, by a threshold', () => {
+  const given = evidence(0);
+  const { verdict, thresholds } = judge({ ...given, account: { ...given.account, arrived: 98, lost: 2 } });
+  assert.deepEqual(verdict, { result: 'fail', reasons: ['2 messages lost'] });
+  assert.deepEqual(
+    thresholds.filter(({ ok }) => !ok).map(({ metric }) => metric),
+    ['arrival_lost'],
+  );
+});
+
+test('a run that was stopped is incomplete, whatever else', () => {
+  assert.equal(resultOf(evidence(5000, { ended: false })).result, 'incomplete');
+});
+
+test('clocks that are not known well enough make a run of several hosts invalid', () => {
+  const clock = { ...evidence(0).clock, one_host: false, bound_ms: 3 };
+  assert.equal(resultOf(evidence(0, { clock })).result, 'pass', 'no stage is known');
+  assert.match(
+    resultOf(evidence(0, { clock: { ...clock, limit_ms: 2 } })).reasons.join(),
+    /above the limit of 2\.000 ms/,
+  );
+});

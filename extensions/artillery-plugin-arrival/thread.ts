@@ -1,0 +1,43 @@
+/** What the threads of a run say to each other: Artillery's, which sends, and the recorder, which does all else. */
+import { BroadcastChannel, type MessagePort } from 'node:worker_threads';
+import type { Account, VerdictResult } from '../../reports/run.ts';
+import type { Options } from './options.ts';
+
+/** What the recorder is started with. */
+export interface Assignment {
+  /** Of the run. */
+  id: string;
+  method: string;
+  /** Of Artillery. */
+  version: string;
+  command: string;
+  options: Options;
+  /** 0 until the recorder is ready or has failed, then what of both. */
+  ready: Int32Array;
+  /** Where the recorder says why it failed, or how the run went. */
+  port: MessagePort;
+}
+
+export const [READY, FAILED] = [1, 2];
+
+/** Times are µs of the process's monotonic clock, which all threads share. */
+export type Told =
+  | { tell: 'start'; epoch: number }
+  | { tell: 'sent'; n: number; at: number }
+  | { tell: 'answer'; n: number; at: number; status: number }
+  | { tell: 'failed'; n: number; at: number; class: string; message: string }
+  | { tell: 'beyond' }
+  /** ms; the arrival latencies since the last time. */
+  | { tell: 'latencies'; ms: number[] }
+  | { tell: 'end'; account: Account; result: VerdictResult }
+  /** Artillery ends, whatever is still on its way. */
+  | { tell: 'stop' };
+
+export function channelOf(run: string): BroadcastChannel {
+  return new BroadcastChannel(`arrival-${run}`);
+}
+
+/** µs of the process's monotonic clock. */
+export function monotonic(): number {
+  return Number(process.hrtime.bigint()) / 1000;
+}

@@ -1,0 +1,103 @@
+/** The rules by which a run is judged: those of extensions/k6/arrival/rules.go. */
+import type { Account, Clock, Gap, Interval, Latencies, Run, VerdictResult } from '../../reports/run.ts';
+
+const LATE_SHARE = 0.05;
+/** ms; below it is the scheduler's */
+const LATE_FLOOR = 2;
+const BUSY_SHARE = 0.9;
+const BUSY_SECONDS = 0.05;
+const NEGATIVE_SHARE = 0.01;
+const CLOCK_SHARE = 0.1;
+
+export interface Evidence {
+  account: Account;
+  latency: Latencies;
+  clock: Clock;
+  gaps: Gap[];
+  timeline: Interval[];
+  cores: number;
+  ended: boolean;
+  /** What else went wrong with the instrument. */
+  doubts: string[];
+}
+
+type Judged = Pick<Run, 'verdict' | 'thresholds'>;
+
+/** What must not happen. */
+const NONE = ['lost', 'queued', 'dead_lettered', 'unknown', 'rejected'] as const;
+
+export function judge(evidence: Evidence): Judged {
+  const { account, gaps, ended } = evidence;
+  const invalid = ended ? doubtsOf(evidence) : [];
+  const judged = NONE.filter((end) => end !== 'lost' || gaps.length === 0);
+  const thresholds = judged.map((end) => ({
+    metric: `arrival_${end}`,
+    expression: 'count==0',
+    ok: ended ? account[end] === 0 : null,
+  }));
+  const crossed = judged
+    .filter((end) => ended && account[end] > 0)
+    .map((end) => `${account[end]} messages ${end.replace('_', '-')}`);
+  const result: VerdictResult = !ended
+    ? 'incomplete'
+    : invalid.length > 0
+      ? 'invalid'
+      : crossed.length > 0
+        ? 'fail'
+        : 'pass';
+  const reasons = ended ? [...invalid, ...crossed] : ['the run was stopped before everything was in'];
+  return { verdict: { result, reasons }, thresholds };
+}
+
+function doubtsOf({ account, latency, clock, gaps, timeline, cores, doubts }: Evidence): string[] {
+  const reasons = [...doubts];
+  if (!account.balanced) reasons.push('the account does not balance');
+  if (latency.arrival.count === 0) reasons.push('no delivery was measured, so there is no latency to judge');
+  const late = latency.stages.schedule.p99 ?? 0;
+  const arrival = latency.arrival.p99 ?? 0;
+  if (late > LATE_FLOOR && late > LATE_SHARE * arrival) {
+    reasons.push(
+      `the generator was late: schedule p99 ${late.toFixed(1)} ms of arrival p99 ${arrival.toFixed(1)} ms; Artillery sends from one thread in whole milliseconds`,
+    );
+  }
+  const busy = timeline.filter(
+    ({ generator }) => (generator?.cpu_percent ?? 0) > BUSY_SHARE * 100 * cores,
+  ).length;
+  if (busy > BUSY_SECONDS * timeline.length) {
+    reasons.push(
+      `the generator used more than 90 % of its ${cores} cores in ${busy} of ${timeline.length} seconds`,
+    );
+  }
+  if (account.dropped > 0) {
+    reasons.push(
+      `${account.dropped} of ${account.scheduled} messages were never sent: Artillery started too few virtual users`,
+    );
+  }
+  if (gaps.length > 0) reasons.push('a subscriber was without its connection');
+  if (account.negative > NEGATIVE_SHARE * account.deliveries.arrived) {
+    reasons.push(`${account.negative} deliveries have a stage below zero`);
+  }
+  return [...reasons, ...clockReasons(clock, latency)];
+}
+
+function clockReasons(clock: Clock, { stages }: Latencies): string[] {
+  const bound = clock.bound_ms ?? 0;
+  const reasons: string[] = [];
+  if (clock.limit_ms !== null && bound > clock.limit_ms) {
+    reasons.push(
+      `the clock bound ±${bound.toFixed(3)} ms is above the limit of ${clock.limit_ms.toFixed(3)} ms`,
+    );
+  }
+  if (clock.one_host) return reasons;
+  // A stage that is shorter than the bound is marked as such in the report.
+  const shortest = (['request', 'queue', 'delivery'] as const)
+    .flatMap((stage) => (stages[stage].p50 === null ? [] : [{ stage, p50: stages[stage].p50 }]))
+    .filter(({ p50 }) => p50 >= bound)
+    .sort((a, b) => a.p50 - b.p50)[0];
+  if (shortest !== undefined && bound > CLOCK_SHARE * shortest.p50) {
+    reasons.push(
+      `the clock bound ±${bound.toFixed(3)} ms is more than 10 % of the stage ${shortest.stage} (p50 ${shortest.p50.toFixed(3)} ms)`,
+    );
+  }
+  return reasons;
+}

@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Run } from '../../reports/run.ts';
+import { Checks } from './checks.ts';
+import type { FurtherOptions, Load } from './load.ts';
+import type { Rig, RigOptions } from './rig.ts';
+
+/** How large a campaign is. */
+export interface Scale {
+  /** Messages/s of a case's load. */
+  rate: number;
+  /** At least so many messages in a case. */
+  messages: number;
+  /** s that a server which is taken away stays away. */
+  outage: number;
+}
+
+/** A row of the campaign. */
+export interface Case {
+  /** Its number, which stays when others come and go. */
+  row: number;
+  fault: string;
+  expected: string;
+  play: (scene: Scene) => Promise<Outcome>;
+}
+
+/** What is said of a case: its checks, and the account of its run, if there was one. */
+export interface Outcome {
+  checks: Checks;
+  run?: Run;
+}
+
+/** What a case has to work with. Everything that it starts ends with it. */
+export class Scene {
+  readonly scale: Scale;
+  readonly checks = new Checks();
+  readonly #open: (options: RigOptions) => Promise<Rig>;
+
+  constructor(scale: Scale, open: (options: RigOptions) => Promise<Rig>) {
+    this.scale = scale;
+    this.#open = open;
+  }
+
+  rig(options: RigOptions = {}): Promise<Rig> {
+    return this.#open(options);
+  }
+
+  /** A load of the campaign's size, which goes on for `atLeast` seconds. */
+  load(rig: Rig, further: FurtherOptions = {}, atLeast = 6): Promise<Load> {
+    const { rate, messages } = this.scale;
+    return rig.load(rate, Math.max(atLeast, Math.ceil(messages / rate)), further);
+  }
+
+  /** A load of the campaign's size that is spread over `seconds`. */
+  spread(rig: Rig, seconds: number, further: FurtherOptions = {}): Promise<Load> {
+    const rate = Math.min(this.scale.rate, Math.ceil(this.scale.messages / seconds));
+    return rig.load(rate, seconds, further);
+  }
+
+  wait(seconds: number): Promise<void> {
+    return sleep(1000 * seconds);
+  }
+
+  /** The end of a load: its account balances over enough messages, and what `none` names did not happen. */
+  async settle(load: Load, ...none: Parameters<Checks['none']>[1][]): Promise<Run> {
+    const run = await load.result();
+    this.checks.account(run, this.scale.messages).none(run, ...none);
+    return run;
+  }
+}

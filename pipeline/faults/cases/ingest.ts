@@ -1,0 +1,139 @@
+import type { Run } from '../../../reports/run.ts';
+import type { Case } from '../case.ts';
+import { until } from '../rig.ts';
+
+const WINDOW = 1000;
+/** Bin k of the timeline is from 10^(k/10) µs on. */
+const BIN_OF_100_MS = 50;
+
+/** Deliveries that took 100 ms or more. */
+function slow({ timeline }: Run): number {
+  let count = 0;
+  for (const { arrival_bins: bins } of timeline) {
+    const [first = 0, ...counts] = bins ?? [];
+    counts.forEach((n, i) => {
+      if (first + i >= BIN_OF_100_MS) count += n;
+    });
+  }
+  return count;
+}
+
+export const ingestCases: Case[] = [
+  {
+    row: 22,
+    fault: 'malformed, oversized and undeliverable messages under load',
+    expected: '400, 413, a dead letter with its reason; their neighbours do not notice',
+    async play(scene) {
+      const rig = await scene.rig({ broker: { message_size_limit: 100_000 } });
+      const load = await scene.load(rig, {}, 10);
+      await load.flowing(2);
+      const message = (bytes: number) => ({ id: 'x', target: 'probe/1', payload: 'x'.repeat(bytes) });
+      const statuses = [
+        (await rig.post('{"id":')).status,
+        (await rig.post({ id: 'x', target: '#' })).status,
+        (await rig.post(message(2_000_000))).status,
+        (await rig.post(message(200_000))).status,
+      ];
+      await rig.inRedis((redis) => redis.xadd('arrival:messages', '*', 'strange', 'entry'));
+      const deadLetters = () => rig.inRedis((redis) => redis.xrange('arrival:dead-letters', '-', '+'));
+      await until(async () => (await deadLetters()).length >= 2, 'two dead letters');
+      const reasons = (await deadLetters()).map(([, fields]) => fields[fields.indexOf('reason') + 1] ?? '');
+      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
+      scene.checks
+        .holds('answers', statuses.join(', '), statuses.join() === '400,400,413,202')
+        .holds('dead letters', reasons.map((reason) => reason.slice(0, 60)).join(' · '), reasons.length === 2)
+        .atMost('duplicates', run.account.duplicates, 10 * WINDOW);
+      return { checks: scene.checks, run };
+    },
+  },
+  {
+    row: 23,
+    fault: 'answers vanish: the client times out and posts again with the same id',
+    expected: 'one sample a message, the duplicates counted; 0 lost',
+    async play(scene) {
+      const rig = await scene.rig();
+      const url = rig.link.senderIngest.through(rig.ingestUrl);
+      const load = await scene.load(rig, { ingest: { url, retries: 10 }, timeout: '1s' }, 8);
+      await load.flowing(2);
+      await rig.link.senderIngest.swallow('down');
+      await scene.wait(2.5);
+      await rig.link.senderIngest.heal();
+      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
+      scene.checks
+        .atLeast('duplicates', run.account.duplicates, 1)
+        .same('samples', run.latency.arrival.count, run.account.arrived);
+      return { checks: scene.checks, run };
+    },
+  },
+  {
+    row: 24,
+    fault: 'more than the pipeline can carry',
+    expected: '503 with Retry-After; memory and the latency of what was accepted stay bounded; 0 lost',
+    async play(scene) {
+      const backlog = 2000;
+      const rig = await scene.rig({
+        relays: 1,
+        relay: { RELAY_MODE: 'serial' },
+        ingest: { BACKLOG_LIMIT: String(backlog) },
+      });
+      await rig.linksOf(0).broker.delay(1, 'down');
+      const idle = await rig.ingest.memory();
+      const load = await scene.load(rig, { drain: '120s', idle: '30s' }, 10);
+      let most = 0;
+      while (load.alive) {
+        most = Math.max(most, await rig.ingest.memory());
+        await scene.wait(0.2);
+      }
+      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
+      const carried = run.account.arrived / Math.max(1, run.timeline.length);
+      scene.checks
+        .atLeast('rejected', run.account.rejected, run.account.arrived / 2)
+        .atMost('growth of the ingest, MB', most - idle, 50)
+        .atMost('arrival p99, s', (run.latency.arrival.p99 ?? 0) / 1000, (4 * backlog) / carried);
+      return { checks: scene.checks, run };
+    },
+  },
+  {
+    row: 26,
+    fault: 'every message is late by 0, 50 and 200 ms behind the relay',
+    expected: 'p50 of arrival and of `delivery` are later by as much',
+    async play(scene) {
+      const rig = await scene.rig();
+      const p50: Record<number, number> = {};
+      let run: Run | undefined;
+      for (const ms of [0, 50, 200]) {
+        for (const link of rig.link.relayBroker) await link.delay(ms, 'up');
+        const load = await scene.load(rig, {}, 4);
+        run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
+        for (const link of rig.link.relayBroker) await link.heal();
+        p50[ms] = run.latency.arrival.p50 ?? Number.NaN;
+        if (ms === 0) continue;
+        const later = p50[ms] - (p50[0] ?? Number.NaN);
+        const delivery = run.latency.stages.delivery.p50 ?? Number.NaN;
+        scene.checks
+          .atLeast(`p50 with ${ms} ms, later by`, later, ms - 5)
+          .atMost(`p50 with ${ms} ms, later by`, later, ms + 50)
+          .atLeast('delivery p50', delivery, ms);
+      }
+      return { checks: scene.checks, ...(run && { run }) };
+    },
+  },
+  {
+    row: 27,
+    fault: 'ingest frozen for 1 s',
+    expected: 'what was due meanwhile is late by up to 1 s: nothing is omitted',
+    async play(scene) {
+      const rig = await scene.rig();
+      const load = await scene.load(rig);
+      await load.flowing(2);
+      rig.ingest.signal('SIGSTOP');
+      await scene.wait(1);
+      rig.ingest.signal('SIGCONT');
+      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
+      scene.checks
+        .atLeast('slower than 100 ms', slow(run), 0.85 * scene.scale.rate)
+        .atLeast('slowest, ms', run.latency.arrival.max ?? 0, 950);
+      return { checks: scene.checks, run };
+    },
+  },
+];

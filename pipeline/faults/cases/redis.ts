@@ -1,0 +1,220 @@
+import { appendFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Case, Scene } from '../case.ts';
+import { type Rig, until } from '../rig.ts';
+
+/** An answer of the ingest while Redis is away may take so long on a busy machine; on a free one it is 100 ms. */
+const PROMPTLY_MS = 1000;
+/** `REDIS_TIMEOUT_MS`. */
+const DEADLINE_MS = 2000;
+
+/** Posts a message every 100 ms for so long; what was answered. */
+async function ask(rig: Rig, seconds: number) {
+  const answers: Awaited<ReturnType<Rig['post']>>[] = [];
+  const end = Date.now() + 1000 * seconds;
+  while (Date.now() < end) {
+    answers.push(await rig.post());
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return answers;
+}
+
+/** All of them 503, with Retry-After, and promptly. */
+function refusedPromptly(scene: Scene, answers: Awaited<ReturnType<typeof ask>>): void {
+  const others = answers.filter(({ status, retryAfter }) => status !== 503 || retryAfter === null);
+  scene.checks
+    .holds(
+      'answers meanwhile',
+      `${answers.length} × 503 with Retry-After`,
+      answers.length > 0 && others.length === 0,
+    )
+    .atMost('slowest of them, ms', Math.max(...answers.map(({ ms }) => ms)), PROMPTLY_MS);
+}
+
+async function accepts(rig: Rig): Promise<void> {
+  await until(async () => (await rig.post()).status === 202, 'the ingest accepts again');
+}
+
+export const redisCases: Case[] = [
+  {
+    row: 6,
+    fault: 'connection to Redis reset during a blocking read, 5 times',
+    expected: 'what was claimed and not seen is recovered; 0 lost',
+    async play(scene) {
+      const rig = await scene.rig();
+      const load = await scene.load(rig, {}, 10);
+      await load.flowing(2);
+      for (let n = 0; n < 5; n++) {
+        for (const link of rig.link.relayRedis) await link.reset();
+        await scene.wait(0.5);
+      }
+      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
+      return { checks: scene.checks, run };
+    },
+  },
+  {
+    row: 7,
+    fault: 'Redis down for 30 s',
+    expected: '503 with Retry-After, promptly; memory flat; back without a restart; 0 lost',
+    async play(scene) {
+      const rig = await scene.rig();
+      const { outage } = scene.scale;
+      const load = await scene.spread(rig, outage + 8);
+      await load.flowing(3);
+      await rig.redis.terminate();
+      await until(async () => (await rig.post()).status === 503, 'the ingest refuses');
+      const before = await rig.ingest.memory();
+      const answers = await ask(rig, outage);
+      const after = await rig.ingest.memory();
+      await rig.redis.start();
+      await accepts(rig);
+      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
+      refusedPromptly(scene, answers);
+      scene.checks
+        .atMost('growth of the ingest, MB', after - before, 20)
+        .atLeast('rejected', run.account.rejected, 1);
+      return { checks: scene.checks, run };
+    },
+  },
+  {
+    row: 8,
+    fault: 'Redis hangs: it takes commands and answers none',
+    expected: '503 by the deadline, then promptly; nothing pends for ever; 0 lost',
+    async play(scene) {
+      const rig = await scene.rig();
+      const load = await scene.load(rig, {}, 10);
+      await load.flowing(2);
+      rig.redis.signal('SIGSTOP');
+      const first = await rig.post();
+      const answers = await ask(rig, 3);
+      rig.redis.signal('SIGCONT');
+      await accepts(rig);
+      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
+      scene.checks.atMost('first answer, ms', first.ms, DEADLINE_MS + PROMPTLY_MS);
+      refusedPromptly(scene, answers);
+      return { checks: scene.checks, run };
+    },
+  },
+  {
+    row: 9,
+    fault: 'Redis answers 200 ms later',
+    expected: 'the stage `queue` grows by it, no other one; 0 lost',
+    async play(scene) {
+      const rig = await scene.rig();
+      // Ten messages a request: few are open at once, though each takes 200 ms.
+      const { rate, messages } = scene.scale;
+      for (const link of [rig.link.ingestRedis, ...rig.link.relayRedis]) await link.delay(200, 'down');
+      const load = await rig.load(Math.ceil(rate / 10), Math.max(6, Math.ceil(messages / rate)), {
+        batch: 10,
+      });
+      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
+      const p50 = (stage: keyof typeof run.latency.stages) => run.latency.stages[stage].p50 ?? Number.NaN;
+      scene.checks.atLeast('queue p50, ms', p50('queue'), 190);
+      for (const stage of ['schedule', 'request', 'ingest', 'relay', 'delivery'] as const) {
+        scene.checks.atMost(`${stage} p50, ms`, p50(stage), 50);
+      }
+      return { checks: scene.checks, run };
+    },
+  },
+  {
+    row: 10,
+    fault: 'Redis killed, started again with its append-only file',
+    expected: 'what was acknowledged is there; 0 lost',
+    async play(scene) {
+      const rig = await scene.rig();
+      for (const relay of rig.relays) relay.signal('SIGSTOP');
+      const load = await scene.load(rig, { idle: '60s' }, 10);
+      await until(async () => (await rig.depth()) > 1000, 'messages wait');
+      const before = await rig.depth();
+      await rig.redis.kill();
+      await rig.redis.start();
+      const after = await rig.depth();
+      for (const relay of rig.relays) relay.signal('SIGCONT');
+      await accepts(rig);
+      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
+      scene.checks
+        .atLeast('in the queue after it', after, before)
+        .atLeast('rejected', run.account.rejected, 1);
+      return { checks: scene.checks, run };
+    },
+  },
+  {
+    row: 11,
+    fault: "Redis' memory is full; a policy that evicts",
+    expected: '503, the queue intact, 0 lost; with a policy that evicts the ingest does not start',
+    async play(scene) {
+      const rig = await scene.rig();
+      for (const relay of rig.relays) relay.signal('SIGSTOP');
+      const load = await scene.load(rig, { idle: '60s' }, 8);
+      await until(async () => (await rig.depth()) > 1000, 'messages wait');
+      const limit = (value: string) => rig.inRedis((redis) => redis.config('SET', 'maxmemory', value));
+      const info = await rig.inRedis((redis) => redis.info('memory'));
+      await limit(String(Number(/used_memory:(\d+)/.exec(info)?.[1]) + 500_000));
+      await until(async () => (await rig.post()).status === 503, 'the ingest refuses');
+      const [full, answer] = [await rig.depth(), await rig.post()];
+      await scene.wait(1);
+      const later = await rig.depth();
+      await limit('0');
+      for (const relay of rig.relays) relay.signal('SIGCONT');
+      await accepts(rig);
+      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
+      scene.checks
+        .holds('answer when full', `${answer.status}`, answer.status === 503 && answer.retryAfter !== null)
+        .atLeast('in the queue a second later', later, full)
+        .atLeast('rejected', run.account.rejected, 1);
+
+      await rig.inRedis((redis) =>
+        redis.config('SET', 'maxmemory', '100mb', 'maxmemory-policy', 'allkeys-lru'),
+      );
+      await rig.ingest.stop();
+      await rig.ingest.launch();
+      const how = await rig.ingest.process.ended;
+      const words = rig.ingest.process.lastLines.at(-1) ?? '';
+      scene.checks.holds('ingest, evicting', words, how.endsWith('code 1') && words.includes('allkeys-lru'));
+      return { checks: scene.checks, run };
+    },
+  },
+  {
+    row: 12,
+    fault: 'Redis is loading its data',
+    expected: 'not ready, no 202 before it is done; 0 lost',
+    async play(scene) {
+      const rig = await scene.rig();
+      for (const relay of rig.relays) relay.signal('SIGSTOP');
+      const load = await scene.load(rig, { idle: '60s' }, 10);
+      await until(async () => (await rig.depth()) > 2000, 'messages wait');
+      await rig.redis.kill();
+      // Redis' own means to load slowly, µs a command, and to answer meanwhile.
+      await appendFile(
+        join(rig.dir, 'redis.conf'),
+        'key-load-delay 5000\nloading-process-events-interval-bytes 1024\n',
+      );
+      await rig.redis.launch();
+      const loading = () =>
+        rig
+          .inRedis((redis) => redis.ping())
+          .then(
+            () => false,
+            (error: Error) => error.message.startsWith('LOADING'),
+          );
+      await until(loading, 'Redis is loading');
+      const statuses = new Set<number>();
+      let answers = 0;
+      // What was asked before and after Redis was seen loading was asked while it was.
+      for (let during = true; during; ) {
+        const [posted, ready] = [(await rig.post()).status, await rig.get('/readyz')];
+        during = await loading();
+        if (!during) break;
+        answers++;
+        statuses.add(posted).add(ready);
+      }
+      for (const relay of rig.relays) relay.signal('SIGCONT');
+      await accepts(rig);
+      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
+      scene.checks
+        .atLeast('asked meanwhile', answers, 1)
+        .holds('answers', [...statuses].join(', '), statuses.size === 1 && statuses.has(503));
+      return { checks: scene.checks, run };
+    },
+  },
+];

@@ -1,0 +1,124 @@
+import type { Case } from '../case.ts';
+import { type Rig, until } from '../rig.ts';
+
+const LEASE_MS = 2000;
+/** `RELAY_WINDOW`'s default: what a relay may have in flight. */
+const WINDOW = 1000;
+const relay = { RELAY_LEASE_MS: String(LEASE_MS) };
+
+/** Messages that a relay has claimed and not acknowledged. */
+async function held(rig: Rig, name: string): Promise<number> {
+  const [, , , consumers] = (await rig.inRedis((redis) => redis.xpending('arrival:messages', 'relays'))) as [
+    number,
+    string | null,
+    string | null,
+    [name: string, count: string][] | null,
+  ];
+  return (consumers ?? [])
+    .filter(([consumer]) => consumer.startsWith(`${name}-`))
+    .reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+export const relayCases: Case[] = [
+  {
+    row: 1,
+    fault: 'relay killed after a claim, before it publishes',
+    expected: 'redelivered after the lease, 0 lost; the wait is in the latency',
+    async play(scene) {
+      const rig = await scene.rig({ relay });
+      const load = await scene.load(rig);
+      await load.flowing(2);
+      await rig.linksOf(0).broker.swallow('up');
+      await until(async () => (await held(rig, 'relay-1')) >= 100, 'relay-1 holds messages');
+      await rig.relay(0).kill();
+      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
+      scene.checks
+        .atMost('duplicates', run.account.duplicates, WINDOW)
+        .atLeast('slowest, ms', run.latency.arrival.max ?? 0, LEASE_MS);
+      return { checks: scene.checks, run };
+    },
+  },
+  {
+    row: 2,
+    fault: 'relay killed after the PUBACK, before it acknowledges to Redis',
+    expected: 'duplicates, the window at most; 0 lost',
+    async play(scene) {
+      const rig = await scene.rig({ relay });
+      const load = await scene.load(rig);
+      await load.flowing(2);
+      await rig.linksOf(0).redis.swallow('up');
+      await scene.wait(0.5);
+      await rig.relay(0).kill();
+      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
+      scene.checks
+        .atLeast('duplicates', run.account.duplicates, 1)
+        .atMost('duplicates', run.account.duplicates, WINDOW);
+      return { checks: scene.checks, run };
+    },
+  },
+  {
+    row: 3,
+    fault: 'relay told to stop (SIGTERM) under load',
+    expected: 'finishes what is in flight, ends within its grace; 0 lost, 0 duplicates',
+    async play(scene) {
+      const rig = await scene.rig();
+      const load = await scene.load(rig);
+      await load.flowing(2);
+      const { how, ms } = await rig.relay(0).terminate();
+      const run = await scene.settle(
+        load,
+        'lost',
+        'queued',
+        'dead_lettered',
+        'rejected',
+        'unknown',
+        'duplicates',
+      );
+      scene.checks.holds(
+        'relay-1',
+        `${how} after ${Math.round(ms)} ms`,
+        how.endsWith('code 0') && ms < 10_000,
+      );
+      return { checks: scene.checks, run };
+    },
+  },
+  {
+    row: 4,
+    fault: 'relay told to stop while the broker is away',
+    expected: 'ends by its deadline; messages stay in Redis; 0 lost',
+    async play(scene) {
+      const grace = 2000;
+      const rig = await scene.rig({ relay: { RELAY_GRACE_MS: String(grace), ...relay } });
+      const load = await scene.load(rig);
+      await load.flowing(2);
+      for (const link of rig.link.relayBroker) await link.cut();
+      await scene.wait(0.5);
+      const { how, ms } = await rig.relay(0).terminate();
+      const depth = await rig.depth();
+      for (const link of rig.link.relayBroker) await link.heal();
+      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
+      scene.checks
+        .holds('relay-1', `${how} after ${Math.round(ms)} ms`, !how.includes('SIGKILL') && ms < grace + 6000)
+        .atLeast('in Redis then', depth, 1)
+        .atMost('duplicates', run.account.duplicates, 2 * WINDOW);
+      return { checks: scene.checks, run };
+    },
+  },
+  {
+    row: 5,
+    fault: 'relay frozen (SIGSTOP) for longer than its lease, then going on',
+    expected: 'another relay takes over; 0 lost',
+    async play(scene) {
+      const rig = await scene.rig({ relay });
+      const load = await scene.load(rig, {}, 10);
+      await load.flowing(2);
+      rig.relay(0).signal('SIGSTOP');
+      await scene.wait(LEASE_MS / 1000);
+      await until(async () => (await held(rig, 'relay-1')) === 0, 'another relay takes over');
+      rig.relay(0).signal('SIGCONT');
+      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
+      scene.checks.atMost('duplicates', run.account.duplicates, WINDOW);
+      return { checks: scene.checks, run };
+    },
+  },
+];

@@ -1,0 +1,46 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Run } from '../../../reports/run.ts';
+import type { Case } from '../case.ts';
+
+export const runCases: Case[] = [
+  {
+    row: 29,
+    fault: 'the load ends, and the relays have stopped working',
+    expected: 'the subscriber waits up to its limit; the rest is still queued, not lost',
+    async play(scene) {
+      const rig = await scene.rig();
+      for (const relay of rig.relays) relay.signal('SIGSTOP');
+      const load = await scene.load(rig, { drain: '3s', idle: '3s', canary: false });
+      const run = await scene.settle(load, 'lost', 'dead_lettered', 'rejected', 'unknown', 'arrived');
+      scene.checks.same('queued', run.account.queued, run.account.scheduled);
+      return { checks: scene.checks, run };
+    },
+  },
+  {
+    row: 30,
+    fault: 'k6 killed, and run again at once',
+    expected: 'the first has a report and is incomplete; its leftovers do not enter the second',
+    async play(scene) {
+      const rig = await scene.rig();
+      for (const relay of rig.relays) relay.signal('SIGSTOP');
+      const first = await scene.load(rig);
+      // Enough of it waits in Redis then to reach the second run.
+      await scene.wait(3);
+      first.signal('SIGKILL');
+      await first.lastWords();
+      const second = await scene.load(rig);
+      for (const relay of rig.relays) relay.signal('SIGCONT');
+      const run = await scene.settle(second, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
+      const killed: Run = await first.result();
+      const page = await readFile(join(first.dir, 'index.html'), 'utf8').catch(() => '');
+      scene.checks
+        .verdict(killed, ['incomplete'])
+        .holds('its page', `${page.length} bytes`, page.includes('incomplete') || page.length > 10_000)
+        .holds('balanced', String(killed.account.balanced), killed.account.balanced)
+        .atLeast('foreign in the second', run.account.foreign, 1)
+        .same('arrived in the second', run.account.arrived, run.account.scheduled);
+      return { checks: scene.checks, run };
+    },
+  },
+];
