@@ -51,7 +51,7 @@ export class Load {
           ...QUIET,
           GOGC: '400',
           RUN_DIR: dir,
-          FAULT_LOAD: JSON.stringify({ senders: 256, batch: 1, fill: 0, ...options }),
+          FAULT_LOAD: JSON.stringify({ senders: 128, batch: 1, fill: 0, ...options }),
         },
       },
       { logs },
@@ -64,14 +64,23 @@ export class Load {
   }
 
   /** Resolves once `seconds` of the load are over, and something arrived. */
-  async flowing(seconds = 1): Promise<void> {
+  flowing(seconds = 1): Promise<void> {
+    return this.#shows(({ t, arrived }) => t >= seconds - 1 && arrived > 0, 'nothing arrives', seconds);
+  }
+
+  /** Resolves once the ingest has accepted something. */
+  sending(): Promise<void> {
+    return this.#shows(({ accepted }) => accepted > 0, 'nothing is accepted');
+  }
+
+  async #shows(what: (second: Interval) => boolean, otherwise: string, seconds = 0): Promise<void> {
     const deadline = Date.now() + READY_MS + 1000 * seconds;
     for (;;) {
       const lines = await this.#timeline();
-      if (lines.some(({ t, arrived }) => t >= seconds - 1 && arrived > 0)) return;
+      if (lines.some(what)) return;
       if (!this.#process.alive)
         throw new Error(`k6 ${await this.#process.ended}: ${this.#process.lastLines.join(' · ')}`);
-      if (Date.now() > deadline) throw new Error('nothing arrives');
+      if (Date.now() > deadline) throw new Error(otherwise);
       await sleep(20);
     }
   }

@@ -182,29 +182,23 @@ export const redisCases: Case[] = [
       const rig = await scene.rig();
       for (const relay of rig.relays) relay.signal('SIGSTOP');
       const load = await scene.load(rig, { idle: '60s' }, 10);
-      await until(async () => (await rig.depth()) > 2000, 'messages wait');
+      await until(async () => (await rig.depth()) > 5000, 'messages wait');
       await rig.redis.kill();
       // Redis' own means to load slowly, µs a command, and to answer meanwhile.
       await appendFile(
         join(rig.dir, 'redis.conf'),
-        'key-load-delay 5000\nloading-process-events-interval-bytes 1024\n',
+        'key-load-delay 1000\nloading-process-events-interval-bytes 1024\n',
       );
       await rig.redis.launch();
-      const loading = () =>
-        rig
-          .inRedis((redis) => redis.ping())
-          .then(
-            () => false,
-            (error: Error) => error.message.startsWith('LOADING'),
-          );
-      await until(loading, 'Redis is loading');
+      const ping = () => rig.inRedis((redis) => redis.ping()).catch((error: Error) => error.message);
+      const loading = async () => (await ping()).startsWith('LOADING');
       const statuses = new Set<number>();
       let answers = 0;
-      // What was asked before and after Redis was seen loading was asked while it was.
-      for (let during = true; during; ) {
+      while ((await ping()) !== 'PONG') {
+        const before = await loading();
         const [posted, ready] = [(await rig.post()).status, await rig.get('/readyz')];
-        during = await loading();
-        if (!during) break;
+        // Only what was asked between two times of LOADING was asked meanwhile.
+        if (!before || !(await loading())) continue;
         answers++;
         statuses.add(posted).add(ready);
       }

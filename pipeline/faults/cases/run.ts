@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Run } from '../../../reports/run.ts';
 import type { Case } from '../case.ts';
+import { until } from '../rig.ts';
 
 export const runCases: Case[] = [
   {
@@ -25,11 +26,11 @@ export const runCases: Case[] = [
       const rig = await scene.rig();
       for (const relay of rig.relays) relay.signal('SIGSTOP');
       const first = await scene.load(rig);
-      // Enough of it waits in Redis then to reach the second run.
-      await scene.wait(3);
+      await until(async () => (await rig.depth()) > 500, 'messages of the first run wait');
       first.signal('SIGKILL');
       await first.lastWords();
       const second = await scene.load(rig);
+      await second.sending();
       for (const relay of rig.relays) relay.signal('SIGCONT');
       const run = await scene.settle(second, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
       const killed: Run = await first.result();
