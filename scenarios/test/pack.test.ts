@@ -210,6 +210,16 @@ describe('a short form of each script', () => {
     assert.ok((run.canary?.sent ?? 0) >= 2);
   });
 
+  test('throughput: ping and pong, one client more in each step, and the rate of each', async () => {
+    const { run, text } = await pipeline.run('throughput.js', { CLIENTS: 3, STEP: 0.5 });
+    assertAllArrived(run);
+    assert.deepEqual(
+      run.figures?.map(({ name }) => name),
+      ['1 clients, each', '2 clients, each', '3 clients, each'],
+    );
+    assert.ok((run.figures?.[0]?.value ?? 0) > 0, text);
+  });
+
   test('the search for the capacity tries, confirms, reports and ends', async () => {
     const settings = ['P99=60000', 'LOWEST=50', 'HIGHEST=50', 'PROBE=1', 'CONFIRM=1', 'WARMUP=0.1'];
     const args = settings.flatMap((setting) => ['-e', setting]);

@@ -1,0 +1,94 @@
+// How many messages a second do clients get through the broker both ways, and what is left for each as they become more?
+//   node pipeline/run.ts scenarios/throughput.js        one client more each second, to 100; -e CLIENTS=20 -e STEP=2 -e QOS=1
+// A client publishes a ping, and the next one when its pong is there. Pings are in the account; what stands as HTTP is the time from ping
+// to pong. The clients are JavaScript, as is who answers: they share the generator's cores, which the report shows.
+import { Run } from 'k6/x/arrival';
+import { Client } from 'k6/x/mqtt';
+import { count, number } from './lib/env.js';
+import { flows, profileOf } from './lib/load.js';
+import { setting, stages } from './lib/setting.js';
+
+const clients = count('CLIENTS', 100, { max: 1000 });
+const step = number('STEP', 1, { min: 0.5, max: 3600 });
+const qos = number('QOS', 0, { max: 1, whole: true });
+const reached = setting();
+const run = new Run({
+  name: 'throughput',
+  ...reached,
+  profile: profileOf(`1 to ${clients} clients`, {
+    phases: Array.from({ length: clients }, (_, i) => ({ name: `${i + 1}`, duration: step, vus: i + 1 })),
+    flows: flows.direct,
+  }),
+  canary: false, // it would go through the ingest
+});
+
+const scenarios = run.scenarios({ pump: true }); // one iteration for each client
+export const options = {
+  scenarios: {
+    ...scenarios,
+    echo: { ...scenarios.sender, exec: 'echo', vus: 1 },
+  },
+  thresholds: run.thresholds(),
+};
+
+const publishing = stages().mqtt; // may write what the other may read
+const [HELLO, OVER] = ['hello', 'over'].map((word) => `messages/${word}/${run.id}`);
+
+function connect({ url, username, password }) {
+  const client = new Client({ protocol_version: 5, username, password });
+  client.connect(url);
+  return client;
+}
+
+/** Answers each ping where it wants to be answered, until all clients are through. */
+export function echo() {
+  const [pongs, pings] = [connect(publishing), connect(reached.mqtt)];
+  let through = 0;
+  pings.on('message', (topic, _, { properties }) => {
+    if (topic !== OVER) {
+      pongs.publish(properties.user.reply, topic === HELLO ? 'hello' : '', { qos });
+    } else if (++through === clients) {
+      pings.end();
+      pongs.end();
+    }
+  });
+  pings.subscribe(['messages/user/+', HELLO, OVER], { qos: 1 });
+}
+
+export function sender() {
+  const [pings, pongs] = [connect(publishing), connect(reached.mqtt)];
+  const reply = `messages/pong/${run.id}/${__VU}`;
+  let slot = null;
+  const ping = () => {
+    slot = run.next();
+    if (slot === null) {
+      pings.publish(OVER, '', { qos: 1 });
+      pings.end();
+      pongs.end();
+      return;
+    }
+    const properties = { user: { hops: `${slot.stamp},0,0,0`, reply } };
+    pings.publish(`messages/${slot.targets[0]}`, slot.body, { qos, properties });
+  };
+  // A ping before there is anyone to answer would be waited for in vain.
+  const hello = () => pings.publish(HELLO, '', { properties: { user: { reply } } });
+  const greeting = setInterval(hello, 200);
+  let greeted = false;
+  pongs.on('message', (_, payload) => {
+    if (payload.byteLength > 0 && greeted) return; // another hello's
+    if (greeted) run.settle(slot, 202);
+    else clearInterval(greeting);
+    greeted = true;
+    ping();
+  });
+  pongs.subscribe(reply, { qos });
+  hello();
+}
+
+export function subscriber() {
+  run.collect();
+  for (const { vus, requests, duration_s } of run.result().steps)
+    run.figure(`${vus} clients, each`, requests / duration_s / vus, '/s');
+}
+
+export const handleSummary = run.summary;
