@@ -1,5 +1,6 @@
 /** `npm run compare`: k6 and Artillery in turn, with the same profile, against one pipeline. */
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -127,6 +128,9 @@ async function main(): Promise<number> {
             );
       await current.ended;
       current = undefined;
+      if (!existsSync(join(runDir, 'run.json')) && !interrupted) {
+        throw new Error(`${tool} left no report, so there is nothing to compare`);
+      }
       dirs.push(runDir);
     }
   } finally {
