@@ -186,10 +186,15 @@ func (p *poster) readHeader() error {
 		_, err := p.reader.Discard(n)
 		return err
 	}
-	whole := bytes.Index(b, endOfHeader) + len(endOfHeader)
-	p.header = append(p.header[:0], b[:min(whole, there)]...)
+	p.header = p.header[:0]
+	end := bytes.Index(b, endOfHeader)
+	if end < 0 {
+		return p.answer.Header.Read(p.reader) // it is not there as a whole
+	}
+	whole := end + len(endOfHeader)
+	p.header = append(p.header, b[:whole]...)
 	err := p.answer.Header.Read(p.reader)
-	// What a body or a trailer may change in it, and what was not there as a whole or was ended otherwise, is parsed each time.
+	// What a body or a trailer may change in it, and what was ended otherwise, is parsed each time.
 	if err != nil || p.answer.Header.ContentLength() < 0 || there-p.reader.Buffered() != whole {
 		p.header = p.header[:0]
 	}

@@ -167,14 +167,14 @@ func TestARequestIsWhatTheOptionsSay(t *testing.T) {
 // The socket knows the moment of an earlier request: it may neither end a later one, nor let it wait for longer than its own.
 func TestEachRequestHasItsOwnTimeout(t *testing.T) {
 	t.Parallel()
-	const timeout = time.Second
+	const timeout = 4 * time.Second
 	silent := make(chan struct{})
 	var asked atomic.Int64
 	url, _ := ingest(t, false, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		switch asked.Add(1) {
 		case 2:
-			time.Sleep(timeout * 3 / 4)
+			time.Sleep(timeout * 5 / 8)
 		case 3:
 			select {
 			case <-silent:
