@@ -105,6 +105,11 @@ export class Clock {
     return Math.round(own + offset_us + (drift_ppm === 0 ? 0 : (drift_ppm / 1e6) * (own - at)));
   }
 
+  /** A probe has succeeded: until then {@link now} is the own clock's time. */
+  get probed(): boolean {
+    return this.#window.length > 0;
+  }
+
   /** What is known now. */
   get estimate(): Estimate {
     return estimate(this.#window, this.#own());

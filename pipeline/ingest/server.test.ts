@@ -150,6 +150,33 @@ test('what does not fit is told in one line, before anything starts', async () =
   await Promise.all(all);
 });
 
+test('a port that is taken: one line', async () => {
+  const { port } = new URL(redis.url);
+  const ingest = await start({ INGEST_TOKEN: 'of-the-variable', INGEST_PORT: port });
+  assert.match(await ingest.ended, /code 1/);
+  assert.match(ingest.lastLines.at(-1) ?? '', /^INGEST_PORT=\d+ cannot be used: .*EADDRINUSE/);
+});
+
+test('no message is accepted before the clock is probed', async (t) => {
+  await admin.call('ACL', 'SETUSER', 'ingest', '-time');
+  t.after(() => admin.call('ACL', 'SETUSER', 'ingest', '+time'));
+  const ingest = await start({ INGEST_TOKEN: 'of-the-variable' });
+  t.after(() => ingest.stop());
+  await ingest.says(/listening at http:/, 30_000);
+  const url = /listening at (http:[^\s"]+)/.exec(ingest.lastLines.join('\n'))?.[1];
+  const send = () =>
+    fetch(`${url}/messages`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer of-the-variable', 'content-type': 'application/json' },
+      body: '{"id":"a","target":"b"}',
+    });
+  const refused = await send();
+  assert.equal(refused.status, 503);
+  assert.deepEqual(await refused.json(), { error: 'Redis: its clock is not known yet' });
+  await admin.call('ACL', 'SETUSER', 'ingest', '+time');
+  await eventually(async () => (await send()).status === 202, 'an accepted message');
+});
+
 test('a Redis that may throw messages away is not started with', async () => {
   await admin.config('SET', 'maxmemory', '100mb');
   await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');

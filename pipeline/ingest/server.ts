@@ -66,7 +66,7 @@ async function main(): Promise<void> {
     idKey: config.ID_KEY,
     trace,
     counters,
-    objection: () => evicts,
+    objection: () => evicts ?? (config.STAMPS && !clock.probed ? 'its clock is not known yet' : undefined),
     onTrouble: (reason) => (reason === undefined ? log.info('Redis takes messages again') : log.warn(reason)),
     onError: (error) => log.error(error),
   });
@@ -112,7 +112,7 @@ async function main(): Promise<void> {
     queue.close();
   });
 
-  // Before the first request, so that no stamp is taken on an unprobed clock. Redis may still be away.
+  // Before the first request. Redis may still be away: then requests are refused until the clock is probed.
   await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
     if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
   });
@@ -125,7 +125,10 @@ async function main(): Promise<void> {
     port: config.INGEST_PORT,
     reusePort: config.INGEST_SHARED_PORT,
   };
-  log.info(`listening at ${await app.listen(address)}`);
+  const url = await app.listen(address).catch((error: Error) => {
+    throw new ConfigError(`INGEST_PORT=${config.INGEST_PORT} cannot be used: ${error.message}`);
+  });
+  log.info(`listening at ${url}`);
 }
 
 main().catch((error: Error) => {

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
-import { type Service, startRedis } from '../test/services.ts';
+import { eventually, type Service, startRedis } from '../test/services.ts';
 import { isTraced, Trace } from '../trace.ts';
+import type { Connection } from './connection.ts';
 import type { DeadLetter } from './dead-letters.ts';
 import { decodeFrame, encodeFrame } from './frame.ts';
 import { openQueue } from './open.ts';
@@ -13,6 +14,7 @@ import { explainRedis } from './problems.ts';
 import type { Entry, Queue, QueueKind } from './queue.ts';
 
 const MAIN = join(import.meta.dirname, '../stack/main.ts');
+const STREAM = 'arrival:messages';
 const KINDS: QueueKind[] = ['stream', 'list'];
 
 let service: Service;
@@ -130,6 +132,24 @@ test('stream: what a dead relay held is taken over, suspect from the second time
   assert.equal((await held('alive')).length, 1);
 });
 
+test('stream: what is taken over before Redis fails is not forgotten', async (t) => {
+  const queue = queueOf('stream');
+  const ids = Array.from({ length: 60 }, (_, i) => String(i));
+  await queue.append(messages(...ids));
+  const { entries } = await queue.claim('dead', 60);
+  // One that is old, and behind it more than one round looks at.
+  await redis.xclaim(STREAM, 'relays', 'dead', 0, entries[0]?.id as string, 'IDLE', 3_600_000, 'JUSTID');
+  const { redis: connection } = queue as unknown as { redis: Connection };
+  const recover = connection.recoverEntriesBuffer.bind(connection);
+  let rounds = 0;
+  t.mock.method(connection, 'recoverEntriesBuffer', (...args: Parameters<typeof recover>) =>
+    rounds++ === 0 ? recover(...args) : Promise.reject(new Error('connection closed')),
+  );
+  assert.deepEqual(idsOf((await queue.recover('heir', 1_800_000, 2)).entries), ['0']);
+  assert.equal(rounds, 2);
+  await assert.rejects(queue.recover('heir', 1_800_000, 2), /connection closed/);
+});
+
 test('stream: an entry that was deleted while it was held is told as such', async () => {
   const queue = queueOf('stream');
   await queue.append(messages('1', '2'));
@@ -205,7 +225,7 @@ test('traced messages are the same in every component, and their times are joine
   trace.noteBody(Buffer.from('{"meta":{"id":"r.1.15"}}'), 7);
   trace.noteBody(Buffer.from('none'), 8);
   const written = async () => redis.lrange('arrival:trace:test', 0, -1);
-  while ((await written()).length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+  await eventually(async () => (await written()).length >= 3, 'the trace');
   assert.deepEqual(
     (await written()).map((entry) => JSON.parse(entry)),
     [

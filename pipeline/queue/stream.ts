@@ -54,14 +54,13 @@ export class StreamQueue extends Queue {
     const { key } = this;
     const claim: Claim = { entries: [], deleted: 0 };
     do {
-      const [cursor, taken, deleted] = await this.redis.recoverEntriesBuffer(
-        key,
-        GROUP,
-        consumer,
-        idleMs,
-        this.#cursor,
-        count - claim.entries.length,
-      );
+      const wanted = count - claim.entries.length;
+      const round = this.redis.recoverEntriesBuffer(key, GROUP, consumer, idleMs, this.#cursor, wanted);
+      const [cursor, taken, deleted] = await round.catch((error) => {
+        // What earlier rounds took is ours: nobody else would have it before another lease is over.
+        if (claim.entries.length + claim.deleted === 0) throw error;
+        return [START, [], []] as const;
+      });
       this.#cursor = cursor.toString();
       claim.deleted += deleted.length;
       for (const [id, fields, counter] of taken) {

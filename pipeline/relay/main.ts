@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import closeWithGrace from 'close-with-grace';
 import { Clock } from '../clock.ts';
 import { ConfigError, RelayConfig, readConfig } from '../config.ts';
@@ -19,6 +20,8 @@ import { SerialRelay } from './serial.ts';
 const GOODBYE_MS = 3000;
 /** What a probe of readiness may wait for Redis. */
 const PROBE_MS = 1000;
+/** How often it is looked whether the clock has been probed, while it has not. */
+const UNPROBED_MS = 20;
 
 async function main(): Promise<void> {
   const config = readConfig(RelayConfig);
@@ -116,8 +119,10 @@ async function main(): Promise<void> {
   });
   await clock.start().catch(() => {});
   await queue.join().catch(() => {});
-  running.start();
   log.info(`relaying as ${consumer}`);
+  // Redis may still be away: nothing is claimed that would be stamped by an unprobed clock.
+  while (!clock.probed) await sleep(UNPROBED_MS);
+  running.start();
 }
 
 /** A relay is ready when Redis and the broker answer, and it is not far behind. */

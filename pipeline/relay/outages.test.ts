@@ -2,13 +2,17 @@ import assert from 'node:assert/strict';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { connectAsync, type MqttClient } from 'mqtt';
 import { parseHops } from '../hops.ts';
+import { openLog } from '../log.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue, QueueKind } from '../queue/queue.ts';
 import { Supervised } from '../stack/process.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
+import { Broker } from './broker.ts';
+import { Relay } from './relay.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
 const WITHIN_MS = 30_000;
@@ -189,6 +193,7 @@ test('a relay stands still for longer than its lease: another one takes over, an
   await startRelay(t, { ...lease, PROCESS_NAME: 'relay-y' });
   await settled();
   still.signal('SIGCONT');
+  await eventually(() => new Set(arrived()).size === 50, 'every message', WITHIN_MS);
   assert.deepEqual([...new Set(arrived())].sort(), ids.sort());
 });
 
@@ -217,4 +222,88 @@ test('a list: what a relay could not deliver is given back when it stops', async
   await eventually(async () => (await queue.depth()) === 0, 'the claim', WITHIN_MS);
   await relay.stop();
   assert.equal(await queue.depth(), 20);
+});
+
+test('a list, serial: what is refused while Redis is full is a dead letter later, and none is lost', async (t) => {
+  await open(t, 'list');
+  const ids = await append(5);
+  await redis.config('SET', 'maxmemory', '1');
+  t.after(() => redis.config('SET', 'maxmemory', '0'));
+  const mayNotPublish = broker.url('subscriber');
+  const relay = await startRelay(t, { QUEUE: 'list', RELAY_MODE: 'serial', MQTT_URL: mayNotPublish });
+  await relay.says(/Redis is full/, WITHIN_MS);
+  await redis.config('SET', 'maxmemory', '0');
+  await eventually(async () => (await queue.deadLetters.count()) >= 5, 'dead letters', WITHIN_MS);
+  const letters = [];
+  for await (const { id } of queue.deadLetters.list()) letters.push(id);
+  assert.deepEqual(letters, ids);
+});
+
+test('nothing is claimed before the clock is probed', async (t) => {
+  await open(t);
+  await redis.call('ACL', 'SETUSER', 'relay', '-time');
+  t.after(() => redis.call('ACL', 'SETUSER', 'relay', '+time'));
+  await redis.config('RESETSTAT');
+  await startRelay(t);
+  const ids = await append(10);
+  const refused = async () =>
+    Number(/cmdstat_time:.*rejected_calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
+  await eventually(async () => (await refused()) >= 8, 'probes that fail', WITHIN_MS);
+  assert.equal(await held(), 0);
+  await redis.call('ACL', 'SETUSER', 'relay', '+time');
+  await eventually(() => arrivals.length >= 10, 'the messages', WITHIN_MS);
+  assert.deepEqual(arrived(), ids);
+});
+
+test('what a takeover brings while a broken claim is looked for is published once', async (t) => {
+  await open(t);
+  const ids = await append(20);
+  await queue.claim('one', 20);
+  const rows = (await redis.xpending('arrival:messages', 'relays', '-', '+', 20)) as [string][];
+  const pending = rows.map(([id]) => id);
+  await redis.xclaim('arrival:messages', 'relays', 'one', 0, ...pending, 'IDLE', 3_600_000, 'JUSTID');
+
+  t.mock.method(queue, 'claim', () => Promise.reject(new Error('connection closed')), { times: 1 });
+  const recover = queue.recover.bind(queue);
+  const looked = Promise.withResolvers<void>();
+  const recoverUnseen = queue.recoverUnseen.bind(queue);
+  t.mock.method(queue, 'recoverUnseen', (...args: Parameters<typeof recoverUnseen>) => {
+    looked.resolve();
+    return recoverUnseen(...args);
+  });
+  // The reply is late: the other look may begin meanwhile, if it does not wait.
+  t.mock.method(queue, 'recover', async (...args: Parameters<typeof recover>) => {
+    const claim = await recover(...args);
+    await Promise.race([looked.promise, sleep(1000)]);
+    await sleep(100);
+    return claim;
+  });
+  let relay: Relay | undefined;
+  const own = await Broker.open({
+    url: broker.url('relay'),
+    name: 'relay-own',
+    timeoutMs: WITHIN_MS,
+    onState: (up) => up && relay?.resume(),
+    onAck: (packetId, reasonCode) => relay?.acknowledge(packetId, reasonCode),
+  });
+  t.after(() => own.close());
+  relay = new Relay({
+    queue,
+    broker: own,
+    qos: 1,
+    now: () => Date.now() * 1000,
+    consumer: 'one',
+    log: openLog('silent'),
+    batch: 100,
+    window: 100,
+    timeoutMs: WITHIN_MS,
+    leaseMs: 1_800_000,
+    deliveries: 3,
+  });
+  relay.start();
+  await settled();
+  await append(1, 20);
+  await eventually(() => arrived().includes('r.1.20'), 'the message behind them', WITHIN_MS);
+  await relay.stop(WITHIN_MS);
+  assert.deepEqual(arrived(), [...ids, 'r.1.20']);
 });

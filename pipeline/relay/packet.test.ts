@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import mqttPacket, { type IPublishPacket, type Packet } from 'mqtt-packet';
 import { encodeFrame } from '../queue/frame.ts';
+import { eventually } from '../test/services.ts';
 import { AckReader, OWN_PACKET_IDS } from './acks.ts';
 import type { Broker } from './broker.ts';
 import { type Batch, type Held, hold } from './held.ts';
@@ -168,7 +169,7 @@ test('no more are in flight than the window, and a PUBACK lets the next one go',
   assert.deepEqual([a?.payload, b?.payload, publisher.inFlight, publisher.room], ['a', 'b', 2, -1]);
   publisher.acknowledge(b?.messageId as number, 0x10);
   publisher.acknowledge(b?.messageId as number, 0);
-  while (publisher.inFlight < 2) await settle();
+  await eventually(() => publisher.inFlight === 2, 'the next one');
   assert.deepEqual(
     take().map(({ payload }) => payload),
     ['c'],
@@ -191,12 +192,12 @@ test('what was in flight on a broken connection goes again alone, in order and a
   broker.up = true;
   publisher.flush();
   for (const body of ['b', 'c']) {
-    while (broker.written.length === 0) await settle();
+    await eventually(() => broker.written.length > 0, 'a packet');
     const [alone, ...more] = take();
     assert.deepEqual([alone?.payload, alone?.dup, more, publisher.inFlight], [body, true, [], 1]);
     publisher.acknowledge(alone?.messageId as number, 0);
   }
-  while (broker.written.length === 0) await settle();
+  await eventually(() => broker.written.length > 0, 'a packet');
   assert.deepEqual(
     take().map(({ payload, dup }) => [payload, dup]),
     [['d', false]],

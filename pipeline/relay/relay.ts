@@ -69,6 +69,7 @@ export class Relay {
   /** Entries may have been handed to us on a connection that broke. */
   #unseen = false;
   #running: Promise<unknown> = Promise.resolve();
+  #recovery: Promise<void> = Promise.resolve();
   #wanted: PromiseWithResolvers<void> | undefined;
   #problem = '';
 
@@ -163,10 +164,17 @@ export class Relay {
       }
       try {
         if (this.#unseen) {
-          const ids = this.#ids();
-          const claim = await queue.recoverUnseen(consumer, size, (id) => ids.has(id));
-          this.#unseen = claim.entries.length === size;
-          this.#take(claim, false);
+          await this.#inTurn(async () => {
+            let ids: Set<string> | undefined;
+            // Asked when Redis has answered: what is held by then counts.
+            const holds = (id: string) => {
+              ids ??= this.#ids();
+              return ids.has(id);
+            };
+            const claim = await queue.recoverUnseen(consumer, size, holds);
+            this.#unseen = claim.entries.length === size;
+            this.#take(claim, false);
+          });
         } else {
           this.#take(await queue.claim(consumer, size), false);
         }
@@ -189,14 +197,15 @@ export class Relay {
     while (!stopping.aborted || this.#held > 0) {
       try {
         await this.#renew();
-        const size = stopping.aborted ? 0 : this.#wants();
-        if (size > 0) {
+        await this.#inTurn(async () => {
+          const size = stopping.aborted ? 0 : this.#wants();
+          if (size <= 0) return;
           const claim = await queue.recover(consumer, leaseMs, size);
           if (claim.entries.length > 0) {
             log.info(`took over ${claim.entries.length} messages that another relay did not deliver`);
           }
           this.#take(claim, true);
-        }
+        });
       } catch (error) {
         this.#tell(error as Error);
       }
@@ -204,6 +213,13 @@ export class Relay {
       if (stopping.aborted) await sleep(Math.min(leaseMs / 4, 20));
       else await sleep(leaseMs / 4, undefined, { signal: stopping }).catch(() => {});
     }
+  }
+
+  /** Recoveries go one after the other: each has to know what the one before it took. */
+  #inTurn(recover: () => Promise<void>): Promise<void> {
+    const turn = this.#recovery.then(recover);
+    this.#recovery = turn.catch(() => {});
+    return turn;
   }
 
   async #renew(): Promise<void> {

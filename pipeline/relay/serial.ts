@@ -7,6 +7,7 @@ import { TOPIC_PREFIX } from './packet.ts';
 import type { RelayCounters, RelayOptions } from './relay.ts';
 
 const RETRY_MS = 50;
+const BURY_RETRY_MS = 500;
 
 /**
  * The relay that is written first: takes one message, publishes it, waits, acknowledges it, takes the next. It is
@@ -106,7 +107,15 @@ export class SerialRelay {
         continue;
       }
       if (entry.deliveries > deliveries) {
-        await queue.bury({ ...entry, deliveries }, reason || 'no relay survived it');
+        try {
+          await queue.bury({ ...entry, deliveries }, reason || 'no relay survived it');
+        } catch (error) {
+          // A list has it no more: it is tried until it is done, or given back by the relay's stop.
+          this.#tell(error as Error);
+          if (this.#stopping.signal.aborted) return;
+          await sleep(BURY_RETRY_MS);
+          continue;
+        }
         this.#count.dead_lettered++;
         log.warn(`dead letter after ${deliveries} attempts: ${reason}`);
         break;
