@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -24,6 +25,10 @@ export async function checkScript(
   await access(K6).catch(() => {
     throw new Error('./k6 is not built: npm run setup builds it');
   });
+  // k6 takes an address or `-` too, and tells of a file that is missing in a paragraph.
+  if (script !== '-' && !script.includes('://') && !existsSync(script)) {
+    throw new Error(`there is no scenario ${script}; allowed: a file, such as scenarios/ramp.js`);
+  }
   const flags = ['--include-system-env-vars', '--log-format', 'raw', '--no-color', ...environmentArgs(args)];
   const { exitCode, stderr } = await execa(K6, ['inspect', ...flags, script], {
     env: { ...env, ...QUIET },

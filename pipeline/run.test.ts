@@ -132,7 +132,10 @@ test('a script that makes no sense: its own words in one line, before anything i
 test('a script that is not there: one line', async () => {
   const missing = start([join(dir, 'nowhere.js')]);
   assert.equal(await missing.ended, 1);
-  assert.match(missing.output(), /^The moduleSpecifier "[^\n]*nowhere\.js" couldn't be found[^\n]*\n$/);
+  assert.match(missing.output(), /^there is no scenario [^\n]*nowhere\.js; allowed: [^\n]*\n$/);
+  const relative = start(['scenarios/nowhere.js']);
+  assert.equal(await relative.ended, 1);
+  assert.match(relative.output(), /^there is no scenario scenarios\/nowhere\.js; allowed: [^\n]*\n$/);
 });
 
 test('an ingest without a broker: one line', async () => {

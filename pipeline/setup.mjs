@@ -6,11 +6,11 @@
  *
  * npm packages as locked, Redis and Mosquitto from the system's package manager (unless REDIS_URL, MQTT_URL or
  * INGEST_URL name others), with TOPOLOGY=cluster nginx, ./k6, and the report's pages. With --test also what only the tests
- * need: a browser and nginx; with --bench what
+ * need: a browser, nginx and Toxiproxy; with --bench what
  * `npm run bench` compares with: wrk.
  */
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } from './setup/packages.mjs';
@@ -34,6 +34,9 @@ const steps = [
     due: async () => (await builtK6()) !== k6Sources(root),
     work: buildK6,
   },
+  ...(purpose.forTests
+    ? [{ name: 'Toxiproxy', due: async () => !isNewToxiproxy(), work: buildToxiproxy }]
+    : []),
   { name: 'report pages', due: async () => read(PAGE_STAMP) !== pageSources(root), work: buildPages },
 ];
 
@@ -134,6 +137,20 @@ async function buildK6() {
   await run('go', args, { cwd: at('extensions/k6') });
   // In one step: a k6 that is running goes on with the file it has.
   renameSync(draft, at('k6'));
+}
+
+const TOXIPROXY = at('.stack/toxiproxy');
+const TOXIPROXY_MODULE = at('pipeline/faults/proxy');
+
+function isNewToxiproxy() {
+  const pinned = statSync(join(TOXIPROXY_MODULE, 'go.sum'));
+  return (statSync(TOXIPROXY, { throwIfNoEntry: false })?.mtimeMs ?? 0) > pinned.mtimeMs;
+}
+
+/** As `npm run faults` does, which finds the modules fetched then. */
+async function buildToxiproxy() {
+  const source = 'github.com/Shopify/toxiproxy/v2/cmd/server';
+  await run('go', ['build', '-buildvcs=false', '-o', TOXIPROXY, source], { cwd: TOXIPROXY_MODULE });
 }
 
 async function buildPages() {

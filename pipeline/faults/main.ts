@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../config.ts';
@@ -69,6 +69,7 @@ async function main(): Promise<number> {
     await writeFile(join(dir, 'campaign.json'), `${JSON.stringify({ scale, results }, null, 2)}\n`);
     await writeFile(join(dir, 'campaign.md'), markdown(results, scale));
   }
+  if (results.length === 0) await rm(dir, { recursive: true });
   const failed = results.filter(({ ok }) => !ok);
   const rest = cases.length - results.length;
   console.log(
