@@ -47,10 +47,10 @@ export const options = {
 
 export function subscriber() {
   run.collect();
-  const { timeline } = run.result();
+  const result = run.result();
   const figures = [
-    ['time to drain', drained(timeline, 'before', 'spike'), timeToDrain],
-    ['time until p99 is back', restored(timeline, 'before', 'spike', back), timeToBack],
+    ['time to drain', drained(result, 'before', 'spike'), timeToDrain],
+    ['time until p99 is back', restored(result, 'before', 'spike', back), timeToBack],
   ];
   for (const [name, seconds, gauge] of figures) {
     run.figure(name, seconds ?? Number.NaN, 's');

@@ -6,6 +6,11 @@ import type { Estimate } from './pools.ts';
 export const CONFIDENCE = 0.99;
 /** Fewer blocks than this tell too little of how much they differ. */
 export const LEAST_BLOCKS = 8;
+/**
+ * No difference is known better than this: histograms keep 3 significant digits, steps of up to 0.1 % of a value. Runs that fall
+ * into the same step are not equal for that.
+ */
+const RESOLUTION = 0.001;
 const RESAMPLES = 400;
 const SEED = 20_221_109;
 
@@ -90,7 +95,7 @@ function autocorrelationTime(series: readonly (number | null)[]): number {
 }
 
 function around(centre: number, error: number, freedom: number): LogInterval {
-  const reach = jstat.studentt.inv((1 + CONFIDENCE) / 2, freedom) * error;
+  const reach = jstat.studentt.inv((1 + CONFIDENCE) / 2, freedom) * Math.max(error, RESOLUTION);
   return { low: centre - reach, high: centre + reach };
 }
 

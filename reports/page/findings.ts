@@ -115,8 +115,11 @@ function fullCore(run: Run, { process, series }: Resource): string | null {
   const rise = (stage: Stage) => meanStage(inside, stage) - meanStage(before, stage);
   const stage = STAGES.reduce((a, b) => (rise(b) > rise(a) ? b : a));
   const [was, is] = [meanStage(before, stage), meanStage(inside, stage)];
-  const gave =
-    was > 0 && is > GAVE_WAY * was
+  // Full from the first second: with nothing before it, nothing can be said of what gave way.
+  const comparable = before.some(({ stages }) => stages !== null);
+  const gave = !comparable
+    ? ''
+    : was > 0 && is > GAVE_WAY * was
       ? `: the stage that gave way is ${stage}, ${msUnit(was)} before and ${msUnit(is)} then`
       : '; no stage gave way';
   return `${name(process)} used ${FULL_CORE} % of a core or more from ${clock(full.from)} to ${clock(full.to + 1)}${gave}.`;

@@ -50,6 +50,12 @@ test('a process without a core left, and the stage that gave way', () => {
   );
   for (const second of run.timeline) if (second.stages) second.stages.delivery = 0.4;
   assert.match(texts(run).find((text) => text.startsWith('mosquitto')) ?? '', /; no stage gave way\.$/);
+  for (const row of broker.series) row[1] = 99;
+  assert.match(
+    texts(run).find((text) => text.startsWith('mosquitto')) ?? '',
+    /^mosquitto used 95 % of a core or more from 0:00 to [0-9:]+\.$/,
+    'with nothing before, nothing is said of a stage',
+  );
   for (const row of broker.series) row[1] = row[0] % 2 === 0 ? 99 : 90;
   assert.ok(!texts(run).some((text) => text.startsWith('mosquitto')), 'single seconds are none');
 });

@@ -14,8 +14,16 @@ const vectors: Vector[] = JSON.parse(readFileSync(new URL('../sweep.vectors.json
 
 for (const { name, points, knee: wanted } of vectors) {
   test(`knee: ${name}`, () => {
-    const at = knee(points.map(([, p50]) => p50));
-    assert.equal(at === null ? null : points[at]?.[0], wanted);
+    const run = golden('closed');
+    const step = run.steps.find(({ measured }) => measured);
+    assert.ok(step);
+    run.steps = points.map(([vus, p50]) => {
+      const arrival = { ...step.latency.arrival, p50 };
+      return { ...step, vus, latency: { ...step.latency, arrival } };
+    });
+    const steps = sweepSteps(run);
+    const at = knee(steps.map(({ latency }) => latency.arrival.p50));
+    assert.equal(at === null ? null : steps[at]?.vus, wanted);
   });
 }
 

@@ -1,11 +1,11 @@
-// When a pipeline has recovered from a phase, from the timeline of its run (a row a second).
+// When a pipeline has recovered from a phase, from the steps and the timeline of its run (a row a second).
 
 const worst = (rows, value) => Math.max(...rows.map(value).filter((x) => x !== undefined && x !== null));
 
-/** The rows from the end of phase `burst` on. */
-function aftermath(timeline, burst) {
-  const end = timeline.findLastIndex(({ phase }) => phase === burst);
-  return timeline.slice(end + 1);
+/** The rows that begin after the step `burst` is over: a short one may hold the beginning of none. */
+function aftermath({ timeline, steps }, burst) {
+  const { start_s, duration_s } = steps.find(({ name }) => name === burst);
+  return timeline.filter(({ t }) => t >= start_s + duration_s);
 }
 
 /** Seconds after the burst from which on `holds` does, for each row that is left; undefined: it does not come about. */
@@ -15,20 +15,20 @@ function holdsFrom(rows, holds) {
 }
 
 /** Seconds until the backlog is no longer above its highest in the phase `calm`. */
-export function drained(timeline, calm, burst) {
+export function drained(run, calm, burst) {
   const usual = worst(
-    timeline.filter(({ phase }) => phase === calm),
+    run.timeline.filter(({ phase }) => phase === calm),
     ({ backlog }) => backlog,
   );
-  return holdsFrom(aftermath(timeline, burst), ({ backlog }) => backlog <= usual);
+  return holdsFrom(aftermath(run, burst), ({ backlog }) => backlog <= usual);
 }
 
 /** Seconds until p99 of each second is no more than `factor` times the worst one of the phase `calm`, its first second apart. */
-export function restored(timeline, calm, burst, factor) {
-  const rows = timeline.filter(({ phase }) => phase === calm);
+export function restored(run, calm, burst, factor) {
+  const rows = run.timeline.filter(({ phase }) => phase === calm);
   const usual = worst(rows.length > 1 ? rows.slice(1) : rows, ({ arrival }) => arrival?.p99);
   // What arrives after the last phase is too little to judge a percentile by.
-  const judged = aftermath(timeline, burst).filter(({ phase }) => phase !== null);
+  const judged = aftermath(run, burst).filter(({ phase }) => phase !== null);
   return holdsFrom(judged, ({ arrival }) => arrival !== null && arrival.p99 <= factor * usual);
 }
 

@@ -23,17 +23,42 @@ test('a pipeline has recovered from a burst when it is as before for good', () =
     row(7, 'after', 2, 11),
     row(8, null, 0, 900),
   ];
-  assert.equal(drained(timeline, 'before', 'spike'), 3);
-  assert.equal(restored(timeline, 'before', 'spike', 2), 3);
-  assert.equal(restored(timeline, 'before', 'spike', 50), 0);
-  assert.equal(restored(timeline, 'before', 'spike', 1), undefined);
-  assert.equal(drained([...timeline, row(9, null, 7, null)], 'before', 'spike'), undefined);
+  const steps = [
+    { name: 'before', start_s: 0, duration_s: 2 },
+    { name: 'spike', start_s: 2, duration_s: 1 },
+    { name: 'after', start_s: 3, duration_s: 5 },
+  ];
+  const run = { timeline, steps };
+  assert.equal(drained(run, 'before', 'spike'), 3);
+  assert.equal(restored(run, 'before', 'spike', 2), 3);
+  assert.equal(restored(run, 'before', 'spike', 50), 0);
+  assert.equal(restored(run, 'before', 'spike', 1), undefined);
+  assert.equal(
+    drained({ steps, timeline: [...timeline, row(9, null, 7, null)] }, 'before', 'spike'),
+    undefined,
+  );
   const silent = timeline.map((r) => (r.t === 7 ? row(7, 'after', 2, null) : r));
   assert.equal(
-    restored(silent, 'before', 'spike', 2),
+    restored({ steps, timeline: silent }, 'before', 'spike', 2),
     undefined,
     'a second without an arrival is not as before',
   );
+});
+
+test('a burst within a second ends where its step says, though no row begins in it', () => {
+  const timeline = [
+    row(0, 'before', 3, 10),
+    row(1, 'before', 5, 90),
+    row(2, 'after', 400, 50),
+    row(3, 'after', 4, 9),
+  ];
+  const steps = [
+    { name: 'before', start_s: 0, duration_s: 1.2 },
+    { name: 'spike', start_s: 1.2, duration_s: 0.3 },
+    { name: 'after', start_s: 1.5, duration_s: 2.5 },
+  ];
+  assert.equal(drained({ timeline, steps }, 'before', 'spike'), 1);
+  assert.equal(restored({ timeline, steps }, 'before', 'spike', 0.5), 1);
 });
 
 test('memory that grows is told by process, the most first', () => {

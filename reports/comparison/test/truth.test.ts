@@ -82,6 +82,15 @@ test('Welch’s interval, and that of one run beside repeats, from tables', () =
   assert.ok(Math.abs(single.high - (2 + 9.925 * Math.sqrt(4 / 3))) < 0.01, `${single.high}`);
 });
 
+test('repeats that fall into one step of a histogram are known to its resolution, no better', () => {
+  // A standard error of 0.1 % with 2 degrees of freedom: t(0.995) = 9.925
+  const [one, other] = [Math.log(1), Math.log(1.012)];
+  const { low, high } = fromRepeats([one, one], [other, other]);
+  assert.ok(Math.abs(low - (other - 0.009925)) < 1e-5, `${low}`);
+  assert.ok(Math.abs(high - (other + 0.009925)) < 1e-5, `${high}`);
+  assert.ok(low < Math.log(1.01), 'not slower for sure');
+});
+
 test('blocks are twice as long as the autocorrelation of a series', () => {
   const random = mulberry32(3);
   let state = 0;

@@ -18,13 +18,19 @@ type Knee struct {
 	Stage string // whose mean grew most from the one to the other; empty: not known
 }
 
-// NewKnee finds the knee of a run's measured steps; nil if it is no sweep, or has none: its last step has not taken off.
+// NewKnee finds the knee of a run's measured steps; nil if they have one concurrency, which is no sweep, or there is no knee: the last
+// step has not taken off.
 func NewKnee(steps []Step) *Knee {
 	var sweep []Step
+	several := map[int]bool{}
 	for _, s := range steps {
 		if s.Measured && s.VUs != nil && *s.VUs > 0 {
 			sweep = append(sweep, s)
+			several[*s.VUs] = true
 		}
+	}
+	if len(several) < 2 {
+		return nil
 	}
 	sort.SliceStable(sweep, func(i, j int) bool { return *sweep[i].VUs < *sweep[j].VUs })
 	points := make([]kneePoint, len(sweep))

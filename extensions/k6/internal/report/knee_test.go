@@ -21,13 +21,14 @@ func TestTheKneeIsWhereReportsSay(t *testing.T) {
 	require.NoError(t, json.Unmarshal(data, &vectors))
 	require.NotEmpty(t, vectors)
 	for _, v := range vectors {
-		points := []kneePoint{}
+		steps := []Step{}
 		for _, p := range v.Points {
-			points = append(points, kneePoint{int(*p[0]), p[1]})
+			vus := int(*p[0])
+			steps = append(steps, Step{VUs: &vus, Measured: true, Latency: Latencies{Arrival: Latency{P50: p[1]}}})
 		}
 		var vus *int
-		if at := knee(points); at >= 0 {
-			vus = &points[at].vus
+		if knee := NewKnee(steps); knee != nil {
+			vus = &knee.VUs
 		}
 		assert.Equal(t, v.Knee, vus, v.Name)
 	}
