@@ -96,7 +96,8 @@ describe('npm run ramp', () => {
         lines.map((line) => withoutCanary(JSON.parse(line))),
         run.timeline.map(withoutCanary),
       );
-      assert.deepEqual([run.canary?.sent, run.canary?.arrived], [6, 6], 'one a second');
+      assert.equal(run.canary?.sent, 6, 'one a second');
+      assert.ok((run.canary?.arrived ?? 0) >= 5, 'the last one may be under way when the run ends');
       assert.ok(run.clock?.processes.some(({ process }) => process === 'relay-1'));
       assert.ok(run.health.socket_wait?.count === DELIVERIES, 'Linux tells how long each lay in the socket');
       assert.match(await readFile(join(runDir, 'arrival.hlog'), 'utf8'), /^Tag=arrival,/m);

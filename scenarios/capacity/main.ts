@@ -9,6 +9,7 @@ import { shortPath } from '../../pipeline/stack/file.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import type { Stack } from '../../pipeline/stack/stack.ts';
 import type { Run } from '../../reports/run.ts';
+import { type Row, sentence } from './answer.ts';
 import { gaveWay, judge } from './judge.ts';
 import { search } from './search.ts';
 
@@ -45,15 +46,6 @@ The exit code is 0 when a rate was confirmed, 99 when none was.
 Settings, by -e or in the environment
 ${describe(CapacityConfig)}
 `;
-
-/** One probe, as capacity.json lists it. */
-interface Row {
-  rate: number;
-  seconds: number;
-  holds: boolean;
-  p99_ms: number | null;
-  reasons: string[];
-}
 
 /** Confirmations that may fail; each goes on with a rate that is lower by the precision. */
 const CONFIRMATIONS = 4;
@@ -164,7 +156,7 @@ async function main(): Promise<number> {
         `${JSON.stringify({ ...result, probes: rows }, null, 2)}\n`,
       );
     }
-    console.log(`\n${sentence(result, rows, settings.CONFIRM)}`);
+    console.log(`\n${sentence(result, rows, settings.CONFIRM, settings.HIGHEST)}`);
     if (bracket.held > 0) console.log(`report  ${shortPath(join(dir, 'index.html'))}`);
     return confirmed ? 0 : 99;
   } catch (error) {
@@ -173,30 +165,6 @@ async function main(): Promise<number> {
   } finally {
     await stack?.stop(0);
   }
-}
-
-/** The answer in words: the rate, how sure it is, and what gave way above it. */
-function sentence(
-  {
-    p99_limit_ms,
-    rate,
-    not_held,
-    gave_way,
-  }: { p99_limit_ms: number; rate: number | null; not_held: number | null; gave_way: string | null },
-  rows: Row[],
-  confirm: number,
-): string {
-  if (rate === null)
-    return `capacity  none was confirmed: p99 below ${p99_limit_ms} ms held at no rate that was tried for ${confirm} s`;
-  const times = (at: number) => {
-    const tried = rows.filter((row) => row.rate === at);
-    return `${tried.filter(({ holds }) => holds).length} of ${tried.length} runs`;
-  };
-  const first = `capacity  ${rate} requests/s with p99 below ${p99_limit_ms} ms: held in ${times(rate)}, the last of ${confirm} s`;
-  if (not_held === null) return `${first}\n          no higher rate was tried: HIGHEST ends the search there`;
-  const width = ((not_held / rate - 1) * 100).toFixed(1);
-  const above = `          ${not_held}/s (${width} % above) held in ${times(not_held)}`;
-  return `${first}\n${above}${gave_way === null ? '' : `; what gave way there: ${gave_way}`}`;
 }
 
 main().then(

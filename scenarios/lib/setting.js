@@ -7,10 +7,18 @@ function at(base, path) {
 
 /** What `npm run pipeline` wrote; empty when it is not up. */
 function readStack() {
+  const path = at('../..', `${__ENV.STACK_DIR || '.stack'}/stack.json`);
+  let text;
   try {
-    return JSON.parse(open(at('../..', `${__ENV.STACK_DIR || '.stack'}/stack.json`)));
-  } catch {
-    return {};
+    text = open(path);
+  } catch (error) {
+    if (/no such file|does not exist|cannot find/.test(String(error))) return {};
+    throw error;
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${path} is not JSON: ${error.message}; it is what the pipeline writes when it starts`);
   }
 }
 
@@ -21,8 +29,8 @@ export function openProfile(path) {
 
 /** @returns {{ingest: object, mqtt: object, redis: object, ca: string, facts: object}} what new Run() is told of the pipeline */
 export function pipeline() {
-  const stack = readStack();
   const own = Boolean(__ENV.INGEST_URL); // somebody's own pipeline: then nothing of ours is meant
+  const stack = own ? {} : readStack();
   const from = (name, ours) => (__ENV[name] ? { url: __ENV[name] } : own ? { url: '' } : ours || { url: '' });
   return {
     ingest: { ...from('INGEST_URL', stack.ingest), ...(__ENV.INGEST_TOKEN && { token: __ENV.INGEST_TOKEN }) },

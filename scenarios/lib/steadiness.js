@@ -9,7 +9,13 @@ function quarters(rows, seconds) {
   return [within(0.25, 0.5), within(0.75, 1)];
 }
 
-/** How much more memory each process held in the last quarter than in the second, in MB, the most first. Only those that tell it. */
+/** What a figure that is not known counts as for a threshold: it is crossed. */
+export const UNKNOWN = 1e9;
+
+/**
+ * How much more memory each process held in the last quarter than in the second, in MB, the most first; NaN, at the end, of one that
+ * says nothing in one of them.
+ */
 export function memoryGrowth(resources, seconds) {
   return resources
     .map(({ process, series }) => {
@@ -17,15 +23,23 @@ export function memoryGrowth(resources, seconds) {
       const [early, late] = quarters(known, seconds);
       return { process, mb: mean(late) - mean(early) };
     })
-    .filter(({ mb }) => !Number.isNaN(mb))
-    .sort((a, b) => b.mb - a.mb);
+    .sort((a, b) =>
+      Number.isNaN(a.mb) || Number.isNaN(b.mb) ? Number.isNaN(a.mb) - Number.isNaN(b.mb) : b.mb - a.mb,
+    );
 }
 
-/** How much the median of the seconds' p99 has grown, in ms; 0 where a quarter has no second with arrivals. */
+/** What the threshold judges: the most that any process has grown by, in MB; UNKNOWN if one of them, or all but the generator, do not tell. */
+export function mostGrowth(grown, generator) {
+  const told =
+    grown.every(({ mb }) => !Number.isNaN(mb)) && grown.some(({ process }) => process !== generator);
+  return told ? Math.max(0, ...grown.map(({ mb }) => mb)) : UNKNOWN;
+}
+
+/** How much the median of the seconds' p99 has grown, in ms; NaN where a quarter has no second with arrivals. */
 export function latencyDrift(timeline, seconds) {
   const known = timeline.filter(({ arrival }) => arrival !== null).map(({ t, arrival }) => [t, arrival.p99]);
   const [early, late] = quarters(known, seconds);
-  return early.length > 0 && late.length > 0 ? median(late) - median(early) : 0;
+  return early.length > 0 && late.length > 0 ? median(late) - median(early) : Number.NaN;
 }
 
 function median(values) {

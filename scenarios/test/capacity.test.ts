@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Run } from '../../reports/run.ts';
+import { sentence } from '../capacity/answer.ts';
 import { gaveWay } from '../capacity/judge.ts';
 import { search } from '../capacity/search.ts';
 import { node } from './harness.ts';
@@ -65,4 +66,14 @@ test('a wrong setting of the search is told in one line, before anything starts'
     assert.equal(stderr, message);
     assert.equal(exitCode, 1);
   }
+});
+
+test('the answer says what ended a search that no rate did', () => {
+  const rows = [1, 2].map(() => ({ rate: 400, seconds: 1, holds: true, p99_ms: 2, reasons: [] }));
+  const said = (highest: number) =>
+    sentence({ p99_limit_ms: 100, rate: 400, not_held: null, gave_way: null }, rows, 1, highest).split(
+      '\n',
+    )[1];
+  assert.equal(said(400)?.trim(), 'no higher rate was tried: HIGHEST ends the search there');
+  assert.equal(said(50_000)?.trim(), 'no higher rate was tried: PROBES ends the search there');
 });

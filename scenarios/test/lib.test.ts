@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cost } from '../lib/held.js';
 import { drained, restored } from '../lib/recovery.js';
-import { latencyDrift, memoryGrowth } from '../lib/steadiness.js';
+import { latencyDrift, memoryGrowth, mostGrowth, UNKNOWN } from '../lib/steadiness.js';
 
 const row = (t: number, phase: string | null, backlog: number, p99: number | null) => ({
   t,
@@ -68,19 +68,30 @@ test('memory that grows is told by process, the most first', () => {
       { process: 'flat', series: series(() => 70) },
       { process: 'leak', series: series((t) => 50 + t) },
       { process: 'silent', series: series(() => null) },
+      { process: 'forgotten', series: series(() => 70).slice(50) },
+      { process: 'k6', series: series((t) => 90 - t / 10) },
     ],
     100,
   );
   assert.deepEqual(grown, [
     { process: 'leak', mb: 50 },
     { process: 'flat', mb: 0 },
+    { process: 'k6', mb: -5 },
+    { process: 'silent', mb: Number.NaN },
+    { process: 'forgotten', mb: Number.NaN },
   ]);
+  assert.equal(mostGrowth(grown.slice(0, 3), 'k6'), 50);
+  assert.equal(mostGrowth(grown.slice(1, 3), 'k6'), 0);
+  assert.equal(mostGrowth(grown.slice(0, 4), 'k6'), UNKNOWN, 'one has said nothing');
+  assert.equal(mostGrowth(grown.slice(2, 3), 'k6'), UNKNOWN, 'only the generator has said anything');
+  assert.equal(mostGrowth([], 'k6'), UNKNOWN);
 });
 
 test('latency that drifts is told by the median of its seconds', () => {
   const timeline = Array.from({ length: 100 }, (_, t) => ({ t, arrival: { p99: t === 80 ? 5000 : t / 10 } }));
   assert.ok(Math.abs(latencyDrift(timeline, 100) - 5) < 0.2);
-  assert.equal(latencyDrift([], 100), 0);
+  assert.ok(Number.isNaN(latencyDrift(timeline.slice(0, 50), 100)), 'nothing arrived in the last half');
+  assert.ok(Number.isNaN(latencyDrift([], 100)));
 });
 
 test('what a connection costs: memory until all are open, CPU while they are held', () => {

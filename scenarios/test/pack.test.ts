@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -89,7 +89,12 @@ describe('a short form of each script', () => {
       run.figures?.some(({ name }) => name === 'p99 has grown by'),
       text,
     );
-    assert.ok(run.thresholds.some(({ metric, ok }) => metric === 'soak_memory_growth_mb' && ok));
+    const memory = run.figures?.filter(({ name }) => name.startsWith('memory of ')) ?? [];
+    assert.ok(memory.length > 1, text);
+    // A process that a busy machine kept from saying anything for a second of these few is not known.
+    const known = memory.every(({ value }) => value !== null);
+    const judged = run.thresholds.find(({ metric }) => metric === 'soak_memory_growth_mb');
+    assert.equal(judged?.ok, known, text);
   });
 
   test('own: messages, path and topics of a pipeline that is not ours, which tells no stamps', async () => {
@@ -224,15 +229,28 @@ describe('a short form of each script', () => {
     const settings = ['P99=60000', 'LOWEST=50', 'HIGHEST=50', 'PROBE=1', 'CONFIRM=1', 'WARMUP=0.1'];
     const args = settings.flatMap((setting) => ['-e', setting]);
     const { exitCode, stdout, all } = await node(['scenarios/capacity/main.ts', ...args], pipeline.env);
-    const dir = dirname(join(ROOT, stdout.match(/^report {2}(\S+)$/m)?.[1] ?? assert.fail(all)));
+    const tried = [...stdout.matchAll(/^ +50\/s {2}1 s .* (held|not held: .*)$/gm)].map(([, what]) => what);
+    assert.ok(tried.length >= 2, all);
+    // A machine that is held up may keep a run, or each, from holding the rate: the answer then says so.
+    const held = tried.at(-1) === 'held';
+    assert.equal(exitCode, held ? 0 : 99, all);
+    assert.match(
+      stdout,
+      held
+        ? /^capacity {2}50 requests\/s with p99 below 60000 ms: held in \d of \d runs, the last of 1 s\n +no higher rate was tried: HIGHEST ends/m
+        : /^capacity {2}none was confirmed: p99 below 60000 ms held at no rate that was tried for 1 s$/m,
+    );
+    const page = stdout.match(/^report {2}(\S+)$/m)?.[1];
+    assert.equal(page !== undefined, tried.includes('held'), all);
+    if (page === undefined) return;
+    const dir = dirname(join(ROOT, page));
     try {
-      assert.equal(exitCode, 0, all);
-      assert.match(
-        stdout,
-        /^capacity {2}50 requests\/s with p99 below 60000 ms: held in 2 of 2 runs, the last of 1 s$/m,
-      );
       const { rate, probes } = JSON.parse(await readFile(join(dir, 'capacity.json'), 'utf8'));
-      assert.deepEqual([rate, probes.length], [50, 2]);
+      assert.equal(rate, held ? 50 : null);
+      assert.deepEqual(
+        probes.map((probe: { rate: number; holds: boolean }) => [probe.rate, probe.holds]),
+        tried.map((what) => [50, what === 'held']),
+      );
       assert.equal((await readRun(dir)).run.method, 'capacity');
     } finally {
       await remove(dir);
@@ -299,5 +317,17 @@ describe('a setting that makes no sense is told in one line', () => {
         assert.notEqual(exitCode, 0);
       }),
     );
+  });
+
+  test('a stack.json that is broken is not taken for a pipeline that is down', async (t) => {
+    const { dir, env } = await place(t);
+    await writeFile(join(dir, 'stack.json'), '{"ingest": {');
+    const args = ['inspect', '--include-system-env-vars', '--log-format', 'raw', 'scenarios/ramp.js'];
+    const { stderr, exitCode } = await k6(args, env);
+    assert.match(
+      String(stderr.split('\n')[0]),
+      /stack\.json is not JSON: .+; it is what the pipeline writes when it starts/,
+    );
+    assert.notEqual(exitCode, 0);
   });
 });
