@@ -10,7 +10,7 @@ import type { Catalogue } from './catalogue.ts';
 import type { Listing } from './entry.ts';
 import { FILES, openFile } from './files.ts';
 import { labelsOf, matches } from './text.ts';
-import { follow, spark } from './timeline.ts';
+import { follow, Sparks } from './timeline.ts';
 
 export interface HistoryOptions {
   catalogue: Catalogue;
@@ -47,6 +47,7 @@ class Refusal extends Error {
 }
 
 export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalogue, pages, onError }) => {
+  const sparks = new Sparks();
   const stopping = new AbortController();
   app.addHook('preClose', async () => stopping.abort());
 
@@ -102,9 +103,9 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
         (entry) => matches(entry, text) && (label === undefined || labelsOf(entry).includes(label)),
       );
       const shown = matching.slice(offset, offset + limit);
-      const sparks = await Promise.all(shown.map(({ directory }) => spark(join(catalogue.root, directory))));
+      const pictures = await sparks.of(shown.map(({ directory }) => join(catalogue.root, directory)));
       return {
-        runs: shown.map((entry, i) => ({ ...entry, spark: sparks[i] ?? [] })),
+        runs: shown.map((entry, i) => ({ ...entry, spark: pictures[i] ?? [] })),
         matching: matching.length,
         total: entries.length,
         labels: [...new Set(entries.flatMap(labelsOf))].sort(),

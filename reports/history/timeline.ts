@@ -10,16 +10,52 @@ const FILE = 'timeline.ndjson';
 const POINTS = 60;
 /** Some hours of seconds; a longer run's picture shows its beginning. */
 const MOST_BYTES = 16 * 1_048_576;
+/** Files of MOST_BYTES in memory at a time. */
+const AT_ONCE = 4;
+/** Pictures that are kept: 60 numbers each. */
+const MOST_KNOWN = 2000;
 const CHUNK = 262_144;
 const POLL_MS = 500;
 const HEARTBEAT_MS = 15_000;
 
-/** p99 of arrival over time in at most 60 points, each the worst of its seconds, ms; null: nothing arrived. */
-export async function spark(directory: string): Promise<(number | null)[]> {
-  const file = await openFile(directory, FILE);
-  if (file === null) return [];
-  try {
-    const { size } = await file.stat();
+/** The small pictures of runs, each read anew only when its timeline has changed. */
+export class Sparks {
+  #known = new Map<string, { stamp: string; points: (number | null)[] }>();
+
+  /**
+   * p99 of arrival over time in at most 60 points each, each the worst of its seconds, ms; null: nothing arrived. No points: no timeline.
+   * @param directories of runs that the catalogue knows
+   */
+  async of(directories: readonly string[]): Promise<(number | null)[][]> {
+    const found: (number | null)[][] = [];
+    for (let i = 0; i < directories.length; i += AT_ONCE) {
+      const few = directories.slice(i, i + AT_ONCE);
+      found.push(...(await Promise.all(few.map((directory) => this.#look(directory)))));
+    }
+    return found;
+  }
+
+  async #look(directory: string): Promise<(number | null)[]> {
+    const file = await openFile(directory, FILE);
+    if (file === null) return [];
+    try {
+      const { mtimeMs, size, ino } = await file.stat();
+      const stamp = `${mtimeMs} ${size} ${ino}`;
+      const known = this.#known.get(directory);
+      this.#known.delete(directory); // the one that was asked for last is the last to go
+      const points = known?.stamp === stamp ? known.points : await Sparks.#read(file, size);
+      this.#known.set(directory, { stamp, points });
+      for (const oldest of this.#known.keys()) {
+        if (this.#known.size <= MOST_KNOWN) break;
+        this.#known.delete(oldest);
+      }
+      return points;
+    } finally {
+      await file.close();
+    }
+  }
+
+  static async #read(file: FileHandle, size: number): Promise<(number | null)[]> {
     const buffer = Buffer.alloc(Math.min(size, MOST_BYTES));
     const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
     const seconds = buffer
@@ -31,8 +67,6 @@ export async function spark(directory: string): Promise<(number | null)[]> {
       const values = seconds.slice(i * width, (i + 1) * width).flatMap(({ p99 }) => p99 ?? []);
       return values.length > 0 ? Math.max(...values) : null;
     });
-  } finally {
-    await file.close();
   }
 }
 

@@ -8,6 +8,7 @@ import { template } from '../../test/template.ts';
 import { history } from '../app.ts';
 import { Catalogue } from '../catalogue.ts';
 import type { Listing } from '../entry.ts';
+import { Sparks } from '../timeline.ts';
 import { grow, temporaryRuns, writeRun } from './runs.ts';
 
 let root: string;
@@ -63,6 +64,27 @@ test('the list: newest first, with verdict, figures and a sparkline; what is no 
     misfits.map(({ directory }) => directory),
     ['broken'],
   );
+});
+
+test('a sparkline is read anew when the timeline has changed, and only then', async () => {
+  const directory = join(root, 'sparks');
+  await mkdir(directory);
+  const path = join(directory, 'timeline.ndjson');
+  const write = async (p99: number, at: number) => {
+    const arrival = { ...golden('passing').latency.arrival, p99 };
+    const [second] = golden('passing').timeline;
+    await writeFile(path, `${JSON.stringify({ ...second, t: 0, arrival })}\n`);
+    await utimes(path, at, at);
+  };
+  const sparks = new Sparks();
+  await write(7, 1_000_000);
+  assert.deepEqual(await sparks.of([directory]), [[7]]);
+  await write(8, 1_000_000);
+  assert.deepEqual(await sparks.of([directory]), [[7]], 'same time, same size: not read');
+  await write(9, 2_000_000);
+  const many = Array.from({ length: 9 }, () => directory);
+  assert.deepEqual(await sparks.of([...many, join(root, 'no-run')]), [...many.map(() => [9]), []]);
+  await rm(directory, { recursive: true });
 });
 
 test('the list by text, label and part', async () => {
