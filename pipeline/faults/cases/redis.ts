@@ -106,6 +106,7 @@ export const redisCases: Case[] = [
       for (const link of [rig.link.ingestRedis, ...rig.link.relayRedis]) await link.delay(200, 'down');
       const load = await rig.load(Math.ceil(rate / 10), Math.max(6, Math.ceil(messages / rate)), {
         batch: 10,
+        senders: 512,
       });
       const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
       const p50 = (stage: keyof typeof run.latency.stages) => run.latency.stages[stage].p50 ?? Number.NaN;
