@@ -134,6 +134,11 @@ export interface RunOptions {
    * pipeline from a saturated instrument. It is no part of the account. Default true.
    */
   canary?: boolean;
+  /**
+   * Generator and pipeline are on one machine although their addresses do not say so (network namespaces): it has one clock, and they
+   * share its cores. Default: true where all addresses are loopback.
+   */
+  oneHost?: boolean;
   /** How far the clocks of generator and pipeline may be apart; a wider bound makes the run invalid. */
   clock?: { limit?: Duration };
   /** How long a request may take; past it the message is `unknown` unless it arrives. Default 10 s. */
