@@ -1,3 +1,4 @@
+import { useEffect, useState } from 'preact/hooks';
 import type { Run } from '../run.ts';
 import { balance } from './facts.ts';
 import { AccountSection } from './parts/account.tsx';
@@ -24,6 +25,18 @@ export function Report({ run }: { run: Run }) {
     <>
       <Header {...props} />
       <AccountSection {...props} />
+      <Below {...props} />
+    </>
+  );
+}
+
+/** What is below the answer, made when the answer is on the screen. */
+function Below(props: PartProps) {
+  const [begun, setBegun] = useState(false);
+  useEffect(() => setBegun(true), []);
+  if (!begun) return null;
+  return (
+    <>
       {props.sound && <SweepSection {...props} />}
       {props.sound && <LatencySection {...props} />}
       {props.sound && <StagesSection {...props} />}
