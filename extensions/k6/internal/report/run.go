@@ -18,6 +18,7 @@ type Run struct {
 	Steps       []Step         `json:"steps"`
 	Figures     []Figure       `json:"figures"` // never nil
 	Flows       []FlowResult   `json:"flows"`
+	Targets     *Targets       `json:"targets"` // nil: the run has not ended
 	Timeline    []Interval     `json:"timeline"`
 	Resources   []Resource     `json:"resources"`
 	Thresholds  []Threshold    `json:"thresholds"`
@@ -233,6 +234,29 @@ type FlowResult struct {
 	Scheduled int     `json:"scheduled"`
 	Arrived   int64   `json:"arrived"`
 	Arrival   Latency `json:"arrival"`
+}
+
+// Targets are what messages went to, as they went in the run: those that stand out, and the others together.
+type Targets struct {
+	Total  int      `json:"total"`
+	Rows   []Target `json:"rows"`   // never nil
+	Others *Others  `json:"others"` // nil: there are none
+}
+
+// Target is one of them. Arrival is that of the measured phases, of two significant digits.
+type Target struct {
+	Name      string     `json:"name"`
+	Arrival   *Quantiles `json:"arrival"`
+	Reordered int        `json:"reordered"` // deliveries, whole run
+	Lost      int        `json:"lost"`      // messages, whole run
+}
+
+// Others are so many targets together.
+type Others struct {
+	Targets   int        `json:"targets"`
+	Arrival   *Quantiles `json:"arrival"`
+	Reordered int        `json:"reordered"`
+	Lost      int        `json:"lost"`
 }
 
 // Interval is one second of the run. Counts are messages; Arrived and Backlog count deliveries.
