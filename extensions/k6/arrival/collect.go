@@ -64,6 +64,8 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return err
 	}
 
+	back := e.schedule()
+	defer back()
 	e.epoch = time.Now().Add(lead)
 	rec, err := newRecorder(e)
 	if err != nil {
@@ -91,6 +93,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		e.find(ctx, client)
 		sleepUntil(ctx, nil, time.Now().Add(linger))
 	}
+	back()
 	subs.close()
 	e.pending.end(ctx, state)
 	rec.cut()

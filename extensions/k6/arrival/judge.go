@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"time"
 
 	"go.k6.io/k6/v2/lib"
@@ -28,8 +29,12 @@ func (e *engine) judge(rec *recorder) {
 	}
 	arrival := p99(&t.Arrival)
 	if late := p99(&t.Stages[ledger.Schedule]); tooMuch(late, arrival) {
-		e.distrust("the generator was late: schedule p99 %.1f ms of arrival p99 %.1f ms; more senders or cores are needed",
-			late.Seconds()*1000, arrival.Seconds()*1000)
+		needed := "more senders or cores are needed"
+		if strings.HasPrefix(e.scheduling, "SCHED_OTHER") && e.sharedHost() {
+			needed = "more senders, more cores or CAP_SYS_NICE for k6 are needed"
+		}
+		e.distrust("the generator was late: schedule p99 %.1f ms of arrival p99 %.1f ms; %s",
+			late.Seconds()*1000, arrival.Seconds()*1000, needed)
 	}
 	if waited := p99(&e.socketWait); tooMuch(waited, arrival) {
 		e.distrust("the generator was late to read: what arrived lay in the subscriber's socket for %.1f ms (p99) of arrival p99 %.1f ms",
