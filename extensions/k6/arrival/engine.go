@@ -43,10 +43,12 @@ type engine struct {
 	next    atomic.Int64         // the request that is taken next
 	turn    atomic.Pointer[turn] // closed model: what is to be done now
 	senders atomic.Int64         // closed model: those that have come to send
-	gate    *gate
-	started chan struct{} // closed when the subscribers hold their topics; epoch is set before
-	halted  chan struct{} // closed when there is no use in sending any more
-	epoch   time.Time
+
+	unattended atomic.Int64 // requests that found no free sender when they were due, and were late by more than lateFloor
+	gate       *gate
+	started    chan struct{} // closed when the subscribers hold their topics; epoch is set before
+	halted     chan struct{} // closed when there is no use in sending any more
+	epoch      time.Time
 
 	canary *canary // nil: none
 

@@ -217,6 +217,16 @@ func TestRefusedAndUnansweredRequestsAreToldApart(t *testing.T) {
 	}, r.Errors)
 }
 
+func TestALateGeneratorIsToldWhatItLacks(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Freeze: fake.Freeze{Nth: 100, For: 500 * time.Millisecond}}
+	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "").run()
+	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	// 150 requests are due while it stands still, and 16 senders wait for their answers.
+	assert.Regexp(t, `the generator was late: .*; \d{3} requests were due while all senders waited for answers: more senders are needed`,
+		strings.Join(r.Verdict.Reasons, "\n"))
+}
+
 // Such a run was green: an empty Trend has a p99 of 0, which is below every threshold.
 func TestARunInWhichNothingArrivesIsNotGreen(t *testing.T) {
 	t.Parallel()
