@@ -7,6 +7,29 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
+// Targets are what messages went to, as they went in the run: those that stand out, and the others together.
+type Targets struct {
+	Total  int      `json:"total"`
+	Rows   []Target `json:"rows"`   // never nil
+	Others *Others  `json:"others"` // nil: there are none
+}
+
+// Target is one of them. Arrival is that of the measured phases, of two significant digits.
+type Target struct {
+	Name      string     `json:"name"`
+	Arrival   *Quantiles `json:"arrival"`
+	Reordered int        `json:"reordered"` // deliveries, whole run
+	Lost      int        `json:"lost"`      // messages, whole run
+}
+
+// Others are so many targets together.
+type Others struct {
+	Targets   int        `json:"targets"`
+	Arrival   *Quantiles `json:"arrival"`
+	Reordered int        `json:"reordered"`
+	Lost      int        `json:"lost"`
+}
+
 // mostTargets of each kind are shown: that lost most, that are slowest, that are busiest.
 const mostTargets = 50
 
