@@ -97,6 +97,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	rec.close()
 	if client != nil {
 		e.readTelemetry(ctx, client)
+		if e.options.Sampled > 0 {
+			e.readTraces(ctx, client)
+		}
 	}
 	e.judge(rec)
 
@@ -266,6 +269,8 @@ const (
 	messageList      = "arrival:list" // with QUEUE=list
 	deadLetterStream = "arrival:dead-letters"
 	telemetryStream  = "arrival:telemetry"
+	ingestTrace      = "arrival:trace:ingest" // with TRACE_LOG_EVERY
+	relayTrace       = "arrival:trace:relay"
 )
 
 // find looks for the messages that did not arrive in the queue, and then among the dead letters: in this order none can

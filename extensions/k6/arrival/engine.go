@@ -60,6 +60,7 @@ type engine struct {
 	gaps       []report.Gap
 	spans      []span // the phases as they went
 	figures    []report.Figure
+	sampled    *sampled // nil: not asked for, or not there yet
 	socketWait ledger.Series
 	processes  []report.ProcessClock
 	timeline   []report.Interval
@@ -97,6 +98,9 @@ func newEngine(o *options) *engine {
 		for i, n := range schedule.FlowMessages(0, requests) {
 			deliveries += n * o.profile.Flows[i].Deliveries
 		}
+	}
+	if o.Sampled > 0 {
+		e.ledger.Keep(o.Sampled, traceLength)
 	}
 	e.trend, e.httpTrend = thin(deliveries), thin(requests)
 	e.chosen = make([]atomic.Int64, len(o.profile.Flows))
