@@ -92,6 +92,7 @@ export function setting() {
     network: __ENV.NETWORK || 'loopback',
     clock: __ENV.CLOCK_LIMIT ? { limit: __ENV.CLOCK_LIMIT } : {},
     canary: __ENV.CANARY !== 'off',
+    priority: __ENV.PRIORITY || 'realtime',
     dir: __ENV.RUN_DIR || '',
     runs: import.meta.resolve('../../reports/runs'),
     command: __ENV.ARRIVAL_COMMAND || '',
