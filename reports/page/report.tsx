@@ -9,6 +9,7 @@ import { InstrumentSection } from './parts/instrument.tsx';
 import { LatencySection } from './parts/latency.tsx';
 import { PhasesSection } from './parts/phases.tsx';
 import { ResourcesSection } from './parts/resources.tsx';
+import { SampledSection } from './parts/sampled.tsx';
 import { StagesSection } from './parts/stages.tsx';
 import { SweepSection } from './parts/sweep.tsx';
 import { TimelineSection } from './parts/timeline.tsx';
@@ -39,6 +40,7 @@ function Below(props: PartProps) {
   return (
     <>
       {props.sound && <SweepSection {...props} />}
+      {props.sound && <SampledSection {...props} />}
       {props.sound && <LatencySection {...props} />}
       {props.sound && <StagesSection {...props} />}
       <TimelineSection {...props} />

@@ -91,6 +91,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	rec.close()
 	if client != nil {
 		e.readTelemetry(ctx, client)
+		if e.options.Sampled > 0 {
+			e.readTraces(ctx, client)
+		}
 	}
 	e.judge(rec)
 

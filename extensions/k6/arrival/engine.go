@@ -62,6 +62,7 @@ type engine struct {
 	gaps       []report.Gap
 	spans      []span // the phases as they went
 	figures    []report.Figure
+	sampled    *sampled // nil: not asked for, or not there yet
 	socketWait ledger.Series
 	scheduling string // the policy of the generator's threads
 	processes  []report.ProcessClock
@@ -100,6 +101,9 @@ func newEngine(o *options) *engine {
 		for i, n := range schedule.FlowMessages(0, requests) {
 			deliveries += n * o.profile.Flows[i].Deliveries
 		}
+	}
+	if o.Sampled > 0 {
+		e.ledger.Keep(o.Sampled, traceLength)
 	}
 	e.trend, e.httpTrend = thin(deliveries), thin(requests)
 	e.chosen = make([]atomic.Int64, len(o.profile.Flows))

@@ -15,6 +15,8 @@ const (
 	messageList      = "arrival:list" // with QUEUE=list
 	deadLetterStream = "arrival:dead-letters"
 	telemetryStream  = "arrival:telemetry"
+	ingestTrace      = "arrival:trace:ingest" // with TRACE_LOG_EVERY
+	relayTrace       = "arrival:trace:relay"
 )
 
 // find looks for the messages that did not arrive in the queue, and then among the dead letters: in this order none can

@@ -74,6 +74,7 @@ type Ledger struct {
 	times     []*Times // by phase
 	flowTimes []Series // arrival latency by flow, measured phases only
 	targets   targets
+	keeper    keeper
 	interval  *Interval
 	spare     *Interval // the interval before; only Cut touches it
 }

@@ -14,7 +14,8 @@ type Run struct {
 	Clock       Clock          `json:"clock"`
 	Health      Health         `json:"health"`
 	Latency     Latencies      `json:"latency"`
-	Canary      *Canary        `json:"canary"` // nil: the run had none
+	Canary      *Canary        `json:"canary"`  // nil: the run had none
+	Sampled     *Sampled       `json:"sampled"` // of the measured phases; nil: not asked for
 	Steps       []Step         `json:"steps"`
 	Figures     []Figure       `json:"figures"` // never nil
 	Flows       []FlowResult   `json:"flows"`
@@ -171,6 +172,7 @@ type Step struct {
 	DrainedS      *float64           `json:"drained_s"`   // from its end until nothing was owed; nil: it was not waited for, or in vain
 	CPUPercent    map[string]float64 `json:"cpu_percent"` // of each process, mean over its seconds; nil: not told
 	Latency       Latencies          `json:"latency"`
+	Sampled       *Sampled           `json:"sampled"` // nil: not asked for
 }
 
 // Figure is what a script says beyond what every run says.
