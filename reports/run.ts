@@ -29,10 +29,14 @@ export interface Run {
   /** Measured phases only. */
   latency: Latencies;
   canary: Canary | null;
+  /** Of the measured phases; null: not asked for. */
+  sampled?: Sampled | null;
   steps: Step[];
   /** What the script says beyond what every run says; a value of null did not come about. */
   figures?: { name: string; value: number | null; unit: string }[];
   flows: Flow[];
+  /** null or absent: the run has not ended. */
+  targets?: Targets | null;
   /** One entry a second, ascending. */
   timeline: Interval[];
   resources: Resource[];
@@ -177,6 +181,24 @@ export interface Step {
   /** Mean over its seconds, by process. */
   cpu_percent?: Record<string, number> | null;
   latency: Latencies;
+  sampled?: Sampled | null;
+}
+
+/** Arrival as one message in so many tells it, whose times stand in the trace lists of ingest and relay. In ms; null: no sample. */
+export interface Sampled {
+  one_in: number;
+  /** Deliveries of messages that stand in both lists. */
+  count: number;
+  /** Deliveries of sampled messages that do not. */
+  not_found: number;
+  mean: number | null;
+  p50: number | null;
+  p99: number | null;
+  max: number | null;
+  /** Means, which sum to `mean`: due to noted by the ingest, to noted by the relay, to arrived. */
+  parts: Record<'ingest' | 'relay' | 'arrival', number | null>;
+  /** sampled − all. */
+  difference: Record<'mean' | 'p50' | 'p99', number | null>;
 }
 
 export interface Flow {
@@ -186,6 +208,22 @@ export interface Flow {
   /** Deliveries. */
   arrived: number;
   arrival: Latency;
+}
+
+/** Targets that stand out, the highest p99 first, and the others together: each delivery is in just one row. */
+export interface Targets {
+  total: number;
+  rows: ({ name: string } & TargetFigures)[];
+  others: ({ targets: number } & TargetFigures) | null;
+}
+
+export interface TargetFigures {
+  /** Measured phases only; percentiles of two significant digits. */
+  arrival: Brief | null;
+  /** Deliveries, whole run. */
+  reordered: number;
+  /** Messages, whole run. */
+  lost: number;
 }
 
 /** One second, one line of timeline.ndjson. */

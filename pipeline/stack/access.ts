@@ -71,8 +71,18 @@ export const REDIS_ACL = {
     '+xlen',
     '+xrange',
   ],
-  /** The k6 side: the clock, what is left in the queue, and what the pipeline says of itself. */
-  reader: ['%R~arrival:*', '+info', '+lrange', '+ping', '+time', '+xinfo|stream', '+xlen', '+xrange'],
+  /** The k6 side: the clock, what is left in the queue, and what the pipeline says of itself; it deletes trace lists that it has read. */
+  reader: [
+    '%R~arrival:*',
+    '+info',
+    '+lrange',
+    '+ping',
+    '+time',
+    '+xinfo|stream',
+    '+xlen',
+    '+xrange',
+    '(%W~arrival:trace:* +unlink)',
+  ],
 } as const;
 
 export type RedisUser = keyof typeof REDIS_ACL;
