@@ -71,8 +71,21 @@ export const REDIS_ACL = {
     '+xlen',
     '+xrange',
   ],
-  /** The k6 side: the clock, what is left in the queue, and what the pipeline says of itself. */
-  reader: ['%R~arrival:*', '+info', '+lrange', '+ping', '+time', '+xinfo|stream', '+xlen', '+xrange'],
+  /**
+   * The k6 side: the clock, what is left in the queue, and what the pipeline says of itself. Where several instances do a run
+   * together they write down when it begins.
+   */
+  reader: [
+    '%R~arrival:*',
+    '+info',
+    '+lrange',
+    '+ping',
+    '+time',
+    '+xinfo|stream',
+    '+xlen',
+    '+xrange',
+    '(~arrival:run:* +expire +get +sadd +set +setnx +smembers +srem +xadd)',
+  ],
 } as const;
 
 export type RedisUser = keyof typeof REDIS_ACL;

@@ -81,6 +81,8 @@ export function setting() {
     clock: __ENV.CLOCK_LIMIT ? { limit: __ENV.CLOCK_LIMIT } : {},
     canary: __ENV.CANARY !== 'off',
     dir: __ENV.RUN_DIR || '',
+    runId: __ENV.RUN_ID || '',
+    gather: __ENV.GATHER || 60,
     runs: import.meta.resolve('../../reports/runs'),
     command: __ENV.ARRIVAL_COMMAND || '',
     template: open(import.meta.resolve('../../reports/dist/index.html')),

@@ -41,6 +41,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
 	}
 
+	if err := e.segment.inEffect(state.Options); err != nil {
+		return err
+	}
 	client, err := e.connectRedis(ctx, state)
 	if err != nil {
 		return err
@@ -60,11 +63,13 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		}
 		defer e.canary.close()
 	}
+	if err := e.setStart(ctx, client); err != nil {
+		return err
+	}
 	if err := e.makeDir(); err != nil {
 		return err
 	}
 
-	e.epoch = time.Now().Add(lead)
 	rec, err := newRecorder(e)
 	if err != nil {
 		return err
@@ -106,6 +111,34 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	e.mu.Unlock()
 	m.push(ctx, state, e)
 	return e.write(nil) // the script's summary writes it again, with the thresholds
+}
+
+// setStart says when the schedule begins: soon, or when all instances of the run have met.
+func (e *engine) setStart(ctx context.Context, client *redis.Client) error {
+	if e.segment == nil {
+		e.epoch = time.Now().Add(lead)
+		return nil
+	}
+	start, err := e.meet(ctx, client)
+	if err != nil {
+		return err
+	}
+	e.epoch = e.clock.Time(start + e.clock.Back()(start))
+	late := time.Since(e.epoch)
+	if late > lateLimit {
+		return fmt.Errorf("%s comes %.0f s after the start of the run %s: too late to take part", e.segment, late.Seconds(), e.id)
+	}
+	e.met = e.segment.describe(start, float64(max(0, late).Microseconds())/1000)
+	return nil
+}
+
+// seqOf finds the number of a message of this instance in it.
+func (e *engine) seqOf(payload []byte) (seq int, ok bool) {
+	id, ok := e.bodies.seq(payload)
+	if !ok {
+		return 0, false
+	}
+	return e.pacer.SeqOf(id)
 }
 
 // connectRedis connects to the Redis that is the clock of the run, and takes the first estimate. It returns nil where the
@@ -272,7 +305,7 @@ const (
 // move from the one to the other unseen.
 func (e *engine) find(ctx context.Context, client *redis.Client) {
 	note := func(frame string, fate ledger.Fate) {
-		if seq, ok := e.bodies.seq([]byte(bodyOf(frame))); ok {
+		if seq, ok := e.seqOf([]byte(bodyOf(frame))); ok {
 			e.ledger.Find(seq, fate)
 		}
 	}
