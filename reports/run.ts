@@ -29,6 +29,8 @@ export interface Run {
   /** Measured phases only. */
   latency: Latencies;
   canary: Canary | null;
+  /** Of the measured phases; null: not asked for. */
+  sampled?: Sampled | null;
   steps: Step[];
   /** What the script says beyond what every run says; a value of null did not come about. */
   figures?: { name: string; value: number | null; unit: string }[];
@@ -193,6 +195,24 @@ export interface Step {
   /** Mean over its seconds, by process. */
   cpu_percent?: Record<string, number> | null;
   latency: Latencies;
+  sampled?: Sampled | null;
+}
+
+/** Arrival as one message in so many tells it, whose times stand in the trace lists of ingest and relay. In ms; null: no sample. */
+export interface Sampled {
+  one_in: number;
+  /** Deliveries of messages that stand in both lists. */
+  count: number;
+  /** Deliveries of sampled messages that do not. */
+  not_found: number;
+  mean: number | null;
+  p50: number | null;
+  p99: number | null;
+  max: number | null;
+  /** Means, which sum to `mean`: due to noted by the ingest, to noted by the relay, to arrived. */
+  parts: Record<'ingest' | 'relay' | 'arrival', number | null>;
+  /** sampled − all. */
+  difference: Record<'mean' | 'p50' | 'p99', number | null>;
 }
 
 export interface Flow {

@@ -1,11 +1,12 @@
 // How do latency and throughput change with concurrency, and where does arrival take off while HTTP still looks fine?
 //   npm run sweep                                        1 to 20, 10 s each
 //   npm run sweep -- -e CONCURRENCY=1,2,5,10,50 -e STEP_DURATION=5
+//   npm run sweep -- -e SAMPLED=true                     beside it one message in a hundred by trace lists in Redis, and how far that is off
 // Each step begins when everything of the last one has arrived, or after DRAIN seconds (60). Every message counts.
 import { Run } from 'k6/x/arrival';
 import { number, numbers } from './lib/env.js';
 import { flows, profileOf } from './lib/load.js';
-import { setting } from './lib/setting.js';
+import { sampled, setting } from './lib/setting.js';
 
 const steps = numbers('CONCURRENCY', '1..20');
 const duration = number('STEP_DURATION', 10, { min: 0.1, max: 86_400 });
@@ -20,6 +21,7 @@ const run = new Run({
   }),
   inFlight: Math.min(steps.at(-1), 50),
   drain,
+  sampled: sampled(),
 });
 
 // A step past the knee leaves a backlog, and is what the sweep is for: only what never arrives fails it.

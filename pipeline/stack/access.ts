@@ -72,8 +72,8 @@ export const REDIS_ACL = {
     '+xrange',
   ],
   /**
-   * The k6 side: the clock, what is left in the queue, and what the pipeline says of itself. Where several instances do a run
-   * together they write down when it begins.
+   * The k6 side: the clock, what is left in the queue, and what the pipeline says of itself; it deletes trace lists that it has read.
+   * Where several instances do a run together they write down when it begins.
    */
   reader: [
     '%R~arrival:*',
@@ -84,6 +84,7 @@ export const REDIS_ACL = {
     '+xinfo|stream',
     '+xlen',
     '+xrange',
+    '(%W~arrival:trace:* +unlink)',
     '(~arrival:run:* +expire +get +sadd +set +setnx +smembers +srem +xadd)',
   ],
 } as const;

@@ -26,6 +26,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
     queue: config.QUEUE,
     relay_mode: relay.RELAY_MODE,
     stamps: config.STAMPS,
+    trace_log_every: config.TRACE_LOG_EVERY,
     tls: config.TLS,
     mqtt_qos: relay.MQTT_QOS,
     backlog_limit: ingest.BACKLOG_LIMIT,

@@ -7,6 +7,7 @@ import { InstrumentSection } from './parts/instrument.tsx';
 import { LatencySection } from './parts/latency.tsx';
 import { FlowsSection, PhasesSection } from './parts/phases.tsx';
 import { ResourcesSection } from './parts/resources.tsx';
+import { SampledSection } from './parts/sampled.tsx';
 import { StagesSection } from './parts/stages.tsx';
 import { SweepSection } from './parts/sweep.tsx';
 import { TimelineSection } from './parts/timeline.tsx';
@@ -25,6 +26,7 @@ export function Report({ run }: { run: Run }) {
       <Header {...props} />
       <AccountSection {...props} />
       {props.sound && <SweepSection {...props} />}
+      {props.sound && <SampledSection {...props} />}
       {props.sound && <LatencySection {...props} />}
       {props.sound && <StagesSection {...props} />}
       <TimelineSection {...props} />

@@ -130,6 +130,31 @@ describe('the page in a browser', () => {
     });
   });
 
+  test('samples of trace lists stand beside what all messages tell; without them there is nothing', async () => {
+    const run = golden('closed');
+    await reader.read(run, async (page) => {
+      assert.equal(await page.locator('.sampled').count(), 0);
+    });
+    const sampled = {
+      ...{ one_in: 100, count: 90, not_found: 2, mean: 11, p50: 9, p99: 30, max: 40 },
+      parts: { ingest: 1, relay: 8, arrival: 2 },
+      difference: { mean: 1, p50: -1, p99: -30 },
+    };
+    for (const step of run.steps) step.sampled = sampled;
+    run.sampled = sampled;
+    run.latency.arrival.p99 = 60;
+    await reader.read(run, async (page) => {
+      assert.match(
+        (await text(page, '.sampled p')).replaceAll('\u00a0', ' '),
+        /^Sampled p99 30\.0 ms from 90 samples, full 60\.0 ms, difference −30\.0 ms \(−50 %\)\.$/,
+      );
+      assert.equal(await page.locator('.sampled tbody tr').count(), run.steps.length);
+      assert.match(await text(page, '.sampled .small'), /^2 deliveries of sampled messages are left out/);
+      await page.setViewportSize({ width: 390, height: 900 });
+      assert.ok((await overflow(page)) <= 0);
+    });
+  });
+
   test('hostile strings are text', async () => {
     await reader.read(golden('hostile'), async (page) => {
       await page.locator('.seconds summary').click();

@@ -43,11 +43,13 @@ type engine struct {
 	next    atomic.Int64         // the request that is taken next
 	turn    atomic.Pointer[turn] // closed model: what is to be done now
 	senders atomic.Int64         // closed model: those that have come to send
-	gate    *gate
-	started chan struct{} // closed when the subscribers hold their topics; epoch is set before
-	halted  chan struct{} // closed when there is no use in sending any more
-	epoch   time.Time
-	met     *report.Generator // this instance among those of the run; nil: it is the only one
+
+	unattended atomic.Int64 // requests that found no free sender when they were due, and were late by more than lateFloor
+	gate       *gate
+	started    chan struct{} // closed when the subscribers hold their topics; epoch is set before
+	halted     chan struct{} // closed when there is no use in sending any more
+	epoch      time.Time
+	met        *report.Generator // this instance among those of the run; nil: it is the only one
 
 	canary *canary // nil: none
 
@@ -61,7 +63,9 @@ type engine struct {
 	gaps       []report.Gap
 	spans      []span // the phases as they went
 	figures    []report.Figure
+	sampled    *sampled // nil: not asked for, or not there yet
 	socketWait ledger.Series
+	scheduling string // the policy of the generator's threads
 	processes  []report.ProcessClock
 	timeline   []report.Interval
 	resources  []report.Resource
@@ -102,6 +106,9 @@ func newEngine(o *options, part *segment) *engine {
 			deliveries += n * o.profile.Flows[i].Deliveries
 		}
 	}
+	if o.Sampled > 0 {
+		e.ledger.Keep(o.Sampled, traceLength)
+	}
 	e.trend, e.httpTrend = thin(deliveries), thin(requests)
 	e.chosen = make([]atomic.Int64, len(o.profile.Flows))
 	e.turnTo(turn{})
@@ -119,6 +126,16 @@ func newRunID() string {
 		b[i] = alphabet[b[i]&31]
 	}
 	return string(b)
+}
+
+// schedule puts the generator before the pipeline's processes, for as long as its requests have times that they are due at. A
+// closed model waits for the pipeline anyway.
+func (e *engine) schedule() (back func()) {
+	if e.options.Priority == "normal" || e.pacer.Closed() {
+		return func() {}
+	}
+	e.scheduling, back = goFirst()
+	return back
 }
 
 // start lets the senders go, from the epoch on.

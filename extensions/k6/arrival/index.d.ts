@@ -134,6 +134,17 @@ export interface RunOptions {
    * pipeline from a saturated instrument. It is no part of the account. Default true.
    */
   canary?: boolean;
+  /**
+   * Looks one message in so many up in the trace lists of the pipeline (`TRACE_LOG_EVERY`, the same number or a divisor of it), and tells how far
+   * what they say is from the measurement of all: `sampled` of run.json and of its steps. The lists are deleted afterwards. For a run with
+   * `redis`. Default 0: none.
+   */
+  sampled?: number;
+  /**
+   * `realtime`: while it sends by times, k6 goes before the other processes of its host (SCHED_RR), where the system lets it
+   * (Linux, CAP_SYS_NICE); `environment.scheduling` says what it got. Default `realtime`.
+   */
+  priority?: 'realtime' | 'normal';
   /** How far the clocks of generator and pipeline may be apart; a wider bound makes the run invalid. */
   clock?: { limit?: Duration };
   /** How long a request may take; past it the message is `unknown` unless it arrives. Default 10 s. */

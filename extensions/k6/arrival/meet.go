@@ -24,6 +24,25 @@ const (
 	runLook = 50 * time.Millisecond
 )
 
+// setStart says when the schedule begins: soon, or when all instances of the run have met.
+func (e *engine) setStart(ctx context.Context, client *redis.Client) error {
+	if e.segment == nil {
+		e.epoch = time.Now().Add(lead)
+		return nil
+	}
+	start, err := e.meet(ctx, client)
+	if err != nil {
+		return err
+	}
+	e.epoch = e.clock.Time(start + e.clock.Back()(start))
+	late := time.Since(e.epoch)
+	if late > lateLimit {
+		return fmt.Errorf("%s comes %.0f s after the start of the run %s: too late to take part", e.segment, late.Seconds(), e.id)
+	}
+	e.met = e.segment.describe(start, float64(max(0, late).Microseconds())/1000)
+	return nil
+}
+
 // meet waits until all instances of the run are ready, and returns the moment of the start, µs on the clock of Redis.
 func (e *engine) meet(ctx context.Context, client *redis.Client) (start int64, err error) {
 	key, ready, number := runKeys+e.id, runKeys+e.id+":ready", strconv.Itoa(e.segment.generator())

@@ -223,6 +223,16 @@ func TestRefusedAndUnansweredRequestsAreToldApart(t *testing.T) {
 	}, r.Errors)
 }
 
+func TestALateGeneratorIsToldWhatItLacks(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Freeze: fake.Freeze{Nth: 100, For: 500 * time.Millisecond}}
+	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "").run()
+	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	// 150 requests are due while it stands still, and 16 senders wait for their answers.
+	assert.Regexp(t, `the generator was late: .*; \d{3} requests were due while all senders waited for answers: more senders are needed`,
+		strings.Join(r.Verdict.Reasons, "\n"))
+}
+
 // Such a run was green: an empty Trend has a p99 of 0, which is below every threshold.
 func TestARunInWhichNothingArrivesIsNotGreen(t *testing.T) {
 	t.Parallel()
@@ -465,6 +475,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	const good = `profile: 'phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a}]', ingest: {url: 'http://h'}, mqtt: {url: 'mqtt://h'}`
 	for options, want := range map[string]string{
 		"":                                                         "new Run() wants its options",
+		"{" + good + ", priority: 'high'}":                         `priority "high" is neither realtime nor normal`,
 		"{" + good + ", sendrs: 3}":                                `unknown option "sendrs"`,
 		"{" + good + ", senders: 'x'}":                             "senders is a string, but int is wanted",
 		"{" + good + ", senders: 0}":                               "senders 0 is outside 1 to 10000",

@@ -146,6 +146,9 @@ func (s *segment) check(o *options) error {
 	if o.Redis.URL == "" {
 		return fmt.Errorf("redis.url (REDIS_URL) is missing: the %d instances of a run begin together by the clock of Redis", s.of())
 	}
+	if o.Sampled > 0 {
+		return fmt.Errorf("sampled reads lists that all %d instances would share, and deletes them: without %s only", s.of(), segmentFlag)
+	}
 	if p := o.Publishers; p != nil && s.scale(p.Connections) == 0 {
 		return fmt.Errorf("%s would have none of %d publishers.connections: fewer instances", s, p.Connections)
 	}

@@ -63,7 +63,7 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 // describeLatencies fills in the steps, the flows and the whole.
 func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 	total := ledger.NewTimes()
-	counts, spans := e.ledger.Phases(), e.spansNow()
+	counts, spans, traced := e.ledger.Phases(), e.spansNow(), e.sampledNow()
 	for i, p := range e.options.profile.Phases {
 		times := e.ledger.Times(i)
 		if p.Measured {
@@ -74,7 +74,7 @@ func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 			continue
 		}
 		seconds := max(span.end-span.start, ending).Seconds()
-		r.Steps = append(r.Steps, report.Step{
+		step := report.Step{
 			VUs: e.vus(p), Name: p.Name, StartS: span.start.Seconds(), DurationS: seconds, Measured: p.Measured,
 			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted,
 			Arrived:       int(times.Arrival.Count),
@@ -83,9 +83,12 @@ func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 			Backlog:     span.backlog, DrainedS: span.drained,
 			CPUPercent: report.CPUBetween(e.resources, span.start.Seconds(), span.end.Seconds()),
 			Latency:    report.NewLatencies(times, lossless),
-		})
+		}
+		step.Sampled = traced.of(i).Against(step.Latency.Arrival)
+		r.Steps = append(r.Steps, step)
 	}
 	r.Latency = report.NewLatencies(total, lossless)
+	r.Sampled = traced.all().Against(r.Latency.Arrival)
 
 	scheduled := e.ledger.FlowsScheduled()
 	for i, f := range e.options.profile.Flows {

@@ -72,6 +72,7 @@ func (l *Ledger) arrive(subscriber int, at int64, a Arrival) (int64, bool) {
 		l.unmeasured++
 		return 0, false
 	}
+	l.keeper.note(Kept{a.Seq, slot.Phase, due, at})
 	return l.measure(slot, due, sent, at, a), true
 }
 

@@ -74,6 +74,7 @@ type Ledger struct {
 	scheduled []int    // messages by flow, measured phases only
 	times     []*Times // by phase
 	flowTimes []Series // arrival latency by flow, measured phases only
+	keeper    keeper
 	interval  *Interval
 	spare     *Interval // the interval before; only Cut touches it
 }

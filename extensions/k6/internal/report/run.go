@@ -14,7 +14,8 @@ type Run struct {
 	Clock       Clock          `json:"clock"`
 	Health      Health         `json:"health"`
 	Latency     Latencies      `json:"latency"`
-	Canary      *Canary        `json:"canary"` // nil: the run had none
+	Canary      *Canary        `json:"canary"`  // nil: the run had none
+	Sampled     *Sampled       `json:"sampled"` // of the measured phases; nil: not asked for
 	Steps       []Step         `json:"steps"`
 	Figures     []Figure       `json:"figures"` // never nil
 	Flows       []FlowResult   `json:"flows"`
@@ -140,54 +141,6 @@ type Deliveries struct {
 	Missing int `json:"missing"`
 }
 
-// Clock says how far the stamps of different processes can be compared. Offset, drift and probes are the generator's.
-type Clock struct {
-	Reference        string         `json:"reference"`
-	OffsetMS         float64        `json:"offset_ms"`          // reference minus own clock
-	BoundMS          float64        `json:"bound_ms"`           // the two widest of generator and processes, summed
-	GeneratorBoundMS float64        `json:"generator_bound_ms"` // of OffsetMS
-	OneHost          bool           `json:"one_host"`           // one host, one clock: the bound is no reason to doubt a stage
-	LimitMS          *float64       `json:"limit_ms"`           // that the user set for BoundMS; nil: none
-	DriftPPM         float64        `json:"drift_ppm"`
-	Probes           int            `json:"probes"`
-	Processes        []ProcessClock `json:"processes"` // never nil
-}
-
-// ProcessClock is what a process of the pipeline said of its own clock.
-type ProcessClock struct {
-	Process  string  `json:"process"`
-	OffsetMS float64 `json:"offset_ms"` // reference minus its clock
-	BoundMS  float64 `json:"bound_ms"`
-}
-
-// Health says whether the instrument kept up. Its zero value is no valid document: see NewHealth.
-type Health struct {
-	SocketWait       *Latency `json:"socket_wait"` // unread in the subscriber's socket; nil: not told by the system
-	Gaps             []Gap    `json:"gaps"`        // never nil
-	SamplesDiscarded int      `json:"samples_discarded"`
-	TrendOneIn       int      `json:"trend_one_in"` // k6's Trend was given one in so many samples; 1: all
-}
-
-// Gap is a span, in seconds of the run, in which a subscriber had no connection.
-type Gap struct {
-	Subscriber int      `json:"subscriber"`
-	FromS      float64  `json:"from_s"`
-	ToS        *float64 `json:"to_s"` // nil: it never came back
-	Reason     string   `json:"reason"`
-}
-
-// NewHealth is the health of an instrument that nothing is known against.
-func NewHealth() Health { return Health{Gaps: []Gap{}, TrendOneIn: 1} }
-
-// Canary is what became of the messages that a connection of its own sent all the way round at a steady, low rate. They
-// are no part of the account.
-type Canary struct {
-	Sent      int     `json:"sent"`
-	Arrived   int     `json:"arrived"`
-	IntervalS float64 `json:"interval_s"`
-	Latency   Latency `json:"latency"` // from when a message was due
-}
-
 // Latencies are one sample a delivery; HTTP one a request.
 type Latencies struct {
 	Arrival  Latency            `json:"arrival"`
@@ -230,6 +183,7 @@ type Step struct {
 	DrainedS      *float64           `json:"drained_s"`   // from its end until nothing was owed; nil: it was not waited for, or in vain
 	CPUPercent    map[string]float64 `json:"cpu_percent"` // of each process, mean over its seconds; nil: not told
 	Latency       Latencies          `json:"latency"`
+	Sampled       *Sampled           `json:"sampled"` // nil: not asked for
 }
 
 // Figure is what a script says beyond what every run says.
@@ -245,66 +199,6 @@ type FlowResult struct {
 	Scheduled int     `json:"scheduled"`
 	Arrived   int64   `json:"arrived"`
 	Arrival   Latency `json:"arrival"`
-}
-
-// Interval is one second of the run. Counts are messages; Arrived and Backlog count deliveries.
-type Interval struct {
-	T         int                `json:"t"`
-	Phase     *string            `json:"phase"` // null after the last phase: the run drains
-	Requests  int                `json:"requests"`
-	Scheduled int                `json:"scheduled"`
-	Sent      int                `json:"sent"`
-	Accepted  int                `json:"accepted"`
-	Rejected  int                `json:"rejected"`
-	Failed    int                `json:"failed"`
-	Arrived   int64              `json:"arrived"`
-	Backlog   int                `json:"backlog"`
-	Arrival   *Quantiles         `json:"arrival"`
-	FromSend  *Quantiles         `json:"from_send"`
-	HTTP      *Quantiles         `json:"http"`
-	Bins      []int64            `json:"arrival_bins"` // see NewBins
-	Stages    map[string]float64 `json:"stages"`       // means
-	CanaryMS  *float64           `json:"canary_ms"`    // of the canary message that was due in this second
-	Generator Usage              `json:"generator"`
-}
-
-// Quantiles of an interval, ms.
-type Quantiles struct {
-	Count int64   `json:"count"`
-	Mean  float64 `json:"mean"`
-	P50   float64 `json:"p50"`
-	P95   float64 `json:"p95"`
-	P99   float64 `json:"p99"`
-	Max   float64 `json:"max"`
-}
-
-// Usage of a process; 100 % is one core. Null where the system does not tell.
-type Usage struct {
-	CPUPercent *float64 `json:"cpu_percent"`
-	RSSMB      *float64 `json:"rss_mb"`
-}
-
-// Resource is what one process used over the run.
-type Resource struct {
-	Process    string        `json:"process"`
-	CPUPercent MeanMax       `json:"cpu_percent"`
-	RSSMB      MeanMax       `json:"rss_mb"`
-	Series     [][3]*float64 `json:"series"`  // second of the run, cpu_percent, rss_mb
-	Figures    *Figures      `json:"figures"` // nil: it said nothing more of itself
-}
-
-// MeanMax summarizes a series; nil: it is empty.
-type MeanMax struct {
-	Mean *float64 `json:"mean"`
-	Max  *float64 `json:"max"`
-}
-
-// Figures are what a process, a server or the host said of itself, in columns: a row for each bin of time.
-type Figures struct {
-	BinS   int                   `json:"bin_s"`
-	T      []int                 `json:"t"`      // starts of the bins, seconds of the run
-	Gauges map[string][]*float64 `json:"gauges"` // means
-	Counts map[string][]*float64 `json:"counts"` // how many in the bin
 }
 
 // Threshold is one of the script's thresholds and how it went.

@@ -65,6 +65,12 @@ func Text(r *Run, where string, colour bool) string {
 			b.WriteString("\n")
 			line("knee", "%s", knees(k))
 		}
+		if rows := sampledText(r); rows != nil {
+			b.WriteString("\n")
+			for i, row := range rows {
+				line([]string{"sampled", ""}[min(i, 1)], "%s", row)
+			}
+		}
 	} else {
 		line("latency", "not shown: the account does not balance")
 	}

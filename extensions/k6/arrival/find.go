@@ -1,0 +1,102 @@
+package arrival
+
+import (
+	"context"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
+
+// Keys of the pipeline. A pipeline that has others is measured all the same; its queued messages then count as lost.
+const (
+	messageStream    = "arrival:messages"
+	messageList      = "arrival:list" // with QUEUE=list
+	deadLetterStream = "arrival:dead-letters"
+	telemetryStream  = "arrival:telemetry"
+	ingestTrace      = "arrival:trace:ingest" // with TRACE_LOG_EVERY
+	relayTrace       = "arrival:trace:relay"
+)
+
+// find looks for the messages that did not arrive in the queue, and then among the dead letters: in this order none can
+// move from the one to the other unseen.
+func (e *engine) find(ctx context.Context, client *redis.Client) {
+	note := func(frame string, fate ledger.Fate) {
+		if seq, ok := e.seqOf([]byte(bodyOf(frame))); ok {
+			e.ledger.Find(seq, fate)
+		}
+	}
+	stream := func(key string, fate ledger.Fate) error {
+		return scan(ctx, client, key, "-", func(entry redis.XMessage) {
+			if frame, ok := entry.Values["frame"].(string); ok {
+				note(frame, fate)
+			}
+		})
+	}
+	for _, place := range []struct {
+		key  string
+		look func() error
+	}{
+		{messageStream, func() error { return stream(messageStream, ledger.Queued) }},
+		{messageList, func() error {
+			return scanList(ctx, client, messageList, func(frame string) { note(frame, ledger.Queued) })
+		}},
+		{deadLetterStream, func() error { return stream(deadLetterStream, ledger.DeadLettered) }},
+	} {
+		if err := place.look(); err != nil {
+			e.distrust("%s could not be read in Redis, so what is missing could not be looked for: %s", place.key, err)
+		}
+	}
+}
+
+// bodyOf is the third part of a frame, "<target>\n<stamps>\n<body>" (pipeline/queue/frame.ts).
+func bodyOf(frame string) string {
+	_, rest, _ := strings.Cut(frame, "\n")
+	_, body, _ := strings.Cut(rest, "\n")
+	return body
+}
+
+// scanList reads a list from its newest element to its oldest. What is taken from its end meanwhile was not missing.
+func scanList(ctx context.Context, client *redis.Client, key string, read func(string)) error {
+	const batch = 1000
+	for from := int64(0); ; from += batch {
+		frames, err := client.LRange(ctx, key, from, from+batch-1).Result()
+		if err != nil {
+			return err
+		}
+		for _, frame := range frames {
+			read(frame)
+		}
+		if len(frames) < batch {
+			return nil
+		}
+	}
+}
+
+// scan reads a stream from an id to its end.
+func scan(ctx context.Context, client *redis.Client, stream, from string, read func(redis.XMessage)) error {
+	const batch = 1000
+	for {
+		entries, err := client.XRangeN(ctx, stream, from, "+", batch).Result()
+		if err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			read(entry)
+		}
+		if len(entries) < batch {
+			return nil
+		}
+		from = "(" + entries[len(entries)-1].ID
+	}
+}
+
+// seqOf finds the number of a message of this instance in it.
+func (e *engine) seqOf(payload []byte) (seq int, ok bool) {
+	id, ok := e.bodies.seq(payload)
+	if !ok {
+		return 0, false
+	}
+	return e.pacer.SeqOf(id)
+}

@@ -1,0 +1,82 @@
+package arrival
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.k6.io/k6/v2/lib"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
+)
+
+// redisPatience is how long a connection to Redis may take, unless its URL says it.
+const redisPatience = 5 * time.Second
+
+// connectRedis connects to the Redis that is the clock of the run, and takes the first estimate. It returns nil where the
+// run has none: then the pipeline's stamps are left aside, and only this process's own clock counts.
+func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Client, error) {
+	if e.options.Redis.URL == "" {
+		return nil, nil
+	}
+	o, err := redis.ParseURL(e.options.Redis.URL)
+	if err != nil {
+		return nil, fmt.Errorf("redis.url (REDIS_URL): %w", withoutURL(err))
+	}
+	o.Dialer = state.Dialer.DialContext
+	o.DialTimeout = cmp.Or(o.DialTimeout, redisPatience)
+	if secure := o.TLSConfig; secure != nil { // rediss: go-redis leaves it to the dialer
+		own := e.trust.config(state)
+		own.ServerName = secure.ServerName
+		o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := state.Dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
+			defer cancel()
+			encrypted := tls.Client(conn, own)
+			if err := encrypted.HandshakeContext(ctx); err != nil {
+				_ = conn.Close()
+				return nil, err
+			}
+			return encrypted, nil
+		}
+	}
+	o.MaxRetries = -1
+	o.DisableIdentity = true
+	client := redis.NewClient(o)
+	if err := e.clock.Probe(ctx, client); err != nil {
+		_ = client.Close()
+		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, advise(err))
+	}
+	return client, nil
+}
+
+// keepTime asks Redis for the time, again and again, until the function that it returns is called. That one closes the client.
+func (e *engine) keepTime(ctx context.Context, client *redis.Client) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		period := time.NewTicker(clock.Period)
+		defer period.Stop()
+		for {
+			select {
+			case <-period.C:
+				_ = e.clock.Probe(ctx, client) // a failed probe leaves the estimate as it was; its bound grows
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		_ = client.Close()
+	}
+}
