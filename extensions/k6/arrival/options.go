@@ -208,6 +208,10 @@ func (o *options) check() (err error) {
 		return fmt.Errorf("inFlight %d is outside 1 to 10000", o.InFlight)
 	case o.Ingest.Retries < 0 || o.Ingest.Retries > 100:
 		return fmt.Errorf("ingest.retries %d is outside 0 to 100", o.Ingest.Retries)
+	case o.RunID != "" && !runID.MatchString(o.RunID):
+		return fmt.Errorf("runId %q (RUN_ID) is the beginning of every id: 4 to 32 small letters and digits are allowed", o.RunID)
+	case o.Gather <= 0:
+		return errors.New("gather 0 (GATHER): a time above 0 is wanted")
 	case o.Sampled < 0:
 		return fmt.Errorf("sampled %d is below 0: one message in so many, or 0 for none", o.Sampled)
 	case o.Sampled > 0 && o.Redis.URL == "":
