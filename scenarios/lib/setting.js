@@ -95,6 +95,8 @@ export function setting() {
     canary: __ENV.CANARY !== 'off',
     priority: __ENV.PRIORITY || 'realtime',
     dir: __ENV.RUN_DIR || '',
+    runId: __ENV.RUN_ID || '',
+    gather: __ENV.GATHER || 60,
     runs: import.meta.resolve('../../reports/runs'),
     command: __ENV.ARRIVAL_COMMAND || '',
     template: open(import.meta.resolve('../../reports/dist/index.html')),
