@@ -14,8 +14,8 @@ export interface StackFile {
   operator: { redisUrl: string };
   /** What is between ingest and relays. */
   queue: QueueKind;
-  /** Whoever fills one stage by itself: the queue as the ingest does, the broker as a relay does. */
-  stages: { redisUrl: string; mqttUrl: string };
+  /** Whoever fills one stage by itself, the queue as the ingest does, the broker as a relay does; or empties the queue (`queueUrl`). */
+  stages: { redisUrl: string; mqttUrl: string; queueUrl: string };
   mqtt: {
     url: string;
     username: string;

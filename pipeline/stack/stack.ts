@@ -23,7 +23,7 @@ import { facts } from './facts.ts';
 import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
 import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
-import { checkBroker, checkRedis, probeRoundTrip } from './probe.ts';
+import { checkBroker, checkRedis, probeReady, probeRoundTrip } from './probe.ts';
 import { ProcessFailure, Supervised } from './process.ts';
 import { type Launch, type Listen, prepareMosquitto, prepareRedis } from './services.ts';
 import { startStackTelemetry } from './telemetry.ts';
@@ -198,8 +198,14 @@ export class Stack {
     }
 
     const ingest = { url: `http${certificate === undefined ? '' : 's'}://${HOST}:${port}`, token };
-    await probeRoundTrip({ ...ingest, idKey: config.ID_KEY }, broker.stack, READY_MS);
-    this.#progress('a message went all the way round');
+    if (config.RELAY_WORKERS > 0) {
+      await probeRoundTrip({ ...ingest, idKey: config.ID_KEY }, broker.stack, READY_MS);
+      this.#progress('a message went all the way round');
+    } else {
+      // A message would only stay in the queue.
+      await Promise.all(Object.values(health).map((url) => probeReady(url, READY_MS)));
+      this.#progress('the ingest takes messages; there are no relays');
+    }
     const { queue, sys } = await this.#watch(redis.stack, broker.stack);
 
     const { username, password } = new URL(broker.subscriber);
@@ -213,7 +219,7 @@ export class Stack {
       redis: { url: redis.reader },
       operator: { redisUrl: redis.operator },
       queue: this.#config.QUEUE,
-      stages: { redisUrl: redis.ingest, mqttUrl: broker.relay },
+      stages: { redisUrl: redis.ingest, mqttUrl: broker.relay, queueUrl: redis.collector },
       mqtt: {
         url: mqttUrl.toString(),
         username: decodeURIComponent(username),
@@ -358,6 +364,7 @@ export class Stack {
 
   /** Waits until the relays have emptied the queue, as long as they can. */
   async #drain(withinMs: number): Promise<void> {
+    if (this.#config.RELAY_WORKERS === 0) return;
     const deadline = Date.now() + withinMs;
     const everyoneIsThere = () =>
       this.#processes.every(({ name, alive }) => alive || name === 'nginx' || name.startsWith('ingest-'));
