@@ -57,13 +57,16 @@ export abstract class Queue {
   /** The node whose TIME is the reference clock: the clocks of a cluster's nodes differ. */
   readonly #timekeeper: Connection;
   readonly #options: QueueOptions;
+  /** `redis` is somebody else's to close. */
+  readonly #shares: boolean;
   /** Blocking reads hold a connection for themselves. Opened by the first claim. */
   #reader: Connection | undefined;
   #readerId: number | undefined;
 
-  /** @param shared a connection to use, which is then somebody else's to close; else one is opened. */
+  /** @param shared a connection to use, which stays somebody else's; else one is opened. */
   constructor(options: QueueOptions, shared?: Connection) {
     this.#options = options;
+    this.#shares = shared !== undefined;
     this.redis = shared ?? connect(options, options.timeoutMs, options.onState);
     this.#timekeeper =
       shared === undefined && this.redis instanceof Cluster
@@ -204,6 +207,7 @@ export abstract class Queue {
 
   close(): void {
     this.#reader?.disconnect();
+    if (this.#shares) return;
     this.#timekeeper.disconnect();
     this.redis.disconnect();
   }

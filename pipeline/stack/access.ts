@@ -8,7 +8,7 @@ const DIVISION = '(~arrival:shards +get +set)';
 const DIVISION_SEEN = '(%R~arrival:shards +get)';
 /** Who reads which shard. */
 const LEASES =
-  '(~arrival:relays ~arrival:{*}:lease +del +eval +evalsha +get +set +time +zadd +zcard +zrem +zremrangebyscore)';
+  '(~arrival:relays ~arrival:{*}:lease +del +eval +evalsha +get +set +zadd +zcard +zrem +zremrangebyscore)';
 /** Of a cluster, who has which slots. */
 const CLUSTER = ['+cluster|info', '+cluster|slots'] as const;
 

@@ -19,11 +19,11 @@ const redisPatience = 5 * time.Second
 
 // connectRedis connects to the Redis that is the clock of the run, and takes the first estimate. It returns nil where the
 // run has none: then the pipeline's stamps are left aside, and only this process's own clock counts.
-func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Client, error) {
+func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*store, error) {
 	if e.options.Redis.URL == "" {
 		return nil, nil
 	}
-	o, err := redis.ParseURL(e.options.Redis.URL)
+	o, nodes, err := parseRedis(e.options.Redis.URL)
 	if err != nil {
 		return nil, fmt.Errorf("redis.url (REDIS_URL): %w", withoutURL(err))
 	}
@@ -54,11 +54,11 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 		_ = client.Close()
 		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, advise(err))
 	}
-	return client, nil
+	return openStore(ctx, client, nodes), nil
 }
 
 // keepTime asks Redis for the time, again and again, until the function that it returns is called. That one closes the client.
-func (e *engine) keepTime(ctx context.Context, client *redis.Client) (stop func()) {
+func (e *engine) keepTime(ctx context.Context, client *store) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -68,7 +68,7 @@ func (e *engine) keepTime(ctx context.Context, client *redis.Client) (stop func(
 		for {
 			select {
 			case <-period.C:
-				_ = e.clock.Probe(ctx, client) // a failed probe leaves the estimate as it was; its bound grows
+				_ = e.clock.Probe(ctx, client.Client) // a failed probe leaves the estimate as it was; its bound grows
 			case <-ctx.Done():
 				return
 			}
