@@ -51,6 +51,14 @@ export function environmentArgs(args: readonly string[]): string[] {
   });
 }
 
+/** The variables that the script is given: those of the environment, and in front of them what flags set. */
+export function variablesOf(args: readonly string[]): NodeJS.ProcessEnv {
+  const given = environmentArgs(args)
+    .filter((arg) => arg !== '-e' && arg !== '--env')
+    .map((arg) => arg.replace(/^(--env=|-e)/, ''));
+  return { ...process.env, ...Object.fromEntries(given.map((text) => text.split(/=(.*)/s, 2))) };
+}
+
 /** A `k6 run` in the terminal. */
 export class K6Run {
   readonly #child: ChildProcess;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
-import { checkScript, K6Run } from './k6.ts';
+import { checkScript, K6Run, variablesOf } from './k6.ts';
 import { explain } from './stack/explain.ts';
 import { runningStack, type StackFile, shortPath } from './stack/file.ts';
 import { onInterrupt } from './stack/interrupt.ts';
@@ -43,6 +43,8 @@ async function main(): Promise<number> {
     console.log(HELP);
     return script === undefined ? 1 : 0;
   }
+  // Where samples are asked for, the pipeline that is started leaves them: one message in a hundred, unless it is told otherwise.
+  if (variablesOf(args).SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
   const config = await settle(readConfig(RunConfig));
   if (config.INGEST_URL !== undefined && config.MQTT_URL === undefined) {
     throw new ConfigError(

@@ -103,7 +103,10 @@ export const REDIS_ACL = {
     '+xlen',
     '+xrange',
   ],
-  /** The k6 side: the clock, what is left in the queue, and what the pipeline says of itself. */
+  /**
+   * The k6 side: the clock, what is left in the queue, and what the pipeline says of itself; it deletes trace lists that it has read.
+   * Where several instances do a run together they write down when it begins.
+   */
   reader: [
     '%R~arrival:*',
     DIVISION_SEEN,
@@ -115,6 +118,8 @@ export const REDIS_ACL = {
     '+xinfo|stream',
     '+xlen',
     '+xrange',
+    '(%W~arrival:trace:* +unlink)',
+    '(~arrival:run:* +expire +get +sadd +set +setnx +smembers +srem +xadd)',
   ],
 } as const;
 

@@ -27,6 +27,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
     stream_shards: config.STREAM_SHARDS,
     relay_mode: relay.RELAY_MODE,
     stamps: config.STAMPS,
+    trace_log_every: config.TRACE_LOG_EVERY,
     tls: config.TLS,
     mqtt_qos: relay.MQTT_QOS,
     backlog_limit: ingest.BACKLOG_LIMIT,

@@ -130,12 +130,62 @@ describe('the page in a browser', () => {
     });
   });
 
+  test('targets: those that lost messages first, the slowest next, the rest on demand', async () => {
+    const run = golden('failing');
+    const { rows = [] } = run.targets ?? {};
+    await reader.read(run, async (page) => {
+      const names = page.locator('.targets > section tbody th');
+      assert.equal(await names.count(), 10);
+      const most = rows.reduce((a, b) => (b.lost > a.lost ? b : a));
+      assert.equal(await names.first().textContent(), most.name);
+      assert.match(await text(page, '.targets p'), /targets of those listed lost messages\. The slowest is /);
+      await page.locator('.targets summary').click();
+      assert.equal(await page.locator('.targets details tbody tr').count(), rows.length);
+      assert.ok(rows.length > 10);
+    });
+    await reader.read(golden('incomplete'), async (page) => {
+      assert.equal(await page.locator('.targets').count(), 0);
+    });
+  });
+
+  test('samples of trace lists stand beside what all messages tell; without them there is nothing', async () => {
+    const run = golden('closed');
+    await reader.read(run, async (page) => {
+      assert.equal(await page.locator('.sampled').count(), 0);
+    });
+    const sampled = {
+      ...{ one_in: 100, count: 90, not_found: 2, mean: 11, p50: 9, p99: 30, max: 40 },
+      parts: { ingest: 1, relay: 8, arrival: 2 },
+      difference: { mean: 1, p50: -1, p99: -30 },
+    };
+    for (const step of run.steps) step.sampled = sampled;
+    run.sampled = sampled;
+    run.latency.arrival.p99 = 60;
+    await reader.read(run, async (page) => {
+      assert.match(
+        (await text(page, '.sampled p')).replaceAll('\u00a0', ' '),
+        /^Sampled p99 30\.0 ms from 90 samples, full 60\.0 ms, difference −30\.0 ms \(−50 %\)\.$/,
+      );
+      assert.equal(await page.locator('.sampled tbody tr').count(), run.steps.length);
+      assert.match(await text(page, '.sampled .small'), /^2 deliveries of sampled messages are left out/);
+      await page.setViewportSize({ width: 390, height: 900 });
+      assert.ok((await overflow(page)) <= 0);
+    });
+  });
+
   test('hostile strings are text', async () => {
     await reader.read(golden('hostile'), async (page) => {
       await page.locator('.seconds summary').click();
       assert.equal(await page.locator('img, main b, main script').count(), 0);
       assert.equal(await page.title(), `${HOSTILE} – Arrival report`);
-      for (const place of ['.verdict li', '.phases tbody th', 'pre', '.facts dt', 'td code']) {
+      for (const place of [
+        '.verdict li',
+        '.phases tbody th',
+        '.targets tbody th',
+        'pre',
+        '.facts dt',
+        'td code',
+      ]) {
         assert.ok((await page.locator(place).allTextContents()).join().includes(HOSTILE), place);
       }
     });

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Type } from '@sinclair/typebox';
 import { describe, RunConfig, readConfig } from '../../pipeline/config.ts';
-import { checkScript, environmentArgs, K6Run } from '../../pipeline/k6.ts';
+import { checkScript, environmentArgs, K6Run, variablesOf } from '../../pipeline/k6.ts';
 import { ADDRESSES, commandOf, openPipeline, runEnvironment, runName, settle } from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
@@ -59,11 +59,7 @@ async function main(): Promise<number> {
   const variables = environmentArgs(args);
   const extra = args.filter((arg) => !variables.includes(arg));
   if (extra.length > 0) throw new Error(`${extra[0]} is not known; allowed: -e NAME=value, --help`);
-  const given = variables
-    .filter((arg) => arg !== '-e' && arg !== '--env')
-    .map((arg) => arg.replace(/^(--env=|-e)/, ''));
-  const own = Object.fromEntries(given.map((text) => text.split(/=(.*)/s, 2)));
-  const settings = readConfig(CapacityConfig, { ...process.env, ...own });
+  const settings = readConfig(CapacityConfig, variablesOf(args));
   if (settings.LOWEST > settings.HIGHEST)
     throw new Error(`LOWEST is ${settings.LOWEST}, above HIGHEST, ${settings.HIGHEST}`);
 

@@ -1,4 +1,5 @@
 // The setting of a run: where the pipeline is and what load it gets, from the environment and the files that it names.
+import { count, flag } from './env.js';
 
 /** A path as k6's open() takes it: an absolute one as it is, any other seen from `base`. */
 function at(base, path) {
@@ -70,6 +71,17 @@ export function checkBrokerFiles(connections) {
     );
 }
 
+/** With SAMPLED=true one message in how many the pipeline leaves in its trace lists, else 0. Throws where it leaves none. */
+export function sampled() {
+  if (!flag('SAMPLED', false)) return 0;
+  const { facts } = __ENV.INGEST_URL ? {} : readStack();
+  if (facts?.trace_log_every === 0)
+    throw new Error(
+      'SAMPLED is true, and the pipeline that is up leaves no trace lists: start it with TRACE_LOG_EVERY=100, or stop it',
+    );
+  return facts?.trace_log_every ?? count('TRACE_LOG_EVERY', 100);
+}
+
 /** What is the same in every script: the pipeline, and where the run's record goes. */
 export function setting() {
   const reached = pipeline();
@@ -82,6 +94,8 @@ export function setting() {
     canary: __ENV.CANARY !== 'off',
     priority: __ENV.PRIORITY || 'realtime',
     dir: __ENV.RUN_DIR || '',
+    runId: __ENV.RUN_ID || '',
+    gather: __ENV.GATHER || 60,
     runs: import.meta.resolve('../../reports/runs'),
     command: __ENV.ARRIVAL_COMMAND || '',
     template: open(import.meta.resolve('../../reports/dist/index.html')),

@@ -23,7 +23,7 @@ function assertAllArrived({ account }: Run): void {
 describe('a short form of each script', () => {
   let pipeline: Pipeline;
   before(async () => {
-    pipeline = await Pipeline.start();
+    pipeline = await Pipeline.start({ TRACE_LOG_EVERY: '10' });
   });
   after(() => pipeline.stop());
 
@@ -49,6 +49,30 @@ describe('a short form of each script', () => {
       assert.equal(typeof step.backlog, 'number');
     }
     assert.match(text, /step {5}req\/s HTTP mean/);
+  });
+
+  test('sweep with samples: what trace lists tell stands beside what all messages tell', async () => {
+    const { run, exitCode, text } = await pipeline.run('sweep.js', {
+      CONCURRENCY: '2,4',
+      STEP_DURATION: 1,
+      SAMPLED: 'true',
+    });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    const { sampled, latency } = run;
+    assert.ok(sampled, text);
+    assert.deepEqual([sampled.one_in, sampled.not_found], [10, 0]);
+    assert.equal(sampled.count, Math.ceil(run.account.scheduled / 10));
+    const known = (value: number | null | undefined) => value ?? Number.NaN;
+    const sum = (values: (number | null | undefined)[]) =>
+      values.reduce<number>((all, one) => all + known(one), 0);
+    assert.equal(sum(run.steps.map((step) => step.sampled?.count)), sampled.count);
+    assert.equal(sampled.difference.p99, known(sampled.p99) - known(latency.arrival.p99));
+    assert.ok(Math.abs(sum(Object.values(sampled.parts)) - known(sampled.mean)) < 1e-6);
+    assert.match(
+      text,
+      /sampled +p99 [\d.]+ ms from \d+ samples \(one message in 10\), full [\d.]+ ms, difference/,
+    );
   });
 
   test('fixed: so many requests over so many connections, with one for each request', async () => {
@@ -317,6 +341,16 @@ describe('a setting that makes no sense is told in one line', () => {
         assert.notEqual(exitCode, 0);
       }),
     );
+  });
+
+  test('samples of a pipeline that leaves none', async (t) => {
+    const { dir, env } = await place(t);
+    await writeFile(join(dir, 'stack.json'), '{"facts": {"trace_log_every": 0}}');
+    const { stderr } = await k6(['inspect', '-e', 'SAMPLED=true', 'scenarios/sweep.js'], {
+      ...env,
+      K6_INCLUDE_SYSTEM_ENV_VARS: 'true',
+    });
+    assert.match(stderr, /SAMPLED is true, and the pipeline that is up leaves no trace lists: start it with/);
   });
 
   test('a stack.json that is broken is not taken for a pipeline that is down', async (t) => {

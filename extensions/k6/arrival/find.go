@@ -15,14 +15,16 @@ const (
 	messageList      = "arrival:list" // with QUEUE=list
 	deadLetterStream = "arrival:dead-letters"
 	telemetryStream  = "arrival:telemetry"
-	shardCount       = "arrival:shards" // absent: the queue is not divided
+	shardCount       = "arrival:shards"       // absent: the queue is not divided
+	ingestTrace      = "arrival:trace:ingest" // with TRACE_LOG_EVERY
+	relayTrace       = "arrival:trace:relay"
 )
 
 // find looks for the messages that did not arrive in the queue, and then among the dead letters: in this order none can
 // move from the one to the other unseen.
 func (e *engine) find(ctx context.Context, client *store) {
 	note := func(frame string, fate ledger.Fate) {
-		if seq, ok := e.bodies.seq([]byte(bodyOf(frame))); ok {
+		if seq, ok := e.seqOf([]byte(bodyOf(frame))); ok {
 			e.ledger.Find(seq, fate)
 		}
 	}
@@ -99,4 +101,13 @@ func scan(ctx context.Context, client *store, stream, from string, read func(red
 		}
 		from = "(" + entries[len(entries)-1].ID
 	}
+}
+
+// seqOf finds the number of a message of this instance in it.
+func (e *engine) seqOf(payload []byte) (seq int, ok bool) {
+	id, ok := e.bodies.seq(payload)
+	if !ok {
+		return 0, false
+	}
+	return e.pacer.SeqOf(id)
 }

@@ -29,12 +29,8 @@ func (e *engine) judge(rec *recorder) {
 	}
 	arrival := p99(&t.Arrival)
 	if late := p99(&t.Stages[ledger.Schedule]); tooMuch(late, arrival) {
-		needed := "more senders or cores are needed"
-		if strings.HasPrefix(e.scheduling, "SCHED_OTHER") && e.sharedHost() {
-			needed = "more senders, more cores or CAP_SYS_NICE for k6 are needed"
-		}
 		e.distrust("the generator was late: schedule p99 %.1f ms of arrival p99 %.1f ms; %s",
-			late.Seconds()*1000, arrival.Seconds()*1000, needed)
+			late.Seconds()*1000, arrival.Seconds()*1000, e.remedy())
 	}
 	if waited := p99(&e.socketWait); tooMuch(waited, arrival) {
 		e.distrust("the generator was late to read: what arrived lay in the subscriber's socket for %.1f ms (p99) of arrival p99 %.1f ms",
@@ -61,6 +57,18 @@ func (e *engine) judge(rec *recorder) {
 	for _, reason := range clockReasons(e.describeClock(), t) {
 		e.distrust("%s", reason)
 	}
+}
+
+// remedy says what a late generator wants: senders, where its requests found them all busy, and otherwise time on a core.
+func (e *engine) remedy() string {
+	n := e.unattended.Load()
+	if 100*n >= int64(e.pacer.Requests()) { // as many as a p99 is made of
+		return fmt.Sprintf("%d requests were due while all senders waited for answers: more senders are needed", n)
+	}
+	if strings.HasPrefix(e.scheduling, "SCHED_OTHER") && e.sharedHost() {
+		return "more cores are needed, or CAP_SYS_NICE for k6"
+	}
+	return "more cores are needed"
 }
 
 func times(n int) string {

@@ -37,6 +37,9 @@ func (e *engine) take(ctx context.Context, w *waiter) (slot pacer.Slot, ok bool)
 			e.ledger.Drop(slot)
 			continue
 		case late >= 0:
+			if late > lateFloor {
+				e.unattended.Add(1)
+			}
 			return slot, !e.isHalted()
 		}
 		return slot, e.gate.wait(ctx, e.halted, w, due)

@@ -53,12 +53,18 @@ func newScript(t *testing.T, f *fake.Pipeline, profile, options string) *script 
 	return newScriptAt(t, f, profile, options)
 }
 
-// newScriptAt is newScript against a pipeline that has been started. PIPELINE in the options is its ingest's address, BROKER its broker's.
-func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string) *script {
+// newScriptAt is newScript against a pipeline that has been started. PIPELINE in the options is its ingest's address, BROKER its broker's, REDIS
+// its Redis'. flags are k6's.
+func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string, flags ...string) *script {
 	t.Helper()
 	options = strings.NewReplacer("PIPELINE", f.IngestURL(), "BROKER", f.MQTTURL()).Replace(options)
+	if f.Redis != nil {
+		options = strings.ReplaceAll(options, "REDIS", f.Redis.URL())
+	}
 	s := &script{t: t, runtime: modulestest.NewRuntime(t), samples: make(chan metrics.SampleContainer, 100_000), dir: t.TempDir()}
-	m, ok := New().NewModuleInstance(s.runtime.VU).(*instance)
+	root := New()
+	root.args = flags
+	m, ok := root.NewModuleInstance(s.runtime.VU).(*instance)
 	require.True(t, ok)
 	s.module = m
 	rt := s.runtime.VU.Runtime()
@@ -215,6 +221,16 @@ func TestRefusedAndUnansweredRequestsAreToldApart(t *testing.T) {
 		{Stage: "request", Class: "HTTP 503", Count: 10, Example: "status 503"},
 		{Stage: "request", Class: "timeout", Count: 6, Example: "no answer within 3s"},
 	}, r.Errors)
+}
+
+func TestALateGeneratorIsToldWhatItLacks(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Freeze: fake.Freeze{Nth: 100, For: 500 * time.Millisecond}}
+	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "").run()
+	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	// 150 requests are due while it stands still, and 16 senders wait for their answers.
+	assert.Regexp(t, `the generator was late: .*; \d{3} requests were due while all senders waited for answers: more senders are needed`,
+		strings.Join(r.Verdict.Reasons, "\n"))
 }
 
 // Such a run was green: an empty Trend has a p99 of 0, which is below every threshold.
