@@ -138,6 +138,11 @@ export interface RunOptions {
    */
   canary?: boolean;
   /**
+   * Generator and pipeline are on one machine although their addresses do not say so (network namespaces): it has one clock, and they
+   * share its cores. Default: true where all addresses are loopback.
+   */
+  oneHost?: boolean;
+  /**
    * Looks one message in so many up in the trace lists of the pipeline (`TRACE_LOG_EVERY`, the same number or a divisor of it), and tells how far
    * what they say is from the measurement of all: `sampled` of run.json and of its steps. The lists are deleted afterwards. For a run with
    * `redis`. Default 0: none.

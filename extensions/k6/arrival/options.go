@@ -35,11 +35,13 @@ type options struct {
 	Senders    int                       `json:"senders"`
 	InFlight   int                       `json:"inFlight"`
 	Publishers *publishersOptions        `json:"publishers"`
+	Queue      *queueOptions             `json:"queue"`
 	Timeout    seconds                   `json:"timeout"`
 	Drain      seconds                   `json:"drain"`
 	Idle       seconds                   `json:"idle"`
 	Topology   string                    `json:"topology"`
 	Network    string                    `json:"network"`
+	OneHost    bool                      `json:"oneHost"`
 	Canary     bool                      `json:"canary"`
 	Sampled    int                       `json:"sampled"` // one message in so many is looked up in the trace lists; 0: none
 	Priority   string                    `json:"priority"`
@@ -247,6 +249,11 @@ func (o *options) check() (err error) {
 	}
 	if o.Publishers != nil {
 		if err := o.Publishers.check(o); err != nil {
+			return err
+		}
+	}
+	if o.Queue != nil {
+		if err := o.Queue.check(o); err != nil {
 			return err
 		}
 	}

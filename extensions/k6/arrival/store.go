@@ -38,12 +38,13 @@ func parseRedis(address string) (first *redis.Options, nodes []string, err error
 }
 
 // openStore looks whether the node behind a client belongs to a cluster. One that does not say so is taken for the only one.
-func openStore(ctx context.Context, client *redis.Client, nodes []string) *store {
+func openStore(ctx context.Context, client *redis.Client, address string) *store {
 	s := &store{Client: client}
 	info, err := client.Info(ctx, "cluster").Result()
 	if err != nil || !strings.Contains(info, "cluster_enabled:1") {
 		return s
 	}
+	_, nodes, _ := parseRedis(address) // the client could not have been made of another one
 	o := client.Options()
 	s.cluster = redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: nodes, Username: o.Username, Password: o.Password, Dialer: o.Dialer, DialTimeout: o.DialTimeout,
