@@ -49,6 +49,7 @@ async function main(): Promise<void> {
       }
     },
     onAck: (packetId, reasonCode) => relay?.acknowledge(packetId, reasonCode),
+    needsAcks: () => relay?.needsAcks ?? true,
   }).catch((error: Error) => {
     throw new ConfigError(`MQTT_URL: ${error.message}`);
   });

@@ -106,6 +106,11 @@ export class Relay {
     return { ...this.#count, shards, held: this.#held, in_flight: this.#publisher.inFlight };
   }
 
+  /** Something waits for PUBACKs: messages, or a stop. */
+  get needsAcks(): boolean {
+    return this.#publisher.needsAcks || this.#stopping.signal.aborted;
+  }
+
   start(): void {
     this.#running = Promise.all([this.#claimLoop(), this.#leaseLoop()]);
   }

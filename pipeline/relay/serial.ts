@@ -14,6 +14,7 @@ const BURY_RETRY_MS = 500;
  * here to be compared with; what it promises is the same.
  */
 export class SerialRelay {
+  readonly needsAcks = true;
   readonly #options: RelayOptions;
   readonly #count = { claimed: 0, recovered: 0, published: 0, acknowledged: 0, dead_lettered: 0, deleted: 0 };
   #held: Entry | undefined;
