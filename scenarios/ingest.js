@@ -13,6 +13,10 @@ if (relays > 0)
   throw new Error(
     `the pipeline has ${relays} relays, who would take the messages: start it with RELAY_WORKERS=0`,
   );
+if (shared.facts.stream_shards > 1)
+  throw new Error(
+    `the queue has ${shared.facts.stream_shards} shards, and this reads one: leave out STREAM_SHARDS`,
+  );
 
 const rate = number('RATE', 1000, { min: 1 });
 const connections = count('CONNECTIONS', 64, { max: 1024 });
