@@ -64,8 +64,14 @@ export class K6Run {
   readonly #child: ChildProcess;
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 
-  /** `quiet`: only what goes wrong is shown, a crossed threshold apart. */
-  constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv, quiet = false) {
+  /** `quiet`: only what goes wrong is told, a crossed threshold apart. */
+  constructor(
+    script: string,
+    args: readonly string[],
+    env: NodeJS.ProcessEnv,
+    quiet = false,
+    tell: (line: string) => void = console.error,
+  ) {
     this.#child = spawn(K6, ['run', ...(quiet ? ['-q'] : []), ...args, script], {
       stdio: ['inherit', quiet ? 'ignore' : 'inherit', quiet ? 'pipe' : 'inherit'],
       // Go's collector at its default costs k6 an eighth of its CPU.
@@ -75,7 +81,7 @@ export class K6Run {
     });
     if (this.#child.stderr) {
       createInterface({ input: this.#child.stderr }).on('line', (line) => {
-        if (!line.includes('thresholds on metrics')) console.error(line);
+        if (!line.includes('thresholds on metrics')) tell(line);
       });
     }
     const pid = this.#child.pid as number;
