@@ -43,12 +43,8 @@ const NOTHING = {
 
 /** @param account of all parts together */
 export function verdictOf(parts: readonly [Part, ...Part[]], account: Account): Run['verdict'] {
-  let result: VerdictResult = 'pass';
-  const reasons: string[] = [];
-  const tell = (worth: VerdictResult, reason: string) => {
-    if (WORST.indexOf(worth) > WORST.indexOf(result)) result = worth;
-    reasons.push(reason);
-  };
+  const told: { worth: VerdictResult; reason: string }[] = [];
+  const tell = (worth: VerdictResult, reason: string) => told.push({ worth, reason });
   const { of } = parts[0].generator;
   for (const { number, segment } of missing(parts)) {
     tell(
@@ -84,5 +80,7 @@ export function verdictOf(parts: readonly [Part, ...Part[]], account: Account): 
     );
   }
   if (!account.balanced) tell('invalid', 'the account does not balance');
-  return { result, reasons };
+  // What decides stands first.
+  told.sort((a, b) => WORST.indexOf(b.worth) - WORST.indexOf(a.worth));
+  return { result: told[0]?.worth ?? 'pass', reasons: told.map(({ reason }) => reason) };
 }

@@ -25,7 +25,7 @@ async function pointsIn(file: string): Promise<number[]> {
   });
 }
 
-describe('three instances by execution segments', { concurrency: true }, () => {
+describe('instances by execution segments', () => {
   let pipeline: Pipeline;
   let dir: string;
   before(async () => {
@@ -98,57 +98,59 @@ describe('three instances by execution segments', { concurrency: true }, () => {
     for (const n of [1, 2, 3]) assert.ok(names.includes(`k6-${n}`), names.join());
   });
 
-  test('one that is killed makes the whole incomplete, by its name; the others are accounted for', async () => {
-    const load = ['DURATION=7', 'RATE=60'];
-    const running = start('killed', load, segmentsOf(3));
-    const place = (n: number) => join(dir, 'killed', `generator-${n}`);
-    const knows = async () => (await readRun(place(2)).catch(() => null))?.account.scheduled;
-    await eventually(knows, 'a report of what the second one has sent', 60_000);
-    running[1]?.kill('SIGKILL');
-    await Promise.all(running);
-    const parts = await Promise.all([1, 2, 3].map((n) => readRun(place(n))));
-    const { exitCode, all } = await merge('killed');
-    const whole = await readRun(join(dir, 'killed'));
-    assert.equal(whole.verdict.result, 'incomplete');
-    assert.match(
-      String(whole.verdict.reasons[0]),
-      /^generator 2 of 3 \(1\/3:2\/3\) was cut off: its account ends after \d+ s, with \d+ messages$/,
-    );
-    assert.equal(exitCode, 1);
-    assert.match(String(all), /INCOMPLETE {2}killed\n/);
-    assert.equal(whole.run.ended, null);
-    for (const i of [0, 2]) {
-      assert.equal(parts[i]?.account.requests.sent, 140);
-      assert.equal(parts[i]?.account.arrived, parts[i]?.account.scheduled);
-    }
-    const scheduled = parts.reduce((sum, { account }) => sum + account.scheduled, 0);
-    assert.equal(whole.account.scheduled, scheduled);
-    assert.deepEqual(
-      whole.generators?.map(({ number, result }) => [number, result === 'incomplete']),
-      [
-        [1, false],
-        [2, true],
-        [3, false],
-      ],
-    );
-    await remove(place(3));
-    assert.match(
-      String((await merge('killed')).all),
-      /generator 3 of 3 \(2\/3:1\) is missing, and what it sent is not in the account/,
-    );
-  });
+  describe('beside each other', { concurrency: true }, () => {
+    test('one that is killed makes the whole incomplete, by its name; the others are accounted for', async () => {
+      const load = ['DURATION=7', 'RATE=60'];
+      const running = start('killed', load, segmentsOf(3));
+      const place = (n: number) => join(dir, 'killed', `generator-${n}`);
+      const knows = async () => (await readRun(place(2)).catch(() => null))?.account.scheduled;
+      await eventually(knows, 'a report of what the second one has sent', 60_000);
+      running[1]?.kill('SIGKILL');
+      await Promise.all(running);
+      const parts = await Promise.all([1, 2, 3].map((n) => readRun(place(n))));
+      const { exitCode, all } = await merge('killed');
+      const whole = await readRun(join(dir, 'killed'));
+      assert.equal(whole.verdict.result, 'incomplete');
+      assert.match(
+        String(whole.verdict.reasons[0]),
+        /^generator 2 of 3 \(1\/3:2\/3\) was cut off: its account ends after \d+ s, with \d+ messages$/,
+      );
+      assert.equal(exitCode, 1);
+      assert.match(String(all), /INCOMPLETE {2}killed\n/);
+      assert.equal(whole.run.ended, null);
+      for (const i of [0, 2]) {
+        assert.equal(parts[i]?.account.requests.sent, 140);
+        assert.equal(parts[i]?.account.arrived, parts[i]?.account.scheduled);
+      }
+      const scheduled = parts.reduce((sum, { account }) => sum + account.scheduled, 0);
+      assert.equal(whole.account.scheduled, scheduled);
+      assert.deepEqual(
+        whole.generators?.map(({ number, result }) => [number, result === 'incomplete']),
+        [
+          [1, false],
+          [2, true],
+          [3, false],
+        ],
+      );
+      await remove(place(3));
+      assert.match(
+        String((await merge('killed')).all),
+        /generator 3 of 3 \(2\/3:1\) is missing, and what it sent is not in the account/,
+      );
+    });
 
-  test('one command starts them, and merges what they leave', async () => {
-    const { exitCode, stdout, all } = await node(
-      ['pipeline/run.ts', 'scenarios/smoke.js', '--instances', '2', '-e', 'DURATION=1', '-e', 'RATE=40'],
-      pipeline.env,
-    );
-    const page = stdout.match(/^report {2}(\S+)$/m)?.[1];
-    assert.ok(page, all);
-    await remove(dirname(join(ROOT, page)));
-    assert.match(stdout, /account +76 scheduled = 0 dropped \+ 0 rejected \+ 0 unknown \+ 76 arrived/, all);
-    assert.match(stdout, /generator 1 +0:1\/2 · /);
-    assert.equal(exitCode === 0, /^ {2}PASS /m.test(stdout), all);
+    test('one command starts them, and merges what they leave', async () => {
+      const { exitCode, stdout, all } = await node(
+        ['pipeline/run.ts', 'scenarios/smoke.js', '--instances', '2', '-e', 'DURATION=1', '-e', 'RATE=40'],
+        pipeline.env,
+      );
+      const page = stdout.match(/^report {2}(\S+)$/m)?.[1];
+      assert.ok(page, all);
+      await remove(dirname(join(ROOT, page)));
+      assert.match(stdout, /account +76 scheduled = 0 dropped \+ 0 rejected \+ 0 unknown \+ 76 arrived/, all);
+      assert.match(stdout, /generator 1 +0:1\/2 · /);
+      assert.equal(exitCode === 0, /^ {2}PASS /m.test(stdout), all);
+    });
   });
 });
 
