@@ -24,6 +24,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
     ingest_workers: workers.ingest,
     relay_workers: workers.relay,
     queue: config.QUEUE,
+    stream_shards: config.STREAM_SHARDS,
     relay_mode: relay.RELAY_MODE,
     stamps: config.STAMPS,
     trace_log_every: config.TRACE_LOG_EVERY,

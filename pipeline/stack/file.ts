@@ -14,6 +14,8 @@ export interface StackFile {
   operator: { redisUrl: string };
   /** What is between ingest and relays. */
   queue: QueueKind;
+  /** How that is divided, and whether its Redis is a cluster. */
+  division: { shards: number; cluster: boolean };
   /** Whoever fills one stage by itself: the queue as the ingest does, the broker as a relay does. */
   stages: { redisUrl: string; mqttUrl: string };
   mqtt: {
@@ -28,6 +30,8 @@ export interface StackFile {
   workers: Record<string, string>;
   /** Where each ingest and relay tells its health: `/livez`, `/readyz`, `/metrics`. */
   health: Record<string, string>;
+  /** Generator and pipeline are one machine although its addresses do not say so: network namespaces. Absent: they say it. */
+  oneHost?: true;
   /** Versions and settings, for reports. */
   facts: Record<string, string | number | boolean>;
   /** Certificates of the authorities that vouch for the servers, PEM. Absent: the built-in ones do, or nothing speaks TLS. */

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Clock } from '../clock.ts';
-import { IngestConfig, RelayConfig, readConfig, type StackConfig } from '../config.ts';
+import { IngestConfig, queueOptions, RelayConfig, readConfig, type StackConfig } from '../config.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
 import { trust } from '../trust.ts';
@@ -25,7 +25,7 @@ import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
 import { checkBroker, checkRedis, probeRoundTrip } from './probe.ts';
 import { ProcessFailure, Supervised } from './process.ts';
-import { type Launch, prepareMosquitto, prepareRedis } from './services.ts';
+import { type Launch, type Listen, prepareMosquitto, prepareRedis } from './services.ts';
 import { startStackTelemetry } from './telemetry.ts';
 
 const READY_MS = 30_000;
@@ -49,6 +49,12 @@ export interface StackEvents {
   onLine?: (process: string, line: string) => void;
 }
 
+/** Where a stack is, if that is not simply this host. */
+export interface StackPlace {
+  /** What its servers listen on; its own processes speak over the loopback in any case. */
+  listen?: Listen;
+}
+
 interface Started {
   process: Supervised;
   ready: RegExpExecArray;
@@ -61,6 +67,7 @@ export class Stack {
   readonly failed: Promise<ProcessFailure>;
   readonly #config: StackConfig;
   readonly #events: StackEvents;
+  readonly #listen: Listen;
   readonly #processes: Supervised[] = [];
   readonly #undo: (() => void | Promise<void>)[] = [];
   readonly #failure = Promise.withResolvers<ProcessFailure>();
@@ -71,9 +78,10 @@ export class Stack {
   #file: StackFile | undefined;
   #stopping: Promise<void> | undefined;
 
-  private constructor(config: StackConfig, events: StackEvents) {
+  private constructor(config: StackConfig, events: StackEvents, { listen = HOST }: StackPlace) {
     this.#config = config;
     this.#events = events;
+    this.#listen = listen;
     this.dir = resolve(config.STACK_DIR);
     this.failed = this.#failure.promise;
   }
@@ -87,8 +95,8 @@ export class Stack {
    * Starts everything and resolves once a message has gone all the way round and `stack.json` is written.
    * Rejects in one line, with nothing left running.
    */
-  static async start(config: StackConfig, events: StackEvents = {}): Promise<Stack> {
-    const stack = new Stack(config, events);
+  static async start(config: StackConfig, events: StackEvents = {}, place: StackPlace = {}): Promise<Stack> {
+    const stack = new Stack(config, events, place);
     try {
       await stack.#start();
       return stack;
@@ -131,6 +139,8 @@ export class Stack {
       // At least info: their logs tell when they are ready.
       LOG_LEVEL: config.LOG_LEVEL === 'debug' ? 'debug' : 'info',
       QUEUE: config.QUEUE,
+      STREAM_SHARDS: String(config.STREAM_SHARDS),
+      REDIS_CLUSTER: String(config.REDIS_CLUSTER),
       TRACE_LOG_EVERY: String(config.TRACE_LOG_EVERY),
       ID_KEY: config.ID_KEY,
       TLS_CA: this.#ca,
@@ -138,7 +148,7 @@ export class Stack {
     const ingestEnv = {
       ...env,
       REDIS_URL: redis.ingest,
-      INGEST_HOST: HOST,
+      INGEST_HOST: cluster ? HOST : this.#listen,
       INGEST_PORT: cluster ? '0' : String(port),
       HEALTH_PORT: '0',
       INGEST_TOKEN: '',
@@ -182,6 +192,7 @@ export class Stack {
       const upstream = { ingests: Object.values(workers), bodyLimit: settings.ingest.BODY_LIMIT };
       const launch = await prepareNginx(this.dir, {
         port,
+        listen: this.#listen,
         ...upstream,
         ...(certificate && { tls: certificate }),
       });
@@ -204,6 +215,7 @@ export class Stack {
       redis: { url: redis.reader },
       operator: { redisUrl: redis.operator },
       queue: this.#config.QUEUE,
+      division: queueOptions(config),
       stages: { redisUrl: redis.ingest, mqttUrl: broker.relay },
       mqtt: {
         url: mqttUrl.toString(),
@@ -245,14 +257,14 @@ export class Stack {
   async #startRedis(): Promise<Record<RedisUser, string>> {
     const { REDIS_URL, REDIS_PORT } = this.#config;
     if (REDIS_URL !== undefined) {
-      await checkRedis('REDIS_URL', REDIS_URL);
+      await checkRedis('REDIS_URL', { url: REDIS_URL, ...queueOptions(this.#config) });
       return sameFor(REDIS_USERS, REDIS_URL);
     }
     const port = await claimPort('REDIS_PORT', REDIS_PORT);
     const passwords = secrets(REDIS_USERS);
     const certificate = this.#certificates.redis;
     await this.#run(
-      await prepareRedis(this.dir, port, passwords, certificate),
+      await prepareRedis(this.dir, port, passwords, certificate, this.#listen),
       /Ready to accept connections/,
     );
     return urls(passwords, `redis${certificate === undefined ? '' : 's'}://${HOST}:${port}/0`);
@@ -268,7 +280,7 @@ export class Stack {
     const passwords = secrets(BROKER_USERS);
     const certificate = this.#certificates.mosquitto;
     await this.#run(
-      await prepareMosquitto(this.dir, port, passwords, certificate),
+      await prepareMosquitto(this.dir, port, passwords, certificate, this.#listen),
       /mosquitto version .* running/,
     );
     return urls(passwords, `mqtt${certificate === undefined ? '' : 's'}://${HOST}:${port}`);
@@ -290,7 +302,11 @@ export class Stack {
   }
 
   async #watch(redisUrl: string, mqttUrl: string): Promise<{ queue: Queue; sys: BrokerSys }> {
-    const queue = openQueue(this.#config.QUEUE, { url: redisUrl, timeoutMs: READY_MS });
+    const queue = openQueue(this.#config.QUEUE, {
+      url: redisUrl,
+      ...queueOptions(this.#config),
+      timeoutMs: READY_MS,
+    });
     this.#queue = queue;
     this.#undo.push(() => queue.close());
     await queue.whenReady(READY_MS);

@@ -39,6 +39,7 @@ export function pipeline() {
     redis: from('REDIS_URL', stack.redis),
     ca: `${(!own && stack.ca) || ''}${__ENV.TLS_CA ? open(at('../..', __ENV.TLS_CA)) : ''}`,
     facts: (!own && stack.facts) || {},
+    ...(!own && stack.oneHost && { oneHost: true }),
   };
 }
 

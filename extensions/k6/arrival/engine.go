@@ -92,6 +92,9 @@ func newEngine(o *options, part *segment) *engine {
 
 		socketWait: ledger.NewSeries(),
 	}
+	if o.Queue != nil {
+		e.ledger.EndAt(ledger.Queue)
+	}
 	deliveries := 0
 	for _, p := range o.profile.Phases {
 		most := int(p.Duration.Seconds() * closedRate)

@@ -88,7 +88,10 @@ export interface RunOptions {
      */
     status?: string;
   };
-  /** The Redis whose TIME is the clock of the stamps. Without it, stages between sender and subscriber are not told apart. */
+  /**
+   * The Redis whose TIME is the clock of the stamps. Without it, stages between sender and subscriber are not told apart. Of a
+   * cluster some nodes, the clock first: `redis://user:password@one:6379,two:6379`.
+   */
   redis?: { url: string };
   /**
    * Certificates of the authorities to trust beside the system's, for `https`, `mqtts`, `wss` and `rediss`: the text of a PEM file.
@@ -134,6 +137,11 @@ export interface RunOptions {
    * pipeline from a saturated instrument. It is no part of the account. Default true.
    */
   canary?: boolean;
+  /**
+   * Generator and pipeline are on one machine although their addresses do not say so (network namespaces): it has one clock, and they
+   * share its cores. Default: true where all addresses are loopback.
+   */
+  oneHost?: boolean;
   /**
    * Looks one message in so many up in the trace lists of the pipeline (`TRACE_LOG_EVERY`, the same number or a divisor of it), and tells how far
    * what they say is from the measurement of all: `sampled` of run.json and of its steps. The lists are deleted afterwards. For a run with

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/grafana/sobek"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
@@ -36,11 +35,13 @@ type options struct {
 	Senders    int                       `json:"senders"`
 	InFlight   int                       `json:"inFlight"`
 	Publishers *publishersOptions        `json:"publishers"`
+	Queue      *queueOptions             `json:"queue"`
 	Timeout    seconds                   `json:"timeout"`
 	Drain      seconds                   `json:"drain"`
 	Idle       seconds                   `json:"idle"`
 	Topology   string                    `json:"topology"`
 	Network    string                    `json:"network"`
+	OneHost    bool                      `json:"oneHost"`
 	Canary     bool                      `json:"canary"`
 	Sampled    int                       `json:"sampled"` // one message in so many is looked up in the trace lists; 0: none
 	Priority   string                    `json:"priority"`
@@ -192,7 +193,7 @@ func (o *options) check() (err error) {
 		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
 	}
 	if o.Redis.URL != "" {
-		if _, err := redis.ParseURL(o.Redis.URL); err != nil {
+		if _, _, err := parseRedis(o.Redis.URL); err != nil {
 			return fmt.Errorf("redis.url (REDIS_URL): %w", withoutURL(err))
 		}
 	}
@@ -248,6 +249,11 @@ func (o *options) check() (err error) {
 	}
 	if o.Publishers != nil {
 		if err := o.Publishers.check(o); err != nil {
+			return err
+		}
+	}
+	if o.Queue != nil {
+		if err := o.Queue.check(o); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ import (
 // topicsPerSubscribe bounds one SUBSCRIBE packet.
 const topicsPerSubscribe = 1000
 
-// subscribers are the connections that hold the run's topics.
+// subscribers are the connections that hold the run's topics, or the one that reads the queue.
 type subscribers struct {
 	engine *engine
 	state  *lib.State
@@ -41,7 +41,17 @@ type subscribers struct {
 
 // subscribe connects, subscribes, and begins to read. It does not return before the broker has confirmed every topic.
 func (e *engine) subscribe(ctx context.Context, state *lib.State, latency *metrics.Metric) (*subscribers, error) {
-	s := &subscribers{engine: e, state: state, metric: latency, topics: e.options.topics(e.name, e.targetLevel()), vu: ctx}
+	s := &subscribers{engine: e, state: state, metric: latency, vu: ctx}
+	if e.options.Queue != nil {
+		s.failed = make(chan error, 1)
+		ctx, s.stop = context.WithCancel(ctx)
+		if err := e.takeFromQueue(ctx, state, s); err != nil {
+			s.stop()
+			return nil, err
+		}
+		return s, nil
+	}
+	s.topics = e.options.topics(e.name, e.targetLevel())
 	s.failed = make(chan error, len(s.topics))
 	s.conns = make([]*receiver.Conn, len(s.topics))
 	s.whole = make([]bool, len(s.topics))
