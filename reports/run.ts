@@ -35,6 +35,8 @@ export interface Run {
   /** What the script says beyond what every run says; a value of null did not come about. */
   figures?: { name: string; value: number | null; unit: string }[];
   flows: Flow[];
+  /** null or absent: the run has not ended. */
+  targets?: Targets | null;
   /** One entry a second, ascending. */
   timeline: Interval[];
   resources: Resource[];
@@ -206,6 +208,22 @@ export interface Flow {
   /** Deliveries. */
   arrived: number;
   arrival: Latency;
+}
+
+/** Targets that stand out, the highest p99 first, and the others together: each delivery is in just one row. */
+export interface Targets {
+  total: number;
+  rows: ({ name: string } & TargetFigures)[];
+  others: ({ targets: number } & TargetFigures) | null;
+}
+
+export interface TargetFigures {
+  /** Measured phases only; percentiles of two significant digits. */
+  arrival: Brief | null;
+  /** Deliveries, whole run. */
+  reordered: number;
+  /** Messages, whole run. */
+  lost: number;
 }
 
 /** One second, one line of timeline.ndjson. */

@@ -3,6 +3,7 @@ import type { Hops } from '../../pipeline/hops.ts';
 import { type Account, STAGES } from '../../reports/run.ts';
 import type { Flow, Pacer, Slot } from './pacer.ts';
 import { Series } from './series.ts';
+import { Targets } from './targets.ts';
 
 export type Outcome = 'accepted' | 'rejected' | 'failed';
 export type Fate = 'queued' | 'dead_lettered';
@@ -58,6 +59,7 @@ export class Ledger {
   readonly #early = new Map<number, Delivery[]>();
   readonly times: readonly Times[];
   readonly flowTimes: readonly Series[];
+  readonly targets: Targets;
   readonly interval = new Times();
   second = new Second();
   requestsSent = 0;
@@ -81,6 +83,7 @@ export class Ledger {
     this.#fate = new Uint8Array(this.#got.length);
     this.times = pacer.phases.map(() => new Times());
     this.flowTimes = pacer.flows.map(() => new Series());
+    this.targets = new Targets(pacer.flows);
   }
 
   /** A request leaves. */
@@ -142,10 +145,19 @@ export class Ledger {
     const slot = this.#pacer.slot(n);
     const flow = this.#flow(slot);
     if (bits(got | bit) === flow.deliveries) this.#arrivedInFull++;
-    const topic = `${subscriber}/${flow.target}/${targetOf(flow, slot, seq)}`;
-    if (seq < (this.#lastSeen.get(topic) ?? 0)) this.#reordered++;
-    else this.#lastSeen.set(topic, seq);
-    return this.#measure(slot, this.#sent[n] as number, at, hops);
+    const name = nameOf(flow, slot, seq);
+    const target = this.targets.of(name);
+    const topic = `${subscriber}/${name}`;
+    if (seq < (this.#lastSeen.get(topic) ?? 0)) {
+      this.#reordered++;
+      target.reordered++;
+    } else this.#lastSeen.set(topic, seq);
+    const arrival = this.#measure(slot, this.#sent[n] as number, at, hops);
+    if (this.#pacer.phases[slot.phase]?.measured) {
+      (this.flowTimes[slot.flow] as Series).add(arrival);
+      target.arrival.add(arrival);
+    }
+    return arrival;
   }
 
   /** A message that did not arrive was found. */
@@ -178,8 +190,11 @@ export class Ledger {
     return sum;
   }
 
-  /** @param ended false: what has no end yet is pending */
-  account(ended: boolean): Account {
+  /**
+   * @param ended false: what has no end yet is pending
+   * @param lost is filled with the messages lost, by target
+   */
+  account(ended: boolean, lost?: Map<string, number>): Account {
     const a = {
       scheduled: this.#got.length,
       dropped: 0,
@@ -194,7 +209,8 @@ export class Ledger {
     let due = 0;
     for (let n = 0; n < this.#pacer.requests; n++) {
       const slot = this.#pacer.slot(n);
-      const { deliveries } = this.#flow(slot);
+      const flow = this.#flow(slot);
+      const { deliveries } = flow;
       for (let seq = slot.firstSeq; seq < slot.firstSeq + slot.messages; seq++) {
         const got = bits(this.#got[seq] as number);
         const outcome = this.#outcome[n];
@@ -205,8 +221,11 @@ export class Ledger {
         else if (this.#fate[seq] === FATES.queued) a.queued++;
         else if (outcome === REJECTED && got === 0) a.rejected++;
         else if (!ended) a.pending++;
-        else if (owed) a.lost++;
-        else if (outcome === UNSENT) a.dropped++;
+        else if (owed) {
+          a.lost++;
+          const name = nameOf(flow, slot, seq);
+          lost?.set(name, (lost.get(name) ?? 0) + 1);
+        } else if (outcome === UNSENT) a.dropped++;
         else a.unknown++;
       }
     }
@@ -244,7 +263,6 @@ export class Ledger {
       into.arrival.add(arrival);
       into.from_send.add(at - sent);
     }
-    if (this.#pacer.phases[slot.phase]?.measured) (this.flowTimes[slot.flow] as Series).add(arrival);
     const stamps = [due, sent];
     if (hops !== undefined) stamps.push(hops.received, hops.queued, hops.claimed, hops.published, at);
     if (hops !== undefined) this.second.stamped++;
@@ -260,8 +278,13 @@ export class Ledger {
   }
 }
 
+/** A message's target: `<target>/<number>`. */
+export function nameOf(flow: Flow, slot: Slot, seq: number): string {
+  return `${flow.target}/${targetOf(flow, slot, seq)}`;
+}
+
 /** The number of a message's target. */
-export function targetOf({ targets }: Flow, { ofFlow, firstSeq }: Slot, seq: number): number {
+function targetOf({ targets }: Flow, { ofFlow, firstSeq }: Slot, seq: number): number {
   return (ofFlow + seq - firstSeq) % targets;
 }
 

@@ -1,5 +1,5 @@
 /** Messages with their ids, `<run>.<generator>.<number>`, and the topics they arrive on. */
-import { targetOf } from './ledger.ts';
+import { nameOf } from './ledger.ts';
 import type { Flow, Pacer, Slot } from './pacer.ts';
 
 /** The one generator of a run: one thread of Artillery. */
@@ -21,7 +21,7 @@ export function bodyOf(run: string, key: string, flow: Flow, slot: Slot, further
     ...further,
     ...withId(key, `${run}.${GENERATOR}.${slot.firstSeq + i}`),
     source: 'artillery',
-    target: `${flow.target}/${targetOf(flow, slot, slot.firstSeq + i)}`,
+    target: nameOf(flow, slot, slot.firstSeq + i),
   }));
   return slot.messages === 1 ? (messages[0] as object) : messages;
 }

@@ -40,7 +40,8 @@ export interface Findings {
 
 export function runOf(f: Findings): Run {
   const { identity, options, pipeline, pacer, ledger } = f;
-  const account = ledger.account(f.ended);
+  const lost = new Map<string, number>();
+  const account = ledger.account(f.ended, lost);
   const latency = latenciesOf(ledger.measured);
   const cores = cpus().length;
   const at = (us: number) => new Date(us / 1000).toISOString();
@@ -93,6 +94,7 @@ export function runOf(f: Findings): Run {
     steps: f.timeline.length === 0 ? [] : stepsOf(f),
     figures: [],
     flows: flowsOf(f),
+    targets: f.ended ? ledger.targets.told(lost) : null,
     timeline: f.timeline,
     resources: f.resources,
     errors: f.errors,

@@ -8,17 +8,22 @@ const BINS_A_DECADE = 10;
 const STEPS_A_HALF = 4;
 
 export class Series {
-  readonly histogram = hdr.build({
-    lowestDiscernibleValue: 1,
-    highestTrackableValue: HIGHEST,
-    numberOfSignificantValueDigits: 3,
-  });
+  readonly histogram;
   count = 0;
   sum = 0;
   min = Number.POSITIVE_INFINITY;
   max = Number.NEGATIVE_INFINITY;
   /** What was added since the last reset, by bin of the page's heatmap. */
   #bins = new Map<number, number>();
+
+  /** @param digits significant ones, of the percentiles */
+  constructor(digits: 2 | 3 = 3) {
+    this.histogram = hdr.build({
+      lowestDiscernibleValue: 1,
+      highestTrackableValue: HIGHEST,
+      numberOfSignificantValueDigits: digits,
+    });
+  }
 
   /** @param us a time below zero enters the histogram as zero */
   add(us: number): void {

@@ -130,6 +130,24 @@ describe('the page in a browser', () => {
     });
   });
 
+  test('targets: those that lost messages first, the slowest next, the rest on demand', async () => {
+    const run = golden('failing');
+    const { rows = [] } = run.targets ?? {};
+    await reader.read(run, async (page) => {
+      const names = page.locator('.targets > section tbody th');
+      assert.equal(await names.count(), 10);
+      const most = rows.reduce((a, b) => (b.lost > a.lost ? b : a));
+      assert.equal(await names.first().textContent(), most.name);
+      assert.match(await text(page, '.targets p'), /targets of those listed lost messages\. The slowest is /);
+      await page.locator('.targets summary').click();
+      assert.equal(await page.locator('.targets details tbody tr').count(), rows.length);
+      assert.ok(rows.length > 10);
+    });
+    await reader.read(golden('incomplete'), async (page) => {
+      assert.equal(await page.locator('.targets').count(), 0);
+    });
+  });
+
   test('samples of trace lists stand beside what all messages tell; without them there is nothing', async () => {
     const run = golden('closed');
     await reader.read(run, async (page) => {
@@ -160,7 +178,14 @@ describe('the page in a browser', () => {
       await page.locator('.seconds summary').click();
       assert.equal(await page.locator('img, main b, main script').count(), 0);
       assert.equal(await page.title(), `${HOSTILE} – Arrival report`);
-      for (const place of ['.verdict li', '.phases tbody th', 'pre', '.facts dt', 'td code']) {
+      for (const place of [
+        '.verdict li',
+        '.phases tbody th',
+        '.targets tbody th',
+        'pre',
+        '.facts dt',
+        'td code',
+      ]) {
         assert.ok((await page.locator(place).allTextContents()).join().includes(HOSTILE), place);
       }
     });

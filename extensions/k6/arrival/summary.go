@@ -57,6 +57,9 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 		r.Run.Ended = &stamp
 	}
 	e.describeLatencies(r, lossless)
+	if finished {
+		r.Targets = report.NewTargets(e.ledger.Targets())
+	}
 	return r
 }
 

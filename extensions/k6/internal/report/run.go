@@ -19,6 +19,7 @@ type Run struct {
 	Steps       []Step         `json:"steps"`
 	Figures     []Figure       `json:"figures"` // never nil
 	Flows       []FlowResult   `json:"flows"`
+	Targets     *Targets       `json:"targets"` // nil: the run has not ended
 	Timeline    []Interval     `json:"timeline"`
 	Resources   []Resource     `json:"resources"`
 	Thresholds  []Threshold    `json:"thresholds"`
