@@ -71,7 +71,7 @@ type engine struct {
 }
 
 func newEngine(o *options) *engine {
-	o.profile.Connections = o.MQTT.Connections
+	o.profile.Connections = max(o.MQTT.Connections, o.MQTT.brokers())
 	schedule := pacer.New(o.profile)
 	e := &engine{
 		options: o,

@@ -15,7 +15,7 @@ func (o *options) checkFiles(limit uint64) error {
 	case o.profile.Closed():
 		senders = o.profile.Most()
 	}
-	subscribers := max(o.profile.Subscribers(), o.MQTT.Connections)
+	subscribers := max(o.profile.Subscribers(), o.MQTT.Connections, o.MQTT.brokers())
 	if needed := uint64(senders + subscribers + spareFiles); needed > limit {
 		return fmt.Errorf("%d %s and %d subscribers need %d open files, and this process may have %d: ulimit -n %d, or fewer of them",
 			senders, who, subscribers, needed, limit, needed)

@@ -74,17 +74,18 @@ type fuzzOptions struct {
 }
 
 type mqttOptions struct {
-	URL         string `json:"url"`
-	Username    string `json:"username"`
-	Password    string `json:"password"`
-	Prefix      string `json:"prefix"`
-	QoS         int    `json:"qos"`
-	Version     string `json:"version"`
-	Session     string `json:"session"`
-	Topics      string `json:"topics"`
-	Filter      string `json:"filter"`
-	Connections int    `json:"connections"`
-	Status      string `json:"status"`
+	URL         string   `json:"url"`
+	Username    string   `json:"username"`
+	Password    string   `json:"password"`
+	Prefix      string   `json:"prefix"`
+	QoS         int      `json:"qos"`
+	Version     string   `json:"version"`
+	Session     string   `json:"session"`
+	Topics      string   `json:"topics"`
+	Filter      string   `json:"filter"`
+	Connections int      `json:"connections"`
+	Status      string   `json:"status"`
+	More        []string `json:"more"` // brokers beside URL
 }
 
 type clockOptions struct {
@@ -261,6 +262,17 @@ const persistentSession = "persistent"
 // mqttVersions are protocol levels (MQTT 5, 3.1.2.2).
 var mqttVersions = map[string]int{"3.1.1": 4, "5": 5}
 
+// brokers is how many there are.
+func (o mqttOptions) brokers() int { return 1 + len(o.More) }
+
+// broker is where connection i of the subscribers goes.
+func (o mqttOptions) broker(i int) string {
+	if i %= o.brokers(); i > 0 {
+		return o.More[i-1]
+	}
+	return o.URL
+}
+
 func (o mqttOptions) check(p *profile.Profile) error {
 	if o.QoS < 0 || o.QoS > 2 {
 		return fmt.Errorf("mqtt.qos %d is not 0, 1 or 2", o.QoS)
@@ -288,6 +300,16 @@ func (o mqttOptions) check(p *profile.Profile) error {
 	for _, f := range p.Flows {
 		if n := max(p.Subscribers(), o.Connections); o.Filter != "" && f.Deliveries != n {
 			return fmt.Errorf("mqtt.filter hands every message to all %d connections, but flow %q has %d deliveries", n, f.Name, f.Deliveries)
+		}
+	}
+	for _, more := range o.More {
+		if _, err := receiver.ParseAddress(more); err != nil {
+			return fmt.Errorf("mqtt.more: %w", err)
+		}
+	}
+	for _, f := range p.Flows {
+		if len(o.More) > 0 && (f.Deliveries != 1 || o.Connections > 0) {
+			return fmt.Errorf("mqtt.more spreads topics over brokers, each with a connection of its own: flow %q has %d deliveries, 1 is allowed, and no mqtt.connections", f.Name, f.Deliveries)
 		}
 	}
 	if o.Connections < 0 || o.Connections > profile.MaxSubscribers {
