@@ -64,9 +64,19 @@ export class K6Run {
   readonly #child: ChildProcess;
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 
-  /** `quiet`: only what goes wrong is shown, a crossed threshold apart. */
-  constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv, quiet = false) {
-    this.#child = spawn(K6, ['run', ...(quiet ? ['-q'] : []), ...args, script], {
+  /**
+   * @param quiet only what goes wrong is shown, a crossed threshold apart.
+   * @param within a command that runs k6 in another place, like a network namespace, and becomes it.
+   */
+  constructor(
+    script: string,
+    args: readonly string[],
+    env: NodeJS.ProcessEnv,
+    quiet = false,
+    within: readonly string[] = [],
+  ) {
+    const [command = K6, ...before] = [...within, K6];
+    this.#child = spawn(command, [...before, 'run', ...(quiet ? ['-q'] : []), ...args, script], {
       stdio: ['inherit', quiet ? 'ignore' : 'inherit', quiet ? 'pipe' : 'inherit'],
       // Go's collector at its default costs k6 an eighth of its CPU.
       env: { GOGC: '400', ...env, ...QUIET },

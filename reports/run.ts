@@ -59,6 +59,8 @@ export interface RunInfo {
   started: string;
   ended: string | null;
   command: string | null;
+  /** Of several instances that do a run together; null or absent: the run has one. */
+  generator?: Generator | null;
   profile: {
     name: string;
     phases: {
@@ -73,6 +75,20 @@ export interface RunInfo {
     }[];
     flows: { name: string; weight: number; messages: number; deliveries: number }[];
   };
+}
+
+/** One of several instances that do a run together, each a segment of it. */
+export interface Generator {
+  /** In the ids of its messages, from 1. */
+  number: number;
+  of: number;
+  /** k6's execution segment, and the sequence of all. */
+  segment: string;
+  sequence: string;
+  /** Start of all of them on the clock of Redis, µs since 1970. */
+  start_us: number;
+  /** How long after the start it was there, ms. */
+  late_ms: number;
 }
 
 /** Ids, whole run; the four beside the equation are deliveries. */

@@ -51,9 +51,10 @@ export function subscriber() {
   run.collect();
   const { figures, resources, canary: outside } = run.result();
   const figure = (name) => figures.find((f) => f.name === name)?.value ?? 0;
-  missing.add(connections - figure('connections held') + figure('connections lost'));
+  const own = figure('connections wanted'); // of several instances each has its share
+  missing.add(own - figure('connections held') + figure('connections lost'));
   if (outside) canary.add(outside.latency.p99 ?? Number.POSITIVE_INFINITY);
-  const shares = [['k6', connections]];
+  const shares = [['k6', own]];
   for (let nth = 1; nth <= brokers; nth++)
     shares.push([nth === 1 ? 'mosquitto' : `mosquitto-${nth}`, connections / brokers]);
   for (const [process, share] of shares) {

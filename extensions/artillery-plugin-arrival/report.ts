@@ -3,8 +3,8 @@ import { arch, cpus, platform, release, totalmem } from 'node:os';
 import { type Clock, type Latencies, type Run, STAGES } from '../../reports/run.ts';
 import type { Ledger, Times } from './ledger.ts';
 import type { Options } from './options.ts';
-import type { Pacer } from './pacer.ts';
 import { isLoopback, type Pipeline } from './pipeline.ts';
+import type { Schedule } from './schedule.ts';
 import { latencyOf, type Series } from './series.ts';
 import { judge } from './verdict.ts';
 
@@ -21,7 +21,7 @@ export interface Findings {
   identity: Identity;
   options: Options;
   pipeline: Pipeline;
-  pacer: Pacer;
+  schedule: Schedule;
   ledger: Ledger;
   /** µs on the run's clock */
   epoch: number;
@@ -39,7 +39,7 @@ export interface Findings {
 }
 
 export function runOf(f: Findings): Run {
-  const { identity, options, pipeline, pacer, ledger } = f;
+  const { identity, options, pipeline, schedule, ledger } = f;
   const lost = new Map<string, number>();
   const account = ledger.account(f.ended, lost);
   const latency = latenciesOf(ledger.measured);
@@ -52,7 +52,7 @@ export function runOf(f: Findings): Run {
       name: identity.name,
       tool: { name: 'artillery', version: identity.version },
       method: identity.method,
-      model: 'open',
+      model: schedule.closed ? 'closed' : 'open',
       topology: pipeline.topology,
       network: pipeline.network,
       labels: {},
@@ -61,15 +61,15 @@ export function runOf(f: Findings): Run {
       command: identity.command,
       profile: {
         name: options.profile,
-        phases: pacer.phases.map(({ name, duration, rate, rampTo, measured }) => ({
+        phases: schedule.phases.map(({ name, duration, rate, rampTo, measured, vus }) => ({
           name,
           duration_s: duration,
-          arrival_rate: rate,
+          arrival_rate: schedule.closed ? null : rate,
           ramp_to: rampTo === rate ? null : rampTo,
-          vus: null,
+          vus: vus ?? null,
           measured,
         })),
-        flows: pacer.flows.map(({ name, weight, messages, deliveries }) => ({
+        flows: schedule.flows.map(({ name, weight, messages, deliveries }) => ({
           name,
           weight,
           messages,
@@ -125,15 +125,16 @@ export function latenciesOf(times: Times): Latencies {
 }
 
 /** The phases that have begun. */
-function stepsOf({ pacer, ledger, epoch, now, ends, resources }: Findings): Run['steps'] {
+function stepsOf({ schedule, ledger, epoch, now, ends, resources }: Findings): Run['steps'] {
   const ran = (now - epoch) / 1e6;
-  return pacer.phases.flatMap(({ name, duration, measured }, i) => {
-    const start = pacer.phaseStart(i);
-    if (start > ran) return [];
-    const length = Math.max(0.001, Math.min(duration, ran - start));
+  return schedule.phases.flatMap(({ name, measured, vus }, i) => {
+    const span = schedule.span(i, ran);
+    if (span === undefined) return [];
+    const { start } = span;
+    const length = Math.max(0.001, span.length);
     const times = ledger.times[i] as Times;
-    const [from, to] = pacer.phaseRequests(i);
-    const scheduled = pacer.messages(to) - pacer.messages(from);
+    const [from, to] = schedule.phaseRequests(i);
+    const scheduled = schedule.messages(to) - schedule.messages(from);
     const accepted = ledger.accepted(i);
     const arrived = times.arrival.count;
     return [
@@ -141,7 +142,7 @@ function stepsOf({ pacer, ledger, epoch, now, ends, resources }: Findings): Run[
         name,
         start_s: start,
         duration_s: length,
-        vus: null,
+        vus: vus ?? null,
         measured,
         requests: to - from,
         scheduled,
@@ -168,16 +169,16 @@ function cpuBetween(resources: Run['resources'], from: number, to: number): Reco
 }
 
 /** Measured phases only. */
-function flowsOf({ pacer, ledger }: Findings): Run['flows'] {
-  const scheduled = pacer.flows.map(() => 0);
-  pacer.phases.forEach(({ measured }, i) => {
-    const [from, to] = pacer.phaseRequests(i);
+function flowsOf({ schedule, ledger }: Findings): Run['flows'] {
+  const scheduled = schedule.flows.map(() => 0);
+  schedule.phases.forEach(({ measured }, i) => {
+    const [from, to] = schedule.phaseRequests(i);
     for (let n = from; measured && n < to; n++) {
-      const { flow, messages } = pacer.slot(n);
+      const { flow, messages } = schedule.slot(n);
       scheduled[flow] = (scheduled[flow] as number) + messages;
     }
   });
-  return pacer.flows.map(({ name }, i) => {
+  return schedule.flows.map(({ name }, i) => {
     const arrival = latencyOf(ledger.flowTimes[i] as Series);
     return { name, scheduled: scheduled[i] as number, arrived: arrival.count, arrival };
   });

@@ -1,6 +1,6 @@
 /** What came to each target; the same as internal/ledger/target.go and internal/report/targets.go have. */
 import type { Targets as Told } from '../../reports/run.ts';
-import type { Flow } from './pacer.ts';
+import type { Flow } from './schedule.ts';
 import { briefOf, Series } from './series.ts';
 
 /** Targets with a histogram of their own. Of more, one in so many has one. */

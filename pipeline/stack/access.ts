@@ -71,7 +71,10 @@ export const REDIS_ACL = {
     '+xlen',
     '+xrange',
   ],
-  /** The k6 side: the clock, what is left in the queue, and what the pipeline says of itself; it deletes trace lists that it has read. */
+  /**
+   * The k6 side: the clock, what is left in the queue, and what the pipeline says of itself; it deletes trace lists that it has read.
+   * Where several instances do a run together they write down when it begins.
+   */
   reader: [
     '%R~arrival:*',
     '+info',
@@ -82,6 +85,7 @@ export const REDIS_ACL = {
     '+xlen',
     '+xrange',
     '(%W~arrival:trace:* +unlink)',
+    '(~arrival:run:* +expire +get +sadd +set +setnx +smembers +srem +xadd)',
   ],
 } as const;
 

@@ -30,6 +30,8 @@ export interface StackFile {
   workers: Record<string, string>;
   /** Where each ingest and relay tells its health: `/livez`, `/readyz`, `/metrics`. */
   health: Record<string, string>;
+  /** Generator and pipeline are one machine although its addresses do not say so: network namespaces. Absent: they say it. */
+  oneHost?: true;
   /** Versions and settings, for reports. */
   facts: Record<string, string | number | boolean>;
   /** Certificates of the authorities that vouch for the servers, PEM. Absent: the built-in ones do, or nothing speaks TLS. */

@@ -25,7 +25,7 @@ import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
 import { checkBroker, checkRedis, probeRoundTrip } from './probe.ts';
 import { ProcessFailure, Supervised } from './process.ts';
-import { brokerName, type Launch, prepareMosquitto, prepareRedis } from './services.ts';
+import { brokerName, type Launch, type Listen, prepareMosquitto, prepareRedis } from './services.ts';
 import { startStackTelemetry } from './telemetry.ts';
 
 const READY_MS = 30_000;
@@ -49,6 +49,12 @@ export interface StackEvents {
   onLine?: (process: string, line: string) => void;
 }
 
+/** Where a stack is, if that is not simply this host. */
+export interface StackPlace {
+  /** What its servers listen on; its own processes speak over the loopback in any case. */
+  listen?: Listen;
+}
+
 interface Started {
   process: Supervised;
   ready: RegExpExecArray;
@@ -61,6 +67,7 @@ export class Stack {
   readonly failed: Promise<ProcessFailure>;
   readonly #config: StackConfig;
   readonly #events: StackEvents;
+  readonly #listen: Listen;
   readonly #processes: Supervised[] = [];
   readonly #undo: (() => void | Promise<void>)[] = [];
   readonly #failure = Promise.withResolvers<ProcessFailure>();
@@ -73,9 +80,10 @@ export class Stack {
   #file: StackFile | undefined;
   #stopping: Promise<void> | undefined;
 
-  private constructor(config: StackConfig, events: StackEvents) {
+  private constructor(config: StackConfig, events: StackEvents, { listen = HOST }: StackPlace) {
     this.#config = config;
     this.#events = events;
+    this.#listen = listen;
     this.dir = resolve(config.STACK_DIR);
     this.failed = this.#failure.promise;
   }
@@ -89,8 +97,8 @@ export class Stack {
    * Starts everything and resolves once a message has gone all the way round and `stack.json` is written.
    * Rejects in one line, with nothing left running.
    */
-  static async start(config: StackConfig, events: StackEvents = {}): Promise<Stack> {
-    const stack = new Stack(config, events);
+  static async start(config: StackConfig, events: StackEvents = {}, place: StackPlace = {}): Promise<Stack> {
+    const stack = new Stack(config, events, place);
     try {
       await stack.#start();
       return stack;
@@ -140,7 +148,7 @@ export class Stack {
     const ingestEnv = {
       ...env,
       REDIS_URL: redis.ingest,
-      INGEST_HOST: HOST,
+      INGEST_HOST: cluster ? HOST : this.#listen,
       INGEST_PORT: cluster ? '0' : String(port),
       HEALTH_PORT: '0',
       INGEST_TOKEN: '',
@@ -184,6 +192,7 @@ export class Stack {
       const upstream = { ingests: Object.values(workers), bodyLimit: settings.ingest.BODY_LIMIT };
       const launch = await prepareNginx(this.dir, {
         port,
+        listen: this.#listen,
         ...upstream,
         ...(certificate && { tls: certificate }),
       });
@@ -255,7 +264,7 @@ export class Stack {
     const passwords = secrets(REDIS_USERS);
     const certificate = this.#certificates.redis;
     await this.#run(
-      await prepareRedis(this.dir, port, passwords, certificate),
+      await prepareRedis(this.dir, port, passwords, certificate, this.#listen),
       /Ready to accept connections/,
     );
     return urls(passwords, `redis${certificate === undefined ? '' : 's'}://${HOST}:${port}/0`);
@@ -275,14 +284,14 @@ export class Stack {
     const passwords = secrets(BROKER_USERS);
     const certificate = this.#certificates.mosquitto;
     await this.#run(
-      await prepareMosquitto(this.dir, port, passwords, certificate),
+      await prepareMosquitto(this.dir, port, passwords, certificate, this.#listen),
       /mosquitto version .* running/,
     );
     const scheme = `mqtt${certificate === undefined ? '' : 's'}`;
     for (let nth = 2; nth <= BROKERS; nth++) {
       const own = await claimPort('BROKERS', 0);
       await this.#run(
-        await prepareMosquitto(this.dir, own, passwords, certificate, brokerName(nth)),
+        await prepareMosquitto(this.dir, own, passwords, certificate, this.#listen, brokerName(nth)),
         /mosquitto version .* running/,
       );
       this.#moreBrokers.push(`${scheme}://${HOST}:${own}`);

@@ -39,6 +39,7 @@ export function pipeline() {
     redis: from('REDIS_URL', stack.redis),
     ca: `${(!own && stack.ca) || ''}${__ENV.TLS_CA ? open(at('../..', __ENV.TLS_CA)) : ''}`,
     facts: (!own && stack.facts) || {},
+    ...(!own && stack.oneHost && { oneHost: true }),
   };
 }
 
@@ -96,6 +97,8 @@ export function setting() {
     canary: __ENV.CANARY !== 'off',
     priority: __ENV.PRIORITY || 'realtime',
     dir: __ENV.RUN_DIR || '',
+    runId: __ENV.RUN_ID || '',
+    gather: __ENV.GATHER || 60,
     runs: import.meta.resolve('../../reports/runs'),
     command: __ENV.ARRIVAL_COMMAND || '',
     template: open(import.meta.resolve('../../reports/dist/index.html')),

@@ -23,7 +23,7 @@ const (
 // move from the one to the other unseen.
 func (e *engine) find(ctx context.Context, client *redis.Client) {
 	note := func(frame string, fate ledger.Fate) {
-		if seq, ok := e.bodies.seq([]byte(bodyOf(frame))); ok {
+		if seq, ok := e.seqOf([]byte(bodyOf(frame))); ok {
 			e.ledger.Find(seq, fate)
 		}
 	}
@@ -90,4 +90,13 @@ func scan(ctx context.Context, client *redis.Client, stream, from string, read f
 		}
 		from = "(" + entries[len(entries)-1].ID
 	}
+}
+
+// seqOf finds the number of a message of this instance in it.
+func (e *engine) seqOf(payload []byte) (seq int, ok bool) {
+	id, ok := e.bodies.seq(payload)
+	if !ok {
+		return 0, false
+	}
+	return e.pacer.SeqOf(id)
 }

@@ -142,6 +142,11 @@ export interface RunOptions {
    */
   canary?: boolean;
   /**
+   * Generator and pipeline are on one machine although their addresses do not say so (network namespaces): it has one clock, and they
+   * share its cores. Default: true where all addresses are loopback.
+   */
+  oneHost?: boolean;
+  /**
    * Looks one message in so many up in the trace lists of the pipeline (`TRACE_LOG_EVERY`, the same number or a divisor of it), and tells how far
    * what they say is from the measurement of all: `sampled` of run.json and of its steps. The lists are deleted afterwards. For a run with
    * `redis`. Default 0: none.
@@ -160,6 +165,16 @@ export interface RunOptions {
   drain?: Duration;
   /** How long nothing may arrive in the drain before the run ends. Default 10 s. */
   idle?: Duration;
+  /**
+   * Part of every id: 4 to 32 small letters and digits, new for each run. Default: drawn. Wanted where several k6 instances do a run
+   * together, each with its `--execution-segment` of one `--execution-segment-sequence` on its command line: they send what one
+   * would, at the same times, each to topics of its own (`<prefix><target>/<generator>/<number>`, unless `mqtt.filter` is set),
+   * and begin together, by the clock of Redis. `senders`, `vus` and `publishers.connections` are those of all of them together. Each
+   * leaves its report in `generator-<number>` of the run's directory; `npm run report -- merge` makes one of them.
+   */
+  runId?: string;
+  /** How long an instance waits until all are ready; after it nothing is sent. Default 60 s. */
+  gather?: Duration;
   /** Names the run's directory: `<name>-<topology>-<network>-<time>`. Defaults `run`, `single`, `loopback`. */
   name?: string;
   topology?: string;
@@ -201,7 +216,10 @@ export interface Slot {
 export class Run {
   constructor(options: RunOptions);
 
-  /** Part of every id of this run, so that leftovers of an earlier one never enter it. */
+  /**
+   * Part of every id of this run, so that leftovers of an earlier one never enter it; with the number of the generator behind it where
+   * the run has several.
+   */
   readonly id: string;
 
   /**

@@ -22,6 +22,8 @@ import (
 // options are those of new Run(). index.d.ts documents them.
 type options struct {
 	Name       string                    `json:"name"`
+	RunID      string                    `json:"runId"`
+	Gather     seconds                   `json:"gather"`
 	Profile    profileOption             `json:"profile"`
 	Phases     map[string]map[string]any `json:"phases"`
 	Ingest     ingestOptions             `json:"ingest"`
@@ -34,11 +36,13 @@ type options struct {
 	Senders    int                       `json:"senders"`
 	InFlight   int                       `json:"inFlight"`
 	Publishers *publishersOptions        `json:"publishers"`
+	Queue      *queueOptions             `json:"queue"`
 	Timeout    seconds                   `json:"timeout"`
 	Drain      seconds                   `json:"drain"`
 	Idle       seconds                   `json:"idle"`
 	Topology   string                    `json:"topology"`
 	Network    string                    `json:"network"`
+	OneHost    bool                      `json:"oneHost"`
 	Canary     bool                      `json:"canary"`
 	Sampled    int                       `json:"sampled"` // one message in so many is looked up in the trace lists; 0: none
 	Priority   string                    `json:"priority"`
@@ -134,6 +138,7 @@ func (d seconds) duration() time.Duration { return time.Duration(d) }
 
 var (
 	idKey    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+	runID    = regexp.MustCompile(`^[a-z0-9]{4,32}$`)
 	wordLike = regexp.MustCompile(`^[A-Za-z0-9_.]+$`)
 )
 
@@ -148,7 +153,7 @@ func parseOptions(rt *sobek.Runtime, v sobek.Value) (*options, error) {
 	}
 	o := &options{
 		Name: "run", ID: "id", Senders: 64, InFlight: 1, Canary: true, Priority: "realtime", Topology: "single", Network: "loopback", Runs: "reports/runs",
-		Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
+		Gather: seconds(time.Minute), Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
 		Ingest: ingestOptions{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
 		MQTT:   mqttOptions{Prefix: "messages/", QoS: 1, Version: "5", Session: "clean", Topics: "exact"},
 	}
@@ -206,6 +211,10 @@ func (o *options) check() (err error) {
 		return fmt.Errorf("inFlight %d is outside 1 to 10000", o.InFlight)
 	case o.Ingest.Retries < 0 || o.Ingest.Retries > 100:
 		return fmt.Errorf("ingest.retries %d is outside 0 to 100", o.Ingest.Retries)
+	case o.RunID != "" && !runID.MatchString(o.RunID):
+		return fmt.Errorf("runId %q (RUN_ID) is the beginning of every id: 4 to 32 small letters and digits are allowed", o.RunID)
+	case o.Gather <= 0:
+		return errors.New("gather 0 (GATHER): a time above 0 is wanted")
 	case o.Sampled < 0:
 		return fmt.Errorf("sampled %d is below 0: one message in so many, or 0 for none", o.Sampled)
 	case o.Sampled > 0 && o.Redis.URL == "":
@@ -245,8 +254,10 @@ func (o *options) check() (err error) {
 			return err
 		}
 	}
-	if err := o.checkFiles(openFiles()); err != nil {
-		return err
+	if o.Queue != nil {
+		if err := o.Queue.check(o); err != nil {
+			return err
+		}
 	}
 	for name, value := range map[string]string{"name": o.Name, "topology": o.Topology, "network": o.Network} {
 		if !wordLike.MatchString(value) {

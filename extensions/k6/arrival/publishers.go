@@ -129,7 +129,8 @@ func (e *engine) publish(ctx context.Context, state *lib.State) {
 
 // connect opens the connections, so many a second.
 func (p *publishers) connect(ctx context.Context) {
-	for i := range p.Connections {
+	for n := range p.engine.segment.scale(p.Connections) {
+		i := p.engine.segment.unscale(n+1) - 1 // its number in the whole
 		due := p.engine.epoch.Add(time.Duration(float64(i) / p.Rate * float64(time.Second)))
 		if !sleepUntil(ctx, p.engine.halted, due) {
 			return
@@ -171,7 +172,7 @@ func (p *publishers) joined(conn *fleet.Conn, err error) {
 		p.most = max(p.most, len(p.open))
 		p.took = time.Since(p.engine.epoch)
 	}
-	tell := err != nil || p.tried == p.Connections
+	tell := err != nil || p.tried == p.engine.segment.scale(p.Connections)
 	p.mu.Unlock()
 	if tell {
 		p.tell()
@@ -194,6 +195,7 @@ func (p *publishers) left(conn *fleet.Conn) {
 
 // Figures of a run with publishers.
 const (
+	figureWanted  = "connections wanted"
 	figureHeld    = "connections held"
 	figureRefused = "connections refused"
 	figureLost    = "connections lost"
@@ -204,6 +206,7 @@ const (
 func (p *publishers) tell() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.engine.figure(figureWanted, float64(p.engine.segment.scale(p.Connections)), "")
 	p.engine.figure(figureHeld, float64(p.most), "")
 	p.engine.figure(figureRefused, float64(p.refused), "")
 	p.engine.figure(figureLost, float64(p.lost), "")
@@ -241,7 +244,7 @@ func (p *publishers) pick(ctx context.Context) *fleet.Conn {
 			}
 			continue
 		}
-		hopeless := p.tried == p.Connections
+		hopeless := p.tried == p.engine.segment.scale(p.Connections)
 		p.mu.Unlock()
 		if hopeless || !sleepUntil(ctx, p.engine.halted, time.Now().Add(look)) {
 			return nil

@@ -23,9 +23,22 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 	if e.options.Redis.URL == "" {
 		return nil, nil
 	}
-	o, err := redis.ParseURL(e.options.Redis.URL)
+	client, err := e.redisClient(state, e.options.Redis.URL, "redis.url (REDIS_URL)")
 	if err != nil {
-		return nil, fmt.Errorf("redis.url (REDIS_URL): %w", withoutURL(err))
+		return nil, err
+	}
+	if err := e.clock.Probe(ctx, client); err != nil {
+		_ = client.Close()
+		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", client.Options().Addr, advise(err))
+	}
+	return client, nil
+}
+
+// redisClient makes a client that speaks through the VU's dialer. It connects when it is used; option names the URL in an error.
+func (e *engine) redisClient(state *lib.State, address, option string) (*redis.Client, error) {
+	o, err := redis.ParseURL(address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", option, withoutURL(err))
 	}
 	o.Dialer = state.Dialer.DialContext
 	o.DialTimeout = cmp.Or(o.DialTimeout, redisPatience)
@@ -49,12 +62,7 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 	}
 	o.MaxRetries = -1
 	o.DisableIdentity = true
-	client := redis.NewClient(o)
-	if err := e.clock.Probe(ctx, client); err != nil {
-		_ = client.Close()
-		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, advise(err))
-	}
-	return client, nil
+	return redis.NewClient(o), nil
 }
 
 // keepTime asks Redis for the time, again and again, until the function that it returns is called. That one closes the client.

@@ -37,7 +37,7 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 	r := &report.Run{
 		Schema: report.Schema,
 		Run: report.Identity{
-			ID: e.id, Name: filepath.Base(e.dir), Tool: report.Tool{Name: "k6", Version: k6Version()},
+			ID: e.id, Name: e.runName(), Generator: e.met, Tool: report.Tool{Name: "k6", Version: k6Version()},
 			Method: e.options.Name, Model: e.model(), Topology: e.options.Topology, Network: e.options.Network, Labels: e.options.Labels,
 			Started: e.epoch.UTC().Format(stampFormat), Command: e.command(), Profile: describe(e.options.profile),
 		},
@@ -153,7 +153,15 @@ func (e *engine) vus(p profile.Phase) *int {
 	if !e.pacer.Closed() {
 		return nil
 	}
-	return new(p.VUs)
+	return new(e.segment.scale(p.VUs))
+}
+
+// runName is that of the run's directory.
+func (e *engine) runName() string {
+	if e.segment == nil {
+		return filepath.Base(e.dir)
+	}
+	return filepath.Base(filepath.Dir(e.dir)) + "-" + filepath.Base(e.dir)
 }
 
 func describe(p *profile.Profile) report.Profile {
@@ -176,7 +184,8 @@ func describe(p *profile.Profile) report.Profile {
 // write puts run.json, the page and what CI reads into the run's directory, each at once: a reader never finds half a file.
 func (e *engine) write(thresholds []report.Threshold) error {
 	e.mu.Lock()
-	lossless := e.finished
+	// One of several instances always: what is left of one that is killed is merged with the others.
+	lossless := e.finished || e.segment != nil
 	e.mu.Unlock()
 	return e.save(e.report(thresholds, lossless))
 }

@@ -110,11 +110,11 @@ func (e *engine) environment() map[string]any {
 }
 
 // sharedHost reports whether generator and ingest are on one host, and so share its cores.
-func (e *engine) sharedHost() bool { return isLoopback(e.options.Ingest.URL) }
+func (e *engine) sharedHost() bool { return e.options.OneHost || isLoopback(e.options.Ingest.URL) }
 
 // loopback reports whether all that the run speaks to is on this host.
 func (o *options) loopback() bool {
-	return isLoopback(o.Ingest.URL) && isLoopback(o.MQTT.URL) && isLoopback(o.Redis.URL)
+	return o.OneHost || (isLoopback(o.Ingest.URL) && isLoopback(o.MQTT.URL) && isLoopback(o.Redis.URL))
 }
 
 func isLoopback(address string) bool {

@@ -17,8 +17,9 @@ const (
 //
 // With more than one broker each has a connection of its own, which holds everything there.
 //
-// The group of a shared subscription is the run's own: what is left of another run would take a share.
-func (o *options) topics(run string) [][]string {
+// The group of a shared subscription is the run's own: what is left of another run would take a share. level stands between a target
+// and its number.
+func (o *options) topics(run, level string) [][]string {
 	filters := make([][]string, o.profile.Subscribers())
 	if o.MQTT.Filter != "" { // the pipeline's own topics: each connection gets every message
 		for c := range filters {
@@ -32,7 +33,7 @@ func (o *options) topics(run string) [][]string {
 			continue
 		}
 		seen[f.Target] = true
-		prefix := o.MQTT.Prefix + f.Target + "/"
+		prefix := o.MQTT.Prefix + f.Target + level + "/"
 		switch o.MQTT.Topics {
 		case sharedTopics:
 			for c := range filters {

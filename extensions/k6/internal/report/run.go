@@ -41,6 +41,18 @@ type Identity struct {
 	Ended    *string           `json:"ended"`
 	Command  string            `json:"command"`
 	Profile  Profile           `json:"profile"`
+
+	Generator *Generator `json:"generator"` // nil: the run has one
+}
+
+// Generator is one of several instances that do a run together, each a segment of it (k6's --execution-segment).
+type Generator struct {
+	Number   int     `json:"number"` // in the ids of its messages, from 1
+	Of       int     `json:"of"`
+	Segment  string  `json:"segment"`
+	Sequence string  `json:"sequence"`
+	StartUS  int64   `json:"start_us"` // start of all of them, on the clock of Redis
+	LateMS   float64 `json:"late_ms"`  // how long after the start it was there; 0: in time
 }
 
 // Models of load. In the open one requests are due at the times of the profile. In the closed one so many VUs each send
