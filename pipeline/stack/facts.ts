@@ -25,6 +25,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
     relay_workers: workers.relay,
     brokers: config.BROKERS,
     queue: config.QUEUE,
+    stream_shards: config.STREAM_SHARDS,
     relay_mode: relay.RELAY_MODE,
     stamps: config.STAMPS,
     trace_log_every: config.TRACE_LOG_EVERY,

@@ -14,6 +14,8 @@ export interface StackFile {
   operator: { redisUrl: string };
   /** What is between ingest and relays. */
   queue: QueueKind;
+  /** How that is divided, and whether its Redis is a cluster. */
+  division: { shards: number; cluster: boolean };
   /** Whoever fills one stage by itself: the queue as the ingest does, the broker as a relay does. */
   stages: { redisUrl: string; mqttUrl: string };
   mqtt: {

@@ -2,7 +2,14 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Clock } from '../clock.ts';
-import { ConfigError, IngestConfig, RelayConfig, readConfig, type StackConfig } from '../config.ts';
+import {
+  ConfigError,
+  IngestConfig,
+  queueOptions,
+  RelayConfig,
+  readConfig,
+  type StackConfig,
+} from '../config.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
 import { trust } from '../trust.ts';
@@ -141,6 +148,8 @@ export class Stack {
       // At least info: their logs tell when they are ready.
       LOG_LEVEL: config.LOG_LEVEL === 'debug' ? 'debug' : 'info',
       QUEUE: config.QUEUE,
+      STREAM_SHARDS: String(config.STREAM_SHARDS),
+      REDIS_CLUSTER: String(config.REDIS_CLUSTER),
       TRACE_LOG_EVERY: String(config.TRACE_LOG_EVERY),
       ID_KEY: config.ID_KEY,
       TLS_CA: this.#ca,
@@ -215,6 +224,7 @@ export class Stack {
       redis: { url: redis.reader },
       operator: { redisUrl: redis.operator },
       queue: this.#config.QUEUE,
+      division: queueOptions(config),
       stages: { redisUrl: redis.ingest, mqttUrl: broker.relay },
       mqtt: {
         url: mqttUrl.toString(),
@@ -257,7 +267,7 @@ export class Stack {
   async #startRedis(): Promise<Record<RedisUser, string>> {
     const { REDIS_URL, REDIS_PORT } = this.#config;
     if (REDIS_URL !== undefined) {
-      await checkRedis('REDIS_URL', REDIS_URL);
+      await checkRedis('REDIS_URL', { url: REDIS_URL, ...queueOptions(this.#config) });
       return sameFor(REDIS_USERS, REDIS_URL);
     }
     const port = await claimPort('REDIS_PORT', REDIS_PORT);
@@ -315,7 +325,11 @@ export class Stack {
   }
 
   async #watch(redisUrl: string, mqttUrl: string): Promise<{ queue: Queue; sys: BrokerSys }> {
-    const queue = openQueue(this.#config.QUEUE, { url: redisUrl, timeoutMs: READY_MS });
+    const queue = openQueue(this.#config.QUEUE, {
+      url: redisUrl,
+      ...queueOptions(this.#config),
+      timeoutMs: READY_MS,
+    });
     this.#queue = queue;
     this.#undo.push(() => queue.close());
     await queue.whenReady(READY_MS);

@@ -93,7 +93,10 @@ export interface RunOptions {
      */
     more?: string[];
   };
-  /** The Redis whose TIME is the clock of the stamps. Without it, stages between sender and subscriber are not told apart. */
+  /**
+   * The Redis whose TIME is the clock of the stamps. Without it, stages between sender and subscriber are not told apart. Of a
+   * cluster some nodes, the clock first: `redis://user:password@one:6379,two:6379`.
+   */
   redis?: { url: string };
   /**
    * Certificates of the authorities to trust beside the system's, for `https`, `mqtts`, `wss` and `rediss`: the text of a PEM file.

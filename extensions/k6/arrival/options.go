@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/grafana/sobek"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
@@ -195,7 +194,7 @@ func (o *options) check() (err error) {
 		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
 	}
 	if o.Redis.URL != "" {
-		if _, err := redis.ParseURL(o.Redis.URL); err != nil {
+		if _, _, err := parseRedis(o.Redis.URL); err != nil {
 			return fmt.Errorf("redis.url (REDIS_URL): %w", withoutURL(err))
 		}
 	}
