@@ -74,7 +74,7 @@ type engine struct {
 }
 
 func newEngine(o *options, part *segment) *engine {
-	o.profile.Connections = o.MQTT.Connections
+	o.profile.Connections = max(o.MQTT.Connections, o.MQTT.brokers())
 	schedule := part.share(pacer.New(o.profile))
 	id := cmp.Or(o.RunID, newRunID())
 	e := &engine{
