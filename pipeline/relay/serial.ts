@@ -30,7 +30,8 @@ export class SerialRelay {
   }
 
   get counters(): RelayCounters {
-    return { ...this.#count, held: this.#held === undefined ? 0 : 1, in_flight: this.#inFlight };
+    const held = this.#held === undefined ? 0 : 1;
+    return { ...this.#count, shards: this.#options.queue.shards, held, in_flight: this.#inFlight };
   }
 
   start(): void {

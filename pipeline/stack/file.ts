@@ -14,6 +14,8 @@ export interface StackFile {
   operator: { redisUrl: string };
   /** What is between ingest and relays. */
   queue: QueueKind;
+  /** How that is divided, and whether its Redis is a cluster. */
+  division: { shards: number; cluster: boolean };
   /** Whoever fills one stage by itself: the queue as the ingest does, the broker as a relay does. */
   stages: { redisUrl: string; mqttUrl: string };
   mqtt: {
@@ -22,6 +24,8 @@ export interface StackFile {
     password: string;
     /** Where subscribers say whether they are there. Absent where the broker is the user's own. */
     status?: string;
+    /** Further brokers, of the same users and passwords. Absent: there is one. */
+    more?: string[];
   };
   topology: 'single' | 'cluster';
   /** What each ingest listens on, by its name: the same for all, or behind nginx each its own. */

@@ -1,16 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { connectAsync, type MqttClient } from 'mqtt';
 import { withoutPassword } from '../config.ts';
+import type { QueueOptions } from '../queue/connection.ts';
 import { openQueue } from '../queue/open.ts';
 import { withAdvice } from '../trust.ts';
 
 const ANSWER_MS = 5000;
 
 /** Rejects in one line that names the variable when this Redis cannot be used. */
-export async function checkRedis(variable: string, url: string): Promise<void> {
+export async function checkRedis(
+  variable: string,
+  options: Pick<QueueOptions, 'url' | 'cluster' | 'shards'>,
+): Promise<void> {
   const refused = Promise.withResolvers<never>();
   const queue = openQueue('stream', {
-    url,
+    ...options,
     timeoutMs: ANSWER_MS,
     onState: (up, reason) => {
       if (!up) refused.reject(new Error(reason));
@@ -21,7 +25,9 @@ export async function checkRedis(variable: string, url: string): Promise<void> {
     const evicts = await queue.evicts();
     if (evicts) throw new Error(evicts);
   } catch (error) {
-    throw new Error(`${variable}: Redis at ${withoutPassword(url)}: ${withAdvice((error as Error).message)}`);
+    throw new Error(
+      `${variable}: Redis at ${withoutPassword(options.url)}: ${withAdvice((error as Error).message)}`,
+    );
   } finally {
     refused.promise.catch(() => {});
     queue.close();

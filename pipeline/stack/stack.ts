@@ -2,7 +2,14 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Clock } from '../clock.ts';
-import { IngestConfig, RelayConfig, readConfig, type StackConfig } from '../config.ts';
+import {
+  ConfigError,
+  IngestConfig,
+  queueOptions,
+  RelayConfig,
+  readConfig,
+  type StackConfig,
+} from '../config.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
 import { trust } from '../trust.ts';
@@ -25,7 +32,14 @@ import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
 import { checkBroker, checkRedis, probeRoundTrip } from './probe.ts';
 import { ProcessFailure, Supervised } from './process.ts';
-import { INGEST_FLAGS, type Launch, type Listen, prepareMosquitto, prepareRedis } from './services.ts';
+import {
+  brokerName,
+  INGEST_FLAGS,
+  type Launch,
+  type Listen,
+  prepareMosquitto,
+  prepareRedis,
+} from './services.ts';
 import { startStackTelemetry } from './telemetry.ts';
 
 const READY_MS = 30_000;
@@ -71,6 +85,8 @@ export class Stack {
   #certificates: Partial<Record<(typeof OUR_SERVERS)[number], Certificate>> = {};
   /** A file of all authorities that vouch for the servers; empty: nothing but the built-in ones. */
   #ca = '';
+  /** Addresses of the brokers beyond the first. */
+  #moreBrokers: string[] = [];
   #queue: Queue | undefined;
   #file: StackFile | undefined;
   #stopping: Promise<void> | undefined;
@@ -136,6 +152,8 @@ export class Stack {
       // At least info: their logs tell when they are ready.
       LOG_LEVEL: config.LOG_LEVEL === 'debug' ? 'debug' : 'info',
       QUEUE: config.QUEUE,
+      STREAM_SHARDS: String(config.STREAM_SHARDS),
+      REDIS_CLUSTER: String(config.REDIS_CLUSTER),
       TRACE_LOG_EVERY: String(config.TRACE_LOG_EVERY),
       ID_KEY: config.ID_KEY,
       TLS_CA: this.#ca,
@@ -210,12 +228,14 @@ export class Stack {
       redis: { url: redis.reader },
       operator: { redisUrl: redis.operator },
       queue: this.#config.QUEUE,
+      division: queueOptions(config),
       stages: { redisUrl: redis.ingest, mqttUrl: broker.relay },
       mqtt: {
         url: mqttUrl.toString(),
         username: decodeURIComponent(username),
         password: decodeURIComponent(password),
         ...(config.MQTT_URL === undefined && { status: SUBSCRIBER_STATUS }),
+        ...(this.#moreBrokers.length > 0 && { more: this.#moreBrokers }),
       },
       workers,
       health,
@@ -251,7 +271,7 @@ export class Stack {
   async #startRedis(): Promise<Record<RedisUser, string>> {
     const { REDIS_URL, REDIS_PORT } = this.#config;
     if (REDIS_URL !== undefined) {
-      await checkRedis('REDIS_URL', REDIS_URL);
+      await checkRedis('REDIS_URL', { url: REDIS_URL, ...queueOptions(this.#config) });
       return sameFor(REDIS_USERS, REDIS_URL);
     }
     const port = await claimPort('REDIS_PORT', REDIS_PORT);
@@ -265,8 +285,12 @@ export class Stack {
   }
 
   async #startBroker(): Promise<Record<BrokerUser, string>> {
-    const { MQTT_URL, MQTT_PORT } = this.#config;
+    const { MQTT_URL, MQTT_PORT, BROKERS } = this.#config;
     if (MQTT_URL !== undefined) {
+      if (BROKERS > 1)
+        throw new ConfigError(
+          `BROKERS is ${BROKERS}, and MQTT_URL names one of your own: leave one of them out`,
+        );
       await checkBroker('MQTT_URL', MQTT_URL);
       return sameFor(BROKER_USERS, MQTT_URL);
     }
@@ -277,7 +301,16 @@ export class Stack {
       await prepareMosquitto(this.dir, port, passwords, certificate, this.#listen),
       /mosquitto version .* running/,
     );
-    return urls(passwords, `mqtt${certificate === undefined ? '' : 's'}://${HOST}:${port}`);
+    const scheme = `mqtt${certificate === undefined ? '' : 's'}`;
+    for (let nth = 2; nth <= BROKERS; nth++) {
+      const own = await claimPort('BROKERS', 0);
+      await this.#run(
+        await prepareMosquitto(this.dir, own, passwords, certificate, this.#listen, brokerName(nth)),
+        /mosquitto version .* running/,
+      );
+      this.#moreBrokers.push(`${scheme}://${HOST}:${own}`);
+    }
+    return urls(passwords, `${scheme}://${HOST}:${port}`);
   }
 
   async #run(launch: Launch, readyLine: RegExp): Promise<Started> {
@@ -296,7 +329,11 @@ export class Stack {
   }
 
   async #watch(redisUrl: string, mqttUrl: string): Promise<{ queue: Queue; sys: BrokerSys }> {
-    const queue = openQueue(this.#config.QUEUE, { url: redisUrl, timeoutMs: READY_MS });
+    const queue = openQueue(this.#config.QUEUE, {
+      url: redisUrl,
+      ...queueOptions(this.#config),
+      timeoutMs: READY_MS,
+    });
     this.#queue = queue;
     this.#undo.push(() => queue.close());
     await queue.whenReady(READY_MS);
@@ -305,7 +342,7 @@ export class Stack {
     this.#undo.push(() => clock.stop());
     const broker = new BrokerSys(mqttUrl);
     this.#undo.push(() => broker.close());
-    const others = this.#processes.filter(({ name }) => SERVERS.includes(name));
+    const others = this.#processes.filter(({ name }) => SERVERS.includes(name.replace(/-\d+$/, '')));
     const servers = Object.fromEntries(others.map(({ name, pid }) => [name, pid]));
     this.#undo.push(startStackTelemetry({ queue, clock, servers, broker }));
     return { queue, sys: broker };

@@ -38,6 +38,13 @@ export function verdict(run: Run): Run['verdict'] {
   return { result: 'invalid', reasons: ['The account does not balance.', ...run.verdict.reasons] };
 }
 
+/** A generator's process; of several each has its number behind its name. */
+export function isGenerator({ run, generators = [] }: Run, process: string): boolean {
+  return (
+    process === run.tool.name || generators.some(({ number }) => process === `${run.tool.name}-${number}`)
+  );
+}
+
 /** A percentile p needs at least 1 / (1 − p) samples, or it is just the largest one. */
 export function supports(samples: number, percentile: number): boolean {
   return samples * (100 - percentile) >= 100 - 1e-6;

@@ -19,7 +19,7 @@ const redisPatience = 5 * time.Second
 
 // connectRedis connects to the Redis that is the clock of the run, and takes the first estimate. It returns nil where the
 // run has none: then the pipeline's stamps are left aside, and only this process's own clock counts.
-func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Client, error) {
+func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*store, error) {
 	if e.options.Redis.URL == "" {
 		return nil, nil
 	}
@@ -31,12 +31,13 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 		_ = client.Close()
 		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", client.Options().Addr, advise(err))
 	}
-	return client, nil
+	return openStore(ctx, client, e.options.Redis.URL), nil
 }
 
-// redisClient makes a client that speaks through the VU's dialer. It connects when it is used; option names the URL in an error.
+// redisClient makes a client that speaks through the VU's dialer. It connects when it is used; option names the URL in an error. Of a cluster it is
+// a client of the first node.
 func (e *engine) redisClient(state *lib.State, address, option string) (*redis.Client, error) {
-	o, err := redis.ParseURL(address)
+	o, _, err := parseRedis(address)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", option, withoutURL(err))
 	}
@@ -66,7 +67,7 @@ func (e *engine) redisClient(state *lib.State, address, option string) (*redis.C
 }
 
 // keepTime asks Redis for the time, again and again, until the function that it returns is called. That one closes the client.
-func (e *engine) keepTime(ctx context.Context, client *redis.Client) (stop func()) {
+func (e *engine) keepTime(ctx context.Context, client *store) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -76,7 +77,7 @@ func (e *engine) keepTime(ctx context.Context, client *redis.Client) (stop func(
 		for {
 			select {
 			case <-period.C:
-				_ = e.clock.Probe(ctx, client) // a failed probe leaves the estimate as it was; its bound grows
+				_ = e.clock.Probe(ctx, client.Client) // a failed probe leaves the estimate as it was; its bound grows
 			case <-ctx.Done():
 				return
 			}

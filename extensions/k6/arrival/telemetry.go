@@ -37,7 +37,7 @@ type said struct {
 
 // readTelemetry collects what the pipeline's processes have said of themselves during the run: what they used, what they
 // counted, and how well they knew the time.
-func (e *engine) readTelemetry(ctx context.Context, client *redis.Client) {
+func (e *engine) readTelemetry(ctx context.Context, client *store) {
 	rows := map[string][][3]*float64{}
 	samples := map[string][]report.Sample{}
 	clocks := map[string]report.ProcessClock{}
@@ -118,7 +118,7 @@ func (o *options) loopback() bool {
 }
 
 func isLoopback(address string) bool {
-	u, err := url.Parse(address)
+	u, err := url.Parse(strings.Split(address, ",")[0]) // the first node of a cluster
 	if err != nil {
 		return false
 	}
