@@ -32,7 +32,14 @@ import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
 import { checkBroker, checkRedis, probeReady, probeRoundTrip } from './probe.ts';
 import { ProcessFailure, Supervised } from './process.ts';
-import { brokerName, type Launch, type Listen, prepareMosquitto, prepareRedis } from './services.ts';
+import {
+  brokerName,
+  INGEST_FLAGS,
+  type Launch,
+  type Listen,
+  prepareMosquitto,
+  prepareRedis,
+} from './services.ts';
 import { startStackTelemetry } from './telemetry.ts';
 
 const READY_MS = 30_000;
@@ -45,9 +52,6 @@ const OUR_SERVERS = ['redis', 'mosquitto', 'ingest'] as const;
 const SYS_MS = 2000;
 /** They cannot tell themselves what they use. */
 const SERVERS = ['redis', 'mosquitto', 'nginx'];
-
-/** MB, 16 unless told: under a flood the ingest's memory would grow by three times that. */
-const SMALL_YOUNG_HEAP = ['--max-semi-space-size=4'];
 
 export interface StackEvents {
   /** A step of the start or the stop is done, in a few words. */
@@ -176,7 +180,7 @@ export class Stack {
       RELAY_MODE: config.RELAY_MODE,
     };
     const launches = [
-      ...named('ingest', ingests, 'ingest/server.ts', ingestEnv, SMALL_YOUNG_HEAP),
+      ...named('ingest', ingests, 'ingest/server.ts', ingestEnv, INGEST_FLAGS),
       ...named('relay', config.RELAY_WORKERS, 'relay/main.ts', relayEnv),
     ];
     const started = await Promise.all(

@@ -8,6 +8,7 @@ import {
   type Run,
   STAGES,
   type Stage,
+  type Step,
 } from '../run.ts';
 import { count, figure, msUnit, percent, plural } from './format.ts';
 
@@ -160,7 +161,7 @@ function latencySentence({ latency, steps, run }: Run): string {
     const rates = `${figure(rate(busiest))} requests/s, ${figure(busiest.scheduled_per_s)} messages/s`;
     parts.push(
       run.model === 'closed'
-        ? `“${busiest.name}” reached ${rates} with ${plural(busiest.vus ?? 0, 'VU')}`
+        ? `${closedName(busiest)} reached ${rates}`
         : `“${busiest.name}” offered ${rates}`,
     );
   }
@@ -168,6 +169,12 @@ function latencySentence({ latency, steps, run }: Run): string {
   if (largest) parts.push(`the ${largest.stage} stage holds ${percent(largest.share)} of the mean`);
   const text = parts.join('; ');
   return `${text[0]?.toUpperCase()}${text.slice(1)}.`;
+}
+
+/** “many” with 16 VUs; 16 VUs where the phase is named so. */
+function closedName({ name, vus }: Step): string {
+  const concurrency = plural(vus ?? 0, 'VU');
+  return name === `${vus}` ? concurrency : `“${name}” with ${concurrency}`;
 }
 
 /** The points of a curve that enough samples stand behind; the last, 100 %, is no percentile. */
