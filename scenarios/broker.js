@@ -5,7 +5,9 @@ import { Run } from 'k6/x/arrival';
 import { Client } from 'k6/x/mqtt';
 import { count, number } from './lib/env.js';
 import { flows, profileOf } from './lib/load.js';
-import { setting, stages } from './lib/setting.js';
+import { checkTrust, setting, stages } from './lib/setting.js';
+
+checkTrust('k6/x/mqtt');
 
 const rate = number('RATE', 1000, { min: 1 });
 const qos = number('QOS', 1, { max: 1, whole: true });

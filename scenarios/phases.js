@@ -12,7 +12,9 @@ import http from 'k6/http';
 import { Counter } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
 import { count, number } from './lib/env.js';
-import { openProfile, setting } from './lib/setting.js';
+import { checkTrust, openProfile, setting } from './lib/setting.js';
+
+checkTrust('k6/http');
 
 const warmUp = { rate: count('WARMUP_RATE', 100), duration: number('WARMUP_DURATION', 60, { min: 1 }) };
 const ramp = { rate: count('RATE', 200), duration: number('RAMP_DURATION', 60, { min: 1 }) };

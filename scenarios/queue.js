@@ -6,7 +6,9 @@ import { Run } from 'k6/x/arrival';
 import redis from 'k6/x/redis';
 import { count, number } from './lib/env.js';
 import { flows, profileOf } from './lib/load.js';
-import { setting, stages } from './lib/setting.js';
+import { checkTrust, setting, stages } from './lib/setting.js';
+
+checkTrust('k6/x/redis');
 
 const rate = number('RATE', 1000, { min: 1 });
 const run = new Run({

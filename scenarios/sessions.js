@@ -6,7 +6,9 @@ import http from 'k6/http';
 import { Run } from 'k6/x/arrival';
 import { count, number } from './lib/env.js';
 import { flows, profileOf } from './lib/load.js';
-import { setting } from './lib/setting.js';
+import { checkTrust, setting } from './lib/setting.js';
+
+checkTrust('k6/http');
 
 const rate = count('SESSIONS', 500);
 const calls = count('CALLS', 10, { max: 10_000 });

@@ -43,6 +43,20 @@ export function pipeline() {
   };
 }
 
+/**
+ * For scripts that reach the pipeline by a module with no setting for whom to trust: the authority of a pipeline of ours that speaks
+ * TLS is made for each start. pipeline/run.ts names it to k6.
+ */
+export function checkTrust(module) {
+  const { ca } = readStack();
+  const trusted = __ENV.SSL_CERT_FILE;
+  if (__ENV.INGEST_URL || !ca || (trusted && open(at('../..', trusted)).includes(ca.trim()))) return;
+  const file = `${__ENV.STACK_DIR || '.stack'}/tls/ca.pem`;
+  throw new Error(
+    `the pipeline speaks TLS, and ${module} does not know its authority: set SSL_CERT_FILE=${file}`,
+  );
+}
+
 /** Where one stage is filled by itself, the queue as the ingest does, the broker as a relay does; and where the queue is emptied. */
 export function stages() {
   const stack = readStack();

@@ -308,6 +308,17 @@ describe('a short form of each script', () => {
   });
 });
 
+test('with TLS, the modules that k6 has of its own trust the pipeline too', async (t) => {
+  const { runDir, env } = await place(t);
+  const settings = ['-e', `RUN_DIR=${runDir}`, '-e', 'RATE=20', '-e', 'DURATION=0.5'];
+  const { all } = await node(['pipeline/run.ts', 'scenarios/broker.js', ...settings], {
+    ...env,
+    TLS: 'true',
+  });
+  const run = await readRun(runDir).catch((error) => assert.fail(`${error}\n${all}`));
+  assertAllArrived(run);
+});
+
 describe('ingest: HTTP to Redis, and no relay', () => {
   for (const QUEUE of ['stream', 'list']) {
     test(`a ${QUEUE} that the run empties itself`, async (t) => {
@@ -384,6 +395,20 @@ describe('a setting that makes no sense is told in one line', () => {
       K6_INCLUDE_SYSTEM_ENV_VARS: 'true',
     });
     assert.match(stderr, /SAMPLED is true, and the pipeline that is up leaves no trace lists: start it with/);
+  });
+
+  test('a pipeline that speaks TLS: who knows its authority, and who is to be told', async (t) => {
+    const { dir, env } = await place(t);
+    const stack = { ca: 'THE PEM', ingest: { url: 'https://127.0.0.1:1' } };
+    await writeFile(join(dir, 'stack.json'), JSON.stringify(stack));
+    for (const script of ['queue', 'broker', 'phases', 'sessions']) {
+      const args = ['inspect', '--include-system-env-vars', '--log-format', 'raw', `scenarios/${script}.js`];
+      const { stderr } = await k6(args, env);
+      assert.match(
+        stderr,
+        /the pipeline speaks TLS, and k6\/\S+ does not know .*: set SSL_CERT_FILE=\S+\/tls\/ca\.pem/,
+      );
+    }
   });
 
   test('a stack.json that is broken is not taken for a pipeline that is down', async (t) => {
