@@ -56,40 +56,83 @@ async function main(): Promise<number> {
   const env = runEnvironment(config, runDir, commandOf(script, args, process.env.npm_lifecycle_event));
   await checkScript(script, args, { ...ADDRESSES, ...env });
 
-  // Before anything runs that would have to be stopped.
-  let interrupted = false;
-  let run: K6Run | undefined;
+  return against(config, async (launch) => {
+    const ended = await launch(() => new K6Run(script, args, env));
+    const report = join(runDir, 'index.html');
+    if (ended.signal !== null) {
+      const left = existsSync(report) ? `its report is ${shortPath(report)}` : 'it left no report';
+      console.error(`k6 was killed by ${ended.signal}: the run is incomplete, ${left}`);
+    } else if (existsSync(report)) {
+      // k6 draws its progress once more below its summary: what is looked for stands last.
+      console.log(`report  ${shortPath(report)}`);
+    }
+    return exitCodeOf(ended);
+  });
+}
+
+/** A load generator that runs as a process of its own. */
+export interface Generator {
+  readonly ended: Promise<Ended>;
+  signal(signal: NodeJS.Signals): void;
+}
+
+export interface Ended {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+/** Of a command that was interrupted, as a shell says it. */
+const INTERRUPTED = 128 + constants.signals.SIGINT;
+
+/** As a shell says it. */
+export function exitCodeOf({ code, signal }: Ended): number {
+  return signal === null ? (code ?? 1) : 128 + constants.signals[signal];
+}
+
+/** Somebody has interrupted: nothing more is started. */
+export class Interrupted extends Error {}
+
+/**
+ * Opens the pipeline that is needed, lets `body` launch generators against it, one at a time, and stops what it has opened.
+ * A signal and the end of the pipeline reach the generator that runs.
+ * @param body is told by `stop` whether somebody has interrupted
+ * @returns the exit code
+ */
+export async function against(
+  config: RunConfig,
+  body: (launch: (start: () => Generator) => Promise<Ended>, stop: AbortSignal) => Promise<number>,
+): Promise<number> {
+  const stop = new AbortController();
+  let current: Generator | undefined;
   let stack: Stack | undefined;
   onInterrupt(
     (signal) => {
-      interrupted = true;
-      run?.signal(signal);
+      stop.abort();
+      current?.signal(signal);
     },
     () => {
-      run?.signal('SIGKILL');
+      current?.signal('SIGKILL');
       stack?.kill();
       process.exit(1);
     },
   );
-
   stack = await openPipeline(config);
+  stack?.failed.then(() => current?.signal('SIGTERM'));
   try {
-    if (interrupted) return 1;
-    run = new K6Run(script, args, env);
-    stack?.failed.then(() => run?.signal('SIGTERM'));
-    const { code, signal } = await run.ended;
-    const report = join(runDir, 'index.html');
-    if (signal !== null) {
-      const left = existsSync(report) ? `its report is ${shortPath(report)}` : 'it left no report';
-      console.error(`k6 was killed by ${signal}: the run is incomplete, ${left}`);
-      return 128 + constants.signals[signal];
-    }
-    // k6 draws its progress once more below its summary: what is looked for stands last.
-    if (existsSync(report)) console.log(`report  ${shortPath(report)}`);
+    const code = await body(async (start) => {
+      if (stop.signal.aborted) throw new Interrupted();
+      current = start();
+      const ended = await current.ended;
+      current = undefined;
+      return ended;
+    }, stop.signal);
     const failure = await Promise.race([stack?.failed, undefined]);
-    if (failure === undefined) return code ?? 1;
+    if (failure === undefined) return code;
     explain(failure);
     return code || 1;
+  } catch (error) {
+    if (error instanceof Interrupted) return INTERRUPTED;
+    throw error;
   } finally {
     // The run is over: nobody waits for what may still be in the queue.
     await stack?.stop(0);
