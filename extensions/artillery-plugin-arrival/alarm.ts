@@ -44,10 +44,12 @@ export class Alarm {
     while (this.#waiting[0] !== undefined && this.#waiting[0].time <= now) this.#waiting.shift()?.ring();
     const [next] = this.#waiting;
     if (next === undefined) return;
+    // Before the time is set: it may have come by the time that it is waited for.
+    const last = Atomics.load(cells, RUNG);
     time[0] = next.time;
     const set = Atomics.add(cells, SET, 1) + 1;
     Atomics.notify(cells, SET);
-    const rung = Atomics.waitAsync(cells, RUNG, Atomics.load(cells, RUNG));
+    const rung = Atomics.waitAsync(cells, RUNG, last);
     void Promise.resolve(rung.value).then(() => {
       if (Atomics.load(cells, SET) === set) this.#set();
     });
