@@ -64,9 +64,21 @@ export class K6Run {
   readonly #child: ChildProcess;
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 
-  /** `quiet`: only what goes wrong is shown, a crossed threshold apart. */
-  constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv, quiet = false) {
-    this.#child = spawn(K6, ['run', ...(quiet ? ['-q'] : []), ...args, script], {
+  /**
+   * @param quiet only what goes wrong is told, a crossed threshold apart.
+   * @param within a command that runs k6 in another place, like a network namespace, and becomes it.
+   * @param tell of what goes wrong
+   */
+  constructor(
+    script: string,
+    args: readonly string[],
+    env: NodeJS.ProcessEnv,
+    quiet = false,
+    within: readonly string[] = [],
+    tell: (line: string) => void = console.error,
+  ) {
+    const [command = K6, ...before] = [...within, K6];
+    this.#child = spawn(command, [...before, 'run', ...(quiet ? ['-q'] : []), ...args, script], {
       stdio: ['inherit', quiet ? 'ignore' : 'inherit', quiet ? 'pipe' : 'inherit'],
       // Go's collector at its default costs k6 an eighth of its CPU.
       env: { GOGC: '400', ...env, ...QUIET },
@@ -75,7 +87,7 @@ export class K6Run {
     });
     if (this.#child.stderr) {
       createInterface({ input: this.#child.stderr }).on('line', (line) => {
-        if (!line.includes('thresholds on metrics')) console.error(line);
+        if (!line.includes('thresholds on metrics')) tell(line);
       });
     }
     const pid = this.#child.pid as number;

@@ -87,8 +87,16 @@ export interface RunOptions {
      * be allowed to write there. Default: none.
      */
     status?: string;
+    /**
+     * More brokers beside `url`, with the same users. A connection to each holds all topics there, and a message arrives over one of them: for
+     * `publishers` with the same `more`. All flows have 1 delivery.
+     */
+    more?: string[];
   };
-  /** The Redis whose TIME is the clock of the stamps. Without it, stages between sender and subscriber are not told apart. */
+  /**
+   * The Redis whose TIME is the clock of the stamps. Without it, stages between sender and subscriber are not told apart. Of a
+   * cluster some nodes, the clock first: `redis://user:password@one:6379,two:6379`.
+   */
   redis?: { url: string };
   /**
    * Certificates of the authorities to trust beside the system's, for `https`, `mqtts`, `wss` and `rediss`: the text of a PEM file.
@@ -128,12 +136,25 @@ export interface RunOptions {
     qos?: 0 | 1;
     connections: number;
     rate: number;
+    /** More brokers beside `url`: the connections go to each in turn. */
+    more?: string[];
   };
   /**
    * One message a second beside the load, over connections of its own and to a topic of its own (`canary/<run>`), to tell a slow
    * pipeline from a saturated instrument. It is no part of the account. Default true.
    */
   canary?: boolean;
+  /**
+   * Messages have arrived when they are in the queue of a pipeline that has no relays: the run reads them there, in the place of MQTT, and
+   * deletes what it has read. `kind` is that of the pipeline's `QUEUE`, `stream` unless told; the user of `url` may give XREAD and XDEL, or BLMPOP.
+   * Wants `canary: false` and flows of one delivery. The stages relay and delivery are not there.
+   */
+  queue?: { url: string; kind?: 'stream' | 'list' };
+  /**
+   * Generator and pipeline are on one machine although their addresses do not say so (network namespaces): it has one clock, and they
+   * share its cores. Default: true where all addresses are loopback.
+   */
+  oneHost?: boolean;
   /**
    * Looks one message in so many up in the trace lists of the pipeline (`TRACE_LOG_EVERY`, the same number or a divisor of it), and tells how far
    * what they say is from the measurement of all: `sampled` of run.json and of its steps. The lists are deleted afterwards. For a run with

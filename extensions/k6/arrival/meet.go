@@ -25,7 +25,7 @@ const (
 )
 
 // setStart says when the schedule begins: soon, or when all instances of the run have met.
-func (e *engine) setStart(ctx context.Context, client *redis.Client) error {
+func (e *engine) setStart(ctx context.Context, client *store) error {
 	if e.segment == nil {
 		e.epoch = time.Now().Add(lead)
 		return nil
@@ -44,15 +44,23 @@ func (e *engine) setStart(ctx context.Context, client *redis.Client) error {
 }
 
 // meet waits until all instances of the run are ready, and returns the moment of the start, µs on the clock of Redis.
-func (e *engine) meet(ctx context.Context, client *redis.Client) (start int64, err error) {
+func (e *engine) meet(ctx context.Context, client *store) (start int64, err error) {
 	key, ready, number := runKeys+e.id, runKeys+e.id+":ready", strconv.Itoa(e.segment.generator())
-	if began, err := startOf(ctx, client, key); err != nil {
+	starts, err := client.holder(ctx, key)
+	if err != nil {
+		return 0, unmet(err)
+	}
+	members, err := client.holder(ctx, ready)
+	if err != nil {
+		return 0, unmet(err)
+	}
+	if began, err := startOf(ctx, starts, key); err != nil {
 		return 0, err
 	} else if began != 0 {
 		return 0, fmt.Errorf("the run %s began %.0f s ago: %s came too late for it, or the id has been used before (runId, RUN_ID: new for each run)",
 			e.id, float64(e.redisNow()-began)/1e6, e.segment)
 	}
-	added, err := client.SAdd(ctx, ready, number).Result()
+	added, err := members.SAdd(ctx, ready, number).Result()
 	if err != nil {
 		return 0, unmet(err)
 	}
@@ -61,23 +69,23 @@ func (e *engine) meet(ctx context.Context, client *redis.Client) (start int64, e
 	}
 	defer func() {
 		if err != nil { // the others are not to begin without this one
-			client.SRem(context.WithoutCancel(ctx), ready, number)
+			members.SRem(context.WithoutCancel(ctx), ready, number)
 		}
 	}()
-	if err := client.Expire(ctx, ready, runKept).Err(); err != nil {
+	if err := members.Expire(ctx, ready, runKept).Err(); err != nil {
 		return 0, unmet(err)
 	}
 	giveUp := time.Now().Add(e.options.Gather.duration())
 	for {
-		if start, err := startOf(ctx, client, key); err != nil || start != 0 {
+		if start, err := startOf(ctx, starts, key); err != nil || start != 0 {
 			return start, err
 		}
-		there, err := client.SMembers(ctx, ready).Result()
+		there, err := members.SMembers(ctx, ready).Result()
 		if err != nil {
 			return 0, unmet(err)
 		}
 		if len(there) >= e.segment.of() {
-			if err := client.SetNX(ctx, key, e.redisNow()+runLead.Microseconds(), runKept).Err(); err != nil {
+			if err := starts.SetNX(ctx, key, e.redisNow()+runLead.Microseconds(), runKept).Err(); err != nil {
 				return 0, unmet(err)
 			}
 			continue

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
@@ -51,7 +49,7 @@ func (e *engine) sampledNow() *sampled {
 type traced struct{ ingest, relay int64 }
 
 // readTraces joins the pipeline's trace lists with the deliveries that the ledger has kept, by id, and deletes the lists.
-func (e *engine) readTraces(ctx context.Context, client *redis.Client) {
+func (e *engine) readTraces(ctx context.Context, client *store) {
 	kept, seen := e.ledger.Kept()
 	back := e.clock.Back()
 	times := make(map[int]*traced, len(kept))
@@ -86,8 +84,14 @@ func (e *engine) readTraces(ctx context.Context, client *redis.Client) {
 			break
 		}
 	}
-	if err := client.Unlink(ctx, ingestTrace, relayTrace).Err(); err != nil {
-		e.count("trace", "lists not deleted", err.Error())
+	for _, key := range []string{ingestTrace, relayTrace} {
+		node, err := client.holder(ctx, key)
+		if err == nil {
+			err = node.Unlink(ctx, key).Err()
+		}
+		if err != nil {
+			e.count("trace", "lists not deleted", err.Error())
+		}
 	}
 	all := e.joined(kept, seen, times)
 	e.mu.Lock()

@@ -103,7 +103,7 @@ func (l *Ledger) measure(slot pacer.Slot, target int, due, sent, at int64, a Arr
 		stamps := [...]int64{sent, a.Stamps.Received, a.Stamps.Queued, a.Stamps.Claimed, a.Stamps.Published, at}
 		l.interval.Stamped++
 		l.interval.StageSums[Schedule] += sent - due
-		for i := 1; i < len(stamps); i++ {
+		for i := 1; i <= int(l.last); i++ {
 			us := stamps[i] - stamps[i-1]
 			t.Stages[i].Add(us)
 			l.interval.StageSums[i] += us

@@ -46,6 +46,8 @@ type Ledger struct {
 	flows        []profile.Flow
 	firstTargets []int // of each flow
 
+	last Stage // of a delivery
+
 	mu       sync.Mutex
 	epoch    int64
 	ended    bool
@@ -82,7 +84,7 @@ type Ledger struct {
 // New makes an empty ledger for a schedule, or for a closed load.
 func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 	l := &Ledger{
-		pacer: schedule, phases: p.Phases, flows: p.Flows, interval: newInterval(), spare: newInterval(),
+		pacer: schedule, phases: p.Phases, flows: p.Flows, last: Delivery, interval: newInterval(), spare: newInterval(),
 		counts: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)),
 	}
 	for i, phase := range p.Phases {
@@ -105,6 +107,9 @@ func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 	}
 	return l
 }
+
+// EndAt says where a message has arrived: there are no stages after this one. To be called before Start.
+func (l *Ledger) EndAt(last Stage) { l.last = last }
 
 // Start fixes the moment that the schedule counts from.
 func (l *Ledger) Start(epoch int64) {

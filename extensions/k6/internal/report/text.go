@@ -50,6 +50,10 @@ func Text(r *Run, where string, colour bool) string {
 						share(l.FromSend, l.Arrival), num(l.FromSend.P50), num(l.FromSend.P99), num(l.FromSend.Max))
 					break
 				}
+				if i > ledger.Queue && l.Stages[ledger.Queue.String()].Count > 0 {
+					line("  "+name, "%8s   the message had arrived when it was in the queue", "n/a")
+					continue
+				}
 				line("  "+name, "%8s", "n/a")
 				continue
 			}
