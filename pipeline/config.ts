@@ -155,6 +155,12 @@ export const StackConfig = Type.Object({
   INGEST_PORT: port(18080, "the ingest's port"),
   REDIS_PORT: port(16379, "Redis' port"),
   MQTT_PORT: port(11883, "Mosquitto's port"),
+  BROKERS: count(
+    1,
+    1,
+    16,
+    'Mosquitto processes; relays publish to the first, the others are for connections.js',
+  ),
   TOPOLOGY: Type.Union([Type.Literal('single'), Type.Literal('cluster')], {
     default: 'single',
     description: 'single, or cluster: nginx before several ingests',

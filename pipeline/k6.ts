@@ -65,8 +65,9 @@ export class K6Run {
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 
   /**
-   * @param quiet only what goes wrong is shown, a crossed threshold apart.
+   * @param quiet only what goes wrong is told, a crossed threshold apart.
    * @param within a command that runs k6 in another place, like a network namespace, and becomes it.
+   * @param tell of what goes wrong
    */
   constructor(
     script: string,
@@ -74,6 +75,7 @@ export class K6Run {
     env: NodeJS.ProcessEnv,
     quiet = false,
     within: readonly string[] = [],
+    tell: (line: string) => void = console.error,
   ) {
     const [command = K6, ...before] = [...within, K6];
     this.#child = spawn(command, [...before, 'run', ...(quiet ? ['-q'] : []), ...args, script], {
@@ -85,7 +87,7 @@ export class K6Run {
     });
     if (this.#child.stderr) {
       createInterface({ input: this.#child.stderr }).on('line', (line) => {
-        if (!line.includes('thresholds on metrics')) console.error(line);
+        if (!line.includes('thresholds on metrics')) tell(line);
       });
     }
     const pid = this.#child.pid as number;

@@ -29,6 +29,8 @@ export interface Run {
   /** Measured phases only. */
   latency: Latencies;
   canary: Canary | null;
+  /** Of a merged run: one of each instance that it should have; absent: the run has one. */
+  generators?: GeneratorResult[];
   /** Of the measured phases; null: not asked for. */
   sampled?: Sampled | null;
   steps: Step[];
@@ -89,6 +91,24 @@ export interface Generator {
   start_us: number;
   /** How long after the start it was there, ms. */
   late_ms: number;
+}
+
+/** What one of several instances adds to their run. null: it is missing, or does not tell. */
+export interface GeneratorResult {
+  number: number;
+  segment: string;
+  result: VerdictResult | 'missing';
+  reasons: string[];
+  late_ms: number | null;
+  /** Messages. */
+  scheduled: number | null;
+  arrived: number | null;
+  schedule_p99_ms: number | null;
+  socket_wait_p99_ms: number | null;
+  /** 100 = one core. */
+  cpu_percent_max: number | null;
+  clock_offset_ms: number | null;
+  clock_bound_ms: number | null;
 }
 
 /** Ids, whole run; the four beside the equation are deliveries. */

@@ -1,11 +1,12 @@
 /** run.json of a run, as it stands. */
 import { arch, cpus, platform, release, totalmem } from 'node:os';
+import { latencyOf } from '../../reports/latency.ts';
 import { type Clock, type Latencies, type Run, STAGES } from '../../reports/run.ts';
 import type { Ledger, Times } from './ledger.ts';
 import type { Options } from './options.ts';
 import { isLoopback, type Pipeline } from './pipeline.ts';
 import type { Schedule } from './schedule.ts';
-import { latencyOf, type Series } from './series.ts';
+import type { Series } from './series.ts';
 import { judge } from './verdict.ts';
 
 /** Which run it is. */

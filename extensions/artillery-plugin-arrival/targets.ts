@@ -1,7 +1,8 @@
 /** What came to each target; the same as internal/ledger/target.go and internal/report/targets.go have. */
+import { briefOf } from '../../reports/latency.ts';
 import type { Targets as Told } from '../../reports/run.ts';
 import type { Flow } from './schedule.ts';
-import { briefOf, Series } from './series.ts';
+import { Series } from './series.ts';
 
 /** Targets with a histogram of their own. Of more, one in so many has one. */
 const MOST_FOLLOWED = 1000;

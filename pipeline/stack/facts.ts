@@ -23,6 +23,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
     topology: config.TOPOLOGY,
     ingest_workers: workers.ingest,
     relay_workers: workers.relay,
+    brokers: config.BROKERS,
     queue: config.QUEUE,
     stream_shards: config.STREAM_SHARDS,
     relay_mode: relay.RELAY_MODE,

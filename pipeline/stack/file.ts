@@ -24,6 +24,8 @@ export interface StackFile {
     password: string;
     /** Where subscribers say whether they are there. Absent where the broker is the user's own. */
     status?: string;
+    /** Further brokers, of the same users and passwords. Absent: there is one. */
+    more?: string[];
   };
   topology: 'single' | 'cluster';
   /** What each ingest listens on, by its name: the same for all, or behind nginx each its own. */

@@ -111,6 +111,9 @@ export function mosquittoConfig(options: {
   ];
 }
 
+/** The name of a broker's process, and of its files; the first has no number. */
+export const brokerName = (nth: number) => (nth === 1 ? 'mosquitto' : `mosquitto-${nth}`);
+
 /**
  * Private Mosquitto: loopback unless told, a password for each user, topics by user. Its defaults of 20 messages in
  * flight and 1000 queued for a client drop what exceeds them without a word; these limits are stated.
@@ -121,11 +124,14 @@ export async function prepareMosquitto(
   passwords: Record<BrokerUser, string>,
   certificate?: Certificate,
   listen: Listen = '127.0.0.1',
+  name = brokerName(1),
 ): Promise<Launch> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
-  const [config, users, acl] = ['mosquitto.conf', 'mosquitto.users', 'mosquitto.acl'].map((file) =>
-    join(dir, file),
-  ) as [string, string, string];
+  const [config, users, acl] = ['conf', 'users', 'acl'].map((kind) => join(dir, `${name}.${kind}`)) as [
+    string,
+    string,
+    string,
+  ];
   await writePrivate(
     users,
     Object.entries(passwords).map(([user, password]) => `${user}:${password}`),
@@ -135,7 +141,7 @@ export async function prepareMosquitto(
   await writePrivate(acl, brokerAclFile());
   const user = userInfo().username;
   await writePrivate(config, mosquittoConfig({ listen, port, user, users, acl, certificate }));
-  return { name: 'mosquitto', command: 'mosquitto', args: ['-c', config] };
+  return { name, command: 'mosquitto', args: ['-c', config] };
 }
 
 async function writePrivate(path: string, lines: string[]): Promise<void> {

@@ -2,7 +2,14 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Clock } from '../clock.ts';
-import { IngestConfig, queueOptions, RelayConfig, readConfig, type StackConfig } from '../config.ts';
+import {
+  ConfigError,
+  IngestConfig,
+  queueOptions,
+  RelayConfig,
+  readConfig,
+  type StackConfig,
+} from '../config.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
 import { trust } from '../trust.ts';
@@ -25,7 +32,7 @@ import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
 import { checkBroker, checkRedis, probeRoundTrip } from './probe.ts';
 import { ProcessFailure, Supervised } from './process.ts';
-import { type Launch, type Listen, prepareMosquitto, prepareRedis } from './services.ts';
+import { brokerName, type Launch, type Listen, prepareMosquitto, prepareRedis } from './services.ts';
 import { startStackTelemetry } from './telemetry.ts';
 
 const READY_MS = 30_000;
@@ -74,6 +81,8 @@ export class Stack {
   #certificates: Partial<Record<(typeof OUR_SERVERS)[number], Certificate>> = {};
   /** A file of all authorities that vouch for the servers; empty: nothing but the built-in ones. */
   #ca = '';
+  /** Addresses of the brokers beyond the first. */
+  #moreBrokers: string[] = [];
   #queue: Queue | undefined;
   #file: StackFile | undefined;
   #stopping: Promise<void> | undefined;
@@ -222,6 +231,7 @@ export class Stack {
         username: decodeURIComponent(username),
         password: decodeURIComponent(password),
         ...(config.MQTT_URL === undefined && { status: SUBSCRIBER_STATUS }),
+        ...(this.#moreBrokers.length > 0 && { more: this.#moreBrokers }),
       },
       workers,
       health,
@@ -271,8 +281,12 @@ export class Stack {
   }
 
   async #startBroker(): Promise<Record<BrokerUser, string>> {
-    const { MQTT_URL, MQTT_PORT } = this.#config;
+    const { MQTT_URL, MQTT_PORT, BROKERS } = this.#config;
     if (MQTT_URL !== undefined) {
+      if (BROKERS > 1)
+        throw new ConfigError(
+          `BROKERS is ${BROKERS}, and MQTT_URL names one of your own: leave one of them out`,
+        );
       await checkBroker('MQTT_URL', MQTT_URL);
       return sameFor(BROKER_USERS, MQTT_URL);
     }
@@ -283,7 +297,16 @@ export class Stack {
       await prepareMosquitto(this.dir, port, passwords, certificate, this.#listen),
       /mosquitto version .* running/,
     );
-    return urls(passwords, `mqtt${certificate === undefined ? '' : 's'}://${HOST}:${port}`);
+    const scheme = `mqtt${certificate === undefined ? '' : 's'}`;
+    for (let nth = 2; nth <= BROKERS; nth++) {
+      const own = await claimPort('BROKERS', 0);
+      await this.#run(
+        await prepareMosquitto(this.dir, own, passwords, certificate, this.#listen, brokerName(nth)),
+        /mosquitto version .* running/,
+      );
+      this.#moreBrokers.push(`${scheme}://${HOST}:${own}`);
+    }
+    return urls(passwords, `${scheme}://${HOST}:${port}`);
   }
 
   async #run(launch: Launch, readyLine: RegExp): Promise<Started> {
@@ -315,7 +338,7 @@ export class Stack {
     this.#undo.push(() => clock.stop());
     const broker = new BrokerSys(mqttUrl);
     this.#undo.push(() => broker.close());
-    const others = this.#processes.filter(({ name }) => SERVERS.includes(name));
+    const others = this.#processes.filter(({ name }) => SERVERS.includes(name.replace(/-\d+$/, '')));
     const servers = Object.fromEntries(others.map(({ name, pid }) => [name, pid]));
     this.#undo.push(startStackTelemetry({ queue, clock, servers, broker }));
     return { queue, sys: broker };

@@ -47,6 +47,7 @@ export function pipeline() {
 export function stages() {
   const { redisUrl, mqttUrl } = readStack().stages || {};
   const from = (name, ours) => __ENV[name] || ours || '';
+  const more = (!__ENV.BROKER_URL && readStack().mqtt?.more) || [];
   const mqtt = from('BROKER_URL', mqttUrl).match(/^(\w+:\/\/)(?:([^:@/]*):([^@/]*)@)?(.*)$/);
   return {
     redis: from('QUEUE_URL', redisUrl),
@@ -55,20 +56,21 @@ export function stages() {
           url: mqtt[1] + mqtt[4],
           username: decodeURIComponent(mqtt[2] || ''),
           password: decodeURIComponent(mqtt[3] || ''),
+          more,
         }
       : { url: '' },
   };
 }
 
-/** Refuses more connections than the stack's own broker may have files open, where the system tells that (Linux). */
-export function checkBrokerFiles(connections) {
+/** Refuses more connections than each of the stack's own brokers may have files open, where the system tells that (Linux). */
+export function checkBrokerFiles(connections, brokers) {
   const limit = readStack().facts?.mqtt_open_files ?? Number.POSITIVE_INFINITY;
   if (__ENV.BROKER_URL) return;
-  const needed = connections + 100; // subscribers, the relay, its own
+  const needed = Math.ceil(connections / brokers) + 100; // subscribers, the relay, its own
   if (needed > limit)
     throw new Error(
-      `${connections} connections need ${needed} open files in mosquitto, and it may have ${limit}: ` +
-        `ulimit -n ${needed} where the pipeline is started, or fewer CONNECTIONS`,
+      `${connections} connections need ${needed} open files in ${brokers > 1 ? `each of ${brokers} brokers` : 'mosquitto'}, and it may have ${limit}: ` +
+        `ulimit -n ${needed} where the pipeline is started, more BROKERS there, or fewer CONNECTIONS`,
     );
 }
 

@@ -23,7 +23,7 @@ function assertAllArrived({ account }: Run): void {
 describe('a short form of each script', () => {
   let pipeline: Pipeline;
   before(async () => {
-    pipeline = await Pipeline.start({ TRACE_LOG_EVERY: '10' });
+    pipeline = await Pipeline.start({ TRACE_LOG_EVERY: '10', BROKERS: '2' });
   });
   after(() => pipeline.stop());
 
@@ -224,7 +224,7 @@ describe('a short form of each script', () => {
     assert.ok((run.latency.stages.delivery.mean ?? 0) > 0);
   });
 
-  test('connections: so many held at once, what each costs, and the canary', async () => {
+  test('connections over two brokers: so many held at once, what each costs, and the canary', async () => {
     const settings = { CONNECTIONS: 60, RATE: 100, EVERY: 0.5, DURATION: 1.5, P99: 60_000 };
     const { run, exitCode } = await pipeline.run('connections.js', settings);
     assertPass(run, exitCode);
@@ -234,6 +234,8 @@ describe('a short form of each script', () => {
       ['held', 'refused', 'lost'].map((what) => figure(`connections ${what}`)),
       [60, 0, 0],
     );
+    for (const process of ['k6', 'mosquitto', 'mosquitto-2'])
+      assert.ok(figure(`CPU of ${process} for each`) !== undefined, process);
     assert.equal(run.steps.length, 2);
     assert.ok(run.thresholds.some(({ metric, ok }) => metric === 'connections_canary_p99_ms' && ok));
     assert.ok((run.canary?.sent ?? 0) >= 2);

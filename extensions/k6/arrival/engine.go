@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -72,7 +74,7 @@ type engine struct {
 }
 
 func newEngine(o *options, part *segment) *engine {
-	o.profile.Connections = o.MQTT.Connections
+	o.profile.Connections = max(o.MQTT.Connections, o.MQTT.brokers())
 	schedule := part.share(pacer.New(o.profile))
 	id := cmp.Or(o.RunID, newRunID())
 	e := &engine{
@@ -81,7 +83,6 @@ func newEngine(o *options, part *segment) *engine {
 		id:      id,
 		name:    part.name(id),
 		pacer:   schedule,
-		ledger:  ledger.New(o.profile, schedule),
 		clock:   clock.New(),
 		trust:   trust{ca: o.CA},
 		gate:    newGate(),
@@ -116,6 +117,7 @@ func newEngine(o *options, part *segment) *engine {
 	e.chosen = make([]atomic.Int64, len(o.profile.Flows))
 	e.turnTo(turn{})
 	e.planSpans()
+	e.ledger = ledger.New(e.levelled(), schedule)
 	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, part.generator()), e.targetLevel())
 	return e
 }
@@ -217,4 +219,14 @@ func (e *engine) targetLevel() string {
 		return ""
 	}
 	return fmt.Sprintf("/%d", e.segment.generator())
+}
+
+// levelled is the profile with the targets as they are.
+func (e *engine) levelled() *profile.Profile {
+	p := *e.options.profile
+	p.Flows = slices.Clone(p.Flows)
+	for i := range p.Flows {
+		p.Flows[i].Target += e.targetLevel()
+	}
+	return &p
 }

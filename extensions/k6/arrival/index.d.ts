@@ -87,6 +87,11 @@ export interface RunOptions {
      * be allowed to write there. Default: none.
      */
     status?: string;
+    /**
+     * More brokers beside `url`, with the same users. A connection to each holds all topics there, and a message arrives over one of them: for
+     * `publishers` with the same `more`. All flows have 1 delivery.
+     */
+    more?: string[];
   };
   /**
    * The Redis whose TIME is the clock of the stamps. Without it, stages between sender and subscriber are not told apart. Of a
@@ -131,6 +136,8 @@ export interface RunOptions {
     qos?: 0 | 1;
     connections: number;
     rate: number;
+    /** More brokers beside `url`: the connections go to each in turn. */
+    more?: string[];
   };
   /**
    * One message a second beside the load, over connections of its own and to a topic of its own (`canary/<run>`), to tell a slow

@@ -84,6 +84,9 @@ func (r *RootModule) join(o *options) error {
 		if err := part.check(o); err != nil {
 			return err
 		}
+		if err := o.checkFiles(part, openFiles()); err != nil {
+			return err
+		}
 		r.engine = newEngine(o, part)
 		return nil
 	}

@@ -77,17 +77,18 @@ type fuzzOptions struct {
 }
 
 type mqttOptions struct {
-	URL         string `json:"url"`
-	Username    string `json:"username"`
-	Password    string `json:"password"`
-	Prefix      string `json:"prefix"`
-	QoS         int    `json:"qos"`
-	Version     string `json:"version"`
-	Session     string `json:"session"`
-	Topics      string `json:"topics"`
-	Filter      string `json:"filter"`
-	Connections int    `json:"connections"`
-	Status      string `json:"status"`
+	URL         string   `json:"url"`
+	Username    string   `json:"username"`
+	Password    string   `json:"password"`
+	Prefix      string   `json:"prefix"`
+	QoS         int      `json:"qos"`
+	Version     string   `json:"version"`
+	Session     string   `json:"session"`
+	Topics      string   `json:"topics"`
+	Filter      string   `json:"filter"`
+	Connections int      `json:"connections"`
+	Status      string   `json:"status"`
+	More        []string `json:"more"` // brokers beside URL
 }
 
 type clockOptions struct {
@@ -257,9 +258,6 @@ func (o *options) check() (err error) {
 			return err
 		}
 	}
-	if err := o.checkFiles(openFiles()); err != nil {
-		return err
-	}
 	for name, value := range map[string]string{"name": o.Name, "topology": o.Topology, "network": o.Network} {
 		if !wordLike.MatchString(value) {
 			return fmt.Errorf("%s %q names the run's directory: letters, digits, _ and . are allowed", name, value)
@@ -273,6 +271,17 @@ const persistentSession = "persistent"
 
 // mqttVersions are protocol levels (MQTT 5, 3.1.2.2).
 var mqttVersions = map[string]int{"3.1.1": 4, "5": 5}
+
+// brokers is how many there are.
+func (o mqttOptions) brokers() int { return 1 + len(o.More) }
+
+// broker is where connection i of the subscribers goes.
+func (o mqttOptions) broker(i int) string {
+	if i %= o.brokers(); i > 0 {
+		return o.More[i-1]
+	}
+	return o.URL
+}
 
 func (o mqttOptions) check(p *profile.Profile) error {
 	if o.QoS < 0 || o.QoS > 2 {
@@ -301,6 +310,16 @@ func (o mqttOptions) check(p *profile.Profile) error {
 	for _, f := range p.Flows {
 		if n := max(p.Subscribers(), o.Connections); o.Filter != "" && f.Deliveries != n {
 			return fmt.Errorf("mqtt.filter hands every message to all %d connections, but flow %q has %d deliveries", n, f.Name, f.Deliveries)
+		}
+	}
+	for _, more := range o.More {
+		if _, err := receiver.ParseAddress(more); err != nil {
+			return fmt.Errorf("mqtt.more: %w", err)
+		}
+	}
+	for _, f := range p.Flows {
+		if len(o.More) > 0 && (f.Deliveries != 1 || o.Connections > 0) {
+			return fmt.Errorf("mqtt.more spreads topics over brokers, each with a connection of its own: flow %q has %d deliveries, 1 is allowed, and no mqtt.connections", f.Name, f.Deliveries)
 		}
 	}
 	if o.Connections < 0 || o.Connections > profile.MaxSubscribers {

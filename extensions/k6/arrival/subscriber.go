@@ -90,6 +90,7 @@ func (s *subscribers) connect(ctx context.Context, i int) error {
 		conn, err = conn.Reconnect(ctx)
 	} else {
 		o := s.engine.receiverOptions(s.state, fmt.Sprintf("subscriber-%d", i+1))
+		o.URL = s.engine.options.MQTT.broker(i)
 		o.Persistent = s.engine.options.MQTT.Session == persistentSession
 		if prefix := s.engine.options.MQTT.Status; prefix != "" {
 			o.Status = fmt.Sprintf("%s%s-%d", prefix, s.engine.name, i+1)
@@ -188,8 +189,8 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 		arrivals  []ledger.Arrival
 		latencies []int64
 	)
-	if e.options.MQTT.Topics == sharedTopics {
-		i = 0 // the group is one subscriber: a second copy is a duplicate, whoever gets it
+	if e.options.MQTT.Topics == sharedTopics || e.options.MQTT.brokers() > 1 {
+		i = 0 // they are one subscriber: a second copy is a duplicate, whoever gets it
 	}
 	tags := s.state.Tags.GetCurrentValues().Tags
 	clocked := e.options.Redis.URL != "" // stamps mean nothing without the clock that they were made by

@@ -71,7 +71,7 @@ function Targets({ run, sound }: PartProps) {
       <h3>Targets</h3>
       <p class="small">{sentence(run, sound)}</p>
       <TargetTable
-        caption={`${more > 0 ? `The first ${FIRST} of ${count(total)} targets` : 'Targets'}: those that lost messages, then ${sound ? 'by p99' : 'the busiest'}. Arrival of the measured phases, percentiles to two digits; reordered and lost of the whole run`}
+        caption={`${more > 0 ? `The first ${FIRST} of ${count(total)} targets` : 'Targets'}: those that lost messages, then ${sound ? 'by p99, to two digits' : 'the busiest'}. Arrival of the measured phases; reordered and lost of the whole run`}
         rows={more > 0 ? ordered.slice(0, FIRST) : [...ordered, ...together]}
         sound={sound}
       />

@@ -21,9 +21,11 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
       }),
       ...look(index),
     }));
-  const marks = sweeps.flatMap(({ subject: { knee, letter } }) =>
-    knee === null ? [] : [{ x: knee.vus, name: `knee ${letter}` }],
-  );
+  const knees = new Map<number, string[]>();
+  for (const { subject } of sweeps) {
+    if (subject.knee) knees.set(subject.knee.vus, [...(knees.get(subject.knee.vus) ?? []), subject.letter]);
+  }
+  const marks = [...knees].map(([x, letters]) => ({ x, name: `knee ${letters.join(', ')}` }));
   const common = { kind: 'vus' as const, x, height: 280, marks };
   return (
     <section>
