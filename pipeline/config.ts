@@ -168,7 +168,7 @@ export const StackConfig = Type.Object({
   INGEST_WORKERS: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 64, description: 'ingest processes (1; with cluster 2)' }),
   ),
-  RELAY_WORKERS: count(1, 1, 64, 'relay processes'),
+  RELAY_WORKERS: count(1, 0, 64, 'relay processes; 0: messages stay in the queue, for scenarios/ingest.js'),
   INGEST_TOKEN: Type.Optional(Type.String(TOKEN)),
   ...queue,
   RELAY_MODE,

@@ -18,6 +18,7 @@ export const ADDRESSES = {
   MQTT_URL: 'mqtt://127.0.0.1:1',
   REDIS_URL: 'redis://127.0.0.1:1',
   BROKER_URL: 'mqtt://127.0.0.1:1',
+  QUEUE_URL: 'redis://127.0.0.1:1',
 };
 
 const HELP = `Runs a scenario against the pipeline and leaves a report in reports/runs/.

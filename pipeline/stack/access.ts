@@ -103,6 +103,18 @@ export const REDIS_ACL = {
     '+xlen',
     '+xrange',
   ],
+  /** The k6 side where there are no relays: takes the messages out of the queue. */
+  collector: [
+    '~arrival:messages',
+    DIVISION_SEEN,
+    '~arrival:list',
+    '+blmpop',
+    '+ping',
+    '+time',
+    '+xdel',
+    '+xlen',
+    '+xread',
+  ],
   /**
    * The k6 side: the clock, what is left in the queue, and what the pipeline says of itself; it deletes trace lists that it has read.
    * Where several instances do a run together they write down when it begins.

@@ -16,8 +16,8 @@ export interface StackFile {
   queue: QueueKind;
   /** How that is divided, and whether its Redis is a cluster. */
   division: { shards: number; cluster: boolean };
-  /** Whoever fills one stage by itself: the queue as the ingest does, the broker as a relay does. */
-  stages: { redisUrl: string; mqttUrl: string };
+  /** Whoever fills one stage by itself, the queue as the ingest does, the broker as a relay does; or empties the queue (`queueUrl`). */
+  stages: { redisUrl: string; mqttUrl: string; queueUrl: string };
   mqtt: {
     url: string;
     username: string;

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connectAsync, type MqttClient } from 'mqtt';
 import { withoutPassword } from '../config.ts';
 import type { QueueOptions } from '../queue/connection.ts';
@@ -38,6 +39,18 @@ export async function checkRedis(
 export async function checkBroker(variable: string, url: string): Promise<void> {
   const client = await subscriber(variable, url);
   await client.endAsync(true);
+}
+
+/** Resolves when a process says at `/readyz` that it can work; rejects after `withinMs` with why it can't. */
+export async function probeReady(health: string, withinMs: number): Promise<void> {
+  const deadline = Date.now() + withinMs;
+  for (;;) {
+    const answer = await fetch(`${health}/readyz`, { signal: AbortSignal.timeout(withinMs) });
+    const why = await answer.text();
+    if (answer.ok) return;
+    if (Date.now() > deadline) throw new Error(`${health} is not ready after ${withinMs} ms: ${why}`);
+    await sleep(20);
+  }
 }
 
 /**

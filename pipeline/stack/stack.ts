@@ -30,9 +30,16 @@ import { facts } from './facts.ts';
 import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
 import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
-import { checkBroker, checkRedis, probeRoundTrip } from './probe.ts';
+import { checkBroker, checkRedis, probeReady, probeRoundTrip } from './probe.ts';
 import { ProcessFailure, Supervised } from './process.ts';
-import { brokerName, type Launch, type Listen, prepareMosquitto, prepareRedis } from './services.ts';
+import {
+  brokerName,
+  INGEST_FLAGS,
+  type Launch,
+  type Listen,
+  prepareMosquitto,
+  prepareRedis,
+} from './services.ts';
 import { startStackTelemetry } from './telemetry.ts';
 
 const READY_MS = 30_000;
@@ -45,9 +52,6 @@ const OUR_SERVERS = ['redis', 'mosquitto', 'ingest'] as const;
 const SYS_MS = 2000;
 /** They cannot tell themselves what they use. */
 const SERVERS = ['redis', 'mosquitto', 'nginx'];
-
-/** MB, 16 unless told: under a flood the ingest's memory would grow by three times that. */
-const SMALL_YOUNG_HEAP = ['--max-semi-space-size=4'];
 
 export interface StackEvents {
   /** A step of the start or the stop is done, in a few words. */
@@ -176,7 +180,7 @@ export class Stack {
       RELAY_MODE: config.RELAY_MODE,
     };
     const launches = [
-      ...named('ingest', ingests, 'ingest/server.ts', ingestEnv, SMALL_YOUNG_HEAP),
+      ...named('ingest', ingests, 'ingest/server.ts', ingestEnv, INGEST_FLAGS),
       ...named('relay', config.RELAY_WORKERS, 'relay/main.ts', relayEnv),
     ];
     const started = await Promise.all(
@@ -209,8 +213,14 @@ export class Stack {
     }
 
     const ingest = { url: `http${certificate === undefined ? '' : 's'}://${HOST}:${port}`, token };
-    await probeRoundTrip({ ...ingest, idKey: config.ID_KEY }, broker.stack, READY_MS);
-    this.#progress('a message went all the way round');
+    if (config.RELAY_WORKERS > 0) {
+      await probeRoundTrip({ ...ingest, idKey: config.ID_KEY }, broker.stack, READY_MS);
+      this.#progress('a message went all the way round');
+    } else {
+      // A message would only stay in the queue.
+      await Promise.all(Object.values(health).map((url) => probeReady(url, READY_MS)));
+      this.#progress('the ingest takes messages; there are no relays');
+    }
     const { queue, sys } = await this.#watch(redis.stack, broker.stack);
 
     const { username, password } = new URL(broker.subscriber);
@@ -225,7 +235,7 @@ export class Stack {
       operator: { redisUrl: redis.operator },
       queue: this.#config.QUEUE,
       division: queueOptions(config),
-      stages: { redisUrl: redis.ingest, mqttUrl: broker.relay },
+      stages: { redisUrl: redis.ingest, mqttUrl: broker.relay, queueUrl: redis.collector },
       mqtt: {
         url: mqttUrl.toString(),
         username: decodeURIComponent(username),
@@ -388,6 +398,7 @@ export class Stack {
 
   /** Waits until the relays have emptied the queue, as long as they can. */
   async #drain(withinMs: number): Promise<void> {
+    if (this.#config.RELAY_WORKERS === 0) return;
     const deadline = Date.now() + withinMs;
     const everyoneIsThere = () =>
       this.#processes.every(({ name, alive }) => alive || name === 'nginx' || name.startsWith('ingest-'));

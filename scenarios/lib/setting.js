@@ -43,14 +43,16 @@ export function pipeline() {
   };
 }
 
-/** Where one stage is filled by itself: the queue as the ingest does, the broker as a relay does. */
+/** Where one stage is filled by itself, the queue as the ingest does, the broker as a relay does; and where the queue is emptied. */
 export function stages() {
-  const { redisUrl, mqttUrl } = readStack().stages || {};
+  const stack = readStack();
+  const { redisUrl, mqttUrl, queueUrl } = stack.stages || {};
   const from = (name, ours) => __ENV[name] || ours || '';
   const more = (!__ENV.BROKER_URL && readStack().mqtt?.more) || [];
   const mqtt = from('BROKER_URL', mqttUrl).match(/^(\w+:\/\/)(?:([^:@/]*):([^@/]*)@)?(.*)$/);
   return {
     redis: from('QUEUE_URL', redisUrl),
+    queue: { url: from('QUEUE_URL', queueUrl), kind: stack.queue || __ENV.QUEUE || 'stream' },
     mqtt: mqtt
       ? {
           url: mqtt[1] + mqtt[4],

@@ -5,9 +5,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { Redis } from 'ioredis';
 import { ADDRESSES } from '../../pipeline/run.ts';
 import { remove } from '../../pipeline/test/services.ts';
-import type { Run } from '../../reports/run.ts';
+import { type Run, STAGES } from '../../reports/run.ts';
 import { judge } from '../capacity/judge.ts';
 import { assertPass, k6, node, Pipeline, place, ROOT, readRun } from './harness.ts';
 
@@ -216,6 +217,16 @@ describe('a short form of each script', () => {
     assert.ok((run.latency.stages.queue.mean ?? 0) > 0);
   });
 
+  test('ingest: relays would take the messages, which is told', async () => {
+    const { env } = pipeline;
+    const { all, exitCode } = await k6(['run', '-q', '--log-format', 'raw', 'scenarios/ingest.js'], env);
+    assert.match(
+      String(all),
+      /the pipeline has 1 relays, who would take the messages: start it with RELAY_WORKERS=0/,
+    );
+    assert.notEqual(exitCode, 0);
+  });
+
   test('broker: the broker alone', async () => {
     const { run, exitCode } = await pipeline.run('broker.js', { RATE: 100, DURATION: 1 });
     assertPass(run, exitCode);
@@ -295,6 +306,26 @@ describe('a short form of each script', () => {
     assert.deepEqual(judge(run), { holds: true, reasons: [] });
     assert.deepEqual(run.figures?.[1], { name: 'highest rate that held', value: 50, unit: '/s' });
   });
+});
+
+describe('ingest: HTTP to Redis, and no relay', () => {
+  for (const QUEUE of ['stream', 'list']) {
+    test(`a ${QUEUE} that the run empties itself`, async (t) => {
+      const pipeline = await Pipeline.start({ RELAY_WORKERS: '0', QUEUE });
+      t.after(() => pipeline.stop());
+      const { run, exitCode, text } = await pipeline.run('ingest.js', { RATE: 100, DURATION: 1 });
+      assertPass(run, exitCode);
+      assertAllArrived(run);
+      const counts = STAGES.map((stage) => run.latency.stages[stage].count);
+      assert.deepEqual(counts, [100, 100, 100, 100, 0, 0], 'relay and delivery are not there');
+      assert.match(text, /^ +delivery +n\/a +the message had arrived when it was in the queue$/m);
+      // What was read is gone: the next run finds nothing, and the ingest no backlog.
+      const redis = new Redis(pipeline.stack.file.redis.url, { disableClientInfo: true });
+      t.after(() => redis.disconnect());
+      assert.equal(await redis.xlen('arrival:messages'), 0);
+      assert.deepEqual(await redis.lrange('arrival:list', 0, 0), []);
+    });
+  }
 });
 
 describe('a setting that makes no sense is told in one line', () => {

@@ -145,6 +145,12 @@ export interface RunOptions {
    */
   canary?: boolean;
   /**
+   * Messages have arrived when they are in the queue of a pipeline that has no relays: the run reads them there, in the place of MQTT, and
+   * deletes what it has read. `kind` is that of the pipeline's `QUEUE`, `stream` unless told; the user of `url` may give XREAD and XDEL, or BLMPOP.
+   * Wants `canary: false` and flows of one delivery. The stages relay and delivery are not there.
+   */
+  queue?: { url: string; kind?: 'stream' | 'list' };
+  /**
    * Generator and pipeline are on one machine although their addresses do not say so (network namespaces): it has one clock, and they
    * share its cores. Default: true where all addresses are loopback.
    */

@@ -149,6 +149,9 @@ func (s *segment) check(o *options) error {
 	if o.Sampled > 0 {
 		return fmt.Errorf("sampled reads lists that all %d instances would share, and deletes them: without %s only", s.of(), segmentFlag)
 	}
+	if o.Queue != nil {
+		return fmt.Errorf("queue is one for all %d instances, who would take each other's messages: without %s only", s.of(), segmentFlag)
+	}
 	if p := o.Publishers; p != nil && s.scale(p.Connections) == 0 {
 		return fmt.Errorf("%s would have none of %d publishers.connections: fewer instances", s, p.Connections)
 	}
