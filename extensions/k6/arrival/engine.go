@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sort"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ const lateLimit = 30 * time.Second
 // engine is the run of this process.
 type engine struct {
 	options *options
+	cores   int // that it may use
 	id      string
 	bodies  *bodies
 	pacer   *pacer.Pacer
@@ -46,6 +48,7 @@ type engine struct {
 
 	unattended atomic.Int64 // requests that found no free sender when they were due, and were late by more than lateFloor
 	gate       *gate
+	loop       func() *loop  // sends for pumps; it returns nil where each of their connections wants a goroutine
 	started    chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted     chan struct{} // closed when there is no use in sending any more
 	epoch      time.Time
@@ -74,6 +77,7 @@ func newEngine(o *options) *engine {
 	schedule := pacer.New(o.profile)
 	e := &engine{
 		options: o,
+		cores:   runtime.GOMAXPROCS(0),
 		id:      newRunID(),
 		pacer:   schedule,
 		ledger:  ledger.New(o.profile, schedule),
@@ -101,6 +105,12 @@ func newEngine(o *options) *engine {
 			deliveries += n * o.profile.Flows[i].Deliveries
 		}
 	}
+	e.loop = sync.OnceValue(func() *loop {
+		if !e.plain() {
+			return nil
+		}
+		return newLoop(e)
+	})
 	e.trend, e.httpTrend = thin(deliveries), thin(requests)
 	e.chosen = make([]atomic.Int64, len(o.profile.Flows))
 	e.turnTo(turn{})
