@@ -38,10 +38,13 @@ export function estimate(samples: readonly Sample[], at: number): Estimate {
   let fastest = STEEPEST;
   let kept = 0;
   while (kept < intervals.length) {
-    const [oldest, ...newer] = intervals.slice(-kept - 1) as [Interval, ...Interval[]];
+    // By index: each probe comes here, and copies of the newer ones would be most of what it costs.
+    const first = intervals.length - kept - 1;
+    const oldest = intervals[first] as Interval;
     let low = slowest;
     let high = fastest;
-    for (const interval of newer) {
+    for (let i = first + 1; i < intervals.length; i++) {
+      const interval = intervals[i] as Interval;
       low = Math.max(low, (interval.low - oldest.high) / (interval.at - oldest.at));
       high = Math.min(high, (interval.high - oldest.low) / (interval.at - oldest.at));
     }

@@ -15,7 +15,11 @@ const port = (fallback: number, what: string) =>
   });
 const count = (fallback: number, minimum: number, maximum: number, what: string) =>
   Type.Integer({ minimum, maximum, default: fallback, description: what });
-const REDIS = { pattern: '^rediss?://.+', description: 'redis://user:password@host:port/db' };
+const REDIS = {
+  pattern: '^rediss?://.+',
+  description:
+    'redis://user:password@host:port/db, or with several host:port, between commas, of a Redis Cluster',
+};
 const MQTT = { pattern: '^(mqtts?|tcp|ssl|tls)://.+', description: 'mqtt://user:password@host:port' };
 /** What a token may be. */
 export const TOKEN = {
@@ -35,6 +39,14 @@ const QUEUE = Type.Union([Type.Literal('stream'), Type.Literal('list')], {
   default: 'stream',
   description: 'stream (at least once) or list (LPUSH and BRPOP: at most once when a relay dies)',
 });
+const queue = {
+  QUEUE,
+  STREAM_SHARDS: count(1, 1, 256, 'shards of the stream; the same in every process'),
+  REDIS_CLUSTER: Type.Boolean({
+    default: false,
+    description: 'true: REDIS_URL is a node of a Redis Cluster (also without it when it names several)',
+  }),
+};
 const trust = {
   TLS_CA: Type.Optional(FILE('certificates of authorities to trust beside the built-in ones, PEM')),
 };
@@ -44,14 +56,19 @@ const process_ = {
   ...trust,
   PROCESS_NAME: Type.String({ minLength: 1, description: 'the name in logs and telemetry, like relay-1' }),
   REDIS_URL: Type.String(REDIS),
-  QUEUE,
+  ...queue,
   REDIS_TIMEOUT_MS: count(
     2000,
     50,
     600_000,
     'ms without an answer after which the connection counts as dead',
   ),
-  HEALTH_PORT: port(0, "loopback port of the process's own for /livez, /readyz and /metrics"),
+  HEALTH_HOST: Type.String({
+    minLength: 1,
+    default: '127.0.0.1',
+    description: "the address that the process's own port listens on",
+  }),
+  HEALTH_PORT: port(0, "the process's own port for /livez, /readyz and /metrics"),
 };
 
 const MQTT_QOS = Type.Integer({ minimum: 0, maximum: 1, default: 1, description: '0 or 1' });
@@ -138,6 +155,12 @@ export const StackConfig = Type.Object({
   INGEST_PORT: port(18080, "the ingest's port"),
   REDIS_PORT: port(16379, "Redis' port"),
   MQTT_PORT: port(11883, "Mosquitto's port"),
+  BROKERS: count(
+    1,
+    1,
+    16,
+    'Mosquitto processes; relays publish to the first, the others are for connections.js',
+  ),
   TOPOLOGY: Type.Union([Type.Literal('single'), Type.Literal('cluster')], {
     default: 'single',
     description: 'single, or cluster: nginx before several ingests',
@@ -145,9 +168,9 @@ export const StackConfig = Type.Object({
   INGEST_WORKERS: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 64, description: 'ingest processes (1; with cluster 2)' }),
   ),
-  RELAY_WORKERS: count(1, 1, 64, 'relay processes'),
+  RELAY_WORKERS: count(1, 0, 64, 'relay processes; 0: messages stay in the queue, for scenarios/ingest.js'),
   INGEST_TOKEN: Type.Optional(Type.String(TOKEN)),
-  QUEUE,
+  ...queue,
   RELAY_MODE,
   MQTT_QOS,
   STAMPS,
@@ -162,6 +185,7 @@ export const DeadLettersConfig = Type.Object({
   STACK_DIR: StackConfig.properties.STACK_DIR,
   REDIS_URL: StackConfig.properties.REDIS_URL,
   REDIS_TIMEOUT_MS: process_.REDIS_TIMEOUT_MS,
+  ...queue,
   QUEUE: Type.Union(QUEUE.anyOf, {
     ...QUEUE,
     description: `with REDIS_URL, what its messages go back into: ${QUEUE.description}`,
@@ -184,6 +208,16 @@ export const RunConfig = Type.Object({
   TOPOLOGY: Type.Optional(Type.String(LABEL)),
   NETWORK: Type.String({ default: 'loopback', ...LABEL }),
 });
+
+/** What {@link openQueue} is told by a process's settings. */
+export function queueOptions(config: {
+  REDIS_CLUSTER: boolean;
+  STREAM_SHARDS: number;
+  RELAY_LEASE_MS?: number;
+}): { cluster: boolean; shards: number; leaseMs?: number } {
+  const { REDIS_CLUSTER: cluster, STREAM_SHARDS: shards, RELAY_LEASE_MS: leaseMs } = config;
+  return { cluster, shards, ...(leaseMs !== undefined && { leaseMs }) };
+}
 
 export type RunConfig = Static<typeof RunConfig>;
 export type IngestConfig = Static<typeof IngestConfig>;

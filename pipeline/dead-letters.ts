@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ConfigError, DeadLettersConfig, describe, readConfig } from './config.ts';
-import type { DeadLetter, DeadLetters } from './queue/dead-letters.ts';
+import { ConfigError, DeadLettersConfig, describe, queueOptions, readConfig } from './config.ts';
+import type { DeadLetter, Letters } from './queue/dead-letters.ts';
 import { openQueue } from './queue/open.ts';
 import { explainRedis } from './queue/problems.ts';
 import type { Queue } from './queue/queue.ts';
@@ -85,6 +85,7 @@ function parse(args: readonly string[]) {
 async function open(): Promise<Queue> {
   const config = readConfig(DeadLettersConfig);
   let { REDIS_URL: url, QUEUE: kind } = config;
+  let division = queueOptions(config);
   let variable = 'REDIS_URL';
   if (url === undefined) {
     const stack = await runningStack(resolve(config.STACK_DIR));
@@ -96,10 +97,11 @@ async function open(): Promise<Queue> {
     variable = "the pipeline's Redis";
     url = stack.operator.redisUrl;
     kind = stack.queue;
+    division = stack.division;
     if (stack.ca !== undefined) trustText(stack.ca);
   }
   trust(config.TLS_CA);
-  const queue = openQueue(kind, { url, timeoutMs: config.REDIS_TIMEOUT_MS });
+  const queue = openQueue(kind, { url, ...division, timeoutMs: config.REDIS_TIMEOUT_MS });
   try {
     await queue.whenReady(config.REDIS_TIMEOUT_MS);
   } catch (error) {
@@ -109,7 +111,7 @@ async function open(): Promise<Queue> {
   return queue;
 }
 
-async function list(letters: DeadLetters, json: boolean): Promise<void> {
+async function list(letters: Letters, json: boolean): Promise<void> {
   const now = Date.now();
   let count = 0;
   for await (const letter of letters.list()) {
@@ -124,7 +126,7 @@ function line({ letter, id, target, reason, deliveries, buried }: DeadLetter, no
   return `${letter}  ${id ?? '(no id)'}  ${target ?? '(no target)'}  ${age(now - buried)}  ${attempts}: ${reason}`;
 }
 
-async function change(letters: DeadLetters, { action, ids, all, json }: Request): Promise<number> {
+async function change(letters: Letters, { action, ids, all, json }: Request): Promise<number> {
   const known = new Map<string, string>();
   const wanted = new Set(ids);
   for await (const { letter, id } of letters.list()) {

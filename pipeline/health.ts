@@ -14,7 +14,6 @@ export interface HealthOptions {
   metrics: Registry;
 }
 
-const HOST = '127.0.0.1';
 const RETRY_AFTER_S = 1;
 
 /** `GET /metrics`, as Prometheus scrapes it. */
@@ -39,17 +38,20 @@ export const health: FastifyPluginAsync<HealthOptions> = async (app, options) =>
   await app.register(metrics, { metrics: options.metrics });
 };
 
-/** Serves a process's health on a loopback port of its own; 0 chooses a free one. */
+/** Serves a process's health on a port of its own; 0 chooses a free one. */
 export async function serveHealth(
+  host: string,
   port: number,
   options: HealthOptions,
 ): Promise<{ url: string; close(): Promise<void> }> {
   const app: FastifyInstance = fastify({ forceCloseConnections: true });
   await app.register(health, options);
   try {
-    return { url: await app.listen({ host: HOST, port }), close: () => app.close() };
+    return { url: await app.listen({ host, port }), close: () => app.close() };
   } catch (error) {
-    throw new ConfigError(`HEALTH_PORT=${port} cannot be used: ${(error as Error).message}`);
+    throw new ConfigError(
+      `HEALTH_PORT=${port} on HEALTH_HOST=${host} cannot be used: ${(error as Error).message}`,
+    );
   }
 }
 

@@ -51,14 +51,34 @@ export function environmentArgs(args: readonly string[]): string[] {
   });
 }
 
+/** The variables that the script is given: those of the environment, and in front of them what flags set. */
+export function variablesOf(args: readonly string[]): NodeJS.ProcessEnv {
+  const given = environmentArgs(args)
+    .filter((arg) => arg !== '-e' && arg !== '--env')
+    .map((arg) => arg.replace(/^(--env=|-e)/, ''));
+  return { ...process.env, ...Object.fromEntries(given.map((text) => text.split(/=(.*)/s, 2))) };
+}
+
 /** A `k6 run` in the terminal. */
 export class K6Run {
   readonly #child: ChildProcess;
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 
-  /** `quiet`: only what goes wrong is shown, a crossed threshold apart. */
-  constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv, quiet = false) {
-    this.#child = spawn(K6, ['run', ...(quiet ? ['-q'] : []), ...args, script], {
+  /**
+   * @param quiet only what goes wrong is told, a crossed threshold apart.
+   * @param within a command that runs k6 in another place, like a network namespace, and becomes it.
+   * @param tell of what goes wrong
+   */
+  constructor(
+    script: string,
+    args: readonly string[],
+    env: NodeJS.ProcessEnv,
+    quiet = false,
+    within: readonly string[] = [],
+    tell: (line: string) => void = console.error,
+  ) {
+    const [command = K6, ...before] = [...within, K6];
+    this.#child = spawn(command, [...before, 'run', ...(quiet ? ['-q'] : []), ...args, script], {
       stdio: ['inherit', quiet ? 'ignore' : 'inherit', quiet ? 'pipe' : 'inherit'],
       // Go's collector at its default costs k6 an eighth of its CPU.
       env: { GOGC: '400', ...env, ...QUIET },
@@ -67,7 +87,7 @@ export class K6Run {
     });
     if (this.#child.stderr) {
       createInterface({ input: this.#child.stderr }).on('line', (line) => {
-        if (!line.includes('thresholds on metrics')) console.error(line);
+        if (!line.includes('thresholds on metrics')) tell(line);
       });
     }
     const pid = this.#child.pid as number;

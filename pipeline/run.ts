@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
-import { checkScript, K6Run } from './k6.ts';
+import { Instances, instancesOf, mergeInstances } from './instances.ts';
+import { checkScript, K6Run, variablesOf } from './k6.ts';
 import { explain } from './stack/explain.ts';
 import { runningStack, type StackFile, shortPath } from './stack/file.ts';
 import { onInterrupt } from './stack/interrupt.ts';
@@ -17,12 +18,15 @@ export const ADDRESSES = {
   MQTT_URL: 'mqtt://127.0.0.1:1',
   REDIS_URL: 'redis://127.0.0.1:1',
   BROKER_URL: 'mqtt://127.0.0.1:1',
+  QUEUE_URL: 'redis://127.0.0.1:1',
 };
 
 const HELP = `Runs a scenario against the pipeline and leaves a report in reports/runs/.
 
   npm run ramp [-- <k6 flags>]
   node pipeline/run.ts <script> [<k6 flags>]
+
+  --instances <n>   so many k6 do the run together, each a segment of it, and are merged: what n hosts would do
 
 It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
 The exit code is k6's own: 0 when every threshold holds, 99 when one does not.
@@ -38,11 +42,14 @@ Environment
 `;
 
 async function main(): Promise<number> {
-  const [script, ...args] = process.argv.slice(2);
-  if (script === undefined || [script, ...args].some((arg) => arg === '--help' || arg === '-h')) {
+  const [script, ...given] = process.argv.slice(2);
+  if (script === undefined || [script, ...given].some((arg) => arg === '--help' || arg === '-h')) {
     console.log(HELP);
     return script === undefined ? 1 : 0;
   }
+  const { instances, args } = instancesOf(given);
+  // Where samples are asked for, the pipeline that is started leaves them: one message in a hundred, unless it is told otherwise.
+  if (variablesOf(args).SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
   const config = await settle(readConfig(RunConfig));
   if (config.INGEST_URL !== undefined && config.MQTT_URL === undefined) {
     throw new ConfigError(
@@ -51,12 +58,12 @@ async function main(): Promise<number> {
   }
   trust(config.TLS_CA);
   const runDir = join(ROOT, 'reports/runs', runName(script, config, new Date()));
-  const env = runEnvironment(config, runDir, commandOf(script, args, process.env.npm_lifecycle_event));
+  const env = runEnvironment(config, runDir, commandOf(script, given, process.env.npm_lifecycle_event));
   await checkScript(script, args, { ...ADDRESSES, ...env });
 
   // Before anything runs that would have to be stopped.
   let interrupted = false;
-  let run: K6Run | undefined;
+  let run: K6Run | Instances | undefined;
   let stack: Stack | undefined;
   onInterrupt(
     (signal) => {
@@ -73,10 +80,11 @@ async function main(): Promise<number> {
   stack = await openPipeline(config);
   try {
     if (interrupted) return 1;
-    run = new K6Run(script, args, env);
+    run = instances === 1 ? new K6Run(script, args, env) : new Instances(script, args, env, instances);
     stack?.failed.then(() => run?.signal('SIGTERM'));
     const { code, signal } = await run.ended;
     const report = join(runDir, 'index.html');
+    const passes = instances === 1 || (await mergeInstances(runDir));
     if (signal !== null) {
       const left = existsSync(report) ? `its report is ${shortPath(report)}` : 'it left no report';
       console.error(`k6 was killed by ${signal}: the run is incomplete, ${left}`);
@@ -85,7 +93,7 @@ async function main(): Promise<number> {
     // k6 draws its progress once more below its summary: what is looked for stands last.
     if (existsSync(report)) console.log(`report  ${shortPath(report)}`);
     const failure = await Promise.race([stack?.failed, undefined]);
-    if (failure === undefined) return code ?? 1;
+    if (failure === undefined) return (code ?? 1) || (passes ? 0 : 1);
     explain(failure);
     return code || 1;
   } finally {

@@ -11,10 +11,13 @@ import { grouped } from './comparison/subjects.ts';
 import { comparisonText } from './comparison/text.ts';
 import { Catalogue } from './history/catalogue.ts';
 import { listText } from './history/text.ts';
+import { mergeDirectories } from './merge/command.ts';
+import { mergedText } from './merge/text.ts';
 import { renderReport } from './render.ts';
 
 const USAGE = `Usage: npm run report -- <run>                      writes the page of a run anew from its run.json
        npm run report -- compare <baseline> <run>…  compares runs: a table here, and a page
+       npm run report -- merge <run>…               makes one run of what its instances have left
        npm run report -- list                       lists the runs, newest first
 
 A run is a directory, or the name of one in reports/runs.
@@ -24,10 +27,13 @@ compare
   --sure                  a difference counts only where all of its interval is beyond the limit
   --each                  no run is a repeat of another
   --out <file>            the page (reports/comparisons/<time>/index.html)
+merge
+  --out <directory>       where the whole goes (the directory that its instances' are in)
 list
   --text <words>          only runs in whose name, labels or profile all the words stand
 
-Exit code: 0, or 1 when a condition holds or cannot be judged or a run cannot be read, or 2 when the command is wrong.
+Exit code: 0, or 1 when a condition holds or cannot be judged, a merged run does not pass, or a run cannot be read, or 2 when
+the command is wrong.
 reports/README.md has the grammar of conditions and says what the words of a comparison mean.`;
 
 const RUNS = fileURLToPath(new URL('runs', import.meta.url));
@@ -49,6 +55,7 @@ type Values = ReturnType<typeof parse>['values'];
 /** Which options go with which command. */
 const ALLOWED: Record<string, readonly string[]> = {
   compare: ['fail-if', 'sure', 'each', 'out'],
+  merge: ['out'],
   list: ['text'],
   '': [],
 };
@@ -70,14 +77,15 @@ async function main(): Promise<number> {
     return 0;
   }
   const [first = '', ...rest] = positionals;
-  const command = first === 'compare' || first === 'list' ? first : '';
+  const command = first !== '' && Object.hasOwn(ALLOWED, first) ? first : '';
   for (const name of Object.keys(values)) {
     if (!ALLOWED[command]?.includes(name)) {
-      const place = Object.keys(ALLOWED).find((one) => ALLOWED[one]?.includes(name));
-      throw new UsageError(`--${name} belongs to ${place}; --help tells more`);
+      const places = Object.keys(ALLOWED).filter((one) => ALLOWED[one]?.includes(name));
+      throw new UsageError(`--${name} belongs to ${places.join(' and ')}; --help tells more`);
     }
   }
   if (command === 'compare') return compareRuns(rest, values);
+  if (command === 'merge') return mergeParts(rest, values.out);
   if (command === 'list') {
     if (rest.length > 0) throw new UsageError(`list takes no ${rest[0]}; --text finds runs`);
     const { entries, misfits } = await new Catalogue(RUNS).list();
@@ -129,6 +137,19 @@ async function compareRuns(names: string[], values: Values): Promise<number> {
   return findings.some(({ fails }) => fails) ? 1 : 0;
 }
 
+/** @returns the exit code */
+async function mergeParts(names: string[], out: string | undefined): Promise<number> {
+  if (names.length === 0)
+    throw new UsageError('merge takes the runs of the instances, or the directory that holds them');
+  const { directory, run } = await mergeDirectories(
+    await Promise.all(names.map(directoryOf)),
+    out,
+    await pageTemplate(),
+  );
+  console.log(`${mergedText(run)}\n  report      ${shortPath(join(directory, 'index.html'))}`);
+  return run.verdict.result === 'pass' ? 0 : 1;
+}
+
 /** A directory, or the name of one in reports/runs. */
 async function directoryOf(name: string): Promise<string> {
   for (const place of [name, join(RUNS, name)]) {
@@ -149,12 +170,16 @@ async function isDirectory(path: string): Promise<boolean> {
 /** @returns the path of the report */
 async function report(directory: string): Promise<string> {
   const run = await readRun(directory);
-  const template = await readFile(TEMPLATE, 'utf8').catch(() => {
-    throw new Error(`${TEMPLATE} is missing: npm run setup builds it`);
-  });
+  const template = await pageTemplate();
   const path = join(directory, 'index.html');
   await writeFile(path, renderReport(run, template));
   return path;
+}
+
+function pageTemplate(): Promise<string> {
+  return readFile(TEMPLATE, 'utf8').catch(() => {
+    throw new Error(`${TEMPLATE} is missing: npm run setup builds it`);
+  });
 }
 
 /** As a person would type it from here. */

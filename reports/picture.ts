@@ -47,7 +47,7 @@ async function takePicture(directory: string, file: string): Promise<void> {
       colorScheme: 'light',
     });
     await page.goto(pathToFileURL(join(place, 'index.html')).href);
-    await page.locator('main > *').first().waitFor();
+    await page.locator('main > :is(footer, .plain)').waitFor();
     await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
     const last = await page.locator(LAST).boundingBox();
     if (last === null) throw new Error(`${directory}: the run has no stages to show`);

@@ -29,10 +29,16 @@ export interface Run {
   /** Measured phases only. */
   latency: Latencies;
   canary: Canary | null;
+  /** Of a merged run: one of each instance that it should have; absent: the run has one. */
+  generators?: GeneratorResult[];
+  /** Of the measured phases; null: not asked for. */
+  sampled?: Sampled | null;
   steps: Step[];
   /** What the script says beyond what every run says; a value of null did not come about. */
   figures?: { name: string; value: number | null; unit: string }[];
   flows: Flow[];
+  /** null or absent: the run has not ended. */
+  targets?: Targets | null;
   /** One entry a second, ascending. */
   timeline: Interval[];
   resources: Resource[];
@@ -55,6 +61,8 @@ export interface RunInfo {
   started: string;
   ended: string | null;
   command: string | null;
+  /** Of several instances that do a run together; null or absent: the run has one. */
+  generator?: Generator | null;
   profile: {
     name: string;
     phases: {
@@ -69,6 +77,38 @@ export interface RunInfo {
     }[];
     flows: { name: string; weight: number; messages: number; deliveries: number }[];
   };
+}
+
+/** One of several instances that do a run together, each a segment of it. */
+export interface Generator {
+  /** In the ids of its messages, from 1. */
+  number: number;
+  of: number;
+  /** k6's execution segment, and the sequence of all. */
+  segment: string;
+  sequence: string;
+  /** Start of all of them on the clock of Redis, µs since 1970. */
+  start_us: number;
+  /** How long after the start it was there, ms. */
+  late_ms: number;
+}
+
+/** What one of several instances adds to their run. null: it is missing, or does not tell. */
+export interface GeneratorResult {
+  number: number;
+  segment: string;
+  result: VerdictResult | 'missing';
+  reasons: string[];
+  late_ms: number | null;
+  /** Messages. */
+  scheduled: number | null;
+  arrived: number | null;
+  schedule_p99_ms: number | null;
+  socket_wait_p99_ms: number | null;
+  /** 100 = one core. */
+  cpu_percent_max: number | null;
+  clock_offset_ms: number | null;
+  clock_bound_ms: number | null;
 }
 
 /** Ids, whole run; the four beside the equation are deliveries. */
@@ -177,6 +217,24 @@ export interface Step {
   /** Mean over its seconds, by process. */
   cpu_percent?: Record<string, number> | null;
   latency: Latencies;
+  sampled?: Sampled | null;
+}
+
+/** Arrival as one message in so many tells it, whose times stand in the trace lists of ingest and relay. In ms; null: no sample. */
+export interface Sampled {
+  one_in: number;
+  /** Deliveries of messages that stand in both lists. */
+  count: number;
+  /** Deliveries of sampled messages that do not. */
+  not_found: number;
+  mean: number | null;
+  p50: number | null;
+  p99: number | null;
+  max: number | null;
+  /** Means, which sum to `mean`: due to noted by the ingest, to noted by the relay, to arrived. */
+  parts: Record<'ingest' | 'relay' | 'arrival', number | null>;
+  /** sampled − all. */
+  difference: Record<'mean' | 'p50' | 'p99', number | null>;
 }
 
 export interface Flow {
@@ -186,6 +244,22 @@ export interface Flow {
   /** Deliveries. */
   arrived: number;
   arrival: Latency;
+}
+
+/** Targets that stand out, the highest p99 first, and the others together: each delivery is in just one row. */
+export interface Targets {
+  total: number;
+  rows: ({ name: string } & TargetFigures)[];
+  others: ({ targets: number } & TargetFigures) | null;
+}
+
+export interface TargetFigures {
+  /** Measured phases only; percentiles of two significant digits. */
+  arrival: Brief | null;
+  /** Deliveries, whole run. */
+  reordered: number;
+  /** Messages, whole run. */
+  lost: number;
 }
 
 /** One second, one line of timeline.ndjson. */

@@ -1,6 +1,7 @@
 // How many MQTT connections does the broker hold at once, and what does each cost? Devices connect one after the other and stay, each
 // publishing now and then.
 //   node pipeline/run.ts scenarios/connections.js       160/s up to 15,000, each publishing every 6 s, 30 s with all of them
+//   BROKERS=3 node pipeline/run.ts scenarios/connections.js -e CONNECTIONS=19000      spread over three brokers
 //   … -e CONNECTIONS=19000 -e RATE=500 -e EVERY=6 -e DURATION=60 -e QOS=1 -e P99=50
 // The connections are goroutines of one VU. Everything they publish is in the account; as with broker.js all of the way is `delivery`.
 // The canary goes round the whole pipeline, over connections of its own, once a second: the limit is for its p99 (P99, ms).
@@ -16,11 +17,15 @@ const rate = number('RATE', 160, { min: 1, max: 10_000 });
 const hold = number('DURATION', 30, { min: 1 });
 const opening = Math.max(0.5, connections / rate);
 const messages = connections / number('EVERY', 6, { min: 0.1, max: 86_400 });
-checkBrokerFiles(connections);
+const { mqtt } = stages();
+const brokers = 1 + (mqtt.more?.length ?? 0);
+checkBrokerFiles(connections, brokers);
+const where = setting();
 
 const run = new Run({
   name: 'connections',
-  ...setting(),
+  ...where,
+  mqtt: { ...where.mqtt, more: mqtt.more },
   profile: profileOf(`${connections} connections, ${rate}/s`, {
     phases: [
       { name: 'open', duration: opening, arrivalRate: Math.min(1, messages), rampTo: messages },
@@ -28,7 +33,7 @@ const run = new Run({
     ],
     flows: flows.direct,
   }),
-  publishers: { ...stages().mqtt, connections, rate, qos: number('QOS', 1, { max: 1, whole: true }) },
+  publishers: { ...mqtt, connections, rate, qos: number('QOS', 1, { max: 1, whole: true }) },
 });
 
 const missing = new Gauge('connections_missing');
@@ -46,10 +51,14 @@ export function subscriber() {
   run.collect();
   const { figures, resources, canary: outside } = run.result();
   const figure = (name) => figures.find((f) => f.name === name)?.value ?? 0;
-  missing.add(connections - figure('connections held') + figure('connections lost'));
+  const own = figure('connections wanted'); // of several instances each has its share
+  missing.add(own - figure('connections held') + figure('connections lost'));
   if (outside) canary.add(outside.latency.p99 ?? Number.POSITIVE_INFINITY);
-  for (const process of ['k6', 'mosquitto']) {
-    const { kb, us } = cost(resources, process, connections, opening, hold);
+  const shares = [['k6', own]];
+  for (let nth = 1; nth <= brokers; nth++)
+    shares.push([nth === 1 ? 'mosquitto' : `mosquitto-${nth}`, connections / brokers]);
+  for (const [process, share] of shares) {
+    const { kb, us } = cost(resources, process, share, opening, hold);
     run.figure(`memory of ${process} for each`, kb, 'KB');
     run.figure(`CPU of ${process} for each`, us, 'µs/s');
   }

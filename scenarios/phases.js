@@ -12,8 +12,7 @@ import http from 'k6/http';
 import { Counter } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
 import { count, number } from './lib/env.js';
-import { profileOf } from './lib/load.js';
-import { setting } from './lib/setting.js';
+import { openProfile, setting } from './lib/setting.js';
 
 const warmUp = { rate: count('WARMUP_RATE', 100), duration: number('WARMUP_DURATION', 60, { min: 1 }) };
 const ramp = { rate: count('RATE', 200), duration: number('RAMP_DURATION', 60, { min: 1 }) };
@@ -22,13 +21,6 @@ const think = number('THINK', 1, { max: 1000 }); // times 2 s and 5 s
 const timeout = number('TIMEOUT', 10, { min: 0.1 });
 const most = count('MAX_SESSIONS', 4000, { max: 10_000 });
 
-/** Requests by kind in ten sessions: that is what weights mean here. */
-const flows = [
-  { name: 'browse', weight: 7, target: 'listing', targets: 100 },
-  { name: 'view', weight: 9, target: 'item', targets: 100 },
-  { name: 'join', weight: 2, target: 'room', targets: 20, deliveries: 5 },
-  { name: 'write', weight: 1, target: 'post', targets: 100 },
-];
 const sessions = [browse, browse, join, browse, browse, write, browse, join, browse, browse]; // 7 : 2 : 1
 
 // Rows are shared by all VUs.
@@ -43,15 +35,13 @@ const shared = setting();
 const run = new Run({
   name: 'phases',
   ...shared,
-  profile: profileOf('warm-up, ramp, sustained', {
-    phases: [
-      { name: 'warm-up', duration: warmUp.duration, vus: most, measured: false },
-      { name: 'ramp', duration: ramp.duration, vus: most },
-      // Sessions that began at its end go on: they think 7 s at the longest.
-      { name: 'sustained', duration: sustained + 7 * think + 1, vus: most },
-    ],
-    flows,
-  }),
+  profile: openProfile('profiles/phases.yml'),
+  phases: {
+    'warm-up': { duration: warmUp.duration, vus: most },
+    ramp: { duration: ramp.duration, vus: most },
+    // Sessions that began at its end go on: they think 7 s at the longest.
+    sustained: { duration: sustained + 7 * think + 1, vus: most },
+  },
   timeout,
 });
 

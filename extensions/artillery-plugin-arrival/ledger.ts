@@ -1,8 +1,9 @@
 /** What became of every message of a run, and how long each delivery took. Times are µs on the run's clock. */
 import type { Hops } from '../../pipeline/hops.ts';
 import { type Account, STAGES } from '../../reports/run.ts';
-import type { Flow, Pacer, Slot } from './pacer.ts';
+import type { Flow, Schedule, Slot } from './schedule.ts';
 import { Series } from './series.ts';
+import { Targets } from './targets.ts';
 
 export type Outcome = 'accepted' | 'rejected' | 'failed';
 export type Fate = 'queued' | 'dead_lettered';
@@ -46,18 +47,19 @@ interface Delivery {
 }
 
 export class Ledger {
-  readonly #pacer: Pacer;
+  readonly #schedule: Schedule;
   readonly #epoch: number;
-  readonly #sent: Float64Array;
-  readonly #outcome: Uint8Array;
+  #sent: Float64Array;
+  #outcome: Uint8Array;
   /** A bit for each subscriber that was handed the message. */
-  readonly #got: Uint32Array;
-  readonly #fate: Uint8Array;
+  #got: Uint32Array;
+  #fate: Uint8Array;
   readonly #lastSeen = new Map<string, number>();
-  /** Handed to a subscriber before this thread was told that they were sent, by message. */
+  /** Handed to a subscriber before this thread was told that they were sent, or even taken, by message. */
   readonly #early = new Map<number, Delivery[]>();
   readonly times: readonly Times[];
   readonly flowTimes: readonly Series[];
+  readonly targets: Targets;
   readonly interval = new Times();
   second = new Second();
   requestsSent = 0;
@@ -72,21 +74,34 @@ export class Ledger {
   #foreign = 0;
 
   /** @param epoch when the run starts: t = 0 of its schedule */
-  constructor(pacer: Pacer, epoch: number) {
-    this.#pacer = pacer;
+  constructor(schedule: Schedule, epoch: number) {
+    this.#schedule = schedule;
     this.#epoch = epoch;
-    this.#sent = new Float64Array(pacer.requests);
-    this.#outcome = new Uint8Array(pacer.requests);
-    this.#got = new Uint32Array(pacer.messages(pacer.requests));
+    this.#sent = new Float64Array(schedule.requests);
+    this.#outcome = new Uint8Array(schedule.requests);
+    this.#got = new Uint32Array(schedule.messages(schedule.requests));
     this.#fate = new Uint8Array(this.#got.length);
-    this.times = pacer.phases.map(() => new Times());
-    this.flowTimes = pacer.flows.map(() => new Series());
+    this.times = schedule.phases.map(() => new Times());
+    this.flowTimes = schedule.flows.map(() => new Series());
+    this.targets = new Targets(schedule.flows);
+  }
+
+  /** Makes room for the requests of a closed run that have been taken since. */
+  grow(): void {
+    if (this.#schedule.requests > this.#outcome.length) {
+      this.#sent = larger(this.#sent, new Float64Array(2 * this.#schedule.requests));
+      this.#outcome = larger(this.#outcome, new Uint8Array(2 * this.#schedule.requests));
+    }
+    if (this.#messages > this.#got.length) {
+      this.#got = larger(this.#got, new Uint32Array(2 * this.#messages));
+      this.#fate = larger(this.#fate, new Uint8Array(2 * this.#messages));
+    }
   }
 
   /** A request leaves. */
   send(n: number, at: number): void {
-    if (n >= this.#outcome.length || this.#outcome[n] !== UNSENT) return;
-    const slot = this.#pacer.slot(n);
+    if (n >= this.#schedule.requests || this.#outcome[n] !== UNSENT) return;
+    const slot = this.#schedule.slot(n);
     this.#outcome[n] = IN_FLIGHT;
     this.#sent[n] = at;
     this.requestsSent++;
@@ -104,7 +119,7 @@ export class Ledger {
     if (this.#outcome[n] !== IN_FLIGHT) return;
     this.#outcome[n] = outcome === 'accepted' ? ACCEPTED : outcome === 'rejected' ? REJECTED : FAILED;
     this.inFlight--;
-    const slot = this.#pacer.slot(n);
+    const slot = this.#schedule.slot(n);
     this.second[outcome] += slot.messages;
     if (outcome !== 'failed') {
       const took = at - (this.#sent[n] as number);
@@ -120,12 +135,13 @@ export class Ledger {
 
   /** A subscriber was handed a message. @returns its arrival latency in µs, unless it is not measured */
   arrive(subscriber: number, at: number, seq: number, hops: Hops | undefined): number | undefined {
-    if (seq >= this.#got.length) {
+    const known = seq < this.#messages;
+    if (!known && !this.#schedule.closed) {
       this.#foreign++;
       return undefined;
     }
-    const n = this.#pacer.requestOf(seq);
-    if (this.#outcome[n] === UNSENT) {
+    const n = known ? this.#schedule.requestOf(seq) : -1;
+    if (!known || this.#outcome[n] === UNSENT) {
       const early = this.#early.get(seq) ?? [];
       this.#early.set(seq, [...early, { subscriber, at, hops }]);
       return undefined;
@@ -139,32 +155,41 @@ export class Ledger {
     this.#got[seq] = got | bit;
     this.deliveries++;
     if (this.#outcome[n] === ACCEPTED) this.owed--;
-    const slot = this.#pacer.slot(n);
+    const slot = this.#schedule.slot(n);
     const flow = this.#flow(slot);
     if (bits(got | bit) === flow.deliveries) this.#arrivedInFull++;
-    const topic = `${subscriber}/${flow.target}/${targetOf(flow, slot, seq)}`;
-    if (seq < (this.#lastSeen.get(topic) ?? 0)) this.#reordered++;
-    else this.#lastSeen.set(topic, seq);
-    return this.#measure(slot, this.#sent[n] as number, at, hops);
+    const name = nameOf(flow, slot, seq);
+    const target = this.targets.of(name);
+    const topic = `${subscriber}/${name}`;
+    if (seq < (this.#lastSeen.get(topic) ?? 0)) {
+      this.#reordered++;
+      target.reordered++;
+    } else this.#lastSeen.set(topic, seq);
+    const arrival = this.#measure(slot, this.#sent[n] as number, at, hops);
+    if (this.#schedule.phases[slot.phase]?.measured) {
+      (this.flowTimes[slot.flow] as Series).add(arrival);
+      target.arrival.add(arrival);
+    }
+    return arrival;
   }
 
   /** A message that did not arrive was found. */
   find(seq: number, fate: Fate): void {
-    if (seq < this.#fate.length) this.#fate[seq] = FATES[fate];
+    if (seq < this.#messages) this.#fate[seq] = FATES[fate];
   }
 
   foreign(): void {
     this.#foreign++;
   }
 
-  /** Whether the answers to all requests of the schedule are in. */
+  /** Whether the answers to all requests, as far as they are known, are in. */
   get settled(): boolean {
-    return this.inFlight === 0 && this.requestsSent === this.#pacer.requests;
+    return this.inFlight === 0 && this.requestsSent === this.#schedule.requests;
   }
 
   get measured(): Times {
     const all = new Times();
-    this.#pacer.phases.forEach(({ measured }, i) => {
+    this.#schedule.phases.forEach(({ measured }, i) => {
       if (measured) all.merge(this.times[i] as Times);
     });
     return all;
@@ -172,16 +197,19 @@ export class Ledger {
 
   /** Messages of a phase that the ingest accepted. */
   accepted(phase: number): number {
-    const [from, to] = this.#pacer.phaseRequests(phase);
+    const [from, to] = this.#schedule.phaseRequests(phase);
     let sum = 0;
-    for (let n = from; n < to; n++) if (this.#outcome[n] === ACCEPTED) sum += this.#pacer.slot(n).messages;
+    for (let n = from; n < to; n++) if (this.#outcome[n] === ACCEPTED) sum += this.#schedule.slot(n).messages;
     return sum;
   }
 
-  /** @param ended false: what has no end yet is pending */
-  account(ended: boolean): Account {
+  /**
+   * @param ended false: what has no end yet is pending
+   * @param lost is filled with the messages lost, by target
+   */
+  account(ended: boolean, lost?: Map<string, number>): Account {
     const a = {
-      scheduled: this.#got.length,
+      scheduled: this.#messages,
       dropped: 0,
       rejected: 0,
       unknown: 0,
@@ -192,9 +220,10 @@ export class Ledger {
       pending: 0,
     };
     let due = 0;
-    for (let n = 0; n < this.#pacer.requests; n++) {
-      const slot = this.#pacer.slot(n);
-      const { deliveries } = this.#flow(slot);
+    for (let n = 0; n < this.#schedule.requests; n++) {
+      const slot = this.#schedule.slot(n);
+      const flow = this.#flow(slot);
+      const { deliveries } = flow;
       for (let seq = slot.firstSeq; seq < slot.firstSeq + slot.messages; seq++) {
         const got = bits(this.#got[seq] as number);
         const outcome = this.#outcome[n];
@@ -205,8 +234,11 @@ export class Ledger {
         else if (this.#fate[seq] === FATES.queued) a.queued++;
         else if (outcome === REJECTED && got === 0) a.rejected++;
         else if (!ended) a.pending++;
-        else if (owed) a.lost++;
-        else if (outcome === UNSENT) a.dropped++;
+        else if (owed) {
+          a.lost++;
+          const name = nameOf(flow, slot, seq);
+          lost?.set(name, (lost.get(name) ?? 0) + 1);
+        } else if (outcome === UNSENT) a.dropped++;
         else a.unknown++;
       }
     }
@@ -220,7 +252,7 @@ export class Ledger {
       reordered: this.#reordered,
       negative: this.#negative,
       foreign: this.#foreign + unsent,
-      requests: { scheduled: this.#pacer.requests, sent: this.requestsSent, retried: 0 },
+      requests: { scheduled: this.#schedule.requests, sent: this.requestsSent, retried: 0 },
       deliveries: { due, arrived: this.deliveries, missing: due - this.deliveries },
     };
   }
@@ -231,20 +263,24 @@ export class Ledger {
     this.second = new Second();
   }
 
+  get #messages(): number {
+    return this.#schedule.messages(this.#schedule.requests);
+  }
+
   #flow(slot: Slot): Flow {
-    return this.#pacer.flows[slot.flow] as Flow;
+    return this.#schedule.flows[slot.flow] as Flow;
   }
 
   /** The stages telescope, so they add up to the arrival latency. */
   #measure(slot: Slot, sent: number, at: number, hops: Hops | undefined): number {
-    const due = this.#epoch + Math.round(slot.due * 1e6);
+    // In the closed model a message is due when it is sent: what Artillery does before that is nobody's lateness.
+    const due = this.#schedule.closed ? sent : this.#epoch + Math.round(slot.due * 1e6);
     const times = this.times[slot.phase] as Times;
     const arrival = at - due;
     for (const into of [times, this.interval]) {
       into.arrival.add(arrival);
       into.from_send.add(at - sent);
     }
-    if (this.#pacer.phases[slot.phase]?.measured) (this.flowTimes[slot.flow] as Series).add(arrival);
     const stamps = [due, sent];
     if (hops !== undefined) stamps.push(hops.received, hops.queued, hops.claimed, hops.published, at);
     if (hops !== undefined) this.second.stamped++;
@@ -260,9 +296,19 @@ export class Ledger {
   }
 }
 
+/** A message's target: `<target>/<number>`. */
+export function nameOf(flow: Flow, slot: Slot, seq: number): string {
+  return `${flow.target}/${targetOf(flow, slot, seq)}`;
+}
+
 /** The number of a message's target. */
-export function targetOf({ targets }: Flow, { ofFlow, firstSeq }: Slot, seq: number): number {
+function targetOf({ targets }: Flow, { ofFlow, firstSeq }: Slot, seq: number): number {
   return (ofFlow + seq - firstSeq) % targets;
+}
+
+function larger<T extends Float64Array | Uint8Array | Uint32Array>(from: T, into: T): T {
+  into.set(from);
+  return into;
 }
 
 function bits(word: number): number {

@@ -1,6 +1,6 @@
 /** Messages with their ids, `<run>.<generator>.<number>`, and the topics they arrive on. */
-import { targetOf } from './ledger.ts';
-import type { Flow, Pacer, Slot } from './pacer.ts';
+import { nameOf } from './ledger.ts';
+import type { Flow, Schedule, Slot } from './schedule.ts';
 
 /** The one generator of a run: one thread of Artillery. */
 export const GENERATOR = 1;
@@ -21,7 +21,7 @@ export function bodyOf(run: string, key: string, flow: Flow, slot: Slot, further
     ...further,
     ...withId(key, `${run}.${GENERATOR}.${slot.firstSeq + i}`),
     source: 'artillery',
-    target: `${flow.target}/${targetOf(flow, slot, slot.firstSeq + i)}`,
+    target: nameOf(flow, slot, slot.firstSeq + i),
   }));
   return slot.messages === 1 ? (messages[0] as object) : messages;
 }
@@ -48,9 +48,9 @@ export function numberOf(payload: Buffer, prefix: string): number | undefined {
  * The topics of each subscriber. Target i of a flow with d deliveries is held by the subscribers i, i + 1, … i + d − 1, so each
  * message is due at exactly d of them.
  */
-export function topicsOf(pacer: Pacer, prefix: string): string[][] {
-  const held = Array.from({ length: subscribersOf(pacer) }, () => new Set<string>());
-  for (const { target, targets, deliveries } of pacer.flows) {
+export function topicsOf(schedule: Schedule, prefix: string): string[][] {
+  const held = Array.from({ length: subscribersOf(schedule) }, () => new Set<string>());
+  for (const { target, targets, deliveries } of schedule.flows) {
     for (let i = 0; i < targets; i++) {
       for (let d = 0; d < deliveries; d++) held[(i + d) % held.length]?.add(`${prefix}${target}/${i}`);
     }
@@ -58,6 +58,6 @@ export function topicsOf(pacer: Pacer, prefix: string): string[][] {
   return held.map((topics) => [...topics]);
 }
 
-export function subscribersOf(pacer: Pacer): number {
-  return Math.max(1, ...pacer.flows.map(({ deliveries }) => deliveries));
+export function subscribersOf(schedule: Schedule): number {
+  return Math.max(1, ...schedule.flows.map(({ deliveries }) => deliveries));
 }

@@ -2,13 +2,15 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
-import type { Flow, Phase } from './pacer.ts';
+import type { Flow, Phase } from './schedule.ts';
 
 /** The options are wrong. The message is one line: what, where, what is allowed. */
 export class OptionError extends Error {}
 
 export interface Options {
   profile: string;
+  /** Its phases have `vus`, and are those of the run; else config.phases are. */
+  closed: boolean;
   phases: Phase[];
   flows: Flow[];
   /** Where a message has its id. */
@@ -27,8 +29,10 @@ type Table = Record<string, unknown>;
 
 const KEYS = ['profile', 'id', 'prefix', 'qos', 'drain', 'idle', 'canary'];
 const PHASE_KEYS = ['name', 'duration', 'arrivalRate', 'arrivalCount', 'rampTo', 'pause', 'maxVusers'];
+const CLOSED_KEYS = ['name', 'duration', 'vus', 'drain', 'pause', 'measured'];
 const ID = /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/;
 const MOST_SUBSCRIBERS = 32;
+const MOST_VUS = 10_000;
 /** Requests of a run: what the ledger holds in memory. */
 const MOST_REQUESTS = 10_000_000;
 const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600 };
@@ -54,22 +58,29 @@ export function readOptions(script: { config?: Table; scenarios?: unknown }, pat
   );
   if (flows.every(({ weight }) => weight === 0))
     throw new OptionError(`${profile}: all flows have the weight 0`);
-  const unmeasured = list(planned.phases, `${profile}, phases`)
-    .filter(({ measured }) => measured === false)
-    .map(({ name }) => name);
-  const phases = list(config.phases, 'config.phases').map((phase, i) => phaseOf(phase, i, unmeasured));
+  const profiled = list(planned.phases, `${profile}, phases`);
+  const closed = profiled.some(({ vus }) => vus !== undefined);
+  const unmeasured = profiled.filter(({ measured }) => measured === false).map(({ name }) => name);
+  const phases = closed
+    ? profiled.map((phase, i) => closedPhaseOf(phase, i, profile))
+    : list(config.phases, 'config.phases').map((phase, i) => phaseOf(phase, i, unmeasured));
   const requests = phases.reduce(
     (sum, { duration, rate, rampTo }) => sum + ((rate + rampTo) / 2) * duration,
     0,
   );
-  if (requests < 1 || requests > MOST_REQUESTS) {
+  if (!closed && (requests < 1 || requests > MOST_REQUESTS)) {
     throw new OptionError(
       `config.phases have ${Math.round(requests)} requests; allowed: 1 to ${MOST_REQUESTS}`,
     );
   }
-  checkScenarios(script.scenarios);
+  checkScenarios(
+    script.scenarios,
+    closed,
+    flows.map(({ name }) => name),
+  );
   return {
     profile,
+    closed,
     phases,
     flows,
     id,
@@ -90,22 +101,67 @@ export function readProfile(file: string): Table {
   }
 }
 
-/** A virtual user sends the request that is due when it starts, so a scenario has one. */
-function checkScenarios(scenarios: unknown): void {
+/**
+ * In the open model a virtual user sends the request that is due when it starts, so a scenario has one. In the closed one it sends
+ * what it likes; a post that is named has the flow of that name.
+ */
+function checkScenarios(scenarios: unknown, closed: boolean, flows: string[]): void {
+  const allowed = ['post', 'think', 'log', ...(closed ? ['loop', 'whileTrue', 'count'] : [])];
+  const names = new Set<unknown>();
   for (const [i, scenario] of list(scenarios, 'scenarios').entries()) {
-    const flow = list(scenario.flow, `scenario ${i + 1}, flow`);
-    const posts = flow.filter((step) => 'post' in step).length;
-    const other = flow
-      .flatMap((step) => Object.keys(step))
-      .find((step) => !['post', 'think', 'log'].includes(step));
-    if (posts !== 1 || other !== undefined) {
-      const has = other === undefined ? `${posts} posts` : other;
-      throw new OptionError(`scenario ${i + 1} has ${has}; allowed: one post, and think and log around it`);
+    const where = `scenario ${i + 1}`;
+    const steps = stepsOf(list(scenario.flow, `${where}, flow`));
+    const posts = steps.flatMap(({ post }) => (post === undefined ? [] : [post as Table | null]));
+    const other = steps.flatMap((step) => Object.keys(step)).find((step) => !allowed.includes(step));
+    if (other !== undefined || (closed ? posts.length === 0 : posts.length !== 1)) {
+      const has = other === undefined ? `${posts.length} posts` : other;
+      throw new OptionError(
+        `${where} has ${has}; allowed: ${closed ? 'post, think, log and loop' : 'one post, and think and log around it'}`,
+      );
     }
     if (scenario.engine !== undefined && scenario.engine !== 'http') {
-      throw new OptionError(`scenario ${i + 1} has the engine ${scenario.engine}; allowed: http`);
+      throw new OptionError(`${where} has the engine ${scenario.engine}; allowed: http`);
+    }
+    for (const post of posts) names.add(closed ? post?.name : undefined);
+    const unknown = [...names].find((name) => name !== undefined && !flows.includes(name as string));
+    if (unknown !== undefined) {
+      throw new OptionError(
+        `${where}: the post is named ${unknown}; allowed: a flow of the profile, ${flows.join(', ')}`,
+      );
     }
   }
+  if (names.size > 1 && names.has(undefined)) {
+    throw new OptionError(
+      'some posts are named and some are not; allowed: all, or none, which take the flows in turn',
+    );
+  }
+}
+
+function stepsOf(flow: Table[]): Table[] {
+  return flow.flatMap((step) =>
+    Array.isArray(step.loop) ? [step, ...stepsOf(step.loop as Table[])] : [step],
+  );
+}
+
+function closedPhaseOf(given: Table, i: number, profile: string): Phase {
+  const name = String(given.name ?? `phase ${i + 1}`);
+  const where = `${profile}, phase ${name}`;
+  const unknown = Object.keys(given).find((key) => !CLOSED_KEYS.includes(key));
+  if (unknown !== undefined) {
+    throw new OptionError(`${where}: ${unknown} is not known beside vus; allowed: ${CLOSED_KEYS.join(', ')}`);
+  }
+  const of = { name, rate: 0, rampTo: 0, measured: given.measured !== false };
+  if (given.pause !== undefined) return { ...of, duration: seconds(given.pause, `${where}, pause`) };
+  const { vus } = given;
+  if (!Number.isInteger(vus) || (vus as number) < 1 || (vus as number) > MOST_VUS) {
+    throw new OptionError(`${where}: vus is ${vus}; allowed: whole numbers from 1 to ${MOST_VUS}`);
+  }
+  return {
+    ...of,
+    duration: seconds(given.duration, `${where}, duration`),
+    vus: vus as number,
+    ...(given.drain !== undefined && { drain: seconds(given.drain, `${where}, drain`) }),
+  };
 }
 
 function phaseOf(given: Table, i: number, unmeasured: unknown[]): Phase {
@@ -146,10 +202,10 @@ function flowOf(given: Table, where: string): Flow {
     name: String(given.name ?? where),
     weight: count('weight', 1, 0, 10_000),
     target: String(given.target ?? 'user'),
-    targets: count('targets', 1, 1, 100_000),
+    targets: count('targets', 100, 1, 100_000),
     messages: count('messages', 1, 1, 1000),
     deliveries: count('deliveries', 1, 1, MOST_SUBSCRIBERS),
-    payloadBytes: count('payloadBytes', 0, 0, 1_000_000),
+    payloadBytes: count('payloadBytes', 64, 0, 1 << 20),
   };
 }
 

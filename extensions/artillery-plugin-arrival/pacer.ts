@@ -2,42 +2,7 @@
  * The schedule of a run, as extensions/k6/internal/pacer has it: a request is due where the integral of the rate reaches
  * its number, and its flow is that of a smooth weighted round robin. Pure arithmetic, tested against pacer.vectors.json.
  */
-export interface Phase {
-  name: string;
-  /** s */
-  duration: number;
-  /** Requests/s at its start; 0: a pause. */
-  rate: number;
-  /** Requests/s at its end. */
-  rampTo: number;
-  measured: boolean;
-}
-
-export interface Flow {
-  name: string;
-  weight: number;
-  /** Messages go to `<target>/0` … `<target>/<targets − 1>`. */
-  target: string;
-  targets: number;
-  /** In one request. */
-  messages: number;
-  /** Subscribers that hold each target. */
-  deliveries: number;
-  payloadBytes: number;
-}
-
-export interface Slot {
-  n: number;
-  /** s since the start of the run */
-  due: number;
-  phase: number;
-  flow: number;
-  /** Number of its first message in the run; the others follow. */
-  firstSeq: number;
-  /** Number of its first message in its flow. */
-  ofFlow: number;
-  messages: number;
-}
+import { type Flow, type Phase, type Schedule, type Slot, weigh } from './schedule.ts';
 
 interface Span {
   start: number;
@@ -51,7 +16,8 @@ interface Span {
 const EPSILON = 1e-9;
 const whole = (x: number) => Math.ceil(x - EPSILON * Math.max(1, x));
 
-export class Pacer {
+export class Pacer implements Schedule {
+  readonly closed = false;
   readonly requests: number;
   /** s */
   readonly duration: number;
@@ -136,9 +102,13 @@ export class Pacer {
     return [Math.min(this.requests, whole(before)), Math.min(this.requests, whole(before + area))];
   }
 
-  /** s since the start of the run */
-  phaseStart(i: number): number {
-    return (this.#spans[i] as Span).start;
+  span(i: number, now: number): { start: number; length: number } | undefined {
+    const { start, length } = this.#spans[i] as Span;
+    return start > now ? undefined : { start, length: Math.min(length, now - start) };
+  }
+
+  over(now: number): boolean {
+    return now >= this.duration;
   }
 
   #phaseOf(n: number): number {
@@ -155,24 +125,4 @@ function dueIn({ start, length, from, to, before }: Span, n: number): number {
   return (
     start + (2 * left) / (from + Math.sqrt(Math.max(0, from * from + (2 * (to - from) * left) / length)))
   );
-}
-
-/** One cycle of a smooth weighted round robin. */
-function weigh(flows: readonly Flow[]): number[] {
-  const total = flows.reduce((sum, { weight }) => sum + weight, 0);
-  const divisor = flows.reduce((a, { weight }) => gcd(a, weight), 0);
-  const current = flows.map(() => 0);
-  return Array.from({ length: total / divisor }, () => {
-    let best = 0;
-    flows.forEach(({ weight }, j) => {
-      current[j] = (current[j] as number) + weight;
-      if ((current[j] as number) > (current[best] as number)) best = j;
-    });
-    current[best] = (current[best] as number) - total;
-    return best;
-  });
-}
-
-function gcd(a: number, b: number): number {
-  return b === 0 ? a : gcd(b, a % b);
 }

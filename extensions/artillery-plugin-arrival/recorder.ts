@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import { Clock } from '../../pipeline/clock.ts';
 import { type Hops, parseHops } from '../../pipeline/hops.ts';
 import { trustText } from '../../pipeline/trust.ts';
+import { briefOf } from '../../reports/latency.ts';
 import { type Gap, type Interval, type Run, STAGES } from '../../reports/run.ts';
 import { Canary } from './canary.ts';
 import { Files } from './files.ts';
@@ -14,8 +15,8 @@ import { GENERATOR, numberOf, topicsOf } from './messages.ts';
 import { Pacer } from './pacer.ts';
 import { findPipeline, isLoopback, type Pipeline } from './pipeline.ts';
 import { type Identity, runOf } from './report.ts';
-import { briefOf } from './series.ts';
 import { gapOf, type Message, Subscriber } from './subscriber.ts';
+import { Taken } from './taken.ts';
 import { findMissing, readTelemetry, usageOf } from './telemetry.ts';
 import { type Assignment, channelOf, FAILED, monotonic, READY, type Told } from './thread.ts';
 
@@ -25,6 +26,10 @@ const LOOK = 50;
 const QUIET_LOOKS = 5;
 /** µs after its due time from which a request that is not sent never will be, unless requests still leave. */
 const LATE_LIMIT = 10e6;
+/** ms between two looks whether everything has arrived that a phase of the closed model waits for */
+const STEP = 5;
+/** s; how long the last requests of the closed model are waited for */
+const LONGEST_REQUEST = 120;
 /** s between two reports of a run that goes on */
 const CHECKPOINT = 5;
 const RUNS = resolve(import.meta.dirname, '../../reports/runs');
@@ -34,7 +39,7 @@ class Recorder {
   readonly #pipeline: Pipeline;
   readonly #identity: Identity;
   readonly #dir: string;
-  readonly #pacer: Pacer;
+  readonly #schedule: Pacer | Taken;
   readonly #prefix: string;
   readonly #channel;
   readonly #redis: Redis;
@@ -49,6 +54,7 @@ class Recorder {
   #latencies: number[] = [];
   #lastSent = 0;
   #stopped = false;
+  #onIdle = (): void => {};
   #beyond = 0;
   readonly #gaps: Gap[] = [];
   readonly #timeline: Interval[] = [];
@@ -68,9 +74,9 @@ class Recorder {
     const name = `${method}-${pipeline.topology}-${pipeline.network}-${time}`;
     this.#dir = process.env.RUN_DIR || join(RUNS, name);
     this.#identity = { id, name: basename(this.#dir), method, version, command };
-    this.#pacer = new Pacer(options.phases, options.flows);
+    this.#schedule = new (options.closed ? Taken : Pacer)(options.phases, options.flows);
     this.#prefix = `${id}.${GENERATOR}`;
-    this.#ledger = new Ledger(this.#pacer, 0);
+    this.#ledger = new Ledger(this.#schedule, 0);
     this.#redis = new Redis(pipeline.redis, {
       lazyConnect: true,
       maxRetriesPerRequest: 0,
@@ -102,7 +108,7 @@ class Recorder {
         `redis ${host} can't be used as the run's clock (REDIS_URL): ${(error as Error).message}`,
       );
     }
-    const topics = topicsOf(this.#pacer, options.prefix);
+    const topics = topicsOf(this.#schedule, options.prefix);
     this.#subscribers = await Promise.all(
       topics.map((held, i) =>
         Subscriber.connect(pipeline, held, options.qos, this.#now, this.#receive(i), (reason) =>
@@ -144,6 +150,13 @@ class Recorder {
       case 'start':
         this.#start(this.#at(told.epoch));
         break;
+      case 'take':
+        (this.#schedule as Taken).take(told.phase, told.due, told.flow);
+        this.#ledger.grow();
+        break;
+      case 'idle':
+        this.#onIdle();
+        break;
       case 'sent':
         this.#lastSent = this.#now();
         this.#ledger.send(told.n, this.#at(told.at));
@@ -171,10 +184,15 @@ class Recorder {
   #start(epoch: number): void {
     this.#epoch = Math.round(epoch);
     this.#lastSent = this.#epoch;
-    this.#ledger = new Ledger(this.#pacer, this.#epoch);
+    this.#ledger = new Ledger(this.#schedule, this.#epoch);
     this.#files = new Files(this.#dir, this.#identity.id, this.#started);
     this.#cpu();
-    this.#canary?.fly(this.#epoch, Math.floor(this.#pacer.duration));
+    if (this.#schedule instanceof Taken) {
+      this.#canary?.fly(this.#epoch, Number.POSITIVE_INFINITY);
+      void this.#lead(this.#schedule);
+    } else {
+      this.#canary?.fly(this.#epoch, Math.floor(this.#schedule.duration));
+    }
   }
 
   /** ms since 1970 */
@@ -241,41 +259,81 @@ class Recorder {
   }
 
   #sendingIsOver(now: number): boolean {
-    if (this.#ledger.settled) return true;
-    const end = this.#epoch + this.#pacer.duration * 1e6;
-    return this.#ledger.inFlight === 0 && now > end && now - this.#lastSent > LATE_LIMIT;
+    const over = this.#schedule.over((now - this.#epoch) / 1e6);
+    if (this.#ledger.settled) return over || !this.#schedule.closed;
+    return this.#ledger.inFlight === 0 && over && now - this.#lastSent > LATE_LIMIT;
+  }
+
+  /** Leads the phases of the closed model, one after the other. */
+  async #lead(taken: Taken): Promise<void> {
+    const seconds = () => (this.#now() - this.#epoch) / 1e6;
+    const rest = async (limit: number) => {
+      const idle = new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+      return Promise.race([idle, sleep(limit * 1000, undefined, { ref: false })]);
+    };
+    let start = 0;
+    for (const [phase, { duration, vus = 0, drain }] of this.#schedule.phases.entries()) {
+      const end = start + duration;
+      taken.begin(start);
+      this.#tell({ tell: 'turn', turn: { phase, vus, until: monotonic() + (end - seconds()) * 1e6 } });
+      while (seconds() < end && !this.#stopped)
+        await sleep(Math.min(LOOK, Math.max(1, (end - seconds()) * 1000)));
+      taken.end(end);
+      const at: { backlog: number; drained: number | null } = { backlog: this.#ledger.owed, drained: null };
+      this.#ends.push(at);
+      start = end;
+      if (drain === undefined) continue;
+      const idle = rest(drain);
+      this.#tell({ tell: 'turn', turn: { phase, vus: 0, until: 0 } });
+      await idle;
+      while (this.#ledger.owed > 0 && seconds() < end + drain && !this.#stopped) await sleep(STEP);
+      if (this.#ledger.owed === 0) at.drained = seconds() - end;
+      start = seconds();
+    }
+    const idle = rest(LONGEST_REQUEST);
+    this.#tell({ tell: 'over' });
+    await idle;
+    taken.complete = true;
   }
 
   /** What was owed when a phase ended, and when it was no more. */
   #noteEnds(now: number): void {
+    if (this.#schedule instanceof Taken) return;
     const ran = (now - this.#epoch) / 1e6;
-    this.#pacer.phases.forEach(({ duration }, i) => {
-      const end = this.#pacer.phaseStart(i) + duration;
-      if (ran < end || this.#ends[i] !== undefined) return;
+    const { duration, phases } = this.#schedule;
+    phases.forEach((phase, i) => {
+      const { start = ran } = this.#schedule.span(i, ran) ?? {};
+      if (ran < start + phase.duration || this.#ends[i] !== undefined) return;
       this.#ends[i] = { backlog: Math.max(0, this.#ledger.owed), drained: null };
     });
-    const last = this.#ends[this.#pacer.phases.length - 1];
+    const last = this.#ends[phases.length - 1];
     if (
       last !== undefined &&
       last.drained === null &&
       this.#ledger.owed === 0 &&
       this.#ledger.inFlight === 0
     ) {
-      last.drained = Math.max(0, ran - this.#pacer.duration);
+      last.drained = Math.max(0, ran - duration);
     }
   }
 
   /** Ends one second of the run. */
   #cut(): void {
     const t = this.#timeline.length;
+    const now = (this.#now() - this.#epoch) / 1e6;
     const { interval, second } = this.#ledger;
-    const [first, last] = [this.#pacer.dueBefore(t), this.#pacer.dueBefore(t + 1)];
-    const phase = this.#pacer.phases.findLastIndex((_, i) => this.#pacer.phaseStart(i) <= t);
+    const [first, last] = [this.#schedule.dueBefore(t), this.#schedule.dueBefore(t + 1)];
+    const phase = this.#schedule.phases.find((_, i) => {
+      const { start, length } = this.#schedule.span(i, now) ?? { start: now, length: 0 };
+      return start <= t && t < start + length;
+    });
     const row: Interval = {
       t,
-      phase: t < this.#pacer.duration ? (this.#pacer.phases[phase]?.name ?? null) : null,
+      phase: phase?.name ?? null,
       requests: last - first,
-      scheduled: this.#pacer.messages(last) - this.#pacer.messages(first),
+      scheduled: this.#schedule.messages(last) - this.#schedule.messages(first),
       sent: second.sent,
       accepted: second.accepted,
       rejected: second.rejected,
@@ -364,7 +422,7 @@ class Recorder {
       identity: this.#identity,
       options: this.#assignment.options,
       pipeline: this.#pipeline,
-      pacer: this.#pacer,
+      schedule: this.#schedule,
       ledger: this.#ledger,
       epoch: this.#epoch,
       now: this.#now(),

@@ -1,11 +1,12 @@
 /** run.json of a run, as it stands. */
 import { arch, cpus, platform, release, totalmem } from 'node:os';
+import { latencyOf } from '../../reports/latency.ts';
 import { type Clock, type Latencies, type Run, STAGES } from '../../reports/run.ts';
 import type { Ledger, Times } from './ledger.ts';
 import type { Options } from './options.ts';
-import type { Pacer } from './pacer.ts';
 import { isLoopback, type Pipeline } from './pipeline.ts';
-import { latencyOf, type Series } from './series.ts';
+import type { Schedule } from './schedule.ts';
+import type { Series } from './series.ts';
 import { judge } from './verdict.ts';
 
 /** Which run it is. */
@@ -21,7 +22,7 @@ export interface Findings {
   identity: Identity;
   options: Options;
   pipeline: Pipeline;
-  pacer: Pacer;
+  schedule: Schedule;
   ledger: Ledger;
   /** µs on the run's clock */
   epoch: number;
@@ -39,8 +40,9 @@ export interface Findings {
 }
 
 export function runOf(f: Findings): Run {
-  const { identity, options, pipeline, pacer, ledger } = f;
-  const account = ledger.account(f.ended);
+  const { identity, options, pipeline, schedule, ledger } = f;
+  const lost = new Map<string, number>();
+  const account = ledger.account(f.ended, lost);
   const latency = latenciesOf(ledger.measured);
   const cores = cpus().length;
   const at = (us: number) => new Date(us / 1000).toISOString();
@@ -51,7 +53,7 @@ export function runOf(f: Findings): Run {
       name: identity.name,
       tool: { name: 'artillery', version: identity.version },
       method: identity.method,
-      model: 'open',
+      model: schedule.closed ? 'closed' : 'open',
       topology: pipeline.topology,
       network: pipeline.network,
       labels: {},
@@ -60,15 +62,15 @@ export function runOf(f: Findings): Run {
       command: identity.command,
       profile: {
         name: options.profile,
-        phases: pacer.phases.map(({ name, duration, rate, rampTo, measured }) => ({
+        phases: schedule.phases.map(({ name, duration, rate, rampTo, measured, vus }) => ({
           name,
           duration_s: duration,
-          arrival_rate: rate,
+          arrival_rate: schedule.closed ? null : rate,
           ramp_to: rampTo === rate ? null : rampTo,
-          vus: null,
+          vus: vus ?? null,
           measured,
         })),
-        flows: pacer.flows.map(({ name, weight, messages, deliveries }) => ({
+        flows: schedule.flows.map(({ name, weight, messages, deliveries }) => ({
           name,
           weight,
           messages,
@@ -93,6 +95,7 @@ export function runOf(f: Findings): Run {
     steps: f.timeline.length === 0 ? [] : stepsOf(f),
     figures: [],
     flows: flowsOf(f),
+    targets: f.ended ? ledger.targets.told(lost) : null,
     timeline: f.timeline,
     resources: f.resources,
     errors: f.errors,
@@ -123,15 +126,16 @@ export function latenciesOf(times: Times): Latencies {
 }
 
 /** The phases that have begun. */
-function stepsOf({ pacer, ledger, epoch, now, ends, resources }: Findings): Run['steps'] {
+function stepsOf({ schedule, ledger, epoch, now, ends, resources }: Findings): Run['steps'] {
   const ran = (now - epoch) / 1e6;
-  return pacer.phases.flatMap(({ name, duration, measured }, i) => {
-    const start = pacer.phaseStart(i);
-    if (start > ran) return [];
-    const length = Math.max(0.001, Math.min(duration, ran - start));
+  return schedule.phases.flatMap(({ name, measured, vus }, i) => {
+    const span = schedule.span(i, ran);
+    if (span === undefined) return [];
+    const { start } = span;
+    const length = Math.max(0.001, span.length);
     const times = ledger.times[i] as Times;
-    const [from, to] = pacer.phaseRequests(i);
-    const scheduled = pacer.messages(to) - pacer.messages(from);
+    const [from, to] = schedule.phaseRequests(i);
+    const scheduled = schedule.messages(to) - schedule.messages(from);
     const accepted = ledger.accepted(i);
     const arrived = times.arrival.count;
     return [
@@ -139,7 +143,7 @@ function stepsOf({ pacer, ledger, epoch, now, ends, resources }: Findings): Run[
         name,
         start_s: start,
         duration_s: length,
-        vus: null,
+        vus: vus ?? null,
         measured,
         requests: to - from,
         scheduled,
@@ -166,16 +170,16 @@ function cpuBetween(resources: Run['resources'], from: number, to: number): Reco
 }
 
 /** Measured phases only. */
-function flowsOf({ pacer, ledger }: Findings): Run['flows'] {
-  const scheduled = pacer.flows.map(() => 0);
-  pacer.phases.forEach(({ measured }, i) => {
-    const [from, to] = pacer.phaseRequests(i);
+function flowsOf({ schedule, ledger }: Findings): Run['flows'] {
+  const scheduled = schedule.flows.map(() => 0);
+  schedule.phases.forEach(({ measured }, i) => {
+    const [from, to] = schedule.phaseRequests(i);
     for (let n = from; measured && n < to; n++) {
-      const { flow, messages } = pacer.slot(n);
+      const { flow, messages } = schedule.slot(n);
       scheduled[flow] = (scheduled[flow] as number) + messages;
     }
   });
-  return pacer.flows.map(({ name }, i) => {
+  return schedule.flows.map(({ name }, i) => {
     const arrival = latencyOf(ledger.flowTimes[i] as Series);
     return { name, scheduled: scheduled[i] as number, arrived: arrival.count, arrival };
   });

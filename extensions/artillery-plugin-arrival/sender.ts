@@ -1,11 +1,17 @@
-/** Hooks into the requests of Artillery's HTTP engine: the n-th virtual user sends the n-th request of the schedule. */
+/**
+ * Hooks into the requests of Artillery's HTTP engine. In the open model the n-th virtual user sends the n-th request of the
+ * schedule; in the closed one whoever is about to send takes the next one when it is its turn.
+ */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { trustText } from '../../pipeline/trust.ts';
 import { bodyOf } from './messages.ts';
 import type { Options } from './options.ts';
-import { Pacer, type Slot } from './pacer.ts';
+import { Pacer } from './pacer.ts';
 import { findPipeline, headersOf, type Pipeline } from './pipeline.ts';
+import type { Slot } from './schedule.ts';
+import { Taken } from './taken.ts';
 import { channelOf, monotonic, type Told } from './thread.ts';
+import { Turns } from './turns.ts';
 
 /** ms; Artillery's timers tick in whole milliseconds, so a virtual user starts so long before its request is due. */
 const LEAD = 10;
@@ -17,8 +23,12 @@ export interface Script {
   scenarios: Record<string, unknown>[];
 }
 
+interface Context {
+  vars: Record<string, unknown>;
+}
 interface RequestParams {
   uuid: string;
+  name?: string;
   url?: string;
   headers?: Record<string, string>;
   json?: unknown;
@@ -32,7 +42,10 @@ type Next = (error?: Error) => void;
 export class Sender {
   readonly #run: string;
   readonly #options: Options;
-  readonly #pacer: Pacer;
+  readonly #schedule: Pacer | Taken;
+  readonly #turns = new Turns(() => this.#tell({ tell: 'idle' }));
+  /** Phases that were granted to virtual users which are about to loop. */
+  readonly #granted = new WeakMap<Context, number>();
   readonly #channel;
   readonly #pipeline: Promise<Pipeline>;
   readonly #setExitCode: (code: number) => void;
@@ -48,7 +61,7 @@ export class Sender {
   constructor(run: string, options: Options, setExitCode: (code: number) => void) {
     this.#run = run;
     this.#options = options;
-    this.#pacer = new Pacer(options.phases, options.flows);
+    this.#schedule = new (options.closed ? Taken : Pacer)(options.phases, options.flows);
     this.#setExitCode = setExitCode;
     this.#pipeline = findPipeline(process.env).then((pipeline) => {
       if (pipeline.ca !== '') trustText(pipeline.ca);
@@ -62,8 +75,15 @@ export class Sender {
   attach(script: Script): void {
     script.config.processor = {
       ...(script.config.processor as object | undefined),
-      arrivalBefore: (params: RequestParams, _context: unknown, events: Events, next: Next) => {
-        this.#before(params, events).then(() => next(), next);
+      arrivalBefore: (params: RequestParams, context: Context, events: Events, next: Next) => {
+        this.#before(params, context, events).then(() => next(), next);
+      },
+      // What a loop of the closed model asks before it goes round again.
+      arrivalTurn: (context: Context, next: (goOn: boolean) => void) => {
+        this.#turns.next().then((phase) => {
+          if (phase !== undefined) this.#granted.set(context, phase);
+          next(phase !== undefined);
+        });
       },
       arrivalHold: (_context: unknown, _events: Events, next: Next) => this.#hold(next),
     };
@@ -73,25 +93,49 @@ export class Sender {
     }
   }
 
-  async #before(params: RequestParams, events: Events): Promise<void> {
+  async #before(params: RequestParams, context: Context, events: Events): Promise<void> {
     const arrived = monotonic();
-    const n = this.#next++;
     if (this.#events === undefined) this.#watch(events);
-    if (n === 0) this.#start(arrived);
-    if (n >= this.#pacer.requests) {
-      this.#tell({ tell: 'beyond' });
-      throw new Error('ARRIVAL_BEYOND_SCHEDULE');
-    }
-    const slot = this.#pacer.slot(n);
     const pipeline = await this.#pipeline;
-    const { messages } = slot;
-    params.url = `${pipeline.ingest.url}${messages === 1 ? '/messages' : '/messages/batch'}`;
-    params.headers = { ...params.headers, ...headersOf(pipeline) };
+    const slot =
+      this.#schedule instanceof Taken
+        ? await this.#take(this.#schedule, params, context)
+        : this.#nextOf(this.#schedule, arrived);
+    const { token } = context.vars;
+    params.url = `${pipeline.ingest.url}${slot.messages === 1 ? '/messages' : '/messages/batch'}`;
+    params.headers = {
+      ...params.headers,
+      ...headersOf(pipeline, typeof token === 'string' ? token : undefined),
+    };
     params.json = this.#body(slot, params.json);
     const due = this.#epoch + slot.due * 1e6;
     // A timer may fire up to a millisecond before its time.
     for (let left = due - monotonic(); left > 0; left = due - monotonic()) await after(left / 1000);
-    this.#underWay.set(params.uuid, n);
+    this.#underWay.set(params.uuid, slot.n);
+  }
+
+  /** The next request of the schedule. */
+  #nextOf(pacer: Pacer, arrived: number): Slot {
+    const n = this.#next++;
+    if (n === 0) this.#start(pacer, arrived);
+    if (n < pacer.requests) return pacer.slot(n);
+    this.#tell({ tell: 'beyond' });
+    throw new Error('ARRIVAL_BEYOND_SCHEDULE');
+  }
+
+  /** What is sent now, when it is this virtual user's turn. */
+  async #take(taken: Taken, { name }: RequestParams, context: Context): Promise<Slot> {
+    if (this.#epoch === 0) {
+      this.#epoch = monotonic();
+      this.#tell({ tell: 'start', epoch: this.#epoch });
+    }
+    const phase = this.#granted.get(context) ?? (await this.#turns.next());
+    this.#granted.delete(context);
+    if (phase === undefined) throw new Error('ARRIVAL_OVER');
+    const flow = this.#options.flows.findIndex((known) => known.name === name);
+    const slot = taken.take(phase, (monotonic() - this.#epoch) / 1e6, flow < 0 ? undefined : flow);
+    this.#tell({ tell: 'take', phase, due: slot.due, flow: slot.flow });
+    return slot;
   }
 
   /** What the script says of a message, beside what the schedule does. */
@@ -108,13 +152,13 @@ export class Sender {
   }
 
   /** The first arrival comes one interval after its phase has begun; later phases may have longer ones. */
-  #start(arrived: number): void {
+  #start(pacer: Pacer, arrived: number): void {
     const intervals = this.#options.phases
       .filter(({ rate, rampTo }) => rate > 0 || rampTo > 0)
       .map(({ rate, rampTo }) => Math.min(1, 1 / Math.max(rate, Math.min(1, rampTo))));
     const [first = 0] = intervals;
     const lead = LEAD * 1000 + (Math.max(...intervals) - first) * 1e6;
-    this.#epoch = arrived + lead - this.#pacer.slot(0).due * 1e6;
+    this.#epoch = arrived + lead - pacer.slot(0).due * 1e6;
     this.#tell({ tell: 'start', epoch: this.#epoch });
   }
 
@@ -126,6 +170,7 @@ export class Sender {
       if (n === undefined) return;
       this.#underWay.delete(uuid);
       this.#tell(tell(n));
+      if (this.#options.closed) this.#turns.done();
     };
     events.on('trace:http:request', (_params: RequestParams, uuid: string) => {
       const n = this.#underWay.get(uuid);
@@ -153,7 +198,11 @@ export class Sender {
   }
 
   #hear(told: Told): void {
-    if (told.tell === 'latencies') {
+    if (told.tell === 'turn') {
+      this.#turns.begin(told.turn);
+    } else if (told.tell === 'over') {
+      this.#turns.end();
+    } else if (told.tell === 'latencies') {
       for (const ms of told.ms) this.#events?.emit('histogram', 'arrival.latency', ms);
     } else if (told.tell === 'end') {
       const { scheduled, balanced, requests, deliveries, ...counts } = told.account;

@@ -7,6 +7,8 @@ const TELEMETRY = 'arrival:telemetry';
 const MESSAGES = 'arrival:messages';
 const LIST = 'arrival:list';
 const DEAD_LETTERS = 'arrival:dead-letters';
+/** How many shards the queue has; absent: it is not divided (pipeline/queue/keys.ts). */
+const SHARDS = 'arrival:shards';
 const BATCH = 1000;
 /** Bins of a run in run.json. */
 const MOST_BINS = 300;
@@ -121,13 +123,21 @@ function rounded(value: number): number {
 
 /** Looks in the queue and then among the dead letters: in this order nothing moves from the one to the other unseen. */
 export async function findMissing(redis: Redis, found: (body: string, fate: Fate) => void): Promise<void> {
-  for await (const { frame } of scan(redis, MESSAGES, '-')) found(bodyOf(frame), 'queued');
+  const shards = Array.from(
+    { length: Number((await redis.get(SHARDS)) ?? 0) },
+    (_, shard) => `arrival:{${shard}}`,
+  );
+  for (const stream of [MESSAGES, ...shards.map((shard) => `${shard}:messages`)]) {
+    for await (const { frame } of scan(redis, stream, '-')) found(bodyOf(frame), 'queued');
+  }
   for (let from = 0; ; from += BATCH) {
     const frames = await redis.lrange(LIST, from, from + BATCH - 1);
     for (const frame of frames) found(bodyOf(frame), 'queued');
     if (frames.length < BATCH) break;
   }
-  for await (const { frame } of scan(redis, DEAD_LETTERS, '-')) found(bodyOf(frame), 'dead_lettered');
+  for (const stream of [DEAD_LETTERS, ...shards.map((shard) => `${shard}:dead-letters`)]) {
+    for await (const { frame } of scan(redis, stream, '-')) found(bodyOf(frame), 'dead_lettered');
+  }
 }
 
 /** The third part of a frame: `<target>\n<stamps>\n<body>`. */

@@ -2,6 +2,7 @@
 import { BroadcastChannel, type MessagePort } from 'node:worker_threads';
 import type { Account, VerdictResult } from '../../reports/run.ts';
 import type { Options } from './options.ts';
+import type { Turn } from './turns.ts';
 
 /** What the recorder is started with. */
 export interface Assignment {
@@ -23,10 +24,16 @@ export const [READY, FAILED] = [1, 2];
 /** Times are µs of the process's monotonic clock, which all threads share. */
 export type Told =
   | { tell: 'start'; epoch: number }
+  /** Closed model: the next request, in the order of their numbers; `due` in s since the start of the run. */
+  | { tell: 'take'; phase: number; due: number; flow: number }
   | { tell: 'sent'; n: number; at: number }
   | { tell: 'answer'; n: number; at: number; status: number }
   | { tell: 'failed'; n: number; at: number; class: string; message: string }
   | { tell: 'beyond' }
+  /** Closed model: the recorder leads the phases, and hears when nothing is under way. */
+  | { tell: 'turn'; turn: Turn }
+  | { tell: 'over' }
+  | { tell: 'idle' }
   /** ms; the arrival latencies since the last time. */
   | { tell: 'latencies'; ms: number[] }
   | { tell: 'end'; account: Account; result: VerdictResult }

@@ -13,7 +13,7 @@ import {
 } from '../stack/access.ts';
 import { freePort } from '../stack/ports.ts';
 import { Supervised } from '../stack/process.ts';
-import { type Launch, prepareMosquitto, prepareRedis } from '../stack/services.ts';
+import { INGEST_FLAGS, type Launch, prepareMosquitto, prepareRedis } from '../stack/services.ts';
 import { type FurtherOptions, Load, type LoadOptions } from './load.ts';
 import { type Link, Toxiproxy } from './toxiproxy.ts';
 
@@ -292,14 +292,19 @@ async function build(
   const token = secret();
   const ingestRedis = await toxiproxy.proxy('ingest-redis', redisPort);
   const ingest = await begin(
-    script('ingest', 'ingest/server.ts', {
-      REDIS_URL: ingestRedis.through(redisUrls.ingest),
-      INGEST_HOST: HOST,
-      INGEST_PORT: String(ingestPort),
-      INGEST_TOKEN: token,
-      INGEST_TOKENS_FILE: '',
-      ...options.ingest,
-    }),
+    script(
+      'ingest',
+      'ingest/server.ts',
+      {
+        REDIS_URL: ingestRedis.through(redisUrls.ingest),
+        INGEST_HOST: HOST,
+        INGEST_PORT: String(ingestPort),
+        INGEST_TOKEN: token,
+        INGEST_TOKENS_FILE: '',
+        ...options.ingest,
+      },
+      INGEST_FLAGS,
+    ),
     /listening at/,
   );
 
@@ -343,11 +348,11 @@ async function build(
   });
 }
 
-function script(name: string, path: string, env: Record<string, string>): Launch {
+function script(name: string, path: string, env: Record<string, string>, flags: string[] = []): Launch {
   return {
     name,
     command: process.execPath,
-    args: [join(PIPELINE, path)],
+    args: [...flags, join(PIPELINE, path)],
     env: { LOG_LEVEL: 'info', QUEUE: 'stream', TLS_CA: '', PROCESS_NAME: name, ...env },
   };
 }

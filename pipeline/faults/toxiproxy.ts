@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { freePort } from '../stack/ports.ts';
 import { Supervised } from '../stack/process.ts';
+import type { Listen } from '../stack/services.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const BINARY = join(ROOT, '.stack/toxiproxy');
@@ -72,6 +73,11 @@ export class Link {
     await request('POST', this.#api, { enabled: true });
   }
 
+  /** The proxy is no more. */
+  remove(): Promise<void> {
+    return request('DELETE', this.#api);
+  }
+
   #add(type: string, direction: Direction, attributes: Record<string, number>): Promise<void> {
     return request('POST', `${this.#api}/toxics`, { type, stream: `${direction}stream`, attributes });
   }
@@ -113,10 +119,13 @@ export class Toxiproxy {
     return new Toxiproxy(process, api);
   }
 
-  /** @param upstream the server's port. */
-  async proxy(name: string, upstream: number): Promise<Link> {
+  /**
+   * @param upstream the server's port.
+   * @param host what the proxy listens on.
+   */
+  async proxy(name: string, upstream: number, host: Listen = HOST): Promise<Link> {
     const port = await freePort();
-    const listen = `${HOST}:${port}`;
+    const listen = `${host}:${port}`;
     await request('POST', `${this.#api}/proxies`, { name, listen, upstream: `${HOST}:${upstream}` });
     return new Link(`${this.#api}/proxies/${name}`, port);
   }

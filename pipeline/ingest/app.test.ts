@@ -221,6 +221,26 @@ test('a request that is broken off leaves nothing behind', async () => {
   await nothingIsLeft();
 });
 
+test('a client that is gone when Redis answers leaves nothing behind but its message', async () => {
+  await redis.call('CLIENT', 'PAUSE', 60_000, 'WRITE');
+  const body = JSON.stringify(message);
+  const connection = ingest.open(`${ingest.head(`content-length: ${Buffer.byteLength(body)}`)}${body}`);
+  await eventually(() => ingest.counters.unanswered === 1, 'the write');
+  connection.destroy();
+  await connection.closed;
+  await redis.call('CLIENT', 'UNPAUSE');
+  await eventually(() => ingest.counters.open === 0 && ingest.counters.held_bytes === 0, 'the answer');
+  assert.equal((await entries()).length, 1);
+});
+
+test('a path that is spelled otherwise, and a type with parameters, are taken too', async () => {
+  const headers = { ...AUTHORIZED, 'content-type': 'Application/JSON; charset=utf-8' };
+  assert.equal((await ingest.post('/messages?from=test', message, headers)).status, 202);
+  assert.equal((await ingest.post('/messages/batch?', [message], headers)).status, 202);
+  assert.equal((await entries()).length, 2);
+  assert.equal((await ingest.post('/messages?from=test', message, anonymous)).status, 401);
+});
+
 test('alive and ready need no token', async () => {
   assert.equal(await ingest.get('/livez'), 200);
   assert.equal(await ingest.get('/readyz'), 200);

@@ -8,7 +8,11 @@ export class Refusal extends Error {
   readonly retryAfterS: number | undefined;
 
   constructor(statusCode: number, message: string, more: { field?: string; retryAfterS?: number } = {}) {
+    // Where it was thrown is nobody's concern, and to find out costs more than the rest of a refused request.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message);
+    Error.stackTraceLimit = stackTraceLimit;
     this.statusCode = statusCode;
     this.field = more.field;
     this.retryAfterS = more.retryAfterS;

@@ -1,6 +1,6 @@
 import closeWithGrace from 'close-with-grace';
 import { Clock } from '../clock.ts';
-import { ConfigError, IngestConfig, readConfig } from '../config.ts';
+import { ConfigError, IngestConfig, queueOptions, readConfig } from '../config.ts';
 import { metrics, serveHealth } from '../health.ts';
 import { openLog } from '../log.ts';
 import { INGEST_FIGURES, openMetrics } from '../metrics.ts';
@@ -28,6 +28,7 @@ async function main(): Promise<void> {
   const log = openLog(config.LOG_LEVEL, { name: config.PROCESS_NAME, settings: config });
   const queue = openQueue(config.QUEUE, {
     url: config.REDIS_URL,
+    ...queueOptions(config),
     timeoutMs: config.REDIS_TIMEOUT_MS,
     onState: (up, reason) => {
       if (!up) return log.warn(`Redis is away: ${reason}`);
@@ -80,7 +81,7 @@ async function main(): Promise<void> {
   });
   await app.register(metrics, { metrics: registry });
   await app.ready();
-  const health = await serveHealth(config.HEALTH_PORT, {
+  const health = await serveHealth(config.HEALTH_HOST, config.HEALTH_PORT, {
     ready: async () => {
       const { error } = (await app.inject('/readyz')).json();
       return { problem: error, redis: queue.ready, backlog: counters.backlog };

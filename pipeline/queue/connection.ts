@@ -1,10 +1,17 @@
 import { readFileSync } from 'node:fs';
-import { Redis } from 'ioredis';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
 
 export interface QueueOptions {
+  /** One address, or those of some nodes of a Redis Cluster: `redis://user:password@host:port,host:port`. */
   url: string;
   /** No answer for this long (ms): the connection counts as dead, and what waits for it rejects. */
   timeoutMs: number;
+  /** It is a Redis Cluster, even if the address names one node only. */
+  cluster?: boolean;
+  /** Into how many shards the stream is divided; 1 unless told. */
+  shards?: number;
+  /** How long (ms) a shard is a relay's without a word of it; 30,000 unless told. */
+  leaseMs?: number;
   /** Called when Redis goes away and when it is back; `reason` is one short sentence. */
   onState?: (up: boolean, reason: string) => void;
 }
@@ -18,6 +25,8 @@ const scripts = {
   recoverEntries: { lua: script('recover'), numberOfKeys: 1 },
   requeueLetters: { lua: script('requeue'), numberOfKeys: 2 },
   leaveGroup: { lua: script('leave'), numberOfKeys: 1 },
+  holdLease: { lua: script('lease'), numberOfKeys: 1 },
+  sayPresent: { lua: script('present'), numberOfKeys: 1 },
 };
 
 export type RawEntry = [id: Buffer, fields: Buffer[] | null];
@@ -41,6 +50,22 @@ export interface Connection extends Redis {
   ): Promise<Recovered>;
   requeueLetters(from: string, to: string, kind: string, ...ids: string[]): Promise<string[]>;
   leaveGroup(key: string, group: string, consumer: string): Promise<number>;
+  holdLease(key: string, relay: string, ms: number): Promise<number>;
+  sayPresent(key: string, relay: string, ms: number): Promise<number>;
+}
+
+/** How often a client of a cluster looks who has which slots, beside being told by nodes that have not. */
+const SLOTS_MS = 2000;
+
+/** The address of each node that a URL names: `redis://user:password@host:port,host:port`. */
+export function nodesOf(url: string): string[] {
+  const [, before = '', hosts = '', after = ''] = /^(rediss?:\/\/(?:[^@/]*@)?)([^/?]+)(.*)$/.exec(url) ?? [];
+  return hosts.split(',').map((host) => `${before}${host}${after}`);
+}
+
+/** Whether these are the addresses of a Redis Cluster. */
+export function isCluster({ url, cluster = false }: Pick<QueueOptions, 'url' | 'cluster'>): boolean {
+  return cluster || nodesOf(url).length > 1;
 }
 
 /**
@@ -53,17 +78,7 @@ export function connect(
   timeoutMs: number,
   onState?: QueueOptions['onState'],
 ): Connection {
-  const redis = new Redis(options.url, {
-    protocol: 2,
-    scripts,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    socketTimeout: timeoutMs,
-    connectTimeout: timeoutMs,
-    retryStrategy: (attempt) => Math.min(20 * 2 ** attempt, 500),
-    disableClientInfo: true,
-  }) as Connection;
+  const redis = isCluster(options) ? openCluster(options, timeoutMs) : openNode(options.url, timeoutMs);
   let reason = 'connection closed';
   let up: boolean | undefined;
   const report = (now: boolean) => {
@@ -77,4 +92,55 @@ export function connect(
   redis.on('ready', () => report(true));
   redis.on('close', () => report(false));
   return redis;
+}
+
+const retry = (attempt: number) => Math.min(20 * 2 ** attempt, 500);
+
+function common(timeoutMs: number) {
+  return {
+    protocol: 2,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    socketTimeout: timeoutMs,
+    connectTimeout: timeoutMs,
+    disableClientInfo: true,
+  } satisfies RedisOptions;
+}
+
+/** As {@link connect}, to the first node that the address names. */
+export function openNode(url: string, timeoutMs: number): Connection {
+  return new Redis(nodesOf(url)[0] as string, {
+    ...common(timeoutMs),
+    scripts,
+    enableOfflineQueue: false,
+    retryStrategy: retry,
+  }) as Connection;
+}
+
+function openCluster({ url }: QueueOptions, timeoutMs: number): Connection {
+  const nodes = nodesOf(url).map((node) => new URL(node));
+  const { username, password, protocol } = nodes[0] as URL;
+  return new Cluster(
+    nodes.map(({ hostname, port }) => ({
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port || 6379),
+    })),
+    {
+      scripts,
+      enableOfflineQueue: false,
+      clusterRetryStrategy: retry,
+      // A command on a connection that broke may have been carried out: it is not sent again.
+      retryDelayOnFailover: 0,
+      retryDelayOnClusterDown: 0,
+      slotsRefreshInterval: SLOTS_MS,
+      slotsRefreshTimeout: timeoutMs,
+      redisOptions: {
+        ...common(timeoutMs),
+        ...(username !== '' && { username: decodeURIComponent(username) }),
+        ...(password !== '' && { password: decodeURIComponent(password) }),
+        ...(protocol === 'rediss:' && { tls: {} }),
+      },
+    },
+    // Of what differs between the two, nothing is used: SELECT, MULTI, and commands without a key that mean one node.
+  ) as unknown as Connection;
 }

@@ -1,7 +1,6 @@
 import type { Connection } from './connection.ts';
 import { decodeFrame } from './frame.ts';
-
-export const DEAD_LETTERS = 'arrival:dead-letters';
+import type { Keys } from './keys.ts';
 
 /** A message that no attempt could deliver. */
 export interface DeadLetter {
@@ -18,30 +17,33 @@ export interface DeadLetter {
   buried: number;
 }
 
+/** What one can do with them, wherever they are. */
+export type Letters = Pick<DeadLetters, 'count' | 'list' | 'requeue' | 'drop'>;
+
 const PAGE = 500;
 
 /** The messages that were given up. They stay until somebody requeues or drops them: nothing trims them. */
 export class DeadLetters {
   readonly #redis: Connection;
   readonly #kind: string;
-  readonly #queue: string;
+  readonly #keys: Keys;
 
-  /** @param queue the key of the messages, which are a `kind`. */
-  constructor(redis: Connection, kind: string, queue: string) {
+  /** @param kind what the messages are in. */
+  constructor(redis: Connection, kind: string, keys: Keys) {
     this.#redis = redis;
     this.#kind = kind;
-    this.#queue = queue;
+    this.#keys = keys;
   }
 
   count(): Promise<number> {
-    return this.#redis.xlen(DEAD_LETTERS);
+    return this.#redis.xlen(this.#keys.deadLetters);
   }
 
   /** All of them, oldest first. */
   async *list(): AsyncGenerator<DeadLetter> {
     let from = '-';
     for (;;) {
-      const raw = await this.#redis.xrangeBuffer(DEAD_LETTERS, from, '+', 'COUNT', PAGE);
+      const raw = await this.#redis.xrangeBuffer(this.#keys.deadLetters, from, '+', 'COUNT', PAGE);
       for (const [id, fields] of raw as [Buffer, Buffer[]][]) yield letterOf(id.toString(), fields);
       const last = raw.at(-1);
       if (last === undefined || raw.length < PAGE) return;
@@ -52,9 +54,10 @@ export class DeadLetters {
   /** Moves these back into the queue; resolves with those that were there. */
   async requeue(letters: readonly string[]): Promise<string[]> {
     const moved: string[] = [];
+    const { deadLetters, messages } = this.#keys;
     for (let i = 0; i < letters.length; i += PAGE) {
       const page = letters.slice(i, i + PAGE);
-      moved.push(...(await this.#redis.requeueLetters(DEAD_LETTERS, this.#queue, this.#kind, ...page)));
+      moved.push(...(await this.#redis.requeueLetters(deadLetters, messages, this.#kind, ...page)));
     }
     return moved;
   }
@@ -65,7 +68,7 @@ export class DeadLetters {
     for (let i = 0; i < letters.length; i += PAGE) {
       const page = letters.slice(i, i + PAGE);
       const pipeline = this.#redis.pipeline();
-      for (const letter of page) pipeline.xdel(DEAD_LETTERS, letter);
+      for (const letter of page) pipeline.xdel(this.#keys.deadLetters, letter);
       const replies = (await pipeline.exec()) ?? [];
       for (const [error] of replies) if (error) throw error;
       dropped.push(...page.filter((_, n) => replies[n]?.[1] === 1));

@@ -1,5 +1,5 @@
-import { DEAD_LETTERS } from './dead-letters.ts';
 import { encodeFrame, type Message } from './frame.ts';
+import { WHOLE } from './keys.ts';
 import { CLAIM_WAIT_MS, type Claim, type Entry, Queue } from './queue.ts';
 
 const NOTHING: Claim = { entries: [], deleted: 0 };
@@ -10,14 +10,14 @@ const NOTHING: Claim = { entries: [], deleted: 0 };
  */
 export class ListQueue extends Queue {
   readonly kind = 'list';
-  protected readonly key = 'arrival:list';
+  protected readonly keys = { ...WHOLE, messages: 'arrival:list' };
 
   append(messages: readonly Message[]): Promise<number> {
-    return this.redis.lpush(this.key, ...messages.map(encodeFrame));
+    return this.redis.lpush(this.keys.messages, ...messages.map(encodeFrame));
   }
 
   depth(): Promise<number> {
-    return this.redis.llen(this.key);
+    return this.redis.llen(this.keys.messages);
   }
 
   async join(): Promise<void> {}
@@ -28,8 +28,8 @@ export class ListQueue extends Queue {
     // One at a time is the form that others have: it is here to be compared with.
     const frames =
       count === 1
-        ? (await reader.brpopBuffer(this.key, waitS))?.slice(1)
-        : (await reader.blmpopBuffer(waitS, 1, this.key, 'RIGHT', 'COUNT', count))?.[1];
+        ? (await reader.brpopBuffer(this.keys.messages, waitS))?.slice(1)
+        : (await reader.blmpopBuffer(waitS, 1, this.keys.messages, 'RIGHT', 'COUNT', count))?.[1];
     if (frames === undefined) return NOTHING;
     return { entries: frames.map((frame) => ({ id: '', frame, deliveries: 1, suspect: false })), deleted: 0 };
   }
@@ -50,12 +50,13 @@ export class ListQueue extends Queue {
 
   async bury({ frame, deliveries }: Entry, reason: string): Promise<void> {
     if (frame === undefined) return;
-    await this.redis.xadd(DEAD_LETTERS, '*', 'frame', frame, 'reason', reason, 'deliveries', deliveries);
+    const fields = ['frame', frame, 'reason', reason, 'deliveries', deliveries] as const;
+    await this.redis.xadd(this.keys.deadLetters, '*', ...fields);
   }
 
   async leave(_consumer: string, held: readonly Entry[]): Promise<void> {
     const frames = held.flatMap(({ frame }) => frame ?? []);
     // The oldest last, so that it is the first to be taken again.
-    if (frames.length > 0) await this.redis.rpush(this.key, ...frames.reverse());
+    if (frames.length > 0) await this.redis.rpush(this.keys.messages, ...frames.reverse());
   }
 }

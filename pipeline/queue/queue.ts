@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Connection, connect, type QueueOptions } from './connection.ts';
-import { DeadLetters } from './dead-letters.ts';
+import { Cluster, type Redis } from 'ioredis';
+import { type Connection, connect, openNode, type QueueOptions } from './connection.ts';
+import { DeadLetters, type Letters } from './dead-letters.ts';
 import type { Message } from './frame.ts';
+import { type Keys, SHARDS } from './keys.ts';
 import { explainRedis, UnusableRedis } from './problems.ts';
 
 export type { QueueOptions } from './connection.ts';
@@ -50,16 +52,26 @@ export const CLAIM_WAIT_MS = 1000;
 export abstract class Queue {
   abstract readonly kind: QueueKind;
   /** Where this kind keeps its messages. */
-  protected abstract readonly key: string;
+  protected abstract readonly keys: Keys;
   protected readonly redis: Connection;
+  /** The node whose TIME is the reference clock: the clocks of a cluster's nodes differ. */
+  readonly #timekeeper: Connection;
   readonly #options: QueueOptions;
+  /** `redis` is somebody else's to close. */
+  readonly #shares: boolean;
   /** Blocking reads hold a connection for themselves. Opened by the first claim. */
   #reader: Connection | undefined;
   #readerId: number | undefined;
 
-  constructor(options: QueueOptions) {
+  /** @param shared a connection to use, which stays somebody else's; else one is opened. */
+  constructor(options: QueueOptions, shared?: Connection) {
     this.#options = options;
-    this.redis = connect(options, options.timeoutMs, options.onState);
+    this.#shares = shared !== undefined;
+    this.redis = shared ?? connect(options, options.timeoutMs, options.onState);
+    this.#timekeeper =
+      shared === undefined && this.redis instanceof Cluster
+        ? openNode(options.url, options.timeoutMs).on('error', () => {})
+        : this.redis;
   }
 
   /** Commands can be written now. */
@@ -74,8 +86,20 @@ export abstract class Queue {
   async whenReady(withinMs: number): Promise<void> {
     await becomeReady(this.redis, withinMs);
     const version = /^redis_version:(\S+)/m.exec(await this.redis.info('server'))?.[1] ?? 'unknown';
-    if (Number.parseInt(version, 10) >= OLDEST_REDIS) return;
-    throw new UnusableRedis(`Redis is version ${version}, allowed is ${OLDEST_REDIS}.0 or newer`);
+    if (Number.parseInt(version, 10) < OLDEST_REDIS) {
+      throw new UnusableRedis(`Redis is version ${version}, allowed is ${OLDEST_REDIS}.0 or newer`);
+    }
+    await this.agree();
+  }
+
+  /**
+   * Rejects with {@link UnusableRedis} when the queue in this Redis is divided otherwise than we are told: messages
+   * would wait where nobody looks.
+   */
+  protected async agree(): Promise<void> {
+    // A user of somebody's own Redis may not be allowed to ask.
+    const there = await this.redis.get(SHARDS).catch(() => null);
+    if (there !== null) throw new UnusableRedis(otherwise(there, 1));
   }
 
   /**
@@ -114,8 +138,13 @@ export abstract class Queue {
   /** Signs a consumer off. What it still holds goes to the others: at once (list) or after its lease (stream). */
   abstract leave(consumer: string, held: readonly Entry[]): Promise<void>;
 
-  get deadLetters(): DeadLetters {
-    return new DeadLetters(this.redis, this.kind, this.key);
+  get deadLetters(): Letters {
+    return new DeadLetters(this.redis, this.kind, this.keys);
+  }
+
+  /** How many parts of the queue this process reads. */
+  get shards(): number {
+    return 1;
   }
 
   /** Ends a {@link claim} that waits, without losing what Redis may be handing out this moment. */
@@ -125,7 +154,7 @@ export abstract class Queue {
 
   /** The reference clock: Redis `TIME` in microseconds. */
   async time(): Promise<number> {
-    const [seconds, micros] = await this.redis.time();
+    const [seconds, micros] = await this.#timekeeper.time();
     return Number(seconds) * 1e6 + Number(micros);
   }
 
@@ -157,22 +186,29 @@ export abstract class Queue {
     for (const [error] of replies ?? []) if (error) throw error;
   }
 
-  /** What this Redis says of itself: INFO, of which a section may be named. */
+  /** What this Redis says of itself: INFO, of which a section may be named. In a cluster it is the node that the address names first. */
   info(...sections: string[]): Promise<string> {
-    return this.redis.info(...sections);
+    return this.#timekeeper.info(...sections);
   }
 
   /** Why this Redis may drop messages, or undefined when it will not. */
   async evicts(): Promise<string | undefined> {
-    const memory = await this.info('memory');
-    const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1];
-    const limited = !/^maxmemory:0\r?$/m.test(memory);
-    if (!limited || policy === undefined || policy === 'noeviction') return undefined;
-    return `maxmemory-policy is ${policy}, allowed is noeviction: any other one throws messages away`;
+    const redis: unknown = this.redis;
+    const nodes: Redis[] = redis instanceof Cluster ? redis.nodes('master') : [this.redis];
+    for (const node of nodes) {
+      const memory = await node.info('memory');
+      const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1];
+      const limited = !/^maxmemory:0\r?$/m.test(memory);
+      if (!limited || policy === undefined || policy === 'noeviction') continue;
+      return `maxmemory-policy is ${policy}, allowed is noeviction: any other one throws messages away`;
+    }
+    return undefined;
   }
 
   close(): void {
     this.#reader?.disconnect();
+    if (this.#shares) return;
+    this.#timekeeper.disconnect();
     this.redis.disconnect();
   }
 
@@ -190,6 +226,11 @@ export abstract class Queue {
     this.#readerId ??= await reader.client('ID');
     return reader;
   }
+}
+
+/** @param there what Redis says of its queue. */
+export function otherwise(there: string, wanted: number): string {
+  return `its queue has ${there} shards; allowed is STREAM_SHARDS=${there}, not ${wanted} (once it is empty: DEL ${SHARDS})`;
 }
 
 async function becomeReady(connection: Connection, withinMs: number): Promise<void> {

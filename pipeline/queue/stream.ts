@@ -1,32 +1,39 @@
-import type { RawEntry } from './connection.ts';
-import { DEAD_LETTERS } from './dead-letters.ts';
+import type { Connection, QueueOptions, RawEntry } from './connection.ts';
 import { encodeFrame, type Message } from './frame.ts';
+import { type Keys, WHOLE } from './keys.ts';
 import { CLAIM_WAIT_MS, type Claim, type Entry, Queue } from './queue.ts';
 
 const GROUP = 'relays';
 /** More than any window of a relay. */
 const PENDING_MAX = 100_000;
+/** Longer than any lease. */
+const ABANDONED_MS = 86_400_000;
 /** What the cursor of XAUTOCLAIM is before the first entry and after the last. */
 const START = '0-0';
 
 /** A stream with a consumer group, an entry `frame <frame>` for each message. */
 export class StreamQueue extends Queue {
   readonly kind = 'stream';
-  protected readonly key = 'arrival:messages';
+  protected readonly keys: Keys;
   /** Where the next look for abandoned entries begins. */
   #cursor = START;
 
+  constructor(options: QueueOptions, keys = WHOLE, shared?: Connection) {
+    super(options, shared);
+    this.keys = keys;
+  }
+
   append(messages: readonly Message[]): Promise<number> {
-    return this.redis.appendFrames(this.key, ...messages.map(encodeFrame));
+    return this.redis.appendFrames(this.keys.messages, ...messages.map(encodeFrame));
   }
 
   depth(): Promise<number> {
-    return this.redis.xlen(this.key);
+    return this.redis.xlen(this.keys.messages);
   }
 
   async join(): Promise<void> {
     try {
-      await this.redis.xgroup('CREATE', this.key, GROUP, '0', 'MKSTREAM');
+      await this.redis.xgroup('CREATE', this.keys.messages, GROUP, '0', 'MKSTREAM');
     } catch (error) {
       if (!String(error).includes('BUSYGROUP')) throw error;
     }
@@ -43,7 +50,7 @@ export class StreamQueue extends Queue {
       'BLOCK',
       CLAIM_WAIT_MS,
       'STREAMS',
-      this.key,
+      this.keys.messages,
       '>',
     )) as [Buffer, RawEntry[]][] | null;
     const raw = reply?.[0]?.[1] ?? [];
@@ -51,7 +58,7 @@ export class StreamQueue extends Queue {
   }
 
   async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
-    const { key } = this;
+    const key = this.keys.messages;
     const claim: Claim = { entries: [], deleted: 0 };
     do {
       const wanted = count - claim.entries.length;
@@ -71,7 +78,7 @@ export class StreamQueue extends Queue {
   }
 
   async recoverUnseen(consumer: string, count: number, holds: (id: string) => boolean): Promise<Claim> {
-    const rows = (await this.redis.xpending(this.key, GROUP, '-', '+', PENDING_MAX, consumer)) as [
+    const rows = (await this.redis.xpending(this.keys.messages, GROUP, '-', '+', PENDING_MAX, consumer)) as [
       id: string,
       ...unknown[],
     ][];
@@ -80,7 +87,7 @@ export class StreamQueue extends Queue {
     // Nobody has tried to deliver them: the counter stays what the claim had made it.
     const raw = (await this.redis.callBuffer(
       'XCLAIM',
-      this.key,
+      this.keys.messages,
       GROUP,
       consumer,
       0,
@@ -95,23 +102,29 @@ export class StreamQueue extends Queue {
   }
 
   async attempt(consumer: string, id: string, deliveries: number): Promise<void> {
-    await this.redis.xclaim(this.key, GROUP, consumer, 0, id, 'RETRYCOUNT', deliveries, 'JUSTID');
+    await this.redis.xclaim(this.keys.messages, GROUP, consumer, 0, id, 'RETRYCOUNT', deliveries, 'JUSTID');
   }
 
   async renew(consumer: string, ids: readonly string[]): Promise<void> {
-    await this.redis.xclaim(this.key, GROUP, consumer, 0, ...ids, 'JUSTID');
+    await this.redis.xclaim(this.keys.messages, GROUP, consumer, 0, ...ids, 'JUSTID');
+  }
+
+  /** What was handed out and not looked at goes to whoever looks for abandoned entries next. */
+  async giveBack(consumer: string, ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    await this.redis.xclaim(this.keys.messages, GROUP, consumer, 0, ...ids, 'IDLE', ABANDONED_MS, 'JUSTID');
   }
 
   async acknowledge(ids: readonly string[]): Promise<void> {
-    await this.redis.acknowledgeEntries(this.key, GROUP, ...ids);
+    await this.redis.acknowledgeEntries(this.keys.messages, GROUP, ...ids);
   }
 
   async bury({ id, deliveries }: Entry, reason: string): Promise<void> {
-    await this.redis.buryEntry(this.key, DEAD_LETTERS, GROUP, id, reason, deliveries);
+    await this.redis.buryEntry(this.keys.messages, this.keys.deadLetters, GROUP, id, reason, deliveries);
   }
 
   async leave(consumer: string): Promise<void> {
-    await this.redis.leaveGroup(this.key, GROUP, consumer);
+    await this.redis.leaveGroup(this.keys.messages, GROUP, consumer);
   }
 }
 

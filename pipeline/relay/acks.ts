@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import type { OnReadOpts, Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 
 /** Packet ids up to here are the relay's own, and so the most that can be in flight; mqtt.js has those above. */
@@ -63,6 +63,21 @@ export class AckReader {
   }
 }
 
+export interface AckOptions {
+  /** A PUBACK of one of the relay's own packets. */
+  onAck: (packetId: number, reasonCode: number) => void;
+  /** Something can not go on without PUBACKs: they are to be told as they come. */
+  needsAcks: () => boolean;
+}
+
+/** Bytes of one read. */
+const READ_BYTES = 65_536;
+/**
+ * Nothing is read for so long (ms) after PUBACKs that nothing waits for. A broker writes each by itself: read as they
+ * come, each wakes the relay.
+ */
+const REST_MS = 1;
+
 /**
  * A socket as mqtt.js sees it: without the PUBACKs of the relay's own packets. Its parser takes some
  * microseconds for each, and breaks the connection at a reason code that it does not know, as 0x95 is.
@@ -70,10 +85,25 @@ export class AckReader {
 export class AckTap extends Duplex {
   readonly #socket: Socket;
 
-  constructor(socket: Socket, onAck: (packetId: number, reasonCode: number) => void) {
+  /** @param connect makes the socket. One that does not take `onread`, as those with TLS, is read without rest. */
+  constructor(connect: (onread: OnReadOpts) => Socket, { onAck, needsAcks }: AckOptions) {
     super();
+    let acks = 0;
+    const count = (packetId: number, reasonCode: number) => {
+      acks++;
+      onAck(packetId, reasonCode);
+    };
+    const reader = new AckReader(count, (bytes) => this.push(bytes));
+    const callback = (length: number, buffer: Uint8Array) => {
+      acks = 0;
+      // A copy: what is not read to its end is kept, and the buffer is used again.
+      reader.read(Buffer.from(buffer.subarray(0, length)));
+      if (acks === 0 || needsAcks()) return true;
+      setTimeout(() => socket.resume(), REST_MS);
+      return false;
+    };
+    const socket = connect({ buffer: Buffer.allocUnsafeSlow(READ_BYTES), callback });
     this.#socket = socket;
-    const reader = new AckReader(onAck, (bytes) => this.push(bytes));
     socket.on('data', (chunk: Buffer) => reader.read(chunk));
     socket.on('end', () => this.push(null));
     socket.on('error', (error) => this.destroy(error));

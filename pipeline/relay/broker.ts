@@ -1,9 +1,10 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type IClientOptions, MqttClient, ReasonCodes } from 'mqtt';
-import { AckTap, OWN_PACKET_IDS } from './acks.ts';
+import { type AckOptions, AckTap, OWN_PACKET_IDS } from './acks.ts';
 
-export interface BrokerOptions {
+/** Told of PUBACKs for packets that were {@link Broker.write written}. */
+export interface BrokerOptions extends AckOptions {
   url: string;
   /** MQTT client id, and the name below `status/relay/`. */
   name: string;
@@ -11,8 +12,6 @@ export interface BrokerOptions {
   timeoutMs: number;
   /** Called when the broker takes messages, and when it no longer does; `reason` is one short sentence. */
   onState: (up: boolean, reason: string) => void;
-  /** A PUBACK for a packet that was {@link Broker.write written}. */
-  onAck: (packetId: number, reasonCode: number) => void;
 }
 
 const RECONNECT_MS = 200;
@@ -144,10 +143,12 @@ export class Broker {
     const address = { host, port: Number(port || (secure ? 8883 : 1883)) };
     // Nagle's algorithm holds a small packet back for up to 40 ms.
     const name = isIP(host) === 0 ? { servername: host } : {};
-    const socket = secure ? connectTls({ ...address, ...name }) : connectTcp(address);
-    socket.setNoDelay(true);
-    this.#socket = socket;
-    return new AckTap(socket, this.#options.onAck);
+    return new AckTap((onread) => {
+      const socket = secure ? connectTls({ ...address, ...name }) : connectTcp({ ...address, onread });
+      socket.setNoDelay(true);
+      this.#socket = socket;
+      return socket;
+    }, this.#options);
   }
 
   /**

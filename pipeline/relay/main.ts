@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import closeWithGrace from 'close-with-grace';
 import { Clock } from '../clock.ts';
-import { ConfigError, RelayConfig, readConfig } from '../config.ts';
+import { ConfigError, queueOptions, RelayConfig, readConfig } from '../config.ts';
 import { type Readiness, serveHealth, within } from '../health.ts';
 import { openLog } from '../log.ts';
 import { openMetrics, RELAY_FIGURES } from '../metrics.ts';
@@ -29,6 +29,7 @@ async function main(): Promise<void> {
   const log = openLog(config.LOG_LEVEL, { name: config.PROCESS_NAME, settings: config });
   const queue = openQueue(config.QUEUE, {
     url: config.REDIS_URL,
+    ...queueOptions(config),
     timeoutMs: config.REDIS_TIMEOUT_MS,
     onState: (up, reason) => (up ? log.info('Redis answers') : log.warn(`Redis is away: ${reason}`)),
   });
@@ -48,6 +49,7 @@ async function main(): Promise<void> {
       }
     },
     onAck: (packetId, reasonCode) => relay?.acknowledge(packetId, reasonCode),
+    needsAcks: () => relay?.needsAcks ?? true,
   }).catch((error: Error) => {
     throw new ConfigError(`MQTT_URL: ${error.message}`);
   });
@@ -88,7 +90,7 @@ async function main(): Promise<void> {
     figures: RELAY_FIGURES,
     read: () => running.counters,
   });
-  const health = await serveHealth(config.HEALTH_PORT, {
+  const health = await serveHealth(config.HEALTH_HOST, config.HEALTH_PORT, {
     ready: () => readiness(queue, broker, config.READY_BACKLOG),
     metrics: openMetrics({
       role: 'relay',

@@ -285,6 +285,7 @@ test('what a takeover brings while a broken claim is looked for is published onc
     timeoutMs: WITHIN_MS,
     onState: (up) => up && relay?.resume(),
     onAck: (packetId, reasonCode) => relay?.acknowledge(packetId, reasonCode),
+    needsAcks: () => relay?.needsAcks ?? true,
   });
   t.after(() => own.close());
   relay = new Relay({

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import mqttPacket, { type IPublishPacket, type Packet } from 'mqtt-packet';
 import { encodeFrame } from '../queue/frame.ts';
 import { eventually } from '../test/services.ts';
-import { AckReader, OWN_PACKET_IDS } from './acks.ts';
+import { AckReader, AckTap, OWN_PACKET_IDS } from './acks.ts';
 import type { Broker } from './broker.ts';
 import { type Batch, type Held, hold } from './held.ts';
 import { encodePublish, packetBound } from './packet.ts';
@@ -118,6 +120,53 @@ test('PUBACKs of our own are taken out, wherever the bytes are cut; everything e
     );
     assert.ok(Buffer.concat(passed).equals(others), `in pieces of ${cut}`);
   }
+});
+
+test('PUBACKs that nothing waits for are read together, others as they come; the rest passes', async (t) => {
+  // Nobody's time passes but by `tick`.
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const turns = async (most: number, holds = () => false) => {
+    for (let i = 0; i < most && !holds(); i++) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const accepted = once(server, 'connection');
+  const { port } = server.address() as AddressInfo;
+  const acks: number[] = [];
+  const told = (count: number) => turns(1e6, () => acks.length === count);
+  let needed = false;
+  const tap = new AckTap((onread) => connect({ host: '127.0.0.1', port, onread }), {
+    onAck: (packetId) => acks.push(packetId),
+    needsAcks: () => needed,
+  });
+  t.after(() => {
+    tap.destroy();
+    server.close();
+  });
+  const passed: Buffer[] = [];
+  tap.on('data', (chunk: Buffer) => passed.push(chunk));
+  const [peer] = (await accepted) as [Socket];
+  const write = (...bytes: number[]) => peer.write(Buffer.from(bytes));
+
+  write(0x40, 2, 0, 1);
+  await told(1);
+  write(0x40, 2, 0, 2);
+  write(0x40, 2, 0, 3);
+  await turns(100);
+  assert.deepEqual(acks, [1]);
+  needed = true;
+  t.mock.timers.tick(1);
+  await told(3);
+  // A packet in two pieces, with a PINGRESP before it: the buffer is used again in between.
+  write(0xd0, 0, 0x40, 2);
+  await turns(1e6, () => passed.length === 1);
+  write(0, 4);
+  await told(4);
+  assert.deepEqual(acks, [1, 2, 3, 4]);
+  assert.deepEqual(passed, [Buffer.from([0xd0, 0])]);
+  const ended = once(tap, 'close');
+  peer.destroy();
+  await ended;
 });
 
 /** A publisher at a broker that does what it is told. */

@@ -72,6 +72,11 @@ export class Publisher {
     return this.#limit - this.#inFlight - waiting - (this.#alone === undefined ? 0 : 1);
   }
 
+  /** Something waits for PUBACKs. */
+  get needsAcks(): boolean {
+    return this.#alone !== undefined || this.#suspects.length > 0 || this.#next < this.#waiting.length;
+  }
+
   /** {@link flush} publishes it. */
   add(held: Held): void {
     if (held.entry.suspect) this.#suspects.push(held);

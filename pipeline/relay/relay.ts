@@ -39,6 +39,8 @@ export interface RelayCounters {
   dead_lettered: number;
   /** Deleted from the queue by somebody else while a relay held them. */
   deleted: number;
+  /** Shards of the queue that this relay reads. */
+  shards: number;
   held: number;
   in_flight: number;
 }
@@ -100,7 +102,13 @@ export class Relay {
   }
 
   get counters(): RelayCounters {
-    return { ...this.#count, held: this.#held, in_flight: this.#publisher.inFlight };
+    const { shards } = this.#options.queue;
+    return { ...this.#count, shards, held: this.#held, in_flight: this.#publisher.inFlight };
+  }
+
+  /** Something waits for PUBACKs: messages, or a stop. */
+  get needsAcks(): boolean {
+    return this.#publisher.needsAcks || this.#stopping.signal.aborted;
   }
 
   start(): void {

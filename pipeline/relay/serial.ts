@@ -14,6 +14,7 @@ const BURY_RETRY_MS = 500;
  * here to be compared with; what it promises is the same.
  */
 export class SerialRelay {
+  readonly needsAcks = true;
   readonly #options: RelayOptions;
   readonly #count = { claimed: 0, recovered: 0, published: 0, acknowledged: 0, dead_lettered: 0, deleted: 0 };
   #held: Entry | undefined;
@@ -29,7 +30,8 @@ export class SerialRelay {
   }
 
   get counters(): RelayCounters {
-    return { ...this.#count, held: this.#held === undefined ? 0 : 1, in_flight: this.#inFlight };
+    const held = this.#held === undefined ? 0 : 1;
+    return { ...this.#count, shards: this.#options.queue.shards, held, in_flight: this.#inFlight };
   }
 
   start(): void {

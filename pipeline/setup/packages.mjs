@@ -42,6 +42,11 @@ const PACKAGES = {
     pacman: 'mosquitto',
   },
   mosquitto_sub: { debian: 'mosquitto-clients', brew: 'mosquitto', dnf: 'mosquitto', pacman: 'mosquitto' },
+  ip: { debian: 'iproute2', dnf: 'iproute', apk: 'iproute2', pacman: 'iproute2' },
+  tc: { debian: 'iproute2', dnf: 'iproute-tc', apk: 'iproute2-tc', pacman: 'iproute2' },
+  nft: { debian: 'nftables', dnf: 'nftables', apk: 'nftables', pacman: 'nftables' },
+  nsenter: { debian: 'util-linux', dnf: 'util-linux', apk: 'util-linux-misc', pacman: 'util-linux' },
+  unshare: { debian: 'util-linux', dnf: 'util-linux', apk: 'util-linux-misc', pacman: 'util-linux' },
   chromium: { brew: '--cask chromium' },
 };
 

@@ -3,6 +3,15 @@ import { createHash, randomBytes } from 'node:crypto';
 /** Each process adds to the telemetry: a selector of its own, so that no other command reaches it. */
 const TELEMETRY = '(%W~arrival:telemetry +xadd)';
 
+/** How the queue is divided, said by the first who uses it. */
+const DIVISION = '(~arrival:shards +get +set)';
+const DIVISION_SEEN = '(%R~arrival:shards +get)';
+/** Who reads which shard. */
+const LEASES =
+  '(~arrival:relays ~arrival:{*}:lease +del +eval +evalsha +get +set +zadd +zcard +zrem +zremrangebyscore)';
+/** Of a cluster, who has which slots. */
+const CLUSTER = ['+cluster|info', '+cluster|slots'] as const;
+
 /**
  * Who may do what in Redis: keys to read (`%R~`), to write (`%W~`), or both (`~`), and commands. The default user is
  * off. What a Lua script does counts as done by the user who calls it.
@@ -11,9 +20,12 @@ export const REDIS_ACL = {
   /** Fills the queue, and has no command to read what is in it. A script's keys count as read and written. */
   ingest: [
     '~arrival:messages',
+    '~arrival:{*}:messages',
     '%W~arrival:list',
     TELEMETRY,
+    DIVISION,
     '%W~arrival:trace:*',
+    ...CLUSTER,
     '+eval',
     '+evalsha',
     '+info',
@@ -26,10 +38,15 @@ export const REDIS_ACL = {
   ],
   relay: [
     '~arrival:messages',
+    '~arrival:{*}:messages',
     '~arrival:list',
     '~arrival:dead-letters',
+    '~arrival:{*}:dead-letters',
     TELEMETRY,
+    DIVISION,
+    LEASES,
     '%W~arrival:trace:*',
+    ...CLUSTER,
     '+blmpop',
     '+brpop',
     '+client|id',
@@ -55,12 +72,27 @@ export const REDIS_ACL = {
     '+xreadgroup',
   ],
   /** The supervisor: how much is left to drain, and what the servers use. */
-  stack: ['%R~arrival:messages', '%R~arrival:list', TELEMETRY, '+info', '+llen', '+time', '+xlen'],
+  stack: [
+    '%R~arrival:messages',
+    '%R~arrival:{*}:messages',
+    '%R~arrival:list',
+    TELEMETRY,
+    DIVISION_SEEN,
+    ...CLUSTER,
+    '+info',
+    '+llen',
+    '+time',
+    '+xlen',
+  ],
   /** Whoever looks after dead letters: sees them, puts them back into the queue, or drops them. */
   operator: [
     '~arrival:messages',
+    '~arrival:{*}:messages',
     '~arrival:list',
     '~arrival:dead-letters',
+    '~arrival:{*}:dead-letters',
+    DIVISION_SEEN,
+    ...CLUSTER,
     '+eval',
     '+evalsha',
     '+info',
@@ -71,8 +103,36 @@ export const REDIS_ACL = {
     '+xlen',
     '+xrange',
   ],
-  /** The k6 side: the clock, what is left in the queue, and what the pipeline says of itself. */
-  reader: ['%R~arrival:*', '+info', '+lrange', '+ping', '+time', '+xinfo|stream', '+xlen', '+xrange'],
+  /** The k6 side where there are no relays: takes the messages out of the queue. */
+  collector: [
+    '~arrival:messages',
+    DIVISION_SEEN,
+    '~arrival:list',
+    '+blmpop',
+    '+ping',
+    '+time',
+    '+xdel',
+    '+xlen',
+    '+xread',
+  ],
+  /**
+   * The k6 side: the clock, what is left in the queue, and what the pipeline says of itself; it deletes trace lists that it has read.
+   * Where several instances do a run together they write down when it begins.
+   */
+  reader: [
+    '%R~arrival:*',
+    DIVISION_SEEN,
+    ...CLUSTER,
+    '+info',
+    '+lrange',
+    '+ping',
+    '+time',
+    '+xinfo|stream',
+    '+xlen',
+    '+xrange',
+    '(%W~arrival:trace:* +unlink)',
+    '(~arrival:run:* +expire +get +sadd +set +setnx +smembers +srem +xadd)',
+  ],
 } as const;
 
 export type RedisUser = keyof typeof REDIS_ACL;

@@ -14,20 +14,26 @@ export interface StackFile {
   operator: { redisUrl: string };
   /** What is between ingest and relays. */
   queue: QueueKind;
-  /** Whoever fills one stage by itself: the queue as the ingest does, the broker as a relay does. */
-  stages: { redisUrl: string; mqttUrl: string };
+  /** How that is divided, and whether its Redis is a cluster. */
+  division: { shards: number; cluster: boolean };
+  /** Whoever fills one stage by itself, the queue as the ingest does, the broker as a relay does; or empties the queue (`queueUrl`). */
+  stages: { redisUrl: string; mqttUrl: string; queueUrl: string };
   mqtt: {
     url: string;
     username: string;
     password: string;
     /** Where subscribers say whether they are there. Absent where the broker is the user's own. */
     status?: string;
+    /** Further brokers, of the same users and passwords. Absent: there is one. */
+    more?: string[];
   };
   topology: 'single' | 'cluster';
   /** What each ingest listens on, by its name: the same for all, or behind nginx each its own. */
   workers: Record<string, string>;
   /** Where each ingest and relay tells its health: `/livez`, `/readyz`, `/metrics`. */
   health: Record<string, string>;
+  /** Generator and pipeline are one machine although its addresses do not say so: network namespaces. Absent: they say it. */
+  oneHost?: true;
   /** Versions and settings, for reports. */
   facts: Record<string, string | number | boolean>;
   /** Certificates of the authorities that vouch for the servers, PEM. Absent: the built-in ones do, or nothing speaks TLS. */

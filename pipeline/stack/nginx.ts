@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { installCommand } from '../setup/packages.mjs';
-import { DAEMON_PATH, type Launch } from './services.ts';
+import { DAEMON_PATH, type Launch, type Listen } from './services.ts';
 
 /** Two for each client that it proxies; must stay within the files that a process may have open. */
 const CONNECTIONS = 8192;
@@ -27,8 +27,9 @@ export async function nginxVersion(program = 'nginx'): Promise<string | undefine
 }
 
 export interface NginxOptions {
-  /** To listen on, loopback. */
+  /** To listen on. */
   port: number;
+  listen?: Listen;
   /** `http://host:port` of each ingest. */
   ingests: readonly string[];
   /** Of the ingests, bytes. */
@@ -58,7 +59,8 @@ export async function prepareNginx(dir: string, options: NginxOptions): Promise<
   };
 }
 
-export function nginxConfig(home: string, { port, ingests, bodyLimit, tls }: NginxOptions): string {
+export function nginxConfig(home: string, options: NginxOptions): string {
+  const { port, listen = '127.0.0.1', ingests, bodyLimit, tls } = options;
   const bodyMax = bodyLimit * 2;
   const servers = ingests.map((url) => `    server ${new URL(url).host} max_fails=0;`);
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
@@ -97,7 +99,7 @@ ${servers.join('\n')}
     keepalive_timeout 60s;
   }
   server {
-    listen 127.0.0.1:${port}${tls ? ' ssl' : ''} backlog=4096;
+    listen ${listen}:${port}${tls ? ' ssl' : ''} backlog=4096;
 ${tls ? `    ssl_certificate "${tls.cert}";\n    ssl_certificate_key "${tls.key}";\n` : ''}    location / {
       proxy_pass http://ingest;
       proxy_http_version 1.1;

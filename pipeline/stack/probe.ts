@@ -1,16 +1,21 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connectAsync, type MqttClient } from 'mqtt';
 import { withoutPassword } from '../config.ts';
+import type { QueueOptions } from '../queue/connection.ts';
 import { openQueue } from '../queue/open.ts';
 import { withAdvice } from '../trust.ts';
 
 const ANSWER_MS = 5000;
 
 /** Rejects in one line that names the variable when this Redis cannot be used. */
-export async function checkRedis(variable: string, url: string): Promise<void> {
+export async function checkRedis(
+  variable: string,
+  options: Pick<QueueOptions, 'url' | 'cluster' | 'shards'>,
+): Promise<void> {
   const refused = Promise.withResolvers<never>();
   const queue = openQueue('stream', {
-    url,
+    ...options,
     timeoutMs: ANSWER_MS,
     onState: (up, reason) => {
       if (!up) refused.reject(new Error(reason));
@@ -21,7 +26,9 @@ export async function checkRedis(variable: string, url: string): Promise<void> {
     const evicts = await queue.evicts();
     if (evicts) throw new Error(evicts);
   } catch (error) {
-    throw new Error(`${variable}: Redis at ${withoutPassword(url)}: ${withAdvice((error as Error).message)}`);
+    throw new Error(
+      `${variable}: Redis at ${withoutPassword(options.url)}: ${withAdvice((error as Error).message)}`,
+    );
   } finally {
     refused.promise.catch(() => {});
     queue.close();
@@ -32,6 +39,18 @@ export async function checkRedis(variable: string, url: string): Promise<void> {
 export async function checkBroker(variable: string, url: string): Promise<void> {
   const client = await subscriber(variable, url);
   await client.endAsync(true);
+}
+
+/** Resolves when a process says at `/readyz` that it can work; rejects after `withinMs` with why it can't. */
+export async function probeReady(health: string, withinMs: number): Promise<void> {
+  const deadline = Date.now() + withinMs;
+  for (;;) {
+    const answer = await fetch(`${health}/readyz`, { signal: AbortSignal.timeout(withinMs) });
+    const why = await answer.text();
+    if (answer.ok) return;
+    if (Date.now() > deadline) throw new Error(`${health} is not ready after ${withinMs} ms: ${why}`);
+    await sleep(20);
+  }
 }
 
 /**

@@ -288,7 +288,7 @@ describe("servers of the user's own that speak TLS", () => {
     const why = '(self-signed certificate in certificate chain|unable to verify the first certificate)';
     const end = `: ${why} \\(TLS_CA: the file of its authority\\)$`;
     const { REDIS_URL, MQTT_URL } = servers;
-    await assert.rejects(checkRedis('REDIS_URL', REDIS_URL), {
+    await assert.rejects(checkRedis('REDIS_URL', { url: REDIS_URL }), {
       message: new RegExp(`^REDIS_URL: Redis at rediss://default:\\*\\*\\*@\\S+${end}`),
     });
     await assert.rejects(checkBroker('MQTT_URL', MQTT_URL), {

@@ -18,6 +18,12 @@ export interface Launch {
 /** Debian puts daemons where a user's PATH does not look. */
 export const DAEMON_PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin:/opt/homebrew/sbin`;
 
+/** Where servers listen: on the loopback alone, or, in a network namespace of their own, on every address of it. */
+export type Listen = '127.0.0.1' | '0.0.0.0';
+
+/** Of Node. In MB, 16 unless told: under a flood the memory of the ingest then grows by half as much again. */
+export const INGEST_FLAGS = ['--max-semi-space-size=4'];
+
 /** When Redis' log is flushed to the disk. */
 export const AOF_POLICY = 'everysec';
 
@@ -25,7 +31,7 @@ export const AOF_POLICY = 'everysec';
 export const BROKER_LIMITS = { inflight: 65_535, queued: 100_000 } as const;
 
 /**
- * Private Redis: loopback, a password for each user, every acknowledged write in the append-only file (flushed once a
+ * Private Redis: loopback unless told, a password for each user, every acknowledged write in the append-only file (flushed once a
  * second: a killed process loses nothing, a power cut up to a second), and no eviction.
  */
 export async function prepareRedis(
@@ -33,13 +39,14 @@ export async function prepareRedis(
   port: number,
   passwords: Record<RedisUser, string>,
   certificate?: Certificate,
+  listen: Listen = '127.0.0.1',
 ): Promise<Launch> {
   const data = join(dir, 'redis');
   await mkdir(data, { recursive: true, mode: 0o700 });
   const [config, acl] = [join(dir, 'redis.conf'), join(dir, 'redis.acl')];
   await writePrivate(acl, redisAclFile(passwords));
   await writePrivate(config, [
-    'bind 127.0.0.1',
+    `bind ${listen}`,
     ...(certificate === undefined
       ? [`port ${port}`]
       : [
@@ -60,8 +67,11 @@ export async function prepareRedis(
   return { name: 'redis', command: 'redis-server', args: [config] };
 }
 
+/** The name of a broker's process, and of its files; the first has no number. */
+export const brokerName = (nth: number) => (nth === 1 ? 'mosquitto' : `mosquitto-${nth}`);
+
 /**
- * Private Mosquitto: loopback, a password for each user, topics by user. Its defaults of 20 messages in
+ * Private Mosquitto: loopback unless told, a password for each user, topics by user. Its defaults of 20 messages in
  * flight and 1000 queued for a client drop what exceeds them without a word; these limits are stated.
  */
 export async function prepareMosquitto(
@@ -69,11 +79,15 @@ export async function prepareMosquitto(
   port: number,
   passwords: Record<BrokerUser, string>,
   certificate?: Certificate,
+  listen: Listen = '127.0.0.1',
+  name = brokerName(1),
 ): Promise<Launch> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
-  const [config, users, acl] = ['mosquitto.conf', 'mosquitto.users', 'mosquitto.acl'].map((file) =>
-    join(dir, file),
-  ) as [string, string, string];
+  const [config, users, acl] = ['conf', 'users', 'acl'].map((kind) => join(dir, `${name}.${kind}`)) as [
+    string,
+    string,
+    string,
+  ];
   await writePrivate(
     users,
     Object.entries(passwords).map(([user, password]) => `${user}:${password}`),
@@ -82,7 +96,7 @@ export async function prepareMosquitto(
   await execa('mosquitto_passwd', ['-U', users], { env: { PATH: DAEMON_PATH } });
   await writePrivate(acl, brokerAclFile());
   await writePrivate(config, [
-    `listener ${port} 127.0.0.1`,
+    `listener ${port} ${listen}`,
     ...(certificate === undefined ? [] : [`certfile ${certificate.cert}`, `keyfile ${certificate.key}`]),
     // Started by root, Mosquitto would become a user who cannot read these files.
     `user ${userInfo().username}`,
@@ -104,7 +118,7 @@ export async function prepareMosquitto(
     'log_type information',
     'connection_messages false',
   ]);
-  return { name: 'mosquitto', command: 'mosquitto', args: ['-c', config] };
+  return { name, command: 'mosquitto', args: ['-c', config] };
 }
 
 async function writePrivate(path: string, lines: string[]): Promise<void> {

@@ -2,7 +2,14 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Clock } from '../clock.ts';
-import { IngestConfig, RelayConfig, readConfig, type StackConfig } from '../config.ts';
+import {
+  ConfigError,
+  IngestConfig,
+  queueOptions,
+  RelayConfig,
+  readConfig,
+  type StackConfig,
+} from '../config.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
 import { trust } from '../trust.ts';
@@ -23,9 +30,16 @@ import { facts } from './facts.ts';
 import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
 import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
-import { checkBroker, checkRedis, probeRoundTrip } from './probe.ts';
+import { checkBroker, checkRedis, probeReady, probeRoundTrip } from './probe.ts';
 import { ProcessFailure, Supervised } from './process.ts';
-import { type Launch, prepareMosquitto, prepareRedis } from './services.ts';
+import {
+  brokerName,
+  INGEST_FLAGS,
+  type Launch,
+  type Listen,
+  prepareMosquitto,
+  prepareRedis,
+} from './services.ts';
 import { startStackTelemetry } from './telemetry.ts';
 
 const READY_MS = 30_000;
@@ -39,14 +53,17 @@ const SYS_MS = 2000;
 /** They cannot tell themselves what they use. */
 const SERVERS = ['redis', 'mosquitto', 'nginx'];
 
-/** MB, 16 unless told: under a flood the ingest's memory would grow by three times that. */
-const SMALL_YOUNG_HEAP = ['--max-semi-space-size=4'];
-
 export interface StackEvents {
   /** A step of the start or the stop is done, in a few words. */
   onProgress?: (what: string) => void;
   /** A process printed a line. */
   onLine?: (process: string, line: string) => void;
+}
+
+/** Where a stack is, if that is not simply this host. */
+export interface StackPlace {
+  /** What its servers listen on; its own processes speak over the loopback in any case. */
+  listen?: Listen;
 }
 
 interface Started {
@@ -61,19 +78,23 @@ export class Stack {
   readonly failed: Promise<ProcessFailure>;
   readonly #config: StackConfig;
   readonly #events: StackEvents;
+  readonly #listen: Listen;
   readonly #processes: Supervised[] = [];
   readonly #undo: (() => void | Promise<void>)[] = [];
   readonly #failure = Promise.withResolvers<ProcessFailure>();
   #certificates: Partial<Record<(typeof OUR_SERVERS)[number], Certificate>> = {};
   /** A file of all authorities that vouch for the servers; empty: nothing but the built-in ones. */
   #ca = '';
+  /** Addresses of the brokers beyond the first. */
+  #moreBrokers: string[] = [];
   #queue: Queue | undefined;
   #file: StackFile | undefined;
   #stopping: Promise<void> | undefined;
 
-  private constructor(config: StackConfig, events: StackEvents) {
+  private constructor(config: StackConfig, events: StackEvents, { listen = HOST }: StackPlace) {
     this.#config = config;
     this.#events = events;
+    this.#listen = listen;
     this.dir = resolve(config.STACK_DIR);
     this.failed = this.#failure.promise;
   }
@@ -87,8 +108,8 @@ export class Stack {
    * Starts everything and resolves once a message has gone all the way round and `stack.json` is written.
    * Rejects in one line, with nothing left running.
    */
-  static async start(config: StackConfig, events: StackEvents = {}): Promise<Stack> {
-    const stack = new Stack(config, events);
+  static async start(config: StackConfig, events: StackEvents = {}, place: StackPlace = {}): Promise<Stack> {
+    const stack = new Stack(config, events, place);
     try {
       await stack.#start();
       return stack;
@@ -131,6 +152,8 @@ export class Stack {
       // At least info: their logs tell when they are ready.
       LOG_LEVEL: config.LOG_LEVEL === 'debug' ? 'debug' : 'info',
       QUEUE: config.QUEUE,
+      STREAM_SHARDS: String(config.STREAM_SHARDS),
+      REDIS_CLUSTER: String(config.REDIS_CLUSTER),
       TRACE_LOG_EVERY: String(config.TRACE_LOG_EVERY),
       ID_KEY: config.ID_KEY,
       TLS_CA: this.#ca,
@@ -138,7 +161,7 @@ export class Stack {
     const ingestEnv = {
       ...env,
       REDIS_URL: redis.ingest,
-      INGEST_HOST: HOST,
+      INGEST_HOST: cluster ? HOST : this.#listen,
       INGEST_PORT: cluster ? '0' : String(port),
       HEALTH_PORT: '0',
       INGEST_TOKEN: '',
@@ -157,7 +180,7 @@ export class Stack {
       RELAY_MODE: config.RELAY_MODE,
     };
     const launches = [
-      ...named('ingest', ingests, 'ingest/server.ts', ingestEnv, SMALL_YOUNG_HEAP),
+      ...named('ingest', ingests, 'ingest/server.ts', ingestEnv, INGEST_FLAGS),
       ...named('relay', config.RELAY_WORKERS, 'relay/main.ts', relayEnv),
     ];
     const started = await Promise.all(
@@ -182,6 +205,7 @@ export class Stack {
       const upstream = { ingests: Object.values(workers), bodyLimit: settings.ingest.BODY_LIMIT };
       const launch = await prepareNginx(this.dir, {
         port,
+        listen: this.#listen,
         ...upstream,
         ...(certificate && { tls: certificate }),
       });
@@ -189,8 +213,14 @@ export class Stack {
     }
 
     const ingest = { url: `http${certificate === undefined ? '' : 's'}://${HOST}:${port}`, token };
-    await probeRoundTrip({ ...ingest, idKey: config.ID_KEY }, broker.stack, READY_MS);
-    this.#progress('a message went all the way round');
+    if (config.RELAY_WORKERS > 0) {
+      await probeRoundTrip({ ...ingest, idKey: config.ID_KEY }, broker.stack, READY_MS);
+      this.#progress('a message went all the way round');
+    } else {
+      // A message would only stay in the queue.
+      await Promise.all(Object.values(health).map((url) => probeReady(url, READY_MS)));
+      this.#progress('the ingest takes messages; there are no relays');
+    }
     const { queue, sys } = await this.#watch(redis.stack, broker.stack);
 
     const { username, password } = new URL(broker.subscriber);
@@ -204,12 +234,14 @@ export class Stack {
       redis: { url: redis.reader },
       operator: { redisUrl: redis.operator },
       queue: this.#config.QUEUE,
-      stages: { redisUrl: redis.ingest, mqttUrl: broker.relay },
+      division: queueOptions(config),
+      stages: { redisUrl: redis.ingest, mqttUrl: broker.relay, queueUrl: redis.collector },
       mqtt: {
         url: mqttUrl.toString(),
         username: decodeURIComponent(username),
         password: decodeURIComponent(password),
         ...(config.MQTT_URL === undefined && { status: SUBSCRIBER_STATUS }),
+        ...(this.#moreBrokers.length > 0 && { more: this.#moreBrokers }),
       },
       workers,
       health,
@@ -245,22 +277,26 @@ export class Stack {
   async #startRedis(): Promise<Record<RedisUser, string>> {
     const { REDIS_URL, REDIS_PORT } = this.#config;
     if (REDIS_URL !== undefined) {
-      await checkRedis('REDIS_URL', REDIS_URL);
+      await checkRedis('REDIS_URL', { url: REDIS_URL, ...queueOptions(this.#config) });
       return sameFor(REDIS_USERS, REDIS_URL);
     }
     const port = await claimPort('REDIS_PORT', REDIS_PORT);
     const passwords = secrets(REDIS_USERS);
     const certificate = this.#certificates.redis;
     await this.#run(
-      await prepareRedis(this.dir, port, passwords, certificate),
+      await prepareRedis(this.dir, port, passwords, certificate, this.#listen),
       /Ready to accept connections/,
     );
     return urls(passwords, `redis${certificate === undefined ? '' : 's'}://${HOST}:${port}/0`);
   }
 
   async #startBroker(): Promise<Record<BrokerUser, string>> {
-    const { MQTT_URL, MQTT_PORT } = this.#config;
+    const { MQTT_URL, MQTT_PORT, BROKERS } = this.#config;
     if (MQTT_URL !== undefined) {
+      if (BROKERS > 1)
+        throw new ConfigError(
+          `BROKERS is ${BROKERS}, and MQTT_URL names one of your own: leave one of them out`,
+        );
       await checkBroker('MQTT_URL', MQTT_URL);
       return sameFor(BROKER_USERS, MQTT_URL);
     }
@@ -268,10 +304,19 @@ export class Stack {
     const passwords = secrets(BROKER_USERS);
     const certificate = this.#certificates.mosquitto;
     await this.#run(
-      await prepareMosquitto(this.dir, port, passwords, certificate),
+      await prepareMosquitto(this.dir, port, passwords, certificate, this.#listen),
       /mosquitto version .* running/,
     );
-    return urls(passwords, `mqtt${certificate === undefined ? '' : 's'}://${HOST}:${port}`);
+    const scheme = `mqtt${certificate === undefined ? '' : 's'}`;
+    for (let nth = 2; nth <= BROKERS; nth++) {
+      const own = await claimPort('BROKERS', 0);
+      await this.#run(
+        await prepareMosquitto(this.dir, own, passwords, certificate, this.#listen, brokerName(nth)),
+        /mosquitto version .* running/,
+      );
+      this.#moreBrokers.push(`${scheme}://${HOST}:${own}`);
+    }
+    return urls(passwords, `${scheme}://${HOST}:${port}`);
   }
 
   async #run(launch: Launch, readyLine: RegExp): Promise<Started> {
@@ -290,7 +335,11 @@ export class Stack {
   }
 
   async #watch(redisUrl: string, mqttUrl: string): Promise<{ queue: Queue; sys: BrokerSys }> {
-    const queue = openQueue(this.#config.QUEUE, { url: redisUrl, timeoutMs: READY_MS });
+    const queue = openQueue(this.#config.QUEUE, {
+      url: redisUrl,
+      ...queueOptions(this.#config),
+      timeoutMs: READY_MS,
+    });
     this.#queue = queue;
     this.#undo.push(() => queue.close());
     await queue.whenReady(READY_MS);
@@ -299,7 +348,7 @@ export class Stack {
     this.#undo.push(() => clock.stop());
     const broker = new BrokerSys(mqttUrl);
     this.#undo.push(() => broker.close());
-    const others = this.#processes.filter(({ name }) => SERVERS.includes(name));
+    const others = this.#processes.filter(({ name }) => SERVERS.includes(name.replace(/-\d+$/, '')));
     const servers = Object.fromEntries(others.map(({ name, pid }) => [name, pid]));
     this.#undo.push(startStackTelemetry({ queue, clock, servers, broker }));
     return { queue, sys: broker };
@@ -349,6 +398,7 @@ export class Stack {
 
   /** Waits until the relays have emptied the queue, as long as they can. */
   async #drain(withinMs: number): Promise<void> {
+    if (this.#config.RELAY_WORKERS === 0) return;
     const deadline = Date.now() + withinMs;
     const everyoneIsThere = () =>
       this.#processes.every(({ name, alive }) => alive || name === 'nginx' || name.startsWith('ingest-'));

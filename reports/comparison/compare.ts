@@ -4,6 +4,7 @@ import { type Account, ENDS, type Run, STAGES, type Stage, type Step } from '../
 import type { Comparison, Curve, Row, StepSummary, Subject } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
 import { mean } from './intervals.ts';
+import { kneeOf } from './knees.ts';
 import { type Measure, measureOf } from './measures.ts';
 import type { Recording } from './recording.ts';
 import { environments, type Group, grouped, MOST_SUBJECTS, obstacle, titles } from './subjects.ts';
@@ -68,6 +69,7 @@ function subject(group: Group, baseline: Group, index: number, title: string): S
   const [first] = group as [Recording];
   const runs = group.map(({ run }) => run);
   const balanced = runs.every((run) => run.account.balanced);
+  const summaries = balanced ? steps(runs) : [];
   return {
     letter: String.fromCharCode(65 + index),
     title,
@@ -90,7 +92,8 @@ function subject(group: Group, baseline: Group, index: number, title: string): S
         balanced ? figureOf(group, measureOf(`${stage}.mean`) as Measure) : null,
       ]),
     ) as Record<Stage, number | null>,
-    steps: balanced ? steps(runs) : [],
+    steps: summaries,
+    knee: kneeOf(summaries, first.run),
     timeline: balanced ? timeline(first.run) : { t: [], p50: [], p99: [] },
   };
 }

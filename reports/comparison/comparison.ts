@@ -29,6 +29,8 @@ export interface Subject {
   /** Means; null: no stamps. */
   stages: Record<Stage, number | null>;
   steps: StepSummary[];
+  /** Of a sweep of concurrency; null: it has none, or is no sweep. */
+  knee: Knee | null;
   /** p99 of arrival per second, of the first run. */
   timeline: { t: number[]; p50: (number | null)[]; p99: (number | null)[] };
 }
@@ -52,6 +54,17 @@ export interface StepSummary {
   arrived_per_s: number | null;
   arrival: { count: number; p50: number | null; p95: number | null; p99: number | null };
   http: { count: number; p50: number | null; p99: number | null };
+}
+
+/** The last concurrency before arrival p50 takes off for good. */
+export interface Knee {
+  vus: number;
+  /** Arrival, ms, there. */
+  p50: number | null;
+  /** The concurrency of the step after it. */
+  next: number;
+  /** Whose mean grew most from the one to the other; null: not known. */
+  stage: Stage | null;
 }
 
 export interface Row {

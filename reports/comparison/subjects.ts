@@ -51,17 +51,28 @@ function load({ run }: Run): string {
   return JSON.stringify([run.model, phases, flows]);
 }
 
-/** Titles of the groups: the traits in which they differ, or else when their first runs began. */
+/** Settings of the pipeline that name a run where nothing else does. */
+const VARIANTS = ['queue', 'relay_mode', 'ingest_workers', 'relay_workers', 'mqtt_qos', 'tls'];
+
+/** Titles of the groups: the traits in which they differ, or what the pipelines do, or else when their first runs began. */
 export function titles(groups: readonly Group[]): string[] {
-  const all = groups.map(([first]) => traits((first as Recording).run));
-  const names = [...new Set(all.flatMap((one) => Object.keys(one)))].filter(
-    (name) => new Set(all.map((one) => one[name])).size > 1,
+  const firsts = groups.map(([first]) => (first as Recording).run);
+  const variants = firsts.map(({ environment: { pipeline } }) =>
+    Object.fromEntries(
+      VARIANTS.map((name) => [name, pipeline?.[name] === undefined ? '' : `${name} ${pipeline[name]}`]),
+    ),
   );
-  return groups.map(([first], i) => {
-    const words = names.flatMap((name) => all[i]?.[name] ?? []);
-    return words.length > 0 ? words.join(', ') : instant((first as Recording).run.run.started);
-  });
+  for (const all of [firsts.map(traits), variants]) {
+    const names = [...new Set(all.flatMap((one) => Object.keys(one)))].filter(
+      (name) => new Set(all.map((one) => one[name])).size > 1,
+    );
+    if (names.length > 0)
+      return all.map((one, i) => names.flatMap((name) => one[name] || []).join(', ') || began(firsts[i]));
+  }
+  return firsts.map(began);
 }
+
+const began = (run: Run | undefined) => instant(run?.run.started ?? '');
 
 /** Why a group can't be held against the baseline; null: it can. */
 export function obstacle(baseline: Group, group: Group): string | null {

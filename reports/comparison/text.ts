@@ -3,6 +3,7 @@
 import { count } from '../page/format.ts';
 import { ENDS } from '../run.ts';
 import type { Comparison, Subject } from './comparison.ts';
+import { turns } from './knees.ts';
 import { change, label, range, value } from './words.ts';
 
 /** What the terminal takes for a command is left out of names. */
@@ -30,6 +31,8 @@ export function comparisonText(comparison: Comparison): string {
     }
     lines.push('(latencies in ms, rates per second)', ...origins(comparison, i), '');
   }
+  const knees = turns(subjects);
+  if (knees.length > 0) lines.push(...knees.map((sentence) => `sweep       ${sentence}`), '');
   lines.push(...accounts(subjects));
   for (const { name, values } of environment) {
     lines.push(`differs     ${plain(name)}: ${values.map((one) => plain(one ?? '–')).join(' | ')}`);

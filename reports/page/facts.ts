@@ -8,6 +8,7 @@ import {
   type Run,
   STAGES,
   type Stage,
+  type Step,
 } from '../run.ts';
 import { count, figure, msUnit, percent, plural } from './format.ts';
 
@@ -36,6 +37,13 @@ export function balance(account: Account): { sum: number; difference: number; ho
 export function verdict(run: Run): Run['verdict'] {
   if (run.verdict.result !== 'pass' || balance(run.account).holds) return run.verdict;
   return { result: 'invalid', reasons: ['The account does not balance.', ...run.verdict.reasons] };
+}
+
+/** A generator's process; of several each has its number behind its name. */
+export function isGenerator({ run, generators = [] }: Run, process: string): boolean {
+  return (
+    process === run.tool.name || generators.some(({ number }) => process === `${run.tool.name}-${number}`)
+  );
 }
 
 /** A percentile p needs at least 1 / (1 − p) samples, or it is just the largest one. */
@@ -153,7 +161,7 @@ function latencySentence({ latency, steps, run }: Run): string {
     const rates = `${figure(rate(busiest))} requests/s, ${figure(busiest.scheduled_per_s)} messages/s`;
     parts.push(
       run.model === 'closed'
-        ? `“${busiest.name}” reached ${rates} with ${plural(busiest.vus ?? 0, 'VU')}`
+        ? `${closedName(busiest)} reached ${rates}`
         : `“${busiest.name}” offered ${rates}`,
     );
   }
@@ -161,6 +169,12 @@ function latencySentence({ latency, steps, run }: Run): string {
   if (largest) parts.push(`the ${largest.stage} stage holds ${percent(largest.share)} of the mean`);
   const text = parts.join('; ');
   return `${text[0]?.toUpperCase()}${text.slice(1)}.`;
+}
+
+/** “many” with 16 VUs; 16 VUs where the phase is named so. */
+function closedName({ name, vus }: Step): string {
+  const concurrency = plural(vus ?? 0, 'VU');
+  return name === `${vus}` ? concurrency : `“${name}” with ${concurrency}`;
 }
 
 /** The points of a curve that enough samples stand behind; the last, 100 %, is no percentile. */

@@ -1,7 +1,7 @@
 /** What stands out in a run, in plain sentences: the rules are stated beside the figures they judge. Pure. */
 import { type Interval, type Resource, type Run, STAGES, type Stage } from '../run.ts';
 import { grown, knee, sweepSteps } from '../sweep.ts';
-import { percentile } from './facts.ts';
+import { isGenerator, percentile } from './facts.ts';
 import { clock, count, figure, msUnit, percent, plural } from './format.ts';
 
 /** Of a core: a process of one thread that uses as much for so many seconds has no more to give. */
@@ -107,7 +107,7 @@ function heaviest({ stages }: Interval): { stage: Stage; share: number } | null 
 
 /** A process that had no core left, and the stage that grew meanwhile. The generator has threads: its check is another. */
 function fullCore(run: Run, { process, series }: Resource): string | null {
-  if (process === run.run.tool.name || process === 'host') return null;
+  if (isGenerator(run, process) || process === 'host') return null;
   const full = longestSpan(series.map(([t, cpu]) => [t, (cpu ?? 0) >= FULL_CORE]));
   if (full === null) return null;
   const inside = run.timeline.filter(({ t }) => t >= full.from && t <= full.to);

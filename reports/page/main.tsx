@@ -20,7 +20,10 @@ async function readRun(): Promise<Run | string> {
 
 /** JSON, compressed with gzip, in base64. */
 async function unpack(packed: string): Promise<Partial<Run>> {
-  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
+  const text = atob(packed);
+  const bytes = new Uint8Array(text.length);
+  // Not Uint8Array.from, which took 0.2 s for the megabyte of an hour.
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
 }
 

@@ -52,7 +52,7 @@ export class Reader {
     page.on('request', (request) => opened.requests.push(request.url()));
     page.on('requestfailed', (request) => opened.complaints.push(`failed: ${request.url()}`));
     await page.goto(opened.url);
-    await page.locator('main > *').first().waitFor();
+    await page.locator('main > :is(footer, .plain)').waitFor();
     return opened;
   }
 

@@ -216,6 +216,13 @@ function hostile(): Run {
   golden.environment.pipeline = { [HOSTILE]: HOSTILE };
   golden.steps = golden.steps.map(rename);
   golden.flows = golden.flows.map((flow) => ({ ...flow, name: HOSTILE }));
+  const rows =
+    golden.targets?.rows.map((row, i) => ({ ...row, name: HOSTILE.repeat(i === 0 ? 200 : 1) })) ?? [];
+  golden.targets = {
+    total: 1e5,
+    rows,
+    others: { targets: 1e5 - rows.length, arrival: null, reordered: 0, lost: 0 },
+  };
   golden.timeline = golden.timeline.map((second) => ({ ...second, phase: HOSTILE }));
   golden.resources = golden.resources.map((resource) => ({ ...resource, process: HOSTILE }));
   golden.thresholds = [{ metric: HOSTILE, expression: HOSTILE, ok: false }];

@@ -1,27 +1,11 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import { csv } from '../page/download.ts';
 import { answer } from '../page/facts.ts';
 import { count, ms } from '../page/format.ts';
-import { renderReport } from '../render.ts';
 import { Reader } from './browser.ts';
 import { HOSTILE } from './golden.ts';
 import { GOLDENS, golden } from './goldens.ts';
-import { lasting } from './lasting.ts';
-import {
-  brightest,
-  chartOf,
-  charts,
-  drawAll,
-  legend,
-  overflow,
-  painted,
-  picture,
-  text,
-  violations,
-} from './looking.ts';
-import { template } from './template.ts';
+import { charts, legend, overflow, text } from './looking.ts';
 
 describe('the page in a browser', () => {
   let reader: Reader;
@@ -130,12 +114,62 @@ describe('the page in a browser', () => {
     });
   });
 
+  test('targets: those that lost messages first, the slowest next, the rest on demand', async () => {
+    const run = golden('failing');
+    const { rows = [] } = run.targets ?? {};
+    await reader.read(run, async (page) => {
+      const names = page.locator('.targets > section tbody th');
+      assert.equal(await names.count(), 10);
+      const most = rows.reduce((a, b) => (b.lost > a.lost ? b : a));
+      assert.equal(await names.first().textContent(), most.name);
+      assert.match(await text(page, '.targets p'), /targets of those listed lost messages\. The slowest is /);
+      await page.locator('.targets summary').click();
+      assert.equal(await page.locator('.targets details tbody tr').count(), rows.length);
+      assert.ok(rows.length > 10);
+    });
+    await reader.read(golden('incomplete'), async (page) => {
+      assert.equal(await page.locator('.targets').count(), 0);
+    });
+  });
+
+  test('samples of trace lists stand beside what all messages tell; without them there is nothing', async () => {
+    const run = golden('closed');
+    await reader.read(run, async (page) => {
+      assert.equal(await page.locator('.sampled').count(), 0);
+    });
+    const sampled = {
+      ...{ one_in: 100, count: 90, not_found: 2, mean: 11, p50: 9, p99: 30, max: 40 },
+      parts: { ingest: 1, relay: 8, arrival: 2 },
+      difference: { mean: 1, p50: -1, p99: -30 },
+    };
+    for (const step of run.steps) step.sampled = sampled;
+    run.sampled = sampled;
+    run.latency.arrival.p99 = 60;
+    await reader.read(run, async (page) => {
+      assert.match(
+        (await text(page, '.sampled p')).replaceAll('\u00a0', ' '),
+        /^Sampled p99 30\.0 ms from 90 samples, full 60\.0 ms, difference −30\.0 ms \(−50 %\)\.$/,
+      );
+      assert.equal(await page.locator('.sampled tbody tr').count(), run.steps.length);
+      assert.match(await text(page, '.sampled .small'), /^2 deliveries of sampled messages are left out/);
+      await page.setViewportSize({ width: 390, height: 900 });
+      assert.ok((await overflow(page)) <= 0);
+    });
+  });
+
   test('hostile strings are text', async () => {
     await reader.read(golden('hostile'), async (page) => {
       await page.locator('.seconds summary').click();
       assert.equal(await page.locator('img, main b, main script').count(), 0);
       assert.equal(await page.title(), `${HOSTILE} – Arrival report`);
-      for (const place of ['.verdict li', '.phases tbody th', 'pre', '.facts dt', 'td code']) {
+      for (const place of [
+        '.verdict li',
+        '.phases tbody th',
+        '.targets tbody th',
+        'pre',
+        '.facts dt',
+        'td code',
+      ]) {
         assert.ok((await page.locator(place).allTextContents()).join().includes(HOSTILE), place);
       }
     });
@@ -147,63 +181,6 @@ describe('the page in a browser', () => {
     });
     await reader.read(golden('started'), async (page) => {
       assert.match(await text(page, '.answer'), /No measured phase was reached/);
-    });
-  });
-
-  test('the cursor is synchronised between the charts over time', async () => {
-    await reader.read(golden('passing'), async (page) => {
-      const plots = page.locator('.charts .u-over');
-      await drawAll(page);
-      await plots.first().scrollIntoViewIfNeeded();
-      await plots.first().hover({ position: { x: 200, y: 60 } });
-      const times = await page.locator('.charts .u-legend tr:first-child .u-value').allTextContents();
-      assert.equal(times.length, 10);
-      assert.match(times[0] ?? '', /^0:2\d$/);
-      assert.equal(new Set(times).size, 1);
-    });
-  });
-
-  test('by keyboard: the cursor moves, all charts over time zoom together, 0 shows everything', async () => {
-    await reader.read(golden('passing'), async (page) => {
-      await drawAll(page);
-      const plot = page.locator('.charts .plot').first();
-      const time = page.locator('.charts .u-legend tr:first-child .u-value');
-      await plot.focus();
-      await page.keyboard.press('ArrowRight');
-      await page.keyboard.press('ArrowRight');
-      assert.deepEqual(await time.evaluateAll((all) => [...new Set(all.map((one) => one.textContent))]), [
-        '0:01',
-      ]);
-      await page.keyboard.press('ArrowLeft');
-      await page.keyboard.press('ArrowLeft');
-      assert.equal(await time.first().textContent(), '0:00');
-      const whole = await picture(page, 'Memory');
-      for (let i = 0; i < 3; i++) await page.keyboard.press('+');
-      assert.notEqual(await picture(page, 'Memory'), whole);
-      await page.keyboard.press('-');
-      await page.keyboard.press('0');
-      assert.equal(await picture(page, 'Memory'), whole);
-    });
-  });
-
-  test('a chart as a table; the files that the page makes', async () => {
-    const run = golden('passing');
-    await reader.read(run, async (page) => {
-      const chart = chartOf(page, 'Backlog');
-      await chart.locator('summary').click();
-      assert.equal(await chart.locator('.data tbody tr').count(), run.timeline.length);
-      assert.equal(
-        await chart.locator('.data tbody td').first().textContent(),
-        count(run.timeline[0]?.backlog),
-      );
-      const files = new Map<string, string>();
-      for (const button of await page.locator('.downloads button').all()) {
-        const [file] = await Promise.all([page.waitForEvent('download'), button.click()]);
-        files.set(file.suggestedFilename(), await readFile(await file.path(), 'utf8'));
-      }
-      assert.deepEqual([...files.keys()], [`${run.run.name}.csv`, `${run.run.name}.json`]);
-      assert.deepEqual(JSON.parse(files.get(`${run.run.name}.json`) ?? ''), run);
-      assert.equal(files.get(`${run.run.name}.csv`), csv(run));
     });
   });
 
@@ -223,59 +200,5 @@ describe('the page in a browser', () => {
     await reader.read(golden('passing'), async (page) => {
       assert.equal(await page.locator('.sweep, .script').count(), 0);
     });
-  });
-
-  for (const [name, colorScheme] of [
-    ['closed', 'dark'],
-    ['hostile', 'light'],
-  ] as const) {
-    test(`axe-core finds nothing: ${name}, ${colorScheme}`, async () => {
-      await reader.read(
-        golden(name),
-        async (page) => {
-          await drawAll(page);
-          await page.locator('.data summary').first().click();
-          assert.deepEqual(await violations(page), []);
-        },
-        { colorScheme },
-      );
-    });
-  }
-
-  test('the page of an hour is no larger than 3 MB, that of a minute than 400 KB, and both are drawn', async () => {
-    for (const [seconds, most] of [
-      [60, 400_000],
-      [3600, 3_000_000],
-    ] as const) {
-      const run = lasting(golden('passing'), seconds);
-      const html = renderReport(run, await template());
-      assert.ok(html.length <= most, `${seconds} s: ${html.length} bytes`);
-      await reader.read(run, async (page) => {
-        assert.ok((await painted(page, 'Arrival latency, all deliveries', '--ink')) > 100);
-        await page.locator('.seconds summary').click();
-        assert.ok((await page.locator('.seconds tbody tr').count()) <= 600);
-      });
-    }
-  });
-
-  test('the template without data is a plain sentence', async () => {
-    await reader.read(null, async (page) => {
-      assert.match(await text(page, 'main'), /This page holds no run/);
-    });
-  });
-
-  test('dark, and printed from dark: charts follow', async () => {
-    await reader.read(
-      golden('passing'),
-      async (page) => {
-        const dark = await brightest(page);
-        assert.ok(dark.paper < 60 && dark.axis > 120, JSON.stringify(dark));
-        await page.emulateMedia({ media: 'print' });
-        await page.waitForFunction(() => document.querySelector('canvas')?.clientWidth === 340);
-        const print = await brightest(page);
-        assert.ok(print.paper === 255 && print.axis < 120, JSON.stringify(print));
-      },
-      { colorScheme: 'dark' },
-    );
   });
 });

@@ -11,10 +11,11 @@ import {
 } from '../run.ts';
 import { type Delivery, type Message, offer, type Plan, type Request } from './offer.ts';
 import { average, bins, brief, latency, mulberry32, normal, round } from './samples.ts';
+import { targets } from './targets.ts';
 
 export type Measured = Pick<
   Run,
-  'account' | 'health' | 'latency' | 'canary' | 'steps' | 'flows' | 'timeline' | 'resources'
+  'account' | 'health' | 'latency' | 'canary' | 'steps' | 'flows' | 'targets' | 'timeline' | 'resources'
 >;
 
 export function simulate(plan: Plan): Measured {
@@ -114,6 +115,7 @@ export function simulate(plan: Plan): Measured {
     },
     steps,
     flows,
+    targets: plan.cutAt === undefined ? targets(plan, messages, measured) : null,
     timeline,
     resources: resources(timeline),
   };

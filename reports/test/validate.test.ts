@@ -44,6 +44,7 @@ for (const [path, value, line] of [
   ['run.profile.phases.0.vus', 1.5, 'run.profile.phases[0].vus: must be integer or null, not 1.5'],
   ['timeline.3.canary_ms', undefined, 'timeline[3]: canary_ms is missing'],
   ['timeline.3.backlog', null, 'timeline[3].backlog: must be integer, not null'],
+  ['targets.rows.0.lost', null, 'targets.rows[0].lost: must be integer, not null'],
   ['verdict.result', 'green', 'verdict.result: must be one of pass, fail, invalid, incomplete, not "green"'],
   ['schema', 'arrival/run/2', 'schema: must be "arrival/run/1", not "arrival/run/2"'],
   ['run.started', 'yesterday', 'run.started: must match format "date-time", not "yesterday"'],
@@ -58,6 +59,9 @@ test('says of anything else that it is no run', () => {
 
 for (const [path, value] of [
   ['canary', null],
+  ['targets', null],
+  ['targets', undefined],
+  ['targets.others', { targets: 3, arrival: null, reordered: 0, lost: 1 }],
   ['health.socket_wait', null],
   ['health.gaps', [{ subscriber: 4, from_s: 2.5, to_s: null, reason: 'EOF' }]],
   ['clock.limit_ms', 1],

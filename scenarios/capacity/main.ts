@@ -1,8 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { Type } from '@sinclair/typebox';
 import { describe, RunConfig, readConfig } from '../../pipeline/config.ts';
-import { checkScript, environmentArgs, K6Run } from '../../pipeline/k6.ts';
+import { checkScript, environmentArgs, K6Run, variablesOf } from '../../pipeline/k6.ts';
 import { ADDRESSES, commandOf, openPipeline, runEnvironment, runName, settle } from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
@@ -11,7 +11,7 @@ import type { Stack } from '../../pipeline/stack/stack.ts';
 import type { Run } from '../../reports/run.ts';
 import { type Row, sentence } from './answer.ts';
 import { gaveWay, judge } from './judge.ts';
-import { search } from './search.ts';
+import { confirm, search } from './search.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const SCRIPT = 'scenarios/capacity.js';
@@ -26,7 +26,7 @@ const CapacityConfig = Type.Object({
   HIGHEST: number(50_000, 1, 1e6, 'the highest rate that is tried'),
   PRECISION: number(0.05, 0.001, 1, 'between the rate that held and the one that did not, as a share'),
   PROBE: number(10, 1, 3600, 'seconds of a probe, after a warm-up of 2 s'),
-  CONFIRM: number(60, 1, 86_400, 'seconds of the run that confirms the rate'),
+  CONFIRM: number(60, 1, 86_400, 'seconds of a run that confirms a rate'),
   PROBES: Type.Integer({
     minimum: 1,
     maximum: 100,
@@ -39,16 +39,17 @@ const HELP = `Searches for the highest rate at which p99 of the arrival stays be
 
   npm run capacity [-- -e NAME=value …]
 
-It doubles the rate until one is not held, halves the span in between, and confirms the result with a longer run. A rate that is not
-held is tried once more before that counts. The report is that of the confirming run; capacity.json beside it lists the probes.
+It doubles the rate until one is not held, halves the span in between, and confirms both ends with longer runs: the rate has to be held, and
+the next one up must not be; else it goes on from there. A rate that is not held is tried once more before that counts. The report is
+that of the confirming run; capacity.json beside it lists all runs.
 The exit code is 0 when a rate was confirmed, 99 when none was.
 
 Settings, by -e or in the environment
 ${describe(CapacityConfig)}
 `;
 
-/** Confirmations that may fail; each goes on with a rate that is lower by the precision. */
-const CONFIRMATIONS = 4;
+/** Rates that are tried with longer runs, at most: two where the search was right. */
+const CONFIRMATIONS = 8;
 
 async function main(): Promise<number> {
   const args = process.argv.slice(2);
@@ -59,11 +60,7 @@ async function main(): Promise<number> {
   const variables = environmentArgs(args);
   const extra = args.filter((arg) => !variables.includes(arg));
   if (extra.length > 0) throw new Error(`${extra[0]} is not known; allowed: -e NAME=value, --help`);
-  const given = variables
-    .filter((arg) => arg !== '-e' && arg !== '--env')
-    .map((arg) => arg.replace(/^(--env=|-e)/, ''));
-  const own = Object.fromEntries(given.map((text) => text.split(/=(.*)/s, 2)));
-  const settings = readConfig(CapacityConfig, { ...process.env, ...own });
+  const settings = readConfig(CapacityConfig, variablesOf(args));
   if (settings.LOWEST > settings.HIGHEST)
     throw new Error(`LOWEST is ${settings.LOWEST}, above HIGHEST, ${settings.HIGHEST}`);
 
@@ -133,16 +130,32 @@ async function main(): Promise<number> {
       },
       probe,
     );
-    let { held, notHeld } = bracket;
-    let confirmed = false;
-    for (let i = 0; i < CONFIRMATIONS && held >= settings.LOWEST && !confirmed; i++) {
-      const told = ['-e', `HELD=${held}`, ...(notHeld === undefined ? [] : ['-e', `NOT_HELD=${notHeld}`])];
-      confirmed = await attempt(held, settings.CONFIRM, dir, told);
-      if (!confirmed) {
-        notHeld = held;
-        held = Math.floor(held / (1 + settings.PRECISION));
-      }
-    }
+    // What holds the machine up for a moment can spoil a run; nothing makes an overloaded one hold.
+    const twice = async (rate: number, runDir: string, told: string[]) =>
+      (await attempt(rate, settings.CONFIRM, runDir, told)) ||
+      (await attempt(rate, settings.CONFIRM, runDir, told));
+    const told = (held: number, above?: number) => [
+      ...['-e', `HELD=${held}`],
+      ...(above === undefined ? [] : ['-e', `NOT_HELD=${above}`]),
+    ];
+    const { held, notHeld } = await confirm(
+      bracket,
+      {
+        lowest: settings.LOWEST,
+        highest: settings.HIGHEST,
+        precision: settings.PRECISION,
+        most: CONFIRMATIONS,
+      },
+      (rate, above) => twice(rate, dir, told(rate, above)),
+      async (rate) => {
+        // Of the same name, so that its report can take the place of the one that it surpasses.
+        const runDir = join(dir, 'probes', `above-${rate}`, basename(dir));
+        if (!(await twice(rate, runDir, told(rate)))) return true;
+        for (const file of await readdir(runDir)) await rename(join(runDir, file), join(dir, file));
+        return false;
+      },
+    );
+    const confirmed = held > 0;
     const stage = lastNot === undefined ? undefined : gaveWay(lastHeld, lastNot);
     const result = {
       p99_limit_ms: settings.P99,

@@ -39,3 +39,45 @@ export async function search(
   }
   return { held, notHeld };
 }
+
+/** What a bracket has to stand up to. */
+export interface Check {
+  lowest: number;
+  highest: number;
+  precision: number;
+  /** Most rates that are checked. */
+  most: number;
+}
+
+/**
+ * Tries both ends of a bracket with longer runs: the lower end has to hold, and the upper one must not. An end that turns out to be on
+ * the other side moves the bracket by the precision, so one probe that was disturbed does not decide the answer.
+ * @param isHeld a longer run of a rate that may be the answer; `isHeld(rate, notHeld)`
+ * @param isNotHeld a longer run of the rate above it
+ * @returns `held` 0: no rate stood up to it. `notHeld` undefined: even the highest holds.
+ */
+export async function confirm(
+  bracket: Bracket,
+  { lowest, highest, precision, most }: Check,
+  isHeld: (rate: number, notHeld: number | undefined) => Promise<boolean>,
+  isNotHeld: (rate: number) => Promise<boolean>,
+): Promise<Bracket> {
+  let { held: rate, notHeld } = bracket;
+  let held = 0;
+  let above: 'checked' | 'probed' = 'probed';
+  for (let checks = 0; checks < most && rate >= lowest; checks++) {
+    if (held === 0) {
+      if (await isHeld(rate, notHeld)) held = rate;
+      else {
+        [notHeld, above] = [rate, 'checked'];
+        rate = Math.floor(rate / (1 + precision));
+      }
+    } else if (notHeld === undefined || above === 'checked') break;
+    else if (await isNotHeld(notHeld)) above = 'checked';
+    else {
+      held = notHeld;
+      notHeld = held < highest ? Math.min(Math.ceil(held * (1 + precision)), highest) : undefined;
+    }
+  }
+  return { held, notHeld };
+}

@@ -1,4 +1,5 @@
 // The setting of a run: where the pipeline is and what load it gets, from the environment and the files that it names.
+import { count, flag } from './env.js';
 
 /** A path as k6's open() takes it: an absolute one as it is, any other seen from `base`. */
 function at(base, path) {
@@ -38,36 +39,52 @@ export function pipeline() {
     redis: from('REDIS_URL', stack.redis),
     ca: `${(!own && stack.ca) || ''}${__ENV.TLS_CA ? open(at('../..', __ENV.TLS_CA)) : ''}`,
     facts: (!own && stack.facts) || {},
+    ...(!own && stack.oneHost && { oneHost: true }),
   };
 }
 
-/** Where one stage is filled by itself: the queue as the ingest does, the broker as a relay does. */
+/** Where one stage is filled by itself, the queue as the ingest does, the broker as a relay does; and where the queue is emptied. */
 export function stages() {
-  const { redisUrl, mqttUrl } = readStack().stages || {};
+  const stack = readStack();
+  const { redisUrl, mqttUrl, queueUrl } = stack.stages || {};
   const from = (name, ours) => __ENV[name] || ours || '';
+  const more = (!__ENV.BROKER_URL && readStack().mqtt?.more) || [];
   const mqtt = from('BROKER_URL', mqttUrl).match(/^(\w+:\/\/)(?:([^:@/]*):([^@/]*)@)?(.*)$/);
   return {
     redis: from('QUEUE_URL', redisUrl),
+    queue: { url: from('QUEUE_URL', queueUrl), kind: stack.queue || __ENV.QUEUE || 'stream' },
     mqtt: mqtt
       ? {
           url: mqtt[1] + mqtt[4],
           username: decodeURIComponent(mqtt[2] || ''),
           password: decodeURIComponent(mqtt[3] || ''),
+          more,
         }
       : { url: '' },
   };
 }
 
-/** Refuses more connections than the stack's own broker may have files open, where the system tells that (Linux). */
-export function checkBrokerFiles(connections) {
+/** Refuses more connections than each of the stack's own brokers may have files open, where the system tells that (Linux). */
+export function checkBrokerFiles(connections, brokers) {
   const limit = readStack().facts?.mqtt_open_files ?? Number.POSITIVE_INFINITY;
   if (__ENV.BROKER_URL) return;
-  const needed = connections + 100; // subscribers, the relay, its own
+  const needed = Math.ceil(connections / brokers) + 100; // subscribers, the relay, its own
   if (needed > limit)
     throw new Error(
-      `${connections} connections need ${needed} open files in mosquitto, and it may have ${limit}: ` +
-        `ulimit -n ${needed} where the pipeline is started, or fewer CONNECTIONS`,
+      `${connections} connections need ${needed} open files in ${brokers > 1 ? `each of ${brokers} brokers` : 'mosquitto'}, and it may have ${limit}: ` +
+        `ulimit -n ${needed} where the pipeline is started, more BROKERS there, or fewer CONNECTIONS`,
     );
+}
+
+/** With SAMPLED=true one message in how many the pipeline leaves in its trace lists, else 0. Throws where it leaves none. */
+export function sampled() {
+  if (!flag('SAMPLED', false)) return 0;
+  const { facts } = __ENV.INGEST_URL ? {} : readStack();
+  if (facts?.trace_log_every === 0)
+    throw new Error(
+      'SAMPLED is true, and the pipeline that is up leaves no trace lists: start it with TRACE_LOG_EVERY=100, or stop it',
+    );
+  return facts?.trace_log_every ?? count('TRACE_LOG_EVERY', 100);
 }
 
 /** What is the same in every script: the pipeline, and where the run's record goes. */
@@ -82,6 +99,8 @@ export function setting() {
     canary: __ENV.CANARY !== 'off',
     priority: __ENV.PRIORITY || 'realtime',
     dir: __ENV.RUN_DIR || '',
+    runId: __ENV.RUN_ID || '',
+    gather: __ENV.GATHER || 60,
     runs: import.meta.resolve('../../reports/runs'),
     command: __ENV.ARRIVAL_COMMAND || '',
     template: open(import.meta.resolve('../../reports/dist/index.html')),

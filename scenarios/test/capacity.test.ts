@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Run } from '../../reports/run.ts';
 import { sentence } from '../capacity/answer.ts';
 import { gaveWay } from '../capacity/judge.ts';
-import { search } from '../capacity/search.ts';
+import { confirm, search } from '../capacity/search.ts';
 import { node } from './harness.ts';
 
 const SEARCH = { start: 500, lowest: 10, highest: 50_000, precision: 0.05, most: 20 };
@@ -31,6 +31,49 @@ test('where no rate holds, or all do, the search says so', async () => {
     held: 1000,
     notHeld: undefined,
   });
+});
+
+const CHECK = { lowest: 10, highest: 50_000, precision: 0.05, most: 8 };
+
+/** Confirms a bracket on a pipeline that really has a capacity; the rates tried as the lower end, and as the upper one. */
+async function confirmed(bracket: { held: number; notHeld: number | undefined }, capacity: number) {
+  const [low, high]: [number[], number[]] = [[], []];
+  const answer = await confirm(
+    bracket,
+    CHECK,
+    async (rate) => low.push(rate) > 0 && rate <= capacity,
+    async (rate) => high.push(rate) > 0 && rate > capacity,
+  );
+  return { answer, low, high };
+}
+
+test('both ends of a bracket that is right are tried once', async () => {
+  const { answer, low, high } = await confirmed({ held: 1000, notHeld: 1040 }, 1020);
+  assert.deepEqual([answer, low, high], [{ held: 1000, notHeld: 1040 }, [1000], [1040]]);
+});
+
+test('a probe that was disturbed, or had luck, does not decide the answer', async () => {
+  const tooLow = await confirmed({ held: 1000, notHeld: 1040 }, 1100);
+  assert.deepEqual(tooLow.answer, { held: 1092, notHeld: 1147 });
+  assert.deepEqual(tooLow.high, [1040, 1092, 1147]);
+  const tooHigh = await confirmed({ held: 1000, notHeld: 1040 }, 930);
+  assert.deepEqual(tooHigh.answer, { held: 906, notHeld: 952 });
+  assert.deepEqual(tooHigh.high, [], 'what did not hold as the lower end is not tried as the upper one');
+});
+
+test('a bracket is confirmed between the lowest and the highest rate, and the checks end', async () => {
+  assert.deepEqual((await confirmed({ held: 10, notHeld: 11 }, 5)).answer, { held: 0, notHeld: 10 });
+  assert.deepEqual((await confirmed({ held: 50_000, notHeld: undefined }, 1e9)).answer, {
+    held: 50_000,
+    notHeld: undefined,
+  });
+  assert.deepEqual((await confirmed({ held: 49_000, notHeld: 49_900 }, 1e9)).answer, {
+    held: 50_000,
+    notHeld: undefined,
+  });
+  const endless = await confirmed({ held: 1000, notHeld: 1040 }, 1e9);
+  assert.equal(endless.low.length + endless.high.length, CHECK.most);
+  assert.equal((await confirmed({ held: 0, notHeld: 10 }, 5)).low.length, 0);
 });
 
 /** As much of a run as is asked about. */

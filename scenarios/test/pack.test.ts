@@ -5,9 +5,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { Redis } from 'ioredis';
 import { ADDRESSES } from '../../pipeline/run.ts';
 import { remove } from '../../pipeline/test/services.ts';
-import type { Run } from '../../reports/run.ts';
+import { type Run, STAGES } from '../../reports/run.ts';
 import { judge } from '../capacity/judge.ts';
 import { assertPass, k6, node, Pipeline, place, ROOT, readRun } from './harness.ts';
 
@@ -23,7 +24,7 @@ function assertAllArrived({ account }: Run): void {
 describe('a short form of each script', () => {
   let pipeline: Pipeline;
   before(async () => {
-    pipeline = await Pipeline.start();
+    pipeline = await Pipeline.start({ TRACE_LOG_EVERY: '10', BROKERS: '2' });
   });
   after(() => pipeline.stop());
 
@@ -49,6 +50,30 @@ describe('a short form of each script', () => {
       assert.equal(typeof step.backlog, 'number');
     }
     assert.match(text, /step {5}req\/s HTTP mean/);
+  });
+
+  test('sweep with samples: what trace lists tell stands beside what all messages tell', async () => {
+    const { run, exitCode, text } = await pipeline.run('sweep.js', {
+      CONCURRENCY: '2,4',
+      STEP_DURATION: 1,
+      SAMPLED: 'true',
+    });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    const { sampled, latency } = run;
+    assert.ok(sampled, text);
+    assert.deepEqual([sampled.one_in, sampled.not_found], [10, 0]);
+    assert.equal(sampled.count, Math.ceil(run.account.scheduled / 10));
+    const known = (value: number | null | undefined) => value ?? Number.NaN;
+    const sum = (values: (number | null | undefined)[]) =>
+      values.reduce<number>((all, one) => all + known(one), 0);
+    assert.equal(sum(run.steps.map((step) => step.sampled?.count)), sampled.count);
+    assert.equal(sampled.difference.p99, known(sampled.p99) - known(latency.arrival.p99));
+    assert.ok(Math.abs(sum(Object.values(sampled.parts)) - known(sampled.mean)) < 1e-6);
+    assert.match(
+      text,
+      /sampled +p99 [\d.]+ ms from \d+ samples \(one message in 10\), full [\d.]+ ms, difference/,
+    );
   });
 
   test('fixed: so many requests over so many connections, with one for each request', async () => {
@@ -192,6 +217,16 @@ describe('a short form of each script', () => {
     assert.ok((run.latency.stages.queue.mean ?? 0) > 0);
   });
 
+  test('ingest: relays would take the messages, which is told', async () => {
+    const { env } = pipeline;
+    const { all, exitCode } = await k6(['run', '-q', '--log-format', 'raw', 'scenarios/ingest.js'], env);
+    assert.match(
+      String(all),
+      /the pipeline has 1 relays, who would take the messages: start it with RELAY_WORKERS=0/,
+    );
+    assert.notEqual(exitCode, 0);
+  });
+
   test('broker: the broker alone', async () => {
     const { run, exitCode } = await pipeline.run('broker.js', { RATE: 100, DURATION: 1 });
     assertPass(run, exitCode);
@@ -200,7 +235,7 @@ describe('a short form of each script', () => {
     assert.ok((run.latency.stages.delivery.mean ?? 0) > 0);
   });
 
-  test('connections: so many held at once, what each costs, and the canary', async () => {
+  test('connections over two brokers: so many held at once, what each costs, and the canary', async () => {
     const settings = { CONNECTIONS: 60, RATE: 100, EVERY: 0.5, DURATION: 1.5, P99: 60_000 };
     const { run, exitCode } = await pipeline.run('connections.js', settings);
     assertPass(run, exitCode);
@@ -210,6 +245,8 @@ describe('a short form of each script', () => {
       ['held', 'refused', 'lost'].map((what) => figure(`connections ${what}`)),
       [60, 0, 0],
     );
+    for (const process of ['k6', 'mosquitto', 'mosquitto-2'])
+      assert.ok(figure(`CPU of ${process} for each`) !== undefined, process);
     assert.equal(run.steps.length, 2);
     assert.ok(run.thresholds.some(({ metric, ok }) => metric === 'connections_canary_p99_ms' && ok));
     assert.ok((run.canary?.sent ?? 0) >= 2);
@@ -271,6 +308,26 @@ describe('a short form of each script', () => {
   });
 });
 
+describe('ingest: HTTP to Redis, and no relay', () => {
+  for (const QUEUE of ['stream', 'list']) {
+    test(`a ${QUEUE} that the run empties itself`, async (t) => {
+      const pipeline = await Pipeline.start({ RELAY_WORKERS: '0', QUEUE });
+      t.after(() => pipeline.stop());
+      const { run, exitCode, text } = await pipeline.run('ingest.js', { RATE: 100, DURATION: 1 });
+      assertPass(run, exitCode);
+      assertAllArrived(run);
+      const counts = STAGES.map((stage) => run.latency.stages[stage].count);
+      assert.deepEqual(counts, [100, 100, 100, 100, 0, 0], 'relay and delivery are not there');
+      assert.match(text, /^ +delivery +n\/a +the message had arrived when it was in the queue$/m);
+      // What was read is gone: the next run finds nothing, and the ingest no backlog.
+      const redis = new Redis(pipeline.stack.file.redis.url, { disableClientInfo: true });
+      t.after(() => redis.disconnect());
+      assert.equal(await redis.xlen('arrival:messages'), 0);
+      assert.deepEqual(await redis.lrange('arrival:list', 0, 0), []);
+    });
+  }
+});
+
 describe('a setting that makes no sense is told in one line', () => {
   const wrong: [script: string, setting: string, message: RegExp][] = [
     ['smoke.js', 'DURATION=soon', /^DURATION is "soon"; allowed: 0 to 1000000000$/],
@@ -317,6 +374,16 @@ describe('a setting that makes no sense is told in one line', () => {
         assert.notEqual(exitCode, 0);
       }),
     );
+  });
+
+  test('samples of a pipeline that leaves none', async (t) => {
+    const { dir, env } = await place(t);
+    await writeFile(join(dir, 'stack.json'), '{"facts": {"trace_log_every": 0}}');
+    const { stderr } = await k6(['inspect', '-e', 'SAMPLED=true', 'scenarios/sweep.js'], {
+      ...env,
+      K6_INCLUDE_SYSTEM_ENV_VARS: 'true',
+    });
+    assert.match(stderr, /SAMPLED is true, and the pipeline that is up leaves no trace lists: start it with/);
   });
 
   test('a stack.json that is broken is not taken for a pipeline that is down', async (t) => {

@@ -1,14 +1,26 @@
 /** `npm run test:artillery`: the plugin in Artillery, against a real pipeline. Installs Artillery on first use. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { parse, stringify } from 'yaml';
 import { shownRun } from '../../../reports/render.ts';
-import { STAGES } from '../../../reports/run.ts';
-import { node, Pipeline, readRun } from '../../../scenarios/test/harness.ts';
+import { type Run, STAGES, type Step } from '../../../reports/run.ts';
+import { node, Pipeline, ROOT, readRun } from '../../../scenarios/test/harness.ts';
 
 const MAIN = 'extensions/artillery-plugin-arrival/run.ts';
 const RAMP = 'scenarios/ramp.artillery.yml';
+const SWEEP = 'scenarios/sweep.artillery.yml';
+const SESSIONS = 'scenarios/phases.artillery.yml';
+
+function assertAllArrived({ account }: Run, text: string): void {
+  assert.ok(account.balanced, text);
+  assert.ok(account.scheduled > 0, text);
+  assert.equal(account.arrived, account.scheduled, text);
+}
 
 describe('Artillery with the plugin', () => {
   let pipeline: Pipeline;
@@ -17,9 +29,17 @@ describe('Artillery with the plugin', () => {
   });
   after(() => pipeline.stop());
 
-  async function artillery(name: string, config: object, env: NodeJS.ProcessEnv = {}) {
+  /** A profile of scenarios/profiles with other phases. */
+  async function shortened(name: string, phases: (of: object[]) => object[]): Promise<string> {
+    const profile = parse(await readFile(join(ROOT, `scenarios/profiles/${name}.yml`), 'utf8'));
+    const file = join(pipeline.env.STACK_DIR as string, `${name}.yml`);
+    await writeFile(file, stringify({ ...profile, phases: phases(profile.phases) }));
+    return file;
+  }
+
+  async function artillery(name: string, config: object, env: NodeJS.ProcessEnv = {}, script = RAMP) {
     const dir = join(pipeline.env.STACK_DIR as string, name);
-    const args = [MAIN, RAMP, '--overrides', JSON.stringify({ config })];
+    const args = [MAIN, script, '--overrides', JSON.stringify({ config })];
     const { exitCode, all } = await node(args, { ...pipeline.env, RUN_DIR: dir, ...env });
     return { exitCode, text: String(all), dir };
   }
@@ -57,6 +77,68 @@ describe('Artillery with the plugin', () => {
     assert.equal(shownRun(await readFile(join(dir, 'index.html'), 'utf8')).run.id, run.run.id);
     assert.match(text, /arrival\.latency:/, "Artillery's own report has it");
     assert.match(text, /arrival\.lost: \.+ 0/);
+  });
+
+  test('a sweep: each step with its concurrency, from where everything of the last one has arrived', async () => {
+    const steps = [1, 3].map((vus) => ({ name: `${vus}`, vus, duration: 1, drain: 60 }));
+    const profile = await shortened('sweep', () => steps);
+    const phases = [{ duration: 1, arrivalCount: 3 }];
+    const { text, dir } = await artillery('sweep', { phases, plugins: { arrival: { profile } } }, {}, SWEEP);
+    const run = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    assertAllArrived(run, text);
+    assert.equal(run.run.model, 'closed');
+    assert.deepEqual(
+      run.steps.map(({ name, vus }) => [name, vus]),
+      [
+        ['1', 1],
+        ['3', 3],
+      ],
+    );
+    const [first, second] = run.steps as [Step, Step];
+    assert.ok(first.requests > 0 && second.requests > 0, text);
+    const drained = first.drained_s ?? assert.fail(text);
+    assert.ok(second.start_s >= first.start_s + first.duration_s + drained);
+    assert.equal(run.latency.stages.schedule.max, 0, 'a message is due when it is sent');
+    assert.match(text, /vusers\.failed: \.+ 0/);
+  });
+
+  test('sessions: a login before the run, a row of the CSV each, captures and think times in between', async () => {
+    const asked: string[] = [];
+    const login = createServer((request, response) => {
+      request.on('data', (chunk) => asked.push(String(chunk)));
+      request.on('end', () => {
+        response.setHeader('content-type', 'application/json');
+        response.end(JSON.stringify({ token: pipeline.stack.file.ingest.token }));
+      });
+    }).listen(0, '127.0.0.1');
+    try {
+      await once(login, 'listening');
+      const { port } = login.address() as AddressInfo;
+      const profile = await shortened('phases', (phases) =>
+        phases.map((phase, i) => ({ ...phase, duration: [1, 1, 4][i] })),
+      );
+      const config = {
+        phases: [
+          { name: 'warm-up', duration: 1, arrivalRate: 10 },
+          { name: 'ramp', duration: 1, arrivalRate: 10, rampTo: 20 },
+          { name: 'sustained', duration: 1, arrivalRate: 20 },
+        ],
+        variables: { shortThink: '50ms', longThink: '100ms' },
+        plugins: { arrival: { profile } },
+      };
+      const env = { LOGIN_URL: `http://127.0.0.1:${port}/login`, LOGIN_USER: 'ada', LOGIN_PASSWORD: 'x' };
+      const { text, dir } = await artillery('phases', config, env, SESSIONS);
+      const run = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+      assertAllArrived(run, text);
+      assert.deepEqual(asked, ['{"user":"ada","password":"x"}']);
+      const sent = new Map(run.flows.map(({ name, scheduled }) => [name, scheduled]));
+      assert.deepEqual([...sent.keys()], ['browse', 'view', 'join', 'write']);
+      assert.equal(run.steps[0]?.measured, false);
+      assert.ok((sent.get('browse') as number) > 0 && (sent.get('view') as number) > 0, text);
+      assert.match(text, /vusers\.failed: \.+ 0/, 'every capture was found');
+    } finally {
+      login.close();
+    }
   });
 
   test('beyond its reach a run is invalid, with the reason, and its account balances', async () => {

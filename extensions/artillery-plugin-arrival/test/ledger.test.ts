@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Ledger } from '../ledger.ts';
 import { Pacer } from '../pacer.ts';
+import { Targets } from '../targets.ts';
 
 const EPOCH = 1_000_000;
 const flow = {
@@ -112,4 +113,48 @@ test('what is owed follows answers and deliveries in either order', () => {
   assert.equal(l.owed, 1);
   l.arrive(1, due(0), 0, undefined);
   assert.equal(l.owed, 0);
+});
+
+test('each target has its deliveries, reorderings and losses, and none is left out', () => {
+  const flows = [
+    { ...flow, deliveries: 1, targets: 3 },
+    { ...flow, name: 'batch', deliveries: 1, targets: 3, messages: 4 },
+  ];
+  const pacer = new Pacer([phase], flows);
+  const l = new Ledger(pacer, EPOCH);
+  for (let n = 0; n < pacer.requests; n++) {
+    l.send(n, due(n));
+    l.settle(n, 'accepted', due(n) + 100);
+  }
+  for (let seq = pacer.messages(pacer.requests) - 1; seq > 0; seq--) l.arrive(0, 5e6, seq, undefined);
+  const lost = new Map<string, number>();
+  const a = l.account(true, lost);
+  const { total, rows, others } = l.targets.told(lost);
+  assert.deepEqual([total, rows.length, others], [3, 3, null]);
+  const sum = (of: (row: (typeof rows)[number]) => number) => rows.reduce((all, row) => all + of(row), 0);
+  assert.equal(
+    sum((row) => row.arrival?.count ?? 0),
+    a.deliveries.arrived,
+  );
+  assert.deepEqual([sum((row) => row.reordered), sum((row) => row.lost)], [a.reordered, a.lost]);
+  assert.equal(rows.find(({ name }) => name === 'user/0')?.lost, 1, 'number 0 is lost');
+});
+
+test('of many targets one in so many is followed, and the others are together', () => {
+  const targets = new Targets([{ ...flow, targets: 2001 }]);
+  for (let i = 0; i < 2001; i++) targets.of(`user/${i}`).arrival.add(1000 + i);
+  const { total, rows, others } = targets.told(
+    new Map([
+      ['user/0', 2],
+      ['user/1', 1],
+    ]),
+  );
+  assert.equal(total, 2001);
+  assert.deepEqual(
+    rows.map(({ name, lost }) => [name, lost]).filter(([, lost]) => lost !== 0),
+    [['user/0', 2]],
+  );
+  assert.equal(others?.targets, 2001 - rows.length);
+  assert.equal(others?.lost, 1);
+  assert.equal((others?.arrival?.count ?? 0) + rows.length, 2001);
 });

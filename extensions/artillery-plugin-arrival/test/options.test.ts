@@ -91,6 +91,54 @@ for (const [name, [change, says]] of Object.entries(wrong)) {
   });
 }
 
+const SWEEP = join(SCENARIOS, 'sweep.artillery.yml');
+const SESSIONS = join(SCENARIOS, 'phases.artillery.yml');
+
+function script(path: string, change: (script: Script) => void = () => {}): Script {
+  const read = parse(readFileSync(path, 'utf8')) as Script;
+  change(read);
+  return read;
+}
+
+test('a profile with vus is of the closed model: its phases are those of the run', () => {
+  const sweep = readOptions(script(SWEEP), SWEEP);
+  assert.ok(sweep.closed);
+  assert.deepEqual(
+    sweep.phases.map(({ vus, drain }) => [vus, drain]),
+    Array.from({ length: 20 }, (_, i) => [i + 1, 60]),
+  );
+  const sessions = readOptions(script(SESSIONS), SESSIONS);
+  assert.deepEqual(
+    sessions.phases.map(({ name, measured }) => [name, measured]),
+    [
+      ['warm-up', false],
+      ['ramp', true],
+      ['sustained', true],
+    ],
+  );
+});
+
+test('of the closed model, what is wrong is told in one line', () => {
+  const wrong: [change: (s: Script) => void, says: RegExp][] = [
+    [
+      (s) => ((s.scenarios[2]?.flow as Table[])[0] = { post: { name: 'wrote', url: '/' } }),
+      /^scenario 3: the post is named wrote; allowed: a flow of the profile, browse, view, join, write$/,
+    ],
+    [
+      (s) => ((s.scenarios[2]?.flow as Table[])[0] = { post: { url: '/' } }),
+      /^some posts are named and some are not; allowed: all, or none/,
+    ],
+    [
+      (s) => (s.scenarios = [{ flow: [{ get: {} }] }]),
+      /^scenario 1 has get; allowed: post, think, log and loop$/,
+    ],
+    [(s) => (s.scenarios = [{ flow: [{ think: 1 }] }]), /^scenario 1 has 0 posts; allowed: post/],
+  ];
+  for (const [change, says] of wrong) {
+    assert.throws(() => readOptions(script(SESSIONS, change), SESSIONS), { message: says });
+  }
+});
+
 test('durations may be texts, and an arrivalCount is a rate', () => {
   const { phases } = readOptions(
     ramp((s) => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
-import { briefOf, latencyOf, Series } from '../series.ts';
+import { briefOf, latencyOf } from '../../../reports/latency.ts';
+import { Series } from '../series.ts';
 
 test('count, sum, minimum and maximum are exact, percentiles are to three digits', () => {
   const series = new Series();

@@ -16,6 +16,7 @@ type bodies struct {
 	prefix string // <run>.<generator>.
 	fuzz   *fuzzOptions
 	mark   []byte // the prefix, as it stands in a message
+	family []byte // as far as the run: other generators of the run have it too
 	quoted bool   // an id stands in quotes
 	flows  []bodyFlow
 }
@@ -42,17 +43,20 @@ const (
 	random // an object of random values
 )
 
-func newBodies(o *options, prefix string) *bodies {
+// newBodies makes the templates. level stands between a target and its number.
+func newBodies(o *options, prefix, level string) *bodies {
 	b := &bodies{prefix: prefix, fuzz: o.Fuzz, mark: []byte(prefix), quoted: o.Body == ""}
 	if b.quoted {
 		b.mark = []byte(`"` + prefix)
 	}
+	b.family = b.mark[:bytes.IndexByte(b.mark, '.')+1]
 	for _, f := range o.profile.Flows {
 		payload := strings.Repeat("x", f.PayloadBytes)
 		if o.Fuzz != nil {
 			payload = randomly
 		}
 		pieces, _ := parseBody(o.bodyTemplate(), prefix, payload) // checked with the options
+		f.Target += level
 		b.flows = append(b.flows, bodyFlow{f, pieces})
 	}
 	return b
@@ -137,11 +141,11 @@ func (b *bodies) message(buf []byte, s pacer.Slot, i int) []byte {
 		buf = append(buf, p.text...)
 		switch p.holds {
 		case number:
-			buf = strconv.AppendInt(buf, int64(s.FirstSeq+i), 10)
+			buf = strconv.AppendInt(buf, int64(s.FirstID+i), 10)
 		case target:
 			buf = f.target(buf, s, i)
 		case random:
-			buf = b.fuzz.spec.Append(buf, b.fuzz.Seed, s.FirstSeq+i)
+			buf = b.fuzz.spec.Append(buf, b.fuzz.Seed, s.FirstID+i)
 		}
 	}
 	return buf
@@ -180,6 +184,16 @@ func (o *options) fixed(prefix, to string) (before, after string) {
 // stands: whatever its key is, nothing needs to be parsed.
 func (b *bodies) seq(payload []byte) (int, bool) {
 	return numberAfter(payload, b.mark, b.quoted)
+}
+
+// sibling reports whether a message is of another generator of this run.
+func (b *bodies) sibling(payload []byte) bool {
+	i := bytes.Index(payload, b.family)
+	if i < 0 {
+		return false
+	}
+	generator, _, ok := bytes.Cut(payload[i+len(b.family):], []byte("."))
+	return ok && len(generator) > 0 && len(bytes.Trim(generator, "0123456789")) == 0
 }
 
 // numberAfter finds the number that follows a prefix, up to the closing quote where there are quotes.

@@ -18,12 +18,12 @@ func bodiesOf(t *testing.T, o *options) *bodies {
 	var err error
 	o.profile, err = profile.Parse("p", "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, target: user, targets: 3, payloadBytes: 4}]")
 	require.NoError(t, err)
-	return newBodies(o, "run.1.")
+	return newBodies(o, "run.1.", "")
 }
 
 func TestBodiesAreMadeFromATemplate(t *testing.T) {
 	t.Parallel()
-	slot := pacer.Slot{FirstSeq: 41, OfFlow: 7, Messages: 1}
+	slot := pacer.Slot{FirstID: 41, OfFlow: 7, Messages: 1}
 	for template, want := range map[string]string{
 		"": `{"meta":{"id":"run.1.41"},"source":"k6","target":"user/1","payload":"xxxx"}`,
 		`<m id='{{id}}'><to>{{ target }}</to>{{payload}}</m>`: "<m id='run.1.41'><to>user/1</to>xxxx</m>",
@@ -42,7 +42,7 @@ func TestBodiesAreMadeFromATemplate(t *testing.T) {
 
 func TestPayloadsCanBeRandomObjectsThatASeedRepeats(t *testing.T) {
 	t.Parallel()
-	slot := pacer.Slot{FirstSeq: 41, OfFlow: 7, Messages: 1}
+	slot := pacer.Slot{FirstID: 41, OfFlow: 7, Messages: 1}
 	spec, err := fuzz.Parse("[age,int,ok,boolean]")
 	require.NoError(t, err)
 	o := &options{ID: "id", Fuzz: &fuzzOptions{Seed: 5, spec: spec}}

@@ -41,8 +41,8 @@ const canaryEvery = time.Second
 
 // newCanary connects and subscribes. It sends nothing before fly.
 func (e *engine) newCanary(ctx context.Context, state *lib.State) (*canary, error) {
-	target := "canary/" + e.id
-	before, after := e.options.fixed(e.id+".canary.", target)
+	target := "canary/" + e.name
+	before, after := e.options.fixed(e.name+".canary.", target)
 	c := &canary{
 		engine: e, poster: newPoster(e, state), latency: ledger.NewSeries(),
 		body: before, tail: after, topic: e.options.MQTT.Prefix + target,
@@ -92,7 +92,7 @@ func (c *canary) due(n int) time.Time {
 
 // listen reads until the run ends, and connects anew where the connection is lost.
 func (c *canary) listen(ctx context.Context) {
-	prefix := []byte(c.engine.id + ".canary.")
+	prefix := []byte(c.engine.name + ".canary.")
 	for {
 		err := c.conn.Read("", c.engine.clock.Now, func(at int64, _ time.Duration, messages []receiver.Message) {
 			for _, m := range messages {

@@ -83,7 +83,7 @@ func (e *engine) lead(ctx context.Context) {
 			return
 		}
 		end := begin.Add(p.Duration)
-		now := turn{phase: i, vus: p.VUs, end: end}
+		now := turn{phase: i, vus: e.segment.scale(p.VUs), end: end}
 		if p.Requests > 0 {
 			now.left = new(atomic.Int64)
 			now.left.Store(int64(p.Requests))
@@ -133,13 +133,13 @@ func (e *engine) drained(ctx context.Context, limit time.Time) bool {
 // closedScenario is the one of the senders: each has one iteration, which lasts as long as the load.
 func (e *engine) closedScenario(how scenarioOptions, patience time.Duration) map[string]any {
 	p := e.options.profile
-	vus := p.Most()
+	vus := e.segment.scale(p.Most())
 	if how.Pump {
 		vus = (vus + e.options.InFlight - 1) / e.options.InFlight
 	}
 	return map[string]any{
-		"executor": "per-vu-iterations", "exec": "sender", "vus": vus, "iterations": 1,
-		"maxDuration": wholeSeconds(startup + p.Duration() + p.Drains() + patience), "gracefulStop": wholeSeconds(patience),
+		"executor": "per-vu-iterations", "exec": "sender", "vus": e.segment.unscale(vus), "iterations": 1,
+		"maxDuration": wholeSeconds(e.startup() + p.Duration() + p.Drains() + patience), "gracefulStop": wholeSeconds(patience),
 	}
 }
 

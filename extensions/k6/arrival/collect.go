@@ -32,6 +32,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
 	}
 
+	if err := e.segment.inEffect(state.Options); err != nil {
+		return err
+	}
 	client, err := e.connectRedis(ctx, state)
 	if err != nil {
 		return err
@@ -51,13 +54,15 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		}
 		defer e.canary.close()
 	}
+	if err := e.setStart(ctx, client); err != nil {
+		return err
+	}
 	if err := e.makeDir(); err != nil {
 		return err
 	}
 
 	back := e.schedule()
 	defer back()
-	e.epoch = time.Now().Add(lead)
 	rec, err := newRecorder(e)
 	if err != nil {
 		return err
@@ -91,6 +96,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	rec.close()
 	if client != nil {
 		e.readTelemetry(ctx, client)
+		if e.options.Sampled > 0 {
+			e.readTraces(ctx, client)
+		}
 	}
 	e.judge(rec)
 

@@ -1,11 +1,13 @@
 package arrival
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -15,11 +17,9 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
-
-// generator is the number of this load generator in its ids.
-const generator = 1
 
 // lateLimit is how late a request may leave. One that would be later is dropped, and counted: a generator that is half a
 // minute behind measures nothing but itself.
@@ -28,8 +28,10 @@ const lateLimit = 30 * time.Second
 // engine is the run of this process.
 type engine struct {
 	options *options
-	cores   int // that it may use
-	id      string
+	cores   int      // that it may use
+	segment *segment // what this instance does of the run; nil: all
+	id      string   // of the run
+	name    string   // of what is this instance's alone
 	bodies  *bodies
 	pacer   *pacer.Pacer
 	ledger  *ledger.Ledger
@@ -52,6 +54,7 @@ type engine struct {
 	started    chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted     chan struct{} // closed when there is no use in sending any more
 	epoch      time.Time
+	met        *report.Generator // this instance among those of the run; nil: it is the only one
 
 	canary *canary // nil: none
 
@@ -65,6 +68,7 @@ type engine struct {
 	gaps       []report.Gap
 	spans      []span // the phases as they went
 	figures    []report.Figure
+	sampled    *sampled // nil: not asked for, or not there yet
 	socketWait ledger.Series
 	scheduling string // the policy of the generator's threads
 	processes  []report.ProcessClock
@@ -72,15 +76,17 @@ type engine struct {
 	resources  []report.Resource
 }
 
-func newEngine(o *options) *engine {
-	o.profile.Connections = o.MQTT.Connections
-	schedule := pacer.New(o.profile)
+func newEngine(o *options, part *segment) *engine {
+	o.profile.Connections = max(o.MQTT.Connections, o.MQTT.brokers())
+	schedule := part.share(pacer.New(o.profile))
+	id := cmp.Or(o.RunID, newRunID())
 	e := &engine{
 		options: o,
 		cores:   runtime.GOMAXPROCS(0),
-		id:      newRunID(),
+		segment: part,
+		id:      id,
+		name:    part.name(id),
 		pacer:   schedule,
-		ledger:  ledger.New(o.profile, schedule),
 		clock:   clock.New(),
 		trust:   trust{ca: o.CA},
 		gate:    newGate(),
@@ -89,6 +95,9 @@ func newEngine(o *options) *engine {
 		errors:  map[string]*report.ErrorClass{},
 
 		socketWait: ledger.NewSeries(),
+	}
+	if o.Queue != nil {
+		e.ledger.EndAt(ledger.Queue)
 	}
 	deliveries := 0
 	for _, p := range o.profile.Phases {
@@ -111,11 +120,15 @@ func newEngine(o *options) *engine {
 		}
 		return newLoop(e)
 	})
+	if o.Sampled > 0 {
+		e.ledger.Keep(o.Sampled, traceLength)
+	}
 	e.trend, e.httpTrend = thin(deliveries), thin(requests)
 	e.chosen = make([]atomic.Int64, len(o.profile.Flows))
 	e.turnTo(turn{})
 	e.planSpans()
-	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, generator))
+	e.ledger = ledger.New(e.levelled(), schedule)
+	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, part.generator()), e.targetLevel())
 	return e
 }
 
@@ -186,13 +199,20 @@ func (e *engine) distrust(format string, args ...any) {
 	e.invalid = append(e.invalid, fmt.Sprintf(format, args...))
 }
 
-// makeDir makes the directory of the run: reports/runs/<method>-<topology>-<network>-<time>.
+// makeDir makes the directory of the run: reports/runs/<method>-<topology>-<network>-<time>, and in it, where there are several
+// instances, generator-<number>.
 func (e *engine) makeDir() error {
 	o := e.options
-	dir := o.Dir
+	dir, began := o.Dir, time.Now()
+	if e.met != nil { // one name for all instances, wherever their files are
+		began = time.UnixMicro(e.met.StartUS)
+	}
 	if dir == "" {
-		name := fmt.Sprintf("%s-%s-%s-%s", o.Name, o.Topology, o.Network, time.Now().UTC().Format("20060102T150405Z"))
+		name := fmt.Sprintf("%s-%s-%s-%s", o.Name, o.Topology, o.Network, began.UTC().Format("20060102T150405Z"))
 		dir = filepath.Join(strings.TrimPrefix(o.Runs, "file://"), name)
+	}
+	if e.segment != nil {
+		dir = filepath.Join(dir, fmt.Sprintf("generator-%d", e.segment.generator()))
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("the directory of the run can't be made: %w", err)
@@ -201,4 +221,22 @@ func (e *engine) makeDir() error {
 	defer e.mu.Unlock()
 	e.dir = dir
 	return nil
+}
+
+// targetLevel stands between a target and its number where several instances have topics of their own; empty: they have not.
+func (e *engine) targetLevel() string {
+	if e.segment == nil || e.options.MQTT.Filter != "" { // the script's own filter knows no more levels, so all get everything
+		return ""
+	}
+	return fmt.Sprintf("/%d", e.segment.generator())
+}
+
+// levelled is the profile with the targets as they are.
+func (e *engine) levelled() *profile.Profile {
+	p := *e.options.profile
+	p.Flows = slices.Clone(p.Flows)
+	for i := range p.Flows {
+		p.Flows[i].Target += e.targetLevel()
+	}
+	return &p
 }

@@ -5,8 +5,8 @@ import "fmt"
 // spareFiles are those that a process has open beside its connections: standard streams, the run's record, Redis, DNS, the canary.
 const spareFiles = 64
 
-// checkFiles refuses a run whose connections are more than the process may have files open, before anything is connected.
-func (o *options) checkFiles(limit uint64) error {
+// checkFiles refuses a run of whose connections this instance has more than it may have files open, before anything is connected.
+func (o *options) checkFiles(part *segment, limit uint64) error {
 	senders := o.Senders * o.InFlight
 	who := "senders"
 	switch {
@@ -15,7 +15,8 @@ func (o *options) checkFiles(limit uint64) error {
 	case o.profile.Closed():
 		senders = o.profile.Most()
 	}
-	subscribers := max(o.profile.Subscribers(), o.MQTT.Connections)
+	senders = part.scale(senders)
+	subscribers := max(o.profile.Subscribers(), o.MQTT.Connections, o.MQTT.brokers())
 	if needed := uint64(senders + subscribers + spareFiles); needed > limit {
 		return fmt.Errorf("%d %s and %d subscribers need %d open files, and this process may have %d: ulimit -n %d, or fewer of them",
 			senders, who, subscribers, needed, limit, needed)

@@ -15,13 +15,16 @@ func TestMoreConnectionsThanOpenFilesAreRefused(t *testing.T) {
 	var err error
 	o.profile, err = profile.Parse("p", "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: room, deliveries: 5}]")
 	require.NoError(t, err)
-	assert.NoError(t, o.checkFiles(2069))
-	assert.EqualError(t, o.checkFiles(2068),
+	assert.NoError(t, o.checkFiles(nil, 2069))
+	assert.EqualError(t, o.checkFiles(nil, 2068),
 		"2000 senders and 5 subscribers need 2069 open files, and this process may have 2068: ulimit -n 2069, or fewer of them")
 	assert.Positive(t, openFiles())
-	assert.NoError(t, o.checkFiles(openFiles()))
+	assert.NoError(t, o.checkFiles(nil, openFiles()))
 
 	o.Publishers = &publishersOptions{Connections: 15_000}
-	assert.NoError(t, o.checkFiles(15_069))
-	assert.ErrorContains(t, o.checkFiles(15_068), "15000 publishers and 5 subscribers need 15069 open files, and this process may have 15068")
+	assert.NoError(t, o.checkFiles(nil, 15_069))
+	assert.ErrorContains(t, o.checkFiles(nil, 15_068), "15000 publishers and 5 subscribers need 15069 open files, and this process may have 15068")
+
+	third := segmentOf(t, "0:1/3", "0,1/3,2/3,1")
+	assert.NoError(t, o.checkFiles(third, 5069), "of several instances each has its share")
 }

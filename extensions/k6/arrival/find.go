@@ -15,13 +15,16 @@ const (
 	messageList      = "arrival:list" // with QUEUE=list
 	deadLetterStream = "arrival:dead-letters"
 	telemetryStream  = "arrival:telemetry"
+	shardCount       = "arrival:shards"       // absent: the queue is not divided
+	ingestTrace      = "arrival:trace:ingest" // with TRACE_LOG_EVERY
+	relayTrace       = "arrival:trace:relay"
 )
 
 // find looks for the messages that did not arrive in the queue, and then among the dead letters: in this order none can
 // move from the one to the other unseen.
-func (e *engine) find(ctx context.Context, client *redis.Client) {
+func (e *engine) find(ctx context.Context, client *store) {
 	note := func(frame string, fate ledger.Fate) {
-		if seq, ok := e.bodies.seq([]byte(bodyOf(frame))); ok {
+		if seq, ok := e.seqOf([]byte(bodyOf(frame))); ok {
 			e.ledger.Find(seq, fate)
 		}
 	}
@@ -32,19 +35,21 @@ func (e *engine) find(ctx context.Context, client *redis.Client) {
 			}
 		})
 	}
-	for _, place := range []struct {
-		key  string
-		look func() error
-	}{
-		{messageStream, func() error { return stream(messageStream, ledger.Queued) }},
-		{messageList, func() error {
-			return scanList(ctx, client, messageList, func(frame string) { note(frame, ledger.Queued) })
-		}},
-		{deadLetterStream, func() error { return stream(deadLetterStream, ledger.DeadLettered) }},
-	} {
-		if err := place.look(); err != nil {
-			e.distrust("%s could not be read in Redis, so what is missing could not be looked for: %s", place.key, err)
+	messages, deadLetters, err := client.places(ctx)
+	if err != nil {
+		e.distrust("%s could not be read in Redis, so what is missing could not be looked for in shards: %s", shardCount, err)
+	}
+	missed := func(key string, err error) {
+		if err != nil {
+			e.distrust("%s could not be read in Redis, so what is missing could not be looked for: %s", key, err)
 		}
+	}
+	for _, key := range messages {
+		missed(key, stream(key, ledger.Queued))
+	}
+	missed(messageList, scanList(ctx, client, messageList, func(frame string) { note(frame, ledger.Queued) }))
+	for _, key := range deadLetters {
+		missed(key, stream(key, ledger.DeadLettered))
 	}
 }
 
@@ -56,10 +61,14 @@ func bodyOf(frame string) string {
 }
 
 // scanList reads a list from its newest element to its oldest. What is taken from its end meanwhile was not missing.
-func scanList(ctx context.Context, client *redis.Client, key string, read func(string)) error {
+func scanList(ctx context.Context, client *store, key string, read func(string)) error {
 	const batch = 1000
+	node, err := client.holder(ctx, key)
+	if err != nil {
+		return err
+	}
 	for from := int64(0); ; from += batch {
-		frames, err := client.LRange(ctx, key, from, from+batch-1).Result()
+		frames, err := node.LRange(ctx, key, from, from+batch-1).Result()
 		if err != nil {
 			return err
 		}
@@ -73,10 +82,14 @@ func scanList(ctx context.Context, client *redis.Client, key string, read func(s
 }
 
 // scan reads a stream from an id to its end.
-func scan(ctx context.Context, client *redis.Client, stream, from string, read func(redis.XMessage)) error {
+func scan(ctx context.Context, client *store, stream, from string, read func(redis.XMessage)) error {
 	const batch = 1000
+	node, err := client.holder(ctx, stream)
+	if err != nil {
+		return err
+	}
 	for {
-		entries, err := client.XRangeN(ctx, stream, from, "+", batch).Result()
+		entries, err := node.XRangeN(ctx, stream, from, "+", batch).Result()
 		if err != nil {
 			return err
 		}
@@ -88,4 +101,13 @@ func scan(ctx context.Context, client *redis.Client, stream, from string, read f
 		}
 		from = "(" + entries[len(entries)-1].ID
 	}
+}
+
+// seqOf finds the number of a message of this instance in it.
+func (e *engine) seqOf(payload []byte) (seq int, ok bool) {
+	id, ok := e.bodies.seq(payload)
+	if !ok {
+		return 0, false
+	}
+	return e.pacer.SeqOf(id)
 }

@@ -87,8 +87,16 @@ export interface RunOptions {
      * be allowed to write there. Default: none.
      */
     status?: string;
+    /**
+     * More brokers beside `url`, with the same users. A connection to each holds all topics there, and a message arrives over one of them: for
+     * `publishers` with the same `more`. All flows have 1 delivery.
+     */
+    more?: string[];
   };
-  /** The Redis whose TIME is the clock of the stamps. Without it, stages between sender and subscriber are not told apart. */
+  /**
+   * The Redis whose TIME is the clock of the stamps. Without it, stages between sender and subscriber are not told apart. Of a
+   * cluster some nodes, the clock first: `redis://user:password@one:6379,two:6379`.
+   */
   redis?: { url: string };
   /**
    * Certificates of the authorities to trust beside the system's, for `https`, `mqtts`, `wss` and `rediss`: the text of a PEM file.
@@ -128,12 +136,31 @@ export interface RunOptions {
     qos?: 0 | 1;
     connections: number;
     rate: number;
+    /** More brokers beside `url`: the connections go to each in turn. */
+    more?: string[];
   };
   /**
    * One message a second beside the load, over connections of its own and to a topic of its own (`canary/<run>`), to tell a slow
    * pipeline from a saturated instrument. It is no part of the account. Default true.
    */
   canary?: boolean;
+  /**
+   * Messages have arrived when they are in the queue of a pipeline that has no relays: the run reads them there, in the place of MQTT, and
+   * deletes what it has read. `kind` is that of the pipeline's `QUEUE`, `stream` unless told; the user of `url` may give XREAD and XDEL, or BLMPOP.
+   * Wants `canary: false` and flows of one delivery. The stages relay and delivery are not there.
+   */
+  queue?: { url: string; kind?: 'stream' | 'list' };
+  /**
+   * Generator and pipeline are on one machine although their addresses do not say so (network namespaces): it has one clock, and they
+   * share its cores. Default: true where all addresses are loopback.
+   */
+  oneHost?: boolean;
+  /**
+   * Looks one message in so many up in the trace lists of the pipeline (`TRACE_LOG_EVERY`, the same number or a divisor of it), and tells how far
+   * what they say is from the measurement of all: `sampled` of run.json and of its steps. The lists are deleted afterwards. For a run with
+   * `redis`. Default 0: none.
+   */
+  sampled?: number;
   /**
    * `realtime`: while it sends by times, k6 goes before the other processes of its host (SCHED_RR), where the system lets it
    * (Linux, CAP_SYS_NICE); `environment.scheduling` says what it got. Default `realtime`.
@@ -147,6 +174,16 @@ export interface RunOptions {
   drain?: Duration;
   /** How long nothing may arrive in the drain before the run ends. Default 10 s. */
   idle?: Duration;
+  /**
+   * Part of every id: 4 to 32 small letters and digits, new for each run. Default: drawn. Wanted where several k6 instances do a run
+   * together, each with its `--execution-segment` of one `--execution-segment-sequence` on its command line: they send what one
+   * would, at the same times, each to topics of its own (`<prefix><target>/<generator>/<number>`, unless `mqtt.filter` is set),
+   * and begin together, by the clock of Redis. `senders`, `vus` and `publishers.connections` are those of all of them together. Each
+   * leaves its report in `generator-<number>` of the run's directory; `npm run report -- merge` makes one of them.
+   */
+  runId?: string;
+  /** How long an instance waits until all are ready; after it nothing is sent. Default 60 s. */
+  gather?: Duration;
   /** Names the run's directory: `<name>-<topology>-<network>-<time>`. Defaults `run`, `single`, `loopback`. */
   name?: string;
   topology?: string;
@@ -188,7 +225,10 @@ export interface Slot {
 export class Run {
   constructor(options: RunOptions);
 
-  /** Part of every id of this run, so that leftovers of an earlier one never enter it. */
+  /**
+   * Part of every id of this run, so that leftovers of an earlier one never enter it; with the number of the generator behind it where
+   * the run has several.
+   */
   readonly id: string;
 
   /**

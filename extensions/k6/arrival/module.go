@@ -12,6 +12,7 @@
 package arrival
 
 import (
+	"os"
 	"sync"
 
 	"github.com/grafana/sobek"
@@ -23,6 +24,7 @@ import (
 
 // RootModule is the module of the process; it holds the run that all VUs share.
 type RootModule struct {
+	args   []string // k6's command line
 	mu     sync.Mutex
 	engine *engine
 }
@@ -30,7 +32,7 @@ type RootModule struct {
 var _ modules.Module = &RootModule{}
 
 // New returns the module, to be registered once.
-func New() *RootModule { return &RootModule{} }
+func New() *RootModule { return &RootModule{args: os.Args} }
 
 // go-redis prints what it returns as well.
 func init() { logging.Disable() }
@@ -75,7 +77,17 @@ func (r *RootModule) join(o *options) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.engine == nil {
-		r.engine = newEngine(o)
+		part, err := readSegment(r.args)
+		if err != nil {
+			return err
+		}
+		if err := part.check(o); err != nil {
+			return err
+		}
+		if err := o.checkFiles(part, openFiles()); err != nil {
+			return err
+		}
+		r.engine = newEngine(o, part)
 		return nil
 	}
 	return r.engine.same(o)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/grafana/sobek"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
@@ -22,6 +21,8 @@ import (
 // options are those of new Run(). index.d.ts documents them.
 type options struct {
 	Name       string                    `json:"name"`
+	RunID      string                    `json:"runId"`
+	Gather     seconds                   `json:"gather"`
 	Profile    profileOption             `json:"profile"`
 	Phases     map[string]map[string]any `json:"phases"`
 	Ingest     ingestOptions             `json:"ingest"`
@@ -34,12 +35,15 @@ type options struct {
 	Senders    int                       `json:"senders"`
 	InFlight   int                       `json:"inFlight"`
 	Publishers *publishersOptions        `json:"publishers"`
+	Queue      *queueOptions             `json:"queue"`
 	Timeout    seconds                   `json:"timeout"`
 	Drain      seconds                   `json:"drain"`
 	Idle       seconds                   `json:"idle"`
 	Topology   string                    `json:"topology"`
 	Network    string                    `json:"network"`
+	OneHost    bool                      `json:"oneHost"`
 	Canary     bool                      `json:"canary"`
+	Sampled    int                       `json:"sampled"` // one message in so many is looked up in the trace lists; 0: none
 	Priority   string                    `json:"priority"`
 	Clock      clockOptions              `json:"clock"`
 	Labels     map[string]string         `json:"labels"`
@@ -73,17 +77,18 @@ type fuzzOptions struct {
 }
 
 type mqttOptions struct {
-	URL         string `json:"url"`
-	Username    string `json:"username"`
-	Password    string `json:"password"`
-	Prefix      string `json:"prefix"`
-	QoS         int    `json:"qos"`
-	Version     string `json:"version"`
-	Session     string `json:"session"`
-	Topics      string `json:"topics"`
-	Filter      string `json:"filter"`
-	Connections int    `json:"connections"`
-	Status      string `json:"status"`
+	URL         string   `json:"url"`
+	Username    string   `json:"username"`
+	Password    string   `json:"password"`
+	Prefix      string   `json:"prefix"`
+	QoS         int      `json:"qos"`
+	Version     string   `json:"version"`
+	Session     string   `json:"session"`
+	Topics      string   `json:"topics"`
+	Filter      string   `json:"filter"`
+	Connections int      `json:"connections"`
+	Status      string   `json:"status"`
+	More        []string `json:"more"` // brokers beside URL
 }
 
 type clockOptions struct {
@@ -132,6 +137,7 @@ func (d seconds) duration() time.Duration { return time.Duration(d) }
 
 var (
 	idKey    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+	runID    = regexp.MustCompile(`^[a-z0-9]{4,32}$`)
 	wordLike = regexp.MustCompile(`^[A-Za-z0-9_.]+$`)
 )
 
@@ -146,7 +152,7 @@ func parseOptions(rt *sobek.Runtime, v sobek.Value) (*options, error) {
 	}
 	o := &options{
 		Name: "run", ID: "id", Senders: 64, InFlight: 1, Canary: true, Priority: "realtime", Topology: "single", Network: "loopback", Runs: "reports/runs",
-		Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
+		Gather: seconds(time.Minute), Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
 		Ingest: ingestOptions{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
 		MQTT:   mqttOptions{Prefix: "messages/", QoS: 1, Version: "5", Session: "clean", Topics: "exact"},
 	}
@@ -188,7 +194,7 @@ func (o *options) check() (err error) {
 		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
 	}
 	if o.Redis.URL != "" {
-		if _, err := redis.ParseURL(o.Redis.URL); err != nil {
+		if _, _, err := parseRedis(o.Redis.URL); err != nil {
 			return fmt.Errorf("redis.url (REDIS_URL): %w", withoutURL(err))
 		}
 	}
@@ -204,6 +210,14 @@ func (o *options) check() (err error) {
 		return fmt.Errorf("inFlight %d is outside 1 to 10000", o.InFlight)
 	case o.Ingest.Retries < 0 || o.Ingest.Retries > 100:
 		return fmt.Errorf("ingest.retries %d is outside 0 to 100", o.Ingest.Retries)
+	case o.RunID != "" && !runID.MatchString(o.RunID):
+		return fmt.Errorf("runId %q (RUN_ID) is the beginning of every id: 4 to 32 small letters and digits are allowed", o.RunID)
+	case o.Gather <= 0:
+		return errors.New("gather 0 (GATHER): a time above 0 is wanted")
+	case o.Sampled < 0:
+		return fmt.Errorf("sampled %d is below 0: one message in so many, or 0 for none", o.Sampled)
+	case o.Sampled > 0 && o.Redis.URL == "":
+		return errors.New("sampled is set, but there are no trace lists to read: redis.url (REDIS_URL) is missing")
 	case o.Priority != "realtime" && o.Priority != "normal":
 		return fmt.Errorf("priority %q is neither realtime nor normal", o.Priority)
 	case o.Timeout <= 0:
@@ -239,8 +253,10 @@ func (o *options) check() (err error) {
 			return err
 		}
 	}
-	if err := o.checkFiles(openFiles()); err != nil {
-		return err
+	if o.Queue != nil {
+		if err := o.Queue.check(o); err != nil {
+			return err
+		}
 	}
 	for name, value := range map[string]string{"name": o.Name, "topology": o.Topology, "network": o.Network} {
 		if !wordLike.MatchString(value) {
@@ -255,6 +271,17 @@ const persistentSession = "persistent"
 
 // mqttVersions are protocol levels (MQTT 5, 3.1.2.2).
 var mqttVersions = map[string]int{"3.1.1": 4, "5": 5}
+
+// brokers is how many there are.
+func (o mqttOptions) brokers() int { return 1 + len(o.More) }
+
+// broker is where connection i of the subscribers goes.
+func (o mqttOptions) broker(i int) string {
+	if i %= o.brokers(); i > 0 {
+		return o.More[i-1]
+	}
+	return o.URL
+}
 
 func (o mqttOptions) check(p *profile.Profile) error {
 	if o.QoS < 0 || o.QoS > 2 {
@@ -283,6 +310,16 @@ func (o mqttOptions) check(p *profile.Profile) error {
 	for _, f := range p.Flows {
 		if n := max(p.Subscribers(), o.Connections); o.Filter != "" && f.Deliveries != n {
 			return fmt.Errorf("mqtt.filter hands every message to all %d connections, but flow %q has %d deliveries", n, f.Name, f.Deliveries)
+		}
+	}
+	for _, more := range o.More {
+		if _, err := receiver.ParseAddress(more); err != nil {
+			return fmt.Errorf("mqtt.more: %w", err)
+		}
+	}
+	for _, f := range p.Flows {
+		if len(o.More) > 0 && (f.Deliveries != 1 || o.Connections > 0) {
+			return fmt.Errorf("mqtt.more spreads topics over brokers, each with a connection of its own: flow %q has %d deliveries, 1 is allowed, and no mqtt.connections", f.Name, f.Deliveries)
 		}
 	}
 	if o.Connections < 0 || o.Connections > profile.MaxSubscribers {

@@ -20,17 +20,31 @@ import (
 
 // publishersOptions are MQTT connections that publish the messages, in the place of requests to an ingest.
 type publishersOptions struct {
-	URL         string  `json:"url"`
-	Username    string  `json:"username"`
-	Password    string  `json:"password"`
-	QoS         int     `json:"qos"`
-	Connections int     `json:"connections"`
-	Rate        float64 `json:"rate"` // connections opened in a second
+	URL         string   `json:"url"`
+	Username    string   `json:"username"`
+	Password    string   `json:"password"`
+	QoS         int      `json:"qos"`
+	Connections int      `json:"connections"`
+	Rate        float64  `json:"rate"` // connections opened in a second
+	More        []string `json:"more"` // brokers beside URL
+}
+
+// broker is where connection i goes: to each in turn.
+func (o *publishersOptions) broker(i int) string {
+	if i %= 1 + len(o.More); i > 0 {
+		return o.More[i-1]
+	}
+	return o.URL
 }
 
 func (o *publishersOptions) check(all *options) error {
-	if _, err := fleet.ParseAddress(o.URL); err != nil {
-		return fmt.Errorf("publishers.url: %w", err)
+	for i := range 1 + len(o.More) {
+		if _, err := fleet.ParseAddress(o.broker(i)); err != nil {
+			return fmt.Errorf("publishers.url, publishers.more: %w", err)
+		}
+	}
+	if len(o.More) > 0 && len(o.More) != len(all.MQTT.More) {
+		return fmt.Errorf("publishers.more has %d brokers and mqtt.more %d: what is published to one has to be read there", len(o.More), len(all.MQTT.More))
 	}
 	switch {
 	case o.QoS != 0 && o.QoS != 1:
@@ -115,7 +129,8 @@ func (e *engine) publish(ctx context.Context, state *lib.State) {
 
 // connect opens the connections, so many a second.
 func (p *publishers) connect(ctx context.Context) {
-	for i := range p.Connections {
+	for n := range p.engine.segment.scale(p.Connections) {
+		i := p.engine.segment.unscale(n+1) - 1 // its number in the whole
 		due := p.engine.epoch.Add(time.Duration(float64(i) / p.Rate * float64(time.Second)))
 		if !sleepUntil(ctx, p.engine.halted, due) {
 			return
@@ -128,7 +143,7 @@ func (p *publishers) connect(ctx context.Context) {
 func (p *publishers) hold(ctx context.Context, i int) {
 	e := p.engine
 	conn, err := fleet.Connect(ctx, fleet.Options{
-		URL: p.URL, Username: p.Username, Password: p.Password, ClientID: fmt.Sprintf("arrival-%s-publisher-%d", e.id, i+1),
+		URL: p.broker(i), Username: p.Username, Password: p.Password, ClientID: fmt.Sprintf("arrival-%s-publisher-%d", e.id, i+1),
 		TLS: e.trust.config(p.state), Dial: p.state.Dialer.DialContext, Timeout: e.options.Timeout.duration(),
 	})
 	if ctx.Err() != nil {
@@ -157,7 +172,7 @@ func (p *publishers) joined(conn *fleet.Conn, err error) {
 		p.most = max(p.most, len(p.open))
 		p.took = time.Since(p.engine.epoch)
 	}
-	tell := err != nil || p.tried == p.Connections
+	tell := err != nil || p.tried == p.engine.segment.scale(p.Connections)
 	p.mu.Unlock()
 	if tell {
 		p.tell()
@@ -180,6 +195,7 @@ func (p *publishers) left(conn *fleet.Conn) {
 
 // Figures of a run with publishers.
 const (
+	figureWanted  = "connections wanted"
 	figureHeld    = "connections held"
 	figureRefused = "connections refused"
 	figureLost    = "connections lost"
@@ -190,6 +206,7 @@ const (
 func (p *publishers) tell() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.engine.figure(figureWanted, float64(p.engine.segment.scale(p.Connections)), "")
 	p.engine.figure(figureHeld, float64(p.most), "")
 	p.engine.figure(figureRefused, float64(p.refused), "")
 	p.engine.figure(figureLost, float64(p.lost), "")
@@ -227,7 +244,7 @@ func (p *publishers) pick(ctx context.Context) *fleet.Conn {
 			}
 			continue
 		}
-		hopeless := p.tried == p.Connections
+		hopeless := p.tried == p.engine.segment.scale(p.Connections)
 		p.mu.Unlock()
 		if hopeless || !sleepUntil(ctx, p.engine.halted, time.Now().Add(look)) {
 			return nil

@@ -62,6 +62,32 @@ func TestManyConnectionsPublishAndAreAccountedFor(t *testing.T) {
 	}
 }
 
+func TestConnectionsAreSpreadOverBrokers(t *testing.T) {
+	t.Parallel()
+	one, two := startMosquitto(t).address, startMosquitto(t).address
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct, targets: 5}]", fmt.Sprintf(
+		"idle: '100ms', timeout: '1s', mqtt: { url: 'mqtt://%[1]s', more: ['mqtt://%[2]s'] },"+
+			"publishers: { url: 'mqtt://%[1]s', more: ['mqtt://%[2]s'], connections: 30, rate: 100, qos: 1 }", one, two))
+	e := s.module.root.engine
+	assert.Equal(t, []string{"mqtt://" + one, "mqtt://" + two, "mqtt://" + one},
+		[]string{e.options.Publishers.broker(0), e.options.Publishers.broker(1), e.options.Publishers.broker(2)})
+	topics := e.options.topics(e.name, e.targetLevel())
+	require.Len(t, topics, 2)
+	assert.Len(t, topics[0], 5)
+	assert.Equal(t, topics[0], topics[1], "everything is held at each broker")
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var work sync.WaitGroup
+	work.Go(func() { e.publish(ctx, s.state) })
+	require.NoError(t, e.collect(ctx, s.state, s.module.metrics))
+	work.Wait()
+	require.NoError(t, e.write(nil))
+	r := s.written()
+	assert.Equal(t, []int{100, 0}, []int{r.Account.Arrived, r.Account.Duplicates})
+	assert.Empty(t, r.Errors)
+}
+
 // brokerOf is a server that accepts connections as a broker, allows five messages without PUBACK, and then does what the test says.
 func brokerOf(t *testing.T, then func(conn net.Conn)) (address string) {
 	t.Helper()

@@ -36,6 +36,18 @@ func TestRedissIsEncrypted(t *testing.T) {
 	assert.Equal(t, byte(handshake), <-first)
 }
 
+func TestAddressesOfACluster(t *testing.T) {
+	t.Parallel()
+	first, nodes, err := parseRedis("redis://reader:a%2Cb@one:7001,two:7002,three/0")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"one:7001", "two:7002", "three:6379"}, nodes)
+	assert.Equal(t, []string{"one:7001", "reader", "a,b"}, []string{first.Addr, first.Username, first.Password})
+	for _, address := range []string{"redis://one:7001,two:x", "http://one:7001"} {
+		_, _, err := parseRedis(address)
+		assert.Error(t, err, address)
+	}
+}
+
 // startRedis starts a real Redis of the test's own and returns its address.
 func startRedis(t *testing.T) string {
 	t.Helper()

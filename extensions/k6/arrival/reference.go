@@ -19,13 +19,27 @@ const redisPatience = 5 * time.Second
 
 // connectRedis connects to the Redis that is the clock of the run, and takes the first estimate. It returns nil where the
 // run has none: then the pipeline's stamps are left aside, and only this process's own clock counts.
-func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Client, error) {
+func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*store, error) {
 	if e.options.Redis.URL == "" {
 		return nil, nil
 	}
-	o, err := redis.ParseURL(e.options.Redis.URL)
+	client, err := e.redisClient(state, e.options.Redis.URL, "redis.url (REDIS_URL)")
 	if err != nil {
-		return nil, fmt.Errorf("redis.url (REDIS_URL): %w", withoutURL(err))
+		return nil, err
+	}
+	if err := e.clock.Probe(ctx, client); err != nil {
+		_ = client.Close()
+		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", client.Options().Addr, advise(err))
+	}
+	return openStore(ctx, client, e.options.Redis.URL), nil
+}
+
+// redisClient makes a client that speaks through the VU's dialer. It connects when it is used; option names the URL in an error. Of a cluster it is
+// a client of the first node.
+func (e *engine) redisClient(state *lib.State, address, option string) (*redis.Client, error) {
+	o, _, err := parseRedis(address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", option, withoutURL(err))
 	}
 	o.Dialer = state.Dialer.DialContext
 	o.DialTimeout = cmp.Or(o.DialTimeout, redisPatience)
@@ -49,16 +63,11 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*redis.Cli
 	}
 	o.MaxRetries = -1
 	o.DisableIdentity = true
-	client := redis.NewClient(o)
-	if err := e.clock.Probe(ctx, client); err != nil {
-		_ = client.Close()
-		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", o.Addr, advise(err))
-	}
-	return client, nil
+	return redis.NewClient(o), nil
 }
 
 // keepTime asks Redis for the time, again and again, until the function that it returns is called. That one closes the client.
-func (e *engine) keepTime(ctx context.Context, client *redis.Client) (stop func()) {
+func (e *engine) keepTime(ctx context.Context, client *store) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -68,7 +77,7 @@ func (e *engine) keepTime(ctx context.Context, client *redis.Client) (stop func(
 		for {
 			select {
 			case <-period.C:
-				_ = e.clock.Probe(ctx, client) // a failed probe leaves the estimate as it was; its bound grows
+				_ = e.clock.Probe(ctx, client.Client) // a failed probe leaves the estimate as it was; its bound grows
 			case <-ctx.Done():
 				return
 			}

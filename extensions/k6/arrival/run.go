@@ -25,7 +25,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 			common.Throw(rt, err)
 		}
 	}
-	set("id", e.id)
+	set("id", e.name)
 	set("scenarios", func(o scenarioOptions) map[string]any { return e.scenarios(o) })
 	set("thresholds", func(own map[string]any) map[string]any { return e.thresholds(own) })
 	set("collect", func() { m.collect(e) })
@@ -39,6 +39,9 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 			common.Throw(rt, errors.New("run.send() is for scenarios(): with scenarios({ pump: true }) the sender calls run.pump()"))
 		}
 		if s == nil {
+			if m.misplaced(e) {
+				return rt.ToValue(false)
+			}
 			s = newSender(e, state)
 		}
 		if e.pacer.Closed() { // its iteration is as long as the load
@@ -52,6 +55,9 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 		state := m.vu.State()
 		if state == nil || !e.pumped.Load() {
 			common.Throw(rt, errors.New("run.pump() is for the sender of scenarios({ pump: true })"))
+		}
+		if m.misplaced(e) {
+			return
 		}
 		if e.options.Publishers != nil {
 			e.publish(m.vu.Context(), state)
@@ -75,9 +81,17 @@ type scenarioOptions struct {
 // startup is the time that connecting and subscribing may take before k6's clock for the load begins.
 const startup = 30 * time.Second
 
+// startup is the time until the load begins, at most.
+func (e *engine) startup() time.Duration {
+	if e.segment == nil {
+		return startup
+	}
+	return startup + e.options.Gather.duration() + runLead
+}
+
 // scenarios returns one VU that collects, and VUs that send.
 func (e *engine) scenarios(how scenarioOptions) map[string]any {
-	o, senders := e.options, min(e.options.Senders, e.pacer.Requests())
+	o, senders := e.options, min(max(1, e.segment.scale(e.options.Senders)), e.pacer.Requests())
 	if o.Publishers != nil { // one VU has all connections
 		how.Pump, senders = true, 1
 	}
@@ -87,8 +101,8 @@ func (e *engine) scenarios(how scenarioOptions) map[string]any {
 	sending := o.profile.Duration() + o.profile.Drains() + lateLimit + patience
 	all := map[string]any{
 		"subscriber": map[string]any{
-			"executor": "per-vu-iterations", "exec": "subscriber", "vus": 1, "iterations": 1,
-			"maxDuration": wholeSeconds(startup + sending + o.Drain.duration() + startup), "gracefulStop": "0s",
+			"executor": "per-vu-iterations", "exec": "subscriber", "vus": e.segment.unscale(1), "iterations": 1,
+			"maxDuration": wholeSeconds(e.startup() + sending + o.Drain.duration() + startup), "gracefulStop": "0s",
 		},
 	}
 	switch {
@@ -96,15 +110,15 @@ func (e *engine) scenarios(how scenarioOptions) map[string]any {
 		all["sender"] = e.closedScenario(how, patience)
 	case how.Pump:
 		all["sender"] = map[string]any{
-			"executor": "per-vu-iterations", "exec": "sender", "vus": senders, "iterations": 1,
-			"maxDuration": wholeSeconds(startup + sending), "gracefulStop": wholeSeconds(patience),
+			"executor": "per-vu-iterations", "exec": "sender", "vus": e.segment.unscale(senders), "iterations": 1,
+			"maxDuration": wholeSeconds(e.startup() + sending), "gracefulStop": wholeSeconds(patience),
 		}
 	default:
 		// As many iterations as requests, so that k6's progress bar tells the truth.
 		all["sender"] = map[string]any{
 			"executor": "shared-iterations", "exec": "sender",
-			"vus": senders, "iterations": e.pacer.Requests(),
-			"maxDuration": wholeSeconds(startup + sending), "gracefulStop": wholeSeconds(patience),
+			"vus": e.segment.unscale(senders), "iterations": e.segment.unscaleShared(e.pacer.Requests(), e.segment.unscale(senders)),
+			"maxDuration": wholeSeconds(e.startup() + sending), "gracefulStop": wholeSeconds(patience),
 		}
 	}
 	return all
@@ -132,8 +146,22 @@ func (m *instance) collect(e *engine) {
 		common.Throw(rt, errors.New("run.collect() is for a scenario's function: in the init context there is no load yet"))
 	}
 	if err := e.collect(m.vu.Context(), state, m.metrics); err != nil {
-		rt.Interrupt(&errext.InterruptError{Reason: errext.AbortTest + ": " + err.Error()})
+		m.abort(err)
 	}
+}
+
+// abort ends the test.
+func (m *instance) abort(err error) {
+	m.vu.Runtime().Interrupt(&errext.InterruptError{Reason: errext.AbortTest + ": " + err.Error()})
+}
+
+// misplaced ends the test where k6 means another segment than the run: its senders would wait for a subscriber that is not there.
+func (m *instance) misplaced(e *engine) bool {
+	err := e.segment.inEffect(m.vu.State().Options)
+	if err != nil {
+		m.abort(err)
+	}
+	return err != nil
 }
 
 // slotHandle is a request that a script sends itself.
@@ -158,6 +186,9 @@ func (m *instance) next(e *engine, flow string) sobek.Value {
 		common.Throw(rt, errors.New("run.next() is for a scenario's function: in the init context there is no load yet"))
 	}
 	if m.waiter == nil {
+		if m.misplaced(e) {
+			return sobek.Null()
+		}
 		m.waiter = newWaiter()
 	}
 	if m.waiter.flow = 0; flow != "" {
@@ -178,7 +209,7 @@ func (m *instance) next(e *engine, flow string) sobek.Value {
 		h.Path = e.options.Ingest.BatchPath
 	}
 	for i := range slot.Messages {
-		h.IDs = append(h.IDs, e.bodies.prefix+strconv.Itoa(slot.FirstSeq+i))
+		h.IDs = append(h.IDs, e.bodies.prefix+strconv.Itoa(slot.FirstID+i))
 		h.Targets = append(h.Targets, string(e.bodies.flows[slot.Flow].target(nil, slot, i)))
 	}
 	h.sent = time.Now()

@@ -53,12 +53,18 @@ func newScript(t *testing.T, f *fake.Pipeline, profile, options string) *script 
 	return newScriptAt(t, f, profile, options)
 }
 
-// newScriptAt is newScript against a pipeline that has been started. PIPELINE in the options is its ingest's address, BROKER its broker's.
-func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string) *script {
+// newScriptAt is newScript against a pipeline that has been started. PIPELINE in the options is its ingest's address, BROKER its broker's, REDIS
+// its Redis'. flags are k6's.
+func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string, flags ...string) *script {
 	t.Helper()
 	options = strings.NewReplacer("PIPELINE", f.IngestURL(), "BROKER", f.MQTTURL()).Replace(options)
+	if f.Redis != nil {
+		options = strings.ReplaceAll(options, "REDIS", f.Redis.URL())
+	}
 	s := &script{t: t, runtime: modulestest.NewRuntime(t), samples: make(chan metrics.SampleContainer, 100_000), dir: t.TempDir()}
-	m, ok := New().NewModuleInstance(s.runtime.VU).(*instance)
+	root := New()
+	root.args = flags
+	m, ok := root.NewModuleInstance(s.runtime.VU).(*instance)
 	require.True(t, ok)
 	s.module = m
 	rt := s.runtime.VU.Runtime()

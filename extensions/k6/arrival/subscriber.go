@@ -21,7 +21,7 @@ import (
 // topicsPerSubscribe bounds one SUBSCRIBE packet.
 const topicsPerSubscribe = 1000
 
-// subscribers are the connections that hold the run's topics.
+// subscribers are the connections that hold the run's topics, or the one that reads the queue.
 type subscribers struct {
 	engine *engine
 	state  *lib.State
@@ -41,7 +41,17 @@ type subscribers struct {
 
 // subscribe connects, subscribes, and begins to read. It does not return before the broker has confirmed every topic.
 func (e *engine) subscribe(ctx context.Context, state *lib.State, latency *metrics.Metric) (*subscribers, error) {
-	s := &subscribers{engine: e, state: state, metric: latency, topics: e.options.topics(e.id), vu: ctx}
+	s := &subscribers{engine: e, state: state, metric: latency, vu: ctx}
+	if e.options.Queue != nil {
+		s.failed = make(chan error, 1)
+		ctx, s.stop = context.WithCancel(ctx)
+		if err := e.takeFromQueue(ctx, state, s); err != nil {
+			s.stop()
+			return nil, err
+		}
+		return s, nil
+	}
+	s.topics = e.options.topics(e.name, e.targetLevel())
 	s.failed = make(chan error, len(s.topics))
 	s.conns = make([]*receiver.Conn, len(s.topics))
 	s.whole = make([]bool, len(s.topics))
@@ -69,7 +79,7 @@ func (e *engine) receiverOptions(state *lib.State, name string) receiver.Options
 	o := e.options.MQTT
 	return receiver.Options{
 		URL: o.URL, Username: o.Username, Password: o.Password, Version: mqttVersions[o.Version],
-		ClientID: fmt.Sprintf("arrival-%s-%s", e.id, name), TLS: e.trust.config(state), Dial: state.Dialer.DialContext,
+		ClientID: fmt.Sprintf("arrival-%s-%s", e.name, name), TLS: e.trust.config(state), Dial: state.Dialer.DialContext,
 	}
 }
 
@@ -80,9 +90,10 @@ func (s *subscribers) connect(ctx context.Context, i int) error {
 		conn, err = conn.Reconnect(ctx)
 	} else {
 		o := s.engine.receiverOptions(s.state, fmt.Sprintf("subscriber-%d", i+1))
+		o.URL = s.engine.options.MQTT.broker(i)
 		o.Persistent = s.engine.options.MQTT.Session == persistentSession
 		if prefix := s.engine.options.MQTT.Status; prefix != "" {
-			o.Status = fmt.Sprintf("%s%s-%d", prefix, s.engine.id, i+1)
+			o.Status = fmt.Sprintf("%s%s-%d", prefix, s.engine.name, i+1)
 		}
 		conn, err = receiver.Connect(ctx, o)
 	}
@@ -178,8 +189,8 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 		arrivals  []ledger.Arrival
 		latencies []int64
 	)
-	if e.options.MQTT.Topics == sharedTopics {
-		i = 0 // the group is one subscriber: a second copy is a duplicate, whoever gets it
+	if e.options.MQTT.Topics == sharedTopics || e.options.MQTT.brokers() > 1 {
+		i = 0 // they are one subscriber: a second copy is a duplicate, whoever gets it
 	}
 	tags := s.state.Tags.GetCurrentValues().Tags
 	clocked := e.options.Redis.URL != "" // stamps mean nothing without the clock that they were made by
@@ -188,9 +199,11 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 		back := e.clock.Back()
 		foreign := 0
 		for _, m := range messages {
-			seq, ok := e.bodies.seq(m.Payload)
+			seq, ok := e.seqOf(m.Payload)
 			if !ok {
-				foreign++
+				if e.segment == nil || !e.bodies.sibling(m.Payload) {
+					foreign++
+				}
 				continue
 			}
 			a := ledger.Arrival{Seq: seq}

@@ -37,7 +37,7 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 	r := &report.Run{
 		Schema: report.Schema,
 		Run: report.Identity{
-			ID: e.id, Name: filepath.Base(e.dir), Tool: report.Tool{Name: "k6", Version: k6Version()},
+			ID: e.id, Name: e.runName(), Generator: e.met, Tool: report.Tool{Name: "k6", Version: k6Version()},
 			Method: e.options.Name, Model: e.model(), Topology: e.options.Topology, Network: e.options.Network, Labels: e.options.Labels,
 			Started: e.epoch.UTC().Format(stampFormat), Command: e.command(), Profile: describe(e.options.profile),
 		},
@@ -57,13 +57,16 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 		r.Run.Ended = &stamp
 	}
 	e.describeLatencies(r, lossless)
+	if finished {
+		r.Targets = report.NewTargets(e.ledger.Targets())
+	}
 	return r
 }
 
 // describeLatencies fills in the steps, the flows and the whole.
 func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 	total := ledger.NewTimes()
-	counts, spans := e.ledger.Phases(), e.spansNow()
+	counts, spans, traced := e.ledger.Phases(), e.spansNow(), e.sampledNow()
 	for i, p := range e.options.profile.Phases {
 		times := e.ledger.Times(i)
 		if p.Measured {
@@ -74,7 +77,7 @@ func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 			continue
 		}
 		seconds := max(span.end-span.start, ending).Seconds()
-		r.Steps = append(r.Steps, report.Step{
+		step := report.Step{
 			VUs: e.vus(p), Name: p.Name, StartS: span.start.Seconds(), DurationS: seconds, Measured: p.Measured,
 			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted,
 			Arrived:       int(times.Arrival.Count),
@@ -83,9 +86,12 @@ func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 			Backlog:     span.backlog, DrainedS: span.drained,
 			CPUPercent: report.CPUBetween(e.resources, span.start.Seconds(), span.end.Seconds()),
 			Latency:    report.NewLatencies(times, lossless),
-		})
+		}
+		step.Sampled = traced.of(i).Against(step.Latency.Arrival)
+		r.Steps = append(r.Steps, step)
 	}
 	r.Latency = report.NewLatencies(total, lossless)
+	r.Sampled = traced.all().Against(r.Latency.Arrival)
 
 	scheduled := e.ledger.FlowsScheduled()
 	for i, f := range e.options.profile.Flows {
@@ -147,7 +153,15 @@ func (e *engine) vus(p profile.Phase) *int {
 	if !e.pacer.Closed() {
 		return nil
 	}
-	return new(p.VUs)
+	return new(e.segment.scale(p.VUs))
+}
+
+// runName is that of the run's directory.
+func (e *engine) runName() string {
+	if e.segment == nil {
+		return filepath.Base(e.dir)
+	}
+	return filepath.Base(filepath.Dir(e.dir)) + "-" + filepath.Base(e.dir)
 }
 
 func describe(p *profile.Profile) report.Profile {
@@ -170,7 +184,8 @@ func describe(p *profile.Profile) report.Profile {
 // write puts run.json, the page and what CI reads into the run's directory, each at once: a reader never finds half a file.
 func (e *engine) write(thresholds []report.Threshold) error {
 	e.mu.Lock()
-	lossless := e.finished
+	// One of several instances always: what is left of one that is killed is merged with the others.
+	lossless := e.finished || e.segment != nil
 	e.mu.Unlock()
 	return e.save(e.report(thresholds, lossless))
 }

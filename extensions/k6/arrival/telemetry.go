@@ -37,7 +37,7 @@ type said struct {
 
 // readTelemetry collects what the pipeline's processes have said of themselves during the run: what they used, what they
 // counted, and how well they knew the time.
-func (e *engine) readTelemetry(ctx context.Context, client *redis.Client) {
+func (e *engine) readTelemetry(ctx context.Context, client *store) {
 	rows := map[string][][3]*float64{}
 	samples := map[string][]report.Sample{}
 	clocks := map[string]report.ProcessClock{}
@@ -110,15 +110,15 @@ func (e *engine) environment() map[string]any {
 }
 
 // sharedHost reports whether generator and ingest are on one host, and so share its cores.
-func (e *engine) sharedHost() bool { return isLoopback(e.options.Ingest.URL) }
+func (e *engine) sharedHost() bool { return e.options.OneHost || isLoopback(e.options.Ingest.URL) }
 
 // loopback reports whether all that the run speaks to is on this host.
 func (o *options) loopback() bool {
-	return isLoopback(o.Ingest.URL) && isLoopback(o.MQTT.URL) && isLoopback(o.Redis.URL)
+	return o.OneHost || (isLoopback(o.Ingest.URL) && isLoopback(o.MQTT.URL) && isLoopback(o.Redis.URL))
 }
 
 func isLoopback(address string) bool {
-	u, err := url.Parse(address)
+	u, err := url.Parse(strings.Split(address, ",")[0]) // the first node of a cluster
 	if err != nil {
 		return false
 	}

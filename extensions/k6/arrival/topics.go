@@ -15,8 +15,11 @@ const (
 // message is due at exactly d of them, and their load is even. Wildcard: the first d connections hold all targets. Shared: all
 // connections do, each message is due at one of them.
 //
-// The group of a shared subscription is the run's own: what is left of another run would take a share.
-func (o *options) topics(run string) [][]string {
+// With more than one broker each has a connection of its own, which holds everything there.
+//
+// The group of a shared subscription is the run's own: what is left of another run would take a share. level stands between a target
+// and its number.
+func (o *options) topics(run, level string) [][]string {
 	filters := make([][]string, o.profile.Subscribers())
 	if o.MQTT.Filter != "" { // the pipeline's own topics: each connection gets every message
 		for c := range filters {
@@ -30,19 +33,19 @@ func (o *options) topics(run string) [][]string {
 			continue
 		}
 		seen[f.Target] = true
-		prefix := o.MQTT.Prefix + f.Target + "/"
+		prefix := o.MQTT.Prefix + f.Target + level + "/"
 		switch o.MQTT.Topics {
 		case sharedTopics:
 			for c := range filters {
 				filters[c] = append(filters[c], "$share/arrival-"+run+"/"+prefix+"+")
 			}
 		case wildcardTopics:
-			for c := range f.Deliveries {
+			for c := range max(f.Deliveries, min(len(filters), o.MQTT.brokers())) {
 				filters[c] = append(filters[c], prefix+"+")
 			}
 		default:
 			for i := range f.Targets {
-				for d := range f.Deliveries {
+				for d := range max(f.Deliveries, min(len(filters), o.MQTT.brokers())) {
 					c := (i + d) % len(filters)
 					filters[c] = append(filters[c], prefix+strconv.Itoa(i))
 				}

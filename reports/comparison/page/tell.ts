@@ -8,6 +8,7 @@ export function answers({ subjects, rows }: Comparison): string[] {
   return subjects.slice(1).map((subject, k) => {
     const named = `${subject.letter} (${short(subject.title)})`;
     if (subject.obstacle !== null) return `${named}: ${subject.obstacle}.`;
+    const why = new Set<string>();
     const parts = ['arrival.p50', 'arrival.p99'].flatMap((name) => {
       const row = rows.find((one) => one.name === name);
       const difference = row?.differences[k + 1];
@@ -15,12 +16,16 @@ export function answers({ subjects, rows }: Comparison): string[] {
       const figures = `${msUnit(row.values[0])} → ${msUnit(row.values[k + 1])}`;
       const percentile = name.split('.')[1];
       if (difference.interval === null) {
-        return [`${percentile} ${figures}, ${change(difference.relative)} as measured, ${difference.why}`];
+        if (difference.why !== null) why.add(difference.why);
+        return [`${percentile} ${figures}, ${change(difference.relative)} as measured`];
       }
       return [`${percentile} ${figures}, ${difference.word} (${range(difference)})`];
     });
     return parts.length > 0
-      ? `${named} against A: arrival ${parts.join('; ')}.`
+      ? [
+          `${named} against A: arrival ${parts.join('; ')}.`,
+          ...[...why].map((reason) => `No interval: ${reason}.`),
+        ].join(' ')
       : `${named}: nothing to compare.`;
   });
 }
@@ -31,7 +36,7 @@ export function short(title: string): string {
 }
 
 /** B · cluster */
-export function legend({ letter, title }: Subject): string {
+export function legend({ letter, title }: Pick<Subject, 'letter' | 'title'>): string {
   return `${letter} · ${short(title)}`;
 }
 

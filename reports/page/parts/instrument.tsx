@@ -1,5 +1,5 @@
-import type { Gap, Run } from '../../run.ts';
-import { duration, figure, ms, msUnit, plural, clock as time } from '../format.ts';
+import type { Gap, GeneratorResult, Run } from '../../run.ts';
+import { count, duration, figure, ms, msUnit, plural, clock as time } from '../format.ts';
 import { type Check, checks } from '../health.ts';
 import type { PartProps } from '../report.tsx';
 import { Table } from '../table.tsx';
@@ -7,10 +7,12 @@ import { Table } from '../table.tsx';
 /** Whether the generator kept up, how well the clocks agree, when a subscriber was away. */
 export function InstrumentSection({ run, sound }: PartProps) {
   const { gaps } = run.health;
+  const { generators = [] } = run;
   return (
     <section>
       <h2>Instrument</h2>
       <Checks rows={checks(run, sound)} />
+      {generators.length > 0 && <Generators rows={generators} />}
       <div class="beside">
         <div class="clocks">
           <Clocks run={run} />
@@ -18,6 +20,33 @@ export function InstrumentSection({ run, sound }: PartProps) {
         {gaps.length > 0 && <Gaps gaps={gaps} />}
       </div>
     </section>
+  );
+}
+
+/** The instances that did the run together. */
+function Generators({ rows }: { rows: GeneratorResult[] }) {
+  const told = (value: number | null, text: (value: number) => string) =>
+    value === null ? '–' : text(value);
+  return (
+    <Table
+      caption="Generators: each did a segment of the run, and sent and received its own messages"
+      columns={[
+        { head: 'generator', text: true, cell: (g) => `${g.number}` },
+        { head: 'segment', text: true, cell: (g) => g.segment },
+        {
+          head: 'result',
+          text: true,
+          cell: (g) => <span class={g.result === 'pass' ? '' : 'worry'}>{g.result}</span>,
+        },
+        { head: 'scheduled', unit: 'messages', cell: (g) => told(g.scheduled, count) },
+        { head: 'arrived', unit: 'messages', cell: (g) => told(g.arrived, count) },
+        { head: 'schedule p99', unit: 'ms', cell: (g) => told(g.schedule_p99_ms, ms) },
+        { head: 'socket wait p99', unit: 'ms', cell: (g) => told(g.socket_wait_p99_ms, ms) },
+        { head: 'CPU max', unit: '%', cell: (g) => told(g.cpu_percent_max, figure) },
+        { head: 'late', unit: 'ms', cell: (g) => told(g.late_ms, ms) },
+      ]}
+      rows={rows}
+    />
   );
 }
 
@@ -65,7 +94,7 @@ function Result({ ok }: { ok: boolean | null }) {
   return <span class={ok ? 'nowrap' : 'nowrap worry'}>{ok ? '✓ ok' : '✕ exceeded'}</span>;
 }
 
-function Clocks({ run: { clock, run } }: { run: Run }) {
+function Clocks({ run: { clock, run, generators } }: { run: Run }) {
   if (clock === null) return <p class="small">Clock: not probed yet.</p>;
   if (clock.reference === 'monotonic') {
     return (
@@ -85,7 +114,14 @@ function Clocks({ run: { clock, run } }: { run: Run }) {
           { head: 'offset', unit: 'ms', cell: (row) => ms(row.offset_ms) },
           { head: 'bound', unit: '± ms', cell: (row) => ms(row.bound_ms) },
         ]}
-        rows={[{ process: run.tool.name, offset_ms, bound_ms: generator_bound_ms }, ...processes]}
+        rows={[
+          ...(generators?.map((g) => ({
+            process: `${run.tool.name}-${g.number}`,
+            offset_ms: g.clock_offset_ms,
+            bound_ms: g.clock_bound_ms,
+          })) ?? [{ process: run.tool.name, offset_ms, bound_ms: generator_bound_ms }]),
+          ...processes,
+        ]}
       />
       <p class="small">
         The stamps of two processes can be {msUnit(bound_ms)} apart, the sum of the two widest bounds

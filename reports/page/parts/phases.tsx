@@ -1,4 +1,4 @@
-import type { Flow, Latency, Step } from '../../run.ts';
+import type { Latency, Step } from '../../run.ts';
 import { largestStage, type PercentileKey, percentile } from '../facts.ts';
 import { clock, count, figure, ms, percent, plural } from '../format.ts';
 import type { PartProps } from '../report.tsx';
@@ -92,36 +92,4 @@ function about({ run, steps }: PartProps['run'], step: Step): string {
     parts.unshift(`${figure(phase.arrival_rate)}${to} requests/s`);
   }
   return parts.join(', ');
-}
-
-/** Each flow of the profile. */
-export function FlowsSection({ run: { flows, run }, sound }: PartProps) {
-  if (flows.length === 0) return null;
-  const plan = (flow: Flow) => run.profile.flows[flows.indexOf(flow)];
-  return (
-    <section>
-      <h2>Flows</h2>
-      <Table
-        caption="Over the measured phases"
-        columns={[
-          { head: 'flow', text: true, cell: (flow) => flow.name },
-          { head: 'weight', cell: (flow) => figure(plan(flow)?.weight) },
-          { head: 'messages', unit: 'per request', cell: (flow) => count(plan(flow)?.messages) },
-          { head: 'deliveries', unit: 'per message', cell: (flow) => count(plan(flow)?.deliveries) },
-          { head: 'scheduled', unit: 'messages', cell: (flow) => count(flow.scheduled) },
-          { head: 'arrived', unit: 'deliveries', cell: (flow) => count(flow.arrived) },
-          ...(sound
-            ? [
-                { head: 'samples', unit: 'deliveries', cell: (flow: Flow) => count(flow.arrival.count) },
-                { head: 'arrival mean', unit: 'ms', cell: (flow: Flow) => ms(flow.arrival.mean) },
-                latencyColumn('p50', (flow: Flow) => flow.arrival, 'p50'),
-                latencyColumn('p99', (flow: Flow) => flow.arrival, 'p99'),
-                latencyColumn('max', (flow: Flow) => flow.arrival, 'max'),
-              ]
-            : []),
-        ]}
-        rows={flows}
-      />
-    </section>
-  );
 }

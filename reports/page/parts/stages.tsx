@@ -86,6 +86,9 @@ function StageTable({ run }: PartProps) {
         percentiles of stages do not add up.{' '}
         {known.some((stage) => uncertain(run, stage)) &&
           `≈ marks a stage between two processes whose p50 is shorter than the clock bound (${msUnit(clock?.bound_ms)}): it is short, how short is not known. `}
+        {stages.queue.count > 0 &&
+          stages.delivery.count === 0 &&
+          'A message had arrived when it was in the queue: this run has no relay and no delivery. '}
         {samples < arrival.count &&
           `${count(arrival.count - samples)} deliveries carried no stamps and are not in this table.`}
       </p>

@@ -156,6 +156,7 @@ type use struct {
 	cpu     map[string]time.Duration
 	count   int64
 	seconds float64
+	host    host
 }
 
 // each is the CPU, in µs, of one of what was counted.
@@ -226,14 +227,14 @@ func (b *bench) observe(
 			}()
 		}
 	}
-	began := time.Now()
+	began, before := time.Now(), hostTimes()
 	if err := take(-1); err != nil {
 		return u, err
 	}
 	if err := sleep(ctx, b.duration, watched...); err != nil {
 		return u, err
 	}
-	u.seconds = time.Since(began).Seconds()
+	u.seconds, u.host = time.Since(began).Seconds(), hostTimes().since(before)
 	if err := take(1); err != nil {
 		return u, err
 	}

@@ -71,6 +71,17 @@ func TestMedian(t *testing.T) {
 	assert.InDelta(t, 2.5, median([]float64{4, 1, 3, 2}), 0)
 }
 
+func TestHost(t *testing.T) {
+	t.Parallel()
+	before := parseHost("cpu  100 10 50 700 100 0 20 20 5 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n")
+	assert.Equal(t, host{idle: 800, steal: 20, all: 1000}, before)
+	after := parseHost("cpu  150 10 100 740 110 0 20 70 5 0\n")
+	assert.Equal(t, "of all cores 25 % idle, 25 % steal", after.since(before).String())
+	for _, strange := range []string{"", "cpu 1 2 3", "intr 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6 7 x"} {
+		assert.Equal(t, "the host does not tell what it had left", parseHost(strange).String(), strange)
+	}
+}
+
 func TestUse(t *testing.T) {
 	t.Parallel()
 	whole := use{cpu: map[string]time.Duration{"k6": 9 * time.Millisecond, "redis": time.Millisecond}, count: 1000, seconds: 0.5}

@@ -86,7 +86,11 @@ func relay(ctx context.Context, b *bench) ([]figure, error) {
 	}, {
 		row: "broker", limit: 0.95, atLeast: true,
 		baseline: side{"a core", 100, "%"}, ours: side{"of Mosquitto, QoS 0", once.median(1, share), "%"}, ratio: once.median(1, share) / 100,
-		notes: []string{"at 95 % it is the broker that limits the rate, which has one thread; relay, Redis, broker and subscriber share the machine"},
+		notes: []string{
+			"at 95 % it is the broker that limits the rate, which has one thread; relay, Redis, broker and subscriber share the machine",
+			fmt.Sprintf("meanwhile the relay had %.0f %% of a core and Redis %.0f %%; %s", once.median(1, func(u use) float64 { return 100 * u.share("relay") }),
+				once.median(1, func(u use) float64 { return 100 * u.share("redis") }), once[len(once)-1][1].host),
+		},
 	}, {
 		row: "QoS 1", limit: 3, atLeast: true,
 		baseline: side{"one at a time", safe.median(0, use.rate), "/s"}, ours: side{"pipelined", safe.median(1, use.rate), "/s"},

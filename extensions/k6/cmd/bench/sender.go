@@ -81,14 +81,14 @@ func pump(ctx context.Context, b *bench) ([]figure, error) {
 	return []figure{f}, nil
 }
 
-// wrk posts as fast as it can.
+// wrk posts single messages as fast as it can.
 func (b *bench) wrk(url string, connections int) (*process, error) {
-	return b.wrkAs(token, url, connections)
+	return b.wrkAs(token, url+"/messages", body, connections)
 }
 
-func (b *bench) wrkAs(token, url string, connections int) (*process, error) {
+func (b *bench) wrkAs(token, url, body string, connections int) (*process, error) {
 	return b.start("wrk", []string{"TOKEN=" + token, "BODY=" + body}, "wrk", "-t1", fmt.Sprintf("-c%d", connections),
-		fmt.Sprintf("-d%.0fs", b.long()), "-s", "extensions/k6/cmd/bench/scripts/post.lua", url+"/messages")
+		fmt.Sprintf("-d%.0fs", b.long()), "-s", "extensions/k6/cmd/bench/scripts/post.lua", url)
 }
 
 // sent is what k6 takes to send a profile over all connections.

@@ -36,6 +36,11 @@ func (c *Clock) Now() int64 { return c.At(time.Now()) }
 // At is the own clock at t.
 func (c *Clock) At(t time.Time) int64 { return c.base.UnixMicro() + t.Sub(c.base).Microseconds() }
 
+// Time is the moment of the own clock that At calls so.
+func (c *Clock) Time(at int64) time.Time {
+	return c.base.Add(time.Duration(at-c.base.UnixMicro()) * time.Microsecond)
+}
+
 // own is the own clock with its fraction of a µs; a float64 holds a quarter of one.
 func (c *Clock) own() float64 {
 	return float64(c.base.UnixMicro()) + float64(time.Since(c.base).Nanoseconds())/1000

@@ -145,7 +145,7 @@ func (a *Account) add(r *record, deliveries int) {
 		a.DeadLettered++
 	case r.fate == Queued:
 		a.Queued++
-	case r.outcome == Accepted || r.got != 0:
+	case r.lost(deliveries):
 		a.Lost++
 	case r.outcome == Rejected:
 		a.Rejected++
@@ -154,6 +154,11 @@ func (a *Account) add(r *record, deliveries int) {
 	default:
 		a.Unknown++
 	}
+}
+
+// lost reports whether a message was taken and is nowhere, so many deliveries being due.
+func (r *record) lost(deliveries int) bool {
+	return r.fate == Lost && (r.outcome == Accepted || r.got != 0) && bits.OnesCount32(r.got) < deliveries
 }
 
 // PhaseCount is what a phase holds: in the open model by the schedule, in the closed one what was taken so far.

@@ -46,9 +46,10 @@ func (l *Ledger) arrive(subscriber int, at int64, a Arrival) (int64, bool) {
 
 	slot := l.pacer.SlotOf(a.Seq)
 	flow := l.flows[slot.Flow]
-	topic := l.topics[slot.Flow] + (slot.OfFlow+a.Seq-slot.FirstSeq)%flow.Targets
-	if last := &l.lastSeen[subscriber*l.perTopic+topic]; a.Seq < *last {
+	target := l.firstTargets[slot.Flow] + (slot.OfFlow+a.Seq-slot.FirstSeq)%flow.Targets
+	if last := &l.lastSeen[subscriber*len(l.targets.reordered)+target]; a.Seq < *last {
 		l.reordered++
+		l.targets.reordered[target]++
 	} else {
 		*last = a.Seq
 	}
@@ -72,18 +73,20 @@ func (l *Ledger) arrive(subscriber int, at int64, a Arrival) (int64, bool) {
 		l.unmeasured++
 		return 0, false
 	}
-	return l.measure(slot, due, sent, at, a), true
+	l.keeper.note(Kept{a.Seq, slot.Phase, due, at})
+	return l.measure(slot, target, due, sent, at, a), true
 }
 
 // measure splits the time of one delivery into its stages. They telescope, so they sum to the arrival latency. A delivery
 // whose time of sending is forgotten has an arrival latency, and no more.
-func (l *Ledger) measure(slot pacer.Slot, due, sent, at int64, a Arrival) int64 {
+func (l *Ledger) measure(slot pacer.Slot, target int, due, sent, at int64, a Arrival) int64 {
 	t := l.times[slot.Phase]
 	arrival := at - due
 	t.Arrival.Add(arrival)
 	l.interval.Arrival.Add(arrival)
 	if l.phases[slot.Phase].Measured {
 		l.flowTimes[slot.Flow].Add(arrival)
+		l.targets.add(target, arrival)
 	}
 	if sent == forgotten {
 		if arrival < 0 {
@@ -100,7 +103,7 @@ func (l *Ledger) measure(slot pacer.Slot, due, sent, at int64, a Arrival) int64 
 		stamps := [...]int64{sent, a.Stamps.Received, a.Stamps.Queued, a.Stamps.Claimed, a.Stamps.Published, at}
 		l.interval.Stamped++
 		l.interval.StageSums[Schedule] += sent - due
-		for i := 1; i < len(stamps); i++ {
+		for i := 1; i <= int(l.last); i++ {
 			us := stamps[i] - stamps[i-1]
 			t.Stages[i].Add(us)
 			l.interval.StageSums[i] += us

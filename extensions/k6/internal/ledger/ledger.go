@@ -41,18 +41,19 @@ const (
 
 // Ledger is the account of a run. All times are µs on the own clock. Safe for concurrent use.
 type Ledger struct {
-	pacer  *pacer.Pacer
-	phases []profile.Phase
-	flows  []profile.Flow
-	topics []int // first topic number of each flow; flows with one target prefix share it
+	pacer        *pacer.Pacer
+	phases       []profile.Phase
+	flows        []profile.Flow
+	firstTargets []int // of each flow
+
+	last Stage // of a delivery
 
 	mu       sync.Mutex
 	epoch    int64
 	ended    bool
 	pages    []*page // as far as messages have been sent
 	watched  []int   // pages that the next compaction looks at
-	lastSeen []int   // highest message number seen, by subscriber and topic; for reorderings
-	perTopic int
+	lastSeen []int   // highest message number seen, by subscriber and target; for reorderings
 
 	sent       int // requests
 	retried    int // requests
@@ -74,6 +75,8 @@ type Ledger struct {
 	scheduled []int    // messages by flow, measured phases only
 	times     []*Times // by phase
 	flowTimes []Series // arrival latency by flow, measured phases only
+	targets   targets
+	keeper    keeper
 	interval  *Interval
 	spare     *Interval // the interval before; only Cut touches it
 }
@@ -81,7 +84,7 @@ type Ledger struct {
 // New makes an empty ledger for a schedule, or for a closed load.
 func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 	l := &Ledger{
-		pacer: schedule, phases: p.Phases, flows: p.Flows, interval: newInterval(), spare: newInterval(),
+		pacer: schedule, phases: p.Phases, flows: p.Flows, last: Delivery, interval: newInterval(), spare: newInterval(),
 		counts: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)),
 	}
 	for i, phase := range p.Phases {
@@ -94,21 +97,19 @@ func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 			}
 		}
 	}
-	first := map[string]int{}
-	for _, f := range p.Flows {
-		if _, ok := first[f.Target]; !ok {
-			first[f.Target] = l.perTopic
-			l.perTopic += f.Targets
-		}
-		l.topics = append(l.topics, first[f.Target])
+	for range p.Flows {
 		l.flowTimes = append(l.flowTimes, NewSeries())
 	}
-	l.lastSeen = make([]int, l.perTopic*p.Subscribers())
+	l.targets, l.firstTargets = newTargets(p.Flows)
+	l.lastSeen = make([]int, len(l.targets.reordered)*p.Subscribers())
 	for i := range l.lastSeen {
 		l.lastSeen[i] = -1
 	}
 	return l
 }
+
+// EndAt says where a message has arrived: there are no stages after this one. To be called before Start.
+func (l *Ledger) EndAt(last Stage) { l.last = last }
 
 // Start fixes the moment that the schedule counts from.
 func (l *Ledger) Start(epoch int64) {

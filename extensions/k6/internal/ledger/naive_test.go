@@ -18,6 +18,7 @@ type naive struct {
 	phases    []PhaseCount
 	scheduled []int
 	lastSeen  map[string]int
+	late      map[string]int // reordered deliveries by target
 
 	requests, dropped, inFlight, retried, duplicates, reordered, foreign, deliveries int
 	latency                                                                          int // µs over all deliveries
@@ -47,7 +48,7 @@ func newNaive(t *testing.T, p *profile.Profile) *naive {
 	schedule := pacer.New(p)
 	m := &naive{
 		run: run{New(p, schedule), t, schedule}, closed: p.Closed(), messages: map[int]*message{},
-		lastSeen: map[string]int{}, phases: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)),
+		lastSeen: map[string]int{}, late: map[string]int{}, phases: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)),
 	}
 	m.Start(epoch)
 	for n := range schedule.Requests() {
@@ -144,12 +145,18 @@ func (m *naive) arrive(subscriber, seq int, at int64) {
 	}
 	m.latency += int(at - due)
 
-	flow := m.flows[msg.slot.Flow]
-	topic := fmt.Sprintf("%d %s/%d", subscriber, flow.Target, (msg.slot.OfFlow+seq-msg.slot.FirstSeq)%flow.Targets)
+	target := m.target(seq, msg)
+	topic := fmt.Sprintf("%d %s", subscriber, target)
 	if last, ok := m.lastSeen[topic]; ok && seq < last {
 		m.reordered++
+		m.late[target]++
 	}
 	m.lastSeen[topic] = max(m.lastSeen[topic], seq)
+}
+
+func (m *naive) target(seq int, msg *message) string {
+	flow := m.flows[msg.slot.Flow]
+	return fmt.Sprintf("%s/%d", flow.Target, (msg.slot.OfFlow+seq-msg.slot.FirstSeq)%flow.Targets)
 }
 
 // account adds up everything. open counts what is not resolved as pending, as a run that goes on does.
@@ -244,4 +251,31 @@ func (m *naive) check() {
 	require.Equal(t, []int{open, m.inFlight, m.deliveries}, []int{m.Open(), m.InFlight(), m.Deliveries()})
 	require.Equal(t, m.phases, m.Phases())
 	require.Equal(t, m.scheduled, m.FlowsScheduled())
+	m.checkTargets()
+}
+
+// checkTargets compares what is known of each target.
+func (m *naive) checkTargets() {
+	t := m.t
+	t.Helper()
+	lost := map[string]int{}
+	for seq, msg := range m.messages {
+		if !msg.arrived() && msg.fate == Lost && msg.outcome != dropped && (msg.outcome == Accepted || len(msg.got) > 0) {
+			lost[m.target(seq, msg)]++
+		}
+	}
+	targets, others := m.Targets()
+	require.Nil(t, others)
+	samples := int64(0)
+	for _, target := range targets {
+		require.Equal(t, []int{m.late[target.Name], lost[target.Name]}, []int{target.Reordered, target.Lost}, target.Name)
+		samples += target.Arrival.Count
+	}
+	measured := int64(0)
+	for i, phase := range m.Ledger.phases {
+		if phase.Measured {
+			measured += m.Times(i).Arrival.Count
+		}
+	}
+	require.Equal(t, measured, samples)
 }

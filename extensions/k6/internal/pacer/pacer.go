@@ -25,6 +25,7 @@ type Pacer struct {
 	turns    [][]int // positions of each flow in the cycle
 	requests int
 	closed   bool
+	share    *share // nil: the whole schedule
 }
 
 // span is a phase with what came before it. before and area are integrals of the rate, so requests with a fraction.
@@ -40,7 +41,8 @@ type Slot struct {
 	Due      time.Duration // since the start of the run; 0 in the closed model
 	Phase    int           // -1 in the closed model, until whoever takes the request sets it
 	Flow     int
-	FirstSeq int // number of its first message in the run; the others follow
+	FirstSeq int // number of its first message; the others follow
+	FirstID  int // what that one is called in ids: the same number, unless the schedule is shared among generators
 	OfFlow   int // number of its first message in its flow
 	Messages int
 }
@@ -97,19 +99,24 @@ func (p *Pacer) Messages(n int) int {
 
 // Slot returns request n, 0 <= n < Requests(); in the closed model any n.
 func (p *Pacer) Slot(n int) Slot {
-	flow, c := p.FlowOf(n), len(p.cycle)
+	whole, number := p, p.number(n)
+	if p.share != nil {
+		whole = p.share.whole
+	}
+	flow, c := whole.FlowOf(number), len(whole.cycle)
 	messages := p.flows[flow].Messages
 	s := Slot{
 		N:        n,
 		Phase:    -1,
 		Flow:     flow,
 		FirstSeq: p.Messages(n),
-		OfFlow:   n/c*len(p.turns[flow])*messages + p.ofFlow[n%c],
+		FirstID:  whole.Messages(number),
+		OfFlow:   number/c*len(whole.turns[flow])*messages + whole.ofFlow[number%c],
 		Messages: messages,
 	}
 	if !p.closed {
-		s.Phase = p.phaseOf(float64(n))
-		s.Due = p.phases[s.Phase].due(float64(n))
+		s.Phase = p.phaseOf(float64(number))
+		s.Due = p.phases[s.Phase].due(float64(number))
 	}
 	return s
 }
@@ -156,6 +163,9 @@ func (p *Pacer) position(seq int) int { return sort.SearchInts(p.firstSeq, seq+1
 
 // Due returns how many requests are due before t; 0 in the closed model.
 func (p *Pacer) Due(t time.Duration) int {
+	if p.share != nil {
+		return p.before(p.share.whole.Due(t))
+	}
 	s := t.Seconds()
 	i := sort.Search(len(p.phases), func(i int) bool { return p.phases[i].start+p.phases[i].length > s })
 	if i == len(p.phases) {
@@ -171,6 +181,10 @@ func (p *Pacer) Due(t time.Duration) int {
 func (p *Pacer) PhaseRequests(i int) (from, to int) {
 	if p.closed {
 		return 0, 0
+	}
+	if p.share != nil {
+		from, to = p.share.whole.PhaseRequests(i)
+		return p.before(from), p.before(to)
 	}
 	whole := func(x float64) int { return min(p.requests, int(math.Ceil(x-epsilon*math.Max(1, x)))) }
 	return whole(p.phases[i].before), whole(p.phases[i].before + p.phases[i].area)

@@ -45,7 +45,8 @@ func TestSchedulesAreThoseOfTheArtilleryPlugin(t *testing.T) {
 			got := p.Slot(s.N)
 			assert.InDelta(t, s.Due, got.Due.Seconds(), float64(time.Microsecond)/float64(time.Second), "%s, request %d", c.Name, s.N)
 			got.Due = 0
-			assert.Equal(t, Slot{N: s.N, Phase: s.Phase, Flow: s.Flow, FirstSeq: s.FirstSeq, OfFlow: s.OfFlow, Messages: s.Messages},
+			assert.Equal(t, Slot{N: s.N, Phase: s.Phase, Flow: s.Flow, FirstSeq: s.FirstSeq, FirstID: s.FirstSeq, OfFlow: s.OfFlow,
+				Messages: s.Messages},
 				got, "%s, request %d", c.Name, s.N)
 		}
 	}

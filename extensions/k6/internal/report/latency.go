@@ -66,6 +66,9 @@ func NewQuantiles(s *ledger.Series) *Quantiles {
 		return nil
 	}
 	v := s.Histogram.ValueAtPercentilesSlice([]float64{50, 95, 99})
+	for i := range v {
+		v[i] = min(v[i], s.Max) // a value is told as the upper end of its bucket
+	}
 	return &Quantiles{
 		Count: s.Count,
 		Mean:  float64(s.Sum) / float64(s.Count) / 1000,

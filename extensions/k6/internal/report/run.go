@@ -14,10 +14,12 @@ type Run struct {
 	Clock       Clock          `json:"clock"`
 	Health      Health         `json:"health"`
 	Latency     Latencies      `json:"latency"`
-	Canary      *Canary        `json:"canary"` // nil: the run had none
+	Canary      *Canary        `json:"canary"`  // nil: the run had none
+	Sampled     *Sampled       `json:"sampled"` // of the measured phases; nil: not asked for
 	Steps       []Step         `json:"steps"`
 	Figures     []Figure       `json:"figures"` // never nil
 	Flows       []FlowResult   `json:"flows"`
+	Targets     *Targets       `json:"targets"` // nil: the run has not ended
 	Timeline    []Interval     `json:"timeline"`
 	Resources   []Resource     `json:"resources"`
 	Thresholds  []Threshold    `json:"thresholds"`
@@ -39,6 +41,18 @@ type Identity struct {
 	Ended    *string           `json:"ended"`
 	Command  string            `json:"command"`
 	Profile  Profile           `json:"profile"`
+
+	Generator *Generator `json:"generator"` // nil: the run has one
+}
+
+// Generator is one of several instances that do a run together, each a segment of it (k6's --execution-segment).
+type Generator struct {
+	Number   int     `json:"number"` // in the ids of its messages, from 1
+	Of       int     `json:"of"`
+	Segment  string  `json:"segment"`
+	Sequence string  `json:"sequence"`
+	StartUS  int64   `json:"start_us"` // start of all of them, on the clock of Redis
+	LateMS   float64 `json:"late_ms"`  // how long after the start it was there; 0: in time
 }
 
 // Models of load. In the open one requests are due at the times of the profile. In the closed one so many VUs each send
@@ -170,6 +184,7 @@ type Step struct {
 	DrainedS      *float64           `json:"drained_s"`   // from its end until nothing was owed; nil: it was not waited for, or in vain
 	CPUPercent    map[string]float64 `json:"cpu_percent"` // of each process, mean over its seconds; nil: not told
 	Latency       Latencies          `json:"latency"`
+	Sampled       *Sampled           `json:"sampled"` // nil: not asked for
 }
 
 // Figure is what a script says beyond what every run says.

@@ -13,10 +13,7 @@ func stepsText(r *Run) []string {
 	if len(steps) < 2 {
 		return nil
 	}
-	width := 5
-	for _, s := range steps {
-		width = max(width, utf8.RuneCountInString(s.Name))
-	}
+	width := stepWidth(steps)
 	roles := cpuRoles(steps)
 	head := fmt.Sprintf("%*s %9s %9s %8s %8s %8s %8s %8s", width, "step", "req/s", "HTTP mean", "p99", "arr. p50", "p99", "max", "backlog")
 	for _, role := range roles {
@@ -37,6 +34,15 @@ func stepsText(r *Run) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// stepWidth is that of the column with the steps' names.
+func stepWidth(steps []Step) int {
+	width := 5
+	for _, s := range steps {
+		width = max(width, utf8.RuneCountInString(s.Name))
+	}
+	return width
 }
 
 // cpuRoles are the kinds of processes that have told their CPU, without their numbers.

@@ -21,6 +21,9 @@ func Text(r *Run, where string, colour bool) string {
 		verdict = "\x1b[1;" + colours[r.Verdict.Result] + "m" + verdict + "\x1b[0m"
 	}
 	fmt.Fprintf(&b, "\n  %-11s %s\n", verdict, r.Run.Name)
+	if g := r.Run.Generator; g != nil {
+		line("", "generator %d of %d: all of them together are the run, npm run report -- merge", g.Number, g.Of)
+	}
 	for _, reason := range r.Verdict.Reasons {
 		line("", "%s", reason)
 	}
@@ -47,6 +50,10 @@ func Text(r *Run, where string, colour bool) string {
 						share(l.FromSend, l.Arrival), num(l.FromSend.P50), num(l.FromSend.P99), num(l.FromSend.Max))
 					break
 				}
+				if i > ledger.Queue && l.Stages[ledger.Queue.String()].Count > 0 {
+					line("  "+name, "%8s   the message had arrived when it was in the queue", "n/a")
+					continue
+				}
 				line("  "+name, "%8s", "n/a")
 				continue
 			}
@@ -61,6 +68,12 @@ func Text(r *Run, where string, colour bool) string {
 		if k := NewKnee(r.Steps); k != nil {
 			b.WriteString("\n")
 			line("knee", "%s", knees(k))
+		}
+		if rows := sampledText(r); rows != nil {
+			b.WriteString("\n")
+			for i, row := range rows {
+				line([]string{"sampled", ""}[min(i, 1)], "%s", row)
+			}
 		}
 	} else {
 		line("latency", "not shown: the account does not balance")

@@ -94,3 +94,22 @@ func TestFromSendIsLeftOutWhereItIsTheSameFigure(t *testing.T) {
 	r.Run.Model = Open
 	assert.Contains(t, Text(r, "", false), "from send")
 }
+
+func TestSamplesStandBesideWhatAllDeliveriesTell(t *testing.T) {
+	t.Parallel()
+	r := balanced()
+	assert.NotContains(t, Text(r, "", false), "sampled")
+	r.Latency.Arrival = NewLatency(ramp(100), false)
+	few := NewSampled(100, 2, ramp(50), [3]int64{50_000, 100_000, 150_000})
+	r.Sampled = few.Against(r.Latency.Arrival)
+	assert.Contains(t, Text(r, "", false), "\n  sampled     p99 50.0 ms from 50 samples (one message in 100), full 99.0 ms, difference -49.0 ms (-49 %)\n"+
+		"              left out, as they are not in both trace lists: 2\n")
+	assert.Equal(t, []float64{1, 2, 3}, []float64{*r.Sampled.Parts.Ingest, *r.Sampled.Parts.Relay, *r.Sampled.Parts.Arrival})
+	for range 2 {
+		step := Step{Name: "1", Requests: 100, DurationS: 1}
+		step.Latency.Arrival = r.Latency.Arrival
+		step.Sampled = few.Against(r.Latency.Arrival)
+		r.Steps = append(r.Steps, step)
+	}
+	assert.Regexp(t, ` 1       50  .* 50\.0     99\.0 -49\.0 ms \(-49 %\)\n`, Text(r, "", false))
+}

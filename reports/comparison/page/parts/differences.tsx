@@ -12,7 +12,6 @@ export function DifferencesSection({ comparison }: PartProps) {
   const from = [
     ...new Set(rows.flatMap(({ differences }) => differences.flatMap((d) => d?.interval?.from ?? []))),
   ];
-  const why = [...new Set(rows.flatMap(({ differences }) => differences.flatMap((d) => d?.why ?? [])))];
   const shown = rows.filter(({ name }) => !/^(schedule|request|ingest|queue|relay|delivery)\./.test(name));
   const reach = widest(rows);
   const columns: Column<Row>[] = [
@@ -58,10 +57,21 @@ export function DifferencesSection({ comparison }: PartProps) {
         says that the interval reaches that far, not that there is none.{' '}
         {from.some((one) => one.includes('blocks')) &&
           'Blocks of one run cannot know how much one run differs from the next: repeats do. '}
-        {why.map((reason) => `No interval: ${reason}. `)}
+        {reasons(shown).map(([reason, names]) => `No interval of ${names.join(', ')}: ${reason}. `)}
       </p>
     </section>
   );
+}
+
+/** Why there is no interval, and of what. */
+function reasons(rows: Row[]): [reason: string, names: string[]][] {
+  const all = new Map<string, string[]>();
+  for (const { name, differences } of rows) {
+    for (const why of new Set(differences.flatMap((difference) => difference?.why ?? []))) {
+      all.set(why, [...(all.get(why) ?? []), label(name)]);
+    }
+  }
+  return [...all];
 }
 
 function Change({ difference, reach }: { difference: Difference | null; reach: number }) {

@@ -1,19 +1,14 @@
 import { Chart } from '../../../page/chart.tsx';
 import { msValue } from '../../../page/chart-options.ts';
-import { msUnit } from '../../../page/format.ts';
+import { clock, msUnit } from '../../../page/format.ts';
 import type { Comparison, Curve } from '../../comparison.ts';
 import { label } from '../../words.ts';
 import type { PartProps } from '../page.tsx';
 import { legend, look } from '../tell.ts';
 
-/** The percentile curves over one another, and p99 over time. */
+/** The percentile curves over one another, and percentiles over time. */
 export function LatencySection({ comparison }: PartProps) {
-  const { subjects, rows } = comparison;
-  const p99 = rows.find(({ name }) => name === 'arrival.p99');
-  const sentence = p99
-    ? `${label(p99.name)}: ${subjects.map(({ letter }, i) => `${letter} ${msUnit(p99.values[i])}`).join(', ')}.`
-    : '';
-  const t = longest(subjects.map(({ timeline }) => timeline.t));
+  const { subjects } = comparison;
   return (
     <section>
       <h2>Latency</h2>
@@ -22,50 +17,67 @@ export function LatencySection({ comparison }: PartProps) {
           comparison={comparison}
           title="Arrival by percentile"
           of={(i) => subjects[i]?.arrival ?? []}
-          note={sentence}
+          note={p99sOf(comparison, 'arrival.p99')}
         />
         <Percentiles
           comparison={comparison}
           title="HTTP by percentile"
           of={(i) => subjects[i]?.http ?? []}
-          note="From sending a request until its answer. Each line stops where its samples run out."
+          note={p99sOf(comparison, 'http.p99')}
         />
-        <Chart
-          title="Arrival p99 over time"
-          unit="ms, per second, logarithmic"
-          note={
-            subjects.some(({ runs }) => runs.length > 1)
-              ? 'Of repeats the first run.'
-              : 'Each second by itself.'
-          }
-          kind="time"
-          x={t.map((second) => second + 0.5)}
-          log
-          height={240}
-          format={msValue}
-          lines={subjects.map((subject, i) => ({
-            label: legend(subject),
-            values: t.map((second) => positive(subject.timeline.p99[subject.timeline.t.indexOf(second)])),
-            ...look(i),
-          }))}
-        />
-        <Chart
-          title="Arrival p50 over time"
-          unit="ms, per second, logarithmic"
-          note="Where the lines part is where the load told them apart."
-          kind="time"
-          x={t.map((second) => second + 0.5)}
-          log
-          height={240}
-          format={msValue}
-          lines={subjects.map((subject, i) => ({
-            label: legend(subject),
-            values: t.map((second) => positive(subject.timeline.p50[subject.timeline.t.indexOf(second)])),
-            ...look(i),
-          }))}
-        />
+        <OverTime comparison={comparison} percentile="p99" />
+        <OverTime comparison={comparison} percentile="p50" />
       </div>
     </section>
+  );
+}
+
+/** What a figure is of each subject. */
+function p99sOf({ subjects, rows }: Comparison, name: string): string {
+  const row = rows.find((one) => one.name === name);
+  return row
+    ? `${label(name)}: ${subjects.map(({ letter }, i) => `${letter} ${msUnit(row.values[i])}`).join(', ')}.`
+    : '';
+}
+
+function OverTime({
+  comparison: { subjects },
+  percentile,
+}: {
+  comparison: Comparison;
+  percentile: 'p50' | 'p99';
+}) {
+  const t = longest(subjects.map(({ timeline }) => timeline.t));
+  const worst = subjects.flatMap(({ letter, timeline }) => {
+    const highest = peakOf(timeline[percentile]);
+    return highest === null
+      ? []
+      : [`${letter} ${msUnit(highest.value)} at ${clock(timeline.t[highest.at] ?? 0)}`];
+  });
+  const first = subjects.some(({ runs }) => runs.length > 1) ? ' Of repeats the first run.' : '';
+  return (
+    <Chart
+      title={`Arrival ${percentile} over time`}
+      unit="ms, each second by itself, logarithmic"
+      note={worst.length > 0 ? `The worst second: ${worst.join(', ')}.${first}` : ''}
+      kind="time"
+      x={t.map((second) => second + 0.5)}
+      log
+      height={240}
+      format={msValue}
+      lines={subjects.map(({ timeline, ...subject }, i) => {
+        const known = new Map(timeline.t.map((second, k) => [second, timeline[percentile][k]]));
+        return { label: legend(subject), values: t.map((second) => positive(known.get(second))), ...look(i) };
+      })}
+    />
+  );
+}
+
+/** The highest value and where it stands. */
+function peakOf(values: (number | null)[]): { value: number; at: number } | null {
+  return values.reduce<{ value: number; at: number } | null>(
+    (best, value, at) => (value !== null && value > (best?.value ?? 0) ? { value, at } : best),
+    null,
   );
 }
 

@@ -1,22 +1,16 @@
 import { Chart } from '../../../page/chart.tsx';
 import { msValue } from '../../../page/chart-options.ts';
-import { figure, msUnit, plural } from '../../../page/format.ts';
-import { knee } from '../../../sweep.ts';
-import type { StepSummary, Subject } from '../../comparison.ts';
+import { figure } from '../../../page/format.ts';
+import { type Point, pointsOf, turns } from '../../knees.ts';
 import type { PartProps } from '../page.tsx';
 import { legend, look } from '../tell.ts';
-
-type Point = StepSummary & { vus: number };
 
 /** Sweeps of concurrency over one another, each with its knee; nothing where fewer than two runs are one. */
 export function SweepSection({ comparison: { subjects } }: PartProps) {
   const sweeps = subjects
     .map((subject, index) => ({ subject, index, points: pointsOf(subject) }))
-    .filter(({ points }) => points.length > 1);
+    .filter(({ points }) => points.length > 0);
   if (sweeps.length < 2) return null;
-  const knees = sweeps.map(
-    ({ points }) => points[knee(points.map(({ arrival }) => arrival.p50)) ?? -1] ?? null,
-  );
   const x = [...new Set(sweeps.flatMap(({ points }) => points.map(({ vus }) => vus)))].sort((a, b) => a - b);
   const lines = (value: (point: Point) => number | null) =>
     sweeps.map(({ subject, index, points }) => ({
@@ -27,19 +21,26 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
       }),
       ...look(index),
     }));
-  const marks = knees.flatMap((at, i) =>
-    at === null ? [] : [{ x: at.vus, name: `knee ${sweeps[i]?.subject.letter}` }],
-  );
+  const knees = new Map<number, string[]>();
+  for (const { subject } of sweeps) {
+    if (subject.knee) knees.set(subject.knee.vus, [...(knees.get(subject.knee.vus) ?? []), subject.letter]);
+  }
+  const marks = [...knees].map(([x, letters]) => ({ x, name: `knee ${letters.join(', ')}` }));
   const common = { kind: 'vus' as const, x, height: 280, marks };
   return (
     <section>
       <h2>Sweep of concurrency</h2>
+      <ul class="knees">
+        {turns(subjects).map((sentence) => (
+          <li key={sentence}>{sentence}</li>
+        ))}
+      </ul>
       <div class="charts">
         <Chart
           {...common}
           title="Arrival p50 by concurrency"
           unit="ms, logarithmic"
-          note={sweeps.map(({ subject }, i) => said(subject, knees[i] ?? null)).join(' ')}
+          note="A knee is the last concurrency before arrival p50 takes off for good."
           log
           format={msValue}
           lines={lines(({ arrival }) => arrival.p50)}
@@ -55,16 +56,4 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
       </div>
     </section>
   );
-}
-
-function pointsOf({ steps }: Subject): Point[] {
-  return steps
-    .filter((step): step is Point => step.measured && step.vus !== null && step.vus > 0)
-    .sort((a, b) => a.vus - b.vus);
-}
-
-function said({ letter }: Subject, at: Point | null): string {
-  return at === null
-    ? `${letter} has no knee.`
-    : `${letter}: knee at ${plural(at.vus, 'VU')}, arrival p50 ${msUnit(at.arrival.p50)} there.`;
 }

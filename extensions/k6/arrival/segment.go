@@ -1,0 +1,226 @@
+package arrival
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.k6.io/k6/v2/lib"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// segment is what k6's --execution-segment says that this instance does of the run, where several instances do it together. Each is
+// one generator: it sends the requests that k6's striping gives it, and receives what it has sent, under topics of its own.
+// Subscriptions to everything would be as exact, as ids tell whose a message is, but then the broker would deliver each message once
+// for each instance, which is another load than the one that was asked for. nil: the instance does all of it.
+type segment struct {
+	tuple *lib.ExecutionTuple
+	own   []int // of every `every` numbers those that are this instance's, ascending
+	every int
+}
+
+const (
+	segmentFlag  = "--execution-segment"
+	sequenceFlag = "--execution-segment-sequence"
+)
+
+// readSegment finds the segment in k6's command line, since k6 tells it to no script before the load has begun, and the
+// scenarios have to be made before. nil where there is one instance.
+func readSegment(args []string) (*segment, error) {
+	one, all := flagOf(args, segmentFlag), flagOf(args, sequenceFlag)
+	if one == "" && all == "" {
+		return nil, nil
+	}
+	const wanted = "wanted are both, like " + sequenceFlag + " 0,1/3,2/3,1 " + segmentFlag + " 0:1/3"
+	if one == "" || all == "" {
+		return nil, fmt.Errorf("%s and %s say which instance this is, and how many there are: %s", segmentFlag, sequenceFlag, wanted)
+	}
+	of, err := lib.NewExecutionSegmentFromString(one)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w; %s", segmentFlag, one, err, wanted)
+	}
+	sequence, err := lib.NewExecutionSegmentSequenceFromString(all)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w; %s", sequenceFlag, all, err, wanted)
+	}
+	tuple, err := lib.NewExecutionTuple(of, &sequence)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w; %s", segmentFlag, one, err, wanted)
+	}
+	if len(tuple.Sequence.ExecutionSegmentSequence) == 1 {
+		return nil, nil
+	}
+	own, every := stripes(tuple)
+	return &segment{tuple: tuple, own: own, every: every}, nil
+}
+
+// flagOf is the value of a flag as pflag takes it; empty: it is not there.
+func flagOf(args []string, name string) (value string) {
+	for i, arg := range args {
+		if arg == name && i+1 < len(args) {
+			value = args[i+1]
+		} else if v, ok := strings.CutPrefix(arg, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// stripes are the numbers that k6 gives an instance, of as many as it takes until they repeat.
+func stripes(tuple *lib.ExecutionTuple) (own []int, every int) {
+	start, offsets, lcd := tuple.GetStripedOffsets()
+	own = []int{int(start)}
+	for _, offset := range offsets[:len(offsets)-1] { // the last one leads to the next round
+		own = append(own, own[len(own)-1]+int(offset))
+	}
+	return own, int(lcd)
+}
+
+// generator is the number of this instance in the ids of its messages, from 1.
+func (s *segment) generator() int {
+	if s == nil {
+		return 1
+	}
+	return s.tuple.SegmentIndex + 1
+}
+
+// of is how many instances the run has.
+func (s *segment) of() int {
+	if s == nil {
+		return 1
+	}
+	return len(s.tuple.Sequence.ExecutionSegmentSequence)
+}
+
+// String names the instance as reports do.
+func (s *segment) String() string { return fmt.Sprintf("generator %d of %d", s.generator(), s.of()) }
+
+// scale is the instance's share of a number of things.
+func (s *segment) scale(n int) int {
+	if s == nil {
+		return n
+	}
+	return int(s.tuple.ScaleInt64(int64(n)))
+}
+
+// unscale is the smallest number of which the instance's share is n: what a scenario has to say, since k6 divides it among the instances.
+func (s *segment) unscale(n int) int {
+	if s == nil || n == 0 {
+		return n
+	}
+	return (n-1)/len(s.own)*s.every + s.own[(n-1)%len(s.own)] + 1
+}
+
+// unscaleShared is unscale for the iterations that so many VUs share, which k6 divides by what the instances have of the VUs.
+func (s *segment) unscaleShared(n, vus int) int {
+	if s == nil {
+		return n
+	}
+	tuple, err := s.tuple.GetNewExecutionTupleFromValue(int64(vus))
+	if err != nil { // it has none of these VUs
+		return n
+	}
+	own, every := stripes(tuple)
+	return (&segment{tuple: tuple, own: own, every: every}).unscale(n)
+}
+
+// share is the schedule of the instance.
+func (s *segment) share(whole *pacer.Pacer) *pacer.Pacer {
+	if s == nil || whole.Closed() {
+		return whole // the closed model is divided by its VUs
+	}
+	return whole.Share(s.own, s.every)
+}
+
+// check refuses what can't be divided, before anything is connected.
+func (s *segment) check(o *options) error {
+	if s == nil {
+		return nil
+	}
+	if o.RunID == "" {
+		return fmt.Errorf("runId (RUN_ID) is missing: the %d instances of a run have one name, new for each run, like 7kq2m0xz", s.of())
+	}
+	if o.Redis.URL == "" {
+		return fmt.Errorf("redis.url (REDIS_URL) is missing: the %d instances of a run begin together by the clock of Redis", s.of())
+	}
+	if o.Sampled > 0 {
+		return fmt.Errorf("sampled reads lists that all %d instances would share, and deletes them: without %s only", s.of(), segmentFlag)
+	}
+	if o.Queue != nil {
+		return fmt.Errorf("queue is one for all %d instances, who would take each other's messages: without %s only", s.of(), segmentFlag)
+	}
+	if p := o.Publishers; p != nil && s.scale(p.Connections) == 0 {
+		return fmt.Errorf("%s would have none of %d publishers.connections: fewer instances", s, p.Connections)
+	}
+	if o.profile.Closed() {
+		return s.checkClosed(o.profile)
+	}
+	whole := pacer.New(o.profile)
+	if period := whole.Period(s.every); period > pacer.MaxPeriod {
+		return fmt.Errorf("the flows' weights and the instances' segments repeat together after %d requests only; up to %d are allowed: "+
+			"rounder weights, or fewer instances", period, pacer.MaxPeriod)
+	}
+	if s.share(whole).Requests() == 0 {
+		return fmt.Errorf("%s would send none of %d requests: fewer instances", s, whole.Requests())
+	}
+	return nil
+}
+
+func (s *segment) checkClosed(p *profile.Profile) error {
+	if s.scale(p.Most()) == 0 {
+		return fmt.Errorf("%s would have none of %d VUs: fewer instances", s, p.Most())
+	}
+	for _, phase := range p.Phases {
+		if phase.Requests > 0 || phase.Drain > 0 {
+			return fmt.Errorf("phase %q ends when its requests have been answered or everything has arrived, which each of %d instances "+
+				"knows for itself only: with %s phases have a duration, and no requests or drain", phase.Name, s.of(), segmentFlag)
+		}
+	}
+	return nil
+}
+
+// inEffect refuses a segment that k6 has from elsewhere than its command line, and scenarios of another time: the subscriber
+// or some of the senders would be missing.
+func (s *segment) inEffect(o lib.Options) error {
+	var tuple *lib.ExecutionTuple
+	if o.ExecutionSegment != nil || o.ExecutionSegmentSequence != nil {
+		var err error
+		if tuple, err = lib.NewExecutionTuple(o.ExecutionSegment, o.ExecutionSegmentSequence); err != nil {
+			return err
+		}
+	}
+	told := tuple != nil && len(tuple.Sequence.ExecutionSegmentSequence) > 1
+	if told != (s != nil) || told && tuple.String() != s.tuple.String() {
+		return fmt.Errorf("the execution segment has to stand on k6's command line (%s, %s), not in options or a configuration",
+			segmentFlag, sequenceFlag)
+	}
+	if !told {
+		return nil
+	}
+	if scenario := o.Scenarios["subscriber"]; scenario != nil && !scenario.HasWork(tuple) {
+		return fmt.Errorf("the scenario subscriber has no VU in %s: an archive holds the scenarios of when it was made, so run the script itself", s)
+	}
+	return nil
+}
+
+// describe is the instance for the report; nil where it is the only one. start is that of all instances, µs on the clock of Redis.
+func (s *segment) describe(start int64, lateMS float64) *report.Generator {
+	if s == nil {
+		return nil
+	}
+	return &report.Generator{
+		Number: s.generator(), Of: s.of(), Segment: s.tuple.Segment.String(),
+		Sequence: s.tuple.Sequence.String(), StartUS: start, LateMS: lateMS,
+	}
+}
+
+// name is that of the run, and among several instances of what is this one's alone: its connections, its canary.
+func (s *segment) name(run string) string {
+	if s == nil {
+		return run
+	}
+	return run + "." + strconv.Itoa(s.generator())
+}

@@ -1,0 +1,256 @@
+package arrival
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.k6.io/k6/v2/lib"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// unequal are a half, a third and a sixth.
+const unequal = "0,1/2,5/6,1"
+
+var unequalParts = []string{"0:1/2", "1/2:5/6", "5/6:1"}
+
+func segmentOf(t *testing.T, one, all string) *segment {
+	t.Helper()
+	s, err := readSegment([]string{"k6", "run", segmentFlag, one, sequenceFlag + "=" + all, "script.js"})
+	require.NoError(t, err)
+	return s
+}
+
+// newSegment is one of several instances.
+func newSegment(t *testing.T, f *fake.Pipeline, one, all, profile, options string) *script {
+	t.Helper()
+	s := newScriptAt(t, f, profile, "redis: { url: 'REDIS' }, "+options, segmentFlag, one, sequenceFlag, all)
+	segment := s.module.root.engine.segment.tuple.Segment
+	sequence := s.module.root.engine.segment.tuple.Sequence.ExecutionSegmentSequence
+	s.state.Options = lib.Options{ExecutionSegment: segment, ExecutionSegmentSequence: &sequence}
+	return s
+}
+
+func TestASegmentIsReadFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{{"run", "script.js"}, {segmentFlag, "0:1", sequenceFlag, "0,1"}} {
+		s, err := readSegment(flags)
+		require.NoError(t, err)
+		assert.Nil(t, s, "one instance does all")
+	}
+	assert.Equal(t, "generator 2 of 3", segmentOf(t, unequalParts[1], unequal).String())
+	for want, flags := range map[string][]string{
+		"--execution-segment and --execution-segment-sequence say which instance this is": {segmentFlag, "1/3"},
+		"--execution-segment 0:x: ":                      {segmentFlag, "0:x", sequenceFlag, "0,1/2,1"},
+		"couldn't find segment 0:1/3 in sequence 0,1/2,": {segmentFlag, "0:1/3", sequenceFlag, "0,1/2,1"},
+	} {
+		_, err := readSegment(flags)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// k6 divides what a scenario says among the instances, and gave two of three no subscriber.
+func TestScenariosSayWhatIsLeftAfterK6HasDividedIt(t *testing.T) {
+	t.Parallel()
+	vus, iterations := 0, 0
+	for _, one := range unequalParts {
+		s := segmentOf(t, one, unequal)
+		for n := 1; n < 30; n++ {
+			assert.Equal(t, n, s.scale(s.unscale(n)))
+			if n > 1 {
+				assert.Equal(t, n-1, s.scale(s.unscale(n)-1), "the smallest")
+			}
+			shared, err := s.tuple.GetNewExecutionTupleFromValue(int64(s.unscale(7)))
+			require.NoError(t, err)
+			assert.Equal(t, int64(n), shared.ScaleInt64(int64(s.unscaleShared(n, s.unscale(7)))))
+		}
+		vus += s.scale(64)
+		iterations += s.scale(1001)
+	}
+	assert.Equal(t, []int{64, 1001}, []int{vus, iterations})
+}
+
+func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Redis: &fake.Redis{}}
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	var work sync.WaitGroup
+	scripts, runs := make([]*script, 3), make([]*report.Run, 3)
+	for i, one := range unequalParts {
+		scripts[i] = newSegment(t, f, one, unequal, steady, "runId: 'abcd1234'")
+		e := scripts[i].module.root.engine
+		for range 8 {
+			work.Go(func() {
+				for vu := newSender(e, scripts[i].state); vu.send(t.Context()); {
+				}
+			})
+		}
+		work.Go(func() { assert.NoError(t, e.collect(t.Context(), scripts[i].state, scripts[i].module.metrics)) })
+	}
+	work.Wait()
+	scheduled, start := 0, int64(0)
+	for i, s := range scripts {
+		s.dir = filepath.Join(s.dir, fmt.Sprintf("generator-%d", i+1))
+		runs[i] = s.written()
+		a, g := runs[i].Account, runs[i].Run.Generator
+		assert.True(t, a.Balanced)
+		assert.Equal(t, a.Scheduled, a.Arrived)
+		assert.Equal(t, a.Deliveries.Due, a.Deliveries.Arrived)
+		assert.Zero(t, a.Foreign+a.Duplicates)
+		scheduled += a.Scheduled
+		require.NotNil(t, g)
+		assert.Equal(t, []any{i + 1, 3, unequalParts[i], unequal}, []any{g.Number, g.Of, g.Segment, g.Sequence})
+		if start == 0 {
+			start = g.StartUS
+		}
+		assert.Equal(t, start, g.StartUS, "all begin at one moment")
+	}
+	assert.Equal(t, 150, runs[0].Account.Requests.Sent, "half of 300")
+
+	// What one instance would have sent: each number once, by the generator that k6 gives it to.
+	whole := newScript(t, &fake.Pipeline{}, steady, "").module.root.engine.pacer
+	assert.Equal(t, whole.Messages(whole.Requests()), scheduled)
+	got := map[string]int{}
+	for _, d := range f.Log() {
+		got[d.ID]++
+	}
+	for n := range whole.Requests() {
+		slot := whole.Slot(n)
+		generator := []int{1, 2, 1, 2, 1, 3}[n%6]
+		for i := range slot.Messages {
+			id := fmt.Sprintf("abcd1234.%d.%d", generator, slot.FirstSeq+i)
+			assert.Equal(t, 1, got[id], id)
+			delete(got, id)
+		}
+	}
+	assert.Empty(t, got)
+}
+
+// With a filter of the script's own each instance gets everything, and leaves the others' messages aside.
+func TestWhatAnotherGeneratorHasSentIsNotForeign(t *testing.T) {
+	t.Parallel()
+	o := &options{ID: "id", profile: newScript(t, &fake.Pipeline{}, twenty, "").module.root.engine.options.profile}
+	b := newBodies(o, "abcd1234.2.", "")
+	for payload, sibling := range map[string]bool{
+		`{"id":"abcd1234.1.17"}`: true, `{"id":"abcd1234.12.17"}`: true, `{"id":"abcd1234.canary.3"}`: false,
+		`{"id":"other567.1.17"}`: false, `{"id":"abcd1234."}`: false, `{}`: false,
+	} {
+		assert.Equal(t, sibling, b.sibling([]byte(payload)), payload)
+		_, ok := b.seq([]byte(payload))
+		assert.False(t, ok, payload)
+	}
+}
+
+func TestNothingIsSentWhereAnInstanceIsMissing(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Redis: &fake.Redis{}}
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	const options = "runId: 'abcd1234', gather: '300ms'"
+	two := newSegment(t, f, unequalParts[1], unequal, steady, options)
+	err := two.module.root.engine.collect(t.Context(), two.state, two.module.metrics)
+	require.EqualError(t, err,
+		"1 of 3 instances of the run abcd1234 were ready within 300ms, so nothing was sent; missing: generator 1, generator 3")
+	// It has withdrawn: whoever comes now does not find it there.
+	one := newSegment(t, f, unequalParts[0], unequal, steady, options)
+	err = one.module.root.engine.collect(t.Context(), one.state, one.module.metrics)
+	require.ErrorContains(t, err, "missing: generator 2, generator 3")
+	assert.Zero(t, f.Requests())
+}
+
+func TestARunBeginsOnce(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Redis: &fake.Redis{}}
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	one := newSegment(t, f, unequalParts[0], unequal, steady, "runId: 'abcd1234', gather: 1")
+	e := one.module.root.engine
+	client, err := e.connectRedis(t.Context(), one.state)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	ctx := t.Context()
+	require.NoError(t, client.SAdd(ctx, runKeys+"abcd1234:ready", "1").Err())
+	_, err = e.meet(ctx, client)
+	require.ErrorContains(t, err, "generator 1 of 3 of the run abcd1234 is there already")
+	require.NoError(t, client.Set(ctx, runKeys+"abcd1234", e.redisNow()-5_000_000, 0).Err())
+	_, err = e.meet(ctx, client)
+	require.ErrorContains(t, err, "the run abcd1234 began 5 s ago: generator 1 of 3 came too late for it, or the id has been used before")
+}
+
+func TestTheClosedModelIsDividedByItsVUs(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Redis: &fake.Redis{}}
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	four := "phases: [{name: four, duration: 1, vus: 4}]\nflows: [{name: direct}]"
+	s := newSegment(t, f, "1/2:1", "0,1/2,1", four, "runId: 'abcd1234'")
+	e := s.module.root.engine
+	out, err := s.runtime.VU.Runtime().RunString(`JSON.stringify([run.scenarios().sender.vus, run.scenarios().subscriber.vus, run.id])`)
+	require.NoError(t, err)
+	assert.Equal(t, `[4,2,"abcd1234.2"]`, out.String(), "k6 makes 2 and 1 of them")
+	assert.Equal(t, 2, *e.vus(e.options.profile.Phases[0]))
+}
+
+func TestWhatCanNotBeDividedIsRefused(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string][2]string{
+		"runId (RUN_ID) is missing: the 3 instances":    {steady, "redis: { url: 'redis://127.0.0.1:1' }"},
+		"redis.url (REDIS_URL) is missing":              {steady, "runId: 'abcd1234'"},
+		"generator 3 of 3 would send none of 2":         {"phases: [{duration: 1, arrivalCount: 2}]\nflows: [{name: a}]", ""},
+		"generator 3 of 3 would have none of 2 VUs":     {"phases: [{duration: 1, vus: 2}]\nflows: [{name: a}]", ""},
+		`phase "1" ends when its requests have been`:    {"phases: [{name: '1', duration: 1, vus: 9, requests: 20}]\nflows: [{name: a}]", ""},
+		`runId "A b" (RUN_ID) is the beginning of ever`: {steady, "runId: 'A b'"},
+	} {
+		options := c[1]
+		if options == "" {
+			options = "runId: 'abcd1234', redis: { url: 'redis://127.0.0.1:1' }"
+		}
+		s := newScript(t, &fake.Pipeline{}, twenty, "")
+		root := New()
+		root.args = []string{segmentFlag, unequalParts[2], sequenceFlag, unequal}
+		m, ok := root.NewModuleInstance(s.runtime.VU).(*instance)
+		require.True(t, ok)
+		rt := s.runtime.VU.Runtime()
+		require.NoError(t, rt.Set("Run", m.Exports().Named["Run"]))
+		_, err := rt.RunString(fmt.Sprintf(
+			`new Run({ profile: %q, ingest: { url: 'http://127.0.0.1:1' }, mqtt: { url: 'mqtt://127.0.0.1:1' }, %s })`, c[0], options))
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// A segment in a script's options gave this instance senders, and no subscriber.
+func TestASegmentFromElsewhereIsRefused(t *testing.T) {
+	t.Parallel()
+	here := segmentOf(t, unequalParts[1], unequal)
+	other := segmentOf(t, unequalParts[0], unequal)
+	in := func(s *segment) lib.Options {
+		return lib.Options{ExecutionSegment: s.tuple.Segment, ExecutionSegmentSequence: &s.tuple.Sequence.ExecutionSegmentSequence}
+	}
+	require.NoError(t, here.inEffect(in(here)))
+	require.NoError(t, (*segment)(nil).inEffect(lib.Options{}))
+	for _, err := range []error{(*segment)(nil).inEffect(in(here)), here.inEffect(in(other)), here.inEffect(lib.Options{})} {
+		assert.ErrorContains(t, err, "has to stand on k6's command line")
+	}
+}
+
+// Memory follows what the instance sends, not what all of them do.
+func TestALedgerHoldsNoPlaceForTheOthers(t *testing.T) {
+	t.Parallel()
+	s := segmentOf(t, "999/1000:1", "0,999/1000,1")
+	o := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 10000}]\nflows: [{name: a}]", "").module.root.engine.options
+	e := newEngine(o, s)
+	last := e.pacer.Slot(e.pacer.Requests() - 1)
+	assert.Equal(t, 1000, e.pacer.Requests())
+	assert.Equal(t, 999, last.FirstSeq)
+	assert.Greater(t, last.FirstID, 900_000)
+	assert.Greater(t, last.Due, 90*time.Second)
+	assert.Equal(t, 1000, ledger.New(o.profile, e.pacer).Final().Scheduled)
+}

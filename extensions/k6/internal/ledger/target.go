@@ -1,0 +1,130 @@
+package ledger
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+)
+
+// mostFollowed bounds the targets with a histogram of their own, 27 KB each. Of more, one in so many has one.
+const mostFollowed = 1000
+
+// Target is what is known of one target, or of several together.
+type Target struct {
+	Name      string // <target>/<number>; empty: several
+	Targets   int
+	Arrival   Series // measured phases only, two significant digits
+	Reordered int    // deliveries after one with a higher number, whole run
+	Lost      int    // messages, whole run; as far as the run has ended
+}
+
+// targets are those of a run, each by its number among all.
+type targets struct {
+	names     []targetNames
+	step      int      // one target in so many is followed
+	followed  []Series // arrival latency of targets 0, step, 2·step, …
+	others    Series
+	reordered []int32
+}
+
+// targetNames are neighbouring targets: <prefix>/0 to <prefix>/<number − 1>.
+type targetNames struct {
+	prefix string
+	number int
+}
+
+// newTargets also returns the number of the first target of each flow: flows with one prefix share theirs.
+func newTargets(flows []profile.Flow) (t targets, firsts []int) {
+	first := map[string]int{}
+	number := 0
+	for _, f := range flows {
+		if _, ok := first[f.Target]; !ok {
+			first[f.Target] = number
+			number += f.Targets
+			t.names = append(t.names, targetNames{f.Target, f.Targets})
+		}
+		firsts = append(firsts, first[f.Target])
+	}
+	t.step = max(1, (number+mostFollowed-1)/mostFollowed)
+	t.followed = make([]Series, (number+t.step-1)/t.step)
+	for i := range t.followed {
+		t.followed[i] = NewCoarse()
+	}
+	t.others = NewCoarse()
+	t.reordered = make([]int32, number)
+	return t, firsts
+}
+
+// NewCoarse returns an empty series of two significant digits, which takes 27 KB in place of 190.
+func NewCoarse() Series {
+	return Series{Histogram: hdrhistogram.New(1, Highest, 2), Min: math.MaxInt64, Max: math.MinInt64}
+}
+
+func (t *targets) add(target int, us int64) {
+	if target%t.step == 0 {
+		t.followed[target/t.step].Add(us)
+	} else {
+		t.others.Add(us)
+	}
+}
+
+// Targets returns what is known of each target that is followed, and of the others together; nil if there are none. It
+// looks at every message that did not arrive, so it is for the end of a run.
+func (l *Ledger) Targets() (followed []Target, others *Target) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lost := make([]int, len(l.targets.reordered))
+	l.eachLost(func(seq int) { lost[l.targetOf(seq)]++ })
+	if l.targets.step > 1 {
+		others = &Target{Arrival: l.targets.others.clone()}
+	}
+	i := 0
+	for _, names := range l.targets.names {
+		for n := range names.number {
+			reordered := int(l.targets.reordered[i])
+			if i%l.targets.step == 0 {
+				followed = append(followed, Target{
+					Name: names.prefix + "/" + strconv.Itoa(n), Targets: 1, Arrival: l.targets.followed[i/l.targets.step].clone(),
+					Reordered: reordered, Lost: lost[i],
+				})
+			} else {
+				others.Targets++
+				others.Reordered += reordered
+				others.Lost += lost[i]
+			}
+			i++
+		}
+	}
+	return followed, others
+}
+
+// targetOf is the number of a message's target.
+func (l *Ledger) targetOf(seq int) int {
+	slot := l.pacer.SlotOf(seq)
+	return l.firstTargets[slot.Flow] + (slot.OfFlow+seq-slot.FirstSeq)%l.flows[slot.Flow].Targets
+}
+
+// eachLost visits every message that is lost.
+func (l *Ledger) eachLost(visit func(seq int)) {
+	look := func(seq int, r *record) {
+		if r.outcome != none && r.lost(l.deliveriesOf(seq)) {
+			visit(seq)
+		}
+	}
+	for i, pg := range l.pages {
+		switch {
+		case pg == nil:
+		case pg.young != nil:
+			for at := range pg.young {
+				look(i*pageSize+at, &pg.young[at])
+			}
+		default:
+			for at := range pg.open {
+				look(i*pageSize+int(pg.open[at].at), &pg.open[at].record)
+			}
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
+
+// Sampled is the arrival latency as one message in so many tells it, whose times stand in the trace lists of ingest and relay: what a
+// pipeline whose messages carry no stamps can be measured by, and how far that is from the measurement of all of them.
+type Sampled struct {
+	OneIn    int      `json:"one_in"`
+	Count    int64    `json:"count"`     // deliveries of messages that stand in both lists
+	NotFound int      `json:"not_found"` // deliveries of sampled messages that do not
+	Mean     *float64 `json:"mean"`      // ms, as all below; nil without a sample
+	P50      *float64 `json:"p50"`
+	P99      *float64 `json:"p99"`
+	Max      *float64 `json:"max"`
+	// Parts are means, which sum to Mean: due to noted by the ingest, to noted by the relay, to arrived.
+	Parts struct {
+		Ingest  *float64 `json:"ingest"`
+		Relay   *float64 `json:"relay"`
+		Arrival *float64 `json:"arrival"`
+	} `json:"parts"`
+	Difference struct { // sampled − all
+		Mean *float64 `json:"mean"`
+		P50  *float64 `json:"p50"`
+		P99  *float64 `json:"p99"`
+	} `json:"difference"`
+}
+
+// NewSampled describes the arrival latencies of samples. parts are the sums of the three parts, µs.
+func NewSampled(oneIn, notFound int, arrival *ledger.Series, parts [3]int64) *Sampled {
+	l := NewLatency(arrival, false)
+	s := &Sampled{OneIn: oneIn, Count: l.Count, NotFound: notFound, Mean: l.Mean, P50: l.P50, P99: l.P99, Max: l.Max}
+	if l.Count > 0 {
+		for i, to := range []**float64{&s.Parts.Ingest, &s.Parts.Relay, &s.Parts.Arrival} {
+			*to = ptr(float64(parts[i]) / float64(l.Count) / 1000)
+		}
+	}
+	return s
+}
+
+// Against adds the differences from the measurement of all deliveries. nil stays nil.
+func (s *Sampled) Against(all Latency) *Sampled {
+	if s == nil {
+		return nil
+	}
+	told := *s
+	difference := func(sampled, of *float64) *float64 {
+		if sampled == nil || of == nil {
+			return nil
+		}
+		return ptr(*sampled - *of)
+	}
+	told.Difference.Mean, told.Difference.P50 = difference(s.Mean, all.Mean), difference(s.P50, all.P50)
+	told.Difference.P99 = difference(s.P99, all.P99)
+	return &told
+}
+
+// sampledText tells of the samples: a line for the run, and a table with a line for each step where there are several.
+func sampledText(r *Run) []string {
+	s := r.Sampled
+	if s == nil {
+		return nil
+	}
+	lines := []string{fmt.Sprintf("p99 %s ms from %s (one message in %s), full %s ms, difference %s",
+		num(s.P99), plural(int(s.Count), "sample"), count(s.OneIn), num(r.Latency.Arrival.P99), change(s.Difference.P99, r.Latency.Arrival.P99))}
+	if s.NotFound > 0 {
+		lines = append(lines, "left out, as they are not in both trace lists: "+count(s.NotFound))
+	}
+	if len(r.Steps) < 2 {
+		return lines
+	}
+	width := stepWidth(r.Steps)
+	lines = append(lines, fmt.Sprintf("%*s %8s  %8s %8s %-17s  %8s %8s %-17s  %8s %8s %s", width, "step", "samples",
+		"mean", "full", "difference", "p50", "full", "difference", "p99", "full", "difference"))
+	for _, step := range r.Steps {
+		if step.Sampled == nil || step.Requests == 0 {
+			continue
+		}
+		own, all := step.Sampled, step.Latency.Arrival
+		lines = append(lines, fmt.Sprintf("%*s %8s  %8s %8s %-17s  %8s %8s %-17s  %8s %8s %s", width, step.Name, count(int(own.Count)),
+			num(own.Mean), num(all.Mean), change(own.Difference.Mean, all.Mean),
+			num(own.P50), num(all.P50), change(own.Difference.P50, all.P50),
+			num(own.P99), num(all.P99), change(own.Difference.P99, all.P99)))
+	}
+	return lines
+}
+
+// change is a difference in ms, and in percent of what it is the difference from.
+func change(difference, from *float64) string {
+	if difference == nil {
+		return "n/a"
+	}
+	sign := ""
+	if *difference >= 0 {
+		sign = "+"
+	}
+	text := sign + num(difference) + " ms"
+	if from != nil && *from > 0 {
+		text += fmt.Sprintf(" (%+.0f %%)", *difference / *from * 100)
+	}
+	return text
+}

@@ -1,0 +1,103 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
+
+// Targets are what messages went to, as they went in the run: those that stand out, and the others together.
+type Targets struct {
+	Total  int      `json:"total"`
+	Rows   []Target `json:"rows"`   // never nil
+	Others *Others  `json:"others"` // nil: there are none
+}
+
+// Target is one of them. Arrival is that of the measured phases, of two significant digits.
+type Target struct {
+	Name      string     `json:"name"`
+	Arrival   *Quantiles `json:"arrival"`
+	Reordered int        `json:"reordered"` // deliveries, whole run
+	Lost      int        `json:"lost"`      // messages, whole run
+}
+
+// Others are so many targets together.
+type Others struct {
+	Targets   int        `json:"targets"`
+	Arrival   *Quantiles `json:"arrival"`
+	Reordered int        `json:"reordered"`
+	Lost      int        `json:"lost"`
+}
+
+// mostTargets of each kind are shown: that lost most, that are slowest, that are busiest.
+const mostTargets = 50
+
+// NewTargets picks the targets that stand out of those that were followed, the slowest first, and puts the others together.
+// rest are those that were not followed; nil: all were.
+func NewTargets(followed []ledger.Target, rest *ledger.Target) *Targets {
+	told := make([]Target, 0, len(followed))
+	for i := range followed {
+		t := &followed[i]
+		told = append(told, Target{t.Name, NewQuantiles(&t.Arrival), t.Reordered, t.Lost})
+	}
+	shown := outstanding(told)
+	targets := &Targets{Total: len(followed), Rows: []Target{}}
+	for i, row := range told {
+		if shown[i] {
+			targets.Rows = append(targets.Rows, row)
+			continue
+		}
+		if rest == nil {
+			rest = &ledger.Target{Arrival: ledger.NewCoarse()}
+		}
+		rest.Targets++
+		rest.Reordered += row.Reordered
+		rest.Lost += row.Lost
+		rest.Arrival.Merge(&followed[i].Arrival)
+	}
+	if rest != nil {
+		targets.Total = len(targets.Rows) + rest.Targets
+		targets.Others = &Others{rest.Targets, NewQuantiles(&rest.Arrival), rest.Reordered, rest.Lost}
+	}
+	slices.SortStableFunc(targets.Rows, func(a, b Target) int { return cmp.Compare(b.p99(), a.p99()) })
+	return targets
+}
+
+// outstanding says which targets are among the first by one of the orders.
+func outstanding(targets []Target) map[int]bool {
+	shown := map[int]bool{}
+	for _, by := range []func(Target) float64{
+		func(t Target) float64 { return float64(t.Lost) }, Target.p99, Target.arrived,
+	} {
+		order := make([]int, len(targets))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(by(targets[b]), by(targets[a])) })
+		for _, i := range order[:min(mostTargets, len(order))] {
+			if by(targets[i]) > 0 {
+				shown[i] = true
+			}
+		}
+	}
+	return shown
+}
+
+// hundred is how many deliveries a 99th percentile wants.
+const hundred = 100
+
+// p99 is 0 where too few samples stand behind it.
+func (t Target) p99() float64 {
+	if t.Arrival == nil || t.Arrival.Count < hundred {
+		return 0
+	}
+	return t.Arrival.P99
+}
+
+func (t Target) arrived() float64 {
+	if t.Arrival == nil {
+		return 0
+	}
+	return float64(t.Arrival.Count)
+}

@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Connection, QueueOptions } from './connection.ts';
+import { keysOf } from './keys.ts';
+import type { Claim, Entry } from './queue.ts';
+import { StreamQueue } from './stream.ts';
+
+const RETRY_MS = 50;
+const RETRY_MAX_MS = 2000;
+
+/** One shard of a queue, and what a relay has of it. */
+export class Shard {
+  readonly stream: StreamQueue;
+  readonly lease: string;
+  /** Until when the lease is ours, on the monotonic clock, ms; 0: it is not. */
+  until = 0;
+  /** Somebody else is to have it: nothing more is read, and it is given up when nothing of it is held. */
+  leaving = false;
+  /** Messages in it, as was told last. */
+  depth = 0;
+  /** Entries that were deleted while they were held, and that nobody was told of. */
+  deleted = 0;
+  /** What Redis has handed out and the relay has not asked for yet. */
+  readonly #read: Entry[] = [];
+  /** What the relay has. */
+  readonly #held = new Set<string>();
+  #reading: Promise<void> | undefined;
+  /** Entries may have been handed to us on a connection that broke. */
+  #unseen = false;
+  #failures = 0;
+  /** The group may know us as a consumer. */
+  #known = false;
+
+  constructor(options: QueueOptions, index: number, shared: Connection) {
+    const { lease, ...keys } = keysOf(index);
+    this.lease = lease;
+    this.stream = new StreamQueue(options, keys, shared);
+  }
+
+  get ours(): boolean {
+    return this.until > performance.now();
+  }
+
+  get idle(): boolean {
+    return this.#held.size + this.#read.length === 0 && this.#reading === undefined;
+  }
+
+  /** Begins to read up to `count` new entries, unless that is under way or some are there; `then` is called when it is over. */
+  read(consumer: string, count: number, then: () => void): void {
+    if (this.#reading !== undefined || this.#read.length > 0 || this.leaving || !this.ours) return;
+    this.#known = true;
+    this.#reading = this.#fetch(consumer, count).finally(() => {
+      this.#reading = undefined;
+      then();
+    });
+  }
+
+  async #fetch(consumer: string, count: number): Promise<void> {
+    try {
+      const { entries, deleted } = this.#unseen
+        ? await this.stream.recoverUnseen(consumer, count, (id) => this.#held.has(id))
+        : await this.stream.claim(consumer, count);
+      if (this.#unseen) this.#unseen = entries.length === count;
+      this.#failures = 0;
+      this.deleted += deleted;
+      this.#read.push(...entries);
+    } catch {
+      // Who asked for the connection is told of it. A Redis that lost its data lost the group too.
+      this.#unseen = true;
+      await this.stream.join().catch(() => {});
+      await sleep(Math.min(RETRY_MS * 2 ** this.#failures++, RETRY_MAX_MS));
+    }
+  }
+
+  /** Up to `count` of what was read, oldest first. They count as held. */
+  take(count: number): Entry[] {
+    const taken = this.#read.splice(0, count);
+    for (const { id } of taken) this.#held.add(id);
+    return taken;
+  }
+
+  /** What a dead relay left, without what we have ourselves. */
+  async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
+    const { entries, deleted } = await this.stream.recover(consumer, idleMs, count);
+    const read = new Set(this.#read.map(({ id }) => id));
+    const fresh = entries.filter(({ id }) => !this.#held.has(id) && !read.has(id));
+    for (const { id } of fresh) this.#held.add(id);
+    return { entries: fresh, deleted };
+  }
+
+  /** The relay has got rid of these. */
+  done(ids: readonly string[]): void {
+    for (const id of ids) this.#held.delete(id);
+  }
+
+  /** So that nobody takes over what was read and waits to be asked for. */
+  async renew(consumer: string): Promise<void> {
+    const ids = this.#read.map(({ id }) => id);
+    if (ids.length > 0) await this.stream.renew(consumer, ids);
+  }
+
+  /** The lease went to another relay, who finds what we have read. */
+  lost(): void {
+    this.until = 0;
+    this.#read.length = 0;
+  }
+
+  /** What was read and not asked for goes to the next relay at once. */
+  async giveBack(consumer: string): Promise<void> {
+    await this.#reading;
+    const ids = this.#read.splice(0).map(({ id }) => id);
+    await this.stream.giveBack(consumer, ids);
+  }
+
+  /** Signs off. What the relay still has goes to another one after its lease. */
+  async leave(consumer: string): Promise<void> {
+    if (!this.#known) return;
+    await this.giveBack(consumer);
+    await this.stream.leave(consumer);
+  }
+}

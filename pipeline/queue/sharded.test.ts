@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { Redis } from 'ioredis';
+import { Load } from '../faults/load.ts';
+import { secret } from '../stack/access.ts';
+import { freePort } from '../stack/ports.ts';
+import { Supervised } from '../stack/process.ts';
+import { startCluster } from '../test/cluster.ts';
+import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
+import { isCluster, nodesOf } from './connection.ts';
+import type { DeadLetter } from './dead-letters.ts';
+import { decodeFrame } from './frame.ts';
+import { shardOf } from './keys.ts';
+import { openQueue } from './open.ts';
+import type { Entry, Queue } from './queue.ts';
+
+const SHARDS = 4;
+const TARGETS = Array.from({ length: 20 }, (_, i) => `user/${i}`);
+
+let server: Awaited<ReturnType<typeof startRedis>>;
+let redis: Redis;
+const opened: Queue[] = [];
+
+before(async () => {
+  server = await startRedis();
+  redis = new Redis(server.url);
+});
+
+after(async () => {
+  for (const queue of opened) queue.close();
+  redis.disconnect();
+  await server.service.remove();
+});
+
+async function open(
+  shards: number,
+  user: 'ingest' | 'relay' | 'operator' = 'relay',
+  leaseMs = 30_000,
+): Promise<Queue> {
+  const queue = openQueue('stream', { url: server.as(user), timeoutMs: 20_000, shards, leaseMs });
+  opened.push(queue);
+  await queue.whenReady(20_000);
+  return queue;
+}
+
+const bodyOf = ({ frame }: Entry) => decodeFrame(frame as Buffer);
+const messages = (from: number, count: number) =>
+  Array.from({ length: count }, (_, i) => ({
+    body: JSON.stringify({ n: from + i }),
+    target: TARGETS[(from + i) % TARGETS.length] as string,
+    stamps: '',
+  }));
+
+/** Claims until there are so many. */
+async function claimed(queue: Queue, consumer: string, count: number): Promise<Entry[]> {
+  const all: Entry[] = [];
+  await eventually(async () => {
+    all.push(...(await queue.claim(consumer, 50)).entries);
+    return all.length >= count;
+  }, `${count} messages`);
+  return all;
+}
+
+test('a target has one shard, and targets are spread', () => {
+  const shards = Array.from({ length: 10_000 }, (_, i) => shardOf(`user/${i}`, 8));
+  assert.deepEqual(
+    shards,
+    Array.from({ length: 10_000 }, (_, i) => shardOf(`user/${i}`, 8)),
+  );
+  for (let shard = 0; shard < 8; shard++) {
+    const count = shards.filter((one) => one === shard).length;
+    assert.ok(count > 1000 && count < 1500, `${count} of 10,000 in shard ${shard}`);
+  }
+});
+
+test('addresses of a cluster', () => {
+  const url = 'redis://relay:pass@one:7001,two:7002/0';
+  assert.deepEqual(nodesOf(url), ['redis://relay:pass@one:7001/0', 'redis://relay:pass@two:7002/0']);
+  assert.deepEqual(
+    [url, 'redis://one:7001', 'redis://a,b:c@one:7001'].map((address) => isCluster({ url: address })),
+    [true, false, false],
+  );
+});
+
+test('shards: order within a target, dead letters, and a relay that leaves gives back', async () => {
+  await redis.flushall();
+  const [ingest, relay, operator] = [
+    await open(SHARDS, 'ingest'),
+    await open(SHARDS),
+    await open(SHARDS, 'operator'),
+  ];
+  await relay.join();
+  assert.equal(await ingest.append(messages(0, 100)), 100);
+  assert.equal(await ingest.append(messages(100, 100)), 200);
+  const entries = await claimed(relay, 'one', 200);
+  assert.equal(entries.length, 200);
+  assert.equal(relay.shards, SHARDS);
+  for (const target of TARGETS) {
+    const order = entries
+      .map(bodyOf)
+      .flatMap((one) => (one.target === target ? JSON.parse(String(one.body)).n : []));
+    assert.deepEqual(
+      order,
+      order.toSorted((a, b) => a - b),
+    );
+  }
+  const [bad, ...good] = entries as [Entry, ...Entry[]];
+  await relay.bury(bad, 'nobody takes it');
+  await relay.acknowledge(good.map(({ id }) => id));
+  assert.equal(await ingest.depth(), 0);
+  const letters: DeadLetter[] = [];
+  for await (const letter of operator.deadLetters.list()) letters.push(letter);
+  assert.deepEqual(
+    letters.map(({ target, reason }) => [target, reason]),
+    [[bodyOf(bad).target, 'nobody takes it']],
+  );
+  assert.deepEqual(await operator.deadLetters.requeue([letters[0]?.letter as string, '99/1-1']), [
+    letters[0]?.letter,
+  ]);
+  assert.equal(await operator.deadLetters.count(), 0);
+  await ingest.append(messages(1000, 10));
+  await claimed(relay, 'one', 1);
+  await relay.interrupt();
+  await relay.leave('one', []);
+  assert.equal(await redis.exists(...Array.from({ length: SHARDS }, (_, i) => `arrival:{${i}}:lease`)), 0);
+});
+
+test('relays divide the shards, and those of one that is gone without a word are taken after its lease', async () => {
+  await redis.flushall();
+  const leaseMs = 1500;
+  const [one, two] = [await open(SHARDS, 'relay', leaseMs), await open(SHARDS, 'relay', leaseMs)];
+  await one.join();
+  await eventually(
+    async () => (await one.claim('one', 10)) && one.shards === SHARDS,
+    'all shards with the one relay',
+  );
+  const each = async () => {
+    await Promise.all([one.claim('one', 10), two.claim('two', 10)]);
+    return one.shards === SHARDS / 2 && two.shards === SHARDS / 2;
+  };
+  await eventually(each, 'half of the shards with each');
+  const holders = await Promise.all(
+    Array.from({ length: SHARDS }, (_, i) => redis.get(`arrival:{${i}}:lease`)),
+  );
+  assert.deepEqual(holders.toSorted(), ['one', 'one', 'two', 'two']);
+  await one.append(messages(0, 40));
+  await eventually(
+    async () => (await one.claim('one', 40)).entries.length > 0,
+    'messages with the one relay',
+  );
+  one.close();
+  const rest = new Set<string>();
+  await eventually(async () => {
+    const [fresh, recovered] = [await two.claim('two', 50), await two.recover('two', leaseMs, 50)];
+    const entries = [...fresh.entries, ...recovered.entries];
+    for (const entry of entries) rest.add(String(bodyOf(entry).body));
+    if (entries.length > 0) await two.acknowledge(entries.map(({ id }) => id));
+    return rest.size === 40;
+  }, 'what the other had');
+  assert.equal(two.shards, SHARDS);
+});
+
+test('a process that is told another number of shards says so, and nothing is written', async () => {
+  await redis.flushall();
+  await (await open(SHARDS)).join();
+  const why = /its queue has 4 shards; allowed is STREAM_SHARDS=4, not/;
+  await assert.rejects(open(SHARDS + 1, 'ingest'), why);
+  await assert.rejects(open(1, 'ingest'), why);
+  assert.throws(
+    () => openQueue('list', { url: server.url, timeoutMs: 1, shards: 2 }),
+    /STREAM_SHARDS is 2, and QUEUE is list; allowed: 1, or QUEUE=stream/,
+  );
+});
+
+test('Redis Cluster of three: a relay is killed under load, and nothing is lost', async (t) => {
+  const dir = await temporaryDirectory();
+  const [cluster, broker] = await Promise.all([startCluster(), startBroker()]);
+  const processes: Supervised[] = [];
+  t.after(async () => {
+    for (const process of processes) await process.stop(0);
+    await cluster.remove();
+    await broker.service.remove();
+    await remove(dir);
+  });
+  const start = async (name: string, script: string, ready: RegExp, env: Record<string, string>) => {
+    const args = [join(import.meta.dirname, '..', script)];
+    const shared = { PROCESS_NAME: name, STREAM_SHARDS: '6', QUEUE: 'stream', TLS_CA: '', HEALTH_PORT: '0' };
+    const launch = { name, command: process.execPath, args, env: { ...shared, ...env } };
+    const started = await Supervised.start(launch, { logs: dir });
+    processes.push(started);
+    await started.says(ready, 60_000);
+    return started;
+  };
+  const [port, token] = [await freePort(), secret()];
+  const relay = { REDIS_URL: cluster.url('relay'), MQTT_URL: broker.url('relay'), RELAY_LEASE_MS: '2000' };
+  const [first] = await Promise.all([
+    start('relay-1', 'relay/main.ts', /relaying as/, relay),
+    start('relay-2', 'relay/main.ts', /relaying as/, relay),
+    start('ingest-1', 'ingest/server.ts', /listening at/, {
+      REDIS_URL: cluster.url('ingest'),
+      INGEST_PORT: String(port),
+      INGEST_TOKEN: token,
+    }),
+  ]);
+  const mqtt = { url: broker.url('subscriber') };
+  const ingest = { url: `http://127.0.0.1:${port}`, token };
+  const reader = { url: cluster.url('reader') };
+  const load = await Load.start(
+    { rate: 400, seconds: 5, ingest, mqtt, redis: reader, canary: false },
+    join(dir, 'run'),
+    dir,
+  );
+  t.after(() => load.stop());
+  await load.flowing(2);
+  first.signal('SIGKILL');
+  const { account } = await load.result();
+  assert.deepEqual(
+    { ...account, duplicates: 0, reordered: 0 },
+    {
+      ...account,
+      scheduled: 2000,
+      arrived: 2000,
+      lost: 0,
+      queued: 0,
+      unknown: 0,
+      rejected: 0,
+      duplicates: 0,
+      reordered: 0,
+    },
+  );
+  const counts = await Promise.all(
+    cluster.nodes.map(async (node) => Number(/^db0:keys=(\d+)/m.exec(await node.info('keyspace'))?.[1] ?? 0)),
+  );
+  assert.ok(
+    counts.every((count) => count > 0),
+    `keys on each node: ${counts.join(', ')}`,
+  );
+});

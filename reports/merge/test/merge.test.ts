@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64 } from 'hdr-histogram-js';
+import { parseHistograms } from '../../comparison/seconds.ts';
+import { FORM, latencyOf } from '../../latency.ts';
+import type { Latency, Run } from '../../run.ts';
+import { golden } from '../../test/goldens.ts';
+import { validateRun } from '../../validate.ts';
+import { mergeLatency } from '../latencies.ts';
+import { mergeRuns } from '../merge.ts';
+import { type Part, partOf } from '../parts.ts';
+
+const SEQUENCE = '0,1/3,2/3,1';
+const SEGMENTS = ['0:1/3', '1/3:2/3', '2/3:1'];
+
+/** The record of one of three instances: a real run, as if it were a third of one. */
+function part(number: number, change: (run: Run) => void = () => {}, log = ''): Part {
+  const run = golden('real');
+  run.run.generator = {
+    number,
+    of: 3,
+    segment: SEGMENTS[number - 1] as string,
+    sequence: SEQUENCE,
+    start_us: 1_795_317_447_755_881,
+    late_ms: 0,
+  };
+  for (const phase of run.run.profile.phases) phase.arrival_rate = 3 * (phase.arrival_rate ?? 0);
+  run.verdict = { result: 'pass', reasons: [] };
+  change(run);
+  return partOf(run, log, `generator-${number}`);
+}
+
+const merged = (...parts: Part[]) => mergeRuns(parts, 'whole').run;
+
+function seriesOf(values: readonly number[]): Latency {
+  const histogram = build(FORM);
+  for (const value of values) histogram.recordValue(value);
+  const sum = values.reduce((a, b) => a + b, 0);
+  return latencyOf({
+    histogram,
+    count: values.length,
+    sum,
+    min: Math.min(...values),
+    max: Math.max(...values),
+  });
+}
+
+test('three parts make a whole that is valid and balances', () => {
+  const one = golden('real');
+  const run = merged(part(3), part(1), part(2));
+  assert.deepEqual(validateRun(run), []);
+  assert.deepEqual(run.verdict, { result: 'pass', reasons: [] });
+  assert.equal(run.run.generator, null);
+  assert.equal(run.account.scheduled, 3 * one.account.scheduled);
+  assert.equal(run.account.deliveries.arrived, 3 * one.account.deliveries.arrived);
+  assert.equal(run.timeline.length, one.timeline.length);
+  assert.equal(run.timeline[1]?.sent, 3 * (one.timeline[1]?.sent ?? 0));
+  assert.equal(run.steps[0]?.scheduled_per_s, 3 * (one.steps[0]?.scheduled_per_s ?? 0));
+  assert.deepEqual(
+    run.generators?.map(({ number, result }) => [number, result]),
+    [
+      [1, 'pass'],
+      [2, 'pass'],
+      [3, 'pass'],
+    ],
+  );
+});
+
+test('histograms are added count by count', () => {
+  const [few, many] = [[1000, 2000, 2000, 70_000], Array.from({ length: 500 }, (_, i) => 100 + 13 * i)];
+  const both = mergeLatency([seriesOf(few), seriesOf(many), seriesOf([])]);
+  const all = seriesOf([...few, ...many]);
+  const { histogram, mean, ...rest } = both;
+  const { histogram: wanted, mean: exact, ...figures } = all;
+  assert.deepEqual(rest, figures);
+  assert.ok(Math.abs((mean as number) - (exact as number)) < 1e-9);
+  const [got, told] = [histogram, wanted].map((text) => decodeFromCompressedBase64(text as string));
+  assert.equal(encodeIntoCompressedBase64(got as never), encodeIntoCompressedBase64(told as never));
+});
+
+test('a second is that of all samples of the second, not of their percentiles', () => {
+  const log = (values: number[]) => {
+    const { histogram } = seriesOf(values);
+    return `#[BaseTime: 100.000 (seconds since epoch)]\nTag=arrival,1.000,1.000,1.000,${histogram}\nTag=arrival,2.0`;
+  };
+  const [fast, slow] = [Array.from({ length: 99 }, () => 1000), [90_000]];
+  const second = (values: number[]) => (run: Run) => {
+    const { count, mean, max } = seriesOf(values);
+    for (const row of run.timeline) {
+      row.arrival = row.t === 1 ? { count, mean, p50: null, p95: null, p99: null, max } : null;
+    }
+  };
+  const { run, log: all } = mergeRuns(
+    [part(1, second(fast), log(fast)), part(2, second(slow), log(slow)), part(3, second([]))],
+    'whole',
+  );
+  assert.deepEqual(run.timeline[1]?.arrival, { count: 100, mean: 1.89, p50: 1, p95: 1, p99: 1, max: 90 });
+  assert.deepEqual([...(parseHistograms(all).get('arrival')?.get(1)?.counts ?? [])], [99, 1]);
+});
+
+test('what is missing or cut off makes the whole incomplete, by its name', () => {
+  const run = merged(
+    part(1, ({ verdict }) => {
+      verdict.result = 'invalid';
+      verdict.reasons = ['the generator was late'];
+    }),
+    part(3, (cut) => {
+      cut.run.ended = null;
+      cut.verdict = { result: 'incomplete', reasons: ['the run was cut off before everything was in'] };
+    }),
+  );
+  assert.deepEqual(run.verdict, {
+    result: 'incomplete',
+    reasons: [
+      'generator 2 of 3 (1/3:2/3) is missing, and what it sent is not in the account',
+      `generator 3 of 3 (2/3:1) was cut off: its account ends after ${run.timeline.length} s, with ${run.account.scheduled / 2} messages`,
+      'generator 1: the generator was late',
+    ],
+  });
+  assert.equal(run.run.ended, null);
+  assert.deepEqual(validateRun(run), []);
+});
+
+test('parts that do not add up to the profile, or do not balance, are not trusted', () => {
+  const short = merged(
+    part(1),
+    part(2),
+    part(3, ({ account }) => {
+      account.requests.scheduled -= 1;
+    }),
+  );
+  assert.deepEqual(short.verdict, {
+    result: 'invalid',
+    reasons: ['the parts have 749 requests together, and the profile has 750'],
+  });
+  const odd = merged(
+    part(1),
+    part(2),
+    part(3, ({ account }) => {
+      account.balanced = false;
+    }),
+  );
+  assert.deepEqual(odd.verdict, { result: 'invalid', reasons: ['the account does not balance'] });
+});
+
+for (const [what, parts, message] of [
+  ['the same part twice', [part(1), part(1)], /^generator 1 is there twice$/],
+  [
+    'a part of another run',
+    [
+      part(1),
+      part(2, (other) => {
+        other.run.id = 'other';
+      }),
+    ],
+    /^generator 2 has another run than generator 1 \(other, not 92xakgfx\)$/,
+  ],
+  [
+    'another load',
+    [
+      part(1),
+      part(2, (other) => {
+        other.run.profile.name = 'other';
+      }),
+    ],
+    /^generator 2 has another profile than generator 1$/,
+  ],
+] as const) {
+  test(`${what} is refused`, () => assert.throws(() => merged(...parts), { message }));
+}
+
+test('a run of one instance is no part', () => {
+  assert.throws(() => partOf(golden('real'), '', 'some/run'), {
+    message:
+      'some/run is a run of one instance; merge takes what each instance of a run by segments has left',
+  });
+});

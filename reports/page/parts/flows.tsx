@@ -1,0 +1,144 @@
+import { useState } from 'preact/hooks';
+import type { Flow, Latency, Run, TargetFigures } from '../../run.ts';
+import { percentile } from '../facts.ts';
+import { count, figure, ms, msUnit, plural } from '../format.ts';
+import type { PartProps } from '../report.tsx';
+import { type Column, Table } from '../table.tsx';
+
+/** Targets that are shown before the reader asks for more. */
+const FIRST = 10;
+/** Characters of a name. */
+const LONGEST = 120;
+
+/** Each flow of the profile, and the targets that their messages went to. */
+export function FlowsSection({ run, sound }: PartProps) {
+  const { flows, targets } = run;
+  if (flows.length === 0) return null;
+  return (
+    <section class="flows">
+      <h2>Flows{targets && ' and targets'}</h2>
+      <Flows run={run} sound={sound} />
+      {targets && <Targets run={run} sound={sound} />}
+    </section>
+  );
+}
+
+function Flows({ run: { flows, run }, sound }: PartProps) {
+  const plan = (flow: Flow) => run.profile.flows[flows.indexOf(flow)];
+  const arrival = (head: string, value: (latency: Latency) => number | null): Column<Flow> => ({
+    head,
+    unit: 'ms',
+    cell: (flow) => ms(value(flow.arrival)),
+  });
+  return (
+    <Table
+      caption="Flows, over the measured phases"
+      columns={[
+        { head: 'flow', text: true, cell: (flow) => flow.name },
+        { head: 'weight', cell: (flow) => figure(plan(flow)?.weight) },
+        { head: 'messages', unit: 'per request', cell: (flow) => count(plan(flow)?.messages) },
+        { head: 'deliveries', unit: 'per message', cell: (flow) => count(plan(flow)?.deliveries) },
+        { head: 'scheduled', unit: 'messages', cell: (flow) => count(flow.scheduled) },
+        { head: 'arrived', unit: 'deliveries', cell: (flow) => count(flow.arrived) },
+        ...(sound
+          ? [
+              { head: 'samples', unit: 'deliveries', cell: (flow: Flow) => count(flow.arrival.count) },
+              arrival('arrival mean', ({ mean }) => mean),
+              arrival('p50', (latency) => percentile(latency, 'p50')),
+              arrival('p99', (latency) => percentile(latency, 'p99')),
+              arrival('max', ({ max }) => max),
+            ]
+          : []),
+      ]}
+      rows={flows}
+    />
+  );
+}
+
+interface Row extends TargetFigures {
+  name: string;
+}
+
+function Targets({ run, sound }: PartProps) {
+  const [open, setOpen] = useState(false);
+  const { rows, others, total } = run.targets as NonNullable<Run['targets']>;
+  const arrived = ({ arrival }: Row) => arrival?.count ?? 0;
+  const ordered = [...rows].sort((a, b) => b.lost - a.lost || (sound ? 0 : arrived(b) - arrived(a)));
+  const together: Row[] = others ? [{ ...others, name: plural(others.targets, 'other') }] : [];
+  const more = ordered.length - FIRST;
+  return (
+    <div class="targets">
+      <h3>Targets</h3>
+      <p class="small">{sentence(run, sound)}</p>
+      <TargetTable
+        caption={`${more > 0 ? `The first ${FIRST} of ${count(total)} targets` : 'Targets'}: those that lost messages, then ${sound ? 'by p99, to two digits' : 'the busiest'}. Arrival of the measured phases; reordered and lost of the whole run`}
+        rows={more > 0 ? ordered.slice(0, FIRST) : [...ordered, ...together]}
+        sound={sound}
+      />
+      {more > 0 && (
+        <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+          <summary>
+            {others
+              ? `${count(ordered.length)} targets that lost most, were slowest or were busiest, and the others together`
+              : `All ${count(ordered.length)} targets`}
+          </summary>
+          {open && <TargetTable caption="Targets" rows={[...ordered, ...together]} sound={sound} />}
+        </details>
+      )}
+    </div>
+  );
+}
+
+function TargetTable({ caption, rows, sound }: { caption: string; rows: Row[]; sound: boolean }) {
+  const arrival = (
+    head: string,
+    value: (brief: NonNullable<Row['arrival']>) => number | null,
+  ): Column<Row> => ({
+    head,
+    unit: 'ms',
+    cell: (row) => ms(row.arrival && value(row.arrival)),
+  });
+  return (
+    <Table
+      caption={caption}
+      columns={[
+        { head: 'target', text: true, cell: (row) => short(row.name) },
+        { head: 'arrived', unit: 'deliveries', cell: (row) => count(row.arrival?.count ?? 0) },
+        { head: 'reordered', unit: 'deliveries', cell: (row) => count(row.reordered) },
+        {
+          head: 'lost',
+          unit: 'messages',
+          cell: (row) => <span class={row.lost > 0 ? 'worry' : ''}>{count(row.lost)}</span>,
+        },
+        ...(sound
+          ? [
+              arrival('arrival mean', ({ mean }) => mean),
+              arrival('p50', (brief) => percentile(brief, 'p50')),
+              arrival('p99', (brief) => percentile(brief, 'p99')),
+              arrival('max', ({ max }) => max),
+            ]
+          : []),
+      ]}
+      rows={rows}
+    />
+  );
+}
+
+/** Whether one target stands out. */
+function sentence({ targets, latency }: Run, sound: boolean): string {
+  const rows = targets?.rows ?? [];
+  const lossy = rows.filter(({ lost }) => lost > 0).length;
+  const lost =
+    lossy > 0
+      ? `${plural(lossy, 'target')} of those listed lost messages.`
+      : 'No target that is listed lost a message.';
+  if (!sound) return lost;
+  const slowest = rows.find(({ arrival }) => arrival !== null && percentile(arrival, 'p99') !== null);
+  const whole = percentile(latency.arrival, 'p99');
+  if (!slowest?.arrival || whole === null) return `${lost} Too few deliveries a target for a percentile.`;
+  return `${lost} The slowest is ${short(slowest.name)}: p99 is ${msUnit(slowest.arrival.p99)} there, and ${msUnit(whole)} over all.`;
+}
+
+function short(name: string): string {
+  return name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name;
+}

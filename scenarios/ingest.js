@@ -1,0 +1,46 @@
+// How fast is the ingest by itself? A message has arrived when it is in the queue, and is taken out there: no relay, no broker.
+//   RELAY_WORKERS=0 node pipeline/run.ts scenarios/ingest.js              1,000/s for 20 s; -e RATE=… -e DURATION=…
+//   QUEUE=list RELAY_WORKERS=0 node pipeline/run.ts scenarios/ingest.js   the same with a list
+// Same messages, ledger and report. `queue` is from the write until the message was read; the stages behind it are not there.
+import { Run } from 'k6/x/arrival';
+import { count, number } from './lib/env.js';
+import { flows, profileOf } from './lib/load.js';
+import { setting, stages } from './lib/setting.js';
+
+const shared = setting();
+const relays = shared.facts.relay_workers ?? 0;
+if (relays > 0)
+  throw new Error(
+    `the pipeline has ${relays} relays, who would take the messages: start it with RELAY_WORKERS=0`,
+  );
+if (shared.facts.stream_shards > 1)
+  throw new Error(
+    `the queue has ${shared.facts.stream_shards} shards, and this reads one: leave out STREAM_SHARDS`,
+  );
+
+const rate = number('RATE', 1000, { min: 1 });
+const connections = count('CONNECTIONS', 64, { max: 1024 });
+const run = new Run({
+  name: 'ingest',
+  ...shared,
+  queue: stages().queue,
+  profile: profileOf(`${rate}/s into the ingest`, {
+    phases: [{ name: 'steady', duration: number('DURATION', 20, { min: 0.5 }), arrivalRate: rate }],
+    flows: flows.direct,
+  }),
+  senders: Math.min(connections, 4),
+  inFlight: Math.ceil(connections / 4),
+  canary: false, // it would go through relay and broker
+});
+
+export const options = { scenarios: run.scenarios({ pump: true }), thresholds: run.thresholds() };
+
+export function subscriber() {
+  run.collect();
+}
+
+export function sender() {
+  run.pump();
+}
+
+export const handleSummary = run.summary;

@@ -1,0 +1,50 @@
+// One cell of the matrix: does this topology carry a rate over this network, and how long do messages take?
+//   npm run matrix                                       every topology over every network: scenarios/matrix/ makes them
+//   node pipeline/run.ts scenarios/matrix.js             one cell, over the network that there is
+import { Run } from 'k6/x/arrival';
+import { count, flag, number } from './lib/env.js';
+import { flows, profileOf } from './lib/load.js';
+import { setting } from './lib/setting.js';
+
+const rate = number('RATE', 200, { min: 1, max: 1e6 });
+const duration = number('DURATION', 10, { min: 0.5, max: 86_400 });
+const connections = count('CONNECTIONS', 64, { max: 1024 });
+// The generator alone: as fast as it goes, against a server that answers and passes nothing on. There is nothing to wait for.
+const alone = flag('ALONE', false);
+
+const run = new Run({
+  name: 'matrix',
+  ...setting(),
+  profile: alone
+    ? profileOf('the generator alone', {
+        phases: [{ name: 'alone', duration, vus: connections }],
+        flows: flows.direct,
+      })
+    : profileOf(`${rate}/s`, {
+        phases: [
+          {
+            name: 'warm-up',
+            duration: number('WARMUP', 2, { min: 0.1 }),
+            arrivalRate: rate,
+            measured: false,
+          },
+          { name: 'hold', duration, arrivalRate: rate },
+        ],
+        flows: flows.direct,
+      }),
+  ...(alone
+    ? { inFlight: Math.min(connections, 64), canary: false, drain: 0.1, idle: 0.1 }
+    : { senders: Math.min(connections, 4), inFlight: Math.ceil(connections / 4) }),
+});
+
+export const options = { scenarios: run.scenarios({ pump: true }), thresholds: run.thresholds() };
+
+export function subscriber() {
+  run.collect();
+}
+
+export function sender() {
+  run.pump();
+}
+
+export const handleSummary = run.summary;

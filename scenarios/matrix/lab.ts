@@ -1,0 +1,178 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { installCommand, isInstalled } from '../../pipeline/setup/packages.mjs';
+import { Supervised } from '../../pipeline/stack/process.ts';
+import { DAEMON_PATH } from '../../pipeline/stack/services.ts';
+import { type Means, type Plan, qdisc, type Refusal, ruleset } from './networks.ts';
+
+/** Addresses for documentation (RFC 5737), which no network has; they are known in the namespaces alone. */
+export const PIPELINE = '192.0.2.1';
+const PIPELINE_ROUTER = '192.0.2.254';
+const GENERATOR = '198.51.100.1';
+const GENERATOR_ROUTER = '198.51.100.254';
+/** The pipeline's end of a link of its own, for the clock and the telemetry: the network under test is no part of them. */
+export const PIPELINE_ASIDE = '203.0.113.1';
+const GENERATOR_ASIDE = '203.0.113.2';
+
+const ROLES = ['pipeline', 'router', 'generator'] as const;
+type Role = (typeof ROLES)[number];
+
+/**
+ * Three network namespaces: the pipeline's, the generator's, and between them a router that shapes and filters. They live as
+ * long as the process that holds each, and these end with us, however we go: nothing of them stays behind.
+ */
+export class Lab {
+  readonly means: Means;
+  /** Pid of each namespace's holder. */
+  readonly #pids: Record<Role, number>;
+  readonly #stop: () => Promise<void>;
+
+  private constructor(means: Means, pids: Record<Role, number>, stop: () => Promise<void>) {
+    this.means = means;
+    this.#pids = pids;
+    this.#stop = stop;
+  }
+
+  /** Why there can be none on this machine, in a line. */
+  static refusal(): Refusal {
+    if (process.platform !== 'linux') return `network namespaces are Linux', and this is ${process.platform}`;
+    if (process.getuid?.() !== 0) return 'network namespaces want root';
+    const missing = ['ip', 'unshare', 'nsenter'].filter((program) => !isInstalled(program));
+    if (missing.length > 0) return `${missing.join(', ')} not installed: ${installCommand(missing)}`;
+    return null;
+  }
+
+  /** Makes the namespaces and joins them. Rejects in one line where the kernel refuses. */
+  static async open(): Promise<Lab> {
+    const logs = await mkdtemp(join(tmpdir(), 'arrival-matrix-'));
+    const holders: Supervised[] = [];
+    const stop = async () => {
+      await Promise.all(holders.map((holder) => holder.stop()));
+      await rm(logs, { recursive: true, force: true });
+    };
+    try {
+      const pids = {} as Record<Role, number>;
+      for (const role of ROLES) {
+        const hold = 'ip link set lo up && echo ready && exec sleep infinity';
+        const holder = await Supervised.start(
+          { name: role, command: 'unshare', args: ['--net', 'sh', '-c', hold] },
+          { logs },
+        );
+        holders.push(holder);
+        await holder.says(/^ready$/, 10_000);
+        pids[role] = holder.pid;
+      }
+      const lab = new Lab({ namespaces: null, netem: null, tbf: null, nftables: null }, pids, stop);
+      await lab.#join();
+      await lab.#findMeans();
+      return lab;
+    } catch (error) {
+      await stop();
+      throw error;
+    }
+  }
+
+  /** The lab of the process that started us in the pipeline's namespace; it is that one's to end. */
+  static told(text: string): Lab {
+    const { means, pids } = JSON.parse(text);
+    return new Lab(means, pids, async () => {});
+  }
+
+  /** For {@link Lab.told}. */
+  tell(): string {
+    return JSON.stringify({ means: this.means, pids: this.#pids });
+  }
+
+  /** What to put before a command that is to run in a namespace. */
+  within(role: Role): string[] {
+    return ['nsenter', `--net=/proc/${this.#pids[role]}/ns/net`, '--'];
+  }
+
+  /** @param ports of the pipeline, which the generator may connect to. */
+  async shape(plan: Plan, ports: readonly number[]): Promise<void> {
+    await this.clear();
+    const shaping = qdisc(plan);
+    if (shaping !== undefined) {
+      for (const side of ['pipeline', 'generator'])
+        await this.#sh('router', `tc qdisc replace dev ${side} root ${shaping}`);
+    }
+    if (plan.firewall === 'nftables') await this.#sh('router', 'nft -f -', ruleset(ports));
+  }
+
+  /** The network as it is without shaping and filter. */
+  async clear(): Promise<void> {
+    for (const side of ['pipeline', 'generator'])
+      await this.#sh('router', `tc qdisc del dev ${side} root 2>/dev/null || true`);
+    if (this.means.nftables === null) await this.#sh('router', 'nft flush ruleset');
+  }
+
+  close(): Promise<void> {
+    return this.#stop();
+  }
+
+  async #join(): Promise<void> {
+    const { pipeline, generator } = this.#pids;
+    await this.#sh(
+      'router',
+      `ip link add pipeline type veth peer name eth0 netns ${pipeline}
+      ip link add generator type veth peer name eth0 netns ${generator}
+      ip addr add ${PIPELINE_ROUTER}/24 dev pipeline
+      ip addr add ${GENERATOR_ROUTER}/24 dev generator
+      ip link set pipeline up
+      ip link set generator up
+      echo 1 > /proc/sys/net/ipv4/ip_forward`,
+    );
+    // One packet is one packet of the wire: else up to 64 KB would be delayed and lost as one.
+    const ends = async (role: Role, own: string, router: string, aside: string) =>
+      this.#sh(
+        role,
+        `ip link set eth0 gso_max_segs 1
+        ip addr add ${own}/24 dev eth0
+        ip link set eth0 up
+        ip route add default via ${router}
+        ip addr add ${aside}/24 dev aside
+        ip link set aside up`,
+      );
+    await this.#sh('pipeline', `ip link add aside type veth peer name aside netns ${generator}`);
+    await ends('pipeline', PIPELINE, PIPELINE_ROUTER, PIPELINE_ASIDE);
+    await ends('generator', GENERATOR, GENERATOR_ROUTER, GENERATOR_ASIDE);
+  }
+
+  /** Tries what the kernel has. A tool that is not there is told with how it is installed. */
+  async #findMeans(): Promise<void> {
+    const attempt = async (tool: string, command: string, input?: string): Promise<Refusal> => {
+      if (!isInstalled(tool)) return `${tool} is not installed: ${installCommand([tool])}`;
+      return this.#sh('router', command, input).then(
+        () => null,
+        (error: Error) => error.message,
+      );
+    };
+    const on = 'tc qdisc replace dev generator root';
+    this.means.netem = await attempt('tc', `${on} netem delay 1ms loss 0.1% rate 100mbit`);
+    this.means.tbf = await attempt('tc', `${on} tbf rate 100mbit burst 64kb latency 100ms`);
+    this.means.nftables = await attempt('nft', 'nft -f -', ruleset([1]));
+    await this.clear();
+  }
+
+  /** Rejects with what the first command that fails says. */
+  async #sh(role: Role, script: string, input?: string): Promise<string> {
+    const [command = '', ...args] = [...this.within(role), 'sh', '-e', '-c', script];
+    const env = { PATH: DAEMON_PATH };
+    const {
+      failed,
+      stdout = '',
+      stderr = '',
+      shortMessage = '',
+    } = await execa(command, args, {
+      env,
+      reject: false,
+      ...(input !== undefined && { input }),
+    });
+    if (!failed) return stdout;
+    const [first = ''] = stderr.split('\n').filter((line) => line.trim() !== '');
+    const tool = /^\s*(\S+)/.exec(script)?.[1] ?? '';
+    throw new Error(`${tool}: ${(first || shortMessage).replace(/^Error: /, '').replace(/\.$/, '')}`);
+  }
+}

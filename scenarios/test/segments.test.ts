@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { newRunId, segmentsOf } from '../../pipeline/instances.ts';
+import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
+import { shownRun } from '../../reports/render.ts';
+import type { Run } from '../../reports/run.ts';
+import { assertPass, k6, node, Pipeline, ROOT, readRun } from './harness.ts';
+
+const QUIET = ['run', '-q', '--log-format', 'raw', '--address', ''];
+
+/** The ends of an account, without what depends on the machine. */
+function ends({ account }: Run) {
+  const { reordered: _, negative: __, duplicates: ___, ...rest } = account;
+  return rest;
+}
+
+/** What k6 wrote of a metric with --out json, ms. */
+async function pointsIn(file: string): Promise<number[]> {
+  const lines = (await readFile(file, 'utf8')).trim().split('\n');
+  return lines.flatMap((line) => {
+    const { type, metric, data } = JSON.parse(line);
+    return type === 'Point' && metric === 'arrival_latency' ? [data.value] : [];
+  });
+}
+
+describe('instances by execution segments', () => {
+  let pipeline: Pipeline;
+  let dir: string;
+  before(async () => {
+    [pipeline, dir] = await Promise.all([Pipeline.start(), temporaryDirectory()]);
+  });
+  after(async () => {
+    await pipeline.stop();
+    await remove(dir);
+  });
+
+  /** Starts an instance for each set of flags. */
+  const start = (name: string, settings: string[], flags: string[][]) => {
+    const env = { ...pipeline.env, RUN_DIR: join(dir, name), RUN_ID: newRunId(), GOGC: '400' };
+    const load = settings.flatMap((setting) => ['-e', setting]);
+    return flags.map((own) => k6([...QUIET, ...load, ...own, 'scenarios/smoke.js'], env));
+  };
+  const merge = (name: string) => node(['reports/main.ts', 'merge', join(dir, name)], pipeline.env);
+
+  test('send what one does, and merged they tell what one would', async () => {
+    const load = ['DURATION=2', 'RATE=100'];
+    const outs = [1, 2, 3].map((n) => join(dir, `points-${n}.json`));
+    const flags = segmentsOf(3).map((segment, i) => [...segment, '--out', `json=${outs[i]}`]);
+    const [alone, ...three] = await Promise.all([
+      ...start('one', load, [[]]),
+      ...start('three', load, flags),
+    ]);
+    const { exitCode, all } = await merge('three');
+    const [one, whole] = await Promise.all([readRun(join(dir, 'one')), readRun(join(dir, 'three'))]).catch(
+      (error) => assert.fail(`${error}\n${alone?.all}\n${three.map((one) => one.all).join('\n')}\n${all}`),
+    );
+    assert.deepEqual(ends(whole), ends(one));
+    assert.equal(one.account.requests.sent, 200);
+    assert.deepEqual(
+      whole.flows.map(({ name, scheduled, arrived }) => [name, scheduled, arrived]),
+      one.flows.map(({ name, scheduled, arrived }) => [name, scheduled, arrived]),
+    );
+    assertPass({ ...whole, verdict: withoutNames(whole) }, whole.verdict.result === 'pass' ? 0 : 99);
+    assert.equal(exitCode, whole.verdict.result === 'pass' ? 0 : 1);
+
+    // The histograms together are that of all samples: nothing is lost, so its percentiles are theirs.
+    const union = (await Promise.all(outs.map(pointsIn))).flat().sort((a, b) => a - b);
+    assert.equal(whole.latency.arrival.count, union.length);
+    for (const [key, p] of [
+      ['p50', 50],
+      ['p90', 90],
+      ['p99', 99],
+    ] as const) {
+      const told = union[Math.ceil((p / 100) * union.length) - 1] as number;
+      const off = Math.abs((whole.latency.arrival[key] as number) - told);
+      assert.ok(off <= 0.001 + told / 1000, `${key}: ${whole.latency.arrival[key]}, of all samples ${told}`);
+    }
+    const sum = (of: (second: Run['timeline'][0]) => number) =>
+      whole.timeline.reduce((n, second) => n + of(second), 0);
+    assert.equal(
+      sum(({ sent }) => sent),
+      whole.account.scheduled,
+    );
+    assert.equal(
+      sum(({ arrived }) => arrived),
+      whole.account.deliveries.arrived,
+    );
+    assert.ok(whole.timeline.every(({ arrival }) => arrival === null || arrival.p99 !== null));
+    assert.deepEqual(
+      shownRun(await readFile(join(dir, 'three/index.html'), 'utf8')).generators?.map(
+        ({ segment }) => segment,
+      ),
+      ['0:1/3', '1/3:2/3', '2/3:1'],
+    );
+    const names = whole.resources.map(({ process }) => process);
+    for (const n of [1, 2, 3]) assert.ok(names.includes(`k6-${n}`), names.join());
+  });
+
+  describe('beside each other', { concurrency: true }, () => {
+    test('one that is killed makes the whole incomplete, by its name; the others are accounted for', async () => {
+      const load = ['DURATION=7', 'RATE=60'];
+      const running = start('killed', load, segmentsOf(3));
+      const place = (n: number) => join(dir, 'killed', `generator-${n}`);
+      const knows = async () => (await readRun(place(2)).catch(() => null))?.account.scheduled;
+      await eventually(knows, 'a report of what the second one has sent', 60_000);
+      running[1]?.kill('SIGKILL');
+      await Promise.all(running);
+      const parts = await Promise.all([1, 2, 3].map((n) => readRun(place(n))));
+      const { exitCode, all } = await merge('killed');
+      const whole = await readRun(join(dir, 'killed'));
+      assert.equal(whole.verdict.result, 'incomplete');
+      assert.match(
+        String(whole.verdict.reasons[0]),
+        /^generator 2 of 3 \(1\/3:2\/3\) was cut off: its account ends after \d+ s, with \d+ messages$/,
+      );
+      assert.equal(exitCode, 1);
+      assert.match(String(all), /INCOMPLETE {2}killed\n/);
+      assert.equal(whole.run.ended, null);
+      for (const i of [0, 2]) {
+        assert.equal(parts[i]?.account.requests.sent, 140);
+        assert.equal(parts[i]?.account.arrived, parts[i]?.account.scheduled);
+      }
+      const scheduled = parts.reduce((sum, { account }) => sum + account.scheduled, 0);
+      assert.equal(whole.account.scheduled, scheduled);
+      assert.deepEqual(
+        whole.generators?.map(({ number, result }) => [number, result === 'incomplete']),
+        [
+          [1, false],
+          [2, true],
+          [3, false],
+        ],
+      );
+      await remove(place(3));
+      assert.match(
+        String((await merge('killed')).all),
+        /generator 3 of 3 \(2\/3:1\) is missing, and what it sent is not in the account/,
+      );
+    });
+
+    test('one command starts them, and merges what they leave', async () => {
+      const { exitCode, stdout, all } = await node(
+        ['pipeline/run.ts', 'scenarios/smoke.js', '--instances', '2', '-e', 'DURATION=1', '-e', 'RATE=40'],
+        pipeline.env,
+      );
+      const page = stdout.match(/^report {2}(\S+)$/m)?.[1];
+      assert.ok(page, all);
+      await remove(dirname(join(ROOT, page)));
+      assert.match(stdout, /account +76 scheduled = 0 dropped \+ 0 rejected \+ 0 unknown \+ 76 arrived/, all);
+      assert.match(stdout, /generator 1 +0:1\/2 · /);
+      assert.equal(exitCode === 0, /^ {2}PASS /m.test(stdout), all);
+    });
+  });
+});
+
+test('--instances is a number', async () => {
+  const { exitCode, stderr } = await node(
+    ['pipeline/run.ts', 'scenarios/smoke.js', '--instances', 'many'],
+    {},
+  );
+  assert.equal(stderr.trim(), '--instances is "many"; allowed: 1 to 32');
+  assert.equal(exitCode, 1);
+});
+
+/** Reasons without the generator that gave them, each once. */
+function withoutNames({ verdict }: Run): Run['verdict'] {
+  const reasons = verdict.reasons.map((reason) => reason.replace(/^generator \d: /, ''));
+  return { result: verdict.result, reasons: [...new Set(reasons)] };
+}
