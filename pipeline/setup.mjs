@@ -10,7 +10,7 @@
  * `npm run bench` compares with: wrk.
  */
 import { execFile } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } from './setup/packages.mjs';
@@ -156,6 +156,8 @@ const CHECK_MODULE = at('pipeline/deploy/check');
 
 /** What the manifests in pipeline/deploy are checked with. */
 async function buildCheck() {
+  // Go leaves a program as old as it is when nothing in it would change.
+  rmSync(CHECK, { force: true });
   await run('go', ['build', '-buildvcs=false', '-o', CHECK, '.'], { cwd: CHECK_MODULE });
 }
 
