@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
-import { Instances, instancesOf, mergeInstances } from './instances.ts';
+import { Instances, instancesOf, mergeInstances, newRunId, segmentsOf } from './instances.ts';
 import { checkScript, K6Run, variablesOf } from './k6.ts';
 import { explain } from './stack/explain.ts';
 import { runningStack, type StackFile, shortPath } from './stack/file.ts';
@@ -59,7 +59,9 @@ async function main(): Promise<number> {
   trust(config.TLS_CA);
   const runDir = join(ROOT, 'reports/runs', runName(script, config, new Date()));
   const env = runEnvironment(config, runDir, commandOf(script, given, process.env.npm_lifecycle_event));
-  await checkScript(script, args, { ...ADDRESSES, ...env });
+  // The last of several has the smallest share.
+  const segment = instances > 1 ? segmentsOf(instances).at(-1) : undefined;
+  await checkScript(script, args, { ...ADDRESSES, ...env, RUN_ID: newRunId() }, segment);
 
   return against(config, async (launch) => {
     const ended = await launch(() =>
