@@ -12,6 +12,7 @@
 # Named without a value, a variable comes from the shell: no password in the process list.
 # --user makes the reports belong to whoever runs it; without it they are written as 65532, which a mounted folder must
 # allow. With a pipeline on the same machine add --network host: its 127.0.0.1 is not the container's.
+# k6-operator looks for its script with a shell: --target operator (pipeline/deploy/README.md).
 # Another run: append the words for k6, such as: run -e PROFILE=profiles/smoke.yml scenarios/ramp.js
 
 ARG VERSION=0.1.0
@@ -45,7 +46,7 @@ COPY reports/page reports/page
 RUN node node_modules/vite/bin/vite.js build --config reports/vite.config.ts
 
 # Empty: a static binary needs the CA certificates for https and mqtts, and nothing else that a distribution brings.
-FROM scratch
+FROM scratch AS plain
 ARG VERSION
 LABEL org.opencontainers.image.title="arrival-k6" \
       org.opencontainers.image.description="k6 that measures how long a message takes to arrive" \
@@ -70,3 +71,17 @@ ENV K6_AUTO_EXTENSION_RESOLUTION=false \
 USER 65532:65532
 ENTRYPOINT ["/arrival/k6"]
 CMD ["run", "scenarios/ramp.js"]
+
+# The same with a shell, for k6-operator: it looks for the script with `sh`, and for k6 in PATH.
+FROM busybox:1.37-musl AS operator
+COPY --from=plain /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=plain /arrival /arrival
+WORKDIR /arrival
+ENV PATH=/arrival:/bin \
+    K6_AUTO_EXTENSION_RESOLUTION=false \
+    K6_NO_USAGE_REPORT=true \
+    GOGC=400
+USER 65532:65532
+
+# What is built unless a target is named.
+FROM plain

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { access } from 'node:fs/promises';
+import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { execa } from 'execa';
@@ -16,11 +17,13 @@ export const QUIET = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT
 /**
  * Runs the script's init context, which does no I/O, and rejects in one line with what it says is wrong: a
  * profile that makes no sense is told before anything is started.
+ * @param segment k6's flags of one of several instances
  */
 export async function checkScript(
   script: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv,
+  segment: readonly string[] = [],
 ): Promise<void> {
   await access(K6).catch(() => {
     throw new Error('./k6 is not built: npm run setup builds it');
@@ -30,7 +33,9 @@ export async function checkScript(
     throw new Error(`there is no scenario ${script}; allowed: a file, such as scenarios/ramp.js`);
   }
   const flags = ['--include-system-env-vars', '--log-format', 'raw', '--no-color', ...environmentArgs(args)];
-  const { exitCode, stderr } = await execa(K6, ['inspect', ...flags, script], {
+  // `k6 inspect` knows no segments, and `k6 archive` does.
+  const looking = segment.length > 0 ? ['archive', '-O', devNull, ...segment] : ['inspect'];
+  const { exitCode, stderr } = await execa(K6, [...looking, ...flags, script], {
     env: { ...env, ...QUIET },
     reject: false,
   });

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
-import { Instances, instancesOf, mergeInstances } from './instances.ts';
+import { Instances, instancesOf, mergeInstances, newRunId, segmentsOf } from './instances.ts';
 import { checkScript, K6Run, variablesOf } from './k6.ts';
 import { explain } from './stack/explain.ts';
 import { runningStack, type StackFile, shortPath } from './stack/file.ts';
@@ -59,47 +59,101 @@ async function main(): Promise<number> {
   trust(config.TLS_CA);
   const runDir = join(ROOT, 'reports/runs', runName(script, config, new Date()));
   const env = runEnvironment(config, runDir, commandOf(script, given, process.env.npm_lifecycle_event));
-  await checkScript(script, args, { ...ADDRESSES, ...env });
+  // The last of several has the smallest share.
+  const segment = instances > 1 ? segmentsOf(instances).at(-1) : undefined;
+  await checkScript(script, args, { ...ADDRESSES, ...env, RUN_ID: newRunId() }, segment);
 
-  // Before anything runs that would have to be stopped.
-  let interrupted = false;
-  let run: K6Run | Instances | undefined;
+  return against(config, async (launch) => {
+    const trusting = { ...env, ...authorities(config) };
+    const ended = await launch(() =>
+      instances === 1 ? new K6Run(script, args, trusting) : new Instances(script, args, trusting, instances),
+    );
+    const report = join(runDir, 'index.html');
+    const passes = instances === 1 || (await mergeInstances(runDir));
+    if (ended.signal !== null) {
+      const left = existsSync(report) ? `its report is ${shortPath(report)}` : 'it left no report';
+      console.error(`k6 was killed by ${ended.signal}: the run is incomplete, ${left}`);
+    } else if (existsSync(report)) {
+      // k6 draws its progress once more below its summary: what is looked for stands last.
+      console.log(`report  ${shortPath(report)}`);
+    }
+    return exitCodeOf(ended) || (passes ? 0 : 1);
+  });
+}
+
+/**
+ * The authority of a pipeline of ours that is up and speaks TLS. Modules that k6 has of its own trust whom this names, in the place of
+ * the system's authorities.
+ */
+function authorities({ STACK_DIR, INGEST_URL, REDIS_URL, MQTT_URL }: RunConfig): NodeJS.ProcessEnv {
+  const file = join(resolve(STACK_DIR), 'tls/ca.pem');
+  const ours = INGEST_URL === undefined && REDIS_URL === undefined && MQTT_URL === undefined;
+  return ours && existsSync(file) ? { SSL_CERT_FILE: file } : {};
+}
+
+/** A load generator that runs as a process of its own. */
+export interface Generator {
+  readonly ended: Promise<Ended>;
+  signal(signal: NodeJS.Signals): void;
+}
+
+export interface Ended {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+/** Of a command that was interrupted, as a shell says it. */
+const INTERRUPTED = 128 + constants.signals.SIGINT;
+
+/** As a shell says it. */
+export function exitCodeOf({ code, signal }: Ended): number {
+  return signal === null ? (code ?? 1) : 128 + constants.signals[signal];
+}
+
+/** Somebody has interrupted: nothing more is started. */
+export class Interrupted extends Error {}
+
+/**
+ * Opens the pipeline that is needed, lets `body` launch generators against it, one at a time, and stops what it has opened.
+ * A signal and the end of the pipeline reach the generator that runs.
+ * @param body is told by `stop` whether somebody has interrupted
+ * @returns the exit code
+ */
+export async function against(
+  config: RunConfig,
+  body: (launch: (start: () => Generator) => Promise<Ended>, stop: AbortSignal) => Promise<number>,
+): Promise<number> {
+  const stop = new AbortController();
+  let current: Generator | undefined;
   let stack: Stack | undefined;
   onInterrupt(
     (signal) => {
-      interrupted = true;
-      run?.signal(signal);
+      stop.abort();
+      current?.signal(signal);
     },
     () => {
-      run?.signal('SIGKILL');
+      current?.signal('SIGKILL');
       stack?.kill();
       process.exit(1);
     },
   );
-
   stack = await openPipeline(config);
+  stack?.failed.then(() => current?.signal('SIGTERM'));
   try {
-    if (interrupted) return 1;
-    // Modules that k6 has of its own trust whom this names, in the place of the system's authorities.
-    const authority = join(resolve(config.STACK_DIR), 'tls/ca.pem');
-    const { INGEST_URL, REDIS_URL, MQTT_URL } = config;
-    if (!(INGEST_URL ?? REDIS_URL ?? MQTT_URL) && existsSync(authority)) env.SSL_CERT_FILE = authority;
-    run = instances === 1 ? new K6Run(script, args, env) : new Instances(script, args, env, instances);
-    stack?.failed.then(() => run?.signal('SIGTERM'));
-    const { code, signal } = await run.ended;
-    const report = join(runDir, 'index.html');
-    const passes = instances === 1 || (await mergeInstances(runDir));
-    if (signal !== null) {
-      const left = existsSync(report) ? `its report is ${shortPath(report)}` : 'it left no report';
-      console.error(`k6 was killed by ${signal}: the run is incomplete, ${left}`);
-      return 128 + constants.signals[signal];
-    }
-    // k6 draws its progress once more below its summary: what is looked for stands last.
-    if (existsSync(report)) console.log(`report  ${shortPath(report)}`);
+    const code = await body(async (start) => {
+      if (stop.signal.aborted) throw new Interrupted();
+      current = start();
+      const ended = await current.ended;
+      current = undefined;
+      return ended;
+    }, stop.signal);
     const failure = await Promise.race([stack?.failed, undefined]);
-    if (failure === undefined) return (code ?? 1) || (passes ? 0 : 1);
+    if (failure === undefined) return code;
     explain(failure);
     return code || 1;
+  } catch (error) {
+    if (error instanceof Interrupted) return INTERRUPTED;
+    throw error;
   } finally {
     // The run is over: nobody waits for what may still be in the queue.
     await stack?.stop(0);

@@ -6,11 +6,11 @@
  *
  * npm packages as locked, Redis and Mosquitto from the system's package manager (unless REDIS_URL, MQTT_URL or
  * INGEST_URL name others), with TOPOLOGY=cluster nginx, ./k6, and the report's pages. With --test also what only the tests
- * need: a browser, nginx and Toxiproxy; with --bench what
+ * need: a browser, nginx, libfaketime, Toxiproxy and the check of manifests; with --bench what
  * `npm run bench` compares with: wrk.
  */
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } from './setup/packages.mjs';
@@ -35,7 +35,10 @@ const steps = [
     work: buildK6,
   },
   ...(purpose.forTests
-    ? [{ name: 'Toxiproxy', due: async () => !isNewToxiproxy(), work: buildToxiproxy }]
+    ? [
+        { name: 'Toxiproxy', due: async () => !isNew(TOXIPROXY, TOXIPROXY_MODULE), work: buildToxiproxy },
+        { name: 'check of manifests', due: async () => !isNew(CHECK, CHECK_MODULE), work: buildCheck },
+      ]
     : []),
   { name: 'report pages', due: async () => read(PAGE_STAMP) !== pageSources(root), work: buildPages },
 ];
@@ -142,9 +145,20 @@ async function buildK6() {
 const TOXIPROXY = at('.stack/toxiproxy');
 const TOXIPROXY_MODULE = at('pipeline/faults/proxy');
 
-function isNewToxiproxy() {
-  const pinned = statSync(join(TOXIPROXY_MODULE, 'go.sum'));
-  return (statSync(TOXIPROXY, { throwIfNoEntry: false })?.mtimeMs ?? 0) > pinned.mtimeMs;
+/** Whether a program was built after all that is in the folder of its module. */
+function isNew(program, module) {
+  const built = statSync(program, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return readdirSync(module).every((file) => statSync(join(module, file)).mtimeMs < built);
+}
+
+const CHECK = at('.stack/deploy-check');
+const CHECK_MODULE = at('pipeline/deploy/check');
+
+/** What the manifests in pipeline/deploy are checked with. */
+async function buildCheck() {
+  // Go leaves a program as old as it is when nothing in it would change.
+  rmSync(CHECK, { force: true });
+  await run('go', ['build', '-buildvcs=false', '-o', CHECK, '.'], { cwd: CHECK_MODULE });
 }
 
 /** As `npm run faults` does, which finds the modules fetched then. */

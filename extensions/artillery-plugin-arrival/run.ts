@@ -1,10 +1,7 @@
 /** `npm run artillery`: a file of Artillery's against the pipeline. */
-import { constants } from 'node:os';
 import { RunConfig, readConfig } from '../../pipeline/config.ts';
-import { commandOf, openPipeline, settle } from '../../pipeline/run.ts';
+import { against, commandOf, exitCodeOf, settle } from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
-import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
-import type { Stack } from '../../pipeline/stack/stack.ts';
 import { trust } from '../../pipeline/trust.ts';
 import { ArtilleryRun } from './artillery.ts';
 import { installed } from './install.ts';
@@ -35,39 +32,15 @@ async function main(): Promise<number> {
   const config = await settle(readConfig(RunConfig));
   trust(config.TLS_CA);
 
-  let interrupted = false;
-  let run: ArtilleryRun | undefined;
-  let stack: Stack | undefined;
-  onInterrupt(
-    (signal) => {
-      interrupted = true;
-      run?.signal(signal);
-    },
-    () => {
-      run?.signal('SIGKILL');
-      stack?.kill();
-      process.exit(1);
-    },
-  );
   const bin = await installed();
-  if (interrupted) return 1;
-  stack = await openPipeline(config);
-  try {
-    if (interrupted) return 1;
-    run = new ArtilleryRun(bin, ['run', file, ...flags], {
-      ...process.env,
-      TOPOLOGY: config.TOPOLOGY,
-      ARRIVAL_COMMAND: commandOf(file, args, process.env.npm_lifecycle_event),
-    });
-    stack?.failed.then(() => run?.signal('SIGTERM'));
-    const { code, signal } = await run.ended;
-    const failure = await Promise.race([stack?.failed, undefined]);
-    if (failure !== undefined) explain(failure);
-    if (signal !== null) return 128 + constants.signals[signal];
-    return failure === undefined ? (code ?? 1) : code || 1;
-  } finally {
-    await stack?.stop(0);
-  }
+  const env = {
+    ...process.env,
+    TOPOLOGY: config.TOPOLOGY,
+    ARRIVAL_COMMAND: commandOf(file, args, process.env.npm_lifecycle_event),
+  };
+  return against(config, async (launch) =>
+    exitCodeOf(await launch(() => new ArtilleryRun(bin, ['run', file, ...flags], env))),
+  );
 }
 
 main().then(

@@ -4,6 +4,7 @@
  */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { trustText } from '../../pipeline/trust.ts';
+import { Alarm } from './alarm.ts';
 import { bodyOf } from './messages.ts';
 import type { Options } from './options.ts';
 import { Pacer } from './pacer.ts';
@@ -13,8 +14,11 @@ import { Taken } from './taken.ts';
 import { channelOf, monotonic, type Told } from './thread.ts';
 import { Turns } from './turns.ts';
 
-/** ms; Artillery's timers tick in whole milliseconds, so a virtual user starts so long before its request is due. */
-const LEAD = 10;
+/**
+ * ms by which a virtual user starts before its request is due: Artillery prepares each request, its timers tick in whole milliseconds,
+ * and it does not make up for what once held it up, so that all that follows is late by as much.
+ */
+const LEAD = 1000;
 /** As k6's when a threshold is crossed. */
 const NOT_PASSED = 99;
 
@@ -26,8 +30,13 @@ export interface Script {
 interface Context {
   vars: Record<string, unknown>;
 }
+interface CookieJar {
+  getCookieString(url: string): Promise<string>;
+  setCookie(cookie: string, url: string): Promise<unknown>;
+}
 interface RequestParams {
   uuid: string;
+  cookieJar?: CookieJar | undefined;
   name?: string;
   url?: string;
   headers?: Record<string, string>;
@@ -43,6 +52,7 @@ export class Sender {
   readonly #run: string;
   readonly #options: Options;
   readonly #schedule: Pacer | Taken;
+  readonly #alarm = new Alarm();
   readonly #turns = new Turns(() => this.#tell({ tell: 'idle' }));
   /** Phases that were granted to virtual users which are about to loop. */
   readonly #granted = new WeakMap<Context, number>();
@@ -108,10 +118,23 @@ export class Sender {
       ...headersOf(pipeline, typeof token === 'string' ? token : undefined),
     };
     params.json = this.#body(slot, params.json);
-    const due = this.#epoch + slot.due * 1e6;
-    // A timer may fire up to a millisecond before its time.
-    for (let left = due - monotonic(); left > 0; left = due - monotonic()) await after(left / 1000);
+    if (!this.#options.closed)
+      params.cookieJar = this.#waitingJar(this.#epoch + slot.due * 1e6, params.cookieJar);
     this.#underWay.set(params.uuid, slot.n);
+  }
+
+  /**
+   * The last that Artillery's client asks for before it sends, after all else that it prepares, is cookies: so there it waits until
+   * the request is due.
+   */
+  #waitingJar(due: number, jar: CookieJar | undefined): CookieJar {
+    return {
+      getCookieString: async (url) => {
+        await this.#alarm.at(due);
+        return (await jar?.getCookieString(url)) ?? '';
+      },
+      setCookie: async (cookie, url) => jar?.setCookie(cookie, url),
+    };
   }
 
   /** The next request of the schedule. */
@@ -223,8 +246,4 @@ export class Sender {
 
 function names(hooks: unknown): unknown[] {
   return hooks === undefined ? [] : [hooks].flat();
-}
-
-function after(ms: number): Promise<void> {
-  return new Promise((done) => setTimeout(done, ms));
 }

@@ -1,5 +1,7 @@
 /** k6 and Artillery side by side: what `npm run compare` says of their runs. */
 import type { Run } from '../../reports/run.ts';
+import { type Limit, limitText } from './limits.ts';
+import type { WrkFigures } from './wrk.ts';
 
 export interface Row {
   name: string;
@@ -41,7 +43,7 @@ milliseconds: that is lateness, part of arrival, and no part of "from send". k6 
 is part of delivery. Generator and pipeline share the cores of one host, so a generator that uses more of them slows the pipeline too.`;
 
 /** A table with a column for each run, a line on how far arrival agrees, and what is to be known of it. */
-export function tableOf(runs: readonly Run[]): string {
+export function tableOf(runs: readonly Run[], limits: readonly Limit[] = [], wrk?: WrkFigures): string {
   const width = Math.max(...ROWS.map(({ name }) => name.length));
   const line = (name: string, cells: string[]) =>
     `${name.padEnd(width)}${cells.map((cell) => cell.padStart(13)).join('')}`;
@@ -73,27 +75,50 @@ export function tableOf(runs: readonly Run[]): string {
     '',
     ...agreement(runs),
     '',
+    ...(limits.length > 0 ? [...limits.map(limitText), ''] : []),
+    ...(wrk === undefined ? [] : [...wrkRows(wrk), '']),
     NOTES,
   ].join('\n');
 }
 
-/** Whether the tools agree to 10 % and the bound of their clocks, over the median of their runs. */
+/** wrk sends the next request when the last one is answered, so its times are those of a full pipeline. */
+function wrkRows({ connections, rate, p50, p99, refused }: WrkFigures): string[] {
+  return [
+    `wrk        ${rate.toFixed(0)} requests/s over ${connections} connections, as fast as it is answered: HTTP p50 ${p50.toPrecision(3)} ms, p99 ${p99.toPrecision(3)} ms`,
+    `           ${refused === 0 ? 'all' : `all but ${refused}`} accepted; whether and when anything arrived, when a request was due, and what became of each, it cannot know`,
+  ];
+}
+
+/** Whether the tools agree to 10 % and the bound of their clocks, over the median of their runs: the figures, and the answer. */
 export function agreement(runs: readonly Run[]): string[] {
-  return (['arrival', 'from_send'] as const).flatMap((series) =>
+  const of = (tool: string) => runs.filter(({ run }) => run.tool.name === tool);
+  const bound = Math.max(...runs.map(({ clock }) => clock?.bound_ms ?? 0));
+  const compared = (['arrival', 'from_send'] as const).flatMap((series) =>
     (['p50', 'p99'] as const).flatMap((p) => {
       const [k6, artillery] = ['k6', 'artillery'].map((tool) =>
-        median(
-          runs.filter(({ run }) => run.tool.name === tool).flatMap(({ latency }) => latency[series][p] ?? []),
-        ),
+        median(of(tool).flatMap(({ latency }) => latency[series][p] ?? [])),
       );
       if (k6 === undefined || artillery === undefined) return [];
-      const bound = Math.max(...runs.map(({ clock }) => clock?.bound_ms ?? 0));
-      const within = Math.abs(artillery - k6) <= bound + 0.1 * k6;
-      return `${series.replace('_', ' ')} ${p}: ${k6.toFixed(3)} and ${artillery.toFixed(3)} ms, ${
-        within ? 'agree within' : 'further apart than'
-      } 10 % and the clock bound of ${bound.toFixed(3)} ms`;
+      const name = `${series.replace('_', ' ')} ${p}`;
+      const apart = artillery - k6;
+      const within = Math.abs(apart) <= bound + 0.1 * k6;
+      const sign = apart < 0 ? '−' : '+';
+      const line = `${name}: ${k6.toFixed(3)} and ${artillery.toFixed(3)} ms, ${sign}${Math.abs(apart).toFixed(3)} ms`;
+      return [{ series, name, line, within }];
     }),
   );
+  if (compared.length === 0) return [];
+  const invalid = runs.filter(({ verdict }) => verdict.result === 'invalid').length;
+  const agree = compared.filter(({ series }) => series === 'arrival').every(({ within }) => within);
+  const answers = compared.map(({ name, within }) => `${name} ${within ? 'yes' : 'no'}`);
+  return [
+    `medians of ${of('k6').length} runs of k6 and ${of('artillery').length} of Artillery`,
+    ...compared.map(({ line }) => line),
+    `agree within 10 % and the clock bound of ${bound.toFixed(3)} ms: ${agree ? 'yes' : 'no'} (${answers.join(', ')})`,
+    ...(invalid > 0
+      ? [`${invalid} of ${runs.length} runs are invalid: their figures tell of the generator`]
+      : []),
+  ];
 }
 
 function median(values: number[]): number | undefined {

@@ -57,7 +57,7 @@ function doubtsOf({ account, latency, clock, gaps, timeline, cores, doubts }: Ev
   const arrival = latency.arrival.p99 ?? 0;
   if (late > LATE_FLOOR && late > LATE_SHARE * arrival) {
     reasons.push(
-      `the generator was late: schedule p99 ${late.toFixed(1)} ms of arrival p99 ${arrival.toFixed(1)} ms; Artillery sends from one thread in whole milliseconds`,
+      `the generator was late: schedule p99 ${late.toFixed(1)} ms of arrival p99 ${arrival.toFixed(1)} ms; Artillery sends from one thread`,
     );
   }
   const busy = timeline.filter(

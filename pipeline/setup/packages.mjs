@@ -26,7 +26,7 @@ export function neededPrograms(env, { forTests = false, forBench = false } = {})
   }
   if (forTests || (env.TOPOLOGY === 'cluster' && !env.INGEST_URL)) programs.push('nginx');
   if (forTests || (env.TLS === 'true' && !env.INGEST_URL)) programs.push('openssl');
-  if (forTests) programs.push('chromium');
+  if (forTests) programs.push('chromium', 'faketime');
   if (forBench) programs.push('wrk');
   return programs;
 }
@@ -48,6 +48,7 @@ const PACKAGES = {
   nsenter: { debian: 'util-linux', dnf: 'util-linux', apk: 'util-linux-misc', pacman: 'util-linux' },
   unshare: { debian: 'util-linux', dnf: 'util-linux', apk: 'util-linux-misc', pacman: 'util-linux' },
   chromium: { brew: '--cask chromium' },
+  faketime: { brew: 'libfaketime', dnf: 'libfaketime', apk: 'libfaketime', pacman: 'libfaketime' },
 };
 
 export function packagesFor(programs, manager) {

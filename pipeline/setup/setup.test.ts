@@ -32,6 +32,7 @@ test('which programs a run needs', () => {
     'nginx',
     'openssl',
     'chromium',
+    'faketime',
   ]);
   assert.deepEqual(neededPrograms({ REDIS_URL: 'redis://x' }, { forBench: true }), [
     'redis-server',

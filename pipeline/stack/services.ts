@@ -30,22 +30,16 @@ export const AOF_POLICY = 'everysec';
 /** Of one client of the broker: messages sent and not acknowledged, and messages that wait for it. */
 export const BROKER_LIMITS = { inflight: 65_535, queued: 100_000 } as const;
 
-/**
- * Private Redis: loopback unless told, a password for each user, every acknowledged write in the append-only file (flushed once a
- * second: a killed process loses nothing, a power cut up to a second), and no eviction.
- */
-export async function prepareRedis(
-  dir: string,
-  port: number,
-  passwords: Record<RedisUser, string>,
-  certificate?: Certificate,
-  listen: Listen = '127.0.0.1',
-): Promise<Launch> {
-  const data = join(dir, 'redis');
-  await mkdir(data, { recursive: true, mode: 0o700 });
-  const [config, acl] = [join(dir, 'redis.conf'), join(dir, 'redis.acl')];
-  await writePrivate(acl, redisAclFile(passwords));
-  await writePrivate(config, [
+/** Lines of redis.conf; `acl` is a file, `data` a directory. */
+export function redisConfig(options: {
+  listen: Listen;
+  port: number;
+  acl: string;
+  data: string;
+  certificate?: Certificate | undefined;
+}): string[] {
+  const { listen, port, acl, data, certificate } = options;
+  return [
     `bind ${listen}`,
     ...(certificate === undefined
       ? [`port ${port}`]
@@ -63,8 +57,61 @@ export async function prepareRedis(
     `appendfsync ${AOF_POLICY}`,
     'save ""',
     'maxmemory-policy noeviction',
-  ]);
+  ];
+}
+
+/**
+ * Private Redis: loopback unless told, a password for each user, every acknowledged write in the append-only file (flushed once a
+ * second: a killed process loses nothing, a power cut up to a second), and no eviction.
+ */
+export async function prepareRedis(
+  dir: string,
+  port: number,
+  passwords: Record<RedisUser, string>,
+  certificate?: Certificate,
+  listen: Listen = '127.0.0.1',
+): Promise<Launch> {
+  const data = join(dir, 'redis');
+  await mkdir(data, { recursive: true, mode: 0o700 });
+  const [config, acl] = [join(dir, 'redis.conf'), join(dir, 'redis.acl')];
+  await writePrivate(acl, redisAclFile(passwords));
+  await writePrivate(config, redisConfig({ listen, port, acl, data, certificate }));
   return { name: 'redis', command: 'redis-server', args: [config] };
+}
+
+/** Lines of mosquitto.conf; `users` and `acl` are files, `user` is whom it becomes when root starts it. */
+export function mosquittoConfig(options: {
+  listen: Listen;
+  port: number;
+  user: string;
+  users: string;
+  acl: string;
+  certificate?: Certificate | undefined;
+}): string[] {
+  const { listen, port, user, users, acl, certificate } = options;
+  return [
+    `listener ${port} ${listen}`,
+    ...(certificate === undefined ? [] : [`certfile ${certificate.cert}`, `keyfile ${certificate.key}`]),
+    // Started by root, Mosquitto would become a user who cannot read these files.
+    `user ${user}`,
+    'allow_anonymous false',
+    `password_file ${users}`,
+    `acl_file ${acl}`,
+    // Without it Nagle's algorithm delays single small messages by up to 40 ms.
+    'set_tcp_nodelay true',
+    `max_inflight_messages ${BROKER_LIMITS.inflight}`,
+    `max_queued_messages ${BROKER_LIMITS.queued}`,
+    'max_queued_bytes 0',
+    'persistence false',
+    'sys_interval 1',
+    // Unbuffered, unlike stdout: the last lines are there when it dies.
+    'log_dest stderr',
+    'log_type error',
+    'log_type warning',
+    'log_type notice',
+    'log_type information',
+    'connection_messages false',
+  ];
 }
 
 /** The name of a broker's process, and of its files; the first has no number. */
@@ -95,29 +142,8 @@ export async function prepareMosquitto(
   // Hashes the file in place, so that no password is ever on a command line.
   await execa('mosquitto_passwd', ['-U', users], { env: { PATH: DAEMON_PATH } });
   await writePrivate(acl, brokerAclFile());
-  await writePrivate(config, [
-    `listener ${port} ${listen}`,
-    ...(certificate === undefined ? [] : [`certfile ${certificate.cert}`, `keyfile ${certificate.key}`]),
-    // Started by root, Mosquitto would become a user who cannot read these files.
-    `user ${userInfo().username}`,
-    'allow_anonymous false',
-    `password_file ${users}`,
-    `acl_file ${acl}`,
-    // Without it Nagle's algorithm delays single small messages by up to 40 ms.
-    'set_tcp_nodelay true',
-    `max_inflight_messages ${BROKER_LIMITS.inflight}`,
-    `max_queued_messages ${BROKER_LIMITS.queued}`,
-    'max_queued_bytes 0',
-    'persistence false',
-    'sys_interval 1',
-    // Unbuffered, unlike stdout: the last lines are there when it dies.
-    'log_dest stderr',
-    'log_type error',
-    'log_type warning',
-    'log_type notice',
-    'log_type information',
-    'connection_messages false',
-  ]);
+  const user = userInfo().username;
+  await writePrivate(config, mosquittoConfig({ listen, port, user, users, acl, certificate }));
   return { name, command: 'mosquitto', args: ['-c', config] };
 }
 

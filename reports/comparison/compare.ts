@@ -153,6 +153,9 @@ function steps(runs: readonly Run[]): StepSummary[] {
       },
       http: {
         count: http.count,
+        mean: of((s) => s.latency.http.mean),
+        max: of((s) => s.latency.http.max),
+        min: of((s) => s.latency.http.min),
         p50: of((s) => percentile(s.latency.http, 'p50')),
         p99: of((s) => percentile(s.latency.http, 'p99')),
       },

@@ -53,7 +53,14 @@ export interface StepSummary {
   requests_per_s: number | null;
   arrived_per_s: number | null;
   arrival: { count: number; p50: number | null; p95: number | null; p99: number | null };
-  http: { count: number; p50: number | null; p99: number | null };
+  http: {
+    count: number;
+    mean: number | null;
+    max: number | null;
+    min: number | null;
+    p50: number | null;
+    p99: number | null;
+  };
 }
 
 /** The last concurrency before arrival p50 takes off for good. */

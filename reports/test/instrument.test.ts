@@ -4,6 +4,7 @@ import { uncertain } from '../page/facts.ts';
 import { ms } from '../page/format.ts';
 import { canarySentence, checks } from '../page/health.ts';
 import { STAGES } from '../run.ts';
+import { validateRun } from '../validate.ts';
 import { Reader } from './browser.ts';
 import { golden } from './goldens.ts';
 import { legend, painted, text } from './looking.ts';
@@ -29,6 +30,43 @@ describe('what the page tells of the instrument', () => {
       for (const [i, stage] of short.entries()) assert.ok(marked[i]?.trim().startsWith(stage), stage);
       assert.match(await text(page, '.stages'), /shorter than the clock bound/);
     });
+  });
+
+  test('the generators of a merged run: a row for each, and its clock', async () => {
+    const run = golden('passing');
+    const told = {
+      segment: '0:1/2',
+      reasons: [],
+      late_ms: 0,
+      scheduled: 12,
+      arrived: 11,
+      clock_offset_ms: 0.25,
+    };
+    const more = {
+      schedule_p99_ms: 1.5,
+      socket_wait_p99_ms: 0.5,
+      cpu_percent_max: 42,
+      clock_bound_ms: 0.125,
+    };
+    run.generators = [
+      { number: 1, result: 'pass', ...told, ...more },
+      {
+        number: 2,
+        result: 'missing',
+        ...told,
+        ...more,
+        segment: '1/2:1',
+        scheduled: null,
+        schedule_p99_ms: null,
+      },
+    ];
+    await reader.read(run, async (page) => {
+      const table = page.locator('table', { has: page.locator('caption', { hasText: /^Generators: / }) });
+      const rows = await table.locator('tbody tr').allTextContents();
+      assert.deepEqual(rows, ['10:1/2pass12111.500.500420', '21/2:1missing–11–0.500420']);
+      assert.match(await text(page, '.clocks'), /k6-1\s*0\.250\s*0\.125\s*k6-2\s*0\.250/);
+    });
+    assert.deepEqual(validateRun(run), []);
   });
 
   test('the canary: a sentence beside the figures, a line of its own, a column', async () => {

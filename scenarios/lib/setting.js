@@ -1,5 +1,5 @@
 // The setting of a run: where the pipeline is and what load it gets, from the environment and the files that it names.
-import { count, flag } from './env.js';
+import { count, flag, number } from './env.js';
 
 /** A path as k6's open() takes it: an absolute one as it is, any other seen from `base`. */
 function at(base, path) {
@@ -114,7 +114,7 @@ export function setting() {
     priority: __ENV.PRIORITY || 'realtime',
     dir: __ENV.RUN_DIR || '',
     runId: __ENV.RUN_ID || '',
-    gather: __ENV.GATHER || 60,
+    gather: number('GATHER', 60),
     runs: import.meta.resolve('../../reports/runs'),
     command: __ENV.ARRIVAL_COMMAND || '',
     template: open(import.meta.resolve('../../reports/dist/index.html')),

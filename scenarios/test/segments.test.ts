@@ -6,7 +6,7 @@ import { newRunId, segmentsOf } from '../../pipeline/instances.ts';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import { shownRun } from '../../reports/render.ts';
 import type { Run } from '../../reports/run.ts';
-import { assertPass, k6, node, Pipeline, ROOT, readRun } from './harness.ts';
+import { assertPass, k6, node, Pipeline, place, ROOT, readRun } from './harness.ts';
 
 const QUIET = ['run', '-q', '--log-format', 'raw', '--address', ''];
 
@@ -154,13 +154,30 @@ describe('instances by execution segments', () => {
   });
 });
 
-test('--instances is a number', async () => {
-  const { exitCode, stderr } = await node(
-    ['pipeline/run.ts', 'scenarios/smoke.js', '--instances', 'many'],
-    {},
+test('what can not be divided is told in one line, before anything is started', async (t) => {
+  const { env } = await place(t);
+  const wrong: [script: string, args: string[], message: RegExp][] = [
+    ['smoke', ['--instances', 'many'], /^--instances is "many"; allowed: 1 to 32$/],
+    [
+      'sweep',
+      ['--instances', '2'],
+      /^phase "1" ends when its requests have been answered or everything has /,
+    ],
+    [
+      'smoke',
+      ['--instances', '3', '-e', 'RATE=1', '-e', 'DURATION=2'],
+      /^generator 3 of 3 would send none of 2 requests: fewer instances/,
+    ],
+  ];
+  await Promise.all(
+    wrong.map(async ([script, args, message]) => {
+      const command = ['pipeline/run.ts', `scenarios/${script}.js`, ...args, '-e', 'CONCURRENCY=1,9'];
+      const { exitCode, stdout, stderr } = await node(command, env);
+      assert.match(stderr.trim(), message);
+      assert.equal(stderr.trim().split('\n').length, 1, stderr);
+      assert.deepEqual([exitCode, stdout], [1, '']);
+    }),
   );
-  assert.equal(stderr.trim(), '--instances is "many"; allowed: 1 to 32');
-  assert.equal(exitCode, 1);
 });
 
 /** Reasons without the generator that gave them, each once. */

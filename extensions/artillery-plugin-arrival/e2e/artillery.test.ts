@@ -143,7 +143,7 @@ describe('Artillery with the plugin', () => {
 
   test('beyond its reach a run is invalid, with the reason, and its account balances', async () => {
     const phases = [{ name: 'flood', duration: 2, arrivalRate: 5000 }];
-    const { exitCode, text, dir } = await artillery('flood', { phases });
+    const { exitCode, text, dir } = await artillery('flood', { phases }, { PRIORITY: 'normal' });
     const { verdict, account } = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
     assert.equal(verdict.result, 'invalid');
     assert.match(verdict.reasons.join('\n'), /the generator was late: schedule p99/);
@@ -169,6 +169,12 @@ describe('Artillery with the plugin', () => {
     const { ingest, redis } = pipeline.stack.file;
     const own = { INGEST_URL: ingest.url, INGEST_TOKEN: ingest.token, REDIS_URL: redis.url };
     const cases: [config: object, env: NodeJS.ProcessEnv, says: RegExp][] = [
+      [{}, { PRIORITY: 'high' }, /^arrival: PRIORITY is "high"; allowed: realtime, normal$/m],
+      [
+        { plugins: { arrival: { profile: 'none.yml' } } },
+        {},
+        /^arrival: profile \S+none\.yml cannot be read: ENOENT/m,
+      ],
       [
         { plugins: { arrival: { idd: 'id' } } },
         {},
@@ -192,4 +198,21 @@ describe('Artillery with the plugin', () => {
       assert.doesNotMatch(text, /^\s+at /m, 'no stack trace');
     }
   });
+});
+
+test('a pipeline that speaks TLS, with an authority of its own', async () => {
+  const pipeline = await Pipeline.start({ TLS: 'true' });
+  try {
+    assert.match(pipeline.stack.file.ingest.url, /^https:/);
+    assert.match(pipeline.stack.file.mqtt.url, /^mqtts:/);
+    assert.match(pipeline.stack.file.redis.url, /^rediss:/);
+    const dir = join(pipeline.env.STACK_DIR as string, 'tls');
+    const config = { phases: [{ name: 'sustained', duration: 2, arrivalRate: 10 }] };
+    const args = [MAIN, RAMP, '--overrides', JSON.stringify({ config })];
+    const { all } = await node(args, { ...pipeline.env, RUN_DIR: dir });
+    const run = await readRun(dir).catch((error) => assert.fail(`${error}\n${all}`));
+    assertAllArrived(run, String(all));
+  } finally {
+    await pipeline.stop();
+  }
 });

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
@@ -27,6 +28,7 @@ const lateLimit = 30 * time.Second
 // engine is the run of this process.
 type engine struct {
 	options *options
+	cores   int      // that it may use
 	segment *segment // what this instance does of the run; nil: all
 	id      string   // of the run
 	name    string   // of what is this instance's alone
@@ -48,6 +50,7 @@ type engine struct {
 
 	unattended atomic.Int64 // requests that found no free sender when they were due, and were late by more than lateFloor
 	gate       *gate
+	loop       func() *loop  // sends for pumps; it returns nil where each of their connections wants a goroutine
 	started    chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted     chan struct{} // closed when there is no use in sending any more
 	epoch      time.Time
@@ -79,6 +82,7 @@ func newEngine(o *options, part *segment) *engine {
 	id := cmp.Or(o.RunID, newRunID())
 	e := &engine{
 		options: o,
+		cores:   runtime.GOMAXPROCS(0),
 		segment: part,
 		id:      id,
 		name:    part.name(id),
@@ -110,6 +114,12 @@ func newEngine(o *options, part *segment) *engine {
 			deliveries += n * o.profile.Flows[i].Deliveries
 		}
 	}
+	e.loop = sync.OnceValue(func() *loop {
+		if !e.plain() {
+			return nil
+		}
+		return newLoop(e)
+	})
 	if o.Sampled > 0 {
 		e.ledger.Keep(o.Sampled, traceLength)
 	}

@@ -5,7 +5,6 @@ package arrival
 import (
 	"errors"
 	"net"
-	"syscall"
 
 	"go.k6.io/k6/v2/lib/netext"
 	"golang.org/x/sys/unix"
@@ -27,11 +26,13 @@ func (l *link) closed() bool {
 		return true
 	}
 	ended := false
-	err = raw.Control(func(fd uintptr) {
-		var b [1]byte
-		n, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		// Under TLS what has come may be a ticket.
-		ended = err == nil && (n == 0 || l.secure == nil) || err != nil && !errors.Is(err, syscall.EAGAIN)
-	})
+	err = raw.Control(func(fd uintptr) { ended = spoken(int(fd), l.secure == nil) })
 	return ended || err != nil
+}
+
+// spoken reports whether a socket has an end, an error, or, with any, anything to read: under TLS what has come may be a ticket.
+func spoken(fd int, any bool) bool {
+	var b [1]byte
+	n, _, err := unix.Recvfrom(fd, b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	return err == nil && (n == 0 || any) || err != nil && !errors.Is(err, unix.EAGAIN)
 }

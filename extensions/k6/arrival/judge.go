@@ -3,7 +3,6 @@ package arrival
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"time"
 
@@ -36,10 +35,9 @@ func (e *engine) judge(rec *recorder) {
 		e.distrust("the generator was late to read: what arrived lay in the subscriber's socket for %.1f ms (p99) of arrival p99 %.1f ms",
 			waited.Seconds()*1000, arrival.Seconds()*1000)
 	}
-	cores := runtime.GOMAXPROCS(0)
-	if seconds, yes := tooBusy(e.timeline, cores); yes {
+	if seconds, yes := tooBusy(e.timeline, e.cores); yes {
 		e.distrust("the generator was out of CPU: above %.0f %% of its %d cores in %d of %d seconds",
-			busyShare*100, cores, seconds, len(e.timeline))
+			busyShare*100, e.cores, seconds, len(e.timeline))
 	}
 	if a.Dropped > 0 && !e.isHalted() { // a lost subscriber is reason enough for what was not sent
 		e.distrust("the generator never sent %d of %d messages", a.Dropped, a.Scheduled)

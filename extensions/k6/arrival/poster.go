@@ -96,19 +96,19 @@ func kind(messages int) int { return min(messages-1, 1) }
 
 // post sends a body of so many messages and waits for the answer.
 func (p *poster) post(now time.Time, body []byte, messages int) answer {
-	a := answer{body: p.answer.Body}
-	if a.err = p.exchange(now, body, messages); a.err == nil {
-		a.status = p.answer.StatusCode()
-	}
-	if p.link != nil && (a.err != nil || !p.reusable()) {
-		p.hangUp()
-	}
-	a.done = time.Now()
-	p.used = a.done
-	return a
+	p.compose(body, messages)
+	return p.conclude(p.exchange(now))
 }
 
-func (p *poster) exchange(now time.Time, body []byte, messages int) error {
+// compose writes a request to packet.
+func (p *poster) compose(body []byte, messages int) {
+	p.packet = append(p.packet[:0], p.heads[kind(messages)]...)
+	p.packet = strconv.AppendInt(p.packet, int64(len(body)), 10)
+	p.packet = append(append(p.packet, "\r\n\r\n"...), body...)
+}
+
+// exchange sends packet and reads the answer.
+func (p *poster) exchange(now time.Time) error {
 	if p.link != nil && p.stale(now) {
 		p.hangUp()
 	}
@@ -122,16 +122,26 @@ func (p *poster) exchange(now time.Time, body []byte, messages int) error {
 		p.reader.Reset(incoming{l})
 	}
 	p.link.expect(now, deadline)
-
-	p.packet = append(p.packet[:0], p.heads[kind(messages)]...)
-	p.packet = strconv.AppendInt(p.packet, int64(len(body)), 10)
-	p.packet = append(append(p.packet, "\r\n\r\n"...), body...)
 	if err := p.link.send(p.packet); err != nil {
 		return err
 	}
 	// Who else is ready goes first: the answer may then be there, and nothing has to wait for it.
 	runtime.Gosched()
 	return p.read()
+}
+
+// conclude says what came of an exchange.
+func (p *poster) conclude(err error) answer {
+	a := answer{body: p.answer.Body, err: err}
+	if err == nil {
+		a.status = p.answer.StatusCode()
+	}
+	if p.link != nil && (err != nil || !p.reusable()) {
+		p.hangUp()
+	}
+	a.done = time.Now()
+	p.used = a.done
+	return a
 }
 
 // read takes the answer off the connection.

@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,30 +26,44 @@ func (e *engine) take(ctx context.Context, w *waiter) (slot pacer.Slot, ok bool)
 	if e.pacer.Closed() {
 		return e.takeNow(ctx, w)
 	}
+	slot, due, ok := e.draw(ctx)
+	switch {
+	case !ok:
+		return slot, false
+	case !time.Now().Before(due):
+		return slot, !e.isHalted()
+	}
+	return slot, e.gate.wait(ctx, e.halted, w, due)
+}
+
+// draw takes the next request off the schedule of the open model. What is too late to be sent is dropped. ok is false when there is
+// none left, or ctx has ended.
+func (e *engine) draw(ctx context.Context) (slot pacer.Slot, due time.Time, ok bool) {
 	for {
 		n := int(e.next.Add(1)) - 1
 		if n >= e.pacer.Requests() || ctx.Err() != nil {
-			return slot, false
+			return slot, due, false
 		}
 		slot = e.pacer.Slot(n)
-		due := e.epoch.Add(slot.Due)
-		switch late := time.Since(due); {
-		case late > lateLimit:
-			e.ledger.Drop(slot)
-			continue
-		case late >= 0:
+		due = e.epoch.Add(slot.Due)
+		late := time.Since(due)
+		if late <= lateLimit {
 			if late > lateFloor {
 				e.unattended.Add(1)
 			}
-			return slot, !e.isHalted()
+			return slot, due, true
 		}
-		return slot, e.gate.wait(ctx, e.halted, w, due)
+		e.ledger.Drop(slot)
 	}
 }
 
 // pump sends until the schedule is empty, without JavaScript in between: as many requests at a time as a VU may have in
 // flight.
 func (e *engine) pump(ctx context.Context, state *lib.State) {
+	if l := e.loop(); l != nil {
+		l.pump(ctx, state)
+		return
+	}
 	var senders sync.WaitGroup
 	for range e.options.InFlight {
 		senders.Go(func() {
@@ -57,4 +72,10 @@ func (e *engine) pump(ctx context.Context, state *lib.State) {
 		})
 	}
 	senders.Wait()
+}
+
+// plain reports whether a pump's requests are of the kind that the loop knows: over connections that stay, and once each.
+func (e *engine) plain() bool {
+	o := e.options.Ingest
+	return !e.pacer.Closed() && o.KeepAlive && o.Retries == 0 && strings.HasPrefix(o.URL, "http:")
 }

@@ -89,16 +89,29 @@ func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string, flags 
 // run collects while a pool of senders sends, as k6's scenarios do, and returns the report.
 func (s *script) run() *report.Run {
 	s.t.Helper()
+	return s.runWith(16, func(ctx context.Context, e *engine) {
+		vu := newSender(e, s.state)
+		for vu.send(ctx) {
+		}
+	})
+}
+
+// pumped is run with pumps.
+func (s *script) pumped() *report.Run { return s.pumpedBy(4) }
+
+func (s *script) pumpedBy(vus int) *report.Run {
+	s.t.Helper()
+	return s.runWith(vus, func(ctx context.Context, e *engine) { e.pump(ctx, s.state) })
+}
+
+func (s *script) runWith(vus int, sender func(context.Context, *engine)) *report.Run {
+	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
 	defer cancel()
 	e := s.module.root.engine
 	var senders sync.WaitGroup
-	for range 16 {
-		senders.Go(func() {
-			vu := newSender(e, s.state)
-			for vu.send(ctx) {
-			}
-		})
+	for range vus {
+		senders.Go(func() { sender(ctx, e) })
 	}
 	require.NoError(s.t, e.collect(ctx, s.state, s.module.metrics))
 	senders.Wait()

@@ -213,15 +213,17 @@ func TestTheCauseOfAFailedAttemptIsNamed(t *testing.T) {
 		"http://host.invalid:80": {"no connection: name not resolved", 20},
 		"https://" + closed[7:]:  {"TLS", 20},
 	} {
-		t.Run(want.class, func(t *testing.T) {
-			t.Parallel()
-			r := newScript(t, &fake.Pipeline{}, twenty, at(url, "")).run()
-			require.Len(t, r.Errors, 1)
-			assert.Equal(t, want.class, r.Errors[0].Class, r.Errors[0].Example)
-			assert.Equal(t, 20, r.Errors[0].Count)
-			assert.Equal(t, want.rejected, r.Account.Rejected, "what did not leave was not taken")
-			assert.Equal(t, 20-want.rejected, r.Account.Unknown)
-		})
+		for how, run := range map[string]func(*script) *report.Run{"send": (*script).run, "pump": (*script).pumped} {
+			t.Run(want.class+", "+how, func(t *testing.T) {
+				t.Parallel()
+				r := run(newScript(t, &fake.Pipeline{}, twenty, at(url, "")))
+				require.Len(t, r.Errors, 1)
+				assert.Equal(t, want.class, r.Errors[0].Class, r.Errors[0].Example)
+				assert.Equal(t, 20, r.Errors[0].Count)
+				assert.Equal(t, want.rejected, r.Account.Rejected, "what did not leave was not taken")
+				assert.Equal(t, 20-want.rejected, r.Account.Unknown)
+			})
+		}
 	}
 }
 

@@ -88,7 +88,7 @@ func (e *engine) readTelemetry(ctx context.Context, client *store) {
 // environment describes the machine of the generator. What the system does not tell is left out.
 func (e *engine) environment() map[string]any {
 	env := map[string]any{
-		"os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU(), "gomaxprocs": runtime.GOMAXPROCS(0),
+		"os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU(), "gomaxprocs": e.cores,
 		"go": runtime.Version(), "shared_host": e.sharedHost(),
 	}
 	if info, err := cpu.Info(); err == nil && len(info) > 0 {

@@ -26,6 +26,9 @@ export function StepsSection({ comparison }: PartProps) {
     { head: 'arrival p50', unit: 'ms', cell: ({ step }) => ms(step.arrival.p50) },
     { head: 'p95', unit: 'ms', cell: ({ step }) => ms(step.arrival.p95) },
     { head: 'p99', unit: 'ms', cell: ({ step }) => ms(step.arrival.p99) },
+    { head: 'HTTP mean', unit: 'ms', cell: ({ step }) => ms(step.http.mean) },
+    { head: 'max', unit: 'ms', cell: ({ step }) => ms(step.http.max) },
+    { head: 'min', unit: 'ms', cell: ({ step }) => ms(step.http.min) },
     { head: 'HTTP p50', unit: 'ms', cell: ({ step }) => ms(step.http.p50) },
     { head: 'p99', unit: 'ms', cell: ({ step }) => ms(step.http.p99) },
   ];

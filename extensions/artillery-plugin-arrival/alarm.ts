@@ -1,0 +1,57 @@
+/**
+ * Wakes at times to the microsecond, nearly: Node's timers tick in whole milliseconds, half of which would be part of each arrival.
+ * A thread waits in the kernel instead, and the event loop of the one that sends is woken by it.
+ */
+import { Worker } from 'node:worker_threads';
+import { monotonic } from './thread.ts';
+
+/** Cells: SET changes with each time that is set, RUNG is which of them has come. */
+export const [SET, RUNG] = [0, 1];
+
+export interface Shared {
+  cells: Int32Array<SharedArrayBuffer>;
+  /** µs of the monotonic clock; what is set. */
+  time: Float64Array<SharedArrayBuffer>;
+}
+
+export class Alarm {
+  readonly #shared: Shared = {
+    cells: new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT)),
+    time: new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT)),
+  };
+  /** Times in the order in which they come. */
+  readonly #waiting: { time: number; ring: () => void }[] = [];
+
+  readonly #thread = new Worker(new URL('./alarm-thread.ts', import.meta.url), { workerData: this.#shared });
+
+  async end(): Promise<void> {
+    await this.#thread.terminate();
+  }
+
+  /** Resolves at a time, not before it. µs of the monotonic clock. */
+  at(time: number): Promise<void> {
+    return new Promise((ring) => {
+      const before = this.#waiting.findLastIndex((other) => other.time <= time);
+      this.#waiting.splice(before + 1, 0, { time, ring });
+      if (before < 0) this.#set();
+    });
+  }
+
+  /** Sets the next time, and waits until it has come. */
+  #set(): void {
+    const { cells, time } = this.#shared;
+    const now = monotonic();
+    while (this.#waiting[0] !== undefined && this.#waiting[0].time <= now) this.#waiting.shift()?.ring();
+    const [next] = this.#waiting;
+    if (next === undefined) return;
+    // Before the time is set: it may have come by the time that it is waited for.
+    const last = Atomics.load(cells, RUNG);
+    time[0] = next.time;
+    const set = Atomics.add(cells, SET, 1) + 1;
+    Atomics.notify(cells, SET);
+    const rung = Atomics.waitAsync(cells, RUNG, last);
+    void Promise.resolve(rung.value).then(() => {
+      if (Atomics.load(cells, SET) === set) this.#set();
+    });
+  }
+}

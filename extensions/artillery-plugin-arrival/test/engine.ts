@@ -1,0 +1,77 @@
+/**
+ * Plays Artillery's part for plugin.test.ts, which needs no Artillery: makes the plugin in the main thread and in one that sends, starts
+ * virtual users at their rate, calls the hooks and tells the events of each request. Prints at the end, as JSON, what metrics it was given.
+ */
+import { EventEmitter } from 'node:events';
+import { type ClientRequest, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isMainThread, Worker, workerData } from 'node:worker_threads';
+import { Plugin } from '../index.ts';
+import type { Script } from '../sender.ts';
+
+type Hook = (...args: unknown[]) => void;
+interface Params {
+  uuid: string;
+  url: string;
+  headers: Record<string, string>;
+  json: object;
+  cookieJar?: { getCookieString(url: string): Promise<string> };
+}
+interface Given {
+  path: string;
+  script: Script & { config: { phases: { duration: number; arrivalRate: number }[] } };
+}
+
+if (isMainThread) {
+  const given = JSON.parse(process.argv[2] as string) as Given;
+  Object.assign(globalThis, { artillery: { version: '0.0.0' } });
+  const plugin = new Plugin(given.script, new EventEmitter(), { absoluteScriptPath: given.path });
+  const sends = new Worker(new URL(import.meta.url), { workerData: given });
+  sends.once('exit', (code) => plugin.cleanup(() => process.exit(code)));
+} else {
+  const { path, script } = workerData as Given;
+  const artillery: { suggestedExitCode?: number } = {};
+  Object.assign(globalThis, { artillery });
+  new Plugin(script, new EventEmitter(), { absoluteScriptPath: path });
+  const hooks = script.config.processor as Record<string, Hook>;
+  const events = new EventEmitter();
+  const metrics: Record<string, number> = {};
+  const count = (name: string, value: number) => {
+    metrics[name] = (metrics[name] ?? 0) + value;
+  };
+  events.on('counter', count);
+  events.on('histogram', (name: string) => count(name, 1));
+  const call = (name: unknown, ...args: unknown[]) =>
+    new Promise<void>((resolve, reject) => {
+      hooks[name as string]?.(...args, (error?: Error) => (error ? reject(error) : resolve()));
+    });
+
+  const scenario = script.scenarios[0] as { beforeRequest: string[]; afterScenario: string[] };
+  const visit = async (n: number) => {
+    const context = { vars: {} };
+    const params = { uuid: `${n}`, url: '', headers: {}, json: {} } as Params;
+    for (const hook of scenario.beforeRequest) await call(hook, params, context, events);
+    await params.cookieJar?.getCookieString(params.url);
+    await new Promise<void>((resolve, reject) => {
+      const sending: ClientRequest = request(params.url, { method: 'POST', headers: params.headers });
+      events.emit('trace:http:request', params, params.uuid);
+      sending.on('response', (answer) => {
+        events.emit('trace:http:response', answer, params.uuid);
+        answer.resume().on('end', resolve);
+      });
+      sending.on('error', reject);
+      sending.end(JSON.stringify(params.json));
+    });
+    for (const hook of scenario.afterScenario) await call(hook, context, events);
+  };
+  const users: Promise<void>[] = [];
+  for (const { duration, arrivalRate } of script.config.phases) {
+    for (let i = 0; i < duration * arrivalRate; i++) {
+      await sleep(1000 / arrivalRate);
+      users.push(visit(users.length));
+    }
+  }
+  await Promise.all(users);
+  console.log(JSON.stringify(metrics));
+  process.exit(artillery.suggestedExitCode ?? 0);
+}

@@ -1,0 +1,53 @@
+/** The whole plugin without Artillery, whose part engine.ts plays, so that `npm test` notices when it breaks. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { parse } from 'yaml';
+import { assertPass, node, Pipeline, readRun } from '../../../scenarios/test/harness.ts';
+
+const RAMP = join(import.meta.dirname, '../../../scenarios/ramp.artillery.yml');
+const ENGINE = join(import.meta.dirname, 'engine.ts');
+
+describe('the plugin', () => {
+  let pipeline: Pipeline;
+  before(async () => {
+    pipeline = await Pipeline.start();
+  });
+  after(() => pipeline.stop());
+
+  async function run(change: (config: Record<string, unknown>) => void = () => {}) {
+    const script = parse(readFileSync(RAMP, 'utf8'));
+    script.config.phases = [{ name: 'sustained', duration: 1, arrivalRate: 40 }];
+    change(script.config);
+    const dir = join(pipeline.env.STACK_DIR as string, 'run');
+    const env = { ...pipeline.env, RUN_DIR: dir };
+    const { exitCode, all } = await node([ENGINE, JSON.stringify({ path: RAMP, script })], env);
+    return { exitCode, text: String(all), dir };
+  }
+
+  test('stamps, sends on time, accounts for every message and tells its metrics', async () => {
+    const { exitCode, text, dir } = await run();
+    const left = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    assertPass(left, exitCode);
+    assert.deepEqual(left.account.requests, { scheduled: 40, sent: 40, retried: 0 });
+    assert.equal(left.account.arrived, left.account.scheduled);
+    assert.ok(left.account.balanced);
+    assert.ok((left.latency.stages.schedule.min as number) >= 0, 'nothing is sent before it is due');
+    const metrics = JSON.parse(/^\{.*\}$/m.exec(text)?.[0] ?? assert.fail(text));
+    assert.equal(metrics['arrival.latency'], left.account.deliveries.arrived);
+    assert.equal(metrics['arrival.arrived'], left.account.arrived);
+    assert.equal(metrics['arrival.lost'], 0);
+  });
+
+  test('an option that is wrong ends it in one line', async () => {
+    const { exitCode, text } = await run((config) => {
+      config.plugins = { arrival: { profile: 'profiles/ramp.yml', qoss: 1 } };
+    });
+    assert.match(
+      text,
+      /^arrival: config\.plugins\.arrival\.qoss is not known; allowed: profile, id, [^\n]+$/,
+    );
+    assert.equal(exitCode, 1);
+  });
+});

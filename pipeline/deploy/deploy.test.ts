@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { cp, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { execa } from 'execa';
+import { BROKER_USERS, REDIS_USERS, secrets } from '../stack/access.ts';
+import { nginxConfig } from '../stack/nginx.ts';
+import { DAEMON_PATH, prepareMosquitto, prepareRedis } from '../stack/services.ts';
+import { remove, temporaryDirectory } from '../test/services.ts';
+import { files, hashed } from './prepare.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const CHECK = join(ROOT, '.stack/deploy-check');
+const PREPARE = join(import.meta.dirname, 'prepare.ts');
+
+interface Container {
+  image: string;
+  securityContext: { readOnlyRootFilesystem: boolean; allowPrivilegeEscalation: boolean };
+  readinessProbe?: object;
+  livenessProbe?: object;
+  resources: { requests?: object };
+  envFrom?: { configMapRef?: { name: string }; secretRef?: { name: string } }[];
+}
+interface Manifest {
+  kind: string;
+  metadata: { name: string };
+  spec: {
+    template?: { spec: { containers: Container[]; securityContext: { runAsNonRoot: boolean } } };
+    scaleTargetRef?: { kind: string; name: string };
+    parallelism?: number;
+    runner?: { image: string };
+  };
+}
+
+let dir: string;
+let kubernetes: string;
+
+before(async () => {
+  dir = await temporaryDirectory();
+  kubernetes = join(dir, 'kubernetes');
+  const own = (path: string) => !path.includes('generated');
+  await cp(join(import.meta.dirname, 'kubernetes'), kubernetes, { recursive: true, filter: own });
+  await promisify(execFile)(process.execPath, [
+    PREPARE,
+    join(kubernetes, 'pipeline/generated'),
+    'kubernetes',
+  ]);
+  // As `npm run setup -- --test` has done, which takes minutes the first time.
+  const build = ['build', '-buildvcs=false', '-o', CHECK, '.'];
+  await promisify(execFile)('go', build, { cwd: join(import.meta.dirname, 'check') });
+});
+
+after(() => remove(dir));
+
+async function understood<T>(...args: string[]): Promise<T[]> {
+  const { stdout } = await promisify(execFile)(CHECK, args, { maxBuffer: 1e8 });
+  return stdout.split('\n').flatMap((line) => (line === '' ? [] : (JSON.parse(line) as T)));
+}
+
+/** Lines without what is another one in each place: addresses, ports, folders, passwords, who starts it. */
+const settings = (lines: readonly string[]) =>
+  lines.filter((line) => !/^(bind|port|listener|user|aclfile|acl_file|password_file|dir) /.test(line));
+
+test('Redis, Mosquitto and nginx in containers have the settings of the stack', async () => {
+  const made = files('compose');
+  const lines = async (name: string) => (await readFile(join(dir, name), 'utf8')).trimEnd().split('\n');
+  await prepareRedis(dir, 1, secrets(REDIS_USERS));
+  await prepareMosquitto(dir, 1, secrets(BROKER_USERS));
+  for (const name of ['redis.conf', 'mosquitto.conf']) {
+    assert.deepEqual(settings(made[name] ?? []), settings(await lines(name)), name);
+    assert.ok(settings(made[name] ?? []).length > 3, name);
+  }
+  assert.deepEqual(made['mosquitto.acl'], await lines('mosquitto.acl'));
+  const withoutPasswords = (acl: readonly string[] = []) =>
+    acl.map((line) => line.replace(/#[0-9a-f]{64}/, '#'));
+  assert.deepEqual(withoutPasswords(made['redis.acl']), withoutPasswords(await lines('redis.acl')));
+  const plain = nginxConfig('/tmp', { port: 1, ingests: ['http://a:1'], bodyLimit: 1_048_576 });
+  const same = (text: string) =>
+    text.replaceAll(/^ +(listen|server) .*$|^user .*$/gm, '').replaceAll(/\n+/g, '\n');
+  assert.equal(same(made['nginx.conf']?.[0] ?? ''), same(plain));
+});
+
+test("a password is hashed as Mosquitto's own tool does it", async () => {
+  const file = join(dir, 'users');
+  await writeFile(file, 'relay:some password\n', { mode: 0o600 });
+  await execa('mosquitto_passwd', ['-U', file], { env: { PATH: DAEMON_PATH } });
+  const theirs = (await readFile(file, 'utf8')).trim().slice('relay:'.length);
+  const salt = Buffer.from(theirs.split('$')[3] as string, 'base64');
+  assert.equal(hashed('some password', salt), theirs);
+});
+
+test('what is there is kept, and words that nobody knows are refused in one line', async () => {
+  const prepare = (...args: string[]) => promisify(execFile)(process.execPath, [PREPARE, ...args]);
+  const stack = join(kubernetes, 'pipeline/generated/stack.json');
+  const text = await readFile(stack, 'utf8');
+  assert.match(
+    (await prepare(join(kubernetes, 'pipeline/generated'), 'kubernetes')).stdout,
+    /prepared already/,
+  );
+  assert.equal(await readFile(stack, 'utf8'), text);
+  await assert.rejects(prepare(dir, 'nomad'), {
+    stderr: 'prepare.ts: allowed: <directory>, and compose or kubernetes (compose)\n',
+  });
+});
+
+test('the Compose file is one, and nobody in it is root', async () => {
+  const [project] = await understood<{
+    services: Record<string, { image: string; user?: string; environment?: Record<string, string> }>;
+  }>('compose', join(import.meta.dirname, 'compose.yaml'));
+  const services = project?.services ?? {};
+  assert.deepEqual(Object.keys(services).sort(), [
+    'ingest-1',
+    'ingest-2',
+    'k6',
+    'mosquitto',
+    'nginx',
+    'prepare',
+    'redis',
+    'relay-1',
+  ]);
+  for (const [name, { image, user }] of Object.entries(services)) {
+    const ours = image.startsWith('arrival-');
+    assert.ok(ours || /:\d/.test(image), `${name}: ${image} has a version`);
+    assert.ok(user === '65532:65532' || (ours && user === undefined), `${name} runs as ${user}`);
+  }
+});
+
+test("manifests are what Kubernetes' own types and k6-operator's definition allow, and fit together", async () => {
+  const all = await understood<Manifest>(
+    'kubernetes',
+    join(kubernetes, 'pipeline'),
+    join(kubernetes, 'load'),
+  );
+  const named = (kind: string, name: string) =>
+    all.find((one) => one.kind === kind && one.metadata.name === name);
+  for (const { kind, metadata, spec } of all) {
+    if (spec?.scaleTargetRef)
+      assert.ok(named(spec.scaleTargetRef.kind, spec.scaleTargetRef.name), metadata.name);
+    if (!spec?.template) continue;
+    const { containers, securityContext } = spec.template.spec;
+    assert.ok(securityContext.runAsNonRoot, `${kind} ${metadata.name}`);
+    for (const container of containers) {
+      assert.ok(container.readinessProbe && container.livenessProbe && container.resources.requests);
+      assert.ok(
+        container.securityContext.readOnlyRootFilesystem &&
+          !container.securityContext.allowPrivilegeEscalation,
+      );
+      assert.match(container.image, /:\d/);
+      for (const { configMapRef, secretRef } of container.envFrom ?? []) {
+        if (configMapRef) assert.ok(named('ConfigMap', configMapRef.name), configMapRef.name);
+        if (secretRef) assert.ok(named('Secret', secretRef.name), secretRef.name);
+      }
+    }
+  }
+  const run = named('TestRun', 'ramp');
+  assert.deepEqual([run?.spec.parallelism, run?.spec.runner?.image], [4, 'arrival-k6-operator:0.1.0']);
+});
+
+for (const [file, right, wrong] of [
+  ['pipeline/relay.yaml', 'terminationGracePeriodSeconds', 'terminationGraceSeconds'],
+  ['load/testrun.yaml', 'parallelism', 'paralelism'],
+] as const) {
+  test(`a field that is not there is an error: ${wrong}`, async () => {
+    const path = join(kubernetes, file);
+    const text = await readFile(path, 'utf8');
+    await writeFile(path, text.replace(right, wrong));
+    try {
+      await assert.rejects(
+        understood('kubernetes', join(kubernetes, file.split('/')[0] as string)),
+        new RegExp(wrong),
+      );
+    } finally {
+      await writeFile(path, text);
+    }
+  });
+}

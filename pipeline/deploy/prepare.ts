@@ -1,0 +1,116 @@
+/**
+ * Configuration and credentials of a pipeline in containers, made as the stack makes its own:
+ *
+ *     node pipeline/deploy/prepare.ts <directory> [compose|kubernetes]
+ *
+ * What is there already is kept: containers that run have its passwords. Which file is whose: README.md.
+ */
+import { pbkdf2Sync, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ConfigError, IngestConfig } from '../config.ts';
+import {
+  BROKER_USERS,
+  brokerAclFile,
+  REDIS_USERS,
+  redisAclFile,
+  SUBSCRIBER_STATUS,
+  secret,
+  secrets,
+  urls,
+} from '../stack/access.ts';
+import { writePrivateFile } from '../stack/file.ts';
+import { nginxConfig } from '../stack/nginx.ts';
+import { mosquittoConfig, redisConfig } from '../stack/services.ts';
+
+/** Where containers find the files. */
+const HOME = '/run/arrival';
+const ENGINES = ['compose', 'kubernetes'] as const;
+type Engine = (typeof ENGINES)[number];
+
+/** The stack's own default ports, and names of services that both engines know. */
+const INGEST = 18_080;
+const REDIS = 16_379;
+const MQTT = 11_883;
+const listen = '0.0.0.0';
+
+/** What Mosquitto makes of a password: PBKDF2 with SHA-512, as `mosquitto_passwd` does. */
+export function hashed(password: string, salt = randomBytes(12)): string {
+  const rounds = 101;
+  const key = pbkdf2Sync(password, salt, rounds, 64, 'sha512');
+  return `$7$${rounds}$${salt.toString('base64')}$${key.toString('base64')}`;
+}
+
+/** The files by name. */
+export function files(engine: Engine): Record<string, string[]> {
+  const [redisPasswords, brokerPasswords, token] = [secrets(REDIS_USERS), secrets(BROKER_USERS), secret()];
+  const redis = urls(redisPasswords, `redis://redis:${REDIS}/0`);
+  const mqtt = urls(brokerPasswords, `mqtt://mosquitto:${MQTT}`);
+  const stack = {
+    ingest: { url: `http://${engine === 'compose' ? 'nginx' : 'ingest'}:${INGEST}`, token },
+    redis: { url: redis.reader },
+    mqtt: {
+      url: `mqtt://mosquitto:${MQTT}`,
+      username: 'subscriber',
+      password: brokerPasswords.subscriber,
+      status: SUBSCRIBER_STATUS,
+    },
+    facts: { topology: engine },
+  };
+  return {
+    'redis.acl': redisAclFile(redisPasswords),
+    'redis.conf': redisConfig({ listen, port: REDIS, acl: `${HOME}/redis.acl`, data: '/data' }),
+    'mosquitto.acl': brokerAclFile(),
+    'mosquitto.conf': mosquittoConfig({
+      listen,
+      port: MQTT,
+      user: 'mosquitto',
+      users: `${HOME}/mosquitto.users`,
+      acl: `${HOME}/mosquitto.acl`,
+    }),
+    'mosquitto.users': BROKER_USERS.map((user) => `${user}:${hashed(brokerPasswords[user])}`),
+    'ingest.tokens': [token],
+    'ingest.env': [`REDIS_URL=${redis.ingest}`, `INGEST_TOKENS_FILE=${HOME}/ingest.tokens`],
+    'relay.env': [`REDIS_URL=${redis.relay}`, `MQTT_URL=${mqtt.relay}`],
+    'operator.env': [`REDIS_URL=${redis.operator}`],
+    'stack.json': [JSON.stringify(stack, null, 2)],
+    ...(engine === 'compose' && { 'nginx.conf': [nginx()] }),
+  };
+}
+
+function nginx(): string {
+  return nginxConfig('/tmp', {
+    listen,
+    port: INGEST,
+    ingests: ['ingest-1', 'ingest-2'].map((name) => `http://${name}:${INGEST}`),
+    bodyLimit: IngestConfig.properties.BODY_LIMIT.default,
+  });
+}
+
+async function main([directory, word = 'compose', ...more]: string[]): Promise<void> {
+  const engine = ENGINES.find((name) => name === word);
+  if (directory === undefined || engine === undefined || more.length > 0) {
+    throw new ConfigError(`prepare.ts: allowed: <directory>, and ${ENGINES.join(' or ')} (compose)`);
+  }
+  const made = join(directory, 'stack.json');
+  if (existsSync(made)) {
+    console.log(`${directory} is prepared already`);
+    return;
+  }
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  // stack.json last: it says that all are there.
+  for (const [name, lines] of Object.entries(files(engine)).sort(([name]) =>
+    name === 'stack.json' ? 1 : -1,
+  )) {
+    await writePrivateFile(join(directory, name), `${lines.join('\n')}\n`);
+  }
+  console.log(`${directory} is prepared for ${engine}`);
+}
+
+if (import.meta.main) {
+  main(process.argv.slice(2)).catch((error: Error) => {
+    console.error(error.message);
+    process.exit(1);
+  });
+}

@@ -1,0 +1,151 @@
+/** `npm run deployments`: fuzz.js on three deployments of the pipeline, side by side. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { execa } from 'execa';
+import { RunConfig, readConfig } from '../../pipeline/config.ts';
+import { checkScript, environmentArgs } from '../../pipeline/k6.ts';
+import { ADDRESSES } from '../../pipeline/run.ts';
+import { explain } from '../../pipeline/stack/explain.ts';
+import { shortPath } from '../../pipeline/stack/file.ts';
+import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
+import { leash } from '../../pipeline/stack/leash.ts';
+import { requireNginx } from '../../pipeline/stack/nginx.ts';
+import type { Run } from '../../reports/run.ts';
+import { Lab } from '../matrix/lab.ts';
+import { NamespacePipeline } from './namespace.ts';
+import { type Measured, table } from './table.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const SCRIPT = 'scenarios/fuzz.js';
+const DIR = join(ROOT, '.stack/deployments');
+
+const HELP = `Runs scenarios/fuzz.js on three deployments of the pipeline, and compares them.
+
+  npm run deployments [-- -e NAME=value …]     what fuzz.js takes: CONCURRENCY, STEP_DURATION, REQUESTS, SPEC, SPEC_FILE, SEED
+
+  bare         on this host, generator and pipeline on the loopback
+  nginx        the same with nginx before two ingests (TOPOLOGY=cluster)
+  namespace    the pipeline in a network namespace of its own, joined by veth: what a container has of a network (Linux, root).
+               Where that can't be had it is left out, and the reason told.
+
+Leaves a run in reports/runs/ for each and a page in reports/comparisons/ that compares them. Exit code: 0 when every run passed and all three
+were measured, 99 when not, 1 when it broke off.`;
+
+let stopped = false;
+let signalled: ((signal: NodeJS.Signals) => void) | undefined;
+
+async function main(): Promise<number> {
+  const args = process.argv.slice(2);
+  if (args.includes('--help') || args.includes('-h')) {
+    console.log(HELP);
+    return 0;
+  }
+  const variables = environmentArgs(args);
+  const extra = args.find((arg) => !variables.includes(arg));
+  if (extra !== undefined) throw new Error(`${extra} is not known; allowed: -e NAME=value, --help`);
+  const config = readConfig(RunConfig);
+  for (const name of ['INGEST_URL', 'REDIS_URL', 'MQTT_URL', 'TOPOLOGY'] as const)
+    if (config[name] !== undefined)
+      throw new Error(`${name} is set, and each deployment is a pipeline that is started: leave it out`);
+  await checkScript(SCRIPT, variables, { ...process.env, ...ADDRESSES });
+  await requireNginx();
+  onInterrupt(
+    (signal) => {
+      stopped = true;
+      signalled?.(signal);
+    },
+    () => process.exit(1),
+  );
+
+  const ports = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0' };
+  const all: Measured[] = [];
+  for (const [name, env] of [
+    ['bare', { TOPOLOGY: 'single', NETWORK: 'loopback' }],
+    ['nginx', { TOPOLOGY: 'cluster', NETWORK: 'loopback' }],
+  ] as const) {
+    all.push(await measure(name, variables, { ...ports, ...env, STACK_DIR: DIR }));
+    if (stopped) return 1;
+  }
+  const refusal = await inNamespace(all, variables, ports);
+  if (stopped) return 1;
+  console.log(`\n${table(all)}\n`);
+  if (refusal !== undefined) console.log(`namespace   not measured: ${refusal}`);
+  await compare(all);
+  return refusal === undefined && all.every(({ run }) => run.verdict.result === 'pass') ? 0 : 99;
+}
+
+/** @returns why it was not measured */
+async function inNamespace(
+  all: Measured[],
+  variables: string[],
+  ports: Record<string, string>,
+): Promise<string | undefined> {
+  const refusal = Lab.refusal();
+  if (refusal !== null) return refusal;
+  let pipeline: NamespacePipeline;
+  try {
+    pipeline = await NamespacePipeline.start(DIR, { ...ports, TOPOLOGY: 'single' });
+  } catch (error) {
+    return (error as Error).message;
+  }
+  try {
+    const env = { TOPOLOGY: 'single', NETWORK: 'namespace', STACK_DIR: pipeline.dir };
+    if (!stopped) all.push(await measure('namespace', variables, env));
+  } finally {
+    await pipeline.stop();
+  }
+  return undefined;
+}
+
+/** Runs the script, with what it says, and reads what it has left. */
+async function measure(name: string, variables: string[], env: Record<string, string>): Promise<Measured> {
+  console.log(`deployment  ${name}`);
+  const child = spawn(process.execPath, [join(ROOT, 'pipeline/run.ts'), SCRIPT, '-q', ...variables], {
+    cwd: ROOT,
+    env: { ...process.env, npm_lifecycle_event: undefined, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true, // Ctrl-C reaches it through us, once
+  });
+  const pid = child.pid as number;
+  leash.hold(pid);
+  signalled = (signal) => child.kill(signal);
+  let report: string | undefined;
+  for await (const line of createInterface({ input: child.stdout })) {
+    report = /^report {2}(\S+)$/.exec(line)?.[1] ?? report;
+    console.log(line);
+  }
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  leash.release(pid);
+  const { exitCode } = child;
+  if (stopped || report === undefined || (exitCode !== 0 && exitCode !== 99))
+    throw new Error(`${name}: the run ended with ${child.signalCode ?? exitCode}`);
+  const dir = dirname(resolve(ROOT, report));
+  return { name, dir, run: JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as Run };
+}
+
+async function compare(all: Measured[]): Promise<void> {
+  const time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
+  const page = join(ROOT, 'reports/comparisons', `deployments-${time}`, 'index.html');
+  const args = [
+    join(ROOT, 'reports/main.ts'),
+    'compare',
+    '--each',
+    '--out',
+    page,
+    ...all.map(({ dir }) => dir),
+  ];
+  const { failed, all: said } = await execa(process.execPath, args, { cwd: ROOT, reject: false, all: true });
+  if (failed) throw new Error(`the runs could not be compared: ${said}`);
+  console.log(`comparison  ${shortPath(page)}`);
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: Error) => {
+    if (!stopped) explain(error);
+    process.exit(1);
+  },
+);

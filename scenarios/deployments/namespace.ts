@@ -1,0 +1,104 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { readStackFile, writeStackFile } from '../../pipeline/stack/file.ts';
+import { Supervised } from '../../pipeline/stack/process.ts';
+import { DAEMON_PATH } from '../../pipeline/stack/services.ts';
+
+/** Of those for documentation (RFC 5737), which no network has. */
+const [HOST, PIPELINE] = ['192.0.2.9', '192.0.2.10'];
+
+/**
+ * A pipeline in a network namespace of its own, joined with the host by veth: what a container has of a network. It ends, and takes its
+ * end of the veth and so the other along, with the process that holds it, which ends with us.
+ */
+export class NamespacePipeline {
+  /** Where the generator, on the host, finds its stack.json. */
+  readonly dir: string;
+  readonly #holders: Supervised[];
+
+  private constructor(dir: string, holders: Supervised[]) {
+    this.dir = dir;
+    this.#holders = holders;
+  }
+
+  /** Rejects in one line where the kernel refuses, with nothing left running. */
+  static async start(dir: string, env: Record<string, string>): Promise<NamespacePipeline> {
+    const logs = join(dir, 'logs');
+    await mkdir(logs, { recursive: true, mode: 0o700 });
+    const own = join(dir, 'generator');
+    const all = new NamespacePipeline(own, []);
+    try {
+      const hold = 'ip link set lo up && echo ready && exec sleep infinity';
+      const holder = await all.#hold(
+        logs,
+        'namespace',
+        ['unshare', '--net', 'sh', '-c', hold],
+        {},
+        /^ready$/,
+      );
+      const link = `arrival${process.pid}`;
+      await sh(`ip link add ${link} type veth peer name eth0 netns ${holder.pid}
+        ip addr add ${HOST}/30 dev ${link}
+        ip link set ${link} up`);
+      const within = ['nsenter', `--net=/proc/${holder.pid}/ns/net`, '--'];
+      await sh(
+        `ip addr add ${PIPELINE}/30 dev eth0
+        ip link set eth0 up`,
+        within,
+      );
+      const command = [...within, process.execPath, join(import.meta.dirname, 'inside.ts')];
+      await all.#hold(logs, 'pipeline', command, { ...env, STACK_DIR: dir }, /^up$/);
+      const stack = await readStackFile(dir);
+      if (stack === undefined) throw new Error(`the pipeline in the namespace left no stack.json in ${dir}`);
+      await mkdir(own, { recursive: true, mode: 0o700 });
+      await writeStackFile(own, {
+        ...stack,
+        ingest: { ...stack.ingest, url: moved(stack.ingest.url) },
+        mqtt: { ...stack.mqtt, url: moved(stack.mqtt.url) },
+        redis: { url: moved(stack.redis.url) },
+        oneHost: true,
+        facts: { ...stack.facts, network_way: 'a network namespace of the pipeline, veth' },
+      });
+      return all;
+    } catch (error) {
+      await all.stop();
+      throw error;
+    }
+  }
+
+  async #hold(
+    logs: string,
+    name: string,
+    [command = '', ...args]: string[],
+    env: Record<string, string>,
+    ready: RegExp,
+  ): Promise<Supervised> {
+    const holder = await Supervised.start({ name, command, args, env }, { logs });
+    this.#holders.push(holder);
+    await holder.says(ready, 60_000);
+    return holder;
+  }
+
+  async stop(): Promise<void> {
+    for (const holder of this.#holders.splice(0).reverse()) await holder.stop(15_000);
+    await rm(this.dir, { recursive: true, force: true });
+  }
+}
+
+/** Where a URL leads when it goes into the namespace. */
+function moved(url: string): string {
+  const at = new URL(url);
+  at.hostname = PIPELINE as string;
+  return at.toString().replace(/\/$/, '');
+}
+
+/** Rejects with what the first command that fails says. */
+async function sh(script: string, within: string[] = []): Promise<void> {
+  const [command = '', ...args] = [...within, 'sh', '-e', '-c', script];
+  const { failed, stderr, shortMessage } = await execa(command, args, {
+    env: { PATH: DAEMON_PATH },
+    reject: false,
+  });
+  if (failed) throw new Error(`ip: ${(stderr || shortMessage || '').split('\n')[0]}`);
+}
