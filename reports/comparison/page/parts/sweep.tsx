@@ -27,7 +27,7 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
   }
   const marks = [...knees].map(([x, letters]) => ({ x, name: `knee ${letters.join(', ')}` }));
   const most = sweeps.map(({ subject: { letter }, points }) => {
-    const highest = Math.max(...points.map(({ requests_per_s }) => requests_per_s));
+    const highest = Math.max(...points.map(({ requests_per_s }) => requests_per_s ?? 0));
     return `${letter} ${figure(highest)} a second`;
   });
   const common = { kind: 'vus' as const, x, height: 280, marks };
