@@ -10,11 +10,42 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin, type UserConfig } from 'vite';
 import { viteSingleFile } from 'vite-plugin-singlefile';
 
-/** Where the page's sources lie, where it goes, and what it may load beside its own script and style. */
-const PAGES: Record<string, { root: string; outDir: string; loads: string[] }> = {
-  production: { root: 'page', outDir: 'dist', loads: [] },
-  comparison: { root: 'comparison/page', outDir: 'dist/comparison', loads: [] },
-  history: { root: 'history/page', outDir: 'dist/history', loads: ["connect-src 'self'"] },
+/** All pages have one shell, page/index.html. Paths are relative to it, or to this file for `outDir`. */
+interface PageOptions {
+  outDir: string;
+  title: string;
+  withoutScript: string;
+  script: string;
+  style: string;
+  /** What it may load beside its own script and style. */
+  loads: string[];
+}
+
+const PAGES: Record<string, PageOptions> = {
+  production: {
+    outDir: 'dist',
+    title: 'Arrival report',
+    withoutScript: 'This report needs JavaScript. All of its figures are in run.json beside it.',
+    script: './main.tsx',
+    style: './report.css',
+    loads: [],
+  },
+  comparison: {
+    outDir: 'dist/comparison',
+    title: 'Arrival comparison',
+    withoutScript: 'This comparison needs JavaScript. Its figures are in the run.json of each run.',
+    script: '../comparison/page/main.tsx',
+    style: '../comparison/page/comparison.css',
+    loads: [],
+  },
+  history: {
+    outDir: 'dist/history',
+    title: 'Arrival runs',
+    withoutScript: 'This list needs JavaScript. On the terminal: npm run report -- list',
+    script: '../history/page/main.tsx',
+    style: '../history/page/history.css',
+    loads: ["connect-src 'self'"],
+  },
 };
 
 export default defineConfig(({ mode }) => {
@@ -23,8 +54,8 @@ export default defineConfig(({ mode }) => {
   return config(page);
 });
 
-const config = ({ root, outDir, loads }: (typeof PAGES)[string]): UserConfig => ({
-  root: fileURLToPath(new URL(root, import.meta.url)),
+const config = ({ outDir, loads, ...page }: PageOptions): UserConfig => ({
+  root: fileURLToPath(new URL('page', import.meta.url)),
   logLevel: 'warn',
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
@@ -34,8 +65,25 @@ const config = ({ root, outDir, loads }: (typeof PAGES)[string]): UserConfig => 
     modulePreload: false,
     sourcemap: false,
   },
-  plugins: [viteSingleFile(), contentSecurityPolicy(loads)],
+  plugins: [shell(page), viteSingleFile(), contentSecurityPolicy(loads)],
 });
+
+/** Fills in what the pages' shell leaves open. */
+function shell({ title, withoutScript, script, style }: Omit<PageOptions, 'outDir' | 'loads'>): Plugin {
+  const words: Record<string, string> = {
+    TITLE: title,
+    WITHOUT_SCRIPT: withoutScript,
+    SCRIPT: script,
+    STYLE: style,
+  };
+  return {
+    name: 'shell',
+    transformIndexHtml: {
+      order: 'pre',
+      handler: (html) => html.replace(/%([A-Z_]+)%/g, (_, name) => words[name] ?? ''),
+    },
+  };
+}
 
 /** Lets the page run its own script and style, by their hashes, and load nothing else than it says. */
 function contentSecurityPolicy(loads: readonly string[]): Plugin {

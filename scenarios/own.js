@@ -5,7 +5,7 @@
 import { Run } from 'k6/x/arrival';
 import { count, flag, number } from './lib/env.js';
 import { profileOf } from './lib/load.js';
-import { openProfile, setting } from './lib/setting.js';
+import { openProfile, sampled, setting } from './lib/setting.js';
 
 const shared = setting();
 
@@ -61,6 +61,7 @@ const run = new Run({
   },
   body: __ENV.BODY || (__ENV.BODY_FILE ? open(__ENV.BODY_FILE) : ''),
   timeout: number('TIMEOUT', 10, { min: 0.1 }),
+  sampled: sampled(),
   canary: __ENV.CANARY !== 'off' && !__ENV.FILTER,
 });
 

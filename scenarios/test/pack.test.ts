@@ -151,6 +151,21 @@ describe('a short form of each script', () => {
     assert.doesNotMatch(JSON.stringify(run), new RegExp(ingest.token));
   });
 
+  test('own: a trace log of a pipeline that is not ours splits the way in three', async () => {
+    const { ingest, mqtt, redis } = pipeline.stack.file;
+    const url = new URL(mqtt.url);
+    [url.username, url.password] = [mqtt.username, mqtt.password];
+    const { run, text } = await pipeline.run(
+      'own.js',
+      { RATE: 50, DURATION: 1, WARMUP: 0.5, P99: 60_000, SAMPLED: 'true', TRACE_LOG_EVERY: 10 },
+      { INGEST_URL: ingest.url, INGEST_TOKEN: ingest.token, MQTT_URL: url.toString(), REDIS_URL: redis.url },
+    );
+    assertAllArrived(run);
+    assert.ok((run.sampled?.count ?? 0) >= 4, text);
+    assert.equal(run.sampled?.not_found, 0);
+    assert.ok(run.sampled.parts.relay !== null);
+  });
+
   test('fuzz: random bodies, and a row of average, max and min for each concurrency', async () => {
     const { run, exitCode } = await pipeline.run('fuzz.js', { CONCURRENCY: '2,20', REQUESTS: 200, SEED: 3 });
     assertPass(run, exitCode);

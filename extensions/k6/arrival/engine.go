@@ -96,6 +96,7 @@ func newEngine(o *options, part *segment) *engine {
 
 		socketWait: ledger.NewSeries(),
 	}
+	e.ledger = ledger.New(e.levelled(), schedule)
 	if o.Queue != nil {
 		e.ledger.EndAt(ledger.Queue)
 	}
@@ -127,7 +128,6 @@ func newEngine(o *options, part *segment) *engine {
 	e.chosen = make([]atomic.Int64, len(o.profile.Flows))
 	e.turnTo(turn{})
 	e.planSpans()
-	e.ledger = ledger.New(e.levelled(), schedule)
 	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, part.generator()), e.targetLevel())
 	return e
 }

@@ -40,7 +40,7 @@ func (o *publishersOptions) broker(i int) string {
 func (o *publishersOptions) check(all *options) error {
 	for i := range 1 + len(o.More) {
 		if _, err := fleet.ParseAddress(o.broker(i)); err != nil {
-			return fmt.Errorf("publishers.url, publishers.more: %w", err)
+			return fmt.Errorf("publishers.%s: %w", []string{"url", "more"}[min(i, 1)], err)
 		}
 	}
 	if len(o.More) > 0 && len(o.More) != len(all.MQTT.More) {

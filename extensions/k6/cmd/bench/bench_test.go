@@ -82,6 +82,27 @@ func TestHost(t *testing.T) {
 	}
 }
 
+func TestTheIntervalOfAMedian(t *testing.T) {
+	t.Parallel()
+	rounds := func(n int) (all pairs) { // ratios 1, 2, …, n
+		for i := range n {
+			all = append(all, [2]use{{count: 1, cpu: map[string]time.Duration{"": 1}}, {count: 1, cpu: map[string]time.Duration{"": time.Duration(n - i)}}})
+		}
+		return all
+	}
+	for n, want := range map[int][3]float64{ // tables of the sign test
+		1: {1, 1, 0}, 2: {1, 2, 50}, 5: {1, 5, 93.75}, 6: {1, 6, 96.875}, 8: {1, 8, 99.21875}, 9: {2, 8, 96.09375}, 20: {6, 15, 95.8610534},
+	} {
+		low, high, sure := rounds(n).interval(cost)
+		assert.InDelta(t, want[0], low, 1e-9, n)
+		assert.InDelta(t, want[1], high, 1e-9, n)
+		assert.InDelta(t, want[2], sure, 1e-4, n)
+	}
+	assert.Equal(t, "the limit holds", decided(0.97, 1, 0.97))
+	assert.Equal(t, "the limit is missed", decided(0.9, 0.96, 0.97))
+	assert.Contains(t, decided(0.9, 0.97, 0.97), "more rounds")
+}
+
 func TestUse(t *testing.T) {
 	t.Parallel()
 	whole := use{cpu: map[string]time.Duration{"k6": 9 * time.Millisecond, "redis": time.Millisecond}, count: 1000, seconds: 0.5}

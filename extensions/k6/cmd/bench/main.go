@@ -39,7 +39,7 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.only, "only", "", "`rows` to run, with commas between them (default all)")
 	f.DurationVar(&s.warmup, "warmup", 1500*time.Millisecond, "load before each measurement")
 	f.DurationVar(&s.duration, "duration", 5*time.Second, "length of each measurement")
-	f.IntVar(&s.rounds, "rounds", 8, "measuring: `times` that both sides are measured, in turn")
+	f.IntVar(&s.rounds, "rounds", 12, "measuring: `times` that both sides are measured, in turn")
 	f.IntVar(&s.rate, "rate", 5000, "measuring: `requests` per second")
 	f.IntVar(&s.messages, "messages", 5_000_000, "memory: `messages` measured")
 	f.StringVar(&s.profiles, "profiles", "", "`directory` for CPU profiles of our sides, go tool pprof reads them (takes CPU itself)")

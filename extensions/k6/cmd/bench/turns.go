@@ -1,5 +1,10 @@
 package main
 
+import (
+	"math"
+	"slices"
+)
+
 // turns measures both sides of a comparison so many times, in turn. The one goes first, then the other: a drift of the machine
 // would favour the same one in each round. What disturbs a machine lasts for seconds, so ratios are of the same round.
 func (b *bench) turns(rounds int, what string, baseline, ours func() (use, error)) (pairs, error) {
@@ -36,6 +41,26 @@ func (p pairs) ratio(of func(baseline, ours use) float64) float64 {
 		values[i] = of(pair[0], pair[1])
 	}
 	return median(values)
+}
+
+// interval is where the median of the rounds' ratios lies, between two of them, and how sure that is in percent: 95 or more, where there
+// are rounds enough. It wants nothing of how they are distributed (the number of rounds below the median is binomial).
+func (p pairs) interval(of func(baseline, ours use) float64) (low, high, sure float64) {
+	values := make([]float64, len(p))
+	for i, pair := range p {
+		values[i] = of(pair[0], pair[1])
+	}
+	slices.Sort(values)
+	n, cut := len(values), 0
+	outside := math.Pow(0.5, float64(n-1)) // that all are on one side of it
+	for term := outside; cut+1 < n/2; cut++ {
+		term *= float64(n-cut) / float64(cut+1)
+		if outside+term > 0.05 {
+			break
+		}
+		outside += term
+	}
+	return values[cut], values[n-1-cut], 100 * (1 - outside)
 }
 
 // cost is the ratio of CPU.

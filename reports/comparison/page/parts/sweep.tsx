@@ -26,6 +26,10 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
     if (subject.knee) knees.set(subject.knee.vus, [...(knees.get(subject.knee.vus) ?? []), subject.letter]);
   }
   const marks = [...knees].map(([x, letters]) => ({ x, name: `knee ${letters.join(', ')}` }));
+  const most = sweeps.map(({ subject: { letter }, points }) => {
+    const highest = Math.max(...points.map(({ requests_per_s }) => requests_per_s ?? 0));
+    return `${letter} ${figure(highest)} a second`;
+  });
   const common = { kind: 'vus' as const, x, height: 280, marks };
   return (
     <section>
@@ -49,7 +53,7 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
           {...common}
           title="Requests by concurrency"
           unit="per second"
-          note="What the ingest answered with so many VUs."
+          note={`The most that the ingest answered: ${most.join(', ')}.`}
           format={figure}
           lines={lines(({ requests_per_s }) => requests_per_s)}
         />
