@@ -165,6 +165,29 @@ describe('Artillery with the plugin', () => {
     assert.notEqual(exitCode, 0);
   });
 
+  test('publish-metrics has arrival beside what is its own', async () => {
+    const pushed: string[] = [];
+    const gateway = createServer((request, response) => {
+      request.on('data', (chunk) => pushed.push(String(chunk)));
+      request.on('end', () => response.end());
+    }).listen(0, '127.0.0.1');
+    try {
+      await once(gateway, 'listening');
+      const { port } = gateway.address() as AddressInfo;
+      const to = [{ type: 'prometheus', pushgateway: `http://127.0.0.1:${port}` }];
+      const phases = [{ name: 'sustained', duration: 2, arrivalRate: 10 }];
+      const profile = join(ROOT, 'scenarios/profiles/ramp.yml');
+      const plugins = { arrival: { profile }, 'publish-metrics': to };
+      const { text } = await artillery('published', { phases, plugins });
+      const told = pushed.join('\n');
+      assert.match(told, /artillery_summaries\{metric="arrival_latency_p99"[^}]*\} [\d.]+/, text);
+      assert.match(told, /artillery_counters\{metric="arrival_arrived"[^}]*\} \d+/, text);
+    } finally {
+      gateway.close();
+      gateway.closeAllConnections();
+    }
+  });
+
   test('what is wrong is told in one line, before anything is sent', async () => {
     const { ingest, redis } = pipeline.stack.file;
     const own = { INGEST_URL: ingest.url, INGEST_TOKEN: ingest.token, REDIS_URL: redis.url };
