@@ -35,7 +35,7 @@ export function pipeline() {
   const from = (name, ours) => (__ENV[name] ? { url: __ENV[name] } : own ? { url: '' } : ours || { url: '' });
   return {
     ingest: { ...from('INGEST_URL', stack.ingest), ...(__ENV.INGEST_TOKEN && { token: __ENV.INGEST_TOKEN }) },
-    mqtt: from('MQTT_URL', stack.mqtt),
+    mqtt: { ...from('MQTT_URL', stack.mqtt), more: [] }, // what is relayed goes through the first broker; see stages()
     redis: from('REDIS_URL', stack.redis),
     ca: `${(!own && stack.ca) || ''}${__ENV.TLS_CA ? open(at('../..', __ENV.TLS_CA)) : ''}`,
     facts: (!own && stack.facts) || {},
