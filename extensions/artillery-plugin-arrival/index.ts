@@ -5,7 +5,6 @@
 import { basename } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { readOptions } from './options.ts';
-import { goFirst } from './priority.ts';
 import { Recording, RUN_VARIABLE } from './recording.ts';
 import { type Script, Sender } from './sender.ts';
 
@@ -21,8 +20,6 @@ export class Plugin {
     try {
       const options = readOptions(script, absoluteScriptPath);
       if (isMainThread) {
-        // A closed model waits for the pipeline anyway.
-        if (!options.closed) goFirst();
         const { version } = (globalThis as unknown as Global).artillery;
         this.#recording = new Recording(options, basename(absoluteScriptPath), version);
       } else {

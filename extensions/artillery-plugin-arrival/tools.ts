@@ -38,8 +38,8 @@ const ROWS: Row[] = [
 
 const NOTES = `Equal: schedule, flows and their order, ids, bodies, subscribers' topics, clock, histograms, rules of the verdict, pipeline.
 Different by definition: what is HTTP here ends with the last byte of an answer for both; Artillery's own http.response_time ends with the
-first, in whole milliseconds. k6 sends from native code, with kernel timers; Artillery from one JavaScript thread, whose timers tick in whole
-milliseconds: that is lateness, part of arrival, and no part of "from send". k6 reads its sockets natively, Artillery's plugin with mqtt.js, which
+first, in whole milliseconds. k6 sends from native code, Artillery from one JavaScript thread, in which requests wait for one another: that is
+lateness, part of arrival, and no part of "from send". k6 reads its sockets natively, Artillery's plugin with mqtt.js, which
 is part of delivery. Generator and pipeline share the cores of one host, so a generator that uses more of them slows the pipeline too.`;
 
 /** A table with a column for each run, a line on how far arrival agrees, and what is to be known of it. */

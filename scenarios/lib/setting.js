@@ -111,7 +111,6 @@ export function setting() {
     network: __ENV.NETWORK || 'loopback',
     clock: __ENV.CLOCK_LIMIT ? { limit: __ENV.CLOCK_LIMIT } : {},
     canary: __ENV.CANARY !== 'off',
-    priority: __ENV.PRIORITY || 'realtime',
     dir: __ENV.RUN_DIR || '',
     runId: __ENV.RUN_ID || '',
     gather: number('GATHER', 60),

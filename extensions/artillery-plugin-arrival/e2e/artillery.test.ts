@@ -143,7 +143,7 @@ describe('Artillery with the plugin', () => {
 
   test('beyond its reach a run is invalid, with the reason, and its account balances', async () => {
     const phases = [{ name: 'flood', duration: 2, arrivalRate: 5000 }];
-    const { exitCode, text, dir } = await artillery('flood', { phases }, { PRIORITY: 'normal' });
+    const { exitCode, text, dir } = await artillery('flood', { phases });
     const { verdict, account } = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
     assert.equal(verdict.result, 'invalid');
     assert.match(verdict.reasons.join('\n'), /the generator was late: schedule p99/);
@@ -192,7 +192,6 @@ describe('Artillery with the plugin', () => {
     const { ingest, redis } = pipeline.stack.file;
     const own = { INGEST_URL: ingest.url, INGEST_TOKEN: ingest.token, REDIS_URL: redis.url };
     const cases: [config: object, env: NodeJS.ProcessEnv, says: RegExp][] = [
-      [{}, { PRIORITY: 'high' }, /^arrival: PRIORITY is "high"; allowed: realtime, normal$/m],
       [
         { plugins: { arrival: { profile: 'none.yml' } } },
         {},

@@ -61,8 +61,6 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		return err
 	}
 
-	back := e.schedule()
-	defer back()
 	rec, err := newRecorder(e)
 	if err != nil {
 		return err
@@ -89,7 +87,6 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		e.find(ctx, client)
 		sleepUntil(ctx, nil, time.Now().Add(linger))
 	}
-	back()
 	subs.close()
 	e.pending.end(ctx, state)
 	rec.cut()

@@ -70,7 +70,6 @@ type engine struct {
 	figures    []report.Figure
 	sampled    *sampled // nil: not asked for, or not there yet
 	socketWait ledger.Series
-	scheduling string // the policy of the generator's threads
 	processes  []report.ProcessClock
 	timeline   []report.Interval
 	resources  []report.Resource
@@ -141,16 +140,6 @@ func newRunID() string {
 		b[i] = alphabet[b[i]&31]
 	}
 	return string(b)
-}
-
-// schedule puts the generator before the pipeline's processes, for as long as its requests have times that they are due at. A
-// closed model waits for the pipeline anyway.
-func (e *engine) schedule() (back func()) {
-	if e.options.Priority == "normal" || e.pacer.Closed() {
-		return func() {}
-	}
-	e.scheduling, back = goFirst()
-	return back
 }
 
 // start lets the senders go, from the epoch on.

@@ -161,11 +161,6 @@ export interface RunOptions {
    * `redis`. Default 0: none.
    */
   sampled?: number;
-  /**
-   * `realtime`: while it sends by times, k6 goes before the other processes of its host (SCHED_RR), where the system lets it
-   * (Linux, CAP_SYS_NICE); `environment.scheduling` says what it got. Default `realtime`.
-   */
-  priority?: 'realtime' | 'normal';
   /** How far the clocks of generator and pipeline may be apart; a wider bound makes the run invalid. */
   clock?: { limit?: Duration };
   /** How long a request may take; past it the message is `unknown` unless it arrives. Default 10 s. */

@@ -3,7 +3,6 @@ package arrival
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"go.k6.io/k6/v2/lib"
@@ -62,9 +61,6 @@ func (e *engine) remedy() string {
 	n := e.unattended.Load()
 	if 100*n >= int64(e.pacer.Requests()) { // as many as a p99 is made of
 		return fmt.Sprintf("%d requests were due while all senders waited for answers: more senders are needed", n)
-	}
-	if strings.HasPrefix(e.scheduling, "SCHED_OTHER") && e.sharedHost() {
-		return "more cores are needed, or CAP_SYS_NICE for k6"
 	}
 	return "more cores are needed"
 }

@@ -44,7 +44,6 @@ type options struct {
 	OneHost    bool                      `json:"oneHost"`
 	Canary     bool                      `json:"canary"`
 	Sampled    int                       `json:"sampled"` // one message in so many is looked up in the trace lists; 0: none
-	Priority   string                    `json:"priority"`
 	Clock      clockOptions              `json:"clock"`
 	Labels     map[string]string         `json:"labels"`
 	Facts      map[string]any            `json:"facts"` // of the pipeline
@@ -151,7 +150,7 @@ func parseOptions(rt *sobek.Runtime, v sobek.Value) (*options, error) {
 		return nil, fmt.Errorf("options of Run: %w", err)
 	}
 	o := &options{
-		Name: "run", ID: "id", Senders: 64, InFlight: 1, Canary: true, Priority: "realtime", Topology: "single", Network: "loopback", Runs: "reports/runs",
+		Name: "run", ID: "id", Senders: 64, InFlight: 1, Canary: true, Topology: "single", Network: "loopback", Runs: "reports/runs",
 		Gather: seconds(time.Minute), Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
 		Ingest: ingestOptions{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
 		MQTT:   mqttOptions{Prefix: "messages/", QoS: 1, Version: "5", Session: "clean", Topics: "exact"},
@@ -218,8 +217,6 @@ func (o *options) check() (err error) {
 		return fmt.Errorf("sampled %d is below 0: one message in so many, or 0 for none", o.Sampled)
 	case o.Sampled > 0 && o.Redis.URL == "":
 		return errors.New("sampled is set, but there are no trace lists to read: redis.url (REDIS_URL) is missing")
-	case o.Priority != "realtime" && o.Priority != "normal":
-		return fmt.Errorf("priority %q is neither realtime nor normal", o.Priority)
 	case o.Timeout <= 0:
 		return errors.New("timeout 0: a time above 0 is wanted")
 	case o.Clock.Limit != nil && *o.Clock.Limit == 0:

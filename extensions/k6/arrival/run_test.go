@@ -488,7 +488,6 @@ func TestOptionsAreChecked(t *testing.T) {
 	const good = `profile: 'phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a}]', ingest: {url: 'http://h'}, mqtt: {url: 'mqtt://h'}`
 	for options, want := range map[string]string{
 		"":                                                         "new Run() wants its options",
-		"{" + good + ", priority: 'high'}":                         `priority "high" is neither realtime nor normal`,
 		"{" + good + ", sendrs: 3}":                                `unknown option "sendrs"`,
 		"{" + good + ", senders: 'x'}":                             "senders is a string, but int is wanted",
 		"{" + good + ", senders: 0}":                               "senders 0 is outside 1 to 10000",

@@ -97,9 +97,6 @@ func (e *engine) environment() map[string]any {
 	if m, err := mem.VirtualMemory(); err == nil {
 		env["memory_mb"] = m.Total >> 20
 	}
-	if e.scheduling != "" {
-		env["scheduling"] = e.scheduling
-	}
 	if kernel, err := host.KernelVersion(); err == nil {
 		env["kernel"] = kernel
 	}

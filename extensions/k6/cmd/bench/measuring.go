@@ -80,7 +80,7 @@ func (b *bench) measured(ctx context.Context, s *stack) (use, error) {
 		return use{}, err
 	}
 	p, dir, err := b.arrival(options{
-		"profile": b.load(), "senders": measuringSenders, "priority": "normal", "redis": options{"url": s.Redis.URL},
+		"profile": b.load(), "senders": measuringSenders, "redis": options{"url": s.Redis.URL},
 		"ingest": options{"url": s.Ingest.URL, "token": s.Ingest.Token}, "mqtt": options{"url": address},
 	}, true)
 	if err != nil {
@@ -102,7 +102,7 @@ func (b *bench) plain(ctx context.Context, s *stack, sink *sink) (use, error) {
 		return use{}, err
 	}
 	p, _, err := b.arrival(options{
-		"profile": b.load(), "senders": measuringSenders, "priority": "normal", "canary": false,
+		"profile": b.load(), "senders": measuringSenders, "canary": false,
 		"ingest": options{"url": s.Ingest.URL, "token": s.Ingest.Token}, "mqtt": options{"url": nowhere},
 	}, true)
 	if err != nil {

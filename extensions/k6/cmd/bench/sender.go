@@ -119,7 +119,7 @@ func (b *bench) silent(in *ingest, profile string) (options, error) {
 	url, err := b.straight(ignore)
 	return options{
 		// In real time k6 would go before the server at each answer, and no two would ever be there at once; the baselines do not either.
-		"profile": profile, "canary": false, "priority": "normal",
+		"profile": profile, "canary": false,
 		"ingest": options{"url": in.url, "token": token}, "mqtt": options{"url": url, "qos": 0},
 	}, err
 }

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package arrival
-
-func goFirst() (policy string, back func()) { return "the system's", func() {} }
