@@ -37,6 +37,8 @@ export class Second {
   rejected = 0;
   failed = 0;
   stamped = 0;
+  /** Arrival latency of each delivery, µs. */
+  readonly latencies: number[] = [];
   readonly stageSums = STAGES.map(() => 0);
 }
 
@@ -133,24 +135,24 @@ export class Ledger {
     }
   }
 
-  /** A subscriber was handed a message. @returns its arrival latency in µs, unless it is not measured */
-  arrive(subscriber: number, at: number, seq: number, hops: Hops | undefined): number | undefined {
+  /** A subscriber was handed a message. */
+  arrive(subscriber: number, at: number, seq: number, hops: Hops | undefined): void {
     const known = seq < this.#messages;
     if (!known && !this.#schedule.closed) {
       this.#foreign++;
-      return undefined;
+      return;
     }
     const n = known ? this.#schedule.requestOf(seq) : -1;
     if (!known || this.#outcome[n] === UNSENT) {
       const early = this.#early.get(seq) ?? [];
       this.#early.set(seq, [...early, { subscriber, at, hops }]);
-      return undefined;
+      return;
     }
     const bit = 1 << subscriber;
     const got = this.#got[seq] as number;
     if (got & bit) {
       this.#duplicates++;
-      return undefined;
+      return;
     }
     this.#got[seq] = got | bit;
     this.deliveries++;
@@ -170,7 +172,6 @@ export class Ledger {
       (this.flowTimes[slot.flow] as Series).add(arrival);
       target.arrival.add(arrival);
     }
-    return arrival;
   }
 
   /** A message that did not arrive was found. */
@@ -281,6 +282,7 @@ export class Ledger {
       into.arrival.add(arrival);
       into.from_send.add(at - sent);
     }
+    this.second.latencies.push(arrival);
     const stamps = [due, sent];
     if (hops !== undefined) stamps.push(hops.received, hops.queued, hops.claimed, hops.published, at);
     if (hops !== undefined) this.second.stamped++;

@@ -51,7 +51,6 @@ class Recorder {
   #subscribers: Subscriber[] = [];
   #canary: Canary | undefined;
   #probes = 0;
-  #latencies: number[] = [];
   #lastSent = 0;
   #stopped = false;
   #onIdle = (): void => {};
@@ -213,8 +212,7 @@ class Recorder {
       } catch (error) {
         this.#error('delivery', 'hops', (error as Error).message);
       }
-      const us = this.#ledger.arrive(subscriber, at, seq, stamps);
-      if (us !== undefined) this.#latencies.push(us / 1000);
+      this.#ledger.arrive(subscriber, at, seq, stamps);
     };
   }
 
@@ -355,9 +353,8 @@ class Recorder {
     };
     this.#timeline.push(row);
     this.#files?.second(row, interval, this.#started);
+    this.#tell({ tell: 'latencies', ms: second.latencies.map((us) => us / 1000) });
     this.#ledger.cut();
-    this.#tell({ tell: 'latencies', ms: this.#latencies });
-    this.#latencies = [];
   }
 
   /** Of the whole process: Artillery's threads and this one. */
