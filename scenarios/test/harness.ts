@@ -34,8 +34,12 @@ export async function readRun(dir: string): Promise<Run> {
   return run;
 }
 
-/** What a machine that others use can do to a run; the run then says so. */
-const HELD_UP = /^the (generator was (late|out of CPU)|clock bound .* is more than 10 % of the stage)/;
+/**
+ * What a machine that others use can do to a run; the run then says so. In a run of a second the clocks are probed a few times only, and
+ * one batch is more than the share of deliveries that may have a stage below zero.
+ */
+const HELD_UP =
+  /^(the (generator was (late|out of CPU)|clocks disagree|clock bound .* is more than 10 % of the stage)|\d+ deliveries have a stage below zero)/;
 
 /** The run passes, or the machine held the instrument up: that is the one reason that may stand. */
 export function assertPass({ verdict }: Run, exitCode: number | undefined): void {
