@@ -124,6 +124,7 @@ describe('the page in a browser', () => {
       assert.equal(await names.first().textContent(), most.name);
       assert.match(await text(page, '.targets p'), /targets of those listed lost messages\. The slowest is /);
       await page.locator('.targets summary').click();
+      await page.locator('.targets details tbody tr').first().waitFor(); // they are made when it opens
       assert.equal(await page.locator('.targets details tbody tr').count(), rows.length);
       assert.ok(rows.length > 10);
     });

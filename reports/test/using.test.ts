@@ -65,6 +65,7 @@ describe('the page in use', () => {
     await reader.read(run, async (page) => {
       const chart = chartOf(page, 'Backlog');
       await chart.locator('summary').click();
+      await chart.locator('.data tbody tr').first().waitFor(); // they are made when it opens
       assert.equal(await chart.locator('.data tbody tr').count(), run.timeline.length);
       assert.equal(
         await chart.locator('.data tbody td').first().textContent(),
