@@ -125,6 +125,7 @@ describe('the page in use', () => {
     await reader.read(
       golden('passing'),
       async (page) => {
+        await drawAll(page);
         const dark = await brightest(page);
         assert.ok(dark.paper < 60 && dark.axis > 120, JSON.stringify(dark));
         await page.emulateMedia({ media: 'print' });
