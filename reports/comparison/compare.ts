@@ -1,6 +1,7 @@
 /** From runs to a comparison. Pure. */
+import { sumOfAccounts } from '../account.ts';
 import { curve, percentile } from '../page/facts.ts';
-import { type Account, ENDS, type Run, STAGES, type Stage, type Step } from '../run.ts';
+import { type Run, STAGES, type Stage, type Step } from '../run.ts';
 import type { Comparison, Curve, Row, StepSummary, Subject } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
 import { mean } from './intervals.ts';
@@ -83,7 +84,7 @@ function subject(group: Group, baseline: Group, index: number, title: string): S
     obstacle: obstacle(baseline, group),
     model: first.run.run.model,
     profile: first.run.run.profile.name,
-    account: accounts(runs.map((run) => run.account)),
+    account: sumOfAccounts(runs.map((run) => run.account)),
     arrival: balanced ? curves(runs.map((run) => curve(run.latency.arrival))) : [],
     http: balanced ? curves(runs.map((run) => curve(run.latency.http))) : [],
     stages: Object.fromEntries(
@@ -95,27 +96,6 @@ function subject(group: Group, baseline: Group, index: number, title: string): S
     steps: summaries,
     knee: kneeOf(summaries, first.run),
     timeline: balanced ? timeline(first.run) : { t: [], p50: [], p99: [] },
-  };
-}
-
-function accounts(all: readonly Account[]): Account {
-  const sum = (of: (account: Account) => number) => all.reduce((total, account) => total + of(account), 0);
-  const counts = [...ENDS, 'scheduled', 'duplicates', 'reordered', 'negative', 'foreign'] as const;
-  return {
-    ...(Object.fromEntries(
-      counts.map((name) => [name, sum((account) => account[name])]),
-    ) as unknown as Account),
-    balanced: all.every(({ balanced }) => balanced),
-    requests: {
-      scheduled: sum(({ requests }) => requests.scheduled),
-      sent: sum(({ requests }) => requests.sent),
-      retried: sum(({ requests }) => requests.retried),
-    },
-    deliveries: {
-      due: sum(({ deliveries }) => deliveries.due),
-      arrived: sum(({ deliveries }) => deliveries.arrived),
-      missing: sum(({ deliveries }) => deliveries.missing),
-    },
   };
 }
 

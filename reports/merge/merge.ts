@@ -1,7 +1,9 @@
 /** One run of what several instances have left that did it together. Pure. */
+
+import { sumOfAccounts } from '../account.ts';
 import type { Canary, Clock, Flow, Health, Resource, Run, Step, Targets } from '../run.ts';
 import { addBriefs, mergeLatencies, mergeLatency } from './latencies.ts';
-import { mergeAccounts, ordered, type Part } from './parts.ts';
+import { ordered, type Part } from './parts.ts';
 import { mergeSeconds, most } from './seconds.ts';
 import { resultsOf, verdictOf } from './verdict.ts';
 
@@ -14,7 +16,7 @@ export function mergeRuns(given: readonly Part[], name: string): { run: Run; log
   const parts = ordered(given);
   const runs = parts.map(({ run }) => run) as [Run, ...Run[]];
   const [first] = runs;
-  const account = mergeAccounts(runs.map((run) => run.account));
+  const account = sumOfAccounts(runs.map((run) => run.account));
   const { timeline, log } = mergeSeconds(parts);
   // The pipeline's processes have told all instances the same: the one that listened longest knows most of them.
   const told = parts.reduce((a, b) => (b.run.resources.length > a.run.resources.length ? b : a));

@@ -1,5 +1,5 @@
 /** The parts of a run that several instances have done together: whether they are of one run, and which of them are there. */
-import { type Account, ENDS, type Generator, type Run } from '../run.ts';
+import type { Generator, Run } from '../run.ts';
 
 /** The record of one instance. */
 export interface Part {
@@ -80,33 +80,4 @@ export function requestsOf({ model, profile }: Run['run']): number | null {
     return sum + ((from + (ramp_to ?? from)) / 2) * duration_s;
   }, 0);
   return Math.ceil(all - 1e-9 * Math.max(1, all));
-}
-
-/** Counts added. It balances where each part's does. */
-export function mergeAccounts(accounts: readonly Account[]): Account {
-  const sum = (of: (account: Account) => number) =>
-    accounts.reduce((total, account) => total + of(account), 0);
-  const counts = Object.fromEntries(ENDS.map((end) => [end, sum((account) => account[end])])) as Pick<
-    Account,
-    (typeof ENDS)[number]
-  >;
-  return {
-    ...counts,
-    scheduled: sum(({ scheduled }) => scheduled),
-    balanced: accounts.every(({ balanced }) => balanced),
-    duplicates: sum(({ duplicates }) => duplicates),
-    reordered: sum(({ reordered }) => reordered),
-    negative: sum(({ negative }) => negative),
-    foreign: sum(({ foreign }) => foreign),
-    requests: {
-      scheduled: sum(({ requests }) => requests.scheduled),
-      sent: sum(({ requests }) => requests.sent),
-      retried: sum(({ requests }) => requests.retried),
-    },
-    deliveries: {
-      due: sum(({ deliveries }) => deliveries.due),
-      arrived: sum(({ deliveries }) => deliveries.arrived),
-      missing: sum(({ deliveries }) => deliveries.missing),
-    },
-  };
 }
