@@ -9,6 +9,8 @@ const LIST = 'arrival:list';
 const DEAD_LETTERS = 'arrival:dead-letters';
 /** How many shards the queue has; absent: it is not divided (pipeline/queue/keys.ts). */
 const SHARDS = 'arrival:shards';
+/** Between the messages of an entry (pipeline/queue/frame.ts). */
+const SEPARATOR = '\x1e';
 const BATCH = 1000;
 /** Bins of a run in run.json. */
 const MOST_BINS = 300;
@@ -128,7 +130,9 @@ export async function findMissing(redis: Redis, found: (body: string, fate: Fate
     (_, shard) => `arrival:{${shard}}`,
   );
   for (const stream of [MESSAGES, ...shards.map((shard) => `${shard}:messages`)]) {
-    for await (const { frame } of scan(redis, stream, '-')) found(bodyOf(frame), 'queued');
+    for await (const { frame = '' } of scan(redis, stream, '-')) {
+      for (const one of frame.split(SEPARATOR)) found(bodyOf(one), 'queued');
+    }
   }
   for (let from = 0; ; from += BATCH) {
     const frames = await redis.lrange(LIST, from, from + BATCH - 1);

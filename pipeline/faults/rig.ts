@@ -247,7 +247,13 @@ export class Rig {
 
   /** Messages in the queue. */
   depth(): Promise<number> {
-    return this.inRedis((redis) => redis.xlen('arrival:messages'));
+    return this.inRedis(async (redis) => {
+      const [entries, messages] = await Promise.all([
+        redis.xlen('arrival:messages'),
+        redis.get('arrival:depth'),
+      ]);
+      return entries === 0 ? 0 : Number(messages);
+    });
   }
 
   async stop(): Promise<void> {

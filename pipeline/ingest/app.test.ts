@@ -3,7 +3,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { Clock } from '../clock.ts';
 import { parseStamps } from '../hops.ts';
-import { decodeFrame } from '../queue/frame.ts';
+import { decodeFrame, unpackFrames } from '../queue/frame.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
 import { AUTHORIZED, TestIngest } from '../test/ingest.ts';
@@ -41,8 +41,9 @@ after(async () => {
 
 async function entries(): Promise<{ target: string; stamps: string; body: string }[]> {
   const raw = (await redis.xrangeBuffer('arrival:messages', '-', '+')) as [Buffer, Buffer[]][];
-  return raw.map(([, fields]) => {
-    const { body, ...head } = decodeFrame(fields[1] as Buffer);
+  const frames = raw.flatMap(([, fields]) => unpackFrames(fields[1] as Buffer));
+  return frames.map((frame) => {
+    const { body, ...head } = decodeFrame(frame);
     return { ...head, body: body.toString() };
   });
 }

@@ -19,11 +19,12 @@ export interface QueueOptions {
 const script = (name: string) => readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
 
 const scripts = {
-  appendFrames: { lua: script('append'), numberOfKeys: 1 },
-  acknowledgeEntries: { lua: script('acknowledge'), numberOfKeys: 1 },
-  buryEntry: { lua: script('bury'), numberOfKeys: 2 },
-  recoverEntries: { lua: script('recover'), numberOfKeys: 1 },
-  requeueLetters: { lua: script('requeue'), numberOfKeys: 2 },
+  appendEntries: { lua: script('append'), numberOfKeys: 2 },
+  acknowledgeEntries: { lua: script('acknowledge'), numberOfKeys: 3 },
+  attemptMessage: { lua: script('attempt'), numberOfKeys: 2 },
+  buryMessage: { lua: script('bury'), numberOfKeys: 3 },
+  recoverEntries: { lua: script('recover'), numberOfKeys: 2 },
+  requeueLetters: { lua: script('requeue'), numberOfKeys: 3 },
   leaveGroup: { lua: script('leave'), numberOfKeys: 1 },
   holdLease: { lua: script('lease'), numberOfKeys: 1 },
   sayPresent: { lua: script('present'), numberOfKeys: 1 },
@@ -32,23 +33,54 @@ const scripts = {
 export type RawEntry = [id: Buffer, fields: Buffer[] | null];
 type Recovered = [
   cursor: Buffer,
-  taken: [id: Buffer, fields: Buffer[], counter: number][],
+  taken: [id: Buffer, fields: Buffer[], counter: number, first: number][],
   deleted: Buffer[],
 ];
 
 export interface Connection extends Redis {
-  appendFrames(key: string, ...frames: (Buffer | string)[]): Promise<number>;
-  acknowledgeEntries(key: string, group: string, ...ids: string[]): Promise<number>;
-  buryEntry(from: string, to: string, group: string, id: string, reason: string, n: number): Promise<number>;
+  appendEntries(key: string, depth: string, ...framesAndCounts: (string | number)[]): Promise<number>;
+  acknowledgeEntries(
+    key: string,
+    depth: string,
+    progress: string,
+    group: string,
+    ...idsAndCounts: (string | number)[]
+  ): Promise<number>;
+  attemptMessage(
+    key: string,
+    progress: string,
+    group: string,
+    consumer: string,
+    id: string,
+    attempts: number,
+    index: number,
+  ): Promise<number>;
+  buryMessage(
+    key: string,
+    depth: string,
+    deadLetters: string,
+    group: string,
+    id: string,
+    reason: string,
+    deliveries: number,
+    ...frame: Buffer[]
+  ): Promise<number>;
   recoverEntriesBuffer(
     key: string,
+    progress: string,
     group: string,
     consumer: string,
     idleMs: number,
     cursor: string,
     count: number,
   ): Promise<Recovered>;
-  requeueLetters(from: string, to: string, kind: string, ...ids: string[]): Promise<string[]>;
+  requeueLetters(
+    deadLetters: string,
+    key: string,
+    depth: string,
+    kind: string,
+    ...ids: string[]
+  ): Promise<string[]>;
   leaveGroup(key: string, group: string, consumer: string): Promise<number>;
   holdLease(key: string, relay: string, ms: number): Promise<number>;
   sayPresent(key: string, relay: string, ms: number): Promise<number>;

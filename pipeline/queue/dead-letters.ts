@@ -54,10 +54,10 @@ export class DeadLetters {
   /** Moves these back into the queue; resolves with those that were there. */
   async requeue(letters: readonly string[]): Promise<string[]> {
     const moved: string[] = [];
-    const { deadLetters, messages } = this.#keys;
+    const { deadLetters, messages, depth } = this.#keys;
     for (let i = 0; i < letters.length; i += PAGE) {
       const page = letters.slice(i, i + PAGE);
-      moved.push(...(await this.#redis.requeueLetters(deadLetters, messages, this.#kind, ...page)));
+      moved.push(...(await this.#redis.requeueLetters(deadLetters, messages, depth, this.#kind, ...page)));
     }
     return moved;
   }

@@ -1,11 +1,20 @@
 /** Where a stream, or one shard of it, is in Redis. */
 export interface Keys {
   messages: string;
+  /** How many messages are in there: an entry holds several. */
+  depth: string;
+  /** How far entries got whose messages were tried one at a time: a hash of the first message to deliver, by the entry's id. */
+  progress: string;
   deadLetters: string;
 }
 
 /** Of a queue that is not divided. */
-export const WHOLE: Keys = { messages: 'arrival:messages', deadLetters: 'arrival:dead-letters' };
+export const WHOLE: Keys = {
+  messages: 'arrival:messages',
+  depth: 'arrival:depth',
+  progress: 'arrival:progress',
+  deadLetters: 'arrival:dead-letters',
+};
 
 /** How many shards the queue in this Redis has; absent: it is not divided. Written by the first who uses them. */
 export const SHARDS = 'arrival:shards';
@@ -16,7 +25,13 @@ export const RELAYS = 'arrival:relays';
 /** Of a shard: what is in braces decides the slot, and so the node of a Redis Cluster; all keys of a shard are on one. */
 export function keysOf(shard: number): Keys & { lease: string } {
   const key = (what: string) => `arrival:{${shard}}:${what}`;
-  return { messages: key('messages'), deadLetters: key('dead-letters'), lease: key('lease') };
+  return {
+    messages: key('messages'),
+    depth: key('depth'),
+    progress: key('progress'),
+    deadLetters: key('dead-letters'),
+    lease: key('lease'),
+  };
 }
 
 /** The shard of a target: FNV-1a (32 bits, of UTF-16 code units) modulo their number. */

@@ -31,7 +31,8 @@ export class ListQueue extends Queue {
         ? (await reader.brpopBuffer(this.keys.messages, waitS))?.slice(1)
         : (await reader.blmpopBuffer(waitS, 1, this.keys.messages, 'RIGHT', 'COUNT', count))?.[1];
     if (frames === undefined) return NOTHING;
-    return { entries: frames.map((frame) => ({ id: '', frame, deliveries: 1, suspect: false })), deleted: 0 };
+    const alone = (frame: Buffer) => ({ id: '', frames: [frame], first: 0, deliveries: 1, suspect: false });
+    return { entries: frames.map(alone), deleted: 0 };
   }
 
   async recover(): Promise<Claim> {
@@ -48,14 +49,14 @@ export class ListQueue extends Queue {
 
   async acknowledge(): Promise<void> {}
 
-  async bury({ frame, deliveries }: Entry, reason: string): Promise<void> {
+  async bury({ frames: [frame] }: Entry, _index: number, deliveries: number, reason: string): Promise<void> {
     if (frame === undefined) return;
     const fields = ['frame', frame, 'reason', reason, 'deliveries', deliveries] as const;
     await this.redis.xadd(this.keys.deadLetters, '*', ...fields);
   }
 
   async leave(_consumer: string, held: readonly Entry[]): Promise<void> {
-    const frames = held.flatMap(({ frame }) => frame ?? []);
+    const frames = held.flatMap((entry) => entry.frames);
     // The oldest last, so that it is the first to be taken again.
     if (frames.length > 0) await this.redis.rpush(this.keys.messages, ...frames.reverse());
   }

@@ -8,7 +8,7 @@ import { eventually, type Service, startRedis } from '../test/services.ts';
 import { isTraced, Trace } from '../trace.ts';
 import type { Connection } from './connection.ts';
 import type { DeadLetter } from './dead-letters.ts';
-import { decodeFrame, encodeFrame } from './frame.ts';
+import { decodeFrame, encodeFrame, packFrames, unpackFrames } from './frame.ts';
 import { openQueue } from './open.ts';
 import { explainRedis } from './problems.ts';
 import type { Entry, Queue, QueueKind } from './queue.ts';
@@ -47,21 +47,45 @@ const queueOf = (kind: QueueKind) => queues.get(kind) as Queue;
 const messages = (...ids: string[]) =>
   ids.map((id) => ({ body: JSON.stringify({ id }), target: 'a/b', stamps: '17,3' }));
 const idsOf = (entries: readonly Entry[]) =>
-  entries.map(({ frame }) => JSON.parse(decodeFrame(frame as Buffer).body.toString()).id);
+  entries.flatMap(({ frames }) => frames.map((frame) => JSON.parse(decodeFrame(frame).body.toString()).id));
+/** Each in a write, and so in an entry, of its own. */
+const appendEach = async (queue: Queue, ...ids: string[]) => {
+  for (const id of ids) await queue.append(messages(id));
+};
 
-const frames: [name: string, target: string, stamps: string, body: Buffer | string][] = [
+const frames: [name: string, target: string, stamps: string, body: string][] = [
   ['text beyond ASCII, lines in it', 'user/17', '1763700000123456,35', '{"text":"ä \u2028\n\\n"}\n'],
   ['no stamps', 'a', '', '{}'],
-  ['bytes that are no text', 'a', '1,-2', Buffer.from([0, 255, 10, 10, 0])],
   ['an empty body', 'a', '1,2', ''],
 ];
 for (const [name, target, stamps, body] of frames) {
   test(`a frame, there and back: ${name}`, () => {
     const frame = encodeFrame({ target, stamps, body });
-    const decoded = decodeFrame(Buffer.from(frame as string));
-    assert.deepEqual(decoded, { target, stamps, body: Buffer.from(body as string) });
+    const decoded = decodeFrame(Buffer.from(frame));
+    assert.deepEqual(decoded, { target, stamps, body: Buffer.from(body) });
   });
 }
+
+test('frames in one value, there and back, however many and long they are', () => {
+  const sizes = [10, 70_000, 3, ...Array.from({ length: 150 }, (_, i) => i)];
+  const many = sizes.map((size, i) => ({
+    target: `a/${i}`,
+    stamps: '1,2',
+    body: `{"t":"${'ü'.repeat(size)}"}`,
+  }));
+  const packs = packFrames(many);
+  const unpacked = packs.map(({ frames }) => unpackFrames(Buffer.from(frames)));
+  assert.deepEqual(
+    packs.map(({ count }) => count),
+    unpacked.map(({ length }) => length),
+  );
+  assert.deepEqual(
+    unpacked.flat().map((frame) => frame.toString()),
+    many.map(encodeFrame),
+  );
+  assert.ok(packs.length >= 4 && packs.length < 10, `${packs.length} entries`);
+  assert.ok(packs.every(({ count, frames }) => count === 1 || (count <= 64 && frames.length <= 65_536)));
+});
 
 for (const bytes of ['', 'a', 'a\n', 'a\n1,2', '\n1,2\n{}']) {
   test(`no frame: ${JSON.stringify(bytes)}`, () => {
@@ -75,11 +99,13 @@ for (const kind of KINDS) {
     assert.equal(await queue.append(messages('1', '2')), 2);
     assert.equal(await queue.append(messages('3')), 3);
     assert.equal(await queue.depth(), 3);
-    const first = await queue.claim('one', 2);
+    const first = await queue.claim('one', kind === 'stream' ? 1 : 2);
     const second = await queue.claim('two', 1);
-    assert.deepEqual([...idsOf(first.entries), ...idsOf(second.entries)], ['1', '2', '3']);
+    assert.deepEqual([idsOf(first.entries), idsOf(second.entries)], [['1', '2'], ['3']]);
     assert.ok(first.entries.every(({ deliveries, suspect }) => deliveries === 1 && !suspect));
-    await queue.acknowledge([...first.entries, ...second.entries].map(({ id }) => id));
+    await queue.acknowledge(first.entries);
+    assert.equal(await queue.depth(), kind === 'stream' ? 1 : 0);
+    await queue.acknowledge(second.entries);
     assert.equal(await queue.depth(), 0);
   });
 
@@ -87,7 +113,7 @@ for (const kind of KINDS) {
     const queue = queueOf(kind);
     await queue.append(messages('bad'));
     const { entries } = await queue.claim('one', 1);
-    await queue.bury({ ...(entries[0] as Entry), deliveries: 5 }, 'nobody takes it');
+    await queue.bury(entries[0] as Entry, 0, 5, 'nobody takes it');
     assert.equal(await queue.depth(), 0);
     const letters: DeadLetter[] = [];
     for await (const found of queue.deadLetters.list()) letters.push(found);
@@ -96,13 +122,14 @@ for (const kind of KINDS) {
     assert.ok(Math.abs(buried - (await queue.time()) / 1000) < 60_000);
     assert.deepEqual(await queue.deadLetters.requeue([letter, '1-1']), [letter]);
     assert.equal(await queue.deadLetters.count(), 0);
+    assert.equal(await queue.depth(), 1);
     assert.deepEqual(idsOf((await queue.claim('two', 1)).entries), ['bad']);
   });
 }
 
 test('stream: what a dead relay held is taken over, suspect from the second time on, and others are not touched', async () => {
   const queue = queueOf('stream');
-  await queue.append(messages('1', '2'));
+  await appendEach(queue, '1', '2');
   await queue.claim('dead', 2);
   await queue.append(messages('3'));
   await queue.claim('alive', 1);
@@ -119,7 +146,7 @@ test('stream: what a dead relay held is taken over, suspect from the second time
   for (const { deliveries, suspect } of [...first.entries, ...rest.entries]) {
     assert.deepEqual([deliveries, suspect], [2, false]);
   }
-  await queue.attempt('heir', dead[0] as string, 4);
+  await queue.attempt('heir', dead[0] as string, 0, 4);
   await redis.xclaim('arrival:messages', 'relays', 'heir', 0, ...dead, 'IDLE', 3_600_000, 'JUSTID');
   const again = await queue.recover('third', 1_800_000, 10);
   assert.deepEqual(
@@ -132,10 +159,47 @@ test('stream: what a dead relay held is taken over, suspect from the second time
   assert.equal((await held('alive')).length, 1);
 });
 
+test('stream: of an entry with several messages, an heir begins with the one that was tried last', async () => {
+  const queue = queueOf('stream');
+  await queue.append(messages('1', '2', '3'));
+  const [entry] = (await queue.claim('dead', 1)).entries as [Entry];
+  await queue.recover('heir', 0, 1);
+  await queue.attempt('heir', entry.id, 1, 3);
+  const { entries } = await queue.recover('third', 0, 1);
+  assert.deepEqual(
+    entries.map(({ first, deliveries, suspect }) => [first, deliveries, suspect]),
+    [[1, 3, true]],
+  );
+  await queue.acknowledge(entries);
+  assert.deepEqual([await queue.depth(), await redis.exists('arrival:progress')], [0, 0]);
+});
+
+test('stream: one of several messages that can not be delivered leaves the others where they are', async () => {
+  const queue = queueOf('stream');
+  await queue.append(messages('1', 'bad', '3'));
+  const { entries } = await queue.claim('one', 3);
+  await queue.bury(entries[0] as Entry, 1, 5, 'nobody takes it');
+  assert.equal(await queue.depth(), 3);
+  const letters: (string | undefined)[] = [];
+  for await (const { id } of queue.deadLetters.list()) letters.push(id);
+  assert.deepEqual(letters, ['bad']);
+  await queue.acknowledge(entries);
+  assert.equal(await queue.depth(), 0);
+});
+
+test('stream: how deep the queue is survives hands that take from it', async () => {
+  const queue = queueOf('stream');
+  await queue.append(messages('1', '2', '3'));
+  await redis.del(STREAM);
+  assert.equal(await queue.depth(), 0);
+  assert.equal(await queue.append(messages('4', '5')), 2);
+  assert.equal(await queue.depth(), 2);
+});
+
 test('stream: what is taken over before Redis fails is not forgotten', async (t) => {
   const queue = queueOf('stream');
   const ids = Array.from({ length: 60 }, (_, i) => String(i));
-  await queue.append(messages(...ids));
+  await appendEach(queue, ...ids);
   const { entries } = await queue.claim('dead', 60);
   // One that is old, and behind it more than one round looks at.
   await redis.xclaim(STREAM, 'relays', 'dead', 0, entries[0]?.id as string, 'IDLE', 3_600_000, 'JUSTID');
@@ -152,7 +216,7 @@ test('stream: what is taken over before Redis fails is not forgotten', async (t)
 
 test('stream: an entry that was deleted while it was held is told as such', async () => {
   const queue = queueOf('stream');
-  await queue.append(messages('1', '2'));
+  await appendEach(queue, '1', '2');
   const { entries } = await queue.claim('dead', 2);
   await redis.xdel('arrival:messages', entries[0]?.id as string);
   const claim = await queue.recover('heir', 0, 10);
@@ -161,7 +225,7 @@ test('stream: an entry that was deleted while it was held is told as such', asyn
 
 test('stream: what Redis handed out and nobody read is found again, and counts as no attempt', async () => {
   const queue = queueOf('stream');
-  await queue.append(messages('1', '2', '3'));
+  await appendEach(queue, '1', '2', '3');
   const { entries } = await queue.claim('one', 3);
   const known = entries[0]?.id;
   const claim = await queue.recoverUnseen('one', 10, (id) => id === known);
@@ -239,8 +303,8 @@ test('traced messages are the same in every component, and their times are joine
 
 test('npm run pipeline -- dead-letters: lists, requeues, drops, and says what is wrong', async () => {
   const queue = queueOf('stream');
-  await queue.append(messages('one', 'two', 'three'));
-  for (const entry of (await queue.claim('c', 3)).entries) await queue.bury(entry, 'refused');
+  await appendEach(queue, 'one', 'two', 'three');
+  for (const entry of (await queue.claim('c', 3)).entries) await queue.bury(entry, 0, 1, 'refused');
   const run = async (...args: string[]) => {
     const env = { ...process.env, REDIS_URL: url, NO_COLOR: '1' };
     const child = promisify(execFile)(process.execPath, [MAIN, 'dead-letters', ...args], { env });

@@ -15,17 +15,19 @@ export type { Message } from './frame.ts';
  */
 export type QueueKind = 'stream' | 'list';
 
-/** A message that a relay holds until it acknowledges or buries it. */
+/** Messages that were written together. A relay holds them until all are delivered or buried, and then acknowledges them together. */
 export interface Entry {
-  /** The stream's id, which orders entries; empty in a list. Not the message's own id. */
+  /** The stream's id, which orders entries; empty in a list. Not the id of a message. */
   id: string;
-  /** See frame.ts; undefined when somebody else wrote this entry, and it has none. */
-  frame: Buffer | undefined;
-  /** Attempts to deliver it that are counted: the coming one too, unless it is `suspect`. */
+  /** Its messages, see frame.ts; none when somebody else wrote this entry, and it has no frame. */
+  frames: Buffer[];
+  /** The first of them that is to be delivered: those before it are. */
+  first: number;
+  /** Attempts to deliver the first one that are counted: the coming one too, unless the entry is `suspect`. */
   deliveries: number;
   /**
-   * More than one relay died with it. It is to be published alone, each attempt being told to
-   * {@link Queue.attempt} before, so that it takes no other message along.
+   * More than one relay died with it. Its messages are to be published alone, each attempt being told to
+   * {@link Queue.attempt} before, so that none takes another along.
    */
   suspect: boolean;
 }
@@ -34,6 +36,11 @@ export interface Claim {
   entries: Entry[];
   /** How many entries were deleted from the queue while a relay held them: they are lost. */
   deleted: number;
+}
+
+/** How many messages of some entries are to be delivered. */
+export function messagesOf(entries: readonly Entry[]): number {
+  return entries.reduce((sum, { frames, first }) => sum + frames.length - first, 0);
 }
 
 const TELEMETRY = 'arrival:telemetry';
@@ -114,26 +121,32 @@ export abstract class Queue {
   /** Makes sure that the consumer group is there. It starts at the oldest message. */
   abstract join(): Promise<void>;
 
-  /** Takes up to `count` new messages, oldest first; waits up to {@link CLAIM_WAIT_MS} when there is none. */
+  /**
+   * Takes about `count` new messages, oldest first; waits up to {@link CLAIM_WAIT_MS} when there is none. More come when entries
+   * hold more messages than those of the claim before.
+   */
   abstract claim(consumer: string, count: number): Promise<Claim>;
 
-  /** Takes over up to `count` messages that a relay has held for longer than `idleMs` without a word. */
+  /** Takes over about `count` messages that a relay has held for longer than `idleMs` without a word. */
   abstract recover(consumer: string, idleMs: number, count: number): Promise<Claim>;
 
-  /** Up to `count` messages that this consumer was handed on a connection that broke before it read them. */
+  /** About `count` messages that this consumer was handed on a connection that broke before it read them. */
   abstract recoverUnseen(consumer: string, count: number, holds: (id: string) => boolean): Promise<Claim>;
 
-  /** Notes, before it is made, that this is the n-th attempt to deliver an entry. */
-  abstract attempt(consumer: string, id: string, deliveries: number): Promise<void>;
+  /** Notes, before it is made, that this is the n-th attempt to deliver a message of an entry, and that those before it are done. */
+  abstract attempt(consumer: string, id: string, index: number, deliveries: number): Promise<void>;
 
-  /** Tells the other relays that `consumer` still works on these, so that none takes them over. */
+  /** Tells the other relays that `consumer` still works on these entries, so that none takes them over. */
   abstract renew(consumer: string, ids: readonly string[]): Promise<void>;
 
-  /** Done with these messages: they leave the queue. One round trip. */
-  abstract acknowledge(ids: readonly string[]): Promise<void>;
+  /** Done with all messages of these entries: they leave the queue. One round trip. */
+  abstract acknowledge(entries: readonly Pick<Entry, 'id' | 'frames'>[]): Promise<void>;
 
-  /** Moves a message that cannot be delivered to the dead letters. */
-  abstract bury(entry: Entry, reason: string): Promise<void>;
+  /**
+   * Writes a message that cannot be delivered to the dead letters. It leaves the queue with that when it is the only one of its
+   * entry; else with the others.
+   */
+  abstract bury(entry: Entry, index: number, deliveries: number, reason: string): Promise<void>;
 
   /** Signs a consumer off. What it still holds goes to the others: at once (list) or after its lease (stream). */
   abstract leave(consumer: string, held: readonly Entry[]): Promise<void>;

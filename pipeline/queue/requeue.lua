@@ -2,6 +2,7 @@
 --
 -- KEYS[1]  stream of dead letters
 -- KEYS[2]  stream or list of messages
+-- KEYS[3]  how many messages the stream holds
 -- ARGV     'stream' or 'list', then ids of dead letters
 -- returns  the ids that were moved; one that is not there, or holds no frame, is left out
 local moved = {}
@@ -14,6 +15,7 @@ for i = 2, #ARGV do
         redis.call('LPUSH', KEYS[2], fields[f + 1])
       else
         redis.call('XADD', KEYS[2], '*', 'frame', fields[f + 1])
+        redis.call('INCRBY', KEYS[3], 1)
       end
       redis.call('XDEL', KEYS[1], ARGV[i])
       moved[#moved + 1] = ARGV[i]

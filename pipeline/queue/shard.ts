@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection, QueueOptions } from './connection.ts';
 import { keysOf } from './keys.ts';
-import type { Claim, Entry } from './queue.ts';
+import { type Claim, type Entry, messagesOf } from './queue.ts';
 import { StreamQueue } from './stream.ts';
 
 const RETRY_MS = 50;
@@ -59,7 +59,7 @@ export class Shard {
       const { entries, deleted } = this.#unseen
         ? await this.stream.recoverUnseen(consumer, count, (id) => this.#held.has(id))
         : await this.stream.claim(consumer, count);
-      if (this.#unseen) this.#unseen = entries.length === count;
+      if (this.#unseen) this.#unseen = entries.length > 0;
       this.#failures = 0;
       this.deleted += deleted;
       this.#read.push(...entries);
@@ -71,9 +71,13 @@ export class Shard {
     }
   }
 
-  /** Up to `count` of what was read, oldest first. They count as held. */
+  /** About `count` messages of what was read, oldest first. They count as held. */
   take(count: number): Entry[] {
-    const taken = this.#read.splice(0, count);
+    let entries = 0;
+    for (let messages = 0; messages < count && entries < this.#read.length; entries++) {
+      messages += messagesOf(this.#read.slice(entries, entries + 1));
+    }
+    const taken = this.#read.splice(0, entries);
     for (const { id } of taken) this.#held.add(id);
     return taken;
   }

@@ -4,7 +4,7 @@ import type { DeadLetter, Letters } from './dead-letters.ts';
 import type { Message } from './frame.ts';
 import { type Keys, keysOf, RELAYS, SHARDS, shardOf } from './keys.ts';
 import { UnusableRedis } from './problems.ts';
-import { CLAIM_WAIT_MS, type Claim, type Entry, otherwise, Queue } from './queue.ts';
+import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, otherwise, Queue } from './queue.ts';
 import { Shard } from './shard.ts';
 
 const LEASE_MS = 30_000;
@@ -117,7 +117,7 @@ export class ShardedQueue extends Queue {
   async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
     const claim: Claim = { entries: [], deleted: 0 };
     for (const [index, shard] of this.#shards.entries()) {
-      const wanted = count - claim.entries.length;
+      const wanted = count - messagesOf(claim.entries);
       if (wanted <= 0 || !shard.ours) continue;
       // What other shards gave is ours: a node that is away must not keep it.
       const { entries, deleted } = await shard.recover(consumer, idleMs, wanted).catch(() => NOTHING);
@@ -132,26 +132,27 @@ export class ShardedQueue extends Queue {
     return NOTHING;
   }
 
-  attempt(consumer: string, id: string, deliveries: number): Promise<void> {
+  attempt(consumer: string, id: string, index: number, deliveries: number): Promise<void> {
     const { shard, own } = this.#find(id);
-    return shard.stream.attempt(consumer, own, deliveries);
+    return shard.stream.attempt(consumer, own, index, deliveries);
   }
 
   renew(consumer: string, ids: readonly string[]): Promise<void> {
-    return this.#byShard(ids, (shard, own) => shard.stream.renew(consumer, own));
+    const labelled = ids.map((id) => ({ id }));
+    return this.#byShard(labelled, (shard, own) => shard.stream.renew(consumer, idsOf(own)));
   }
 
-  acknowledge(ids: readonly string[]): Promise<void> {
-    return this.#byShard(ids, async (shard, own) => {
+  acknowledge(entries: readonly Pick<Entry, 'id' | 'frames'>[]): Promise<void> {
+    return this.#byShard(entries, async (shard, own) => {
       await shard.stream.acknowledge(own);
-      shard.done(own);
+      shard.done(idsOf(own));
     });
   }
 
-  async bury(entry: Entry, reason: string): Promise<void> {
+  async bury(entry: Entry, index: number, deliveries: number, reason: string): Promise<void> {
     const { shard, own } = this.#find(entry.id);
-    await shard.stream.bury({ ...entry, id: own }, reason);
-    shard.done([own]);
+    await shard.stream.bury({ ...entry, id: own }, index, deliveries, reason);
+    if (entry.frames.length <= 1) shard.done([own]);
   }
 
   async leave(consumer: string): Promise<void> {
@@ -277,7 +278,7 @@ export class ShardedQueue extends Queue {
     for (let n = 0; n < length; n++) {
       const index = (this.#turn + n) % length;
       const shard = this.#shard(index);
-      for (const entry of shard.take(count - claim.entries.length))
+      for (const entry of shard.take(count - messagesOf(claim.entries)))
         claim.entries.push(labelled(entry, index));
       claim.deleted += shard.deleted;
       shard.deleted = 0;
@@ -294,9 +295,17 @@ export class ShardedQueue extends Queue {
     return { shard: this.#shard(Number.parseInt(id, 10)), own: withoutShard(id) };
   }
 
-  #byShard(ids: readonly string[], work: (shard: Shard, own: string[]) => Promise<void>): Promise<void> {
-    const parts = Map.groupBy(ids, (id) => Number.parseInt(id, 10));
-    return everyone([...parts], ([index, part]) => work(this.#shard(index), part.map(withoutShard)));
+  #byShard<T extends { id: string }>(
+    entries: readonly T[],
+    work: (shard: Shard, own: T[]) => Promise<void>,
+  ): Promise<void> {
+    const parts = Map.groupBy(entries, ({ id }) => Number.parseInt(id, 10));
+    return everyone([...parts], ([index, part]) =>
+      work(
+        this.#shard(index),
+        part.map((entry) => ({ ...entry, id: withoutShard(entry.id) })),
+      ),
+    );
   }
 
   #sum(): number {
@@ -305,6 +314,8 @@ export class ShardedQueue extends Queue {
 }
 
 const labelled = (entry: Entry, shard: number): Entry => ({ ...entry, id: `${shard}/${entry.id}` });
+
+const idsOf = (entries: readonly { id: string }[]) => entries.map(({ id }) => id);
 
 function withoutShard(id: string): string {
   return id.slice(id.indexOf('/') + 1);

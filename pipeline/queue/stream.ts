@@ -1,7 +1,7 @@
 import type { Connection, QueueOptions, RawEntry } from './connection.ts';
-import { encodeFrame, type Message } from './frame.ts';
+import { type Message, packFrames, unpackFrames } from './frame.ts';
 import { type Keys, WHOLE } from './keys.ts';
-import { CLAIM_WAIT_MS, type Claim, type Entry, Queue } from './queue.ts';
+import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, Queue } from './queue.ts';
 
 const GROUP = 'relays';
 /** More than any window of a relay. */
@@ -11,12 +11,14 @@ const ABANDONED_MS = 86_400_000;
 /** What the cursor of XAUTOCLAIM is before the first entry and after the last. */
 const START = '0-0';
 
-/** A stream with a consumer group, an entry `frame <frame>` for each message. */
+/** A stream with a consumer group, of entries `frame <frames>` for messages that were written together. */
 export class StreamQueue extends Queue {
   readonly kind = 'stream';
   protected readonly keys: Keys;
   /** Where the next look for abandoned entries begins. */
   #cursor = START;
+  /** Most messages that an entry of the last claim had. */
+  #entrySize = 1;
 
   constructor(options: QueueOptions, keys = WHOLE, shared?: Connection) {
     super(options, shared);
@@ -24,11 +26,16 @@ export class StreamQueue extends Queue {
   }
 
   append(messages: readonly Message[]): Promise<number> {
-    return this.redis.appendFrames(this.keys.messages, ...messages.map(encodeFrame));
+    const { messages: key, depth } = this.keys;
+    const packs = packFrames(messages).flatMap(({ frames, count }) => [frames, count]);
+    return this.redis.appendEntries(key, depth, ...packs);
   }
 
-  depth(): Promise<number> {
-    return this.redis.xlen(this.keys.messages);
+  async depth(): Promise<number> {
+    const { messages, depth } = this.keys;
+    const [entries, counted] = await Promise.all([this.redis.xlen(messages), this.redis.get(depth)]);
+    // Not below the entries: somebody else's are not counted.
+    return entries === 0 ? 0 : Math.max(entries, Number(counted));
   }
 
   async join(): Promise<void> {
@@ -46,7 +53,7 @@ export class StreamQueue extends Queue {
       GROUP,
       consumer,
       'COUNT',
-      count,
+      this.#entriesFor(count),
       'BLOCK',
       CLAIM_WAIT_MS,
       'STREAMS',
@@ -54,15 +61,30 @@ export class StreamQueue extends Queue {
       '>',
     )) as [Buffer, RawEntry[]][] | null;
     const raw = reply?.[0]?.[1] ?? [];
-    return { entries: raw.map(([id, fields]) => entry(id, fields, 1)), deleted: 0 };
+    const entries = raw.map(([id, fields]) => entryOf(id, fields, 1));
+    if (entries.length > 0) this.#entrySize = Math.max(1, ...entries.map(({ frames }) => frames.length));
+    return { entries, deleted: 0 };
+  }
+
+  #entriesFor(messages: number): number {
+    return Math.ceil(messages / this.#entrySize);
   }
 
   async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
-    const key = this.keys.messages;
+    const { messages: key, progress } = this.keys;
     const claim: Claim = { entries: [], deleted: 0 };
+    const wanted = () => count - messagesOf(claim.entries);
     do {
-      const wanted = count - claim.entries.length;
-      const round = this.redis.recoverEntriesBuffer(key, GROUP, consumer, idleMs, this.#cursor, wanted);
+      const most = this.#entriesFor(wanted());
+      const round = this.redis.recoverEntriesBuffer(
+        key,
+        progress,
+        GROUP,
+        consumer,
+        idleMs,
+        this.#cursor,
+        most,
+      );
       const [cursor, taken, deleted] = await round.catch((error) => {
         // What earlier rounds took is ours: nobody else would have it before another lease is over.
         if (claim.entries.length + claim.deleted === 0) throw error;
@@ -70,10 +92,10 @@ export class StreamQueue extends Queue {
       });
       this.#cursor = cursor.toString();
       claim.deleted += deleted.length;
-      for (const [id, fields, counter] of taken) {
-        claim.entries.push(entry(id, fields, Math.max(counter, 2), counter > 1));
+      for (const [id, fields, counter, first] of taken) {
+        claim.entries.push(entryOf(id, fields, Math.max(counter, 2), counter > 1, first));
       }
-    } while (this.#cursor !== START && claim.entries.length < count);
+    } while (this.#cursor !== START && wanted() > 0);
     return claim;
   }
 
@@ -82,7 +104,7 @@ export class StreamQueue extends Queue {
       id: string,
       ...unknown[],
     ][];
-    const unseen = rows.flatMap(([id]) => (holds(id) ? [] : id)).slice(0, count);
+    const unseen = rows.flatMap(([id]) => (holds(id) ? [] : id)).slice(0, this.#entriesFor(count));
     if (unseen.length === 0) return { entries: [], deleted: 0 };
     // Nobody has tried to deliver them: the counter stays what the claim had made it.
     const raw = (await this.redis.callBuffer(
@@ -96,13 +118,14 @@ export class StreamQueue extends Queue {
       1,
     )) as RawEntry[];
     return {
-      entries: raw.map(([id, fields]) => entry(id, fields, 1)),
+      entries: raw.map(([id, fields]) => entryOf(id, fields, 1)),
       deleted: unseen.length - raw.length,
     };
   }
 
-  async attempt(consumer: string, id: string, deliveries: number): Promise<void> {
-    await this.redis.xclaim(this.keys.messages, GROUP, consumer, 0, id, 'RETRYCOUNT', deliveries, 'JUSTID');
+  async attempt(consumer: string, id: string, index: number, deliveries: number): Promise<void> {
+    const { messages, progress } = this.keys;
+    await this.redis.attemptMessage(messages, progress, GROUP, consumer, id, deliveries, index);
   }
 
   async renew(consumer: string, ids: readonly string[]): Promise<void> {
@@ -115,12 +138,16 @@ export class StreamQueue extends Queue {
     await this.redis.xclaim(this.keys.messages, GROUP, consumer, 0, ...ids, 'IDLE', ABANDONED_MS, 'JUSTID');
   }
 
-  async acknowledge(ids: readonly string[]): Promise<void> {
-    await this.redis.acknowledgeEntries(this.keys.messages, GROUP, ...ids);
+  async acknowledge(entries: readonly Pick<Entry, 'id' | 'frames'>[]): Promise<void> {
+    const { messages, depth, progress } = this.keys;
+    const counted = entries.flatMap(({ id, frames }) => [id, frames.length]);
+    await this.redis.acknowledgeEntries(messages, depth, progress, GROUP, ...counted);
   }
 
-  async bury({ id, deliveries }: Entry, reason: string): Promise<void> {
-    await this.redis.buryEntry(this.keys.messages, this.keys.deadLetters, GROUP, id, reason, deliveries);
+  async bury({ id, frames }: Entry, index: number, deliveries: number, reason: string): Promise<void> {
+    const { messages, depth, deadLetters } = this.keys;
+    const frame = frames.length > 1 ? frames.slice(index, index + 1) : [];
+    await this.redis.buryMessage(messages, depth, deadLetters, GROUP, id, reason, deliveries, ...frame);
   }
 
   async leave(consumer: string): Promise<void> {
@@ -128,13 +155,13 @@ export class StreamQueue extends Queue {
   }
 }
 
-function entry(id: Buffer, fields: Buffer[] | null, deliveries: number, suspect = false): Entry {
-  return { id: id.toString('latin1'), frame: frameOf(fields ?? []), deliveries, suspect };
+function entryOf(id: Buffer, fields: Buffer[] | null, deliveries: number, suspect = false, first = 0): Entry {
+  return { id: id.toString('latin1'), frames: framesOf(fields ?? []), first, deliveries, suspect };
 }
 
-function frameOf(fields: readonly Buffer[]): Buffer | undefined {
+function framesOf(fields: readonly Buffer[]): Buffer[] {
   for (let i = 0; i + 1 < fields.length; i += 2) {
-    if (fields[i]?.toString('latin1') === 'frame') return fields[i + 1];
+    if (fields[i]?.toString('latin1') === 'frame') return unpackFrames(fields[i + 1] as Buffer);
   }
-  return undefined;
+  return [];
 }

@@ -1,28 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Queue } from '../queue/queue.ts';
-import type { Held } from './held.ts';
+import type { HeldEntry } from './held.ts';
 
 /** Redis takes a third less CPU for a message when acknowledgements come by the dozen. */
 const GATHER_MS = 5;
 const RETRY_MS = 100;
-/** Redis' Lua takes fewer than 8,000 arguments. */
+/** Redis' Lua takes fewer than 8,000 arguments; an entry is two. */
 const AT_ONCE = 1000;
 
 /**
- * Tells the queue which messages are done, in one round trip for what gathers in a few ms. Nobody waits for it:
+ * Tells the queue which entries are done, in one round trip for what gathers in a few ms. Nobody waits for it:
  * a message has arrived by then. It holds no more than the relay does.
  */
 export class Acknowledger {
   readonly #queue: Pick<Queue, 'acknowledge'>;
-  readonly #onDone: (held: readonly Held[]) => void;
+  readonly #onDone: (entries: readonly HeldEntry[]) => void;
   readonly #onError: (error: Error) => void;
-  #waiting: Held[] = [];
+  #waiting: HeldEntry[] = [];
   #underWay = false;
 
   /** @param onDone called when these have left the queue. */
   constructor(
     queue: Pick<Queue, 'acknowledge'>,
-    onDone: (held: readonly Held[]) => void,
+    onDone: (entries: readonly HeldEntry[]) => void,
     onError: (error: Error) => void,
   ) {
     this.#queue = queue;
@@ -30,8 +30,8 @@ export class Acknowledger {
     this.#onError = onError;
   }
 
-  add(held: Held): void {
-    this.#waiting.push(held);
+  add(entry: HeldEntry): void {
+    this.#waiting.push(entry);
     if (this.#underWay) return;
     this.#underWay = true;
     setTimeout(() => this.#send(), GATHER_MS);
@@ -42,7 +42,7 @@ export class Acknowledger {
       const batch = this.#waiting.length <= AT_ONCE ? this.#waiting : this.#waiting.slice(0, AT_ONCE);
       this.#waiting = this.#waiting.slice(batch.length);
       try {
-        await this.#queue.acknowledge(batch.map(({ entry }) => entry.id));
+        await this.#queue.acknowledge(batch.map(({ entry }) => entry));
         this.#onDone(batch);
       } catch (error) {
         // Redis is away. They are delivered: forgetting them now would deliver them twice.

@@ -4,15 +4,18 @@ import type { Entry } from '../queue/queue.ts';
 
 /** A message that the relay has claimed and not yet got rid of. */
 export interface Held {
-  readonly entry: Entry;
-  /** The claim that brought it. */
-  readonly batch: Batch;
+  /** Its entry, and where it is in there. */
+  readonly of: HeldEntry;
+  readonly index: number;
   readonly frame: Buffer;
   /** In `frame`, where the target ends and where the stamps end. */
   readonly targetEnd: number;
   readonly stampsEnd: number;
   /** The ingest's last stamp, µs of the reference clock; NaN: the message carries none. */
   readonly queued: number;
+  /** As {@link Entry}'s, of this message. */
+  deliveries: number;
+  suspect: boolean;
   /** It was handed to the broker before, as far as anybody knows. */
   redelivery: boolean;
   /** The MQTT packet identifier while it is in flight; 0 otherwise. */
@@ -21,8 +24,22 @@ export interface Held {
   order: number;
   /** When it was handed to the broker, on the monotonic clock, ms. */
   sent: number;
-  /** It has left the queue. */
+  /** It is delivered or buried. */
   done: boolean;
+}
+
+/** An entry that the relay has claimed. Its messages leave the queue together, when all of them are done. */
+export interface HeldEntry {
+  readonly entry: Entry;
+  /** The claim that brought it. */
+  readonly batch: Batch;
+  readonly messages: Held[];
+  /** How many messages it brought, how many of them are not done, and how many are delivered. */
+  readonly size: number;
+  open: number;
+  delivered: number;
+  /** It has left the queue. */
+  gone: boolean;
 }
 
 /** What one claim brought. Its messages were claimed at one moment, and share a lease. */
@@ -31,23 +48,33 @@ export interface Batch {
   readonly claimed: number;
   /** When the lease began or was renewed last, on the monotonic clock, ms. */
   leased: number;
-  readonly held: Held[];
-  /** How many of them are not done. */
+  readonly entries: HeldEntry[];
+  /** How many of them are in the queue still. */
   open: number;
 }
 
-/** Throws a `RangeError` when the entry is no message. */
-export function hold(entry: Entry, batch: Batch, redelivery: boolean): Held {
-  const { frame } = entry;
+export function holdEntry(entry: Entry, batch: Batch): HeldEntry {
+  // One that has no message is buried as if it were one.
+  const size = Math.max(1, entry.frames.length - entry.first);
+  return { entry, batch, messages: [], size, open: size, delivered: 0, gone: false };
+}
+
+/** Throws a `RangeError` when that is no message. */
+export function hold(of: HeldEntry, index: number, redelivery: boolean): Held {
+  const { frames, first, deliveries, suspect } = of.entry;
+  const frame = frames[index];
   if (frame === undefined) throw new RangeError('the entry has no frame');
   const { target, stamps } = frameEnds(frame);
   return {
-    entry,
-    batch,
+    of,
+    index,
     frame,
     targetEnd: target,
     stampsEnd: stamps,
     queued: stamps === target + 1 ? Number.NaN : readQueued(frame, target + 1, stamps),
+    // What was counted is the first one's: the others were published beside it, once.
+    deliveries: index === first ? deliveries : Math.min(deliveries, 2),
+    suspect,
     redelivery,
     packetId: 0,
     order: 0,

@@ -8,7 +8,7 @@ import { openLog } from '../log.ts';
 import { openMetrics, RELAY_FIGURES } from '../metrics.ts';
 import { openQueue } from '../queue/open.ts';
 import { explainRedis, UnusableRedis } from '../queue/problems.ts';
-import type { Queue } from '../queue/queue.ts';
+import { messagesOf, type Queue } from '../queue/queue.ts';
 import { startTelemetry } from '../telemetry.ts';
 import { Trace } from '../trace.ts';
 import { trust } from '../trust.ts';
@@ -107,7 +107,7 @@ async function main(): Promise<void> {
     if (err) log.error(err);
     const held = await running.stop(config.RELAY_GRACE_MS);
     if (held.length > 0)
-      log.warn(`${held.length} messages were not delivered in time: they stay in the queue`);
+      log.warn(`${messagesOf(held)} messages were not delivered in time: they stay in the queue`);
     await queue.leave(consumer, held).catch((error) => log.warn(explainRedis(error)));
     stopTelemetry();
     clock.stop();

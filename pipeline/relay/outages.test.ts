@@ -188,7 +188,11 @@ test('a relay stands still for longer than its lease: another one takes over, an
   const still = await startRelay(t, { ...lease, MQTT_URL: way.url });
   way.mute = true;
   const ids = await append(50);
-  await eventually(async () => (await held()) === 50, 'the claim', WITHIN_MS);
+  await eventually(
+    async () => (await held()) === (await redis.xlen('arrival:messages')),
+    'the claim',
+    WITHIN_MS,
+  );
   still.signal('SIGSTOP');
   await startRelay(t, { ...lease, PROCESS_NAME: 'relay-y' });
   await settled();

@@ -7,19 +7,17 @@ import { encodeFrame } from '../queue/frame.ts';
 import { eventually } from '../test/services.ts';
 import { AckReader, AckTap, OWN_PACKET_IDS } from './acks.ts';
 import type { Broker } from './broker.ts';
-import { type Batch, type Held, hold } from './held.ts';
+import { type Batch, type Held, hold, holdEntry } from './held.ts';
 import { encodePublish, packetBound } from './packet.ts';
 import { Publisher } from './publisher.ts';
 
 const RECEIVED = 1763700000123456;
 
-function held(
-  body: string | Buffer,
-  { target = 'user/17', stamps = `${RECEIVED},35`, suspect = false } = {},
-): Held {
-  const frame = Buffer.from(encodeFrame({ target, stamps, body }) as string);
-  const batch: Batch = { claimed: RECEIVED + 100, leased: 0, held: [], open: 0 };
-  return hold({ id: '1-1', frame, deliveries: 1, suspect }, batch, false);
+function held(body: string, { target = 'user/17', stamps = `${RECEIVED},35`, suspect = false } = {}): Held {
+  const frame = Buffer.from(encodeFrame({ target, stamps, body }));
+  const batch: Batch = { claimed: RECEIVED + 100, leased: 0, entries: [], open: 0 };
+  const entry = { id: '1-1', frames: [frame], first: 0, deliveries: 1, suspect };
+  return hold(holdEntry(entry, batch), 0, false);
 }
 
 function decode(bytes: Buffer): IPublishPacket[] {
@@ -31,14 +29,13 @@ function decode(bytes: Buffer): IPublishPacket[] {
   return packets as IPublishPacket[];
 }
 
-const bodies: [name: string, body: string | Buffer][] = [
+const bodies: [name: string, body: string][] = [
   ['nothing', ''],
   ['text beyond ASCII', '{"text":"ä \u2028\n"}'],
-  ['bytes', Buffer.from([0, 255, 10, 10])],
   // Remaining lengths around the sizes of their own encoding (MQTT 5, 1.5.5).
-  ...[60, 61, 62, 16_316, 16_317, 2_097_100].map((size): [string, Buffer] => [
+  ...[60, 61, 62, 16_316, 16_317, 2_097_100].map((size): [string, string] => [
     `${size} bytes`,
-    Buffer.alloc(size, 'x'),
+    'x'.repeat(size),
   ]),
 ];
 for (const [name, body] of bodies) {
@@ -54,7 +51,7 @@ for (const [name, body] of bodies) {
           const [packet, ...more] = decode(into.subarray(3, end));
           assert.equal(more.length, 0);
           assert.equal(packet?.topic, 'messages/user/17');
-          assert.ok(Buffer.from(body as string).equals(packet.payload as Buffer));
+          assert.ok(Buffer.from(body).equals(packet.payload as Buffer));
           assert.deepEqual([packet.qos, packet.retain], [qos, false]);
           assert.equal(packet.dup, qos === 1 && redelivery);
           assert.equal(packet.messageId, qos === 1 ? 0x1234 : undefined);

@@ -30,7 +30,7 @@ export function packetBound(held: Held): number {
 export function encodePublish(into: Buffer, at: number, held: Held, qos: 0 | 1, published: number): number {
   const { frame, targetEnd, stampsEnd, queued } = held;
   const stamped = !Number.isNaN(queued);
-  const deltas = stamped ? formatDeltas(queued, held.batch.claimed, published) : '';
+  const deltas = stamped ? formatDeltas(queued, held.of.batch.claimed, published) : '';
   const topic = PREFIX.length + targetEnd;
   const stamps = stampsEnd - targetEnd - 1;
   const hops = stamps + deltas.length;

@@ -79,7 +79,7 @@ export class Publisher {
 
   /** {@link flush} publishes it. */
   add(held: Held): void {
-    if (held.entry.suspect) this.#suspects.push(held);
+    if (held.suspect) this.#suspects.push(held);
     else this.#waiting.push(held);
   }
 
@@ -113,7 +113,7 @@ export class Publisher {
     const lost = this.#slots.filter((held) => held !== undefined).sort((a, b) => a.order - b.order);
     for (const held of lost) {
       this.#release(held);
-      held.entry.suspect = true;
+      held.suspect = true;
       if (held === this.#alone) this.#alone = undefined;
     }
     this.#suspects = lost.concat(this.#suspects);

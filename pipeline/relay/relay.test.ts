@@ -105,7 +105,7 @@ async function append(count: number, target = 'user/17'): Promise<string[]> {
     JSON.stringify({ id: `r.1.${i}`, text: 'ä \u2028' }),
   );
   const messages = bodies.map((body) => ({
-    body: Buffer.from(body),
+    body,
     target,
     stamps: formatStamps(now, clock.now()),
   }));
@@ -122,8 +122,16 @@ async function pending(): Promise<number> {
   return count;
 }
 
+/** All of so many messages are with a relay. */
 async function claimed(count: number): Promise<void> {
-  await eventually(async () => (await pending()) === count, 'the claim');
+  await eventually(async () => {
+    const [entries, held, depth] = [
+      await redis.xlen('arrival:messages'),
+      await pending(),
+      await queue.depth(),
+    ];
+    return depth === count && held === entries;
+  }, 'the claim');
 }
 
 async function deadLetters(): Promise<Record<string, string>[]> {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../log.ts';
 import { explainRedis } from '../queue/problems.ts';
-import type { Claim, Entry, Queue } from '../queue/queue.ts';
+import { type Claim, type Entry, messagesOf, type Queue } from '../queue/queue.ts';
 import { Acknowledger } from './acknowledger.ts';
 import type { Broker } from './broker.ts';
-import { type Batch, type Held, hold } from './held.ts';
+import { type Batch, type Held, type HeldEntry, hold, holdEntry } from './held.ts';
 import { Publisher } from './publisher.ts';
 
 export interface RelayOptions {
@@ -16,7 +16,7 @@ export interface RelayOptions {
   /** This relay's name in the consumer group; no other process may have it. */
   consumer: string;
   log: Logger;
-  /** Messages claimed at once. */
+  /** Messages claimed at once, about: entries are claimed as a whole. */
   batch: number;
   /** Messages claimed and not yet with the broker, at most; as many again may wait for their acknowledgement. */
   window: number;
@@ -92,9 +92,11 @@ export class Relay {
     this.#acknowledger = new Acknowledger(
       queue,
       (done) => {
-        this.#count.acknowledged += done.length;
-        this.#delivered -= done.length;
-        for (const held of done) this.#drop(held);
+        for (const entry of done) {
+          this.#count.acknowledged += entry.delivered;
+          this.#delivered -= entry.delivered;
+          this.#drop(entry);
+        }
         this.#look();
       },
       (error) => this.#tell(error),
@@ -146,8 +148,8 @@ export class Relay {
     await Promise.race([this.#running, sleep(left, undefined, { ref: false })]);
     while (this.#held > 0 && performance.now() < deadline) await sleep(2);
     this.#publisher.close();
-    return [...this.#batches].flatMap(({ held }) =>
-      held.filter(({ done }) => !done).map(({ entry }) => entry),
+    return [...this.#batches].flatMap(({ entries }) =>
+      entries.filter(({ gone }) => !gone).map(({ entry }) => entry),
     );
   }
 
@@ -180,7 +182,7 @@ export class Relay {
               return ids.has(id);
             };
             const claim = await queue.recoverUnseen(consumer, size, holds);
-            this.#unseen = claim.entries.length === size;
+            this.#unseen = claim.entries.length > 0;
             this.#take(claim, false);
           });
         } else {
@@ -210,7 +212,7 @@ export class Relay {
           if (size <= 0) return;
           const claim = await queue.recover(consumer, leaseMs, size);
           if (claim.entries.length > 0) {
-            log.info(`took over ${claim.entries.length} messages that another relay did not deliver`);
+            log.info(`took over ${messagesOf(claim.entries)} messages that another relay did not deliver`);
           }
           this.#take(claim, true);
         });
@@ -235,7 +237,7 @@ export class Relay {
     const now = performance.now();
     for (const batch of this.#batches) {
       if (now - batch.leased <= leaseMs / 3) continue;
-      const ids = batch.held.filter(({ done }) => !done).map(({ entry }) => entry.id);
+      const ids = batch.entries.filter(({ gone }) => !gone).map(({ entry }) => entry.id);
       for (let i = 0; i < ids.length; i += RENEW_AT_ONCE) {
         await queue.renew(consumer, ids.slice(i, i + RENEW_AT_ONCE));
       }
@@ -248,41 +250,53 @@ export class Relay {
     if (deleted > 0) log.error(`${deleted} messages were deleted from the queue while a relay held them`);
     this.#count.deleted += deleted;
     if (entries.length === 0) return;
-    const batch: Batch = { claimed: now(), leased: performance.now(), held: [], open: 0 };
-    this.#count[recovered ? 'recovered' : 'claimed'] += entries.length;
+    const batch: Batch = { claimed: now(), leased: performance.now(), entries: [], open: entries.length };
+    this.#batches.add(batch);
     for (const entry of entries) {
-      try {
-        const held = hold(entry, batch, recovered);
-        batch.held.push(held);
-        this.#publisher.add(held);
-      } catch (error) {
-        this.#bury(entry, (error as Error).message);
+      const held = holdEntry(entry, batch);
+      batch.entries.push(held);
+      this.#count[recovered ? 'recovered' : 'claimed'] += held.size;
+      this.#held += held.size;
+      for (let index = entry.first; index < entry.first + held.size; index++) {
+        try {
+          const message = hold(held, index, recovered);
+          held.messages.push(message);
+          this.#publisher.add(message);
+        } catch (error) {
+          this.#bury(held, index, entry.deliveries, (error as Error).message);
+        }
       }
     }
-    batch.open = batch.held.length;
-    this.#held += batch.open;
-    if (batch.open > 0) this.#batches.add(batch);
     this.#publisher.flush();
   }
 
   #onDelivered(held: Held): void {
     this.#count.published++;
     this.#delivered++;
-    this.#acknowledger.add(held);
+    held.of.delivered++;
+    held.done = true;
+    this.#done(held.of);
     this.#look();
   }
 
+  /** One more message of an entry is delivered or buried. */
+  #done(entry: HeldEntry): void {
+    if (--entry.open > 0) return;
+    // A message that was alone in there has left the queue when it was buried.
+    if (entry.delivered === 0 && entry.entry.frames.length <= 1) this.#drop(entry);
+    else this.#acknowledger.add(entry);
+  }
+
   #onRefused(held: Held, reason: string, lasting: boolean): void {
-    const { entry } = held;
-    if (lasting && entry.deliveries >= this.#options.deliveries) {
-      this.#bury(entry, reason, held);
+    if (lasting && held.deliveries >= this.#options.deliveries) {
+      this.#bury(held.of, held.index, held.deliveries, reason, held);
       return;
     }
     if (!lasting) this.#tell(new Error(`the broker takes nothing for now: ${reason}`));
-    const delay = lasting ? RETRY_MS * 2 ** Math.min(entry.deliveries, 5) : PASSING_RETRY_MS;
-    if (lasting) entry.deliveries++;
+    const delay = lasting ? RETRY_MS * 2 ** Math.min(held.deliveries, 5) : PASSING_RETRY_MS;
+    if (lasting) held.deliveries++;
     // The connection has survived it.
-    entry.suspect = false;
+    held.suspect = false;
     this.#delayed++;
     setTimeout(() => {
       this.#delayed--;
@@ -293,42 +307,46 @@ export class Relay {
 
   async #onSuspect(held: Held, reason: string): Promise<boolean> {
     const { queue, consumer, deliveries } = this.#options;
-    const { entry } = held;
-    if (entry.deliveries >= deliveries) {
-      this.#bury(entry, `each attempt ended with a broken connection or a dead relay: ${reason}`, held);
+    const { entry, messages } = held.of;
+    if (held.deliveries >= deliveries) {
+      const why = `each attempt ended with a broken connection or a dead relay: ${reason}`;
+      this.#bury(held.of, held.index, held.deliveries, why, held);
       return false;
     }
-    entry.deliveries++;
-    await queue.attempt(consumer, entry.id, entry.deliveries).catch((error) => this.#tell(error));
+    held.deliveries++;
+    // One before it may have been refused, and wait for another attempt: an heir begins with that.
+    const first = messages.find(({ done }) => !done)?.index ?? held.index;
+    await queue.attempt(consumer, entry.id, first, held.deliveries).catch((error) => this.#tell(error));
     return true;
   }
 
   /** Redis may be away: it is tried until it is done. */
-  #bury(entry: Entry, reason: string, held?: Held): void {
+  #bury(of: HeldEntry, index: number, deliveries: number, reason: string, held?: Held): void {
     const { queue, log } = this.#options;
-    queue.bury(entry, reason).then(
+    queue.bury(of.entry, index, deliveries, reason).then(
       () => {
         this.#count.dead_lettered++;
-        log.warn(`dead letter after ${entry.deliveries} attempts: ${reason}`);
-        if (held !== undefined) this.#drop(held);
+        log.warn(`dead letter after ${deliveries} attempts: ${reason}`);
+        if (held !== undefined) held.done = true;
+        this.#done(of);
         this.#look();
       },
       (error) => {
         this.#tell(error);
-        setTimeout(() => this.#bury(entry, reason, held), RETRY_MAX_MS);
+        setTimeout(() => this.#bury(of, index, deliveries, reason, held), RETRY_MAX_MS);
       },
     );
   }
 
-  /** The message is out of the queue. */
-  #drop(held: Held): void {
-    held.done = true;
-    this.#held--;
-    if (--held.batch.open === 0) this.#batches.delete(held.batch);
+  /** The entry is out of the queue. */
+  #drop(entry: HeldEntry): void {
+    entry.gone = true;
+    this.#held -= entry.size;
+    if (--entry.batch.open === 0) this.#batches.delete(entry.batch);
   }
 
   #ids(): Set<string> {
-    return new Set([...this.#batches].flatMap(({ held }) => held.map(({ entry }) => entry.id)));
+    return new Set([...this.#batches].flatMap(({ entries }) => entries.map(({ entry }) => entry.id)));
   }
 
   /** Something has changed that the claim loop may have waited for. */

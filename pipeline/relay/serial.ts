@@ -2,12 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { formatHops, parseStamps } from '../hops.ts';
 import { decodeFrame } from '../queue/frame.ts';
 import { explainRedis } from '../queue/problems.ts';
-import type { Claim, Entry } from '../queue/queue.ts';
+import { type Claim, type Entry, messagesOf } from '../queue/queue.ts';
 import { TOPIC_PREFIX } from './packet.ts';
 import type { RelayCounters, RelayOptions } from './relay.ts';
 
 const RETRY_MS = 50;
 const BURY_RETRY_MS = 500;
+
+/** What the relay holds: an entry, when it was claimed (µs of the reference clock), and when its lease began (monotonic clock, ms). */
+interface SerialHeld {
+  entry: Entry;
+  claimed: number;
+  leased: number;
+}
 
 /**
  * The relay that is written first: takes one message, publishes it, waits, acknowledges it, takes the next. It is
@@ -30,7 +37,7 @@ export class SerialRelay {
   }
 
   get counters(): RelayCounters {
-    const held = this.#held === undefined ? 0 : 1;
+    const held = this.#held === undefined ? 0 : messagesOf([this.#held]);
     return { ...this.#count, shards: this.#options.queue.shards, held, in_flight: this.#inFlight };
   }
 
@@ -77,72 +84,85 @@ export class SerialRelay {
     const { queue, consumer, leaseMs } = this.#options;
     if (this.#unseen) {
       const claim = await queue.recoverUnseen(consumer, 1, () => false);
-      this.#unseen = claim.entries.length === 1;
+      this.#unseen = claim.entries.length > 0;
       return claim;
     }
     if (performance.now() >= this.#recoverAt) {
       const claim = await queue.recover(consumer, leaseMs, 1);
-      this.#count.recovered += claim.entries.length;
+      this.#count.recovered += messagesOf(claim.entries);
       if (claim.entries.length > 0) return claim;
       this.#recoverAt = performance.now() + leaseMs / 4;
     }
     const claim = await queue.claim(consumer, 1);
-    this.#count.claimed += claim.entries.length;
+    this.#count.claimed += messagesOf(claim.entries);
     return claim;
   }
 
-  /** Ends when the message is delivered or buried, or with the relay. */
+  /** Ends when all messages of the entry are delivered or buried, or with the relay. */
   async #relay(entry: Entry): Promise<void> {
-    const { queue, broker, qos, consumer, deliveries, now, leaseMs, log } = this.#options;
+    const { queue, now } = this.#options;
     this.#held = entry;
-    const claimed = now();
-    let leased = performance.now();
+    const held = { entry, claimed: now(), leased: performance.now() };
+    const { length } = entry.frames;
+    let delivered = 0;
+    // One without a frame is buried as if it were a message.
+    for (let index = entry.first; index < Math.max(1, length); index++) {
+      const done = await this.#deliver(held, index);
+      if (done === undefined) return;
+      if (done) delivered++;
+    }
+    // A message that was alone in there has left the queue when it was buried.
+    if (delivered > 0 || length > 1) await queue.acknowledge([entry]);
+    this.#count.acknowledged += delivered;
+    this.#held = undefined;
+  }
+
+  /** Resolves with true when the message is delivered, false when it is buried, and undefined when neither can be before the end. */
+  async #deliver(held: SerialHeld, index: number): Promise<boolean | undefined> {
+    const { queue, broker, qos, consumer, deliveries, leaseMs, log } = this.#options;
+    const { entry } = held;
+    let attempts = index === entry.first ? entry.deliveries : Math.min(entry.deliveries, 2);
     let reason = '';
-    for (let done = false; !done; ) {
-      if (performance.now() - leased > leaseMs / 3) {
+    for (;;) {
+      if (performance.now() - held.leased > leaseMs / 3) {
         await queue.renew(consumer, [entry.id]);
-        leased = performance.now();
+        held.leased = performance.now();
       }
       if (!broker.up) {
-        if (this.#stopping.signal.aborted) return;
+        if (this.#stopping.signal.aborted) return undefined;
         await sleep(RETRY_MS);
         continue;
       }
-      if (entry.deliveries > deliveries) {
+      if (attempts > deliveries) {
         try {
-          await queue.bury({ ...entry, deliveries }, reason || 'no relay survived it');
+          await queue.bury(entry, index, deliveries, reason || 'no relay survived it');
         } catch (error) {
           // A list has it no more: it is tried until it is done, or given back by the relay's stop.
           this.#tell(error as Error);
-          if (this.#stopping.signal.aborted) return;
+          if (this.#stopping.signal.aborted) return undefined;
           await sleep(BURY_RETRY_MS);
           continue;
         }
         this.#count.dead_lettered++;
         log.warn(`dead letter after ${deliveries} attempts: ${reason}`);
-        break;
+        return false;
       }
       try {
-        await this.#publish(entry, claimed, qos);
-        done = true;
+        await this.#publish(entry.frames[index], held.claimed, qos);
+        this.#count.published++;
+        return true;
       } catch (error) {
         reason = (error as Error).message;
-        entry.deliveries = error instanceof RangeError ? deliveries + 1 : entry.deliveries + 1;
-        await queue.attempt(consumer, entry.id, entry.deliveries).catch(() => {});
+        attempts = error instanceof RangeError ? deliveries + 1 : attempts + 1;
+        await queue.attempt(consumer, entry.id, index, attempts).catch(() => {});
         await sleep(RETRY_MS);
       }
-      if (done) {
-        this.#count.published++;
-        await queue.acknowledge([entry.id]);
-        this.#count.acknowledged++;
-      }
     }
-    this.#held = undefined;
   }
 
-  async #publish(entry: Entry, claimed: number, qos: 0 | 1): Promise<void> {
-    if (entry.frame === undefined) throw new RangeError('the entry has no frame');
-    const { target, stamps, body } = decodeFrame(entry.frame);
+  async #publish(frame: Buffer | undefined, claimed: number, qos: 0 | 1): Promise<void> {
+    if (frame === undefined) throw new RangeError('the entry has no frame');
+    const { target, stamps, body } = decodeFrame(frame);
     const published = this.#options.now();
     const hops = stamps === '' ? undefined : formatHops({ ...parseStamps(stamps), claimed, published });
     const { broker, timeoutMs, onPublished } = this.#options;

@@ -9,6 +9,11 @@ const DIVISION_SEEN = '(%R~arrival:shards +get)';
 /** Who reads which shard. */
 const LEASES =
   '(~arrival:relays ~arrival:{*}:lease +del +eval +evalsha +get +set +zadd +zcard +zrem +zremrangebyscore)';
+/** How many messages the queue holds. Who runs a script that counts has these keys beside those of the queue, too. */
+const COUNT = ['~arrival:depth', '~arrival:{*}:depth'] as const;
+const counting = <Commands extends string>(commands: Commands) => `(${COUNT.join(' ')} ${commands})` as const;
+/** How far entries got whose messages were tried one at a time. */
+const PROGRESS = ['~arrival:progress', '~arrival:{*}:progress'] as const;
 /** Of a cluster, who has which slots. */
 const CLUSTER = ['+cluster|info', '+cluster|slots'] as const;
 
@@ -22,6 +27,8 @@ export const REDIS_ACL = {
     '~arrival:messages',
     '~arrival:{*}:messages',
     '%W~arrival:list',
+    ...COUNT,
+    counting('+get +incrby +set'),
     TELEMETRY,
     DIVISION,
     '%W~arrival:trace:*',
@@ -42,6 +49,10 @@ export const REDIS_ACL = {
     '~arrival:list',
     '~arrival:dead-letters',
     '~arrival:{*}:dead-letters',
+    ...COUNT,
+    counting('+decrby +get'),
+    ...PROGRESS,
+    `(${PROGRESS.join(' ')} +exists +hdel +hget +hset)`,
     TELEMETRY,
     DIVISION,
     LEASES,
@@ -76,6 +87,7 @@ export const REDIS_ACL = {
     '%R~arrival:messages',
     '%R~arrival:{*}:messages',
     '%R~arrival:list',
+    counting('+get'),
     TELEMETRY,
     DIVISION_SEEN,
     ...CLUSTER,
@@ -91,6 +103,8 @@ export const REDIS_ACL = {
     '~arrival:list',
     '~arrival:dead-letters',
     '~arrival:{*}:dead-letters',
+    ...COUNT,
+    counting('+incrby'),
     DIVISION_SEEN,
     ...CLUSTER,
     '+eval',
@@ -106,6 +120,7 @@ export const REDIS_ACL = {
   /** The k6 side where there are no relays: takes the messages out of the queue. */
   collector: [
     '~arrival:messages',
+    counting('+decrby'),
     DIVISION_SEEN,
     '~arrival:list',
     '+blmpop',

@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"context"
+	"iter"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -12,7 +13,8 @@ import (
 // Keys of the pipeline. A pipeline that has others is measured all the same; its queued messages then count as lost.
 const (
 	messageStream    = "arrival:messages"
-	messageList      = "arrival:list" // with QUEUE=list
+	messageList      = "arrival:list"  // with QUEUE=list
+	messageCount     = "arrival:depth" // how many messages the stream holds
 	deadLetterStream = "arrival:dead-letters"
 	telemetryStream  = "arrival:telemetry"
 	shardCount       = "arrival:shards"       // absent: the queue is not divided
@@ -30,7 +32,7 @@ func (e *engine) find(ctx context.Context, client *store) {
 	}
 	stream := func(key string, fate ledger.Fate) error {
 		return scan(ctx, client, key, "-", func(entry redis.XMessage) {
-			if frame, ok := entry.Values["frame"].(string); ok {
+			for frame := range framesOf(entry) {
 				note(frame, fate)
 			}
 		})
@@ -51,6 +53,15 @@ func (e *engine) find(ctx context.Context, client *store) {
 	for _, key := range deadLetters {
 		missed(key, stream(key, ledger.DeadLettered))
 	}
+}
+
+// framesOf are the messages of an entry (pipeline/queue/frame.ts).
+func framesOf(entry redis.XMessage) iter.Seq[string] {
+	frames, ok := entry.Values["frame"].(string)
+	if !ok {
+		return func(func(string) bool) {}
+	}
+	return strings.SplitSeq(frames, "\x1e")
 }
 
 // bodyOf is the third part of a frame, "<target>\n<stamps>\n<body>" (pipeline/queue/frame.ts).

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,12 +99,16 @@ func (e *engine) streamTaker(client *redis.Client) func(context.Context, *subscr
 		entries := read[0].Messages
 		frames, ids := make([]string, 0, len(entries)), make([]string, 0, len(entries))
 		for _, entry := range entries {
-			frame, _ := entry.Values["frame"].(string)
-			frames, ids = append(frames, frame), append(ids, entry.ID)
+			frames, ids = slices.AppendSeq(frames, framesOf(entry)), append(ids, entry.ID)
 		}
 		s.taken(at, frames)
 		last = ids[len(ids)-1]
-		return client.XDel(ctx, messageStream, ids...).Err()
+		_, err = client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			p.XDel(ctx, messageStream, ids...)
+			p.DecrBy(ctx, messageCount, int64(len(frames)))
+			return nil
+		})
+		return err
 	}
 }
 

@@ -42,7 +42,7 @@ func ingesting(ctx context.Context, b *bench) ([]figure, error) {
 			return use{}, err
 		}
 		return b.posting(ctx, ours, map[string]int{"server": ours.pid, "redis": redisPID}, func() (int64, error) {
-			return client.XLen(ctx, streamKey).Result()
+			return client.Get(ctx, depthKey).Int64()
 		})
 	})
 	if err != nil {

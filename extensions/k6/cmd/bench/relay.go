@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -104,7 +106,10 @@ func relay(ctx context.Context, b *bench) ([]figure, error) {
 
 const (
 	streamKey = "arrival:messages"
+	depthKey  = "arrival:depth"
 	listKey   = "arrival:list"
+	// inEntry is how many messages an entry of the stream has: those that an ingest writes together when it is busy.
+	inEntry = 10
 )
 
 // fill makes a new queue with as many messages as can be relayed until the measurement is over.
@@ -112,18 +117,29 @@ func (b *bench) fill(ctx context.Context, client *redis.Client, w way) error {
 	if err := client.FlushAll(ctx).Err(); err != nil {
 		return err
 	}
+	script, err := os.ReadFile(filepath.Join(b.root, "pipeline/queue/append.lua"))
+	if err != nil {
+		return err
+	}
+	sum, err := client.ScriptLoad(ctx, string(script)).Result()
+	if err != nil {
+		return err
+	}
 	many := int(float64(w.most) * (b.warmup + b.duration + time.Second).Seconds())
 	for n := 0; n < many; {
 		pipe := client.Pipeline()
-		for range 1000 {
-			target := fmt.Appendf(nil, "user/%d", n%100)
-			frame := fmt.Appendf(nil, "%s\n%d,35\n%s", target, time.Now().UnixMicro(), message(n, target, time.Now()))
-			if w.queue == "list" {
-				pipe.LPush(ctx, listKey, frame)
-			} else {
-				pipe.XAdd(ctx, &redis.XAddArgs{Stream: streamKey, Values: []any{"frame", frame}})
+		for range 100 {
+			frames := make([]any, inEntry)
+			for i := range frames {
+				target := fmt.Appendf(nil, "user/%d", n%100)
+				frames[i] = fmt.Sprintf("%s\n%d,35\n%s", target, time.Now().UnixMicro(), message(n, target, time.Now()))
+				n++
 			}
-			n++
+			if w.queue == "list" {
+				pipe.LPush(ctx, listKey, frames...)
+			} else {
+				pipe.EvalSha(ctx, sum, []string{streamKey, depthKey}, packed(frames), len(frames))
+			}
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
@@ -132,10 +148,22 @@ func (b *bench) fill(ctx context.Context, client *redis.Client, w way) error {
 	return nil
 }
 
+// packed are frames as an entry has them (pipeline/queue/frame.ts).
+func packed(frames []any) string {
+	var b strings.Builder
+	for i, frame := range frames {
+		if i > 0 {
+			b.WriteByte(0x1e)
+		}
+		fmt.Fprint(&b, frame)
+	}
+	return b.String()
+}
+
 // left is how many messages are in the queue.
 func left(ctx context.Context, client *redis.Client, w way) int64 {
 	if w.queue == "list" {
 		return client.LLen(ctx, listKey).Val()
 	}
-	return client.XLen(ctx, streamKey).Val()
+	return client.XLen(ctx, streamKey).Val() * inEntry
 }
