@@ -102,7 +102,12 @@ export class Clock {
 
   /** The time on the reference clock, a whole number of microseconds since the epoch. */
   now(): number {
-    const own = this.#own();
+    return this.at(performance.now());
+  }
+
+  /** A moment of this thread's `performance.now()`, ms, on the reference clock: as {@link now}. */
+  at(moment: number): number {
+    const own = this.#base + moment * 1000;
     const { at, offset_us, drift_ppm } = this.#estimate;
     // Without a drift the offset stands as it is: `at` of a clock without a sample is 0.
     return Math.round(own + offset_us + (drift_ppm === 0 ? 0 : (drift_ppm / 1e6) * (own - at)));

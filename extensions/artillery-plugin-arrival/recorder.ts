@@ -18,7 +18,7 @@ import { type Identity, runOf } from './report.ts';
 import { gapOf, type Message, Subscriber } from './subscriber.ts';
 import { Taken } from './taken.ts';
 import { findMissing, readTelemetry, usageOf } from './telemetry.ts';
-import { type Assignment, channelOf, FAILED, monotonic, READY, type Told } from './thread.ts';
+import { type Assignment, aheadOfThread, channelOf, FAILED, monotonic, READY, type Told } from './thread.ts';
 
 /** ms between two looks at the run */
 const LOOK = 50;
@@ -64,6 +64,7 @@ class Recorder {
   #clocks: { process: string; offset_ms: number; bound_ms: number }[] = [];
   #usage = process.cpuUsage();
   #usageAt = monotonic();
+  readonly #ahead = aheadOfThread();
 
   constructor(assignment: Assignment, pipeline: Pipeline) {
     const { options, id, method, version, command } = assignment;
@@ -141,7 +142,7 @@ class Recorder {
 
   /** A moment of the process's monotonic clock on the run's. */
   #at(moment: number): number {
-    return this.#clock.now() - (monotonic() - moment);
+    return this.#clock.at((moment - this.#ahead) / 1000);
   }
 
   #hear(told: Told): void {
