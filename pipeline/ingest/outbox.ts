@@ -15,7 +15,8 @@ export interface OutboxEvents<Ticket> {
 
 /**
  * Collects the messages of one event-loop turn, and those that come while a write is under way, and writes them
- * together when the turn ends: no timer, one write at a time, under load far fewer writes than messages. The
+ * together when the turn ends: no timer, one write at a time, under load far fewer writes than messages. Where a turn
+ * brought several, those of the next one go with them: a write costs Redis as much as dozens of messages in it. The
  * messages of a request are never divided. What is collected is bounded by who lets it in: see admission.ts.
  */
 export class Outbox<Ticket> {
@@ -28,6 +29,8 @@ export class Outbox<Ticket> {
   #sizes: number[] = [];
   /** A write is under way, or will be at the end of this turn. */
   #busy = false;
+  /** A turn brought several, and this is the next one. */
+  #waited = false;
 
   constructor(queue: Pick<Queue, 'append'>, count: IngestCounters, events: OutboxEvents<Ticket>) {
     this.#queue = queue;
@@ -50,6 +53,12 @@ export class Outbox<Ticket> {
   }
 
   readonly #write = (): void => {
+    if (this.#tickets.length > 1 && !this.#waited) {
+      this.#waited = true;
+      setImmediate(this.#write);
+      return;
+    }
+    this.#waited = false;
     const write = this.#take();
     this.#queue.append(write.messages).then(
       (depth) => {

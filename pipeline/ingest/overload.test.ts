@@ -29,7 +29,7 @@ before(async () => {
 
 beforeEach(async () => {
   troubles = [];
-  await redis.del('arrival:messages');
+  await redis.del('arrival:messages', 'arrival:depth');
 });
 
 after(async () => {
@@ -115,7 +115,7 @@ const refusals: [name: string, begin: () => Promise<unknown>, end: () => Promise
   ],
   [
     'forbids it',
-    () => redis.call('ACL', 'SETUSER', 'default', '-eval', '-evalsha'),
+    () => redis.call('ACL', 'SETUSER', 'default', '-xadd'),
     () => redis.call('ACL', 'SETUSER', 'default', '+@all'),
     /Redis does not allow it/,
   ],
@@ -182,7 +182,7 @@ test('Redis hangs: 503 by the deadline, promptly from then on, and back', async 
 });
 
 test('Redis killed: 503, alive but not ready; started again: nothing acknowledged is gone', async () => {
-  await redis.del('arrival:messages');
+  await redis.del('arrival:messages', 'arrival:depth');
   await accepted();
   service.signal('SIGKILL');
   await eventually(() => !queue.ready, 'the loss to be noticed');

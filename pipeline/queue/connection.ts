@@ -19,7 +19,7 @@ export interface QueueOptions {
 const script = (name: string) => readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
 
 const scripts = {
-  appendEntries: { lua: script('append'), numberOfKeys: 2 },
+  forgetDepth: { lua: script('forget'), numberOfKeys: 2 },
   acknowledgeEntries: { lua: script('acknowledge'), numberOfKeys: 3 },
   attemptMessage: { lua: script('attempt'), numberOfKeys: 2 },
   buryMessage: { lua: script('bury'), numberOfKeys: 3 },
@@ -38,7 +38,7 @@ type Recovered = [
 ];
 
 export interface Connection extends Redis {
-  appendEntries(key: string, depth: string, ...framesAndCounts: (string | number)[]): Promise<number>;
+  forgetDepth(key: string, depth: string): Promise<number>;
   acknowledgeEntries(
     key: string,
     depth: string,

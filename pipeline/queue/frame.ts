@@ -24,26 +24,21 @@ const SEPARATOR_BYTE = 0x1e;
 const ENTRY_FRAMES = 64;
 const ENTRY_LENGTH = 65_536;
 
-/** Some messages as one value of the queue, and how many they are. */
-export interface Pack {
-  count: number;
-  frames: string;
-}
-
-/** Messages that are written together, in as few entries as may be: an entry costs Redis ten times what a message in it does. */
-export function packFrames(messages: readonly Message[]): Pack[] {
-  const packs: Pack[] = [];
-  let pack: Pack | undefined;
+/** The values of entries for messages that are written together, as few as may be: an entry costs Redis ten times what a message in it does. */
+export function packFrames(messages: readonly Message[]): string[] {
+  const packs: string[] = [];
+  let pack = '';
+  let count = 0;
   for (const message of messages) {
     const frame = encodeFrame(message);
-    if (pack && pack.count < ENTRY_FRAMES && pack.frames.length + frame.length < ENTRY_LENGTH) {
-      pack.frames += SEPARATOR + frame;
-      pack.count++;
-    } else {
-      pack = { count: 1, frames: frame };
+    if (count > 0 && (count === ENTRY_FRAMES || pack.length + frame.length >= ENTRY_LENGTH)) {
       packs.push(pack);
+      count = 0;
     }
+    pack = count === 0 ? frame : pack + SEPARATOR + frame;
+    count++;
   }
+  packs.push(pack);
   return packs;
 }
 

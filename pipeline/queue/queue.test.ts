@@ -74,17 +74,16 @@ test('frames in one value, there and back, however many and long they are', () =
     body: `{"t":"${'ü'.repeat(size)}"}`,
   }));
   const packs = packFrames(many);
-  const unpacked = packs.map(({ frames }) => unpackFrames(Buffer.from(frames)));
-  assert.deepEqual(
-    packs.map(({ count }) => count),
-    unpacked.map(({ length }) => length),
-  );
+  const unpacked = packs.map((pack) => unpackFrames(Buffer.from(pack)));
   assert.deepEqual(
     unpacked.flat().map((frame) => frame.toString()),
     many.map(encodeFrame),
   );
   assert.ok(packs.length >= 4 && packs.length < 10, `${packs.length} entries`);
-  assert.ok(packs.every(({ count, frames }) => count === 1 || (count <= 64 && frames.length <= 65_536)));
+  for (const [i, pack] of packs.entries()) {
+    const count = unpacked[i]?.length ?? 0;
+    assert.ok(count === 1 || (count <= 64 && pack.length <= 65_536));
+  }
 });
 
 for (const bytes of ['', 'a', 'a\n', 'a\n1,2', '\n1,2\n{}']) {
@@ -201,6 +200,8 @@ test('stream: what is taken over before Redis fails is not forgotten', async (t)
   const ids = Array.from({ length: 60 }, (_, i) => String(i));
   await appendEach(queue, ...ids);
   const { entries } = await queue.claim('dead', 60);
+  // How many entries a claim asks for depends on the one before it.
+  await queue.claim('dead', 60);
   // One that is old, and behind it more than one round looks at.
   await redis.xclaim(STREAM, 'relays', 'dead', 0, entries[0]?.id as string, 'IDLE', 3_600_000, 'JUSTID');
   const { redis: connection } = queue as unknown as { redis: Connection };

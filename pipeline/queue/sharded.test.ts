@@ -145,7 +145,7 @@ test('relays divide the shards, and those of one that is gone without a word are
     Array.from({ length: SHARDS }, (_, i) => redis.get(`arrival:{${i}}:lease`)),
   );
   assert.deepEqual(holders.toSorted(), ['one', 'one', 'two', 'two']);
-  await one.append(messages(0, 40));
+  await (await open(SHARDS, 'ingest')).append(messages(0, 40));
   await eventually(
     async () => (await one.claim('one', 40)).entries.length > 0,
     'messages with the one relay',

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // busy is how many requests are under way at a time where a server is to be saturated.
@@ -194,9 +195,17 @@ func (b *bench) carrying(ctx context.Context, s *stack, sink *sink, what string,
 	if err != nil {
 		return u, err
 	}
-	// The last two looks are those that the measurement begins and ends with. What only half of the pipeline has carried is nobody's.
+	// The last two looks are those that the measurement begins and ends with. The ingest may take more than arrives, or less while a
+	// backlog shrinks: each process's CPU is for the messages that it carried, and is brought to one number of them.
 	taken, arrived := accepted[len(accepted)-1]-accepted[len(accepted)-2], u.count
 	u.count = min(taken, arrived)
+	for name, cpu := range u.cpu {
+		carried := arrived
+		if strings.HasPrefix(name, "ingest") {
+			carried = taken
+		}
+		u.cpu[name] = time.Duration(float64(cpu) * float64(u.count) / float64(carried))
+	}
 	b.say("%s a request: %.1f µs CPU a message, %.0f/s accepted and %.0f/s arrived, load average %s",
 		what, u.each(), float64(taken)/u.seconds, float64(arrived)/u.seconds, loadAverage())
 	return u, nil

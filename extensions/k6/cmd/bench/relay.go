@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -117,14 +116,6 @@ func (b *bench) fill(ctx context.Context, client *redis.Client, w way) error {
 	if err := client.FlushAll(ctx).Err(); err != nil {
 		return err
 	}
-	script, err := os.ReadFile(filepath.Join(b.root, "pipeline/queue/append.lua"))
-	if err != nil {
-		return err
-	}
-	sum, err := client.ScriptLoad(ctx, string(script)).Result()
-	if err != nil {
-		return err
-	}
 	many := int(float64(w.most) * (b.warmup + b.duration + time.Second).Seconds())
 	for n := 0; n < many; {
 		pipe := client.Pipeline()
@@ -138,7 +129,8 @@ func (b *bench) fill(ctx context.Context, client *redis.Client, w way) error {
 			if w.queue == "list" {
 				pipe.LPush(ctx, listKey, frames...)
 			} else {
-				pipe.EvalSha(ctx, sum, []string{streamKey, depthKey}, packed(frames), len(frames))
+				pipe.XAdd(ctx, &redis.XAddArgs{Stream: streamKey, Values: []any{"frame", packed(frames)}})
+				pipe.IncrBy(ctx, depthKey, inEntry)
 			}
 		}
 		if _, err := pipe.Exec(ctx); err != nil {

@@ -43,7 +43,7 @@ func (r *Redis) start() error {
 
 func (r *Redis) close() { r.server.Close() }
 
-// add appends a message to a stream as pipeline/queue/append.lua does, in a frame without stamps.
+// add appends a message to a stream as pipeline/queue/stream.ts does, in a frame without stamps.
 func (r *Redis) add(stream, body, target string) error {
 	_, err := r.server.XAdd(stream, "*", []string{"frame", target + "\n\n" + body})
 	if err != nil {
