@@ -56,6 +56,14 @@ export function environmentArgs(args: readonly string[]): string[] {
   });
 }
 
+/** The flags of a command that passes variables on to its script, and knows no other. Throws when there is one. */
+export function onlyEnvironmentArgs(args: readonly string[]): string[] {
+  const variables = environmentArgs(args);
+  const extra = args.find((arg) => !variables.includes(arg));
+  if (extra !== undefined) throw new Error(`${extra} is not known; allowed: -e NAME=value, --help`);
+  return variables;
+}
+
 /** The variables that the script is given: those of the environment, and in front of them what flags set. */
 export function variablesOf(args: readonly string[]): NodeJS.ProcessEnv {
   const given = environmentArgs(args)

@@ -286,7 +286,7 @@ export interface Interval {
   stages: Record<Stage, number | null> | null;
   /** Of the canary message that was due in this second. */
   canary_ms: number | null;
-  generator: { cpu_percent: number | null; rss_mb: number | null } | null;
+  generator: { cpu_percent: number | null; rss_mb: number | null; steal_percent?: number } | null;
 }
 
 export interface Brief {

@@ -4,6 +4,7 @@
  */
 import { basename } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
+import { arriveEvenly } from './arrivals.ts';
 import { readOptions } from './options.ts';
 import { Recording, RUN_VARIABLE } from './recording.ts';
 import { type Script, Sender } from './sender.ts';
@@ -23,6 +24,7 @@ export class Plugin {
         const { version } = (globalThis as unknown as Global).artillery;
         this.#recording = new Recording(options, basename(absoluteScriptPath), version);
       } else {
+        arriveEvenly(script);
         new Sender(process.env[RUN_VARIABLE] as string, options, (code) => {
           (globalThis as unknown as Global).artillery.suggestedExitCode = code;
         }).attach(script);

@@ -5,6 +5,7 @@ import { workerData } from 'node:worker_threads';
 import { Redis } from 'ioredis';
 import { Clock } from '../../pipeline/clock.ts';
 import { type Hops, parseHops } from '../../pipeline/hops.ts';
+import { readHost, vmstat } from '../../pipeline/stack/vmstat.ts';
 import { trustText } from '../../pipeline/trust.ts';
 import { briefOf } from '../../reports/latency.ts';
 import { type Gap, type Interval, type Run, STAGES } from '../../reports/run.ts';
@@ -65,6 +66,7 @@ class Recorder {
   #usage = process.cpuUsage();
   #usageAt = monotonic();
   readonly #ahead = aheadOfThread();
+  #host = readHost();
 
   constructor(assignment: Assignment, pipeline: Pipeline) {
     const { options, id, method, version, command } = assignment;
@@ -359,8 +361,11 @@ class Recorder {
   }
 
   /** Of the whole process: Artillery's threads and this one. */
-  #cpu(): { cpu_percent: number | null; rss_mb: number } {
+  #cpu(): NonNullable<Interval['generator']> {
     const now = monotonic();
+    const [before, host] = [this.#host, readHost()];
+    this.#host = host;
+    const steal = before && host && host.cpu.steal > 0 ? vmstat(before, host).st : undefined;
     const used = process.cpuUsage(this.#usage);
     const span = now - this.#usageAt;
     this.#usage = process.cpuUsage();
@@ -369,6 +374,7 @@ class Recorder {
       // The system counts in ticks: over a short span one of them would look like a busy core.
       cpu_percent: span > 5e5 ? ((used.user + used.system) / span) * 100 : null,
       rss_mb: process.memoryUsage.rss() / 2 ** 20,
+      ...(steal !== undefined && { steal_percent: steal }),
     };
   }
 

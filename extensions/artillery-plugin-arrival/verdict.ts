@@ -5,6 +5,8 @@ const LATE_SHARE = 0.05;
 /** ms; below it is the scheduler's */
 const LATE_FLOOR = 2;
 const BUSY_SHARE = 0.9;
+/** % of the host's CPU over the run */
+const STEAL_MUCH = 2;
 const BUSY_SECONDS = 0.05;
 const NEGATIVE_SHARE = 0.01;
 const CLOCK_SHARE = 0.1;
@@ -55,9 +57,10 @@ function doubtsOf({ account, latency, clock, gaps, timeline, cores, doubts }: Ev
   if (latency.arrival.count === 0) reasons.push('no delivery was measured, so there is no latency to judge');
   const late = latency.stages.schedule.p99 ?? 0;
   const arrival = latency.arrival.p99 ?? 0;
+  const steal = stolen(timeline);
   if (late > LATE_FLOOR && late > LATE_SHARE * arrival) {
     reasons.push(
-      `the generator was late: schedule p99 ${late.toFixed(1)} ms of arrival p99 ${arrival.toFixed(1)} ms; Artillery sends from one thread`,
+      `the generator was late: schedule p99 ${late.toFixed(1)} ms of arrival p99 ${arrival.toFixed(1)} ms; ${steal ?? 'Artillery sends from one thread'}`,
     );
   }
   const busy = timeline.filter(
@@ -65,7 +68,7 @@ function doubtsOf({ account, latency, clock, gaps, timeline, cores, doubts }: Ev
   ).length;
   if (busy > BUSY_SECONDS * timeline.length) {
     reasons.push(
-      `the generator used more than 90 % of its ${cores} cores in ${busy} of ${timeline.length} seconds`,
+      `the generator used more than 90 % of its ${cores} cores in ${busy} of ${timeline.length} seconds${steal === undefined ? '' : `; ${steal}`}`,
     );
   }
   if (account.dropped > 0) {
@@ -78,6 +81,14 @@ function doubtsOf({ account, latency, clock, gaps, timeline, cores, doubts }: Ev
     reasons.push(`${account.negative} deliveries have a stage below zero`);
   }
   return [...reasons, ...clockReasons(clock, latency)];
+}
+
+/** Names the hypervisor where it took much. */
+function stolen(timeline: Interval[]): string | undefined {
+  const shares = timeline.flatMap(({ generator }) => generator?.steal_percent ?? []);
+  const mean = shares.reduce((sum, share) => sum + share, 0) / shares.length;
+  if (shares.length === 0 || mean < STEAL_MUCH) return undefined;
+  return `the hypervisor took ${mean.toFixed(0)} % of this host's CPU meanwhile, and ${Math.max(...shares).toFixed(0)} % in the worst second`;
 }
 
 function clockReasons(clock: Clock, { stages }: Latencies): string[] {

@@ -21,6 +21,9 @@ export const DAEMON_PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin:/opt/h
 /** Where servers listen: on the loopback alone, or, in a network namespace of their own, on every address of it. */
 export type Listen = '127.0.0.1' | '0.0.0.0';
 
+/** What the processes of a stack speak to each other over. */
+export const HOST = '127.0.0.1';
+
 /** Of Node. In MB, 16 unless told: under a flood the memory of the ingest then grows by half as much again. */
 export const INGEST_FLAGS = ['--max-semi-space-size=4'];
 
@@ -69,7 +72,7 @@ export async function prepareRedis(
   port: number,
   passwords: Record<RedisUser, string>,
   certificate?: Certificate,
-  listen: Listen = '127.0.0.1',
+  listen: Listen = HOST,
 ): Promise<Launch> {
   const data = join(dir, 'redis');
   await mkdir(data, { recursive: true, mode: 0o700 });
@@ -126,7 +129,7 @@ export async function prepareMosquitto(
   port: number,
   passwords: Record<BrokerUser, string>,
   certificate?: Certificate,
-  listen: Listen = '127.0.0.1',
+  listen: Listen = HOST,
   name = brokerName(1),
 ): Promise<Launch> {
   await mkdir(dir, { recursive: true, mode: 0o700 });

@@ -25,6 +25,7 @@ import {
 } from './access.ts';
 import { BrokerSys } from './broker-sys.ts';
 import { type Certificate, makeCertificates } from './certificates.ts';
+import { CLIENT_FILES, writeClientFiles } from './client-files.ts';
 import { claimDirectory } from './directory.ts';
 import { facts } from './facts.ts';
 import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
@@ -32,19 +33,12 @@ import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
 import { checkBroker, checkRedis, probeReady, probeRoundTrip } from './probe.ts';
 import { ProcessFailure, Supervised } from './process.ts';
-import {
-  brokerName,
-  INGEST_FLAGS,
-  type Launch,
-  type Listen,
-  prepareMosquitto,
-  prepareRedis,
-} from './services.ts';
+import { brokerName, HOST, type Launch, type Listen, prepareMosquitto, prepareRedis } from './services.ts';
 import { startStackTelemetry } from './telemetry.ts';
+import { workersOf } from './workers.ts';
 
 const READY_MS = 30_000;
-const HOST = '127.0.0.1';
-const [CURL_CONF, MOSQUITTO_SUB, TOKENS] = ['curl.conf', 'mosquitto_sub', 'ingest.tokens'] as const;
+const TOKENS = 'ingest.tokens';
 const TLS_DIR = 'tls';
 const OUR_SERVERS = ['redis', 'mosquitto', 'ingest'] as const;
 
@@ -145,44 +139,17 @@ export class Stack {
     const tokens = join(this.dir, TOKENS);
     await writePrivateFile(tokens, `# who may post; one a line, read again when it changes\n${token}\n`);
     const certificate = this.#certificates.ingest;
-    // Behind nginx, which then speaks TLS for them, the ingests are on ports of their own.
-    const own = cluster ? undefined : certificate;
-    // What is empty is not taken over from our own environment.
-    const env = {
-      // At least info: their logs tell when they are ready.
-      LOG_LEVEL: config.LOG_LEVEL === 'debug' ? 'debug' : 'info',
-      QUEUE: config.QUEUE,
-      STREAM_SHARDS: String(config.STREAM_SHARDS),
-      REDIS_CLUSTER: String(config.REDIS_CLUSTER),
-      TRACE_LOG_EVERY: String(config.TRACE_LOG_EVERY),
-      ID_KEY: config.ID_KEY,
-      TLS_CA: this.#ca,
-    };
-    const ingestEnv = {
-      ...env,
-      REDIS_URL: redis.ingest,
-      INGEST_HOST: cluster ? HOST : this.#listen,
-      INGEST_PORT: cluster ? '0' : String(port),
-      HEALTH_PORT: '0',
-      INGEST_TOKEN: '',
-      INGEST_TOKENS_FILE: tokens,
-      INGEST_TLS_CERT: own?.cert ?? '',
-      INGEST_TLS_KEY: own?.key ?? '',
-      STAMPS: String(config.STAMPS),
-      INGEST_SHARED_PORT: String(ingests > 1 && !cluster),
-    };
-    const relayEnv = {
-      ...env,
-      HEALTH_PORT: '0',
-      REDIS_URL: redis.relay,
-      MQTT_URL: broker.relay,
-      MQTT_QOS: String(config.MQTT_QOS),
-      RELAY_MODE: config.RELAY_MODE,
-    };
-    const launches = [
-      ...named('ingest', ingests, 'ingest/server.ts', ingestEnv, INGEST_FLAGS),
-      ...named('relay', config.RELAY_WORKERS, 'relay/main.ts', relayEnv),
-    ];
+    const { ingestEnv, relayEnv, launches } = workersOf({
+      config,
+      ingests,
+      redis,
+      broker,
+      ca: this.#ca,
+      tokens,
+      port,
+      listen: this.#listen,
+      certificate,
+    });
     const started = await Promise.all(
       launches.map((launch) => this.#run(launch, /listening at (\S+?)"|relaying as/)),
     );
@@ -256,7 +223,7 @@ export class Stack {
       ...(ca !== '' && { ca }),
       processes: Object.fromEntries(this.#processes.map(({ name, pid }) => [name, pid])),
     };
-    await this.#writeClientFiles(this.#file, mqttUrl);
+    await writeClientFiles(this.dir, this.#file, this.#ca);
     await writeStackFile(this.dir, this.#file);
   }
 
@@ -354,33 +321,10 @@ export class Stack {
     return { queue, sys: broker };
   }
 
-  /** Lets `curl -K` and `mosquitto_sub` find address and credentials, with none of them on a command line. */
-  async #writeClientFiles({ ingest, mqtt }: StackFile, mqttUrl: URL): Promise<void> {
-    const secure = mqttUrl.protocol !== 'mqtt:' && mqttUrl.protocol !== 'tcp:';
-    await this.#writeLines(CURL_CONF, [
-      `url = "${ingest.url}/messages"`,
-      `header = "Authorization: Bearer ${ingest.token}"`,
-      'header = "Content-Type: application/json"',
-      ...(this.#ca === '' ? [] : [`cacert = "${this.#ca}"`]),
-    ]);
-    await this.#writeLines(MOSQUITTO_SUB, [
-      `-h ${mqttUrl.hostname}`,
-      `-p ${mqttUrl.port || (secure ? 8883 : 1883)}`,
-      `-u ${mqtt.username}`,
-      `-P ${mqtt.password}`,
-      '-V mqttv5',
-      ...(this.#ca === '' || !secure ? [] : [`--cafile ${this.#ca}`]),
-    ]);
-  }
-
-  #writeLines(name: string, lines: string[]): Promise<void> {
-    return writePrivateFile(join(this.dir, name), `${lines.join('\n')}\n`);
-  }
-
   async #end(drainMs: number): Promise<void> {
     this.#stopping ??= Promise.resolve();
     await removeStackFile(this.dir);
-    for (const file of [CURL_CONF, MOSQUITTO_SUB, TOKENS, TLS_DIR]) {
+    for (const file of [...CLIENT_FILES, TOKENS, TLS_DIR]) {
       await rm(join(this.dir, file), { recursive: true, force: true });
     }
     const stop = (prefix: string, graceMs?: number) =>
@@ -413,22 +357,6 @@ export class Stack {
   #progress(what: string): void {
     this.#events.onProgress?.(what);
   }
-}
-
-function named(
-  role: string,
-  count: number,
-  script: string,
-  env: Record<string, string>,
-  nodeFlags: readonly string[] = [],
-): Launch[] {
-  const path = join(import.meta.dirname, '..', script);
-  return Array.from({ length: count }, (_, i) => ({
-    name: `${role}-${i + 1}`,
-    command: process.execPath,
-    args: [...nodeFlags, path],
-    env: { ...env, PROCESS_NAME: `${role}-${i + 1}` },
-  }));
 }
 
 /** A server of the user's own knows one user, whom he names. */

@@ -16,6 +16,8 @@ const IDLE = 5;
 const SWITCHES = 10_000;
 const INTERRUPTS = 20_000;
 const MUCH_OF_THE_RUN = 0.2;
+/** Of a host's CPU, %: a hypervisor that gives as much to others is heard of (stealMuch of extensions/k6/arrival/rules.go). */
+const STEAL = 2;
 /** Growth of the backlog over a phase that is more than what is just under way, in seconds of arrivals. */
 const BACKLOG_SECONDS = 0.5;
 
@@ -164,7 +166,13 @@ function vmstat({ resources }: Run): string[] {
   const spent = part(({ id, cs }) => id < IDLE && cs > SWITCHES);
   const bound = part(({ id, in: interrupts }) => id >= 40 && id <= 50 && interrupts > INTERRUPTS);
   const swapped = [...column('si'), ...column('so')].some((value) => (value ?? 0) > 0);
+  const steal = column('st').flatMap((value) => value ?? []);
   return [
+    ...(mean(steal) >= STEAL
+      ? [
+          `The hypervisor took ${figure(mean(steal))} % of the host's CPU, and ${figure(Math.max(...steal))} % in the worst second: these latencies hold pauses that are nobody's here.`,
+        ]
+      : []),
     ...(spent >= MUCH_OF_THE_RUN
       ? [
           `In ${percent(spent)} of the run the host was less than ${IDLE} % idle with more than ${count(SWITCHES)} context switches a second: its cores have no more to give.`,

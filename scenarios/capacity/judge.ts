@@ -1,3 +1,4 @@
+import { figure, ms } from '../../reports/page/format.ts';
 import type { Run } from '../../reports/run.ts';
 
 /** What a probe says of its rate. */
@@ -23,9 +24,8 @@ export function judge(run: Run): Judgement {
 }
 
 const SAID: Record<string, (run: Run) => string> = {
-  hold_p99_ms: ({ latency }) => `p99 ${latency.arrival.p99?.toPrecision(3) ?? 'n/a'} ms`,
-  backlog_growth: ({ figures }) =>
-    `the backlog grows by ${figures?.[0]?.value?.toPrecision(2)} % of the rate`,
+  hold_p99_ms: ({ latency }) => `p99 ${ms(latency.arrival.p99)} ms`,
+  backlog_growth: ({ figures }) => `the backlog grows by ${figure(figures?.[0]?.value)} % of the rate`,
   arrival_rejected: ({ account }) => `${account.rejected} rejected`,
   arrival_lost: ({ account }) => `${account.lost} lost`,
   arrival_queued: ({ account }) => `${account.queued} left in the queue`,

@@ -2,12 +2,13 @@ import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Type } from '@sinclair/typebox';
 import { describe, RunConfig, readConfig } from '../../pipeline/config.ts';
-import { checkScript, environmentArgs, K6Run, variablesOf } from '../../pipeline/k6.ts';
+import { checkScript, K6Run, onlyEnvironmentArgs, variablesOf } from '../../pipeline/k6.ts';
 import { ADDRESSES, commandOf, openPipeline, runEnvironment, runName, settle } from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import type { Stack } from '../../pipeline/stack/stack.ts';
+import { ms } from '../../reports/page/format.ts';
 import type { Run } from '../../reports/run.ts';
 import { type Row, sentence } from './answer.ts';
 import { gaveWay, judge } from './judge.ts';
@@ -57,9 +58,7 @@ async function main(): Promise<number> {
     console.log(HELP);
     return 0;
   }
-  const variables = environmentArgs(args);
-  const extra = args.filter((arg) => !variables.includes(arg));
-  if (extra.length > 0) throw new Error(`${extra[0]} is not known; allowed: -e NAME=value, --help`);
+  const variables = onlyEnvironmentArgs(args);
   const settings = readConfig(CapacityConfig, variablesOf(args));
   if (settings.LOWEST > settings.HIGHEST)
     throw new Error(`LOWEST is ${settings.LOWEST}, above HIGHEST, ${settings.HIGHEST}`);
@@ -107,7 +106,7 @@ async function main(): Promise<number> {
     if (holds) lastHeld = run;
     else lastNot = run;
     rows.push({ rate, seconds, holds, p99_ms: run.latency.arrival.p99, reasons });
-    const p99 = `p99 ${run.latency.arrival.p99?.toPrecision(3) ?? 'n/a'} ms`;
+    const p99 = `p99 ${ms(run.latency.arrival.p99)} ms`;
     console.log(
       `${String(rate).padStart(8)}/s  ${seconds} s  ${p99.padEnd(14)}  ${holds ? 'held' : `not held: ${reasons.join(', ')}`}`,
     );

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { execa } from 'execa';
 import { RunConfig, readConfig } from '../../pipeline/config.ts';
-import { checkScript, environmentArgs } from '../../pipeline/k6.ts';
+import { checkScript, onlyEnvironmentArgs } from '../../pipeline/k6.ts';
 import { ADDRESSES } from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
@@ -43,9 +43,7 @@ async function main(): Promise<number> {
     console.log(HELP);
     return 0;
   }
-  const variables = environmentArgs(args);
-  const extra = args.find((arg) => !variables.includes(arg));
-  if (extra !== undefined) throw new Error(`${extra} is not known; allowed: -e NAME=value, --help`);
+  const variables = onlyEnvironmentArgs(args);
   const config = readConfig(RunConfig);
   for (const name of ['INGEST_URL', 'REDIS_URL', 'MQTT_URL', 'TOPOLOGY'] as const)
     if (config[name] !== undefined)

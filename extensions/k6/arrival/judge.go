@@ -30,13 +30,17 @@ func (e *engine) judge(rec *recorder) {
 		e.distrust("the generator was late: schedule p99 %.1f ms of arrival p99 %.1f ms; %s",
 			late.Seconds()*1000, arrival.Seconds()*1000, e.remedy())
 	}
+	also := ""
+	if steal := stolen(e.timeline); steal != "" {
+		also = "; " + steal
+	}
 	if waited := p99(&e.socketWait); tooMuch(waited, arrival) {
-		e.distrust("the generator was late to read: what arrived lay in the subscriber's socket for %.1f ms (p99) of arrival p99 %.1f ms",
-			waited.Seconds()*1000, arrival.Seconds()*1000)
+		e.distrust("the generator was late to read: what arrived lay in the subscriber's socket for %.1f ms (p99) of arrival p99 %.1f ms%s",
+			waited.Seconds()*1000, arrival.Seconds()*1000, also)
 	}
 	if seconds, yes := tooBusy(e.timeline, e.cores); yes {
-		e.distrust("the generator was out of CPU: above %.0f %% of its %d cores in %d of %d seconds",
-			busyShare*100, e.cores, seconds, len(e.timeline))
+		e.distrust("the generator was out of CPU: above %.0f %% of its %d cores in %d of %d seconds%s",
+			busyShare*100, e.cores, seconds, len(e.timeline), also)
 	}
 	if a.Dropped > 0 && !e.isHalted() { // a lost subscriber is reason enough for what was not sent
 		e.distrust("the generator never sent %d of %d messages", a.Dropped, a.Scheduled)
@@ -56,8 +60,12 @@ func (e *engine) judge(rec *recorder) {
 	}
 }
 
-// remedy says what a late generator wants: senders, where its requests found them all busy, and otherwise time on a core.
+// remedy says what a late generator wants: its cores, where somebody else had them, senders, where its requests found them all busy, and
+// otherwise more cores.
 func (e *engine) remedy() string {
+	if steal := stolen(e.timeline); steal != "" {
+		return steal + ": a machine that is not shared is needed"
+	}
 	n := e.unattended.Load()
 	if 100*n >= int64(e.pacer.Requests()) { // as many as a p99 is made of
 		return fmt.Sprintf("%d requests were due while all senders waited for answers: more senders are needed", n)

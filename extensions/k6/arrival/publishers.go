@@ -96,6 +96,7 @@ func (e *engine) publish(ctx context.Context, state *lib.State) {
 	case <-ctx.Done():
 		return
 	}
+	spreadSources(state)
 	tending, stop := context.WithCancel(ctx)
 	var work, writers sync.WaitGroup
 	work.Go(func() { p.connect(tending) })
@@ -142,7 +143,7 @@ func (p *publishers) connect(ctx context.Context) {
 // hold is the life of a connection.
 func (p *publishers) hold(ctx context.Context, i int) {
 	e := p.engine
-	conn, err := fleet.Connect(ctx, fleet.Options{
+	conn, err := fleet.Connect(withSource(ctx, i), fleet.Options{
 		URL: p.broker(i), Username: p.Username, Password: p.Password, ClientID: fmt.Sprintf("arrival-%s-publisher-%d", e.id, i+1),
 		TLS: e.trust.config(p.state), Dial: p.state.Dialer.DialContext, Timeout: e.options.Timeout.duration(),
 	})

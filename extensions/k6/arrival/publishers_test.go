@@ -2,9 +2,11 @@ package arrival
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/js/modulestest"
+	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/lib/netext"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -60,6 +64,30 @@ func TestManyConnectionsPublishAndAreAccountedFor(t *testing.T) {
 			assert.Positive(t, *r.Latency.HTTP.Max, "the time until PUBACK")
 		}
 	}
+}
+
+func TestConnectionsOverTheLoopbackBeginAtManyAddresses(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("elsewhere the loopback is one address")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = listener.Close() }()
+	dialer := netext.NewDialer(net.Dialer{}, nil)
+	spreadSources(&lib.State{Dialer: dialer})
+	from := map[string]int{}
+	for number := range 4 {
+		out, err := dialer.DialContext(withSource(t.Context(), 600*number), "tcp", listener.Addr().String())
+		require.NoError(t, err)
+		in, err := listener.Accept()
+		require.NoError(t, err)
+		address, _, err := net.SplitHostPort(in.RemoteAddr().String())
+		require.NoError(t, err)
+		from[address]++
+		require.NoError(t, errors.Join(in.Close(), out.Close()))
+	}
+	assert.Equal(t, map[string]int{"127.1.0.0": 2, "127.1.0.1": 2}, from)
 }
 
 func TestConnectionsAreSpreadOverBrokers(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	host "github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/process"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
@@ -23,7 +24,8 @@ type recorder struct {
 	log      *os.File
 	hdr      *hdrhistogram.HistogramLogWriter
 	self     *process.Process
-	cpu      float64 // seconds of CPU at the last cut
+	cpu      float64        // seconds of CPU at the last cut
+	host     host.TimesStat // of all cores, at the last cut
 	cutAt    time.Time
 	written  time.Time
 	busy     chan struct{} // holds a token while a checkpoint is being written
@@ -162,11 +164,28 @@ func (r *recorder) usage() report.Usage {
 		}
 		r.cpu, r.cutAt = t.User+t.System, now
 	}
+	if all, err := host.Times(false); err == nil && len(all) == 1 {
+		u.StealPercent = stealBetween(r.host, all[0])
+		r.host = all[0]
+	}
 	if m, err := r.self.MemoryInfo(); err == nil {
 		mb := float64(m.RSS) / (1 << 20)
 		u.RSSMB = &mb
 	}
 	return u
+}
+
+// stealBetween is the share of a host's CPU that its hypervisor gave to others; nil where that is not told, as on bare metal.
+func stealBetween(before, now host.TimesStat) *float64 {
+	spent := func(t host.TimesStat) float64 {
+		return t.User + t.Nice + t.System + t.Idle + t.Iowait + t.Irq + t.Softirq + t.Steal // guests' time is in User and Nice
+	}
+	span := spent(now) - spent(before)
+	if now.Steal == 0 || span <= 0 {
+		return nil
+	}
+	percent := max(0, 100*(now.Steal-before.Steal)/span)
+	return &percent
 }
 
 // generator is what the whole run used of this process.

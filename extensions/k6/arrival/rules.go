@@ -23,6 +23,10 @@ const (
 	busySeconds = 0.05
 )
 
+// stealMuch is from where on, in % of the host's CPU over the run, a hypervisor that gives it to others is named where the generator was
+// held up: there it is the first suspect.
+const stealMuch = 2
+
 // negativeShare of the deliveries may have a stage below zero: stamps of a few µs may cross each other.
 const negativeShare = 0.01
 
@@ -43,6 +47,20 @@ func tooBusy(timeline []report.Interval, cores int) (seconds int, yes bool) {
 		}
 	}
 	return seconds, float64(seconds) > busySeconds*float64(len(timeline))
+}
+
+// stolen names the hypervisor where it took much; empty where it did not.
+func stolen(timeline []report.Interval) string {
+	sum, most, seconds := 0.0, 0.0, 0
+	for _, i := range timeline {
+		if steal := i.Generator.StealPercent; steal != nil {
+			sum, most, seconds = sum+*steal, max(most, *steal), seconds+1
+		}
+	}
+	if seconds == 0 || sum < stealMuch*float64(seconds) {
+		return ""
+	}
+	return fmt.Sprintf("the hypervisor took %.0f %% of this host's CPU meanwhile, and %.0f %% in the worst second", sum/float64(seconds), most)
 }
 
 // clockReasons are those not to trust stages that begin and end in different processes. On one host there is one clock, and

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	host "github.com/shirou/gopsutil/v4/cpu"
 	"github.com/stretchr/testify/assert"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
@@ -78,4 +79,20 @@ func TestTheClocksMustBeFinerThanTheStages(t *testing.T) {
 	silent := report.Clock{BoundMS: 0.01, LimitMS: new(0.02)}
 	assert.Equal(t, []string{"no process of the pipeline has told how well it knows the time, so the limit of the clock bound holds for the generator alone"},
 		clockReasons(silent, times))
+}
+
+func TestAHypervisorThatTookMuchIsNamed(t *testing.T) {
+	t.Parallel()
+	seconds := func(steal ...float64) (timeline []report.Interval) {
+		for i := range steal {
+			timeline = append(timeline, report.Interval{Generator: report.Usage{StealPercent: &steal[i]}})
+		}
+		return append(timeline, report.Interval{})
+	}
+	assert.Empty(t, stolen(nil))
+	assert.Empty(t, stolen(seconds(5, 0, 0)))
+	assert.Equal(t, "the hypervisor took 20 % of this host's CPU meanwhile, and 40 % in the worst second", stolen(seconds(0, 40)))
+	before := host.TimesStat{User: 5, Idle: 90, Steal: 5}
+	assert.InDelta(t, 25, *stealBetween(before, host.TimesStat{User: 6, Idle: 92, Steal: 6}), 1e-9)
+	assert.Nil(t, stealBetween(host.TimesStat{}, host.TimesStat{User: 5, Idle: 90}), "a host that no hypervisor divides")
 }

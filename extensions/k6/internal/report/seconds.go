@@ -37,6 +37,8 @@ type Quantiles struct {
 type Usage struct {
 	CPUPercent *float64 `json:"cpu_percent"`
 	RSSMB      *float64 `json:"rss_mb"`
+	// StealPercent of its host's CPU went to other machines: steal of proc_stat(5). Nil: not told.
+	StealPercent *float64 `json:"steal_percent,omitempty"`
 }
 
 // Resource is what one process used over the run.

@@ -1,0 +1,91 @@
+/** The processes of our own that a stack starts: with which program, and what they are told. */
+import { join } from 'node:path';
+import type { StackConfig } from '../config.ts';
+import type { BrokerUser, RedisUser } from './access.ts';
+import type { Certificate } from './certificates.ts';
+import { HOST, INGEST_FLAGS, type Launch, type Listen } from './services.ts';
+
+export interface WorkerSetting {
+  config: StackConfig;
+  /** How many ingests. */
+  ingests: number;
+  redis: Record<RedisUser, string>;
+  broker: Record<BrokerUser, string>;
+  /** A file of authorities to trust; empty: the built-in ones. */
+  ca: string;
+  /** The file of those who may post. */
+  tokens: string;
+  /** Of the ingest; behind nginx, which then speaks TLS for them, the ingests are on ports of their own. */
+  port: number;
+  listen: Listen;
+  certificate: Certificate | undefined;
+}
+
+type Environment = Record<string, string>;
+
+export interface Workers {
+  ingestEnv: Environment;
+  relayEnv: Environment;
+  launches: Launch[];
+}
+
+export function workersOf(setting: WorkerSetting): Workers {
+  const { config, ingests, redis, broker, tokens, port, listen, ca } = setting;
+  const cluster = config.TOPOLOGY === 'cluster';
+  const own = cluster ? undefined : setting.certificate;
+  // What is empty is not taken over from our own environment.
+  const env = {
+    // At least info: their logs tell when they are ready.
+    LOG_LEVEL: config.LOG_LEVEL === 'debug' ? 'debug' : 'info',
+    QUEUE: config.QUEUE,
+    STREAM_SHARDS: String(config.STREAM_SHARDS),
+    REDIS_CLUSTER: String(config.REDIS_CLUSTER),
+    TRACE_LOG_EVERY: String(config.TRACE_LOG_EVERY),
+    ID_KEY: config.ID_KEY,
+    TLS_CA: ca,
+    HEALTH_PORT: '0',
+  };
+  const ingestEnv = {
+    ...env,
+    REDIS_URL: redis.ingest,
+    INGEST_HOST: cluster ? HOST : listen,
+    INGEST_PORT: cluster ? '0' : String(port),
+    INGEST_TOKEN: '',
+    INGEST_TOKENS_FILE: tokens,
+    INGEST_TLS_CERT: own?.cert ?? '',
+    INGEST_TLS_KEY: own?.key ?? '',
+    STAMPS: String(config.STAMPS),
+    INGEST_SHARED_PORT: String(ingests > 1 && !cluster),
+  };
+  const relayEnv = {
+    ...env,
+    REDIS_URL: redis.relay,
+    MQTT_URL: broker.relay,
+    MQTT_QOS: String(config.MQTT_QOS),
+    RELAY_MODE: config.RELAY_MODE,
+  };
+  return {
+    ingestEnv,
+    relayEnv,
+    launches: [
+      ...named('ingest', ingests, 'ingest/server.ts', ingestEnv, INGEST_FLAGS),
+      ...named('relay', config.RELAY_WORKERS, 'relay/main.ts', relayEnv),
+    ],
+  };
+}
+
+function named(
+  role: string,
+  count: number,
+  script: string,
+  env: Environment,
+  nodeFlags: readonly string[] = [],
+): Launch[] {
+  const path = join(import.meta.dirname, '..', script);
+  return Array.from({ length: count }, (_, i) => ({
+    name: `${role}-${i + 1}`,
+    command: process.execPath,
+    args: [...nodeFlags, path],
+    env: { ...env, PROCESS_NAME: `${role}-${i + 1}` },
+  }));
+}
