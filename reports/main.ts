@@ -121,7 +121,7 @@ async function compareRuns(names: string[], values: Values): Promise<number> {
     throw new UsageError('--sure is about --fail-if, and there is none');
   const template = await comparisonTemplate();
   const directories = await Promise.all(names.map(directoryOf));
-  const recordings = await Promise.all(directories.map(readRecording));
+  const recordings = await Promise.all(directories.map((directory) => readRecording(directory)));
   const groups = grouped(recordings, values.each ?? false);
   const comparison = comparisonOf(groups);
   console.log(comparisonText(comparison));

@@ -1,4 +1,4 @@
-import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { fullFormats } from 'ajv-formats/dist/formats.js';
 import schema from './run.schema.json' with { type: 'json' };
 
@@ -11,8 +11,26 @@ const validate = ajv.compile(schema);
  * @returns one line per fault, each naming its field (`account.lost: must be integer, not "three"`); empty if valid
  */
 export function validateRun(data: unknown): string[] {
-  if (validate(data)) return [];
-  const faults = (validate.errors ?? []).filter((error) => !isAlternative(error)).map(line);
+  return faults(validate, data);
+}
+
+/** Parts that are read by themselves, as run.schema.json's $defs name them. */
+export type PartName = 'run' | 'verdict' | 'account' | 'latency' | 'interval';
+const parts = new Map<PartName, ValidateFunction>();
+
+/** Checks a part of a run like validateRun. */
+export function validatePart(name: PartName, data: unknown): string[] {
+  let check = parts.get(name);
+  if (check === undefined) {
+    check = ajv.compile({ $ref: `${schema.$id}#/$defs/${name}` });
+    parts.set(name, check);
+  }
+  return faults(check, data);
+}
+
+function faults(check: ValidateFunction, data: unknown): string[] {
+  if (check(data)) return [];
+  const faults = (check.errors ?? []).filter((error) => !isAlternative(error)).map(line);
   return [...new Set(faults)];
 }
 

@@ -1,27 +1,37 @@
 /** A run as it lies in its directory. */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readText } from '../files.ts';
 import type { Run } from '../run.ts';
 import { validateRun } from '../validate.ts';
-import { type Recorded, readHistograms } from './seconds.ts';
+import { parseHistograms, type Recorded } from './seconds.ts';
 
 export interface Recording {
   run: Run;
   histograms: Recorded;
 }
 
-/** @throws an error of one line that names the file and what is wrong with it */
-export async function readRecording(directory: string): Promise<Recording> {
-  const run = await readRun(directory);
-  return { run, histograms: await readHistograms(join(directory, 'arrival.hlog')) };
+/**
+ * @param name of the directory in an error
+ * @throws an error of one line that names the file and what is wrong with it
+ */
+export async function readRecording(directory: string, name = directory): Promise<Recording> {
+  const run = await readRun(directory, name);
+  const log = await readText(directory, 'arrival.hlog');
+  try {
+    return { run, histograms: parseHistograms(log ?? '') };
+  } catch (error) {
+    throw new Error(`${join(name, 'arrival.hlog')} is no histogram log: ${(error as Error).message}`);
+  }
 }
 
-/** @throws an error of one line that names the file and what is wrong with it */
-export async function readRun(directory: string): Promise<Run> {
-  const path = join(directory, 'run.json');
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new Error(error.code === 'ENOENT' ? `${path} does not exist` : `${path}: ${error.message}`);
-  });
+/**
+ * @param name of the directory in an error
+ * @throws an error of one line that names the file and what is wrong with it
+ */
+export async function readRun(directory: string, name = directory): Promise<Run> {
+  const path = join(name, 'run.json');
+  const text = await readText(directory, 'run.json');
+  if (text === null) throw new Error(`${path} does not exist, or is no file that can be read`);
   let data: unknown;
   try {
     data = JSON.parse(text);

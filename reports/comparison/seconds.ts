@@ -1,5 +1,4 @@
 /** The seconds of a run as samples of its figures: what blocks are made of. */
-import { readFile } from 'node:fs/promises';
 import { type Histogram, HistogramLogReader } from 'hdr-histogram-js';
 import type { Run } from '../run.ts';
 
@@ -16,22 +15,9 @@ export type Recorded = Map<string, Map<number, Counted>>;
 const TAGS = ['arrival', 'http'];
 
 /**
- * Reads a histogram log that a run has left.
- * @returns no histogram at all if there is no such file
- * @throws if the file is damaged
+ * The histograms of a log that a run has left.
+ * @throws if it is damaged
  */
-export async function readHistograms(path: string): Promise<Recorded> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '';
-    throw error;
-  });
-  try {
-    return parseHistograms(text);
-  } catch (error) {
-    throw new Error(`${path} is no histogram log: ${error instanceof Error ? error.message : error}`);
-  }
-}
-
 export function parseHistograms(text: string): Recorded {
   const wanted = text
     .split('\n')

@@ -1,14 +1,14 @@
 /** The history server: reads runs, writes nothing. */
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { Type } from '@sinclair/typebox';
 import type { FastifyError, FastifyPluginAsync, FastifyReply } from 'fastify';
 import { compare } from '../comparison/compare.ts';
 import { renderComparison } from '../comparison/page.ts';
 import { readRecording } from '../comparison/recording.ts';
+import { FILES, openFile } from '../files.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Listing } from './entry.ts';
-import { FILES, openFile } from './files.ts';
 import { labelsOf, matches } from './text.ts';
 import { follow, Sparks } from './timeline.ts';
 
@@ -155,9 +155,11 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
     { schema: { querystring: CompareQuery } },
     async ({ query }, reply) => {
       const directories = await Promise.all(query.run.map(directoryOf));
+      // A path of this host is nobody's business.
+      const read = (directory: string) => readRecording(directory, basename(directory));
       let html: string;
       try {
-        const recordings = await Promise.all(directories.map(readRecording));
+        const recordings = await Promise.all(directories.map(read));
         html = renderComparison(compare(recordings), pages.comparison);
       } catch (error) {
         throw new Refusal(422, `these runs cannot be compared: ${(error as Error).message}`);

@@ -1,9 +1,10 @@
 /** The runs in a directory. Only the beginning of each run.json is read, and that only once as long as it does not change. */
-import { constants } from 'node:fs';
-import { type FileHandle, lstat, open, readdir } from 'node:fs/promises';
+import { type FileHandle, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { openFile } from '../files.ts';
 import { supports } from '../page/facts.ts';
-import type { Account, Latency, RunInfo, VerdictResult } from '../run.ts';
+import type { Account, Latency, Run, RunInfo } from '../run.ts';
+import { type PartName, validatePart } from '../validate.ts';
 import type { Entry, Misfit } from './entry.ts';
 import { members } from './members.ts';
 
@@ -62,14 +63,10 @@ export class Catalogue {
   }
 
   async #look(directory: string): Promise<Entry | Misfit | null> {
-    const path = join(this.root, directory, 'run.json');
-    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
-      () => null,
-    );
+    const file = await openFile(join(this.root, directory), 'run.json');
     if (file === null) return null;
     try {
       const info = await file.stat();
-      if (!info.isFile()) return null;
       const stamp = `${info.mtimeMs} ${info.size} ${info.ino}`;
       let known = this.#known.get(directory);
       if (known?.stamp !== stamp) {
@@ -115,10 +112,10 @@ function entryOf(text: string, directory: string): Omit<Entry, 'live'> | null {
   const arrival = latencies === undefined ? undefined : members(latencies).complete.get('arrival');
   if (run === undefined || verdict === undefined || account === undefined || arrival === undefined)
     return null;
-  const info: RunInfo = JSON.parse(run);
-  const { result }: { result: VerdictResult } = JSON.parse(verdict);
-  const { scheduled, arrived, lost, balanced }: Account = JSON.parse(account);
-  const { count, p50, p99 }: Latency = JSON.parse(arrival);
+  const info: RunInfo = part('run', run);
+  const { result }: Run['verdict'] = part('verdict', verdict);
+  const { scheduled, arrived, lost, balanced }: Account = part('account', account);
+  const { count, p50, p99 }: Latency = part('latency', arrival);
   return {
     directory,
     name: info.name,
@@ -134,6 +131,14 @@ function entryOf(text: string, directory: string): Omit<Entry, 'live'> | null {
     arrival: balanced && count > 0 ? { p50, p99: supports(count, 99) ? p99 : null } : null,
     account: { scheduled, arrived, lost },
   };
+}
+
+/** @throws if it is not what the schema has by this name */
+function part<T>(name: PartName, text: string): T {
+  const data = JSON.parse(text);
+  const [fault] = validatePart(name, data);
+  if (fault !== undefined) throw new Error(`${name}: ${fault}`);
+  return data;
 }
 
 function compare(a: string, b: string): number {

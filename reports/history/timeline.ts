@@ -1,10 +1,11 @@
 /** timeline.ndjson: as a small picture of a run, and as it grows. */
 import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openFile } from '../files.ts';
 import { percentile } from '../page/facts.ts';
 import type { Interval } from '../run.ts';
+import { validatePart } from '../validate.ts';
 import type { Second } from './entry.ts';
-import { openFile } from './files.ts';
 
 const FILE = 'timeline.ndjson';
 const POINTS = 60;
@@ -70,7 +71,7 @@ export class Sparks {
   }
 }
 
-/** A line of the file; null where it is not, or not yet, one. */
+/** A line of the file; null where it is none, or not yet. */
 function second(line: string): Second | null {
   if (line === '') return null;
   let row: Interval;
@@ -79,6 +80,7 @@ function second(line: string): Second | null {
   } catch {
     return null;
   }
+  if (validatePart('interval', row).length > 0) return null;
   const { t, phase, scheduled, accepted, arrived, backlog, arrival } = row;
   const at = (key: 'p50' | 'p99') => (arrival === null ? null : percentile(arrival, key));
   return { t, phase, scheduled, accepted, arrived, backlog, p50: at('p50'), p99: at('p99') };

@@ -1,8 +1,9 @@
 /** `npm run report -- merge`: one run's directory of those of its instances. */
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { readRun } from '../comparison/recording.ts';
+import { readText } from '../files.ts';
 import { renderReport } from '../render.ts';
 import type { Run } from '../run.ts';
 import { mergeRuns } from './merge.ts';
@@ -57,13 +58,7 @@ export async function mergeDirectories(
 
 async function readPart(directory: string): Promise<Part> {
   const run = await readRun(directory);
-  const log = await readFile(join(directory, 'arrival.hlog'), 'utf8').catch(
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return '';
-      throw error;
-    },
-  );
-  return partOf(run, log, directory);
+  return partOf(run, (await readText(directory, 'arrival.hlog')) ?? '', directory);
 }
 
 /** @throws if the parts lie in different directories, so that it is not known where the whole belongs */

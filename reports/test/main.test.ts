@@ -79,5 +79,5 @@ for (const [name, args, expected] of [
 test('a run.json that is missing: one line, exit 1', async () => {
   const { code, stderr } = await report(tmpdir());
   assert.equal(code, 1);
-  assert.match(stderr, /run\.json does not exist\n$/);
+  assert.match(stderr, /run\.json does not exist, or is no file that can be read\n$/);
 });

@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 import hdr from 'hdr-histogram-js';
 import { golden } from '../../test/goldens.ts';
 import { template } from '../../test/template.ts';
-import { parseHistograms, readHistograms } from '../seconds.ts';
+import { readRecording } from '../recording.ts';
+import { parseHistograms } from '../seconds.ts';
 
 const MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url));
 let directory: string;
@@ -96,5 +97,8 @@ test('histograms by the second, in ms; half a last line is left out; a missing f
     ],
   );
   assert.equal(parseHistograms(text.slice(0, -20)).get('arrival')?.size, 2);
-  assert.equal((await readHistograms(join(directory, 'nothing'))).get('arrival')?.size ?? 0, 0);
+  const bare = join(directory, 'bare');
+  await mkdir(bare);
+  await cp(join(directory, 'a/run.json'), join(bare, 'run.json'));
+  assert.equal((await readRecording(bare)).histograms.get('arrival')?.size, 0);
 });

@@ -14,7 +14,7 @@ export const FILES: Record<string, string> = {
 };
 
 /**
- * @param directory of a run that the catalogue knows
+ * @param directory of a run
  * @returns null if it has no such file, or something else in its place
  */
 export async function openFile(directory: string, name: string): Promise<FileHandle | null> {
@@ -26,4 +26,15 @@ export async function openFile(directory: string, name: string): Promise<FileHan
   if (file === null || (await file.stat()).isFile()) return file;
   await file.close();
   return null;
+}
+
+/** @returns null if the directory has no such file, or something else in its place */
+export async function readText(directory: string, name: string): Promise<string | null> {
+  const file = await openFile(directory, name);
+  if (file === null) return null;
+  try {
+    return await file.readFile('utf8');
+  } finally {
+    await file.close();
+  }
 }
