@@ -5,8 +5,9 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { commandOf } from './command.ts';
 import { environmentArgs, firstProblem, K6 } from './k6.ts';
-import { commandOf, runName } from './run.ts';
+import { runName } from './run.ts';
 import { eventually, remove, temporaryDirectory } from './test/services.ts';
 
 const MAIN = join(import.meta.dirname, 'run.ts');
@@ -82,12 +83,10 @@ test('the name of a run', () => {
 });
 
 test('the command to type again', () => {
-  assert.equal(commandOf('scenarios/ramp.js', [], 'ramp'), 'npm run ramp');
-  assert.equal(commandOf('scenarios/ramp.js', ['-e', 'RATE=3000'], 'ramp'), 'npm run ramp -- -e RATE=3000');
-  assert.equal(
-    commandOf('a.js', ['-e', "NOTE=it's mine"], undefined),
-    "node pipeline/run.ts a.js -e 'NOTE=it'\\''s mine'",
-  );
+  const command = (args: string[], npmScript?: string) => commandOf('a.js', args, npmScript, { env: {} });
+  assert.equal(command([], 'ramp'), 'npm run ramp');
+  assert.equal(command(['-e', 'RATE=3000'], 'ramp'), 'npm run ramp -- -e RATE=3000');
+  assert.equal(command(['-e', "NOTE=it's mine"]), "node pipeline/run.ts a.js -e 'NOTE=it'\\''s mine'");
   const secrets = [
     '-e',
     'INGEST_TOKEN=s3cret',
@@ -96,8 +95,32 @@ test('the command to type again', () => {
     'x=http://u:s3cret@h',
   ];
   assert.equal(
-    commandOf('a.js', secrets, 'ramp'),
+    command(secrets, 'ramp'),
     'npm run ramp -- -e INGEST_TOKEN=… --env=MQTT_URL=… --out x=http://…@h',
+  );
+});
+
+test('the command to type again has what came by the environment: settings of the pipeline and of the script', () => {
+  const env = {
+    ...{
+      QUEUE: 'list',
+      TOPOLOGY: 'cluster',
+      RATE: '300',
+      RAMP_DURATION: '',
+      CANARY: 'off',
+      RELAY_WINDOW: '9',
+    },
+    ...{ PROFILE: "it's mine.yml", RUN_DIR: '/tmp/x', RUN_ID: 'x', CONCURRENCY: '7', HOME: '/root' },
+    ...{ INGEST_TOKEN: 's3cret', REDIS_URL: 'redis://u:s3cret@h', P99: '50' },
+  };
+  assert.equal(
+    commandOf('scenarios/ramp.js', ['-q'], 'ramp', { env }),
+    "CANARY=off INGEST_TOKEN=… P99=50 PROFILE='it'\\''s mine.yml' QUEUE=list RATE=300 REDIS_URL=… RELAY_WINDOW=9 " +
+      'TOPOLOGY=cluster npm run ramp -- -q',
+  );
+  assert.equal(
+    commandOf('', [], 'matrix', { env: { ...env, QUEUE: '' }, names: ['CONCURRENCY'] }),
+    'CONCURRENCY=7 INGEST_TOKEN=… REDIS_URL=… RELAY_WINDOW=9 TOPOLOGY=cluster npm run matrix',
   );
 });
 
@@ -116,7 +139,10 @@ test("with somebody's own pipeline nothing is started, and the exit code is k6's
   const good = start([script, '-q'], OWN);
   assert.equal(await good.ended, 0, good.output());
   assert.match(good.output(), /RUN_DIR .*\/reports\/runs\/scenario-single-loopback-\d{8}T\d{6}Z /);
-  assert.match(good.output(), /COMMAND node pipeline\/run\.ts .*scenario\.js -q pid/);
+  assert.match(
+    good.output(),
+    /COMMAND INGEST_PORT=0 INGEST_URL=… .* node pipeline\/run\.ts .*scenario\.js -q pid/,
+  );
   assert.ok(!existsSync(join(dir, 'stack')));
   const failed = start([script, '-q', '-e', 'COUNT=7'], OWN);
   assert.equal(await failed.ended, 99);

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
+import { commandOf } from './command.ts';
 import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
 import { Instances, instancesOf, mergeInstances, newRunId, segmentsOf } from './instances.ts';
 import { checkScript, K6Run, variablesOf } from './k6.ts';
@@ -228,19 +229,6 @@ export function runName(
   const method = basename(script).replace(/\.\w+$/, '');
   const time = now.toISOString().replace(/[-:]|\.\d+/g, '');
   return `${method}-${TOPOLOGY}-${NETWORK}-${time}`;
-}
-
-/** A variable whose name says that its value is secret, as k6's -e and --env take it. k6's extension has the same. */
-const SECRET_VARIABLE =
-  /^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*/is;
-
-/** What a person types to do this run again; what may be secret is left out. */
-export function commandOf(script: string, args: readonly string[], npmScript: string | undefined): string {
-  const quoted = args
-    .map((arg) => arg.replace(SECRET_VARIABLE, '$1…').replace(/:\/\/[^/\s]*@/g, '://…@'))
-    .map((arg) => (/^[\w@%+=:,./…-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`));
-  if (npmScript === undefined) return ['node pipeline/run.ts', script, ...quoted].join(' ');
-  return [`npm run ${npmScript}`, ...(quoted.length > 0 ? ['--', ...quoted] : [])].join(' ');
 }
 
 if (import.meta.main) {

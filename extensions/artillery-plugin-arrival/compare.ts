@@ -5,6 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { stringify } from 'yaml';
+import { commandOf } from '../../pipeline/command.ts';
 import { ConfigError, RunConfig, readConfig } from '../../pipeline/config.ts';
 import { K6Run } from '../../pipeline/k6.ts';
 import {
@@ -186,7 +187,7 @@ function start(
 }
 
 function environment(config: SettledRun, runDir: string): NodeJS.ProcessEnv {
-  return runEnvironment(config, runDir, `npm run compare -- ${process.argv.slice(2).join(' ')}`.trim());
+  return runEnvironment(config, runDir, commandOf('', process.argv.slice(2), 'compare'));
 }
 
 /** The table here and beside the page, and the page. */

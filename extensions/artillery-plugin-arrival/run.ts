@@ -1,6 +1,7 @@
 /** `npm run artillery`: a file of Artillery's against the pipeline. */
+import { commandOf } from '../../pipeline/command.ts';
 import { RunConfig, readConfig } from '../../pipeline/config.ts';
-import { against, commandOf, exitCodeOf, settle } from '../../pipeline/run.ts';
+import { against, exitCodeOf, settle } from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
 import { trust } from '../../pipeline/trust.ts';
 import { ArtilleryRun } from './artillery.ts';

@@ -1,9 +1,10 @@
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Type } from '@sinclair/typebox';
+import { commandOf } from '../../pipeline/command.ts';
 import { describe, RunConfig, readConfig } from '../../pipeline/config.ts';
 import { checkScript, K6Run, onlyEnvironmentArgs, variablesOf } from '../../pipeline/k6.ts';
-import { ADDRESSES, commandOf, openPipeline, runEnvironment, runName, settle } from '../../pipeline/run.ts';
+import { ADDRESSES, openPipeline, runEnvironment, runName, settle } from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
@@ -65,7 +66,8 @@ async function main(): Promise<number> {
 
   const config = await settle(readConfig(RunConfig));
   const dir = join(ROOT, 'reports/runs', runName(SCRIPT, config, new Date()));
-  const command = commandOf(SCRIPT, args, process.env.npm_lifecycle_event);
+  const names = Object.keys(CapacityConfig.properties);
+  const command = commandOf(SCRIPT, args, process.env.npm_lifecycle_event, { env: process.env, names });
   const env = (runDir: string) => runEnvironment(config, runDir, command);
   await checkScript(SCRIPT, variables, { ...ADDRESSES, ...env(dir) });
 

@@ -1,10 +1,11 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
+import { commandOf } from '../../pipeline/command.ts';
 import { readConfig, StackConfig } from '../../pipeline/config.ts';
 import { Toxiproxy } from '../../pipeline/faults/toxiproxy.ts';
 import { checkScript, K6Run } from '../../pipeline/k6.ts';
-import { ADDRESSES, commandOf, runName } from '../../pipeline/run.ts';
+import { ADDRESSES, runName } from '../../pipeline/run.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';

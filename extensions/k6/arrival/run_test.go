@@ -285,6 +285,21 @@ func TestSecretsAreMasked(t *testing.T) {
 	}
 }
 
+func TestWordsOfACommandAreQuoted(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{
+		"X=a b":       "'X=a b'",
+		"NOTE=it's":   `'NOTE=it'\''s'`,
+		"":            "''",
+		"X=$(reboot)": "'X=$(reboot)'",
+		"RATE=3000":   "RATE=3000",
+		"MQTT_URL=…":  "MQTT_URL=…",
+		"./a-b/c.js":  "./a-b/c.js",
+	} {
+		assert.Equal(t, want, quote(word))
+	}
+}
+
 func TestNobodyAtTheIngestIsARejection(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}

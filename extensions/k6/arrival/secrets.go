@@ -12,11 +12,21 @@ var (
 	// An environment variable whose name says that its value is secret, as k6's -e and --env take it.
 	secretVariable = regexp.MustCompile(`(?i)^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*`)
 	credentials    = regexp.MustCompile(`://[^/\s]*@`)
+	// What a shell takes as it is.
+	plain = regexp.MustCompile(`^[\w@%+=:,./…-]+$`)
 )
 
 // mask leaves out of a word what may be secret.
 func mask(word string) string {
 	return credentials.ReplaceAllString(secretVariable.ReplaceAllString(word, "${1}…"), "://…@")
+}
+
+// quote is a word as a shell takes it.
+func quote(word string) string {
+	if plain.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // withoutURL takes the address, which may hold a password, off an error of net/url.
@@ -35,7 +45,7 @@ func (e *engine) command() string {
 	}
 	words := []string{"./k6"}
 	for _, word := range os.Args[1:] {
-		words = append(words, mask(word))
+		words = append(words, quote(mask(word)))
 	}
 	return strings.Join(words, " ")
 }

@@ -1,0 +1,77 @@
+/** The command that does a run again. */
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { IngestConfig, RelayConfig, RunConfig, StackConfig } from './config.ts';
+
+/** What the pipeline reads of the environment. */
+const SETTINGS = [RunConfig, StackConfig, IngestConfig, RelayConfig].flatMap(({ properties }) =>
+  Object.keys(properties),
+);
+/** Made anew for each run, or the machine's own. */
+const NOT_TOLD = new Set(['ARRIVAL_COMMAND', 'PROCESS_NAME', 'RUN_DIR', 'RUN_ID', 'SSL_CERT_FILE']);
+/** A variable whose name says that its value is secret, as k6's -e and --env take it. k6's extension has the same. */
+const SECRET_VARIABLE =
+  /^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*/is;
+/** A name that a script reads: __ENV.RATE, number('RATE', …), {{ $env.RATE }}. */
+const READ = /(?:__ENV|\$env|\$processEnvironment)\.(\w+)|['"]([A-Z][A-Z0-9_]*)['"]/g;
+const IMPORTED = /\bfrom\s+['"](\.{1,2}\/[^'"]+)['"]/g;
+
+export interface CommandEnvironment {
+  env: NodeJS.ProcessEnv;
+  /** What it reads of the environment, beside what the pipeline and the script do. */
+  names?: readonly string[];
+}
+
+/**
+ * What a person types to do this run again, with the settings that came by the environment; what may be secret is left out.
+ * @param script empty: none
+ * @param npmScript undefined: it was run by itself
+ */
+export function commandOf(
+  script: string,
+  args: readonly string[],
+  npmScript: string | undefined,
+  { env, names = [] }: CommandEnvironment = { env: process.env },
+): string {
+  const known = [...new Set([...SETTINGS, ...names, ...variablesRead(script)])].sort();
+  const settings = known.flatMap((name) =>
+    env[name] && !NOT_TOLD.has(name) ? [`${name}=${env[name]}`] : [],
+  );
+  const command =
+    npmScript === undefined
+      ? ['node', 'pipeline/run.ts', script, ...args]
+      : ['npm', 'run', npmScript, ...(args.length > 0 ? ['--', ...args] : [])];
+  return [...settings.map(assignment), ...command.map(word)].join(' ');
+}
+
+function masked(text: string): string {
+  return text.replace(SECRET_VARIABLE, '$1…').replace(/:\/\/[^/\s]*@/g, '://…@');
+}
+
+function word(text: string): string {
+  return quoted(masked(text));
+}
+
+/** A shell takes a quoted name for a command. */
+function assignment(text: string): string {
+  const [name, value = ''] = masked(text).split(/=(.*)/s, 2);
+  return `${name}=${quoted(value)}`;
+}
+
+function quoted(text: string): string {
+  return /^[\w@%+=:,./…-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** The variables that a script and what it imports name. */
+function variablesRead(script: string, seen = new Set<string>()): string[] {
+  const path = resolve(script);
+  if (script === '' || seen.has(path) || !existsSync(path)) return [];
+  seen.add(path);
+  const text = readFileSync(path, 'utf8');
+  return [
+    ...[...text.matchAll(READ)].map(([, one, other]) => (one ?? other) as string),
+    ...[...text.matchAll(IMPORTED)].flatMap(([, file]) =>
+      variablesRead(resolve(dirname(path), file as string), seen),
+    ),
+  ];
+}
