@@ -30,6 +30,9 @@ interface Manifest {
     template?: { spec: { containers: Container[]; securityContext: { runAsNonRoot: boolean } } };
     scaleTargetRef?: { kind: string; name: string };
     parallelism?: number;
+    arguments?: string;
+    script?: { localFile: string };
+    initializer?: { env?: { name: string; value: string }[] };
     runner?: { image: string };
   };
 }
@@ -156,6 +159,29 @@ test("manifests are what Kubernetes' own types and k6-operator's definition allo
   }
   const run = named('TestRun', 'ramp');
   assert.deepEqual([run?.spec.parallelism, run?.spec.runner?.image], [4, 'arrival-k6-operator:0.1.0']);
+});
+
+test('containers of one Compose file are one host, pods of a cluster are not', () => {
+  const stack = (engine: 'compose' | 'kubernetes') =>
+    JSON.parse(files(engine)['stack.json']?.[0] ?? '') as { oneHost?: true };
+  assert.deepEqual([stack('compose').oneHost, stack('kubernetes').oneHost], [true, undefined]);
+});
+
+// k6 archive and k6 inspect see no variable of their container, so the script found no pipeline and the TestRun ended in "error".
+test("k6-operator's initializer can make an archive of the script, and read it", async () => {
+  const [run] = await understood<Manifest>('kubernetes', join(kubernetes, 'load')).then((all) =>
+    all.filter(({ kind }) => kind === 'TestRun'),
+  );
+  const here = (text: string) => text.replaceAll('/run/arrival', join(kubernetes, 'pipeline/generated'));
+  const env = Object.fromEntries(
+    (run?.spec.initializer?.env ?? []).map(({ name, value }) => [name, here(value)]),
+  );
+  const script = run?.spec.script?.localFile.replace('/arrival', ROOT) ?? '';
+  const archive = join(dir, 'archived.tar');
+  const k6 = (...args: string[]) => execa(join(ROOT, 'k6'), args, { env, extendEnv: false });
+  await k6('archive', script, '-O', archive, ...here(run?.spec.arguments ?? '').split(' '));
+  const { stdout } = await k6('inspect', '--execution-requirements', archive);
+  assert.equal(JSON.parse(stdout).maxVUs, 65);
 });
 
 for (const [file, right, wrong] of [

@@ -56,6 +56,7 @@ export function files(engine: Engine): Record<string, string[]> {
       password: brokerPasswords.subscriber,
       status: SUBSCRIBER_STATUS,
     },
+    ...(engine === 'compose' && { oneHost: true }),
     facts: { topology: engine },
   };
   return {
