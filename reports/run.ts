@@ -105,6 +105,9 @@ export interface GeneratorResult {
   arrived: number | null;
   schedule_p99_ms: number | null;
   socket_wait_p99_ms: number | null;
+  /** That it may use. Absent: of an earlier version. */
+  cores?: number | null;
+  kernel?: string | null;
   /** 100 = one core. */
   cpu_percent_max: number | null;
   clock_offset_ms: number | null;

@@ -52,9 +52,9 @@ export function mergeRuns(given: readonly Part[], name: string): { run: Run; log
     ),
     timeline,
     resources,
-    thresholds: mergeThresholds(runs),
+    thresholds: mergeThresholds(parts),
     errors: mergeErrors(runs),
-    environment: first.environment,
+    environment: mergeEnvironments(runs),
     targets: mergeTargets(runs),
   };
   return { run, log };
@@ -202,16 +202,29 @@ function together(rows: readonly Omit<TargetRow, 'name'>[]): Omit<TargetRow, 'na
   };
 }
 
-/** A threshold holds where it held for every instance. */
-function mergeThresholds(runs: readonly Run[]): Run['thresholds'] {
-  const all = new Map<string, Run['thresholds'][number]>();
-  for (const { metric, expression, ok } of runs.flatMap(({ thresholds }) => thresholds)) {
-    const key = `${metric} ${expression}`;
-    const before = all.get(key)?.ok ?? true;
-    const both = before === false || ok === false ? false : ok === null ? null : before;
-    all.set(key, { metric, expression, ok: all.has(key) ? both : ok });
+/** A threshold holds where it held for every instance that the run should have; where one says nothing of it, nobody knows. */
+function mergeThresholds(parts: readonly [Part, ...Part[]]): Run['thresholds'] {
+  const all = new Map<string, Run['thresholds']>();
+  for (const threshold of parts.flatMap(({ run }) => run.thresholds)) {
+    const key = `${threshold.metric} ${threshold.expression}`;
+    all.set(key, [...(all.get(key) ?? []), threshold]);
   }
-  return [...all.values()];
+  return [...all.values()].map((told) => {
+    const { metric, expression } = told[0] as Run['thresholds'][number];
+    const held = told.filter(({ ok }) => ok === true).length === parts[0].generator.of;
+    return { metric, expression, ok: told.some(({ ok }) => ok === false) ? false : held || null };
+  });
+}
+
+/** What is the same on all hosts; `generators` has of each what it is judged by. */
+function mergeEnvironments(runs: readonly [Run, ...Run[]]): Run['environment'] {
+  const all = runs.map(({ environment }) => environment);
+  const same = Object.entries(runs[0].environment).map(([name, value]) => {
+    const text = JSON.stringify(value);
+    return [name, all.every((one) => JSON.stringify(one[name]) === text) ? value : null];
+  });
+  const shared = all.some(({ shared_host }) => shared_host) || null;
+  return { ...Object.fromEntries(same), ...(shared && { shared_host: shared }) };
 }
 
 function mergeErrors(runs: readonly Run[]): Run['errors'] {

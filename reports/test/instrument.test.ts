@@ -46,6 +46,8 @@ describe('what the page tells of the instrument', () => {
       schedule_p99_ms: 1.5,
       socket_wait_p99_ms: 0.5,
       cpu_percent_max: 42,
+      cores: 4,
+      kernel: '6.1',
       clock_bound_ms: 0.125,
     };
     run.generators = [
@@ -63,7 +65,7 @@ describe('what the page tells of the instrument', () => {
     await reader.read(run, async (page) => {
       const table = page.locator('table', { has: page.locator('caption', { hasText: /^Generators: / }) });
       const rows = await table.locator('tbody tr').allTextContents();
-      assert.deepEqual(rows, ['10:1/2pass12111.500.500420', '21/2:1missing–11–0.500420']);
+      assert.deepEqual(rows, ['10:1/2pass12111.500.5004246.10', '21/2:1missing–11–0.5004246.10']);
       assert.match(await text(page, '.clocks'), /k6-1\s*0\.250\s*0\.125\s*k6-2\s*0\.250/);
     });
     assert.deepEqual(validateRun(run), []);

@@ -143,6 +143,123 @@ test('parts that do not add up to the profile, or do not balance, are not truste
   assert.deepEqual(odd.verdict, { result: 'invalid', reasons: ['the account does not balance'] });
 });
 
+test('a threshold holds where every instance says so', () => {
+  const metric = 'arrival_lost';
+  const told =
+    (...all: (boolean | null)[]) =>
+    (run: Run) => {
+      run.thresholds = all.map((ok, i) => ({ metric, expression: `count<${i}`, ok }));
+    };
+  const held = (...parts: Part[]) => merged(...parts).thresholds.map(({ ok }) => ok);
+  const first = part(1, told(true, true, true, null));
+  const whole = [first, part(2, told(true, null, true, true)), part(3, told(true, true, false, null))];
+  assert.deepEqual(held(...whole), [true, null, false, null]);
+  assert.deepEqual(held(first, part(2, told(true, true, null)), part(3, told())), [null, null, null, null]);
+  assert.deepEqual(
+    held(first, part(2, told(true, false))),
+    [null, false, null, null],
+    'the third is missing',
+  );
+});
+
+test('the clock: the widest bounds of all, offsets and drifts of each', () => {
+  const clock =
+    (bound: number, own: number, one_host: boolean, processes: number) =>
+    ({ clock }: Run) => {
+      assert.ok(clock);
+      const process = { process: 'relay-1', offset_ms: 0, bound_ms: bound };
+      Object.assign(clock, {
+        bound_ms: bound,
+        generator_bound_ms: own,
+        offset_ms: own,
+        one_host,
+        probes: 10,
+      });
+      clock.processes = Array.from({ length: processes }, () => process);
+    };
+  const run = merged(
+    part(1, clock(0.5, 0.25, true, 1)),
+    part(2, clock(0.75, 0.5, false, 3)),
+    part(3, clock(0.25, 0.75, true, 2)),
+  );
+  const { processes, ...rest } = run.clock ?? {};
+  assert.deepEqual(rest, {
+    reference: 'redis TIME',
+    offset_ms: null,
+    bound_ms: 0.75,
+    generator_bound_ms: 0.75,
+    one_host: false,
+    limit_ms: null,
+    drift_ppm: null,
+    probes: 30,
+  });
+  assert.equal(processes?.length, 3);
+  assert.deepEqual(
+    run.generators?.map(({ clock_offset_ms, clock_bound_ms }) => [clock_offset_ms, clock_bound_ms]),
+    [
+      [0.25, 0.25],
+      [0.5, 0.5],
+      [0.75, 0.75],
+    ],
+  );
+});
+
+test('health: waits of all sockets, gaps in the order of time with whose they are', () => {
+  const gap = (from_s: number) => ({ subscriber: 1, from_s, to_s: null, reason: 'EOF' });
+  const suffering =
+    (values: number[] | null, gaps: number[], discarded: number, oneIn: number) =>
+    ({ health }: Run) => {
+      health.socket_wait = values && seriesOf(values);
+      health.gaps = gaps.map(gap);
+      Object.assign(health, { samples_discarded: discarded, trend_one_in: oneIn });
+    };
+  const { health, generators } = merged(
+    part(1, suffering([1000, 2000], [5, 1], 2, 1)),
+    part(2, suffering([7000], [3], 3, 4)),
+    part(3, suffering(null, [], 0, 2)),
+  );
+  const { socket_wait, ...rest } = health;
+  assert.deepEqual([socket_wait?.count, socket_wait?.max], [3, 7]);
+  assert.ok(Math.abs((socket_wait?.mean ?? 0) - 10 / 3) < 1e-9);
+  assert.deepEqual(rest, {
+    gaps: [
+      { ...gap(1), reason: 'generator 1: EOF' },
+      { ...gap(3), reason: 'generator 2: EOF' },
+      { ...gap(5), reason: 'generator 1: EOF' },
+    ],
+    samples_discarded: 5,
+    trend_one_in: 4,
+  });
+  assert.deepEqual(
+    generators?.map(({ socket_wait_p99_ms }) => socket_wait_p99_ms),
+    [2, 7, null],
+  );
+});
+
+test('hosts that differ: what all are is told of the run, cores and kernel of each generator', () => {
+  const host =
+    (cores: number, kernel: string, shared_host: boolean) =>
+    ({ environment }: Run) => {
+      Object.assign(environment, { cores, kernel, shared_host });
+    };
+  const run = merged(
+    part(1, host(2, '6.1', false)),
+    part(2, host(8, '6.1', true)),
+    part(3, host(8, '6.8', false)),
+  );
+  const { environment } = golden('real');
+  assert.deepEqual(run.environment, { ...environment, cores: null, kernel: null, shared_host: true });
+  assert.deepEqual(
+    run.generators?.map(({ cores, kernel }) => [cores, kernel]),
+    [
+      [2, '6.1'],
+      [8, '6.1'],
+      [8, '6.8'],
+    ],
+  );
+  assert.deepEqual(validateRun(run), []);
+});
+
 for (const [what, parts, message] of [
   ['the same part twice', [part(1), part(1)], /^generator 1 is there twice$/],
   [
@@ -164,6 +281,16 @@ for (const [what, parts, message] of [
       }),
     ],
     /^generator 2 has another profile than generator 1$/,
+  ],
+  [
+    'another start, as of one that came back,',
+    [
+      part(1),
+      part(2, ({ run: { generator } }) => {
+        Object.assign(generator as object, { start_us: 1_795_317_507_755_881 });
+      }),
+    ],
+    /^generator 2 has another start than generator 1 \(1795317507755881, not 1795317447755881\)$/,
   ],
 ] as const) {
   test(`${what} is refused`, () => assert.throws(() => merged(...parts), { message }));

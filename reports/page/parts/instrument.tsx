@@ -43,6 +43,8 @@ function Generators({ rows }: { rows: GeneratorResult[] }) {
         { head: 'schedule p99', unit: 'ms', cell: (g) => told(g.schedule_p99_ms, ms) },
         { head: 'socket wait p99', unit: 'ms', cell: (g) => told(g.socket_wait_p99_ms, ms) },
         { head: 'CPU max', unit: '%', cell: (g) => told(g.cpu_percent_max, figure) },
+        { head: 'cores', cell: (g) => told(g.cores ?? null, count) },
+        { head: 'kernel', text: true, cell: (g) => g.kernel ?? '–' },
         { head: 'late', unit: 'ms', cell: (g) => told(g.late_ms, ms) },
       ]}
       rows={rows}
