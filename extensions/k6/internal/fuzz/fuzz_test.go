@@ -34,7 +34,7 @@ func TestAListOfKeysAndTypes(t *testing.T) {
 func TestRangesLengthsEnumsAndNestedObjects(t *testing.T) {
 	t.Parallel()
 	const spec = `{"id": {"type": "string", "length": [3, 5]}, "age": {"type": "int", "range": [18, 19]},
-		"t": {"type": "float", "range": [-2, -1]}, "plan": ["free", "paid", null], "level": {"enum": [1, 2]},
+		"t": {"type": "float", "range": [-2, -1]}, "plan": ["free", "paid", null], "level": {"type": "int", "enum": [1, 2]},
 		"address": {"type": "object", "fields": {"zip": {"type": "int", "range": [1000, 9999]}, "home": "bool"}}}`
 	seen := map[any]bool{}
 	for n := range 200 {
@@ -62,16 +62,32 @@ func TestTheSameSeedMakesTheSame(t *testing.T) {
 func TestASpecThatDoesNotParseSaysWhereAndWhatIsAllowed(t *testing.T) {
 	t.Parallel()
 	for spec, want := range map[string]string{
-		"":                                     `spec, character 1: neither a list nor an object; allowed: [key,type,…] or {"key":"type",…}`,
-		"[a,strng]":                            `spec, character 4: type "strng" is not known; allowed: string, int, float, boolean`,
-		"[a,int, b]":                           `spec, character 10: key "b" has no type; allowed: string, int, float, boolean`,
-		"[a,int,a,int]":                        `spec, character 8: the key "a" stands twice`,
-		"[,int]":                               `spec, character 2: "" is not a key; allowed: any text without , [ ] { } and quotes`,
-		"[a,int":                               `spec, character 7: the list does not end with ]`,
-		"{}":                                   `spec, character 1: it has no fields`,
-		`{"a": "strng"}`:                       `spec, character 7: type "strng" is not known; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
-		`{"a": 3}`:                             `spec, character 7: 3 is no type; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
-		`{"a": "int"`:                          `spec, character 12: not JSON: it ends too early`,
+		"":               `spec, character 1: neither a list nor an object; allowed: [key,type,…] or {"key":"type",…}`,
+		"[a,strng]":      `spec, character 4: type "strng" is not known; allowed: string, int, float, boolean`,
+		"[a,int, b]":     `spec, character 10: key "b" has no type; allowed: string, int, float, boolean`,
+		"[a,int,a,int]":  `spec, character 8: the key "a" stands twice`,
+		"[,int]":         `spec, character 2: "" is not a key; allowed: any text without , [ ] { } and quotes`,
+		"[a,int":         `spec, character 7: the list does not end with ]`,
+		"{}":             `spec, character 1: it has no fields`,
+		`{"a": "strng"}`: `spec, character 7: type "strng" is not known; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
+		`{"a": 3}`:       `spec, character 7: 3 is no type; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
+		`{"a": "int"`:    `spec, character 12: not JSON: it ends too early`,
+		// A wrong last character was taken for an end that comes too early.
+		`{"a":"int"]`: `spec, character 11: not JSON: invalid character ']' after object key:value pair`,
+		// Separators within a text were taken for the text's beginning, and bytes for characters.
+		`{"a": "st,rng"}`:        `spec, character 7: type "st,rng" is not known; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
+		`{"größe:1": "strng"}`:   `spec, character 13: type "strng" is not known; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
+		`{"größe": "int", x}`:    `spec, character 18: not JSON: invalid character 'x' looking for beginning of object key string`,
+		"[größe,strng]":          `spec, character 8: type "strng" is not known; allowed: string, int, float, boolean`,
+		`{"a,b": {"type": "x"}}`: `spec, character 10: type "x" of "a,b" is not known; allowed: string, int, float, boolean, object`,
+		`{"a": 1e999}`:           `spec, character 7: 1e999 is no type; allowed: string, int, float, boolean, a list of values, or an object with "type"`,
+		// What stood beside enum was not looked at.
+		`{"a":{"type":"strng","enum":[1]}}`:                           `spec, character 7: type "strng" of "a" is not known; allowed: string, int, float, boolean, object`,
+		`{"a":{"enum":[1],"range":[0,1]}}`:                            `spec, character 18: range of "a" stands beside enum, which lists all values`,
+		`{"a":{"type":"int","enum":[1,1.5]}}`:                         `spec, character 20: 1.5 in the enum of "a" is no int`,
+		`{"a":{"type":"object","fields":{"b":"int"},"length":[1,2]}}`: `spec, character 44: length does not belong to the type object of "a"`,
+		`{"a":{"type":"int","type":"float"}}`:                         `spec, character 20: type of "a" stands twice`,
+		`{"a":{"type":"string","length":[0.2,0.8]}}`:                  `spec, character 23: length of "a" holds no whole number`,
 		`{"a": int}`:                           `spec, character 7: not JSON: invalid character 'i' looking for beginning of value`,
 		`{"a": {"type": "int", "max": 3}}`:     `spec, character 23: "max" is not known; allowed: type, range (int, float), length (string), enum, fields (object)`,
 		`{"a": {"type": "int", "range": [3]}}`: `spec, character 23: range of "a" is not [lowest, highest]`,

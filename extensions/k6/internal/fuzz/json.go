@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -12,12 +13,13 @@ import (
 type reader struct {
 	*json.Decoder
 	text   string
+	start  int // of the last token
 	fields int
 }
 
 func parseJSON(text string) ([]field, error) {
 	// The decoder's tokens do not say exactly where JSON is broken; the parser of the whole does.
-	var whole any
+	var whole json.RawMessage
 	if err := json.Unmarshal([]byte(text), &whole); err != nil {
 		return nil, broken(err, text)
 	}
@@ -26,28 +28,23 @@ func parseJSON(text string) ([]field, error) {
 	if _, err := r.Token(); err != nil { // the {
 		return nil, r.broken(err)
 	}
-	fields, err := r.object(1)
-	if err != nil {
-		return nil, err
-	}
-	return fields, nil
+	return r.object(1)
 }
 
-// place is where the last token begins, as nearly as the decoder tells.
-func (r *reader) place() int {
+// Token notes where it begins: behind the last one, and what separates the two.
+func (r *reader) Token() (json.Token, error) {
 	end := int(r.InputOffset())
-	before := strings.TrimRight(r.text[:min(end, len(r.text))], " \t\r\n")
-	if i := strings.LastIndexAny(before, "{[,:"); i >= 0 && i < len(before)-1 {
-		return i + 1 + len(before[i+1:]) - len(strings.TrimLeft(before[i+1:], " \t\r\n"))
-	}
-	return max(0, len(before)-1)
+	rest := r.text[end:]
+	r.start = end + len(rest) - len(strings.TrimLeft(rest, " \t\r\n,:"))
+	return r.Decoder.Token()
 }
 
 func (r *reader) broken(err error) error { return broken(err, r.text) }
 
 func broken(err error, text string) error {
 	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) && int(syntax.Offset) < len(text) {
+	// The offset of a wrong last character is that of an end that comes too early: only the text tells them apart.
+	if errors.As(err, &syntax) && syntax.Error() != "unexpected end of JSON input" {
 		return at(int(syntax.Offset)-1, "not JSON: %s", syntax)
 	}
 	return at(len(text), "not JSON: it ends too early")
@@ -56,7 +53,7 @@ func broken(err error, text string) error {
 // object reads the fields of an object whose { has been read.
 func (r *reader) object(depth int) ([]field, error) {
 	if depth > mostDepth {
-		return nil, at(r.place(), "more than %d objects in each other", mostDepth)
+		return nil, at(r.start, "more than %d objects in each other", mostDepth)
 	}
 	var fields []field
 	seen := map[string]bool{}
@@ -67,11 +64,11 @@ func (r *reader) object(depth int) ([]field, error) {
 		}
 		key, _ := token.(string)
 		if seen[key] {
-			return nil, at(r.place(), "the key %q stands twice", key)
+			return nil, at(r.start, "the key %q stands twice", key)
 		}
 		seen[key] = true
 		if r.fields++; r.fields > mostFields {
-			return nil, at(r.place(), "more than %d fields", mostFields)
+			return nil, at(r.start, "more than %d fields", mostFields)
 		}
 		f, err := r.field(key, depth)
 		if err != nil {
@@ -95,7 +92,7 @@ func (r *reader) field(key string, depth int) (field, error) {
 	case string:
 		f, ok := newField(key, token)
 		if !ok {
-			return f, at(r.place(), "type %q is not known; allowed: %s, a list of values, or an object with \"type\"", token, kinds)
+			return f, at(r.start, "type %q is not known; allowed: %s, a list of values, or an object with \"type\"", token, kinds)
 		}
 		return f, nil
 	case json.Delim:
@@ -104,7 +101,7 @@ func (r *reader) field(key string, depth int) (field, error) {
 		}
 		return r.described(key, depth)
 	default:
-		return field{}, at(r.place(), "%v is no type; allowed: %s, a list of values, or an object with \"type\"", token, kinds)
+		return field{}, at(r.start, "%v is no type; allowed: %s, a list of values, or an object with \"type\"", token, kinds)
 	}
 }
 
@@ -125,81 +122,146 @@ func (r *reader) choice(key string) (field, error) {
 		return f, r.broken(err)
 	}
 	if len(f.allowed) == 0 {
-		return f, at(r.place(), "the list of values of %q is empty", key)
+		return f, at(r.start, "the list of values of %q is empty", key)
 	}
 	return f, nil
 }
 
-// described reads an object that says what values are like, whose { has been read.
+// description is an object that says what values are like.
+type description struct {
+	key      string
+	kind     string
+	bounds   [2]float64 // range or length
+	values   [][]byte   // enum; nil: none
+	children []field
+	start    int
+	places   map[string]int // of what it says
+}
+
+// described reads a description whose { has been read.
 func (r *reader) described(key string, depth int) (field, error) {
-	start := r.place()
-	kind, bounds := "", map[string][2]float64{}
-	var children []field
-	var f field
+	d := description{key: key, start: r.start, places: map[string]int{}}
 	for r.More() {
 		token, err := r.Token()
 		if err != nil {
-			return f, r.broken(err)
+			return field{}, r.broken(err)
 		}
 		name, _ := token.(string)
-		here := r.place()
+		here := r.start
+		if _, twice := d.places[name]; twice {
+			return field{}, at(here, "%s of %q stands twice", name, key)
+		}
+		d.places[name] = here
 		switch name {
 		case "type":
-			if err := r.Decode(&kind); err != nil {
-				return f, at(here, "the type of %q is no text; allowed: %s, object", key, kinds)
+			if err := r.Decode(&d.kind); err != nil {
+				return field{}, at(here, "the type of %q is no text; allowed: %s, object", key, kinds)
 			}
 		case "range", "length":
 			var pair []float64
 			if err := r.Decode(&pair); err != nil || len(pair) != 2 || pair[0] > pair[1] || math.Abs(pair[0]) > 1<<53 || math.Abs(pair[1]) > 1<<53 {
-				return f, at(here, "%s of %q is not [lowest, highest]", name, key)
+				return field{}, at(here, "%s of %q is not [lowest, highest]", name, key)
 			}
-			bounds[name] = [2]float64{pair[0], pair[1]}
+			d.bounds = [2]float64(pair)
 		case "enum":
 			if token, err := r.Token(); err != nil || token != json.Delim('[') {
-				return f, at(here, "enum of %q is no list of values", key)
+				return field{}, at(here, "enum of %q is no list of values", key)
 			}
-			if f, err = r.choice(key); err != nil {
-				return f, err
+			choice, err := r.choice(key)
+			if err != nil {
+				return choice, err
 			}
+			d.values = choice.allowed
 		case "fields":
 			if token, err := r.Token(); err != nil || token != json.Delim('{') {
-				return f, at(here, "fields of %q is no object", key)
+				return field{}, at(here, "fields of %q is no object", key)
 			}
-			if children, err = r.object(depth + 1); err != nil {
-				return f, err
+			if d.children, err = r.object(depth + 1); err != nil {
+				return field{}, err
 			}
 		default:
-			return f, at(here, "%q is not known; allowed: type, range (int, float), length (string), enum, fields (object)", name)
+			return field{}, at(here, "%q is not known; allowed: type, range (int, float), length (string), enum, fields (object)", name)
 		}
 	}
 	if _, err := r.Token(); err != nil {
-		return f, r.broken(err)
+		return field{}, r.broken(err)
 	}
-	if f.allowed != nil {
-		return f, nil
+	return d.field()
+}
+
+// place is where it says a name, or where it begins.
+func (d *description) place(name string) int {
+	if place, said := d.places[name]; said {
+		return place
 	}
-	if kind == kindObject {
-		if len(children) == 0 {
-			return f, at(start, "%q is an object without fields", key)
-		}
-		quoted, _ := json.Marshal(key)
-		return field{key: append(quoted, ':'), kind: kindObject, children: children}, nil
+	return d.start
+}
+
+func (d *description) says(name string) bool {
+	_, said := d.places[name]
+	return said
+}
+
+// field is what is described, if its parts belong together.
+func (d *description) field() (field, error) {
+	f, known := newField(d.key, d.kind)
+	if d.kind == kindObject {
+		f.children, known = d.children, true
 	}
-	f, ok := newField(key, kind)
-	if !ok {
-		return f, at(start, "type %q of %q is not known; allowed: %s, object", kind, key, kinds)
+	if !known && (d.says("type") || d.values == nil) {
+		return f, at(d.place("type"), "type %q of %q is not known; allowed: %s, object", d.kind, d.key, kinds)
 	}
-	for name, b := range bounds {
+	for _, part := range []struct {
+		name    string
+		belongs bool
+	}{
+		{"range", f.kind == kindInt || f.kind == kindFloat},
+		{"length", f.kind == kindString},
+		{"fields", f.kind == kindObject},
+	} {
 		switch {
-		case name == "length" && f.kind != kindString, name == "range" && f.kind != kindInt && f.kind != kindFloat:
-			return f, at(start, "%s does not belong to the type %s of %q", name, f.kind, key)
-		case name == "length" && (b[0] < 0 || b[1] > mostLength):
-			return f, at(start, "length of %q is outside 0 to %d", key, mostLength)
+		case !d.says(part.name):
+		case d.values != nil:
+			return f, at(d.place(part.name), "%s of %q stands beside enum, which lists all values", part.name, d.key)
+		case !part.belongs:
+			return f, at(d.place(part.name), "%s does not belong to the type %s of %q", part.name, f.kind, d.key)
 		}
-		f.low, f.high = b[0], b[1]
 	}
-	if f.kind == kindInt && math.Ceil(f.low) > math.Floor(f.high) {
-		return f, at(start, "range of %q holds no whole number", key)
+	for _, value := range d.values {
+		if known && !isOf(f.kind, value) {
+			return f, at(d.place("enum"), "%s in the enum of %q is no %s", value, d.key, f.kind)
+		}
+	}
+	f.allowed = d.values
+	if d.says("range") || d.says("length") {
+		f.low, f.high = d.bounds[0], d.bounds[1]
+	}
+	switch {
+	case f.allowed != nil:
+	case f.kind == kindObject && len(f.children) == 0:
+		return f, at(d.start, "%q is an object without fields", d.key)
+	case f.kind == kindString && (f.low < 0 || f.high > mostLength):
+		return f, at(d.place("length"), "length of %q is outside 0 to %d", d.key, mostLength)
+	case f.kind == kindString && math.Ceil(f.low) > math.Floor(f.high):
+		return f, at(d.place("length"), "length of %q holds no whole number", d.key)
+	case f.kind == kindInt && math.Ceil(f.low) > math.Floor(f.high):
+		return f, at(d.place("range"), "range of %q holds no whole number", d.key)
 	}
 	return f, nil
+}
+
+// isOf says whether a value of JSON is of a type.
+func isOf(kind string, value []byte) bool {
+	switch value[0] {
+	case '"':
+		return kind == kindString
+	case 't', 'f':
+		return kind == kindBoolean
+	case '{':
+		return kind == kindObject
+	case '[', 'n':
+		return false
+	}
+	_, err := strconv.ParseInt(string(value), 10, 64)
+	return kind == kindFloat || kind == kindInt && err == nil
 }

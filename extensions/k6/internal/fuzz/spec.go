@@ -16,9 +16,11 @@ package fuzz
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Types of values.
@@ -74,14 +76,25 @@ func Parse(text string) (*Spec, error) {
 	if err == nil && len(fields) == 0 {
 		err = at(0, "it has no fields")
 	}
+	if wrong := (*mistake)(nil); errors.As(err, &wrong) {
+		return nil, fmt.Errorf("spec, character %d: %w", utf8.RuneCountInString(text[:wrong.offset])+1, err)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("spec, %w", err)
+		return nil, err
 	}
 	return &Spec{fields}, nil
 }
 
-func at(offset int, format string, args ...any) error {
-	return fmt.Errorf("character %d: %s", offset+1, fmt.Sprintf(format, args...))
+// mistake is what is wrong, and at which byte of the text.
+type mistake struct {
+	offset int
+	what   string
+}
+
+func (m *mistake) Error() string { return m.what }
+
+func at(offset int, format string, args ...any) *mistake {
+	return &mistake{offset, fmt.Sprintf(format, args...)}
 }
 
 // parseList reads [key,type,key,type].
