@@ -120,7 +120,10 @@ export interface ClientOptions extends Credentials {
 export interface ConnectOptions {
   /** More servers, tried in order after the url until one takes the connection. */
   servers?: string[];
-  /** Seconds without traffic until the client pings the broker, 0 to 65535; 0 is off. Default 60. */
+  /**
+   * Seconds without traffic until the client pings the broker, 0 to 65535; 0 is off. Default 60. Without an answer within as long
+   * (MQTT 3.1.1: 10 s at most) the connection is lost.
+   */
   keepalive?: number;
   /** Milliseconds each server has, from name look-up to CONNACK. Default 30000. */
   connect_timeout?: number;

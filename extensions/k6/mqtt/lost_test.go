@@ -142,3 +142,118 @@ func testWillIsPublishedOnAbnormalCloseOnly(t *testing.T, v int) {
 		orderly.end();
 		drop("lost");`))
 }
+
+// A message that the broker has not acknowledged is sent again in the next connection of the session.
+func TestUnacknowledgedMessageIsSentAgain(t *testing.T) {
+	eachVersion(t, testUnacknowledgedMessageIsSentAgain)
+}
+
+func testUnacknowledgedMessageIsSentAgain(t *testing.T, v int) {
+	var first, second []byte
+	var again byte
+	address := scripted(t,
+		func(p *peer) {
+			p.accept(0)
+			_, first = p.expect(typePublish)
+		},
+		func(p *peer) {
+			p.accept(1)
+			again, second = p.expect(typePublish)
+			p.acknowledge(second)
+			_, next := p.expect(typePublish)
+			p.acknowledge(next)
+			p.expect(14) // DISCONNECT
+		})
+	s := newScript(t, v, nil).start()
+	require.NoError(t, s.VU.Runtime().Set("address", address))
+	assert.Equal(t, []string{"error publish", "error connect", "again true"}, s.run(`
+		const client = new Client({ client_id: "keeper" });
+		client.on("error", (e) => {
+			log("error", e.method);
+			if (e.method === "connect") setTimeout(() => {
+				client.reconnect();
+				client.publish("t", "next", { qos: 1 });
+				log("again", client.connected);
+				client.end();
+			}, 1);
+		});
+		client.connect(address, { clean_session: false });
+		client.publish("t", "x", { qos: 1 });`))
+	require.NotEmpty(t, first)
+	assert.Equal(t, first, second, "the same packet")
+	assert.NotZero(t, again&8, "with DUP")
+}
+
+// QoS 2: a message whose PUBREC the broker missed comes again, in the same connection or in the next one of the session, and is
+// handed over once. Its id is free after PUBREL, and where the broker has lost the session.
+func TestQoS2DuplicateIsHandedOverOnce(t *testing.T) {
+	eachVersion(t, testQoS2DuplicateIsHandedOverOnce)
+}
+
+func testQoS2DuplicateIsHandedOverOnce(t *testing.T, v int) {
+	const again = 8 // the flag DUP
+	publish := func(p *peer, id, text, flags byte) {
+		body := []byte{0, 1, 't', 0, id}
+		if v == mqtt5 {
+			body = append(body, 0) // properties
+		}
+		body = append(body, text)
+		_, _ = p.Write(append([]byte{0x34 | flags, byte(len(body))}, body...))
+		p.expect(5) // PUBREC
+	}
+	release := func(p *peer, id byte) {
+		_, _ = p.Write([]byte{0x62, 2, 0, id}) // PUBREL
+		p.expect(7)                            // PUBCOMP
+	}
+	address := scripted(t,
+		func(p *peer) {
+			p.accept(0)
+			publish(p, 8, '1', 0)
+			publish(p, 8, '1', again)
+			release(p, 8)
+			publish(p, 8, '2', again) // its first PUBLISH got lost on the way
+		},
+		func(p *peer) {
+			p.accept(1)
+			publish(p, 8, '2', again)
+			release(p, 8)
+			publish(p, 8, '3', 0)
+			publish(p, 9, '4', 0)
+		},
+		func(p *peer) {
+			p.accept(0)
+			publish(p, 8, '5', 0)
+		},
+		func(p *peer) {
+			p.accept(1)
+			publish(p, 9, '6', again)
+			p.expect(14) // DISCONNECT
+		})
+	s := newScript(t, v, nil).start()
+	require.NoError(t, s.VU.Runtime().Set("address", address))
+	assert.Equal(t, []string{"1", "2", "3", "4", "5", "6"}, s.run(`
+		const client = new Client({ client_id: "keeper" });
+		client.on("message", (_, payload) => { log(text(payload)); if (text(payload) === "6") client.end(); });
+		client.on("error", () => client.reconnect());
+		client.connect(address, { clean_session: false });`))
+}
+
+func TestKeepaliveFindsADeadBroker(t *testing.T) { eachVersion(t, testKeepaliveFindsADeadBroker) }
+
+func testKeepaliveFindsADeadBroker(t *testing.T, v int) {
+	released := make(chan struct{})
+	address := scripted(t, func(p *peer) {
+		p.accept(0)
+		p.expect(12) // PINGREQ, which it leaves unanswered
+		<-released
+	})
+	s := newScript(t, v, nil).start()
+	require.NoError(t, s.VU.Runtime().Set("address", address))
+	assert.Equal(t, []string{"connection lost: " + map[int]string{
+		mqtt311: "pingresp not received, disconnecting", mqtt5: "PINGRESP timed out",
+	}[v] + ": call reconnect() to go on"}, s.run(`
+		const client = new Client();
+		client.on("error", (e) => log(e.message));
+		client.connect(address, { keepalive: 1 });`))
+	close(released)
+}

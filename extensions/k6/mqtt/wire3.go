@@ -3,10 +3,12 @@ package mqtt
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	paho "github.com/eclipse/paho.mqtt.golang"
@@ -14,9 +16,61 @@ import (
 )
 
 // dialect3 is MQTT 3.1.1, spoken by paho.mqtt.golang.
-type dialect3 struct{ session paho.Store }
+type dialect3 struct{ session *session3 }
 
-func newDialect3() *dialect3 { return &dialect3{paho.NewMemoryStore()} }
+func newDialect3() *dialect3 { return &dialect3{newSession3()} }
+
+// session3 is paho's store, which paho shows each packet that it reads before anything else is done with it. paho hands on a QoS 2
+// message each time that the broker sends it, so the session notes which were, until their PUBREL [MQTT-4.3.3-2].
+type session3 struct {
+	paho.Store
+
+	mu         sync.Mutex
+	unreleased map[uint16]int // by packet id: the connection of its last PUBLISH
+	connection int
+}
+
+func newSession3() *session3 {
+	return &session3{Store: paho.NewMemoryStore(), unreleased: map[uint16]int{}}
+}
+
+const inbound = "i." // begins paho's keys of packets that were read
+
+// Put leaves DUP set only where the message has been handed on before: its first PUBLISH may as well have got lost. Without DUP it is
+// another message whatever its id, of a broker that has lost the session [MQTT-3.3.1-1].
+func (s *session3) Put(key string, packet packets.ControlPacket) {
+	if strings.HasPrefix(key, inbound) {
+		s.mu.Lock()
+		switch p := packet.(type) {
+		case *packets.PublishPacket:
+			if p.Qos == 2 {
+				p.Dup = p.Dup && s.unreleased[p.MessageID] > 0
+				s.unreleased[p.MessageID] = s.connection
+			}
+		case *packets.PubrelPacket:
+			delete(s.unreleased, p.MessageID)
+		}
+		s.mu.Unlock()
+	}
+	s.Store.Put(key, packet)
+}
+
+// begin is called before each connection.
+func (s *session3) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.connection++
+}
+
+// renew forgets what was before this connection: the broker has a new session.
+func (s *session3) renew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.unreleased, func(_ uint16, connection int) bool { return connection < s.connection })
+}
+
+// repeated reports whether a message that went through Put was handed on before.
+func repeated(m paho.Message) bool { return m.Qos() == 2 && m.Duplicate() }
 
 // refusals maps what a CONNACK refuses with [MQTT-3.2.2-4] to what a script author can do.
 var refusals = map[error]string{
@@ -28,6 +82,7 @@ var refusals = map[error]string{
 }
 
 func (d *dialect3) connect(conn *timedConn, h *hello, on listener) (wire, error) {
+	d.session.begin()
 	config := paho.NewClientOptions().
 		SetProtocolVersion(mqtt311). // explicit, or paho tries MQTT 3.1 after a refusal
 		SetClientID(h.clientID).
@@ -35,6 +90,7 @@ func (d *dialect3) connect(conn *timedConn, h *hello, on listener) (wire, error)
 		SetPassword(h.password).
 		SetCleanSession(h.cleanSession).
 		SetKeepAlive(h.keepalive).
+		SetPingTimeout(min(h.keepalive, longestPing)).
 		SetAutoReconnect(false).
 		SetConnectRetry(false).
 		SetOrderMatters(true).
@@ -42,6 +98,9 @@ func (d *dialect3) connect(conn *timedConn, h *hello, on listener) (wire, error)
 		SetDefaultPublishHandler(func(_ paho.Client, m paho.Message) {
 			// paho hands on each PUBLISH that it has read, once and in order, so the next time is this message's.
 			conn.arrivals.handOn(func(received time.Time) {
+				if repeated(m) {
+					return
+				}
 				on.arrived(&incoming{topic: m.Topic(), payload: m.Payload(), received: received})
 			})
 		}).
@@ -54,7 +113,7 @@ func (d *dialect3) connect(conn *timedConn, h *hello, on listener) (wire, error)
 		config.SetBinaryWill(w.topic, w.payload, w.qos, w.retain)
 	}
 	client := paho.NewClient(config)
-	token := client.Connect()
+	token := client.Connect().(*paho.ConnectToken)
 	<-token.Done()
 	if err := withoutPrefix(token.Error()); err != nil {
 		for refused, change := range refusals {
@@ -64,8 +123,14 @@ func (d *dialect3) connect(conn *timedConn, h *hello, on listener) (wire, error)
 		}
 		return nil, err
 	}
+	if !token.SessionPresent() {
+		d.session.renew()
+	}
 	return &wire3{client, conn}, nil
 }
+
+// longestPing is how long a PINGRESP may take, where keepalive is no shorter.
+const longestPing = 10 * time.Second
 
 // withoutPrefix takes off the "network Error : " that paho puts before the cause.
 func withoutPrefix(err error) error {
