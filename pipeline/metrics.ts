@@ -31,7 +31,10 @@ export const RELAY_FIGURES: Figures<RelayCounters> = {
   published: counter('messages_published_total', 'Messages that the broker has taken.'),
   acknowledged: counter('messages_acknowledged_total', 'Messages that left the queue because they are done.'),
   dead_lettered: counter('messages_dead_lettered_total', 'Messages moved to the dead letters.'),
-  deleted: counter('messages_deleted_total', 'Messages that somebody deleted while a relay held them.'),
+  deleted: counter(
+    'entries_deleted_total',
+    'Entries, of one message or some, that somebody deleted while a relay held them.',
+  ),
   shards: gauge('shards', 'Shards of the queue that this relay reads.'),
   held: gauge('held', 'Messages claimed and not yet acknowledged.'),
   in_flight: gauge('in_flight', 'Messages published that the broker has not acknowledged.'),

@@ -12,6 +12,8 @@ const SHARDS = 'arrival:shards';
 /** Between the messages of an entry (pipeline/queue/frame.ts). */
 const SEPARATOR = '\x1e';
 const BATCH = 1000;
+/** Entries of a stream, of up to 64 messages each. */
+const ENTRIES = 100;
 /** Bins of a run in run.json. */
 const MOST_BINS = 300;
 /** s before the run: what the counters stood at when it began */
@@ -151,13 +153,13 @@ function bodyOf(frame = ''): string {
 
 async function* scan(redis: Redis, stream: string, from: string): AsyncGenerator<Record<string, string>> {
   for (let start = from; ; ) {
-    const entries = await redis.xrange(stream, start, '+', 'COUNT', BATCH);
+    const entries = await redis.xrange(stream, start, '+', 'COUNT', ENTRIES);
     for (const [, fields] of entries) {
       const pairs = fields.flatMap((name, i) => (i % 2 === 0 ? [[name, fields[i + 1] as string]] : []));
       yield Object.fromEntries(pairs);
     }
     const last = entries.at(-1);
-    if (last === undefined || entries.length < BATCH) return;
+    if (last === undefined || entries.length < ENTRIES) return;
     start = `(${last[0]}`;
   }
 }

@@ -2,6 +2,7 @@ import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { unpackFrames } from '../queue/frame.ts';
 import {
   BROKER_USERS,
   type BrokerUser,
@@ -18,6 +19,8 @@ import { type FurtherOptions, Load, type LoadOptions } from './load.ts';
 import { type Link, Toxiproxy } from './toxiproxy.ts';
 
 const HOST = '127.0.0.1';
+/** Entries, more than any relay holds. */
+const MOST_CLAIMED = 10_000;
 const READY_MS = 60_000;
 const PIPELINE = join(import.meta.dirname, '..');
 
@@ -253,6 +256,22 @@ export class Rig {
         redis.get('arrival:depth'),
       ]);
       return entries === 0 ? 0 : Number(messages);
+    });
+  }
+
+  /** Messages that relays, or one of them, have claimed and not acknowledged. */
+  claimed(relay = 'relay'): Promise<number> {
+    return this.inRedis(async (redis) => {
+      const rows = (await redis.xpending('arrival:messages', 'relays', '-', '+', MOST_CLAIMED)) as [
+        id: string,
+        consumer: string,
+      ][];
+      const own = new Set(rows.flatMap(([id, consumer]) => (consumer.startsWith(`${relay}-`) ? [id] : [])));
+      const [[oldest = '-'] = [], [newest = '-'] = []] = [rows[0], rows.at(-1)];
+      const entries = await redis.xrangeBuffer('arrival:messages', oldest, newest);
+      return entries
+        .filter(([id]) => own.has(id.toString()))
+        .reduce((sum, [, fields]) => sum + unpackFrames(fields[1] as Buffer).length, 0);
     });
   }
 

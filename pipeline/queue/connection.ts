@@ -20,10 +20,10 @@ const script = (name: string) => readFileSync(new URL(`./${name}.lua`, import.me
 
 const scripts = {
   forgetDepth: { lua: script('forget'), numberOfKeys: 2 },
-  acknowledgeEntries: { lua: script('acknowledge'), numberOfKeys: 3 },
-  attemptMessage: { lua: script('attempt'), numberOfKeys: 2 },
-  buryMessage: { lua: script('bury'), numberOfKeys: 3 },
-  recoverEntries: { lua: script('recover'), numberOfKeys: 2 },
+  acknowledgeEntries: { lua: script('acknowledge'), numberOfKeys: 2 },
+  buryEntry: { lua: script('bury'), numberOfKeys: 3 },
+  splitEntry: { lua: script('split'), numberOfKeys: 2 },
+  recoverEntries: { lua: script('recover'), numberOfKeys: 1 },
   requeueLetters: { lua: script('requeue'), numberOfKeys: 3 },
   leaveGroup: { lua: script('leave'), numberOfKeys: 1 },
   holdLease: { lua: script('lease'), numberOfKeys: 1 },
@@ -33,7 +33,7 @@ const scripts = {
 export type RawEntry = [id: Buffer, fields: Buffer[] | null];
 type Recovered = [
   cursor: Buffer,
-  taken: [id: Buffer, fields: Buffer[], counter: number, first: number][],
+  taken: [id: Buffer, fields: Buffer[], counter: number][],
   deleted: Buffer[],
 ];
 
@@ -42,20 +42,10 @@ export interface Connection extends Redis {
   acknowledgeEntries(
     key: string,
     depth: string,
-    progress: string,
     group: string,
     ...idsAndCounts: (string | number)[]
   ): Promise<number>;
-  attemptMessage(
-    key: string,
-    progress: string,
-    group: string,
-    consumer: string,
-    id: string,
-    attempts: number,
-    index: number,
-  ): Promise<number>;
-  buryMessage(
+  buryEntry(
     key: string,
     depth: string,
     deadLetters: string,
@@ -63,11 +53,18 @@ export interface Connection extends Redis {
     id: string,
     reason: string,
     deliveries: number,
-    ...frame: Buffer[]
+  ): Promise<number>;
+  splitEntry(
+    key: string,
+    depth: string,
+    group: string,
+    id: string,
+    stays: 0 | 1,
+    count: number,
+    ...messages: (Buffer | string | number)[]
   ): Promise<number>;
   recoverEntriesBuffer(
     key: string,
-    progress: string,
     group: string,
     consumer: string,
     idleMs: number,
@@ -173,6 +170,6 @@ function openCluster({ url }: QueueOptions, timeoutMs: number): Connection {
         ...(protocol === 'rediss:' && { tls: {} }),
       },
     },
-    // Of what differs between the two, nothing is used: SELECT, MULTI, and commands without a key that mean one node.
+    // Of what differs between the two, nothing is used: SELECT, MULTI over several slots, and commands without a key that mean one node.
   ) as unknown as Connection;
 }

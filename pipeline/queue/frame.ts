@@ -21,7 +21,7 @@ const SEPARATOR = '\x1e';
 const SEPARATOR_BYTE = 0x1e;
 
 /** Most frames of an entry, and most characters, unless a single message has more. */
-const ENTRY_FRAMES = 64;
+export const ENTRY_FRAMES = 64;
 const ENTRY_LENGTH = 65_536;
 
 /** The values of entries for messages that are written together, as few as may be: an entry costs Redis ten times what a message in it does. */

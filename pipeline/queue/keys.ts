@@ -3,8 +3,6 @@ export interface Keys {
   messages: string;
   /** How many messages are in there: an entry holds several. */
   depth: string;
-  /** How far entries got whose messages were tried one at a time: a hash of the first message to deliver, by the entry's id. */
-  progress: string;
   deadLetters: string;
 }
 
@@ -12,7 +10,6 @@ export interface Keys {
 export const WHOLE: Keys = {
   messages: 'arrival:messages',
   depth: 'arrival:depth',
-  progress: 'arrival:progress',
   deadLetters: 'arrival:dead-letters',
 };
 
@@ -28,7 +25,6 @@ export function keysOf(shard: number): Keys & { lease: string } {
   return {
     messages: key('messages'),
     depth: key('depth'),
-    progress: key('progress'),
     deadLetters: key('dead-letters'),
     lease: key('lease'),
   };

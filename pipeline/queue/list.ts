@@ -31,7 +31,7 @@ export class ListQueue extends Queue {
         ? (await reader.brpopBuffer(this.keys.messages, waitS))?.slice(1)
         : (await reader.blmpopBuffer(waitS, 1, this.keys.messages, 'RIGHT', 'COUNT', count))?.[1];
     if (frames === undefined) return NOTHING;
-    const alone = (frame: Buffer) => ({ id: '', frames: [frame], first: 0, deliveries: 1, suspect: false });
+    const alone = (frame: Buffer) => ({ id: '', frames: [frame], deliveries: 1, suspect: false, reason: '' });
     return { entries: frames.map(alone), deleted: 0 };
   }
 
@@ -49,11 +49,14 @@ export class ListQueue extends Queue {
 
   async acknowledge(): Promise<void> {}
 
-  async bury({ frames: [frame] }: Entry, _index: number, deliveries: number, reason: string): Promise<void> {
+  async bury({ frames: [frame] }: Entry, deliveries: number, reason: string): Promise<void> {
     if (frame === undefined) return;
     const fields = ['frame', frame, 'reason', reason, 'deliveries', deliveries] as const;
     await this.redis.xadd(this.keys.deadLetters, '*', ...fields);
   }
+
+  /** An element is one message. */
+  async split(): Promise<void> {}
 
   async leave(_consumer: string, held: readonly Entry[]): Promise<void> {
     const frames = held.flatMap((entry) => entry.frames);

@@ -21,7 +21,8 @@ const PLAIN: Record<string, string> = {
 
 /** What an error of a queue command means, in one short sentence. Redis' own errors begin with a code. */
 export function explainRedis(error: Error): string {
-  const code = /^(?:ERR )?([A-Z]+) /.exec(error.message)?.[1];
+  // Of a transaction the code is behind what it means for it.
+  const code = /^(?:ERR |EXECABORT .*: )?([A-Z]+) /.exec(error.message)?.[1];
   const plain = code === undefined ? undefined : PLAIN[code];
   return plain === undefined ? error.message : `${plain} (${code})`;
 }

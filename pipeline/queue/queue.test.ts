@@ -11,7 +11,7 @@ import type { DeadLetter } from './dead-letters.ts';
 import { decodeFrame, encodeFrame, packFrames, unpackFrames } from './frame.ts';
 import { openQueue } from './open.ts';
 import { explainRedis } from './problems.ts';
-import type { Entry, Queue, QueueKind } from './queue.ts';
+import { type Entry, messagesOf, type Queue, type QueueKind } from './queue.ts';
 
 const MAIN = join(import.meta.dirname, '../stack/main.ts');
 const STREAM = 'arrival:messages';
@@ -48,6 +48,12 @@ const messages = (...ids: string[]) =>
   ids.map((id) => ({ body: JSON.stringify({ id }), target: 'a/b', stamps: '17,3' }));
 const idsOf = (entries: readonly Entry[]) =>
   entries.flatMap(({ frames }) => frames.map((frame) => JSON.parse(decodeFrame(frame).body.toString()).id));
+/** Until so many are claimed: how many entries a claim asks for depends on those before it. */
+const claimAll = async (queue: Queue, consumer: string, count: number) => {
+  const all: Entry[] = [];
+  while (messagesOf(all) < count) all.push(...(await queue.claim(consumer, count)).entries);
+  return all;
+};
 /** Each in a write, and so in an entry, of its own. */
 const appendEach = async (queue: Queue, ...ids: string[]) => {
   for (const id of ids) await queue.append(messages(id));
@@ -112,7 +118,7 @@ for (const kind of KINDS) {
     const queue = queueOf(kind);
     await queue.append(messages('bad'));
     const { entries } = await queue.claim('one', 1);
-    await queue.bury(entries[0] as Entry, 0, 5, 'nobody takes it');
+    await queue.bury(entries[0] as Entry, 5, 'nobody takes it');
     assert.equal(await queue.depth(), 0);
     const letters: DeadLetter[] = [];
     for await (const found of queue.deadLetters.list()) letters.push(found);
@@ -129,7 +135,7 @@ for (const kind of KINDS) {
 test('stream: what a dead relay held is taken over, suspect from the second time on, and others are not touched', async () => {
   const queue = queueOf('stream');
   await appendEach(queue, '1', '2');
-  await queue.claim('dead', 2);
+  await claimAll(queue, 'dead', 2);
   await queue.append(messages('3'));
   await queue.claim('alive', 1);
   // So that the two are held for longer than the third: it is the first whose lease is renewed.
@@ -145,7 +151,7 @@ test('stream: what a dead relay held is taken over, suspect from the second time
   for (const { deliveries, suspect } of [...first.entries, ...rest.entries]) {
     assert.deepEqual([deliveries, suspect], [2, false]);
   }
-  await queue.attempt('heir', dead[0] as string, 0, 4);
+  await queue.attempt('heir', dead[0] as string, 4);
   await redis.xclaim('arrival:messages', 'relays', 'heir', 0, ...dead, 'IDLE', 3_600_000, 'JUSTID');
   const again = await queue.recover('third', 1_800_000, 10);
   assert.deepEqual(
@@ -158,32 +164,53 @@ test('stream: what a dead relay held is taken over, suspect from the second time
   assert.equal((await held('alive')).length, 1);
 });
 
-test('stream: of an entry with several messages, an heir begins with the one that was tried last', async () => {
-  const queue = queueOf('stream');
-  await queue.append(messages('1', '2', '3'));
-  const [entry] = (await queue.claim('dead', 1)).entries as [Entry];
-  await queue.recover('heir', 0, 1);
-  await queue.attempt('heir', entry.id, 1, 3);
-  const { entries } = await queue.recover('third', 0, 1);
-  assert.deepEqual(
-    entries.map(({ first, deliveries, suspect }) => [first, deliveries, suspect]),
-    [[1, 3, true]],
-  );
-  await queue.acknowledge(entries);
-  assert.deepEqual([await queue.depth(), await redis.exists('arrival:progress')], [0, 0]);
-});
-
-test('stream: one of several messages that can not be delivered leaves the others where they are', async () => {
+test('stream: messages of an entry get entries of their own, with what is known of them', async () => {
   const queue = queueOf('stream');
   await queue.append(messages('1', 'bad', '3'));
-  const { entries } = await queue.claim('one', 3);
-  await queue.bury(entries[0] as Entry, 1, 5, 'nobody takes it');
+  const [entry] = (await queue.claim('one', 3)).entries as [Entry];
+  const bad = entry.frames[1] as Buffer;
+  await queue.split(entry, [{ frame: bad, deliveries: 4, suspect: true, reason: 'nobody takes it' }], true);
+  await queue.acknowledge([entry]);
+  assert.equal(await queue.depth(), 1);
+  const [alone] = (await queue.claim('one', 3)).entries as [Entry];
+  assert.deepEqual(
+    [idsOf([alone]), alone.deliveries, alone.suspect, alone.reason],
+    [['bad'], 4, true, 'nobody takes it'],
+  );
+  await queue.bury(alone, 5, 'nobody took it');
+  await queue.bury(alone, 5, 'nobody took it');
+  const letters: (string | number | undefined)[] = [];
+  for await (const { id, reason, deliveries } of queue.deadLetters.list())
+    letters.push(id, reason, deliveries);
+  assert.deepEqual(letters, ['bad', 'nobody took it', 5]);
+  assert.equal(await queue.depth(), 0);
+});
+
+test('stream: an entry that is divided goes, once, and none of its messages is lost', async () => {
+  const queue = queueOf('stream');
+  await queue.append(messages('1', '2', '3'));
+  const [entry] = (await queue.claim('one', 3)).entries as [Entry];
+  const parts = entry.frames.map((frame) => ({ frame, deliveries: 2, suspect: true, reason: '' }));
+  await queue.split(entry, parts, false);
+  await queue.split(entry, parts, false);
   assert.equal(await queue.depth(), 3);
-  const letters: (string | undefined)[] = [];
-  for await (const { id } of queue.deadLetters.list()) letters.push(id);
-  assert.deepEqual(letters, ['bad']);
+  const { entries } = await queue.claim('one', 100);
+  assert.deepEqual([entries.length, idsOf(entries)], [3, ['1', '2', '3']]);
   await queue.acknowledge(entries);
   assert.equal(await queue.depth(), 0);
+});
+
+test('stream: a claim asks for about as many messages as are wanted, whatever entries hold', async () => {
+  const fresh = openQueue('stream', { url, timeoutMs: 20_000 });
+  try {
+    await fresh.whenReady(20_000);
+    const ids = Array.from({ length: 640 }, (_, i) => String(i));
+    await fresh.append(messages(...ids));
+    const { entries } = await fresh.claim('one', 100);
+    assert.equal(messagesOf(entries), 128);
+  } finally {
+    fresh.close();
+  }
 });
 
 test('stream: how deep the queue is survives hands that take from it', async () => {
@@ -199,9 +226,7 @@ test('stream: what is taken over before Redis fails is not forgotten', async (t)
   const queue = queueOf('stream');
   const ids = Array.from({ length: 60 }, (_, i) => String(i));
   await appendEach(queue, ...ids);
-  const { entries } = await queue.claim('dead', 60);
-  // How many entries a claim asks for depends on the one before it.
-  await queue.claim('dead', 60);
+  const entries = await claimAll(queue, 'dead', 60);
   // One that is old, and behind it more than one round looks at.
   await redis.xclaim(STREAM, 'relays', 'dead', 0, entries[0]?.id as string, 'IDLE', 3_600_000, 'JUSTID');
   const { redis: connection } = queue as unknown as { redis: Connection };
@@ -218,7 +243,7 @@ test('stream: what is taken over before Redis fails is not forgotten', async (t)
 test('stream: an entry that was deleted while it was held is told as such', async () => {
   const queue = queueOf('stream');
   await appendEach(queue, '1', '2');
-  const { entries } = await queue.claim('dead', 2);
+  const entries = await claimAll(queue, 'dead', 2);
   await redis.xdel('arrival:messages', entries[0]?.id as string);
   const claim = await queue.recover('heir', 0, 10);
   assert.deepEqual([claim.deleted, idsOf(claim.entries)], [1, ['2']]);
@@ -227,7 +252,7 @@ test('stream: an entry that was deleted while it was held is told as such', asyn
 test('stream: what Redis handed out and nobody read is found again, and counts as no attempt', async () => {
   const queue = queueOf('stream');
   await appendEach(queue, '1', '2', '3');
-  const { entries } = await queue.claim('one', 3);
+  const entries = await claimAll(queue, 'one', 3);
   const known = entries[0]?.id;
   const claim = await queue.recoverUnseen('one', 10, (id) => id === known);
   assert.deepEqual(idsOf(claim.entries), ['2', '3']);
@@ -305,7 +330,7 @@ test('traced messages are the same in every component, and their times are joine
 test('npm run pipeline -- dead-letters: lists, requeues, drops, and says what is wrong', async () => {
   const queue = queueOf('stream');
   await appendEach(queue, 'one', 'two', 'three');
-  for (const entry of (await queue.claim('c', 3)).entries) await queue.bury(entry, 0, 1, 'refused');
+  for (const entry of await claimAll(queue, 'c', 3)) await queue.bury(entry, 1, 'refused');
   const run = async (...args: string[]) => {
     const env = { ...process.env, REDIS_URL: url, NO_COLOR: '1' };
     const child = promisify(execFile)(process.execPath, [MAIN, 'dead-letters', ...args], { env });

@@ -21,16 +21,19 @@ export interface Entry {
   id: string;
   /** Its messages, see frame.ts; none when somebody else wrote this entry, and it has no frame. */
   frames: Buffer[];
-  /** The first of them that is to be delivered: those before it are. */
-  first: number;
-  /** Attempts to deliver the first one that are counted: the coming one too, unless the entry is `suspect`. */
+  /** Attempts to deliver it that are counted: the coming one too, unless it is `suspect`. */
   deliveries: number;
   /**
-   * More than one relay died with it. Its messages are to be published alone, each attempt being told to
-   * {@link Queue.attempt} before, so that none takes another along.
+   * More than one relay died with it, or it broke a connection. It is to be published alone, each attempt being told to
+   * {@link Queue.attempt} before, so that it takes no other message along; one of several messages is to be split before.
    */
   suspect: boolean;
+  /** Why it is suspect, where that was told; else empty. */
+  reason: string;
 }
+
+/** A message that gets an entry of its own, with what is known of it. */
+export type Part = Pick<Entry, 'deliveries' | 'suspect' | 'reason'> & { frame: Buffer };
 
 export interface Claim {
   entries: Entry[];
@@ -38,9 +41,9 @@ export interface Claim {
   deleted: number;
 }
 
-/** How many messages of some entries are to be delivered. */
+/** How many messages some entries have. */
 export function messagesOf(entries: readonly Entry[]): number {
-  return entries.reduce((sum, { frames, first }) => sum + frames.length - first, 0);
+  return entries.reduce((sum, { frames }) => sum + frames.length, 0);
 }
 
 const TELEMETRY = 'arrival:telemetry';
@@ -133,8 +136,8 @@ export abstract class Queue {
   /** About `count` messages that this consumer was handed on a connection that broke before it read them. */
   abstract recoverUnseen(consumer: string, count: number, holds: (id: string) => boolean): Promise<Claim>;
 
-  /** Notes, before it is made, that this is the n-th attempt to deliver a message of an entry, and that those before it are done. */
-  abstract attempt(consumer: string, id: string, index: number, deliveries: number): Promise<void>;
+  /** Notes, before it is made, that this is the n-th attempt to deliver an entry of one message. */
+  abstract attempt(consumer: string, id: string, deliveries: number): Promise<void>;
 
   /** Tells the other relays that `consumer` still works on these entries, so that none takes them over. */
   abstract renew(consumer: string, ids: readonly string[]): Promise<void>;
@@ -142,11 +145,14 @@ export abstract class Queue {
   /** Done with all messages of these entries: they leave the queue. One round trip. */
   abstract acknowledge(entries: readonly Pick<Entry, 'id' | 'frames'>[]): Promise<void>;
 
+  /** Moves an entry of one message, which cannot be delivered, to the dead letters. */
+  abstract bury(entry: Entry, deliveries: number, reason: string): Promise<void>;
+
   /**
-   * Writes a message that cannot be delivered to the dead letters. It leaves the queue with that when it is the only one of its
-   * entry; else with the others.
+   * Gives messages of an entry an entry of their own, at the end of the queue, where they hold up no other.
+   * @param stays the entry does, with its other messages; else it goes, and they have been delivered.
    */
-  abstract bury(entry: Entry, index: number, deliveries: number, reason: string): Promise<void>;
+  abstract split(entry: Entry, parts: readonly Part[], stays: boolean): Promise<void>;
 
   /** Signs a consumer off. What it still holds goes to the others: at once (list) or after its lease (stream). */
   abstract leave(consumer: string, held: readonly Entry[]): Promise<void>;

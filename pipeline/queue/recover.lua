@@ -4,9 +4,8 @@
 -- attempts of those that the relay merely held beside it.
 --
 -- KEYS[1]  stream of messages
--- KEYS[2]  how far entries got whose messages were tried one at a time
 -- ARGV     consumer group, consumer, ms held, cursor, most entries to take
--- returns  {next cursor ('0-0': seen all), {{id, fields, counter before, first message to deliver}...}, ids deleted while they were held}
+-- returns  {next cursor ('0-0': seen all), {{id, fields, counter before}...}, ids deleted while they were held}
 local reply = redis.call('XAUTOCLAIM', KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], 'COUNT', ARGV[5], 'JUSTID')
 local taken = {}
 for i, id in ipairs(reply[2]) do
@@ -14,7 +13,6 @@ for i, id in ipairs(reply[2]) do
   if counter == 1 then
     redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, id, 'RETRYCOUNT', 2, 'JUSTID')
   end
-  local first = tonumber(redis.call('HGET', KEYS[2], id) or 0)
-  taken[i] = {id, redis.call('XRANGE', KEYS[1], id, id)[1][2], counter, first}
+  taken[i] = {id, redis.call('XRANGE', KEYS[1], id, id)[1][2], counter}
 end
 return {reply[1], taken, reply[3]}

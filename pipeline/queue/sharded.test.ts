@@ -107,8 +107,11 @@ test('shards: order within a target, dead letters, and a relay that leaves gives
     );
   }
   const bad = entries[0] as Entry;
-  await relay.bury(bad, 0, 5, 'nobody takes it');
+  const frame = bad.frames[0] as Buffer;
+  await relay.split(bad, [{ frame, deliveries: 5, suspect: true, reason: '' }], true);
   await relay.acknowledge(entries);
+  const [alone] = (await claimed(relay, 'one', 1)) as [Entry];
+  await relay.bury(alone, 5, 'nobody takes it');
   assert.equal(await ingest.depth(), 0);
   const letters: DeadLetter[] = [];
   for await (const letter of operator.deadLetters.list()) letters.push(letter);

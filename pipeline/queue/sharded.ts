@@ -4,7 +4,7 @@ import type { DeadLetter, Letters } from './dead-letters.ts';
 import type { Message } from './frame.ts';
 import { type Keys, keysOf, RELAYS, SHARDS, shardOf } from './keys.ts';
 import { UnusableRedis } from './problems.ts';
-import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, otherwise, Queue } from './queue.ts';
+import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, otherwise, type Part, Queue } from './queue.ts';
 import { Shard } from './shard.ts';
 
 const LEASE_MS = 30_000;
@@ -132,9 +132,9 @@ export class ShardedQueue extends Queue {
     return NOTHING;
   }
 
-  attempt(consumer: string, id: string, index: number, deliveries: number): Promise<void> {
+  attempt(consumer: string, id: string, deliveries: number): Promise<void> {
     const { shard, own } = this.#find(id);
-    return shard.stream.attempt(consumer, own, index, deliveries);
+    return shard.stream.attempt(consumer, own, deliveries);
   }
 
   renew(consumer: string, ids: readonly string[]): Promise<void> {
@@ -149,10 +149,16 @@ export class ShardedQueue extends Queue {
     });
   }
 
-  async bury(entry: Entry, index: number, deliveries: number, reason: string): Promise<void> {
+  async bury(entry: Entry, deliveries: number, reason: string): Promise<void> {
     const { shard, own } = this.#find(entry.id);
-    await shard.stream.bury({ ...entry, id: own }, index, deliveries, reason);
-    if (entry.frames.length <= 1) shard.done([own]);
+    await shard.stream.bury({ ...entry, id: own }, deliveries, reason);
+    shard.done([own]);
+  }
+
+  async split(entry: Entry, parts: readonly Part[], stays: boolean): Promise<void> {
+    const { shard, own } = this.#find(entry.id);
+    await shard.stream.split({ ...entry, id: own }, parts, stays);
+    if (!stays) shard.done([own]);
   }
 
   async leave(consumer: string): Promise<void> {

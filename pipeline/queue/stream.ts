@@ -1,7 +1,7 @@
 import type { Connection, QueueOptions, RawEntry } from './connection.ts';
-import { type Message, packFrames, unpackFrames } from './frame.ts';
+import { ENTRY_FRAMES, type Message, packFrames, unpackFrames } from './frame.ts';
 import { type Keys, WHOLE } from './keys.ts';
-import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, Queue } from './queue.ts';
+import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, type Part, Queue } from './queue.ts';
 
 const GROUP = 'relays';
 /** More than any window of a relay. */
@@ -17,8 +17,8 @@ export class StreamQueue extends Queue {
   protected readonly keys: Keys;
   /** Where the next look for abandoned entries begins. */
   #cursor = START;
-  /** Most messages that an entry of the last claim had. */
-  #entrySize = 1;
+  /** Most messages that an entry is thought to have: those of the last claims. At first it is the most that there can be. */
+  #entrySize = ENTRY_FRAMES;
 
   constructor(options: QueueOptions, keys = WHOLE, shared?: Connection) {
     super(options, shared);
@@ -36,7 +36,7 @@ export class StreamQueue extends Queue {
       throw error.previousErrors?.[0] ?? error;
     });
     for (const [error] of replies ?? []) if (error) throw error;
-    return replies?.at(-1)?.[1] as number;
+    return Math.max(messages.length, replies?.at(-1)?.[1] as number);
   }
 
   async depth(): Promise<number> {
@@ -72,7 +72,10 @@ export class StreamQueue extends Queue {
     )) as [Buffer, RawEntry[]][] | null;
     const raw = reply?.[0]?.[1] ?? [];
     const entries = raw.map(([id, fields]) => entryOf(id, fields, 1));
-    if (entries.length > 0) this.#entrySize = Math.max(1, ...entries.map(({ frames }) => frames.length));
+    if (entries.length > 0) {
+      const half = Math.ceil(this.#entrySize / 2);
+      this.#entrySize = Math.max(half, ...entries.map(({ frames }) => frames.length));
+    }
     return { entries, deleted: 0 };
   }
 
@@ -81,20 +84,12 @@ export class StreamQueue extends Queue {
   }
 
   async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
-    const { messages: key, progress } = this.keys;
+    const key = this.keys.messages;
     const claim: Claim = { entries: [], deleted: 0 };
     const wanted = () => count - messagesOf(claim.entries);
     do {
       const most = this.#entriesFor(wanted());
-      const round = this.redis.recoverEntriesBuffer(
-        key,
-        progress,
-        GROUP,
-        consumer,
-        idleMs,
-        this.#cursor,
-        most,
-      );
+      const round = this.redis.recoverEntriesBuffer(key, GROUP, consumer, idleMs, this.#cursor, most);
       const [cursor, taken, deleted] = await round.catch((error) => {
         // What earlier rounds took is ours: nobody else would have it before another lease is over.
         if (claim.entries.length + claim.deleted === 0) throw error;
@@ -102,8 +97,8 @@ export class StreamQueue extends Queue {
       });
       this.#cursor = cursor.toString();
       claim.deleted += deleted.length;
-      for (const [id, fields, counter, first] of taken) {
-        claim.entries.push(entryOf(id, fields, Math.max(counter, 2), counter > 1, first));
+      for (const [id, fields, counter] of taken) {
+        claim.entries.push(entryOf(id, fields, Math.max(counter, 2), counter > 1));
       }
     } while (this.#cursor !== START && wanted() > 0);
     return claim;
@@ -133,9 +128,8 @@ export class StreamQueue extends Queue {
     };
   }
 
-  async attempt(consumer: string, id: string, index: number, deliveries: number): Promise<void> {
-    const { messages, progress } = this.keys;
-    await this.redis.attemptMessage(messages, progress, GROUP, consumer, id, deliveries, index);
+  async attempt(consumer: string, id: string, deliveries: number): Promise<void> {
+    await this.redis.xclaim(this.keys.messages, GROUP, consumer, 0, id, 'RETRYCOUNT', deliveries, 'JUSTID');
   }
 
   async renew(consumer: string, ids: readonly string[]): Promise<void> {
@@ -149,15 +143,25 @@ export class StreamQueue extends Queue {
   }
 
   async acknowledge(entries: readonly Pick<Entry, 'id' | 'frames'>[]): Promise<void> {
-    const { messages, depth, progress } = this.keys;
+    const { messages, depth } = this.keys;
     const counted = entries.flatMap(({ id, frames }) => [id, frames.length]);
-    await this.redis.acknowledgeEntries(messages, depth, progress, GROUP, ...counted);
+    await this.redis.acknowledgeEntries(messages, depth, GROUP, ...counted);
   }
 
-  async bury({ id, frames }: Entry, index: number, deliveries: number, reason: string): Promise<void> {
+  async bury({ id }: Entry, deliveries: number, reason: string): Promise<void> {
     const { messages, depth, deadLetters } = this.keys;
-    const frame = frames.length > 1 ? frames.slice(index, index + 1) : [];
-    await this.redis.buryMessage(messages, depth, deadLetters, GROUP, id, reason, deliveries, ...frame);
+    await this.redis.buryEntry(messages, depth, deadLetters, GROUP, id, reason, deliveries);
+  }
+
+  async split({ id, frames }: Entry, parts: readonly Part[], stays: boolean): Promise<void> {
+    const { messages, depth } = this.keys;
+    const told = parts.flatMap(({ frame, deliveries, suspect, reason }) => [
+      frame,
+      deliveries,
+      Number(suspect),
+      reason,
+    ]);
+    await this.redis.splitEntry(messages, depth, GROUP, id, stays ? 1 : 0, frames.length, ...told);
   }
 
   async leave(consumer: string): Promise<void> {
@@ -165,13 +169,24 @@ export class StreamQueue extends Queue {
   }
 }
 
-function entryOf(id: Buffer, fields: Buffer[] | null, deliveries: number, suspect = false, first = 0): Entry {
-  return { id: id.toString('latin1'), frames: framesOf(fields ?? []), first, deliveries, suspect };
+function entryOf(id: Buffer, raw: Buffer[] | null, deliveries: number, suspect = false): Entry {
+  const fields = raw ?? [];
+  const told = (name: string) => fieldOf(fields, name)?.toString() ?? '';
+  const packed = fieldOf(fields, 'frame');
+  const entry = { id: id.toString('latin1'), frames: packed === undefined ? [] : unpackFrames(packed) };
+  // Nearly all have nothing but their frames.
+  if (fields.length <= 2) return { ...entry, deliveries, suspect, reason: '' };
+  return {
+    ...entry,
+    deliveries: Math.max(deliveries, Number(told('deliveries')) || 0),
+    suspect: suspect || told('suspect') === '1',
+    reason: told('reason'),
+  };
 }
 
-function framesOf(fields: readonly Buffer[]): Buffer[] {
+function fieldOf(fields: readonly Buffer[], name: string): Buffer | undefined {
   for (let i = 0; i + 1 < fields.length; i += 2) {
-    if (fields[i]?.toString('latin1') === 'frame') return unpackFrames(fields[i + 1] as Buffer);
+    if (fields[i]?.toString('latin1') === name) return fields[i + 1];
   }
-  return [];
+  return undefined;
 }

@@ -24,7 +24,7 @@ export interface Held {
   order: number;
   /** When it was handed to the broker, on the monotonic clock, ms. */
   sent: number;
-  /** It is delivered or buried. */
+  /** It is delivered, or has an entry of its own. */
   done: boolean;
 }
 
@@ -55,13 +55,13 @@ export interface Batch {
 
 export function holdEntry(entry: Entry, batch: Batch): HeldEntry {
   // One that has no message is buried as if it were one.
-  const size = Math.max(1, entry.frames.length - entry.first);
+  const size = Math.max(1, entry.frames.length);
   return { entry, batch, messages: [], size, open: size, delivered: 0, gone: false };
 }
 
 /** Throws a `RangeError` when that is no message. */
 export function hold(of: HeldEntry, index: number, redelivery: boolean): Held {
-  const { frames, first, deliveries, suspect } = of.entry;
+  const { frames, deliveries, suspect } = of.entry;
   const frame = frames[index];
   if (frame === undefined) throw new RangeError('the entry has no frame');
   const { target, stamps } = frameEnds(frame);
@@ -72,8 +72,7 @@ export function hold(of: HeldEntry, index: number, redelivery: boolean): Held {
     targetEnd: target,
     stampsEnd: stamps,
     queued: stamps === target + 1 ? Number.NaN : readQueued(frame, target + 1, stamps),
-    // What was counted is the first one's: the others were published beside it, once.
-    deliveries: index === first ? deliveries : Math.min(deliveries, 2),
+    deliveries,
     suspect,
     redelivery,
     packetId: 0,

@@ -16,7 +16,7 @@ const RECEIVED = 1763700000123456;
 function held(body: string, { target = 'user/17', stamps = `${RECEIVED},35`, suspect = false } = {}): Held {
   const frame = Buffer.from(encodeFrame({ target, stamps, body }));
   const batch: Batch = { claimed: RECEIVED + 100, leased: 0, entries: [], open: 0 };
-  const entry = { id: '1-1', frames: [frame], first: 0, deliveries: 1, suspect };
+  const entry = { id: '1-1', frames: [frame], deliveries: 1, suspect, reason: '' };
   return hold(holdEntry(entry, batch), 0, false);
 }
 

@@ -249,15 +249,19 @@ test('no frame, stamps that are none: a dead letter, and its neighbours arrive',
   t.after(() => relay.stop());
   await redis.xadd('arrival:messages', '*', 'body', '{"id":"half"}');
   await redis.xadd('arrival:messages', '*', 'frame', 'a\nnow\n{"id":"odd"}');
+  const packed = ['a\n\n{"id":"1"}', 'a\nthen\n{"id":"none"}', 'a\n\n{"id":"3"}'].join('\x1e');
+  await redis.xadd('arrival:messages', '*', 'frame', packed);
   await append(1);
   await settled();
-  await eventually(() => arrivals.length === 1, 'the neighbour');
+  await eventually(() => arrivals.length === 3, 'the neighbours');
+  assert.deepEqual(arrivals.map(({ body }) => JSON.parse(body).id).sort(), ['1', '3', 'r.1.0']);
   const letters = await deadLetters();
   assert.deepEqual(
     letters.map(({ frame, body, reason }) => [frame ?? body, reason]),
     [
       ['{"id":"half"}', 'the entry has no frame'],
       ['a\nnow\n{"id":"odd"}', '"now" is not 2 comma-separated integers of microseconds'],
+      ['a\nthen\n{"id":"none"}', '"then" is not 2 comma-separated integers of microseconds'],
     ],
   );
 });

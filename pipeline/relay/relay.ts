@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../log.ts';
 import { explainRedis } from '../queue/problems.ts';
-import { type Claim, type Entry, messagesOf, type Queue } from '../queue/queue.ts';
+import { type Claim, type Entry, messagesOf, type Part, type Queue } from '../queue/queue.ts';
 import { Acknowledger } from './acknowledger.ts';
 import type { Broker } from './broker.ts';
 import { type Batch, type Held, type HeldEntry, hold, holdEntry } from './held.ts';
@@ -64,7 +64,7 @@ export class Relay {
   #held = 0;
   /** Held, and to be published again in a while. */
   #delayed = 0;
-  /** Delivered, and still in the queue. */
+  /** Delivered with all of their entries, and still in the queue. */
   #delivered = 0;
   readonly #count = { claimed: 0, recovered: 0, published: 0, acknowledged: 0, dead_lettered: 0, deleted: 0 };
   readonly #stopping = new AbortController();
@@ -148,9 +148,32 @@ export class Relay {
     await Promise.race([this.#running, sleep(left, undefined, { ref: false })]);
     while (this.#held > 0 && performance.now() < deadline) await sleep(2);
     this.#publisher.close();
+    await this.#leaveRests();
     return [...this.#batches].flatMap(({ entries }) =>
       entries.filter(({ gone }) => !gone).map(({ entry }) => entry),
     );
+  }
+
+  /** Of entries that are delivered in part only the rest stays: what has arrived is not to arrive again. */
+  async #leaveRests(): Promise<void> {
+    const begun = [...this.#batches].flatMap(({ entries }) =>
+      entries.filter(({ gone, open, size, delivered }) => !gone && open > 0 && size > 1 && delivered > 0),
+    );
+    for (const held of begun) {
+      const rest = held.messages.filter(({ done }) => !done);
+      // Malformed ones are on their way into entries of their own.
+      if (rest.length < held.open) continue;
+      const parts = rest.map(({ frame, deliveries, suspect }) => ({
+        frame,
+        deliveries,
+        suspect,
+        reason: '',
+      }));
+      await this.#options.queue.split(held.entry, parts, false).then(
+        () => this.#drop(held),
+        (error) => this.#tell(error),
+      );
+    }
   }
 
   /** How many messages to claim next; 0 while so few are wanted that it is not worth a round trip. */
@@ -247,7 +270,7 @@ export class Relay {
 
   #take({ entries, deleted }: Claim, recovered: boolean): void {
     const { now, log } = this.#options;
-    if (deleted > 0) log.error(`${deleted} messages were deleted from the queue while a relay held them`);
+    if (deleted > 0) log.error(`${deleted} entries were deleted from the queue while a relay held them`);
     this.#count.deleted += deleted;
     if (entries.length === 0) return;
     const batch: Batch = { claimed: now(), leased: performance.now(), entries: [], open: entries.length };
@@ -257,42 +280,52 @@ export class Relay {
       batch.entries.push(held);
       this.#count[recovered ? 'recovered' : 'claimed'] += held.size;
       this.#held += held.size;
-      for (let index = entry.first; index < entry.first + held.size; index++) {
-        try {
-          const message = hold(held, index, recovered);
-          held.messages.push(message);
-          this.#publisher.add(message);
-        } catch (error) {
-          this.#bury(held, index, entry.deliveries, (error as Error).message);
-        }
-      }
+      if (entry.suspect && held.size > 1) this.#divide(held);
+      else for (let index = 0; index < held.size; index++) this.#hold(held, index, recovered);
     }
     this.#publisher.flush();
   }
 
+  #hold(of: HeldEntry, index: number, recovered: boolean): void {
+    try {
+      const message = hold(of, index, recovered);
+      of.messages.push(message);
+      this.#publisher.add(message);
+    } catch (error) {
+      const { deliveries, suspect, frames } = of.entry;
+      const reason = (error as Error).message;
+      if (of.size === 1) this.#bury(of, deliveries, reason);
+      else this.#split(of, { frame: frames[index] as Buffer, deliveries, suspect, reason });
+    }
+  }
+
   #onDelivered(held: Held): void {
     this.#count.published++;
-    this.#delivered++;
     held.of.delivered++;
-    held.done = true;
-    this.#done(held.of);
+    this.#done(held.of, held);
     this.#look();
   }
 
-  /** One more message of an entry is delivered or buried. */
-  #done(entry: HeldEntry): void {
+  /** One more message of an entry is delivered, or has an entry of its own. */
+  #done(entry: HeldEntry, held?: Held): void {
+    if (held !== undefined) held.done = true;
     if (--entry.open > 0) return;
-    // A message that was alone in there has left the queue when it was buried.
-    if (entry.delivered === 0 && entry.entry.frames.length <= 1) this.#drop(entry);
-    else this.#acknowledger.add(entry);
+    this.#delivered += entry.delivered;
+    this.#acknowledger.add(entry);
   }
 
   #onRefused(held: Held, reason: string, lasting: boolean): void {
-    if (lasting && held.deliveries >= this.#options.deliveries) {
-      this.#bury(held.of, held.index, held.deliveries, reason, held);
+    const { of, frame } = held;
+    if (!lasting) this.#tell(new Error(`the broker takes nothing for now: ${reason}`));
+    if (of.size > 1) {
+      // It waits for its next attempt where it holds up no other.
+      this.#split(of, { frame, deliveries: held.deliveries + Number(lasting), suspect: false, reason }, held);
       return;
     }
-    if (!lasting) this.#tell(new Error(`the broker takes nothing for now: ${reason}`));
+    if (lasting && held.deliveries >= this.#options.deliveries) {
+      this.#bury(of, held.deliveries, reason);
+      return;
+    }
     const delay = lasting ? RETRY_MS * 2 ** Math.min(held.deliveries, 5) : PASSING_RETRY_MS;
     if (lasting) held.deliveries++;
     // The connection has survived it.
@@ -305,35 +338,65 @@ export class Relay {
     }, delay);
   }
 
-  async #onSuspect(held: Held, reason: string): Promise<boolean> {
+  async #onSuspect(held: Held, brokerReason: string): Promise<boolean> {
     const { queue, consumer, deliveries } = this.#options;
-    const { entry, messages } = held.of;
+    const { of, frame } = held;
+    const { entry } = of;
+    const reason =
+      entry.reason || `each attempt ended with a broken connection or a dead relay: ${brokerReason}`;
     if (held.deliveries >= deliveries) {
-      const why = `each attempt ended with a broken connection or a dead relay: ${reason}`;
-      this.#bury(held.of, held.index, held.deliveries, why, held);
+      if (of.size > 1) {
+        this.#split(of, { frame, deliveries: held.deliveries, suspect: true, reason }, held);
+      } else this.#bury(of, held.deliveries, reason);
       return false;
     }
     held.deliveries++;
-    // One before it may have been refused, and wait for another attempt: an heir begins with that.
-    const first = messages.find(({ done }) => !done)?.index ?? held.index;
-    await queue.attempt(consumer, entry.id, first, held.deliveries).catch((error) => this.#tell(error));
+    // Of several messages no attempt is noted: an entry that relays die with is divided by the next one, who notes them.
+    if (of.size === 1)
+      await queue.attempt(consumer, entry.id, held.deliveries).catch((error) => this.#tell(error));
     return true;
   }
 
   /** Redis may be away: it is tried until it is done. */
-  #bury(of: HeldEntry, index: number, deliveries: number, reason: string, held?: Held): void {
+  #bury(of: HeldEntry, deliveries: number, reason: string): void {
     const { queue, log } = this.#options;
-    queue.bury(of.entry, index, deliveries, reason).then(
+    queue.bury(of.entry, deliveries, reason).then(
       () => {
         this.#count.dead_lettered++;
         log.warn(`dead letter after ${deliveries} attempts: ${reason}`);
-        if (held !== undefined) held.done = true;
-        this.#done(of);
+        this.#drop(of);
         this.#look();
       },
       (error) => {
         this.#tell(error);
-        setTimeout(() => this.#bury(of, index, deliveries, reason, held), RETRY_MAX_MS);
+        setTimeout(() => this.#bury(of, deliveries, reason), RETRY_MAX_MS);
+      },
+    );
+  }
+
+  /** Gives one of several messages an entry of its own. Redis may be away: it is tried until it is done. */
+  #split(of: HeldEntry, part: Part, held?: Held): void {
+    this.#options.queue.split(of.entry, [part], true).then(
+      () => {
+        this.#done(of, held);
+        this.#look();
+      },
+      (error) => {
+        this.#tell(error);
+        setTimeout(() => this.#split(of, part, held), RETRY_MAX_MS);
+      },
+    );
+  }
+
+  /** Gives each message of an entry that relays died with an entry of its own, so that the one which is to blame is found. */
+  #divide(of: HeldEntry): void {
+    const { frames, deliveries, suspect, reason } = of.entry;
+    const parts = frames.map((frame) => ({ frame, deliveries, suspect, reason }));
+    this.#options.queue.split(of.entry, parts, false).then(
+      () => this.#drop(of),
+      (error) => {
+        this.#tell(error);
+        setTimeout(() => this.#divide(of), RETRY_MAX_MS);
       },
     );
   }

@@ -8,6 +8,8 @@ import type { RelayCounters, RelayOptions } from './relay.ts';
 
 const RETRY_MS = 50;
 const BURY_RETRY_MS = 500;
+/** Of a message that nobody has tried to deliver. */
+const FRESH = { deliveries: 1, suspect: false, reason: '' };
 
 /** What the relay holds: an entry, when it was claimed (µs of the reference clock), and when its lease began (monotonic clock, ms). */
 interface SerialHeld {
@@ -98,63 +100,95 @@ export class SerialRelay {
     return claim;
   }
 
-  /** Ends when all messages of the entry are delivered or buried, or with the relay. */
+  /** Ends when all messages of the entry are delivered, buried or have entries of their own, or with the relay. */
   async #relay(entry: Entry): Promise<void> {
-    const { queue, now } = this.#options;
+    const held = { entry, claimed: this.#options.now(), leased: performance.now() };
+    const { frames } = entry;
     this.#held = entry;
-    const held = { entry, claimed: now(), leased: performance.now() };
-    const { length } = entry.frames;
-    let delivered = 0;
     // One without a frame is buried as if it were a message.
-    for (let index = entry.first; index < Math.max(1, length); index++) {
-      const done = await this.#deliver(held, index);
-      if (done === undefined) return;
-      if (done) delivered++;
+    const size = Math.max(1, frames.length);
+    let delivered = 0;
+    let index = 0;
+    while (index < size && (index === 0 || !this.#stopping.signal.aborted)) {
+      const end = await this.#deliver(held, index);
+      if (end === 'stopped') break;
+      index++;
+      if (end === 'delivered') delivered++;
+      // An entry of one message has left the queue with that.
+      else if (size === 1) {
+        this.#held = undefined;
+        return;
+      }
     }
-    // A message that was alone in there has left the queue when it was buried.
-    if (delivered > 0 || length > 1) await queue.acknowledge([entry]);
+    if (index === 0) return;
+    const rest = frames.slice(index).map((frame) => ({ ...FRESH, frame }));
+    await this.#untilDone(() =>
+      rest.length > 0
+        ? this.#options.queue.split(entry, rest, false)
+        : this.#options.queue.acknowledge([entry]),
+    );
     this.#count.acknowledged += delivered;
     this.#held = undefined;
   }
 
-  /** Resolves with true when the message is delivered, false when it is buried, and undefined when neither can be before the end. */
-  async #deliver(held: SerialHeld, index: number): Promise<boolean | undefined> {
+  /** Redis may be away. What it is to be told has happened: forgetting it would deliver messages twice. */
+  async #untilDone(tell: () => Promise<void>): Promise<void> {
+    while (true) {
+      try {
+        return await tell();
+      } catch (error) {
+        this.#tell(error as Error);
+        if (this.#stopping.signal.aborted) return;
+        await sleep(RETRY_MS);
+      }
+    }
+  }
+
+  /** What becomes of a message: `moved` is buried, or in an entry of its own; `stopped` is nothing, before the relay's end. */
+  async #deliver(held: SerialHeld, index: number): Promise<'delivered' | 'moved' | 'stopped'> {
     const { queue, broker, qos, consumer, deliveries, leaseMs, log } = this.#options;
     const { entry } = held;
-    let attempts = index === entry.first ? entry.deliveries : Math.min(entry.deliveries, 2);
-    let reason = '';
+    const frame = entry.frames[index];
+    let attempts = entry.deliveries;
+    let reason = entry.reason;
     for (;;) {
       if (performance.now() - held.leased > leaseMs / 3) {
-        await queue.renew(consumer, [entry.id]);
+        // What is done of it is not noted: a lease that is not renewed in time costs duplicates.
+        await queue.renew(consumer, [entry.id]).catch((error) => this.#tell(error));
         held.leased = performance.now();
       }
       if (!broker.up) {
-        if (this.#stopping.signal.aborted) return undefined;
+        if (this.#stopping.signal.aborted) return 'stopped';
         await sleep(RETRY_MS);
         continue;
       }
       if (attempts > deliveries) {
         try {
-          await queue.bury(entry, index, deliveries, reason || 'no relay survived it');
+          await queue.bury(entry, deliveries, reason || 'no relay survived it');
         } catch (error) {
           // A list has it no more: it is tried until it is done, or given back by the relay's stop.
           this.#tell(error as Error);
-          if (this.#stopping.signal.aborted) return undefined;
+          if (this.#stopping.signal.aborted) return 'stopped';
           await sleep(BURY_RETRY_MS);
           continue;
         }
         this.#count.dead_lettered++;
         log.warn(`dead letter after ${deliveries} attempts: ${reason}`);
-        return false;
+        return 'moved';
       }
       try {
-        await this.#publish(entry.frames[index], held.claimed, qos);
+        await this.#publish(frame, held.claimed, qos);
         this.#count.published++;
-        return true;
+        return 'delivered';
       } catch (error) {
         reason = (error as Error).message;
         attempts = error instanceof RangeError ? deliveries + 1 : attempts + 1;
-        await queue.attempt(consumer, entry.id, index, attempts).catch(() => {});
+        if (frame !== undefined && entry.frames.length > 1) {
+          const part = { frame, deliveries: attempts, suspect: false, reason };
+          await this.#untilDone(() => queue.split(entry, [part], true));
+          return 'moved';
+        }
+        await queue.attempt(consumer, entry.id, attempts).catch(() => {});
         await sleep(RETRY_MS);
       }
     }

@@ -12,8 +12,6 @@ const LEASES =
 /** How many messages the queue holds. Who runs a script that counts has these keys beside those of the queue, too. */
 const COUNT = ['~arrival:depth', '~arrival:{*}:depth'] as const;
 const counting = <Commands extends string>(commands: Commands) => `(${COUNT.join(' ')} ${commands})` as const;
-/** How far entries got whose messages were tried one at a time. */
-const PROGRESS = ['~arrival:progress', '~arrival:{*}:progress'] as const;
 /** Of a cluster, who has which slots. */
 const CLUSTER = ['+cluster|info', '+cluster|slots'] as const;
 
@@ -52,9 +50,7 @@ export const REDIS_ACL = {
     '~arrival:dead-letters',
     '~arrival:{*}:dead-letters',
     ...COUNT,
-    counting('+decrby +get'),
-    ...PROGRESS,
-    `(${PROGRESS.join(' ')} +exists +hdel +hget +hset)`,
+    counting('+del +get +incrby'),
     TELEMETRY,
     DIVISION,
     LEASES,

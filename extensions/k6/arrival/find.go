@@ -94,7 +94,7 @@ func scanList(ctx context.Context, client *store, key string, read func(string))
 
 // scan reads a stream from an id to its end.
 func scan(ctx context.Context, client *store, stream, from string, read func(redis.XMessage)) error {
-	const batch = 1000
+	const batch = 100 // entries, of up to 64 messages each
 	node, err := client.holder(ctx, stream)
 	if err != nil {
 		return err

@@ -103,12 +103,13 @@ func (e *engine) streamTaker(client *redis.Client) func(context.Context, *subscr
 		}
 		s.taken(at, frames)
 		last = ids[len(ids)-1]
-		_, err = client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			p.XDel(ctx, messageStream, ids...)
-			p.DecrBy(ctx, messageCount, int64(len(frames)))
+		var deleted *redis.IntCmd
+		_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			deleted = p.XDel(ctx, messageStream, ids...)
+			p.DecrBy(ctx, messageCount, int64(len(frames))) // a full Redis refuses that, and counts anew when the stream is empty
 			return nil
 		})
-		return err
+		return deleted.Err()
 	}
 }
 

@@ -1,23 +1,8 @@
-import { unpackFrames } from '../../queue/frame.ts';
 import type { Case } from '../case.ts';
-import type { Rig } from '../rig.ts';
 
 const WINDOW = 1000;
 const BATCH = 500;
 const persistent = { mqtt: { session: 'persistent' as const } };
-
-/** Messages that relays have claimed and not acknowledged. */
-function claimedMessages(rig: Rig): Promise<number> {
-  return rig.inRedis(async (redis) => {
-    const [, oldest, newest] = (await redis.xpending('arrival:messages', 'relays')) as [
-      number,
-      string,
-      string,
-    ];
-    const entries = await redis.xrangeBuffer('arrival:messages', oldest, newest);
-    return entries.reduce((sum, [, fields]) => sum + unpackFrames(fields[1] as Buffer).length, 0);
-  });
-}
 
 export const brokerCases: Case[] = [
   {
@@ -60,7 +45,7 @@ export const brokerCases: Case[] = [
       await load.flowing(3);
       await rig.broker.terminate();
       await scene.wait(outage);
-      const claimed = await claimedMessages(rig);
+      const claimed = await rig.claimed();
       const depth = await rig.depth();
       await rig.broker.start();
       const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');

@@ -1,23 +1,10 @@
 import type { Case } from '../case.ts';
-import { type Rig, until } from '../rig.ts';
+import { until } from '../rig.ts';
 
 const LEASE_MS = 2000;
 /** `RELAY_WINDOW`'s default: what a relay may have in flight. */
 const WINDOW = 1000;
 const relay = { RELAY_LEASE_MS: String(LEASE_MS) };
-
-/** Messages that a relay has claimed and not acknowledged. */
-async function held(rig: Rig, name: string): Promise<number> {
-  const [, , , consumers] = (await rig.inRedis((redis) => redis.xpending('arrival:messages', 'relays'))) as [
-    number,
-    string | null,
-    string | null,
-    [name: string, count: string][] | null,
-  ];
-  return (consumers ?? [])
-    .filter(([consumer]) => consumer.startsWith(`${name}-`))
-    .reduce((sum, [, count]) => sum + Number(count), 0);
-}
 
 export const relayCases: Case[] = [
   {
@@ -29,7 +16,7 @@ export const relayCases: Case[] = [
       const load = await scene.load(rig);
       await load.flowing(2);
       await rig.linksOf(0).broker.swallow('up');
-      await until(async () => (await held(rig, 'relay-1')) >= 100, 'relay-1 holds messages');
+      await until(async () => (await rig.claimed('relay-1')) >= 100, 'relay-1 holds messages');
       await rig.relay(0).kill();
       const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
       scene.checks
@@ -114,7 +101,7 @@ export const relayCases: Case[] = [
       await load.flowing(2);
       rig.relay(0).signal('SIGSTOP');
       await scene.wait(LEASE_MS / 1000);
-      await until(async () => (await held(rig, 'relay-1')) === 0, 'another relay takes over');
+      await until(async () => (await rig.claimed('relay-1')) === 0, 'another relay takes over');
       rig.relay(0).signal('SIGCONT');
       const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
       scene.checks.atMost('duplicates', run.account.duplicates, WINDOW);

@@ -1,0 +1,22 @@
+-- Gives messages of an entry an entry of their own, at the end of the queue.
+--
+-- KEYS[1]  stream of messages
+-- KEYS[2]  how many messages it holds
+-- ARGV     consumer group, entry id, 1: the entry stays with the rest of its messages, or 0: it goes, how many messages it has, then
+--          of each message its frame, deliveries, 1 when it is suspect, or 0, and the reason
+-- returns  1 when it was done, 0 when the entry was no longer there
+if #redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2]) == 0 then
+  return 0
+end
+local count = 0
+for i = 5, #ARGV, 4 do
+  redis.call('XADD', KEYS[1], '*', 'frame', ARGV[i], 'deliveries', ARGV[i + 1], 'suspect', ARGV[i + 2], 'reason', ARGV[i + 3])
+  count = count + 1
+end
+if ARGV[3] == '0' then
+  redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
+  redis.call('XDEL', KEYS[1], ARGV[2])
+  count = count - ARGV[4]
+end
+redis.call('INCRBY', KEYS[2], count)
+return 1
