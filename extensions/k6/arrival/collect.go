@@ -138,6 +138,8 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 				rec.checkpoint()
 			}
 			e.noteBacklogs(now)
+			e.giveUp(now)
+			e.dropLeft(now)
 			if alone++; !e.abandoned(now) {
 				alone = 0
 			}

@@ -50,6 +50,7 @@ type engine struct {
 
 	unattended atomic.Int64 // requests that found no free sender when they were due, and were late by more than lateFloor
 	gate       *gate
+	handles    handles       // requests that scripts send themselves
 	loop       func() *loop  // sends for pumps; it returns nil where each of their connections wants a goroutine
 	started    chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted     chan struct{} // closed when there is no use in sending any more
@@ -59,7 +60,8 @@ type engine struct {
 	canary *canary // nil: none
 
 	mu         sync.Mutex
-	collected  bool // collect has begun; there is one
+	left       []pacer.Slot // drawn by senders that were stopped before it was due
+	collected  bool         // collect has begun; there is one
 	ended      time.Time
 	finished   bool // collect came to its end
 	dir        string

@@ -269,7 +269,10 @@ export class Run {
    */
   next(flow?: string): Slot | null;
 
-  /** Tells the ledger the HTTP status of a request from `next()`; 0 means that there was no answer. Once for each. */
+  /**
+   * Tells the ledger the HTTP status of a request from `next()`; 0 means that there was no answer. Once for each, within its iteration
+   * and `timeout` (and 1 s more): otherwise it is taken for one without an answer.
+   */
   settle(slot: Slot, status: number): void;
 
   /**

@@ -167,6 +167,7 @@ func (l *loop) send() {
 			}
 		}
 		if l.over = l.ctx.Err() != nil || l.engine.isHalted(); l.over {
+			l.engine.leave(l.next)
 			return
 		}
 		now := time.Now()

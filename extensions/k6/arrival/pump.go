@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,17 +32,25 @@ func (e *engine) take(ctx context.Context, w *waiter) (slot pacer.Slot, ok bool)
 	case !ok:
 		return slot, false
 	case !time.Now().Before(due):
-		return slot, !e.isHalted()
+		ok = !e.isHalted()
+	default:
+		ok = e.gate.wait(ctx, e.halted, w, due)
 	}
-	return slot, e.gate.wait(ctx, e.halted, w, due)
+	if !ok {
+		e.leave(slot)
+	}
+	return slot, ok
 }
 
 // draw takes the next request off the schedule of the open model. What is too late to be sent is dropped. ok is false when there is
 // none left, or ctx has ended.
 func (e *engine) draw(ctx context.Context) (slot pacer.Slot, due time.Time, ok bool) {
 	for {
+		if ctx.Err() != nil {
+			return slot, due, false
+		}
 		n := int(e.next.Add(1)) - 1
-		if n >= e.pacer.Requests() || ctx.Err() != nil {
+		if n >= e.pacer.Requests() {
 			return slot, due, false
 		}
 		slot = e.pacer.Slot(n)
@@ -55,6 +64,26 @@ func (e *engine) draw(ctx context.Context) (slot pacer.Slot, due time.Time, ok b
 		}
 		e.ledger.Drop(slot)
 	}
+}
+
+// leave puts aside a request whose sender was stopped before it was due.
+func (e *engine) leave(slot pacer.Slot) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.left = append(e.left, slot)
+}
+
+// dropLeft drops what was put aside, when it is due: nobody will send it.
+func (e *engine) dropLeft(now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.left = slices.DeleteFunc(e.left, func(s pacer.Slot) bool {
+		due := !now.Before(e.epoch.Add(s.Due))
+		if due {
+			e.ledger.Drop(s)
+		}
+		return due
+	})
 }
 
 // pump sends until the schedule is empty, without JavaScript in between: as many requests at a time as a VU may have in

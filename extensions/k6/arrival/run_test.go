@@ -470,6 +470,77 @@ func TestAScriptMaySendByItself(t *testing.T) {
 	assert.ErrorContains(t, err, "run.settle() wants what run.next() returned, once")
 }
 
+// Such a run waited until k6's limit, and was incomplete: what was never settled stayed in flight.
+func TestARequestThatAScriptDoesNotSettleIsUnknown(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		phases, options, reason string
+		endIteration            bool
+	}{
+		"its iteration has ended": {"{duration: 1, arrivalRate: 3}", "timeout: '1h'", "the iteration ended without run.settle(): did it throw? k6's log says it", true},
+		"it takes too long":       {"{duration: 1, arrivalRate: 3}", "timeout: '1ms'", "no run.settle() within 1.001s", false},
+		"closed model": {"{duration: 60, vus: 1, requests: 3, drain: 60}", "timeout: '1h'",
+			"the iteration ended without run.settle(): did it throw? k6's log says it", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScript(t, &fake.Pipeline{}, "phases: ["+c.phases+"]\nflows: [{name: direct}]", "idle: '100ms', "+c.options)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			e := s.module.root.engine
+			done := make(chan error)
+			go func() { done <- e.collect(ctx, s.state, s.module.metrics) }()
+			rt := s.runtime.VU.Runtime()
+			iteration, end := context.WithCancel(ctx)
+			defer end()
+			s.runtime.VU.CtxField = iteration
+			_, err := rt.RunString(`var forgotten = run.next()`)
+			require.NoError(t, err)
+			if c.endIteration {
+				end()
+			}
+			s.runtime.VU.CtxField = ctx
+			_, err = rt.RunString(`for (let i = 0; i < 2; i++) run.settle(run.next(), 503)`)
+			require.NoError(t, err)
+			require.NoError(t, <-done)
+			_, err = rt.RunString(`run.settle(forgotten, 202); run.summary()`)
+			require.NoError(t, err, "it comes too late, and to nothing")
+			r := s.written()
+			assert.Equal(t, [3]int{3, 2, 1}, [3]int{r.Account.Scheduled, r.Account.Rejected, r.Account.Unknown})
+			assert.True(t, r.Account.Balanced)
+			assert.NotNil(t, r.Run.Ended)
+			assert.Contains(t, r.Errors, report.ErrorClass{Stage: "request", Class: "not settled", Count: 1, Example: c.reason})
+		})
+	}
+}
+
+// The number that a sender had drawn was missing from the account of a run, which so never settled.
+func TestWhatAStoppedSenderHadDrawnIsDropped(t *testing.T) {
+	t.Parallel()
+	for name, pump := range map[string]bool{"send": false, "pump": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScript(t, &fake.Pipeline{}, "phases: [{pause: 1}, {duration: 1, arrivalRate: 1}]\nflows: [{name: direct}]", "")
+			r := s.runWith(1, func(ctx context.Context, e *engine) {
+				ctx, stop := context.WithCancel(ctx)
+				go func() {
+					for e.next.Load() == 0 {
+						time.Sleep(time.Millisecond)
+					}
+					stop()
+				}()
+				if pump {
+					e.pump(ctx, s.state)
+				} else {
+					assert.False(t, newSender(e, s.state).send(ctx))
+				}
+			})
+			assert.Equal(t, [2]int{1, 1}, [2]int{r.Account.Scheduled, r.Account.Dropped})
+			assert.Contains(t, r.Verdict.Reasons, "the generator never sent 1 of 1 messages")
+		})
+	}
+}
+
 func TestTheAccountReachesK6sThresholds(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, steady, "")
