@@ -145,7 +145,7 @@ export interface Clock {
 
 /** Whether the instrument kept up. */
 export interface Health {
-  /** In the subscriber's socket, before it was read; null where the system does not tell. */
+  /** In the subscriber's socket, before it was read, in the measured phases; null where the system does not tell. */
   socket_wait: Latency | null;
   gaps: Gap[];
   /** Samples that k6 did not take; the histograms hold them all the same. */

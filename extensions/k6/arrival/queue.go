@@ -163,7 +163,7 @@ func (s *subscribers) taken(at int64, frames []string) {
 		}
 		arrivals = append(arrivals, a)
 	}
-	latencies := e.ledger.Arrive(0, at, arrivals, nil)
+	latencies, _ := e.ledger.Arrive(0, at, arrivals, nil)
 	if foreign > 0 {
 		e.ledger.Foreign(foreign)
 	}

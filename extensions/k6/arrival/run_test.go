@@ -317,6 +317,9 @@ phases: [{name: warm-up, duration: 1, arrivalRate: 50, measured: false}, {name: 
 flows: [{name: direct}]`, "").run()
 	assert.Equal(t, 80, r.Account.Arrived)
 	assert.Equal(t, int64(30), r.Latency.Arrival.Count)
+	if r.Health.SocketWait != nil { // Linux
+		assert.Equal(t, int64(30), r.Health.SocketWait.Count, "of the same messages as the arrival latency it is weighed against")
+	}
 	assert.Equal(t, []int{50, 30}, []int{r.Steps[0].Arrived, r.Steps[1].Arrived},
 		"a warm-up message that arrives late belongs to the warm-up")
 }

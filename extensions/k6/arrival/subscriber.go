@@ -217,11 +217,12 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 			}
 			arrivals = append(arrivals, a)
 		}
-		latencies = e.ledger.Arrive(i, at, arrivals, latencies)
+		measured := 0
+		latencies, measured = e.ledger.Arrive(i, at, arrivals, latencies)
 		if foreign > 0 {
 			e.ledger.Foreign(foreign)
 		}
-		e.socketWaited(waited, len(messages))
+		e.socketWaited(waited, measured)
 		e.pending.latencies(s.vu, s.state, s.metric, tags, latencies, e.trend)
 	})
 }
@@ -282,12 +283,13 @@ func (e *engine) closeGap(gap int) {
 	e.gaps[gap].ToS = new(e.elapsed().Seconds())
 }
 
-// socketWaited records how long what was read had lain in the socket, once for each message; below 0 the system does not tell.
-func (e *engine) socketWaited(waited time.Duration, messages int) {
-	if waited < 0 {
+// socketWaited records how long what was read had lain in the socket, once for each delivery that the arrival latency of the measured
+// phases has: the two are compared. Below 0 the system does not tell.
+func (e *engine) socketWaited(waited time.Duration, deliveries int) {
+	if waited < 0 || deliveries == 0 {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.socketWait.AddMany(waited.Microseconds(), messages)
+	e.socketWait.AddMany(waited.Microseconds(), deliveries)
 }

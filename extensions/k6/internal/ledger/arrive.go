@@ -15,28 +15,33 @@ type Arrival struct {
 }
 
 // Arrive records what one subscriber read from its socket at one moment and appends the arrival latencies, in µs, to
-// latencies. An id that was never sent counts as foreign.
-func (l *Ledger) Arrive(subscriber int, at int64, arrivals []Arrival, latencies []int64) []int64 {
+// latencies. So many of them as measured are of measured phases. An id that was never sent counts as foreign.
+func (l *Ledger) Arrive(subscriber int, at int64, arrivals []Arrival, latencies []int64) (all []int64, measured int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, a := range arrivals {
-		if us, ok := l.arrive(subscriber, at, a); ok {
-			latencies = append(latencies, us)
+		us, phase, ok := l.arrive(subscriber, at, a)
+		if !ok {
+			continue
+		}
+		latencies = append(latencies, us)
+		if l.phases[phase].Measured {
+			measured++
 		}
 	}
-	return latencies
+	return latencies, measured
 }
 
-func (l *Ledger) arrive(subscriber int, at int64, a Arrival) (int64, bool) {
+func (l *Ledger) arrive(subscriber int, at int64, a Arrival) (us int64, phase int, ok bool) {
 	pg, r := l.lookup(a.Seq)
 	if r == nil || r.outcome == none || r.outcome == dropped {
 		l.foreign++
-		return 0, false
+		return 0, 0, false
 	}
 	bit := uint32(1) << subscriber
 	if r.outcome == complete || r.got&bit != 0 {
 		l.duplicates++
-		return 0, false
+		return 0, 0, false
 	}
 	if r.outcome == Rejected {
 		r = l.retract(a.Seq, pg, r) // the ingest said no and took it all the same
@@ -71,10 +76,10 @@ func (l *Ledger) arrive(subscriber int, at int64, a Arrival) (int64, bool) {
 	}
 	if due == forgotten {
 		l.unmeasured++
-		return 0, false
+		return 0, 0, false
 	}
 	l.keeper.note(Kept{a.Seq, slot.Phase, due, at})
-	return l.measure(slot, target, due, sent, at, a), true
+	return l.measure(slot, target, due, sent, at, a), slot.Phase, true
 }
 
 // measure splits the time of one delivery into its stages. They telescope, so they sum to the arrival latency. A delivery

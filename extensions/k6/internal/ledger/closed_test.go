@@ -59,8 +59,9 @@ func TestInAClosedRunAMessageIsDueWhenItIsSent(t *testing.T) {
 	r.Sent(r.in(1, 0), sent)
 	r.Settle(r.in(1, 0), Accepted)
 	stamps := hops.Stamps{Received: sent + 100, Queued: sent + 200, Claimed: sent + 300, Published: sent + 400}
-	latencies := r.Arrive(0, sent+900, []Arrival{{Seq: 0, Stamps: stamps, Stamped: true}}, nil)
+	latencies, measured := r.Arrive(0, sent+900, []Arrival{{Seq: 0, Stamps: stamps, Stamped: true}}, nil)
 	assert.Equal(t, []int64{900}, latencies)
+	assert.Equal(t, 1, measured)
 	times := r.Times(1)
 	assert.Equal(t, []int64{900, 900, 0, 500}, []int64{
 		times.Arrival.Sum, times.FromSend.Sum, times.Stages[Schedule].Sum, times.Stages[Delivery].Sum,
@@ -118,7 +119,8 @@ func TestAForgottenTimeOfSendingLeavesAClosedDeliveryUnmeasured(t *testing.T) {
 	}
 	r.Cut()
 	require.Nil(t, r.pages[0].young)
-	assert.Empty(t, r.Arrive(0, epoch+1000, []Arrival{{Seq: 0}}, nil))
+	latencies, _ := r.Arrive(0, epoch+1000, []Arrival{{Seq: 0}}, nil)
+	assert.Empty(t, latencies)
 	a := r.balanced()
 	assert.Equal(t, []int{1, 1, 1}, []int{a.Arrived, a.DeliveriesArrived, a.Unmeasured})
 	assert.Zero(t, r.Times(1).Arrival.Count)
