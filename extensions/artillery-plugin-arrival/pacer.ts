@@ -13,8 +13,9 @@ interface Span {
   area: number;
 }
 
-const EPSILON = 1e-9;
-const whole = (x: number) => Math.ceil(x - EPSILON * Math.max(1, x));
+/** What rounding may take from or add to an integral that is meant to be whole. It stays far below a request. */
+const slack = (x: number) => Math.min(1e-9 * Math.max(1, x), 1e-3);
+const whole = (x: number) => Math.ceil(x - slack(x));
 
 export class Pacer implements Schedule {
   readonly closed = false;
@@ -112,8 +113,7 @@ export class Pacer implements Schedule {
   }
 
   #phaseOf(n: number): number {
-    const slack = EPSILON * Math.max(1, n);
-    const found = this.#spans.findIndex(({ before, area }) => n < before + area - slack);
+    const found = this.#spans.findIndex(({ before, area }) => n < before + area - slack(n));
     return found < 0 ? this.#spans.length - 1 : found;
   }
 }

@@ -79,5 +79,5 @@ export function requestsOf({ model, profile }: Run['run']): number | null {
     const from = arrival_rate ?? 0;
     return sum + ((from + (ramp_to ?? from)) / 2) * duration_s;
   }, 0);
-  return Math.ceil(all - 1e-9 * Math.max(1, all));
+  return Math.ceil(all - Math.min(1e-9 * Math.max(1, all), 1e-3));
 }

@@ -47,8 +47,8 @@ type Slot struct {
 	Messages int
 }
 
-// epsilon is what rounding may take from or add to an integral that is meant to be whole.
-const epsilon = 1e-9
+// slack is what rounding may take from or add to an integral x that is meant to be whole. It stays far below a request.
+func slack(x float64) float64 { return math.Min(1e-9*math.Max(1, x), 1e-3) }
 
 // New makes the schedule of a checked profile.
 func New(p *profile.Profile) *Pacer {
@@ -66,7 +66,7 @@ func New(p *profile.Profile) *Pacer {
 		before += area
 	}
 	// Request n is due when the integral of the rate reaches n, so the last one is the largest n below the whole.
-	pc.requests = int(math.Ceil(before - epsilon*math.Max(1, before)))
+	pc.requests = int(math.Ceil(before - slack(before)))
 	return pc
 }
 
@@ -174,7 +174,7 @@ func (p *Pacer) Due(t time.Duration) int {
 	ph := p.phases[i]
 	into := s - ph.start
 	sum := ph.before + ph.from*into + (ph.to-ph.from)*into*into/(2*ph.length)
-	return min(p.requests, int(math.Ceil(sum-epsilon*math.Max(1, sum))))
+	return min(p.requests, int(math.Ceil(sum-slack(sum))))
 }
 
 // PhaseRequests returns the numbers [from, to) of the requests of phase i; none in the closed model.
@@ -186,13 +186,13 @@ func (p *Pacer) PhaseRequests(i int) (from, to int) {
 		from, to = p.share.whole.PhaseRequests(i)
 		return p.before(from), p.before(to)
 	}
-	whole := func(x float64) int { return min(p.requests, int(math.Ceil(x-epsilon*math.Max(1, x)))) }
+	whole := func(x float64) int { return min(p.requests, int(math.Ceil(x-slack(x)))) }
 	return whole(p.phases[i].before), whole(p.phases[i].before + p.phases[i].area)
 }
 
 func (p *Pacer) phaseOf(x float64) int {
-	slack := epsilon * math.Max(1, x)
-	return sort.Search(len(p.phases)-1, func(i int) bool { return x < p.phases[i].before+p.phases[i].area-slack })
+	early := slack(x)
+	return sort.Search(len(p.phases)-1, func(i int) bool { return x < p.phases[i].before+p.phases[i].area-early })
 }
 
 // due solves before + from·t + (to−from)·t²/2d = x for t, in the form that stays exact where the rate is constant.
