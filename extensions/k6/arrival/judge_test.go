@@ -1,0 +1,164 @@
+package arrival
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// judged makes a run of 100 messages, each of which arrives 10 ms after it was sent, and returns the reasons not to trust it. late says
+// how late message n is sent, in µs; below 0 it is dropped.
+func judged(t *testing.T, options string, late func(n int) int64, harm func(e *engine, rec *recorder)) []string {
+	t.Helper()
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct}]", options)
+	e := s.module.root.engine
+	e.dir, e.epoch = s.dir, time.Now()
+	e.start()
+	epoch := e.clock.At(e.epoch)
+	for n := range e.pacer.Requests() {
+		slot := e.pacer.Slot(n)
+		sent := epoch + slot.Due.Microseconds() + late(n)
+		if late(n) < 0 {
+			e.ledger.Drop(slot)
+			continue
+		}
+		e.ledger.Sent(slot, sent)
+		e.ledger.Settle(slot, ledger.Accepted)
+		stamps := hops.Stamps{Received: sent + 2000, Queued: sent + 4000, Claimed: sent + 6000, Published: sent + 8000}
+		_, measured := e.ledger.Arrive(0, sent+10_000, []ledger.Arrival{{Seq: n, Stamps: stamps, Stamped: true}}, nil)
+		e.socketWaited(0, measured)
+	}
+	rec, err := newRecorder(e)
+	require.NoError(t, err)
+	defer rec.close()
+	if harm != nil {
+		harm(e, rec)
+	}
+	e.judge(rec)
+	return e.invalid
+}
+
+func inTime(int) int64 { return 0 }
+
+// rules_test.go says where the limits are.
+func TestEachHarmToTheInstrumentIsAReason(t *testing.T) {
+	t.Parallel()
+	const clocked = "redis: { url: 'redis://127.0.0.1:1' }, clock: { limit: '1ms' }"
+	seconds := func(cpu, steal float64) (timeline []report.Interval) {
+		for range 20 {
+			timeline = append(timeline, report.Interval{Generator: report.Usage{CPUPercent: &cpu, StealPercent: &steal}})
+		}
+		return timeline
+	}
+	for name, c := range map[string]struct {
+		options string
+		late    func(n int) int64
+		harm    func(e *engine, rec *recorder)
+		want    []string
+	}{
+		"none": {"", inTime, nil, nil},
+		"late to send": {"", func(int) int64 { return 5000 }, nil, []string{
+			"the generator was late: schedule p99 5.0 ms of arrival p99 15.0 ms; more cores are needed"}},
+		"late to read": {"", inTime, func(e *engine, _ *recorder) { e.socketWaited(6*time.Millisecond, 3) }, []string{
+			"the generator was late to read: what arrived lay in the subscriber's socket for 6.0 ms (p99) of arrival p99 10.0 ms"}},
+		"late to read, and cores stolen": {"", inTime, func(e *engine, _ *recorder) {
+			e.timeline = seconds(1, 30)
+			e.socketWaited(6*time.Millisecond, 3)
+		}, []string{"the generator was late to read: what arrived lay in the subscriber's socket for 6.0 ms (p99) of arrival p99 10.0 ms; " +
+			"the hypervisor took 30 % of this host's CPU meanwhile, and 30 % in the worst second"}},
+		"out of CPU": {"", inTime, func(e *engine, _ *recorder) {
+			e.cores = 2
+			e.timeline = seconds(181, 0)
+		}, []string{"the generator was out of CPU: above 90 % of its 2 cores in 20 of 20 seconds"}},
+		"dropped": {"", func(n int) int64 { return int64(-(n % 2)) }, nil, []string{
+			"the generator never sent 50 of 100 messages"}},
+		"halted": {"", func(n int) int64 { return int64(-(n % 2)) }, func(e *engine, _ *recorder) { close(e.halted) }, nil},
+		"samples discarded": {"", inTime, func(e *engine, _ *recorder) { e.pending.discarded.Add(7) }, []string{
+			"k6 did not take 7 samples, so its thresholds are about the others only"}},
+		"a gap": {"", inTime, func(e *engine, _ *recorder) { e.openGap(0, os.ErrClosed) }, []string{
+			"a subscriber was without its connection (once): what waited for it counts as the pipeline's latency, and of 0 missing deliveries it may have lost some"}},
+		"the record has gaps": {"", inTime, func(_ *engine, rec *recorder) { rec.note(os.ErrClosed) }, []string{
+			"the record of the run has gaps: file already closed"}},
+		"the pipeline's clocks are unknown": {clocked, inTime, nil, []string{
+			"no process of the pipeline has told how well it knows the time, so the limit of the clock bound holds for the generator alone"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, c.want, judged(t, c.options, c.late, c.harm))
+		})
+	}
+}
+
+// away is a clock that is off by 500 ms.
+var away = fake.Clock{Ahead: 500 * time.Millisecond}
+
+var way = fake.Way{Request: time.Millisecond, Ingest: time.Millisecond, Queue: time.Millisecond, Relay: time.Millisecond, Delivery: time.Millisecond}
+
+func TestStampsOfAnotherClockAreNotTrusted(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Redis: &fake.Redis{}, Delay: way.Length(), Hops: way.Stamps(away)}
+	r := newScript(t, f, twenty, "redis: { url: 'REDIS' }").run()
+	assert.Equal(t, 20, r.Account.Negative)
+	_, reasons, _ := verdict(r)
+	assert.Contains(t, reasons, "the clocks disagree: 20 of 20 deliveries have a stage below zero")
+
+	f = &fake.Pipeline{Redis: &fake.Redis{Clock: away}, Delay: way.Length(), Hops: way.Stamps(away)}
+	r = newScript(t, f, twenty, "redis: { url: 'REDIS' }").run()
+	assert.Zero(t, r.Account.Negative, "one clock, however wrong it is")
+	_, reasons, _ = verdict(r)
+	assert.NotContains(t, strings.Join(reasons, "\n"), "the clocks disagree")
+}
+
+func TestARunHoldsItsClockToTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		limit string
+		over  bool
+	}{{"10ns", true}, {"1h", false}} {
+		f := &fake.Pipeline{Redis: &fake.Redis{}, Delay: way.Length(), Hops: way.Stamps(fake.Clock{})}
+		r := newScript(t, f, twenty, "redis: { url: 'REDIS' }, clock: { limit: '"+c.limit+"' }").run()
+		require.NotNil(t, r.Clock.LimitMS)
+		reason := fmt.Sprintf("the clock bound ±%.3f ms is above the limit of %.3f ms", r.Clock.BoundMS, *r.Clock.LimitMS)
+		assert.Equal(t, c.over, strings.Contains(strings.Join(r.Verdict.Reasons, "\n"), reason), "limit %s: %s", c.limit, r.Verdict.Reasons)
+	}
+}
+
+// A generator that is so late for what then does not arrive adds nothing to the stage schedule.
+func TestWhatIsHalfAMinuteLateIsDroppedAndTold(t *testing.T) {
+	t.Parallel()
+	for name, pump := range map[string]bool{"send": false, "pump": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScript(t, &fake.Pipeline{Status: func(int) int { return http.StatusServiceUnavailable }},
+				"phases: [{duration: 40, arrivalRate: 0.1}]\nflows: [{name: direct}]", "inFlight: 1")
+			e := s.module.root.engine
+			e.dir, e.epoch = s.dir, time.Now().Add(-lateLimit-15*time.Second) // so they are late by 45, 35, 25 and 15 s
+			e.start()
+			rec, err := newRecorder(e)
+			require.NoError(t, err)
+			defer rec.close()
+			if pump {
+				e.pump(t.Context(), s.state)
+			} else {
+				for vu := newSender(e, s.state); vu.send(t.Context()); {
+				}
+			}
+			e.judge(rec)
+			assert.Contains(t, e.invalid, "the generator never sent 2 of 4 messages")
+			a := e.ledger.Final()
+			assert.Equal(t, []int{2, 2, 2}, []int{a.Dropped, a.Rejected, a.RequestsSent})
+			assert.True(t, e.ledger.Settled())
+		})
+	}
+}
