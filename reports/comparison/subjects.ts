@@ -11,8 +11,8 @@ export type Group = Recording[];
 export const MOST_SUBJECTS = 6;
 
 /**
- * Repeats: runs of the same load by the same tool, with the same names and labels. Where these tell no run from another, each
- * stands for itself.
+ * Repeats: runs of the same load by the same tool through the same pipeline, with the same names and labels. Where these tell no
+ * run from another, each stands for itself.
  * @param each no run is a repeat
  */
 export function grouped(recordings: readonly Recording[], each: boolean): Group[] {
@@ -23,7 +23,7 @@ export function grouped(recordings: readonly Recording[], each: boolean): Group[
 }
 
 function kind(run: Run): string {
-  return JSON.stringify(Object.entries(traits(run)).sort());
+  return JSON.stringify([traits(run), settings(run)].map((named) => Object.entries(named).sort()));
 }
 
 /** What a user has said of a run, to tell it from others. */
@@ -51,25 +51,41 @@ function load({ run }: Run): string {
   return JSON.stringify([run.model, phases, flows]);
 }
 
-/** Settings of the pipeline that name a run where nothing else does. */
+/** Facts of the pipeline that its host has told: nobody has set them. */
+const NO_SETTINGS = ['host_figures', 'mqtt_open_files'];
+
+/** The settings and versions of the pipeline that the run went through. */
+function settings({ environment: { pipeline } }: Run): Record<string, string> {
+  const facts = Object.entries(pipeline ?? {}).filter(([name]) => !NO_SETTINGS.includes(name));
+  return Object.fromEntries(facts.map(([name, value]) => [name, `${name} ${value}`]));
+}
+
+/** Settings that people know a pipeline by. */
 const VARIANTS = ['queue', 'relay_mode', 'ingest_workers', 'relay_workers', 'mqtt_qos', 'tls'];
 
-/** Titles of the groups: the traits in which they differ, or what the pipelines do, or else when their first runs began. */
+function variants(run: Run): Record<string, string> {
+  return Object.fromEntries(Object.entries(settings(run)).filter(([name]) => VARIANTS.includes(name)));
+}
+
+/**
+ * Titles of the groups: the traits in which they differ; where these are not enough to tell them apart also what the pipelines do;
+ * and at last when their first runs began.
+ */
 export function titles(groups: readonly Group[]): string[] {
   const firsts = groups.map(([first]) => (first as Recording).run);
-  const variants = firsts.map(({ environment: { pipeline } }) =>
-    Object.fromEntries(
-      VARIANTS.map((name) => [name, pipeline?.[name] === undefined ? '' : `${name} ${pipeline[name]}`]),
-    ),
-  );
-  for (const all of [firsts.map(traits), variants]) {
+  let told: string[][] = firsts.map(() => []);
+  for (const tell of [traits, variants, settings]) {
+    const all = firsts.map(tell);
     const names = [...new Set(all.flatMap((one) => Object.keys(one)))].filter(
       (name) => new Set(all.map((one) => one[name])).size > 1,
     );
-    if (names.length > 0)
-      return all.map((one, i) => names.flatMap((name) => one[name] || []).join(', ') || began(firsts[i]));
+    told = told.map((words, i) => [...new Set([...words, ...names.flatMap((name) => all[i]?.[name] || [])])]);
+    if (new Set(told.map(String)).size === told.length) break;
   }
-  return firsts.map(began);
+  const alike = (words: string[]) => told.filter((other) => String(other) === String(words)).length > 1;
+  return told.map((words, i) =>
+    (words.length === 0 || alike(words) ? [...words, began(firsts[i])] : words).join(', '),
+  );
 }
 
 const began = (run: Run | undefined) => instant(run?.run.started ?? '');

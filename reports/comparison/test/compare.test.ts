@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { PipelineFacts } from '../../run.ts';
 import { compare } from '../compare.ts';
 import type { Comparison } from '../comparison.ts';
 import { ConditionError, judge, parseCondition } from '../conditions.ts';
@@ -80,6 +81,51 @@ test('runs that agree in every name are repeats, if others do not', () => {
   assert.equal(subjects[0]?.account.scheduled, 2 * (runs[0]?.run.account.scheduled ?? 0));
   assert.equal(compare(runs, { each: true }).subjects.length, 4);
   assert.equal(compare([runs[0], runs[2]] as Recording[]).subjects.length, 2);
+});
+
+test('runs through other pipelines are no repeats, and are titled by what their pipelines do', () => {
+  const through = (seed: number, facts: PipelineFacts, tool = 'k6') =>
+    recording(seed, ({ run }) => {
+      run.run.tool.name = tool;
+      run.environment.pipeline = { queue: 'stream', relay_batch: 500, mqtt_open_files: seed, ...facts };
+    });
+  const told = (...runs: Recording[]) =>
+    compare(runs).subjects.map(({ title, runs }) => [title, runs.length]);
+  const stream = [through(1, {}), through(2, {})] as const;
+  assert.deepEqual(told(...stream, through(3, { queue: 'list' }), through(4, {}, 'artillery')), [
+    ['k6, queue stream', 2],
+    ['k6, queue list', 1],
+    ['artillery, queue stream', 1],
+  ]);
+  for (const name of ['relay_mode', 'ingest_workers', 'mqtt_qos', 'relay_batch']) {
+    const other = through(3, { [name]: 7 });
+    assert.deepEqual(
+      compare([...stream, other]).subjects.map(({ runs }) => runs.length),
+      [2, 1],
+    );
+  }
+  assert.deepEqual(told(through(1, {}), through(2, { relay_batch: 1 })), [
+    ['relay_batch 500', 1],
+    ['relay_batch 1', 1],
+  ]);
+});
+
+test('three repeats of one label beside three of another: two subjects, and intervals from the repeats', () => {
+  const of = (build: string, median: number) =>
+    [1, 2, 3].map((seed) =>
+      recording(seed + median * 10, ({ run }) => Object.assign(run.run, { labels: { build } }), median),
+    );
+  const { subjects, rows } = compare([...of('a', 2), ...of('b', 3)]);
+  assert.deepEqual(
+    subjects.map(({ title, runs }) => [title, runs.length]),
+    [
+      ['a', 3],
+      ['b', 3],
+    ],
+  );
+  const difference = rows.find(({ name }) => name === 'arrival.p50')?.differences[1];
+  assert.match(difference?.interval?.from ?? '', /^3 and 3 runs$/);
+  assert.equal(difference?.word, 'slower');
 });
 
 test('one run is no comparison, and seven are too many to tell apart', () => {
