@@ -39,6 +39,7 @@ Environment
   TLS_CA                                          a file of authorities to trust for servers of your own, PEM
   TOPOLOGY (single)     single, or cluster: nginx before several ingests; with INGEST_URL, any label
   NETWORK (loopback)    how the run is labelled
+  LABELS                further labels, build=17,branch=main: runs that agree in all are repeats of one another in a comparison
   and what the scenario itself names: -e NAME=value, as for k6
 `;
 

@@ -21,7 +21,7 @@ const run = new Run({
     flows: flows.direct,
   }),
   inFlight: Math.min(vus, 50),
-  labels: { keepalive: String(keepAlive) },
+  labels: { ...shared.labels, keepalive: String(keepAlive) },
 });
 
 export const options = { scenarios: run.scenarios({ pump: true }), thresholds: run.thresholds() };

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { RunConfig, readConfig } from '../../pipeline/config.ts';
 import { runningStack } from '../../pipeline/stack/file.ts';
 import type { PipelineFacts } from '../../reports/run.ts';
+import { labelsOf } from '../../scenarios/lib/labels.js';
 import { OptionError } from './options.ts';
 
 export interface Pipeline {
@@ -13,6 +14,7 @@ export interface Pipeline {
   ca: string;
   topology: string;
   network: string;
+  labels: Record<string, string>;
   facts: PipelineFacts | null;
 }
 
@@ -45,8 +47,17 @@ export async function findPipeline(env: NodeJS.ProcessEnv): Promise<Pipeline> {
     ca: stack?.ca ?? '',
     topology: config.TOPOLOGY ?? stack?.topology ?? 'single',
     network: config.NETWORK,
+    labels: labels(env.LABELS),
     facts: stack?.facts ?? null,
   };
+}
+
+function labels(text = ''): Record<string, string> {
+  try {
+    return labelsOf(text);
+  } catch (error) {
+    throw new OptionError((error as Error).message);
+  }
 }
 
 export function isLoopback(url: string): boolean {

@@ -56,7 +56,7 @@ export function runOf(f: Findings): Run {
       model: schedule.closed ? 'closed' : 'open',
       topology: pipeline.topology,
       network: pipeline.network,
-      labels: {},
+      labels: pipeline.labels,
       started: at(f.epoch),
       ended: f.ended ? at(f.now) : null,
       command: identity.command,

@@ -1,5 +1,6 @@
 // The setting of a run: where the pipeline is and what load it gets, from the environment and the files that it names.
 import { count, flag, number } from './env.js';
+import { labelsOf } from './labels.js';
 
 /** A path as k6's open() takes it: an absolute one as it is, any other seen from `base`. */
 function at(base, path) {
@@ -109,6 +110,7 @@ export function setting() {
     id: __ENV.ID_KEY || 'id',
     topology: __ENV.TOPOLOGY || reached.facts.topology || 'single',
     network: __ENV.NETWORK || 'loopback',
+    labels: labelsOf(__ENV.LABELS || ''),
     clock: __ENV.CLOCK_LIMIT ? { limit: __ENV.CLOCK_LIMIT } : {},
     canary: __ENV.CANARY !== 'off',
     dir: __ENV.RUN_DIR || '',

@@ -69,13 +69,17 @@ export class Pipeline {
   async run(script: string, settings: Record<string, string | number> = {}, env: NodeJS.ProcessEnv = {}) {
     this.#runs++;
     const dir = join(this.#at.dir, `run-${this.#runs}`);
-    const args = Object.entries(settings).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
+    const args = Object.entries({ LABELS: 'test=17', ...settings }).flatMap(([name, value]) => [
+      '-e',
+      `${name}=${value}`,
+    ]);
     const { exitCode, all } = await k6(['run', '-q', '--log-format', 'raw', ...args, `scenarios/${script}`], {
       ...this.#at.env,
       ...env,
       RUN_DIR: dir,
     });
     const run = await readRun(dir).catch((error) => assert.fail(`${error}\n${all}`));
+    assert.equal(run.run.labels.test, '17');
     return { run, exitCode, text: String(all), dir };
   }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cost } from '../lib/held.js';
+import { labelsOf } from '../lib/labels.js';
 import { drained, restored } from '../lib/recovery.js';
 import { latencyDrift, memoryGrowth, mostGrowth, UNKNOWN } from '../lib/steadiness.js';
 
@@ -43,6 +44,26 @@ test('a pipeline has recovered from a burst when it is as before for good', () =
     undefined,
     'a second without an arrival is not as before',
   );
+});
+
+test('labels are name=value, each name once', () => {
+  assert.deepEqual(labelsOf(''), {});
+  assert.deepEqual(labelsOf('build=17, query=a=b ,branch = main'), {
+    build: '17',
+    query: 'a=b',
+    branch: 'main',
+  });
+  for (const [text, why] of [
+    ['build', '"build" is no name=value'],
+    ['build=17,', '"" is no name=value'],
+    ['=17', '"=17" is no name=value'],
+    ['build=', '"build=" is no name=value'],
+    ['build=17,build=18', 'build stands there twice'],
+  ] as const) {
+    assert.throws(() => labelsOf(text), {
+      message: `LABELS is "${text}": ${why}; allowed: name=value,name=value, each name once`,
+    });
+  }
 });
 
 test('a burst within a second ends where its step says, though no row begins in it', () => {

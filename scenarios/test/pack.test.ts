@@ -80,9 +80,9 @@ describe('a short form of each script', () => {
     const settings = { CONCURRENCY: 5, REQUESTS: 300, KEEPALIVE: 'false' };
     const { run, exitCode } = await pipeline.run('fixed.js', settings);
     assertPass(run, exitCode);
+    assert.deepEqual(run.run.labels, { test: '17', keepalive: 'false' });
     assertAllArrived(run);
     assert.equal(run.account.requests.sent, 300);
-    assert.equal(run.run.labels.keepalive, 'false');
     assert.deepEqual(
       run.figures?.map(({ name }) => name),
       ['requests', 'time taken'],
@@ -367,6 +367,11 @@ describe('a setting that makes no sense is told in one line', () => {
     ['sweep.js', 'CONCURRENCY=5,5', /^CONCURRENCY is "5,5": not ascending; allowed: /],
     ['fixed.js', 'KEEPALIVE=off', /^KEEPALIVE is "off"; allowed: true, false$/],
     ['fixed.js', 'REQUESTS=1.5', /^REQUESTS is "1\.5"; allowed: whole numbers from 1 to 1000000000$/],
+    [
+      'smoke.js',
+      'LABELS=build',
+      /^LABELS is "build": "build" is no name=value; allowed: name=value,name=value, each/,
+    ],
     [
       'own.js',
       'BODY={"id":1}',

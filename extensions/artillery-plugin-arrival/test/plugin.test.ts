@@ -21,7 +21,7 @@ describe('the plugin', () => {
     script.config.phases = [{ name: 'sustained', duration: 1, arrivalRate: 40 }];
     change(script.config);
     const dir = join(pipeline.env.STACK_DIR as string, 'run');
-    const env = { ...pipeline.env, RUN_DIR: dir };
+    const env = { ...pipeline.env, RUN_DIR: dir, LABELS: 'build=17, branch=main' };
     const { exitCode, all } = await node([ENGINE, JSON.stringify({ path: RAMP, script })], env);
     return { exitCode, text: String(all), dir };
   }
@@ -30,6 +30,7 @@ describe('the plugin', () => {
     const { exitCode, text, dir } = await run();
     const left = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
     assertPass(left, exitCode);
+    assert.deepEqual(left.run.labels, { build: '17', branch: 'main' });
     assert.deepEqual(left.account.requests, { scheduled: 40, sent: 40, retried: 0 });
     assert.equal(left.account.arrived, left.account.scheduled);
     assert.ok(left.account.balanced);

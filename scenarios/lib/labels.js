@@ -1,0 +1,17 @@
+/**
+ * Labels of a run as LABELS has them: name=value,name=value.
+ * @param {string} text
+ * @returns {Record<string, string>}
+ */
+export function labelsOf(text) {
+  const wrong = (why) =>
+    new Error(`LABELS is "${text}": ${why}; allowed: name=value,name=value, each name once`);
+  const labels = new Map();
+  for (const label of text === '' ? [] : text.split(',')) {
+    const [, name, value] = label.match(/^\s*([^=]*?)\s*=\s*(.*?)\s*$/s) ?? [];
+    if (!name || !value) throw wrong(`"${label}" is no name=value`);
+    if (labels.has(name)) throw wrong(`${name} stands there twice`);
+    labels.set(name, value);
+  }
+  return Object.fromEntries(labels);
+}
