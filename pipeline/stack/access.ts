@@ -144,7 +144,7 @@ export const REDIS_ACL = {
     '+xlen',
     '+xrange',
     '(%W~arrival:trace:* +unlink)',
-    '(~arrival:run:* +expire +get +sadd +set +setnx +smembers +srem +xadd)',
+    '(~arrival:run:* ~arrival:runs +eval +evalsha +expire +hdel +hget +hset +xadd)',
   ],
 } as const;
 

@@ -56,6 +56,7 @@ type engine struct {
 	halted     chan struct{} // closed when there is no use in sending any more
 	epoch      time.Time
 	met        *report.Generator // this instance among those of the run; nil: it is the only one
+	first      bool              // of several instances this one has set the start
 
 	canary *canary // nil: none
 

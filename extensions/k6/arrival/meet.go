@@ -2,7 +2,6 @@ package arrival
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,18 +10,47 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Instances of one run begin at one moment of Redis' clock. Each adds its number to a set when its subscribers hold their topics; who
-// finds all of them there writes the moment of the start, which is the one that is written first. So no instance misses the
-// beginning because it was ready late, and none sends anything where one does not come.
+// Instances of one run begin at one moment of Redis' clock. Each says that it is ready when its subscribers hold their topics, and goes
+// on saying so; who finds all of them ready writes the moment of the start, in the same step. So no instance misses the beginning
+// because it was ready late, and none sends anything where one does not come, or has gone again.
 const (
-	runKeys = "arrival:run:" // <id>: the start, µs; <id>:ready: the set
-	// runKept is how long the keys stay: so long is it known that the id has been used.
+	runKeys = "arrival:run:" // <id>, a hash: the start, µs, and of each generator its token and until when it is ready, µs
+	// runKept is how long the key stays: so long is it known that the id has been used.
 	runKept = 24 * time.Hour
 	// runLead is the time from when all are ready to the start.
 	runLead = time.Second
-	// runLook is how often the others are looked for.
-	runLook = 50 * time.Millisecond
+	// runLook is how often the others are looked for, and runReady how long an instance that says nothing counts as ready.
+	runLook  = 50 * time.Millisecond
+	runReady = 3 * time.Second
 )
+
+// readyScript says that a generator is ready. KEYS: the run. ARGV: its number and token, now, until when it is ready, how many
+// generators there are, the start if this one is the last, and how long the key stays, s. Returns the start, or an empty string; what
+// became of the generator; and who is ready.
+var readyScript = redis.NewScript(`
+local run, number, token, now = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
+local start, own = redis.call('HGET', run, 'start'), redis.call('HGET', run, number)
+local who, till = string.match(own or '', '^(%w+) (%d+)$')
+if start then return {start, who == token and 'started' or 'late'} end
+if who and who ~= token and tonumber(till) > now then return {'', 'taken', own} end
+redis.call('HSET', run, number, token .. ' ' .. ARGV[4])
+redis.call('EXPIRE', run, ARGV[7])
+local there = {}
+for n = 1, tonumber(ARGV[5]) do
+  local till = string.match(redis.call('HGET', run, n) or '', ' (%d+)$')
+  if till and tonumber(till) > now then there[#there + 1] = tostring(n) end
+end
+if #there < tonumber(ARGV[5]) then return {'', 'waits', unpack(there)} end
+redis.call('HSET', run, 'start', ARGV[6])
+return {ARGV[6], 'first'}`)
+
+// leaveScript takes a generator back that does not wait any more. KEYS: the run. ARGV: its number and token. Returns the start where
+// there is one already, as then the others count on it; else an empty string.
+var leaveScript = redis.NewScript(`
+local start, own = redis.call('HGET', KEYS[1], 'start'), redis.call('HGET', KEYS[1], ARGV[1])
+if start then return start end
+if own and string.match(own, '^%w+') == ARGV[2] then redis.call('HDEL', KEYS[1], ARGV[1]) end
+return ''`)
 
 // setStart says when the schedule begins: soon, or when all instances of the run have met.
 func (e *engine) setStart(ctx context.Context, client *store) error {
@@ -45,59 +73,85 @@ func (e *engine) setStart(ctx context.Context, client *store) error {
 
 // meet waits until all instances of the run are ready, and returns the moment of the start, µs on the clock of Redis.
 func (e *engine) meet(ctx context.Context, client *store) (start int64, err error) {
-	key, ready, number := runKeys+e.id, runKeys+e.id+":ready", strconv.Itoa(e.segment.generator())
-	starts, err := client.holder(ctx, key)
+	node, err := client.holder(ctx, runKeys+e.id)
 	if err != nil {
 		return 0, unmet(err)
 	}
-	members, err := client.holder(ctx, ready)
-	if err != nil {
-		return 0, unmet(err)
-	}
-	if began, err := startOf(ctx, starts, key); err != nil {
-		return 0, err
-	} else if began != 0 {
-		return 0, fmt.Errorf("the run %s began %.0f s ago: %s came too late for it, or the id has been used before (runId, RUN_ID: new for each run)",
-			e.id, float64(e.redisNow()-began)/1e6, e.segment)
-	}
-	added, err := members.SAdd(ctx, ready, number).Result()
-	if err != nil {
-		return 0, unmet(err)
-	}
-	if added == 0 {
-		return 0, fmt.Errorf("%s of the run %s is there already: each instance has a segment of its own, and each run an id (runId, RUN_ID)", e.segment, e.id)
-	}
-	defer func() {
-		if err != nil { // the others are not to begin without this one
-			members.SRem(context.WithoutCancel(ctx), ready, number)
-		}
-	}()
-	if err := members.Expire(ctx, ready, runKept).Err(); err != nil {
-		return 0, unmet(err)
-	}
+	own := &meeting{client: node, run: e.id, number: e.segment.generator(), of: e.segment.of(), token: newRunID(), now: e.redisNow}
 	giveUp := time.Now().Add(e.options.Gather.duration())
+	other := ""
 	for {
-		if start, err := startOf(ctx, starts, key); err != nil || start != 0 {
-			return start, err
-		}
-		there, err := members.SMembers(ctx, ready).Result()
+		told, err := own.ready(ctx)
 		if err != nil {
-			return 0, unmet(err)
-		}
-		if len(there) >= e.segment.of() {
-			if err := starts.SetNX(ctx, key, e.redisNow()+runLead.Microseconds(), runKept).Err(); err != nil {
-				return 0, unmet(err)
+			_, _ = own.leave(context.WithoutCancel(ctx))
+			if ctx.Err() != nil {
+				return 0, errStopped
 			}
-			continue
+			return 0, err
 		}
-		if time.Now().After(giveUp) {
+		switch told.state {
+		case "started", "first":
+			e.first = told.state == "first"
+			return told.start, nil
+		case "late":
+			return 0, fmt.Errorf("the run %s began %.0f s ago: %s came too late for it, or the id has been used before (runId, RUN_ID: new for each run)",
+				e.id, float64(e.redisNow()-told.start)/1e6, e.segment)
+		case "taken": // by who has gone, if it does not say so again
+			if other != "" && other != told.there[0] {
+				return 0, fmt.Errorf("%s of the run %s is there already: each instance has a segment of its own, and each run an id (runId, RUN_ID)",
+					e.segment, e.id)
+			}
+			other, told.there = told.there[0], nil
+		}
+		over := time.Now().After(giveUp)
+		if over || !sleepUntil(ctx, nil, time.Now().Add(runLook)) {
+			if start, err := own.leave(context.WithoutCancel(ctx)); err != nil || over && start != 0 {
+				return start, err
+			}
+			if !over {
+				return 0, errStopped
+			}
 			return 0, fmt.Errorf("%d of %d instances of the run %s were ready within %s, so nothing was sent; missing: %s",
-				len(there), e.segment.of(), e.id, e.options.Gather.duration(), missing(there, e.segment.of()))
-		}
-		if !sleepUntil(ctx, nil, time.Now().Add(runLook)) {
-			return 0, errStopped
+				len(told.there), own.of, e.id, e.options.Gather.duration(), missing(told.there, own.of))
 		}
 	}
+}
+
+// meeting is what an instance has to do with the others in Redis before the start.
+type meeting struct {
+	client *redis.Client
+	run    string
+	number int
+	of     int
+	token  string       // tells this process from another one of its number
+	now    func() int64 // of Redis, µs
+}
+
+// presence is what Redis tells an instance: the start, 0 if there is none; what became of itself; and who is ready.
+type presence struct {
+	start int64
+	state string
+	there []string
+}
+
+// ready says that the instance is, for a while.
+func (m *meeting) ready(ctx context.Context) (presence, error) {
+	now := m.now()
+	told, err := readyScript.Run(ctx, m.client, []string{runKeys + m.run}, m.number, m.token, now, now+runReady.Microseconds(), m.of,
+		now+runLead.Microseconds(), int(runKept.Seconds())).StringSlice()
+	if err != nil {
+		return presence{}, unmet(err)
+	}
+	return presence{start: startOf(told[0]), state: told[1], there: told[2:]}, nil
+}
+
+// leave takes that back, and returns the start if it was too late to.
+func (m *meeting) leave(ctx context.Context) (start int64, err error) {
+	told, err := leaveScript.Run(ctx, m.client, []string{runKeys + m.run}, m.number, m.token).Text()
+	if err != nil {
+		return 0, unmet(err)
+	}
+	return startOf(told), nil
 }
 
 // redisNow is the time of Redis, µs.
@@ -106,20 +160,14 @@ func (e *engine) redisNow() int64 {
 	return now + e.clock.Offset(now)
 }
 
-// startOf reads the start of a run; 0: there is none so far.
-func startOf(ctx context.Context, client *redis.Client, key string) (int64, error) {
-	start, err := client.Get(ctx, key).Int64()
-	if errors.Is(err, redis.Nil) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, unmet(err)
-	}
-	return start, nil
+// startOf is the start of a run as Redis has it; 0: there is none so far.
+func startOf(text string) int64 {
+	start, _ := strconv.ParseInt(text, 10, 64) // written by the script
+	return start
 }
 
 func unmet(err error) error {
-	return fmt.Errorf("the instances of the run could not meet in Redis, where its user needs to read and write %s*: %w", runKeys, err)
+	return fmt.Errorf("the instances of the run could not meet in Redis, where its user needs to read, write and run scripts on %s*: %w", runKeys, err)
 }
 
 // missing names the generators that are not there.

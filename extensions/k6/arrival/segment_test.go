@@ -1,12 +1,15 @@
 package arrival
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/lib"
@@ -171,20 +174,134 @@ func TestARunBeginsOnce(t *testing.T) {
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
 	require.NoError(t, f.Start())
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
-	one := newSegment(t, f, unequalParts[0], unequal, steady, "runId: 'abcd1234', gather: 1")
+	one := newSegment(t, f, unequalParts[0], unequal, steady, "runId: 'abcd1234', gather: 60")
 	e := one.module.root.engine
 	client, err := e.connectRedis(t.Context(), one.state)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
-	ctx := t.Context()
-	require.NoError(t, client.SAdd(ctx, runKeys+"abcd1234:ready", "1").Err())
-	_, err = e.meet(ctx, client)
+	ctx, leave := context.WithCancel(t.Context())
+	t.Cleanup(leave)
+	left := make(chan error)
+	go func() {
+		_, err := e.meet(ctx, client)
+		left <- err
+	}()
+	require.Eventually(t, func() bool { return client.Exists(ctx, runKeys+"abcd1234").Val() == 1 }, time.Minute, time.Millisecond)
+	_, err = e.meet(t.Context(), client)
 	require.ErrorContains(t, err, "generator 1 of 3 of the run abcd1234 is there already")
-	require.NoError(t, client.Set(ctx, runKeys+"abcd1234", e.redisNow()-5_000_000, 0).Err())
-	_, err = e.meet(ctx, client)
+	leave()
+	require.ErrorIs(t, <-left, errStopped)
+	assert.Zero(t, client.Exists(t.Context(), runKeys+"abcd1234").Val(), "it has withdrawn")
+	require.NoError(t, client.HSet(t.Context(), runKeys+"abcd1234", "start", e.redisNow()-5_000_000).Err())
+	_, err = e.meet(t.Context(), client)
 	require.ErrorContains(t, err, "the run abcd1234 began 5 s ago: generator 1 of 3 came too late for it, or the id has been used before")
 }
 
+// meetings are two of one run, at a moment that the test sets, in the Redis that tests have and in a real one.
+func meetings(t *testing.T, check func(t *testing.T, now *int64, one, two, another *meeting)) {
+	f := &fake.Pipeline{Redis: &fake.Redis{}}
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	for name, address := range map[string]string{"fake": f.Redis.URL(), "real": startRedis(t)} {
+		t.Run(name, func(t *testing.T) {
+			o, err := redis.ParseURL(address)
+			require.NoError(t, err)
+			client := redis.NewClient(o)
+			t.Cleanup(func() { _ = client.Close() })
+			moment := int64(1_795_317_447_755_881)
+			of := func(number int, token string) *meeting {
+				return &meeting{client: client, run: "abcd1234", number: number, of: 2, token: token, now: func() int64 { return moment }}
+			}
+			check(t, &moment, of(1, "one"), of(2, "two"), of(1, "another"))
+		})
+	}
+}
+
+func told(t *testing.T, m *meeting) (state, there string) {
+	t.Helper()
+	p, err := m.ready(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, p.start != 0, p.state == "first" || p.state == "started" || p.state == "late")
+	return p.state, strings.Join(p.there, " ")
+}
+
+// An instance that was killed while it waited counted as ready for a day: the others began without it, and it could not come back.
+func TestWhoIsNotThereAnyMoreIsNotReady(t *testing.T) {
+	t.Parallel()
+	meetings(t, func(t *testing.T, now *int64, one, two, another *meeting) {
+		is := func(m *meeting, state, there string) {
+			t.Helper()
+			gotState, gotThere := told(t, m)
+			assert.Equal(t, []string{state, there}, []string{gotState, gotThere})
+		}
+		is(one, "waits", "1")
+		*now += runReady.Microseconds() - 1
+		is(another, "taken", fmt.Sprintf("one %d", *now+1))
+		is(one, "waits", "1")
+		*now += runReady.Microseconds()
+		is(two, "waits", "2")
+		is(another, "first", "")
+		is(two, "started", "")
+		is(one, "late", "")
+	})
+}
+
+// One looked, gave up and withdrew while the last one came in between: that one began alone.
+func TestWhoIsCountedOnDoesNotLeave(t *testing.T) {
+	t.Parallel()
+	meetings(t, func(t *testing.T, now *int64, one, two, another *meeting) {
+		leaves := func(m *meeting) int64 {
+			t.Helper()
+			start, err := m.leave(t.Context())
+			require.NoError(t, err)
+			return start
+		}
+		_, _ = told(t, one)
+		assert.Zero(t, leaves(one))
+		state, there := told(t, two)
+		assert.Equal(t, []string{"waits", "2"}, []string{state, there})
+		_, _ = told(t, one)
+		assert.Equal(t, *now+runLead.Microseconds(), leaves(two), "it takes part")
+		assert.Zero(t, leaves(another)-leaves(one), "the start stays")
+		ttl, err := one.client.TTL(t.Context(), runKeys+"abcd1234").Result()
+		require.NoError(t, err)
+		assert.InDelta(t, runKept.Seconds(), ttl.Seconds(), 3600)
+	})
+}
+
+// The start is a moment of Redis' clock, which need not be this host's.
+func TestInstancesBeginByTheClockOfRedis(t *testing.T) {
+	t.Parallel()
+	const ahead = 100 * time.Second
+	f := &fake.Pipeline{Redis: &fake.Redis{Clock: fake.Clock{Ahead: ahead}}}
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	engines := make([]*engine, 3)
+	var work sync.WaitGroup
+	for i, one := range unequalParts {
+		s := newSegment(t, f, one, unequal, steady, "runId: 'abcd1234'")
+		engines[i] = s.module.root.engine
+		work.Go(func() {
+			client, err := engines[i].connectRedis(t.Context(), s.state)
+			if assert.NoError(t, err) {
+				defer func() { _ = client.Close() }()
+				assert.NoError(t, engines[i].setStart(t.Context(), client))
+			}
+		})
+	}
+	work.Wait()
+	first := 0
+	for _, e := range engines {
+		require.NotNil(t, e.met)
+		assert.Equal(t, engines[0].met.StartUS, e.met.StartUS)
+		bound := time.Duration(e.clock.Read().Bound)*time.Microsecond + time.Millisecond
+		assert.InDelta(t, 0, time.UnixMicro(e.met.StartUS).Sub(e.epoch.Add(ahead)), float64(bound))
+		if e.first {
+			first++
+		}
+	}
+	assert.Equal(t, 1, first, "one of them has set it")
+}
 func TestTheClosedModelIsDividedByItsVUs(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
