@@ -20,7 +20,6 @@ import { type Measured, table } from './table.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const SCRIPT = 'scenarios/fuzz.js';
-const DIR = join(ROOT, '.stack/deployments');
 
 const HELP = `Runs scenarios/fuzz.js on three deployments of the pipeline, and compares them.
 
@@ -58,16 +57,17 @@ async function main(): Promise<number> {
     () => process.exit(1),
   );
 
+  const dir = join(resolve(config.STACK_DIR), 'deployments');
   const ports = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0' };
   const all: Measured[] = [];
   for (const [name, env] of [
     ['bare', { TOPOLOGY: 'single', NETWORK: 'loopback' }],
     ['nginx', { TOPOLOGY: 'cluster', NETWORK: 'loopback' }],
   ] as const) {
-    all.push(await measure(name, variables, { ...ports, ...env, STACK_DIR: DIR }));
+    all.push(await measure(name, variables, { ...ports, ...env, STACK_DIR: dir }));
     if (stopped) return 1;
   }
-  const refusal = await inNamespace(all, variables, ports);
+  const refusal = await inNamespace(all, variables, dir, ports);
   if (stopped) return 1;
   console.log(`\n${table(all)}\n`);
   if (refusal !== undefined) console.log(`namespace   not measured: ${refusal}`);
@@ -79,13 +79,14 @@ async function main(): Promise<number> {
 async function inNamespace(
   all: Measured[],
   variables: string[],
+  dir: string,
   ports: Record<string, string>,
 ): Promise<string | undefined> {
   const refusal = Lab.refusal();
   if (refusal !== null) return refusal;
   let pipeline: NamespacePipeline;
   try {
-    pipeline = await NamespacePipeline.start(DIR, { ...ports, TOPOLOGY: 'single' });
+    pipeline = await NamespacePipeline.start(dir, { ...ports, TOPOLOGY: 'single' });
   } catch (error) {
     return (error as Error).message;
   }

@@ -24,6 +24,7 @@ export class NamespacePipeline {
 
   /** Rejects in one line where the kernel refuses, with nothing left running. */
   static async start(dir: string, env: Record<string, string>): Promise<NamespacePipeline> {
+    await checkAddress();
     const logs = join(dir, 'logs');
     await mkdir(logs, { recursive: true, mode: 0o700 });
     const own = join(dir, 'generator');
@@ -84,6 +85,14 @@ export class NamespacePipeline {
     for (const holder of this.#holders.splice(0).reverse()) await holder.stop(15_000);
     await rm(this.dir, { recursive: true, force: true });
   }
+}
+
+/** Two pipelines with one address would take each other's messages. */
+async function checkAddress(): Promise<void> {
+  const args = ['-o', 'addr', 'show', 'to', `${HOST}/30`];
+  const { stdout } = await execa('ip', args, { env: { PATH: DAEMON_PATH } });
+  if (stdout !== '')
+    throw new Error(`${HOST} is an address of this host already: another npm run deployments is on its way`);
 }
 
 /** Where a URL leads when it goes into the namespace. */

@@ -1,39 +1,54 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import type { StackFile } from '../../pipeline/stack/file.ts';
+import { execa } from 'execa';
+import { remove } from '../../pipeline/test/services.ts';
 import { golden } from '../../reports/test/goldens.ts';
-import { NamespacePipeline } from '../deployments/namespace.ts';
 import { table } from '../deployments/table.ts';
 import { Lab } from '../matrix/lab.ts';
-import { node, place } from './harness.ts';
+import { assertPass, node, place, ROOT, readRun } from './harness.ts';
 
-test('a pipeline in a network namespace takes messages from the host, and is gone with its link', async (t) => {
+test('each deployment is measured, and a page compares them', async (t) => {
+  const { env } = await place(t);
+  const settings = ['-e', 'CONCURRENCY=2', '-e', 'REQUESTS=20'];
+  const command = node(['scenarios/deployments/main.ts', ...settings], env);
+  const { all, stdout, exitCode } = await command;
+  const left = (what: string) =>
+    [...stdout.matchAll(new RegExp(`^${what} {2}(\\S+)$`, 'gm'))].map(([, page]) => join(ROOT, String(page)));
+  const [reports, pages] = [left('report'), left('comparison')];
+  for (const page of [...reports, ...pages]) t.after(() => remove(dirname(page)));
+  // Where there can be no namespace, the reason is told.
+  const refused = /^namespace {3}not measured: .+$/m.test(stdout);
+  const cells = ['single loopback', 'cluster loopback', 'single namespace'].slice(0, refused ? 2 : 3);
+  const runs = await Promise.all(reports.map((page) => readRun(dirname(page))));
+  assert.deepEqual(
+    runs.map(({ run }) => `${run.topology} ${run.network}`),
+    cells,
+    all,
+  );
+  for (const run of runs) {
+    assert.equal(run.account.arrived, 20);
+    assertPass(run, run.verdict.result === 'pass' ? 0 : 99);
+  }
+  assert.match(stdout, refused ? /^ +bare +nginx$/m : /^ +bare +nginx +namespace$/m);
+  assert.deepEqual(pages.map(existsSync), [true], all);
+  const passed = runs.every(({ verdict }) => verdict.result === 'pass');
+  assert.equal(exitCode, passed && !refused ? 0 : 99, all);
+  assert.ok(!existsSync(`/sys/class/net/arrival${command.pid}`), 'the link has gone with the namespace');
+});
+
+test('a second one on the host at the same time is told why its namespace can not be', async (t) => {
   const refusal = Lab.refusal();
   if (refusal !== null) return t.skip(refusal);
-  const { dir, env } = await place(t);
-  const { NO_COLOR: _, ...settings } = env;
-  const pipeline = await NamespacePipeline.start(dir, settings).catch((error: Error) => error.message);
-  if (typeof pipeline === 'string') return t.skip(pipeline);
-  const file = join(pipeline.dir, 'stack.json');
-  const stack = JSON.parse(await readFile(file, 'utf8')) as StackFile;
-  const post = () =>
-    fetch(`${stack.ingest.url}/messages`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${stack.ingest.token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ id: '1', target: 'user/1' }),
-      signal: AbortSignal.timeout(60_000),
-    });
-  try {
-    assert.match(stack.ingest.url, /^http:\/\/192\.0\.2\.\d+:\d+$/);
-    const answer = await post();
-    assert.equal(answer.status, 202, await answer.text());
-  } finally {
-    await pipeline.stop();
-  }
-  assert.ok(!existsSync(file));
+  const { dir } = await place(t);
+  const start = `const { NamespacePipeline } = await import('${ROOT}/scenarios/deployments/namespace.ts');
+    await NamespacePipeline.start('${dir}', {}).catch(({ message }) => console.log(message));`;
+  const taken = 'ip addr add 192.0.2.9/30 dev lo && exec "$0" --input-type=module -e "$1"';
+  const within = ['--net', 'sh', '-c', taken, process.execPath, start];
+  const { stdout, stderr, exitCode } = await execa('unshare', within, { reject: false });
+  if (exitCode !== 0) return t.skip(stderr);
+  assert.match(stdout, /^192\.0\.2\.9 is an address of this host already: another npm run deployments/);
 });
 
 test('average, max and min of each deployment stand beside each other', () => {
@@ -52,18 +67,20 @@ test('average, max and min of each deployment stand beside each other', () => {
 });
 
 test('what the deployments can not be given is told in one line, before anything starts', async () => {
-  for (const [args, env, message] of [
-    [['--vus', '3'], {}, '--vus is not known; allowed: -e NAME=value, --help'],
+  const wrong = [
+    [['--vus', '3'], {}, /^--vus is not known; allowed: -e NAME=value, --help$/],
     [
       [],
       { INGEST_URL: 'http://127.0.0.1:1' },
-      'INGEST_URL is set, and each deployment is a pipeline that is started: leave it out',
+      /^INGEST_URL is set, and each deployment is a pipeline that is started: leave it out$/,
     ],
-    [['-e', 'CONCURRENCY=9..1'], {}, /^CONCURRENCY is "9\.\.1": 9 is above 1; allowed: /],
-  ] as const) {
-    const { stderr, exitCode } = await node(['scenarios/deployments/main.ts', ...args], env);
-    if (typeof message === 'string') assert.equal(stderr, message);
-    else assert.match(stderr, message);
-    assert.equal(exitCode, 1);
-  }
+    [['-e', 'CONCURRENCY=9..1'], {}, /^CONCURRENCY is "9\.\.1": 9 is above 1; allowed: .+$/],
+  ] as const;
+  await Promise.all(
+    wrong.map(async ([args, env, message]) => {
+      const { stderr, exitCode } = await node(['scenarios/deployments/main.ts', ...args], env);
+      assert.match(stderr, message);
+      assert.equal(exitCode, 1);
+    }),
+  );
 });
