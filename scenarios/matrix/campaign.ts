@@ -1,5 +1,5 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { commandOf } from '../../pipeline/command.ts';
 import { readConfig, StackConfig } from '../../pipeline/config.ts';
@@ -45,7 +45,7 @@ class Matrix {
   readonly #plans: readonly Plan[];
   readonly #lab: Lab | undefined;
   /** The stack's, and of what the generator is told. */
-  readonly #dir = join(ROOT, '.stack/matrix');
+  readonly #dir = join(resolve(readConfig(StackConfig).STACK_DIR), 'matrix');
   readonly #stop = new AbortController();
   readonly #results: Result[] = [];
   #toxiproxy: Toxiproxy | undefined;

@@ -36,16 +36,16 @@ export class Lab {
   }
 
   /** Why there can be none on this machine, in a line. */
-  static refusal(): Refusal {
+  static refusal(has = isInstalled): Refusal {
     if (process.platform !== 'linux') return `network namespaces are Linux', and this is ${process.platform}`;
     if (process.getuid?.() !== 0) return 'network namespaces want root';
-    const missing = ['ip', 'unshare', 'nsenter'].filter((program) => !isInstalled(program));
+    const missing = ['ip', 'unshare', 'nsenter'].filter((program) => !has(program));
     if (missing.length > 0) return `${missing.join(', ')} not installed: ${installCommand(missing)}`;
     return null;
   }
 
   /** Makes the namespaces and joins them. Rejects in one line where the kernel refuses. */
-  static async open(): Promise<Lab> {
+  static async open(has = isInstalled): Promise<Lab> {
     const logs = await mkdtemp(join(tmpdir(), 'arrival-matrix-'));
     const holders: Supervised[] = [];
     const stop = async () => {
@@ -66,7 +66,7 @@ export class Lab {
       }
       const lab = new Lab({ namespaces: null, netem: null, tbf: null, nftables: null }, pids, stop);
       await lab.#join();
-      await lab.#findMeans();
+      await lab.#findMeans(has);
       return lab;
     } catch (error) {
       await stop();
@@ -141,9 +141,9 @@ export class Lab {
   }
 
   /** Tries what the kernel has. A tool that is not there is told with how it is installed. */
-  async #findMeans(): Promise<void> {
+  async #findMeans(has: typeof isInstalled): Promise<void> {
     const attempt = async (tool: string, command: string, input?: string): Promise<Refusal> => {
-      if (!isInstalled(tool)) return `${tool} is not installed: ${installCommand([tool])}`;
+      if (!has(tool)) return `${tool} is not installed: ${installCommand([tool])}`;
       return this.#sh('router', command, input).then(
         () => null,
         (error: Error) => error.message,

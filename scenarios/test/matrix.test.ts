@@ -2,16 +2,17 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { describe, test } from 'node:test';
+import { before, describe, type TestContext, test } from 'node:test';
 import { execa } from 'execa';
 import { buildToxiproxy } from '../../pipeline/faults/toxiproxy.ts';
 import { remove } from '../../pipeline/test/services.ts';
+import type { Run } from '../../reports/run.ts';
 import { Bare, bottlenecks } from '../matrix/baseline.ts';
 import { Lab, PIPELINE } from '../matrix/lab.ts';
 import { type Means, NETWORKS, type Network, planOf, qdisc, wantsProxy } from '../matrix/networks.ts';
 import { readOptions } from '../matrix/options.ts';
 import { line, meanAndSpread, type Result, table } from '../matrix/table.ts';
-import { assertPass, node, ROOT, readRun } from './harness.ts';
+import { assertPass, node, place, ROOT, readRun } from './harness.ts';
 
 const MAIN = 'scenarios/matrix/main.ts';
 const [LAN, FIREWALL, INTERNET] = NETWORKS as [Network, Network, Network];
@@ -106,35 +107,81 @@ test('a wrong flag or setting is told in one line, before anything starts', asyn
   assert.equal(exitCode, 1);
 });
 
-test('a short matrix by proxy: a run for each network, and a page that compares them', async (t) => {
-  await buildToxiproxy();
-  const flags = '--by proxy --repeat 1 --duration 0.5 --rate 20 --topologies single --networks lan,internet';
-  const { all, exitCode } = await node([MAIN, ...flags.split(' ')], { WARMUP: '0.1' });
-  const said = String(all);
-  const page = /^comparison {2}(\S+)$/m.exec(said)?.[1];
-  assert.ok(page, said);
-  const folder = dirname(join(ROOT, page));
-  t.after(() => remove(folder));
-  const { runs, alone, networks } = JSON.parse(await readFile(join(folder, 'matrix.json'), 'utf8'));
-  for (const { dir } of runs) t.after(() => remove(join(ROOT, dir)));
-  assert.deepEqual(
-    runs.map(({ dir }: Result) => /^reports\/runs\/(\w+-\w+-\w+)-\d{8}T\d{6}Z$/.exec(dir)?.[1]),
-    ['matrix-single-lan', 'matrix-single-internet'],
-  );
-  assert.equal(networks[1].made.network_delay, '20 ms each way (proxy)');
-  // Nothing is faster than the delay that was asked for.
-  assert.ok(alone.networks.internet.rtt_ms >= 40, said);
-  const [lan, internet] = await Promise.all(runs.map(({ dir }: Result) => readRun(join(ROOT, dir))));
-  assert.ok((internet?.latency.http.min ?? 0) >= 40, said);
-  assert.ok((internet?.latency.stages.delivery.min ?? 0) >= 20, said);
-  for (const run of [lan, internet]) {
-    assert.ok(run && run.account.arrived === 12, said);
-    assertPass(run, run.verdict.result === 'pass' ? 0 : 99);
+describe('a short matrix', { concurrency: true }, () => {
+  /** What it says, and the runs that it leaves in a folder with matrix.json. */
+  async function matrix(t: TestContext, flags: string) {
+    const { env } = await place(t);
+    const args = `--duration 0.5 --rate 20 ${flags}`.split(' ');
+    const { all, stderr, exitCode } = await node([MAIN, ...args], { ...env, WARMUP: '0.1' });
+    const said = String(all);
+    const file = /^figures {5}(\S+)$/m.exec(said)?.[1];
+    if (file === undefined) return { said, stderr, exitCode, results: [] as Result[], runs: [] as Run[] };
+    const folder = dirname(join(ROOT, file));
+    t.after(() => remove(folder));
+    const { runs: results, ...figures } = JSON.parse(await readFile(join(ROOT, file), 'utf8'));
+    for (const { dir } of results) t.after(() => remove(join(ROOT, dir)));
+    const runs = await Promise.all(results.map(({ dir }: Result) => readRun(join(ROOT, dir))));
+    for (const run of runs) {
+      assert.equal(run.account.arrived, 12, said);
+      assertPass(run, run.verdict.result === 'pass' ? 0 : 99);
+    }
+    const passed = runs.every(({ verdict }) => verdict.result === 'pass');
+    assert.equal(exitCode, passed ? 0 : 99, said);
+    return { said, stderr, exitCode, results: results as Result[], runs: runs as Run[], ...figures };
   }
-  assert.equal(exitCode, [lan, internet].every((run) => run?.verdict.result === 'pass') ? 0 : 99, said);
+  const cellOf = ({ dir }: Result) => /^reports\/runs\/matrix-(\w+-\w+)-\d{8}T\d{6}Z$/.exec(dir)?.[1];
+  before(buildToxiproxy);
+
+  test('by proxy: a cell is measured again and again, and a page compares the runs', async (t) => {
+    const flags = '--by proxy --repeat 2 --topologies single --networks internet';
+    const { said, results, runs, alone, networks } = await matrix(t, flags);
+    assert.deepEqual(results.map(cellOf), ['single-internet', 'single-internet'], said);
+    assert.equal(new Set(results.map((result: Result) => result.dir)).size, 2);
+    assert.match(said, /^single +internet .*[0-2] of 2$/m);
+    assert.match(said, /^comparison {2}\S+\/index\.html$/m);
+    assert.equal(networks[0].made.network_delay, '20 ms each way (proxy)');
+    // Nothing is faster than the delay that was asked for.
+    assert.ok(alone.networks.internet.rtt_ms >= 40, said);
+    for (const { latency } of runs) {
+      assert.ok((latency.http.min ?? 0) >= 40, said);
+      assert.ok((latency.stages.delivery.min ?? 0) >= 20, said);
+    }
+  });
+
+  test('by the kernel: a cluster behind a firewall', async (t) => {
+    const flags = '--by kernel --repeat 1 --topologies cluster --networks firewall';
+    const { said, results, runs } = await matrix(t, flags);
+    const refusal = /^--by kernel: .+$/m.exec(said);
+    if (refusal !== null) return t.skip(refusal[0]);
+    assert.deepEqual(results.map(cellOf), ['cluster-firewall'], said);
+    assert.equal(runs[0]?.environment.pipeline.network_firewall, 'nftables');
+    assert.equal(runs[0]?.run.topology, 'cluster');
+  });
+
+  test('is refused where generator or network are the bottleneck', async (t) => {
+    const flags = '--by proxy --repeat 1 --topologies single --networks lan --connections 1 --rate 100000';
+    const { said, stderr, exitCode } = await matrix(t, flags);
+    assert.match(
+      stderr,
+      /^the matrix is refused: the generator alone sends .+\nthe network lan carries .+: lower --rate to \d+/m,
+    );
+    assert.doesNotMatch(said, /^matrix {6}1 runs/m);
+    assert.equal(exitCode, 1);
+  });
 });
 
-describe('network namespaces', () => {
+describe('network namespaces', { concurrency: true }, () => {
+  test('a tool that is not there is told with how it is installed', async (t) => {
+    const refusal = Lab.refusal();
+    if (refusal !== null) return t.skip(refusal);
+    assert.match(String(Lab.refusal(() => false)), /^ip, unshare, nsenter not installed: .*install/);
+    const lab = await Lab.open(() => false).catch((error: Error) => error.message);
+    if (typeof lab === 'string') return t.skip(lab);
+    t.after(() => lab.close());
+    assert.match(String(lab.means.netem), /^tc is not installed: .*install/);
+    assert.match(String(lab.means.nftables), /^nft is not installed: .*install/);
+  });
+
   /** Connects from the generator's namespace: what became of it. */
   async function connection(lab: Lab, port: number, timeout = 30_000): Promise<string> {
     const script = `const s = require('net').connect({ host: '${PIPELINE}', port: ${port}, timeout: ${timeout} });
