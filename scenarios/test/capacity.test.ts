@@ -100,15 +100,18 @@ test('what gave way is the stage that grew, or what it stands for', () => {
 });
 
 test('a wrong setting of the search is told in one line, before anything starts', async () => {
-  for (const [args, message] of [
+  const wrong = [
     [['-e', 'P99=0'], 'P99 is "0"; allowed: 1 to 3600000, ms that p99 of the arrival has to stay below'],
     [['-e', 'LOWEST=99', '-e', 'HIGHEST=9'], 'LOWEST is 99, above HIGHEST, 9'],
     [['--vus', '3'], '--vus is not known; allowed: -e NAME=value, --help'],
-  ] as const) {
-    const { stderr, exitCode } = await node(['scenarios/capacity/main.ts', ...args], {});
-    assert.equal(stderr, message);
-    assert.equal(exitCode, 1);
-  }
+  ] as const;
+  await Promise.all(
+    wrong.map(async ([args, message]) => {
+      const { stderr, exitCode } = await node(['scenarios/capacity/main.ts', ...args], {});
+      assert.equal(stderr, message);
+      assert.equal(exitCode, 1);
+    }),
+  );
 });
 
 test('the answer says what ended a search that no rate did', () => {

@@ -6,8 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Redis } from 'ioredis';
+import { connectAsync } from 'mqtt';
+import { Clock } from '../../pipeline/clock.ts';
 import { ADDRESSES } from '../../pipeline/run.ts';
-import { remove } from '../../pipeline/test/services.ts';
+import { eventually, remove } from '../../pipeline/test/services.ts';
 import { type Run, STAGES } from '../../reports/run.ts';
 import { judge } from '../capacity/judge.ts';
 import { assertPass, k6, node, Pipeline, place, ROOT, readRun } from './harness.ts';
@@ -166,8 +168,71 @@ describe('a short form of each script', () => {
     assert.ok(run.sampled.parts.relay !== null);
   });
 
-  test('fuzz: random bodies, and a row of average, max and min for each concurrency', async () => {
-    const { run, exitCode } = await pipeline.run('fuzz.js', { CONCURRENCY: '2,20', REQUESTS: 200, SEED: 3 });
+  test('own: path, key of the id, topics and hops of a pipeline that is not ours', async (t) => {
+    const { mqtt, redis, stages } = pipeline.stack.file;
+    const client = new Redis(redis.url, { disableClientInfo: true });
+    t.after(() => client.disconnect());
+    const clock = new Clock(async () => {
+      const [seconds = 0, micros = 0] = (await client.time()).map(Number);
+      return seconds * 1e6 + micros;
+    });
+    await clock.start();
+    t.after(() => clock.stop());
+    const publisher = await connectAsync(stages.mqttUrl, { protocolVersion: 5 });
+    t.after(() => publisher.endAsync(true));
+    const paths = new Set<string | undefined>();
+    const theirs = createServer(async (request, response) => {
+      const received = clock.now();
+      paths.add(request.url);
+      const body = String(await request.reduce((all, chunk) => all + chunk, ''));
+      const { meta, target } = JSON.parse(body);
+      response.writeHead(typeof meta.id === 'string' ? 202 : 400).end();
+      const hops = `${received},0,0,${clock.now() - received}`;
+      publisher.publish(`messages/theirs/${target}`, body, {
+        qos: 1,
+        properties: { userProperties: { hops } },
+      });
+    }).listen(0, '127.0.0.1');
+    t.after(() => theirs.close());
+    await once(theirs, 'listening');
+    const url = new URL(mqtt.url);
+    [url.username, url.password] = [mqtt.username, mqtt.password];
+    const { run, exitCode, text } = await pipeline.run(
+      'own.js',
+      {
+        RATE: 50,
+        DURATION: 1,
+        WARMUP: 0.5,
+        P99: 60_000,
+        INGEST_PATH: '/v1/events',
+        ID_KEY: 'meta.id',
+        TOPIC_PREFIX: 'messages/theirs/',
+      },
+      {
+        INGEST_URL: `http://127.0.0.1:${(theirs.address() as AddressInfo).port}`,
+        MQTT_URL: url.toString(),
+        REDIS_URL: redis.url,
+      },
+    );
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.deepEqual([...paths], ['/v1/events']);
+    const { queue, relay, delivery } = run.latency.stages;
+    assert.deepEqual([queue.count, queue.max], [50, 0], text);
+    assert.ok((relay.max ?? 0) > 0 && delivery.count === 50, text);
+  });
+
+  test('fuzz: bodies by a specification, and a row of average, max and min for each concurrency', async (t) => {
+    const { url, ...user } = pipeline.stack.file.mqtt;
+    const client = await connectAsync(url, { username: user.username, password: user.password });
+    t.after(() => client.endAsync(true));
+    const payloads: { plan: string; age: number }[] = [];
+    client.on('message', (_, body) => payloads.push(JSON.parse(String(body)).payload));
+    await client.subscribeAsync('messages/user/#');
+    const file = join((await place(t)).dir, 'spec.json');
+    await writeFile(file, '{"plan": ["free", "paid"], "age": {"type": "int", "range": [18, 99]}}');
+    const settings = { CONCURRENCY: '2,20', REQUESTS: 200, SEED: 3, SPEC_FILE: file };
+    const { run, exitCode } = await pipeline.run('fuzz.js', settings);
     assertPass(run, exitCode);
     assertAllArrived(run);
     assert.equal(run.account.requests.sent, 400);
@@ -177,6 +242,9 @@ describe('a short form of each script', () => {
       run.steps[0]?.latency.http.max,
       '2 concurrent, max',
     );
+    await eventually(() => payloads.length >= 400, 'every body');
+    for (const { plan, age } of payloads)
+      assert.ok(/^(free|paid)$/.test(plan) && Number.isInteger(age) && age >= 18 && age <= 99);
   });
 
   test('sessions: so many connections a second with so many calls on each', async () => {
@@ -415,6 +483,23 @@ describe('a setting that makes no sense is told in one line', () => {
       K6_INCLUDE_SYSTEM_ENV_VARS: 'true',
     });
     assert.match(stderr, /SAMPLED is true, and the pipeline that is up leaves no trace lists: start it with/);
+  });
+
+  test('more connections than a broker may have files open', async (t) => {
+    const { dir, env } = await place(t);
+    await writeFile(join(dir, 'stack.json'), '{"facts": {"mqtt_open_files": 1024}}');
+    const args = [
+      'inspect',
+      '--include-system-env-vars',
+      '-e',
+      'CONNECTIONS=925',
+      'scenarios/connections.js',
+    ];
+    const { stderr } = await k6(args, env);
+    assert.match(
+      stderr,
+      /925 connections need 1025 open files in mosquitto, and it may have 1024: ulimit -n 1025/,
+    );
   });
 
   test('a pipeline that speaks TLS: who knows its authority, and who is to be told', async (t) => {
