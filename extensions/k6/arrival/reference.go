@@ -10,8 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"go.k6.io/k6/v2/lib"
-
-	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 )
 
 // redisPatience is how long a connection to Redis may take, unless its URL says it.
@@ -72,16 +70,7 @@ func (e *engine) keepTime(ctx context.Context, client *store) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		period := time.NewTicker(clock.Period)
-		defer period.Stop()
-		for {
-			select {
-			case <-period.C:
-				_ = e.clock.Probe(ctx, client.Client) // a failed probe leaves the estimate as it was; its bound grows
-			case <-ctx.Done():
-				return
-			}
-		}
+		e.clock.Keep(ctx, client.Client)
 	}()
 	return func() {
 		cancel()

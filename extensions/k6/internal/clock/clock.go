@@ -69,8 +69,8 @@ func (c *Clock) estimate() Estimate {
 }
 
 const (
-	// Period is how often a clock should be probed.
-	Period = 100 * time.Millisecond
+	// period is how often a clock is probed.
+	period = 100 * time.Millisecond
 	// asked is how often a round asks: enough that one of the probes meets no other work.
 	asked = 8
 	// kept is how many rounds are remembered.
@@ -95,6 +95,20 @@ func (c *Clock) Probe(ctx context.Context, client *redis.Client) error {
 	}
 	c.add(best, c.own())
 	return nil
+}
+
+// Keep probes again and again, until ctx ends.
+func (c *Clock) Keep(ctx context.Context, client *redis.Client) {
+	rounds := time.NewTicker(period)
+	defer rounds.Stop()
+	for {
+		select {
+		case <-rounds.C:
+			_ = c.Probe(ctx, client) // a failed probe leaves the estimate as it was; its bound grows
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (c *Clock) add(s Sample, at float64) {

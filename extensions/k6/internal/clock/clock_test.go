@@ -1,12 +1,17 @@
 package clock
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"os"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -128,4 +133,149 @@ func TestTheOwnClockIsTheWallClockAtItsStart(t *testing.T) {
 	at := c.base.Add(1500 * time.Microsecond)
 	assert.Equal(t, c.base.UnixMicro()+1500, c.At(at))
 	assert.Zero(t, c.Offset(c.Now()), "without a reference")
+}
+
+// scripted answers in the place of Redis' network, whose way there and back takes what ways says, question by question.
+type scripted struct {
+	ahead atomic.Int64 // ns
+	ways  [][2]time.Duration
+	asked int
+	fails atomic.Int64 // the question that has no answer, from 1; 0: none; below 0: each
+}
+
+// reference is one that is so far ahead, with a way there and back for each question in turn.
+func reference(by time.Duration, ways ...[2]time.Duration) *scripted {
+	s := &scripted{ways: ways}
+	s.ahead.Store(int64(by))
+	return s
+}
+
+func (s *scripted) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *scripted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (s *scripted) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, cmd redis.Cmder) error {
+		way := s.ways[s.asked%len(s.ways)]
+		s.asked++
+		if fails := s.fails.Load(); fails == int64(s.asked) || fails < 0 {
+			err := errors.New("away")
+			cmd.SetErr(err)
+			return err
+		}
+		time.Sleep(way[0])
+		cmd.(*redis.TimeCmd).SetVal(time.Now().Add(time.Duration(s.ahead.Load())))
+		time.Sleep(way[1])
+		return nil
+	}
+}
+
+// virtual runs a test in virtual time.
+func virtual(t *testing.T, s *scripted, test func(*testing.T, *Clock, *redis.Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", MaxRetries: -1})
+		defer func() { require.NoError(t, client.Close()) }()
+		client.AddHook(s)
+		test(t, New(), client)
+	})
+}
+
+// What came on a long way is off by up to half of it: of a round only the shortest round trip counts.
+func TestTheShortestRoundTripOfARoundCounts(t *testing.T) {
+	t.Parallel()
+	const questions = 8
+	for position := range questions {
+		s := reference(time.Hour)
+		for i := range questions {
+			way := [2]time.Duration{time.Duration(i+2) * time.Millisecond}
+			if i%2 == 1 { // now the way there takes long, now the way back
+				way[0], way[1] = way[1], way[0]
+			}
+			s.ways = append(s.ways, way)
+		}
+		s.ways[position] = [2]time.Duration{500 * time.Microsecond, 500 * time.Microsecond}
+		virtual(t, s, func(t *testing.T, c *Clock, client *redis.Client) {
+			require.NoError(t, c.Probe(t.Context(), client))
+			assert.Equal(t, questions, s.asked)
+			assert.InDelta(t, time.Hour.Microseconds(), c.Offset(c.Now()), 1, position)
+			assert.InDelta(t, 500, c.Read().Bound, 10, "half of it, and the drift of the rest of the round: %d", position)
+		})
+	}
+}
+
+func TestARoundWithoutAnAnswerIsLeftOut(t *testing.T) {
+	t.Parallel()
+	s := reference(time.Second, [2]time.Duration{time.Millisecond, time.Millisecond})
+	virtual(t, s, func(t *testing.T, c *Clock, client *redis.Client) {
+		require.NoError(t, c.Probe(t.Context(), client))
+		known := c.current
+		s.ahead.Store(int64(time.Hour))
+		s.fails.Store(int64(s.asked + asked))
+		require.ErrorContains(t, c.Probe(t.Context(), client), "redis TIME: away")
+		assert.Equal(t, known, c.current)
+		assert.Equal(t, 1, c.Read().Rounds)
+	})
+}
+
+func TestAShortRoundTripOfLongAgoStillTells(t *testing.T) {
+	t.Parallel()
+	s := reference(0, [2]time.Duration{250 * time.Microsecond, 250 * time.Microsecond})
+	virtual(t, s, func(t *testing.T, c *Clock, client *redis.Client) {
+		require.NoError(t, c.Probe(t.Context(), client))
+		s.ways[0] = [2]time.Duration{10 * time.Millisecond, 10 * time.Millisecond}
+		for range 2 * kept {
+			time.Sleep(period)
+			require.NoError(t, c.Probe(t.Context(), client))
+		}
+		assert.Len(t, c.window, kept)
+		assert.Less(t, c.current.Bound(c.own()), 5000.0, "half of a round trip is 10,000 µs")
+	})
+}
+
+func TestAClockIsKeptAllRunLong(t *testing.T) {
+	t.Parallel()
+	s := reference(time.Second, [2]time.Duration{time.Millisecond, time.Millisecond})
+	virtual(t, s, func(t *testing.T, c *Clock, client *redis.Client) {
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			c.Keep(ctx, client)
+			close(ended)
+		}()
+		pass := func(rounds int) {
+			time.Sleep(time.Duration(rounds) * period)
+			synctest.Wait()
+		}
+		time.Sleep(period / 2) // between two rounds from now on
+		for round := range 10 {
+			assert.Equal(t, round, c.Read().Rounds)
+			pass(1)
+		}
+		assert.InDelta(t, 1e6, c.Offset(c.Now()), 1)
+
+		s.ahead.Store(int64(2 * time.Second))
+		pass(1)
+		assert.InDelta(t, 2e6, c.Offset(c.Now()), 1, "the reference was set")
+
+		c.Begin()
+		near := c.Read().Bound
+		s.fails.Store(-1)
+		pass(100)
+		assert.Equal(t, 11, c.Read().Rounds)
+		assert.InDelta(t, 2e6, c.Offset(c.Now()), 1, "what was known holds")
+		assert.InDelta(t, near+1000, c.Read().Bound, 20, "100 ppm of 10 s")
+		s.fails.Store(0)
+		pass(1)
+		assert.Equal(t, 12, c.Read().Rounds)
+		c.Begin()
+		assert.InDelta(t, near, c.Read().Bound, 20, "the reference is back")
+
+		stop()
+		<-ended
+		pass(10)
+		assert.Equal(t, 12, c.Read().Rounds)
+	})
 }
