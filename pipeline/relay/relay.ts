@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../log.ts';
 import { explainRedis } from '../queue/problems.ts';
-import { type Claim, type Entry, messagesOf, type Part, type Queue } from '../queue/queue.ts';
+import { type Claim, type Entry, messagesOf, type Queue } from '../queue/queue.ts';
 import { Acknowledger } from './acknowledger.ts';
 import type { Broker } from './broker.ts';
 import { type Batch, type Held, type HeldEntry, hold, holdEntry } from './held.ts';
 import { Publisher } from './publisher.ts';
+import { Undeliverable } from './undeliverable.ts';
 
 export interface RelayOptions {
   queue: Queue;
@@ -47,8 +48,6 @@ export interface RelayCounters {
 
 const RETRY_MS = 50;
 const RETRY_MAX_MS = 2000;
-/** The broker's state is in the way, not the message: quota, too busy. */
-const PASSING_RETRY_MS = 1000;
 const RENEW_AT_ONCE = 1000;
 
 /**
@@ -58,12 +57,11 @@ const RENEW_AT_ONCE = 1000;
 export class Relay {
   readonly #options: RelayOptions;
   readonly #publisher: Publisher;
+  readonly #undeliverable: Undeliverable;
   readonly #acknowledger: Acknowledger;
   /** What is held, by claim. */
   readonly #batches = new Set<Batch>();
   #held = 0;
-  /** Held, and to be published again in a while. */
-  #delayed = 0;
   /** Delivered with all of their entries, and still in the queue. */
   #delivered = 0;
   readonly #count = { claimed: 0, recovered: 0, published: 0, acknowledged: 0, dead_lettered: 0, deleted: 0 };
@@ -86,8 +84,28 @@ export class Relay {
       now,
       onPublished: options.onPublished,
       onDelivered: (held) => this.#onDelivered(held),
-      onRefused: (held, reason, lasting) => this.#onRefused(held, reason, lasting),
-      onSuspect: (held, reason) => this.#onSuspect(held, reason),
+      onRefused: (held, reason, lasting) => this.#undeliverable.refused(held, reason, lasting),
+      onSuspect: (held, reason) => this.#undeliverable.suspect(held, reason),
+    });
+    this.#undeliverable = new Undeliverable({
+      queue,
+      consumer: options.consumer,
+      deliveries: options.deliveries,
+      log: options.log,
+      onAgain: (held) => {
+        this.#publisher.add(held);
+        this.#publisher.flush();
+      },
+      onSplit: (of, held) => {
+        this.#done(of, held);
+        this.#look();
+      },
+      onGone: (of, buried) => {
+        if (buried) this.#count.dead_lettered++;
+        this.#drop(of);
+        this.#look();
+      },
+      onError: (error) => this.#tell(error),
     });
     this.#acknowledger = new Acknowledger(
       queue,
@@ -180,7 +198,7 @@ export class Relay {
   #wants(): number {
     const { broker, batch, window } = this.#options;
     if (!broker.up || this.#delivered >= window) return 0;
-    const room = Math.min(batch, this.#publisher.room - this.#delayed);
+    const room = Math.min(batch, this.#publisher.room - this.#undeliverable.delayed);
     return room >= Math.min(batch, window) / 2 || room >= broker.receiveMaximum / 2 ? room : 0;
   }
 
@@ -280,7 +298,7 @@ export class Relay {
       batch.entries.push(held);
       this.#count[recovered ? 'recovered' : 'claimed'] += held.size;
       this.#held += held.size;
-      if (entry.suspect && held.size > 1) this.#divide(held);
+      if (entry.suspect && held.size > 1) this.#undeliverable.divide(held);
       else for (let index = 0; index < held.size; index++) this.#hold(held, index, recovered);
     }
     this.#publisher.flush();
@@ -292,10 +310,7 @@ export class Relay {
       of.messages.push(message);
       this.#publisher.add(message);
     } catch (error) {
-      const { deliveries, suspect, frames } = of.entry;
-      const reason = (error as Error).message;
-      if (of.size === 1) this.#bury(of, deliveries, reason);
-      else this.#split(of, { frame: frames[index] as Buffer, deliveries, suspect, reason });
+      this.#undeliverable.malformed(of, index, (error as Error).message);
     }
   }
 
@@ -312,93 +327,6 @@ export class Relay {
     if (--entry.open > 0) return;
     this.#delivered += entry.delivered;
     this.#acknowledger.add(entry);
-  }
-
-  #onRefused(held: Held, reason: string, lasting: boolean): void {
-    const { of, frame } = held;
-    if (!lasting) this.#tell(new Error(`the broker takes nothing for now: ${reason}`));
-    if (of.size > 1) {
-      // It waits for its next attempt where it holds up no other.
-      this.#split(of, { frame, deliveries: held.deliveries + Number(lasting), suspect: false, reason }, held);
-      return;
-    }
-    if (lasting && held.deliveries >= this.#options.deliveries) {
-      this.#bury(of, held.deliveries, reason);
-      return;
-    }
-    const delay = lasting ? RETRY_MS * 2 ** Math.min(held.deliveries, 5) : PASSING_RETRY_MS;
-    if (lasting) held.deliveries++;
-    // The connection has survived it.
-    held.suspect = false;
-    this.#delayed++;
-    setTimeout(() => {
-      this.#delayed--;
-      this.#publisher.add(held);
-      this.#publisher.flush();
-    }, delay);
-  }
-
-  async #onSuspect(held: Held, brokerReason: string): Promise<boolean> {
-    const { queue, consumer, deliveries } = this.#options;
-    const { of, frame } = held;
-    const { entry } = of;
-    const reason =
-      entry.reason || `each attempt ended with a broken connection or a dead relay: ${brokerReason}`;
-    if (held.deliveries >= deliveries) {
-      if (of.size > 1) {
-        this.#split(of, { frame, deliveries: held.deliveries, suspect: true, reason }, held);
-      } else this.#bury(of, held.deliveries, reason);
-      return false;
-    }
-    held.deliveries++;
-    // Of several messages no attempt is noted: an entry that relays die with is divided by the next one, who notes them.
-    if (of.size === 1)
-      await queue.attempt(consumer, entry.id, held.deliveries).catch((error) => this.#tell(error));
-    return true;
-  }
-
-  /** Redis may be away: it is tried until it is done. */
-  #bury(of: HeldEntry, deliveries: number, reason: string): void {
-    const { queue, log } = this.#options;
-    queue.bury(of.entry, deliveries, reason).then(
-      () => {
-        this.#count.dead_lettered++;
-        log.warn(`dead letter after ${deliveries} attempts: ${reason}`);
-        this.#drop(of);
-        this.#look();
-      },
-      (error) => {
-        this.#tell(error);
-        setTimeout(() => this.#bury(of, deliveries, reason), RETRY_MAX_MS);
-      },
-    );
-  }
-
-  /** Gives one of several messages an entry of its own. Redis may be away: it is tried until it is done. */
-  #split(of: HeldEntry, part: Part, held?: Held): void {
-    this.#options.queue.split(of.entry, [part], true).then(
-      () => {
-        this.#done(of, held);
-        this.#look();
-      },
-      (error) => {
-        this.#tell(error);
-        setTimeout(() => this.#split(of, part, held), RETRY_MAX_MS);
-      },
-    );
-  }
-
-  /** Gives each message of an entry that relays died with an entry of its own, so that the one which is to blame is found. */
-  #divide(of: HeldEntry): void {
-    const { frames, deliveries, suspect, reason } = of.entry;
-    const parts = frames.map((frame) => ({ frame, deliveries, suspect, reason }));
-    this.#options.queue.split(of.entry, parts, false).then(
-      () => this.#drop(of),
-      (error) => {
-        this.#tell(error);
-        setTimeout(() => this.#divide(of), RETRY_MAX_MS);
-      },
-    );
   }
 
   /** The entry is out of the queue. */
