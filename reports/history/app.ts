@@ -23,13 +23,15 @@ export interface HistoryOptions {
 /** More runs at once would keep the server from answering for too long. */
 const MOST_COMPARED = 12;
 const MOST_LISTED = 200;
+/** name: value. What is longer is found by text alone: a server takes no URL of any length. */
+const LONGEST_LABEL = 500;
 const HOSTS = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
 const RunParams = Type.Object({ run: Type.String({ maxLength: 255 }) });
 const FileParams = Type.Object({ run: RunParams.properties.run, file: Type.String({ maxLength: 255 }) });
 const ListQuery = Type.Object({
   text: Type.String({ default: '', maxLength: 500 }),
-  label: Type.Optional(Type.String({ maxLength: 2000 })),
+  label: Type.Optional(Type.String({ maxLength: LONGEST_LABEL })),
   offset: Type.Integer({ default: 0, minimum: 0 }),
   limit: Type.Integer({ default: 50, minimum: 1, maximum: MOST_LISTED }),
 });
@@ -108,7 +110,7 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
         runs: shown.map((entry, i) => ({ ...entry, spark: pictures[i] ?? [] })),
         matching: matching.length,
         total: entries.length,
-        labels: [...new Set(entries.flatMap(labelsOf))].sort(),
+        labels: [...new Set(entries.flatMap(labelsOf))].filter((one) => one.length <= LONGEST_LABEL).sort(),
         misfits,
       };
     },

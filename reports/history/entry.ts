@@ -36,7 +36,7 @@ export interface Listing {
   /** How many match, and how many there are. */
   matching: number;
   total: number;
-  /** Every label of every run, as `name: value`. */
+  /** The labels that a list can be asked for, as `name: value`. */
   labels: string[];
   misfits: Misfit[];
 }

@@ -128,6 +128,20 @@ test('a run that is not as it should be is named with its fault, and the others 
   }
 });
 
+test('every label that is offered can be asked for', async () => {
+  const run = golden('passing');
+  run.run.labels = { long: 'ü'.repeat(494), longer: 'ü'.repeat(5000) };
+  const directory = await writeRun(root, 'labelled', run);
+  const { labels } = await list();
+  assert.ok(labels.includes(`long: ${'ü'.repeat(494)}`));
+  for (const label of labels) {
+    const { statusCode, body } = await get(`/api/runs?label=${encodeURIComponent(label)}`);
+    assert.equal(statusCode, 200);
+    assert.ok(JSON.parse(body).matching > 0, label);
+  }
+  await rm(directory, { recursive: true });
+});
+
 test('a run that changes is read again', async () => {
   const run = golden('passing');
   run.verdict = { result: 'invalid', reasons: [] };
