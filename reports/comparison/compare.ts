@@ -1,7 +1,7 @@
 /** From runs to a comparison. Pure. */
 import { sumOfAccounts } from '../account.ts';
 import { curve, percentile } from '../page/facts.ts';
-import { type Run, STAGES, type Stage, type Step } from '../run.ts';
+import { type Interval, type Run, STAGES, type Stage, type Step } from '../run.ts';
 import type { Comparison, Curve, Row, StepSummary, Subject } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
 import { mean } from './intervals.ts';
@@ -37,7 +37,8 @@ export function comparisonOf(groups: readonly Group[]): Comparison {
     );
   }
   const names = titles(groups);
-  const subjects = groups.map((group, i) => subject(group, baseline, i, names[i] as string));
+  const width = widthOf(groups.map(([first]) => (first as Recording).run));
+  const subjects = groups.map((group, i) => subject(group, baseline, i, names[i] as string, width));
   // In the open model the rates are the profile's, whatever the pipeline does.
   const closed = subjects.some(({ model }) => model === 'closed');
   const fits = subjects.map(({ obstacle }) => obstacle === null);
@@ -66,7 +67,7 @@ export function row(groups: readonly Group[], measure: Measure, fits: readonly b
   };
 }
 
-function subject(group: Group, baseline: Group, index: number, title: string): Subject {
+function subject(group: Group, baseline: Group, index: number, title: string, width: number): Subject {
   const [first] = group as [Recording];
   const runs = group.map(({ run }) => run);
   const balanced = runs.every((run) => run.account.balanced);
@@ -95,7 +96,7 @@ function subject(group: Group, baseline: Group, index: number, title: string): S
     ) as Record<Stage, number | null>,
     steps: summaries,
     knee: kneeOf(summaries, first.run),
-    timeline: balanced ? timeline(first.run) : { t: [], p50: [], p99: [] },
+    timeline: balanced ? timeline(first.run, width) : { t: [], p50: [], p99: [] },
   };
 }
 
@@ -146,15 +147,22 @@ function steps(runs: readonly Run[]): StepSummary[] {
 /** An hour would be 3,600 points a line: then only every so-manieth second, by its worst. */
 const MOST_POINTS = 600;
 
-function timeline({ timeline: seconds }: Run): Subject['timeline'] {
-  const width = Math.max(1, Math.ceil(seconds.length / MOST_POINTS));
-  const spans = Array.from({ length: Math.ceil(seconds.length / width) }, (_, i) =>
-    seconds.slice(i * width, (i + 1) * width),
-  );
+/** How many seconds a point of each line stands for: the same in all, or they could not be drawn over one time. */
+function widthOf(runs: readonly Run[]): number {
+  return Math.max(1, Math.ceil(Math.max(...runs.map(lengthOf)) / MOST_POINTS));
+}
+
+function lengthOf({ timeline }: Run): number {
+  return Math.floor(timeline.at(-1)?.t ?? -1) + 1;
+}
+
+function timeline(run: Run, width: number): Subject['timeline'] {
+  const spans = Array.from({ length: Math.ceil(lengthOf(run) / width) }, (): Interval[] => []);
+  for (const second of run.timeline) spans[Math.floor(second.t / width)]?.push(second);
   const worst = (key: 'p50' | 'p99') =>
     spans.map((span) => {
       const values = span.flatMap((s) => (s.arrival === null ? [] : (percentile(s.arrival, key) ?? [])));
       return values.length > 0 ? Math.max(...values) : null;
     });
-  return { t: spans.map((span) => span[0]?.t ?? 0), p50: worst('p50'), p99: worst('p99') };
+  return { t: spans.map((_, i) => i * width), p50: worst('p50'), p99: worst('p99') };
 }

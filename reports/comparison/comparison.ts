@@ -31,7 +31,7 @@ export interface Subject {
   steps: StepSummary[];
   /** Of a sweep of concurrency; null: it has none, or is no sweep. */
   knee: Knee | null;
-  /** p99 of arrival per second, of the first run. */
+  /** Of arrival by the second, of the first run; of long runs the worst of so many seconds, as many in all subjects. */
   timeline: { t: number[]; p50: (number | null)[]; p99: (number | null)[] };
 }
 

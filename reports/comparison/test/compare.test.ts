@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PipelineFacts } from '../../run.ts';
+import type { PipelineFacts, Run } from '../../run.ts';
 import { compare } from '../compare.ts';
 import type { Comparison } from '../comparison.ts';
 import { ConditionError, judge, parseCondition } from '../conditions.ts';
@@ -126,6 +126,34 @@ test('three repeats of one label beside three of another: two subjects, and inte
   const difference = rows.find(({ name }) => name === 'arrival.p50')?.differences[1];
   assert.match(difference?.interval?.from ?? '', /^3 and 3 runs$/);
   assert.equal(difference?.word, 'slower');
+});
+
+test('over time every second is drawn, however long the other runs are', () => {
+  const lasting = (seconds: number) =>
+    recording(1, ({ run }) => {
+      const [second] = run.timeline as [Run['timeline'][number]];
+      run.timeline = Array.from({ length: seconds }, (_, t) => ({
+        ...second,
+        t,
+        arrival: second.arrival && { ...second.arrival, count: 1000, p99: t === 43 ? 900 : 5 },
+      }));
+    });
+  for (const [lengths, width] of [
+    [[60, 3600], 6],
+    [[600, 601], 2],
+    [[60, 50], 1],
+  ] as const) {
+    const lines = compare(lengths.map(lasting)).subjects.map(({ timeline }) => timeline);
+    lines.forEach(({ t, p99 }, i) => {
+      const points = Math.ceil((lengths[i] as number) / width);
+      assert.deepEqual(
+        t,
+        Array.from({ length: points }, (_, k) => k * width),
+      );
+      assert.equal(p99.indexOf(900), Math.floor(43 / width), 'the worst of its seconds');
+      assert.ok(!p99.includes(null));
+    });
+  }
 });
 
 test('one run is no comparison, and seven are too many to tell apart', () => {
