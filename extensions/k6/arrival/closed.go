@@ -41,6 +41,10 @@ func (e *engine) turnTo(t turn) *turn {
 
 // takeNow returns the next request of a sender in the closed model; it is due now.
 func (e *engine) takeNow(ctx context.Context, w *waiter) (slot pacer.Slot, ok bool) {
+	if !e.choose(w.flow > 0) {
+		e.count("request", "not sent", "the flows of this run's requests are chosen by run.next(flow), so there are none to send in turn")
+		return slot, false
+	}
 	if w.number == 0 {
 		w.number = int(e.senders.Add(1))
 	}
@@ -50,7 +54,7 @@ func (e *engine) takeNow(ctx context.Context, w *waiter) (slot pacer.Slot, ok bo
 			return slot, false
 		}
 		if t.take(w.number, time.Now()) {
-			slot = e.pacer.Slot(e.numberOf(w.flow))
+			slot = e.slotOf(w.flow)
 			slot.Phase = t.phase
 			return slot, true
 		}
@@ -62,13 +66,23 @@ func (e *engine) takeNow(ctx context.Context, w *waiter) (slot pacer.Slot, ok bo
 	}
 }
 
-// numberOf is the number of the request that a sender takes: of the flow it wants, or the next in turn. A run does the one or the
-// other, since flows that were chosen leave numbers of others behind.
-func (e *engine) numberOf(flow int) int {
+// slotOf is the request that a sender takes: of the flow it wants, or the next in turn.
+func (e *engine) slotOf(flow int) pacer.Slot {
 	if flow == 0 {
-		return int(e.next.Add(1)) - 1
+		return e.pacer.Slot(int(e.next.Add(1)) - 1)
 	}
-	return e.pacer.Turn(flow-1, int(e.chosen[flow-1].Add(1))-1)
+	return e.byFlow.Slot(e.byFlow.Turn(flow-1, int(e.chosen[flow-1].Add(1))-1))
+}
+
+// choose reports whether the senders may choose the flow of their requests, or leave it: the first one decides for all, since the
+// numbers of the one and of the other are the same.
+func (e *engine) choose(chosen bool) bool {
+	e.choice.Do(func() {
+		if e.choosing = chosen; chosen {
+			e.ledger.ByFlow(e.byFlow)
+		}
+	})
+	return e.choosing == chosen
 }
 
 // ending is how often it is looked whether a phase has ended that does not end with its time.

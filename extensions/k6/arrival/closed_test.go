@@ -116,3 +116,43 @@ flows: [{name: direct}]`, "").runClosed()
 	assert.Nil(t, two.DrainedS)
 	assert.Equal(t, r.Account.Scheduled, r.Account.Arrived)
 }
+
+// Numbers were drawn from two rows that overlap, so one message overwrote another in the ledger.
+func TestAFlowIsChosenInEachCallOrInNone(t *testing.T) {
+	t.Parallel()
+	const profile = "phases: [{duration: 60, vus: 1, requests: 6}]\nflows: [{name: often}, {name: seldom, weight: 5, messages: 3}, {name: off, weight: 0}]"
+	for name, c := range map[string]struct {
+		first, other string
+		messages     int
+	}{
+		"in each": {"run.next(i < 4 ? 'often' : 'seldom')", "run.next()", 4*1 + 2*3},
+		"in none": {"run.next()", "run.next('often')", 1*1 + 5*3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScript(t, &fake.Pipeline{}, profile, "idle: '100ms'")
+			e := s.module.root.engine
+			done := make(chan error)
+			go func() { done <- e.collect(t.Context(), s.state, s.module.metrics) }()
+			rt := s.runtime.VU.Runtime()
+			v, err := rt.RunString(`
+				const ids = new Set();
+				for (let i = 0; i < 6; i++) {
+					const slot = ` + c.first + `;
+					slot.ids.forEach((id) => ids.add(id));
+					run.settle(slot, 503);
+				}
+				ids.size`)
+			require.NoError(t, err)
+			assert.Equal(t, int64(c.messages), v.ToInteger())
+			_, err = rt.RunString(c.other)
+			require.ErrorContains(t, err, "a flow is chosen in each call of a run, or in none")
+			_, err = rt.RunString(`run.next('off')`)
+			require.ErrorContains(t, err, "if the profile has it with a weight above 0")
+			require.NoError(t, <-done)
+			a := e.ledger.Final()
+			assert.True(t, a.Balanced())
+			assert.Equal(t, []int{c.messages, c.messages}, []int{a.Scheduled, a.Rejected})
+		})
+	}
+}

@@ -43,7 +43,11 @@ type engine struct {
 	trend     thinned     // arrival_latency
 	httpTrend thinned     // http_req_duration
 
-	chosen  []atomic.Int64       // closed model: requests taken by flow, where senders choose it
+	choice   sync.Once
+	choosing bool           // closed model: senders choose the flow of each request
+	byFlow   *pacer.Pacer   // numbers these
+	chosen   []atomic.Int64 // them, by flow
+
 	next    atomic.Int64         // the request that is taken next
 	turn    atomic.Pointer[turn] // closed model: what is to be done now
 	senders atomic.Int64         // closed model: those that have come to send
@@ -128,6 +132,9 @@ func newEngine(o *options, part *segment) *engine {
 	}
 	e.trend, e.httpTrend = thin(deliveries), thin(requests)
 	e.chosen = make([]atomic.Int64, len(o.profile.Flows))
+	if schedule.Closed() {
+		e.byFlow = schedule.ByFlow()
+	}
 	e.turnTo(turn{})
 	e.planSpans()
 	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, part.generator()), e.targetLevel())

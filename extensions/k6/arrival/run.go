@@ -260,6 +260,9 @@ func (m *instance) next(e *engine, flow string) sobek.Value {
 			common.Throw(rt, fmt.Errorf("run.next(%q): a flow can be chosen in the closed model, if the profile has it with a weight above 0", flow))
 		}
 	}
+	if e.pacer.Closed() && !e.choose(flow != "") {
+		common.Throw(rt, errors.New("run.next(): a flow is chosen in each call of a run, or in none"))
+	}
 	slot, ok := e.take(m.vu.Context(), m.waiter)
 	if !ok {
 		return sobek.Null()

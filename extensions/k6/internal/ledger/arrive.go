@@ -51,12 +51,11 @@ func (l *Ledger) arrive(subscriber int, at int64, a Arrival) (us int64, phase in
 
 	slot := l.pacer.SlotOf(a.Seq)
 	flow := l.flows[slot.Flow]
-	target := l.firstTargets[slot.Flow] + (slot.OfFlow+a.Seq-slot.FirstSeq)%flow.Targets
-	if last := &l.lastSeen[subscriber*len(l.targets.reordered)+target]; a.Seq < *last {
+	target := (slot.OfFlow + a.Seq - slot.FirstSeq) % flow.Targets
+	late := l.seen.note(subscriber, slot.Flow, target, a.Seq)
+	if target += l.firstTargets[slot.Flow]; late {
 		l.reordered++
 		l.targets.reordered[target]++
-	} else {
-		*last = a.Seq
 	}
 
 	sent, due := r.sent, l.epoch+slot.Due.Microseconds()

@@ -4,7 +4,7 @@
 // message's number (when it is due, its flow, its target) is asked of the pacer and not stored. A message that is in flight
 // or unresolved takes at most 32 bytes. One that arrived takes nothing; a bit where one of its page was rejected, and
 // another where one was dropped, as these do themselves. Beside that stand 72 bytes a page, and 16 bytes for each message
-// of the second since the last Cut, which is what gives memory back.
+// of the second since the last Cut, which is what gives memory back; and, where flows are chosen, a page of each that is not full.
 package ledger
 
 import (
@@ -48,12 +48,12 @@ type Ledger struct {
 
 	last Stage // of a delivery
 
-	mu       sync.Mutex
-	epoch    int64
-	ended    bool
-	pages    []*page // as far as messages have been sent
-	watched  []int   // pages that the next compaction looks at
-	lastSeen []int   // highest message number seen, by subscriber and target; for reorderings
+	mu      sync.Mutex
+	epoch   int64
+	ended   bool
+	pages   []*page // as far as messages have been sent
+	watched []int   // pages that the next compaction looks at
+	seen    seen
 
 	sent       int // requests
 	retried    int // requests
@@ -101,11 +101,23 @@ func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 		l.flowTimes = append(l.flowTimes, NewSeries())
 	}
 	l.targets, l.firstTargets = newTargets(p.Flows)
-	l.lastSeen = make([]int, len(l.targets.reordered)*p.Subscribers())
-	for i := range l.lastSeen {
-		l.lastSeen[i] = -1
-	}
+	l.seen = newSeen(l.firstTargets, len(l.targets.reordered), p.Subscribers())
 	return l
+}
+
+// ByFlow says that the flow of each request of a closed load is chosen, so that numbers are those of schedule.ByFlow. To be called
+// before the first is sent.
+func (l *Ledger) ByFlow(schedule *pacer.Pacer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pacer = schedule
+	// Which of two flows' messages was sent first, their numbers do not tell. So each flow's targets are its own.
+	firsts, targets := make([]int, len(l.flows)), 0
+	for i, f := range l.flows {
+		firsts[i] = targets
+		targets += f.Targets
+	}
+	l.seen = newSeen(firsts, targets, len(l.seen.last)/len(l.targets.reordered))
 }
 
 // EndAt says where a message has arrived: there are no stages after this one. To be called before Start.

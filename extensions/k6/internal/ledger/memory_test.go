@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
@@ -117,4 +118,69 @@ func TestMemoryFollowsABacklogThatDrains(t *testing.T) {
 	assert.LessOrEqual(t, heap()-before, 8*len(r.pages)+20_000, "what has arrived takes nothing")
 	assert.Equal(t, messages, r.balanced().Arrived)
 	runtime.KeepAlive(order)
+}
+
+// Numbers were those of the weights, whatever was chosen: pages with messages of a flow that was hardly sent were never given back.
+func TestMemoryWhereFlowsAreChosenAgainstTheirWeights(t *testing.T) {
+	const requests, lag, second = 1_000_000, 2000, 20_000
+	flows := []profile.Flow{
+		{Name: "often", Weight: 1, Target: "user", Targets: 100, Messages: 1, Deliveries: 1},
+		{Name: "seldom", Weight: 7, Target: "user", Targets: 100, Messages: 1, Deliveries: 1},
+		{Name: "batch", Weight: 2, Target: "room", Targets: 20, Messages: 10, Deliveries: 2},
+	}
+	p := &profile.Profile{Phases: []profile.Phase{{Name: "only", Duration: time.Minute, VUs: 10, Measured: true}}, Flows: flows}
+	schedule := pacer.New(p)
+	byFlow := schedule.ByFlow()
+	r := run{New(p, schedule), t, byFlow}
+	r.ByFlow(byFlow)
+	r.Start(epoch)
+	before := heap()
+
+	taken, messages, lost := make([]int, len(flows)), 0, 0
+	take := func(n int) pacer.Slot {
+		flow := 0
+		switch {
+		case n%5000 == 0:
+			flow = 1
+		case n%5000 == 1:
+			flow = 2
+		}
+		taken[flow]++
+		return byFlow.Slot(byFlow.Turn(flow, taken[flow]-1))
+	}
+	inFlight := make([]pacer.Slot, lag)
+	for n := range requests + lag {
+		if n >= lag {
+			s := inFlight[n%lag]
+			for i := range s.Messages {
+				if (n-lag)%1009 == 7 {
+					lost++
+					continue
+				}
+				for subscriber := range flows[s.Flow].Deliveries {
+					r.arrive(subscriber, s.FirstSeq+i, epoch+int64(n)*100)
+				}
+			}
+		}
+		if n < requests {
+			s := take(n)
+			s.Phase = 0
+			messages += s.Messages
+			r.Sent(s, epoch+int64(n)*100)
+			r.Settle(s, Accepted)
+			inFlight[n%lag] = s
+		}
+		if n%second == 0 {
+			r.Cut()
+		}
+	}
+	r.Cut()
+	inFlight = nil
+	most := bound(messages, lost) + len(flows)*16*pageSize // each flow has a page that is not full
+	grown := heap() - before
+	t.Logf("%d messages, %d lost: %d bytes of at most %d", messages, lost, grown, most)
+	assert.LessOrEqual(t, grown, most)
+	a := r.balanced()
+	assert.Equal(t, []int{messages, lost, messages - lost, 0, 0}, []int{a.Scheduled, a.Lost, a.Arrived, a.Reordered, a.Unmeasured})
+	assert.LessOrEqual(t, len(r.watched), len(flows)+1, "a cut looks at what may change")
 }

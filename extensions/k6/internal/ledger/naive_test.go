@@ -14,6 +14,7 @@ import (
 type naive struct {
 	run
 	closed    bool
+	byFlow    bool
 	messages  map[int]*message
 	phases    []PhaseCount
 	scheduled []int
@@ -43,12 +44,16 @@ func (m *message) open() bool {
 	return !m.arrived() && !m.refused() && m.outcome != inFlight && m.outcome != dropped
 }
 
-func newNaive(t *testing.T, p *profile.Profile) *naive {
+func newNaive(t *testing.T, p *profile.Profile, byFlow bool) *naive {
 	t.Helper()
 	schedule := pacer.New(p)
 	m := &naive{
-		run: run{New(p, schedule), t, schedule}, closed: p.Closed(), messages: map[int]*message{},
+		run: run{New(p, schedule), t, schedule}, closed: p.Closed(), byFlow: byFlow, messages: map[int]*message{},
 		lastSeen: map[string]int{}, late: map[string]int{}, phases: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)),
+	}
+	if byFlow {
+		m.run.pacer = schedule.ByFlow()
+		m.ByFlow(m.run.pacer)
 	}
 	m.Start(epoch)
 	for n := range schedule.Requests() {
@@ -147,6 +152,9 @@ func (m *naive) arrive(subscriber, seq int, at int64) {
 
 	target := m.target(seq, msg)
 	topic := fmt.Sprintf("%d %s", subscriber, target)
+	if m.byFlow {
+		topic = fmt.Sprintf("%s of flow %d", topic, msg.slot.Flow)
+	}
 	if last, ok := m.lastSeen[topic]; ok && seq < last {
 		m.reordered++
 		m.late[target]++

@@ -71,6 +71,29 @@ func (t *targets) add(target int, us int64) {
 	}
 }
 
+// seen is the highest message number seen, by subscriber and target, for reorderings.
+type seen struct {
+	firsts  []int // of each flow's targets
+	targets int
+	last    []int
+}
+
+func newSeen(firsts []int, targets, subscribers int) seen {
+	s := seen{firsts: firsts, targets: targets, last: make([]int, targets*subscribers)}
+	for i := range s.last {
+		s.last[i] = -1
+	}
+	return s
+}
+
+// note reports whether a message comes after one with a higher number.
+func (s *seen) note(subscriber, flow, target, seq int) (late bool) {
+	last := &s.last[subscriber*s.targets+s.firsts[flow]+target]
+	late = seq < *last
+	*last = max(*last, seq)
+	return late
+}
+
 // Targets returns what is known of each target that is followed, and of the others together; nil if there are none. It
 // looks at every message that did not arrive, so it is for the end of a run.
 func (l *Ledger) Targets() (followed []Target, others *Target) {

@@ -2,11 +2,13 @@
 // arithmetic: it knows no clock.
 //
 // A closed load has no schedule. There the pacer says of any number what its request carries, but not when it is due (a
-// request is due when it is sent) nor its phase (that of the moment), nor how many requests there will be.
+// request is due when it is sent) nor its phase (that of the moment), nor how many requests there will be. Where senders choose
+// the flow of each, numbers are ByFlow.
 package pacer
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"time"
 
@@ -25,6 +27,7 @@ type Pacer struct {
 	turns    [][]int // positions of each flow in the cycle
 	requests int
 	closed   bool
+	bits     uint   // 1<<bits requests in a row are of one flow
 	share    *share // nil: the whole schedule
 }
 
@@ -70,6 +73,21 @@ func New(p *profile.Profile) *Pacer {
 	return pc
 }
 
+// blockBits make blocks of as many requests as a page of the ledger has messages, so that a page's messages are of one flow.
+const blockBits = 12
+
+// ByFlow numbers the requests of a closed load whose flows are chosen: each flow has every so many blocks of numbers to itself, and
+// takes them one after the other, whatever the other flows do. Turn says which.
+func (p *Pacer) ByFlow() *Pacer {
+	flows := slices.Clone(p.flows)
+	for i := range flows {
+		flows[i].Weight = min(flows[i].Weight, 1)
+	}
+	by := &Pacer{flows: p.flows, cycle: weigh(flows), closed: true, bits: blockBits}
+	by.layOut()
+	return by
+}
+
 // layOut adds up what comes before each position of the cycle.
 func (p *Pacer) layOut() {
 	p.firstSeq = make([]int, len(p.cycle)+1)
@@ -93,8 +111,14 @@ func (p *Pacer) Requests() int { return p.requests }
 
 // Messages is the number of messages in the first n requests, so also the number of the first message of request n.
 func (p *Pacer) Messages(n int) int {
-	c := len(p.cycle)
-	return n/c*p.firstSeq[c] + p.firstSeq[n%c]
+	round, i, into := p.split(n)
+	return (round*p.firstSeq[len(p.cycle)]+p.firstSeq[i])<<p.bits + into*p.flows[p.cycle[i]].Messages
+}
+
+// split returns the round of the cycle that request n is in, its position there, and how many of its block are before it.
+func (p *Pacer) split(n int) (round, i, into int) {
+	block := n >> p.bits
+	return block / len(p.cycle), block % len(p.cycle), n & (1<<p.bits - 1)
 }
 
 // Slot returns request n, 0 <= n < Requests(); in the closed model any n.
@@ -103,7 +127,8 @@ func (p *Pacer) Slot(n int) Slot {
 	if p.share != nil {
 		whole = p.share.whole
 	}
-	flow, c := whole.FlowOf(number), len(whole.cycle)
+	round, i, into := whole.split(number)
+	flow := whole.cycle[i]
 	messages := p.flows[flow].Messages
 	s := Slot{
 		N:        n,
@@ -111,7 +136,7 @@ func (p *Pacer) Slot(n int) Slot {
 		Flow:     flow,
 		FirstSeq: p.Messages(n),
 		FirstID:  whole.Messages(number),
-		OfFlow:   number/c*len(whole.turns[flow])*messages + whole.ofFlow[number%c],
+		OfFlow:   (round*len(whole.turns[flow])*messages+whole.ofFlow[i])<<p.bits + into*messages,
 		Messages: messages,
 	}
 	if !p.closed {
@@ -123,12 +148,12 @@ func (p *Pacer) Slot(n int) Slot {
 
 // Turn returns the number of the k-th request of a flow, from 0. In the closed model a sender may choose the flow.
 func (p *Pacer) Turn(flow, k int) int {
-	turns := p.turns[flow]
-	return k/len(turns)*len(p.cycle) + turns[k%len(turns)]
+	turns, block := p.turns[flow], k>>p.bits
+	return (block/len(turns)*len(p.cycle)+turns[block%len(turns)])<<p.bits + k&(1<<p.bits-1)
 }
 
 // FlowOf returns the flow of request n.
-func (p *Pacer) FlowOf(n int) int { return p.cycle[n%len(p.cycle)] }
+func (p *Pacer) FlowOf(n int) int { return p.cycle[n>>p.bits%len(p.cycle)] }
 
 // FlowMessages returns the number of messages of each flow in the requests [from, to).
 func (p *Pacer) FlowMessages(from, to int) []int {
@@ -143,10 +168,8 @@ func (p *Pacer) FlowMessages(from, to int) []int {
 
 // Deliveries is the number of deliveries due for the first seq messages.
 func (p *Pacer) Deliveries(seq int) int {
-	c := len(p.cycle)
-	rounds, rest := seq/p.firstSeq[c], seq%p.firstSeq[c]
-	i := p.position(rest)
-	return rounds*p.dueFirst[c] + p.dueFirst[i] + (rest-p.firstSeq[i])*p.flows[p.cycle[i]].Deliveries
+	round, i, rest := p.locate(seq)
+	return (round*p.dueFirst[len(p.cycle)]+p.dueFirst[i])<<p.bits + rest*p.flows[p.cycle[i]].Deliveries
 }
 
 // SlotOf returns the request that carries message seq.
@@ -154,12 +177,18 @@ func (p *Pacer) SlotOf(seq int) Slot { return p.Slot(p.RequestOf(seq)) }
 
 // RequestOf returns the number of the request that carries message seq.
 func (p *Pacer) RequestOf(seq int) int {
-	c := len(p.cycle)
-	return seq/p.firstSeq[c]*c + p.position(seq%p.firstSeq[c])
+	round, i, rest := p.locate(seq)
+	return (round*len(p.cycle)+i)<<p.bits + rest/p.flows[p.cycle[i]].Messages
 }
 
-// position is that of the request in the cycle that carries the cycle's message seq.
-func (p *Pacer) position(seq int) int { return sort.SearchInts(p.firstSeq, seq+1) - 1 }
+// locate returns the round of the cycle that message seq is in, the position of its request there, and how many messages of its block
+// are before it.
+func (p *Pacer) locate(seq int) (round, i, rest int) {
+	whole := p.firstSeq[len(p.cycle)] << p.bits
+	round, rest = seq/whole, seq%whole
+	i = sort.SearchInts(p.firstSeq, rest>>p.bits+1) - 1
+	return round, i, rest - p.firstSeq[i]<<p.bits
+}
 
 // Due returns how many requests are due before t; 0 in the closed model.
 func (p *Pacer) Due(t time.Duration) int {

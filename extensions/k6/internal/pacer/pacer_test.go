@@ -183,3 +183,39 @@ func TestTurnsOfAFlowAreItsRequestsInOrder(t *testing.T) {
 		seen[flow]++
 	}
 }
+
+func TestAChosenFlowTakesItsOwnNumbersOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	flows := []profile.Flow{
+		{Weight: 30, Targets: 2, Messages: 1, Deliveries: 2},
+		{Weight: 0, Targets: 2, Messages: 1, Deliveries: 1},
+		{Weight: 1, Targets: 2, Messages: 3, Deliveries: 1},
+	}
+	p := New(&profile.Profile{Phases: []profile.Phase{{Duration: time.Second, VUs: 1}}, Flows: flows}).ByFlow()
+	const block = 1 << blockBits
+	seen := map[int]bool{}
+	for _, flow := range []int{0, 2} {
+		messages := flows[flow].Messages
+		for k := range 3 * block {
+			n := p.Turn(flow, k)
+			require.False(t, seen[n])
+			seen[n] = true
+			s := p.Slot(n)
+			require.Equal(t, Slot{
+				N: n, Phase: -1, Flow: flow, FirstSeq: p.Messages(n), FirstID: p.Messages(n), OfFlow: k * messages, Messages: messages,
+			}, s)
+			require.Equal(t, flow, p.FlowOf(n))
+			for i := range messages {
+				require.Equal(t, s, p.SlotOf(s.FirstSeq+i))
+			}
+			if k%block > 0 {
+				require.Equal(t, p.Slot(n-1).FirstSeq+messages, s.FirstSeq, "no gap within a block")
+			} else {
+				require.Zero(t, s.FirstSeq%block)
+			}
+			require.Equal(t, messages*flows[flow].Deliveries, p.Deliveries(s.FirstSeq+messages)-p.Deliveries(s.FirstSeq))
+		}
+	}
+	assert.Equal(t, 2*block*3, len(seen))
+	assert.Equal(t, 6*block, p.Turn(2, 3*block-1)+1, "flows have as many blocks as each other, whatever they weigh")
+}
