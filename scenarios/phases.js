@@ -23,6 +23,9 @@ const think = number('THINK', 1, { max: 1000 }); // times 2 s and 5 s
 const timeout = number('TIMEOUT', 10, { min: 0.1 });
 const most = count('MAX_SESSIONS', 4000, { max: 10_000 });
 
+/** How long a session thinks, times THINK, s. */
+const LONGEST = 5;
+
 const sessions = [browse, browse, join, browse, browse, write, browse, join, browse, browse]; // 7 : 2 : 1
 
 // Rows are shared by all VUs.
@@ -41,8 +44,8 @@ const run = new Run({
   phases: {
     'warm-up': { duration: warmUp.duration, vus: most },
     ramp: { duration: ramp.duration, vus: most },
-    // Sessions that began at its end go on: they think 7 s at the longest.
-    sustained: { duration: sustained + 7 * think + 1, vus: most },
+    sustained: { duration: sustained, vus: most },
+    finish: { duration: LONGEST * think + timeout, vus: most },
   },
   timeout,
 });
@@ -62,9 +65,9 @@ export const options = {
         { duration: `${ramp.duration}s`, target: ramp.rate },
         { duration: `${sustained}s`, target: ramp.rate },
       ],
-      preAllocatedVUs: Math.min(most, Math.ceil(ramp.rate * (0.5 + 7 * think))),
+      preAllocatedVUs: Math.min(most, Math.ceil(ramp.rate * (0.5 + LONGEST * think))),
       maxVUs: most,
-      gracefulStop: `${Math.ceil(7 * think + timeout)}s`,
+      gracefulStop: `${Math.ceil(LONGEST * think + timeout)}s`,
     },
   },
   thresholds: run.thresholds({
@@ -131,4 +134,7 @@ function request(flow, token, found) {
 /** k6's error code of a request that took longer than its time-out. */
 const TIMED_OUT = 1050;
 
-export const handleSummary = run.summary;
+export function handleSummary(data) {
+  run.figure('time-outs', data.metrics.timeouts?.values.count ?? 0, 'requests');
+  return run.summary(data);
+}

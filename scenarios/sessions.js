@@ -2,6 +2,7 @@
 //   node pipeline/run.ts scenarios/sessions.js                      500 connections/s for 30 s, 10 calls on each
 //   … -e SESSIONS=100 -e CALLS=5 -e DURATION=60
 // Sessions begin at their rate, whatever became of the others; a call follows the answer to the last one, so it is due then.
+import exec from 'k6/execution';
 import http from 'k6/http';
 import { Run } from 'k6/x/arrival';
 import { count, number } from './lib/env.js';
@@ -21,7 +22,11 @@ const run = new Run({
   name: 'sessions',
   ...shared,
   profile: profileOf(`${rate} sessions/s of ${calls} calls`, {
-    phases: [{ name: 'sessions', duration: duration + timeout, vus: most }],
+    phases: [
+      { name: 'sessions', duration, vus: most },
+      // Those that began at its end go on, and no others begin: rates of both together would be of neither.
+      { name: 'finish', duration: timeout, vus: most, measured: false },
+    ],
     flows: flows.direct,
   }),
   timeout,
@@ -47,6 +52,9 @@ export const options = {
 
 export function subscriber() {
   run.collect();
+  const [step] = run.result().steps;
+  run.figure('connection rate', exec.instance.iterationsCompleted / duration, '/s'); // a session is an iteration
+  run.figure('request rate', step.requests / step.duration_s, '/s');
 }
 
 const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${shared.ingest.token}` };

@@ -115,7 +115,7 @@ describe('Artillery with the plugin', () => {
       await once(login, 'listening');
       const { port } = login.address() as AddressInfo;
       const profile = await shortened('phases', (phases) =>
-        phases.map((phase, i) => ({ ...phase, duration: [1, 1, 4][i] })),
+        phases.map((phase, i) => ({ ...phase, duration: [1, 1, 1, 3][i] })),
       );
       const config = {
         phases: [

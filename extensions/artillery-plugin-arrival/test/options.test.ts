@@ -114,6 +114,7 @@ test('a profile with vus is of the closed model: its phases are those of the run
       ['warm-up', false],
       ['ramp', true],
       ['sustained', true],
+      ['finish', false],
     ],
   );
 });

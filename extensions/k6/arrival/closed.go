@@ -91,7 +91,7 @@ const ending = time.Millisecond
 // lead leads the phases of the closed model, one after the other.
 func (e *engine) lead(ctx context.Context) {
 	defer e.turnTo(turn{over: true})
-	begin := e.epoch
+	begin := e.opening(ctx)
 	for i, p := range e.options.profile.Phases {
 		if !sleepUntil(ctx, e.halted, begin) {
 			return
@@ -115,6 +115,19 @@ func (e *engine) lead(ctx context.Context) {
 		}
 	}
 	sleepUntil(ctx, e.halted, begin)
+}
+
+// opening is when the first phase begins: with the epoch, or with the first sender, where a scenario of the script's own begins later.
+func (e *engine) opening(ctx context.Context) time.Time {
+	for e.segment == nil && e.senders.Load() == 0 && time.Since(e.epoch) < lateLimit {
+		if !sleepUntil(ctx, e.halted, time.Now().Add(ending)) {
+			break
+		}
+	}
+	if now := time.Now(); now.After(e.epoch) {
+		return now
+	}
+	return e.epoch
 }
 
 // last returns when a turn has ended, and when that was: after its time, or when the last of its requests has been answered.

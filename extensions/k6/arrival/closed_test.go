@@ -77,6 +77,26 @@ func TestAVUCanStandForSeveral(t *testing.T) {
 	assert.Equal(t, "2", out.String())
 }
 
+// Sessions that a scenario of the script's own begins a second after the start had their rate told of that second, too.
+func TestTheFirstPhaseBeginsWithTheFirstSender(t *testing.T) {
+	t.Parallel()
+	const late = 100 * time.Millisecond
+	s := newScript(t, &fake.Pipeline{}, `{phases: [{name: one, duration: 60, vus: 1, requests: 10}], flows: [{name: direct}]}`, "")
+	e := s.module.root.engine
+	var vu sync.WaitGroup
+	vu.Go(func() {
+		<-e.started
+		sleepUntil(t.Context(), nil, e.epoch.Add(late))
+		for vu := newSender(e, s.state); vu.send(t.Context()); {
+		}
+	})
+	require.NoError(t, e.collect(t.Context(), s.state, s.module.metrics))
+	vu.Wait()
+	step := s.written().Steps[0]
+	assert.Equal(t, 10, step.Requests)
+	assert.GreaterOrEqual(t, step.StartS, late.Seconds())
+}
+
 // Senders beyond a phase's concurrency wait, and none takes a request when its time is over.
 func TestAPhaseOfTheClosedModelHasItsOwnSenders(t *testing.T) {
 	t.Parallel()
