@@ -53,12 +53,6 @@ export function subscriber() {
   const share = slope * duration > (rate * limit) / 1000 ? slope / rate : 0;
   run.figure('backlog grows by', share * 100, '% of the rate');
   growth.add(share);
-  for (const [name, setting, unit] of [
-    ['highest rate that held', 'HELD', '/s'],
-    ['lowest rate that did not', 'NOT_HELD', '/s'],
-  ]) {
-    if (__ENV[setting]) run.figure(name, Number(__ENV[setting]), unit);
-  }
 }
 
 export function sender() {

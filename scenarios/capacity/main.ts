@@ -1,4 +1,4 @@
-import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { appendFile, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Type } from '@sinclair/typebox';
 import { commandOf } from '../../pipeline/command.ts';
@@ -10,8 +10,9 @@ import { shortPath } from '../../pipeline/stack/file.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import type { Stack } from '../../pipeline/stack/stack.ts';
 import { ms } from '../../reports/page/format.ts';
+import { renderReport } from '../../reports/render.ts';
 import type { Run } from '../../reports/run.ts';
-import { type Row, sentence } from './answer.ts';
+import { answerFigures, type Row, sentence } from './answer.ts';
 import { gaveWay, judge } from './judge.ts';
 import { confirm, search } from './search.ts';
 
@@ -90,14 +91,9 @@ async function main(): Promise<number> {
   let lastHeld: Run | undefined;
   let lastNot: Run | undefined;
   /** Runs one rate, and tells in a line what came of it. */
-  const attempt = async (
-    rate: number,
-    seconds: number,
-    runDir: string,
-    more: string[] = [],
-  ): Promise<boolean> => {
+  const attempt = async (rate: number, seconds: number, runDir: string): Promise<boolean> => {
     stop.signal.throwIfAborted();
-    const own = ['-e', `RATE=${rate}`, '-e', `DURATION=${seconds}`, ...more];
+    const own = ['-e', `RATE=${rate}`, '-e', `DURATION=${seconds}`];
     k6 = new K6Run(SCRIPT, [...variables, ...own], env(runDir), true);
     const { code, signal } = await k6.ended;
     stop.signal.throwIfAborted();
@@ -132,13 +128,8 @@ async function main(): Promise<number> {
       probe,
     );
     // What holds the machine up for a moment can spoil a run; nothing makes an overloaded one hold.
-    const twice = async (rate: number, runDir: string, told: string[]) =>
-      (await attempt(rate, settings.CONFIRM, runDir, told)) ||
-      (await attempt(rate, settings.CONFIRM, runDir, told));
-    const told = (held: number, above?: number) => [
-      ...['-e', `HELD=${held}`],
-      ...(above === undefined ? [] : ['-e', `NOT_HELD=${above}`]),
-    ];
+    const twice = async (rate: number, runDir: string) =>
+      (await attempt(rate, settings.CONFIRM, runDir)) || (await attempt(rate, settings.CONFIRM, runDir));
     const { held, notHeld } = await confirm(
       bracket,
       {
@@ -147,11 +138,11 @@ async function main(): Promise<number> {
         precision: settings.PRECISION,
         most: CONFIRMATIONS,
       },
-      (rate, above) => twice(rate, dir, told(rate, above)),
+      (rate) => twice(rate, dir),
       async (rate) => {
         // Of the same name, so that its report can take the place of the one that it surpasses.
         const runDir = join(dir, 'probes', `above-${rate}`, basename(dir));
-        if (!(await twice(rate, runDir, told(rate)))) return true;
+        if (!(await twice(rate, runDir))) return true;
         for (const file of await readdir(runDir)) await rename(join(runDir, file), join(dir, file));
         return false;
       },
@@ -164,13 +155,13 @@ async function main(): Promise<number> {
       not_held: notHeld ?? null,
       gave_way: stage ?? null,
     };
-    if (rows.length > 0 && bracket.held > 0) {
-      await writeFile(
-        join(dir, 'capacity.json'),
-        `${JSON.stringify({ ...result, probes: rows }, null, 2)}\n`,
-      );
+    const answer = sentence(result, rows, settings.CONFIRM, settings.HIGHEST);
+    if (bracket.held > 0) {
+      const list = { ...result, probes: rows };
+      await writeFile(join(dir, 'capacity.json'), `${JSON.stringify(list, null, 2)}\n`);
+      await addAnswer(dir, answerFigures(result, rows), answer);
     }
-    console.log(`\n${sentence(result, rows, settings.CONFIRM, settings.HIGHEST)}`);
+    console.log(`\n${answer}`);
     if (bracket.held > 0) console.log(`report  ${shortPath(join(dir, 'index.html'))}`);
     return confirmed ? 0 : 99;
   } catch (error) {
@@ -179,6 +170,16 @@ async function main(): Promise<number> {
   } finally {
     await stack?.stop(0);
   }
+}
+
+/** Puts the answer, which no single run knows, into the report of the confirming run. */
+async function addAnswer(dir: string, figures: NonNullable<Run['figures']>, answer: string): Promise<void> {
+  const run: Run = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8'));
+  run.figures = [...(run.figures ?? []), ...figures];
+  const template = await readFile(join(ROOT, 'reports/dist/index.html'), 'utf8');
+  await writeFile(join(dir, 'run.json'), `${JSON.stringify(run)}\n`);
+  await writeFile(join(dir, 'index.html'), renderReport(run, template));
+  await appendFile(join(dir, 'summary.md'), `\n${answer}\n`);
 }
 
 main().then(

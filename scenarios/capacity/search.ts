@@ -52,14 +52,14 @@ export interface Check {
 /**
  * Tries both ends of a bracket with longer runs: the lower end has to hold, and the upper one must not. An end that turns out to be on
  * the other side moves the bracket by the precision, so one probe that was disturbed does not decide the answer.
- * @param isHeld a longer run of a rate that may be the answer; `isHeld(rate, notHeld)`
+ * @param isHeld a longer run of a rate that may be the answer
  * @param isNotHeld a longer run of the rate above it
  * @returns `held` 0: no rate stood up to it. `notHeld` undefined: even the highest holds.
  */
 export async function confirm(
   bracket: Bracket,
   { lowest, highest, precision, most }: Check,
-  isHeld: (rate: number, notHeld: number | undefined) => Promise<boolean>,
+  isHeld: (rate: number) => Promise<boolean>,
   isNotHeld: (rate: number) => Promise<boolean>,
 ): Promise<Bracket> {
   let { held: rate, notHeld } = bracket;
@@ -67,7 +67,7 @@ export async function confirm(
   let above: 'checked' | 'probed' = 'probed';
   for (let checks = 0; checks < most && rate >= lowest; checks++) {
     if (held === 0) {
-      if (await isHeld(rate, notHeld)) held = rate;
+      if (await isHeld(rate)) held = rate;
       else {
         [notHeld, above] = [rate, 'checked'];
         rate = Math.floor(rate / (1 + precision));
