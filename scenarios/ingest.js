@@ -5,7 +5,7 @@
 import { Run } from 'k6/x/arrival';
 import { count, number } from './lib/env.js';
 import { flows, profileOf } from './lib/load.js';
-import { setting, stages } from './lib/setting.js';
+import { queue, setting } from './lib/setting.js';
 
 const shared = setting();
 const relays = shared.facts.relay_workers ?? 0;
@@ -13,17 +13,14 @@ if (relays > 0)
   throw new Error(
     `the pipeline has ${relays} relays, who would take the messages: start it with RELAY_WORKERS=0`,
   );
-if (shared.facts.stream_shards > 1)
-  throw new Error(
-    `the queue has ${shared.facts.stream_shards} shards, and this reads one: leave out STREAM_SHARDS`,
-  );
+const own = queue();
 
 const rate = number('RATE', 1000, { min: 1 });
 const connections = count('CONNECTIONS', 64, { max: 1024 });
 const run = new Run({
   name: 'ingest',
   ...shared,
-  queue: stages().queue,
+  queue: { url: own.url, kind: own.kind },
   profile: profileOf(`${rate}/s into the ingest`, {
     phases: [{ name: 'steady', duration: number('DURATION', 20, { min: 0.5 }), arrivalRate: rate }],
     flows: flows.direct,

@@ -1,14 +1,16 @@
-// How fast are queue, relay and broker by themselves? Messages go into the Redis stream as the ingest would write them.
+// How fast are queue, relay and broker by themselves? Messages go into Redis as the ingest would write them.
 //   node pipeline/run.ts scenarios/queue.js                         1,000/s for 20 s; -e RATE=… -e DURATION=…
-// Same messages, ledger and report; `request` and `ingest` take no time, and what stands as HTTP is the time of the XADD.
+//   QUEUE=list node pipeline/run.ts scenarios/queue.js              the same with a list
+// Same messages, ledger and report; `request` and `ingest` take no time, and what stands as HTTP is the time of the write.
 
 import { Run } from 'k6/x/arrival';
 import redis from 'k6/x/redis';
 import { count, number } from './lib/env.js';
 import { flows, profileOf } from './lib/load.js';
-import { checkTrust, setting, stages } from './lib/setting.js';
+import { checkTrust, queue, setting } from './lib/setting.js';
 
 checkTrust('k6/x/redis');
+const { redis: url, kind } = queue();
 
 const rate = number('RATE', 1000, { min: 1 });
 const run = new Run({
@@ -24,7 +26,15 @@ const run = new Run({
 
 export const options = { scenarios: run.scenarios(), thresholds: run.thresholds() };
 
-const client = new redis.Client(stages().redis);
+const client = new redis.Client(url);
+
+// pipeline/queue/stream.ts: entries hold several messages, so these are counted.
+const APPEND = "redis.call('XADD', KEYS[1], '*', 'frame', ARGV[1]) return redis.call('INCRBY', KEYS[2], 1)";
+
+function append(frame) {
+  if (kind === 'list') return client.sendCommand('LPUSH', 'arrival:list', frame);
+  return client.sendCommand('EVAL', APPEND, 2, 'arrival:messages', 'arrival:depth', frame);
+}
 
 export function subscriber() {
   run.collect();
@@ -37,7 +47,7 @@ export async function sender() {
   const frame = `${slot.targets[0]}\n${slot.stamp},0\n${slot.body}`;
   let status = 0;
   try {
-    await client.sendCommand('XADD', 'arrival:messages', '*', 'frame', frame);
+    await append(frame);
     status = 202;
   } finally {
     run.settle(slot, status);
