@@ -2,15 +2,20 @@
 //   node pipeline/run.ts scenarios/throughput.js        one client more each second, to 100; -e CLIENTS=20 -e STEP=2 -e QOS=1
 // A client publishes a ping, and the next one when its pong is there. Pings are in the account; what stands as HTTP is the time from ping
 // to pong. The clients are JavaScript, as is who answers: they share the generator's cores, which the report shows.
+import { sleep } from 'k6';
+import exec from 'k6/execution';
 import { Run } from 'k6/x/arrival';
 import { Client } from 'k6/x/mqtt';
 import { count, number } from './lib/env.js';
 import { flows, profileOf } from './lib/load.js';
-import { setting, stages } from './lib/setting.js';
+import { checkBrokerFiles, checkTrust, setting, stages } from './lib/setting.js';
+
+checkTrust('k6/x/mqtt');
 
 const clients = count('CLIENTS', 100, { max: 1000 });
 const step = number('STEP', 1, { min: 0.5, max: 3600 });
 const qos = number('QOS', 0, { max: 1, whole: true });
+checkBrokerFiles(2 * clients + 2, 1, 'or fewer CLIENTS');
 const reached = setting();
 const run = new Run({
   name: 'throughput',
@@ -19,6 +24,7 @@ const run = new Run({
     phases: Array.from({ length: clients }, (_, i) => ({ name: `${i + 1}`, duration: step, vus: i + 1 })),
     flows: flows.direct,
   }),
+  senderConnections: 2,
   canary: false, // it would go through the ingest
 });
 
@@ -56,6 +62,7 @@ export function echo() {
 }
 
 export function sender() {
+  sleep(exec.scenario.iterationInInstance * step); // one client more in each step
   const [pings, pongs] = [connect(publishing), connect(reached.mqtt)];
   const reply = `messages/pong/${run.id}/${__VU}`;
   let slot = null;

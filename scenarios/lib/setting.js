@@ -79,15 +79,27 @@ export function stages() {
   };
 }
 
+/** Where the one key is that holds the queue. Throws where it is divided: each shard has a key of its own. */
+export function queue() {
+  const { shards = 1, cluster = false } = (!__ENV.QUEUE_URL && readStack().division) || {};
+  if (shards > 1 || cluster)
+    throw new Error(
+      `the queue has ${shards} shards${cluster ? ' in a Redis Cluster' : ''}, and this script knows one that is not divided: ` +
+        `leave out STREAM_SHARDS${cluster ? ', and let REDIS_URL be one Redis' : ''}`,
+    );
+  const { redis, queue: own } = stages();
+  return { redis, ...own };
+}
+
 /** Refuses more connections than each of the stack's own brokers may have files open, where the system tells that (Linux). */
-export function checkBrokerFiles(connections, brokers) {
+export function checkBrokerFiles(connections, brokers, remedy) {
   const limit = readStack().facts?.mqtt_open_files ?? Number.POSITIVE_INFINITY;
   if (__ENV.BROKER_URL) return;
   const needed = Math.ceil(connections / brokers) + 100; // subscribers, the relay, its own
   if (needed > limit)
     throw new Error(
       `${connections} connections need ${needed} open files in ${brokers > 1 ? `each of ${brokers} brokers` : 'mosquitto'}, and it may have ${limit}: ` +
-        `ulimit -n ${needed} where the pipeline is started, more BROKERS there, or fewer CONNECTIONS`,
+        `ulimit -n ${needed} where the pipeline is started, ${remedy}`,
     );
 }
 

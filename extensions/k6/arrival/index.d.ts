@@ -122,6 +122,8 @@ export interface RunOptions {
   senders?: number;
   /** Requests that each of them may have in flight with `pump()`, 1 to 10,000. Default 1. */
   inFlight?: number;
+  /** Connections that a script's own sender opens, 1 (default) to 100: files that the process needs to have open. */
+  senderConnections?: number;
   /**
    * MQTT connections that publish the messages, instead of requests to the ingest: natively, without a VU or JavaScript for each. `rate`
    * are opened a second, up to `connections`, and held until the load is over. The profile says how many messages are due in all; each

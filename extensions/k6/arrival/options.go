@@ -52,6 +52,8 @@ type options struct {
 	Template   string                    `json:"template"`
 	Command    string                    `json:"command"`
 
+	SenderConnections int `json:"senderConnections"`
+
 	profile *profile.Profile
 }
 
@@ -150,7 +152,7 @@ func parseOptions(rt *sobek.Runtime, v sobek.Value) (*options, error) {
 		return nil, fmt.Errorf("options of Run: %w", err)
 	}
 	o := &options{
-		Name: "run", ID: "id", Senders: 64, InFlight: 1, Canary: true, Topology: "single", Network: "loopback", Runs: "reports/runs",
+		Name: "run", ID: "id", Senders: 64, InFlight: 1, SenderConnections: 1, Canary: true, Topology: "single", Network: "loopback", Runs: "reports/runs",
 		Gather: seconds(time.Minute), Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
 		Ingest: ingestOptions{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
 		MQTT:   mqttOptions{Prefix: "messages/", QoS: 1, Version: "5", Session: "clean", Topics: "exact"},
@@ -207,6 +209,8 @@ func (o *options) check() (err error) {
 		return fmt.Errorf("senders %d is outside 1 to 10000", o.Senders)
 	case o.InFlight < 1 || o.InFlight > 10_000:
 		return fmt.Errorf("inFlight %d is outside 1 to 10000", o.InFlight)
+	case o.SenderConnections < 1 || o.SenderConnections > 100:
+		return fmt.Errorf("senderConnections %d is outside 1 to 100", o.SenderConnections)
 	case o.Ingest.Retries < 0 || o.Ingest.Retries > 100:
 		return fmt.Errorf("ingest.retries %d is outside 0 to 100", o.Ingest.Retries)
 	case o.RunID != "" && !runID.MatchString(o.RunID):
