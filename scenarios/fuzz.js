@@ -32,9 +32,9 @@ export function subscriber() {
   run.collect();
   for (const { name, latency } of run.result().steps) {
     const { mean, max, min } = latency.http;
-    run.figure(`${name} concurrent, average`, mean, 'ms');
-    run.figure(`${name} concurrent, max`, max, 'ms');
-    run.figure(`${name} concurrent, min`, min, 'ms');
+    run.figure(`${name} concurrent, average`, mean ?? Number.NaN, 'ms');
+    run.figure(`${name} concurrent, max`, max ?? Number.NaN, 'ms');
+    run.figure(`${name} concurrent, min`, min ?? Number.NaN, 'ms');
   }
 }
 

@@ -49,12 +49,17 @@ export const options = {
   }),
 };
 
-/** A line on the terminal for each that is over. */
+/** A line on the terminal for each that is over, with what was owed then. */
 export function tell() {
-  for (let i = 0; i < lines - 1; i++) {
-    sleep(line);
-    const { steps } = run.result();
-    console.log(sentence(steps[i]));
+  const begun = Date.now(); // the schedule begins when all is connected
+  for (let i = 0; i < lines; i++) {
+    let [step, ended] = [undefined, null];
+    do {
+      sleep(Math.max(0.25, Math.min((i + 1) * line, seconds) - (Date.now() - begun) / 1000));
+      const result = run.result();
+      [step, ended] = [result.steps[i], result.run.ended];
+    } while (step.backlog === null && ended === null);
+    console.log(sentence(step));
   }
 }
 
