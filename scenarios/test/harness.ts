@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { execa } from 'execa';
 import { readConfig, StackConfig } from '../../pipeline/config.ts';
@@ -41,10 +45,15 @@ export async function readRun(dir: string): Promise<Run> {
 const HELD_UP =
   /^(the (generator was (late|out of CPU)|clocks disagree|clock bound .* is more than 10 % of the stage)|\d+ deliveries have a stage below zero)/;
 
+/** Why the run does not pass, apart from what held the instrument up. */
+export function reasonsOf({ verdict }: Run): string[] {
+  return verdict.reasons.filter((reason) => !HELD_UP.test(reason));
+}
+
 /** The run passes, or the machine held the instrument up: that is the one reason that may stand. */
-export function assertPass({ verdict }: Run, exitCode: number | undefined): void {
-  const others = verdict.reasons.filter((reason) => !HELD_UP.test(reason));
-  assert.deepEqual(others, []);
+export function assertPass(run: Run, exitCode: number | undefined): void {
+  const { verdict } = run;
+  assert.deepEqual(reasonsOf(run), []);
   assert.equal(verdict.result, verdict.reasons.length > 0 ? 'invalid' : 'pass');
   assert.equal(exitCode, verdict.result === 'pass' ? 0 : 99);
 }
@@ -81,6 +90,49 @@ export class Pipeline {
     const run = await readRun(dir).catch((error) => assert.fail(`${error}\n${all}`));
     assert.equal(run.run.labels.test, '17');
     return { run, exitCode, text: String(all), dir };
+  }
+
+  /**
+   * Stands before the ingest until the test `t` is over, and sees all that goes there.
+   * @param answers what becomes of the nth request: it goes on to the ingest, it is accepted here and goes nowhere, or it goes on and is
+   *   not answered
+   */
+  async gateway(
+    t: TestContext,
+    answers: (body: string, n: number) => 'pass' | 'swallow' | 'hang' = () => 'pass',
+  ) {
+    const { ingest, mqtt, redis, stages } = this.stack.file;
+    const seen = {
+      connections: 0,
+      requests: [] as { body: string; authorization: string; accepted: number }[],
+    };
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${ingest.token}` };
+    const server = createServer(async (request, response) => {
+      const body = await text(request);
+      const accepted = seen.requests.length;
+      seen.requests.push({ body, authorization: String(request.headers.authorization), accepted });
+      const answer = answers(body, accepted);
+      let status = 202;
+      if (answer !== 'swallow')
+        ({ status } = await fetch(ingest.url + request.url, { method: 'POST', headers, body }));
+      if (answer !== 'hang') response.writeHead(status).end(JSON.stringify({ accepted }));
+    });
+    server.on('connection', () => seen.connections++);
+    t.after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const broker = new URL(mqtt.url);
+    [broker.username, broker.password] = [mqtt.username, mqtt.password];
+    const env = {
+      INGEST_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      INGEST_TOKEN: 'the one in the environment',
+      MQTT_URL: broker.toString(),
+      REDIS_URL: redis.url,
+      BROKER_URL: stages.mqttUrl,
+    };
+    return { seen, env };
   }
 
   /** What lets a command find this pipeline. */

@@ -10,9 +10,10 @@ import { connectAsync } from 'mqtt';
 import { Clock } from '../../pipeline/clock.ts';
 import { ADDRESSES } from '../../pipeline/run.ts';
 import { eventually, remove } from '../../pipeline/test/services.ts';
+import { shownRun } from '../../reports/render.ts';
 import { type Run, STAGES } from '../../reports/run.ts';
 import { judge } from '../capacity/judge.ts';
-import { assertPass, k6, node, Pipeline, place, ROOT, readRun } from './harness.ts';
+import { assertPass, k6, node, Pipeline, place, ROOT, readRun, reasonsOf } from './harness.ts';
 
 /** Everything that was sent has arrived, once. */
 function assertAllArrived({ account }: Run): void {
@@ -78,13 +79,15 @@ describe('a short form of each script', () => {
     );
   });
 
-  test('fixed: so many requests over so many connections, with one for each request', async () => {
+  test('fixed: so many requests over so many connections, with one for each request', async (t) => {
     const settings = { CONCURRENCY: 5, REQUESTS: 300, KEEPALIVE: 'false' };
-    const { run, exitCode } = await pipeline.run('fixed.js', settings);
+    const { seen, env } = await pipeline.gateway(t);
+    const { run, exitCode } = await pipeline.run('fixed.js', settings, { ...env, CANARY: 'off' });
     assertPass(run, exitCode);
     assert.deepEqual(run.run.labels, { test: '17', keepalive: 'false' });
     assertAllArrived(run);
     assert.equal(run.account.requests.sent, 300);
+    assert.equal(seen.connections, 300);
     assert.deepEqual(
       run.figures?.map(({ name }) => name),
       ['requests', 'time taken'],
@@ -94,7 +97,8 @@ describe('a short form of each script', () => {
 
   test('spike: when it had drained, and when p99 was back', async () => {
     const settings = { BEFORE: 1, SPIKE_DURATION: 1, SPIKE_RATE: 500, AFTER: 2, RATE: 50, BACK: 100 };
-    const { run } = await pipeline.run('spike.js', settings);
+    const { run, exitCode } = await pipeline.run('spike.js', settings);
+    assertPass(run, exitCode);
     assertAllArrived(run);
     assert.equal(run.account.requests.sent, 50 + 500 + 100);
     const [drain, back] = run.figures ?? [];
@@ -111,7 +115,11 @@ describe('a short form of each script', () => {
     });
     assertAllArrived(run);
     assert.equal(run.steps.length, 2);
-    assert.match(text, /^1: 190 scheduled, \d+ deliveries, p50 [\d.]+ ms/m);
+    for (const line of [1, 2])
+      assert.match(
+        text,
+        new RegExp(`^${line}: 190 scheduled, \\d+ deliveries, p50 [\\d.]+ ms.* backlog \\d+$`, 'm'),
+      );
     assert.ok(
       run.figures?.some(({ name }) => name === 'p99 has grown by'),
       text,
@@ -157,12 +165,13 @@ describe('a short form of each script', () => {
     const { ingest, mqtt, redis } = pipeline.stack.file;
     const url = new URL(mqtt.url);
     [url.username, url.password] = [mqtt.username, mqtt.password];
-    const { run, text } = await pipeline.run(
+    const { run, exitCode, text } = await pipeline.run(
       'own.js',
       { RATE: 50, DURATION: 1, WARMUP: 0.5, P99: 60_000, SAMPLED: 'true', TRACE_LOG_EVERY: 10 },
       { INGEST_URL: ingest.url, INGEST_TOKEN: ingest.token, MQTT_URL: url.toString(), REDIS_URL: redis.url },
     );
     assertAllArrived(run);
+    assertPass(run, exitCode);
     assert.ok((run.sampled?.count ?? 0) >= 4, text);
     assert.equal(run.sampled?.not_found, 0);
     assert.ok(run.sampled.parts.relay !== null);
@@ -247,57 +256,113 @@ describe('a short form of each script', () => {
       assert.ok(/^(free|paid)$/.test(plan) && Number.isInteger(age) && age >= 18 && age <= 99);
   });
 
-  test('sessions: so many connections a second with so many calls on each', async () => {
-    // A machine that stands still begins fewer sessions, which is told, and ends some of them early.
-    const { run } = await pipeline.run('sessions.js', { SESSIONS: 10, CALLS: 4, DURATION: 1, TIMEOUT: 2 });
+  test('sessions: so many connections a second with so many calls on each', async (t) => {
+    const { seen, env } = await pipeline.gateway(t);
+    const settings = { SESSIONS: 10, CALLS: 4, DURATION: 1, TIMEOUT: 1 };
+    const { run, exitCode, text } = await pipeline.run('sessions.js', settings, { ...env, CANARY: 'off' });
+    // A machine that stands still begins fewer sessions, which is told.
+    if (!/dropped_iterations/.test(run.verdict.reasons.join())) assertPass(run, exitCode);
     assertAllArrived(run);
-    assert.ok(run.account.requests.sent >= 4 && run.account.requests.sent <= 4 * 11);
-    assert.ok(run.thresholds.some(({ metric }) => metric === 'dropped_iterations'));
+    const sessions = seen.requests.length / 4;
+    assert.ok(Number.isInteger(sessions) && sessions > 0 && sessions <= 11, text);
+    assert.equal(seen.connections, sessions, 'a session is a connection');
+    const [step, finish] = run.steps as [Run['steps'][0], Run['steps'][0]];
+    assert.deepEqual([step.duration_s, finish.measured], [1, false], 'the time in which sessions begin');
+    assert.deepEqual(run.figures, [
+      { name: 'connection rate', value: sessions, unit: '/s' },
+      { name: 'request rate', value: step.requests, unit: '/s' },
+    ]);
   });
 
-  test('phases: sessions that log in, think, and go on with what they were told', async () => {
+  test('phases: sessions that log in, think, and go on with what they were told', async (t) => {
     const asked: string[] = [];
     const login = createServer((request, response) => {
       request.on('data', (chunk) => asked.push(String(chunk)));
-      request.on('end', () => response.end(JSON.stringify({ token: pipeline.stack.file.ingest.token })));
+      request.on('end', () => response.end(JSON.stringify({ token: 'the one of the login' })));
     }).listen(0, '127.0.0.1');
-    try {
-      await once(login, 'listening');
-      const { port } = login.address() as AddressInfo;
-      const settings = {
+    t.after(() => login.close());
+    await once(login, 'listening');
+    let hung = 0;
+    const { seen, env } = await pipeline.gateway(t, (body) =>
+      body.includes('"post/') && hung++ === 0 ? 'hang' : 'pass',
+    );
+    const { run, text } = await pipeline.run(
+      'phases.js',
+      {
         WARMUP_RATE: 10,
         WARMUP_DURATION: 1,
         RATE: 20,
         RAMP_DURATION: 1,
         SUSTAINED_DURATION: 1,
-      };
-      const url = `http://127.0.0.1:${port}/login`;
-      const { run, text } = await pipeline.run('phases.js', {
-        ...settings,
         THINK: 0.05,
+        TIMEOUT: 1.5,
         P95: 60_000,
-        LOGIN_URL: url,
-      });
-      assertAllArrived(run);
-      assert.deepEqual(asked, ['{"user":"k6","password":""}']);
-      const sent = Object.fromEntries(run.flows.map(({ name, scheduled }) => [name, scheduled]));
-      assert.ok(
-        Object.values(sent).every((n) => n > 0),
-        text,
+        LOGIN_URL: `http://127.0.0.1:${(login.address() as AddressInfo).port}/login`,
+      },
+      env,
+    );
+    assertAllArrived(run);
+    assert.deepEqual(asked, ['{"user":"k6","password":""}']);
+    assert.deepEqual(
+      reasonsOf(run),
+      ['threshold crossed: timeouts count==0'],
+      'of the one that was not answered',
+    );
+    assert.deepEqual(run.figures, [{ name: 'time-outs', value: 1, unit: 'requests' }]);
+    assert.deepEqual(
+      run.steps.map(({ name, duration_s, measured }) => [name, duration_s, measured]),
+      [
+        ['warm-up', 1, false],
+        ['ramp', 1, true],
+        ['sustained', 1, true],
+        ['finish', 1.75, false],
+      ],
+    );
+
+    const sent = seen.requests.flatMap(({ body, ...rest }) => {
+      const { target, payload } = JSON.parse(body);
+      return target.startsWith('canary') ? [] : { kind: target.split('/')[0], payload, ...rest };
+    });
+    assert.deepEqual(
+      new Set(sent.map(({ authorization }) => authorization)),
+      new Set(['Bearer the one of the login']),
+    );
+    const of = (kind: string, goesOn: boolean) =>
+      sent.filter((one) => one.kind === kind && 'found' in one.payload === goesOn);
+    const begun = [of('listing', false), of('item', false), of('post', false)];
+    const sessions = begun.flat().length;
+    const kinds = 'bbvbbpbvbb'.repeat(sessions).slice(0, sessions); // 7 : 2 : 1
+    assert.deepEqual(
+      begun.map(({ length }) => length),
+      ['b', 'v', 'p'].map((kind) => kinds.split(kind).length - 1),
+      text,
+    );
+    // Each goes on with what it found, a browser to an item, a viewer to the room.
+    for (const [first, next] of [
+      [begun[0], of('item', true)],
+      [begun[1], of('room', true)],
+    ] as const)
+      assert.deepEqual(
+        next.map(({ payload }) => payload.found).sort((a, b) => a - b),
+        first?.map(({ accepted }) => accepted),
       );
-      assert.ok((sent.browse as number) > (sent.write as number));
-      assert.ok(run.thresholds.some(({ metric, ok }) => metric === 'timeouts' && ok));
-    } finally {
-      login.close();
+    const csv = await readFile(join(ROOT, 'scenarios/data/posts.csv'), 'utf8');
+    for (const { payload } of sent) {
+      const { user, room, text } = payload;
+      const row = `${user},${room},${text.includes(',') ? `"${text}"` : text}`;
+      assert.ok(csv.split('\n').includes(row), row);
     }
   });
 
-  test('queue: Redis, relay and broker without the ingest', async () => {
+  test('queue: Redis, relay and broker without the ingest', async (t) => {
     const { run, exitCode } = await pipeline.run('queue.js', { RATE: 100, DURATION: 1 });
     assertPass(run, exitCode);
     assertAllArrived(run);
     assert.equal(run.latency.stages.ingest.max, 0);
     assert.ok((run.latency.stages.queue.mean ?? 0) > 0);
+    const redis = new Redis(pipeline.stack.file.stages.redisUrl, { disableClientInfo: true });
+    t.after(() => redis.disconnect());
+    assert.equal(await redis.get('arrival:depth'), '0', 'what was written was counted, as by the ingest');
   });
 
   test('ingest: relays would take the messages, which is told', async () => {
@@ -335,8 +400,17 @@ describe('a short form of each script', () => {
     assert.ok((run.canary?.sent ?? 0) >= 2);
   });
 
+  test('connections: a canary that does not arrive fails the run, however fast the others were', async (t) => {
+    const { env } = await pipeline.gateway(t, (_, n) => (n === 0 ? 'pass' : 'swallow'));
+    const settings = { CONNECTIONS: 10, RATE: 100, EVERY: 0.5, DURATION: 1.6, P99: 60_000 };
+    const { run } = await pipeline.run('connections.js', settings, env);
+    assert.deepEqual([run.canary?.sent, run.canary?.arrived], [2, 1]);
+    assert.deepEqual(reasonsOf(run), ['threshold crossed: connections_canary_missing value==0']);
+  });
+
   test('throughput: ping and pong, one client more in each step, and the rate of each', async () => {
-    const { run, text } = await pipeline.run('throughput.js', { CLIENTS: 3, STEP: 0.5 });
+    const { run, exitCode, text } = await pipeline.run('throughput.js', { CLIENTS: 3, STEP: 0.5 });
+    assertPass(run, exitCode);
     assertAllArrived(run);
     assert.deepEqual(
       run.figures?.map(({ name }) => name),
@@ -371,7 +445,24 @@ describe('a short form of each script', () => {
         probes.map((probe: { rate: number; holds: boolean }) => [probe.rate, probe.holds]),
         tried.map((what) => [50, what === 'held']),
       );
-      assert.equal((await readRun(dir)).run.method, 'capacity');
+      const run = await readRun(dir);
+      assert.equal(run.run.method, 'capacity');
+      const told = held
+        ? [
+            { name: 'highest rate that held', value: 50, unit: '/s' },
+            {
+              name: 'runs at 50/s that held',
+              value: tried.filter((what) => what === 'held').length,
+              unit: `of ${tried.length}`,
+            },
+          ]
+        : [
+            { name: 'highest rate that held', value: null, unit: '/s' },
+            { name: 'lowest rate that did not', value: 50, unit: '/s' },
+          ];
+      assert.deepEqual(run.figures?.slice(1, 3), told);
+      assert.deepEqual(shownRun(await readFile(join(dir, 'index.html'), 'utf8')).figures, run.figures);
+      assert.match(await readFile(join(dir, 'summary.md'), 'utf8'), /^capacity {2}/m);
     } finally {
       await remove(dir);
     }
@@ -383,12 +474,19 @@ describe('a short form of each script', () => {
       DURATION: 1,
       WARMUP: 0.5,
       P99: 60_000,
-      HELD: 50,
     });
     assertAllArrived(run);
     assert.deepEqual(judge(run), { holds: true, reasons: [] });
-    assert.deepEqual(run.figures?.[1], { name: 'highest rate that held', value: 50, unit: '/s' });
   });
+});
+
+test('queue: a list', async (t) => {
+  const pipeline = await Pipeline.start({ QUEUE: 'list' });
+  t.after(() => pipeline.stop());
+  const { run, exitCode } = await pipeline.run('queue.js', { RATE: 100, DURATION: 0.5 });
+  assertPass(run, exitCode);
+  assertAllArrived(run);
+  assert.equal(run.account.scheduled, 50);
 });
 
 test('with TLS, the modules that k6 has of its own trust the pipeline too', async (t) => {
@@ -502,11 +600,28 @@ describe('a setting that makes no sense is told in one line', () => {
     );
   });
 
+  test('a queue that is divided', async (t) => {
+    const { dir, env } = await place(t);
+    await writeFile(
+      join(dir, 'stack.json'),
+      '{"ingest": {"url": "http://127.0.0.1:1"}, "division": {"shards": 4}}',
+    );
+    for (const script of ['queue', 'ingest']) {
+      const args = ['inspect', '--include-system-env-vars', '--log-format', 'raw', `scenarios/${script}.js`];
+      const { stderr, exitCode } = await k6(args, env);
+      assert.match(
+        stderr,
+        /the queue has 4 shards, and this script knows one that is not divided: leave out STREAM_SHARDS/,
+      );
+      assert.notEqual(exitCode, 0);
+    }
+  });
+
   test('a pipeline that speaks TLS: who knows its authority, and who is to be told', async (t) => {
     const { dir, env } = await place(t);
     const stack = { ca: 'THE PEM', ingest: { url: 'https://127.0.0.1:1' } };
     await writeFile(join(dir, 'stack.json'), JSON.stringify(stack));
-    for (const script of ['queue', 'broker', 'phases', 'sessions']) {
+    for (const script of ['queue', 'broker', 'phases', 'sessions', 'throughput']) {
       const args = ['inspect', '--include-system-env-vars', '--log-format', 'raw', `scenarios/${script}.js`];
       const { stderr } = await k6(args, env);
       assert.match(
