@@ -3,6 +3,7 @@ import { createWriteStream, mkdirSync, readFileSync, type WriteStream } from 'no
 import { rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { HistogramLogWriter } from 'hdr-histogram-js';
+import { junit, summary } from '../../reports/ci.ts';
 import { renderReport } from '../../reports/render.ts';
 import type { Interval, Run } from '../../reports/run.ts';
 import type { Times } from './ledger.ts';
@@ -56,6 +57,8 @@ export class Files {
 
   async write(run: Run): Promise<void> {
     await this.#replace('run.json', `${JSON.stringify(run)}\n`);
+    await this.#replace('junit.xml', junit(run));
+    await this.#replace('summary.md', summary(run));
     await this.#replace('index.html', renderReport(run, this.#template));
   }
 

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { junit, summary } from '../ci.ts';
 import { readRun } from '../comparison/recording.ts';
 import { readText } from '../files.ts';
 import { renderReport } from '../render.ts';
@@ -23,7 +24,7 @@ async function generatorsIn(directory: string): Promise<string[]> {
 }
 
 /**
- * Reads the parts, merges them, and writes run.json, index.html, timeline.ndjson and arrival.hlog.
+ * Reads the parts, merges them, and writes the files that every run leaves.
  * @param given directories of instances, or of runs whose instances have theirs in it
  * @param out where to; undefined: the directory that all of them are in
  * @param template the page's
@@ -45,6 +46,8 @@ export async function mergeDirectories(
   const files: Record<string, string> = {
     'arrival.hlog': log,
     'timeline.ndjson': run.timeline.map((second) => `${JSON.stringify(second)}\n`).join(''),
+    'junit.xml': junit(run),
+    'summary.md': summary(run),
     'index.html': renderReport(run, template),
     'run.json': `${JSON.stringify(run)}\n`,
   };

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { newRunId, segmentsOf } from '../../pipeline/instances.ts';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
+import { junit, summary } from '../../reports/ci.ts';
 import { shownRun } from '../../reports/render.ts';
 import type { Run } from '../../reports/run.ts';
 import { assertPass, k6, node, Pipeline, place, ROOT, readRun } from './harness.ts';
@@ -57,6 +58,9 @@ describe('instances by execution segments', () => {
       (error) => assert.fail(`${error}\n${alone?.all}\n${three.map((one) => one.all).join('\n')}\n${all}`),
     );
     assert.deepEqual(ends(whole), ends(one));
+    for (const [name, text] of Object.entries({ 'junit.xml': junit(whole), 'summary.md': summary(whole) })) {
+      assert.equal(await readFile(join(dir, 'three', name), 'utf8'), text);
+    }
     assert.equal(one.account.requests.sent, 200);
     assert.deepEqual(
       whole.flows.map(({ name, scheduled, arrived }) => [name, scheduled, arrived]),

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
+import { junit, summary } from '../../../reports/ci.ts';
 import { assertPass, node, Pipeline, readRun } from '../../../scenarios/test/harness.ts';
 
 const RAMP = join(import.meta.dirname, '../../../scenarios/ramp.artillery.yml');
@@ -30,6 +31,9 @@ describe('the plugin', () => {
     const { exitCode, text, dir } = await run();
     const left = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
     assertPass(left, exitCode);
+    for (const [name, text] of Object.entries({ 'junit.xml': junit(left), 'summary.md': summary(left) })) {
+      assert.equal(readFileSync(join(dir, name), 'utf8'), text);
+    }
     assert.deepEqual(left.run.labels, { build: '17', branch: 'main' });
     assert.deepEqual(left.account.requests, { scheduled: 40, sent: 40, retried: 0 });
     assert.equal(left.account.arrived, left.account.scheduled);

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"encoding/json"
 	"encoding/xml"
+	"os"
 	"strings"
 	"testing"
 
@@ -84,4 +86,30 @@ func TestMarkdownIsTheRunInShort(t *testing.T) {
 	text = Markdown(r)
 	assert.Contains(t, text, "≠")
 	assert.NotContains(t, text, "p99", "an account that does not balance has no percentile")
+}
+
+// reports/ci.ts writes the same for other generators.
+func TestBothLanguagesWriteTheSame(t *testing.T) {
+	t.Parallel()
+	const reports = "../../../../reports/"
+	var vectors []struct {
+		Run            string
+		Change         json.RawMessage // put over the run
+		JUnit, Summary []string
+	}
+	text, err := os.ReadFile(reports + "ci.vectors.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &vectors))
+	require.NotEmpty(t, vectors)
+	for _, v := range vectors {
+		text, err := os.ReadFile(reports + "testdata/" + v.Run + ".json")
+		require.NoError(t, err)
+		var r Run
+		require.NoError(t, json.Unmarshal(text, &r))
+		require.NoError(t, json.Unmarshal(v.Change, &r))
+		junit, err := JUnit(&r)
+		require.NoError(t, err)
+		assert.Equal(t, v.JUnit, strings.Split(string(junit), "\n"), v.Run)
+		assert.Equal(t, v.Summary, strings.Split(Markdown(&r), "\n"), v.Run)
+	}
 }
