@@ -38,10 +38,12 @@ export class Reader {
     return new Reader(directory, browser, html);
   }
 
-  /** @param run null opens the template itself */
-  async open(run: Run | null, options: BrowserContextOptions = {}): Promise<Opened> {
+  /** @param run a page instead of one, or null: the template itself */
+  async open(run: Run | string | null, options: BrowserContextOptions = {}): Promise<Opened> {
     const path = join(this.#directory, 'index.html');
-    await writeFile(path, run === null ? this.#template : renderReport(run, this.#template));
+    const html =
+      run === null ? this.#template : typeof run === 'string' ? run : renderReport(run, this.#template);
+    await writeFile(path, html);
     const context = await this.#browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
     const page = await context.newPage();
     const opened: Opened = { page, complaints: [], requests: [], url: pathToFileURL(path).href };
@@ -52,13 +54,13 @@ export class Reader {
     page.on('request', (request) => opened.requests.push(request.url()));
     page.on('requestfailed', (request) => opened.complaints.push(`failed: ${request.url()}`));
     await page.goto(opened.url);
-    await page.locator('main > :is(footer, .plain)').waitFor();
+    await page.locator('main > :is(footer, .plain), .subjects').first().waitFor();
     return opened;
   }
 
   /** Opens a page, and afterwards checks that it was quiet and asked for nothing but itself. */
   async read(
-    run: Run | null,
+    run: Run | string | null,
     look: (page: Page) => Promise<void>,
     options: BrowserContextOptions = {},
   ): Promise<void> {

@@ -1,4 +1,5 @@
 /** What a person would look at on a page. */
+import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 
@@ -33,6 +34,17 @@ export function picture(page: Page, title: string): Promise<string> {
   return chartOf(page, title)
     .locator('canvas')
     .evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
+}
+
+/** Zooms the chart that has the focus by keys, and with it another over the same time; both end as they began. */
+export async function zoomsByKeys(page: Page, title: string, other: string): Promise<void> {
+  const both = () => Promise.all([picture(page, title), picture(page, other)]);
+  const whole = await both();
+  for (const key of ['ArrowRight', 'ArrowRight', '+', '+']) await page.keyboard.press(key);
+  const zoomed = await both();
+  for (const i of [0, 1]) assert.notEqual(zoomed[i], whole[i]);
+  await page.keyboard.press('0');
+  assert.deepEqual(await both(), whole);
 }
 
 /** How many pixels of a chart are of a colour of the page's styles. */

@@ -6,7 +6,10 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import hdr from 'hdr-histogram-js';
+import type { Page } from 'playwright-core';
+import { Reader } from '../../test/browser.ts';
 import { golden } from '../../test/goldens.ts';
+import { chartOf, charts, picture, violations, zoomsByKeys } from '../../test/looking.ts';
 import { template } from '../../test/template.ts';
 import { readRecording } from '../recording.ts';
 import { parseHistograms } from '../seconds.ts';
@@ -74,6 +77,44 @@ test('compare prints a table, writes a page, and exits 1 when a condition holds'
   assert.match(stdout, /^fail-if {5}ok {2}B: account\.lost > 0: does not hold: 0$/m);
   assert.equal((await readFile(out, 'utf8')).length > page.length, true);
   assert.equal((await report(...runs, '--fail-if', 'arrival.p99 > +30%')).code, 0);
+});
+
+test('the page, with no network: by mouse and by keyboard', async () => {
+  const out = join(directory, 'offline.html');
+  assert.equal((await report(join(directory, 'a'), join(directory, 'b'), '--out', out)).code, 0);
+  const reader = await Reader.start();
+  try {
+    const look = async (page: Page) => {
+      const [one, other] = ['Arrival p99 over time', 'Arrival p50 over time'] as const;
+      const drawn = await charts(page);
+      assert.equal(drawn.length, 4);
+      for (const [title, colours] of drawn) assert.ok(colours > 2, title);
+      const chart = chartOf(page, one);
+      await chart.locator('.plot').focus();
+      await zoomsByKeys(page, one, other);
+      await chart.locator('summary').focus();
+      await page.keyboard.press('Enter');
+      await chart.locator('.data tbody tr').first().waitFor();
+
+      const whole = [await picture(page, one), await picture(page, other)];
+      const plot = chart.locator('.u-over');
+      await plot.scrollIntoViewIfNeeded();
+      const { x, y, width, height } = (await plot.boundingBox()) ?? assert.fail('no chart');
+      await page.mouse.move(x + width * 0.3, y + height / 2);
+      await page.mouse.down();
+      await page.mouse.move(x + width * 0.6, y + height / 2, { steps: 5 });
+      await page.mouse.up();
+      assert.notEqual(await picture(page, one), whole[0]);
+      assert.notEqual(await picture(page, other), whole[1]);
+      await plot.dblclick();
+      await page.mouse.move(0, 0);
+      assert.deepEqual([await picture(page, one), await picture(page, other)], whole);
+      assert.deepEqual(await violations(page), []);
+    };
+    await reader.read(await readFile(out, 'utf8'), look, { offline: true });
+  } finally {
+    await reader.close();
+  }
 });
 
 test('a histogram log that is damaged: one line, exit 1', async () => {
