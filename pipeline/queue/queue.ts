@@ -30,6 +30,8 @@ export interface Entry {
   suspect: boolean;
   /** Why it is suspect, where that was told; else empty. */
   reason: string;
+  /** Another relay had it, who may have published some of it. */
+  recovered?: boolean;
 }
 
 /** A message that gets an entry of its own, with what is known of it. */

@@ -6,6 +6,7 @@ import { StreamQueue } from './stream.ts';
 
 const RETRY_MS = 50;
 const RETRY_MAX_MS = 2000;
+const FIRST = '-';
 
 /** One shard of a queue, and what a relay has of it. */
 export class Shard {
@@ -26,6 +27,8 @@ export class Shard {
   #reading: Promise<void> | undefined;
   /** Entries may have been handed to us on a connection that broke. */
   #unseen = false;
+  /** From where on others may have left entries, which go before new ones; undefined: nobody has. */
+  #inherits: string | undefined;
   #failures = 0;
   /** The group may know us as a consumer. */
   #known = false;
@@ -44,7 +47,13 @@ export class Shard {
     return this.#held.size + this.#read.length === 0 && this.#reading === undefined;
   }
 
-  /** Begins to read up to `count` new entries, unless that is under way or some are there; `then` is called when it is over. */
+  /** The lease is ours now. Whoever had it before works on nothing any more. */
+  begin(): void {
+    this.leaving = false;
+    this.#inherits = FIRST;
+  }
+
+  /** Begins to read up to `count` messages, unless that is under way or some are there; `then` is called when it is over. */
   read(consumer: string, count: number, then: () => void): void {
     if (this.#reading !== undefined || this.#read.length > 0 || this.leaving || !this.ours) return;
     this.#known = true;
@@ -56,10 +65,7 @@ export class Shard {
 
   async #fetch(consumer: string, count: number): Promise<void> {
     try {
-      const { entries, deleted } = this.#unseen
-        ? await this.stream.recoverUnseen(consumer, count, (id) => this.#held.has(id))
-        : await this.stream.claim(consumer, count);
-      if (this.#unseen) this.#unseen = entries.length > 0;
+      const { entries, deleted } = await this.#next(consumer, count);
       this.#failures = 0;
       this.deleted += deleted;
       this.#read.push(...entries);
@@ -69,6 +75,20 @@ export class Shard {
       await this.stream.join().catch(() => {});
       await sleep(Math.min(RETRY_MS * 2 ** this.#failures++, RETRY_MAX_MS));
     }
+  }
+
+  /** New entries come after all that were handed out before: so the order within a target stays. */
+  async #next(consumer: string, count: number): Promise<Claim> {
+    const holds = (id: string) => this.#held.has(id);
+    if (this.#inherits !== undefined) {
+      const { next, ...claim } = await this.stream.inherit(consumer, this.#inherits, count, holds);
+      this.#inherits = next;
+      return claim;
+    }
+    if (!this.#unseen) return this.stream.claim(consumer, count);
+    const claim = await this.stream.recoverUnseen(consumer, count, holds);
+    this.#unseen = claim.entries.length > 0;
+    return claim;
   }
 
   /** About `count` messages of what was read, oldest first. They count as held. */
@@ -82,8 +102,9 @@ export class Shard {
     return taken;
   }
 
-  /** What a dead relay left, without what we have ourselves. */
+  /** What a relay took that did not know yet that its lease was over, without what we have ourselves. */
   async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
+    if (this.#inherits !== undefined) return { entries: [], deleted: 0 };
     const { entries, deleted } = await this.stream.recover(consumer, idleMs, count);
     const read = new Set(this.#read.map(({ id }) => id));
     const fresh = entries.filter(({ id }) => !this.#held.has(id) && !read.has(id));
@@ -108,17 +129,16 @@ export class Shard {
     this.#read.length = 0;
   }
 
-  /** What was read and not asked for goes to the next relay at once. */
-  async giveBack(consumer: string): Promise<void> {
+  /** What was read and not asked for is the next relay's. */
+  async giveBack(): Promise<void> {
     await this.#reading;
-    const ids = this.#read.splice(0).map(({ id }) => id);
-    await this.stream.giveBack(consumer, ids);
+    this.#read.length = 0;
   }
 
-  /** Signs off. What the relay still has goes to another one after its lease. */
+  /** Signs off. What the relay still has goes to the next one. */
   async leave(consumer: string): Promise<void> {
     if (!this.#known) return;
-    await this.giveBack(consumer);
+    await this.giveBack();
     await this.stream.leave(consumer);
   }
 }

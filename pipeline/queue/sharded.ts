@@ -256,14 +256,13 @@ export class ShardedQueue extends Queue {
     for (const shard of this.#shards) {
       if (this.#stopping || this.#ours.length >= share) break;
       if (shard.ours || !(await this.#hold(shard).catch(() => false))) continue;
-      shard.leaving = false;
       this.#news.resolve();
     }
   }
 
   async #give(shard: Shard): Promise<void> {
     shard.until = 0;
-    await shard.giveBack(this.#consumer);
+    await shard.giveBack();
     await this.redis.holdLease(shard.lease, this.#consumer, 0);
   }
 
@@ -272,8 +271,10 @@ export class ShardedQueue extends Queue {
     // Counted from before it was asked for: Redis counts from later.
     const until = performance.now() + this.#leaseMs;
     const held = await this.redis.holdLease(shard.lease, this.#consumer, this.#leaseMs);
-    if (held === 1) shard.until = until;
-    else if (shard.until > 0) shard.lost();
+    if (held === 1) {
+      if (!shard.ours) shard.begin();
+      shard.until = until;
+    } else if (shard.until > 0) shard.lost();
     return held === 1;
   }
 

@@ -6,10 +6,10 @@ import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, type Part, Queue } f
 const GROUP = 'relays';
 /** More than any window of a relay. */
 const PENDING_MAX = 100_000;
-/** Longer than any lease. */
-const ABANDONED_MS = 86_400_000;
 /** What the cursor of XAUTOCLAIM is before the first entry and after the last. */
 const START = '0-0';
+
+type PendingRow = [id: string, holder: string, idleMs: number, counter: number];
 
 /** A stream with a consumer group, of entries `frame <frames>` for messages that were written together. */
 export class StreamQueue extends Queue {
@@ -98,7 +98,8 @@ export class StreamQueue extends Queue {
       this.#cursor = cursor.toString();
       claim.deleted += deleted.length;
       for (const [id, fields, counter] of taken) {
-        claim.entries.push(entryOf(id, fields, Math.max(counter, 2), counter > 1));
+        const entry = entryOf(id, fields, Math.max(counter, 2), counter > 1);
+        claim.entries.push({ ...entry, recovered: true });
       }
     } while (this.#cursor !== START && wanted() > 0);
     return claim;
@@ -128,18 +129,47 @@ export class StreamQueue extends Queue {
     };
   }
 
+  /**
+   * About `count` of the messages that others have, and we without having read them, oldest first, from entry `from` on
+   * (`-`: the first). For who knows that the others are gone. `next` is where to go on; undefined: that was all.
+   */
+  async inherit(
+    consumer: string,
+    from: string,
+    count: number,
+    holds: (id: string) => boolean,
+  ): Promise<Claim & { next: string | undefined }> {
+    const key = this.keys.messages;
+    const most = this.#entriesFor(count);
+    const rows = (await this.redis.xpending(key, GROUP, from, '+', most)) as PendingRow[];
+    const wanted = rows.filter(([id]) => !holds(id));
+    // As recover.lua counts: 2 from the first recovery on. What is ours nobody has tried since it was handed out.
+    const others = (row: PendingRow) => row[1] !== consumer;
+    const deliveries = (row: PendingRow) => (others(row) ? Math.max(row[3], 2) : row[3]);
+    const raws = new Map<string, RawEntry>();
+    for (const [counter, group] of Map.groupBy(wanted, deliveries)) {
+      const ids = group.map(([id]) => id);
+      const claim = ['XCLAIM', key, GROUP, consumer, 0, ...ids, 'RETRYCOUNT', counter] as const;
+      for (const raw of (await this.redis.callBuffer(...claim)) as RawEntry[])
+        raws.set(raw[0].toString(), raw);
+    }
+    const entries = wanted.flatMap((row) => {
+      const [id, fields] = raws.get(row[0]) ?? [];
+      if (id === undefined || fields === undefined) return [];
+      const suspect = others(row) && row[3] > 1;
+      return { ...entryOf(id, fields, deliveries(row), suspect), recovered: others(row) || row[3] > 1 };
+    });
+    const last = rows.at(-1)?.[0];
+    const next = rows.length < most ? undefined : `(${last}`;
+    return { entries, deleted: wanted.length - entries.length, next };
+  }
+
   async attempt(consumer: string, id: string, deliveries: number): Promise<void> {
     await this.redis.xclaim(this.keys.messages, GROUP, consumer, 0, id, 'RETRYCOUNT', deliveries, 'JUSTID');
   }
 
   async renew(consumer: string, ids: readonly string[]): Promise<void> {
     await this.redis.xclaim(this.keys.messages, GROUP, consumer, 0, ...ids, 'JUSTID');
-  }
-
-  /** What was handed out and not looked at goes to whoever looks for abandoned entries next. */
-  async giveBack(consumer: string, ids: readonly string[]): Promise<void> {
-    if (ids.length === 0) return;
-    await this.redis.xclaim(this.keys.messages, GROUP, consumer, 0, ...ids, 'IDLE', ABANDONED_MS, 'JUSTID');
   }
 
   async acknowledge(entries: readonly Pick<Entry, 'id' | 'frames'>[]): Promise<void> {

@@ -224,10 +224,10 @@ export class Relay {
             };
             const claim = await queue.recoverUnseen(consumer, size, holds);
             this.#unseen = claim.entries.length > 0;
-            this.#take(claim, false);
+            this.#take(claim);
           });
         } else {
-          this.#take(await queue.claim(consumer, size), false);
+          this.#take(await queue.claim(consumer, size));
         }
         if (failures > 0) this.#told();
         failures = 0;
@@ -243,7 +243,7 @@ export class Relay {
 
   /** Keeps the lease of what is held, until nothing is, and takes over what dead relays held. */
   async #leaseLoop(): Promise<void> {
-    const { queue, consumer, leaseMs, log } = this.#options;
+    const { queue, consumer, leaseMs } = this.#options;
     const stopping = this.#stopping.signal;
     while (!stopping.aborted || this.#held > 0) {
       try {
@@ -251,11 +251,7 @@ export class Relay {
         await this.#inTurn(async () => {
           const size = stopping.aborted ? 0 : this.#wants();
           if (size <= 0) return;
-          const claim = await queue.recover(consumer, leaseMs, size);
-          if (claim.entries.length > 0) {
-            log.info(`took over ${messagesOf(claim.entries)} messages that another relay did not deliver`);
-          }
-          this.#take(claim, true);
+          this.#take(await queue.recover(consumer, leaseMs, size));
         });
       } catch (error) {
         this.#tell(error as Error);
@@ -286,15 +282,18 @@ export class Relay {
     }
   }
 
-  #take({ entries, deleted }: Claim, recovered: boolean): void {
+  #take({ entries, deleted }: Claim): void {
     const { now, log } = this.#options;
     if (deleted > 0) log.error(`${deleted} entries were deleted from the queue while a relay held them`);
     this.#count.deleted += deleted;
     if (entries.length === 0) return;
+    const others = messagesOf(entries.filter(({ recovered }) => recovered));
+    if (others > 0) log.info(`took over ${others} messages that another relay did not deliver`);
     const batch: Batch = { claimed: now(), leased: performance.now(), entries: [], open: entries.length };
     this.#batches.add(batch);
     for (const entry of entries) {
       const held = holdEntry(entry, batch);
+      const { recovered = false } = entry;
       batch.entries.push(held);
       this.#count[recovered ? 'recovered' : 'claimed'] += held.size;
       this.#held += held.size;

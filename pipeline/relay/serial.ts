@@ -91,12 +91,18 @@ export class SerialRelay {
     }
     if (performance.now() >= this.#recoverAt) {
       const claim = await queue.recover(consumer, leaseMs, 1);
-      this.#count.recovered += messagesOf(claim.entries);
+      this.#counted(claim);
       if (claim.entries.length > 0) return claim;
       this.#recoverAt = performance.now() + leaseMs / 4;
     }
     const claim = await queue.claim(consumer, 1);
-    this.#count.claimed += messagesOf(claim.entries);
+    return this.#counted(claim);
+  }
+
+  #counted(claim: Claim): Claim {
+    for (const entry of claim.entries) {
+      this.#count[entry.recovered ? 'recovered' : 'claimed'] += messagesOf([entry]);
+    }
     return claim;
   }
 
