@@ -7,13 +7,12 @@ import type { Account, Latency, Run, RunInfo } from '../run.ts';
 import { type PartName, validatePart } from '../validate.ts';
 import type { Entry, Misfit } from './entry.ts';
 import { members } from './members.ts';
+import { SILENCE } from './timeline.ts';
 
 /** run, verdict, account, clock, health and the beginning of latency fit in here, up to dozens of processes. */
 const HEAD_BYTES = 65_536;
 /** A run whose figures are not in the head is read up to here. */
 const MOST_BYTES = 1_048_576;
-/** A run writes a line a second: one that has written none for this long, ms, is not in progress. */
-const SILENCE = 10_000;
 const AT_ONCE = 16;
 
 interface Known {

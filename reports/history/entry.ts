@@ -17,10 +17,12 @@ export interface Entry {
   verdict: VerdictResult;
   /** Of the measured phases, ms; null: nothing arrived, or the account does not balance. */
   arrival: { p50: number | null; p99: number | null } | null;
-  /** Messages. */
-  account: { scheduled: number; arrived: number; lost: number };
+  /** Messages; null: not known before the reports of its instances are merged. */
+  account: { scheduled: number; arrived: number; lost: number } | null;
   /** Its timeline still grows. */
   live: boolean;
+  /** So many instances do it together, and there is no report of all of them. */
+  generators?: number;
 }
 
 /** A directory that is no run, and why. */
@@ -51,4 +53,6 @@ export interface Second {
   backlog: number;
   p50: number | null;
   p99: number | null;
+  /** Of a run by several instances: how many, and who has not told this second. */
+  generators?: { of: number; missing: number[] };
 }

@@ -18,6 +18,8 @@ const MOST_KNOWN = 2000;
 const CHUNK = 262_144;
 const POLL_MS = 500;
 const HEARTBEAT_MS = 15_000;
+/** A run writes a line a second: one that has written none for this long, ms, is not in progress. */
+export const SILENCE = 10_000;
 
 /** The small pictures of runs, each read anew only when its timeline has changed. */
 export class Sparks {
@@ -72,7 +74,7 @@ export class Sparks {
 }
 
 /** A line of the file; null where it is none, or not yet. */
-function second(line: string): Second | null {
+export function rowOf(line: string): Interval | null {
   if (line === '') return null;
   let row: Interval;
   try {
@@ -80,10 +82,25 @@ function second(line: string): Second | null {
   } catch {
     return null;
   }
-  if (validatePart('interval', row).length > 0) return null;
+  return validatePart('interval', row).length > 0 ? null : row;
+}
+
+function second(line: string): Second | null {
+  const row = rowOf(line);
+  return row === null ? null : secondOf(row);
+}
+
+export function secondOf(row: Interval): Second {
   const { t, phase, scheduled, accepted, arrived, backlog, arrival } = row;
   const at = (key: 'p50' | 'p99') => (arrival === null ? null : percentile(arrival, key));
   return { t, phase, scheduled, accepted, arrived, backlog, p50: at('p50'), p99: at('p99') };
+}
+
+/** Where the seconds of a run come from as it goes. */
+export interface SecondsSource {
+  /** Those since the last time; null: there are no more by now. */
+  read(): Promise<Second[] | null>;
+  close(): Promise<void>;
 }
 
 /**
@@ -92,18 +109,16 @@ function second(line: string): Second | null {
  * @param ended whether no more will come
  */
 export async function* follow(
-  file: FileHandle,
+  source: SecondsSource,
   ended: () => Promise<boolean>,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  const reader = new LineReader(file);
   let spoken = performance.now();
   try {
     while (!signal.aborted) {
       // Asked first: what was written before the end is read after it.
       const last = await ended();
-      for (let lines = await reader.read(); lines.length > 0; lines = await reader.read()) {
-        const seconds = lines.flatMap((line) => second(line) ?? []);
+      for (let seconds = await source.read(); seconds !== null; seconds = await source.read()) {
         yield `event: seconds\ndata: ${JSON.stringify(seconds)}\n\n`;
         spoken = performance.now();
       }
@@ -118,12 +133,12 @@ export async function* follow(
       await sleep(POLL_MS, undefined, { signal }).catch(() => {});
     }
   } finally {
-    await file.close();
+    await source.close();
   }
 }
 
-/** The complete lines that have been added to a file since it was last read. */
-class LineReader {
+/** The complete lines that have been added to a timeline.ndjson since it was last read. */
+export class FileSeconds implements SecondsSource {
   #file: FileHandle;
   #at = 0;
   #rest = Buffer.alloc(0);
@@ -132,15 +147,21 @@ class LineReader {
     this.#file = file;
   }
 
-  async read(): Promise<string[]> {
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+
+  async read(): Promise<Second[] | null> {
     for (;;) {
       const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(CHUNK), 0, CHUNK, this.#at);
-      if (bytesRead === 0) return [];
+      if (bytesRead === 0) return null;
       this.#at += bytesRead;
       const bytes = Buffer.concat([this.#rest, buffer.subarray(0, bytesRead)]);
       const end = bytes.lastIndexOf(10) + 1;
       this.#rest = bytes.subarray(end);
-      if (end > 0) return bytes.toString('utf8', 0, end - 1).split('\n');
+      if (end === 0) continue;
+      const lines = bytes.toString('utf8', 0, end - 1).split('\n');
+      return lines.flatMap((line) => second(line) ?? []);
     }
   }
 }

@@ -65,6 +65,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if err != nil {
 		return err
 	}
+	rec.live = newLive(e, client)
 	defer rec.close()
 	tending, leave := context.WithCancel(ctx)
 	defer leave()

@@ -35,19 +35,11 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 		thresholds = []report.Threshold{}
 	}
 	r := &report.Run{
-		Schema: report.Schema,
-		Run: report.Identity{
-			ID: e.id, Name: e.runName(), Generator: e.met, Tool: report.Tool{Name: "k6", Version: k6Version()},
-			Method: e.options.Name, Model: e.model(), Topology: e.options.Topology, Network: e.options.Network, Labels: e.options.Labels,
-			Started: e.epoch.UTC().Format(stampFormat), Command: e.command(), Profile: describe(e.options.profile),
-		},
+		Schema: report.Schema, Run: e.identity(),
 		Verdict: e.verdict(account, thresholds),
 		Account: report.NewAccount(account), Clock: e.describeClock(), Canary: e.canary.describe(lossless), Health: e.describeHealth(lossless),
 		Timeline: timeline, Resources: e.resources, Thresholds: thresholds, Errors: e.errorClasses(),
 		Environment: e.environment(), Steps: []report.Step{}, Figures: e.figuresNow(), Flows: []report.FlowResult{},
-	}
-	if r.Run.Labels == nil {
-		r.Run.Labels = map[string]string{}
 	}
 	if r.Resources == nil {
 		r.Resources = []report.Resource{}
@@ -179,6 +171,19 @@ func describe(p *profile.Profile) report.Profile {
 		d.Flows = append(d.Flows, report.Flow{Name: f.Name, Weight: f.Weight, Messages: f.Messages, Deliveries: f.Deliveries})
 	}
 	return d
+}
+
+// identity says which run this is; it has not ended.
+func (e *engine) identity() report.Identity {
+	labels := e.options.Labels
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	return report.Identity{
+		ID: e.id, Name: e.runName(), Generator: e.met, Tool: report.Tool{Name: "k6", Version: k6Version()},
+		Method: e.options.Name, Model: e.model(), Topology: e.options.Topology, Network: e.options.Network, Labels: labels,
+		Started: e.epoch.UTC().Format(stampFormat), Command: e.command(), Profile: describe(e.options.profile),
+	}
 }
 
 // write puts run.json, the page and what CI reads into the run's directory, each at once: a reader never finds half a file.

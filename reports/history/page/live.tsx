@@ -53,6 +53,7 @@ export function Live({ run }: { run: string }) {
               ['backlog', `${count(last.backlog)} deliveries`],
               ['arrival p50', msUnit(last.p50)],
               ['arrival p99', msUnit(last.p99)],
+              ...generatorsOf(last),
             ]}
           />
           <div class="charts">
@@ -94,6 +95,14 @@ export function Live({ run }: { run: string }) {
       )}
     </>
   );
+}
+
+/** Of several instances: who has told this second. */
+function generatorsOf({ generators }: Second): [string, string][] {
+  if (generators === undefined) return [];
+  const { of, missing } = generators;
+  const silent = missing.length > 0 ? `; nothing from ${missing.join(', ')}` : '';
+  return [['generators', `${of - missing.length} of ${of}${silent}`]];
 }
 
 /** The seconds of a run, as the server sends them. */

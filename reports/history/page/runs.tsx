@@ -1,4 +1,4 @@
-import { count, duration, instant, ms } from '../../page/format.ts';
+import { count, duration, instant, ms, plural } from '../../page/format.ts';
 import { type Column, Table } from '../../page/table.tsx';
 import type { Entry, Listing } from '../entry.ts';
 import { liveOf, reportOf } from './links.ts';
@@ -26,6 +26,7 @@ export function Runs({ runs, ticked, onTick }: RunsProps) {
           <input
             type="checkbox"
             aria-label={`Compare ${run.name}`}
+            disabled={run.generators !== undefined}
             checked={ticked.includes(run.directory)}
             onChange={() => onTick(run)}
           />
@@ -35,6 +36,7 @@ export function Runs({ runs, ticked, onTick }: RunsProps) {
               {[
                 run.tool,
                 run.profile,
+                ...(run.generators === undefined ? [] : [plural(run.generators, 'generator')]),
                 ...Object.entries(run.labels).map(([name, value]) => `${name}: ${value}`),
               ].join(' · ')}
             </small>
@@ -51,10 +53,11 @@ export function Runs({ runs, ticked, onTick }: RunsProps) {
     },
     { head: 'p50', unit: 'ms', cell: ({ arrival }) => ms(arrival?.p50) },
     { head: 'p99', unit: 'ms', cell: ({ arrival }) => ms(arrival?.p99) },
-    { head: 'messages', cell: ({ account }) => count(account.scheduled) },
+    { head: 'messages', cell: ({ account }) => (account ? count(account.scheduled) : '–') },
     {
       head: 'lost',
-      cell: ({ account }) => <span class={account.lost > 0 ? 'worry' : ''}>{count(account.lost)}</span>,
+      cell: ({ account }) =>
+        account ? <span class={account.lost > 0 ? 'worry' : ''}>{count(account.lost)}</span> : '–',
     },
     { head: 'started', text: true, cell: (run) => <Started run={run} /> },
   ];

@@ -9,6 +9,7 @@ import { template } from '../../test/template.ts';
 import { history } from '../app.ts';
 import { Catalogue } from '../catalogue.ts';
 import type { Listing } from '../entry.ts';
+import { Instances } from '../instances.ts';
 import { Sparks } from '../timeline.ts';
 import { grow, temporaryRuns, writeRun } from './runs.ts';
 
@@ -30,6 +31,7 @@ before(async () => {
   const pages = { list: '<p>list</p>', comparison: await template('comparison') };
   await app.register(history, {
     catalogue: new Catalogue(root),
+    instances: new Instances(async () => undefined),
     pages,
     onError: (error) => errors.push(error),
   });
