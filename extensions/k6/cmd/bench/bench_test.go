@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,21 +84,33 @@ func TestHost(t *testing.T) {
 	}
 }
 
-func TestTheIntervalOfAMedian(t *testing.T) {
+func TestTheEstimateOfARatio(t *testing.T) {
 	t.Parallel()
-	rounds := func(n int) (all pairs) { // ratios 1, 2, …, n
+	rounds := func(n int) (all pairs) { // ratios e, e², e⁴ …, whose logarithms' means are all different
 		for i := range n {
-			all = append(all, [2]use{{count: 1, cpu: map[string]time.Duration{"": 1}}, {count: 1, cpu: map[string]time.Duration{"": time.Duration(n - i)}}})
+			ours := time.Duration(1e9 * math.Exp(math.Pow(2, float64(i))/1000))
+			all = append(all, [2]use{
+				{count: 1, cpu: map[string]time.Duration{"": 1e9}}, {count: 1, cpu: map[string]time.Duration{"": ours}},
+			})
 		}
 		return all
 	}
-	for n, want := range map[int][3]float64{ // tables of the sign test
-		1: {1, 1, 0}, 2: {1, 2, 50}, 5: {1, 5, 93.75}, 6: {1, 6, 96.875}, 8: {1, 8, 99.21875}, 9: {2, 8, 96.09375}, 20: {6, 15, 95.8610534},
-	} {
-		low, high, sure := rounds(n).interval(cost)
-		assert.InDelta(t, want[0], low, 1e-9, n)
-		assert.InDelta(t, want[1], high, 1e-9, n)
-		assert.InDelta(t, want[2], sure, 1e-4, n)
+	for n, want := range map[int]struct { // tables of Wilcoxon's signed ranks
+		cut  int // means that are left out at each end
+		sure float64
+	}{1: {0, 0}, 2: {0, 50}, 5: {0, 93.75}, 6: {0, 96.875}, 8: {3, 96.09375}, 9: {5, 96.09375}, 10: {8, 95.1171875}, 12: {13, 95.751953125}} {
+		var means []float64
+		for i := range n {
+			for j := i; j < n; j++ {
+				means = append(means, math.Exp((math.Pow(2, float64(i))+math.Pow(2, float64(j)))/2000))
+			}
+		}
+		slices.Sort(means)
+		ratio, low, high, sure := rounds(n).estimate(cost)
+		assert.InEpsilon(t, median(means), ratio, 1e-3, n)
+		assert.InEpsilon(t, means[want.cut], low, 1e-6, n)
+		assert.InEpsilon(t, means[len(means)-1-want.cut], high, 1e-6, n)
+		assert.InDelta(t, want.sure, sure, 1e-9, n)
 	}
 	assert.Equal(t, "the limit holds", decided(0.97, 1, 0.97))
 	assert.Equal(t, "the limit is missed", decided(0.9, 0.96, 0.97))

@@ -43,24 +43,42 @@ func (p pairs) ratio(of func(baseline, ours use) float64) float64 {
 	return median(values)
 }
 
-// interval is where the median of the rounds' ratios lies, between two of them, and how sure that is in percent: 95 or more, where there
-// are rounds enough. It wants nothing of how they are distributed (the number of rounds below the median is binomial).
-func (p pairs) interval(of func(baseline, ours use) float64) (low, high, sure float64) {
-	values := make([]float64, len(p))
+// estimate is the Hodges-Lehmann estimate of the ratio and where it lies, between low and high, and how sure that is in percent: 95 or
+// more, where there are rounds enough. It takes as given that a round's ratio is as likely to be too large by a factor as too small, which
+// taking turns sees to, and nothing else of how they are distributed (Wilcoxon's signed ranks).
+func (p pairs) estimate(of func(baseline, ours use) float64) (ratio, low, high, sure float64) {
+	logs := make([]float64, len(p))
 	for i, pair := range p {
-		values[i] = of(pair[0], pair[1])
+		logs[i] = math.Log(of(pair[0], pair[1]))
 	}
-	slices.Sort(values)
-	n, cut := len(values), 0
-	outside := math.Pow(0.5, float64(n-1)) // that all are on one side of it
-	for term := outside; cut+1 < n/2; cut++ {
-		term *= float64(n-cut) / float64(cut+1)
-		if outside+term > 0.05 {
-			break
+	var means []float64 // of each two, and of each with itself
+	for i, a := range logs {
+		for _, b := range logs[i:] {
+			means = append(means, (a+b)/2)
 		}
-		outside += term
 	}
-	return values[cut], values[n-1-cut], 100 * (1 - outside)
+	slices.Sort(means)
+	chances := signedRanks(len(p))
+	cut, outside := 0, 2*chances[0]
+	for cut+1 < len(means)/2 && outside+2*chances[cut+1] <= 0.05 {
+		cut++
+		outside += 2 * chances[cut]
+	}
+	return math.Exp(median(means)), math.Exp(means[cut]), math.Exp(means[len(means)-1-cut]), 100 * (1 - outside)
+}
+
+// signedRanks is how likely each sum of the ranks 1 to n is where each rank counts with probability 1/2.
+func signedRanks(n int) []float64 {
+	likely := []float64{1}
+	for rank := 1; rank <= n; rank++ {
+		next := make([]float64, len(likely)+rank)
+		for sum, chance := range likely {
+			next[sum] += chance / 2
+			next[sum+rank] += chance / 2
+		}
+		likely = next
+	}
+	return likely
 }
 
 // cost is the ratio of CPU.
