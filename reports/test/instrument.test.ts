@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
 import { uncertain } from '../page/facts.ts';
 import { ms } from '../page/format.ts';
 import { canarySentence, checks } from '../page/health.ts';
@@ -29,6 +30,29 @@ describe('what the page tells of the instrument', () => {
       assert.equal(marked.length, short.length);
       for (const [i, stage] of short.entries()) assert.ok(marked[i]?.trim().startsWith(stage), stage);
       assert.match(await text(page, '.stages'), /shorter than the clock bound/);
+    });
+  });
+
+  test('beside the verdict: lateness, CPU, canary and clock bound with their limits, and what else is exceeded', async () => {
+    const line = (page: Page) => page.locator('.verdict .health > *').allTextContents();
+    const figures =
+      /^Instrument\|✓ lateness p99 \S+ ms \(at most \S+ ms\)\|✓ CPU mean \S+ %, max \S+ % \(at most 180 %\)\|canary 50 of 50 arrived \(on a connection of its own\)\|clock bound ±\S+ ms \(one host, one clock\)$/;
+    const run = golden('passing');
+    await reader.read(run, async (page) => {
+      assert.match((await line(page)).join('|').replaceAll('\u00a0', ' '), figures);
+      await page.locator('.health a').click();
+      assert.ok(
+        await page.locator('#instrument').evaluate((it) => it.getBoundingClientRect().top < innerHeight),
+      );
+    });
+    run.health.samples_discarded = 3;
+    run.latency.stages.schedule.p99 = 1000;
+    await reader.read(run, async (page) => {
+      const worries = await page.locator('.health .worry').allTextContents();
+      assert.deepEqual(
+        worries.map((text) => text.replaceAll('\u00a0', ' ').split(' (')[0]),
+        ['✕ lateness p99 1,000 ms', '✕ discarded 3'],
+      );
     });
   });
 

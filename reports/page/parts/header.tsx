@@ -5,6 +5,7 @@ import { duration, figure, instant, ms, plural } from '../format.ts';
 import { canaryPace, canarySentence } from '../health.ts';
 import type { PartProps } from '../report.tsx';
 import { Facts } from '../table.tsx';
+import { InstrumentLine } from './instrument.tsx';
 
 const MARKS: Record<VerdictResult, { mark: string; meaning: string }> = {
   pass: { mark: '✓', meaning: 'every threshold held, nothing was lost' },
@@ -39,6 +40,7 @@ export function Header({ run, sound }: PartProps) {
             ))}
           </ul>
         )}
+        <InstrumentLine run={run} sound={sound} />
       </section>
       <p class="answer">{answer(run).join(' ')}</p>
       {run.environment.shared_host && (

@@ -4,12 +4,36 @@ import { type Check, checks } from '../health.ts';
 import type { PartProps } from '../report.tsx';
 import { Table } from '../table.tsx';
 
+/** Beside the verdict whatever they are; of the others what is exceeded. */
+const ALWAYS = new Set(['lateness', 'CPU', 'canary', 'clock bound']);
+
+/** The instrument's health in a line, for beside the verdict. */
+export function InstrumentLine({ run, sound }: PartProps) {
+  const told = checks(run, sound).filter(({ what, ok }) => ALWAYS.has(what) || ok === false);
+  return (
+    <p class="health">
+      <a href="#instrument">Instrument</a>
+      {told.map(({ what, meaning, figure, limit, ok }) => (
+        <span key={what} class={ok === false ? 'worry' : ''}>
+          {ok !== null && `${ok ? '✓' : '✕'}\u00a0`}
+          {what} {figure}
+          <span class="limit">
+            {limit !== null
+              ? ` (${limit === 'none' ? 'allowed: none' : `at most ${limit}`})`
+              : ` (${meaning})`}
+          </span>
+        </span>
+      ))}
+    </p>
+  );
+}
+
 /** Whether the generator kept up, how well the clocks agree, when a subscriber was away. */
 export function InstrumentSection({ run, sound }: PartProps) {
   const { gaps } = run.health;
   const { generators = [] } = run;
   return (
-    <section>
+    <section id="instrument">
       <h2>Instrument</h2>
       <Checks rows={checks(run, sound)} />
       {generators.length > 0 && <Generators rows={generators} />}
