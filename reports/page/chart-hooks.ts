@@ -80,6 +80,7 @@ function nameBands(u: uPlot, { lines }: ChartData, colour: (name: Colour) => str
   u.ctx.strokeStyle = colour('paper');
   u.ctx.fillStyle = colour('ink');
   for (const [k, { label }] of lines.entries()) {
+    if (u.series[k + 1]?.show === false) continue;
     const half = u.ctx.measureText(label).width / 2 + ratio;
     const edges = points.map((i) => [y(k + 1, i), y(k, i)] as const);
     let best: { thick: number; x: number; y: number } | null = null;

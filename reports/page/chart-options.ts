@@ -46,6 +46,8 @@ export interface ChartData {
 }
 
 const DASHES = { dashed: [6, 4], dotted: [2, 3] };
+const COLOURS = ['blue', 'orange', 'magenta', 'cyan', 'violet', 'olive', 'grey'];
+const PATTERNS = [{}, { dash: 'dashed' }, { dash: 'dotted' }] as const;
 const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400];
 const COUNTS = Array.from({ length: 13 }, (_, e) => [1, 2, 5].map((step) => step * 10 ** e)).flat();
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99, 99.999, 99.9999];
@@ -54,6 +56,15 @@ const LABEL_BAND = 18;
 /** Charts of this group share their cursor and what they show. */
 export const TIME = 'time';
 export const X_NAMES = { time: 'time', percentile: 'percentile', vus: 'VUs' };
+
+/** How the i-th of many lines is drawn: 21 pairs of colour and pattern, and neighbours differ in both. */
+export function styleOf(i: number): Pick<Line, 'colour' | 'dash'> {
+  const round = Math.floor(i / COLOURS.length);
+  return {
+    colour: COLOURS[i % COLOURS.length] as Colour,
+    ...(PATTERNS[(i + round) % PATTERNS.length] as (typeof PATTERNS)[number]),
+  };
+}
 
 /** Where a percentile stands on the axis: one unit per nine. */
 export function nines(percentile: number): number {

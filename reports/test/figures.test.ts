@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { styleOf } from '../page/chart-options.ts';
 import { csv, hlog } from '../page/download.ts';
 import { binStart, heatRange, merged } from '../page/heat.ts';
 import { fitUsl } from '../usl.ts';
@@ -32,6 +33,12 @@ test('too few points, or no throughput, is no fit', () => {
   assert.equal(fitUsl([]), null);
   assert.equal(fitUsl(CONCURRENCY.slice(0, 3).map((n) => [n, 100 * n])), null);
   assert.equal(fitUsl(CONCURRENCY.map((n) => [n, 0])), null);
+});
+
+test('21 lines of one chart look different, and so do neighbours without their colours', () => {
+  const styles = Array.from({ length: 21 }, (_, i) => styleOf(i));
+  assert.equal(new Set(styles.map(({ colour, dash }) => `${colour} ${dash}`)).size, 21);
+  assert.ok(styles.every(({ dash }, i) => i === 0 || i % 7 === 0 || dash !== styles[i - 1]?.dash));
 });
 
 test('bins are of one scale, and neighbours are put together', () => {

@@ -85,22 +85,94 @@ export function drawAll(page: Page): Promise<boolean> {
   return page.evaluate(() => dispatchEvent(new Event('beforeprint')));
 }
 
-/** Title of each chart that has something to draw, and how many colours are on its canvas. */
-export async function charts(page: Page): Promise<[string, number][]> {
+/** What a chart shows, in pixels of the colour that it is drawn in: antialiasing changes how opaque those are, not their colour. */
+export interface Drawn {
+  title: string;
+  /** Each line by itself, within the axes. */
+  lines: { label: string; pixels: number; colour: string; pattern: string }[];
+  /** Cells of a heat map. */
+  heat: number;
+  /** Lines across, with every line of the chart's own off. */
+  marks: number;
+  /** Names of phases and of marks, above the plot. */
+  names: { phases: number; marks: number };
+}
+
+/** What each chart that has something to draw has drawn. */
+export async function charts(page: Page): Promise<Drawn[]> {
   await drawAll(page);
-  return page.locator('.chart:has(canvas)').evaluateAll((figures) =>
-    figures.map((figure) => {
-      const title = figure.querySelector('h3')?.firstChild?.textContent?.trim() ?? '';
-      const canvas = figure.querySelector('canvas') as HTMLCanvasElement;
-      const { data } = (canvas.getContext('2d') as CanvasRenderingContext2D).getImageData(
-        0,
-        0,
-        canvas.width,
-        canvas.height,
+  return page.locator('.chart:has(canvas)').evaluateAll(async (figures) => {
+    const styles = getComputedStyle(document.documentElement);
+    const own = (name: string) =>
+      [1, 3, 5].map((i) =>
+        Number.parseInt(
+          styles
+            .getPropertyValue(name)
+            .trim()
+            .slice(i, i + 2),
+          16,
+        ),
       );
-      return [title, new Set(new Uint32Array(data.buffer)).size];
-    }),
-  );
+    const [heat, ink, muted] = [own('--heat'), own('--ink'), own('--muted')];
+    const all = [];
+    for (const figure of figures) {
+      const canvas = figure.querySelector('canvas') as HTMLCanvasElement;
+      const [whole, plot] = [canvas, figure.querySelector('.u-over') as Element].map((element) =>
+        element.getBoundingClientRect(),
+      ) as [DOMRect, DOMRect];
+      const ratio = canvas.width / whole.width;
+      // The chart's own canvas would be slow to read often, and the browser complains of it.
+      const copy = document.createElement('canvas');
+      const context = copy.getContext('2d', { willReadFrequently: true }) as CanvasRenderingContext2D;
+      /** Within the axes, or above the plot. */
+      const pixels = (wanted: number[], above = false) => {
+        const top = above ? 0 : plot.top - whole.top;
+        const height = above ? plot.top - whole.top : plot.height;
+        const place = [plot.left - whole.left, top, plot.width, Math.max(1, height)] as const;
+        const [x, y, width, rows] = place.map((px) => Math.round(px * ratio)) as [
+          number,
+          number,
+          number,
+          number,
+        ];
+        copy.width = width;
+        copy.height = rows;
+        context.drawImage(canvas, -x, -y);
+        const { data } = context.getImageData(0, 0, width, rows);
+        let found = 0;
+        for (let i = 0; i < data.length; i += 4)
+          if ((data[i + 3] ?? 0) > 40 && wanted.every((value, k) => Math.abs(value - (data[i + k] ?? 0)) < 7))
+            found++;
+        return found;
+      };
+      /** The legend takes a click as: not this line; with Ctrl as: this line alone. A second one undoes it. */
+      const click = async (labels: Element[], ctrlKey: boolean) => {
+        for (const label of labels) label.dispatchEvent(new MouseEvent('click', { ctrlKey }));
+        await new Promise(requestAnimationFrame);
+      };
+      const lines = [];
+      const names = { phases: pixels(muted, true), marks: pixels(ink, true) };
+      const labels = [...figure.querySelectorAll('.u-legend tr:not(:first-child) th')];
+      const marker = (label: Element) => getComputedStyle(label.querySelector('.u-marker') as Element);
+      for (const label of labels) {
+        if (labels.length > 1) await click([label], true);
+        const { borderTopColor: colour, borderTopStyle: pattern } = marker(label);
+        const rgb = colour.match(/\d+/g)?.map(Number) ?? [];
+        lines.push({ label: label.textContent ?? '', pixels: pixels(rgb), colour, pattern });
+        if (labels.length > 1) await click([label], true);
+      }
+      await click(labels, false);
+      all.push({
+        title: figure.querySelector('h3')?.firstChild?.textContent?.trim() ?? '',
+        lines,
+        heat: pixels(heat),
+        marks: pixels(ink),
+        names,
+      });
+      await click(labels, false);
+    }
+    return all;
+  });
 }
 
 /** Brightness, 0 to 255, of the page and of the numbers on the first chart's axis. */

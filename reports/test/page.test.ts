@@ -2,10 +2,33 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { answer } from '../page/facts.ts';
 import { count, ms } from '../page/format.ts';
+import type { Run } from '../run.ts';
 import { Reader } from './browser.ts';
 import { HOSTILE } from './golden.ts';
 import { GOLDENS, golden } from './goldens.ts';
-import { charts, legend, overflow, text } from './looking.ts';
+import { charts, type Drawn, legend, overflow, text } from './looking.ts';
+
+/** Fewer pixels are no line, no cell and no name. */
+const LEAST = 40;
+
+/** What should be on the canvas of a chart, and is not. */
+function missing({ title, lines, heat, marks, names }: Drawn, run: Run): string[] {
+  // A line along the axis is as faint as the axis.
+  const zero = {
+    backlog: run.timeline.every(({ backlog }) => backlog === 0),
+    schedule: run.run.model === 'closed',
+  };
+  const concurrency = title.endsWith('by concurrency');
+  const parts: Record<string, number> = {
+    ...Object.fromEntries(
+      lines.map(({ label, pixels }) => [label, zero[label as keyof typeof zero] ? LEAST : pixels]),
+    ),
+    ...(title === 'Arrival latency, all deliveries' && { cells: heat }),
+    ...(concurrency && { 'the knee': marks, 'its name': names.marks }),
+    ...(!concurrency && title !== 'Latency by percentile' && { 'names of phases': names.phases }),
+  };
+  return Object.keys(parts).filter((part) => Number(parts[part]) < LEAST);
+}
 
 describe('the page in a browser', () => {
   let reader: Reader;
@@ -24,8 +47,10 @@ describe('the page in a browser', () => {
         assert.equal(first, run.account.scheduled.toLocaleString('en-US'));
         for (const width of [1280, 390]) {
           await page.setViewportSize({ width, height: 900 });
-          for (const [title, colours] of await charts(page)) {
-            assert.ok(colours > 2, `${width} px: ${title} has drawn ${colours} colours`);
+          for (const chart of await charts(page)) {
+            assert.deepEqual(missing(chart, run), [], `${width} px: ${chart.title}`);
+            const looks = chart.lines.map(({ colour, pattern }) => `${colour} ${pattern}`);
+            assert.equal(new Set(looks).size, looks.length, `${chart.title}: two lines look the same`);
           }
           assert.ok((await overflow(page)) <= 0, `${width} px: wider than the screen`);
         }
@@ -55,7 +80,7 @@ describe('the page in a browser', () => {
       assert.equal(await page.locator('.stages tbody tr').count(), 6);
       assert.match(await text(page, '.stages'), /The means add up to the mean arrival latency, /);
       assert.deepEqual(
-        (await charts(page)).map(([title]) => title),
+        (await charts(page)).map(({ title }) => title),
         [
           'Latency by percentile',
           'Mean of each stage',
@@ -187,8 +212,13 @@ describe('the page in a browser', () => {
 
   test('a sweep: the figure with its knee and the fit', async () => {
     await reader.read(golden('closed'), async (page) => {
-      const [first, second] = (await charts(page)).map(([title]) => title);
+      const [first, second] = (await charts(page)).map(({ title }) => title);
       assert.deepEqual([first, second], ['Latency by concurrency', 'Throughput by concurrency']);
+      for (const { title, lines } of await charts(page)) {
+        if (!/^(Latency by concurrency|HTTP latency)$/.test(title)) continue;
+        const patterns = new Set(lines.map(({ pattern }) => pattern));
+        assert.equal(patterns.size, lines.length, `${title}: told by colour alone`);
+      }
       assert.match(await text(page, '.sweep .chart p'), /^Knee at 4 VUs: arrival p50 is 4\.74 ms there/);
       assert.deepEqual(await legend(page, 'Throughput by concurrency'), [
         ...['requests', 'deliveries arrived', 'USL fit'],

@@ -39,12 +39,3 @@ export function short(title: string): string {
 export function legend({ letter, title }: Pick<Subject, 'letter' | 'title'>): string {
   return `${letter} · ${short(title)}`;
 }
-
-const COLOURS = ['blue', 'orange', 'magenta', 'olive', 'violet', 'cyan'] as const;
-const DASHES = [undefined, 'dashed', 'dotted'] as const;
-
-/** How a subject's line is drawn: told apart by its dashes where colours are not. */
-export function look(index: number) {
-  const dash = DASHES[index % DASHES.length];
-  return { colour: COLOURS[index % COLOURS.length] as string, ...(dash ? { dash } : {}) };
-}

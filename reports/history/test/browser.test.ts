@@ -172,7 +172,8 @@ test('ticked by mouse, compared: the page of a comparison', async () => {
     );
     const drawn = await charts(page);
     assert.equal(drawn.length, 4);
-    for (const [title, colours] of drawn) assert.ok(colours > 2, title);
+    for (const { title, lines } of drawn)
+      for (const { label, pixels } of lines) assert.ok(pixels > 40, `${title}: ${label}`);
     assert.ok((await overflow(page)) <= 0);
     assert.deepEqual(await violations(page), []);
     await page.setViewportSize({ width: 390, height: 800 });
@@ -249,7 +250,8 @@ test('sweeps over one another, with their knees', async () => {
       said,
     );
     const drawn = await charts(page);
-    assert.ok(drawn.some(([title, colours]) => title === 'Arrival p50 by concurrency' && colours > 2));
+    const both = drawn.find(({ title }) => title === 'Arrival p50 by concurrency');
+    assert.ok(both && both.lines.length === 2 && both.lines.every(({ pixels }) => pixels > 40));
     assert.deepEqual(await violations(page), []);
   });
 });

@@ -1,13 +1,11 @@
 import type { Resource, Run } from '../../run.ts';
 import { Chart } from '../chart.tsx';
-import type { Line } from '../chart-options.ts';
+import { type Line, styleOf } from '../chart-options.ts';
 import { gapSpans, phaseSpans } from '../facts.ts';
 import { count, figure } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 import { Table } from '../table.tsx';
 
-const COLOURS = ['blue', 'orange', 'magenta', 'cyan', 'violet', 'olive', 'grey'];
-const DASHES = [undefined, 'dashed', 'dotted'] as const;
 const HOST = 'host';
 
 /** What each process used, and what the host had left. */
@@ -70,12 +68,10 @@ function UsageChart({ run, used, title, unit, column }: UsageProps) {
       format={figure}
       lines={used.map((resource, i): Line => {
         const known = new Map(resource.series.map((row) => [row[0], row[column]]));
-        const dash = DASHES[Math.floor(i / COLOURS.length) % DASHES.length] ?? DASHES[i % DASHES.length];
         return {
           label: resource.process.slice(0, 60),
           values: x.map((t) => known.get(t) ?? null),
-          colour: COLOURS[i % COLOURS.length] ?? 'blue',
-          ...(dash ? { dash } : {}),
+          ...styleOf(i),
         };
       })}
     />

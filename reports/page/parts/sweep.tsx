@@ -41,9 +41,13 @@ interface SweepChartProps {
 }
 
 function LatencyChart({ steps, marks, at }: SweepChartProps & { at: number | null }) {
-  const line = (label: string, colour: string, value: (step: SweepStep) => number | null): Line => ({
+  const line = (
+    label: string,
+    style: Pick<Line, 'colour' | 'dash'>,
+    value: (step: SweepStep) => number | null,
+  ): Line => ({
     label,
-    colour,
+    ...style,
     values: steps.map(value),
   });
   return (
@@ -58,9 +62,11 @@ function LatencyChart({ steps, marks, at }: SweepChartProps & { at: number | nul
       marks={marks}
       format={msValue}
       lines={[
-        line('arrival p50', 'blue', ({ latency }) => percentile(latency.arrival, 'p50')),
-        line('arrival p99', 'p99', ({ latency }) => percentile(latency.arrival, 'p99')),
-        line('HTTP mean', 'orange', ({ latency }) => latency.http.mean),
+        line('arrival p50', { colour: 'blue' }, ({ latency }) => percentile(latency.arrival, 'p50')),
+        line('arrival p99', { colour: 'p99', dash: 'dashed' }, ({ latency }) =>
+          percentile(latency.arrival, 'p99'),
+        ),
+        line('HTTP mean', { colour: 'orange', dash: 'dotted' }, ({ latency }) => latency.http.mean),
       ]}
     />
   );

@@ -25,15 +25,15 @@ export function TimelineSection({ run, sound }: PartProps) {
   const backlog = peak(timeline, (s) => s.backlog);
   const worst = peak(timeline, (s) => percentile(s.arrival ?? { count: 0 }, 'p99'));
   const latency: Line[] = [
-    { label: 'p50', values: column((s) => of(s.arrival, 'p50')), colour: 'p50' },
-    { label: 'p95', values: column((s) => of(s.arrival, 'p95')), colour: 'p95' },
+    { label: 'p50', values: column((s) => of(s.arrival, 'p50')), colour: 'p50', dash: 'dotted' },
+    { label: 'p95', values: column((s) => of(s.arrival, 'p95')), colour: 'p95', dash: 'dashed' },
     { label: 'p99', values: column((s) => of(s.arrival, 'p99')), colour: 'p99' },
     { label: 'max', values: column((s) => s.arrival?.max ?? null), colour: 'muted', dash: 'dotted' },
     { label: 'canary', values: column((s) => s.canary_ms), colour: 'canary', dash: 'dashed' },
   ];
   const log = wantsLog(latency);
   const http: Line[] = [
-    { label: 'p50', values: column((s) => of(s.http, 'p50')), colour: 'p50' },
+    { label: 'p50', values: column((s) => of(s.http, 'p50')), colour: 'p50', dash: 'dotted' },
     { label: 'p99', values: column((s) => of(s.http, 'p99')), colour: 'p99' },
   ];
   const worstHttp = peak(timeline, (s) => percentile(s.http ?? { count: 0 }, 'p99'));
@@ -74,10 +74,24 @@ export function TimelineSection({ run, sound }: PartProps) {
                 : [{ label: 'scheduled', values: column((s) => s.scheduled), colour: 'grey', fill: true }]),
               { label: 'accepted', values: column((s) => s.accepted), colour: 'blue' },
               ...(some('rejected')
-                ? [{ label: 'rejected', values: column((s) => s.rejected), colour: 'orange' }]
+                ? [
+                    {
+                      label: 'rejected',
+                      values: column((s) => s.rejected),
+                      colour: 'orange',
+                      dash: 'dashed' as const,
+                    },
+                  ]
                 : []),
               ...(some('failed')
-                ? [{ label: 'failed', values: column((s) => s.failed), colour: 'magenta' }]
+                ? [
+                    {
+                      label: 'failed',
+                      values: column((s) => s.failed),
+                      colour: 'magenta',
+                      dash: 'dotted' as const,
+                    },
+                  ]
                 : []),
             ]}
           />

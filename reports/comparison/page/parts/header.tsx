@@ -1,6 +1,7 @@
+import { styleOf } from '../../../page/chart-options.ts';
 import type { Subject } from '../../comparison.ts';
 import type { PartProps } from '../page.tsx';
-import { answers, look } from '../tell.ts';
+import { answers } from '../tell.ts';
 
 /** Who is compared with whom, and what came out. */
 export function Header({ comparison }: PartProps) {
@@ -30,8 +31,8 @@ function SubjectLine({ subject, index }: { subject: Subject; index: number }) {
     <li>
       <p>
         <i
-          class={`line ${look(index).dash ?? 'solid'}`}
-          style={{ borderColor: `var(--${look(index).colour})` }}
+          class={`line ${styleOf(index).dash ?? 'solid'}`}
+          style={{ borderColor: `var(--${styleOf(index).colour})` }}
         />
         <strong>{letter}</strong> <span class="title">{title}</span>
         {index === 0 && <span class="meaning"> baseline</span>}

@@ -1,10 +1,10 @@
 import { Chart } from '../../../page/chart.tsx';
-import { msValue } from '../../../page/chart-options.ts';
+import { msValue, styleOf } from '../../../page/chart-options.ts';
 import { clock, msUnit } from '../../../page/format.ts';
 import type { Comparison, Curve } from '../../comparison.ts';
 import { label } from '../../words.ts';
 import type { PartProps } from '../page.tsx';
-import { legend, look } from '../tell.ts';
+import { legend } from '../tell.ts';
 
 /** The percentile curves over one another, and percentiles over time. */
 export function LatencySection({ comparison }: PartProps) {
@@ -67,7 +67,11 @@ function OverTime({
       format={msValue}
       lines={subjects.map(({ timeline, ...subject }, i) => {
         const known = new Map(timeline.t.map((second, k) => [second, timeline[percentile][k]]));
-        return { label: legend(subject), values: t.map((second) => positive(known.get(second))), ...look(i) };
+        return {
+          label: legend(subject),
+          values: t.map((second) => positive(known.get(second))),
+          ...styleOf(i),
+        };
       })}
     />
   );
@@ -102,7 +106,7 @@ function Percentiles({ comparison: { subjects }, title, note, of }: PercentilesP
       format={msValue}
       lines={subjects.map((subject, i) => {
         const known = new Map(of(i));
-        return { label: legend(subject), values: x.map((p) => positive(known.get(p))), ...look(i) };
+        return { label: legend(subject), values: x.map((p) => positive(known.get(p))), ...styleOf(i) };
       })}
     />
   );

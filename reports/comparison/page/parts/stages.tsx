@@ -4,6 +4,9 @@ import { STAGES, type Stage } from '../../../run.ts';
 import { change, range } from '../../words.ts';
 import type { PartProps } from '../page.tsx';
 
+/** Of the longest bar: a band that holds its name on a wide screen; a narrow one cuts it off. */
+const NAMED = 0.07;
+
 /** The stages side by side: where the difference comes from. */
 export function StagesSection({ comparison: { subjects, rows } }: PartProps) {
   const known = STAGES.filter((stage) => subjects.some(({ stages }) => stages[stage] !== null));
@@ -55,7 +58,9 @@ export function StagesSection({ comparison: { subjects, rows } }: PartProps) {
                 <i
                   key={stage}
                   style={{ width: `${((stages[stage] ?? 0) / scale) * 100}%`, background: `var(--${stage})` }}
-                />
+                >
+                  {(stages[stage] ?? 0) / scale >= NAMED && stage}
+                </i>
               ))}
             </span>
           </p>

@@ -1,9 +1,9 @@
 import { Chart } from '../../../page/chart.tsx';
-import { msValue } from '../../../page/chart-options.ts';
+import { msValue, styleOf } from '../../../page/chart-options.ts';
 import { figure } from '../../../page/format.ts';
 import { type Point, pointsOf, turns } from '../../knees.ts';
 import type { PartProps } from '../page.tsx';
-import { legend, look } from '../tell.ts';
+import { legend } from '../tell.ts';
 
 /** Sweeps of concurrency over one another, each with its knee; nothing where fewer than two runs are one. */
 export function SweepSection({ comparison: { subjects } }: PartProps) {
@@ -19,7 +19,7 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
         const point = points.find((one) => one.vus === vus);
         return point === undefined ? null : value(point);
       }),
-      ...look(index),
+      ...styleOf(index),
     }));
   const knees = new Map<number, string[]>();
   for (const { subject } of sweeps) {
