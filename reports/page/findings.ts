@@ -58,13 +58,21 @@ function kneeSentence(run: Run): string | null {
   return `The knee is at ${plural(from.vus, 'VU')}, ${figure(from.requests / from.duration_s)} requests/s: with ${count(to.vus)} ${then}${grew}.`;
 }
 
-/** The limit that a threshold sets for arrival p99, ms. */
-export function p99Limit({ thresholds }: Run): number | null {
+/** Thresholds on arrival p99: k6's own, and that on the measured phases alone (scenarios/capacity.js). */
+const P99_LIMITS: Record<string, RegExp> = {
+  arrival_latency: /^\s*p\(99\)\s*<=?\s*([\d.]+)\s*$/,
+  hold_p99_ms: /^\s*value\s*<=?\s*([\d.]+)\s*$/,
+};
+/** A script whose thresholds say nothing of it names a limit by this figure: a sweep is to go past it. */
+const P99_FIGURE = 'limit of arrival p99';
+
+/** The limit that a run sets for arrival p99, ms. */
+export function p99Limit({ thresholds, figures }: Run): number | null {
   for (const { metric, expression } of thresholds) {
-    const limit = expression.match(/^\s*p\(99\)\s*<=?\s*([\d.]+)\s*$/)?.[1];
-    if (metric === 'arrival_latency' && limit !== undefined) return Number(limit);
+    const limit = P99_LIMITS[metric]?.exec(expression)?.[1];
+    if (limit !== undefined) return Number(limit);
   }
-  return null;
+  return figures?.find(({ name }) => name === P99_FIGURE)?.value ?? null;
 }
 
 /** The highest rate that kept arrival p99 below the limit: of a step of a sweep, or held for some seconds. */
