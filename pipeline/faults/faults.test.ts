@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { before, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { remove, temporaryDirectory } from '../test/services.ts';
 import { CASES, equation, play, seen } from './campaign.ts';
 import { buildToxiproxy } from './toxiproxy.ts';
@@ -9,17 +9,19 @@ const never = Promise.withResolvers<never>().promise;
 
 before(() => buildToxiproxy());
 
-// One of each server and one of a relay; the others are for `npm run faults`.
-for (const row of [2, 10, 13]) {
-  const one = CASES.find((candidate) => candidate.row === row);
-  test(`row ${row}: ${one?.fault}`, async (t) => {
-    assert.ok(one);
-    const dir = await temporaryDirectory();
-    t.after(() => remove(dir));
-    const result = await play(one, SCALE, dir, never);
-    assert.ok(result.ok, `${seen(result)} · ${equation(result.account)}`);
-  });
-}
+// One of each server and one of a relay, each with a pipeline of its own; the others are for `npm run faults`.
+describe('rows of the campaign', { concurrency: true }, () => {
+  for (const row of [2, 10, 13]) {
+    const one = CASES.find((candidate) => candidate.row === row);
+    test(`row ${row}: ${one?.fault}`, async (t) => {
+      assert.ok(one);
+      const dir = await temporaryDirectory();
+      t.after(() => remove(dir));
+      const result = await play(one, SCALE, dir, never);
+      assert.ok(result.ok, `${seen(result)} · ${equation(result.account)}`);
+    });
+  }
+});
 
 test('each row is there once, with words for it', () => {
   const rows = CASES.map(({ row }) => row);

@@ -148,7 +148,8 @@ export async function charts(page: Page): Promise<Drawn[]> {
       /** The legend takes a click as: not this line; with Ctrl as: this line alone. A second one undoes it. */
       const click = async (labels: Element[], ctrlKey: boolean) => {
         for (const label of labels) label.dispatchEvent(new MouseEvent('click', { ctrlKey }));
-        await new Promise(requestAnimationFrame);
+        // uPlot draws in a microtask.
+        await new Promise((drawn) => setTimeout(drawn));
       };
       const lines = [];
       const names = { phases: pixels(muted, true), marks: pixels(ink, true) };

@@ -2,5 +2,4 @@
 
 package ledger
 
-// millions of messages in the test of the ledger's memory.
-const millions = 10
+const raced = false

@@ -2,6 +2,5 @@
 
 package ledger
 
-// millions of messages in the test of the ledger's memory: the race detector makes each ten times as expensive, so npm run test:go
-// runs it once more without.
-const millions = 1
+// raced says that the race detector makes each message ten times as expensive: npm run test:go runs the tests of the ledger's memory without.
+const raced = true
