@@ -59,6 +59,6 @@ test('what is asked in vain is told in one line', async () => {
   });
   assert.match(
     (await run('10000')).stdout,
-    /^one process each: ingest is full at 17,857 messages\/s\n10,000 messages\/s: 1\.2 cores\n/,
+    /^one process each: ingest is full at 21,834 messages\/s\n10,000 messages\/s: 0\.9 cores\n/,
   );
 });
