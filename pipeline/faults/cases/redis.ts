@@ -183,9 +183,10 @@ export const redisCases: Case[] = [
       const rig = await scene.rig();
       for (const relay of rig.relays) relay.signal('SIGSTOP');
       const load = await scene.load(rig, { idle: '60s' }, 10);
-      await until(async () => (await rig.depth()) > 5000, 'messages wait');
+      // Some thousands of entries.
+      await until(async () => (await rig.depth()) > 30_000, 'messages wait');
       await rig.redis.kill();
-      // Redis' own means to load slowly, µs a command, and to answer meanwhile.
+      // Redis' own means to load slowly, µs a command, and to answer meanwhile: every 1,024 commands.
       await appendFile(
         join(rig.dir, 'redis.conf'),
         'key-load-delay 1000\nloading-process-events-interval-bytes 1024\n',
