@@ -98,6 +98,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 			e.readTraces(ctx, client)
 		}
 	}
+	e.clock.End()
 	e.judge(rec)
 
 	e.mu.Lock()

@@ -25,6 +25,7 @@ type Clock struct {
 	current Estimate
 	rounds  int
 	worst   float64
+	final   *Reading // set by End
 }
 
 // New starts the clock. It does no I/O.
@@ -158,10 +159,21 @@ type Reading struct {
 	Rounds int     // of probes; 0: the own clock stands alone
 }
 
-// Read returns the state of the clock.
+// End makes the reading final: what is judged is what is reported.
+func (c *Clock) End() {
+	r := c.Read()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.final = &r
+}
+
+// Read returns the state of the clock: as it is now, and after End as it was then.
 func (c *Clock) Read() Reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.final != nil {
+		return *c.final
+	}
 	if c.rounds == 0 {
 		return Reading{}
 	}

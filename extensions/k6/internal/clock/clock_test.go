@@ -235,6 +235,19 @@ func TestAShortRoundTripOfLongAgoStillTells(t *testing.T) {
 	})
 }
 
+func TestTheReadingThatWasJudgedIsTheOneThatIsReported(t *testing.T) {
+	t.Parallel()
+	virtual(t, reference(time.Second, [2]time.Duration{time.Millisecond, time.Millisecond}), func(t *testing.T, c *Clock, client *redis.Client) {
+		require.NoError(t, c.Probe(t.Context(), client))
+		c.End()
+		judged := c.Read()
+		require.Equal(t, 1, judged.Rounds)
+		time.Sleep(time.Minute)
+		require.NoError(t, c.Probe(t.Context(), client))
+		assert.Equal(t, judged, c.Read())
+	})
+}
+
 func TestAClockIsKeptAllRunLong(t *testing.T) {
 	t.Parallel()
 	s := reference(time.Second, [2]time.Duration{time.Millisecond, time.Millisecond})
