@@ -57,6 +57,7 @@ export function subscriber() {
   const own = figure('connections wanted'); // of several instances each has its share
   missing.add(own - figure('connections held') + figure('connections lost'));
   if (outside) {
+    run.figure('canary p99', outside.latency.p99 ?? Number.NaN, 'ms');
     canary.add(outside.latency.p99 ?? Number.POSITIVE_INFINITY);
     astray.add(outside.sent - outside.arrived);
   }

@@ -37,7 +37,9 @@ export async function findLimit(
   probe: (rate: number) => Promise<Pick<Run, 'verdict'>>,
 ): Promise<Limit> {
   let reason: string | undefined;
+  let tried = 0;
   const keepsUp = async (rate: number) => {
+    tried++;
     for (let attempt = 0; attempt < 2; attempt++) {
       const why = bottleneck(await probe(rate));
       if (why === undefined) return true;
@@ -47,8 +49,9 @@ export async function findLimit(
   };
   const lowest = Math.min(start, 25);
   const { held, notHeld } = await search(
-    { start, lowest, highest, precision: PRECISION, most: MOST_RATES },
+    { start, lowest, highest, precision: PRECISION },
     keepsUp,
+    () => tried < MOST_RATES,
   );
   return { tool, kept: held, tooMuch: notHeld, reason: notHeld === undefined ? undefined : reason };
 }

@@ -1,5 +1,5 @@
 import { figure, ms } from '../../reports/page/format.ts';
-import type { Run } from '../../reports/run.ts';
+import { type Run, STAGES } from '../../reports/run.ts';
 
 /** What a probe says of its rate. */
 export interface Judgement {
@@ -32,24 +32,55 @@ const SAID: Record<string, (run: Run) => string> = {
   arrival_unknown: ({ account }) => `${account.unknown} without an answer`,
 };
 
+/** As arrival/rules.go has it: from so much on, in % of the host's CPU, a hypervisor that gave it to others is named. */
+const STEAL_MUCH = 2;
+/** And in one second: of a run of ten, p99 is what happens in a tenth of one. */
+const STEAL_MUCH_AT_ONCE = 10;
+
+/** Of what was due, so much less may arrive in a run: what is under way is owed. */
+const UNDER_WAY = 0.02;
+
+/**
+ * Whether a run that did not hold might have held on a machine of its own: the hypervisor gave CPU to others, and what did not arrive
+ * meanwhile is no more than that would have carried. Undefined: no.
+ */
+export function disturbance({ timeline }: Run): string | undefined {
+  const hold = timeline.filter(({ phase }) => phase === 'hold');
+  const steal = hold.flatMap(({ generator }) => generator?.steal_percent ?? []);
+  if (steal.length === 0) return undefined;
+  const mean = sum(steal) / steal.length;
+  const most = Math.max(...steal);
+  if (mean < STEAL_MUCH && most < STEAL_MUCH_AT_ONCE) return undefined;
+  const carried = sum(hold.map(({ arrived }) => arrived)) / sum(hold.map(({ scheduled }) => scheduled));
+  if (carried < (1 - mean / 100) * (1 - UNDER_WAY)) return undefined;
+  return `the hypervisor took ${figure(mean)} % of the CPU, ${figure(most)} % in the worst second`;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((all, value) => all + value, 0);
+}
+
 /** Requests that capacity.js can have in flight. */
 const IN_FLIGHT = 256;
 
 /**
  * What gave way from a run that held (undefined: none did) to one that did not: the stage whose mean grew the most. The generator
- * is late (`schedule`) also where all of its connections wait for answers; then it is the request. Undefined: the pipeline tells no
- * stages.
+ * is late (`schedule`) also where all of its connections wait for answers; then it is the request. Where it shares its cores with the
+ * pipeline, it is late when these are used up, and the stage that grew most beside it is named too. Undefined: the pipeline tells no stages.
  */
 export function gaveWay(held: Run | undefined, not: Run): string | undefined {
   if (not.account.rejected > 0) return 'ingest, which refused messages';
-  let most = 0;
-  let stage: string | undefined;
-  for (const [name, { mean }] of Object.entries(not.latency.stages)) {
-    const growth = (mean ?? 0) - (held?.latency.stages[name as keyof Run['latency']['stages']]?.mean ?? 0);
-    if (growth > most) [most, stage] = [growth, name];
-  }
+  const [stage, next] = STAGES.map((name): [string, number] => {
+    const [from, to] = [held, not].map((run) => run?.latency.stages[name]?.mean ?? 0) as [number, number];
+    return [name, to - from];
+  })
+    .filter(([, growth]) => growth > 0)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name]) => name);
   if (stage !== 'schedule') return stage;
   const hold = not.steps.find((step) => step.measured);
   const waiting = hold ? (hold.requests / hold.duration_s) * ((hold.latency.http.mean ?? 0) / 1000) : 0;
-  return waiting > 0.8 * IN_FLIGHT ? 'request' : 'schedule: the generator, not the pipeline';
+  if (waiting > 0.8 * IN_FLIGHT) return 'request';
+  if (!not.environment.shared_host) return 'schedule: the generator, not the pipeline';
+  return `schedule: the generator, which shares its cores with the pipeline${next === undefined ? '' : `; of the pipeline ${next}`}`;
 }

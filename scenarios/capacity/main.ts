@@ -9,12 +9,12 @@ import { explain } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import type { Stack } from '../../pipeline/stack/stack.ts';
-import { ms } from '../../reports/page/format.ts';
 import { renderReport } from '../../reports/render.ts';
 import type { Run } from '../../reports/run.ts';
-import { answerFigures, type Row, sentence } from './answer.ts';
-import { gaveWay, judge } from './judge.ts';
-import { confirm, search } from './search.ts';
+import { answerFigures, line, type Row, sentence } from './answer.ts';
+import { about, Budget } from './budget.ts';
+import { disturbance, gaveWay, judge } from './judge.ts';
+import { type Bracket, confirm, NOTHING, narrowed, type Outcome, search, tried } from './search.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const SCRIPT = 'scenarios/capacity.js';
@@ -29,13 +29,8 @@ const CapacityConfig = Type.Object({
   HIGHEST: number(50_000, 1, 1e6, 'the highest rate that is tried'),
   PRECISION: number(0.05, 0.001, 1, 'between the rate that held and the one that did not, as a share'),
   PROBE: number(10, 1, 3600, 'seconds of a probe, after a warm-up of 2 s'),
-  CONFIRM: number(60, 1, 86_400, 'seconds of a run that confirms a rate'),
-  PROBES: Type.Integer({
-    minimum: 1,
-    maximum: 100,
-    default: 20,
-    description: 'most probes, repetitions apart',
-  }),
+  CONFIRM: number(30, 1, 86_400, 'seconds of a run that confirms a rate'),
+  MINUTES: number(10, 0.1, 100_000, 'that the search may take: no run begins that would end later'),
 });
 
 const HELP = `Searches for the highest rate at which p99 of the arrival stays below a limit while the backlog is flat.
@@ -43,16 +38,17 @@ const HELP = `Searches for the highest rate at which p99 of the arrival stays be
   npm run capacity [-- -e NAME=value …]
 
 It doubles the rate until one is not held, halves the span in between, and confirms both ends with longer runs: the rate has to be held, and
-the next one up must not be; else it goes on from there. A rate that is not held is tried once more before that counts. The report is
-that of the confirming run; capacity.json beside it lists all runs.
+the next one up must not be; else it goes on from there. A rate that is not held is tried once more before that counts, and up to three times
+more where the hypervisor took the CPU meanwhile. Each line says how long it will go on. The report is that of the confirming run;
+capacity.json beside it lists all runs.
 The exit code is 0 when a rate was confirmed, 99 when none was.
 
 Settings, by -e or in the environment
 ${describe(CapacityConfig)}
 `;
 
-/** Rates that are tried with longer runs, at most: two where the search was right. */
-const CONFIRMATIONS = 8;
+/** Seconds of a probe while the rate is doubled, at most: what it says is looked at again. */
+const QUICK = 3;
 
 async function main(): Promise<number> {
   const args = process.argv.slice(2);
@@ -64,6 +60,22 @@ async function main(): Promise<number> {
   const settings = readConfig(CapacityConfig, variablesOf(args));
   if (settings.LOWEST > settings.HIGHEST)
     throw new Error(`LOWEST is ${settings.LOWEST}, above HIGHEST, ${settings.HIGHEST}`);
+  const wanted = {
+    start: settings.START,
+    lowest: settings.LOWEST,
+    highest: settings.HIGHEST,
+    precision: settings.PRECISION,
+  };
+  const lengths = {
+    quick: Math.min(QUICK, settings.PROBE),
+    probe: settings.PROBE,
+    confirm: settings.CONFIRM,
+  };
+  const budget = new Budget(settings.MINUTES * 60, lengths);
+  if (budget.least > settings.MINUTES * 60)
+    throw new Error(
+      `MINUTES is ${settings.MINUTES}, and a search with CONFIRM=${settings.CONFIRM} takes ${about(budget.least)} at least: more MINUTES, or a shorter CONFIRM`,
+    );
 
   const config = await settle(readConfig(RunConfig));
   const dir = join(ROOT, 'reports/runs', runName(SCRIPT, config, new Date()));
@@ -90,80 +102,90 @@ async function main(): Promise<number> {
   const rows: Row[] = [];
   let lastHeld: Run | undefined;
   let lastNot: Run | undefined;
-  /** Runs one rate, and tells in a line what came of it. */
-  const attempt = async (rate: number, seconds: number, runDir: string): Promise<boolean> => {
+  /**
+   * Runs one rate, and tells in a line what came of it.
+   * @param ahead s that are left after it, about
+   */
+  const attempt = async (
+    rate: number,
+    seconds: number,
+    runDir: string,
+    ahead: (holds: boolean) => number,
+  ): Promise<Outcome> => {
     stop.signal.throwIfAborted();
+    const started = performance.now();
     const own = ['-e', `RATE=${rate}`, '-e', `DURATION=${seconds}`];
     k6 = new K6Run(SCRIPT, [...variables, ...own], env(runDir), true);
     const { code, signal } = await k6.ended;
     stop.signal.throwIfAborted();
     if (signal !== null || (code !== 0 && code !== 99))
       throw new Error(`k6 ended with ${signal ?? code} at ${rate}/s`);
+    budget.took(seconds, (performance.now() - started) / 1000);
     const run = JSON.parse(await readFile(join(runDir, 'run.json'), 'utf8')) as Run;
     const { holds, reasons } = judge(run);
+    const disturbed = holds ? undefined : disturbance(run);
     if (holds) lastHeld = run;
     else lastNot = run;
-    rows.push({ rate, seconds, holds, p99_ms: run.latency.arrival.p99, reasons });
-    const p99 = `p99 ${ms(run.latency.arrival.p99)} ms`;
-    console.log(
-      `${String(rate).padStart(8)}/s  ${seconds} s  ${p99.padEnd(14)}  ${holds ? 'held' : `not held: ${reasons.join(', ')}`}`,
-    );
-    return holds;
+    const row = {
+      rate,
+      seconds,
+      holds,
+      p99_ms: run.latency.arrival.p99,
+      reasons,
+      disturbed: disturbed ?? null,
+    };
+    rows.push(row);
+    console.log(line(row, ahead(holds)));
+    return holds ? 'held' : disturbed === undefined ? 'not held' : 'disturbed';
   };
-  const probe = async (rate: number): Promise<boolean> => {
+  const probe = (rate: number, known: Bracket): Promise<boolean> => {
+    const seconds = known.held === 0 || known.notHeld === undefined ? lengths.quick : lengths.probe;
     const place = () => join(dir, 'probes', `${rows.length + 1}-${rate}`);
-    return (await attempt(rate, settings.PROBE, place())) || (await attempt(rate, settings.PROBE, place()));
+    const ahead = (holds: boolean) => budget.ofSearch(narrowed(known, rate, holds), wanted);
+    return tried(
+      () => attempt(rate, seconds, place(), ahead),
+      () => budget.hasProbe,
+    );
+  };
+  const check = async (rate: number, known: Bracket): Promise<boolean> => {
+    // Of the same name, so that its report can take the place of one that it surpasses.
+    const runDir = known.held > 0 ? join(dir, 'probes', `above-${rate}`, basename(dir)) : dir;
+    const ahead = (holds: boolean) => budget.ofConfirming(narrowed(known, rate, holds), wanted);
+    const holds = await tried(
+      () => attempt(rate, settings.CONFIRM, runDir, ahead),
+      () => budget.hasConfirmation,
+    );
+    if (holds && runDir !== dir)
+      for (const file of await readdir(runDir)) await rename(join(runDir, file), join(dir, file));
+    return holds;
   };
 
   stack = await openPipeline(config);
+  budget.begin();
+  console.log(
+    `search  about ${about(budget.ofSearch(NOTHING, wanted))}, at most ${about(settings.MINUTES * 60)} (MINUTES)`,
+  );
   try {
-    const bracket = await search(
-      {
-        start: settings.START,
-        lowest: settings.LOWEST,
-        highest: settings.HIGHEST,
-        precision: settings.PRECISION,
-        most: settings.PROBES,
-      },
-      probe,
-    );
-    // What holds the machine up for a moment can spoil a run; nothing makes an overloaded one hold.
-    const twice = async (rate: number, runDir: string) =>
-      (await attempt(rate, settings.CONFIRM, runDir)) || (await attempt(rate, settings.CONFIRM, runDir));
-    const { held, notHeld } = await confirm(
-      bracket,
-      {
-        lowest: settings.LOWEST,
-        highest: settings.HIGHEST,
-        precision: settings.PRECISION,
-        most: CONFIRMATIONS,
-      },
-      (rate) => twice(rate, dir),
-      async (rate) => {
-        // Of the same name, so that its report can take the place of the one that it surpasses.
-        const runDir = join(dir, 'probes', `above-${rate}`, basename(dir));
-        if (!(await twice(rate, runDir))) return true;
-        for (const file of await readdir(runDir)) await rename(join(runDir, file), join(dir, file));
-        return false;
-      },
-    );
-    const confirmed = held > 0;
+    const probed = await search(wanted, probe, () => budget.hasProbe);
+    const found = await confirm(probed, wanted, check, () => budget.hasConfirmation);
+    const above = found.notHeld ?? probed.notHeld;
     const stage = lastNot === undefined ? undefined : gaveWay(lastHeld, lastNot);
     const result = {
       p99_limit_ms: settings.P99,
-      rate: confirmed ? held : null,
-      not_held: notHeld ?? null,
+      rate: found.held > 0 ? found.held : null,
+      // What only probes have said counts where it does not contradict a longer run.
+      not_held: above !== undefined && above > found.held ? above : null,
       gave_way: stage ?? null,
     };
-    const answer = sentence(result, rows, settings.CONFIRM, settings.HIGHEST);
-    if (bracket.held > 0) {
+    const answer = sentence(result, rows, settings);
+    if (probed.held > 0) {
       const list = { ...result, probes: rows };
       await writeFile(join(dir, 'capacity.json'), `${JSON.stringify(list, null, 2)}\n`);
       await addAnswer(dir, answerFigures(result, rows), answer);
     }
     console.log(`\n${answer}`);
-    if (bracket.held > 0) console.log(`report  ${shortPath(join(dir, 'index.html'))}`);
-    return confirmed ? 0 : 99;
+    if (probed.held > 0) console.log(`report  ${shortPath(join(dir, 'index.html'))}`);
+    return result.rate === null ? 99 : 0;
   } catch (error) {
     if (stop.signal.aborted) return 1;
     throw error;

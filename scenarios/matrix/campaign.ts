@@ -22,6 +22,9 @@ const ROOT = join(import.meta.dirname, '../..');
 const SCRIPT = join(ROOT, 'scenarios/matrix.js');
 /** s of the generator alone. */
 const ALONE = 1;
+/** s around the measured phase of a run: warm-up, k6's start and end; and s until a pipeline is up. For the estimate. */
+const AROUND = 5;
+const START = 4;
 
 /** Measures what generator and networks do alone, then every cell, and compares. Returns the exit code. */
 export async function campaign(
@@ -91,7 +94,8 @@ class Matrix {
           alone.networks = await this.#networksAlone();
           const reasons = bottlenecks(this.#options, alone.generator, alone.networks);
           if (reasons.length > 0) throw new Error(`the matrix is refused: ${reasons.join('\n')}`);
-          console.log(`matrix      ${cells} runs of ${duration} s`);
+          const minutes = (cells * (duration + AROUND) + repeat * topologies.length * START) / 60;
+          console.log(`matrix      ${cells} runs of ${duration} s, about ${Math.ceil(minutes)} min`);
         }
         for (const plan of this.#plans) await this.#cell(topology, plan, cells);
         await this.#stopStack();

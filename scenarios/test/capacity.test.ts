@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Run } from '../../reports/run.ts';
-import { sentence } from '../capacity/answer.ts';
-import { gaveWay } from '../capacity/judge.ts';
-import { confirm, search } from '../capacity/search.ts';
+import { line, type Row, sentence } from '../capacity/answer.ts';
+import { about, Budget } from '../capacity/budget.ts';
+import { disturbance, gaveWay } from '../capacity/judge.ts';
+import { ahead, type Bracket, confirm, NOTHING, type Outcome, search, tried } from '../capacity/search.ts';
 import { node } from './harness.ts';
 
-const SEARCH = { start: 500, lowest: 10, highest: 50_000, precision: 0.05, most: 20 };
+const SEARCH = { start: 500, lowest: 10, highest: 50_000, precision: 0.05 };
+const always = () => true;
 
 /** A pipeline that holds what is not above its capacity, and the rates that it was asked for. */
 function pipeline(capacity: number) {
@@ -17,7 +19,7 @@ function pipeline(capacity: number) {
 for (const capacity of [10, 11, 137, 500, 3141, 20_000, 49_999]) {
   test(`a capacity of ${capacity} is found to the precision`, async () => {
     const { holds, tried } = pipeline(capacity);
-    const { held, notHeld } = await search(SEARCH, holds);
+    const { held, notHeld } = await search(SEARCH, holds, always);
     assert.ok(held <= capacity && notHeld !== undefined && notHeld > capacity, `${held} to ${notHeld}`);
     assert.ok(notHeld <= held * 1.05 || notHeld === held + 1, `${held} to ${notHeld}`);
     assert.equal(new Set(tried).size, tried.length, 'no rate is tried twice');
@@ -25,64 +27,176 @@ for (const capacity of [10, 11, 137, 500, 3141, 20_000, 49_999]) {
 }
 
 test('where no rate holds, or all do, the search says so', async () => {
-  assert.deepEqual(await search(SEARCH, pipeline(9).holds), { held: 0, notHeld: 10 });
-  assert.deepEqual(await search(SEARCH, pipeline(1e9).holds), { held: 50_000, notHeld: undefined });
-  assert.deepEqual(await search({ ...SEARCH, most: 2 }, pipeline(1e9).holds), {
-    held: 1000,
-    notHeld: undefined,
-  });
+  assert.deepEqual(await search(SEARCH, pipeline(9).holds, always), { held: 0, notHeld: 10 });
+  const all = await search(SEARCH, pipeline(1e9).holds, always);
+  assert.deepEqual(all, { held: 50_000, notHeld: undefined });
 });
 
-const CHECK = { lowest: 10, highest: 50_000, precision: 0.05, most: 8 };
+test('a search whose time is up tells what it knows by then', async () => {
+  const { holds, tried } = pipeline(1e9);
+  const found = await search(SEARCH, holds, () => tried.length < 2);
+  assert.deepEqual(found, { held: 1000, notHeld: undefined });
+});
 
-/** Confirms a bracket on a pipeline that really has a capacity; the rates tried as the lower end, and as the upper one. */
-async function confirmed(bracket: { held: number; notHeld: number | undefined }, capacity: number) {
-  const [low, high]: [number[], number[]] = [[], []];
-  const answer = await confirm(
-    bracket,
-    CHECK,
-    async (rate) => low.push(rate) > 0 && rate <= capacity,
-    async (rate) => high.push(rate) > 0 && rate > capacity,
-  );
-  return { answer, low, high };
+/** Confirms a bracket on a pipeline that really has a capacity; the rates that are tried for it. */
+async function confirmed(bracket: Bracket, capacity: number) {
+  const { tried, holds } = pipeline(capacity);
+  return { answer: await confirm(bracket, SEARCH, holds, always), tried };
 }
 
 test('both ends of a bracket that is right are tried once', async () => {
-  const { answer, low, high } = await confirmed({ held: 1000, notHeld: 1040 }, 1020);
-  assert.deepEqual([answer, low, high], [{ held: 1000, notHeld: 1040 }, [1000], [1040]]);
+  const { answer, tried } = await confirmed({ held: 1000, notHeld: 1040 }, 1020);
+  assert.deepEqual([answer, tried], [{ held: 1000, notHeld: 1040 }, [1000, 1040]]);
 });
 
 test('a probe that was disturbed, or had luck, does not decide the answer', async () => {
   const tooLow = await confirmed({ held: 1000, notHeld: 1040 }, 1100);
-  assert.deepEqual(tooLow.answer, { held: 1092, notHeld: 1147 });
-  assert.deepEqual(tooLow.high, [1040, 1092, 1147]);
+  assert.deepEqual(tooLow.tried, [1000, 1040, 1092, 1201, 1145]);
+  assert.deepEqual(tooLow.answer, { held: 1092, notHeld: 1145 });
   const tooHigh = await confirmed({ held: 1000, notHeld: 1040 }, 930);
-  assert.deepEqual(tooHigh.answer, { held: 906, notHeld: 952 });
-  assert.deepEqual(tooHigh.high, [], 'what did not hold as the lower end is not tried as the upper one');
+  assert.deepEqual(tooHigh.tried, [1000, 953, 867, 909]);
+  assert.deepEqual(tooHigh.answer, { held: 909, notHeld: 953 });
+  const farTooHigh = await confirmed({ held: 16_000, notHeld: 16_700 }, 500);
+  assert.ok(farTooHigh.tried.length < 15, `${farTooHigh.tried}`);
+  assert.ok(farTooHigh.answer.held > 470 && farTooHigh.answer.held <= 500);
 });
 
-test('a bracket is confirmed between the lowest and the highest rate, and the checks end', async () => {
+test('a bracket is confirmed between the lowest and the highest rate', async () => {
   assert.deepEqual((await confirmed({ held: 10, notHeld: 11 }, 5)).answer, { held: 0, notHeld: 10 });
-  assert.deepEqual((await confirmed({ held: 50_000, notHeld: undefined }, 1e9)).answer, {
-    held: 50_000,
-    notHeld: undefined,
+  for (const probed of [
+    { held: 50_000, notHeld: undefined },
+    { held: 49_000, notHeld: 49_900 },
+    { held: 1000, notHeld: 1040 },
+  ])
+    assert.deepEqual((await confirmed(probed, 1e9)).answer, { held: 50_000, notHeld: undefined });
+  assert.deepEqual((await confirmed({ held: 0, notHeld: 10 }, 5)).tried, []);
+  // Where the search had no time to go on, nothing is known above.
+  const { answer, tried } = await confirmed({ held: 1000, notHeld: undefined }, 1e9);
+  assert.deepEqual([answer, tried], [{ held: 1000, notHeld: undefined }, [1000]]);
+});
+
+test('a rate is tried until it holds, or does not twice; runs that were disturbed do not count, up to four in all', async () => {
+  const outcomes = async (given: Outcome[], isTime = always) => {
+    let tries = 0;
+    const holds = await tried(async () => given[tries++] ?? 'held', isTime);
+    return `${holds} after ${tries}`;
+  };
+  assert.equal(await outcomes(['held']), 'true after 1');
+  assert.equal(await outcomes(['not held', 'held']), 'true after 2');
+  assert.equal(await outcomes(['not held', 'not held', 'held']), 'false after 2');
+  assert.equal(await outcomes(['disturbed', 'not held', 'disturbed', 'held']), 'true after 4');
+  assert.equal(await outcomes(['disturbed', 'disturbed', 'disturbed', 'disturbed', 'held']), 'false after 4');
+  assert.equal(await outcomes(['disturbed', 'held'], () => false), 'false after 1');
+});
+
+test('where every other run lacks up to 30 % of the CPU the answer stays within 10 %, and within its time', async () => {
+  const LENGTHS = { quick: 3, probe: 10, confirm: 30 };
+  const limit = 600;
+  for (let seed = 1; seed <= 20; seed++) {
+    let state = seed;
+    const random = () => {
+      state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+      return state / 2 ** 31;
+    };
+    let now = 0;
+    const budget = new Budget(limit, LENGTHS, () => now);
+    budget.begin();
+    let probing = true;
+    const holds = (rate: number, { held, notHeld }: Bracket) => {
+      const length = !probing ? LENGTHS.confirm : held && notHeld ? LENGTHS.probe : LENGTHS.quick;
+      return tried(
+        async () => {
+          now += length + 5;
+          budget.took(length, length + 5);
+          const stolen = random() < 0.5 ? 0.3 * random() : 0; // of the CPU
+          if (rate <= 13_000 * (1 - stolen)) return 'held';
+          return stolen > 0.02 && 0.98 * rate <= 13_000 ? 'disturbed' : 'not held';
+        },
+        () => (probing ? budget.hasProbe : budget.hasConfirmation),
+      );
+    };
+    const probed = await search(SEARCH, holds, () => budget.hasProbe);
+    probing = false;
+    const { held } = await confirm(probed, SEARCH, holds, () => budget.hasConfirmation);
+    assert.ok(held <= 13_000 && held > 13_000 / 1.1, `seed ${seed}: ${held}`);
+    assert.ok(now <= limit, `seed ${seed}: ${now} s`);
+  }
+});
+
+test('what is left of a search is told from what it knows', () => {
+  assert.deepEqual(ahead(NOTHING, SEARCH), { doublings: 7, halvings: 4 });
+  assert.deepEqual(ahead({ held: 8000, notHeld: undefined }, SEARCH), { doublings: 3, halvings: 4 });
+  assert.deepEqual(ahead({ held: 0, notHeld: 500 }, SEARCH), { doublings: 6, halvings: 4 });
+  assert.deepEqual(ahead({ held: 8000, notHeld: 16_000 }, SEARCH), { doublings: 0, halvings: 4 });
+  for (const done of [
+    { held: 8000, notHeld: 8300 },
+    { held: 50_000, notHeld: undefined },
+    { held: 0, notHeld: 10 },
+  ])
+    assert.deepEqual(ahead(done, SEARCH), { doublings: 0, halvings: 0 });
+
+  let now = 100;
+  const budget = new Budget(300, { quick: 3, probe: 10, confirm: 30 }, () => now);
+  assert.equal(budget.least, 15 + 3 * 35);
+  budget.begin();
+  budget.took(3, 5); // 2 s beyond its own
+  assert.equal(budget.ofSearch(NOTHING, SEARCH), 7 * 5 + 6 * 12 + 3 * 32);
+  assert.equal(budget.ofConfirming(NOTHING, SEARCH), 3 * 32);
+  assert.equal(budget.ofConfirming({ held: 8000, notHeld: undefined }, SEARCH), 2 * 32);
+  assert.equal(budget.ofConfirming({ held: 8000, notHeld: 8300 }, SEARCH), 0);
+  assert.equal(budget.ofConfirming({ held: 50_000, notHeld: undefined }, SEARCH), 0);
+  assert.equal(budget.ofConfirming({ held: 0, notHeld: 10 }, SEARCH), 0);
+  now = 100 + 300 - (12 + 96);
+  assert.equal(budget.hasProbe, true);
+  now += 1;
+  assert.equal(budget.hasProbe, false);
+  assert.equal(budget.ofSearch(NOTHING, SEARCH), 107, 'no more than there is');
+  now = 100 + 300 - 32;
+  assert.equal(budget.hasConfirmation, true);
+  now += 1;
+  assert.equal(budget.hasConfirmation, false);
+  assert.deepEqual([about(3), about(61), about(100), about(290)], ['10 s', '70 s', '2 min', '5 min']);
+});
+
+/** A run whose hold had so much steal in each second, % of the CPU, while so many of 1,000 arrived. */
+function shaken(steal: (number | undefined)[], arrived = 1000): Run {
+  const second = (phase: string | null, steal_percent: number | undefined, arrivals: number) => ({
+    phase,
+    scheduled: 1000,
+    arrived: arrivals,
+    generator: { steal_percent },
   });
-  assert.deepEqual((await confirmed({ held: 49_000, notHeld: 49_900 }, 1e9)).answer, {
-    held: 50_000,
-    notHeld: undefined,
-  });
-  const endless = await confirmed({ held: 1000, notHeld: 1040 }, 1e9);
-  assert.equal(endless.low.length + endless.high.length, CHECK.most);
-  assert.equal((await confirmed({ held: 0, notHeld: 10 }, 5)).low.length, 0);
+  const hold = steal.map((percent) => second('hold', percent, arrived));
+  return { timeline: [second('warm-up', 90, 0), ...hold, second(null, 90, 0)] } as unknown as Run;
+}
+
+test('a run is disturbed when the hypervisor took the CPU, and enough of it to be the reason', () => {
+  assert.equal(disturbance(shaken([0, 1, 9, 0, 0, 0])), undefined);
+  assert.match(
+    String(disturbance(shaken([0, 0, 0, 0, 0, 11]))),
+    /^the hypervisor took 1\.8 % .*, 11 % in the worst second$/,
+  );
+  assert.match(
+    String(disturbance(shaken([4, 4, 4]))),
+    /^the hypervisor took 4 % of the CPU, 4 % in the worst second$/,
+  );
+  assert.equal(disturbance(shaken([undefined, undefined])), undefined, "a host that is nobody's guest");
+  assert.ok(disturbance(shaken([30, 30], 750)));
+  assert.equal(
+    disturbance(shaken([30, 30], 500)),
+    undefined,
+    'with all of its CPU it would not have held either',
+  );
 });
 
 /** As much of a run as is asked about. */
-function run(stages: Record<string, number>, { rejected = 0, http = 1 } = {}): Run {
+function run(stages: Record<string, number>, { rejected = 0, http = 1, shared = false } = {}): Run {
   const means = Object.entries(stages).map(([name, mean]) => [name, { mean }]);
   return {
     account: { rejected },
     latency: { stages: Object.fromEntries(means) },
     steps: [{ measured: true, requests: 10_000, duration_s: 10, latency: { http: { mean: http } } }],
+    environment: { shared_host: shared },
   } as unknown as Run;
 }
 
@@ -94,6 +208,10 @@ test('what gave way is the stage that grew, or what it stands for', () => {
     gaveWay(held, run({ schedule: 90, request: 2, queue: 3 })),
     'schedule: the generator, not the pipeline',
   );
+  assert.equal(
+    gaveWay(held, run({ schedule: 90, request: 4, queue: 3 }, { shared: true })),
+    'schedule: the generator, which shares its cores with the pipeline; of the pipeline request',
+  );
   assert.equal(gaveWay(held, run({ schedule: 90, request: 2, queue: 3 }, { http: 250 })), 'request');
   assert.equal(gaveWay(held, run({ queue: 9 }, { rejected: 5 })), 'ingest, which refused messages');
   assert.equal(gaveWay(held, run({})), undefined);
@@ -103,6 +221,10 @@ test('a wrong setting of the search is told in one line, before anything starts'
   const wrong = [
     [['-e', 'P99=0'], 'P99 is "0"; allowed: 1 to 3600000, ms that p99 of the arrival has to stay below'],
     [['-e', 'LOWEST=99', '-e', 'HIGHEST=9'], 'LOWEST is 99, above HIGHEST, 9'],
+    [
+      ['-e', 'MINUTES=2', '-e', 'CONFIRM=60'],
+      'MINUTES is 2, and a search with CONFIRM=60 takes 4 min at least: more MINUTES, or a shorter CONFIRM',
+    ],
     [['--vus', '3'], '--vus is not known; allowed: -e NAME=value, --help'],
   ] as const;
   await Promise.all(
@@ -114,12 +236,70 @@ test('a wrong setting of the search is told in one line, before anything starts'
   );
 });
 
-test('the answer says what ended a search that no rate did', () => {
-  const rows = [1, 2].map(() => ({ rate: 400, seconds: 1, holds: true, p99_ms: 2, reasons: [] }));
-  const said = (highest: number) =>
-    sentence({ p99_limit_ms: 100, rate: 400, not_held: null, gave_way: null }, rows, 1, highest).split(
-      '\n',
-    )[1];
-  assert.equal(said(400)?.trim(), 'no higher rate was tried: HIGHEST ends the search there');
-  assert.equal(said(50_000)?.trim(), 'no higher rate was tried: PROBES ends the search there');
+/** Runs at a rate that took so many seconds. */
+const rowsAt = (
+  rate: number,
+  seconds: number,
+  holds: boolean,
+  disturbed: string | null = null,
+  n = 1,
+): Row[] =>
+  Array.from({ length: n }, () => ({
+    rate,
+    seconds,
+    holds,
+    p99_ms: holds ? 2 : 340,
+    reasons: holds ? [] : ['p99 340 ms'],
+    disturbed,
+  }));
+
+test('a run is told in a line, with what is left of the search', () => {
+  const said = (row: Row | undefined, ahead: number) => line(row as Row, ahead);
+  assert.equal(
+    said(rowsAt(500, 3, true)[0], 250),
+    '     500/s  3 s   p99 2.00 ms     held · about 4 min left',
+  );
+  assert.equal(
+    said(rowsAt(16_000, 30, false, 'the hypervisor took 9 % of the CPU')[0], 0),
+    '   16000/s  30 s  p99 340 ms      not held: p99 340 ms, the hypervisor took 9 % of the CPU',
+  );
+});
+
+test('the answer says how sure it is, and what ended a search that no rate did', () => {
+  const settings = { CONFIRM: 30, HIGHEST: 50_000, PRECISION: 0.05 };
+  const said = (rate: number, not_held: number | null, rows: Row[]) =>
+    sentence({ p99_limit_ms: 100, rate, not_held, gave_way: 'queue' }, rows, settings).split('\n').slice(1);
+  const held = (rate: number) => [...rowsAt(rate, 3, true), ...rowsAt(rate, 30, true)];
+  assert.deepEqual(
+    said(400, null, held(400)).map((text) => text.trim()),
+    ['no higher rate was tried: MINUTES ends the search there'],
+  );
+  assert.deepEqual(
+    said(50_000, null, held(50_000)).map((text) => text.trim()),
+    ['no higher rate was tried: HIGHEST ends the search there'],
+  );
+  const sure = [...held(400), ...rowsAt(410, 30, false, null, 2)];
+  assert.deepEqual(
+    said(400, 410, sure).map((text) => text.trim()),
+    ['410/s (2.5 % above) held in 0 of 2 runs; what gave way there: queue'],
+  );
+  const unsure = 'MINUTES ended the search before it was sure of that: the rate may be higher';
+  assert.equal(
+    said(400, 410, [...held(400), ...rowsAt(410, 10, false, null, 2)])
+      .at(-1)
+      ?.trim(),
+    unsure,
+  );
+  assert.equal(
+    said(400, 500, [...held(400), ...rowsAt(500, 30, false, null, 2)])
+      .at(-1)
+      ?.trim(),
+    unsure,
+  );
+  const shared = said(400, 410, [...sure, ...rowsAt(410, 30, false, 'the hypervisor')]);
+  assert.match(String(shared[0]), /held in 0 of 3 runs, 1 disturbed; what gave way/);
+  assert.match(
+    String(shared[1]),
+    /^ +1 of 5 runs were disturbed: .*; a machine that is not shared may hold more$/,
+  );
 });

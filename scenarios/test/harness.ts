@@ -58,6 +58,18 @@ export function assertPass(run: Run, exitCode: number | undefined): void {
   assert.equal(exitCode, verdict.result === 'pass' ? 0 : 99);
 }
 
+/** Everything that was sent has arrived, once. */
+export function assertAllArrived({ account }: Run): void {
+  assert.ok(account.scheduled > 0);
+  assert.equal(account.arrived, account.scheduled);
+  assert.equal(account.deliveries.missing, 0);
+  assert.equal(account.duplicates, 0);
+  assert.ok(account.balanced);
+}
+
+/** What may become of a request. */
+export type Fate = 'pass' | 'swallow' | 'hang';
+
 /** A pipeline that several runs use, one after the other. */
 export class Pipeline {
   readonly stack: Stack;
@@ -94,14 +106,11 @@ export class Pipeline {
 
   /**
    * Stands before the ingest until the test `t` is over, and sees all that goes there.
-   * @param answers what becomes of the nth request: it goes on to the ingest, it is accepted here and goes nowhere, or it goes on and is
-   *   not answered
+   * @param answers what becomes of the nth request, and when: it goes on to the ingest, it is accepted here and goes nowhere, or it goes
+   *   on and is not answered
    */
-  async gateway(
-    t: TestContext,
-    answers: (body: string, n: number) => 'pass' | 'swallow' | 'hang' = () => 'pass',
-  ) {
-    const { ingest, mqtt, redis, stages } = this.stack.file;
+  async gateway(t: TestContext, answers: (body: string, n: number) => Fate | Promise<Fate> = () => 'pass') {
+    const { ingest, stages } = this.stack.file;
     const seen = {
       connections: 0,
       requests: [] as { body: string; authorization: string; accepted: number }[],
@@ -111,7 +120,7 @@ export class Pipeline {
       const body = await text(request);
       const accepted = seen.requests.length;
       seen.requests.push({ body, authorization: String(request.headers.authorization), accepted });
-      const answer = answers(body, accepted);
+      const answer = await answers(body, accepted);
       let status = 202;
       if (answer !== 'swallow')
         ({ status } = await fetch(ingest.url + request.url, { method: 'POST', headers, body }));
@@ -123,16 +132,26 @@ export class Pipeline {
       server.close();
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
-    const broker = new URL(mqtt.url);
-    [broker.username, broker.password] = [mqtt.username, mqtt.password];
     const env = {
+      ...this.own,
       INGEST_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
       INGEST_TOKEN: 'the one in the environment',
-      MQTT_URL: broker.toString(),
-      REDIS_URL: redis.url,
       BROKER_URL: stages.mqttUrl,
     };
     return { seen, env };
+  }
+
+  /** What a script is told of it that takes it for somebody's own. */
+  get own() {
+    const { ingest, mqtt, redis } = this.stack.file;
+    const broker = new URL(mqtt.url);
+    [broker.username, broker.password] = [mqtt.username, mqtt.password];
+    return {
+      INGEST_URL: ingest.url,
+      INGEST_TOKEN: ingest.token,
+      MQTT_URL: broker.toString(),
+      REDIS_URL: redis.url,
+    };
   }
 
   /** What lets a command find this pipeline. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { count, flag, number, numbers } from '../lib/env.js';
 import { cost } from '../lib/held.js';
 import { labelsOf } from '../lib/labels.js';
 import { drained, restored } from '../lib/recovery.js';
@@ -44,6 +45,33 @@ test('a pipeline has recovered from a burst when it is as before for good', () =
     undefined,
     'a second without an arrival is not as before',
   );
+});
+
+test('a setting is what its kind allows, and a wrong one is told with that', () => {
+  const given = (value: string) => Object.assign(globalThis, { __ENV: { IT: value } });
+  const wrong: [read: () => unknown, value: string, message: RegExp][] = [
+    [() => number('IT', 1, { min: 0.1, max: 9 }), 'soon', /^IT is "soon"; allowed: 0\.1 to 9$/],
+    [() => count('IT', 1), '1.5', /^IT is "1\.5"; allowed: whole numbers from 1 to 1000000000$/],
+    [() => flag('IT', true), 'off', /^IT is "off"; allowed: true, false$/],
+    [
+      () => numbers('IT', '1'),
+      '20..1',
+      /^IT is "20\.\.1": 20 is above 1; allowed: 1\.\.20, .* from 1 to 10000$/,
+    ],
+    [() => numbers('IT', '1'), '0,1', /^IT is "0,1": out of range; allowed: /],
+    [() => numbers('IT', '1'), '1..9/0', /^IT is "1\.\.9\/0": a step of 0 never ends; allowed: /],
+    [() => numbers('IT', '1'), '5,5', /^IT is "5,5": not ascending; allowed: /],
+    [() => numbers('IT', '1'), 'many', /^IT is "many": neither a range nor a list; allowed: /],
+    [() => numbers('IT', '1'), '1..201', /^IT is "1\.\.201": more than 200 steps; allowed: /],
+  ];
+  for (const [read, value, message] of wrong) {
+    given(value);
+    assert.throws(read, { message });
+  }
+  given('');
+  assert.deepEqual([number('IT', 7), flag('IT', true), numbers('IT', '3,5')], [7, true, [3, 5]]);
+  given('10..100/30');
+  assert.deepEqual(numbers('IT', '1'), [10, 40, 70, 100]);
 });
 
 test('labels are name=value, each name once', () => {

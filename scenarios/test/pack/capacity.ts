@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { remove } from '../../../pipeline/test/services.ts';
+import { shownRun } from '../../../reports/render.ts';
+import { assertAllArrived, node, type Pipeline, ROOT, readRun } from '../harness.ts';
+
+/** The capacity is that of a pipeline with nothing else to do. */
+export function capacity(pipeline: Pipeline): void {
+  test('the search for the capacity tries, confirms, reports and ends', async () => {
+    const settings = [
+      'P99=60000',
+      'LOWEST=50',
+      'HIGHEST=50',
+      'PROBE=1',
+      'CONFIRM=1',
+      'WARMUP=0.1',
+      'MINUTES=0.5',
+    ];
+    const args = settings.flatMap((setting) => ['-e', setting]);
+    const { exitCode, stdout, all } = await node(['scenarios/capacity/main.ts', ...args], pipeline.env);
+    const tried = [...stdout.matchAll(/^ +50\/s {2}1 s .* (held|not held: .*?)( · about .+ left)?$/gm)].map(
+      ([, what]) => what,
+    );
+    assert.match(stdout, /^search {2}about \d+ s, at most 30 s \(MINUTES\)$/m);
+    assert.ok(tried.length >= 2, all);
+    // A machine that is held up may keep a run, or each, from holding the rate: the answer then says so.
+    const held = tried.at(-1) === 'held';
+    assert.equal(exitCode, held ? 0 : 99, all);
+    assert.match(
+      stdout,
+      held
+        ? /^capacity {2}50 requests\/s with p99 below 60000 ms: held in \d of \d runs(, \d disturbed)?, the last of 1 s\n +no higher rate was tried: HIGHEST ends/m
+        : /^capacity {2}none was confirmed: p99 below 60000 ms held at no rate that was tried for 1 s$/m,
+    );
+    const page = stdout.match(/^report {2}(\S+)$/m)?.[1];
+    assert.equal(page !== undefined, tried.includes('held'), all);
+    if (page === undefined) return;
+    const dir = dirname(join(ROOT, page));
+    try {
+      const { rate, probes } = JSON.parse(await readFile(join(dir, 'capacity.json'), 'utf8'));
+      assert.equal(rate, held ? 50 : null);
+      assert.deepEqual(
+        probes.map((probe: { rate: number; holds: boolean }) => [probe.rate, probe.holds]),
+        tried.map((what) => [50, what === 'held']),
+      );
+      const run = await readRun(dir);
+      assert.equal(run.run.method, 'capacity');
+      if (held) assertAllArrived(run);
+      const told = held
+        ? [
+            { name: 'highest rate that held', value: 50, unit: '/s' },
+            {
+              name: 'runs at 50/s that held',
+              value: tried.filter((what) => what === 'held').length,
+              unit: `of ${tried.length}`,
+            },
+          ]
+        : [
+            { name: 'highest rate that held', value: null, unit: '/s' },
+            { name: 'lowest rate that did not', value: 50, unit: '/s' },
+          ];
+      assert.deepEqual(
+        run.figures?.slice(1, 3).map((figure) => ({ ...figure, unit: figure.unit.replace(/, .*/, '') })),
+        told,
+      );
+      assert.deepEqual(shownRun(await readFile(join(dir, 'index.html'), 'utf8')).figures, run.figures);
+      assert.match(await readFile(join(dir, 'summary.md'), 'utf8'), /^capacity {2}/m);
+    } finally {
+      await remove(dir);
+    }
+  });
+}

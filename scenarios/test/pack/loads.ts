@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { connectAsync } from 'mqtt';
+import { eventually } from '../../../pipeline/test/services.ts';
+import type { Run } from '../../../reports/run.ts';
+import { assertAllArrived, assertPass, type Pipeline, place } from '../harness.ts';
+
+/** Scripts that ask what a load does. */
+export function loads(pipeline: Pipeline): void {
+  test('smoke', async () => {
+    const { run, exitCode } = await pipeline.run('smoke.js', { DURATION: 1, RATE: 50 });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.equal(run.account.requests.sent, 50);
+  });
+
+  test('sweep: a row for each concurrency, each on a pipeline that has drained', async () => {
+    const { run, exitCode, text } = await pipeline.run('sweep.js', {
+      CONCURRENCY: '1,3',
+      STEP_DURATION: 1,
+    });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.deepEqual(
+      run.steps.map(({ vus }) => vus),
+      [1, 3],
+    );
+    const [one, three] = run.steps as [Run['steps'][0], Run['steps'][0]];
+    assert.ok(one.start_s + one.duration_s + (one.drained_s ?? Number.NaN) <= three.start_s + 0.001);
+    for (const step of run.steps) {
+      assert.equal(step.arrived, step.requests);
+      assert.equal(typeof step.backlog, 'number');
+    }
+    assert.match(text, /step {5}req\/s HTTP mean/);
+  });
+
+  test('fixed: so many requests over so many connections, with one for each request', async (t) => {
+    const settings = { CONCURRENCY: 5, REQUESTS: 300, KEEPALIVE: 'false' };
+    const { seen, env } = await pipeline.gateway(t);
+    const { run, exitCode } = await pipeline.run('fixed.js', settings, { ...env, CANARY: 'off' });
+    assertPass(run, exitCode);
+    assert.deepEqual(run.run.labels, { test: '17', keepalive: 'false' });
+    assertAllArrived(run);
+    assert.equal(run.account.requests.sent, 300);
+    assert.equal(seen.connections, 300);
+    assert.deepEqual(
+      run.figures?.map(({ name }) => name),
+      ['requests', 'time taken'],
+    );
+    assert.equal(run.figures?.[1]?.value, run.steps[0]?.duration_s);
+  });
+
+  test('spike: when it had drained, and when p99 was back', async () => {
+    const settings = { BEFORE: 1, SPIKE_DURATION: 1, SPIKE_RATE: 500, AFTER: 2, RATE: 50, BACK: 100 };
+    const { run, exitCode } = await pipeline.run('spike.js', settings);
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.equal(run.account.requests.sent, 50 + 500 + 100);
+    const [drain, back] = run.figures ?? [];
+    assert.deepEqual([drain?.name, back?.name], ['time to drain', 'time until p99 is back']);
+    assert.ok(run.thresholds.some(({ metric }) => metric === 'spike_drain_s'));
+  });
+
+  test('fuzz: bodies by a specification, and a row of average, max and min for each concurrency', async (t) => {
+    const { url, ...user } = pipeline.stack.file.mqtt;
+    const client = await connectAsync(url, { username: user.username, password: user.password });
+    t.after(() => client.endAsync(true));
+    const seen: { id: string; payload: { plan: string; age: number } }[] = [];
+    client.on('message', (_, body) => seen.push(JSON.parse(String(body))));
+    await client.subscribeAsync('messages/user/#');
+    const file = join((await place(t)).dir, 'spec.json');
+    await writeFile(file, '{"plan": ["free", "paid"], "age": {"type": "int", "range": [18, 99]}}');
+    const settings = { CONCURRENCY: '2,20', REQUESTS: 200, SEED: 3, SPEC_FILE: file };
+    const { run, exitCode } = await pipeline.run('fuzz.js', settings);
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.equal(run.account.requests.sent, 400);
+    assert.equal(run.figures?.length, 6);
+    assert.deepEqual(
+      run.figures?.map(({ value }) => value)[1],
+      run.steps[0]?.latency.http.max,
+      '2 concurrent, max',
+    );
+    const ours = () => seen.filter(({ id }) => id.startsWith(`${run.run.id}.`));
+    await eventually(() => ours().length >= 400, 'every body');
+    for (const { plan, age } of ours().map(({ payload }) => payload))
+      assert.ok(/^(free|paid)$/.test(plan) && Number.isInteger(age) && age >= 18 && age <= 99);
+  });
+}
+
+/** Trace lists are of all runs. */
+export function sampledLoads(pipeline: Pipeline): void {
+  test('sweep with samples: what trace lists tell stands beside what all messages tell', async () => {
+    const { run, exitCode, text } = await pipeline.run('sweep.js', {
+      CONCURRENCY: '2,4',
+      STEP_DURATION: 1,
+      SAMPLED: 'true',
+    });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    const { sampled, latency } = run;
+    assert.ok(sampled, text);
+    assert.deepEqual([sampled.one_in, sampled.not_found], [10, 0]);
+    assert.equal(sampled.count, Math.ceil(run.account.scheduled / 10));
+    const known = (value: number | null | undefined) => value ?? Number.NaN;
+    const sum = (values: (number | null | undefined)[]) =>
+      values.reduce<number>((all, one) => all + known(one), 0);
+    assert.equal(sum(run.steps.map((step) => step.sampled?.count)), sampled.count);
+    assert.equal(sampled.difference.p99, known(sampled.p99) - known(latency.arrival.p99));
+    assert.ok(Math.abs(sum(Object.values(sampled.parts)) - known(sampled.mean)) < 1e-6);
+    assert.match(
+      text,
+      /sampled +p99 [\d.]+ ms from \d+ samples \(one message in 10\), full [\d.]+ ms, difference/,
+    );
+  });
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { Redis } from 'ioredis';
+import { connectAsync } from 'mqtt';
+import { Clock } from '../../../pipeline/clock.ts';
+import { assertAllArrived, assertPass, type Pipeline } from '../harness.ts';
+
+/** 50 messages after the warm-up, whatever time they take. */
+const LOAD = { RATE: 50, DURATION: 1, WARMUP: 0.5, P99: 60_000 };
+
+/** A pipeline that is not ours. */
+export function own(pipeline: Pipeline): void {
+  test('own: messages and topics of a pipeline that is not ours, which tells no stamps', async () => {
+    const { INGEST_URL, INGEST_TOKEN, MQTT_URL } = pipeline.own;
+    const { run, exitCode, text } = await pipeline.run(
+      'own.js',
+      { ...LOAD, TARGET: 'device', TARGETS: 3, FILTER: 'messages/device/+' },
+      {
+        INGEST_URL,
+        MQTT_URL,
+        HEADERS: JSON.stringify({ authorization: `Bearer ${INGEST_TOKEN}` }),
+        BODY: '{"source":"me","id":"{{id}}","target":"{{target}}","payload":"{{payload}}"}',
+      },
+    );
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.equal(run.latency.stages.queue.count, 0);
+    assert.match(text, /request … .* request to delivery as one: the pipeline told no stamps/);
+    assert.doesNotMatch(JSON.stringify(run), new RegExp(INGEST_TOKEN));
+  });
+
+  test('own: path, key of the id, topics and hops of a pipeline that is not ours', async (t) => {
+    const { MQTT_URL, REDIS_URL } = pipeline.own;
+    const client = new Redis(REDIS_URL, { disableClientInfo: true });
+    t.after(() => client.disconnect());
+    const clock = new Clock(async () => {
+      const [seconds = 0, micros = 0] = (await client.time()).map(Number);
+      return seconds * 1e6 + micros;
+    });
+    await clock.start();
+    t.after(() => clock.stop());
+    const publisher = await connectAsync(pipeline.stack.file.stages.mqttUrl, { protocolVersion: 5 });
+    t.after(() => publisher.endAsync(true));
+    const paths = new Set<string | undefined>();
+    const theirs = createServer(async (request, response) => {
+      const received = clock.now();
+      paths.add(request.url);
+      const body = String(await request.reduce((all, chunk) => all + chunk, ''));
+      const { meta, target } = JSON.parse(body);
+      response.writeHead(typeof meta.id === 'string' ? 202 : 400).end();
+      const hops = `${received},0,0,${clock.now() - received}`;
+      publisher.publish(`messages/theirs/${target}`, body, {
+        qos: 1,
+        properties: { userProperties: { hops } },
+      });
+    }).listen(0, '127.0.0.1');
+    t.after(() => theirs.close());
+    await once(theirs, 'listening');
+    const INGEST_URL = `http://127.0.0.1:${(theirs.address() as AddressInfo).port}`;
+    const { run, exitCode, text } = await pipeline.run(
+      'own.js',
+      { ...LOAD, INGEST_PATH: '/v1/events', ID_KEY: 'meta.id', TOPIC_PREFIX: 'messages/theirs/' },
+      { INGEST_URL, MQTT_URL, REDIS_URL },
+    );
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.deepEqual([...paths], ['/v1/events']);
+    const { queue, relay, delivery } = run.latency.stages;
+    assert.deepEqual([queue.count, queue.max], [50, 0], text);
+    assert.ok((relay.max ?? 0) > 0 && delivery.count === 50, text);
+  });
+}
+
+/** Trace lists are of all runs. */
+export function ownSampled(pipeline: Pipeline): void {
+  test('own: a trace log of a pipeline that is not ours splits the way in three', async () => {
+    const settings = { ...LOAD, SAMPLED: 'true', TRACE_LOG_EVERY: 10 };
+    const { run, exitCode, text } = await pipeline.run('own.js', settings, pipeline.own);
+    assertAllArrived(run);
+    assertPass(run, exitCode);
+    assert.ok((run.sampled?.count ?? 0) >= 4, text);
+    assert.equal(run.sampled?.not_found, 0);
+    assert.ok(run.sampled.parts.relay !== null);
+  });
+}

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Run } from '../../../reports/run.ts';
+import { assertAllArrived, assertPass, type Pipeline, ROOT, reasonsOf } from '../harness.ts';
+
+/** Scripts whose requests belong together. */
+export function sessions(pipeline: Pipeline): void {
+  test('sessions: so many connections a second with so many calls on each', async (t) => {
+    const { seen, env } = await pipeline.gateway(t);
+    const settings = { SESSIONS: 10, CALLS: 4, DURATION: 1, TIMEOUT: 1 };
+    const { run, exitCode, text } = await pipeline.run('sessions.js', settings, { ...env, CANARY: 'off' });
+    // A machine that stands still begins fewer sessions, which is told.
+    if (!/dropped_iterations/.test(run.verdict.reasons.join())) assertPass(run, exitCode);
+    assertAllArrived(run);
+    const sessions = seen.requests.length / 4;
+    assert.ok(Number.isInteger(sessions) && sessions > 0 && sessions <= 11, text);
+    assert.equal(seen.connections, sessions, 'a session is a connection');
+    const [step, finish] = run.steps as [Run['steps'][0], Run['steps'][0]];
+    assert.deepEqual([step.duration_s, finish.measured], [1, false], 'the time in which sessions begin');
+    assert.deepEqual(run.figures, [
+      { name: 'connection rate', value: sessions, unit: '/s' },
+      { name: 'request rate', value: step.requests, unit: '/s' },
+    ]);
+  });
+
+  test('phases: sessions that log in, think, and go on with what they were told', async (t) => {
+    const asked: string[] = [];
+    const login = createServer((request, response) => {
+      request.on('data', (chunk) => asked.push(String(chunk)));
+      request.on('end', () => response.end(JSON.stringify({ token: 'the one of the login' })));
+    }).listen(0, '127.0.0.1');
+    t.after(() => login.close());
+    await once(login, 'listening');
+    let hung = 0;
+    const { seen, env } = await pipeline.gateway(t, (body) =>
+      body.includes('"post/') && hung++ === 0 ? 'hang' : 'pass',
+    );
+    const { run, text } = await pipeline.run(
+      'phases.js',
+      {
+        WARMUP_RATE: 10,
+        WARMUP_DURATION: 1,
+        RATE: 20,
+        RAMP_DURATION: 1,
+        SUSTAINED_DURATION: 1,
+        THINK: 0.05,
+        TIMEOUT: 1.5,
+        P95: 60_000,
+        LOGIN_URL: `http://127.0.0.1:${(login.address() as AddressInfo).port}/login`,
+      },
+      env,
+    );
+    assertAllArrived(run);
+    assert.deepEqual(asked, ['{"user":"k6","password":""}']);
+    assert.deepEqual(
+      reasonsOf(run),
+      ['threshold crossed: timeouts count==0'],
+      'of the one that was not answered',
+    );
+    assert.deepEqual(run.figures, [{ name: 'time-outs', value: 1, unit: 'requests' }]);
+    assert.deepEqual(
+      run.steps.map(({ name, duration_s, measured }) => [name, duration_s, measured]),
+      [
+        ['warm-up', 1, false],
+        ['ramp', 1, true],
+        ['sustained', 1, true],
+        ['finish', 1.75, false],
+      ],
+    );
+
+    const sent = seen.requests.flatMap(({ body, ...rest }) => {
+      const { target, payload } = JSON.parse(body);
+      return target.startsWith('canary') ? [] : { kind: target.split('/')[0], payload, ...rest };
+    });
+    assert.deepEqual(
+      new Set(sent.map(({ authorization }) => authorization)),
+      new Set(['Bearer the one of the login']),
+    );
+    const of = (kind: string, goesOn: boolean) =>
+      sent.filter((one) => one.kind === kind && 'found' in one.payload === goesOn);
+    const begun = [of('listing', false), of('item', false), of('post', false)];
+    const sessions = begun.flat().length;
+    const kinds = 'bbvbbpbvbb'.repeat(sessions).slice(0, sessions); // 7 : 2 : 1
+    assert.deepEqual(
+      begun.map(({ length }) => length),
+      ['b', 'v', 'p'].map((kind) => kinds.split(kind).length - 1),
+      text,
+    );
+    // Each goes on with what it found, a browser to an item, a viewer to the room.
+    for (const [first, next] of [
+      [begun[0], of('item', true)],
+      [begun[1], of('room', true)],
+    ] as const)
+      assert.deepEqual(
+        next.map(({ payload }) => payload.found).sort((a, b) => a - b),
+        first?.map(({ accepted }) => accepted),
+      );
+    const csv = await readFile(join(ROOT, 'scenarios/data/posts.csv'), 'utf8');
+    for (const { payload } of sent) {
+      const { user, room, text } = payload;
+      const row = `${user},${room},${text.includes(',') ? `"${text}"` : text}`;
+      assert.ok(csv.split('\n').includes(row), row);
+    }
+  });
+}

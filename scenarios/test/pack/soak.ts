@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Run } from '../../../reports/run.ts';
+import { assertAllArrived, assertPass, type Fate, type Pipeline, reasonsOf } from '../harness.ts';
+
+/** Two lines of two seconds: the quarters that are compared are a second each. */
+const SHORT = { HOURS: 4 / 3600, LINE_MINUTES: 1 / 30, GROWTH_LIMIT: 10_000 };
+
+/** Whether it is known by how much each process has grown: a busy machine may keep one from saying anything in one second of these few. */
+function assertMemoryJudged({ figures = [], thresholds }: Run): boolean {
+  const memory = figures.filter(({ name }) => name.startsWith('memory of '));
+  for (const process of ['k6', 'ingest', 'relay', 'redis', 'mosquitto'])
+    assert.ok(
+      memory.some(({ name }) => name.startsWith(`memory of ${process}`)),
+      process,
+    );
+  const known = memory.every(({ value }) => value !== null);
+  assert.equal(thresholds.find(({ metric }) => metric === 'soak_memory_growth_mb')?.ok, known);
+  return known;
+}
+
+const UNKNOWN_MEMORY = 'threshold crossed: soak_memory_growth_mb value<10000';
+
+/** Does it stay as it is? */
+export function soaks(pipeline: Pipeline): void {
+  test('soak: a line for each part, memory that is flat and latency that does not drift', async () => {
+    const { run, exitCode, text } = await pipeline.run('soak.js', {
+      ...SHORT,
+      RATE: 50,
+      DRIFT_LIMIT: 60_000,
+    });
+    assertAllArrived(run);
+    if (assertMemoryJudged(run)) assertPass(run, exitCode);
+    else assert.deepEqual(reasonsOf(run), [UNKNOWN_MEMORY]);
+    assert.equal(run.steps.length, 2);
+    for (const line of [1, 2])
+      assert.match(
+        text,
+        new RegExp(`^${line}: 190 scheduled, \\d+ deliveries, p50 [\\d.]+ ms.* backlog \\d+$`, 'm'),
+      );
+    const drift = run.figures?.find(({ name }) => name === 'p99 has grown by');
+    assert.ok(typeof drift?.value === 'number' && drift.unit === 'ms', text);
+  });
+
+  test('soak: latency that drifts fails it', async (t) => {
+    // 20 a second: from the third second on each takes a second longer.
+    const { env } = await pipeline.gateway(t, async (_, n): Promise<Fate> => {
+      if (n >= 40) await sleep(1000);
+      return 'pass';
+    });
+    const settings = { ...SHORT, RATE: 20, DRIFT_LIMIT: 100 };
+    const { run, exitCode } = await pipeline.run('soak.js', settings, { ...env, CANARY: 'off' });
+    assertAllArrived(run);
+    const expected = ['threshold crossed: soak_latency_drift_ms value<100'];
+    if (!assertMemoryJudged(run)) expected.unshift(UNKNOWN_MEMORY);
+    assert.deepEqual(reasonsOf(run).sort(), expected.sort());
+    assert.equal(exitCode, 99);
+  });
+}

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Redis } from 'ioredis';
+import { assertAllArrived, assertPass, k6, type Pipeline, reasonsOf } from '../harness.ts';
+
+/** Scripts that fill one stage by itself. */
+export function stages(pipeline: Pipeline): void {
+  test('ingest: relays would take the messages, which is told', async () => {
+    const { env } = pipeline;
+    const { all, exitCode } = await k6(['run', '-q', '--log-format', 'raw', 'scenarios/ingest.js'], env);
+    assert.match(
+      String(all),
+      /the pipeline has 1 relays, who would take the messages: start it with RELAY_WORKERS=0/,
+    );
+    assert.notEqual(exitCode, 0);
+  });
+
+  test('broker: the broker alone', async () => {
+    const { run, exitCode } = await pipeline.run('broker.js', { RATE: 100, DURATION: 1 });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.equal(run.latency.stages.queue.max, 0);
+    assert.ok((run.latency.stages.delivery.mean ?? 0) > 0);
+  });
+
+  test('connections over two brokers: so many held at once, what each costs, and the canary', async () => {
+    const settings = { CONNECTIONS: 60, RATE: 100, EVERY: 0.5, DURATION: 1.5, P99: 60_000 };
+    const { run, exitCode } = await pipeline.run('connections.js', settings);
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    const figure = (name: string) => run.figures?.find((f) => f.name === name)?.value;
+    assert.deepEqual(
+      ['held', 'refused', 'lost'].map((what) => figure(`connections ${what}`)),
+      [60, 0, 0],
+    );
+    for (const process of ['k6', 'mosquitto', 'mosquitto-2'])
+      assert.ok(figure(`CPU of ${process} for each`) !== undefined, process);
+    assert.equal(run.steps.length, 2);
+    assert.ok(run.thresholds.some(({ metric, ok }) => metric === 'connections_canary_p99_ms' && ok));
+    assert.ok((run.canary?.sent ?? 0) >= 2);
+  });
+
+  test('connections: a canary that does not arrive fails the run, however fast the others were', async (t) => {
+    const { env } = await pipeline.gateway(t, (_, n) => (n === 0 ? 'pass' : 'swallow'));
+    const settings = { CONNECTIONS: 10, RATE: 100, EVERY: 0.5, DURATION: 1.6, P99: 60_000 };
+    const { run } = await pipeline.run('connections.js', settings, env);
+    assert.deepEqual([run.canary?.sent, run.canary?.arrived], [2, 1]);
+    assert.deepEqual(reasonsOf(run), ['threshold crossed: connections_canary_missing value==0']);
+  });
+}
+
+/** What Redis counts is of all runs, and ping and pong take all cores. */
+export function stagesAlone(pipeline: Pipeline): void {
+  test('queue: Redis, relay and broker without the ingest', async (t) => {
+    const redis = new Redis(pipeline.stack.file.redis.url, { disableClientInfo: true });
+    t.after(() => redis.disconnect());
+    const counted = async () =>
+      Number((await redis.info('commandstats')).match(/^cmdstat_incrby:calls=(\d+)/m)?.[1] ?? 0);
+    const before = await counted();
+    const { run, exitCode } = await pipeline.run('queue.js', { RATE: 100, DURATION: 1 });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.equal(run.latency.stages.ingest.max, 0);
+    assert.ok((run.latency.stages.queue.mean ?? 0) > 0);
+    assert.ok((await counted()) - before >= 100, 'what was written was counted, as by the ingest');
+  });
+
+  test('throughput: ping and pong, one client more in each step, and the rate of each', async () => {
+    const { run, exitCode, text } = await pipeline.run('throughput.js', { CLIENTS: 3, STEP: 0.5 });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.deepEqual(
+      run.figures?.map(({ name }) => name),
+      ['1 clients, each', '2 clients, each', '3 clients, each'],
+    );
+    assert.ok((run.figures?.[0]?.value ?? 0) > 0, text);
+  });
+}

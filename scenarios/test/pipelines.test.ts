@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Redis } from 'ioredis';
+import { STAGES } from '../../reports/run.ts';
+import { assertAllArrived, assertPass, node, Pipeline, place, readRun } from './harness.ts';
+
+describe('with a pipeline of its own', { concurrency: true }, () => {
+  test('queue: a list', async (t) => {
+    const pipeline = await Pipeline.start({ QUEUE: 'list' });
+    t.after(() => pipeline.stop());
+    const { run, exitCode } = await pipeline.run('queue.js', { RATE: 100, DURATION: 0.5 });
+    assertPass(run, exitCode);
+    assertAllArrived(run);
+    assert.equal(run.account.scheduled, 50);
+  });
+
+  test('with TLS, the modules that k6 has of its own trust the pipeline too', async (t) => {
+    const { runDir, env } = await place(t);
+    const settings = ['-e', `RUN_DIR=${runDir}`, '-e', 'RATE=20', '-e', 'DURATION=0.5'];
+    const { all } = await node(['pipeline/run.ts', 'scenarios/broker.js', ...settings], {
+      ...env,
+      TLS: 'true',
+    });
+    const run = await readRun(runDir).catch((error) => assert.fail(`${error}\n${all}`));
+    assertAllArrived(run);
+  });
+
+  for (const QUEUE of ['stream', 'list']) {
+    test(`ingest: HTTP to Redis and no relay, a ${QUEUE} that the run empties itself`, async (t) => {
+      const pipeline = await Pipeline.start({ RELAY_WORKERS: '0', QUEUE });
+      t.after(() => pipeline.stop());
+      const { run, exitCode, text } = await pipeline.run('ingest.js', { RATE: 100, DURATION: 1 });
+      assertPass(run, exitCode);
+      assertAllArrived(run);
+      const counts = STAGES.map((stage) => run.latency.stages[stage].count);
+      assert.deepEqual(counts, [100, 100, 100, 100, 0, 0], 'relay and delivery are not there');
+      assert.match(text, /^ +delivery +n\/a +the message had arrived when it was in the queue$/m);
+      // What was read is gone: the next run finds nothing, and the ingest no backlog.
+      const redis = new Redis(pipeline.stack.file.redis.url, { disableClientInfo: true });
+      t.after(() => redis.disconnect());
+      assert.equal(await redis.xlen('arrival:messages'), 0);
+      assert.deepEqual(await redis.lrange('arrival:list', 0, 0), []);
+    });
+  }
+});

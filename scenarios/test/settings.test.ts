@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { ADDRESSES } from '../../pipeline/run.ts';
+import { k6, place, ROOT } from './harness.ts';
+
+test('each script says what it answers and with which command, and is listed', async () => {
+  const folder = join(ROOT, 'scenarios');
+  const scripts = (await readdir(folder)).filter((name) => name.endsWith('.js'));
+  assert.ok(scripts.length >= 17);
+  const readme = await readFile(join(folder, 'README.md'), 'utf8');
+  for (const script of scripts) {
+    const [first = '', ...more] = (await readFile(join(folder, script), 'utf8')).split('\n');
+    assert.match(first, /^\/\/ .*\?/, script);
+    const command = more.slice(0, 2).find((line) => /^\/\/ {3}.*(npm run|pipeline\/run\.ts)/.test(line));
+    assert.ok(command, script);
+    assert.ok(readme.includes(`](${script})`), script);
+  }
+});
+
+describe('a setting that makes no sense is told in one line', { concurrency: 2 }, () => {
+  const wrong: [script: string, setting: string, message: RegExp][] = [
+    ['smoke.js', 'DURATION=soon', /^DURATION is "soon"; allowed: 0 to 1000000000$/],
+    [
+      'sweep.js',
+      'CONCURRENCY=20..1',
+      /^CONCURRENCY is "20\.\.1": 20 is above 1; allowed: 1\.\.20, .* from 1 to 10000$/,
+    ],
+    [
+      'smoke.js',
+      'LABELS=build',
+      /^LABELS is "build": "build" is no name=value; allowed: name=value,name=value, each/,
+    ],
+    [
+      'own.js',
+      'BODY={"id":1}',
+      /^body has no {{id}}: a message that cannot be told from others cannot be followed/,
+    ],
+    ['own.js', 'HEADERS=x', /^HEADERS is not JSON; allowed: {"X-Api-Key":"…"}$/],
+    [
+      'fuzz.js',
+      'SPEC=[a,strng]',
+      /^spec, character 4: type "strng" is not known; allowed: string, int, float, boolean$/,
+    ],
+    [
+      'connections.js',
+      'CONNECTIONS=60001',
+      /^CONNECTIONS is "60001"; allowed: whole numbers from 1 to 60000$/,
+    ],
+    ['soak.js', 'LINE_MINUTES=0.01', /^LINE_MINUTES makes 12000 lines; allowed: up to 1000$/],
+    ['sweep.js', 'STEP_DURATION=0', /^STEP_DURATION is "0"; allowed: 0\.1 to 86400$/],
+  ];
+  test('each of them', async (t) => {
+    const { env } = await place(t);
+    await Promise.all(
+      wrong.map(async ([script, setting, message]) => {
+        const args = ['inspect', '--include-system-env-vars', '--log-format', 'raw', '-e', setting];
+        const { stderr, exitCode } = await k6([...args, `scenarios/${script}`], { ...env, ...ADDRESSES });
+        const first = stderr
+          .split('\n')[0]
+          ?.replace(/^((Go)?Error: )+/, '')
+          .replace(/\s+at github.*/, '');
+        assert.match(String(first), message, `${script} ${setting}`);
+        assert.notEqual(exitCode, 0);
+      }),
+    );
+  });
+
+  test('samples of a pipeline that leaves none', async (t) => {
+    const { dir, env } = await place(t);
+    await writeFile(join(dir, 'stack.json'), '{"facts": {"trace_log_every": 0}}');
+    const { stderr } = await k6(['inspect', '-e', 'SAMPLED=true', 'scenarios/sweep.js'], {
+      ...env,
+      K6_INCLUDE_SYSTEM_ENV_VARS: 'true',
+    });
+    assert.match(stderr, /SAMPLED is true, and the pipeline that is up leaves no trace lists: start it with/);
+  });
+
+  test('more connections than a broker may have files open', async (t) => {
+    const { dir, env } = await place(t);
+    await writeFile(join(dir, 'stack.json'), '{"facts": {"mqtt_open_files": 1024}}');
+    const args = [
+      'inspect',
+      '--include-system-env-vars',
+      '-e',
+      'CONNECTIONS=925',
+      'scenarios/connections.js',
+    ];
+    const { stderr } = await k6(args, env);
+    assert.match(
+      stderr,
+      /925 connections need 1025 open files in mosquitto, and it may have 1024: ulimit -n 1025/,
+    );
+  });
+
+  test('a queue that is divided', async (t) => {
+    const { dir, env } = await place(t);
+    await writeFile(
+      join(dir, 'stack.json'),
+      '{"ingest": {"url": "http://127.0.0.1:1"}, "division": {"shards": 4}}',
+    );
+    for (const script of ['queue', 'ingest']) {
+      const args = ['inspect', '--include-system-env-vars', '--log-format', 'raw', `scenarios/${script}.js`];
+      const { stderr, exitCode } = await k6(args, env);
+      assert.match(
+        stderr,
+        /the queue has 4 shards, and this script knows one that is not divided: leave out STREAM_SHARDS/,
+      );
+      assert.notEqual(exitCode, 0);
+    }
+  });
+
+  test('a pipeline that speaks TLS: who knows its authority, and who is to be told', async (t) => {
+    const { dir, env } = await place(t);
+    const stack = { ca: 'THE PEM', ingest: { url: 'https://127.0.0.1:1' } };
+    await writeFile(join(dir, 'stack.json'), JSON.stringify(stack));
+    await Promise.all(
+      ['queue', 'broker', 'phases', 'sessions', 'throughput'].map(async (script) => {
+        const args = [
+          'inspect',
+          '--include-system-env-vars',
+          '--log-format',
+          'raw',
+          `scenarios/${script}.js`,
+        ];
+        const { stderr } = await k6(args, env);
+        assert.match(
+          stderr,
+          /the pipeline speaks TLS, and k6\/\S+ does not know .*: set SSL_CERT_FILE=\S+\/tls\/ca\.pem/,
+        );
+      }),
+    );
+  });
+
+  test('a stack.json that is broken is not taken for a pipeline that is down', async (t) => {
+    const { dir, env } = await place(t);
+    await writeFile(join(dir, 'stack.json'), '{"ingest": {');
+    const args = ['inspect', '--include-system-env-vars', '--log-format', 'raw', 'scenarios/ramp.js'];
+    const { stderr, exitCode } = await k6(args, env);
+    assert.match(
+      String(stderr.split('\n')[0]),
+      /stack\.json is not JSON: .+; it is what the pipeline writes when it starts/,
+    );
+    assert.notEqual(exitCode, 0);
+  });
+});
