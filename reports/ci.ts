@@ -1,7 +1,7 @@
 /** A run as CI systems and changes show it: junit.xml and summary.md. internal/report writes the same; ci.vectors.json has both. */
 import { count, plural } from './page/format.ts';
 import { type Account, type Latency, type Run, STAGES } from './run.ts';
-import { grown, knee, sweepSteps } from './sweep.ts';
+import { grown, knee, pointOf, sweepSteps } from './sweep.ts';
 
 /** A case for the verdict, one for the account and one for each threshold. */
 export function junit(run: Run): string {
@@ -94,8 +94,13 @@ function equation(account: Account): string {
 /** Where a sweep turns; null: it is none, or does not. */
 function turn(run: Run): string | null {
   const steps = sweepSteps(run);
-  const at = knee(steps.map(({ latency }) => latency.arrival.p50));
+  const at = knee(steps.map((step) => pointOf(step)));
   const [last, next] = [steps[at ?? -1], steps[(at ?? -1) + 1]];
+  if (at === -1 && next !== undefined) {
+    const longest = grown(null, next.latency);
+    const most = longest === null ? '' : `, and ${longest} takes longest`;
+    return `below ${plural(next.vus, 'VU')}: with ${count(next.vus)} a backlog grows already${most}`;
+  }
   if (at === null || last === undefined || next === undefined) return null;
   const stage = grown(last.latency, next.latency);
   const grew = stage === null ? '' : `, and ${stage} has grown most`;

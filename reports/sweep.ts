@@ -7,6 +7,21 @@ import { type Latencies, type Run, STAGES, type Stage, type Step } from './run.t
  */
 export const TAKE_OFF = 5;
 
+/** The share of a step's messages that, owed at its end, says that a backlog grew: so much is not just under way. */
+const OWED_MUCH = 0.1;
+
+export interface Point {
+  /** Of arrival, ms; null: nothing arrived. */
+  p50: number | null;
+  /** A backlog grew. */
+  owed: boolean;
+}
+
+/** @param p50 where it is not the step's own, but that of repeats */
+export function pointOf(step: Step, p50 = step.latency.arrival.p50): Point {
+  return { p50, owed: (step.backlog ?? 0) > OWED_MUCH * step.scheduled };
+}
+
 /** The measured steps of the closed model by ascending concurrency; empty where there are fewer than two of them. */
 export function sweepSteps(run: Run): (Step & { vus: number })[] {
   const steps = run.steps.filter(
@@ -18,23 +33,25 @@ export function sweepSteps(run: Run): (Step & { vus: number })[] {
 
 /**
  * The knee: the last point before p50 takes off for good.
- * @param p50s ms, by ascending concurrency; null: nothing arrived
- * @returns its index; null if the last point has not taken off
+ * @param points by ascending concurrency
+ * @returns its index, -1 if a backlog grew at each point: it is below the first; null if the last point has not taken off
  */
-export function knee(p50s: (number | null)[]): number | null {
+export function knee(points: readonly Point[]): number | null {
+  const p50s = points.map(({ p50 }) => p50);
   const known = p50s.filter((p50) => p50 !== null);
   if (known.length === 0) return null;
+  if (points.every(({ owed }) => owed)) return -1;
   const limit = TAKE_OFF * Math.min(...known);
   const last = p50s.findLastIndex((p50) => p50 !== null && p50 <= limit);
   return last === p50s.length - 1 ? null : last;
 }
 
-/** The stage whose mean grew most. */
-export function grown(from: Latencies, to: Latencies): Stage | null {
+/** The stage whose mean grew most; from null, the one that is longest. */
+export function grown(from: Latencies | null, to: Latencies): Stage | null {
   let most = 0;
   let grower: Stage | null = null;
   for (const stage of STAGES) {
-    const [a, b] = [from.stages[stage].mean, to.stages[stage].mean];
+    const [a, b] = [from === null ? 0 : from.stages[stage].mean, to.stages[stage].mean];
     if (a !== null && b !== null && b - a > most) {
       most = b - a;
       grower = stage;

@@ -65,6 +65,7 @@ export interface StepSummary {
 
 /** The last concurrency before arrival p50 takes off for good. */
 export interface Knee {
+  /** 0: below the first step, where a backlog grows already. */
   vus: number;
   /** Arrival, ms, there. */
   p50: number | null;

@@ -1,6 +1,6 @@
 /** What stands out in a run, in plain sentences: the rules are stated beside the figures they judge. Pure. */
 import { type Interval, type Resource, type Run, STAGES, type Stage } from '../run.ts';
-import { grown, knee, sweepSteps } from '../sweep.ts';
+import { grown, knee, pointOf, sweepSteps } from '../sweep.ts';
 import { isGenerator, percentile } from './facts.ts';
 import { clock, count, figure, msUnit, percent, plural } from './format.ts';
 
@@ -44,8 +44,13 @@ function kneeSentence(run: Run): string | null {
   const steps = sweepSteps(run);
   if (steps.length === 0) return null;
   const p50 = (i: number) => steps[i]?.latency.arrival.p50 ?? null;
-  const at = knee(steps.map((_, i) => p50(i)));
+  const at = knee(steps.map((step) => pointOf(step)));
   const [from, to] = [steps[at ?? -1], steps[(at ?? -1) + 1]];
+  if (at === -1 && to) {
+    const longest = grown(null, to.latency);
+    const most = longest === null ? '' : `; ${longest} takes longest`;
+    return `The knee is below ${plural(to.vus, 'VU')}: ${count(to.backlog)} of ${plural(to.scheduled, 'message')} were owed at the end of that step${most}.`;
+  }
   if (at === null || !from || !to) {
     return `No knee: up to ${plural(steps.at(-1)?.vus ?? 0, 'VU')} arrival p50 did not take off.`;
   }

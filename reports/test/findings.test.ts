@@ -38,6 +38,11 @@ test('the knee of a sweep, with the stage that grew', () => {
   );
   run.steps = run.steps.filter(({ vus }) => vus !== 16 && vus !== 32);
   assert.equal(texts(run)[0], 'No knee: up to 4 VUs arrival p50 did not take off.');
+  for (const step of run.steps) Object.assign(step, { scheduled: 1000, backlog: 310 });
+  assert.match(
+    texts(run)[0] ?? '',
+    /^The knee is below 1 VU: 310 of 1,000 messages were owed at the end of that step; \w+ takes longest\.$/,
+  );
 });
 
 test('a process without a core left, and the stage that gave way', () => {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { grown, knee, sweepSteps } from '../sweep.ts';
+import { grown, knee, pointOf, sweepSteps } from '../sweep.ts';
 import { golden } from './goldens.ts';
 
 interface Vector {
   name: string;
-  points: [vus: number, p50: number | null][];
+  points: [vus: number, p50: number | null, owed?: number][];
   knee: number | null;
 }
 
@@ -17,13 +17,14 @@ for (const { name, points, knee: wanted } of vectors) {
     const run = golden('closed');
     const step = run.steps.find(({ measured }) => measured);
     assert.ok(step);
-    run.steps = points.map(([vus, p50]) => {
+    run.steps = points.map(([vus, p50, owed = 0]) => {
       const arrival = { ...step.latency.arrival, p50 };
-      return { ...step, vus, latency: { ...step.latency, arrival } };
+      const latency = { ...step.latency, arrival };
+      return { ...step, vus, scheduled: 1000, backlog: 1000 * owed, latency };
     });
     const steps = sweepSteps(run);
-    const at = knee(steps.map(({ latency }) => latency.arrival.p50));
-    assert.equal(at === null ? null : steps[at]?.vus, wanted);
+    const at = knee(steps.map((step) => pointOf(step)));
+    assert.equal(at === null ? null : (steps[at]?.vus ?? 0), wanted);
   });
 }
 
@@ -43,5 +44,7 @@ test('the stage that grew most between two steps', () => {
   const [, few, many] = sweepSteps(golden('closed'));
   assert.ok(few && many);
   assert.equal(grown(few.latency, many.latency), 'request');
+  few.latency.stages.relay.mean = 1e6;
+  assert.equal(grown(null, few.latency), 'relay', 'the longest of one step');
   assert.equal(grown(golden('without-stages').latency, golden('without-stages').latency), null);
 });

@@ -38,6 +38,23 @@ test('two sweeps: the knee of each with its stage, and how far apart they are', 
   for (const line of told) assert.ok(comparisonText(comparison).includes(`sweep       ${line}`), line);
 });
 
+test('a sweep that begins beyond its knee says so', () => {
+  const behind = sweep([2033, 6197, 11_280, 7733], 'list');
+  for (const step of behind.run.steps) Object.assign(step, { scheduled: 1000, backlog: 310 });
+  const first = behind.run.steps.find(({ vus, measured }) => vus === 1 && measured);
+  assert.ok(first);
+  first.latency.stages.queue.mean = 2000;
+  assert.deepEqual(
+    turns(compare([sweep([1, 1, 2, 20]), behind]).subjects)
+      .map(plain)
+      .slice(1),
+    [
+      'B: knee below 1 VU: with 1 a backlog grows already, and queue takes longest.',
+      'B against A: turns earlier; with 1 VU arrival p50 is 1.00 ms → 2,033 ms; what grows is request → queue.',
+    ],
+  );
+});
+
 test('a sweep that does not turn says how far it went; what is no sweep says nothing', () => {
   const flat = sweep([1, 1, 1, 2]);
   assert.deepEqual(turns(compare([flat, sweep([1, 9, 9, 9], 'list')]).subjects).map(plain), [

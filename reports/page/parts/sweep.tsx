@@ -1,5 +1,5 @@
 import type { Step } from '../../run.ts';
-import { grown, knee, sweepSteps, TAKE_OFF } from '../../sweep.ts';
+import { grown, knee, pointOf, sweepSteps, TAKE_OFF } from '../../sweep.ts';
 import { fitUsl, type Usl } from '../../usl.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, msValue } from '../chart-options.ts';
@@ -18,8 +18,8 @@ type SweepStep = Step & { vus: number };
 export function SweepSection({ run }: PartProps) {
   const steps = sweepSteps(run);
   if (steps.length === 0) return null;
-  const at = knee(steps.map(({ latency }) => latency.arrival.p50));
-  const marks = at === null ? [] : [{ x: steps[at]?.vus ?? 0, name: 'knee' }];
+  const at = knee(steps.map((step) => pointOf(step)));
+  const marks = at === null || at < 0 ? [] : [{ x: steps[at]?.vus ?? 0, name: 'knee' }];
   return (
     <section class="sweep">
       <h2>Sweep of concurrency</h2>
@@ -74,6 +74,10 @@ function LatencyChart({ steps, marks, at }: SweepChartProps & { at: number | nul
 
 function latencyNote(steps: SweepStep[], at: number | null): string {
   const [from, to] = [steps[at ?? -1], steps[(at ?? -1) + 1]];
+  if (at === -1 && to) {
+    const longest = grown(null, to.latency);
+    return `The knee is below ${plural(to.vus, 'VU')}: a backlog grows already, and arrival p50 is ${msUnit(to.latency.arrival.p50)}${longest === null ? '' : `; ${longest} takes longest`}.`;
+  }
   if (!from || !to) return 'Arrival p50 did not take off: there is no knee.';
   const stage = grown(from.latency, to.latency);
   return `Knee at ${plural(from.vus, 'VU')}: arrival p50 is ${msUnit(from.latency.arrival.p50)} there and ${msUnit(to.latency.arrival.p50)} with ${count(to.vus)}${stage === null ? '' : `; ${stage} grows most`}.`;

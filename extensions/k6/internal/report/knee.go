@@ -11,9 +11,12 @@ import (
 // same rule; both are tested against reports/sweep.vectors.json.
 const takeOff = 5
 
+// owedMuch is the share of a step's messages that, owed at its end, says that a backlog grew: so much is not just under way.
+const owedMuch = 0.1
+
 // Knee is where a sweep of concurrency turns.
 type Knee struct {
-	VUs   int    // the last concurrency before p50 takes off for good
+	VUs   int    // the last concurrency before p50 takes off for good; 0: it is below the first, where a backlog grows already
 	Next  int    // the one after it
 	Stage string // whose mean grew most from the one to the other; empty: not known
 }
@@ -35,47 +38,56 @@ func NewKnee(steps []Step) *Knee {
 	sort.SliceStable(sweep, func(i, j int) bool { return *sweep[i].VUs < *sweep[j].VUs })
 	points := make([]kneePoint, len(sweep))
 	for i, s := range sweep {
-		points[i] = kneePoint{*s.VUs, s.Latency.Arrival.P50}
+		points[i] = kneePoint{s.Latency.Arrival.P50, s.Backlog != nil && float64(*s.Backlog) > owedMuch*float64(s.Scheduled)}
 	}
-	at := knee(points)
-	if at < 0 {
+	at, ok := knee(points)
+	if !ok {
 		return nil
 	}
-	return &Knee{points[at].vus, points[at+1].vus, grown(sweep[at].Latency, sweep[at+1].Latency)}
+	if at < 0 {
+		return &Knee{0, *sweep[0].VUs, grown(Latencies{}, sweep[0].Latency)}
+	}
+	return &Knee{*sweep[at].VUs, *sweep[at+1].VUs, grown(sweep[at].Latency, sweep[at+1].Latency)}
 }
 
 type kneePoint struct {
-	vus int
-	p50 *float64 // ms; nil: nothing arrived
+	p50  *float64 // ms; nil: nothing arrived
+	owed bool     // more than owedMuch
 }
 
-// knee is the index of the last point before p50 takes off for good, in points by ascending concurrency; -1: there is none.
-func knee(points []kneePoint) int {
+// knee is the index of the last point before p50 takes off for good, in points by ascending concurrency; -1: a backlog grew at each of
+// them. It reports whether there is one.
+func knee(points []kneePoint) (int, bool) {
 	var known []float64
+	behind := true
 	for _, p := range points {
+		behind = behind && p.owed
 		if p.p50 != nil {
 			known = append(known, *p.p50)
 		}
 	}
 	if len(known) == 0 {
-		return -1
+		return 0, false
+	}
+	if behind {
+		return -1, true
 	}
 	limit := takeOff * slices.Min(known)
 	last := len(points) - 1
 	for last >= 0 && (points[last].p50 == nil || *points[last].p50 > limit) {
 		last--
 	}
-	if last == len(points)-1 {
-		return -1
-	}
-	return last
+	return last, last < len(points)-1
 }
 
-// grown is the stage whose mean grew most.
+// grown is the stage whose mean grew most; from none, the one that is longest.
 func grown(from, to Latencies) string {
 	most, stage := 0.0, ""
 	for i := range ledger.Stages {
 		a, b := from.Stages[i.String()].Mean, to.Stages[i.String()].Mean
+		if a == nil && from.Stages == nil {
+			a = new(float64)
+		}
 		if a != nil && b != nil && *b-*a > most {
 			most, stage = *b-*a, i.String()
 		}

@@ -14,9 +14,9 @@ func TestTheKneeIsWhereReportsSay(t *testing.T) {
 	data, err := os.ReadFile("../../../../reports/sweep.vectors.json")
 	require.NoError(t, err)
 	var vectors []struct {
-		Name   string        `json:"name"`
-		Points [][2]*float64 `json:"points"`
-		Knee   *int          `json:"knee"`
+		Name   string       `json:"name"`
+		Points [][]*float64 `json:"points"`
+		Knee   *int         `json:"knee"`
 	}
 	require.NoError(t, json.Unmarshal(data, &vectors))
 	require.NotEmpty(t, vectors)
@@ -24,7 +24,12 @@ func TestTheKneeIsWhereReportsSay(t *testing.T) {
 		steps := []Step{}
 		for _, p := range v.Points {
 			vus := int(*p[0])
-			steps = append(steps, Step{VUs: &vus, Measured: true, Latency: Latencies{Arrival: Latency{P50: p[1]}}})
+			s := Step{VUs: &vus, Measured: true, Scheduled: 1000, Latency: Latencies{Arrival: Latency{P50: p[1]}}}
+			if len(p) > 2 {
+				owed := int(1000 * *p[2])
+				s.Backlog = &owed
+			}
+			steps = append(steps, s)
 		}
 		var vus *int
 		if knee := NewKnee(steps); knee != nil {
@@ -48,6 +53,12 @@ func TestTheKneeIsOfTheMeasuredSteps(t *testing.T) {
 	r := balanced()
 	r.Steps = steps
 	assert.Contains(t, Text(r, "", false), "\n  knee        4 VUs: with 8 p50 has taken off for good, and queue has grown most\n")
+	for i := range steps {
+		steps[i].Scheduled, steps[i].Backlog = 100, new(int)
+		*steps[i].Backlog = 30
+	}
+	assert.Equal(t, &Knee{VUs: 0, Next: 1, Stage: "delivery"}, NewKnee(steps))
+	assert.Contains(t, Text(r, "", false), "\n  knee        below 1 VU: with 1 a backlog grows already, and delivery takes longest\n")
 	assert.Nil(t, NewKnee(steps[:1]))
 	assert.Nil(t, NewKnee([]Step{{Measured: true}}), "the open model")
 }

@@ -16,10 +16,12 @@ func stepsText(r *Run) []string {
 	width := stepWidth(steps)
 	roles := cpuRoles(steps)
 	head := fmt.Sprintf("%*s %9s %9s %8s %8s %8s %8s %8s", width, "step", "req/s", "HTTP mean", "p99", "arr. p50", "p99", "max", "backlog")
+	unit := strings.Repeat("  CPU %:", min(len(roles), 1))
+	head += unit
 	for _, role := range roles {
 		head += fmt.Sprintf(" %*s", max(len(role), 4), role)
 	}
-	lines := []string{head + strings.Repeat("  CPU %", min(len(roles), 1))}
+	lines := []string{head}
 	for _, s := range steps {
 		a, h := s.Latency.Arrival, s.Latency.HTTP
 		backlog := "n/a"
@@ -27,7 +29,7 @@ func stepsText(r *Run) []string {
 			backlog = count(*s.Backlog)
 		}
 		line := fmt.Sprintf("%*s %9s %9s %8s %8s %8s %8s %8s", width, s.Name, count(int(float64(s.Requests)/s.DurationS+0.5)),
-			num(h.Mean), num(h.P99), num(a.P50), num(a.P99), num(a.Max), backlog)
+			num(h.Mean), num(h.P99), num(a.P50), num(a.P99), num(a.Max), backlog) + strings.Repeat(" ", len(unit))
 		for _, role := range roles {
 			line += fmt.Sprintf(" %*s", max(len(role), 4), cpuOf(s, role))
 		}

@@ -18,11 +18,15 @@ func TestTheStepsAreATable(t *testing.T) {
 	text := Text(r, "", false)
 	assert.Contains(t, text, "step     req/s HTTP mean")
 	assert.Contains(t, text, "    1       100       n/a")
-	assert.Contains(t, text, "    1,234     81     7\n")
+	assert.Contains(t, text, "  backlog  CPU %: ingest redis\n")
+	assert.Contains(t, text, "    1,234             81     7\n")
 
-	r.Figures = []Figure{{"time to drain", ptr(3.25), "s"}, {"time until p99 is back", nil, "s"}}
+	r.Figures = []Figure{
+		{"time to drain", ptr(3.25), "s"}, {"time until p99 is back", nil, "s"}, {"held", ptr(15000.0), ""}, {"lost", ptr(0.0), ""},
+	}
 	text = Text(r, "", false)
 	assert.Contains(t, text, "\n  figure      time to drain: 3.25 s\n  figure      time until p99 is back: n/a s\n")
+	assert.Contains(t, text, "\n  figure      held: 15,000\n  figure      lost: 0\n", "what is counted has no decimals")
 
 	r.Account.Balanced = false
 	assert.NotContains(t, Text(r, "", false), "HTTP mean", "no latency is shown")

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -82,7 +83,7 @@ func Text(r *Run, where string, colour bool) string {
 	if len(r.Figures) > 0 && r.Account.Balanced {
 		b.WriteString("\n")
 		for _, f := range r.Figures {
-			line("figure", "%s", strings.TrimSpace(fmt.Sprintf("%s: %s %s", f.Name, num(f.Value), f.Unit)))
+			line("figure", "%s", strings.TrimSpace(fmt.Sprintf("%s: %s %s", f.Name, figure(f.Value), f.Unit)))
 		}
 	}
 
@@ -127,6 +128,13 @@ func quantiles(l Latency) string {
 }
 
 func knees(k *Knee) string {
+	if k.VUs == 0 {
+		s := fmt.Sprintf("below %s: with %[2]s a backlog grows already", plural(k.Next, "VU"), count(k.Next))
+		if k.Stage != "" {
+			s += ", and " + k.Stage + " takes longest"
+		}
+		return s
+	}
 	s := fmt.Sprintf("%s: with %s p50 has taken off for good", plural(k.VUs, "VU"), count(k.Next))
 	if k.Stage != "" {
 		s += ", and " + k.Stage + " has grown most"
@@ -200,6 +208,14 @@ func num(ms *float64) string {
 		return strconv.FormatFloat(*ms, 'f', 2, 64)
 	}
 	return strconv.FormatFloat(*ms, 'f', 3, 64)
+}
+
+// figure writes a whole number as one, and any other with three digits.
+func figure(value *float64) string {
+	if value != nil && *value == math.Trunc(*value) && math.Abs(*value) < 1e15 {
+		return count(int(*value))
+	}
+	return num(value)
 }
 
 // count writes a number with thousands separators.

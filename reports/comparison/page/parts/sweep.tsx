@@ -23,7 +23,8 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
     }));
   const knees = new Map<number, string[]>();
   for (const { subject } of sweeps) {
-    if (subject.knee) knees.set(subject.knee.vus, [...(knees.get(subject.knee.vus) ?? []), subject.letter]);
+    if (subject.knee && subject.knee.vus > 0)
+      knees.set(subject.knee.vus, [...(knees.get(subject.knee.vus) ?? []), subject.letter]);
   }
   const marks = [...knees].map(([x, letters]) => ({ x, name: `knee ${letters.join(', ')}` }));
   const most = sweeps.map(({ subject: { letter }, points }) => {
