@@ -40,13 +40,22 @@ export class Load {
     this.#process = process;
   }
 
-  /** @param dir the run's own directory. */
-  static async start(options: LoadOptions, dir: string, logs: string): Promise<Load> {
+  /**
+   * @param dir the run's own directory.
+   * @param within a command that runs k6 in another place, like a network namespace, and becomes it.
+   */
+  static async start(
+    options: LoadOptions,
+    dir: string,
+    logs: string,
+    within: readonly string[] = [],
+  ): Promise<Load> {
+    const [command = K6, ...before] = [...within, K6];
     const process = await Supervised.start(
       {
         name: 'k6',
-        command: K6,
-        args: ['run', '-q', '--log-format', 'raw', '--no-color', SCRIPT],
+        command,
+        args: [...before, 'run', '-q', '--log-format', 'raw', '--no-color', SCRIPT],
         env: {
           ...QUIET,
           GOGC: '400',

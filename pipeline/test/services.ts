@@ -6,7 +6,22 @@ import { BROKER_USERS, type BrokerUser, REDIS_USERS, type RedisUser, urls } from
 import type { Certificate } from '../stack/certificates.ts';
 import { freePort } from '../stack/ports.ts';
 import { Supervised } from '../stack/process.ts';
-import { type Launch, prepareMosquitto, prepareRedis } from '../stack/services.ts';
+import { type Launch, type Listen, prepareMosquitto, prepareRedis } from '../stack/services.ts';
+
+/** Where a test's process runs: on this host, or in a network namespace. */
+export interface Host {
+  /** What others reach it by. */
+  address: string;
+  /** A command that runs another one there, and becomes it. */
+  within: readonly string[];
+}
+export const HERE: Host = { address: '127.0.0.1', within: [] };
+const listenOn = ({ within }: Host): Listen => (within.length === 0 ? '127.0.0.1' : '0.0.0.0');
+
+export function launchedOn({ within }: Host, launch: Launch): Launch {
+  const [command = launch.command, ...args] = [...within, launch.command, ...launch.args];
+  return { ...launch, command, args };
+}
 
 export async function temporaryDirectory(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'arrival-test-'));
@@ -57,19 +72,20 @@ function secretFor<User extends string>(users: readonly User[]): Record<User, st
  */
 export async function startRedis(
   certificate?: Certificate,
+  host = HERE,
 ): Promise<{ url: string; as(user: RedisUser): string; service: Service }> {
   const port = await freePort();
   const passwords = secretFor(REDIS_USERS);
   const prepare = async (dir: string) => {
-    const launch = await prepareRedis(dir, port, passwords, certificate);
+    const launch = await prepareRedis(dir, port, passwords, certificate, listenOn(host));
     const acl = join(dir, 'redis.acl');
     const rules = await readFile(acl, 'utf8');
     await writeFile(acl, rules.replace(/^user default .*$/m, 'user default reset on >secret ~* &* +@all'));
-    return launch;
+    return launchedOn(host, launch);
   };
   const service = new Service(await temporaryDirectory(), prepare, /Ready to accept connections/);
   await service.start();
-  const address = `redis${certificate === undefined ? '' : 's'}://127.0.0.1:${port}/0`;
+  const address = `redis${certificate === undefined ? '' : 's'}://${host.address}:${port}/0`;
   const byUser = urls(passwords, address);
   return { url: urls({ default: 'secret' }, address).default, as: (user) => byUser[user], service };
 }
@@ -77,13 +93,15 @@ export async function startRedis(
 /** A private Mosquitto with the stack's users. Its `remove()` belongs into the test's `after`. */
 export async function startBroker(
   certificate?: Certificate,
+  host = HERE,
 ): Promise<{ url(user: BrokerUser): string; service: Service }> {
   const port = await freePort();
   const passwords = secretFor(BROKER_USERS);
-  const prepare = (dir: string) => prepareMosquitto(dir, port, passwords, certificate);
+  const prepare = async (dir: string) =>
+    launchedOn(host, await prepareMosquitto(dir, port, passwords, certificate, listenOn(host)));
   const service = new Service(await temporaryDirectory(), prepare, / running$/);
   await service.start();
-  const byUser = urls(passwords, `mqtt${certificate === undefined ? '' : 's'}://127.0.0.1:${port}`);
+  const byUser = urls(passwords, `mqtt${certificate === undefined ? '' : 's'}://${host.address}:${port}`);
   return { url: (user) => byUser[user], service };
 }
 

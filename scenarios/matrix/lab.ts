@@ -10,7 +10,7 @@ import { type Means, type Plan, qdisc, type Refusal, ruleset } from './networks.
 /** Addresses for documentation (RFC 5737), which no network has; they are known in the namespaces alone. */
 export const PIPELINE = '192.0.2.1';
 const PIPELINE_ROUTER = '192.0.2.254';
-const GENERATOR = '198.51.100.1';
+export const GENERATOR = '198.51.100.1';
 const GENERATOR_ROUTER = '198.51.100.254';
 /** The pipeline's end of a link of its own, for the clock and the telemetry: the network under test is no part of them. */
 export const PIPELINE_ASIDE = '203.0.113.1';
