@@ -159,8 +159,13 @@ export const StackConfig = Type.Object({
     1,
     1,
     16,
-    'Mosquitto processes; relays publish to the first, the others are for connections.js',
+    'Mosquitto processes; relays publish to the first, the others are for connections.js, or behind a BRIDGE',
   ),
+  BRIDGE: Type.Boolean({
+    default: false,
+    description:
+      'true: each of the BROKERS has its messages from the one before it, subscribers listen at the last',
+  }),
   TOPOLOGY: Type.Union([Type.Literal('single'), Type.Literal('cluster')], {
     default: 'single',
     description: 'single, or cluster: nginx before several ingests',

@@ -124,11 +124,11 @@ async function assertAllowed([name, ...args]: [string, ...string[]], allowed: re
 
 /** A topic, who may publish to it, and who gets what is published. */
 const topics: [topic: string, writers: BrokerUser[], readers: BrokerUser[]][] = [
-  ['messages/user/1', ['relay'], ['subscriber']],
-  ['messages/canary/run', ['relay'], ['subscriber']],
-  ['messages/probe/1', ['relay'], ['subscriber', 'stack']],
-  ['status/relay/relay-1', ['relay'], ['subscriber', 'stack']],
-  ['status/subscriber/run-1', ['subscriber'], ['subscriber', 'stack']],
+  ['messages/user/1', ['relay'], ['subscriber', 'bridge']],
+  ['messages/canary/run', ['relay'], ['subscriber', 'bridge']],
+  ['messages/probe/1', ['relay'], ['subscriber', 'bridge', 'stack']],
+  ['status/relay/relay-1', ['relay'], ['subscriber', 'bridge', 'stack']],
+  ['status/subscriber/run-1', ['subscriber'], ['subscriber', 'bridge', 'stack']],
   ['status/ingest/1', [], []],
   ['some/topic', [], []],
   ['$SYS/broker/version', [], []],

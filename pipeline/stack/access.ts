@@ -159,6 +159,8 @@ export const BROKER_ACL = {
   relay: ['write messages/#', 'write status/relay/#'],
   /** The k6 side: messages, and what it says of its own presence. */
   subscriber: ['read messages/#', 'read status/#', 'read $SYS/#', `write ${SUBSCRIBER_STATUS}#`],
+  /** A broker that has its messages from this one. */
+  bridge: ['read messages/#', 'read status/#'],
   /** The supervisor: the message that proves readiness, and who is there. */
   stack: ['read messages/probe/#', 'read status/#', 'read $SYS/#'],
 } as const;
@@ -186,6 +188,11 @@ export function urls<User extends string>(
     address.replace('://', `://${user}:${password}@`),
   ]);
   return Object.fromEntries(entries) as Record<User, string>;
+}
+
+/** A server of the user's own knows one user, whom he names. */
+export function sameFor<User extends string>(users: readonly User[], url: string): Record<User, string> {
+  return Object.fromEntries(users.map((user) => [user, url])) as Record<User, string>;
 }
 
 /** Redis' ACL file. It holds hashes; a fast one is enough where the password is not a person's. */

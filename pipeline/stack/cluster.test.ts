@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { execa } from 'execa';
+import { connectAsync } from 'mqtt';
 // @ts-expect-error it has no types
 import parsePrometheus from 'parse-prometheus-text-format';
 import type { Resource, Run } from '../../reports/run.ts';
@@ -29,7 +30,15 @@ before(async () => {
   const ports = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0' };
   process.env.BODY_LIMIT = String(BODY_LIMIT);
   stack = await Stack.start(
-    readConfig(StackConfig, { ...ports, STACK_DIR: dir, TOPOLOGY: 'cluster', RELAY_WORKERS: '2' }),
+    readConfig(StackConfig, {
+      ...ports,
+      STACK_DIR: dir,
+      TOPOLOGY: 'cluster',
+      RELAY_WORKERS: '2',
+      STREAM_SHARDS: '4',
+      BROKERS: '2',
+      BRIDGE: 'true',
+    }),
   );
   file = stack.file;
 });
@@ -77,6 +86,7 @@ test('a run through the cluster: balanced account, and every worker has done its
     'ingest-1',
     'ingest-2',
     'mosquitto',
+    'mosquitto-2',
     'nginx',
     'redis',
     'relay-1',
@@ -90,11 +100,14 @@ test('a run through the cluster: balanced account, and every worker has done its
     assert.match(page, /\/ramp-cluster-loopback-\d{8}T\d{6}Z$/);
     const run: Run = JSON.parse(await readFile(join(runDir, 'run.json'), 'utf8'));
     assert.deepEqual(validateRun(run), []);
-    const { account, environment, resources } = run;
+    const { account, environment, latency, resources } = run;
     assert.equal(account.requests.sent, 900);
     assert.ok(account.scheduled > 1500);
     assert.equal(account.arrived, account.scheduled);
     assert.ok(account.balanced);
+    // Relays publish at one broker, k6 listens at the other, and the bridge between takes the stamps along.
+    assert.notEqual(new URL(file.mqtt.url).port, new URL(file.stages.mqttUrl).port);
+    assert.equal(latency.stages.delivery.count, latency.arrival.count);
     assert.equal(run.run.topology, 'cluster');
     assert.deepEqual(environment.pipeline, file.facts);
     checkFigures(resources);
@@ -107,6 +120,33 @@ test('a run through the cluster: balanced account, and every worker has done its
   const total = accepted.reduce((sum, count) => sum + count, 0);
   assert.ok(total >= 1500, `${accepted} are all messages, and the canary's and the probe`);
   for (const count of accepted) assert.ok(count > total / 4, `in turn: ${accepted}`);
+});
+
+test('messages of a target arrive in the order in which they were accepted, by two relays and over the bridge', async (t) => {
+  const { url, username, password } = file.mqtt;
+  const client = await connectAsync(url, { username, password, protocolVersion: 5, reconnectPeriod: 0 });
+  t.after(() => client.endAsync(true));
+  const targets = Array.from({ length: 20 }, (_, i) => `order/${i}`);
+  const numbers = Array.from({ length: 50 }, (_, n) => n);
+  const arrived = new Map<string, number[]>(targets.map((target) => [`messages/${target}`, []]));
+  client.on('message', (topic, body) => arrived.get(topic)?.push(JSON.parse(String(body)).payload));
+  await client.subscribeAsync('messages/order/#', { qos: 1 });
+  const shards = () => Promise.all(['relay-1', 'relay-2'].map((name) => value(name, 'arrival_relay_shards')));
+  await eventually(async () => `${await shards()}` === '2,2', 'two of four shards with each relay');
+  for (const n of numbers) {
+    const messages = targets.map((target) => ({ id: `order.${target}.${n}`, target, payload: n }));
+    const answer = await fetch(`${file.ingest.url}/messages/batch`, {
+      method: 'POST',
+      headers: authorized(),
+      body: JSON.stringify(messages),
+    });
+    assert.equal(answer.status, 202);
+  }
+  await eventually(
+    () => [...arrived.values()].every(({ length }) => length >= numbers.length),
+    'every message',
+  );
+  for (const [topic, order] of arrived) assert.deepEqual(order, numbers, topic);
 });
 
 /** What the run kept of what everyone said of himself. */

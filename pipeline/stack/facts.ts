@@ -24,6 +24,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
     ingest_workers: workers.ingest,
     relay_workers: workers.relay,
     brokers: config.BROKERS,
+    bridge: config.BRIDGE,
     queue: config.QUEUE,
     stream_shards: config.STREAM_SHARDS,
     relay_mode: relay.RELAY_MODE,

@@ -54,6 +54,26 @@ export async function probeReady(health: string, withinMs: number): Promise<void
 }
 
 /**
+ * Resolves when a relay's presence, which is retained, has come over the bridges to this broker: from then on messages do. Rejects after
+ * `withinMs`.
+ */
+export async function probeBridges(mqttUrl: string, withinMs: number): Promise<void> {
+  const client = await subscriber('BRIDGE', mqttUrl);
+  const timer = setTimeout(() => client.end(true), withinMs);
+  try {
+    const told = new Promise<boolean>((resolve) => {
+      client.once('message', () => resolve(true));
+      client.once('close', () => resolve(false));
+    });
+    await client.subscribeAsync('status/relay/#', { qos: 1 });
+    if (!(await told)) throw new Error(`nothing has come over the bridges within ${withinMs} ms`);
+  } finally {
+    clearTimeout(timer);
+    await client.endAsync(true);
+  }
+}
+
+/**
  * Sends one message all the way round: posted to the ingest, it has to come back by MQTT. It goes to a topic
  * of its own and its id belongs to no run. Rejects with the step that failed.
  */

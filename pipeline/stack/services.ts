@@ -30,8 +30,8 @@ export const INGEST_FLAGS = ['--max-semi-space-size=4'];
 /** When Redis' log is flushed to the disk. */
 export const AOF_POLICY = 'everysec';
 
-/** Of one client of the broker: messages sent and not acknowledged, and messages that wait for it. */
-export const BROKER_LIMITS = { inflight: 65_535, queued: 100_000 } as const;
+/** Of one client of the broker: messages sent and not acknowledged (a bridge that allows one more is refused), and messages that wait for it. */
+export const BROKER_LIMITS = { inflight: 65_534, queued: 100_000 } as const;
 
 /** Lines of redis.conf; `acl` is a file, `data` a directory. */
 export function redisConfig(options: {
@@ -82,6 +82,30 @@ export async function prepareRedis(
   return { name: 'redis', command: 'redis-server', args: [config] };
 }
 
+/** A broker on this host that another one has its messages from; `ca` is a file of whom to trust, empty where it speaks no TLS. */
+export interface Bridge {
+  port: number;
+  password: string;
+  ca: string;
+}
+
+/** Lines of mosquitto.conf that make it a client of another broker. */
+function bridgeConfig({ port, password, ca }: Bridge): string[] {
+  return [
+    'connection bridge',
+    `address ${HOST}:${port}`,
+    // User properties, and so the stamps, do not pass in 3.1.1, its default.
+    'bridge_protocol_version mqttv50',
+    'remote_username bridge',
+    `remote_password ${password}`,
+    ...(ca === '' ? [] : [`bridge_cafile ${ca}`]),
+    'restart_timeout 1',
+    'notifications false',
+    'topic messages/# in 1',
+    'topic status/# in 1',
+  ];
+}
+
 /** Lines of mosquitto.conf; `users` and `acl` are files, `user` is whom it becomes when root starts it. */
 export function mosquittoConfig(options: {
   listen: Listen;
@@ -90,8 +114,9 @@ export function mosquittoConfig(options: {
   users: string;
   acl: string;
   certificate?: Certificate | undefined;
+  bridge?: Bridge | undefined;
 }): string[] {
-  const { listen, port, user, users, acl, certificate } = options;
+  const { listen, port, user, users, acl, certificate, bridge } = options;
   return [
     `listener ${port} ${listen}`,
     ...(certificate === undefined ? [] : [`certfile ${certificate.cert}`, `keyfile ${certificate.key}`]),
@@ -114,6 +139,7 @@ export function mosquittoConfig(options: {
     'log_type notice',
     'log_type information',
     'connection_messages false',
+    ...(bridge === undefined ? [] : bridgeConfig(bridge)),
   ];
 }
 
@@ -131,6 +157,7 @@ export async function prepareMosquitto(
   certificate?: Certificate,
   listen: Listen = HOST,
   name = brokerName(1),
+  bridge?: Bridge,
 ): Promise<Launch> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const [config, users, acl] = ['conf', 'users', 'acl'].map((kind) => join(dir, `${name}.${kind}`)) as [
@@ -146,7 +173,7 @@ export async function prepareMosquitto(
   await execa('mosquitto_passwd', ['-U', users], { env: { PATH: DAEMON_PATH } });
   await writePrivate(acl, brokerAclFile());
   const user = userInfo().username;
-  await writePrivate(config, mosquittoConfig({ listen, port, user, users, acl, certificate }));
+  await writePrivate(config, mosquittoConfig({ listen, port, user, users, acl, certificate, bridge }));
   return { name, command: 'mosquitto', args: ['-c', config] };
 }
 

@@ -196,6 +196,11 @@ const refused: [name: string, env: Record<string, string>, says: RegExp][] = [
     { MQTT_URL: `mqtt://127.0.0.1:${nothingThere}` },
     /^MQTT_URL: broker at mqtt:\/\/127\.0\.0\.1:\d+: connect ECONNREFUSED .*\n$/,
   ],
+  [
+    'a bridge with one end',
+    { BRIDGE: 'true' },
+    /^BRIDGE is true, and BROKERS is 1; allowed: BROKERS from 2 on, a broker at each end\n$/,
+  ],
 ];
 for (const [name, env, says] of refused) {
   test(`${name}: one line`, async (t) => {

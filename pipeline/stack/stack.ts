@@ -2,28 +2,13 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Clock } from '../clock.ts';
-import {
-  ConfigError,
-  IngestConfig,
-  queueOptions,
-  RelayConfig,
-  readConfig,
-  type StackConfig,
-} from '../config.ts';
+import { IngestConfig, queueOptions, RelayConfig, readConfig, type StackConfig } from '../config.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
 import { trust } from '../trust.ts';
-import {
-  BROKER_USERS,
-  type BrokerUser,
-  REDIS_USERS,
-  type RedisUser,
-  SUBSCRIBER_STATUS,
-  secret,
-  secrets,
-  urls,
-} from './access.ts';
+import { REDIS_USERS, type RedisUser, SUBSCRIBER_STATUS, sameFor, secret, secrets, urls } from './access.ts';
 import { BrokerSys } from './broker-sys.ts';
+import { checkBrokers, startBrokers } from './brokers.ts';
 import { type Certificate, makeCertificates } from './certificates.ts';
 import { CLIENT_FILES, writeClientFiles } from './client-files.ts';
 import { claimDirectory } from './directory.ts';
@@ -31,9 +16,9 @@ import { facts } from './facts.ts';
 import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
 import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
-import { checkBroker, checkRedis, probeReady, probeRoundTrip } from './probe.ts';
+import { checkRedis, probeBridges, probeReady, probeRoundTrip } from './probe.ts';
 import { ProcessFailure, Supervised } from './process.ts';
-import { brokerName, HOST, type Launch, type Listen, prepareMosquitto, prepareRedis } from './services.ts';
+import { HOST, type Launch, type Listen, prepareRedis } from './services.ts';
 import { startStackTelemetry } from './telemetry.ts';
 import { workersOf } from './workers.ts';
 
@@ -79,8 +64,6 @@ export class Stack {
   #certificates: Partial<Record<(typeof OUR_SERVERS)[number], Certificate>> = {};
   /** A file of all authorities that vouch for the servers; empty: nothing but the built-in ones. */
   #ca = '';
-  /** Addresses of the brokers beyond the first. */
-  #moreBrokers: string[] = [];
   #queue: Queue | undefined;
   #file: StackFile | undefined;
   #stopping: Promise<void> | undefined;
@@ -128,10 +111,21 @@ export class Stack {
     const config = this.#config;
     const cluster = config.TOPOLOGY === 'cluster';
     const ingests = config.INGEST_WORKERS ?? (cluster ? 2 : 1);
+    checkBrokers(config);
     if (cluster) await requireNginx();
     this.#undo.push(await claimDirectory(this.dir));
     const ca = await this.#secure();
-    const [redis, broker] = await Promise.all([this.#startRedis(), this.#startBroker()]);
+    const [redis, { broker, arrives, more }] = await Promise.all([
+      this.#startRedis(),
+      startBrokers({
+        config,
+        dir: this.dir,
+        listen: this.#listen,
+        certificate: this.#certificates.mosquitto,
+        ca: this.#ca,
+        run: (launch) => this.#run(launch, /mosquitto version .* running/),
+      }),
+    ]);
 
     const token = config.INGEST_TOKEN ?? secret();
     const port = await claimPort('INGEST_PORT', config.INGEST_PORT);
@@ -181,7 +175,8 @@ export class Stack {
 
     const ingest = { url: `http${certificate === undefined ? '' : 's'}://${HOST}:${port}`, token };
     if (config.RELAY_WORKERS > 0) {
-      await probeRoundTrip({ ...ingest, idKey: config.ID_KEY }, broker.stack, READY_MS);
+      if (config.BRIDGE) await probeBridges(arrives.stack, READY_MS);
+      await probeRoundTrip({ ...ingest, idKey: config.ID_KEY }, arrives.stack, READY_MS);
       this.#progress('a message went all the way round');
     } else {
       // A message would only stay in the queue.
@@ -190,8 +185,8 @@ export class Stack {
     }
     const { queue, sys } = await this.#watch(redis.stack, broker.stack);
 
-    const { username, password } = new URL(broker.subscriber);
-    const mqttUrl = new URL(broker.subscriber);
+    const { username, password } = new URL(arrives.subscriber);
+    const mqttUrl = new URL(arrives.subscriber);
     mqttUrl.username = mqttUrl.password = '';
     this.#file = {
       pid: process.pid,
@@ -208,7 +203,7 @@ export class Stack {
         username: decodeURIComponent(username),
         password: decodeURIComponent(password),
         ...(config.MQTT_URL === undefined && { status: SUBSCRIBER_STATUS }),
-        ...(this.#moreBrokers.length > 0 && { more: this.#moreBrokers }),
+        ...(more.length > 0 && { more }),
       },
       workers,
       health,
@@ -255,35 +250,6 @@ export class Stack {
       /Ready to accept connections/,
     );
     return urls(passwords, `redis${certificate === undefined ? '' : 's'}://${HOST}:${port}/0`);
-  }
-
-  async #startBroker(): Promise<Record<BrokerUser, string>> {
-    const { MQTT_URL, MQTT_PORT, BROKERS } = this.#config;
-    if (MQTT_URL !== undefined) {
-      if (BROKERS > 1)
-        throw new ConfigError(
-          `BROKERS is ${BROKERS}, and MQTT_URL names one of your own: leave one of them out`,
-        );
-      await checkBroker('MQTT_URL', MQTT_URL);
-      return sameFor(BROKER_USERS, MQTT_URL);
-    }
-    const port = await claimPort('MQTT_PORT', MQTT_PORT);
-    const passwords = secrets(BROKER_USERS);
-    const certificate = this.#certificates.mosquitto;
-    await this.#run(
-      await prepareMosquitto(this.dir, port, passwords, certificate, this.#listen),
-      /mosquitto version .* running/,
-    );
-    const scheme = `mqtt${certificate === undefined ? '' : 's'}`;
-    for (let nth = 2; nth <= BROKERS; nth++) {
-      const own = await claimPort('BROKERS', 0);
-      await this.#run(
-        await prepareMosquitto(this.dir, own, passwords, certificate, this.#listen, brokerName(nth)),
-        /mosquitto version .* running/,
-      );
-      this.#moreBrokers.push(`${scheme}://${HOST}:${own}`);
-    }
-    return urls(passwords, `${scheme}://${HOST}:${port}`);
   }
 
   async #run(launch: Launch, readyLine: RegExp): Promise<Started> {
@@ -357,9 +323,4 @@ export class Stack {
   #progress(what: string): void {
     this.#events.onProgress?.(what);
   }
-}
-
-/** A server of the user's own knows one user, whom he names. */
-function sameFor<User extends string>(users: readonly User[], url: string): Record<User, string> {
-  return Object.fromEntries(users.map((user) => [user, url])) as Record<User, string>;
 }
