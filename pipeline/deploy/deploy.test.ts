@@ -1,41 +1,21 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { cp, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
+import type { TObject } from '@sinclair/typebox';
 import { execa } from 'execa';
+import { IngestConfig, RelayConfig, readConfig } from '../config.ts';
 import { BROKER_USERS, REDIS_USERS, secrets } from '../stack/access.ts';
 import { nginxConfig } from '../stack/nginx.ts';
 import { DAEMON_PATH, prepareMosquitto, prepareRedis } from '../stack/services.ts';
+import { CHECK, type Manifest, manifests, understood } from '../test/manifests.ts';
 import { remove, temporaryDirectory } from '../test/services.ts';
 import { files, hashed } from './prepare.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const CHECK = join(ROOT, '.stack/deploy-check');
 const PREPARE = join(import.meta.dirname, 'prepare.ts');
-
-interface Container {
-  image: string;
-  securityContext: { readOnlyRootFilesystem: boolean; allowPrivilegeEscalation: boolean };
-  readinessProbe?: object;
-  livenessProbe?: object;
-  resources: { requests?: object };
-  envFrom?: { configMapRef?: { name: string }; secretRef?: { name: string } }[];
-}
-interface Manifest {
-  kind: string;
-  metadata: { name: string };
-  spec: {
-    template?: { spec: { containers: Container[]; securityContext: { runAsNonRoot: boolean } } };
-    scaleTargetRef?: { kind: string; name: string };
-    parallelism?: number;
-    arguments?: string;
-    script?: { localFile: string };
-    initializer?: { env?: { name: string; value: string }[] };
-    runner?: { image: string };
-  };
-}
 
 let dir: string;
 let kubernetes: string;
@@ -56,11 +36,6 @@ before(async () => {
 });
 
 after(() => remove(dir));
-
-async function understood<T>(...args: string[]): Promise<T[]> {
-  const { stdout } = await promisify(execFile)(CHECK, args, { maxBuffer: 1e8 });
-  return stdout.split('\n').flatMap((line) => (line === '' ? [] : (JSON.parse(line) as T)));
-}
 
 /** Lines without what is another one in each place: addresses, ports, folders, passwords, who starts it. */
 const settings = (lines: readonly string[]) =>
@@ -159,6 +134,100 @@ test("manifests are what Kubernetes' own types and k6-operator's definition allo
   }
   const run = named('TestRun', 'ramp');
   assert.deepEqual([run?.spec.parallelism, run?.spec.runner?.image], [4, 'arrival-k6-operator:0.1.0']);
+});
+
+test('manifests: each container says what it needs and when it is well', async () => {
+  const { workloads } = await manifests(join(kubernetes, 'pipeline'));
+  assert.deepEqual(workloads.map(({ name }) => name).sort(), ['ingest', 'mosquitto', 'redis', 'relay']);
+  const dockerfile = await readFile(join(ROOT, 'pipeline/pipeline.Dockerfile'), 'utf8');
+  for (const { name, labels, container } of workloads) {
+    // By the one Services and policies find it, by the other it is closed to all whom no policy lets in.
+    assert.deepEqual(labels, { 'app.kubernetes.io/name': name, 'app.kubernetes.io/part-of': 'arrival' });
+    const { ports, resources, startupProbe, livenessProbe, readinessProbe } = container;
+    assert.deepEqual(Object.keys(resources.requests ?? {}).sort(), ['cpu', 'memory'], name);
+    // One thread does the work; Redis has others that write its log.
+    assert.equal(resources.limits?.cpu, name === 'redis' ? undefined : '1', name);
+    assert.match(resources.limits?.memory ?? '', /^\d+[MG]i$/, name);
+    const probes = [startupProbe, livenessProbe, readinessProbe];
+    for (const { httpGet, tcpSocket } of probes.filter((probe) => probe !== undefined)) {
+      const port = (httpGet ?? tcpSocket)?.port;
+      assert.ok(
+        ports.some((one) => one.name === port),
+        `${name}: ${port}`,
+      );
+    }
+    if (!container.image.startsWith('arrival-')) continue;
+    assert.deepEqual(
+      probes.map((probe) => [probe?.httpGet?.port, probe?.httpGet?.path]),
+      [
+        ['health', '/livez'],
+        ['health', '/livez'],
+        ['health', '/readyz'],
+      ],
+    );
+    const health = ports.find((port) => port.name === 'health');
+    assert.match(dockerfile, new RegExp(`HEALTH_PORT=${health?.containerPort}\n`));
+  }
+});
+
+test('manifests: relays by lag, ingests by CPU, no more than one at a time goes, and what they are told is a configuration', async () => {
+  const { all, named, workloads } = await manifests(join(kubernetes, 'pipeline'));
+  assert.deepEqual(named('HorizontalPodAutoscaler', 'relay').metrics, [
+    {
+      type: 'External',
+      external: {
+        metric: { name: 'arrival_queue_messages' },
+        target: { type: 'AverageValue', averageValue: '5k' },
+      },
+    },
+  ]);
+  assert.deepEqual(named('HorizontalPodAutoscaler', 'ingest').metrics, [
+    { type: 'Resource', resource: { name: 'cpu', target: { type: 'AverageValue', averageValue: '600m' } } },
+  ]);
+  for (const [name, schema] of [
+    ['ingest', IngestConfig],
+    ['relay', RelayConfig],
+  ] as const) {
+    const own = workloads.find((one) => one.name === name);
+    const variables = (own?.container.envFrom ?? []).flatMap(({ configMapRef, secretRef }) => {
+      const from = all.find(({ metadata }) => metadata.name === (configMapRef ?? secretRef)?.name);
+      const plain = (value: string) => (secretRef ? Buffer.from(value, 'base64').toString() : value);
+      return Object.entries(from?.data ?? {}).map(([variable, value]) => [variable, plain(value)]);
+    });
+    const config = readConfig<TObject>(schema, { ...Object.fromEntries(variables), PROCESS_NAME: name });
+    assert.deepEqual([config.STREAM_SHARDS, new URL(String(config.REDIS_URL)).username], [8, name]);
+    const { minReplicas = 0, maxReplicas } = named('HorizontalPodAutoscaler', name);
+    const { maxUnavailable = 0, selector } = named('PodDisruptionBudget', name);
+    assert.deepEqual([maxUnavailable, selector], [1, { matchLabels: { 'app.kubernetes.io/name': name } }]);
+    assert.ok(minReplicas > maxUnavailable, 'one stays');
+    if (name === 'ingest') continue;
+    assert.equal(maxReplicas, config.STREAM_SHARDS, 'one more relay than shards would have none');
+    const grace = 1000 * (own?.pod.terminationGracePeriodSeconds ?? 0);
+    assert.ok(grace >= Number(config.RELAY_GRACE_MS) + 3000, `${grace} ms, and then SIGKILL`);
+  }
+});
+
+test('manifests: what is secret is in Secrets, and in nothing else', async () => {
+  const { all, of, workloads } = await manifests(join(kubernetes, 'pipeline'));
+  for (const { name, pod, container } of workloads) {
+    const volumes = pod.volumes?.flatMap(({ secret }) => secret?.secretName ?? []) ?? [];
+    const held = of('Secret').filter(({ metadata }) => volumes.includes(metadata.name));
+    assert.equal(held.length, volumes.length, name);
+    const paths = [...(container.command ?? []), ...(container.args ?? [])].filter((arg) =>
+      arg.startsWith('/run/'),
+    );
+    for (const path of paths)
+      assert.ok(
+        held.some(({ data }) => data?.[basename(path)]),
+        `${name}: ${path}`,
+      );
+  }
+  const { redis, mqtt, ingest } = JSON.parse(
+    await readFile(join(kubernetes, 'pipeline/generated/stack.json'), 'utf8'),
+  );
+  const open = JSON.stringify(all.filter(({ kind }) => kind !== 'Secret'));
+  for (const secret of [new URL(redis.url).password, mqtt.password, ingest.token])
+    assert.ok(secret.length > 20 && !open.includes(secret));
 });
 
 test('containers of one Compose file are one host, pods of a cluster are not', () => {

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+/** pipeline/deploy/check, built. */
+export const CHECK = join(import.meta.dirname, '../../.stack/deploy-check');
+
+interface Probe {
+  httpGet?: { path: string; port: string };
+  tcpSocket?: { port: string };
+}
+interface Container {
+  name: string;
+  image: string;
+  args?: string[];
+  command?: string[];
+  ports: { name: string; containerPort: number }[];
+  securityContext: { readOnlyRootFilesystem: boolean; allowPrivilegeEscalation: boolean };
+  startupProbe?: Probe;
+  readinessProbe?: Probe;
+  livenessProbe?: Probe;
+  resources: { requests?: Record<string, string>; limits?: Record<string, string> };
+  envFrom?: { configMapRef?: { name: string }; secretRef?: { name: string } }[];
+}
+export interface Manifest {
+  kind: string;
+  metadata: { name: string };
+  data?: Record<string, string>;
+  spec: {
+    template?: {
+      metadata: { labels: Record<string, string> };
+      spec: {
+        containers: Container[];
+        securityContext: { runAsNonRoot: boolean };
+        terminationGracePeriodSeconds?: number;
+        volumes?: { name: string; secret?: { secretName: string } }[];
+      };
+    };
+    scaleTargetRef?: { kind: string; name: string };
+    minReplicas?: number;
+    maxReplicas?: number;
+    metrics?: object[];
+    maxUnavailable?: number;
+    selector?: { matchLabels?: Record<string, string> } & Record<string, unknown>;
+    parallelism?: number;
+    arguments?: string;
+    script?: { localFile: string };
+    initializer?: { env?: { name: string; value: string }[] };
+    runner?: { image: string };
+  };
+}
+
+/** What pipeline/deploy/check makes of Compose files or kustomizations. */
+export async function understood<T>(...args: string[]): Promise<T[]> {
+  const { stdout } = await promisify(execFile)(CHECK, args, { maxBuffer: 1e8 });
+  return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as T]));
+}
+
+/** The objects of a kustomization, and what is asked of them again and again. */
+export async function manifests(kustomization: string) {
+  const all = await understood<Manifest>('kubernetes', kustomization);
+  const of = (kind: string) => all.filter((one) => one.kind === kind);
+  const named = (kind: string, name: string) => {
+    const found = of(kind).find(({ metadata }) => metadata.name === name);
+    assert.ok(found, `${kind} ${name}`);
+    return found.spec;
+  };
+  const workloads = all.flatMap(({ metadata, spec }) => {
+    const { template } = spec ?? {};
+    const [container, ...others] = template?.spec.containers ?? [];
+    assert.equal(others.length, 0);
+    return template && container
+      ? [{ name: metadata.name, labels: template.metadata.labels, pod: template.spec, container }]
+      : [];
+  });
+  return { all, of, named, workloads };
+}
