@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { type FastifyInstance, fastify } from 'fastify';
 import { newRunId, segmentsOf } from '../../pipeline/instances.ts';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import { junit, summary } from '../../reports/ci.ts';
+import { history } from '../../reports/history/app.ts';
+import { Catalogue } from '../../reports/history/catalogue.ts';
+import type { Listing, Second } from '../../reports/history/entry.ts';
+import { Instances } from '../../reports/history/instances.ts';
+import { secondOf } from '../../reports/history/timeline.ts';
 import { shownRun } from '../../reports/render.ts';
 import type { Run } from '../../reports/run.ts';
 import { assertPass, k6, node, Pipeline, place, ROOT, readRun } from './harness.ts';
@@ -29,10 +35,23 @@ async function pointsIn(file: string): Promise<number[]> {
 describe('instances by execution segments', () => {
   let pipeline: Pipeline;
   let dir: string;
+  let reports: FastifyInstance;
+  let address: string;
+  const errors: Error[] = [];
   before(async () => {
     [pipeline, dir] = await Promise.all([Pipeline.start(), temporaryDirectory()]);
+    reports = fastify({ forceCloseConnections: true });
+    await reports.register(history, {
+      catalogue: new Catalogue(dir),
+      instances: new Instances(async () => pipeline.stack.file.redis),
+      pages: { list: '', comparison: '' },
+      onError: (error) => errors.push(error),
+    });
+    address = await reports.listen({ host: '127.0.0.1', port: 0 });
   });
   after(async () => {
+    await reports.close();
+    assert.deepEqual(errors, []);
     await pipeline.stop();
     await remove(dir);
   });
@@ -43,6 +62,24 @@ describe('instances by execution segments', () => {
     const load = settings.flatMap((setting) => ['-e', setting]);
     return flags.map((own) => k6([...QUIET, ...load, ...own, 'scenarios/smoke.js'], env));
   };
+  /** Adds to `seconds` what the history server tells of a run by three as it goes, once the run is in its list. */
+  async function follow(name: string, seconds: Second[], signal: AbortSignal): Promise<void> {
+    const listed = async () => {
+      const { runs } = (await (await fetch(`${address}/api/runs`, { signal })).json()) as Listing;
+      return runs.some(({ directory, live, generators }) => directory === name && live && generators === 3);
+    };
+    await eventually(listed, `${name} in the list of runs`, 60_000);
+    const { body } = await fetch(`${address}/api/runs/${name}/live`, { signal });
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const chunk of body ?? []) {
+      const lines = (text + decoder.decode(chunk, { stream: true })).split('\n');
+      text = lines.pop() ?? '';
+      for (const line of lines) {
+        if (line.startsWith('data: [')) seconds.push(...JSON.parse(line.slice('data: '.length)));
+      }
+    }
+  }
   const merge = (name: string) => node(['reports/main.ts', 'merge', join(dir, name)], pipeline.env);
 
   test('send what one does, and merged they tell what one would', async () => {
@@ -103,14 +140,27 @@ describe('instances by execution segments', () => {
   });
 
   describe('beside each other', { concurrency: true }, () => {
-    test('one that is killed makes the whole incomplete, by its name; the others are accounted for', async () => {
+    test('one that is killed makes the whole incomplete, by its name; the others are accounted for, and summed as they go', async (t) => {
       const load = ['DURATION=7', 'RATE=60'];
       const running = start('killed', load, segmentsOf(3));
       const place = (n: number) => join(dir, 'killed', `generator-${n}`);
-      const knows = async () => (await readRun(place(2)).catch(() => null))?.account.scheduled;
-      await eventually(knows, 'a report of what the second one has sent', 60_000);
+      const [seconds, gone]: [Second[], AbortController] = [[], new AbortController()];
+      t.after(() => gone.abort());
+      const following = follow('killed', seconds, gone.signal);
+      following.catch(() => {}); // looked at when it is over
+      const without = (...numbers: number[]) =>
+        seconds.find(({ generators }) => `${generators?.missing}` === `${numbers}`);
+      const knows = async () => {
+        const second = without();
+        const part = await readRun(place(2)).catch(() => null);
+        return second && part?.timeline.some(({ t }) => t === second.t);
+      };
+      await eventually(knows, 'a second of all three, and a report of what the second one has sent', 60_000);
       running[1]?.kill('SIGKILL');
+      await eventually(() => without(2), 'a second of the other two', 60_000);
       await Promise.all(running);
+      gone.abort();
+      await following.catch(({ name }: Error) => assert.equal(name, 'AbortError'));
       const parts = await Promise.all([1, 2, 3].map((n) => readRun(place(n))));
       const { exitCode, all } = await merge('killed');
       const whole = await readRun(join(dir, 'killed'));
@@ -136,6 +186,12 @@ describe('instances by execution segments', () => {
           [3, false],
         ],
       );
+      // What was told live is what the merged report has of the same instances.
+      const known = parts[1]?.timeline.length ?? 0;
+      for (const { generators, ...second } of seconds) {
+        if (`${generators?.missing}` !== (second.t < known ? '' : '2')) continue;
+        assert.deepEqual(second, secondOf(whole.timeline[second.t] as Run['timeline'][0]));
+      }
       await remove(place(3));
       assert.match(
         String((await merge('killed')).all),
@@ -143,14 +199,37 @@ describe('instances by execution segments', () => {
       );
     });
 
-    test('one command starts them, and merges what they leave', async () => {
+    test('one command starts them, and merges what they leave: a sweep whose steps they begin together', async () => {
+      const profile = join(dir, 'sweep.yml');
+      const steps =
+        '{name: "1", vus: 1, requests: 20, duration: 60, drain: 60}, {name: "4", vus: 4, requests: 56, duration: 60}';
+      await writeFile(profile, `{phases: [${steps}], flows: [{name: direct}]}`);
       const { exitCode, stdout, all } = await node(
-        ['pipeline/run.ts', 'scenarios/smoke.js', '--instances', '2', '-e', 'DURATION=1', '-e', 'RATE=40'],
+        ['pipeline/run.ts', 'scenarios/sweep.js', '--instances', '2', '-e', `PROFILE=${profile}`],
         pipeline.env,
       );
       const page = stdout.match(/^report {2}(\S+)$/m)?.[1];
       assert.ok(page, all);
-      await remove(dirname(join(ROOT, page)));
+      const at = dirname(join(ROOT, page));
+      const [whole, ...parts] = await Promise.all(
+        ['.', 'generator-1', 'generator-2'].map((part) => readRun(join(at, part))),
+      );
+      await remove(at);
+      const asked = (run?: Run) => run?.steps.map(({ vus, requests }) => [vus, requests]);
+      assert.deepEqual(asked(whole), [
+        [1, 20],
+        [4, 56],
+      ]);
+      assert.deepEqual(parts.map(asked), [
+        [
+          [1, 20],
+          [2, 28],
+        ],
+        [
+          [0, 0],
+          [2, 28],
+        ],
+      ]);
       assert.match(stdout, /account +76 scheduled = 0 dropped \+ 0 rejected \+ 0 unknown \+ 76 arrived/, all);
       assert.match(stdout, /generator 1 +0:1\/2 · /);
       assert.equal(exitCode === 0, /^ {2}PASS /m.test(stdout), all);
@@ -164,8 +243,8 @@ test('what can not be divided is told in one line, before anything is started', 
     ['smoke', ['--instances', 'many'], /^--instances is "many"; allowed: 1 to 32$/],
     [
       'sweep',
-      ['--instances', '2'],
-      /^phase "1" ends when its requests have been answered or everything has /,
+      ['--instances', '2', '-e', 'CONCURRENCY=1'],
+      /^generator 2 of 2 would have none of 1 VUs: fewer instances/,
     ],
     [
       'smoke',
@@ -175,7 +254,7 @@ test('what can not be divided is told in one line, before anything is started', 
   ];
   await Promise.all(
     wrong.map(async ([script, args, message]) => {
-      const command = ['pipeline/run.ts', `scenarios/${script}.js`, ...args, '-e', 'CONCURRENCY=1,9'];
+      const command = ['pipeline/run.ts', `scenarios/${script}.js`, ...args];
       const { exitCode, stdout, stderr } = await node(command, env);
       assert.match(stderr.trim(), message);
       assert.equal(stderr.trim().split('\n').length, 1, stderr);

@@ -89,7 +89,7 @@ func (e *engine) choose(chosen bool) bool {
 const ending = time.Millisecond
 
 // lead leads the phases of the closed model, one after the other.
-func (e *engine) lead(ctx context.Context) {
+func (e *engine) lead(ctx context.Context, client *store) {
 	defer e.turnTo(turn{over: true})
 	begin := e.opening(ctx)
 	for i, p := range e.options.profile.Phases {
@@ -97,10 +97,11 @@ func (e *engine) lead(ctx context.Context) {
 			return
 		}
 		end := begin.Add(p.Duration)
+		latest := end.Add(p.Drain)
 		now := turn{phase: i, vus: e.segment.scale(p.VUs), end: end}
 		if p.Requests > 0 {
 			now.left = new(atomic.Int64)
-			now.left.Store(int64(p.Requests))
+			now.left.Store(int64(e.segment.scaleShared(p.Requests, p.VUs)))
 		}
 		e.beginSpan(i, begin, end)
 		end = e.last(ctx, e.turnTo(now))
@@ -113,8 +114,28 @@ func (e *engine) lead(ctx context.Context) {
 			}
 			begin = time.Now()
 		}
+		if e.waitsAfter(i) {
+			begin = e.together(ctx, client, i+1, latest.Add(phaseWait))
+		}
 	}
 	sleepUntil(ctx, e.halted, begin)
+}
+
+// waitsAfter reports whether the instances of a run wait for each other after a phase: each ends it when its own requests have been
+// answered, and what it has sent has arrived.
+func (e *engine) waitsAfter(i int) bool {
+	p := e.options.profile.Phases[i]
+	return e.segment != nil && i+1 < len(e.options.profile.Phases) && (p.Requests > 0 || p.Drain > 0)
+}
+
+// waits is how long all of that can take.
+func (e *engine) waits() (d time.Duration) {
+	for i := range e.options.profile.Phases {
+		if e.waitsAfter(i) {
+			d += phaseWait + phaseLead
+		}
+	}
+	return d
 }
 
 // opening is when the first phase begins: with the epoch, or with the first sender, where a scenario of the script's own begins later.
@@ -166,7 +187,7 @@ func (e *engine) closedScenario(how scenarioOptions, patience time.Duration) map
 	}
 	return map[string]any{
 		"executor": "per-vu-iterations", "exec": "sender", "vus": e.segment.unscale(vus), "iterations": 1,
-		"maxDuration": wholeSeconds(e.startup() + p.Duration() + p.Drains() + patience), "gracefulStop": wholeSeconds(patience),
+		"maxDuration": wholeSeconds(e.startup() + p.Duration() + p.Drains() + e.waits() + patience), "gracefulStop": wholeSeconds(patience),
 	}
 }
 

@@ -72,7 +72,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	go e.gate.tend(tending)
 	e.start()
 	if e.pacer.Closed() {
-		go e.lead(tending)
+		go e.lead(tending, client)
 	}
 	if e.canary != nil {
 		e.canary.fly(ctx)

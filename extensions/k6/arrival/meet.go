@@ -14,11 +14,15 @@ import (
 // on saying so; who finds all of them ready writes the moment of the start, in the same step. So no instance misses the beginning
 // because it was ready late, and none sends anything where one does not come, or has gone again.
 const (
-	runKeys = "arrival:run:" // <id>, a hash: the start, µs, and of each generator its token and until when it is ready, µs
+	runKeys = "arrival:run:" // <id>, and <id>:<phase>, a hash: the start, µs, and of each generator its token and until when it is ready, µs
 	// runKept is how long the key stays: so long is it known that the id has been used.
 	runKept = 24 * time.Hour
 	// runLead is the time from when all are ready to the start.
 	runLead = time.Second
+	// phaseLead is that before a phase that begins when all have ended the last one, and phaseWait how much longer than that one may
+	// take the others are waited for.
+	phaseLead = 250 * time.Millisecond
+	phaseWait = 5 * time.Second
 	// runLook is how often the others are looked for, and runReady how long an instance that says nothing counts as ready.
 	runLook  = 50 * time.Millisecond
 	runReady = 3 * time.Second
@@ -62,7 +66,7 @@ func (e *engine) setStart(ctx context.Context, client *store) error {
 	if err != nil {
 		return err
 	}
-	e.epoch = e.clock.Time(start + e.clock.Back()(start))
+	e.epoch = e.moment(start)
 	late := time.Since(e.epoch)
 	if late > lateLimit {
 		return fmt.Errorf("%s comes %.0f s after the start of the run %s: too late to take part", e.segment, late.Seconds(), e.id)
@@ -77,7 +81,7 @@ func (e *engine) meet(ctx context.Context, client *store) (start int64, err erro
 	if err != nil {
 		return 0, unmet(err)
 	}
-	own := &meeting{client: node, run: e.id, number: e.segment.generator(), of: e.segment.of(), token: newRunID(), now: e.redisNow}
+	own := e.newMeeting(node, e.id, runLead)
 	giveUp := time.Now().Add(e.options.Gather.duration())
 	other := ""
 	for {
@@ -117,14 +121,60 @@ func (e *engine) meet(ctx context.Context, client *store) (start int64, err erro
 	}
 }
 
-// meeting is what an instance has to do with the others in Redis before the start.
+// together is when a phase of the closed model begins: soon after all instances of the run have ended the one before. One that has not by
+// the limit is not waited for, and then the run can't be trusted.
+func (e *engine) together(ctx context.Context, client *store, phase int, limit time.Time) time.Time {
+	run := fmt.Sprintf("%s:%d", e.id, phase)
+	var own *meeting
+	ask := func() (told presence, err error) {
+		if own == nil {
+			node, err := client.holder(ctx, runKeys+run)
+			if err != nil {
+				return told, err
+			}
+			own = e.newMeeting(node, run, phaseLead)
+		}
+		return own.ready(ctx)
+	}
+	for {
+		told, err := ask()
+		if err == nil && told.start != 0 {
+			return e.moment(told.start)
+		}
+		over := time.Now().After(limit)
+		if !over && sleepUntil(ctx, e.halted, time.Now().Add(runLook)) {
+			continue
+		}
+		if own != nil {
+			if start, err := own.leave(context.WithoutCancel(ctx)); err == nil && start != 0 {
+				return e.moment(start)
+			}
+		}
+		switch name := e.options.profile.Phases[phase].Name; {
+		case over && err != nil:
+			e.distrust("the instances could not agree on when phase %q begins: %s", name, withoutURL(err))
+		case over:
+			e.distrust("phase %q began without %s, which had not ended the one before", name, missing(told.there, own.of))
+		}
+		return time.Now()
+	}
+}
+
+// meeting is what an instance has to do with the others in Redis before they begin.
 type meeting struct {
 	client *redis.Client
 	run    string
+	lead   time.Duration // from when all are ready
 	number int
 	of     int
 	token  string       // tells this process from another one of its number
 	now    func() int64 // of Redis, µs
+}
+
+func (e *engine) newMeeting(node *redis.Client, run string, lead time.Duration) *meeting {
+	return &meeting{
+		client: node, run: run, lead: lead, number: e.segment.generator(), of: e.segment.of(), token: newRunID(), now: e.redisNow,
+	}
 }
 
 // presence is what Redis tells an instance: the start, 0 if there is none; what became of itself; and who is ready.
@@ -138,7 +188,7 @@ type presence struct {
 func (m *meeting) ready(ctx context.Context) (presence, error) {
 	now := m.now()
 	told, err := readyScript.Run(ctx, m.client, []string{runKeys + m.run}, m.number, m.token, now, now+runReady.Microseconds(), m.of,
-		now+runLead.Microseconds(), int(runKept.Seconds())).StringSlice()
+		now+m.lead.Microseconds(), int(runKept.Seconds())).StringSlice()
 	if err != nil {
 		return presence{}, unmet(err)
 	}
@@ -159,6 +209,9 @@ func (e *engine) redisNow() int64 {
 	now := e.clock.Now()
 	return now + e.clock.Offset(now)
 }
+
+// moment is one of Redis' clock, µs, on the own.
+func (e *engine) moment(at int64) time.Time { return e.clock.Time(at + e.clock.Back()(at)) }
 
 // startOf is the start of a run as Redis has it; 0: there is none so far.
 func startOf(text string) int64 {

@@ -8,7 +8,6 @@ import (
 	"go.k6.io/k6/v2/lib"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -127,6 +126,18 @@ func (s *segment) unscaleShared(n, vus int) int {
 	return (&segment{tuple: tuple, own: own, every: every}).unscale(n)
 }
 
+// scaleShared is the instance's share of the requests that so many VUs share: what it has of the VUs.
+func (s *segment) scaleShared(n, vus int) int {
+	if s == nil {
+		return n
+	}
+	tuple, err := s.tuple.GetNewExecutionTupleFromValue(int64(vus))
+	if err != nil { // it has none of these VUs
+		return 0
+	}
+	return int(tuple.ScaleInt64(int64(n)))
+}
+
 // share is the schedule of the instance.
 func (s *segment) share(whole *pacer.Pacer) *pacer.Pacer {
 	if s == nil || whole.Closed() {
@@ -155,8 +166,11 @@ func (s *segment) check(o *options) error {
 	if p := o.Publishers; p != nil && s.scale(p.Connections) == 0 {
 		return fmt.Errorf("%s would have none of %d publishers.connections: fewer instances", s, p.Connections)
 	}
-	if o.profile.Closed() {
-		return s.checkClosed(o.profile)
+	if p := o.profile; p.Closed() {
+		if s.scale(p.Most()) == 0 {
+			return fmt.Errorf("%s would have none of %d VUs: fewer instances", s, p.Most())
+		}
+		return nil
 	}
 	whole := pacer.New(o.profile)
 	if period := whole.Period(s.every); period > pacer.MaxPeriod {
@@ -165,19 +179,6 @@ func (s *segment) check(o *options) error {
 	}
 	if s.share(whole).Requests() == 0 {
 		return fmt.Errorf("%s would send none of %d requests: fewer instances", s, whole.Requests())
-	}
-	return nil
-}
-
-func (s *segment) checkClosed(p *profile.Profile) error {
-	if s.scale(p.Most()) == 0 {
-		return fmt.Errorf("%s would have none of %d VUs: fewer instances", s, p.Most())
-	}
-	for _, phase := range p.Phases {
-		if phase.Requests > 0 || phase.Drain > 0 {
-			return fmt.Errorf("phase %q ends when its requests have been answered or everything has arrived, which each of %d instances "+
-				"knows for itself only: with %s phases have a duration, and no requests or drain", phase.Name, s.of(), segmentFlag)
-		}
 	}
 	return nil
 }

@@ -66,6 +66,7 @@ func TestASegmentIsReadFromTheCommandLine(t *testing.T) {
 func TestScenariosSayWhatIsLeftAfterK6HasDividedIt(t *testing.T) {
 	t.Parallel()
 	vus, iterations := 0, 0
+	shared := map[int]int{}
 	for _, one := range unequalParts {
 		s := segmentOf(t, one, unequal)
 		for n := 1; n < 30; n++ {
@@ -73,14 +74,20 @@ func TestScenariosSayWhatIsLeftAfterK6HasDividedIt(t *testing.T) {
 			if n > 1 {
 				assert.Equal(t, n-1, s.scale(s.unscale(n)-1), "the smallest")
 			}
-			shared, err := s.tuple.GetNewExecutionTupleFromValue(int64(s.unscale(7)))
-			require.NoError(t, err)
-			assert.Equal(t, int64(n), shared.ScaleInt64(int64(s.unscaleShared(n, s.unscale(7)))))
+			assert.Equal(t, n, s.scaleShared(s.unscaleShared(n, s.unscale(7)), s.unscale(7)))
 		}
 		vus += s.scale(64)
 		iterations += s.scale(1001)
+		for vus := 1; vus < 30; vus++ {
+			own := s.scaleShared(1001, vus)
+			assert.Equal(t, s.scale(vus) > 0, own > 0, "who has VUs has requests")
+			shared[vus] += own
+		}
 	}
 	assert.Equal(t, []int{64, 1001}, []int{vus, iterations})
+	for vus, requests := range shared {
+		assert.Equal(t, 1001, requests, vus)
+	}
 }
 
 func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
@@ -252,7 +259,7 @@ func meetings(t *testing.T, check func(t *testing.T, now *int64, one, two, anoth
 			t.Cleanup(func() { _ = client.Close() })
 			moment := int64(1_795_317_447_755_881)
 			of := func(number int, token string) *meeting {
-				return &meeting{client: client, run: "abcd1234", number: number, of: 2, token: token, now: func() int64 { return moment }}
+				return &meeting{client: client, run: "abcd1234", lead: runLead, number: number, of: 2, token: token, now: func() int64 { return moment }}
 			}
 			check(t, &moment, of(1, "one"), of(2, "two"), of(1, "another"))
 		})
@@ -344,6 +351,74 @@ func TestInstancesBeginByTheClockOfRedis(t *testing.T) {
 	}
 	assert.Equal(t, 1, first, "one of them has set it")
 }
+
+// Each went on when its own requests had been answered, and measured the next phase while the others were in the last.
+func TestInstancesOfTheClosedModelBeginAPhaseTogether(t *testing.T) {
+	t.Parallel()
+	const late = 300 * time.Millisecond
+	f := &fake.Pipeline{Redis: &fake.Redis{}, Delay: late}
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	const phases = `
+phases: [{name: one, duration: 60, vus: 1, requests: 5, drain: 60}, {name: two, duration: 60, vus: 6, requests: 61}]
+flows: [{name: direct}]`
+	var work sync.WaitGroup
+	scripts := make([]*script, 3)
+	for i, one := range unequalParts {
+		scripts[i] = newSegment(t, f, one, unequal, phases, "runId: 'abcd1234'")
+		e := scripts[i].module.root.engine
+		for range e.segment.scale(6) {
+			work.Go(func() {
+				for vu := newSender(e, scripts[i].state); vu.send(t.Context()); {
+				}
+			})
+		}
+		work.Go(func() { assert.NoError(t, e.collect(t.Context(), scripts[i].state, scripts[i].module.metrics)) })
+	}
+	work.Wait()
+	requests, begins := [2]int{}, []float64{}
+	var first report.Step
+	for i, s := range scripts {
+		s.dir = filepath.Join(s.dir, fmt.Sprintf("generator-%d", i+1))
+		r := s.written()
+		assert.True(t, r.Account.Balanced)
+		assert.Equal(t, r.Account.Scheduled, r.Account.Arrived)
+		for phase := range requests {
+			requests[phase] += r.Steps[phase].Requests
+		}
+		begins = append(begins, r.Steps[1].StartS)
+		if i == 0 {
+			first = r.Steps[0]
+		}
+		assert.Equal(t, []int{5, 0, 0}[i], r.Steps[0].Requests, "the one VU is the first one's")
+	}
+	assert.Equal(t, [2]int{5, 61}, requests)
+	for _, begin := range begins {
+		assert.InDelta(t, begins[0], begin, 0.01, "at one moment of Redis' clock")
+		assert.GreaterOrEqual(t, begin, first.StartS+first.DurationS+*first.DrainedS)
+	}
+}
+
+func TestAPhaseBeginsWithoutAnInstanceThatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Redis: &fake.Redis{}}
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	s := newSegment(t, f, unequalParts[1], unequal,
+		"phases: [{duration: 60, vus: 6, drain: 60}, {name: two, duration: 60, vus: 6}]\nflows: [{name: direct}]", "runId: 'abcd1234'")
+	e := s.module.root.engine
+	client, err := e.connectRedis(t.Context(), s.state)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	begin := e.together(t.Context(), client, 1, time.Now())
+	assert.False(t, begin.After(time.Now()))
+	assert.Equal(t, []string{`phase "two" began without generator 1, generator 3, which had not ended the one before`}, e.invalid)
+	assert.Zero(t, client.Exists(t.Context(), runKeys+"abcd1234:1").Val(), "it has withdrawn")
+	require.NoError(t, client.Close())
+	e.together(t.Context(), client, 1, time.Now())
+	assert.Contains(t, e.invalid[1], `the instances could not agree on when phase "two" begins: `)
+}
+
 func TestTheClosedModelIsDividedByItsVUs(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
@@ -365,7 +440,6 @@ func TestWhatCanNotBeDividedIsRefused(t *testing.T) {
 		"redis.url (REDIS_URL) is missing":              {steady, "runId: 'abcd1234'"},
 		"generator 3 of 3 would send none of 2":         {"phases: [{duration: 1, arrivalCount: 2}]\nflows: [{name: a}]", ""},
 		"generator 3 of 3 would have none of 2 VUs":     {"phases: [{duration: 1, vus: 2}]\nflows: [{name: a}]", ""},
-		`phase "1" ends when its requests have been`:    {"phases: [{name: '1', duration: 1, vus: 9, requests: 20}]\nflows: [{name: a}]", ""},
 		`runId "A b" (RUN_ID) is the beginning of ever`: {steady, "runId: 'A b'"},
 	} {
 		options := c[1]
