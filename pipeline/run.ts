@@ -119,11 +119,13 @@ export class Interrupted extends Error {}
  * Opens the pipeline that is needed, lets `body` launch generators against it, one at a time, and stops what it has opened.
  * A signal and the end of the pipeline reach the generator that runs.
  * @param body is told by `stop` whether somebody has interrupted
+ * @param open another pipeline than the one of the settings
  * @returns the exit code
  */
 export async function against(
   config: RunConfig,
   body: (launch: (start: () => Generator) => Promise<Ended>, stop: AbortSignal) => Promise<number>,
+  open: () => Promise<Stack | undefined> = () => openPipeline(config),
 ): Promise<number> {
   const stop = new AbortController();
   let current: Generator | undefined;
@@ -139,7 +141,7 @@ export async function against(
       process.exit(1);
     },
   );
-  stack = await openPipeline(config);
+  stack = await open();
   stack?.failed.then(() => current?.signal('SIGTERM'));
   try {
     const code = await body(async (start) => {

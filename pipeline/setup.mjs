@@ -4,13 +4,22 @@
  *
  *     node pipeline/setup.mjs [--test] [--bench]
  *
- * npm packages as locked, Redis and Mosquitto from the system's package manager (unless REDIS_URL, MQTT_URL or
+ * npm packages as locked, what `npx artillery` runs, Redis and Mosquitto from the system's package manager (unless REDIS_URL, MQTT_URL or
  * INGEST_URL name others), with TOPOLOGY=cluster nginx, ./k6, and the report's pages. With --test also what only the tests
  * need: a browser, nginx, libfaketime, Toxiproxy and the check of manifests; with --bench what
  * `npm run bench` compares with: wrk.
  */
 import { execFile } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } from './setup/packages.mjs';
@@ -22,12 +31,14 @@ const purpose = { forTests: process.argv.includes('--test'), forBench: process.a
 const at = (...path) => join(root, ...path);
 
 const NPM_STAMP = at('node_modules/.arrival-lock.sha256');
+const ARTILLERY = at('node_modules/.bin/artillery');
 const PAGE_STAMP = at('reports/dist/sources.sha256');
 const GO_MINOR = 25;
 
 /** Each step: is there something to do, and how. In this order: the later need the earlier. */
 const steps = [
-  { name: 'npm packages', due: async () => read(NPM_STAMP) !== lockHash(), work: installNpmPackages },
+  { name: 'npm packages', due: async () => isStale(), work: installNpmPackages },
+  { name: 'npx artillery', due: async () => isStale() || !existsSync(ARTILLERY), work: linkArtillery },
   { name: 'servers and tools', due: async () => missingPrograms().length > 0, work: installPrograms },
   {
     name: 'k6 (the first build takes some minutes)',
@@ -78,6 +89,11 @@ async function requireGo() {
   }
 }
 
+/** Whether the npm packages are others than those that are locked. */
+function isStale() {
+  return read(NPM_STAMP) !== lockHash();
+}
+
 function lockHash() {
   return hashFiles(root, ['package-lock.json']);
 }
@@ -96,6 +112,12 @@ async function installNpmPackages() {
   };
   await run('npm', ['ci'], { cwd: root, env });
   writeFileSync(NPM_STAMP, lockHash());
+}
+
+/** Artillery itself is not among the packages: it is large, and few want it. */
+function linkArtillery() {
+  rmSync(ARTILLERY, { force: true });
+  symlinkSync('../../extensions/artillery-plugin-arrival/npx.ts', ARTILLERY);
 }
 
 function missingPrograms() {

@@ -10,9 +10,11 @@ export class ArtilleryRun {
   /**
    * @param bin what {@link installed} returned
    * @param args `run` and what follows it
+   * @param within a command that runs it in another place, like a network namespace, and becomes it
    */
-  constructor(bin: string, args: readonly string[], env: NodeJS.ProcessEnv) {
-    this.#child = spawn(process.execPath, [bin, ...args], {
+  constructor(bin: string, args: readonly string[], env: NodeJS.ProcessEnv, within: readonly string[] = []) {
+    const [command = '', ...rest] = [...within, process.execPath, bin, ...args];
+    this.#child = spawn(command, rest, {
       stdio: ['ignore', 'inherit', 'inherit'],
       // Its own group: a Ctrl-C reaches it once, by signal().
       detached: true,

@@ -6,7 +6,7 @@ import { HistogramLogWriter } from 'hdr-histogram-js';
 import { junit, summary } from '../../reports/ci.ts';
 import { renderReport } from '../../reports/render.ts';
 import type { Interval, Run } from '../../reports/run.ts';
-import type { Times } from './ledger.ts';
+import type { Times } from './measures.ts';
 
 const TEMPLATE = resolve(import.meta.dirname, '../../reports/dist/index.html');
 

@@ -1,8 +1,9 @@
-/** What became of every message of a run, and how long each delivery took. Times are µs on the run's clock. */
+/** What became of every message of a run. Times are µs on the run's clock. */
 import type { Hops } from '../../pipeline/hops.ts';
-import { type Account, STAGES } from '../../reports/run.ts';
+import type { Account } from '../../reports/run.ts';
+import { Measures } from './measures.ts';
+import { nameOf } from './messages.ts';
 import type { Flow, Schedule, Slot } from './schedule.ts';
-import { Series } from './series.ts';
 import { Targets } from './targets.ts';
 
 export type Outcome = 'accepted' | 'rejected' | 'failed';
@@ -11,35 +12,12 @@ export type Fate = 'queued' | 'dead_lettered';
 const [UNSENT, IN_FLIGHT, ACCEPTED, REJECTED, FAILED] = [0, 1, 2, 3, 4];
 const FATES = { queued: 1, dead_lettered: 2 };
 
-/** One set of times: a sample per delivery, of `http` one per request. */
-export class Times {
-  readonly arrival = new Series();
-  readonly from_send = new Series();
-  readonly http = new Series();
-  readonly stages = STAGES.map(() => new Series());
-
-  all(): Series[] {
-    return [this.arrival, this.from_send, this.http, ...this.stages];
-  }
-
-  merge(other: Times): void {
-    const others = other.all();
-    this.all().forEach((series, i) => {
-      series.merge(others[i] as Series);
-    });
-  }
-}
-
-/** What was counted since the last cut. */
+/** Messages since the last cut. */
 export class Second {
   sent = 0;
   accepted = 0;
   rejected = 0;
   failed = 0;
-  stamped = 0;
-  /** Arrival latency of each delivery, µs. */
-  readonly latencies: number[] = [];
-  readonly stageSums = STAGES.map(() => 0);
 }
 
 interface Delivery {
@@ -50,7 +28,6 @@ interface Delivery {
 
 export class Ledger {
   readonly #schedule: Schedule;
-  readonly #epoch: number;
   #sent: Float64Array;
   #outcome: Uint8Array;
   /** A bit for each subscriber that was handed the message. */
@@ -59,10 +36,8 @@ export class Ledger {
   readonly #lastSeen = new Map<string, number>();
   /** Handed to a subscriber before this thread was told that they were sent, or even taken, by message. */
   readonly #early = new Map<number, Delivery[]>();
-  readonly times: readonly Times[];
-  readonly flowTimes: readonly Series[];
+  readonly measures: Measures;
   readonly targets: Targets;
-  readonly interval = new Times();
   second = new Second();
   requestsSent = 0;
   inFlight = 0;
@@ -72,19 +47,16 @@ export class Ledger {
   #arrivedInFull = 0;
   #duplicates = 0;
   #reordered = 0;
-  #negative = 0;
   #foreign = 0;
 
   /** @param epoch when the run starts: t = 0 of its schedule */
   constructor(schedule: Schedule, epoch: number) {
     this.#schedule = schedule;
-    this.#epoch = epoch;
     this.#sent = new Float64Array(schedule.requests);
     this.#outcome = new Uint8Array(schedule.requests);
     this.#got = new Uint32Array(schedule.messages(schedule.requests));
     this.#fate = new Uint8Array(this.#got.length);
-    this.times = schedule.phases.map(() => new Times());
-    this.flowTimes = schedule.flows.map(() => new Series());
+    this.measures = new Measures(schedule, epoch);
     this.targets = new Targets(schedule.flows);
   }
 
@@ -123,11 +95,7 @@ export class Ledger {
     this.inFlight--;
     const slot = this.#schedule.slot(n);
     this.second[outcome] += slot.messages;
-    if (outcome !== 'failed') {
-      const took = at - (this.#sent[n] as number);
-      (this.times[slot.phase] as Times).http.add(took);
-      this.interval.http.add(took);
-    }
+    if (outcome !== 'failed') this.measures.request(slot, at - (this.#sent[n] as number));
     if (outcome !== 'accepted') return;
     const { deliveries } = this.#flow(slot);
     for (let seq = slot.firstSeq; seq < slot.firstSeq + slot.messages; seq++) {
@@ -167,11 +135,8 @@ export class Ledger {
       this.#reordered++;
       target.reordered++;
     } else this.#lastSeen.set(topic, seq);
-    const arrival = this.#measure(slot, this.#sent[n] as number, at, hops);
-    if (this.#schedule.phases[slot.phase]?.measured) {
-      (this.flowTimes[slot.flow] as Series).add(arrival);
-      target.arrival.add(arrival);
-    }
+    const arrival = this.measures.delivery(slot, this.#sent[n] as number, at, hops);
+    if (this.#schedule.phases[slot.phase]?.measured) target.arrival.add(arrival);
   }
 
   /** A message that did not arrive was found. */
@@ -186,14 +151,6 @@ export class Ledger {
   /** Whether the answers to all requests, as far as they are known, are in. */
   get settled(): boolean {
     return this.inFlight === 0 && this.requestsSent === this.#schedule.requests;
-  }
-
-  get measured(): Times {
-    const all = new Times();
-    this.#schedule.phases.forEach(({ measured }, i) => {
-      if (measured) all.merge(this.times[i] as Times);
-    });
-    return all;
   }
 
   /** Messages of a phase that the ingest accepted. */
@@ -251,7 +208,7 @@ export class Ledger {
       balanced: sum === scheduled && a.arrived === this.#arrivedInFull,
       duplicates: this.#duplicates,
       reordered: this.#reordered,
-      negative: this.#negative,
+      negative: this.measures.negative,
       foreign: this.#foreign + unsent,
       requests: { scheduled: this.#schedule.requests, sent: this.requestsSent, retried: 0 },
       deliveries: { due, arrived: this.deliveries, missing: due - this.deliveries },
@@ -260,7 +217,7 @@ export class Ledger {
 
   /** Begins the next interval. */
   cut(): void {
-    for (const series of this.interval.all()) series.reset();
+    this.measures.cut();
     this.second = new Second();
   }
 
@@ -271,41 +228,6 @@ export class Ledger {
   #flow(slot: Slot): Flow {
     return this.#schedule.flows[slot.flow] as Flow;
   }
-
-  /** The stages telescope, so they add up to the arrival latency. */
-  #measure(slot: Slot, sent: number, at: number, hops: Hops | undefined): number {
-    // In the closed model a message is due when it is sent: what Artillery does before that is nobody's lateness.
-    const due = this.#schedule.closed ? sent : this.#epoch + Math.round(slot.due * 1e6);
-    const times = this.times[slot.phase] as Times;
-    const arrival = at - due;
-    for (const into of [times, this.interval]) {
-      into.arrival.add(arrival);
-      into.from_send.add(at - sent);
-    }
-    this.second.latencies.push(arrival);
-    const stamps = [due, sent];
-    if (hops !== undefined) stamps.push(hops.received, hops.queued, hops.claimed, hops.published, at);
-    if (hops !== undefined) this.second.stamped++;
-    let negative = at < sent;
-    for (let i = 0; i + 1 < stamps.length; i++) {
-      const us = (stamps[i + 1] as number) - (stamps[i] as number);
-      (times.stages[i] as Series).add(us);
-      if (hops !== undefined) this.second.stageSums[i] = (this.second.stageSums[i] as number) + us;
-      negative ||= us < 0;
-    }
-    if (negative) this.#negative++;
-    return arrival;
-  }
-}
-
-/** A message's target: `<target>/<number>`. */
-export function nameOf(flow: Flow, slot: Slot, seq: number): string {
-  return `${flow.target}/${targetOf(flow, slot, seq)}`;
-}
-
-/** The number of a message's target. */
-function targetOf({ targets }: Flow, { ofFlow, firstSeq }: Slot, seq: number): number {
-  return (ofFlow + seq - firstSeq) % targets;
 }
 
 function larger<T extends Float64Array | Uint8Array | Uint32Array>(from: T, into: T): T {

@@ -1,5 +1,4 @@
 /** Messages with their ids, `<run>.<generator>.<number>`, and the topics they arrive on. */
-import { nameOf } from './ledger.ts';
 import type { Flow, Schedule, Slot } from './schedule.ts';
 
 /** The one generator of a run: one thread of Artillery. */
@@ -60,4 +59,9 @@ export function topicsOf(schedule: Schedule, prefix: string): string[][] {
 
 export function subscribersOf(schedule: Schedule): number {
   return Math.max(1, ...schedule.flows.map(({ deliveries }) => deliveries));
+}
+
+/** A message's target: `<target>/<number>`. */
+export function nameOf({ target, targets }: Flow, { ofFlow, firstSeq }: Slot, seq: number): string {
+  return `${target}/${(ofFlow + seq - firstSeq) % targets}`;
 }

@@ -15,6 +15,10 @@ export interface Pipeline {
   topology: string;
   network: string;
   labels: Record<string, string>;
+  /** All of it is on the generator's host, and has its clock. */
+  oneHost: boolean;
+  /** Its ingest is, and shares its cores. */
+  sharedHost: boolean;
   facts: PipelineFacts | null;
 }
 
@@ -36,18 +40,22 @@ export async function findPipeline(env: NodeJS.ProcessEnv): Promise<Pipeline> {
     return url;
   };
   const mqtt = need('MQTT_URL', stack?.mqtt.url);
+  const ingest = need('INGEST_URL', stack?.ingest.url);
+  const redis = need('REDIS_URL', stack?.redis.url);
   return {
-    ingest: { url: need('INGEST_URL', stack?.ingest.url), token: env.INGEST_TOKEN || stack?.ingest.token },
+    ingest: { url: ingest, token: env.INGEST_TOKEN || stack?.ingest.token },
     mqtt: {
       url: mqtt,
       ...(config.MQTT_URL === undefined &&
         stack && { username: stack.mqtt.username, password: stack.mqtt.password }),
     },
-    redis: need('REDIS_URL', stack?.redis.url),
+    redis,
     ca: stack?.ca ?? '',
     topology: config.TOPOLOGY ?? stack?.topology ?? 'single',
     network: config.NETWORK,
     labels: labels(env.LABELS),
+    oneHost: stack?.oneHost ?? [ingest, mqtt, redis].every(isLoopback),
+    sharedHost: stack?.oneHost ?? isLoopback(ingest),
     facts: stack?.facts ?? null,
   };
 }
@@ -60,7 +68,7 @@ function labels(text = ''): Record<string, string> {
   }
 }
 
-export function isLoopback(url: string): boolean {
+function isLoopback(url: string): boolean {
   const { hostname } = new URL(url);
   return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
 }

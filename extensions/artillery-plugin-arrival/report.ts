@@ -2,9 +2,11 @@
 import { arch, cpus, platform, release, totalmem } from 'node:os';
 import { latencyOf } from '../../reports/latency.ts';
 import { type Clock, type Latencies, type Run, STAGES } from '../../reports/run.ts';
-import type { Ledger, Times } from './ledger.ts';
+import type { Ledger } from './ledger.ts';
+import type { Times } from './measures.ts';
 import type { Options } from './options.ts';
-import { isLoopback, type Pipeline } from './pipeline.ts';
+import type { PhaseEnd } from './phases.ts';
+import type { Pipeline } from './pipeline.ts';
 import type { Schedule } from './schedule.ts';
 import type { Series } from './series.ts';
 import { judge } from './verdict.ts';
@@ -34,8 +36,8 @@ export interface Findings {
   resources: Run['resources'];
   errors: Run['errors'];
   canary: { sent: number; series: Series } | undefined;
-  /** Deliveries owed at the end of each phase that is over, and how long they took, in s. */
-  ends: { backlog: number; drained: number | null }[];
+  /** Of each phase that is over. */
+  ends: PhaseEnd[];
   doubts: string[];
 }
 
@@ -43,7 +45,7 @@ export function runOf(f: Findings): Run {
   const { identity, options, pipeline, schedule, ledger } = f;
   const lost = new Map<string, number>();
   const account = ledger.account(f.ended, lost);
-  const latency = latenciesOf(ledger.measured);
+  const latency = latenciesOf(ledger.measures.measured);
   const cores = cpus().length;
   const at = (us: number) => new Date(us / 1000).toISOString();
   return {
@@ -108,7 +110,7 @@ export function runOf(f: Findings): Run {
       arch: arch(),
       go: null,
       node: process.version,
-      shared_host: isLoopback(pipeline.ingest.url),
+      shared_host: pipeline.sharedHost,
       pipeline: pipeline.facts,
     },
   };
@@ -133,7 +135,7 @@ function stepsOf({ schedule, ledger, epoch, now, ends, resources }: Findings): R
     if (span === undefined) return [];
     const { start } = span;
     const length = Math.max(0.001, span.length);
-    const times = ledger.times[i] as Times;
+    const times = ledger.measures.phases[i] as Times;
     const [from, to] = schedule.phaseRequests(i);
     const scheduled = schedule.messages(to) - schedule.messages(from);
     const accepted = ledger.accepted(i);
@@ -180,7 +182,7 @@ function flowsOf({ schedule, ledger }: Findings): Run['flows'] {
     }
   });
   return schedule.flows.map(({ name }, i) => {
-    const arrival = latencyOf(ledger.flowTimes[i] as Series);
+    const arrival = latencyOf(ledger.measures.flows[i] as Series);
     return { name, scheduled: scheduled[i] as number, arrived: arrival.count, arrival };
   });
 }

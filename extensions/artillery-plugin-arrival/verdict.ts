@@ -68,7 +68,7 @@ function doubtsOf({ account, latency, clock, gaps, timeline, cores, doubts }: Ev
   ).length;
   if (busy > BUSY_SECONDS * timeline.length) {
     reasons.push(
-      `the generator used more than 90 % of its ${cores} cores in ${busy} of ${timeline.length} seconds${steal === undefined ? '' : `; ${steal}`}`,
+      `the generator was out of CPU: above ${BUSY_SHARE * 100} % of its ${cores} cores in ${busy} of ${timeline.length} seconds${steal === undefined ? '' : `; ${steal}`}`,
     );
   }
   if (account.dropped > 0) {

@@ -9,6 +9,19 @@ export interface Comparison {
   rows: Row[];
   /** What the environments of the runs do not agree in. */
   environment: { name: string; values: (string | null)[] }[];
+  /** Absent: there are none. */
+  additions?: Addition[];
+}
+
+/** A table of whoever compares, beside what all comparisons have. */
+export interface Addition {
+  title: string;
+  /** Unit, estimator and samples. */
+  caption: string;
+  head: string[];
+  rows: string[][];
+  /** Paragraphs below it. */
+  notes: string[];
 }
 
 /** One run, or repeats of one. */

@@ -2,12 +2,13 @@
 
 import { count } from '../page/format.ts';
 import { ENDS } from '../run.ts';
-import type { Comparison, Subject } from './comparison.ts';
+import type { Addition, Comparison, Subject } from './comparison.ts';
 import { turns } from './knees.ts';
 import { change, label, range, value } from './words.ts';
 
 /** What the terminal takes for a command is left out of names. */
-const plain = (text: string) => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '?').slice(0, 120);
+const harmless = (text: string) => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '?');
+const plain = (text: string) => harmless(text).slice(0, 120);
 
 export function comparisonText(comparison: Comparison): string {
   const { subjects, rows, environment } = comparison;
@@ -66,6 +67,29 @@ function accounts(subjects: readonly Subject[]): string[] {
     const sign = account.balanced ? '=' : '≠';
     return `account ${letter}   ${count(account.scheduled)} scheduled ${sign} ${ends.join(' + ') || '0'}`;
   });
+}
+
+const WIDTH = 140;
+
+/** What stands below one another in {@link Comparison.additions}. */
+export function additionText({ title, caption, head, rows, notes }: Addition): string {
+  const all = [head, ...rows];
+  const widths = head.map((_, i) => Math.max(...all.map((row) => row[i]?.length ?? 0)));
+  const line = (row: string[]) =>
+    row.map((text, i) => (i === 0 ? text.padEnd(widths[0] ?? 0) : text.padStart(widths[i] ?? 0))).join('   ');
+  const table = rows.length > 0 ? [caption, ...all.map(line)] : [];
+  return [title, ...table, ...notes.flatMap(wrapped)].map((text) => harmless(text).trimEnd()).join('\n');
+}
+
+/** A paragraph in lines that a terminal has room for. */
+function wrapped(text: string): string[] {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1) as string;
+    if (last.length + 1 + word.length > WIDTH) lines.push(word);
+    else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`;
+  }
+  return lines;
 }
 
 function cell(text: string): string {

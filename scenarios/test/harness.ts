@@ -38,12 +38,9 @@ export async function readRun(dir: string): Promise<Run> {
   return run;
 }
 
-/**
- * What a machine that others use can do to a run; the run then says so. In a run of a second the clocks are probed a few times only, and
- * one batch is more than the share of deliveries that may have a stage below zero.
- */
+/** What a machine that others use can do to a run; the run then says so. In a run of a second the clocks are probed a few times only. */
 const HELD_UP =
-  /^(the (generator was (late|out of CPU)|clocks disagree|clock bound .* is more than 10 % of the stage)|\d+ deliveries have a stage below zero)/;
+  /^the (generator was (late|out of CPU)|clocks disagree|clock bound .* is more than 10 % of the stage)/;
 
 /** Why the run does not pass, apart from what held the instrument up. */
 export function reasonsOf({ verdict }: Run): string[] {

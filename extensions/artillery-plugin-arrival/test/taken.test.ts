@@ -64,7 +64,7 @@ test('a delivery may come before it is known that its request was taken', () => 
   for (let n = 2; n < 100; n++) take(n);
   const account = ledger.account(true);
   assert.deepEqual([account.scheduled, account.arrived, account.lost, account.foreign], [100, 2, 98, 0]);
-  assert.equal(ledger.measured.arrival.max, 900, 'due when it was sent');
+  assert.equal(ledger.measures.measured.arrival.max, 900, 'due when it was sent');
 });
 
 test('as many send at a time as the turn has, who waits longest first, and none once it is over', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Interval } from '../../../reports/run.ts';
 import { Ledger } from '../ledger.ts';
 import { Pacer } from '../pacer.ts';
 import { latenciesOf } from '../report.ts';
@@ -27,7 +28,7 @@ function evidence(late: number, change: Partial<Evidence> = {}, sent = 100): Evi
   }
   return {
     account: ledger.account(true),
-    latency: latenciesOf(ledger.measured),
+    latency: latenciesOf(ledger.measures.measured),
     clock: {
       reference: 'redis TIME',
       offset_ms: 0,
@@ -64,6 +65,18 @@ test('what was not sent makes a run invalid', () => {
   const { result, reasons } = resultOf(evidence(0, {}, 90));
   assert.equal(result, 'invalid');
   assert.match(reasons.join(), /10 of 100 messages were never sent/);
+});
+
+test('a run whose generator had no CPU left is invalid; a second of it is nothing', () => {
+  const seconds = (busy: number) =>
+    Array.from({ length: 40 }, (_, t) => ({
+      t,
+      generator: { cpu_percent: t < busy ? 190 : 50, rss_mb: 100 },
+    })) as Interval[];
+  assert.equal(resultOf(evidence(0, { timeline: seconds(2) })).result, 'pass');
+  const { result, reasons } = resultOf(evidence(0, { timeline: seconds(3) }));
+  assert.equal(result, 'invalid');
+  assert.deepEqual(reasons, ['the generator was out of CPU: above 90 % of its 2 cores in 3 of 40 seconds']);
 });
 
 test('what was lost makes it fail, by a threshold', () => {

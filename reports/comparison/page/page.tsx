@@ -1,5 +1,6 @@
 import type { Comparison } from '../comparison.ts';
 import { AccountsSection } from './parts/accounts.tsx';
+import { AdditionsSection } from './parts/additions.tsx';
 import { DifferencesSection } from './parts/differences.tsx';
 import { EnvironmentSection } from './parts/environment.tsx';
 import { Header } from './parts/header.tsx';
@@ -17,6 +18,7 @@ export function Page(props: PartProps) {
   return (
     <>
       <Header {...props} />
+      <AdditionsSection {...props} />
       <DifferencesSection {...props} />
       <LatencySection {...props} />
       <SweepSection {...props} />

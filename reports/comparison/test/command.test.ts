@@ -11,7 +11,9 @@ import { Reader } from '../../test/browser.ts';
 import { golden } from '../../test/goldens.ts';
 import { chartOf, charts, picture, violations, zoomsByKeys } from '../../test/looking.ts';
 import { template } from '../../test/template.ts';
-import { readRecording } from '../recording.ts';
+import { compare } from '../compare.ts';
+import { renderComparison } from '../page.ts';
+import { type Recording, readRecording } from '../recording.ts';
 import { parseHistograms } from '../seconds.ts';
 
 const MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url));
@@ -79,7 +81,7 @@ test('compare prints a table, writes a page, and exits 1 when a condition holds'
   assert.equal((await report(...runs, '--fail-if', 'arrival.p99 > +30%')).code, 0);
 });
 
-test('the page, with no network: by mouse and by keyboard', async () => {
+test('the page, with no network: by mouse and by keyboard, and with a table of whoever compares', async () => {
   const out = join(directory, 'offline.html');
   assert.equal((await report(join(directory, 'a'), join(directory, 'b'), '--out', out)).code, 0);
   const reader = await Reader.start();
@@ -116,6 +118,22 @@ test('the page, with no network: by mouse and by keyboard', async () => {
       assert.deepEqual(await violations(page), []);
     };
     await reader.read(await readFile(out, 'utf8'), look, { offline: true });
+    const [a, b] = await Promise.all(['a', 'b'].map((name) => readRecording(join(directory, name))));
+    const rows = [['<b>p50</b>', '1.0', '±0.2']];
+    const addition = {
+      title: 'Agreement',
+      caption: 'ms',
+      head: ['figure', 'k6', 'allowed'],
+      rows,
+      notes: ['They do.'],
+    };
+    const comparison = { ...compare([a as Recording, b as Recording]), additions: [addition] };
+    await reader.read(renderComparison(comparison, page), async (page) => {
+      const section = page.locator('section', { has: page.getByRole('heading', { name: 'Agreement' }) });
+      assert.deepEqual(await section.locator('tbody tr > *').allTextContents(), rows[0]);
+      assert.deepEqual(await section.locator('p').allTextContents(), ['They do.']);
+      assert.deepEqual(await violations(page), []);
+    });
   } finally {
     await reader.close();
   }

@@ -6,7 +6,7 @@ import type { Comparison } from '../comparison.ts';
 import { ConditionError, judge, parseCondition } from '../conditions.ts';
 import type { Recording } from '../recording.ts';
 import { grouped } from '../subjects.ts';
-import { comparisonText } from '../text.ts';
+import { additionText, comparisonText } from '../text.ts';
 import { simulated } from './simulated.ts';
 
 function recording(seed: number, change: (recording: Recording) => void = () => {}, median = 2): Recording {
@@ -236,4 +236,27 @@ test('the table for the terminal: values, difference, interval, word; nothing th
   assert.match(text, /\(99 % intervals, from \d+ blocks of \d s\)/);
   assert.match(text, /^account A {3}[\d,]+ scheduled = [\d,]+ arrived$/m);
   assert.ok(!text.includes('\u001b'));
+});
+
+test('a table of whoever compares: columns below one another, long notes in several lines, nothing that a terminal obeys', () => {
+  const rows = [
+    ['arrival p50', '1.000'],
+    ['p99\u001b[2J', '12.500'],
+  ];
+  const notes = [`${'word '.repeat(40)}end`];
+  const [title, caption, head, first, second, ...lines] = additionText({
+    title: 'Agreement',
+    caption: 'ms',
+    head: ['figure', 'k6'],
+    rows,
+    notes,
+  }).split('\n');
+  assert.deepEqual(
+    [title, caption, head, first],
+    ['Agreement', 'ms', 'figure            k6', 'arrival p50    1.000'],
+  );
+  assert.equal(second, 'p99?[2J       12.500');
+  assert.equal(lines.length, 2);
+  assert.ok(lines.every((line) => line.length <= 140 && !line.startsWith(' ')));
+  assert.equal(lines.join(' '), notes[0]);
 });

@@ -1,10 +1,10 @@
 /** wrk as a third, where it is installed: the same requests as fast as they are answered. It knows neither arrival nor account. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { isInstalled } from '../../pipeline/setup/packages.mjs';
-import type { Pipeline } from './pipeline.ts';
+import { isInstalled } from '../../../pipeline/setup/packages.mjs';
+import type { Pipeline } from '../pipeline.ts';
 
-const SCRIPT = join(import.meta.dirname, '../k6/cmd/bench/scripts/post.lua');
+const SCRIPT = join(import.meta.dirname, '../../k6/cmd/bench/scripts/post.lua');
 const UNITS: Record<string, number> = { us: 0.001, ms: 1, s: 1000, m: 60_000 };
 
 export interface WrkFigures {

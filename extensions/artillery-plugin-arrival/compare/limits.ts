@@ -1,6 +1,6 @@
 /** The rate at which a generator becomes the bottleneck: the lowest one at which its run is invalid for a reason of its own. */
-import type { Run } from '../../reports/run.ts';
-import { search } from '../../scenarios/capacity/search.ts';
+import type { Run } from '../../../reports/run.ts';
+import { search } from '../../../scenarios/capacity/search.ts';
 
 /** What a run says when its generator could not keep up: k6's words and the plugin's. */
 const OF_GENERATOR = /^the generator |were never sent/;
@@ -57,8 +57,7 @@ export async function findLimit(
 }
 
 export function limitText({ tool, kept, tooMuch, reason }: Limit): string {
-  const name = tool.padEnd(10);
-  if (tooMuch === undefined) return `${name} keeps up with ${kept}/s, the highest rate tried`;
-  if (kept === 0) return `${name} does not keep up with ${tooMuch}/s, the lowest rate tried: ${reason}`;
-  return `${name} keeps up with ${kept}/s, and is the bottleneck from ${tooMuch}/s on: ${reason}`;
+  if (tooMuch === undefined) return `${tool} keeps up with ${kept}/s, the highest rate tried.`;
+  if (kept === 0) return `${tool} does not keep up with ${tooMuch}/s, the lowest rate tried: ${reason}.`;
+  return `${tool} keeps up with ${kept}/s, and is the bottleneck from ${tooMuch}/s on: ${reason}.`;
 }

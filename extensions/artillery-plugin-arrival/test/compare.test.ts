@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Run } from '../../../reports/run.ts';
+import { agreementOf } from '../compare/agreement.ts';
+import { bottleneck, findLimit, limitText } from '../compare/limits.ts';
+import { type Options, readOptions } from '../compare/options.ts';
+import { cpuPerMessage, generatorsOf, reachOf } from '../compare/tools.ts';
+import { figuresIn } from '../compare/wrk.ts';
+
+const GOLDEN = join(import.meta.dirname, '../../../reports/testdata/passing.json');
+
+/** The golden run, as if of a tool, with an arrival p50. */
+function runOf(tool: string, p50: number): Run {
+  const run = JSON.parse(readFileSync(GOLDEN, 'utf8')) as Run;
+  run.run.tool.name = tool;
+  run.latency.arrival.p50 = p50;
+  run.clock = run.clock && { ...run.clock, bound_ms: 0.1 };
+  run.run.profile.phases = run.run.profile.phases.slice(0, 1).map((phase) => ({ ...phase, duration_s: 10 }));
+  run.account.scheduled = 10_000;
+  run.resources = [
+    {
+      process: tool,
+      cpu_percent: { mean: 50, max: 60 },
+      rss_mb: { mean: 80, max: 90 },
+      series: [],
+      figures: null,
+    },
+  ];
+  return run;
+}
+
+test('CPU a message is that of the whole generator', () => {
+  assert.equal(cpuPerMessage(runOf('k6', 1)), 500);
+});
+
+test('tools agree within 10 % and the clock bound, and not beyond', () => {
+  const of = (...others: number[]) => {
+    const { agree, shown } = agreementOf([runOf('k6', 1), ...others.map((p50) => runOf('artillery', p50))]);
+    return { agree, row: shown.rows[0], answer: shown.notes[0] };
+  };
+  const { agree, row, answer } = of(1.19);
+  assert.deepEqual(row, ['arrival p50', '1.000', '1.190', '+0.190', '±0.200', 'yes']);
+  assert.equal(agree, true);
+  assert.equal(answer, 'The tools agree on p50 and p99 of arrival.');
+  assert.deepEqual(of(1.21).row?.slice(3), ['+0.210', '±0.200', 'NO']);
+  assert.equal(of(1.21).agree, false);
+  assert.equal(of(1.21).answer, 'The tools do not agree on p50 of arrival.');
+  assert.equal(of(0.79).agree, false);
+  assert.equal(of(1, 1.1, 9).agree, true, 'the median of three runs counts');
+});
+
+test('of invalid runs, or of one tool, it cannot be said that they agree', () => {
+  const alone = agreementOf([runOf('k6', 1)]);
+  assert.deepEqual([alone.agree, alone.shown.rows], [undefined, []]);
+  assert.match(alone.shown.notes[0] ?? '', /one of them has measured nothing/);
+  const invalid = runOf('artillery', 1);
+  invalid.verdict.result = 'invalid';
+  const { agree, shown } = agreementOf([runOf('k6', 1), invalid]);
+  assert.equal(agree, undefined);
+  assert.match(shown.notes[0] ?? '', /^It cannot be said .*: 1 of 2 runs are invalid/);
+});
+
+test('the rate is found at which a generator becomes the bottleneck, and why', async () => {
+  const tried: number[] = [];
+  const probe = async (rate: number) => {
+    tried.push(rate);
+    const reasons =
+      rate > 1000 ? ['the clock is off', 'the generator was late: by far'] : ['3 messages lost'];
+    return { verdict: { result: rate > 1000 ? ('invalid' as const) : ('fail' as const), reasons } };
+  };
+  const limit = await findLimit('artillery', 200, 3200, probe);
+  assert.ok(limit.kept <= 1000 && limit.tooMuch !== undefined && limit.tooMuch > 1000, `${tried}`);
+  assert.ok(limit.tooMuch <= limit.kept * 1.25);
+  assert.deepEqual(tried.slice(0, 5), [200, 400, 800, 1600, 1600], 'what is too much is tried once more');
+  assert.match(
+    limitText(limit),
+    /^artillery keeps up with \d+\/s, and is the bottleneck from \d+\/s on: the generator was late: by far\.$/,
+  );
+  const never = await findLimit('k6', 200, 800, probe);
+  assert.equal(limitText(never), 'k6 keeps up with 800/s, the highest rate tried.');
+  const verdict = { result: 'invalid' as const, reasons: ['the clock bound is above the limit'] };
+  assert.equal(bottleneck({ verdict }), undefined, 'a clock is no generator');
+});
+
+test("wrk's words are read", () => {
+  const said = `  Latency Distribution
+     50%    1.23ms
+     75%    2.00ms
+     90%  903.00us
+     99%    1.02s
+  1000 requests in 10.00s, 2MB read
+  Non-2xx or 3xx responses: 7
+Requests/sec:   2345.60
+`;
+  assert.deepEqual(figuresIn(said), { rate: 2345.6, p50: 1.23, p99: 1020, refused: 7 });
+  assert.throws(
+    () => figuresIn('unable to connect\n'),
+    /^Error: wrk said nothing of its requests: unable to connect$/,
+  );
+});
+
+test('the table has a column for each run, and says when an account does not balance', () => {
+  const open = runOf('artillery', 2);
+  open.account.balanced = false;
+  const { head, rows } = generatorsOf([runOf('k6', 1), open]);
+  const row = (name: string) => rows.find(([first]) => first === name)?.slice(1);
+  assert.deepEqual(head, ['figure', 'k6', 'artillery']);
+  assert.deepEqual(row('account'), ['balances', 'OPEN']);
+  assert.deepEqual(row('arrival p50, ms'), ['1', '2']);
+  assert.deepEqual(row('CPU of the generator a message, µs'), ['500', '500']);
+});
+
+test('how far each tool reaches, with the reason; wrk by itself has that to say alone', () => {
+  const limit = { tool: 'artillery', kept: 800, tooMuch: 1000, reason: 'the generator was late: by far' };
+  const wrk = { connections: 64, rate: 16_263.4, p50: 3.53, p99: 13.3, refused: 2 };
+  const both = reachOf([limit], wrk);
+  assert.deepEqual(both?.rows, [['artillery', '800', '1000']]);
+  assert.deepEqual(both?.notes[0], limitText(limit));
+  assert.match(both?.notes[1] ?? '', /^wrk: 16263 requests\/s over 64 connections, .* all but 2 accepted/);
+  assert.deepEqual(reachOf([], wrk)?.rows, []);
+  assert.equal(reachOf([]), undefined);
+});
+
+test('a wrong flag is told in one line', () => {
+  const wrong: [args: string[], message: string | RegExp][] = [
+    [['--rate', '0'], '--rate is "0"; allowed: whole numbers from 1 to 5000'],
+    [['--repeat', ''], '--repeat is ""; allowed: whole numbers from 1 to 20'],
+    [['--rate', '300', '--most', '200'], '--most is "200"; allowed: whole numbers from 300 to 20000, or 0'],
+    [['--network', 'moon'], '--network is "moon"; allowed: lan, firewall, internet, wan'],
+    [['--speed', '9'], /^Unknown option '--speed'/],
+  ];
+  for (const [args, message] of wrong) assert.throws(() => readOptions(args), { message });
+  const { network, most, mustAgree } = readOptions(['--network=wan', '--most=0', '--must-agree']) as Options;
+  assert.deepEqual([network?.delay, network?.loss, most, mustAgree], [20, 0, 0, true]);
+  assert.equal((readOptions([]) as Options).network, undefined);
+});

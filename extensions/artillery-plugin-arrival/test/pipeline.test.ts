@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type StackFile, writeStackFile } from '../../../pipeline/stack/file.ts';
+import { place } from '../../../scenarios/test/harness.ts';
+import { findPipeline } from '../pipeline.ts';
+
+/** What a stack at an address tells, as far as it is asked here. */
+function stackAt(host: string, more: Partial<StackFile> = {}): StackFile {
+  return {
+    pid: process.pid,
+    ingest: { url: `http://${host}:1`, token: 'its token' },
+    mqtt: { url: `mqtt://${host}:2`, username: 'subscriber', password: 'secret' },
+    redis: { url: `redis://reader:secret@${host}:3` },
+    topology: 'single',
+    facts: {},
+    ...more,
+  } as StackFile;
+}
+
+test('a pipeline on the loopback, or that says so, is on the generator’s host', async (t) => {
+  const { dir, env } = await place(t);
+  const hosts = async (stack: StackFile) => {
+    await writeStackFile(dir, stack);
+    const { oneHost, sharedHost } = await findPipeline(env);
+    return { oneHost, sharedHost };
+  };
+  assert.deepEqual(await hosts(stackAt('127.0.0.1')), { oneHost: true, sharedHost: true });
+  assert.deepEqual(await hosts(stackAt('192.0.2.1')), { oneHost: false, sharedHost: false });
+  const told = stackAt('192.0.2.1', { oneHost: true });
+  assert.deepEqual(await hosts(told), { oneHost: true, sharedHost: true }, 'network namespaces');
+});
+
+test('a pipeline of somebody’s own has all three addresses, and no token but the environment’s', async () => {
+  const own = { INGEST_URL: 'http://there:1', MQTT_URL: 'mqtt://a:b@there:2', REDIS_URL: 'redis://there:3' };
+  const found = await findPipeline({ ...own, INGEST_TOKEN: 'mine' });
+  assert.deepEqual(found.ingest, { url: own.INGEST_URL, token: 'mine' });
+  assert.deepEqual(found.mqtt, { url: own.MQTT_URL });
+  await assert.rejects(findPipeline({ ...own, MQTT_URL: '' }), {
+    message: 'MQTT_URL is not set, and INGEST_URL is; allowed: all three',
+  });
+});
