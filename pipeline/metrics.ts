@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Clock } from './clock.ts';
 import type { IngestCounters } from './ingest/counters.ts';
-import type { RelayCounters } from './relay/relay.ts';
+import type { RelayCounters } from './relay/options.ts';
 
 /** How one of a process's own figures is told: a counter only grows. */
 export interface Figure {

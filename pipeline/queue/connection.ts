@@ -14,6 +14,11 @@ export interface QueueOptions {
   leaseMs?: number;
   /** Called when Redis goes away and when it is back; `reason` is one short sentence. */
   onState?: (up: boolean, reason: string) => void;
+  /**
+   * Called with entries that a relay has and another one is to have, since its shard goes over to that one. Returns those that the relay
+   * does not publish any more.
+   */
+  onLost?: (ids: readonly string[]) => readonly string[];
 }
 
 const script = (name: string) => readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');

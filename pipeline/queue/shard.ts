@@ -10,6 +10,7 @@ const FIRST = '-';
 
 /** One shard of a queue, and what a relay has of it. */
 export class Shard {
+  readonly index: number;
   readonly stream: StreamQueue;
   readonly lease: string;
   /** Until when the lease is ours, on the monotonic clock, ms; 0: it is not. */
@@ -35,6 +36,7 @@ export class Shard {
 
   constructor(options: QueueOptions, index: number, shared: Connection) {
     const { lease, ...keys } = keysOf(index);
+    this.index = index;
     this.lease = lease;
     this.stream = new StreamQueue(options, keys, shared);
   }
@@ -45,6 +47,11 @@ export class Shard {
 
   get idle(): boolean {
     return this.#held.size + this.#read.length === 0 && this.#reading === undefined;
+  }
+
+  /** What the relay has of it. */
+  get held(): readonly string[] {
+    return [...this.#held];
   }
 
   /** The lease is ours now. Whoever had it before works on nothing any more. */
@@ -68,7 +75,8 @@ export class Shard {
       const { entries, deleted } = await this.#next(consumer, count);
       this.#failures = 0;
       this.deleted += deleted;
-      this.#read.push(...entries);
+      // Another relay finds them when the lease went to it meanwhile.
+      if (this.until > 0) this.#read.push(...entries);
     } catch {
       // Who asked for the connection is told of it. A Redis that lost its data lost the group too.
       this.#unseen = true;
@@ -91,8 +99,9 @@ export class Shard {
     return claim;
   }
 
-  /** About `count` messages of what was read, oldest first. They count as held. */
+  /** About `count` messages of what was read, oldest first, unless the shard is another relay's. They count as held. */
   take(count: number): Entry[] {
+    if (this.until === 0) return [];
     let entries = 0;
     for (let messages = 0; messages < count && entries < this.#read.length; entries++) {
       messages += messagesOf(this.#read.slice(entries, entries + 1));

@@ -2,14 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { QueueOptions } from './connection.ts';
 import type { DeadLetter, Letters } from './dead-letters.ts';
 import type { Message } from './frame.ts';
-import { type Keys, keysOf, RELAYS, SHARDS, shardOf } from './keys.ts';
+import { type Keys, keysOf, SHARDS, shardOf } from './keys.ts';
+import { everyone, Leases } from './leases.ts';
 import { UnusableRedis } from './problems.ts';
 import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, otherwise, type Part, Queue } from './queue.ts';
 import { Shard } from './shard.ts';
 
 const LEASE_MS = 30_000;
-/** How often leases are renewed and looked for, at most: a third of them passes at least once. */
-const LOOK_MS = 1000;
 const NOTHING: Claim = { entries: [], deleted: 0 };
 
 /**
@@ -22,35 +21,29 @@ export class ShardedQueue extends Queue {
   /** Of the first shard; each has its own. */
   protected readonly keys: Keys = keysOf(0);
   readonly #shards: readonly Shard[];
-  readonly #leaseMs: number;
+  readonly #leases: Leases;
   /** Redis knows into how many shards its queue is divided, and so do we. */
   #agreed = false;
-  #consumer = '';
-  #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
   #stopping = false;
-  /** How many relays there were when that was asked last. */
-  #relays = 1;
-  #claims = 0;
-  /** When the last claim was over, on the monotonic clock, ms. */
-  #claimed = 0;
   #news = Promise.withResolvers<void>();
   /** The shard that is asked first. */
   #turn = 0;
 
   constructor(options: QueueOptions) {
     super(options);
-    this.#leaseMs = options.leaseMs ?? LEASE_MS;
-    const { length } = { length: options.shards ?? 1 };
+    const { shards: length = 1, leaseMs = LEASE_MS, onLost } = options;
     this.#shards = Array.from({ length }, (_, index) => new Shard(options, index, this.redis));
+    this.#leases = new Leases(this.redis, this.#shards, leaseMs, {
+      onTaken: () => this.#news.resolve(),
+      onLost: (shard) => {
+        const given = onLost?.(shard.held.map((id) => labelled(id, shard.index))) ?? [];
+        shard.done(given.map(withoutShard));
+      },
+    });
   }
 
   override get shards(): number {
-    return this.#ours.length;
-  }
-
-  get #ours(): Shard[] {
-    return this.#shards.filter(({ ours }) => ours);
+    return this.#leases.ours.length;
   }
 
   protected override async agree(): Promise<void> {
@@ -93,18 +86,11 @@ export class ShardedQueue extends Queue {
 
   async claim(consumer: string, count: number): Promise<Claim> {
     await this.agree();
-    this.#lead(consumer);
-    this.#claims++;
-    try {
-      return await this.#claim(consumer, count);
-    } finally {
-      this.#claims--;
-      this.#claimed = performance.now();
-    }
+    return this.#leases.during(consumer, () => this.#claim(consumer, count));
   }
 
   async #claim(consumer: string, count: number): Promise<Claim> {
-    const ours = this.#stopping ? [] : this.#ours;
+    const ours = this.#stopping ? [] : this.#leases.ours;
     const share = Math.ceil(count / Math.max(1, ours.length));
     for (const shard of ours) shard.read(consumer, share, () => this.#news.resolve());
     const first = this.#take(count);
@@ -121,7 +107,7 @@ export class ShardedQueue extends Queue {
       if (wanted <= 0 || !shard.ours) continue;
       // What other shards gave is ours: a node that is away must not keep it.
       const { entries, deleted } = await shard.recover(consumer, idleMs, wanted).catch(() => NOTHING);
-      claim.entries.push(...entries.map((entry) => labelled(entry, index)));
+      claim.entries.push(...entries.map((entry) => ({ ...entry, id: labelled(entry.id, index) })));
       claim.deleted += deleted;
     }
     return claim;
@@ -163,15 +149,7 @@ export class ShardedQueue extends Queue {
 
   async leave(consumer: string): Promise<void> {
     this.#stopping = true;
-    clearTimeout(this.#timer);
-    await this.#looking;
-    await everyone(this.#shards, async (shard) => {
-      const held = shard.until > 0;
-      shard.until = 0;
-      await shard.leave(consumer);
-      if (held) await this.redis.holdLease(shard.lease, consumer, 0);
-    });
-    await this.redis.sayPresent(RELAYS, consumer, 0);
+    await this.#leases.leave(consumer);
   }
 
   override get deadLetters(): Letters {
@@ -184,7 +162,7 @@ export class ShardedQueue extends Queue {
       const done = [...parts].map(async ([index, part]) => {
         if (this.#shards[index] === undefined) return [];
         const ids = await work(of(index), part.map(withoutShard));
-        return ids.map((id) => `${index}/${id}`);
+        return ids.map((id) => labelled(id, index));
       });
       return (await Promise.all(done)).flat();
     };
@@ -195,7 +173,7 @@ export class ShardedQueue extends Queue {
       },
       async *list(): AsyncGenerator<DeadLetter> {
         for (const index of all) {
-          for await (const dead of of(index).list()) yield { ...dead, letter: `${index}/${dead.letter}` };
+          for await (const dead of of(index).list()) yield { ...dead, letter: labelled(dead.letter, index) };
         }
       },
       requeue: (letters) => change(letters, (shard, ids) => shard.requeue(ids)),
@@ -206,76 +184,15 @@ export class ShardedQueue extends Queue {
   /** What is under way brings what it brings: nothing more is begun. */
   override async interrupt(): Promise<void> {
     this.#stopping = true;
+    this.#leases.keep();
     this.#news.resolve();
   }
 
   override close(): void {
     this.#stopping = true;
-    clearTimeout(this.#timer);
+    this.#leases.stop();
     for (const { stream } of this.#shards) stream.close();
     super.close();
-  }
-
-  /** Begins to look after the leases, with the first claim. */
-  #lead(consumer: string): void {
-    if (this.#consumer !== '' || this.#stopping) return;
-    this.#consumer = consumer;
-    const look = () => {
-      this.#looking = this.#look()
-        // Redis is away: leases that nobody renews are over in time.
-        .catch(() => {})
-        .finally(() => {
-          if (!this.#stopping) this.#timer = setTimeout(look, Math.min(this.#leaseMs / 3, LOOK_MS));
-        });
-    };
-    look();
-  }
-
-  /** Renews the leases, gives up those above our share, and takes those that are free up to it. */
-  async #look(): Promise<void> {
-    // One that asks for nothing, for want of a broker, keeps no shard from the others.
-    if (this.#claims === 0 && performance.now() - this.#claimed > this.#leaseMs) {
-      await everyone(this.#ours, (shard) => this.#give(shard));
-      await this.redis.sayPresent(RELAYS, this.#consumer, 0);
-      return;
-    }
-    // Not every node of a cluster need be there.
-    this.#relays = await this.redis
-      .sayPresent(RELAYS, this.#consumer, this.#leaseMs)
-      .catch(() => this.#relays);
-    const share = Math.ceil(this.#shards.length / this.#relays);
-    const renewals = everyone(this.#ours, async (shard) => {
-      await this.#hold(shard);
-      await shard.renew(this.#consumer);
-    });
-    await renewals.catch(() => {});
-    for (const [n, shard] of this.#ours.entries()) {
-      shard.leaving = n >= share;
-      if (shard.leaving && shard.idle) await this.#give(shard).catch(() => {});
-    }
-    for (const shard of this.#shards) {
-      if (this.#stopping || this.#ours.length >= share) break;
-      if (shard.ours || !(await this.#hold(shard).catch(() => false))) continue;
-      this.#news.resolve();
-    }
-  }
-
-  async #give(shard: Shard): Promise<void> {
-    shard.until = 0;
-    await shard.giveBack();
-    await this.redis.holdLease(shard.lease, this.#consumer, 0);
-  }
-
-  /** Takes the lease of a shard, or renews it; false: another relay has it. */
-  async #hold(shard: Shard): Promise<boolean> {
-    // Counted from before it was asked for: Redis counts from later.
-    const until = performance.now() + this.#leaseMs;
-    const held = await this.redis.holdLease(shard.lease, this.#consumer, this.#leaseMs);
-    if (held === 1) {
-      if (!shard.ours) shard.begin();
-      shard.until = until;
-    } else if (shard.until > 0) shard.lost();
-    return held === 1;
   }
 
   /** What was read, up to `count`, each time from another shard first. */
@@ -286,7 +203,7 @@ export class ShardedQueue extends Queue {
       const index = (this.#turn + n) % length;
       const shard = this.#shard(index);
       for (const entry of shard.take(count - messagesOf(claim.entries)))
-        claim.entries.push(labelled(entry, index));
+        claim.entries.push({ ...entry, id: labelled(entry.id, index) });
       claim.deleted += shard.deleted;
       shard.deleted = 0;
     }
@@ -320,16 +237,10 @@ export class ShardedQueue extends Queue {
   }
 }
 
-const labelled = (entry: Entry, shard: number): Entry => ({ ...entry, id: `${shard}/${entry.id}` });
+const labelled = (id: string, shard: number) => `${shard}/${id}`;
 
 const idsOf = (entries: readonly { id: string }[]) => entries.map(({ id }) => id);
 
 function withoutShard(id: string): string {
   return id.slice(id.indexOf('/') + 1);
-}
-
-/** Does something for each, at once. When all are through it rejects with the first error, if there was one. */
-async function everyone<T>(all: readonly T[], work: (one: T) => Promise<unknown>): Promise<void> {
-  const results = await Promise.allSettled(all.map(work));
-  for (const result of results) if (result.status === 'rejected') throw result.reason;
 }

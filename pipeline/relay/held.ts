@@ -38,7 +38,7 @@ export interface HeldEntry {
   readonly size: number;
   open: number;
   delivered: number;
-  /** It has left the queue. */
+  /** It has left the queue, or another relay has it. */
   gone: boolean;
 }
 

@@ -32,6 +32,7 @@ async function main(): Promise<void> {
     ...queueOptions(config),
     timeoutMs: config.REDIS_TIMEOUT_MS,
     onState: (up, reason) => (up ? log.info('Redis answers') : log.warn(`Redis is away: ${reason}`)),
+    onLost: (ids) => relay?.giveUp(ids) ?? [],
   });
   const clock = new Clock(() => queue.time());
   let relay: Relay | SerialRelay | undefined;

@@ -119,6 +119,13 @@ export class Publisher {
     this.#suspects = lost.concat(this.#suspects);
   }
 
+  /** Messages of entries that are gone are not published. */
+  forget(): void {
+    this.#waiting = this.#waiting.slice(this.#next).filter(({ of }) => !of.gone);
+    this.#next = 0;
+    this.#suspects = this.#suspects.filter(({ of }) => !of.gone);
+  }
+
   close(): void {
     clearInterval(this.#deadline);
   }
@@ -136,7 +143,7 @@ export class Publisher {
     const held = this.#suspects.shift() as Held;
     const { broker, onSuspect } = this.#options;
     this.#alone = held;
-    const go = await onSuspect(held, broker.reason);
+    const go = (await onSuspect(held, broker.reason)) && !held.of.gone;
     if (go && broker.up) {
       this.#write([held], packetBound(held));
       // At QoS 0 nothing is waited for, and a packet that is too large was not written.

@@ -1,50 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../log.ts';
 import { explainRedis } from '../queue/problems.ts';
-import { type Claim, type Entry, messagesOf, type Queue } from '../queue/queue.ts';
+import { type Claim, type Entry, messagesOf } from '../queue/queue.ts';
 import { Acknowledger } from './acknowledger.ts';
-import type { Broker } from './broker.ts';
-import { type Batch, type Held, type HeldEntry, hold, holdEntry } from './held.ts';
+import { type Held, type HeldEntry, hold } from './held.ts';
+import { Holdings } from './holdings.ts';
+import type { RelayCounters, RelayOptions } from './options.ts';
 import { Publisher } from './publisher.ts';
 import { Undeliverable } from './undeliverable.ts';
-
-export interface RelayOptions {
-  queue: Queue;
-  broker: Broker;
-  qos: 0 | 1;
-  /** The reference clock, µs. */
-  now: () => number;
-  /** This relay's name in the consumer group; no other process may have it. */
-  consumer: string;
-  log: Logger;
-  /** Messages claimed at once, about: entries are claimed as a whole. */
-  batch: number;
-  /** Messages claimed and not yet with the broker, at most; as many again may wait for their acknowledgement. */
-  window: number;
-  /** No PUBACK for this long (ms): the connection is dead. */
-  timeoutMs: number;
-  /** Another relay may take over a message that was held for longer (ms) without a word. */
-  leaseMs: number;
-  /** Attempts before a message is buried. */
-  deliveries: number;
-  /** Called when a message is published, with its body and when, µs of the reference clock. */
-  onPublished?: ((body: Buffer, at: number) => void) | undefined;
-}
-
-/** Messages since the start, by what became of them, and how many are held and in flight now. */
-export interface RelayCounters {
-  claimed: number;
-  recovered: number;
-  published: number;
-  acknowledged: number;
-  dead_lettered: number;
-  /** Deleted from the queue by somebody else while a relay held them. */
-  deleted: number;
-  /** Shards of the queue that this relay reads. */
-  shards: number;
-  held: number;
-  in_flight: number;
-}
 
 const RETRY_MS = 50;
 const RETRY_MAX_MS = 2000;
@@ -59,11 +21,7 @@ export class Relay {
   readonly #publisher: Publisher;
   readonly #undeliverable: Undeliverable;
   readonly #acknowledger: Acknowledger;
-  /** What is held, by claim. */
-  readonly #batches = new Set<Batch>();
-  #held = 0;
-  /** Delivered with all of their entries, and still in the queue. */
-  #delivered = 0;
+  readonly #holdings = new Holdings();
   readonly #count = { claimed: 0, recovered: 0, published: 0, acknowledged: 0, dead_lettered: 0, deleted: 0 };
   readonly #stopping = new AbortController();
   /** Entries may have been handed to us on a connection that broke. */
@@ -93,6 +51,7 @@ export class Relay {
       deliveries: options.deliveries,
       log: options.log,
       onAgain: (held) => {
+        if (held.of.gone) return;
         this.#publisher.add(held);
         this.#publisher.flush();
       },
@@ -102,7 +61,7 @@ export class Relay {
       },
       onGone: (of, buried) => {
         if (buried) this.#count.dead_lettered++;
-        this.#drop(of);
+        this.#holdings.drop(of);
         this.#look();
       },
       onError: (error) => this.#tell(error),
@@ -112,8 +71,7 @@ export class Relay {
       (done) => {
         for (const entry of done) {
           this.#count.acknowledged += entry.delivered;
-          this.#delivered -= entry.delivered;
-          this.#drop(entry);
+          this.#holdings.acknowledged(entry);
         }
         this.#look();
       },
@@ -123,7 +81,7 @@ export class Relay {
 
   get counters(): RelayCounters {
     const { shards } = this.#options.queue;
-    return { ...this.#count, shards, held: this.#held, in_flight: this.#publisher.inFlight };
+    return { ...this.#count, shards, held: this.#holdings.messages, in_flight: this.#publisher.inFlight };
   }
 
   /** Something waits for PUBACKs: messages, or a stop. */
@@ -151,6 +109,14 @@ export class Relay {
     this.#publisher.acknowledge(packetId, reasonCode);
   }
 
+  /** Another relay is to have these entries. Returns those that are not published any more: the others have messages in flight. */
+  giveUp(ids: readonly string[]): string[] {
+    const given = this.#holdings.giveUp(ids);
+    this.#publisher.forget();
+    this.#look();
+    return given;
+  }
+
   /**
    * Claims no more, and waits until what it holds is delivered and acknowledged, `graceMs` at most. Resolves with
    * what is still held then, oldest first: a stream keeps it for another relay.
@@ -160,44 +126,20 @@ export class Relay {
     this.#stopping.abort();
     this.#look();
     await this.#options.queue.interrupt().catch(() => {});
-    while (this.#held > 0 && performance.now() < deadline) await sleep(2);
+    while (this.#holdings.messages > 0 && performance.now() < deadline) await sleep(2);
     // A claim that was under way may have brought more: it ends within its wait.
     const left = Math.max(0, deadline - performance.now());
     await Promise.race([this.#running, sleep(left, undefined, { ref: false })]);
-    while (this.#held > 0 && performance.now() < deadline) await sleep(2);
+    while (this.#holdings.messages > 0 && performance.now() < deadline) await sleep(2);
     this.#publisher.close();
-    await this.#leaveRests();
-    return [...this.#batches].flatMap(({ entries }) =>
-      entries.filter(({ gone }) => !gone).map(({ entry }) => entry),
-    );
-  }
-
-  /** Of entries that are delivered in part only the rest stays: what has arrived is not to arrive again. */
-  async #leaveRests(): Promise<void> {
-    const begun = [...this.#batches].flatMap(({ entries }) =>
-      entries.filter(({ gone, open, size, delivered }) => !gone && open > 0 && size > 1 && delivered > 0),
-    );
-    for (const held of begun) {
-      const rest = held.messages.filter(({ done }) => !done);
-      // Malformed ones are on their way into entries of their own.
-      if (rest.length < held.open) continue;
-      const parts = rest.map(({ frame, deliveries, suspect }) => ({
-        frame,
-        deliveries,
-        suspect,
-        reason: '',
-      }));
-      await this.#options.queue.split(held.entry, parts, false).then(
-        () => this.#drop(held),
-        (error) => this.#tell(error),
-      );
-    }
+    for (const held of this.#holdings.entries) await this.#undeliverable.keepRest(held);
+    return this.#holdings.entries.map(({ entry }) => entry);
   }
 
   /** How many messages to claim next; 0 while so few are wanted that it is not worth a round trip. */
   #wants(): number {
     const { broker, batch, window } = this.#options;
-    if (!broker.up || this.#delivered >= window) return 0;
+    if (!broker.up || this.#holdings.delivered >= window) return 0;
     const room = Math.min(batch, this.#publisher.room - this.#undeliverable.delayed);
     return room >= Math.min(batch, window) / 2 || room >= broker.receiveMaximum / 2 ? room : 0;
   }
@@ -219,7 +161,7 @@ export class Relay {
             let ids: Set<string> | undefined;
             // Asked when Redis has answered: what is held by then counts.
             const holds = (id: string) => {
-              ids ??= this.#ids();
+              ids ??= this.#holdings.ids();
               return ids.has(id);
             };
             const claim = await queue.recoverUnseen(consumer, size, holds);
@@ -245,7 +187,7 @@ export class Relay {
   async #leaseLoop(): Promise<void> {
     const { queue, consumer, leaseMs } = this.#options;
     const stopping = this.#stopping.signal;
-    while (!stopping.aborted || this.#held > 0) {
+    while (!stopping.aborted || this.#holdings.messages > 0) {
       try {
         await this.#renew();
         await this.#inTurn(async () => {
@@ -272,7 +214,7 @@ export class Relay {
   async #renew(): Promise<void> {
     const { queue, consumer, leaseMs } = this.#options;
     const now = performance.now();
-    for (const batch of this.#batches) {
+    for (const batch of this.#holdings.batches) {
       if (now - batch.leased <= leaseMs / 3) continue;
       const ids = batch.entries.filter(({ gone }) => !gone).map(({ entry }) => entry.id);
       for (let i = 0; i < ids.length; i += RENEW_AT_ONCE) {
@@ -289,15 +231,10 @@ export class Relay {
     if (entries.length === 0) return;
     const others = messagesOf(entries.filter(({ recovered }) => recovered));
     if (others > 0) log.info(`took over ${others} messages that another relay did not deliver`);
-    const batch: Batch = { claimed: now(), leased: performance.now(), entries: [], open: entries.length };
-    this.#batches.add(batch);
-    for (const entry of entries) {
-      const held = holdEntry(entry, batch);
-      const { recovered = false } = entry;
-      batch.entries.push(held);
+    for (const held of this.#holdings.take(entries, now())) {
+      const { suspect, recovered = false } = held.entry;
       this.#count[recovered ? 'recovered' : 'claimed'] += held.size;
-      this.#held += held.size;
-      if (entry.suspect && held.size > 1) this.#undeliverable.divide(held);
+      if (suspect && held.size > 1) this.#undeliverable.divide(held);
       else for (let index = 0; index < held.size; index++) this.#hold(held, index, recovered);
     }
     this.#publisher.flush();
@@ -323,20 +260,9 @@ export class Relay {
   /** One more message of an entry is delivered, or has an entry of its own. */
   #done(entry: HeldEntry, held?: Held): void {
     if (held !== undefined) held.done = true;
-    if (--entry.open > 0) return;
-    this.#delivered += entry.delivered;
+    if (--entry.open > 0 || entry.gone) return;
+    this.#holdings.done(entry);
     this.#acknowledger.add(entry);
-  }
-
-  /** The entry is out of the queue. */
-  #drop(entry: HeldEntry): void {
-    entry.gone = true;
-    this.#held -= entry.size;
-    if (--entry.batch.open === 0) this.#batches.delete(entry.batch);
-  }
-
-  #ids(): Set<string> {
-    return new Set([...this.#batches].flatMap(({ entries }) => entries.map(({ entry }) => entry.id)));
   }
 
   /** Something has changed that the claim loop may have waited for. */

@@ -3,8 +3,8 @@ import { formatHops, parseStamps } from '../hops.ts';
 import { decodeFrame } from '../queue/frame.ts';
 import { explainRedis } from '../queue/problems.ts';
 import { type Claim, type Entry, messagesOf } from '../queue/queue.ts';
+import type { RelayCounters, RelayOptions } from './options.ts';
 import { TOPIC_PREFIX } from './packet.ts';
-import type { RelayCounters, RelayOptions } from './relay.ts';
 
 const RETRY_MS = 50;
 const BURY_RETRY_MS = 500;
@@ -27,6 +27,8 @@ export class SerialRelay {
   readonly #options: RelayOptions;
   readonly #count = { claimed: 0, recovered: 0, published: 0, acknowledged: 0, dead_lettered: 0, deleted: 0 };
   #held: Entry | undefined;
+  /** Another relay is to have it. */
+  #given: Entry | undefined;
   #inFlight = 0;
   readonly #stopping = new AbortController();
   #unseen = false;
@@ -53,6 +55,14 @@ export class SerialRelay {
   suspend(): void {}
 
   acknowledge(): void {}
+
+  /** Another relay is to have these entries. What waits for the broker is not published any more. */
+  giveUp(ids: readonly string[]): string[] {
+    const held = this.#held;
+    if (held === undefined || this.#options.broker.up || !ids.includes(held.id)) return [];
+    this.#given = held;
+    return [held.id];
+  }
 
   async stop(graceMs: number): Promise<Entry[]> {
     this.#stopping.abort();
@@ -106,7 +116,7 @@ export class SerialRelay {
     return claim;
   }
 
-  /** Ends when all messages of the entry are delivered, buried or have entries of their own, or with the relay. */
+  /** Ends when all messages of the entry are delivered, buried, have entries of their own or are another relay's, or with the relay. */
   async #relay(entry: Entry): Promise<void> {
     const held = { entry, claimed: this.#options.now(), leased: performance.now() };
     const { frames } = entry;
@@ -126,7 +136,8 @@ export class SerialRelay {
         return;
       }
     }
-    if (index === 0) return;
+    if (this.#given === entry) this.#held = undefined;
+    if (index === 0 || this.#given === entry) return;
     const rest = frames.slice(index).map((frame) => ({ ...FRESH, frame }));
     await this.#untilDone(() =>
       rest.length > 0
@@ -150,7 +161,7 @@ export class SerialRelay {
     }
   }
 
-  /** What becomes of a message: `moved` is buried, or in an entry of its own; `stopped` is nothing, before the relay's end. */
+  /** What becomes of a message: `moved` is buried, or in an entry of its own; `stopped` is nothing: the relay ends, or another one has it. */
   async #deliver(held: SerialHeld, index: number): Promise<'delivered' | 'moved' | 'stopped'> {
     const { queue, broker, qos, consumer, deliveries, leaseMs, log } = this.#options;
     const { entry } = held;
@@ -158,6 +169,7 @@ export class SerialRelay {
     let attempts = entry.deliveries;
     let reason = entry.reason;
     for (;;) {
+      if (this.#given === entry) return 'stopped';
       if (performance.now() - held.leased > leaseMs / 3) {
         // What is done of it is not noted: a lease that is not renewed in time costs duplicates.
         await queue.renew(consumer, [entry.id]).catch((error) => this.#tell(error));

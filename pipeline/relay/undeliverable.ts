@@ -100,6 +100,16 @@ export class Undeliverable {
     );
   }
 
+  /** Of an entry that is delivered in part only the rest stays in the queue: what has arrived is not to arrive again. */
+  async keepRest(of: HeldEntry): Promise<void> {
+    const { queue, onGone, onError } = this.#options;
+    const rest = of.messages.filter(({ done }) => !done);
+    // Malformed ones are on their way into entries of their own.
+    if (of.delivered === 0 || of.open === 0 || rest.length < of.open) return;
+    const parts = rest.map(({ frame, deliveries, suspect }) => ({ frame, deliveries, suspect, reason: '' }));
+    await queue.split(of.entry, parts, false).then(() => onGone(of, false), onError);
+  }
+
   #bury(of: HeldEntry, deliveries: number, reason: string): void {
     const { queue, log, onGone } = this.#options;
     this.#untilDone(

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import mqttPacket, { type IPublishPacket } from 'mqtt-packet';
+import { openLog } from '../log.ts';
+import { openQueue } from '../queue/open.ts';
+import { type Entry, messagesOf, type QueueOptions } from '../queue/queue.ts';
+import { eventually, startRedis } from '../test/services.ts';
+import type { Broker } from './broker.ts';
+import { hold } from './held.ts';
+import { Holdings } from './holdings.ts';
+import { Relay } from './relay.ts';
+
+const WITHIN_MS = 30_000;
+const LEASE_MS = 300;
+
+test('what is delivered or in flight is not given up, the rest is, once', () => {
+  const holdings = new Holdings();
+  const entry = (id: string): Entry => ({
+    id,
+    frames: [Buffer.from('a\n\n1'), Buffer.from('a\n\n2')],
+    deliveries: 1,
+    suspect: false,
+    reason: '',
+  });
+  const [delivered, inFlight, begun, waiting] = holdings.take(['1', '2', '3', '4'].map(entry), 0);
+  assert.ok(delivered && inFlight && begun && waiting);
+  for (const held of [delivered, inFlight, begun, waiting]) {
+    held.messages.push(hold(held, 0, false), hold(held, 1, false));
+  }
+  delivered.open = 0;
+  delivered.delivered = 2;
+  holdings.done(delivered);
+  Object.assign(inFlight.messages[1] as object, { packetId: 7 });
+  begun.open = 1;
+  assert.deepEqual(holdings.giveUp(['1', '2', '3', 'unknown']), ['3']);
+  assert.deepEqual(holdings.giveUp(['3', '4']), ['4']);
+  assert.deepEqual([holdings.messages, holdings.delivered], [4, 2]);
+  holdings.acknowledged(delivered);
+  holdings.drop(inFlight);
+  assert.deepEqual([holdings.messages, holdings.delivered, holdings.batches.size], [0, 0, 0]);
+});
+
+/** A relay with a full window at a broker that acknowledges nothing until it `answers`. */
+async function held(t: TestContext, shards: number) {
+  const { url, service } = await startRedis();
+  let relay: Relay | undefined;
+  t.after(async () => {
+    broker.up = broker.answers = true;
+    relay?.suspend();
+    relay?.resume();
+    await relay?.stop(WITHIN_MS);
+    await service.remove();
+  });
+  const open = async (onLost: QueueOptions['onLost'] = () => []) => {
+    const options = { url, timeoutMs: WITHIN_MS, shards, leaseMs: LEASE_MS, onLost };
+    const queue = openQueue('stream', options);
+    t.after(() => queue.close());
+    await queue.whenReady(WITHIN_MS);
+    await queue.join();
+    return queue;
+  };
+  const queue = await open((ids) => relay?.giveUp(ids) ?? []);
+  const append = (from: number, to: number) =>
+    queue.append(
+      Array.from({ length: to - from }, (_, i) => ({ body: String(from + i), target: 'a', stamps: '' })),
+    );
+  const bodies: string[] = [];
+  const broker = {
+    up: true,
+    reason: 'connection closed',
+    receiveMaximum: 100,
+    maximumPacketSize: Number.POSITIVE_INFINITY,
+    answers: false,
+    write(packets: Buffer) {
+      const parser = mqttPacket.parser({ protocolVersion: 5 });
+      parser.on('packet', (packet) => {
+        const { payload, messageId } = packet as IPublishPacket;
+        bodies.push(String(payload));
+        if (this.answers) setImmediate(() => relay?.acknowledge(messageId as number, 0));
+      });
+      parser.parse(packets);
+    },
+    break: () => {},
+  };
+  relay = new Relay({
+    queue,
+    broker: broker as unknown as Broker,
+    qos: 1,
+    now: () => Date.now() * 1000,
+    consumer: 'one',
+    log: openLog('silent'),
+    batch: 100,
+    window: 8,
+    timeoutMs: WITHIN_MS,
+    leaseMs: LEASE_MS,
+    deliveries: 5,
+  });
+  await append(0, 10);
+  relay.start();
+  await eventually(() => bodies.length === 8, 'a full window');
+  bodies.length = 0;
+  return { relay, queue, broker, bodies, open, append };
+}
+
+test('the broker is away for longer than the lease: the shards go to another relay, and nothing is published twice', async (t) => {
+  const { relay, queue, broker, bodies, open, append } = await held(t, 2);
+  broker.up = false;
+  relay.suspend();
+  await append(10, 15);
+  const another = await open();
+  let taken = 0;
+  await eventually(async () => {
+    const { entries } = await another.claim('two', 100);
+    if (entries.length > 0) await another.acknowledge(entries);
+    taken += messagesOf(entries);
+    return taken === 15;
+  }, 'what the relay has');
+  await another.leave('two', []);
+  assert.equal(relay.counters.held, 0);
+
+  broker.answers = true;
+  broker.up = true;
+  relay.resume();
+  await append(15, 16);
+  await eventually(async () => (await queue.depth()) === 0, 'an empty queue');
+  assert.deepEqual(bodies, ['15']);
+});
+
+test('the same without shards: the lease is renewed, and what waits is published when the broker is back', async (t) => {
+  const { relay, queue, broker, bodies } = await held(t, 1);
+  const renew = t.mock.method(queue, 'renew');
+  broker.up = false;
+  relay.suspend();
+  await eventually(() => renew.mock.callCount() >= 3, 'renewals');
+  for (const { arguments: given } of renew.mock.calls)
+    assert.deepEqual([given[0], given[1].length], ['one', 1]);
+  broker.answers = true;
+  broker.up = true;
+  relay.resume();
+  await eventually(async () => (await queue.depth()) === 0, 'an empty queue');
+  assert.deepEqual(bodies, ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+});

@@ -1,0 +1,41 @@
+import type { Logger } from '../log.ts';
+import type { Queue } from '../queue/queue.ts';
+import type { Broker } from './broker.ts';
+
+export interface RelayOptions {
+  queue: Queue;
+  broker: Broker;
+  qos: 0 | 1;
+  /** The reference clock, µs. */
+  now: () => number;
+  /** This relay's name in the consumer group; no other process may have it. */
+  consumer: string;
+  log: Logger;
+  /** Messages claimed at once, about: entries are claimed as a whole. */
+  batch: number;
+  /** Messages claimed and not yet with the broker, at most; as many again may wait for their acknowledgement. */
+  window: number;
+  /** No PUBACK for this long (ms): the connection is dead. */
+  timeoutMs: number;
+  /** Another relay may take over a message that was held for longer (ms) without a word. */
+  leaseMs: number;
+  /** Attempts before a message is buried. */
+  deliveries: number;
+  /** Called when a message is published, with its body and when, µs of the reference clock. */
+  onPublished?: ((body: Buffer, at: number) => void) | undefined;
+}
+
+/** Messages since the start, by what became of them, and how many are held and in flight now. */
+export interface RelayCounters {
+  claimed: number;
+  recovered: number;
+  published: number;
+  acknowledged: number;
+  dead_lettered: number;
+  /** Deleted from the queue by somebody else while a relay held them. */
+  deleted: number;
+  /** Shards of the queue that this relay reads. */
+  shards: number;
+  held: number;
+  in_flight: number;
+}
