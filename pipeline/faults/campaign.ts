@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Account } from '../../reports/run.ts';
+import { startRig } from './build.ts';
 import { type Case, type Outcome, type Scale, Scene } from './case.ts';
 import { brokerCases } from './cases/broker.ts';
 import { ingestCases } from './cases/ingest.ts';
@@ -9,7 +10,7 @@ import { relayCases } from './cases/relay.ts';
 import { runCases } from './cases/run.ts';
 import { subscriberCases } from './cases/subscriber.ts';
 import { type Check, number } from './checks.ts';
-import { Rig } from './rig.ts';
+import type { Rig } from './rig.ts';
 
 /** Every case, by row. Rows 25, 28 and 31 are the instrument's: `npm run selftest` has them. */
 export const CASES: readonly Case[] = [
@@ -53,7 +54,7 @@ export async function play(
   const scene = new Scene(scale, async (options) => {
     const at = join(place, `rig-${rigs.length + 1}`);
     await mkdir(at, { recursive: true, mode: 0o700 });
-    const rig = await Rig.start(at, options);
+    const rig = await startRig(at, options);
     rigs.push(rig);
     return rig;
   });

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Run } from '../../reports/run.ts';
+import type { RigOptions } from './build.ts';
 import { Checks } from './checks.ts';
 import type { FurtherOptions, Load } from './load.ts';
-import type { Rig, RigOptions } from './rig.ts';
+import type { Rig } from './rig.ts';
 
 /** How large a campaign is. */
 export interface Scale {
@@ -12,6 +13,8 @@ export interface Scale {
   messages: number;
   /** s that a server which is taken away stays away. */
   outage: number;
+  /** s of a load that is more than the pipeline can carry. */
+  flood: number;
 }
 
 /** A row of the campaign. */

@@ -4,7 +4,7 @@ import { remove, temporaryDirectory } from '../test/services.ts';
 import { CASES, equation, play, seen } from './campaign.ts';
 import { buildToxiproxy } from './toxiproxy.ts';
 
-const SCALE = { rate: 500, messages: 3000, outage: 3 };
+const SCALE = { rate: 500, messages: 3000, outage: 3, flood: 3 };
 const never = Promise.withResolvers<never>().promise;
 
 before(() => buildToxiproxy());

@@ -1,5 +1,6 @@
 import type { Run } from '../../../reports/run.ts';
 import type { Case } from '../case.ts';
+import { number } from '../checks.ts';
 import { until } from '../rig.ts';
 
 const WINDOW = 1000;
@@ -67,7 +68,7 @@ export const ingestCases: Case[] = [
   },
   {
     row: 24,
-    fault: 'more than the pipeline can carry',
+    fault: 'more than twice what the pipeline can carry, for a minute',
     expected: '503 with Retry-After; memory and the latency of what was accepted stay bounded; 0 lost',
     async play(scene) {
       const backlog = 2000;
@@ -78,17 +79,25 @@ export const ingestCases: Case[] = [
       });
       await rig.linksOf(0).broker.delay(1, 'down');
       const idle = await rig.ingest.memory();
-      const load = await scene.load(rig, { drain: '120s', idle: '30s' }, 10);
+      const load = await scene.load(rig, { drain: '120s', idle: '30s' }, scene.scale.flood);
       let most = 0;
+      const refusals: Awaited<ReturnType<typeof rig.post>>[] = [];
       while (load.alive) {
         most = Math.max(most, await rig.ingest.memory());
+        const answer = await rig.post();
+        if (answer.status !== 202) refusals.push(answer);
         await scene.wait(0.2);
       }
       const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
-      const carried = run.account.arrived / Math.max(1, run.timeline.length);
+      const { scheduled, rejected, arrived } = run.account;
+      const carried = arrived / Math.max(1, run.timeline.length);
+      const told = refusals.filter(({ status, retryAfter }) => status === 503 && retryAfter !== null).length;
       scene.checks
-        .atLeast('rejected', run.account.rejected, run.account.arrived / 2)
-        .atMost('growth of the ingest, MB', most - idle, 50)
+        .atLeast('rejected', rejected, 1)
+        .atLeast('load, times what arrived', scheduled / arrived, 2)
+        .atLeast('refusals looked at', refusals.length, 1)
+        .same('503 with Retry-After', told, refusals.length)
+        .atMost(`growth of the ingest, which had ${number(idle)} MB when idle, MB`, most - idle, 50)
         .atMost('arrival p99, s', (run.latency.arrival.p99 ?? 0) / 1000, (4 * backlog) / carried);
       return { checks: scene.checks, run };
     },
