@@ -8,9 +8,8 @@ import { eventually, type Service, startRedis } from '../test/services.ts';
 import { isTraced, Trace } from '../trace.ts';
 import type { Connection } from './connection.ts';
 import type { DeadLetter } from './dead-letters.ts';
-import { decodeFrame, encodeFrame, packFrames, unpackFrames } from './frame.ts';
+import { decodeFrame } from './frame.ts';
 import { openQueue } from './open.ts';
-import { explainRedis } from './problems.ts';
 import { type Entry, messagesOf, type Queue, type QueueKind } from './queue.ts';
 
 const MAIN = join(import.meta.dirname, '../stack/main.ts');
@@ -58,45 +57,6 @@ const claimAll = async (queue: Queue, consumer: string, count: number) => {
 const appendEach = async (queue: Queue, ...ids: string[]) => {
   for (const id of ids) await queue.append(messages(id));
 };
-
-const frames: [name: string, target: string, stamps: string, body: string][] = [
-  ['text beyond ASCII, lines in it', 'user/17', '1763700000123456,35', '{"text":"ä \u2028\n\\n"}\n'],
-  ['no stamps', 'a', '', '{}'],
-  ['an empty body', 'a', '1,2', ''],
-];
-for (const [name, target, stamps, body] of frames) {
-  test(`a frame, there and back: ${name}`, () => {
-    const frame = encodeFrame({ target, stamps, body });
-    const decoded = decodeFrame(Buffer.from(frame));
-    assert.deepEqual(decoded, { target, stamps, body: Buffer.from(body) });
-  });
-}
-
-test('frames in one value, there and back, however many and long they are', () => {
-  const sizes = [10, 70_000, 3, ...Array.from({ length: 150 }, (_, i) => i)];
-  const many = sizes.map((size, i) => ({
-    target: `a/${i}`,
-    stamps: '1,2',
-    body: `{"t":"${'ü'.repeat(size)}"}`,
-  }));
-  const packs = packFrames(many);
-  const unpacked = packs.map((pack) => unpackFrames(Buffer.from(pack)));
-  assert.deepEqual(
-    unpacked.flat().map((frame) => frame.toString()),
-    many.map(encodeFrame),
-  );
-  assert.ok(packs.length >= 4 && packs.length < 10, `${packs.length} entries`);
-  for (const [i, pack] of packs.entries()) {
-    const count = unpacked[i]?.length ?? 0;
-    assert.ok(count === 1 || (count <= 64 && pack.length <= 65_536));
-  }
-});
-
-for (const bytes of ['', 'a', 'a\n', 'a\n1,2', '\n1,2\n{}']) {
-  test(`no frame: ${JSON.stringify(bytes)}`, () => {
-    assert.throws(() => decodeFrame(Buffer.from(bytes)), /^RangeError: the frame has no/);
-  });
-}
 
 for (const kind of KINDS) {
   test(`${kind}: what is appended is claimed once, in order, and is gone when it is acknowledged`, async () => {
@@ -277,23 +237,6 @@ test('a claim that waits is interrupted', async () => {
     assert.deepEqual((await waiting).entries, []);
   }
 });
-
-const problems: [error: string, says: RegExp][] = [
-  [
-    "OOM command not allowed when used memory > 'maxmemory'. script: x, on @user_script:8.",
-    /is full.*\(OOM\)$/,
-  ],
-  ["READONLY You can't write against a read only replica.", /read-only replica/],
-  ["NOPERM User relay has no permissions to run the 'xadd' command", /ACL of this user/],
-  ["NOGROUP No such key 'arrival:messages' or consumer group", /consumer group is gone/],
-  ['LOADING Redis is loading the dataset in memory', /still loading/],
-  ['connect ECONNREFUSED 127.0.0.1:1', /^connect ECONNREFUSED/],
-  ['ERR unknown command', /^ERR unknown command$/],
-];
-for (const [error, says] of problems) {
-  test(`told in plain words: ${error.slice(0, 24)}`, () =>
-    assert.match(explainRedis(new Error(error)), says));
-}
 
 test('traced messages are the same in every component, and their times are joined by id', async () => {
   const chosen = Array.from({ length: 10 }, (_, i) => `r.1.${i}`).filter((id) => isTraced(id, 5));

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { explainRedis } from './problems.ts';
+
+const problems: [error: string, says: RegExp][] = [
+  [
+    "OOM command not allowed when used memory > 'maxmemory'. script: x, on @user_script:8.",
+    /is full.*\(OOM\)$/,
+  ],
+  ["READONLY You can't write against a read only replica.", /read-only replica/],
+  ["NOPERM User relay has no permissions to run the 'xadd' command", /ACL of this user/],
+  ["NOGROUP No such key 'arrival:messages' or consumer group", /consumer group is gone/],
+  ['LOADING Redis is loading the dataset in memory', /still loading/],
+  ['connect ECONNREFUSED 127.0.0.1:1', /^connect ECONNREFUSED/],
+  ['ERR unknown command', /^ERR unknown command$/],
+];
+for (const [error, says] of problems) {
+  test(`told in plain words: ${error.slice(0, 24)}`, () =>
+    assert.match(explainRedis(new Error(error)), says));
+}
