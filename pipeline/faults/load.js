@@ -14,6 +14,7 @@ const run = new Run({
   },
   template: open('../../reports/dist/index.html'),
   dir: __ENV.RUN_DIR,
+  runId: __ENV.RUN_ID || '',
 });
 
 export const options = { scenarios: run.scenarios(), thresholds: run.thresholds() };
