@@ -149,52 +149,59 @@ describe('npm run ramp', () => {
     await remove(runDir);
   });
 
-  const wrong: [string, string[], NodeJS.ProcessEnv, RegExp][] = [
-    ['a negative rate', ['-e', 'RATE=-4'], {}, /^phase "ramp", rampTo: -4 is outside 0 to 1e\+09$/],
-    ['a profile that is not there', ['-e', 'PROFILE=profiles/none.yml'], {}, /none\.yml/],
-    ['INGEST_URL alone', [], { INGEST_URL: 'http://127.0.0.1:1' }, /^MQTT_URL is not set, and INGEST_URL is/],
-    ['a wrong port', [], { REDIS_PORT: 'many' }, /^REDIS_PORT is "many"; allowed: 0 to 65535/],
-    ['no Redis there', [], { REDIS_URL: 'redis://127.0.0.1:1/0' }, /^REDIS_URL: .*127\.0\.0\.1:1/],
-  ];
-  for (const [what, args, settings, message] of wrong) {
-    test(`says in one line what is wrong: ${what}`, async (t) => {
-      const { env } = await place(t);
-      const { exitCode, stderr } = await node(['pipeline/run.ts', 'scenarios/ramp.js', ...args], {
-        ...env,
-        ...settings,
+  describe('says in one line what is wrong', { concurrency: 3 }, () => {
+    const wrong: [string, string[], NodeJS.ProcessEnv, RegExp][] = [
+      ['a negative rate', ['-e', 'RATE=-4'], {}, /^phase "ramp", rampTo: -4 is outside 0 to 1e\+09$/],
+      ['a profile that is not there', ['-e', 'PROFILE=profiles/none.yml'], {}, /none\.yml/],
+      [
+        'INGEST_URL alone',
+        [],
+        { INGEST_URL: 'http://127.0.0.1:1' },
+        /^MQTT_URL is not set, and INGEST_URL is/,
+      ],
+      ['a wrong port', [], { REDIS_PORT: 'many' }, /^REDIS_PORT is "many"; allowed: 0 to 65535/],
+      ['no Redis there', [], { REDIS_URL: 'redis://127.0.0.1:1/0' }, /^REDIS_URL: .*127\.0\.0\.1:1/],
+    ];
+    for (const [what, args, settings, message] of wrong) {
+      test(what, async (t) => {
+        const { env } = await place(t);
+        const { exitCode, stderr } = await node(['pipeline/run.ts', 'scenarios/ramp.js', ...args], {
+          ...env,
+          ...settings,
+        });
+        assert.equal(stderr.trim().split('\n').length, 1, stderr);
+        assert.match(stderr.trim(), message);
+        assert.equal(exitCode, 1);
       });
-      assert.equal(stderr.trim().split('\n').length, 1, stderr);
-      assert.match(stderr.trim(), message);
-      assert.equal(exitCode, 1);
-    });
-  }
+    }
 
-  const profiles: [string, string, RegExp][] = [
-    [
-      'an unknown key',
-      'phases: [{duration: 1, arivalRate: 1}]\nflows: [{name: a}]',
-      /line 1: unknown key "arivalRate" in phase; allowed: /,
-    ],
-    [
-      'weights of 0',
-      'phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, weight: 0}]',
-      /the weights of the flows sum to 0/,
-    ],
-  ];
-  for (const [what, text, message] of profiles) {
-    test(`says in one line what is wrong with a profile: ${what}`, async (t) => {
-      const { dir, env } = await place(t);
-      const profile = join(dir, 'own.yml');
-      await writeFile(profile, text);
-      const { exitCode, stderr } = await node(
-        ['pipeline/run.ts', 'scenarios/ramp.js', '-e', `PROFILE=${profile}`],
-        env,
-      );
-      assert.equal(stderr.trim().split('\n').length, 1, stderr);
-      assert.match(stderr, message);
-      assert.equal(exitCode, 1);
-    });
-  }
+    const profiles: [string, string, RegExp][] = [
+      [
+        'an unknown key',
+        'phases: [{duration: 1, arivalRate: 1}]\nflows: [{name: a}]',
+        /line 1: unknown key "arivalRate" in phase; allowed: /,
+      ],
+      [
+        'weights of 0',
+        'phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, weight: 0}]',
+        /the weights of the flows sum to 0/,
+      ],
+    ];
+    for (const [what, text, message] of profiles) {
+      test(`a profile: ${what}`, async (t) => {
+        const { dir, env } = await place(t);
+        const profile = join(dir, 'own.yml');
+        await writeFile(profile, text);
+        const { exitCode, stderr } = await node(
+          ['pipeline/run.ts', 'scenarios/ramp.js', '-e', `PROFILE=${profile}`],
+          env,
+        );
+        assert.equal(stderr.trim().split('\n').length, 1, stderr);
+        assert.match(stderr, message);
+        assert.equal(exitCode, 1);
+      });
+    }
+  });
 });
 
 describe('./k6 run scenarios/ramp.js, with the pipeline up', () => {

@@ -36,24 +36,36 @@ const SAID: Record<string, (run: Run) => string> = {
 const STEAL_MUCH = 2;
 /** And in one second: of a run of ten, p99 is what happens in a tenth of one. */
 const STEAL_MUCH_AT_ONCE = 10;
+/** What processes that are not of the run may use, in % of the host's CPU: who looks on takes some. */
+const OTHERS_MUCH = 5;
 
 /** Of what was due, so much less may arrive in a run: what is under way is owed. */
 const UNDER_WAY = 0.02;
 
 /**
- * Whether a run that did not hold might have held on a machine of its own: the hypervisor gave CPU to others, and what did not arrive
- * meanwhile is no more than that would have carried. Undefined: no.
+ * Whether a run that did not hold might have held on a machine of its own: others had CPU, and what did not arrive meanwhile is no more
+ * than that would have carried. Undefined: no.
  */
-export function disturbance({ timeline }: Run): string | undefined {
-  const hold = timeline.filter(({ phase }) => phase === 'hold');
+export function disturbance(run: Run): string | undefined {
+  const hold = run.timeline.filter(({ phase }) => phase === 'hold');
   const steal = hold.flatMap(({ generator }) => generator?.steal_percent ?? []);
-  if (steal.length === 0) return undefined;
-  const mean = sum(steal) / steal.length;
-  const most = Math.max(...steal);
-  if (mean < STEAL_MUCH && most < STEAL_MUCH_AT_ONCE) return undefined;
+  const mean = steal.length === 0 ? 0 : sum(steal) / steal.length;
+  const most = Math.max(0, ...steal);
+  const others = othersUse(run);
+  const told: string[] = [];
+  if (mean >= STEAL_MUCH || most >= STEAL_MUCH_AT_ONCE)
+    told.push(`the hypervisor took ${figure(mean)} % of the CPU, ${figure(most)} % in the worst second`);
+  if (others >= OTHERS_MUCH) told.push(`other processes took ${figure(others)} % of the CPU`);
   const carried = sum(hold.map(({ arrived }) => arrived)) / sum(hold.map(({ scheduled }) => scheduled));
-  if (carried < (1 - mean / 100) * (1 - UNDER_WAY)) return undefined;
-  return `the hypervisor took ${figure(mean)} % of the CPU, ${figure(most)} % in the worst second`;
+  const overloaded = carried < (1 - (mean + others) / 100) * (1 - UNDER_WAY);
+  return told.length === 0 || overloaded ? undefined : told.join(', ');
+}
+
+/** What processes other than those of the run use of the host that it shares, in % of its CPU; 0 where that is not known. */
+function othersUse({ steps, environment: { shared_host, cores } }: Run): number {
+  const { host, ...ours } = steps.find(({ name }) => name === 'hold')?.cpu_percent ?? {};
+  if (!shared_host || !cores || host === undefined) return 0;
+  return Math.max(0, host - sum(Object.values(ours))) / cores;
 }
 
 function sum(values: readonly number[]): number {

@@ -38,8 +38,8 @@ const HELP = `Searches for the highest rate at which p99 of the arrival stays be
   npm run capacity [-- -e NAME=value …]
 
 It doubles the rate until one is not held, halves the span in between, and confirms both ends with longer runs: the rate has to be held, and
-the next one up must not be; else it goes on from there. A rate that is not held is tried once more before that counts, and up to three times
-more where the hypervisor took the CPU meanwhile. Each line says how long it will go on. The report is that of the confirming run;
+the next one up must not be; else it goes on from there. A rate that is not held is tried once more before that counts, and up to four times in
+all where the hypervisor or other processes had the CPU meanwhile. Each line says how long it will go on. The report is that of the confirming run;
 capacity.json beside it lists all runs.
 The exit code is 0 when a rate was confirmed, 99 when none was.
 

@@ -158,8 +158,8 @@ test('what is left of a search is told from what it knows', () => {
   assert.deepEqual([about(3), about(61), about(100), about(290)], ['10 s', '70 s', '2 min', '5 min']);
 });
 
-/** A run whose hold had so much steal in each second, % of the CPU, while so many of 1,000 arrived. */
-function shaken(steal: (number | undefined)[], arrived = 1000): Run {
+/** A run whose hold had so much steal in each second, % of the CPU, while so many of 1,000 arrived, and used so much of two cores. */
+function shaken(steal: (number | undefined)[], arrived = 1000, { host = 150, shared = true } = {}): Run {
   const second = (phase: string | null, steal_percent: number | undefined, arrivals: number) => ({
     phase,
     scheduled: 1000,
@@ -167,10 +167,14 @@ function shaken(steal: (number | undefined)[], arrived = 1000): Run {
     generator: { steal_percent },
   });
   const hold = steal.map((percent) => second('hold', percent, arrived));
-  return { timeline: [second('warm-up', 90, 0), ...hold, second(null, 90, 0)] } as unknown as Run;
+  return {
+    timeline: [second('warm-up', 90, 0), ...hold, second(null, 90, 0)],
+    steps: [{ name: 'warm-up' }, { name: 'hold', cpu_percent: { host, k6: 45, 'ingest-1': 100 } }],
+    environment: { shared_host: shared, cores: 2 },
+  } as unknown as Run;
 }
 
-test('a run is disturbed when the hypervisor took the CPU, and enough of it to be the reason', () => {
+test('a run is disturbed when others had CPU, and enough of it to be the reason', () => {
   assert.equal(disturbance(shaken([0, 1, 9, 0, 0, 0])), undefined);
   assert.match(
     String(disturbance(shaken([0, 0, 0, 0, 0, 11]))),
@@ -182,6 +186,21 @@ test('a run is disturbed when the hypervisor took the CPU, and enough of it to b
   );
   assert.equal(disturbance(shaken([undefined, undefined])), undefined, "a host that is nobody's guest");
   assert.ok(disturbance(shaken([30, 30], 750)));
+  assert.equal(disturbance(shaken([0, 0], 950, { host: 165 })), 'other processes took 10 % of the CPU');
+  assert.equal(
+    disturbance(shaken([0, 0], 800, { host: 165 })),
+    undefined,
+    'what they had would not have been enough',
+  );
+  assert.match(
+    String(disturbance(shaken([4, 4], 950, { host: 165 }))),
+    /^the hypervisor .*, other processes took 10 %/,
+  );
+  assert.equal(
+    disturbance(shaken([0, 0], 950, { host: 165, shared: false })),
+    undefined,
+    'the host of the pipeline',
+  );
   assert.equal(
     disturbance(shaken([30, 30], 500)),
     undefined,
