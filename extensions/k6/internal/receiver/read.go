@@ -58,9 +58,7 @@ func (c *Conn) Read(
 			handle(at, waited, b.messages)
 		}
 		if len(b.acks) > 0 {
-			if err := c.write(b.acks); err != nil && end == nil {
-				end = c.reason(err)
-			}
+			_ = c.write(b.acks) // where it fails, what came before the connection broke is still to be read, and the read says how that ended
 		}
 		if end != nil {
 			return end

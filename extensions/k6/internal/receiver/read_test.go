@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -188,6 +189,21 @@ func TestMessagesBeforeTheEndAreHandedOnAndAcknowledged(t *testing.T) {
 		assert.Equal(t, []byte{0x40, 2, 0, 3}, <-ack, name)
 	}
 }
+
+// The reader once left in the socket what had come before a connection broke over which it could not acknowledge any more: messages, or why
+// the broker ended it.
+func TestWhatCameBeforeTheConnectionBrokeIsHandedOn(t *testing.T) {
+	t.Parallel()
+	s := socket.New(&broken{bursts{burst: publishPacket(t, 1, 1, nil, "payload"), left: 3}}, false)
+	got, err := collect(newConn(s, s, Options{Version: version5}, "broker:1883"))
+	require.ErrorIs(t, err, io.EOF)
+	assert.Len(t, got, 3)
+}
+
+// broken is a connection whose other end is gone, and which has more to read.
+type broken struct{ bursts }
+
+func (*broken) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
 func TestMQTT311HasNoProperties(t *testing.T) {
 	t.Parallel()
