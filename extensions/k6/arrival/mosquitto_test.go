@@ -25,6 +25,10 @@ type mosquitto struct {
 	address string // host:port, straight
 	way     string // host:port, through the cutter
 	cutter  *cutter
+
+	mu        sync.Mutex
+	published int
+	each      func(nth int) // is called before a message is published, for one after the other; nil: nothing
 }
 
 func startMosquitto(t *testing.T) *mosquitto {
@@ -48,6 +52,7 @@ func startMosquitto(t *testing.T) *mosquitto {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
+		m.next()
 		token := publisher.Publish("messages/"+message.Target, 2, false, body)
 		if token.Wait(); token.Error() != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -60,6 +65,15 @@ func startMosquitto(t *testing.T) *mosquitto {
 	m.cutter = startCutter(t, m.address)
 	m.way = m.cutter.listener.Addr().String()
 	return m
+}
+
+// next counts a message.
+func (m *mosquitto) next() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.published++; m.each != nil {
+		m.each(m.published)
+	}
 }
 
 // cutter passes TCP connections on, until it is told to cut them.

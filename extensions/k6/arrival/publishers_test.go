@@ -26,7 +26,7 @@ import (
 func published(t *testing.T, broker, publishers string) *report.Run {
 	t.Helper()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct, targets: 5}]",
-		fmt.Sprintf("idle: '100ms', timeout: '1s', mqtt: { url: 'mqtt://%s' }, publishers: { %s }", broker, publishers))
+		fmt.Sprintf("idle: '100ms', mqtt: { url: 'mqtt://%s' }, publishers: { %s }", broker, publishers))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var work sync.WaitGroup
@@ -94,7 +94,7 @@ func TestConnectionsAreSpreadOverBrokers(t *testing.T) {
 	t.Parallel()
 	one, two := startMosquitto(t).address, startMosquitto(t).address
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct, targets: 5}]", fmt.Sprintf(
-		"idle: '100ms', timeout: '1s', mqtt: { url: 'mqtt://%[1]s', more: ['mqtt://%[2]s'] },"+
+		"idle: '100ms', mqtt: { url: 'mqtt://%[1]s', more: ['mqtt://%[2]s'] },"+
 			"publishers: { url: 'mqtt://%[1]s', more: ['mqtt://%[2]s'], connections: 30, rate: 100, qos: 1 }", one, two))
 	e := s.module.root.engine
 	assert.Equal(t, []string{"mqtt://" + one, "mqtt://" + two, "mqtt://" + one},
@@ -175,7 +175,7 @@ func TestABrokerThatNeverAcknowledges(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	silent := brokerOf(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
-	r := published(t, m.address, fmt.Sprintf("url: 'mqtt://%s', connections: 1, rate: 1000, qos: 1", silent))
+	r := published(t, m.address, fmt.Sprintf("url: 'mqtt://%s', connections: 1, rate: 1000, qos: 1 }, timeout: '1s', labels: {", silent))
 	a := r.Account
 	assert.True(t, a.Balanced)
 	assert.Zero(t, a.Arrived)

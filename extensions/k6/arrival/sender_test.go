@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -24,15 +23,10 @@ import (
 const twenty = "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]"
 
 // ingest is an HTTP server of the test's own; nothing of what it takes arrives.
-func ingest(
-	t *testing.T, secure bool, handle http.HandlerFunc, idle ...time.Duration,
-) (url string, connections *atomic.Int64) {
+func ingest(t *testing.T, secure bool, handle http.HandlerFunc) (url string, connections *atomic.Int64) {
 	t.Helper()
 	connections = &atomic.Int64{}
 	server := httptest.NewUnstartedServer(handle)
-	for _, limit := range idle {
-		server.Config.IdleTimeout = limit
-	}
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			connections.Add(1)

@@ -51,25 +51,19 @@ func TestEveryWayToHoldTheTopics(t *testing.T) {
 	}
 }
 
-// cutInTheMiddle runs 3 s of load whose subscribers lose their connections for a while.
+// cutInTheMiddle runs 3 s of load whose subscribers lose their connections before a part of it is published.
 func cutInTheMiddle(t *testing.T, mqtt string) *report.Run {
 	t.Helper()
 	m := startMosquitto(t)
-	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 3, arrivalRate: 100}]\nflows: [{name: direct}]", through(m, mqtt))
-	e := s.module.root.engine
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		<-e.started
-		time.Sleep(time.Until(e.epoch.Add(time.Second))) // a part of the load
-		m.cutter.cut()
-		for e.next.Load() < 150 { // another part of it
-			time.Sleep(time.Millisecond)
+	m.each = func(nth int) {
+		switch nth {
+		case 100:
+			m.cutter.cut()
+		case 150: // of these some are on their way still, as there are 16 senders
+			m.cutter.mend()
 		}
-		m.cutter.mend()
-	}()
-	r := s.run()
-	<-done
+	}
+	r := newScript(t, &fake.Pipeline{}, "phases: [{duration: 3, arrivalRate: 100}]\nflows: [{name: direct}]", through(m, mqtt)).run()
 	require.Len(t, r.Health.Gaps, 1)
 	gap := r.Health.Gaps[0]
 	assert.Equal(t, 1, gap.Subscriber)

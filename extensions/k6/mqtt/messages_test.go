@@ -97,13 +97,14 @@ func testTimersWithinHandlers(t *testing.T, v int, newBroker brokerMaker) {
 		client.on("message", async (_, payload) => {
 			await new Promise((resolve) => setTimeout(resolve, 1));
 			log(text(payload));
+			if (text(payload) === "2") setTimeout(() => client.end(), 1);
 		});
 		client.on("connect", () => {
 			client.subscribe("tick");
 			let n = 0;
 			const ticking = setInterval(() => {
 				client.publish("tick", String(n), { qos: 1 });
-				if (++n === 3) { clearInterval(ticking); setTimeout(() => client.end(), 20); }
+				if (++n === 3) clearInterval(ticking);
 			}, 1);
 		});
 		client.connect(broker);`)
