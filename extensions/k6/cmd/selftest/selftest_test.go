@@ -70,7 +70,8 @@ func TestTheAccountIsComparedToTheMessage(t *testing.T) {
 // The machine decides whether the generator was late, and nothing else: any other reason counts.
 func TestLatenessIsLeftOutOfTheVerdict(t *testing.T) {
 	t.Parallel()
-	const late, other = "the generator was late: schedule p99 9 ms", "the account does not balance"
+	const late, other = "the generator was late: lateness p99 9 ms", "the account does not balance"
+	const clock = "the clock bound ±3.000 ms is more than 10 % of the stage request"
 	for _, c := range []struct {
 		want    string
 		result  string
@@ -82,6 +83,7 @@ func TestLatenessIsLeftOutOfTheVerdict(t *testing.T) {
 		{report.Pass, report.Pass, 99, nil, false},
 		{report.Pass, report.Fail, 99, []string{other}, false},
 		{report.Pass, report.Invalid, 99, []string{late}, true},
+		{report.Pass, report.Invalid, 99, []string{clock}, true},
 		{report.Pass, report.Invalid, 0, []string{late}, false},
 		{report.Pass, report.Invalid, 99, []string{late, other}, false},
 		{report.Fail, report.Fail, 99, []string{other}, true},
@@ -94,6 +96,39 @@ func TestLatenessIsLeftOutOfTheVerdict(t *testing.T) {
 		o.gens[0].exit = c.exit
 		o.gens[0].run.Verdict = report.Verdict{Result: c.result, Reasons: c.reasons}
 		assert.Equal(t, c.ok, holds(verdict(c.want)(o)), "%+v", c)
+	}
+}
+
+// A line about times says nothing of the instrument where the machine held it up; counts and verdicts hold whatever the machine does.
+func TestWhatABusyMachineLeavesOpen(t *testing.T) {
+	t.Parallel()
+	rows := []row{
+		between("slow", "50 ms", 500, 50, 0, 25), between("in time", "50 ms", 60, 50, 0, 25),
+		{what: "lost", told: "1", measured: "2", tolerance: exact}, {what: "verdict", told: report.Pass, measured: report.Fail, tolerance: late},
+	}
+	leaveOpen(rows)
+	open := []bool{}
+	for _, r := range rows {
+		open = append(open, r.open())
+	}
+	assert.Equal(t, []bool{true, false, false, false}, open)
+	assert.Equal(t, []bool{false, true, false, false}, []bool{rows[0].ok, rows[1].ok, rows[2].ok, rows[3].ok})
+	r := result{testCase: &testCase{name: "x", rate: 1, seconds: [2]int{1, 1}}, rows: rows}
+	assert.Regexp(t, `slow .* open\n.*in time .* ok\n.*lost .* NO\n.*verdict .* NO\n`, r.text(full))
+}
+
+func TestTheCanaryIsHeldToTheRecordOfItsOwnMessages(t *testing.T) {
+	t.Parallel()
+	for measured, want := range map[float64]bool{49: false, 51: false, 52: true, 90: true, 110: false} {
+		o := judged(&testCase{rate: 1000, seconds: [2]int{1, 1}}, 1, 1)
+		o.gens[0].run.Canary = &report.Canary{Sent: 1, Arrived: 1, Latency: report.Latency{Count: 1, Min: &measured}}
+		written(o, 1)
+		due := o.gens[0].log[0].Written.Add(500 * ms)
+		o.gens[0].log = append(o.gens[0].log, fake.Delivery{ID: "run.canary.0", Written: due.Add(51 * ms)})
+		assert.Equal(t, want, holds(canary(50*ms)(o)), "%g", measured)
+		did, err := o.arrivals(o.gens[0])
+		require.NoError(t, err)
+		assert.Len(t, did, 1, "it is no part of the load")
 	}
 }
 

@@ -21,7 +21,10 @@ func (r *result) text(f form) string {
 	}
 	for _, l := range r.rows {
 		answer := "ok"
-		if !l.ok {
+		switch {
+		case l.open():
+			answer = "open"
+		case !l.ok:
 			answer = "NO"
 		}
 		b.WriteString(line(l.what, l.told, l.measured, l.tolerance, answer))
