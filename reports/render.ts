@@ -56,6 +56,10 @@ function light(run: Run): Run {
     })),
     flows: run.flows.map((flow) => ({ ...flow, arrival: bare(flow.arrival) })),
     canary: run.canary && { ...run.canary, latency: bare(run.canary.latency) },
-    health: { ...run.health, socket_wait: run.health.socket_wait && bare(run.health.socket_wait) },
+    health: {
+      ...run.health,
+      ...(run.health.lateness && { lateness: bare(run.health.lateness) }),
+      socket_wait: run.health.socket_wait && bare(run.health.socket_wait),
+    },
   };
 }

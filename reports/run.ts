@@ -145,6 +145,8 @@ export interface Clock {
 
 /** Whether the instrument kept up. */
 export interface Health {
+  /** Due → sent, of all that was sent in the measured phases; null: nothing, or the closed model; absent: of an earlier version. */
+  lateness?: Latency | null;
   /** In the subscriber's socket, before it was read, in the measured phases; null where the system does not tell. */
   socket_wait: Latency | null;
   gaps: Gap[];

@@ -81,6 +81,7 @@ export class Ledger {
     this.requestsSent++;
     this.inFlight++;
     this.second.sent += slot.messages;
+    this.measures.send(slot, at);
     for (let seq = slot.firstSeq; seq < slot.firstSeq + slot.messages; seq++) {
       const early = this.#early.get(seq);
       this.#early.delete(seq);

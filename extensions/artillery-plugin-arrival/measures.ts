@@ -1,7 +1,7 @@
 /** How long requests and deliveries took. Times are µs, moments are on the run's clock. */
 import type { Hops } from '../../pipeline/hops.ts';
 import { STAGES } from '../../reports/run.ts';
-import type { Schedule, Slot } from './schedule.ts';
+import type { Flow, Schedule, Slot } from './schedule.ts';
 import { Series } from './series.ts';
 
 /** One set of times: a sample per delivery, of `http` one per request. */
@@ -30,6 +30,8 @@ export class Measures {
   readonly phases: readonly Times[];
   /** Arrival in the measured phases, of each flow. */
   readonly flows: readonly Series[];
+  /** sent − due in the measured phases of the open model, as often as deliveries are due: the stage schedule, arrived or not. */
+  readonly lateness = new Series();
   /** Since the last cut. */
   readonly interval = new Times();
   /** Arrival latency of each delivery since then. */
@@ -57,6 +59,12 @@ export class Measures {
     return all;
   }
 
+  send(slot: Slot, sent: number): void {
+    if (this.#schedule.closed || !this.#schedule.phases[slot.phase]?.measured) return;
+    const { deliveries } = this.#schedule.flows[slot.flow] as Flow;
+    for (let i = slot.messages * deliveries; i > 0; i--) this.lateness.add(sent - this.#due(slot, sent));
+  }
+
   request(slot: Slot, took: number): void {
     (this.phases[slot.phase] as Times).http.add(took);
     this.interval.http.add(took);
@@ -67,8 +75,7 @@ export class Measures {
    * @returns that
    */
   delivery(slot: Slot, sent: number, at: number, hops: Hops | undefined): number {
-    // In the closed model a message is due when it is sent: what Artillery does before that is nobody's lateness.
-    const due = this.#schedule.closed ? sent : this.#epoch + Math.round(slot.due * 1e6);
+    const due = this.#due(slot, sent);
     const times = this.phases[slot.phase] as Times;
     const arrival = at - due;
     for (const into of [times, this.interval]) {
@@ -89,6 +96,11 @@ export class Measures {
     }
     if (negative) this.negative++;
     return arrival;
+  }
+
+  /** In the closed model a message is due when it is sent: what Artillery does before that is nobody's lateness. */
+  #due(slot: Slot, sent: number): number {
+    return this.#schedule.closed ? sent : this.#epoch + Math.round(slot.due * 1e6);
   }
 
   /** Begins the next interval. */

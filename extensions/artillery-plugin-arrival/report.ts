@@ -45,7 +45,9 @@ export function runOf(f: Findings): Run {
   const { identity, options, pipeline, schedule, ledger } = f;
   const lost = new Map<string, number>();
   const account = ledger.account(f.ended, lost);
-  const latency = latenciesOf(ledger.measures.measured);
+  const { lateness: late, measured } = ledger.measures;
+  const latency = latenciesOf(measured);
+  const lateness = late.count > 0 ? latencyOf(late) : null;
   const cores = cpus().length;
   const at = (us: number) => new Date(us / 1000).toISOString();
   return {
@@ -80,11 +82,11 @@ export function runOf(f: Findings): Run {
         })),
       },
     },
-    ...judge({ ...f, account, latency, cores }),
+    ...judge({ ...f, account, latency, lateness, cores }),
     account,
     clock: f.clock,
     // Node does not tell how long bytes lay in a socket.
-    health: { socket_wait: null, gaps: f.gaps, samples_discarded: 0, trend_one_in: 1 },
+    health: { lateness, socket_wait: null, gaps: f.gaps, samples_discarded: 0, trend_one_in: 1 },
     latency,
     canary: f.canary
       ? {

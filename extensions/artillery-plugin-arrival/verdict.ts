@@ -1,5 +1,14 @@
 /** The rules by which a run is judged: those of extensions/k6/arrival/rules.go. */
-import type { Account, Clock, Gap, Interval, Latencies, Run, VerdictResult } from '../../reports/run.ts';
+import type {
+  Account,
+  Clock,
+  Gap,
+  Interval,
+  Latencies,
+  Latency,
+  Run,
+  VerdictResult,
+} from '../../reports/run.ts';
 
 const LATE_SHARE = 0.05;
 /** ms; below it is the scheduler's */
@@ -14,6 +23,8 @@ const CLOCK_SHARE = 0.1;
 export interface Evidence {
   account: Account;
   latency: Latencies;
+  /** Of all that was sent; null: nothing, or the closed model. */
+  lateness: Latency | null;
   clock: Clock;
   gaps: Gap[];
   timeline: Interval[];
@@ -51,16 +62,16 @@ export function judge(evidence: Evidence): Judged {
   return { verdict: { result, reasons }, thresholds };
 }
 
-function doubtsOf({ account, latency, clock, gaps, timeline, cores, doubts }: Evidence): string[] {
+function doubtsOf({ account, latency, lateness, clock, gaps, timeline, cores, doubts }: Evidence): string[] {
   const reasons = [...doubts];
   if (!account.balanced) reasons.push('the account does not balance');
   if (latency.arrival.count === 0) reasons.push('no delivery was measured, so there is no latency to judge');
-  const late = latency.stages.schedule.p99 ?? 0;
+  const late = lateness?.p99 ?? 0;
   const arrival = latency.arrival.p99 ?? 0;
   const steal = stolen(timeline);
   if (late > LATE_FLOOR && late > LATE_SHARE * arrival) {
     reasons.push(
-      `the generator was late: schedule p99 ${late.toFixed(1)} ms of arrival p99 ${arrival.toFixed(1)} ms; ${steal ?? 'Artillery sends from one thread'}`,
+      `the generator was late: lateness p99 ${late.toFixed(1)} ms of arrival p99 ${arrival.toFixed(1)} ms; ${steal ?? 'Artillery sends from one thread'}`,
     );
   }
   const busy = timeline.filter(

@@ -93,8 +93,10 @@ function mergeClocks(runs: readonly Run[]): Clock | null {
 
 function mergeHealth(parts: readonly Part[]): Health {
   const all = parts.map(({ run }) => run.health);
+  const sent = all.flatMap(({ lateness }) => lateness ?? []);
   const waits = all.flatMap(({ socket_wait }) => socket_wait ?? []);
   return {
+    ...(sent.length > 0 && { lateness: mergeLatency(sent) }),
     socket_wait: waits.length > 0 ? mergeLatency(waits) : null,
     gaps: parts
       .flatMap(({ run, generator }) =>

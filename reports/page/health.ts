@@ -48,9 +48,10 @@ export function checks(run: Run, sound: boolean): Check[] {
   ];
 }
 
-function lateness({ latency }: Run): Check {
+function lateness({ health, latency }: Run): Check {
   const { schedule } = latency.stages;
-  return wait('lateness', 'schedule: due → sent', schedule.count === 0 ? null : schedule, latency.arrival);
+  const { lateness = schedule.count === 0 ? null : schedule } = health;
+  return wait('lateness', 'due → sent', lateness, latency.arrival);
 }
 
 /** A time that may take up no more than a small part of the arrival latency, or the floor. */

@@ -47,7 +47,8 @@ test('a run that passed keeps every limit', () => {
 
 test('lateness may be 5 % of arrival p99, and 2 ms in any case', () => {
   const run = golden('passing');
-  const { arrival, stages } = run.latency;
+  const { arrival } = run.latency;
+  assert.ok(run.health.lateness);
   for (const [late, whole, limit, ok] of [
     [1.99, 3, '2.00 ms', true],
     [2, 3, '2.00 ms', true],
@@ -56,7 +57,7 @@ test('lateness may be 5 % of arrival p99, and 2 ms in any case', () => {
     [5.01, 100, '5.00 ms', false],
     [49, 1000, '50.0 ms', true],
   ] as const) {
-    stages.schedule.p99 = late;
+    run.health.lateness.p99 = late;
     arrival.p99 = whole;
     const row = check(run, 'lateness');
     assert.deepEqual([row.limit, row.ok], [limit, ok], `${late} of ${whole}`);
@@ -75,8 +76,16 @@ test('the socket wait has the same limit, and is not judged where the system doe
 
 test('too few samples for a p99: the largest one is told', () => {
   const run = golden('passing');
-  Object.assign(run.latency.stages.schedule, { count: 99, p99: 0.4, max: 0.5 });
+  assert.ok(run.health.lateness);
+  Object.assign(run.health.lateness, { count: 99, p99: 0.4, max: 0.5 });
   assert.equal(check(run, 'lateness').figure, 'max 0.500 ms');
+});
+
+test('an earlier version tells the lateness of what arrived alone', () => {
+  const run = golden('passing');
+  delete run.health.lateness;
+  run.latency.stages.schedule.p99 = 1000;
+  assert.equal(check(run, 'lateness').ok, false);
 });
 
 test('before the first sample nothing is judged but what is counted', () => {

@@ -46,7 +46,8 @@ describe('what the page tells of the instrument', () => {
       );
     });
     run.health.samples_discarded = 3;
-    run.latency.stages.schedule.p99 = 1000;
+    assert.ok(run.health.lateness);
+    run.health.lateness.p99 = 1000;
     await reader.read(run, async (page) => {
       const worries = await page.locator('.health .worry').allTextContents();
       assert.deepEqual(

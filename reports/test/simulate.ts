@@ -42,6 +42,12 @@ export function simulate(plan: Plan): Measured {
   };
   const measured = (phase: number) => plan.phases[phase]?.measured === true;
 
+  const lateness = latency(
+    messages
+      .filter(({ phase }) => measured(phase))
+      .flatMap((m) => m.deliveries.map((d) => d.stages.schedule)),
+  );
+
   let start = 0;
   const steps = plan.phases.flatMap((phase, index): Step[] => {
     const start_s = start;
@@ -101,6 +107,7 @@ export function simulate(plan: Plan): Measured {
       deliveries: { due, arrived: deliveries.length, missing: due - deliveries.length },
     },
     health: {
+      lateness: lateness.count > 0 && plan.phases[0]?.vus === null ? lateness : null,
       socket_wait: latency(deliveries.map(({ stages }) => Math.min(stages.delivery, 5) * 0.04)),
       gaps: plan.gap ? [{ ...plan.gap, reason: 'the broker closed the connection' }] : [],
       samples_discarded: 0,

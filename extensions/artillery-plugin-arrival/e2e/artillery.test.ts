@@ -150,7 +150,7 @@ describe('Artillery with the plugin', () => {
     const { exitCode, text, dir } = await artillery('flood', { phases });
     const { verdict, account } = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
     assert.equal(verdict.result, 'invalid');
-    assert.match(verdict.reasons.join('\n'), /the generator was late: schedule p99/);
+    assert.match(verdict.reasons.join('\n'), /the generator was late: lateness p99/);
     assert.ok(account.balanced);
     assert.equal(account.lost, 0);
     assert.equal(exitCode, 99);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { latencyOf } from '../../../reports/latency.ts';
 import type { Interval } from '../../../reports/run.ts';
 import { Ledger } from '../ledger.ts';
 import { Pacer } from '../pacer.ts';
@@ -29,6 +30,7 @@ function evidence(late: number, change: Partial<Evidence> = {}, sent = 100): Evi
   return {
     account: ledger.account(true),
     latency: latenciesOf(ledger.measures.measured),
+    lateness: latencyOf(ledger.measures.lateness),
     clock: {
       reference: 'redis TIME',
       offset_ms: 0,
@@ -58,7 +60,19 @@ test('a run in time passes', () => {
 test('a run that its generator was late for is invalid, and says so', () => {
   const { result, reasons } = resultOf(evidence(2100));
   assert.equal(result, 'invalid');
-  assert.match(reasons.join(), /the generator was late: schedule p99 2\.1 ms of arrival p99 12\.1 ms/);
+  assert.match(reasons.join(), /the generator was late: lateness p99 2\.1 ms of arrival p99 12\.1 ms/);
+});
+
+test('it was late for what then does not arrive, too', () => {
+  const ledger = new Ledger(new Pacer([phase], [flow]), 0);
+  for (let n = 0; n < 100; n++) {
+    ledger.send(n, n * 10_000 + 5_000_000);
+    ledger.settle(n, 'rejected', n * 10_000 + 5_001_000);
+  }
+  const { lateness, measured } = ledger.measures;
+  assert.equal(measured.stages[0]?.count, 0);
+  const { reasons } = resultOf(evidence(0, { lateness: latencyOf(lateness) }));
+  assert.match(reasons.join(), /the generator was late: lateness p99 5\d\d\d\.\d ms of arrival p99 10\.0 ms/);
 });
 
 test('what was not sent makes a run invalid', () => {

@@ -26,8 +26,8 @@ func (e *engine) judge(rec *recorder) {
 		e.distrust("the record of the run has gaps: %s", err)
 	}
 	arrival := p99(&t.Arrival)
-	if late := p99(&t.Stages[ledger.Schedule]); tooMuch(late, arrival) {
-		e.distrust("the generator was late: schedule p99 %.1f ms of arrival p99 %.1f ms; %s",
+	if late := p99(e.ledger.Lateness()); tooMuch(late, arrival) {
+		e.distrust("the generator was late: lateness p99 %.1f ms of arrival p99 %.1f ms; %s",
 			late.Seconds()*1000, arrival.Seconds()*1000, e.remedy())
 	}
 	also := ""

@@ -115,16 +115,15 @@ func (r *recorder) cut() {
 			row.Stages[ledger.Stage(s).String()] = float64(sum) / float64(i.Stamped) / 1000
 		}
 	}
-	e.mu.Lock()
-	e.timeline = append(e.timeline, row)
-	e.mu.Unlock()
-
 	line, err := json.Marshal(row)
 	if err == nil {
 		r.live.tell(line, &i.Arrival)
 		_, err = r.timeline.Write(append(line, '\n'))
 	}
 	r.note(err)
+	e.mu.Lock()
+	e.timeline = append(e.timeline, row) // after the file: whoever finds a report of a killed run finds its lines
+	e.mu.Unlock()
 	for tag, s := range map[string]*ledger.Series{"arrival": &i.Arrival, "from_send": &i.FromSend, "http": &i.HTTP} {
 		if s.Count == 0 {
 			continue

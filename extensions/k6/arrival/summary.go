@@ -27,7 +27,7 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 		timeline[i].CanaryMS = e.canary.at(timeline[i].T) // it may have arrived after its second was over
 	}
 
-	account := e.ledger.Running(e.pacer.Due(e.elapsed()))
+	account := e.ledger.Running(func() int { return e.pacer.Due(e.elapsed()) })
 	if finished {
 		account = e.ledger.Final()
 	}
@@ -122,10 +122,14 @@ func (e *engine) describeClock() report.Clock {
 }
 
 func (e *engine) describeHealth(lossless bool) report.Health {
+	lateness := e.ledger.Lateness()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	h := report.Health{
 		Gaps: append([]report.Gap{}, e.gaps...), SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.trend.n,
+	}
+	if lateness.Count > 0 {
+		h.Lateness = new(report.NewLatency(lateness, lossless))
 	}
 	if e.socketWait.Count > 0 {
 		h.SocketWait = new(report.NewLatency(&e.socketWait, lossless))

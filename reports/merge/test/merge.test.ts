@@ -210,6 +210,7 @@ test('health: waits of all sockets, gaps in the order of time with whose they ar
     (values: number[] | null, gaps: number[], discarded: number, oneIn: number) =>
     ({ health }: Run) => {
       health.socket_wait = values && seriesOf(values);
+      health.lateness = health.socket_wait;
       health.gaps = gaps.map(gap);
       Object.assign(health, { samples_discarded: discarded, trend_one_in: oneIn });
     };
@@ -218,7 +219,8 @@ test('health: waits of all sockets, gaps in the order of time with whose they ar
     part(2, suffering([7000], [3], 3, 4)),
     part(3, suffering(null, [], 0, 2)),
   );
-  const { socket_wait, ...rest } = health;
+  const { socket_wait, lateness, ...rest } = health;
+  assert.deepEqual(lateness, socket_wait);
   assert.deepEqual([socket_wait?.count, socket_wait?.max], [3, 7]);
   assert.ok(Math.abs((socket_wait?.mean ?? 0) - 10 / 3) < 1e-9);
   assert.deepEqual(rest, {

@@ -53,12 +53,12 @@ func (l *Ledger) counters(requests int) Account {
 	return a
 }
 
-// Running adds up what was due so far, from counters alone: requests is the number of requests that were due; in the closed
-// model those that were taken are, and it is not looked at. What is open is pending. A killed run has no other account.
-func (l *Ledger) Running(requests int) Account {
+// Running adds up what was due so far, from counters alone: due is the number of requests that were due, asked for when the rest is
+// counted; in the closed model those that were taken are. What is open is pending. A killed run has no other account.
+func (l *Ledger) Running(due func() int) Account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.counters(max(requests, l.sent+l.dropped))
+	a := l.counters(max(due(), l.sent+l.dropped))
 	a.Arrived, a.Rejected, a.Dropped = l.arrived, l.rejected, l.unsendable
 	a.Pending = a.Scheduled - a.Arrived - a.Rejected - a.Dropped
 	a.DeliveriesDue = a.DeliveriesArrived + l.owed

@@ -68,6 +68,7 @@ func TestInAClosedRunAMessageIsDueWhenItIsSent(t *testing.T) {
 	})
 	assert.Equal(t, []int64{1, 0}, []int64{r.FlowTimes(0).Count, r.FlowTimes(1).Count})
 	assert.Zero(t, r.Times(0).Arrival.Count)
+	assert.Zero(t, r.Lateness().Count)
 	assert.Zero(t, r.balanced().Negative)
 }
 
@@ -86,7 +87,7 @@ func TestAClosedRunCountsWhatWasTaken(t *testing.T) {
 	}
 	r.Sent(r.in(1, 5), epoch+5)
 
-	a := r.Running(0)
+	a := r.Running(r.pacer.Requests)
 	assert.Equal(t, []int{12, 6, 2, 4, 6}, []int{a.Scheduled, a.Requests, a.Arrived, a.Rejected, a.Pending})
 	assert.True(t, a.Balanced())
 

@@ -41,6 +41,15 @@ func (l *Ledger) Times(phase int) *Times {
 	return l.times[phase].clone()
 }
 
+// Lateness returns a copy of how late the measured phases were sent, each message as often as deliveries are due of it. Where all of
+// them arrive it is the stage Schedule; unlike that it has what does not arrive. In the closed model nothing is late, and it is empty.
+func (l *Ledger) Lateness() *Series {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.lateness.clone()
+	return &s
+}
+
 // FlowTimes returns a copy of the arrival latency of one flow in the measured phases.
 func (l *Ledger) FlowTimes(flow int) *Series {
 	l.mu.Lock()

@@ -74,6 +74,7 @@ type Ledger struct {
 	counts    []PhaseCount
 	scheduled []int    // messages by flow, measured phases only
 	times     []*Times // by phase
+	lateness  Series   // sent − due, of what was sent in the measured phases; open model
 	flowTimes []Series // arrival latency by flow, measured phases only
 	targets   targets
 	keeper    keeper
@@ -85,7 +86,7 @@ type Ledger struct {
 func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 	l := &Ledger{
 		pacer: schedule, phases: p.Phases, flows: p.Flows, last: Delivery, interval: newInterval(), spare: newInterval(),
-		counts: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)),
+		counts: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)), lateness: NewSeries(),
 	}
 	for i, phase := range p.Phases {
 		l.times = append(l.times, NewTimes())
@@ -140,6 +141,9 @@ func (l *Ledger) Sent(s pacer.Slot, at int64) {
 	l.interval.Requests++
 	l.interval.Sent += s.Messages
 	l.take(s)
+	if l.phases[s.Phase].Measured && !l.pacer.Closed() {
+		l.lateness.AddMany(at-l.epoch-s.Due.Microseconds(), s.Messages*l.flows[s.Flow].Deliveries)
+	}
 	for i := range s.Messages {
 		_, r := l.begin(s.FirstSeq + i)
 		r.sent, r.outcome, r.phase = at, inFlight, uint16(s.Phase)

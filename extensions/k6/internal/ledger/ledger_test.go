@@ -75,7 +75,7 @@ func TestEveryMessageEndsInJustOnePlace(t *testing.T) {
 	r.Find(6, DeadLettered)
 	r.Drop(r.pacer.Slot(7))
 
-	running := r.Running(8)
+	running := r.Running(r.pacer.Requests)
 	assert.Equal(t, Account{
 		Scheduled: 8, Arrived: 2, Rejected: 1, Dropped: 1, Pending: 4, Requests: 8, RequestsSent: 7, DeliveriesArrived: 2,
 		DeliveriesDue: 5, counted: 2,
@@ -88,6 +88,20 @@ func TestEveryMessageEndsInJustOnePlace(t *testing.T) {
 		Requests: 8, RequestsSent: 7, DeliveriesDue: 5, DeliveriesArrived: 2, counted: 2,
 	}, a)
 	assert.True(t, r.Settled())
+}
+
+// What does not arrive has no stages, and so was never late.
+func TestLatenessIsOfAllThatIsSent(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 3, 1, flow(10, 2))
+	for n, outcome := range []Outcome{Accepted, Rejected, Unknown} {
+		r.Sent(r.pacer.Slot(n), r.due(n)+int64(n)*1000)
+		r.Settle(r.pacer.Slot(n), outcome)
+	}
+	late := r.Lateness()
+	assert.Equal(t, []int64{60, 20 * 3000, 0, 2000}, []int64{late.Count, late.Sum, late.Min, late.Max}, "once for each delivery that is due")
+	assert.Zero(t, r.Times(0).Stages[Schedule].Count)
+	assert.NotSame(t, late.Histogram, r.Lateness().Histogram)
 }
 
 func TestAnArrivalMayOvertakeTheAnswer(t *testing.T) {
@@ -109,7 +123,7 @@ func TestARejectedMessageThatArrivesHasArrived(t *testing.T) {
 	r.arrive(0, 0, r.due(0)+300)
 	a := r.balanced()
 	assert.Equal(t, [2]int{1, 0}, [2]int{a.Arrived, a.Rejected})
-	assert.True(t, r.Running(1).Balanced())
+	assert.True(t, r.Running(r.pacer.Requests).Balanced())
 }
 
 func TestFanOutIsDueAtEverySubscriber(t *testing.T) {

@@ -245,7 +245,7 @@ func (m *naive) check() {
 	final.Unmeasured = 0
 	require.Equal(t, m.account(false), final)
 
-	running := m.Running(m.pacer.Requests())
+	running := m.Running(m.pacer.Requests)
 	require.True(t, running.Balanced(), "%+v", running)
 	running.Unmeasured = 0
 	require.Equal(t, m.account(true), running)

@@ -67,7 +67,7 @@ type Stage int
 
 // The stages, in the order of the way. They sum to the arrival latency.
 const (
-	Schedule Stage = iota // due → sent: the generator was late. Like all stages, of what arrived: how late the rest was sent it does not have
+	Schedule Stage = iota // due → sent: the generator was late. Like all stages of what arrived; Lateness has the rest too
 	Request               // sent → received: connection, HTTP, parsing
 	Ingest                // received → queued
 	Queue                 // queued → claimed: Redis and the wait for a free relay

@@ -82,10 +82,12 @@ func light(r *Run) *Run {
 		c.Latency.Histogram = nil
 		l.Canary = &c
 	}
-	if r.Health.SocketWait != nil {
-		w := *r.Health.SocketWait
-		w.Histogram = nil
-		l.Health.SocketWait = &w
+	for _, part := range []**Latency{&l.Health.Lateness, &l.Health.SocketWait} {
+		if *part != nil {
+			w := **part
+			w.Histogram = nil
+			*part = &w
+		}
 	}
 	return &l
 }

@@ -49,7 +49,7 @@ func TestListsAreNeverNull(t *testing.T) {
 	t.Parallel()
 	b, err := json.Marshal(NewHealth())
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"socket_wait":null,"gaps":[],"samples_discarded":0,"trend_one_in":1}`, string(b))
+	assert.JSONEq(t, `{"lateness":null,"socket_wait":null,"gaps":[],"samples_discarded":0,"trend_one_in":1}`, string(b))
 }
 
 func TestTheCurveStopsWhereSamplesRunOut(t *testing.T) {

@@ -24,6 +24,7 @@ type ProcessClock struct {
 
 // Health says whether the instrument kept up. Its zero value is no valid document: see NewHealth.
 type Health struct {
+	Lateness         *Latency `json:"lateness"`    // due → sent, of all that was sent in the measured phases; nil: nothing, or the closed model
 	SocketWait       *Latency `json:"socket_wait"` // unread in the subscriber's socket; nil: not told by the system
 	Gaps             []Gap    `json:"gaps"`        // never nil
 	SamplesDiscarded int      `json:"samples_discarded"`

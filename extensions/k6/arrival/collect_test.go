@@ -1,0 +1,136 @@
+package arrival
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+func TestASubscriberThatDoesNotComeBackEndsTheLoadAndTheRunIsInvalid(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{}
+	s := newScript(t, f, "phases: [{duration: 100, arrivalRate: 100}]\nflows: [{name: direct}]", "idle: '300ms', drain: '300ms'")
+	f.Copies = func(nth int) int {
+		if nth == 50 {
+			f.CloseBroker()
+		}
+		return 1
+	}
+	began := time.Now()
+	r := s.run()
+	assert.Less(t, time.Since(began), 60*time.Second, "it does not wait for the end of the schedule")
+	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Contains(t, r.Verdict.Reasons[0],
+		"a subscriber lost its connection, so the rest of the load was not sent: subscriber 1 did not come back: ")
+	assert.True(t, r.Account.Balanced)
+	assert.Greater(t, r.Account.Dropped, 1000)
+	assert.NotNil(t, r.Run.Ended)
+	require.Len(t, r.Health.Gaps, 1)
+	assert.Nil(t, r.Health.Gaps[0].ToS)
+}
+
+// A script whose senders threw waited until k6's limit, which is longer than the schedule.
+func TestAScheduleThatNobodyTakesFromIsAbandoned(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 1}]\nflows: [{name: direct}]", "")
+	e := s.module.root.engine
+	e.epoch = time.Now()
+	due := e.epoch.Add(e.pacer.Slot(0).Due)
+	assert.False(t, e.abandoned(due.Add(lateLimit)), "it may still be sent")
+	assert.True(t, e.abandoned(due.Add(lateLimit+1)))
+	e.next.Add(1)
+	assert.False(t, e.abandoned(due.Add(lateLimit+1)), "the next one is due later")
+	slot := e.pacer.Slot(0)
+	e.ledger.Sent(slot, 0)
+	hour := due.Add(time.Hour)
+	assert.False(t, e.abandoned(hour), "a sender waits for an answer")
+	e.ledger.Settle(slot, ledger.Accepted)
+	assert.True(t, e.abandoned(hour))
+	e.next.Store(int64(e.pacer.Requests()))
+	assert.False(t, e.abandoned(hour), "all are taken")
+}
+
+func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	e := s.module.root.engine
+	sent := make(chan struct{})
+	go func() {
+		vu := newSender(e, s.state)
+		for range 3 {
+			vu.send(ctx)
+		}
+		close(sent)
+	}()
+	go func() {
+		<-sent
+		for e.ledger.Deliveries() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	require.ErrorIs(t, e.collect(ctx, s.state, s.module.metrics), errStopped)
+	_, err := s.runtime.VU.Runtime().RunString(`run.summary()`)
+	require.NoError(t, err)
+	r := s.written()
+	assert.Equal(t, report.Incomplete, r.Verdict.Result)
+	assert.Nil(t, r.Run.Ended)
+	assert.True(t, r.Account.Balanced)
+	assert.Positive(t, r.Account.Arrived)
+}
+
+// A process that is killed can't write its report, so there is one from the first moment on.
+func TestThereIsAReportBeforeTheFirstMessage(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
+	require.NoError(t, os.MkdirAll(s.dir, 0o755))
+	e := s.module.root.engine
+	e.dir = s.dir
+	e.epoch = time.Now()
+	rec, err := newRecorder(e)
+	require.NoError(t, err)
+	defer rec.close()
+	assert.Equal(t, report.Incomplete, s.written().Verdict.Result)
+	page, err := os.ReadFile(filepath.Join(s.dir, "index.html"))
+	require.NoError(t, err)
+	shown, err := report.Shown(page)
+	require.NoError(t, err)
+	assert.Equal(t, e.id, shown.Run.ID)
+}
+
+// The number that a sender had drawn was missing from the account of a run, which so never settled.
+func TestWhatAStoppedSenderHadDrawnIsDropped(t *testing.T) {
+	t.Parallel()
+	for name, pump := range map[string]bool{"send": false, "pump": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScript(t, &fake.Pipeline{}, "phases: [{pause: 1}, {duration: 1, arrivalRate: 1}]\nflows: [{name: direct}]", "")
+			r := s.runWith(1, func(ctx context.Context, e *engine) {
+				ctx, stop := context.WithCancel(ctx)
+				go func() {
+					for e.next.Load() == 0 {
+						time.Sleep(time.Millisecond)
+					}
+					stop()
+				}()
+				if pump {
+					e.pump(ctx, s.state)
+				} else {
+					assert.False(t, newSender(e, s.state).send(ctx))
+				}
+			})
+			assert.Equal(t, [2]int{1, 1}, [2]int{r.Account.Scheduled, r.Account.Dropped})
+			assert.Contains(t, r.Verdict.Reasons, "the generator never sent 1 of 1 messages")
+		})
+	}
+}

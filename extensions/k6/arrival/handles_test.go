@@ -1,0 +1,91 @@
+package arrival
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+func TestAScriptMaySendByItself(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{}
+	s := newScript(t, f, "phases: [{duration: 1, arrivalRate: 5}]\nflows: [{name: pair, messages: 2}]", "id: 'meta.id'")
+	e := s.module.root.engine
+	done := make(chan error)
+	go func() { done <- e.collect(t.Context(), s.state, s.module.metrics) }()
+	rt := s.runtime.VU.Runtime()
+	require.NoError(t, rt.Set("post", func(path, body string) int {
+		answer, err := http.Post(f.IngestURL()+path, "application/json", strings.NewReader(body))
+		if err != nil {
+			return 0
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode
+	}))
+	v, err := rt.RunString(`
+		var slot, ids = [];
+		while ((slot = run.next())) {
+			ids.push(...slot.ids);
+			if (JSON.parse(slot.body)[1].meta.id !== slot.ids[1]) throw new Error(slot.body);
+			run.settle(slot, post(slot.path, slot.body));
+		}
+		ids.map((id) => id.split('.')[2]).join()`)
+	require.NoError(t, err)
+	assert.Equal(t, "0,1,2,3,4,5,6,7,8,9", v.String())
+	require.NoError(t, <-done)
+	assert.Equal(t, 10, e.ledger.Final().Arrived)
+	_, err = rt.RunString(`run.settle(null, 200)`)
+	assert.ErrorContains(t, err, "run.settle() wants what run.next() returned, once")
+}
+
+// Such a run waited until k6's limit, and was incomplete: what was never settled stayed in flight.
+func TestARequestThatAScriptDoesNotSettleIsUnknown(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		phases, options, reason string
+		endIteration            bool
+	}{
+		"its iteration has ended": {"{duration: 1, arrivalRate: 3}", "timeout: '1h'", "the iteration ended without run.settle(): did it throw? k6's log says it", true},
+		"it takes too long":       {"{duration: 1, arrivalRate: 3}", "timeout: '1ms'", "no run.settle() within 1.001s", false},
+		"closed model": {"{duration: 60, vus: 1, requests: 3, drain: 60}", "timeout: '1h'",
+			"the iteration ended without run.settle(): did it throw? k6's log says it", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScript(t, &fake.Pipeline{}, "phases: ["+c.phases+"]\nflows: [{name: direct}]", "idle: '100ms', "+c.options)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			e := s.module.root.engine
+			done := make(chan error)
+			go func() { done <- e.collect(ctx, s.state, s.module.metrics) }()
+			rt := s.runtime.VU.Runtime()
+			iteration, end := context.WithCancel(ctx)
+			defer end()
+			s.runtime.VU.CtxField = iteration
+			_, err := rt.RunString(`var forgotten = run.next()`)
+			require.NoError(t, err)
+			if c.endIteration {
+				end()
+			}
+			s.runtime.VU.CtxField = ctx
+			_, err = rt.RunString(`for (let i = 0; i < 2; i++) run.settle(run.next(), 503)`)
+			require.NoError(t, err)
+			require.NoError(t, <-done)
+			_, err = rt.RunString(`run.settle(forgotten, 202); run.summary()`)
+			require.NoError(t, err, "it comes too late, and to nothing")
+			r := s.written()
+			assert.Equal(t, [3]int{3, 2, 1}, [3]int{r.Account.Scheduled, r.Account.Rejected, r.Account.Unknown})
+			assert.True(t, r.Account.Balanced)
+			assert.NotNil(t, r.Run.Ended)
+			assert.Contains(t, r.Errors, report.ErrorClass{Stage: "request", Class: "not settled", Count: 1, Example: c.reason})
+		})
+	}
+}

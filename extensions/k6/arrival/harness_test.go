@@ -1,0 +1,149 @@
+package arrival
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.k6.io/k6/v2/js/modulestest"
+	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/lib/netext"
+	"go.k6.io/k6/v2/metrics"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+const template = `<html><script id="run" type="application/json">null</script></html>`
+
+// script is a VU whose script has made a Run against a fake pipeline.
+type script struct {
+	t       *testing.T
+	runtime *modulestest.Runtime
+	module  *instance
+	state   *lib.State
+	samples chan metrics.SampleContainer
+	dir     string
+}
+
+// noNames resolves nothing: tests stay on 127.0.0.1.
+type noNames struct{}
+
+func (noNames) LookupIP(host string) (net.IP, error) {
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
+// newScript makes a VU. options are JavaScript, added to those that point the run at the pipeline.
+func newScript(t *testing.T, f *fake.Pipeline, profile, options string) *script {
+	t.Helper()
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	return newScriptAt(t, f, profile, options)
+}
+
+// newScriptAt is newScript against a pipeline that has been started. PIPELINE in the options is its ingest's address, BROKER its broker's, REDIS
+// its Redis'. flags are k6's.
+func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string, flags ...string) *script {
+	t.Helper()
+	options = strings.NewReplacer("PIPELINE", f.IngestURL(), "BROKER", f.MQTTURL()).Replace(options)
+	if f.Redis != nil {
+		options = strings.ReplaceAll(options, "REDIS", f.Redis.URL())
+	}
+	s := &script{t: t, runtime: modulestest.NewRuntime(t), samples: make(chan metrics.SampleContainer, 100_000), dir: t.TempDir()}
+	root := New()
+	root.args = flags
+	m, ok := root.NewModuleInstance(s.runtime.VU).(*instance)
+	require.True(t, ok)
+	s.module = m
+	rt := s.runtime.VU.Runtime()
+	require.NoError(t, rt.Set("Run", m.Exports().Named["Run"]))
+	_, err := rt.RunString(fmt.Sprintf(
+		`var run = new Run({ profile: %q, ingest: { url: %q, token: 'secret' }, mqtt: { url: %q },
+		 dir: %q, template: %q, canary: false, %s });`,
+		profile, f.IngestURL(), f.MQTTURL(), s.dir, template, options))
+	require.NoError(t, err)
+
+	registry := s.runtime.VU.InitEnv().Registry
+	logger := logrus.New()
+	logger.SetOutput(os.Stderr)
+	s.state = &lib.State{
+		Samples: s.samples, Tags: lib.NewVUStateTags(registry.RootTagSet()), Logger: logger,
+		BuiltinMetrics: metrics.RegisterBuiltinMetrics(registry), Dialer: netext.NewDialer(net.Dialer{}, noNames{}),
+	}
+	s.runtime.MoveToVUContext(s.state)
+	return s
+}
+
+// run collects while a pool of senders sends, as k6's scenarios do, and returns the report.
+func (s *script) run() *report.Run {
+	s.t.Helper()
+	return s.runWith(16, func(ctx context.Context, e *engine) {
+		vu := newSender(e, s.state)
+		for vu.send(ctx) {
+		}
+	})
+}
+
+// pumped is run with pumps.
+func (s *script) pumped() *report.Run { return s.pumpedBy(4) }
+
+func (s *script) pumpedBy(vus int) *report.Run {
+	s.t.Helper()
+	return s.runWith(vus, func(ctx context.Context, e *engine) { e.pump(ctx, s.state) })
+}
+
+func (s *script) runWith(vus int, sender func(context.Context, *engine)) *report.Run {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
+	defer cancel()
+	e := s.module.root.engine
+	var senders sync.WaitGroup
+	for range vus {
+		senders.Go(func() { sender(ctx, e) })
+	}
+	require.NoError(s.t, e.collect(ctx, s.state, s.module.metrics))
+	senders.Wait()
+	out, err := s.runtime.VU.Runtime().RunString(`run.summary({ metrics: {}, state: {}, options: {} }).stdout`)
+	require.NoError(s.t, err)
+	assert.Contains(s.t, out.String(), filepath.Join(s.dir, "index.html"))
+	return s.written()
+}
+
+// written is run.json as it stands on disk.
+func (s *script) written() *report.Run {
+	s.t.Helper()
+	data, err := os.ReadFile(filepath.Join(s.dir, "run.json"))
+	require.NoError(s.t, err)
+	var r report.Run
+	require.NoError(s.t, json.Unmarshal(data, &r))
+	return &r
+}
+
+// verdict is the result and its reasons, but for the generator's lateness and CPU: what else runs on the machine decides
+// about those. TestTooMuch and TestTooBusy test their rules.
+func verdict(r *report.Run) (result string, reasons []string, late int) {
+	for _, reason := range r.Verdict.Reasons {
+		if strings.HasPrefix(reason, "the generator was ") { // late, or out of CPU
+			late++
+			continue
+		}
+		reasons = append(reasons, reason)
+	}
+	if result = r.Verdict.Result; late > 0 && result == report.Invalid {
+		result = report.Pass
+		if len(reasons) > 0 {
+			result = report.Fail
+		}
+	}
+	return result, reasons, late
+}

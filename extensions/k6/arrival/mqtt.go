@@ -1,0 +1,90 @@
+package arrival
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
+)
+
+type mqttOptions struct {
+	URL         string   `json:"url"`
+	Username    string   `json:"username"`
+	Password    string   `json:"password"`
+	Prefix      string   `json:"prefix"`
+	QoS         int      `json:"qos"`
+	Version     string   `json:"version"`
+	Session     string   `json:"session"`
+	Topics      string   `json:"topics"`
+	Filter      string   `json:"filter"`
+	Connections int      `json:"connections"`
+	Status      string   `json:"status"`
+	More        []string `json:"more"` // brokers beside URL
+}
+
+// persistentSession is a session that the broker keeps while a subscriber is away.
+const persistentSession = "persistent"
+
+// mqttVersions are protocol levels (MQTT 5, 3.1.2.2).
+var mqttVersions = map[string]int{"3.1.1": 4, "5": 5}
+
+// brokers is how many there are.
+func (o mqttOptions) brokers() int { return 1 + len(o.More) }
+
+// broker is where connection i of the subscribers goes.
+func (o mqttOptions) broker(i int) string {
+	if i %= o.brokers(); i > 0 {
+		return o.More[i-1]
+	}
+	return o.URL
+}
+
+func (o mqttOptions) check(p *profile.Profile) error {
+	if o.QoS < 0 || o.QoS > 2 {
+		return fmt.Errorf("mqtt.qos %d is not 0, 1 or 2", o.QoS)
+	}
+	if mqttVersions[o.Version] == 0 {
+		return fmt.Errorf("mqtt.version %q is neither \"5\" nor \"3.1.1\"", o.Version)
+	}
+	if o.Session != "clean" && o.Session != persistentSession {
+		return fmt.Errorf("mqtt.session %q is neither \"clean\" nor \"persistent\"", o.Session)
+	}
+	if o.Session == persistentSession && o.QoS == 0 {
+		return errors.New("mqtt.session \"persistent\" wants mqtt.qos 1 or 2: a broker need not keep messages of QoS 0")
+	}
+	switch o.Topics {
+	case exactTopics, wildcardTopics:
+	case sharedTopics:
+		for _, f := range p.Flows {
+			if f.Deliveries != 1 {
+				return fmt.Errorf("mqtt.topics \"shared\" delivers each message once, but flow %q has %d deliveries", f.Name, f.Deliveries)
+			}
+		}
+	default:
+		return fmt.Errorf("mqtt.topics %q is not \"exact\", \"wildcard\" or \"shared\"", o.Topics)
+	}
+	for _, f := range p.Flows {
+		if n := max(p.Subscribers(), o.Connections); o.Filter != "" && f.Deliveries != n {
+			return fmt.Errorf("mqtt.filter hands every message to all %d connections, but flow %q has %d deliveries", n, f.Name, f.Deliveries)
+		}
+	}
+	for _, more := range o.More {
+		if _, err := receiver.ParseAddress(more); err != nil {
+			return fmt.Errorf("mqtt.more: %w", err)
+		}
+	}
+	for _, f := range p.Flows {
+		if len(o.More) > 0 && (f.Deliveries != 1 || o.Connections > 0) {
+			return fmt.Errorf("mqtt.more spreads topics over brokers, each with a connection of its own: flow %q has %d deliveries, 1 is allowed, and no mqtt.connections", f.Name, f.Deliveries)
+		}
+	}
+	if o.Connections < 0 || o.Connections > profile.MaxSubscribers {
+		return fmt.Errorf("mqtt.connections %d is outside 1 to %d", o.Connections, profile.MaxSubscribers)
+	}
+	if strings.ContainsAny(o.Status, "+#\x00") {
+		return fmt.Errorf("mqtt.status %q begins the name of a topic: + and # are not allowed", o.Status)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package arrival
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.k6.io/k6/v2/js/modulestest"
+)
+
+func TestOptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	rt := modulestest.NewRuntime(t)
+	m := New().NewModuleInstance(rt.VU)
+	require.NoError(t, rt.VU.Runtime().Set("Run", m.Exports().Named["Run"]))
+	const good = `profile: 'phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a}]', ingest: {url: 'http://h'}, mqtt: {url: 'mqtt://h'}`
+	for options, want := range map[string]string{
+		"":                                                         "new Run() wants its options",
+		"{" + good + ", sendrs: 3}":                                `unknown option "sendrs"`,
+		"{" + good + ", senders: 'x'}":                             "senders is a string, but int is wanted",
+		"{" + good + ", senders: 0}":                               "senders 0 is outside 1 to 10000",
+		"{" + good + ", timeout: 'x'}":                             `"x" is not a duration`,
+		"{" + good + ", name: '../x'}":                             `name "../x" names the run's directory`,
+		"{" + good + ", id: 'a..b'}":                               `id "a..b" is not the name of a field`,
+		"{" + good + ", mqtt: {url: 'mqtt://h', qos: 3}}":          "mqtt.qos 3 is not 0, 1 or 2",
+		"{" + good + ", mqtt: {url: 'mqtt://h', version: '4'}}":    `mqtt.version "4" is neither "5" nor "3.1.1"`,
+		"{" + good + ", mqtt: {url: 'mqtt://h', session: 'long'}}": `mqtt.session "long" is neither "clean" nor "persistent"`,
+		"{" + good + ", mqtt: {url: 'mqtt://h', session: 'persistent', qos: 0}}":                                             `mqtt.session "persistent" wants mqtt.qos 1 or 2`,
+		"{" + good + ", mqtt: {url: 'mqtt://h', topics: 'all'}}":                                                             `mqtt.topics "all" is not "exact", "wildcard" or "shared"`,
+		"{" + good + ", mqtt: {url: 'mqtt://h', connections: 33}}":                                                           "mqtt.connections 33 is outside 1 to 32",
+		"{" + strings.Replace(good, "name: a", "name: a, deliveries: 2", 1) + ", mqtt: {url: 'mqtt://h', topics: 'shared'}}": `mqtt.topics "shared" delivers each message once, but flow "a" has 2 deliveries`,
+		"{" + good + ", inFlight: 0}":                                                                                        "inFlight 0 is outside 1 to 10000",
+		"{" + good + ", ingest: {url: 'http://h', retries: -1}}":                                                             "ingest.retries -1 is outside 0 to 100",
+		"{" + good + ", clock: {limit: '1ms'}}":                                                                              "clock.limit is set, but there is no clock to hold to it",
+		"{" + good + ", redis: {url: 'redis://h'}, clock: {limit: 0}}":                                                       "clock.limit 0: a time above 0 is wanted",
+		"{" + good + ", mqtt: {url: 'amqp://h'}}":                                                                            `mqtt.url (MQTT_URL): scheme "amqp" of the MQTT address is not supported`,
+		"{" + good + ", redis: {url: 'http://h'}}":                                                                           "redis.url (REDIS_URL): redis: invalid URL scheme: http",
+		"{" + good + ", ingest: {url: 'h:1'}}":                                                                               `ingest.url "h:1" is not an address`,
+		"{" + good + ", ingest: {url: 'htp://b:p@h'}}":                                                                       `ingest.url "htp://…@h" is not an address`,
+		"{" + good + ", ingest: {url: 'http://b:p@h'}}":                                                                      "ingest.url (INGEST_URL) holds a user or a password",
+		"{" + good + ", redis: {url: 'redis://u:p%2@h'}}":                                                                    `redis.url (REDIS_URL): invalid URL escape "%2"`,
+		"{" + good + ", phases: {x: {duration: 3}}}":                                                                         `profile profile has no phase "x"; it has: phase 1`,
+		"{" + good + ", ca: 'ca.pem'}":                                                                                       "ca (TLS_CA) holds no certificate",
+		"{" + good + ", mqtt: {url: 'mqtt://h', status: 'status/+/'}}":                                                       `mqtt.status "status/+/" begins the name of a topic`,
+		"{profile: ''}": "profile profile is empty",
+	} {
+		_, err := rt.VU.Runtime().RunString("new Run(" + options + ")")
+		assert.ErrorContains(t, err, want, options)
+	}
+	_, err := rt.VU.Runtime().RunString("new Run({" + good + "}); new Run({" + good + "}); new Run({" + good + ", senders: 3})")
+	assert.ErrorContains(t, err, "a second Run with other options")
+}
