@@ -7,6 +7,9 @@ import { execa } from 'execa';
 import { eventually, remove } from '../pipeline/test/services.ts';
 import { shownRun } from '../reports/render.ts';
 import type { Run } from '../reports/run.ts';
+import { Reader } from '../reports/test/browser.ts';
+import { charts } from '../reports/test/looking.ts';
+import { assertAnswers } from '../reports/test/reading.ts';
 import { assertPass, k6, node, place, ROOT, readRun } from './test/harness.ts';
 
 const SMOKE = ['-e', 'PROFILE=profiles/smoke.yml', '-e', 'P99=10000'];
@@ -102,7 +105,18 @@ describe('npm run ramp', () => {
       // Linux tells how long each lay in the socket.
       assert.equal(run.health.socket_wait?.count, run.latency.arrival.count);
       assert.match(await readFile(join(runDir, 'arrival.hlog'), 'utf8'), /^Tag=arrival,/m);
-      assert.equal(shownRun(await readFile(join(runDir, 'index.html'), 'utf8')).run.id, run.run.id);
+      const html = await readFile(join(runDir, 'index.html'), 'utf8');
+      assert.equal(shownRun(html).run.id, run.run.id);
+      const reader = await Reader.start();
+      t.after(() => reader.close());
+      await reader.read(html, async (shown) => {
+        await assertAnswers(shown, run);
+        const drawn = await charts(shown);
+        assert.ok(drawn.length >= 12);
+        const none = run.timeline.every(({ backlog }) => backlog === 0) ? 'Backlog' : '';
+        for (const { name, lines } of drawn)
+          assert.ok(name === none || lines.some(({ pixels }) => pixels > 40), name);
+      });
       // A run that the machine held up is invalid, and told as such in each of them.
       const { result } = run.verdict;
       const summary = await readFile(join(runDir, 'summary.md'), 'utf8');

@@ -26,7 +26,7 @@ export function neededPrograms(env, { forTests = false, forBench = false } = {})
   }
   if (forTests || (env.TOPOLOGY === 'cluster' && !env.INGEST_URL)) programs.push('nginx');
   if (forTests || (env.TLS === 'true' && !env.INGEST_URL)) programs.push('openssl');
-  if (forTests) programs.push('chromium', 'faketime');
+  if (forTests) programs.push('chromium', 'faketime', 'pdftotext');
   if (forBench) programs.push('wrk');
   return programs;
 }
@@ -48,6 +48,13 @@ const PACKAGES = {
   nsenter: { debian: 'util-linux', dnf: 'util-linux', apk: 'util-linux-misc', pacman: 'util-linux' },
   unshare: { debian: 'util-linux', dnf: 'util-linux', apk: 'util-linux-misc', pacman: 'util-linux' },
   chromium: { brew: '--cask chromium' },
+  pdftotext: {
+    debian: 'poppler-utils',
+    brew: 'poppler',
+    dnf: 'poppler-utils',
+    apk: 'poppler-utils',
+    pacman: 'poppler',
+  },
   faketime: { brew: 'libfaketime', dnf: 'libfaketime', apk: 'libfaketime', pacman: 'libfaketime' },
 };
 

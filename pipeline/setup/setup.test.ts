@@ -33,6 +33,7 @@ test('which programs a run needs', () => {
     'openssl',
     'chromium',
     'faketime',
+    'pdftotext',
   ]);
   assert.deepEqual(neededPrograms({ REDIS_URL: 'redis://x' }, { forBench: true }), [
     'redis-server',

@@ -1,6 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { alignedData, type ChartData, chartOptions, label, TIME, X_NAMES } from './chart-options.ts';
+import { clock, count, ms } from './format.ts';
+import { binStart, cells, type HeatColumn, merged, usedBins } from './heat.ts';
 import { onKey } from './keys.ts';
 import { Table } from './table.tsx';
 
@@ -8,7 +10,7 @@ const HEIGHT = 190;
 /** px of a legend of one line, kept free until the chart is drawn. */
 const LEGEND = 20;
 /** Half of the narrower of A4 and Letter, as report.css lays it out. */
-const PRINT_WIDTH = 340;
+const PRINT_WIDTH = 336;
 const PRINT_HEIGHT = 180;
 /** What is so near to the screen is drawn already. */
 const NEAR = '400px';
@@ -16,24 +18,28 @@ const NEAR = '400px';
 const MOST_ROWS = 120;
 
 export interface ChartProps extends ChartData {
-  title: string;
+  /** What is drawn. */
+  name: string;
   unit: string;
-  /** What the chart says, in words: read beside it, and instead of it. */
-  note: string;
+  /** What the chart says, with its figures: read above it, and instead of it. */
+  title: string;
+  /** Sentences beside the title. */
+  note?: string;
 }
 
-/** A chart with its title, unit, note and legend; a sentence where there is nothing to draw. */
+/** A chart with its title, name, unit and legend; words where there is nothing to draw. */
 export function Chart(props: ChartProps) {
-  const { title, unit, note } = props;
+  const { name, unit, title, note } = props;
   const lines = props.lines.filter((line) => line.values.some((value) => value !== null));
   const empty = props.x.length === 0 || lines.length === 0;
   return (
     <figure class="chart">
       <figcaption>
-        <h3>
-          {title} <span class="unit">{unit}</span>
-        </h3>
-        <p>{empty ? 'No data.' : note}</p>
+        <h3>{empty ? `${name}: no data` : title}</h3>
+        <p>
+          <span class="what">{name}</span>, {unit}
+          {!empty && note && `. ${note}`}
+        </p>
       </figcaption>
       {!empty && <Plot {...props} lines={lines} />}
       {!empty && <AsTable {...props} lines={lines} />}
@@ -44,15 +50,15 @@ export function Chart(props: ChartProps) {
 /** The lines of a chart in figures, made when they are asked for. */
 function AsTable(chart: ChartProps) {
   const [open, setOpen] = useState(false);
-  const { x, lines, format, kind, title, unit } = chart;
+  const { x, lines, format, kind, name, unit, heat } = chart;
   const step = Math.ceil(x.length / MOST_ROWS);
   const rows = open ? x.map((_, i) => i).filter((i) => i % step === 0) : [];
   return (
     <details class="data" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{title} as a table</summary>
+      <summary>{name} as a table</summary>
       {open && (
         <Table
-          caption={`${title}, ${unit}${step > 1 ? `; one in ${step} values` : ''}`}
+          caption={`${name}, ${heat ? 'ms' : unit}${step > 1 ? `; one in ${step} values` : ''}`}
           columns={[
             { head: X_NAMES[kind], text: true, cell: (i) => tableLabel(chart, x[i] as number) },
             ...lines.map((line) => ({
@@ -63,7 +69,31 @@ function AsTable(chart: ChartProps) {
           rows={rows}
         />
       )}
+      {open && heat && <Cells heat={heat} />}
     </details>
+  );
+}
+
+/** The cells of a heat map in figures. */
+function Cells({ heat }: { heat: HeatColumn[] }) {
+  const [low, end] = usedBins(heat) ?? [0, 0];
+  return (
+    <Table
+      caption="Deliveries by the time they arrived in and by their latency"
+      columns={[
+        {
+          head: X_NAMES.time,
+          text: true,
+          cell: ({ start, end }) => (end - start > 1 ? `${clock(start)} – ${clock(end)}` : clock(start)),
+        },
+        ...Array.from({ length: end - low }, (_, i) => ({
+          head: `${ms(binStart(low + i))} – ${ms(binStart(low + i + 1))}`,
+          unit: 'ms',
+          cell: (column: HeatColumn) => count(new Map(cells(column)).get(low + i) ?? 0),
+        })),
+      ]}
+      rows={merged(heat, MOST_ROWS)}
+    />
   );
 }
 
@@ -87,7 +117,7 @@ function Plot(chart: ChartProps) {
       role="group"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: the cursor and the zoom are moved by keys
       tabIndex={0}
-      aria-label={`${chart.title}: ${chart.kind === 'time' ? KEYS : CURSOR_KEYS}`}
+      aria-label={`${chart.name}: ${chart.kind === 'time' ? KEYS : CURSOR_KEYS}`}
       style={{ minHeight: `${(chart.height ?? HEIGHT) + LEGEND}px` }}
     />
   );
@@ -115,7 +145,7 @@ function mount(element: HTMLElement, chart: ChartProps): () => void {
     if (shown?.min != null && shown.max != null) plot.setScale('x', { min: shown.min, max: shown.max });
     const picture = plot.root.querySelector('.u-wrap');
     picture?.setAttribute('role', 'img');
-    picture?.setAttribute('aria-label', `${chart.title}, ${chart.unit}. ${chart.note}`);
+    picture?.setAttribute('aria-label', `${chart.title}. ${chart.name}, ${chart.unit}`);
   };
   const resized = new ResizeObserver(() => {
     if (plot && !print.matches && element.clientWidth !== width) draw();

@@ -24,14 +24,20 @@ export function cells({ bins }: HeatColumn): [bin: number, count: number][] {
   return first === undefined ? [] : counts.map((count, i) => [first + i, count]);
 }
 
-/** ms from the lowest to the highest bin that holds something. */
-export function heatRange(columns: HeatColumn[]): [low: number, high: number] {
-  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+/** The lowest bin of all, and the one after the highest; null: nothing arrived. */
+export function usedBins(columns: HeatColumn[]): [low: number, end: number] | null {
+  let [low, end] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const [bin] of columns.flatMap(cells)) {
     low = Math.min(low, bin);
-    high = Math.max(high, bin + 1);
+    end = Math.max(end, bin + 1);
   }
-  return low < high ? [binStart(low), binStart(high)] : [0.1, 1];
+  return low < end ? [low, end] : null;
+}
+
+/** ms from the lowest to the highest bin. */
+export function heatRange(columns: HeatColumn[]): [low: number, high: number] {
+  const [low, end] = usedBins(columns) ?? [];
+  return low === undefined || end === undefined ? [0.1, 1] : [binStart(low), binStart(end)];
 }
 
 /** Puts neighbours together, so that there are at most `most` columns. */

@@ -19,7 +19,7 @@ export interface Opened {
   url: string;
 }
 
-/** Opens pages from files in one browser; `close` leaves nothing behind. */
+/** Opens pages from files in one browser, with the network off; `close` leaves nothing behind. */
 export class Reader {
   #directory: string;
   #browser: Browser;
@@ -44,7 +44,11 @@ export class Reader {
     const html =
       run === null ? this.#template : typeof run === 'string' ? run : renderReport(run, this.#template);
     await writeFile(path, html);
-    const context = await this.#browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+    const context = await this.#browser.newContext({
+      viewport: { width: 1280, height: 900 },
+      offline: true,
+      ...options,
+    });
     const page = await context.newPage();
     const opened: Opened = { page, complaints: [], requests: [], url: pathToFileURL(path).href };
     page.on('console', (message) => {

@@ -2,6 +2,9 @@
 import type { Interval, Resource, Run } from '../run.ts';
 import { mulberry32 } from './samples.ts';
 
+/** Of the figures that a process tells (maxBins of internal/report). */
+const MOST_BINS = 300;
+
 /** A run whose seconds are repeated, each a little different, until it has lasted so long; with whole histograms. */
 export function lasting(run: Run, seconds: number): Run {
   const random = mulberry32(3);
@@ -19,9 +22,18 @@ export function lasting(run: Run, seconds: number): Run {
     const [first = 0, ...counts] = like.arrival_bins ?? [];
     return { ...vary(like), t, arrival_bins: [first, ...vary(counts)] };
   });
+  // As many bins as a run of this length has, and every process tells as much as the one that tells most.
+  const bin_s = Math.ceil(seconds / MOST_BINS);
+  const bins = Array.from({ length: Math.ceil(seconds / bin_s) }, (_, i) => i * bin_s);
+  const told = run.resources.find(({ figures }) => figures != null)?.figures;
+  const columns = (of: Record<string, (number | null)[]> = {}) =>
+    Object.fromEntries(
+      Object.entries(of).map(([name, values]) => [name, bins.map((_, i) => vary(pick(values, i)))]),
+    );
   const resources = run.resources.map(
     (resource): Resource => ({
       ...resource,
+      figures: { bin_s, t: bins, counts: columns(told?.counts), gauges: columns(told?.gauges) },
       series:
         resource.series.length === 0
           ? []

@@ -19,26 +19,26 @@ export async function violations(page: Page): Promise<string[]> {
   });
 }
 
-export function chartOf(page: Page, title: string) {
-  return page.locator('.chart', { has: page.locator('h3', { hasText: new RegExp(`^${title} `) }) });
+export function chartOf(page: Page, name: string) {
+  return page.locator('.chart', { has: page.locator('.what', { hasText: new RegExp(`^${name}$`) }) });
 }
 
 /** The names of a chart's lines. */
-export async function legend(page: Page, title: string): Promise<(string | null)[]> {
+export async function legend(page: Page, name: string): Promise<(string | null)[]> {
   await drawAll(page);
-  return (await chartOf(page, title).locator('.u-legend th').allTextContents()).slice(1);
+  return (await chartOf(page, name).locator('.u-legend th').allTextContents()).slice(1);
 }
 
 /** A chart's pixels. */
-export function picture(page: Page, title: string): Promise<string> {
-  return chartOf(page, title)
+export function picture(page: Page, name: string): Promise<string> {
+  return chartOf(page, name)
     .locator('canvas')
     .evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
 }
 
 /** Zooms the chart that has the focus by keys, and with it another over the same time; both end as they began. */
-export async function zoomsByKeys(page: Page, title: string, other: string): Promise<void> {
-  const both = () => Promise.all([picture(page, title), picture(page, other)]);
+export async function zoomsByKeys(page: Page, name: string, other: string): Promise<void> {
+  const both = () => Promise.all([picture(page, name), picture(page, other)]);
   const whole = await both();
   for (const key of ['ArrowRight', 'ArrowRight', '+', '+']) await page.keyboard.press(key);
   const zoomed = await both();
@@ -47,12 +47,30 @@ export async function zoomsByKeys(page: Page, title: string, other: string): Pro
   assert.deepEqual(await both(), whole);
 }
 
+/** Drags over a chart, which zooms it and another over the same time; a double click shows everything again. */
+export async function zoomsByMouse(page: Page, name: string, other: string): Promise<void> {
+  const both = () => Promise.all([picture(page, name), picture(page, other)]);
+  const plot = chartOf(page, name).locator('.u-over');
+  await plot.scrollIntoViewIfNeeded();
+  const { x, y, width, height } = (await plot.boundingBox()) ?? assert.fail('no chart');
+  const whole = await both();
+  await page.mouse.move(x + width * 0.3, y + height / 2);
+  await page.mouse.down();
+  await page.mouse.move(x + width * 0.6, y + height / 2, { steps: 5 });
+  await page.mouse.up();
+  const zoomed = await both();
+  for (const i of [0, 1]) assert.notEqual(zoomed[i], whole[i]);
+  await plot.dblclick();
+  await page.mouse.move(0, 0);
+  assert.deepEqual(await both(), whole);
+}
+
 /** How many pixels of a chart are of a colour of the page's styles. */
-export async function painted(page: Page, title: string, colour: string): Promise<number> {
+export async function painted(page: Page, name: string, colour: string): Promise<number> {
   await drawAll(page);
-  return chartOf(page, title)
+  return chartOf(page, name)
     .locator('canvas')
-    .evaluate((element, name) => {
+    .evaluate((element, wantedColour) => {
       const canvas = element as HTMLCanvasElement;
       const { data } = (canvas.getContext('2d') as CanvasRenderingContext2D).getImageData(
         0,
@@ -60,7 +78,7 @@ export async function painted(page: Page, title: string, colour: string): Promis
         canvas.width,
         canvas.height,
       );
-      const hex = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+      const hex = getComputedStyle(document.documentElement).getPropertyValue(wantedColour).trim();
       const wanted = [1, 3, 5].map((i) => Number.parseInt(hex.slice(i, i + 2), 16));
       let pixels = 0;
       for (let i = 0; i < data.length; i += 4) {
@@ -69,6 +87,11 @@ export async function painted(page: Page, title: string, colour: string): Promis
       }
       return pixels;
     }, colour);
+}
+
+/** ms after which the page showed something. */
+export function firstPaint(page: Page): Promise<number | undefined> {
+  return page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
 }
 
 /** px that the page is wider than the screen. */
@@ -87,7 +110,12 @@ export function drawAll(page: Page): Promise<boolean> {
 
 /** What a chart shows, in pixels of the colour that it is drawn in: antialiasing changes how opaque those are, not their colour. */
 export interface Drawn {
+  name: string;
   title: string;
+  /** What is read in place of the picture. */
+  alternative: string;
+  /** Whether its figures can be had as a table. */
+  table: boolean;
   /** Each line by itself, within the axes. */
   lines: { label: string; pixels: number; colour: string; pattern: string }[];
   /** Cells of a heat map. */
@@ -164,7 +192,10 @@ export async function charts(page: Page): Promise<Drawn[]> {
       }
       await click(labels, false);
       all.push({
-        title: figure.querySelector('h3')?.firstChild?.textContent?.trim() ?? '',
+        name: figure.querySelector('.what')?.textContent ?? '',
+        title: figure.querySelector('h3')?.textContent ?? '',
+        alternative: figure.querySelector('[role=img]')?.getAttribute('aria-label') ?? '',
+        table: figure.querySelector('details.data') !== null,
         lines,
         heat: pixels(heat),
         marks: pixels(ink),

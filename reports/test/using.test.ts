@@ -3,13 +3,30 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { csv } from '../page/download.ts';
-import { count } from '../page/format.ts';
+import { clock, count } from '../page/format.ts';
 import { renderReport } from '../render.ts';
+import { STAGES } from '../run.ts';
 import { Reader } from './browser.ts';
 import { golden } from './goldens.ts';
 import { lasting } from './lasting.ts';
-import { brightest, chartOf, drawAll, painted, picture, text, violations } from './looking.ts';
+import {
+  brightest,
+  chartOf,
+  charts,
+  drawAll,
+  firstPaint,
+  painted,
+  picture,
+  text,
+  violations,
+  zoomsByMouse,
+} from './looking.ts';
+import { cutOff, printed } from './printing.ts';
 import { template } from './template.ts';
+
+/** Points that the page's styles leave free around a sheet: 12 mm, and 1 less for rounding. */
+const MARGIN = 33;
+const MOST_SHEETS = 7;
 
 describe('the page in use', () => {
   let reader: Reader;
@@ -60,6 +77,74 @@ describe('the page in use', () => {
     });
   });
 
+  test('by mouse: dragging over a chart zooms all charts over time, a double click shows everything', async () => {
+    await reader.read(golden('passing'), async (page) => {
+      await drawAll(page);
+      await zoomsByMouse(page, 'Backlog', 'Memory');
+    });
+  });
+
+  test('the waterfall: each bar begins where the one before it ends, and the line is the arrival', async () => {
+    const run = golden('passing');
+    const measured = run.steps.filter((step) => step.measured);
+    const expected = [run.latency, ...measured.map((step) => step.latency)].flatMap((latency) =>
+      (['p50', 'p99'] as const).map((key) => ({ key, latency })),
+    );
+    await reader.read(run, async (page) => {
+      const rows = await page.locator('.waterfall tbody tr').evaluateAll((all) =>
+        all.map((row) => {
+          const whole = row.querySelector('.cascade')?.getBoundingClientRect() as DOMRect;
+          return [...row.querySelectorAll('.cascade i')].map((bar) => {
+            const { left, width, height } = bar.getBoundingClientRect();
+            const colour = getComputedStyle(bar).backgroundColor;
+            return { left: left - whole.left, width, height, colour, whole: whole.width };
+          });
+        }),
+      );
+      assert.equal(rows.length, expected.length);
+      for (const [i, bars] of rows.entries()) {
+        const { key, latency } = expected[i] as (typeof expected)[number];
+        const line = bars.pop();
+        assert.ok(line);
+        const pxPerMs = line.left / (latency.arrival[key] as number);
+        let end = 0;
+        for (const [k, stage] of STAGES.entries()) {
+          const bar = bars[k];
+          const px = (latency.stages[stage][key] as number) * pxPerMs;
+          assert.ok(bar && Math.abs(bar.left - end) < 1 && Math.abs(bar.width - Math.max(1, px)) < 1, stage);
+          end += px;
+        }
+        assert.equal(new Set(bars.map(({ colour }) => colour)).size, STAGES.length);
+        assert.ok([line.left, end].every((px) => px <= line.whole + 1));
+      }
+      assert.match(
+        (await text(page, '.waterfall h3')).replaceAll('\u00a0', ' '),
+        /^The longest stage is at p50 \w+ with [\d.]+ ms, at p99 \w+ with [\d.]+ ms$/,
+      );
+    });
+  });
+
+  test('the heat map as a table: each cell is a count, and a row has all that arrived in its second', async () => {
+    const run = golden('passing');
+    await reader.read(run, async (page) => {
+      const chart = chartOf(page, 'Arrival latency, all deliveries');
+      await chart.locator('summary').click();
+      const table = chart.locator('.data table').nth(1);
+      await table.locator('tbody tr').first().waitFor();
+      const rows = await table
+        .locator('tbody tr')
+        .evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent ?? '')));
+      assert.deepEqual(
+        rows.map(([, ...counts]) => counts.reduce((sum, one) => sum + Number(one.replaceAll(',', '')), 0)),
+        run.timeline.map(({ arrived }) => arrived),
+      );
+      assert.deepEqual(
+        rows.map(([time]) => time),
+        run.timeline.map(({ t }) => clock(t)),
+      );
+    });
+  });
+
   test('a chart as a table; the files that the page makes', async () => {
     const run = golden('passing');
     await reader.read(run, async (page) => {
@@ -99,7 +184,7 @@ describe('the page in use', () => {
     });
   }
 
-  test('the page of an hour is no larger than 3 MB, that of a minute than 400 KB, and both are drawn', async () => {
+  test('the page of an hour is no larger than 3 MB, that of a minute than 400 KB, and both are drawn', async (t) => {
     for (const [seconds, most] of [
       [60, 400_000],
       [3600, 3_000_000],
@@ -107,7 +192,14 @@ describe('the page in use', () => {
       const run = lasting(golden('passing'), seconds);
       const html = renderReport(run, await template());
       assert.ok(html.length <= most, `${seconds} s: ${html.length} bytes`);
-      await reader.read(run, async (page) => {
+      await reader.read(html, async (page) => {
+        const began = performance.now();
+        await page.reload();
+        await page.locator('main > footer').waitFor();
+        const [answer, all] = [await firstPaint(page), performance.now() - began];
+        t.diagnostic(
+          `${seconds} s: ${count(html.length / 1000)} KB, the answer after ${count(answer)} ms, all after ${count(all)} ms`,
+        );
         assert.ok((await painted(page, 'Arrival latency, all deliveries', '--ink')) > 100);
         await page.locator('.seconds summary').click();
         assert.ok((await page.locator('.seconds tbody tr').count()) <= 600);
@@ -121,6 +213,34 @@ describe('the page in use', () => {
     });
   });
 
+  for (const name of ['passing', 'closed'] as const) {
+    test(`printed: a few sheets with the answer on the first, nothing cut off or made smaller: ${name}`, async () => {
+      const run = golden(name);
+      await reader.read(run, async (page) => {
+        const sheets = await printed(page);
+        assert.ok(sheets.length >= 2 && sheets.length <= MOST_SHEETS, `${sheets.length} sheets`);
+        for (const { width, height, words } of sheets) {
+          for (const { text, left, top, right, bottom } of words) {
+            const inside =
+              left >= MARGIN && top >= MARGIN && right <= width - MARGIN && bottom <= height - MARGIN;
+            assert.ok(inside, `${text} at ${left}, ${top}`);
+          }
+        }
+        const first = sheets[0]?.text ?? '';
+        for (const said of [
+          ...[run.run.name, run.verdict.result, count(run.account.scheduled)],
+          `It balances: the ends add up to ${count(run.account.scheduled)}`,
+        ])
+          assert.ok(first.includes(said), said);
+        const whole = sheets.map(({ text }) => text).join(' ');
+        for (const { title } of await charts(page)) {
+          assert.ok(whole.includes(title.replaceAll('\u00a0', ' ')), title);
+        }
+        assert.deepEqual(await cutOff(page), []);
+      });
+    });
+  }
+
   test('dark, and printed from dark: charts follow', async () => {
     await reader.read(
       golden('passing'),
@@ -129,7 +249,7 @@ describe('the page in use', () => {
         const dark = await brightest(page);
         assert.ok(dark.paper < 60 && dark.axis > 120, JSON.stringify(dark));
         await page.emulateMedia({ media: 'print' });
-        await page.waitForFunction(() => document.querySelector('canvas')?.clientWidth === 340);
+        await page.waitForFunction(() => document.querySelector('canvas')?.clientWidth === 336);
         const print = await brightest(page);
         assert.ok(print.paper === 255 && print.axis < 120, JSON.stringify(print));
       },

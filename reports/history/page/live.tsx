@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Chart } from '../../page/chart.tsx';
 import { type Line, msValue, wantsLog } from '../../page/chart-options.ts';
-import { clock, count, figure, msUnit } from '../../page/format.ts';
+import { clock, count, figure, msUnit, plural } from '../../page/format.ts';
 import { Facts } from '../../page/table.tsx';
 import type { Second } from '../entry.ts';
 import { eventsOf, reportOf } from './links.ts';
@@ -58,9 +58,9 @@ export function Live({ run }: { run: string }) {
           />
           <div class="charts">
             <Chart
-              title="Messages"
+              name="Messages"
               unit="per second"
-              note="Scheduled, and accepted by the ingest."
+              title={`${count(last.scheduled)} scheduled and ${count(last.accepted)} accepted in the last second`}
               kind="time"
               x={x}
               whole
@@ -71,9 +71,9 @@ export function Live({ run }: { run: string }) {
               ]}
             />
             <Chart
-              title="Backlog"
-              unit="deliveries due and not arrived"
-              note="At the end of each second."
+              name="Backlog"
+              unit="deliveries due and not arrived, at the end of each second"
+              title={`${plural(last.backlog, 'delivery', 'deliveries')} behind`}
               kind="time"
               x={x}
               whole
@@ -81,9 +81,13 @@ export function Live({ run }: { run: string }) {
               lines={[{ label: 'backlog', values: column((s) => s.backlog), colour: 'orange', fill: true }]}
             />
             <Chart
-              title="Arrival latency"
-              unit={wantsLog(latency) ? 'ms, logarithmic' : 'ms'}
-              note="Of what arrived in each second."
+              name="Arrival latency"
+              unit={`${wantsLog(latency) ? 'ms, logarithmic' : 'ms'}, of what arrived in each second`}
+              title={
+                last.p99 === null
+                  ? 'Too little arrived in the last second for a p99'
+                  : `p99 of the last second is ${msUnit(last.p99)}`
+              }
               kind="time"
               x={x}
               log={wantsLog(latency)}

@@ -172,8 +172,8 @@ test('ticked by mouse, compared: the page of a comparison', async () => {
     );
     const drawn = await charts(page);
     assert.equal(drawn.length, 4);
-    for (const { title, lines } of drawn)
-      for (const { label, pixels } of lines) assert.ok(pixels > 40, `${title}: ${label}`);
+    for (const { name, lines } of drawn)
+      for (const { label, pixels } of lines) assert.ok(pixels > 40, `${name}: ${label}`);
     assert.ok((await overflow(page)) <= 0);
     assert.deepEqual(await violations(page), []);
     await page.setViewportSize({ width: 390, height: 800 });
@@ -250,7 +250,7 @@ test('sweeps over one another, with their knees', async () => {
       said,
     );
     const drawn = await charts(page);
-    const both = drawn.find(({ title }) => title === 'Arrival p50 by concurrency');
+    const both = drawn.find(({ name }) => name === 'Arrival p50 by concurrency');
     assert.ok(both && both.lines.length === 2 && both.lines.every(({ pixels }) => pixels > 40));
     assert.deepEqual(await violations(page), []);
   });
@@ -281,10 +281,10 @@ test('a run in progress is drawn as it goes, and ends', async () => {
     assert.equal(await text(page, 'h1'), 'live');
     const drawn = await charts(page);
     assert.ok(drawn.length > 10);
-    for (const { title, lines } of drawn)
+    for (const { name, lines } of drawn)
       assert.ok(
         lines.every(({ pixels }) => pixels > 40),
-        title,
+        name,
       );
     const [file] = await Promise.all([
       page.waitForEvent('download'),

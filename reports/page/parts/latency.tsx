@@ -75,13 +75,14 @@ function PercentileChart({ latency, corrected }: { latency: Latencies; corrected
   const last = curves.arrival.at(-1);
   return (
     <Chart
-      title="Latency by percentile"
+      name="Latency by percentile"
       unit="ms, over percentile; both axes logarithmic"
-      note={
+      title={
         last
-          ? `Arrival: half within ${msUnit(latency.arrival.p50)}, ${Number(last[0].toFixed(3))} % within ${msUnit(last[1])}. Each line stops where its samples run out.`
-          : 'Too few samples for a curve.'
+          ? `Half of the deliveries arrived within ${msUnit(latency.arrival.p50)}, ${Number(last[0].toFixed(3))} % within ${msUnit(last[1])}`
+          : 'Too few deliveries for a curve of their arrival'
       }
+      note="Each line stops where its samples run out."
       kind="percentile"
       x={x}
       log

@@ -24,7 +24,7 @@ export function PhasesSection({ run, sound }: PartProps) {
     return stage ? `${stage.stage}, ${percent(stage.share)}` : '–';
   };
   return (
-    <section class="phases">
+    <section class={closed ? 'phases closed' : 'phases'}>
       <h2>Phases</h2>
       <Table
         caption={`Messages belong to the phase they were ${closed ? 'sent' : 'due'} in, and deliveries to the phase of their message`}

@@ -29,8 +29,8 @@ export function ResourcesSection({ run }: PartProps) {
         rows={used}
       />
       <div class="charts">
-        <UsageChart run={run} used={used} title="CPU" unit="% of one core" column={1} />
-        <UsageChart run={run} used={used} title="Memory" unit="MB resident" column={2} />
+        <UsageChart run={run} used={used} name="CPU" unit="% of one core" column={1} />
+        <UsageChart run={run} used={used} name="Memory" unit="MB resident" column={2} />
         {host && <HostCpuChart run={run} host={host} />}
         {host && <SwitchesChart run={run} host={host} />}
       </div>
@@ -47,22 +47,24 @@ export function ResourcesSection({ run }: PartProps) {
 interface UsageProps {
   run: Run;
   used: Resource[];
-  title: string;
+  name: string;
   unit: string;
   column: 1 | 2;
 }
 
-function UsageChart({ run, used, title, unit, column }: UsageProps) {
+function UsageChart({ run, used, name, unit, column }: UsageProps) {
   const x = [...new Set(used.flatMap((r) => r.series.map(([t]) => t)))].sort((a, b) => a - b);
   const max = (resource: Resource) => (column === 1 ? resource.cpu_percent : resource.rss_mb)?.max ?? null;
   const most = used.filter((r) => max(r) !== null).sort((a, b) => (max(b) ?? 0) - (max(a) ?? 0))[0];
   return (
     <Chart
       {...common(run)}
-      title={title}
+      name={name}
       unit={unit}
-      note={
-        most ? `Most: ${most.process.slice(0, 60)}, at most ${figure(max(most))} ${unit.split(' ')[0]}.` : ''
+      title={
+        most
+          ? `${most.process.slice(0, 60)} used most: up to ${figure(max(most))}\u00a0${unit}`
+          : 'How much was used is not known'
       }
       x={x.map((t) => t + 0.5)}
       format={figure}
@@ -84,12 +86,12 @@ function HostCpuChart({ run, host }: { run: Run; host: Resource }) {
   return (
     <Chart
       {...common(run)}
-      title="Host: what its cores did"
+      name="Host: what its cores did"
       unit="% of all cores, stacked; the rest is idle"
-      note={
+      title={
         idle.length > 0
-          ? `Idle: ${figure(idle.reduce((sum, value) => sum + value, 0) / idle.length)} % in the mean, ${figure(Math.min(...idle))} % at least.`
-          : ''
+          ? `The host was ${figure(idle.reduce((sum, value) => sum + value, 0) / idle.length)}\u00a0% idle in the mean, and ${figure(Math.min(...idle))}\u00a0% at least`
+          : 'How idle the host was is not known'
       }
       x={middles(host)}
       stacked
@@ -111,9 +113,9 @@ function SwitchesChart({ run, host }: { run: Run; host: Resource }) {
   return (
     <Chart
       {...common(run)}
-      title="Host: context switches and interrupts"
+      name="Host: context switches and interrupts"
       unit="per second"
-      note={`${switches.length > 0 ? `At most ${count(Math.max(...switches))} switches. ` : ''}${swapped ? 'The host swapped.' : 'The host did not swap.'}`}
+      title={`${switches.length > 0 ? `At most ${count(Math.max(...switches))} context switches a second; the` : 'The'} host ${swapped ? 'swapped' : 'did not swap'}`}
       x={middles(host)}
       format={count}
       lines={[

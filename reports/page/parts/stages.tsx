@@ -114,12 +114,12 @@ function StageChart({ run }: PartProps) {
   const largest = largestStage(run.latency);
   return (
     <Chart
-      title="Mean of each stage"
+      name="Mean of each stage"
       unit="ms, stacked: the top is the mean arrival"
-      note={
+      title={
         largest
-          ? `Over the measured phases ${largest.stage} holds most: ${percent(largest.share)} of the mean.`
-          : 'Mean of the deliveries that arrived in each second.'
+          ? `Over the measured phases ${largest.stage} holds most: ${percent(largest.share)} of the mean ${msUnit(run.latency.arrival.mean)}`
+          : 'No stage is longer than 0 ms in the mean'
       }
       kind="time"
       x={seconds.map((second) => second.t + 0.5)}

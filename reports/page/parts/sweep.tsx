@@ -52,9 +52,9 @@ function LatencyChart({ steps, marks, at }: SweepChartProps & { at: number | nul
   });
   return (
     <Chart
-      title="Latency by concurrency"
+      name="Latency by concurrency"
       unit="ms, logarithmic"
-      note={latencyNote(steps, at)}
+      title={latencyTitle(steps, at)}
       kind="vus"
       x={steps.map(({ vus }) => vus)}
       log
@@ -72,15 +72,16 @@ function LatencyChart({ steps, marks, at }: SweepChartProps & { at: number | nul
   );
 }
 
-function latencyNote(steps: SweepStep[], at: number | null): string {
+function latencyTitle(steps: SweepStep[], at: number | null): string {
   const [from, to] = [steps[at ?? -1], steps[(at ?? -1) + 1]];
   if (at === -1 && to) {
     const longest = grown(null, to.latency);
-    return `The knee is below ${plural(to.vus, 'VU')}: a backlog grows already, and arrival p50 is ${msUnit(to.latency.arrival.p50)}${longest === null ? '' : `; ${longest} takes longest`}.`;
+    return `The knee is below ${plural(to.vus, 'VU')}: a backlog grows already, and arrival p50 is ${msUnit(to.latency.arrival.p50)}${longest === null ? '' : `; ${longest} takes longest`}`;
   }
-  if (!from || !to) return 'Arrival p50 did not take off: there is no knee.';
+  if (!from || !to)
+    return `No knee: up to ${plural(steps.at(-1)?.vus ?? 0, 'VU')} arrival p50 did not take off`;
   const stage = grown(from.latency, to.latency);
-  return `Knee at ${plural(from.vus, 'VU')}: arrival p50 is ${msUnit(from.latency.arrival.p50)} there and ${msUnit(to.latency.arrival.p50)} with ${count(to.vus)}${stage === null ? '' : `; ${stage} grows most`}.`;
+  return `Knee at ${plural(from.vus, 'VU')}: arrival p50 is ${msUnit(from.latency.arrival.p50)} there and ${msUnit(to.latency.arrival.p50)} with ${count(to.vus)}${stage === null ? '' : `; ${stage} grows most`}`;
 }
 
 function ThroughputChart({ steps, marks }: SweepChartProps) {
@@ -93,11 +94,13 @@ function ThroughputChart({ steps, marks }: SweepChartProps) {
       const step = measured.get(vus);
       return step === undefined ? null : value(step);
     });
+  const best = steps.reduce((a, b) => (perSecond(b) > perSecond(a) ? b : a));
   return (
     <Chart
-      title="Throughput by concurrency"
+      name="Throughput by concurrency"
       unit="per second"
-      note={throughputNote(steps, usl)}
+      title={`At most ${figure(perSecond(best))} requests/s, with ${plural(best.vus, 'VU')}`}
+      note={fitNote(steps, usl)}
       kind="vus"
       x={x}
       height={280}
@@ -136,12 +139,10 @@ function grid(steps: SweepStep[]): number[] {
   });
 }
 
-function throughputNote(steps: SweepStep[], usl: Usl | null): string {
-  const best = steps.reduce((a, b) => (b.requests / b.duration_s > a.requests / a.duration_s ? b : a));
-  const highest = `Highest: ${figure(best.requests / best.duration_s)} requests/s with ${plural(best.vus, 'VU')}.`;
-  if (usl === null) return `${highest} Too few steps for a fit of the Universal Scalability Law.`;
+function fitNote(steps: SweepStep[], usl: Usl | null): string {
+  if (usl === null) return 'Too few steps for a fit of the Universal Scalability Law.';
   const last = steps.at(-1)?.vus ?? 0;
   const peak =
     usl.peak !== null && usl.peak <= BEYOND * last ? `, peak at ${plural(Math.round(usl.peak), 'VU')}` : '';
-  return `${highest} Universal Scalability Law: contention ${percent(usl.sigma)}, coherency ${usl.kappa.toPrecision(2)}${peak} (R² ${usl.r2.toFixed(3)}).`;
+  return `Universal Scalability Law: contention ${percent(usl.sigma)}, coherency ${usl.kappa.toPrecision(2)}${peak} (R² ${usl.r2.toFixed(3)}).`;
 }

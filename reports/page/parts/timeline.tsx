@@ -3,7 +3,7 @@ import type { Brief, Interval, Run } from '../../run.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, msValue, wantsLog } from '../chart-options.ts';
 import { dueDeliveries, gapSpans, type PercentileKey, peak, percentile, phaseSpans } from '../facts.ts';
-import { clock, count, figure, ms, msUnit } from '../format.ts';
+import { clock, count, ms, msUnit, plural } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 import { Table } from '../table.tsx';
 
@@ -20,10 +20,6 @@ export function TimelineSection({ run, sound }: PartProps) {
   const some = (key: 'rejected' | 'failed') => timeline.some((second) => second[key] > 0);
   const due = dueDeliveries(timeline);
   const closed = run.run.model === 'closed';
-  const most = peak(timeline, (s) => s.scheduled);
-  const arrived = peak(timeline, (s) => s.arrived);
-  const backlog = peak(timeline, (s) => s.backlog);
-  const worst = peak(timeline, (s) => percentile(s.arrival ?? { count: 0 }, 'p99'));
   const latency: Line[] = [
     { label: 'p50', values: column((s) => of(s.arrival, 'p50')), colour: 'p50', dash: 'dotted' },
     { label: 'p95', values: column((s) => of(s.arrival, 'p95')), colour: 'p95', dash: 'dashed' },
@@ -36,7 +32,6 @@ export function TimelineSection({ run, sound }: PartProps) {
     { label: 'p50', values: column((s) => of(s.http, 'p50')), colour: 'p50', dash: 'dotted' },
     { label: 'p99', values: column((s) => of(s.http, 'p99')), colour: 'p99' },
   ];
-  const worstHttp = peak(timeline, (s) => percentile(s.http ?? { count: 0 }, 'p99'));
   const heat = timeline.map((second) => ({
     start: second.t,
     end: second.t + 1,
@@ -59,13 +54,9 @@ export function TimelineSection({ run, sound }: PartProps) {
         <div class="charts">
           <Chart
             {...common}
-            title="Messages"
+            name="Messages"
             unit="per second"
-            note={
-              most
-                ? `At most ${figure(most.value)} ${closed ? 'sent' : 'scheduled'} in a second, at ${clock(most.t)}.`
-                : ''
-            }
+            title={messagesTitle(timeline, closed ? 'sent' : 'scheduled')}
             format={count}
             whole
             lines={[
@@ -97,11 +88,9 @@ export function TimelineSection({ run, sound }: PartProps) {
           />
           <Chart
             {...common}
-            title="Deliveries"
+            name="Deliveries"
             unit="per second; due: for what was accepted"
-            note={
-              arrived ? `At most ${figure(arrived.value)} arrived in a second, at ${clock(arrived.t)}.` : ''
-            }
+            title={deliveriesTitle(run)}
             format={count}
             whole
             lines={[
@@ -111,9 +100,9 @@ export function TimelineSection({ run, sound }: PartProps) {
           />
           <Chart
             {...common}
-            title="Backlog"
+            name="Backlog"
             unit="deliveries due and not arrived, at the end of each second"
-            note={backlog ? `At most ${count(backlog.value)}, at ${clock(backlog.t)}.` : ''}
+            title={backlogTitle(timeline)}
             format={count}
             whole
             lines={[{ label: 'backlog', values: column((s) => s.backlog), colour: 'orange', fill: true }]}
@@ -121,9 +110,9 @@ export function TimelineSection({ run, sound }: PartProps) {
           {sound && (
             <Chart
               {...common}
-              title="Arrival latency"
+              name="Arrival latency"
               unit={log ? 'ms, logarithmic' : 'ms'}
-              note={worst ? `The worst second’s p99 is ${msUnit(worst.value)}, at ${clock(worst.t)}.` : ''}
+              title={worstTitle(timeline, 'arrival')}
               log={log}
               format={msValue}
               lines={latency}
@@ -132,9 +121,9 @@ export function TimelineSection({ run, sound }: PartProps) {
           {sound && heat.some(({ bins }) => bins !== null) && (
             <Chart
               {...common}
-              title="Arrival latency, all deliveries"
+              name="Arrival latency, all deliveries"
               unit="ms, logarithmic; the stronger, the more deliveries"
-              note={bulk(run)}
+              title={bulkTitle(run)}
               heat={heat}
               format={msValue}
               lines={[
@@ -146,13 +135,9 @@ export function TimelineSection({ run, sound }: PartProps) {
           {sound && http.some(({ values }) => values.some((value) => value !== null)) && (
             <Chart
               {...common}
-              title="HTTP latency"
+              name="HTTP latency"
               unit={wantsLog(http) ? 'ms, logarithmic' : 'ms'}
-              note={
-                worstHttp
-                  ? `The worst second’s p99 is ${msUnit(worstHttp.value)}, at ${clock(worstHttp.t)}.`
-                  : ''
-              }
+              title={worstTitle(timeline, 'http')}
               log={wantsLog(http)}
               format={msValue}
               lines={http}
@@ -167,11 +152,46 @@ export function TimelineSection({ run, sound }: PartProps) {
   );
 }
 
-/** In words what the cells show. */
-function bulk({ latency }: Run): string {
+const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
+
+function messagesTitle(timeline: Interval[], how: string): string {
+  const most = peak(timeline, (s) => s.scheduled);
+  const scheduled = sum(timeline.map((s) => s.scheduled));
+  const left = scheduled - sum(timeline.map((s) => s.accepted));
+  const accepted =
+    left <= 0
+      ? `all ${count(scheduled)} were accepted`
+      : `${count(left)} of ${count(scheduled)} were not accepted`;
+  return `At most ${plural(most?.value ?? 0, 'message')} a second were ${how} (${clock(most?.t ?? 0)}); ${accepted}`;
+}
+
+function deliveriesTitle({ timeline, account: { deliveries } }: Run): string {
+  const most = peak(timeline, (s) => s.arrived);
+  const arrived =
+    deliveries.missing === 0
+      ? `all ${count(deliveries.due)} that were due did`
+      : `${count(deliveries.missing)} of ${count(deliveries.due)} did not`;
+  return `At most ${plural(most?.value ?? 0, 'delivery', 'deliveries')} a second arrived (${clock(most?.t ?? 0)}); ${arrived}`;
+}
+
+function backlogTitle(timeline: Interval[]): string {
+  const most = peak(timeline, (s) => s.backlog);
+  const when = most?.value ? ` (${clock(most.t)})` : '';
+  return `At the end of a second at most ${plural(most?.value ?? 0, 'delivery was', 'deliveries were')} behind${when}`;
+}
+
+function worstTitle(timeline: Interval[], of: 'arrival' | 'http'): string {
+  const worst = peak(timeline, (s) => percentile(s[of] ?? { count: 0 }, 'p99'));
+  const name = of === 'http' ? 'HTTP' : of;
+  return worst
+    ? `The worst second’s ${name} p99 is ${msUnit(worst.value)} (${clock(worst.t)})`
+    : `No second has enough samples for a p99 of ${name} latency`;
+}
+
+function bulkTitle({ latency }: Run): string {
   const [p50, p99] = [percentile(latency.arrival, 'p50'), percentile(latency.arrival, 'p99')];
-  if (p50 === null || p99 === null) return 'Too few deliveries for a percentile.';
-  return `In the measured phases half of the deliveries arrived within ${msUnit(p50)}, and one in 100 later than ${msUnit(p99)}.`;
+  if (p50 === null || p99 === null) return 'Too few deliveries for a percentile';
+  return `In the measured phases half of the deliveries arrived within ${msUnit(p50)}, and one in 100 later than ${msUnit(p99)}`;
 }
 
 function of(brief: Brief | null, key: PercentileKey & keyof Brief): number | null {

@@ -1,8 +1,9 @@
 import { type Latencies, type Run, STAGES, type Stage } from '../../run.ts';
 import { percentile } from '../facts.ts';
-import { ms, plural } from '../format.ts';
+import { ms, msUnit, plural } from '../format.ts';
 import { Table } from '../table.tsx';
 
+const WHOLE = 'measured phases';
 const KEYS: readonly Row['key'][] = ['p50', 'p99'];
 /** Of so many phases the p99 alone is shown. */
 const MANY = 6;
@@ -19,18 +20,17 @@ export function Waterfall({ run }: { run: Run }) {
   const phases = run.steps.filter((step) => step.measured);
   const keys = phases.length > MANY ? KEYS.slice(-1) : KEYS;
   const rows = [
-    ...rowsOf('measured phases', run.latency, KEYS),
+    ...rowsOf(WHOLE, run.latency, KEYS),
     ...(phases.length > 1 ? phases.flatMap((step) => rowsOf(nameOf(step), step.latency, keys)) : []),
   ];
   if (rows.length === 0) return null;
   return (
     <div class="waterfall">
-      <h3>
-        Stages at p50 and p99 <span class="unit">ms; bars of one percentile are to one scale</span>
-      </h3>
+      <h3>{title(rows)}</h3>
       <p class="small">
-        Each bar begins where the one before it ends. Percentiles do not add up, so their end is not the
-        arrival latency, which is the upright line.
+        Stages at p50 and p99, ms; bars of one percentile are to one scale. Each begins where the one before
+        it ends. Percentiles do not add up, so their end is not the arrival latency, which is the upright
+        line.
       </p>
       <Table
         caption="The percentile of each stage by itself, ms"
@@ -56,6 +56,16 @@ export function Waterfall({ run }: { run: Run }) {
       />
     </div>
   );
+}
+
+function title(rows: Row[]): string {
+  const longest = rows
+    .filter(({ name }) => name === WHOLE)
+    .map(({ key, stages }) => {
+      const stage = STAGES.reduce((a, b) => (stages[b] > stages[a] ? b : a));
+      return `at ${key} ${stage} with ${msUnit(stages[stage])}`;
+    });
+  return `The longest stage is ${longest.join(', ')}`;
 }
 
 function nameOf({ name, vus }: Run['steps'][number]): string {

@@ -15,15 +15,15 @@ export function LatencySection({ comparison }: PartProps) {
       <div class="charts">
         <Percentiles
           comparison={comparison}
-          title="Arrival by percentile"
+          name="Arrival by percentile"
           of={(i) => subjects[i]?.arrival ?? []}
-          note={p99sOf(comparison, 'arrival.p99')}
+          title={p99sOf(comparison, 'arrival.p99')}
         />
         <Percentiles
           comparison={comparison}
-          title="HTTP by percentile"
+          name="HTTP by percentile"
           of={(i) => subjects[i]?.http ?? []}
-          note={p99sOf(comparison, 'http.p99')}
+          title={p99sOf(comparison, 'http.p99')}
         />
         <OverTime comparison={comparison} percentile="p99" />
         <OverTime comparison={comparison} percentile="p50" />
@@ -35,9 +35,9 @@ export function LatencySection({ comparison }: PartProps) {
 /** What a figure is of each subject. */
 function p99sOf({ subjects, rows }: Comparison, name: string): string {
   const row = rows.find((one) => one.name === name);
-  return row
-    ? `${label(name)}: ${subjects.map(({ letter }, i) => `${letter} ${msUnit(row.values[i])}`).join(', ')}.`
-    : '';
+  const figures = subjects.map(({ letter }, i) => `${letter} ${msUnit(row?.values[i])}`);
+  const what = label(name);
+  return `${what[0]?.toUpperCase()}${what.slice(1)}: ${figures.join(', ')}`;
 }
 
 function OverTime({
@@ -54,12 +54,13 @@ function OverTime({
       ? []
       : [`${letter} ${msUnit(highest.value)} at ${clock(timeline.t[highest.at] ?? 0)}`];
   });
-  const first = subjects.some(({ runs }) => runs.length > 1) ? ' Of repeats the first run.' : '';
+  const note = subjects.some(({ runs }) => runs.length > 1) ? { note: 'Of repeats the first run.' } : {};
   return (
     <Chart
-      title={`Arrival ${percentile} over time`}
+      name={`Arrival ${percentile} over time`}
       unit="ms, each second by itself, logarithmic"
-      note={worst.length > 0 ? `The worst second: ${worst.join(', ')}.${first}` : ''}
+      title={`The worst second’s ${percentile}: ${worst.join(', ')}`}
+      {...note}
       kind="time"
       x={t.map((second) => second + 0.5)}
       log
@@ -87,18 +88,18 @@ function peakOf(values: (number | null)[]): { value: number; at: number } | null
 
 interface PercentilesProps {
   comparison: Comparison;
+  name: string;
   title: string;
-  note: string;
   of: (index: number) => Curve;
 }
 
-function Percentiles({ comparison: { subjects }, title, note, of }: PercentilesProps) {
+function Percentiles({ comparison: { subjects }, name, title, of }: PercentilesProps) {
   const x = [...new Set(subjects.flatMap((_, i) => of(i).map(([p]) => p)))].sort((a, b) => a - b);
   return (
     <Chart
-      title={title}
+      name={name}
       unit="ms, over percentile; both axes logarithmic"
-      note={note}
+      title={title}
       kind="percentile"
       x={x}
       log

@@ -1,11 +1,9 @@
-import { ms } from '../../../page/format.ts';
+import { ms, msUnit, percent } from '../../../page/format.ts';
 import { type Column, Table } from '../../../page/table.tsx';
 import { STAGES, type Stage } from '../../../run.ts';
+import type { Subject } from '../../comparison.ts';
 import { change, range } from '../../words.ts';
 import type { PartProps } from '../page.tsx';
-
-/** Of the longest bar: a band that holds its name on a wide screen; a narrow one cuts it off. */
-const NAMED = 0.07;
 
 /** The stages side by side: where the difference comes from. */
 export function StagesSection({ comparison: { subjects, rows } }: PartProps) {
@@ -49,6 +47,7 @@ export function StagesSection({ comparison: { subjects, rows } }: PartProps) {
   return (
     <section>
       <h2>Stages</h2>
+      <h3>{title(subjects)}</h3>
       <div class="bars" aria-hidden="true">
         {subjects.map(({ letter, stages }) => (
           <p key={letter}>
@@ -59,7 +58,7 @@ export function StagesSection({ comparison: { subjects, rows } }: PartProps) {
                   key={stage}
                   style={{ width: `${((stages[stage] ?? 0) / scale) * 100}%`, background: `var(--${stage})` }}
                 >
-                  {(stages[stage] ?? 0) / scale >= NAMED && stage}
+                  <span>{stage}</span>
                 </i>
               ))}
             </span>
@@ -80,6 +79,16 @@ export function StagesSection({ comparison: { subjects, rows } }: PartProps) {
       />
     </section>
   );
+}
+
+function title(subjects: Subject[]): string {
+  const means = subjects.map(({ letter, stages }) => {
+    const whole = total(stages);
+    if (whole === 0) return `${letter} not known`;
+    const largest = STAGES.reduce((a, b) => ((stages[b] ?? 0) > (stages[a] ?? 0) ? b : a));
+    return `${letter} ${msUnit(whole)}, ${percent((stages[largest] ?? 0) / whole)} of it ${largest}`;
+  });
+  return `Mean arrival and its largest stage: ${means.join('; ')}`;
 }
 
 function total(stages: Record<Stage, number | null>): number {

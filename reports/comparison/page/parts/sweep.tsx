@@ -1,6 +1,6 @@
 import { Chart } from '../../../page/chart.tsx';
 import { msValue, styleOf } from '../../../page/chart-options.ts';
-import { figure } from '../../../page/format.ts';
+import { figure, plural } from '../../../page/format.ts';
 import { type Point, pointsOf, turns } from '../../knees.ts';
 import type { PartProps } from '../page.tsx';
 import { legend } from '../tell.ts';
@@ -31,6 +31,12 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
     const highest = Math.max(...points.map(({ requests_per_s }) => requests_per_s ?? 0));
     return `${letter} ${figure(highest)} a second`;
   });
+  const at = sweeps.map(({ subject: { letter, knee } }) => {
+    if (knee === null) return `${letter} has none`;
+    return knee.vus > 0
+      ? `${letter} at ${plural(knee.vus, 'VU')}`
+      : `${letter} below ${plural(knee.next, 'VU')}`;
+  });
   const common = { kind: 'vus' as const, x, height: 280, marks };
   return (
     <section>
@@ -43,8 +49,9 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
       <div class="charts">
         <Chart
           {...common}
-          title="Arrival p50 by concurrency"
+          name="Arrival p50 by concurrency"
           unit="ms, logarithmic"
+          title={`Knees: ${at.join(', ')}`}
           note="A knee is the last concurrency before arrival p50 takes off for good."
           log
           format={msValue}
@@ -52,9 +59,9 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
         />
         <Chart
           {...common}
-          title="Requests by concurrency"
+          name="Requests by concurrency"
           unit="per second"
-          note={`The most that the ingest answered: ${most.join(', ')}.`}
+          title={`The most that the ingest answered: ${most.join(', ')}`}
           format={figure}
           lines={lines(({ requests_per_s }) => requests_per_s)}
         />

@@ -1,0 +1,66 @@
+/** A page as it is printed. */
+import { execa } from 'execa';
+import type { Page } from 'playwright-core';
+
+interface Word {
+  text: string;
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+/** A sheet of paper; points. */
+export interface Sheet {
+  width: number;
+  height: number;
+  words: Word[];
+  /** As it is read: one column after the other. */
+  text: string;
+}
+
+/** Of A4, less the margins of the page's styles, CSS px. */
+const PRINTABLE = 702;
+
+/** Prints to a PDF as a person does, and tells where each word stands. */
+export async function printed(page: Page): Promise<Sheet[]> {
+  const pdf = await page.pdf({ format: 'A4' });
+  const [boxes, texts] = await Promise.all(
+    ['-bbox', '-raw'].map(async (how) => (await execa('pdftotext', [how, '-', '-'], { input: pdf })).stdout),
+  );
+  const read = texts?.split('\f').map((text) => text.replaceAll(/\s+/g, ' '));
+  return (boxes ?? '')
+    .split('<page ')
+    .slice(1)
+    .map((text, i) => {
+      const [width = 0, height = 0] = numbers(text.slice(0, text.indexOf('>')));
+      const words = [...text.matchAll(/<word ([^>]+)>([^<]*)<\/word>/g)].map(
+        ([, box = '', word = '']): Word => {
+          const [left = 0, top = 0, right = 0, bottom = 0] = numbers(box);
+          return { text: word, left, top, right, bottom };
+        },
+      );
+      return { width, height, words, text: read?.[i] ?? '' };
+    });
+}
+
+/** The values of attributes. */
+function numbers(attributes: string): number[] {
+  return [...attributes.matchAll(/"([\d.]+)"/g)].map(([, value]) => Number(value));
+}
+
+/** What would be cut off on paper, or have the browser print all of it smaller; leaves the page laid out for print. */
+export async function cutOff(page: Page): Promise<string[]> {
+  await page.setViewportSize({ width: PRINTABLE, height: 900 });
+  await page.emulateMedia({ media: 'print' });
+  await page.waitForFunction(() => document.querySelector('canvas')?.clientWidth === 336);
+  return page.evaluate(() =>
+    [...document.querySelectorAll<HTMLElement>('html, main, main *')]
+      .filter((element) => element.clientWidth > 0 && element.scrollWidth > element.clientWidth + 1)
+      .filter((element) => element.tagName === 'HTML' || getComputedStyle(element).overflowX !== 'visible')
+      .map(
+        ({ tagName, className, scrollWidth, clientWidth }) =>
+          `${tagName}.${className}: ${scrollWidth} of ${clientWidth} px`,
+      ),
+  );
+}

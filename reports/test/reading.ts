@@ -1,0 +1,54 @@
+/** What the page of any run has to show. */
+import assert from 'node:assert/strict';
+import type { Page } from 'playwright-core';
+import type { Run } from '../run.ts';
+import { charts, type Drawn, drawAll, overflow } from './looking.ts';
+
+/** Fewer pixels are no line, no cell and no name. */
+const LEAST = 40;
+/** Where there is no figure that a chart could state. */
+const NOT_KNOWN = /^(Too few|No second|How .* is not known)/;
+
+/** Verdict and account as the run has them, and nothing wider than the screen. */
+export async function assertAnswers(page: Page, run: Run): Promise<void> {
+  assert.equal(await page.locator('.verdict strong').textContent(), run.verdict.result);
+  assert.equal(await page.locator('h1').textContent(), run.run.name);
+  const first = await page.locator('.equation .value').first().textContent();
+  assert.equal(first, run.account.scheduled.toLocaleString('en-US'));
+  for (const width of [390, 1280]) {
+    await page.setViewportSize({ width, height: 900 });
+    await drawAll(page);
+    assert.ok((await overflow(page)) <= 0, `${width} px: wider than the screen`);
+  }
+}
+
+/** Beside the answer: all of every chart drawn, with a title that states a figure, words in its place, and a table. */
+export async function assertReads(page: Page, run: Run): Promise<void> {
+  await assertAnswers(page, run);
+  for (const chart of await charts(page)) {
+    assert.deepEqual(missing(chart, run), [], chart.name);
+    assert.ok(/\d/.test(chart.title) || NOT_KNOWN.test(chart.title), `${chart.name}: ${chart.title}`);
+    assert.ok(chart.alternative.startsWith(chart.title) && chart.table, chart.name);
+    const looks = chart.lines.map(({ colour, pattern }) => `${colour} ${pattern}`);
+    assert.equal(new Set(looks).size, looks.length, `${chart.name}: two lines look the same`);
+  }
+}
+
+/** What should be on the canvas of a chart, and is not. */
+function missing({ name, lines, heat, marks, names }: Drawn, run: Run): string[] {
+  // A line along the axis is as faint as the axis.
+  const zero = {
+    backlog: run.timeline.every(({ backlog }) => backlog === 0),
+    schedule: run.run.model === 'closed',
+  };
+  const concurrency = name.endsWith('by concurrency');
+  const parts: Record<string, number> = {
+    ...Object.fromEntries(
+      lines.map(({ label, pixels }) => [label, zero[label as keyof typeof zero] ? LEAST : pixels]),
+    ),
+    ...(name === 'Arrival latency, all deliveries' && { cells: heat }),
+    ...(concurrency && { 'the knee': marks, 'its name': names.marks }),
+    ...(!concurrency && name !== 'Latency by percentile' && { 'names of phases': names.phases }),
+  };
+  return Object.keys(parts).filter((part) => Number(parts[part]) < LEAST);
+}
