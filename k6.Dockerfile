@@ -14,28 +14,38 @@
 # allow. With a pipeline on the same machine add --network host: its 127.0.0.1 is not the container's.
 # k6-operator looks for its script with a shell: --target operator (pipeline/deploy/README.md).
 # Another run: append the words for k6, such as: run -e PROFILE=profiles/smoke.yml scenarios/ramp.js
+#
+# Behind mirrors, and nothing of it stays in the image: --build-arg GOPROXY, --secret id=npmrc,src=$HOME/.npmrc, and for authorities of
+# one's own --secret id=authorities,src=/etc/ssl/certs/ca-certificates.crt. Without Docker or a registry: npm run images.
 
 ARG VERSION=0.1.0
+ARG GO=golang:1.26-bookworm
+ARG NODE=node:24-bookworm-slim
+ARG BUSYBOX=busybox:1.37-musl
 
-FROM golang:1.26-bookworm AS k6
+FROM ${GO} AS k6
 WORKDIR /src
 COPY extensions/k6 ./
 # Modules and compiled packages stay in caches outside the layers: a source that changes compiles itself and not k6, and
 # loads nothing. `go mod download` in a layer of its own would also load what only tests want.
 # Static, as the final image has no libc. -s -w leaves out what only debuggers read, over a quarter of the size; panics
 # keep their names and lines. No hash of the sources, unlike in `npm run setup`: none lie beside this binary.
-# The AGPL wants its text to go with the binary.
+# The AGPL wants its text to go with the binary. The secret is a file of its own, as buildah removes what a mount has covered.
+ARG GOPROXY
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    --mount=type=secret,id=authorities,target=/etc/ssl/certs/authorities.crt \
     CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o /k6 ./cmd/k6 \
     && cp "$(go list -m -f '{{.Dir}}' go.k6.io/k6/v2)/LICENSE.md" /k6-LICENSE.md
 # The final image has no mkdir.
 RUN mkdir /runs
 
-FROM node:24-bookworm-slim AS page
+FROM ${NODE} AS page
 WORKDIR /src
 COPY package.json package-lock.json ./
 # The one package with an install script is `node`, which would load the Node that this image has already.
 RUN --mount=type=cache,target=/root/.npm \
+    --mount=type=secret,id=npmrc,target=/root/.npmrc \
+    --mount=type=secret,id=authorities,target=/etc/ssl/certs/authorities.crt \
     npm ci --ignore-scripts --no-audit --no-fund
 # A label can't read a file: the version above is compared with the one it stands for.
 ARG VERSION
@@ -73,7 +83,7 @@ ENTRYPOINT ["/arrival/k6"]
 CMD ["run", "scenarios/ramp.js"]
 
 # The same with a shell, for k6-operator: it looks for the script with `sh`, and for k6 in PATH.
-FROM busybox:1.37-musl AS operator
+FROM ${BUSYBOX} AS operator
 COPY --from=plain /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=plain /arrival /arrival
 WORKDIR /arrival

@@ -3,7 +3,8 @@
 #   docker build -f pipeline/pipeline.Dockerfile -t arrival-pipeline .
 #   docker run --rm --env-file ingest.env -e PROCESS_NAME=ingest-1 arrival-pipeline pipeline/ingest/server.ts
 #
-# Bases are pinned by tag: to pin one by digest, write `FROM name:tag@sha256:…` with what `docker buildx imagetools inspect` says.
+# Bases are pinned by tag: to pin one by digest, --build-arg NODE=name:tag@sha256:… with what `docker buildx imagetools inspect` says.
+# Behind a mirror: --secret, as k6.Dockerfile tells.
 
 ARG NODE=node:24-bookworm-slim
 
@@ -11,7 +12,10 @@ FROM ${NODE} AS packages
 WORKDIR /arrival
 COPY package.json package-lock.json ./
 # The one package with an install script is `node`, which would load the Node that this image has already.
-RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+RUN --mount=type=cache,target=/root/.npm \
+    --mount=type=secret,id=npmrc,target=/root/.npmrc \
+    --mount=type=secret,id=authorities,target=/etc/ssl/certs/authorities.crt \
+    npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
     && rm -rf node_modules/node node_modules/.bin/node
 
 FROM ${NODE}

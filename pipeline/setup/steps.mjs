@@ -32,9 +32,9 @@ export function run(command, args, { cwd, env } = {}) {
 }
 
 /** Does one step and prints its line: `setup  npm packages … ok 12.3 s`. */
-export async function step(name, work) {
+export async function step(name, work, command = 'setup') {
   const started = performance.now();
-  process.stdout.write(`setup  ${name} … `);
+  process.stdout.write(`${command}  ${name} … `);
   try {
     await work();
   } catch (error) {
