@@ -19,8 +19,8 @@ export const NETWORKS: readonly Network[] = [
   { name: 'internet', rate: 100, delay: 20, loss: 0.1, firewall: true },
 ];
 
-/** As long a way as the internet's, on which nothing is lost: a lost packet holds up all that follow it, which makes each p99 another. */
-export const WAN: Network = { name: 'wan', rate: 100, delay: 20, loss: 0, firewall: false };
+/** Over an ocean, and nothing is lost: a lost packet holds up all that follow it, which makes each p99 another. */
+export const WAN: Network = { name: 'wan', rate: 100, delay: 50, loss: 0, firewall: false };
 
 /** Why something cannot be had, in a few words; null: it can. */
 export type Refusal = string | null;

@@ -33,8 +33,9 @@ export const HELP = `k6 and Artillery in turn, with the same load, against one p
   --repeat 2       how often each tool runs, in turn; 1 to 20
   --most 3200      highest rate at which it is looked for where each tool becomes the bottleneck; 0: it is not looked for, else
                    from --rate to 20000
-  --network        lan, firewall or internet (those of npm run matrix), or wan: 20 ms each way, and nothing lost. Both tools reach
+  --network        lan, firewall or internet (those of npm run matrix), or wan: --delay each way, and nothing lost. Both tools reach
                    ingest and broker over it. Network namespaces make it, where they can not be had a TCP proxy: the first line says which
+  --delay ${WAN.delay}       ms each way of wan; 1 to 1000
   --must-agree     exit code 1 where the tools do not agree on p50 and p99 of arrival within 10 % and the clock bound, or a run is invalid
 
 Where each becomes the bottleneck is looked for in runs of ${PROBE_SECONDS} s, at most 24 for each tool, mostly about 8. wrk, where it is installed, posts
@@ -52,6 +53,7 @@ export function readOptions(args: readonly string[]): Options | 'help' {
     repeat: text,
     most: text,
     network: text,
+    delay: text,
     'must-agree': flag,
     help: { ...flag, short: 'h' },
   } as const;
@@ -65,7 +67,7 @@ export function readOptions(args: readonly string[]): Options | 'help' {
   const values = parsed();
   if (values.help) return 'help';
   const count = (
-    name: 'rate' | 'duration' | 'repeat' | 'most',
+    name: 'rate' | 'duration' | 'repeat' | 'most' | 'delay',
     fallback: number,
     most: number,
     least = 1,
@@ -78,12 +80,15 @@ export function readOptions(args: readonly string[]): Options | 'help' {
     return value;
   };
   const rate = count('rate', 200, 5000);
+  const network = networkOf(values.network);
+  if (values.delay !== undefined && network !== WAN)
+    throw new UsageError('--delay is that of --network wan, which is not asked for');
   return {
     rate,
     duration: count('duration', 20, 3600),
     repeat: count('repeat', 2, 20),
     most: values.most === '0' ? 0 : count('most', Math.max(3200, rate), 20_000, rate),
-    network: networkOf(values.network),
+    network: network === WAN ? { ...WAN, delay: count('delay', WAN.delay, 1000) } : network,
     mustAgree: values['must-agree'] ?? false,
   };
 }

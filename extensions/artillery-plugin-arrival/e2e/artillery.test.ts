@@ -247,7 +247,7 @@ test('a pipeline that speaks TLS, with an authority of its own', async () => {
 
 test('compare over a network: both tools by the same way, one page, and whether they agree', async (t) => {
   const { env } = await place(t);
-  const flags = '--network wan --rate 40 --duration 2 --repeat 1 --most 0'.split(' ');
+  const flags = '--network wan --delay 20 --rate 40 --duration 2 --repeat 1 --most 0'.split(' ');
   const { all, exitCode } = await node([COMPARE, ...flags], env);
   const text = String(all);
   const page = /^report {2}(reports\/comparisons\/\S+)$/m.exec(text)?.[1] ?? assert.fail(text);

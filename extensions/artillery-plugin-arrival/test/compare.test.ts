@@ -129,10 +129,14 @@ test('a wrong flag is told in one line', () => {
     [['--repeat', ''], '--repeat is ""; allowed: whole numbers from 1 to 20'],
     [['--rate', '300', '--most', '200'], '--most is "200"; allowed: whole numbers from 300 to 20000, or 0'],
     [['--network', 'moon'], '--network is "moon"; allowed: lan, firewall, internet, wan'],
+    [['--network', 'lan', '--delay', '9'], '--delay is that of --network wan, which is not asked for'],
+    [['--network', 'wan', '--delay', '0'], '--delay is "0"; allowed: whole numbers from 1 to 1000'],
     [['--speed', '9'], /^Unknown option '--speed'/],
   ];
   for (const [args, message] of wrong) assert.throws(() => readOptions(args), { message });
-  const { network, most, mustAgree } = readOptions(['--network=wan', '--most=0', '--must-agree']) as Options;
-  assert.deepEqual([network?.delay, network?.loss, most, mustAgree], [20, 0, 0, true]);
+  const args = ['--network=wan', '--delay=20', '--most=0', '--must-agree'];
+  const { network, most, mustAgree } = readOptions(args) as Options;
+  assert.deepEqual([network?.name, network?.delay, network?.loss], ['wan', 20, 0]);
+  assert.deepEqual([most, mustAgree], [0, true]);
   assert.equal((readOptions([]) as Options).network, undefined);
 });
