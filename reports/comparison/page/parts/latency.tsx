@@ -36,8 +36,8 @@ export function LatencySection({ comparison }: PartProps) {
 function p99sOf({ subjects, rows }: Comparison, name: string): string {
   const row = rows.find((one) => one.name === name);
   const figures = subjects.map(({ letter }, i) => `${letter} ${msUnit(row?.values[i])}`);
-  const what = label(name);
-  return `${what[0]?.toUpperCase()}${what.slice(1)}: ${figures.join(', ')}`;
+  const what = label(name).replace('http', 'HTTP').replace('arrival', 'Arrival');
+  return `${what}: ${figures.join(', ')}`;
 }
 
 function OverTime({
