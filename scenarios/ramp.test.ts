@@ -102,6 +102,10 @@ describe('npm run ramp', () => {
       assert.equal(run.canary?.sent, 6, 'one a second');
       assert.ok((run.canary?.arrived ?? 0) >= 5, 'the last one may be under way when the run ends');
       assert.ok(run.clock?.processes.some(({ process }) => process === 'relay-1'));
+      if (process.platform === 'linux') {
+        const congestion = await readFile('/proc/sys/net/ipv4/tcp_congestion_control', 'utf8');
+        assert.equal(run.environment.tcp_congestion_control, congestion.trim());
+      }
       // Linux tells how long each lay in the socket.
       assert.equal(run.health.socket_wait?.count, run.latency.arrival.count);
       assert.match(await readFile(join(runDir, 'arrival.hlog'), 'utf8'), /^Tag=arrival,/m);

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"net/url"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -99,6 +100,10 @@ func (e *engine) environment() map[string]any {
 	}
 	if kernel, err := host.KernelVersion(); err == nil {
 		env["kernel"] = kernel
+	}
+	// What a connection may have under way on its path, and so how long small messages wait for each other there. Linux tells.
+	if name, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control"); err == nil {
+		env["tcp_congestion_control"] = strings.TrimSpace(string(name))
 	}
 	if len(e.options.Facts) > 0 {
 		env["pipeline"] = e.options.Facts
