@@ -8,7 +8,7 @@ import { mean } from './intervals.ts';
 import { kneeOf } from './knees.ts';
 import { type Measure, measureOf } from './measures.ts';
 import type { Recording } from './recording.ts';
-import { environments, type Group, grouped, MOST_SUBJECTS, obstacle, titles } from './subjects.ts';
+import { counted, environments, type Group, grouped, MOST_SUBJECTS, obstacle, titles } from './subjects.ts';
 
 const ARRIVAL = ['p50', 'p90', 'p95', 'p99', 'p999', 'mean'].map((key) => `arrival.${key}`);
 const HTTP = ['p50', 'p99'].map((key) => `http.${key}`);
@@ -37,8 +37,12 @@ export function comparisonOf(groups: readonly Group[]): Comparison {
     );
   }
   const names = titles(groups);
-  const width = widthOf(groups.map(([first]) => (first as Recording).run));
-  const subjects = groups.map((group, i) => subject(group, baseline, i, names[i] as string, width));
+  const counting = groups.map(counted);
+  const width = widthOf(counting.map(([first]) => (first as Recording).run));
+  const subjects = groups.map((group, i) => ({
+    ...subject(counting[i] as Group, counting[0] as Group, i, names[i] as string, width),
+    ...whole(group, counting[i] as Group),
+  }));
   // In the open model the rates are the profile's, whatever the pipeline does.
   const closed = subjects.some(({ model }) => model === 'closed');
   const fits = subjects.map(({ obstacle }) => obstacle === null);
@@ -46,7 +50,7 @@ export function comparisonOf(groups: readonly Group[]): Comparison {
     schema: 'arrival/comparison/1',
     subjects,
     rows: SHOWN.filter((name) => closed || !RATES.includes(name))
-      .map((name) => row(groups, measureOf(name) as Measure, fits))
+      .map((name) => row(counting, measureOf(name) as Measure, fits))
       .filter(({ values }) => values.some((value) => value !== null)),
     environment: environments(groups),
   };
@@ -67,7 +71,32 @@ export function row(groups: readonly Group[], measure: Measure, fits: readonly b
   };
 }
 
-function subject(group: Group, baseline: Group, index: number, title: string, width: number): Subject {
+/** What is told of all runs of a group, also of those whose figures do not count: a message that was lost is lost in any of them. */
+function whole(group: Group, counting: Group): Pick<Subject, 'runs' | 'account'> {
+  return {
+    runs: group.map((recording) => {
+      const { run, verdict } = recording.run;
+      return {
+        name: run.name,
+        tool: [run.tool.name, run.tool.version].filter((word) => word !== null).join(' '),
+        started: run.started,
+        verdict: verdict.result,
+        reasons: verdict.reasons,
+        counted: counting.includes(recording),
+      };
+    }),
+    account: sumOfAccounts(group.map(({ run }) => run.account)),
+  };
+}
+
+/** The rest of a subject, from those runs that count. */
+function subject(
+  group: Group,
+  baseline: Group,
+  index: number,
+  title: string,
+  width: number,
+): Omit<Subject, 'runs' | 'account'> {
   const [first] = group as [Recording];
   const runs = group.map(({ run }) => run);
   const balanced = runs.every((run) => run.account.balanced);
@@ -75,17 +104,9 @@ function subject(group: Group, baseline: Group, index: number, title: string, wi
   return {
     letter: String.fromCharCode(65 + index),
     title,
-    runs: runs.map(({ run, verdict }) => ({
-      name: run.name,
-      tool: [run.tool.name, run.tool.version].filter((word) => word !== null).join(' '),
-      started: run.started,
-      verdict: verdict.result,
-      reasons: verdict.reasons,
-    })),
     obstacle: obstacle(baseline, group),
     model: first.run.run.model,
     profile: first.run.run.profile.name,
-    account: sumOfAccounts(runs.map((run) => run.account)),
     arrival: balanced ? curves(runs.map((run) => curve(run.latency.arrival))) : [],
     http: balanced ? curves(runs.map((run) => curve(run.latency.http))) : [],
     stages: Object.fromEntries(

@@ -57,6 +57,8 @@ export interface RunSummary {
   started: string;
   verdict: VerdictResult;
   reasons: string[];
+  /** False: it is invalid, and repeats of it are not; its latencies and rates are in no figure. */
+  counted: boolean;
 }
 
 export interface StepSummary {

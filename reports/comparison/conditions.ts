@@ -1,7 +1,7 @@
 /** `--fail-if`: when a comparison is to fail. The grammar stands in reports/README.md. */
 import { differenceOf, figureOf } from './differences.ts';
 import { COUNTS, type Measure, measureOf, RATES, SERIES, STATISTICS, unitOf } from './measures.ts';
-import { type Group, obstacle } from './subjects.ts';
+import { counted, type Group, obstacle } from './subjects.ts';
 
 const COMPARATORS = ['>', '>=', '<', '<='] as const;
 type Comparator = (typeof COMPARATORS)[number];
@@ -101,8 +101,9 @@ function unknown(name: string, fail: (what: string, allowed: string) => never): 
 
 /** @param sure a condition on a difference holds only where all of the interval is beyond the limit */
 export function judge(condition: Condition, groups: readonly Group[], sure: boolean): Finding[] {
-  const [baseline] = groups as [Group];
-  return groups.slice(1).map((group, i) => {
+  const [baseline, ...others] = condition.measure.kind === 'count' ? groups : groups.map(counted);
+  if (baseline === undefined) return [];
+  return others.map((group, i) => {
     const subject = String.fromCharCode(66 + i);
     const { fails, told } = judgeOne(condition, baseline, group, sure);
     return { condition, subject, fails, sentence: `${condition.text}: ${told}` };

@@ -90,6 +90,15 @@ export function titles(groups: readonly Group[]): string[] {
 
 const began = (run: Run | undefined) => instant(run?.run.started ?? '');
 
+/**
+ * Whose latencies and rates count: of repeats those that can be trusted, if there are any. What a late generator made slower is left out,
+ * and told. A run that was cut off is not, nor one whose account is open: that may be the pipeline's doing.
+ */
+export function counted(group: Group): Group {
+  const trusted = group.filter(({ run }) => verdict(run).result !== 'invalid' || !balance(run.account).holds);
+  return trusted.length > 0 ? trusted : group;
+}
+
 /** Why a group can't be held against the baseline; null: it can. */
 export function obstacle(baseline: Group, group: Group): string | null {
   const own = unfit(group);

@@ -43,7 +43,9 @@ export function comparisonText(comparison: Comparison): string {
 
 function heading({ letter, title, runs, obstacle }: Subject, index: number): string[] {
   const verdicts = [...new Set(runs.map((run) => run.verdict))].join(', ');
-  const of = runs.length > 1 ? `${runs.length} runs, the first ${runs[0]?.name}` : `${runs[0]?.name}`;
+  const left = runs.filter(({ counted }) => !counted).length;
+  const those = left > 0 ? `${runs.length - left} of ${runs.length} runs count` : `${runs.length} runs`;
+  const of = runs.length > 1 ? `${those}, the first ${runs[0]?.name}` : `${runs[0]?.name}`;
   return [
     `${letter}  ${plain(title)} · ${plain(of)} · ${verdicts}${index === 0 ? ' · baseline' : ''}`,
     ...(obstacle === null ? [] : [`   ${obstacle}`]),

@@ -181,6 +181,40 @@ for (const [text, fails, expected] of CONDITIONS) {
   });
 }
 
+test('of repeats the invalid ones are left out and told, but what they lost is not', () => {
+  const of = (build: string, seed: number, median: number, change: (run: Run) => void = () => {}) =>
+    recording(
+      seed,
+      ({ run }) => {
+        run.run.labels = { build };
+        change(run);
+      },
+      median,
+    );
+  const disturbed = of('b', 5, 50, (run) => {
+    run.verdict = { result: 'invalid', reasons: ['the generator was late', 'it was late to read'] };
+    run.account.arrived -= 3;
+    run.account.lost += 3;
+  });
+  const trusted = [of('a', 1, 2), of('a', 2, 2), of('b', 3, 3), of('b', 4, 3)];
+  const all = [...trusted.slice(0, 2), disturbed, ...trusted.slice(2)];
+  const [without, beside] = [compare(trusted), compare(all)];
+  assert.deepEqual(obstacles(beside), [null, null]);
+  assert.deepEqual(beside.rows, without.rows);
+  const [, b] = beside.subjects;
+  assert.deepEqual(
+    b?.runs.map(({ counted }) => counted),
+    [false, true, true],
+  );
+  assert.equal(b?.account.lost, 3);
+  assert.match(comparisonText(beside), /B {2}b · 2 of 3 runs count/);
+  const findings = (text: string) => judge(parseCondition(text), grouped(all, false), false);
+  assert.equal(findings('arrival.p50 > 10ms')[0]?.fails, false);
+  assert.equal(findings('account.lost > 0')[0]?.fails, true);
+  const alone = compare([...trusted.slice(0, 2), disturbed]);
+  assert.deepEqual(obstacles(alone), [null, 'not comparable: run is invalid'], 'none is left');
+});
+
 test('--sure: a difference counts where all of its interval is beyond the limit', () => {
   const groups = grouped([recording(1), recording(2, undefined, 3)], false);
   const of = (text: string, sure: boolean) => judge(parseCondition(text), groups, sure)[0];

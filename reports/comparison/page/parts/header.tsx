@@ -44,7 +44,8 @@ function SubjectLine({ subject, index }: { subject: Subject; index: number }) {
       {runs.map((run) => (
         <p class="meta" key={run.name}>
           <span class={`tag ${run.verdict}`}>{run.verdict}</span> {run.name}
-          {run.reasons.length > 0 && ` · ${run.reasons.join(' ')}`}
+          {!run.counted && <strong> · not counted</strong>}
+          {run.reasons.length > 0 && ` · ${run.reasons.join('; ')}`}
         </p>
       ))}
       {obstacle !== null && <p class="worry">{obstacle}</p>}

@@ -54,7 +54,9 @@ function OverTime({
       ? []
       : [`${letter} ${msUnit(highest.value)} at ${clock(timeline.t[highest.at] ?? 0)}`];
   });
-  const note = subjects.some(({ runs }) => runs.length > 1) ? { note: 'Of repeats the first run.' } : {};
+  const note = subjects.some(({ runs }) => runs.length > 1)
+    ? { note: 'Of repeats the first run that counts.' }
+    : {};
   return (
     <Chart
       name={`Arrival ${percentile} over time`}

@@ -65,18 +65,20 @@ export function StagesSection({ comparison: { subjects, rows } }: PartProps) {
           </p>
         ))}
       </div>
-      <Table
-        caption="Means, which add up to the mean arrival latency of each run"
-        columns={columns}
-        rows={known}
-        foot={[
-          'sum of the means',
-          ...subjects.flatMap(({ stages, obstacle }, i) => [
-            ms(total(stages)),
-            ...(i === 0 || obstacle !== null ? [] : ['', '']),
-          ]),
-        ]}
-      />
+      <div class="differences">
+        <Table
+          caption="Means, which add up to the mean arrival latency of each run"
+          columns={columns}
+          rows={known}
+          foot={[
+            'sum of the means',
+            ...subjects.flatMap(({ stages, obstacle }, i) => [
+              ms(total(stages)),
+              ...(i === 0 || obstacle !== null ? [] : ['', '']),
+            ]),
+          ]}
+        />
+      </div>
     </section>
   );
 }
