@@ -20,7 +20,7 @@ const HELP = `Harms a running pipeline in each way of the table below, under loa
   --rate 4000       messages/s of a load
   --messages 50000  at least so many in a case
 
-About 14 minutes. Each case has a pipeline of its own on free ports. The exit code is 0 when everything was as expected, else 1.
+About 13 minutes. Each case has a pipeline of its own on free ports. The exit code is 0 when everything was as expected, else 1.
 The table is left in reports/runs/faults-<time>/, with the logs and the run of each case that was not as expected.
 `;
 

@@ -65,7 +65,7 @@ export function StagesSection({ comparison: { subjects, rows } }: PartProps) {
           </p>
         ))}
       </div>
-      <div class="differences">
+      <div class="means">
         <Table
           caption="Means, which add up to the mean arrival latency of each run"
           columns={columns}
