@@ -94,9 +94,14 @@ export function firstPaint(page: Page): Promise<number | undefined> {
   return page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
 }
 
-/** px that the page is wider than the screen. */
+/** px that the page is wider than the screen, once what follows the screen's size has: charts do so within a frame. */
 export function overflow(page: Page): Promise<number> {
-  return page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  return page.evaluate(async () => {
+    const frame = () => new Promise((drawn) => requestAnimationFrame(drawn));
+    await frame();
+    await frame();
+    return document.documentElement.scrollWidth - window.innerWidth;
+  });
 }
 
 export async function text(page: Page, selector: string): Promise<string> {
