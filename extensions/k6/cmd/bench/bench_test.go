@@ -3,15 +3,12 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"math"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/eclipse/paho.golang/packets"
@@ -215,31 +212,6 @@ func TestABatchIsPublishedMessageByMessage(t *testing.T) {
 		assert.Zero(t, reader.Len())
 	}
 	assert.Nil(t, target([]byte(`{"id":"a"}`)))
-}
-
-func TestASubscriberRestsOnlyWhenItHasReadAllThatThereWas(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ours, theirs := net.Pipe()
-		go func() {
-			_, _ = theirs.Write([]byte("abcdefg"))
-			_, _ = theirs.Write([]byte("h"))
-			_ = theirs.Close()
-		}()
-		conn := &resting{Conn: ours, rest: 2 * time.Millisecond}
-		began, p := time.Now(), make([]byte, 4)
-		for _, want := range []struct {
-			text  string
-			after time.Duration
-		}{{"abcd", 0}, {"efg", 0}, {"h", 2 * time.Millisecond}} {
-			n, err := conn.Read(p)
-			require.NoError(t, err)
-			assert.Equal(t, want.text, string(p[:n]))
-			assert.Equal(t, want.after, time.Since(began), want.text)
-		}
-		_, err := conn.Read(p)
-		require.ErrorIs(t, err, io.EOF)
-	})
 }
 
 func TestWhatWasStartedIsStopped(t *testing.T) {

@@ -26,7 +26,7 @@ func measuring(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	sink, err := b.startSink(ctx, address, 0)
+	sink, err := b.startSink(ctx, address, 1)
 	if err != nil {
 		return nil, err
 	}

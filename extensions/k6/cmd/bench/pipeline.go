@@ -131,7 +131,7 @@ func pipeline(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	sink, err := b.startSink(ctx, address, 0)
+	sink, err := b.startSink(ctx, address, 1)
 	if err != nil {
 		return nil, err
 	}

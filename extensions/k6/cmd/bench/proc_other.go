@@ -4,9 +4,18 @@ package main
 
 import (
 	"errors"
+	"net"
 	"time"
 )
 
 func cpuOf(int) (time.Duration, error) {
 	return 0, errors.New("the CPU time of a process is read on Linux only")
+}
+
+func wakeAt(net.Conn, int) error {
+	return errors.New("how many bytes wake a reader is set on Linux only")
+}
+
+func reserve(int) (func(), error) {
+	return nil, errors.New("the broker is given a core of its own on Linux only")
 }

@@ -14,15 +14,13 @@ import (
 // sink takes what arrives, acknowledges it as the native subscriber would, and looks at nothing.
 type sink struct{ taken atomic.Int64 }
 
-// startSink holds the topics of the default flow until the row is over. rest is how long it leaves the broker alone once it has read all
-// that there was: 0 is a subscriber as others are, which is woken for each message while the broker keeps up.
-func (b *bench) startSink(ctx context.Context, address string, rest time.Duration) (*sink, error) {
-	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		if err != nil || rest == 0 {
-			return conn, err
-		}
-		return &resting{Conn: conn, rest: rest}, nil
+// startSink holds the topics of the default flow until the row is over. Once so many bytes lie in its socket it is woken: 1 is a
+// subscriber as others are, which is woken for each message while the broker keeps up.
+func (b *bench) startSink(ctx context.Context, address string, wakes int) (*sink, error) {
+	var stream net.Conn
+	dial := func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+		stream, err = (&net.Dialer{}).DialContext(ctx, network, address)
+		return stream, err
 	}
 	conn, err := receiver.Connect(ctx, receiver.Options{URL: address, ClientID: "sink", Dial: dial})
 	if err != nil {
@@ -37,6 +35,11 @@ func (b *bench) startSink(ctx context.Context, address string, rest time.Duratio
 		return nil, err
 	}
 	b.closers = append(b.closers, conn.Close)
+	if wakes > 1 { // from here on: answers of the broker are shorter
+		if err := wakeAt(stream, wakes); err != nil {
+			return nil, err
+		}
+	}
 	k := &sink{}
 	go func() {
 		err := conn.Read("", func() int64 { return 0 }, func(_ int64, _ time.Duration, messages []receiver.Message) {
@@ -47,22 +50,6 @@ func (b *bench) startSink(ctx context.Context, address string, rest time.Duratio
 		}
 	}()
 	return k, nil
-}
-
-// resting is a connection whose reads let bytes gather.
-type resting struct {
-	net.Conn
-	rest  time.Duration
-	empty bool // the last read took all that there was
-}
-
-func (r *resting) Read(p []byte) (int, error) {
-	if r.empty {
-		time.Sleep(r.rest)
-	}
-	n, err := r.Conn.Read(p)
-	r.empty = n < len(p)
-	return n, err
 }
 
 func (k *sink) count() (int64, error) { return k.taken.Load(), nil }
