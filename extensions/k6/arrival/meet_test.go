@@ -1,0 +1,237 @@
+package arrival
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+func TestNothingIsSentWhereAnInstanceIsMissing(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Redis: &fake.Redis{}}
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	const options = "runId: 'abcd1234', gather: '300ms'"
+	two := newSegment(t, f, unequalParts[1], unequal, steady, options)
+	err := two.module.root.engine.collect(t.Context(), two.state, two.module.metrics)
+	require.EqualError(t, err,
+		"1 of 3 instances of the run abcd1234 were ready within 300ms, so nothing was sent; missing: generator 1, generator 3")
+	// It has withdrawn: whoever comes now does not find it there.
+	one := newSegment(t, f, unequalParts[0], unequal, steady, options)
+	err = one.module.root.engine.collect(t.Context(), one.state, one.module.metrics)
+	require.ErrorContains(t, err, "missing: generator 2, generator 3")
+	assert.Zero(t, f.Requests())
+}
+
+func TestARunBeginsOnce(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Redis: &fake.Redis{}}
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	one := newSegment(t, f, unequalParts[0], unequal, steady, "runId: 'abcd1234', gather: 60")
+	e := one.module.root.engine
+	client, err := e.connectRedis(t.Context(), one.state)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	ctx, leave := context.WithCancel(t.Context())
+	t.Cleanup(leave)
+	left := make(chan error)
+	go func() {
+		_, err := e.meet(ctx, client)
+		left <- err
+	}()
+	require.Eventually(t, func() bool { return client.Exists(ctx, runKeys+"abcd1234").Val() == 1 }, time.Minute, time.Millisecond)
+	_, err = e.meet(t.Context(), client)
+	require.ErrorContains(t, err, "generator 1 of 3 of the run abcd1234 is there already")
+	leave()
+	require.ErrorIs(t, <-left, errStopped)
+	assert.Zero(t, client.Exists(t.Context(), runKeys+"abcd1234").Val(), "it has withdrawn")
+	require.NoError(t, client.HSet(t.Context(), runKeys+"abcd1234", "start", e.redisNow()-5_000_000).Err())
+	_, err = e.meet(t.Context(), client)
+	require.Error(t, err)
+	assert.Regexp(t, `^the run abcd1234 began \d+ s ago: generator 1 of 3 came too late for it, or the id has been used before`, err.Error())
+}
+
+// meetings are two of one run, at a moment that the test sets, in the Redis that tests have and in a real one.
+func meetings(t *testing.T, check func(t *testing.T, now *int64, one, two, another *meeting)) {
+	f := &fake.Pipeline{Redis: &fake.Redis{}}
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	for name, address := range map[string]string{"fake": f.Redis.URL(), "real": startRedis(t)} {
+		t.Run(name, func(t *testing.T) {
+			o, err := redis.ParseURL(address)
+			require.NoError(t, err)
+			client := redis.NewClient(o)
+			t.Cleanup(func() { _ = client.Close() })
+			moment := int64(1_795_317_447_755_881)
+			of := func(number int, token string) *meeting {
+				return &meeting{client: client, run: "abcd1234", lead: runLead, number: number, of: 2, token: token, now: func() int64 { return moment }}
+			}
+			check(t, &moment, of(1, "one"), of(2, "two"), of(1, "another"))
+		})
+	}
+}
+
+func told(t *testing.T, m *meeting) (state, there string) {
+	t.Helper()
+	p, err := m.ready(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, p.start != 0, p.state == "first" || p.state == "started" || p.state == "late")
+	return p.state, strings.Join(p.there, " ")
+}
+
+// An instance that was killed while it waited counted as ready for a day: the others began without it, and it could not come back.
+func TestWhoIsNotThereAnyMoreIsNotReady(t *testing.T) {
+	t.Parallel()
+	meetings(t, func(t *testing.T, now *int64, one, two, another *meeting) {
+		is := func(m *meeting, state, there string) {
+			t.Helper()
+			gotState, gotThere := told(t, m)
+			assert.Equal(t, []string{state, there}, []string{gotState, gotThere})
+		}
+		is(one, "waits", "1")
+		*now += runReady.Microseconds() - 1
+		is(another, "taken", fmt.Sprintf("one %d", *now+1))
+		is(one, "waits", "1")
+		*now += runReady.Microseconds()
+		is(two, "waits", "2")
+		is(another, "first", "")
+		is(two, "started", "")
+		is(one, "late", "")
+	})
+}
+
+// One looked, gave up and withdrew while the last one came in between: that one began alone.
+func TestWhoIsCountedOnDoesNotLeave(t *testing.T) {
+	t.Parallel()
+	meetings(t, func(t *testing.T, now *int64, one, two, another *meeting) {
+		leaves := func(m *meeting) int64 {
+			t.Helper()
+			start, err := m.leave(t.Context())
+			require.NoError(t, err)
+			return start
+		}
+		_, _ = told(t, one)
+		assert.Zero(t, leaves(one))
+		state, there := told(t, two)
+		assert.Equal(t, []string{"waits", "2"}, []string{state, there})
+		_, _ = told(t, one)
+		assert.Equal(t, *now+runLead.Microseconds(), leaves(two), "it takes part")
+		assert.Zero(t, leaves(another)-leaves(one), "the start stays")
+		ttl, err := one.client.TTL(t.Context(), runKeys+"abcd1234").Result()
+		require.NoError(t, err)
+		assert.InDelta(t, runKept.Seconds(), ttl.Seconds(), 3600)
+	})
+}
+
+// The start is a moment of Redis' clock, which need not be this host's.
+func TestInstancesBeginByTheClockOfRedis(t *testing.T) {
+	t.Parallel()
+	const ahead = 100 * time.Second
+	f := &fake.Pipeline{Redis: &fake.Redis{Clock: fake.Clock{Ahead: ahead}}}
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	engines := make([]*engine, 3)
+	var work sync.WaitGroup
+	for i, one := range unequalParts {
+		s := newSegment(t, f, one, unequal, steady, "runId: 'abcd1234'")
+		engines[i] = s.module.root.engine
+		work.Go(func() {
+			client, err := engines[i].connectRedis(t.Context(), s.state)
+			if assert.NoError(t, err) {
+				defer func() { _ = client.Close() }()
+				assert.NoError(t, engines[i].setStart(t.Context(), client))
+			}
+		})
+	}
+	work.Wait()
+	first := 0
+	for _, e := range engines {
+		require.NotNil(t, e.met)
+		assert.Equal(t, engines[0].met.StartUS, e.met.StartUS)
+		bound := time.Duration(e.clock.Read().Bound)*time.Microsecond + time.Millisecond
+		assert.InDelta(t, 0, time.UnixMicro(e.met.StartUS).Sub(e.epoch.Add(ahead)), float64(bound))
+		if e.first {
+			first++
+		}
+	}
+	assert.Equal(t, 1, first, "one of them has set it")
+}
+
+// Each went on when its own requests had been answered, and measured the next phase while the others were in the last.
+func TestInstancesOfTheClosedModelBeginAPhaseTogether(t *testing.T) {
+	t.Parallel()
+	const late = 300 * time.Millisecond
+	f := &fake.Pipeline{Redis: &fake.Redis{}, Delay: late}
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	const phases = `
+phases: [{name: one, duration: 60, vus: 1, requests: 5, drain: 60}, {name: two, duration: 60, vus: 6, requests: 61}]
+flows: [{name: direct}]`
+	var work sync.WaitGroup
+	scripts := make([]*script, 3)
+	for i, one := range unequalParts {
+		scripts[i] = newSegment(t, f, one, unequal, phases, "runId: 'abcd1234'")
+		e := scripts[i].module.root.engine
+		for range e.segment.scale(6) {
+			work.Go(func() {
+				for vu := newSender(e, scripts[i].state); vu.send(t.Context()); {
+				}
+			})
+		}
+		work.Go(func() { assert.NoError(t, e.collect(t.Context(), scripts[i].state, scripts[i].module.metrics)) })
+	}
+	work.Wait()
+	requests, begins := [2]int{}, []float64{}
+	var first report.Step
+	for i, s := range scripts {
+		s.dir = filepath.Join(s.dir, fmt.Sprintf("generator-%d", i+1))
+		r := s.written()
+		assert.True(t, r.Account.Balanced)
+		assert.Equal(t, r.Account.Scheduled, r.Account.Arrived)
+		for phase := range requests {
+			requests[phase] += r.Steps[phase].Requests
+		}
+		begins = append(begins, r.Steps[1].StartS)
+		if i == 0 {
+			first = r.Steps[0]
+		}
+		assert.Equal(t, []int{5, 0, 0}[i], r.Steps[0].Requests, "the one VU is the first one's")
+	}
+	assert.Equal(t, [2]int{5, 61}, requests)
+	for _, begin := range begins {
+		assert.InDelta(t, begins[0], begin, 0.01, "at one moment of Redis' clock")
+		assert.GreaterOrEqual(t, begin, first.StartS+first.DurationS+*first.DrainedS)
+	}
+}
+
+func TestAPhaseBeginsWithoutAnInstanceThatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Redis: &fake.Redis{}}
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	s := newSegment(t, f, unequalParts[1], unequal,
+		"phases: [{duration: 60, vus: 6, drain: 60}, {name: two, duration: 60, vus: 6}]\nflows: [{name: direct}]", "runId: 'abcd1234'")
+	e := s.module.root.engine
+	client, err := e.connectRedis(t.Context(), s.state)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	begin := e.together(t.Context(), client, 1, time.Now())
+	assert.False(t, begin.After(time.Now()))
+	assert.Equal(t, []string{`phase "two" began without generator 1, generator 3, which had not ended the one before`}, e.invalid)
+	assert.Zero(t, client.Exists(t.Context(), runKeys+"abcd1234:1").Val(), "it has withdrawn")
+	require.NoError(t, client.Close())
+	e.together(t.Context(), client, 1, time.Now())
+	assert.Contains(t, e.invalid[1], `the instances could not agree on when phase "two" begins: `)
+}
