@@ -25,14 +25,9 @@ export function parseStamps(text: string): Pick<Hops, 'received' | 'queued'> {
 }
 
 /**
- * `<received>,<d1>,<d2>,<d3>`: the first stamp, then each stage's length from the stamp before.
- * A delta below zero is legal: two hosts' clocks differ.
+ * Reads `<received>,<d1>,<d2>,<d3>`: the first stamp, then each stage's length from the stamp before, which {@link formatStamps} and
+ * {@link formatDeltas} wrote. A delta below zero is legal: two hosts' clocks differ. Throws a `RangeError` that quotes the text.
  */
-export function formatHops({ received, queued, claimed, published }: Hops): string {
-  return `${received},${queued - received},${claimed - queued},${published - claimed}`;
-}
-
-/** Reads what {@link formatHops} wrote. Throws a `RangeError` that quotes the text. */
 export function parseHops(text: string): Hops {
   const [received, queued, claimed, published] = accumulate(text, 4) as [number, number, number, number];
   return { received, queued, claimed, published };

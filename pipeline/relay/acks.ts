@@ -80,7 +80,7 @@ const REST_MS = 1;
 
 /**
  * A socket as mqtt.js sees it: without the PUBACKs of the relay's own packets. Its parser takes some
- * microseconds for each, and breaks the connection at a reason code that it does not know, as 0x95 is.
+ * microseconds for each, and tells nobody of one with a reason code that it does not know, as 0x95 is.
  */
 export class AckTap extends Duplex {
   readonly #socket: Socket;

@@ -33,8 +33,6 @@ export class Broker {
   #up = false;
   #reason = 'connection closed';
   #proof: NodeJS.Timeout | undefined;
-  /** Packet id of what {@link publish} waits for; 0: nothing. */
-  #published = 0;
 
   /** Resolves when connected; rejects when the broker refuses the credentials. Retries while it is away. */
   static open(options: BrokerOptions): Promise<Broker> {
@@ -64,12 +62,7 @@ export class Broker {
         opened(this);
       });
     });
-    this.#client.on('close', () => {
-      // mqtt.js would send it again on the next connection, for ever; who published it decides.
-      if (this.#published !== 0) this.#client.removeOutgoingMessage(this.#published);
-      this.#published = 0;
-      this.#report(false);
-    });
+    this.#client.on('close', () => this.#report(false));
     this.#client.on('disconnect', ({ reasonCode }) => {
       this.#reason = `the broker ended the connection: ${reasonName(reasonCode ?? 0)}`;
     });
@@ -105,15 +98,6 @@ export class Broker {
   /** Writes whole packets. `written` is called when the kernel has them, or never will. */
   write(packets: Buffer, written?: () => void): void {
     this.#socket?.write(packets, written);
-  }
-
-  /** Publishes one message the usual way; rejects when the broker refuses it or the connection breaks. */
-  async publish(topic: string, body: Buffer, qos: 0 | 1, hops: string | undefined): Promise<void> {
-    const properties = hops === undefined ? {} : { properties: { userProperties: { hops } } };
-    const answered = this.#client.publishAsync(topic, body, { qos, ...properties });
-    this.#published = qos === 0 ? 0 : this.#client.getLastMessageId();
-    await answered;
-    this.#published = 0;
   }
 
   /** Breaks the connection; another one is made. */

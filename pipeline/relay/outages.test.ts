@@ -88,11 +88,19 @@ const settled = () => eventually(async () => (await queue.depth()) === 0, 'an em
 const held = async () => ((await redis.xpending('arrival:messages', 'relays')) as [number])[0];
 
 /** A way to the broker on which a test may stand. */
-async function proxy(
-  t: TestContext,
-): Promise<{ url: string; spoil: (bytes: Buffer) => boolean; mute: boolean }> {
+async function proxy(t: TestContext): Promise<{
+  url: string;
+  spoil: (bytes: Buffer) => boolean;
+  answer: (bytes: Buffer) => Buffer;
+  mute: boolean;
+}> {
   const { hostname, port, username, password } = new URL(broker.url('relay'));
-  const way = { url: '', spoil: (_bytes: Buffer) => false, mute: false };
+  const way = {
+    url: '',
+    spoil: (_bytes: Buffer) => false,
+    answer: (bytes: Buffer) => bytes,
+    mute: false,
+  };
   const sockets = new Set<Socket>();
   const server: Server = createServer((client) => {
     const upstream = connect(Number(port), hostname);
@@ -109,7 +117,7 @@ async function proxy(
       else upstream.write(bytes);
     });
     upstream.on('data', (bytes) => {
-      if (!way.mute) client.write(bytes);
+      if (!way.mute) client.write(way.answer(bytes));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -227,6 +235,32 @@ test('a list: what a relay could not deliver is given back when it stops', async
   await relay.stop();
   assert.equal(await queue.depth(), 20);
 });
+
+/** A broker that has reason codes of its own for PUBACKs, as mochi-mqtt 2.7.9 has 0x01. */
+const answering = (reasonCode: number) => (bytes: Buffer) =>
+  // Of a message that somebody has subscribed to, from Mosquitto.
+  bytes.equals(Buffer.from([0x40, 2, 0, bytes[3] as number]))
+    ? Buffer.from([0x40, 3, 0, bytes[3] as number, reasonCode])
+    : bytes;
+
+for (const mode of ['pipelined', 'serial']) {
+  // mqtt.js does not know these codes, tells nobody of the PUBACK, and the serial relay waited for it in vain.
+  test(`${mode}: a PUBACK with a reason code that MQTT has not for it is an answer`, async (t) => {
+    await open(t);
+    const way = await proxy(t);
+    way.answer = answering(0x01);
+    await startRelay(t, { RELAY_MODE: mode, MQTT_URL: way.url });
+    const [first] = await append(1);
+    await settled();
+    assert.deepEqual(arrived(), [first]);
+
+    way.answer = answering(0x95);
+    const [refused] = await append(1, 1);
+    await eventually(async () => (await queue.deadLetters.count()) === 1, 'a dead letter', WITHIN_MS);
+    for await (const { id, reason } of queue.deadLetters.list())
+      assert.deepEqual([id, reason], [refused, 'Packet too large (0x95)']);
+  });
+}
 
 test('a list, serial: what is refused while Redis is full is a dead letter later, and none is lost', async (t) => {
   await open(t, 'list');

@@ -1,13 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatHops, parseStamps } from '../hops.ts';
-import { decodeFrame } from '../queue/frame.ts';
 import { explainRedis } from '../queue/problems.ts';
 import { type Claim, type Entry, messagesOf } from '../queue/queue.ts';
+import { reasonName } from './broker.ts';
+import { hold, holdEntry } from './held.ts';
 import type { RelayCounters, RelayOptions } from './options.ts';
-import { TOPIC_PREFIX } from './packet.ts';
+import { encodePublish, packetBound } from './packet.ts';
 
 const RETRY_MS = 50;
 const BURY_RETRY_MS = 500;
+/** Of the one message that is in flight. */
+const PACKET_ID = 1;
+const FIRST_FAILURE = 0x80;
 /** Of a message that nobody has tried to deliver. */
 const FRESH = { deliveries: 1, suspect: false, reason: '' };
 
@@ -29,7 +32,8 @@ export class SerialRelay {
   #held: Entry | undefined;
   /** Another relay is to have it. */
   #given: Entry | undefined;
-  #inFlight = 0;
+  /** Ends the wait for what is in flight, with a reason when it failed. */
+  #answered: ((failure?: string) => void) | undefined;
   readonly #stopping = new AbortController();
   #unseen = false;
   #recoverAt = 0;
@@ -42,7 +46,12 @@ export class SerialRelay {
 
   get counters(): RelayCounters {
     const held = this.#held === undefined ? 0 : messagesOf([this.#held]);
-    return { ...this.#count, shards: this.#options.queue.shards, held, in_flight: this.#inFlight };
+    return {
+      ...this.#count,
+      shards: this.#options.queue.shards,
+      held,
+      in_flight: this.#answered === undefined ? 0 : 1,
+    };
   }
 
   start(): void {
@@ -51,10 +60,13 @@ export class SerialRelay {
 
   resume(): void {}
 
-  /** A message in flight rejects by itself. */
-  suspend(): void {}
+  suspend(): void {
+    this.#answered?.(this.#options.broker.reason);
+  }
 
-  acknowledge(): void {}
+  acknowledge(_packetId: number, reasonCode: number): void {
+    this.#answered?.(reasonCode < FIRST_FAILURE ? undefined : reasonName(reasonCode));
+  }
 
   /** Another relay is to have these entries. What waits for the broker is not published any more. */
   giveUp(ids: readonly string[]): string[] {
@@ -163,7 +175,7 @@ export class SerialRelay {
 
   /** What becomes of a message: `moved` is buried, or in an entry of its own; `stopped` is nothing: the relay ends, or another one has it. */
   async #deliver(held: SerialHeld, index: number): Promise<'delivered' | 'moved' | 'stopped'> {
-    const { queue, broker, qos, consumer, deliveries, leaseMs, log } = this.#options;
+    const { queue, broker, consumer, deliveries, leaseMs, log } = this.#options;
     const { entry } = held;
     const frame = entry.frames[index];
     let attempts = entry.deliveries;
@@ -195,7 +207,7 @@ export class SerialRelay {
         return 'moved';
       }
       try {
-        await this.#publish(frame, held.claimed, qos);
+        await this.#publish(held, index, attempts > 1 || entry.recovered === true);
         this.#count.published++;
         return 'delivered';
       } catch (error) {
@@ -212,20 +224,30 @@ export class SerialRelay {
     }
   }
 
-  async #publish(frame: Buffer | undefined, claimed: number, qos: 0 | 1): Promise<void> {
-    if (frame === undefined) throw new RangeError('the entry has no frame');
-    const { target, stamps, body } = decodeFrame(frame);
-    const published = this.#options.now();
-    const hops = stamps === '' ? undefined : formatHops({ ...parseStamps(stamps), claimed, published });
-    const { broker, timeoutMs, onPublished } = this.#options;
-    onPublished?.(body, published);
+  async #publish({ entry, claimed, leased }: SerialHeld, index: number, redelivery: boolean): Promise<void> {
+    const { broker, qos, timeoutMs, onPublished, now } = this.#options;
+    const held = hold(holdEntry(entry, { claimed, leased, entries: [], open: 1 }), index, redelivery);
+    held.packetId = PACKET_ID;
+    const published = now();
+    const packet = Buffer.allocUnsafe(packetBound(held));
+    const length = encodePublish(packet, 0, held, qos, published);
+    const largest = broker.maximumPacketSize;
+    if (length > largest)
+      throw new RangeError(`a packet of ${length} bytes, and the broker takes ${largest} at most`);
+    onPublished?.(held.frame.subarray(held.stampsEnd + 1), published);
     const deadline = setTimeout(() => broker.break(`no PUBACK for ${timeoutMs} ms`), timeoutMs);
-    this.#inFlight = 1;
     try {
-      await broker.publish(`${TOPIC_PREFIX}${target}`, body, qos, hops);
+      await new Promise<void>((resolve, reject) => {
+        const answered = (failure?: string) => {
+          if (failure === undefined) resolve();
+          else reject(new Error(failure));
+        };
+        this.#answered = answered;
+        broker.write(packet.subarray(0, length), qos === 0 ? () => answered() : undefined);
+      });
     } finally {
       clearTimeout(deadline);
-      this.#inFlight = 0;
+      this.#answered = undefined;
     }
   }
 
