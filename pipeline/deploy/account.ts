@@ -11,10 +11,11 @@ export async function arrivals(runs: string, failure: Error | undefined): Promis
   if (name === undefined) throw failure ?? new Error('k6 left no run');
   const { account, verdict } = JSON.parse(await readFile(join(runs, name, 'run.json'), 'utf8')) as Run;
   const { scheduled, arrived, deliveries, balanced } = account;
-  const told = `${arrived} of ${scheduled} messages arrived, ${verdict.result}`;
+  const why = verdict.reasons.length > 0 ? ` (${verdict.reasons.join('; ')})` : '';
+  const told = `${arrived} of ${scheduled} messages arrived, ${verdict.result}${why}`;
   const sound = failure === undefined || verdict.result === 'invalid';
   if (!sound || !balanced || scheduled === 0 || arrived !== scheduled || deliveries.missing > 0)
-    throw new Error([told, ...verdict.reasons].join('; '), { cause: failure });
+    throw new Error(told, { cause: failure });
   return told;
 }
 

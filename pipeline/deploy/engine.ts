@@ -37,12 +37,14 @@ export class Engine {
     // It would take the containerd that it finds there, with what that has from another engine.
     const alone = 'mkdir -p /run/containerd && mount -t tmpfs none /run/containerd';
     const inside = `ip link set lo up && ${alone} && exec dockerd --config-file "$0"`;
-    const args = ['--net', '--mount', '--', 'sh', '-c', inside, file];
+    // Processes too: containers outlive an engine, and nothing outlives the first process of a namespace.
+    const namespaces = ['--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
+    const args = [...namespaces, '--', 'sh', '-c', inside, file];
     const dockerd = await Supervised.start({ name: 'dockerd', command: 'unshare', args }, { logs: dir });
     try {
       await dockerd.says(/API listen on/, READY_MS);
     } catch (error) {
-      await dockerd.stop();
+      await dockerd.stop(0);
       throw error;
     }
     return new Engine(dir, dockerd, host);
@@ -72,8 +74,10 @@ export class Engine {
     await rm(file);
   }
 
-  stop(): Promise<void> {
-    return this.#dockerd.stop(STOP_MS);
+  async stop(): Promise<void> {
+    // To the group: unshare hands no signal on.
+    if (this.#dockerd.alive) process.kill(-this.#dockerd.pid, 'SIGTERM');
+    await this.#dockerd.stop(STOP_MS);
   }
 }
 
