@@ -2,7 +2,8 @@
 #
 #   npm run images -- --from-packages
 #
-# `.` holds debian.tar, a Debian made by mmdebstrap; go, node and npm are build contexts (bases.ts).
+# `.` holds debian.tar, a Debian made by mmdebstrap, and servers.tar, one that has the servers of compose.yaml; go, node and npm are
+# build contexts (bases.ts).
 
 FROM scratch AS debian
 ADD debian.tar /
@@ -24,3 +25,22 @@ FROM scratch AS busybox
 COPY --from=debian /bin/busybox /bin/
 RUN ["/bin/busybox", "--install", "-s", "/bin"]
 CMD ["sh"]
+
+# With the folders, owners and volumes of those that they stand in for, as whose a volume is depends on them.
+FROM scratch AS servers
+ADD servers.tar /
+
+FROM servers AS redis
+RUN mkdir /data && chown redis:redis /data
+VOLUME /data
+WORKDIR /data
+CMD ["redis-server"]
+
+FROM servers AS mosquitto
+RUN mkdir -p /mosquitto/config /mosquitto/data /mosquitto/log && chown -R mosquitto:mosquitto /mosquitto
+VOLUME ["/mosquitto/data", "/mosquitto/log"]
+CMD ["/usr/sbin/mosquitto", "-c", "/mosquitto/config/mosquitto.conf"]
+
+FROM servers AS nginx
+STOPSIGNAL SIGQUIT
+CMD ["nginx", "-g", "daemon off;"]

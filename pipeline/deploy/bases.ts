@@ -18,8 +18,12 @@ const NPM = 'npm@11.19.1';
 /** What Node needs beside what every Debian has, and what its images have: authorities, and a shell for k6-operator. */
 const PACKAGES = ['ca-certificates', 'libstdc++6', 'busybox-static'];
 
-/** Makes all of them; `removeBases` removes them. */
-export async function makeBases(stop: AbortSignal): Promise<void> {
+/** Of the servers that compose.yaml has from others: what Debian has of them, and what their health checks call. */
+export const SERVERS = { redis: 'redis', mosquitto: 'eclipse-mosquitto', nginx: 'nginx' } as const;
+const SERVER_PACKAGES = ['redis-server', 'mosquitto', 'nginx', 'netcat-openbsd'];
+
+/** Makes all of them, those of the servers where told; `removeBases` removes them. */
+export async function makeBases(stop: AbortSignal, servers = false): Promise<void> {
   const run = (program: string, ...args: string[]) => command(program, args, stop);
   const goroot = (await run('go', 'env', 'GOROOT')).trim();
   checkVersion('Go', VERSIONS.go, (await run('go', 'env', 'GOVERSION')).replace('go', ''));
@@ -27,14 +31,15 @@ export async function makeBases(stop: AbortSignal): Promise<void> {
   const dir = await mkdtemp(join(tmpdir(), 'arrival-bases-'));
   const npm = join(dir, 'npm');
   try {
-    await step('Debian from its packages', async () => {
-      const include = `--include=${PACKAGES.join(',')}`;
-      const debian = ['--variant=minbase', include, VERSIONS.suite, join(dir, 'debian.tar')];
-      await run('mmdebstrap', ...debian, ...(await sources(run)));
-    });
+    const debian = async (name: string, packages: readonly string[]) => {
+      const what = ['--variant=minbase', `--include=${packages.join(',')}`, VERSIONS.suite];
+      await run('mmdebstrap', ...what, join(dir, name), ...(await sources(run)));
+    };
+    await step('Debian from its packages', () => debian('debian.tar', PACKAGES));
+    if (servers) await step('Debian with the servers', () => debian('servers.tar', SERVER_PACKAGES));
     await step(NPM, () => run('npm', 'install', '--global', '--ignore-scripts', '--prefix', npm, NPM));
     const contexts = Object.entries({ go: goroot, 'node-program': NODE, npm });
-    for (const base of Object.values(BASES))
+    for (const base of standIns(servers))
       await step(`stand-in for ${base}`, () =>
         run(
           'buildah',
@@ -49,9 +54,17 @@ export async function makeBases(stop: AbortSignal): Promise<void> {
   }
 }
 
+/** One after the other, and not all at once: of those that are there none stays for one that is not. */
 export async function removeBases(): Promise<void> {
-  await command('buildah', ['rmi', '--force', ...Object.values(BASES).map(standIn)]).catch(() => {});
+  for (const base of standIns(true))
+    await command('buildah', ['rmi', '--force', standIn(base)]).catch(() => {});
 }
+
+/** What of bases.Dockerfile is built. */
+const standIns = (servers: boolean): string[] => [
+  ...Object.values(BASES),
+  ...(servers ? Object.keys(SERVERS) : []),
+];
 
 function checkVersion(what: string, wanted: string, is: string): void {
   if (!`${is.trim()}.`.startsWith(`${wanted}.`))

@@ -1,6 +1,6 @@
 /** Buildah, as the images are built and run with it. */
 import { execa } from 'execa';
-import { isInstalled } from '../setup/packages.mjs';
+import { isInstalled, packagesFor } from '../setup/packages.mjs';
 import { step as told } from '../setup/steps.mjs';
 
 const SHOWN_LINES = 20;
@@ -20,15 +20,20 @@ export function requirePrograms(
   const missing = programs.filter((program) => !has(program));
   if (missing.length > 0)
     throw new Error(
-      `${missing.join(' and ')} missing. Type, on Debian: sudo apt-get install --no-install-recommends ${missing.join(' ')}`,
+      `${missing.join(' and ')} missing. Type, on Debian: sudo apt-get install --no-install-recommends ${packagesFor(missing, 'debian').join(' ')}`,
     );
   if (uid !== 0) throw new Error('images are built by root: sudo npm run images');
 }
 
 /** Runs a program; rejects with the last lines of what it said. */
-export async function command(program: string, args: readonly string[], stop?: AbortSignal): Promise<string> {
+export async function command(
+  program: string,
+  args: readonly string[],
+  stop?: AbortSignal,
+  env: Record<string, string> = {},
+): Promise<string> {
   const { all, stdout, failed, shortMessage } = await execa(program, args, {
-    env: { BUILDAH_ISOLATION: ISOLATION },
+    env: { BUILDAH_ISOLATION: ISOLATION, ...env },
     all: true,
     reject: false,
     ...(stop && { cancelSignal: stop }),

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, matchesGlob, relative } from 'node:path';
 import { test } from 'node:test';
-import { BASES, VERSIONS } from './bases.ts';
+import { BASES, SERVERS, standIn, VERSIONS } from './bases.ts';
 import { requirePrograms } from './buildah.ts';
-import { HELP, IMAGES, readOptions } from './images.ts';
+import { COMMANDS, imagesOf } from './compose.ts';
+import { HELP, IMAGES, programsOf, readOptions } from './images.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
@@ -91,12 +92,44 @@ test('what is missing is told with the command that installs it', () => {
   );
   assert.throws(check(['buildah', 'mmdebstrap'], 1000), /sudo npm run images/);
   check(['buildah', 'mmdebstrap'], 0)();
+  const all = programsOf({ fromPackages: true, smoke: true, compose: true });
+  assert.throws(() => requirePrograms(all, (name) => name === 'unshare', 0), {
+    message:
+      'buildah and mmdebstrap and dockerd and docker and containerd and runc and iptables and ip missing. Type, on Debian: ' +
+      'sudo apt-get install --no-install-recommends buildah mmdebstrap docker.io containerd runc iptables iproute2',
+  });
+});
+
+test('every image of the Compose file is one of ours, or has a stand-in of its Debian release', () => {
+  const bases = read('pipeline/deploy/bases.Dockerfile');
+  const images = [...imagesOf(read('pipeline/deploy/compose.yaml'))];
+  assert.equal(images.length, 2 + Object.keys(SERVERS).length);
+  for (const [image, kept] of images) {
+    if (IMAGES.some(({ name }) => name === image)) assert.equal(kept, `localhost/${image}`);
+    else
+      assert.ok(
+        Object.keys(SERVERS).some((name) => kept === standIn(name) && bases.includes(` AS ${name}\n`)),
+        image,
+      );
+  }
+});
+
+test('what the README tells to type is what is tried', () => {
+  const readme = read('pipeline/deploy/README.md');
+  const [up, ...more] = COMMANDS.up;
+  for (const words of [[up, '--build', ...more], COMMANDS.copy, COMMANDS.down])
+    assert.ok(
+      readme.includes(`docker compose -f pipeline/deploy/compose.yaml ${words.join(' ')} `) ||
+        readme.includes(`docker compose -f pipeline/deploy/compose.yaml ${words.join(' ')}\n`),
+      words.join(' '),
+    );
 });
 
 test('npm run images tells what it does, and refuses what it does not know', () => {
   for (const { name } of IMAGES) assert.match(HELP, new RegExp(`\\b${name}\\b`));
   assert.equal(readOptions(['-h']), 'help');
-  assert.deepEqual(readOptions(['--smoke']), { fromPackages: false, smoke: true });
+  assert.deepEqual(readOptions(['--smoke']), { fromPackages: false, smoke: true, compose: false });
+  assert.throws(() => readOptions(['--compose']), /--compose goes with --from-packages/);
   assert.throws(() => readOptions(['--push']), {
     message: "Unknown option '--push'; --help tells what is allowed",
   });

@@ -1,4 +1,4 @@
-/** `npm run images`: the images of this repository, built with buildah. */
+/** `npm run images`: the images of this repository, built with buildah, and tried. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,6 +9,8 @@ import { writePrivateFile } from '../stack/file.ts';
 import { onInterrupt } from '../stack/interrupt.ts';
 import { BASES, makeBases, removeBases, standIn } from './bases.ts';
 import { command, ISOLATION, requirePrograms, step } from './buildah.ts';
+import { compose } from './compose.ts';
+import { ENGINE_PROGRAMS } from './engine.ts';
 import { smoke } from './smoke.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -31,6 +33,9 @@ export const HELP = `Builds the images of this repository with buildah (Linux, a
                                         project's Node and this machine's Go, and removed in the end
   npm run images -- --smoke             and then a smoke run through them: k6, ingest and relay out of the images, Redis and
                                         Mosquitto of this host
+  npm run images -- --from-packages --compose
+                                        and then compose.yaml with a smoke run, in a Docker engine of its own that is gone in the
+                                        end; Redis, Mosquitto and nginx are Debian's too
 
 They stay where buildah keeps images: podman run arrival-k6, or buildah push arrival-k6 docker-daemon:arrival-k6:latest.
 Modules and npm packages come from where this machine gets them: GOPROXY, npm's registry, http_proxy, and the authorities of
@@ -39,20 +44,37 @@ SSL_CERT_FILE; nothing of that stays in an image. BUILDAH_ISOLATION (${ISOLATION
 interface Options {
   fromPackages: boolean;
   smoke: boolean;
+  compose: boolean;
 }
 
 /** Throws in one line: the flag, and where the allowed ones are. */
 export function readOptions(args: readonly string[]): Options | 'help' {
   const flag = { type: 'boolean' } as const;
-  const options = { 'from-packages': flag, smoke: flag, help: { ...flag, short: 'h' } };
+  const options = { 'from-packages': flag, smoke: flag, compose: flag, help: { ...flag, short: 'h' } };
+  const { values } = parsed(() => parseArgs({ args: [...args], options }));
+  if (values.help) return 'help';
+  const { 'from-packages': fromPackages = false, smoke = false, compose = false } = values;
+  if (compose && !fromPackages)
+    throw new Error(
+      '--compose goes with --from-packages: where a registry can be reached, docker compose does it (pipeline/deploy/README.md)',
+    );
+  return { fromPackages, smoke, compose };
+}
+
+function parsed<T>(parse: () => T): T {
   try {
-    const { values } = parseArgs({ args: [...args], options });
-    if (values.help) return 'help';
-    return { fromPackages: values['from-packages'] ?? false, smoke: values.smoke ?? false };
+    return parse();
   } catch (error) {
     throw new Error(`${(error as Error).message.split(/\.? To |\n/)[0]}; --help tells what is allowed`);
   }
 }
+
+/** What a build with these options needs to be installed. */
+export const programsOf = ({ fromPackages, compose }: Options): string[] => [
+  'buildah',
+  ...(fromPackages ? ['mmdebstrap'] : []),
+  ...(compose ? ENGINE_PROGRAMS : []),
+];
 
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
@@ -60,7 +82,7 @@ async function main(): Promise<number> {
     console.log(HELP);
     return 0;
   }
-  requirePrograms(['buildah', ...(options.fromPackages ? ['mmdebstrap'] : [])]);
+  requirePrograms(programsOf(options));
   const stop = new AbortController();
   onInterrupt(
     () => stop.abort(),
@@ -68,10 +90,11 @@ async function main(): Promise<number> {
   );
   const dir = await mkdtemp(join(tmpdir(), 'arrival-images-'));
   try {
-    if (options.fromPackages) await makeBases(stop.signal);
+    if (options.fromPackages) await makeBases(stop.signal, options.compose);
     const settings = await settingsOf(dir);
     for (const image of IMAGES) await step(image.name, () => build(image, settings, options, stop.signal));
     if (options.smoke) await smoke(stop.signal);
+    if (options.compose) await compose(stop.signal);
   } finally {
     await rm(dir, { recursive: true, force: true });
     if (options.fromPackages) await removeBases();

@@ -2,12 +2,12 @@
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Run } from '../../reports/run.ts';
 import { within } from '../health.ts';
 import { BROKER_USERS, REDIS_USERS, SUBSCRIBER_STATUS, secret, secrets, urls } from '../stack/access.ts';
 import { freePort } from '../stack/ports.ts';
 import { Supervised } from '../stack/process.ts';
 import { HOST, INGEST_FLAGS, type Launch, prepareMosquitto, prepareRedis } from '../stack/services.ts';
+import { arrivals, failureOf } from './account.ts';
 import { command, configOf, ISOLATION, step } from './buildah.ts';
 
 /** Where containers find the files, as in compose.yaml. */
@@ -143,19 +143,7 @@ class SmokeRun {
     const volumes = [`${join(this.#dir, 'home')}:${HOME}:ro`, `${runs}:/arrival/reports/runs`];
     const entered = inside(container, volumes, { STACK_DIR: HOME, NETWORK: 'container' });
     const k6 = command('buildah', [...entered, ...Entrypoint, 'run', '-q', 'scenarios/smoke.js'], stop);
-    const failure = await k6.then(
-      () => undefined,
-      (error: Error) => error,
-    );
-    const [name] = await readdir(runs);
-    if (name === undefined) throw failure ?? new Error('k6 left no run');
-    const { account, verdict } = JSON.parse(await readFile(join(runs, name, 'run.json'), 'utf8')) as Run;
-    const { scheduled, arrived, deliveries } = account;
-    const told = `${arrived} of ${scheduled} messages arrived, ${verdict.result}`;
-    // What a busy machine sends late makes a run invalid, and says nothing of the images.
-    const sound = failure === undefined || verdict.result === 'invalid';
-    if (!sound || scheduled === 0 || arrived !== scheduled || deliveries.missing > 0)
-      throw new Error([told, ...verdict.reasons].join('; '), { cause: failure });
+    const told = await arrivals(runs, await failureOf(k6));
     process.stdout.write(`${told} … `);
   }
 
