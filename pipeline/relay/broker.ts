@@ -164,6 +164,9 @@ export class Broker {
   }
 }
 
+/** Reason codes from here on are failures (MQTT 5, 2.4). */
+export const FIRST_FAILURE = 0x80;
+
 /** The name that MQTT 5 has for a reason code, and the code. */
 export function reasonName(code: number): string {
   return `${ReasonCodes[code as keyof typeof ReasonCodes] || 'unknown reason'} (0x${code.toString(16)})`;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { explainRedis } from '../queue/problems.ts';
 import { type Claim, type Entry, messagesOf } from '../queue/queue.ts';
-import { reasonName } from './broker.ts';
+import { FIRST_FAILURE, reasonName } from './broker.ts';
 import { hold, holdEntry } from './held.ts';
 import type { RelayCounters, RelayOptions } from './options.ts';
 import { encodePublish, packetBound } from './packet.ts';
@@ -10,7 +10,6 @@ const RETRY_MS = 50;
 const BURY_RETRY_MS = 500;
 /** Of the one message that is in flight. */
 const PACKET_ID = 1;
-const FIRST_FAILURE = 0x80;
 /** Of a message that nobody has tried to deliver. */
 const FRESH = { deliveries: 1, suspect: false, reason: '' };
 
