@@ -31,7 +31,7 @@ type Options struct {
 }
 
 const (
-	keepAlive = 60 * time.Second
+	keepAlive = 60 * time.Second // unless the broker says another one
 	// readSize is that of a buffer for what a broker tells a client that only publishes.
 	readSize = 64
 )
@@ -44,13 +44,16 @@ type Conn struct {
 	net     net.Conn
 	in      *bufio.Reader
 	timeout time.Duration
-	most    int // QoS 1 messages that may be without PUBACK (MQTT 5, 3.2.2.3.3)
+	most    int           // QoS 1 messages that may be without PUBACK (MQTT 5, 3.2.2.3.3)
+	alive   time.Duration // Keep Alive; 0: the broker wants none
 
 	mu      sync.Mutex
 	id      uint16
 	waiting []waiting
 	wrote   time.Time
-	ended   error // why the connection is of no use any more
+	heard   time.Time
+	asked   time.Time // when it was asked for a PINGRESP that has not come; zero: it is not
+	ended   error     // why the connection is of no use any more
 }
 
 // waiting is a message without PUBACK.
@@ -90,7 +93,7 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 		}
 		stream = tls.Client(stream, config)
 	}
-	c := &Conn{net: stream, in: bufio.NewReaderSize(stream, readSize), timeout: o.Timeout, most: math.MaxUint16}
+	c := &Conn{net: stream, in: bufio.NewReaderSize(stream, readSize), timeout: o.Timeout, most: math.MaxUint16, alive: keepAlive}
 	if o.Username == "" && o.Password == "" {
 		o.Username, o.Password = a.Username, a.Password
 	}
@@ -123,9 +126,13 @@ func (c *Conn) handshake(o *Options) error {
 	if ack.ReasonCode != packets.ConnackSuccess {
 		return fmt.Errorf("it refused the connection with reason code 0x%02X", ack.ReasonCode)
 	}
-	if ack.Properties != nil && ack.Properties.ReceiveMaximum != nil {
-		c.most = int(*ack.Properties.ReceiveMaximum)
+	if p := ack.Properties; p != nil && p.ReceiveMaximum != nil {
+		c.most = int(*p.ReceiveMaximum)
 	}
+	if p := ack.Properties; p != nil && p.ServerKeepAlive != nil {
+		c.alive = time.Duration(*p.ServerKeepAlive) * time.Second // MQTT 5, 3.2.2.3.14
+	}
+	c.heard = time.Now()
 	return nil
 }
 
@@ -207,6 +214,9 @@ func (c *Conn) Read() error {
 				done(answer.ReasonCode, nil)
 			}
 		case *packets.Pingresp:
+			c.mu.Lock()
+			c.heard, c.asked = time.Now(), time.Time{}
+			c.mu.Unlock()
 		case *packets.Disconnect:
 			return c.end(fmt.Errorf("the broker ended the connection with reason code 0x%02X", answer.ReasonCode))
 		default:
@@ -218,6 +228,7 @@ func (c *Conn) Read() error {
 func (c *Conn) take(id uint16) func(byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.heard = time.Now()
 	i := c.find(id)
 	if i < 0 {
 		return nil
@@ -238,12 +249,19 @@ func (c *Conn) Ended() bool {
 func (c *Conn) Tend(now time.Time) {
 	c.mu.Lock()
 	overdue := len(c.waiting) > 0 && now.Sub(c.waiting[0].since) > c.timeout
+	// What is written to a broker that stands still goes into the kernel's buffers, so silence has to be asked about too.
+	idle := c.alive > 0 && (now.Sub(c.wrote) > c.alive/2 || now.Sub(c.heard) > c.alive)
 	var err error
 	switch {
 	case c.ended != nil:
 	case overdue:
 		err = fmt.Errorf("no PUBACK within %s", c.timeout)
-	case now.Sub(c.wrote) > keepAlive/2:
+	case !c.asked.IsZero():
+		if now.Sub(c.asked) > c.timeout {
+			err = fmt.Errorf("no PINGRESP within %s", c.timeout)
+		}
+	case idle:
+		c.asked = now
 		err = c.write(packets.NewControlPacket(packets.PINGREQ))
 	}
 	c.mu.Unlock()
