@@ -179,8 +179,8 @@ func parsePhase(n *yaml.Node) (Phase, error) {
 	case count != nil && (rate != nil || rampTo != nil):
 		return p, at("arrivalCount and arrivalRate exclude each other")
 	case count != nil:
-		p.Rate = *count / *duration
-		p.RampTo = p.Rate
+		p.Count = *count
+		p.spread()
 	case rate == nil:
 		return p, at("arrivalRate, arrivalCount, vus or pause is missing")
 	default:
@@ -245,9 +245,12 @@ func (p *Profile) Override(phase string, settings map[string]any) error {
 				err = fmt.Errorf("%s is not above 0", n.Value)
 			}
 			ph.Duration = toDuration(x)
-		case "arrivalRate":
+			if err == nil && ph.Count > 0 {
+				ph.spread()
+			}
+		case "arrivalRate": // sorted before the duration, which would spread a count
 			x, err = number(n, 0, maxRequests)
-			ph.Rate = x
+			ph.Rate, ph.Count = x, 0
 			if !ramps {
 				ph.RampTo = x
 			}

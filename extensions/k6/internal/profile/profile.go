@@ -44,6 +44,7 @@ type Phase struct {
 	Duration time.Duration
 	Rate     float64       // at the start
 	RampTo   float64       // at the end; equals Rate unless the phase ramps
+	Count    float64       // open model: how many requests it has, whatever its duration; 0: as many as the rate makes
 	Measured bool          // false: its messages are accounted for, but stay out of the run's latency figures
 	VUs      int           // closed model: how many requests are under way at a time
 	Requests int           // closed model: the phase ends after so many; 0: only its duration ends it
@@ -54,6 +55,12 @@ type Phase struct {
 func (p Phase) Ramps() bool { return p.RampTo != p.Rate }
 
 func (p Phase) arrivals() bool { return p.Rate > 0 || p.RampTo > 0 }
+
+// spread lays Count requests over the duration.
+func (p *Phase) spread() {
+	p.Rate = p.Count / p.Duration.Seconds()
+	p.RampTo = p.Rate
+}
 
 // Closed reports whether the load is closed: a request is sent when another is answered, so that how many there will be,
 // and when, is up to what is under test. In the open model they are due by the clock.

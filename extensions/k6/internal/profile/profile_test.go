@@ -72,6 +72,7 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"VUs in a pause":           {"phases:\n  - {pause: 1, vus: 1}\n" + flows, `profile p.yml: line 2: phase "": pause stands alone: no duration, arrivalRate, rampTo, arrivalCount or vus beside it`},
 		"open and closed":          {"phases: [{name: a, duration: 1, vus: 1}, {pause: 1}, {name: b, duration: 1, arrivalRate: 1}]\n" + flows, `profile p.yml: phase "b" has an arrival rate and phase "a" has vus; allowed is one kind in a profile, and pauses`},
 		"too many phases":          {"phases: [" + strings.Repeat("{duration: 1, vus: 1},", 1001) + "]\n" + flows, "profile p.yml: there are 1001 phases; at most 1000 are allowed"},
+		"a key twice":              {"phases:\n  - duration: 1\n    arrivalRate: 100\n    arrivalRate: 10\n" + flows, `profile p.yml: line 4: phase has "arrivalRate" twice, here and in line 3`},
 		"phases no list":           {"phases: 3\n" + flows, "profile p.yml: line 1: phases is not a list (phases)"},
 	}
 	for name, c := range cases {
@@ -126,6 +127,14 @@ func TestOverride(t *testing.T) {
 	require.NoError(t, p.Override("hold", map[string]any{"arrivalRate": 30, "duration": "1m"}))
 	assert.Equal(t, Phase{Name: "up", Duration: time.Second, Rate: 1, RampTo: 30, Measured: true}, p.Phases[0])
 	assert.Equal(t, Phase{Name: "hold", Duration: time.Minute, Rate: 30, RampTo: 30, Measured: true}, p.Phases[1])
+
+	counted, err := Parse("p.yml", "phases: [{name: hold, duration: 10, arrivalCount: 100}]\n"+flows)
+	require.NoError(t, err)
+	require.NoError(t, counted.Override("hold", map[string]any{"duration": 50}))
+	assert.Equal(t, 2.0, counted.Phases[0].Rate, "as many requests in more time")
+	assert.False(t, counted.Phases[0].Ramps())
+	require.NoError(t, counted.Override("hold", map[string]any{"duration": 20, "arrivalRate": 3}))
+	assert.Equal(t, Phase{Name: "hold", Duration: 20 * time.Second, Rate: 3, RampTo: 3, Measured: true}, counted.Phases[0])
 
 	for want, set := range map[string]map[string]any{
 		`phase "hold", arrivalRate: -4 is outside 0 to 1e+09`:                       {"arrivalRate": "-4"},

@@ -16,8 +16,13 @@ func eachKey(n *yaml.Node, what string, parsers map[string]func(*yaml.Node) erro
 	if n.Kind != yaml.MappingNode {
 		return fmt.Errorf("line %d: %s is not a mapping of keys to values", n.Line, what)
 	}
+	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
+		if line, twice := seen[key.Value]; twice {
+			return fmt.Errorf("line %d: %s has %q twice, here and in line %d", key.Line, what, key.Value, line)
+		}
+		seen[key.Value] = key.Line
 		parse, ok := parsers[key.Value]
 		if !ok {
 			allowed := make([]string, 0, len(parsers))
