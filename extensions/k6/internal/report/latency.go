@@ -36,7 +36,9 @@ func NewLatency(s *ledger.Series, lossless bool) Latency {
 	l.Mean = ptr(float64(s.Sum) / float64(s.Count) / 1000)
 	l.P50, l.P75, l.P90, l.P95, l.P99, l.P999 = at(50), at(75), at(90), at(95), at(99), at(99.9)
 	l.Curve = curve(s.Histogram)
-	l.Curve[len(l.Curve)-1][1] = ms(s.Max)
+	for i := range l.Curve { // a histogram knows the upper end of a bucket, and its largest value may lie below that
+		l.Curve[i][1] = min(l.Curve[i][1], ms(s.Max))
+	}
 	if lossless {
 		if encoded, err := s.Histogram.Encode(hdrhistogram.V2CompressedEncodingCookieBase); err == nil {
 			text := string(encoded)

@@ -64,6 +64,15 @@ func TestTheCurveStopsWhereSamplesRunOut(t *testing.T) {
 	}
 }
 
+func TestTheCurveDoesNotRiseAboveTheMaximum(t *testing.T) {
+	t.Parallel()
+	s := &ledger.NewTimes().Arrival
+	s.AddMany(100_001, 100)
+	for _, point := range NewLatency(s, false).Curve {
+		assert.LessOrEqual(t, point[1], 100.001)
+	}
+}
+
 func TestThePageTakesTheRunAndNothingEscapesFromIt(t *testing.T) {
 	t.Parallel()
 	template := "<p>" + opening + "null" + closing + "</p>"
