@@ -196,13 +196,22 @@ func (b *bodies) sibling(payload []byte) bool {
 	return ok && len(generator) > 0 && len(bytes.Trim(generator, "0123456789")) == 0
 }
 
-// numberAfter finds the number that follows a prefix, up to the closing quote where there are quotes.
+// numberAfter finds the number that follows a prefix, up to the closing quote where there are quotes. Where there are none, the prefix may
+// also be the end of a longer one, which is another's.
 func numberAfter(payload, prefix []byte, quoted bool) (int, bool) {
-	i := bytes.Index(payload, prefix)
-	if i < 0 {
-		return 0, false
+	rest := payload
+	for begin := 0; ; {
+		i := bytes.Index(rest, prefix)
+		if i < 0 {
+			return 0, false
+		}
+		begin += i
+		rest = payload[begin+len(prefix):]
+		if quoted || begin == 0 || !inName(payload[begin-1]) {
+			break
+		}
+		begin += len(prefix)
 	}
-	rest := payload[i+len(prefix):]
 	n, digits := 0, 0
 	for digits < len(rest) && digits < 12 && rest[digits] >= '0' && rest[digits] <= '9' {
 		n = n*10 + int(rest[digits]-'0')
@@ -213,3 +222,6 @@ func numberAfter(payload, prefix []byte, quoted bool) (int, bool) {
 	}
 	return n, true
 }
+
+// inName reports whether a run's name may have this character.
+func inName(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }

@@ -83,3 +83,22 @@ flows: [{name: own, target: devices, targets: 1}]`,
 	assert.Equal(t, 50, r.Account.Arrived)
 	assert.Contains(t, report.Text(r, "", false), "request to delivery as one: the pipeline told no stamps")
 }
+
+func TestAnIdInsideALongerOneIsAnothers(t *testing.T) {
+	t.Parallel()
+	for payload, want := range map[string]int{
+		`{"MsgID":"myrun1.1.17"}`:                      -1,
+		`{"before":"myrun1.1.17","MsgID":"run1.1.18"}`: 18,
+		`run1.1.19;`:           19,
+		`MsgID=run1.1.20`:      20,
+		`run1.1.`:              -1,
+		`xrun1.1.run1.1.21`:    21,
+		`xrun1.1.xrun1.1.2 x1`: -1,
+	} {
+		n, ok := numberAfter([]byte(payload), []byte("run1.1."), false)
+		if !ok {
+			n = -1
+		}
+		assert.Equal(t, want, n, payload)
+	}
+}

@@ -106,7 +106,7 @@ func (c *canary) listen(ctx context.Context) {
 		}
 		c.engine.count("canary", "connection lost", err.Error())
 		if _, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, c.reconnect(ctx) },
-			backoff.WithMaxElapsedTime(c.engine.options.Drain.duration()), backoff.WithBackOff(reconnectWaits())); err != nil {
+			backoff.WithMaxElapsedTime(c.engine.comeBack), backoff.WithBackOff(reconnectWaits())); err != nil {
 			c.engine.count("canary", "did not come back", err.Error())
 			return
 		}

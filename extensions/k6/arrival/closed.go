@@ -28,7 +28,7 @@ func (t *turn) take(sender int, now time.Time) bool {
 }
 
 // spent reports whether the turn's requests have all been taken.
-func (t *turn) spent() bool { return t.left != nil && t.left.Load() <= 0 }
+func (t *turn) spent() bool { return t.left.Load() <= 0 }
 
 // turnTo begins another turn.
 func (e *engine) turnTo(t turn) *turn {
@@ -49,14 +49,17 @@ func (e *engine) takeNow(ctx context.Context, w *waiter) (slot pacer.Slot, ok bo
 		w.number = int(e.senders.Add(1))
 	}
 	for {
+		e.taking.Add(1)
 		t := e.turn.Load()
-		if t.over || e.isHalted() || ctx.Err() != nil {
-			return slot, false
-		}
-		if t.take(w.number, time.Now()) {
+		over := t.over || e.isHalted() || ctx.Err() != nil
+		if !over && t.take(w.number, time.Now()) {
 			slot = e.slotOf(w.flow)
 			slot.Phase = t.phase
-			return slot, true
+			return slot, true // taking until it is sent
+		}
+		e.taking.Add(-1)
+		if over {
+			return slot, false
 		}
 		select {
 		case <-t.next:
@@ -65,6 +68,18 @@ func (e *engine) takeNow(ctx context.Context, w *waiter) (slot pacer.Slot, ok bo
 		}
 	}
 }
+
+// sent notes a request that leaves now.
+func (e *engine) sent(slot pacer.Slot, at time.Time) {
+	e.ledger.Sent(slot, e.clock.At(at))
+	if e.pacer.Closed() {
+		e.taking.Add(-1)
+	}
+}
+
+// quiet reports whether no request is under way, nor about to be: the ledger does not know one yet that has been taken and whose body
+// is being made.
+func (e *engine) quiet() bool { return e.taking.Load() == 0 && e.ledger.InFlight() == 0 }
 
 // slotOf is the request that a sender takes: of the flow it wants, or the next in turn.
 func (e *engine) slotOf(flow int) pacer.Slot {
@@ -158,7 +173,7 @@ func (e *engine) last(ctx context.Context, t *turn) time.Time {
 		return t.end
 	}
 	for now := time.Now(); now.Before(t.end); now = time.Now() {
-		if t.spent() && e.ledger.InFlight() == 0 {
+		if t.spent() && e.quiet() {
 			return now
 		}
 		if !sleepUntil(ctx, e.halted, now.Add(ending)) {
@@ -170,7 +185,7 @@ func (e *engine) last(ctx context.Context, t *turn) time.Time {
 
 // drained waits until every request has been answered and everything that was accepted has arrived, and reports whether that came about.
 func (e *engine) drained(ctx context.Context, limit time.Time) bool {
-	for e.ledger.InFlight() > 0 || e.ledger.Owed() > 0 {
+	for !e.quiet() || e.ledger.Owed() > 0 {
 		if time.Now().After(limit) || !sleepUntil(ctx, e.halted, time.Now().Add(ending)) {
 			return false
 		}

@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -175,4 +177,31 @@ func TestAFlowIsChosenInEachCallOrInNone(t *testing.T) {
 			assert.Equal(t, []int{c.messages, c.messages}, []int{a.Scheduled, a.Rejected})
 		})
 	}
+}
+
+// A request that has been taken and whose body is being made is in nobody's ledger yet.
+func TestAPhaseEndsWhenItsLastRequestHasBeenSentAndAnswered(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, vus: 1, requests: 1, drain: 60}]\nflows: [{name: direct}]", "")
+	e := s.module.root.engine
+	e.epoch = time.Now()
+	e.ledger.Start(0)
+	left := new(atomic.Int64)
+	left.Store(1)
+	begun := e.turnTo(turn{vus: 1, end: time.Now().Add(time.Minute), left: left})
+	slot, ok := e.takeNow(t.Context(), newWaiter())
+	require.True(t, ok)
+
+	ended, drained := make(chan time.Time, 1), make(chan bool, 1)
+	go func() { ended <- e.last(t.Context(), begun) }()
+	go func() { drained <- e.drained(t.Context(), time.Now().Add(time.Minute)) }()
+	time.Sleep(20 * ending)
+	assert.Empty(t, ended)
+	assert.Empty(t, drained)
+	e.sent(slot, time.Now())
+	time.Sleep(20 * ending)
+	assert.Empty(t, ended)
+	e.ledger.Settle(slot, ledger.Rejected)
+	assert.True(t, (<-ended).Before(begun.end))
+	assert.True(t, <-drained)
 }

@@ -67,6 +67,12 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	}
 	rec.live = newLive(e, client)
 	defer rec.close()
+	if e.segment == nil {
+		e.epoch = time.Now().Add(lead) // anew: the first report of a run of many phases may have taken longer
+	}
+	if err := rec.begin(); err != nil {
+		return err
+	}
 	tending, leave := context.WithCancel(ctx)
 	defer leave()
 	go e.gate.tend(tending)

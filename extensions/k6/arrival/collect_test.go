@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +19,8 @@ import (
 func TestASubscriberThatDoesNotComeBackEndsTheLoadAndTheRunIsInvalid(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{}
-	s := newScript(t, f, "phases: [{duration: 100, arrivalRate: 100}]\nflows: [{name: direct}]", "idle: '300ms', drain: '300ms'")
+	s := newScript(t, f, "phases: [{duration: 100, arrivalRate: 100}]\nflows: [{name: direct}]", "idle: '300ms', drain: 0")
+	s.module.root.engine.comeBack = 300 * time.Millisecond
 	f.Copies = func(nth int) int {
 		if nth == 50 {
 			f.CloseBroker()
@@ -133,4 +135,36 @@ func TestWhatAStoppedSenderHadDrawnIsDropped(t *testing.T) {
 			assert.Contains(t, r.Verdict.Reasons, "the generator never sent 1 of 1 messages")
 		})
 	}
+}
+
+func TestAHaltedRunHandsOutNoRequests(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 1}]\nflows: [{name: direct}]", "")
+	e := s.module.root.engine
+	e.epoch = time.Now()
+	close(e.started)
+	close(e.halted)
+	for range 3 {
+		_, ok := e.take(t.Context(), newWaiter())
+		assert.False(t, ok)
+	}
+	assert.Zero(t, e.next.Load())
+	assert.Empty(t, e.left)
+}
+
+// run.result() may be called by any VU, and so while the end of the run adds what the processes used.
+func TestTheReportOfARunMayBeReadAtAnyTime(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct}]", "")
+	e := s.module.root.engine
+	ctx, stop := context.WithCancel(t.Context())
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for ctx.Err() == nil {
+			assert.NotNil(t, e.report(nil, false).Resources)
+		}
+	})
+	s.run()
+	stop()
+	reader.Wait()
 }

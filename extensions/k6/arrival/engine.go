@@ -51,6 +51,7 @@ type engine struct {
 	next    atomic.Int64         // the request that is taken next
 	turn    atomic.Pointer[turn] // closed model: what is to be done now
 	senders atomic.Int64         // closed model: those that have come to send
+	taking  atomic.Int64         // closed model: those that take a request, and have not sent it yet
 
 	unattended atomic.Int64 // requests that found no free sender when they were due, and were late by more than lateFloor
 	gate       *gate
@@ -58,6 +59,7 @@ type engine struct {
 	loop       func() *loop  // sends for pumps; it returns nil where each of their connections wants a goroutine
 	started    chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted     chan struct{} // closed when there is no use in sending any more
+	comeBack   time.Duration // how long a subscriber tries to connect again
 	epoch      time.Time
 	met        *report.Generator // this instance among those of the run; nil: it is the only one
 	first      bool              // of several instances this one has set the start
@@ -98,7 +100,9 @@ func newEngine(o *options, part *segment) *engine {
 		gate:    newGate(),
 		started: make(chan struct{}),
 		halted:  make(chan struct{}),
-		errors:  map[string]*report.ErrorClass{},
+
+		comeBack: comeBackMost,
+		errors:   map[string]*report.ErrorClass{},
 
 		socketWait: ledger.NewSeries(),
 	}

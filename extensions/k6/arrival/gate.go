@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -70,7 +71,7 @@ func (g *gate) open(now time.Time) {
 	g.waiting = g.waiting[n:]
 }
 
-// wait returns when w is due; false when ctx ends or halted closes first. After that w is not to be used again.
+// wait returns when w is due; false when ctx ends or halted closes first.
 func (g *gate) wait(ctx context.Context, halted <-chan struct{}, w *waiter, due time.Time) bool {
 	if !time.Now().Before(due) {
 		return sleepUntil(ctx, halted, due) // which does not sleep
@@ -85,7 +86,19 @@ func (g *gate) wait(ctx context.Context, halted <-chan struct{}, w *waiter, due 
 	case <-ctx.Done():
 	case <-halted:
 	}
+	g.leave(w)
 	return false
+}
+
+// leave takes w out, so that it can wait again: a second token would block the gate.
+func (g *gate) leave(w *waiter) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = slices.DeleteFunc(g.waiting, func(other *waiter) bool { return other == w })
+	select {
+	case <-w.turn:
+	default:
+	}
 }
 
 // join puts w at the end. It refuses one that is due before another: the gate would open too late for it. Senders take their

@@ -66,3 +66,19 @@ func TestASenderLeavesTheGateWithTheVUOrTheRun(t *testing.T) {
 		assert.False(t, g.wait(t.Context(), halted, newWaiter(), time.Now()), "what is due is not sent either")
 	})
 }
+
+// A halted run's senders come back: a second token for one of them blocked the gate, and with it all others.
+func TestASenderThatHasLeftMayWaitAgain(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	halted := make(chan struct{})
+	close(halted)
+	w, due := newWaiter(), time.Now().Add(time.Hour)
+	assert.False(t, g.wait(t.Context(), halted, w, due))
+	assert.False(t, g.wait(t.Context(), halted, w, due))
+	assert.Empty(t, g.waiting)
+	assert.True(t, g.join(w))
+	g.open(due)
+	g.leave(w)
+	assert.Empty(t, w.turn, "what it was given meanwhile is not its next turn")
+}

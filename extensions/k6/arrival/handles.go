@@ -134,14 +134,14 @@ func (m *instance) next(e *engine, flow string) sobek.Value {
 		h.Stamp = float64(at + e.clock.Offset(at))
 	}
 	h.iteration = m.vu.Context()
-	e.ledger.Sent(slot, e.clock.At(h.sent))
+	e.sent(slot, h.sent)
 	e.handles.add(h)
 	return rt.ToValue(h)
 }
 
 // settle is run.settle(slot, status). It comes to nothing for a request that was given up.
 func (m *instance) settle(e *engine, h *slotHandle, status int) {
-	if h == nil || h.done {
+	if h == nil || h.done || h.iteration == nil {
 		common.Throw(m.vu.Runtime(), errors.New("run.settle() wants what run.next() returned, once"))
 	}
 	h.done = true

@@ -42,8 +42,10 @@ func TestAScriptMaySendByItself(t *testing.T) {
 	assert.Equal(t, "0,1,2,3,4,5,6,7,8,9", v.String())
 	require.NoError(t, <-done)
 	assert.Equal(t, 10, e.ledger.Final().Arrived)
-	_, err = rt.RunString(`run.settle(null, 200)`)
-	assert.ErrorContains(t, err, "run.settle() wants what run.next() returned, once")
+	for _, wrong := range []string{"null", "{ ids, flow: 'pair' }"} {
+		_, err = rt.RunString(`run.settle(` + wrong + `, 200)`)
+		assert.ErrorContains(t, err, "run.settle() wants what run.next() returned, once", wrong)
+	}
 }
 
 // Such a run waited until k6's limit, and was incomplete: what was never settled stayed in flight.

@@ -110,7 +110,6 @@ func (n *lane) account(a answer) {
 
 // lend has a goroutine end the request.
 func (n *lane) lend(exchange func() error) {
-	n.loop.lent++
 	go func() {
 		n.account(n.conclude(exchange()))
 		n.loop.welcome(n)

@@ -20,7 +20,7 @@ const (
 	// liveSeconds is how many seconds of each instance Redis keeps, and liveKept for how long.
 	liveSeconds = 1000
 	liveKept    = time.Hour
-	// livePatience is how long one write may take; liveWaiting is how many seconds may wait for it.
+	// livePatience is how long one write may take, and at the end of the run all that are left; liveWaiting is how many seconds may wait for it.
 	livePatience = time.Second
 	liveWaiting  = 8
 )
@@ -33,6 +33,9 @@ type live struct {
 	store  *store
 	rows   chan []string
 	told   chan struct{} // closed when nothing more is written
+
+	writing context.Context
+	giveUp  context.CancelFunc
 }
 
 func newLive(e *engine, client *store) *live {
@@ -40,6 +43,7 @@ func newLive(e *engine, client *store) *live {
 		return nil
 	}
 	l := &live{engine: e, store: client, rows: make(chan []string, liveWaiting), told: make(chan struct{})}
+	l.writing, l.giveUp = context.WithCancel(context.Background())
 	go l.write()
 	return l
 }
@@ -73,7 +77,9 @@ func (l *live) close() {
 	default:
 	}
 	close(l.rows)
+	defer time.AfterFunc(livePatience, l.giveUp).Stop()
 	<-l.told
+	l.giveUp()
 }
 
 func (l *live) write() {
@@ -100,7 +106,7 @@ func (l *live) announce() {
 }
 
 func (l *live) add(key string, most int64, kept time.Duration, values []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), livePatience)
+	ctx, cancel := context.WithTimeout(l.writing, livePatience)
 	defer cancel()
 	node, err := l.store.holder(ctx, key)
 	if err != nil {

@@ -27,7 +27,6 @@ type loop struct {
 
 	lanes []*lane // by their numbers
 	idle  []*lane // without a request; the one that had the last one goes first
-	lent  int     // with a goroutine
 	over  bool    // no more requests are to be taken
 
 	next  pacer.Slot
@@ -148,8 +147,6 @@ func (l *loop) takeIn() {
 		if n.number < 0 {
 			n.number = len(l.lanes)
 			l.lanes = append(l.lanes, n)
-		} else {
-			l.lent--
 		}
 		n.detach()
 		l.idle = append(l.idle, n)

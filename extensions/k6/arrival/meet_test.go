@@ -3,6 +3,7 @@ package arrival
 import (
 	"context"
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -234,4 +236,26 @@ func TestAPhaseBeginsWithoutAnInstanceThatDoesNotCome(t *testing.T) {
 	require.NoError(t, client.Close())
 	e.together(t.Context(), client, 1, time.Now())
 	assert.Contains(t, e.invalid[1], `the instances could not agree on when phase "two" begins: `)
+}
+
+// go-redis reads for 3 s by default, whatever the context says, and the end of a run waited for each line that was left.
+func TestARedisThatHangsDoesNotHoldUpTheEndOfARun(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel takes the connection, and nobody reads from it
+	require.NoError(t, err)
+	defer func() { _ = silent.Close() }()
+	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: direct}]",
+		"redis: { url: 'redis://"+silent.Addr().String()+"' }")
+	e := s.module.root.engine
+	e.met = &report.Generator{Number: 1, Of: 2}
+	client, err := e.redisClient(s.state, e.options.Redis.URL, "redis.url")
+	require.NoError(t, err)
+	defer func() { _ = client.Close() }()
+	l := newLive(e, &store{Client: client})
+	for range liveWaiting {
+		l.tell([]byte("{}"), &ledger.NewTimes().Arrival)
+	}
+	began := time.Now()
+	l.close()
+	assert.Less(t, time.Since(began), 3*livePatience)
 }

@@ -72,6 +72,7 @@ type publishers struct {
 	conns  sync.WaitGroup
 
 	mu      sync.Mutex
+	closed  bool // what opens from now on is of no use
 	open    []*fleet.Conn
 	round   []*fleet.Conn // of the open ones, those whose turn comes still
 	tried   int
@@ -120,7 +121,7 @@ func (e *engine) publish(ctx context.Context, state *lib.State) {
 	work.Wait()
 	p.mu.Lock()
 	open := p.open
-	p.open = nil
+	p.open, p.closed = nil, true
 	p.mu.Unlock()
 	for _, c := range open {
 		c.Close()
@@ -147,13 +148,12 @@ func (p *publishers) hold(ctx context.Context, i int) {
 		URL: p.broker(i), Username: p.Username, Password: p.Password, ClientID: fmt.Sprintf("arrival-%s-publisher-%d", e.id, i+1),
 		TLS: e.trust.config(p.state), Dial: p.state.Dialer.DialContext, Timeout: e.options.Timeout.duration(),
 	})
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || !p.joined(conn, err) {
 		if err == nil {
 			conn.Close()
 		}
 		return
 	}
-	p.joined(conn, err)
 	if err != nil {
 		e.count("request", "no connection: "+classOf(err), advise(err).Error())
 		return
@@ -164,8 +164,13 @@ func (p *publishers) hold(ctx context.Context, i int) {
 	}
 }
 
-func (p *publishers) joined(conn *fleet.Conn, err error) {
+// joined notes what became of a connection; false when it comes too late.
+func (p *publishers) joined(conn *fleet.Conn, err error) bool {
 	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return false
+	}
 	if p.tried++; err != nil {
 		p.refused++
 	} else {
@@ -178,6 +183,7 @@ func (p *publishers) joined(conn *fleet.Conn, err error) {
 	if tell {
 		p.tell()
 	}
+	return true
 }
 
 func (p *publishers) left(conn *fleet.Conn) {

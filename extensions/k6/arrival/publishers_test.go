@@ -205,3 +205,10 @@ func TestPublishersThatMakeNoSense(t *testing.T) {
 		assert.ErrorContains(t, err, c.want)
 	}
 }
+
+func TestAConnectionThatOpensTooLateIsClosed(t *testing.T) {
+	t.Parallel()
+	p := &publishers{closed: true}
+	assert.False(t, p.joined(nil, nil))
+	assert.Empty(t, p.open)
+}

@@ -43,10 +43,10 @@ func (e *engine) take(ctx context.Context, w *waiter) (slot pacer.Slot, ok bool)
 }
 
 // draw takes the next request off the schedule of the open model. What is too late to be sent is dropped. ok is false when there is
-// none left, or ctx has ended.
+// none left, or ctx has ended, or the run has been halted.
 func (e *engine) draw(ctx context.Context) (slot pacer.Slot, due time.Time, ok bool) {
 	for {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || e.isHalted() {
 			return slot, due, false
 		}
 		n := int(e.next.Add(1)) - 1

@@ -36,7 +36,7 @@ type recorder struct {
 }
 
 func newRecorder(e *engine) (*recorder, error) {
-	r := &recorder{engine: e, busy: make(chan struct{}, 1), cutAt: e.epoch, written: time.Now()}
+	r := &recorder{engine: e, busy: make(chan struct{}, 1), written: time.Now()}
 	var err error
 	if r.timeline, err = os.Create(filepath.Join(e.dir, "timeline.ndjson")); err != nil {
 		return nil, fmt.Errorf("the run's timeline can't be written: %w", err)
@@ -45,6 +45,13 @@ func newRecorder(e *engine) (*recorder, error) {
 		return nil, fmt.Errorf("the run's histogram log can't be written: %w", err)
 	}
 	r.hdr = hdrhistogram.NewHistogramLogWriter(r.log)
+	r.self, _ = process.NewProcess(int32(os.Getpid())) // nil: the system does not tell
+	return r, r.engine.write(nil)
+}
+
+// begin is called when the epoch is settled.
+func (r *recorder) begin() error {
+	e := r.engine
 	start := e.epoch.UnixMilli()
 	r.hdr.SetBaseTime(start)
 	for _, write := range []func() error{
@@ -55,12 +62,12 @@ func newRecorder(e *engine) (*recorder, error) {
 		r.hdr.OutputLegend,
 	} {
 		if err := write(); err != nil {
-			return nil, fmt.Errorf("the run's histogram log can't be written: %w", err)
+			return fmt.Errorf("the run's histogram log can't be written: %w", err)
 		}
 	}
-	r.self, _ = process.NewProcess(int32(os.Getpid())) // nil: the system does not tell
+	r.cutAt = e.epoch
 	r.usage()
-	return r, r.engine.write(nil)
+	return nil
 }
 
 // close waits for a checkpoint that is being written and closes the files. It may be called more than once.

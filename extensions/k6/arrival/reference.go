@@ -60,6 +60,7 @@ func (e *engine) redisClient(state *lib.State, address, option string) (*redis.C
 		}
 	}
 	o.MaxRetries = -1
+	o.ContextTimeoutEnabled = true // else a read of a Redis that hangs takes its own time, whatever the caller's
 	o.DisableIdentity = true
 	return redis.NewClient(o), nil
 }

@@ -37,7 +37,7 @@ func (s *sender) send(ctx context.Context) bool {
 	s.body = e.bodies.append(s.body[:0], slot)
 
 	sent := time.Now()
-	e.ledger.Sent(slot, e.clock.At(sent))
+	e.sent(slot, sent)
 	var outcome ledger.Outcome
 	if e.options.Ingest.Retries == 0 {
 		outcome, _ = s.attempt(ctx, slot, sent)
@@ -70,6 +70,7 @@ func mayHelp(status int) bool {
 
 // persist posts a request until it is accepted, with the same ids each time.
 func (s *sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
+	vu := ctx // a halt ends the attempts, and not the handing over of what they measured
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
@@ -86,7 +87,7 @@ func (s *sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
 			s.engine.ledger.Retried()
 		}
 		first = false
-		outcome, err := s.attempt(ctx, slot, time.Now())
+		outcome, err := s.attempt(vu, slot, time.Now())
 		unknown = unknown || outcome == ledger.Unknown
 		return outcome, err
 	}, backoff.WithMaxTries(uint(s.engine.options.Ingest.Retries)+1), backoff.WithMaxElapsedTime(0),

@@ -48,7 +48,7 @@ func openStore(ctx context.Context, client *redis.Client, address string) *store
 	o := client.Options()
 	s.cluster = redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: nodes, Username: o.Username, Password: o.Password, Dialer: o.Dialer, DialTimeout: o.DialTimeout,
-		MaxRetries: -1, DisableIdentity: true,
+		MaxRetries: o.MaxRetries, DisableIdentity: true, ContextTimeoutEnabled: true,
 	})
 	return s
 }

@@ -159,7 +159,7 @@ func (s *subscribers) hold(ctx context.Context, i int) {
 				err = backoff.Permanent(err)
 			}
 			return struct{}{}, err
-		}, backoff.WithMaxElapsedTime(e.options.Drain.duration()),
+		}, backoff.WithMaxElapsedTime(e.comeBack),
 			backoff.WithBackOff(reconnectWaits()))
 		if err != nil {
 			s.failed <- fmt.Errorf("subscriber %d did not come back: %w", i+1, err)
@@ -168,6 +168,9 @@ func (s *subscribers) hold(ctx context.Context, i int) {
 		e.closeGap(gap)
 	}
 }
+
+// comeBackMost is how long an outage of a broker may last before the load is halted.
+const comeBackMost = 30 * time.Second
 
 // A connection that lasts less than shortLived, so many times in a row, is given up.
 const (

@@ -22,6 +22,7 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 	e.mu.Lock()
 	finished, ended := e.finished, e.ended
 	timeline := append([]report.Interval{}, e.timeline...)
+	resources := append([]report.Resource{}, e.resources...)
 	e.mu.Unlock()
 	for i := range timeline {
 		timeline[i].CanaryMS = e.canary.at(timeline[i].T) // it may have arrived after its second was over
@@ -38,11 +39,8 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 		Schema: report.Schema, Run: e.identity(),
 		Verdict: e.verdict(account, thresholds),
 		Account: report.NewAccount(account), Clock: e.describeClock(), Canary: e.canary.describe(lossless), Health: e.describeHealth(lossless),
-		Timeline: timeline, Resources: e.resources, Thresholds: thresholds, Errors: e.errorClasses(),
+		Timeline: timeline, Resources: resources, Thresholds: thresholds, Errors: e.errorClasses(),
 		Environment: e.environment(), Steps: []report.Step{}, Figures: e.figuresNow(), Flows: []report.FlowResult{},
-	}
-	if r.Resources == nil {
-		r.Resources = []report.Resource{}
 	}
 	if finished {
 		stamp := ended.UTC().Format(stampFormat)
@@ -76,7 +74,7 @@ func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 			ScheduledPerS: float64(counts[i].Messages) / seconds, AcceptedPerS: float64(counts[i].Accepted) / seconds,
 			ArrivedPerS: float64(times.Arrival.Count) / seconds,
 			Backlog:     span.backlog, DrainedS: span.drained,
-			CPUPercent: report.CPUBetween(e.resources, span.start.Seconds(), span.end.Seconds()),
+			CPUPercent: report.CPUBetween(r.Resources, span.start.Seconds(), span.end.Seconds()),
 			Latency:    report.NewLatencies(times, lossless),
 		}
 		step.Sampled = traced.of(i).Against(step.Latency.Arrival)

@@ -124,10 +124,6 @@ func (b *bench) profile(ctx context.Context, p *process) error {
 
 // result is what a row needs of run.json.
 type result struct {
-	Verdict struct {
-		Status  string
-		Reasons []string
-	}
 	Account struct{ Scheduled, Arrived int }
 }
 

@@ -18,7 +18,7 @@ const Folder = "extensions/k6"
 
 // Hash is the SHA-256, in hex, over the name and the content of each file that the binary is built from: .go files that
 // are no tests, go.mod and go.sum, in bytewise order of their slash-separated paths, each part followed by a zero byte.
-// pipeline/setup.mjs computes the same.
+// pipeline/setup/sources.mjs computes the same.
 func Hash(tree fs.FS) (string, error) {
 	var paths []string
 	err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
