@@ -1,6 +1,8 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, rmdirSync } from 'node:fs';
 import { constants } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
+import { moment, newDirectory, RUNS } from '../reports/directory.ts';
+import type { Ended, Generator } from './child.ts';
 import { commandOf } from './command.ts';
 import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
 import { Instances, instancesOf, mergeInstances, newRunId, segmentsOf } from './instances.ts';
@@ -39,6 +41,7 @@ Environment
   TLS_CA                                          a file of authorities to trust for servers of your own, PEM
   TOPOLOGY (single)     single, or cluster: nginx before several ingests; with INGEST_URL, any label
   NETWORK (loopback)    how the run is labelled
+  RUN_DIR               where the run goes, a directory that is new or empty
   LABELS                further labels, build=17,branch=main: runs that agree in all are repeats of one another in a comparison
   and what the scenario itself names: -e NAME=value, as for k6
 `;
@@ -49,7 +52,7 @@ async function main(): Promise<number> {
     console.log(HELP);
     return script === undefined ? 1 : 0;
   }
-  const { instances, args } = instancesOf(given);
+  const { args } = instancesOf(given);
   // Where samples are asked for, the pipeline that is started leaves them: one message in a hundred, unless it is told otherwise.
   if (variablesOf(args).SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
   const config = await settle(readConfig(RunConfig));
@@ -59,7 +62,22 @@ async function main(): Promise<number> {
     );
   }
   trust(config.TLS_CA);
-  const runDir = join(ROOT, 'reports/runs', runName(script, config, new Date()));
+  const run = runDirectory(variablesOf(args).RUN_DIR, runName(script, config, new Date()));
+  try {
+    return await runScript(script, given, config, run.path);
+  } finally {
+    run.removeIfEmpty();
+  }
+}
+
+/** @returns the exit code */
+async function runScript(
+  script: string,
+  given: string[],
+  config: SettledRun,
+  runDir: string,
+): Promise<number> {
+  const { instances, args } = instancesOf(given);
   const env = runEnvironment(config, runDir, commandOf(script, given, process.env.npm_lifecycle_event));
   // The last of several has the smallest share.
   const segment = instances > 1 ? segmentsOf(instances).at(-1) : undefined;
@@ -93,17 +111,6 @@ function authorities({ STACK_DIR, INGEST_URL, REDIS_URL, MQTT_URL }: RunConfig):
   return ours && existsSync(file) ? { SSL_CERT_FILE: file } : {};
 }
 
-/** A load generator that runs as a process of its own. */
-export interface Generator {
-  readonly ended: Promise<Ended>;
-  signal(signal: NodeJS.Signals): void;
-}
-
-export interface Ended {
-  code: number | null;
-  signal: NodeJS.Signals | null;
-}
-
 /** Of a command that was interrupted, as a shell says it. */
 const INTERRUPTED = 128 + constants.signals.SIGINT;
 
@@ -112,12 +119,12 @@ export function exitCodeOf({ code, signal }: Ended): number {
   return signal === null ? (code ?? 1) : 128 + constants.signals[signal];
 }
 
-/** Somebody has interrupted: nothing more is started. */
+/** Somebody has interrupted: nothing more is to be done. */
 export class Interrupted extends Error {}
 
 /**
  * Opens the pipeline that is needed, lets `body` launch generators against it, one at a time, and stops what it has opened.
- * A signal and the end of the pipeline reach the generator that runs.
+ * A signal and the end of the pipeline reach the generator that runs, and none is launched after that. Why the pipeline ended is told.
  * @param body is told by `stop` whether somebody has interrupted
  * @param open another pipeline than the one of the settings
  * @returns the exit code
@@ -143,21 +150,25 @@ export async function against(
   );
   stack = await open();
   stack?.failed.then(() => current?.signal('SIGTERM'));
+  const failed = () => Promise.race([stack?.failed, undefined]);
   try {
     const code = await body(async (start) => {
       if (stop.signal.aborted) throw new Interrupted();
+      const failure = await failed();
+      if (failure !== undefined) throw failure;
       current = start();
       const ended = await current.ended;
       current = undefined;
       return ended;
     }, stop.signal);
-    const failure = await Promise.race([stack?.failed, undefined]);
+    const failure = await failed();
     if (failure === undefined) return code;
     explain(failure);
     return code || 1;
   } catch (error) {
     if (error instanceof Interrupted) return INTERRUPTED;
-    throw error;
+    // Whatever else went wrong came of it.
+    throw (await failed()) ?? error;
   } finally {
     // The run is over: nobody waits for what may still be in the queue.
     await stack?.stop(0);
@@ -186,7 +197,14 @@ export async function settle(config: RunConfig): Promise<SettledRun> {
 
 /** The stack that is up, if the run is to use it. */
 async function usableStack({ STACK_DIR, REDIS_URL, MQTT_URL }: RunConfig): Promise<StackFile | undefined> {
-  return REDIS_URL === undefined && MQTT_URL === undefined ? runningStack(resolve(STACK_DIR)) : undefined;
+  if (REDIS_URL !== undefined || MQTT_URL !== undefined) return undefined;
+  const running = await runningStack(resolve(STACK_DIR));
+  if (running?.temporary) {
+    throw new ConfigError(
+      `the pipeline in ${shortPath(STACK_DIR)} (pid ${running.pid}) is another run's, and ends with it: wait for that, or have one for several runs up with npm run pipeline`,
+    );
+  }
+  return running;
 }
 
 /** What a scenario is told of its run, by the environment. */
@@ -217,10 +235,33 @@ export async function openPipeline(config: RunConfig): Promise<Stack | undefined
     return undefined;
   }
   const started = performance.now();
-  const stack = await Stack.start(readConfig(StackConfig));
+  const stack = await Stack.start(readConfig(StackConfig), {}, { temporary: true });
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.log(`stack  ${Object.keys(stack.file.processes).join(', ')} … ready in ${seconds} s`);
   return stack;
+}
+
+/**
+ * Makes the directory that a run goes to: the one that is asked for, which has to be new or empty, or one of this name below
+ * reports/runs/. One of ours that was not used can be removed again.
+ */
+export function runDirectory(
+  asked: string | undefined,
+  name: string,
+): { path: string; removeIfEmpty: () => void } {
+  if (!asked) {
+    const path = newDirectory(join(RUNS, name));
+    const removeIfEmpty = () => {
+      if (readdirSync(path).length === 0) rmdirSync(path);
+    };
+    return { path, removeIfEmpty };
+  }
+  const path = resolve(asked);
+  if (existsSync(path) && readdirSync(path).length > 0)
+    throw new ConfigError(
+      `RUN_DIR is ${shortPath(path)}, and there is something in it; allowed: a directory that is new or empty`,
+    );
+  return { path, removeIfEmpty: () => {} };
 }
 
 /** `<method>-<topology>-<network>-<time>`, the directory below reports/runs/. */
@@ -229,9 +270,8 @@ export function runName(
   { TOPOLOGY, NETWORK }: { TOPOLOGY: string; NETWORK: string },
   now: Date,
 ): string {
-  const method = basename(script).replace(/\.\w+$/, '');
-  const time = now.toISOString().replace(/[-:]|\.\d+/g, '');
-  return `${method}-${TOPOLOGY}-${NETWORK}-${time}`;
+  const method = basename(script).replace(/(\.artillery)?\.\w+$/, '');
+  return `${method}-${TOPOLOGY}-${NETWORK}-${moment(now)}`;
 }
 
 if (import.meta.main) {
