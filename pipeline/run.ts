@@ -39,9 +39,9 @@ Environment
   MQTT_URL, REDIS_URL without INGEST_URL          servers of your own for the pipeline that is started
   TLS=true                                        the pipeline that is started speaks TLS
   TLS_CA                                          a file of authorities to trust for servers of your own, PEM
+  RUN_DIR               where the run goes, a directory that is new or empty
   TOPOLOGY (single)     single, or cluster: nginx before several ingests; with INGEST_URL, any label
   NETWORK (loopback)    how the run is labelled
-  RUN_DIR               where the run goes, a directory that is new or empty
   LABELS                further labels, build=17,branch=main: runs that agree in all are repeats of one another in a comparison
   and what the scenario itself names: -e NAME=value, as for k6
 `;
@@ -52,7 +52,7 @@ async function main(): Promise<number> {
     console.log(HELP);
     return script === undefined ? 1 : 0;
   }
-  const { args } = instancesOf(given);
+  const { instances, args } = instancesOf(given);
   // Where samples are asked for, the pipeline that is started leaves them: one message in a hundred, unless it is told otherwise.
   if (variablesOf(args).SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
   const config = await settle(readConfig(RunConfig));
@@ -62,23 +62,21 @@ async function main(): Promise<number> {
     );
   }
   trust(config.TLS_CA);
-  const run = runDirectory(variablesOf(args).RUN_DIR, runName(script, config, new Date()));
-  try {
-    return await runScript(script, given, config, run.path);
-  } finally {
-    run.removeIfEmpty();
-  }
+  const command = commandOf(script, given, process.env.npm_lifecycle_event);
+  return inRunDirectory(variablesOf(args).RUN_DIR, runName(script, config, new Date()), (runDir) =>
+    runScript(script, args, instances, config, runEnvironment(config, runDir, command), runDir),
+  );
 }
 
 /** @returns the exit code */
 async function runScript(
   script: string,
-  given: string[],
+  args: string[],
+  instances: number,
   config: SettledRun,
+  env: NodeJS.ProcessEnv,
   runDir: string,
 ): Promise<number> {
-  const { instances, args } = instancesOf(given);
-  const env = runEnvironment(config, runDir, commandOf(script, given, process.env.npm_lifecycle_event));
   // The last of several has the smallest share.
   const segment = instances > 1 ? segmentsOf(instances).at(-1) : undefined;
   await checkScript(script, args, { ...ADDRESSES, ...env, RUN_ID: newRunId() }, segment);
@@ -242,26 +240,28 @@ export async function openPipeline(config: RunConfig): Promise<Stack | undefined
 }
 
 /**
- * Makes the directory that a run goes to: the one that is asked for, which has to be new or empty, or one of this name below
- * reports/runs/. One of ours that was not used can be removed again.
+ * Does a run in the directory that is asked for, which has to be new or empty, or in one of this name below reports/runs/, which nobody
+ * else has, and which is gone again when nothing was left in it.
  */
-export function runDirectory(
+export async function inRunDirectory<T>(
   asked: string | undefined,
   name: string,
-): { path: string; removeIfEmpty: () => void } {
-  if (!asked) {
-    const path = newDirectory(join(RUNS, name));
-    const removeIfEmpty = () => {
-      if (readdirSync(path).length === 0) rmdirSync(path);
-    };
-    return { path, removeIfEmpty };
+  run: (runDir: string) => Promise<T>,
+): Promise<T> {
+  if (asked) {
+    const given = resolve(asked);
+    if (existsSync(given) && readdirSync(given).length > 0)
+      throw new ConfigError(
+        `RUN_DIR is ${shortPath(given)}, and there is something in it; allowed: a directory that is new or empty`,
+      );
+    return run(given);
   }
-  const path = resolve(asked);
-  if (existsSync(path) && readdirSync(path).length > 0)
-    throw new ConfigError(
-      `RUN_DIR is ${shortPath(path)}, and there is something in it; allowed: a directory that is new or empty`,
-    );
-  return { path, removeIfEmpty: () => {} };
+  const own = newDirectory(join(RUNS, name));
+  try {
+    return await run(own);
+  } finally {
+    if (readdirSync(own).length === 0) rmdirSync(own);
+  }
 }
 
 /** `<method>-<topology>-<network>-<time>`, the directory below reports/runs/. */

@@ -1,7 +1,7 @@
 /** `npm run artillery`: a file of Artillery's against the pipeline. */
 import { commandOf } from '../../pipeline/command.ts';
 import { RunConfig, readConfig } from '../../pipeline/config.ts';
-import { against, exitCodeOf, runDirectory, runEnvironment, runName, settle } from '../../pipeline/run.ts';
+import { against, exitCodeOf, inRunDirectory, runEnvironment, runName, settle } from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
 import { trust } from '../../pipeline/trust.ts';
 import { ArtilleryRun } from './artillery.ts';
@@ -34,15 +34,13 @@ async function main(): Promise<number> {
   trust(config.TLS_CA);
 
   const bin = await installed();
-  const run = runDirectory(process.env.RUN_DIR, runName(file, config, new Date()));
-  const env = runEnvironment(config, run.path, commandOf(file, args, process.env.npm_lifecycle_event));
-  try {
-    return await against(config, async (launch) =>
+  const command = commandOf(file, args, process.env.npm_lifecycle_event ?? 'artillery');
+  return inRunDirectory(process.env.RUN_DIR, runName(file, config, new Date()), (runDir) => {
+    const env = runEnvironment(config, runDir, command);
+    return against(config, async (launch) =>
       exitCodeOf(await launch(() => new ArtilleryRun(bin, ['run', file, ...flags], env))),
     );
-  } finally {
-    run.removeIfEmpty();
-  }
+  });
 }
 
 main().then(

@@ -8,7 +8,7 @@ import {
   ADDRESSES,
   against,
   Interrupted,
-  runDirectory,
+  inRunDirectory,
   runEnvironment,
   runName,
   settle,
@@ -67,14 +67,16 @@ async function main(): Promise<number> {
   const settings = readConfig(CapacityConfig, variablesOf(args));
   const plan = planOf(settings);
   const config = await settle(readConfig(RunConfig));
-  const place = runDirectory(variablesOf(args).RUN_DIR, runName(SCRIPT, config, new Date()));
   const names = Object.keys(CapacityConfig.properties);
-  const command = commandOf(SCRIPT, args, process.env.npm_lifecycle_event, { env: process.env, names });
+  const command = commandOf(SCRIPT, args, process.env.npm_lifecycle_event ?? 'capacity', {
+    env: process.env,
+    names,
+  });
   const env = (runDir: string) => runEnvironment(config, runDir, command);
-  try {
-    await checkScript(SCRIPT, variables, { ...ADDRESSES, ...env(place.path) });
-    return await against(config, (launch, stop) =>
-      findCapacity(settings, plan, place.path, async (rate, seconds, runDir) => {
+  return inRunDirectory(variablesOf(args).RUN_DIR, runName(SCRIPT, config, new Date()), async (dir) => {
+    await checkScript(SCRIPT, variables, { ...ADDRESSES, ...env(dir) });
+    return against(config, (launch, stop) =>
+      findCapacity(settings, plan, dir, async (rate, seconds, runDir) => {
         const own = [`RATE=${rate}`, `DURATION=${seconds}`, `RUN_DIR=${runDir}`].flatMap((one) => [
           '-e',
           one,
@@ -86,9 +88,7 @@ async function main(): Promise<number> {
           throw new Error(`k6 ended with ${signal ?? code} at ${rate}/s`);
       }),
     );
-  } finally {
-    place.removeIfEmpty();
-  }
+  });
 }
 
 /** What is searched for, how long each run is, and what time there is. Throws when there is too little. */
