@@ -239,7 +239,7 @@ test('Ctrl-C reaches k6 once, which ends in order', async () => {
 });
 
 test('the command itself killed: neither k6 nor a pipeline stays behind', async () => {
-  const run = start([script, '-q', '-e', 'SLEEP=20']);
+  const run = start([script, '-q', '-e', 'SLEEP=20'], { RUN_DIR: join(dir, 'killed') });
   await eventually(() => run.output().includes('RUN_DIR'), 'a run');
   run.signal('SIGKILL');
   await run.ended;

@@ -169,7 +169,6 @@ class Matrix {
       ARRIVAL_COMMAND: commandOf('', process.argv.slice(2), 'matrix'),
       ...env,
     };
-    await this.#checkStack();
     this.#k6 = new K6Run(SCRIPT, [], all, true, this.#within);
     const { code, signal } = await this.#k6.ended;
     this.#stop.signal.throwIfAborted();
@@ -233,6 +232,7 @@ class Matrix {
     const way = await openWay(plan, this.#builders, ports);
     try {
       await tellGenerator(this.#dir, file, way, plan);
+      await this.#checkStack();
       const labels = { TOPOLOGY: topology, NETWORK: plan.network.name };
       const runDir = newDirectory(join(RUNS, runName(SCRIPT, labels, new Date())));
       const result = resultOf(await this.#generate(runDir, labels), runDir);
