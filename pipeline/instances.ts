@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mergeDirectories } from '../reports/merge/command.ts';
 import { mergedText } from '../reports/merge/text.ts';
+import type { Ended, Generator } from './child.ts';
 import { ConfigError } from './config.ts';
 import { K6Run } from './k6.ts';
 
@@ -41,10 +41,10 @@ export function newRunId(): string {
 }
 
 /** Several k6 on this host that do one run: what several hosts would. */
-export class Instances {
+export class Instances implements Generator {
   readonly #runs: K6Run[];
   /** When all of them have ended: the first code that is not 0, and the signal that ended one. */
-  readonly ended: K6Run['ended'];
+  readonly ended: Promise<Ended>;
 
   constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv, n: number) {
     const own = { ...env, RUN_ID: newRunId() };
@@ -71,7 +71,7 @@ export class Instances {
 
 /** Makes one run of what they have left, and tells it. @returns whether there is something, and it passes */
 export async function mergeInstances(runDir: string): Promise<boolean> {
-  if (!existsSync(runDir)) return false;
+  if ((await readdir(runDir)).length === 0) return false;
   const { run } = await mergeDirectories([runDir], undefined, await readFile(TEMPLATE, 'utf8'));
   console.log(`\n${mergedText(run)}\n`);
   return run.verdict.result === 'pass';

@@ -1,12 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { execa } from 'execa';
-import { leash } from './stack/leash.ts';
+import { Child } from './child.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 export const K6 = join(ROOT, 'k6');
@@ -73,10 +71,7 @@ export function variablesOf(args: readonly string[]): NodeJS.ProcessEnv {
 }
 
 /** A `k6 run` in the terminal. */
-export class K6Run {
-  readonly #child: ChildProcess;
-  readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
-
+export class K6Run extends Child {
   /**
    * @param quiet only what goes wrong is told, a crossed threshold apart.
    * @param within a command that runs k6 in another place, like a network namespace, and becomes it.
@@ -90,28 +85,15 @@ export class K6Run {
     within: readonly string[] = [],
     tell: (line: string) => void = console.error,
   ) {
-    const [command = K6, ...before] = [...within, K6];
-    this.#child = spawn(command, [...before, 'run', ...(quiet ? ['-q'] : []), ...args, script], {
+    super([...within, K6, 'run', ...(quiet ? ['-q'] : []), ...args, script], {
       stdio: ['inherit', quiet ? 'ignore' : 'inherit', quiet ? 'pipe' : 'inherit'],
       // Go's collector at its default costs k6 an eighth of its CPU.
       env: { GOGC: '400', ...env, ...QUIET },
-      // A group of its own: Ctrl-C reaches us, and k6 through us, once. Twice would make it drop everything.
-      detached: true,
     });
-    if (this.#child.stderr) {
-      createInterface({ input: this.#child.stderr }).on('line', (line) => {
+    if (this.child.stderr) {
+      createInterface({ input: this.child.stderr }).on('line', (line) => {
         if (!line.includes('thresholds on metrics')) tell(line);
       });
     }
-    const pid = this.#child.pid as number;
-    leash.hold(pid);
-    this.ended = once(this.#child, 'exit').then(([code, signal]) => {
-      leash.release(pid);
-      return { code, signal };
-    });
-  }
-
-  signal(signal: NodeJS.Signals): void {
-    this.#child.kill(signal);
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { commandOf } from './command.ts';
@@ -148,6 +148,26 @@ test("with somebody's own pipeline nothing is started, and the exit code is k6's
   assert.equal(await failed.ended, 99);
 });
 
+test('RUN_DIR is where the run goes; a directory that has something in it is refused', async () => {
+  const runDir = join(dir, 'run');
+  await mkdir(runDir);
+  for (const [args, env] of [
+    [[], { RUN_DIR: runDir }],
+    [['-e', `RUN_DIR=${runDir}`], {}],
+  ] as const) {
+    const run = start([script, '-q', ...args], { ...OWN, ...env });
+    assert.equal(await run.ended, 0, run.output());
+    assert.match(run.output(), new RegExp(`RUN_DIR ${runDir} `));
+  }
+  await writeFile(join(runDir, 'run.json'), '{}');
+  const refused = start([script, '-q'], { ...OWN, RUN_DIR: runDir });
+  assert.equal(await refused.ended, 1);
+  assert.match(
+    refused.output(),
+    /^RUN_DIR is \S+, and there is something in it; allowed: .* new or empty\n$/,
+  );
+});
+
 test('a script that makes no sense: its own words in one line, before anything is started', async () => {
   const broken = start([script, '-e', 'BROKEN=1']);
   assert.equal(await broken.ended, 1);
@@ -177,6 +197,29 @@ test('it starts a pipeline, runs, and stops it', async () => {
   assert.ok(!existsSync(join(dir, 'stack/stack.json')));
 });
 
+// It ran against the other one's pipeline, which ended in the middle of it.
+test('a pipeline that another run has started is not used', async () => {
+  const first = start([script, '-q', '-e', 'SLEEP=20']);
+  await eventually(() => first.output().includes('RUN_DIR'), 'a run');
+  const second = start([script, '-q']);
+  assert.equal(await second.ended, 1);
+  assert.match(
+    second.output(),
+    /^the pipeline in \S+ \(pid \d+\) is another run's, and ends with it: [^\n]*\n$/,
+  );
+  first.signal('SIGINT');
+  await first.ended;
+});
+
+test('a relay dies: k6 is ended, and why is told', async () => {
+  const run = start([script, '-q', '-e', 'SLEEP=20']);
+  await eventually(() => run.output().includes('RUN_DIR'), 'a run');
+  const stack = JSON.parse(await readFile(join(dir, 'stack/stack.json'), 'utf8'));
+  process.kill(stack.processes['relay-1'], 'SIGKILL');
+  assert.notEqual(await run.ended, 0);
+  assert.match(run.output(), /^relay-1 was killed by SIGKILL$/m);
+});
+
 test('k6 killed: what that means for the run, and the exit code of a signal', async () => {
   const run = start([script, '-q', '-e', 'SLEEP=20'], OWN);
   await eventually(() => run.output().includes('RUN_DIR'), 'a run');
@@ -196,7 +239,7 @@ test('Ctrl-C reaches k6 once, which ends in order', async () => {
 });
 
 test('the command itself killed: neither k6 nor a pipeline stays behind', async () => {
-  const run = start([script, '-q', '-e', 'SLEEP=20']);
+  const run = start([script, '-q', '-e', 'SLEEP=20'], { RUN_DIR: join(dir, 'killed') });
   await eventually(() => run.output().includes('RUN_DIR'), 'a run');
   run.signal('SIGKILL');
   await run.ended;

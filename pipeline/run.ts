@@ -1,6 +1,8 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, rmdirSync } from 'node:fs';
 import { constants } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
+import { moment, newDirectory, RUNS } from '../reports/directory.ts';
+import type { Ended, Generator } from './child.ts';
 import { commandOf } from './command.ts';
 import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
 import { Instances, instancesOf, mergeInstances, newRunId, segmentsOf } from './instances.ts';
@@ -37,6 +39,7 @@ Environment
   MQTT_URL, REDIS_URL without INGEST_URL          servers of your own for the pipeline that is started
   TLS=true                                        the pipeline that is started speaks TLS
   TLS_CA                                          a file of authorities to trust for servers of your own, PEM
+  RUN_DIR               where the run goes, a directory that is new or empty
   TOPOLOGY (single)     single, or cluster: nginx before several ingests; with INGEST_URL, any label
   NETWORK (loopback)    how the run is labelled
   LABELS                further labels, build=17,branch=main: runs that agree in all are repeats of one another in a comparison
@@ -59,8 +62,21 @@ async function main(): Promise<number> {
     );
   }
   trust(config.TLS_CA);
-  const runDir = join(ROOT, 'reports/runs', runName(script, config, new Date()));
-  const env = runEnvironment(config, runDir, commandOf(script, given, process.env.npm_lifecycle_event));
+  const command = commandOf(script, given, process.env.npm_lifecycle_event);
+  return inRunDirectory(variablesOf(args).RUN_DIR, runName(script, config, new Date()), (runDir) =>
+    runScript(script, args, instances, config, runEnvironment(config, runDir, command), runDir),
+  );
+}
+
+/** @returns the exit code */
+async function runScript(
+  script: string,
+  args: string[],
+  instances: number,
+  config: SettledRun,
+  env: NodeJS.ProcessEnv,
+  runDir: string,
+): Promise<number> {
   // The last of several has the smallest share.
   const segment = instances > 1 ? segmentsOf(instances).at(-1) : undefined;
   await checkScript(script, args, { ...ADDRESSES, ...env, RUN_ID: newRunId() }, segment);
@@ -93,17 +109,6 @@ function authorities({ STACK_DIR, INGEST_URL, REDIS_URL, MQTT_URL }: RunConfig):
   return ours && existsSync(file) ? { SSL_CERT_FILE: file } : {};
 }
 
-/** A load generator that runs as a process of its own. */
-export interface Generator {
-  readonly ended: Promise<Ended>;
-  signal(signal: NodeJS.Signals): void;
-}
-
-export interface Ended {
-  code: number | null;
-  signal: NodeJS.Signals | null;
-}
-
 /** Of a command that was interrupted, as a shell says it. */
 const INTERRUPTED = 128 + constants.signals.SIGINT;
 
@@ -112,12 +117,12 @@ export function exitCodeOf({ code, signal }: Ended): number {
   return signal === null ? (code ?? 1) : 128 + constants.signals[signal];
 }
 
-/** Somebody has interrupted: nothing more is started. */
+/** Somebody has interrupted: nothing more is to be done. */
 export class Interrupted extends Error {}
 
 /**
  * Opens the pipeline that is needed, lets `body` launch generators against it, one at a time, and stops what it has opened.
- * A signal and the end of the pipeline reach the generator that runs.
+ * A signal and the end of the pipeline reach the generator that runs, and none is launched after that. Why the pipeline ended is told.
  * @param body is told by `stop` whether somebody has interrupted
  * @param open another pipeline than the one of the settings
  * @returns the exit code
@@ -143,21 +148,25 @@ export async function against(
   );
   stack = await open();
   stack?.failed.then(() => current?.signal('SIGTERM'));
+  const failed = () => Promise.race([stack?.failed, undefined]);
   try {
     const code = await body(async (start) => {
       if (stop.signal.aborted) throw new Interrupted();
+      const failure = await failed();
+      if (failure !== undefined) throw failure;
       current = start();
       const ended = await current.ended;
       current = undefined;
       return ended;
     }, stop.signal);
-    const failure = await Promise.race([stack?.failed, undefined]);
+    const failure = await failed();
     if (failure === undefined) return code;
     explain(failure);
     return code || 1;
   } catch (error) {
     if (error instanceof Interrupted) return INTERRUPTED;
-    throw error;
+    // Whatever else went wrong came of it.
+    throw (await failed()) ?? error;
   } finally {
     // The run is over: nobody waits for what may still be in the queue.
     await stack?.stop(0);
@@ -186,7 +195,14 @@ export async function settle(config: RunConfig): Promise<SettledRun> {
 
 /** The stack that is up, if the run is to use it. */
 async function usableStack({ STACK_DIR, REDIS_URL, MQTT_URL }: RunConfig): Promise<StackFile | undefined> {
-  return REDIS_URL === undefined && MQTT_URL === undefined ? runningStack(resolve(STACK_DIR)) : undefined;
+  if (REDIS_URL !== undefined || MQTT_URL !== undefined) return undefined;
+  const running = await runningStack(resolve(STACK_DIR));
+  if (running?.temporary) {
+    throw new ConfigError(
+      `the pipeline in ${shortPath(STACK_DIR)} (pid ${running.pid}) is another run's, and ends with it: wait for that, or have one for several runs up with npm run pipeline`,
+    );
+  }
+  return running;
 }
 
 /** What a scenario is told of its run, by the environment. */
@@ -217,10 +233,35 @@ export async function openPipeline(config: RunConfig): Promise<Stack | undefined
     return undefined;
   }
   const started = performance.now();
-  const stack = await Stack.start(readConfig(StackConfig));
+  const stack = await Stack.start(readConfig(StackConfig), {}, { temporary: true });
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.log(`stack  ${Object.keys(stack.file.processes).join(', ')} … ready in ${seconds} s`);
   return stack;
+}
+
+/**
+ * Does a run in the directory that is asked for, which has to be new or empty, or in one of this name below reports/runs/, which nobody
+ * else has, and which is gone again when nothing was left in it.
+ */
+export async function inRunDirectory<T>(
+  asked: string | undefined,
+  name: string,
+  run: (runDir: string) => Promise<T>,
+): Promise<T> {
+  if (asked) {
+    const given = resolve(asked);
+    if (existsSync(given) && readdirSync(given).length > 0)
+      throw new ConfigError(
+        `RUN_DIR is ${shortPath(given)}, and there is something in it; allowed: a directory that is new or empty`,
+      );
+    return run(given);
+  }
+  const own = newDirectory(join(RUNS, name));
+  try {
+    return await run(own);
+  } finally {
+    if (readdirSync(own).length === 0) rmdirSync(own);
+  }
 }
 
 /** `<method>-<topology>-<network>-<time>`, the directory below reports/runs/. */
@@ -229,9 +270,8 @@ export function runName(
   { TOPOLOGY, NETWORK }: { TOPOLOGY: string; NETWORK: string },
   now: Date,
 ): string {
-  const method = basename(script).replace(/\.\w+$/, '');
-  const time = now.toISOString().replace(/[-:]|\.\d+/g, '');
-  return `${method}-${TOPOLOGY}-${NETWORK}-${time}`;
+  const method = basename(script).replace(/(\.artillery)?\.\w+$/, '');
+  return `${method}-${TOPOLOGY}-${NETWORK}-${moment(now)}`;
 }
 
 if (import.meta.main) {

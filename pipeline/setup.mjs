@@ -68,7 +68,7 @@ async function main() {
     console.log('setup  nothing to do');
     return;
   }
-  await locked(at('.stack/setup.lock'), async () => {
+  await locked(at('.stack/setup.pid'), async () => {
     // Another set-up may have done it meanwhile.
     for (const { name, work } of await due()) await step(name, work);
   });

@@ -9,7 +9,9 @@ import { comparisonTemplate, renderComparison } from './comparison/page.ts';
 import { readRecording, readRun } from './comparison/recording.ts';
 import { grouped } from './comparison/subjects.ts';
 import { comparisonText } from './comparison/text.ts';
+import { COMPARISONS, moment, newDirectory, RUNS } from './directory.ts';
 import { Catalogue } from './history/catalogue.ts';
+import { latest } from './history/latest.ts';
 import { listText } from './history/text.ts';
 import { mergeDirectories } from './merge/command.ts';
 import { mergedText } from './merge/text.ts';
@@ -20,7 +22,7 @@ const USAGE = `Usage: npm run report -- <run>                      writes the pa
        npm run report -- merge <run>…               makes one run of what its instances have left
        npm run report -- list                       lists the runs, newest first
 
-A run is a directory, or the name of one in reports/runs.
+A run is a directory, the name of one in reports/runs, latest, or latest:<method> like latest:ramp: the newest there that is over.
 
 compare
   --fail-if <condition>   exit 1 when it holds, like 'arrival.p99 > +10%' or 'account.lost > 0'; may be repeated
@@ -36,7 +38,6 @@ Exit code: 0, or 1 when a condition holds or cannot be judged, a merged run does
 the command is wrong.
 reports/README.md has the grammar of conditions and says what the words of a comparison mean.`;
 
-const RUNS = fileURLToPath(new URL('runs', import.meta.url));
 const TEMPLATE = fileURLToPath(new URL('dist/index.html', import.meta.url));
 
 /** The command is wrong: nothing has been done. */
@@ -125,8 +126,7 @@ async function compareRuns(names: string[], values: Values): Promise<number> {
   const groups = grouped(recordings, values.each ?? false);
   const comparison = comparisonOf(groups);
   console.log(comparisonText(comparison));
-  const path =
-    values.out ?? join(fileURLToPath(new URL('comparisons', import.meta.url)), stamp(), 'index.html');
+  const path = values.out ?? join(newDirectory(join(COMPARISONS, moment())), 'index.html');
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, renderComparison(comparison, template));
   console.log(`report      ${shortPath(path)}`);
@@ -150,11 +150,13 @@ async function mergeParts(names: string[], out: string | undefined): Promise<num
   return run.verdict.result === 'pass' ? 0 : 1;
 }
 
-/** A directory, or the name of one in reports/runs. */
+/** A directory, the name of one in reports/runs, or the newest there. */
 async function directoryOf(name: string): Promise<string> {
   for (const place of [name, join(RUNS, name)]) {
     if (await isDirectory(place)) return place;
   }
+  const found = await latest(name, RUNS);
+  if (found !== undefined) return found;
   throw new UsageError(
     `${name} is no directory, and no name of one in reports/runs; list tells which there are`,
   );
@@ -186,8 +188,4 @@ function pageTemplate(): Promise<string> {
 function shortPath(path: string): string {
   const short = relative('', resolve(path));
   return short.startsWith('..') ? resolve(path) : short;
-}
-
-function stamp(): string {
-  return new Date().toISOString().replace(/[-:]|\.\d+/g, '');
 }

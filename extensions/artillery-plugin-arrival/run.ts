@@ -1,7 +1,7 @@
 /** `npm run artillery`: a file of Artillery's against the pipeline. */
 import { commandOf } from '../../pipeline/command.ts';
 import { RunConfig, readConfig } from '../../pipeline/config.ts';
-import { against, exitCodeOf, settle } from '../../pipeline/run.ts';
+import { against, exitCodeOf, inRunDirectory, runEnvironment, runName, settle } from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
 import { trust } from '../../pipeline/trust.ts';
 import { ArtilleryRun } from './artillery.ts';
@@ -20,7 +20,7 @@ The exit code is Artillery's own: 0 when the run has passed and what the plugin 
 
 Environment
   INGEST_URL, INGEST_TOKEN, MQTT_URL, REDIS_URL   a pipeline of your own: nothing is started
-  TOPOLOGY, NETWORK, LABELS, STACK_DIR            as for npm run ramp
+  TOPOLOGY, NETWORK, LABELS, STACK_DIR, RUN_DIR   as for npm run ramp
 `;
 
 async function main(): Promise<number> {
@@ -34,14 +34,13 @@ async function main(): Promise<number> {
   trust(config.TLS_CA);
 
   const bin = await installed();
-  const env = {
-    ...process.env,
-    TOPOLOGY: config.TOPOLOGY,
-    ARRIVAL_COMMAND: commandOf(file, args, process.env.npm_lifecycle_event),
-  };
-  return against(config, async (launch) =>
-    exitCodeOf(await launch(() => new ArtilleryRun(bin, ['run', file, ...flags], env))),
-  );
+  const command = commandOf(file, args, process.env.npm_lifecycle_event ?? 'artillery');
+  return inRunDirectory(process.env.RUN_DIR, runName(file, config, new Date()), (runDir) => {
+    const env = runEnvironment(config, runDir, command);
+    return against(config, async (launch) =>
+      exitCodeOf(await launch(() => new ArtilleryRun(bin, ['run', file, ...flags], env))),
+    );
+  });
 }
 
 main().then(

@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Account } from '../../reports/run.ts';
-import { startRig } from './build.ts';
+import { type RigOptions, startRig } from './build.ts';
 import { type Case, type Outcome, type Scale, Scene } from './case.ts';
 import { brokerCases } from './cases/broker.ts';
 import { ingestCases } from './cases/ingest.ts';
@@ -50,11 +50,11 @@ export async function play(
 ): Promise<Result> {
   const since = performance.now();
   const place = join(dir, `row-${one.row}`);
-  const rigs: Rig[] = [];
-  const scene = new Scene(scale, async (options) => {
-    const at = join(place, `rig-${rigs.length + 1}`);
-    await mkdir(at, { recursive: true, mode: 0o700 });
-    const rig = await startRig(at, options);
+  const rigs: Promise<Rig>[] = [];
+  let over = false;
+  const scene = new Scene(scale, (options) => {
+    if (over) throw new Error('the case is over');
+    const rig = newRig(join(place, `rig-${rigs.length + 1}`), options);
     rigs.push(rig);
     return rig;
   });
@@ -70,7 +70,9 @@ export async function play(
     error = (reason as Error).message;
   } finally {
     clearTimeout(timer);
-    for (const rig of rigs) await rig.stop();
+    // A case that was broken off goes on until it notices; what is still being made for it is stopped as well.
+    over = true;
+    for (const rig of await Promise.allSettled(rigs)) if (rig.status === 'fulfilled') await rig.value.stop();
   }
   const checks = outcome.checks.all;
   const ok = error === null && checks.length > 0 && checks.every((check) => check.ok);
@@ -85,6 +87,11 @@ export async function play(
     error,
     seconds: (performance.now() - since) / 1000,
   };
+}
+
+async function newRig(at: string, options: RigOptions): Promise<Rig> {
+  await mkdir(at, { recursive: true, mode: 0o700 });
+  return startRig(at, options);
 }
 
 /** What was seen, in a line: all of it, or what was not as expected. */

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { remove, temporaryDirectory } from '../test/services.ts';
 import { CASES, equation, play, seen } from './campaign.ts';
+import type { Case, Scene } from './case.ts';
+import type { Rig } from './rig.ts';
 import { buildToxiproxy } from './toxiproxy.ts';
 
 const SCALE = { rate: 500, messages: 3000, outage: 3, flood: 3 };
@@ -21,6 +23,33 @@ describe('rows of the campaign', { concurrency: true }, () => {
       assert.ok(result.ok, `${seen(result)} · ${equation(result.account)}`);
     });
   }
+});
+
+// Its directory was removed while servers were being started in it, and these ran on.
+test('broken off while its pipeline is being made: that is stopped before the case is over', async (t) => {
+  const dir = await temporaryDirectory();
+  t.after(() => remove(dir));
+  const interruption = Promise.withResolvers<never>();
+  let made: Promise<Rig> | undefined;
+  let scene: Scene | undefined;
+  const one: Case = {
+    row: 0,
+    fault: '',
+    expected: '',
+    play: (its) => {
+      scene = its;
+      made = its.rig({ relays: 0 });
+      interruption.reject(new Error('interrupted'));
+      return never;
+    },
+  };
+  const { error } = await play(one, SCALE, dir, interruption.promise);
+  assert.equal(error, 'interrupted');
+  const rig = (await made) as Rig;
+  for (const member of [rig.redis, rig.broker, rig.ingest]) assert.ok(!member.process.alive, member.name);
+  await assert.rejects(rig.redis.start(), /^Error: redis is not started: the case is over$/);
+  await assert.rejects(rig.load(1, 1), /the case is over$/);
+  assert.throws(() => scene?.rig(), /^Error: the case is over$/);
 });
 
 test('each row is there once, with words for it', () => {

@@ -1,6 +1,7 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { moment, newDirectory, RUNS } from '../../reports/directory.ts';
 import { ConfigError } from '../config.ts';
 import { explain } from '../stack/explain.ts';
 import { shortPath } from '../stack/file.ts';
@@ -8,8 +9,6 @@ import { onInterrupt } from '../stack/interrupt.ts';
 import { CASES, equation, markdown, play, type Result, seen } from './campaign.ts';
 import type { Case, Scale } from './case.ts';
 import { buildToxiproxy } from './toxiproxy.ts';
-
-const ROOT = join(import.meta.dirname, '../..');
 
 const HELP = `Harms a running pipeline in each way of the table below, under load, and looks what became of every message.
 
@@ -55,9 +54,7 @@ async function main(): Promise<number> {
   );
 
   await buildToxiproxy();
-  const time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
-  const dir = join(ROOT, 'reports/runs', `faults-${time}`);
-  await mkdir(dir, { recursive: true });
+  const dir = newDirectory(join(RUNS, `faults-${moment()}`));
   const results: Result[] = [];
   for (const one of cases) {
     const place = `${results.length + 1} of ${cases.length}`;

@@ -12,6 +12,7 @@ export class Member {
   readonly #logs: string;
   #starts = 0;
   #process: Supervised | undefined;
+  #over = false;
 
   constructor(launch: Launch, ready: RegExp, logs: string) {
     this.name = launch.name;
@@ -28,9 +29,11 @@ export class Member {
 
   /** Starts it, ready or not. */
   async launch(): Promise<void> {
+    if (this.#over) throw new Error(`${this.name} is not started: the case is over`);
     this.#starts++;
     const name = this.#starts === 1 ? this.name : `${this.name}.${this.#starts}`;
     this.#process = await Supervised.start({ ...this.#launch, name }, { logs: this.#logs });
+    if (this.#over) await this.stop();
   }
 
   get process(): Supervised {
@@ -65,5 +68,11 @@ export class Member {
     if (this.#process === undefined) return;
     this.signal('SIGCONT');
     await this.#process.stop(3000);
+  }
+
+  /** Stops it for good. */
+  async end(): Promise<void> {
+    this.#over = true;
+    await this.stop();
   }
 }

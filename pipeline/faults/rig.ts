@@ -54,6 +54,7 @@ export class Rig {
   readonly #admin: string;
   readonly #toxiproxy: Toxiproxy;
   readonly #loads: Load[] = [];
+  #over = false;
 
   constructor(parts: RigParts) {
     this.dir = parts.dir;
@@ -81,6 +82,7 @@ export class Rig {
 
   /** Starts k6 with so much load. `further` are options of k6/x/arrival. */
   async load(rate: number, seconds: number, further: FurtherOptions = {}): Promise<Load> {
+    if (this.#over) throw new Error('there is no load: the case is over');
     const { ingest, mqtt, ...others } = further;
     const dir = join(this.dir, `run-${this.#loads.length + 1}`);
     const load = await Load.start(
@@ -96,6 +98,7 @@ export class Rig {
       this.dir,
     );
     this.#loads.push(load);
+    if (this.#over) await load.stop();
     return load;
   }
 
@@ -176,10 +179,12 @@ export class Rig {
     });
   }
 
+  /** Stops all of it for good. */
   async stop(): Promise<void> {
+    this.#over = true;
     for (const load of this.#loads) await load.stop();
-    await Promise.all([this.ingest, ...this.relays].map((member) => member.stop()));
-    await Promise.all([this.broker.stop(), this.redis.stop()]);
+    await Promise.all([this.ingest, ...this.relays].map((member) => member.end()));
+    await Promise.all([this.broker.end(), this.redis.end()]);
     await this.#toxiproxy.stop();
   }
 }

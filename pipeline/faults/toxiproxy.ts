@@ -113,7 +113,10 @@ export class Toxiproxy {
         () => false,
       ))
     ) {
-      if (!process.alive || Date.now() > deadline) throw new Error('Toxiproxy does not answer');
+      if (!process.alive || Date.now() > deadline) {
+        await process.stop(0);
+        throw new Error('Toxiproxy does not answer');
+      }
       await sleep(20);
     }
     return new Toxiproxy(process, api);

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { execa } from 'execa';
@@ -94,12 +96,48 @@ test('two set-ups at once: one after the other', async (t) => {
   await Promise.all([locked(join(dir, 'lock'), work), locked(join(dir, 'lock'), work)]);
 });
 
-test('a lock whose owner is dead is taken over', async (t) => {
+test('a lock whose holder is gone is taken over, also when another process has its pid now', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
-  mkdirSync(join(dir, 'lock'));
-  writeFileSync(join(dir, 'lock/pid'), '2147483646');
-  assert.equal(await locked(join(dir, 'lock'), async () => 'done'), 'done');
+  const lock = join(dir, 'lock');
+  const gone = [
+    '2147483646 1',
+    // A container's pids begin anew: its supervisor found a lock with its own pid, and took itself for another that runs.
+    `${process.pid} 1`,
+    `${process.ppid} 1`,
+    '',
+  ];
+  for (const holder of gone) {
+    writeFileSync(lock, holder);
+    assert.equal(await locked(lock, async () => 'done'), 'done');
+  }
+  assert.deepEqual(readdirSync(dir), []);
+});
+
+// They read the same dead pid, and each removed what the one before had made of it.
+test('of many processes that find a lock whose holder is gone one takes it over', async (t) => {
+  const dir = await temporaryDirectory();
+  t.after(() => remove(dir));
+  const lock = join(dir, 'lock');
+  writeFileSync(lock, '2147483646 1');
+  const script = `const { takeLock } = await import(${JSON.stringify(join(import.meta.dirname, 'lock.mjs'))});
+    console.log('ready');
+    process.stdin.once('data', () => console.log(takeLock(${JSON.stringify(lock)}) ?? 'mine'));`;
+  const all = Array.from({ length: 10 }, () =>
+    spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] }),
+  );
+  const lineOf = async ({ stdout }: (typeof all)[number]) => String((await once(stdout, 'data'))[0]).trim();
+  await Promise.all(all.map(lineOf));
+  const lines = Promise.all(all.map(lineOf));
+  for (const { stdin } of all) stdin.write('go');
+  const said = await lines;
+  for (const { stdin } of all) stdin.end();
+  await Promise.all(all.map((child) => child.exitCode ?? once(child, 'exit')));
+  const [winner] = said.flatMap((line, i) => (line === 'mine' ? [String(all[i]?.pid)] : []));
+  assert.deepEqual(
+    said.filter((line) => line !== 'mine'),
+    Array.from({ length: 9 }, () => winner),
+  );
 });
 
 test('a program that fails: what it is and its last lines', async () => {

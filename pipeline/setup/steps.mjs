@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { releaseLock, takeLock } from './lock.mjs';
 
 const SHOWN_LINES = 20;
 
@@ -46,49 +47,23 @@ export async function step(name, work, command = 'setup') {
 
 /**
  * Holds the lock of this checkout while `work` runs: two set-ups at once would build into each other. Waits for
- * the other one; a lock whose owner is dead is taken over.
+ * the other one; a lock whose owner is gone is taken over.
+ * @param {string} file
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ * @template T
  */
-export async function locked(folder, work) {
-  mkdirSync(dirname(folder), { recursive: true, mode: 0o700 });
-  const owner = join(folder, 'pid');
-  let waiting = false;
-  for (;;) {
-    try {
-      mkdirSync(folder);
-      break;
-    } catch (error) {
-      if (error.code !== 'EEXIST') throw error;
-    }
-    const pid = readPid(owner);
-    if (pid !== undefined && !isAlive(pid)) {
-      rmSync(folder, { recursive: true, force: true });
-    } else {
-      if (!waiting) console.log(`setup  waiting for another set-up${pid ? ` (pid ${pid})` : ''}`);
-      waiting = true;
-      await new Promise((resolve) => setTimeout(resolve, 200));
-    }
+export async function locked(file, work) {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  for (let waiting = false; ; waiting = true) {
+    const holder = takeLock(file);
+    if (holder === undefined) break;
+    if (!waiting) console.log(`setup  waiting for another set-up (pid ${holder})`);
+    await new Promise((resolve) => setTimeout(resolve, 200));
   }
   try {
-    writeFileSync(owner, String(process.pid));
     return await work();
   } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function readPid(file) {
-  try {
-    return Number(readFileSync(file, 'utf8')) || undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isAlive(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error.code === 'EPERM';
+    releaseLock(file);
   }
 }

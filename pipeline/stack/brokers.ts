@@ -6,7 +6,8 @@ import { claimPort } from './ports.ts';
 import { checkBroker } from './probe.ts';
 import { brokerName, HOST, type Launch, type Listen, prepareMosquitto } from './services.ts';
 
-export interface BrokersSetting {
+/** What a server of a stack is started with. */
+export interface ServerSetting {
   config: StackConfig;
   dir: string;
   listen: Listen;
@@ -14,8 +15,8 @@ export interface BrokersSetting {
   certificate: Certificate | undefined;
   /** A file of authorities to trust; empty: the built-in ones. */
   ca: string;
-  /** Starts one, and resolves when it is ready. */
-  run: (launch: Launch) => Promise<unknown>;
+  /** Starts a process, and resolves when it has printed a line like this. */
+  run: (launch: Launch, readyLine: RegExp) => Promise<unknown>;
 }
 
 export interface Brokers {
@@ -37,7 +38,7 @@ export function checkBrokers({ MQTT_URL, BROKERS, BRIDGE }: StackConfig): void {
     throw new ConfigError(`BROKERS is ${BROKERS}, and MQTT_URL names one of your own: leave one of them out`);
 }
 
-export async function startBrokers(setting: BrokersSetting): Promise<Brokers> {
+export async function startBrokers(setting: ServerSetting): Promise<Brokers> {
   const { config, dir, listen, certificate, ca, run } = setting;
   const { MQTT_URL, MQTT_PORT, BROKERS, BRIDGE } = config;
   if (MQTT_URL !== undefined) {
@@ -54,7 +55,10 @@ export async function startBrokers(setting: BrokersSetting): Promise<Brokers> {
         ? { port: last, password: passwords.bridge, ca: certificate === undefined ? '' : ca }
         : undefined;
     const port = await (nth === 1 ? claimPort('MQTT_PORT', MQTT_PORT) : claimPort('BROKERS', 0));
-    await run(await prepareMosquitto(dir, port, passwords, certificate, listen, brokerName(nth), bridge));
+    await run(
+      await prepareMosquitto(dir, port, passwords, certificate, listen, brokerName(nth), bridge),
+      /mosquitto version .* running/,
+    );
     ports.push(port);
   }
   const scheme = `mqtt${certificate === undefined ? '' : 's'}`;

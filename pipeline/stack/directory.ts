@@ -1,7 +1,8 @@
-import { chmod, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
+import { releaseLock, takeLock } from '../setup/lock.mjs';
 import { isAlive, readStackFile, removeStackFile, shortPath } from './file.ts';
 
 /** A dead supervisor's leash ends its processes; this is how long it may take. */
@@ -12,36 +13,26 @@ const LEASH_MS = 20_000;
  * would only disturb the next one. Rejects in one line when another stack is running in it.
  * Returns what gives it back.
  */
-export async function claimDirectory(dir: string): Promise<() => Promise<void>> {
+export async function claimDirectory(dir: string): Promise<() => void> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   await chmod(dir, 0o700);
   const lock = join(dir, 'supervisor.pid');
-  for (;;) {
-    try {
-      const file = await open(lock, 'wx', 0o600);
-      await file.writeFile(String(process.pid));
-      await file.close();
-      break;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-    const pid = Number(await readFile(lock, 'utf8').catch(() => ''));
-    if (pid === process.pid || (await isSupervisor(pid))) {
-      throw new Error(
-        `a stack is running already in ${shortPath(dir)} (pid ${pid}): stop it, or set STACK_DIR to another directory`,
-      );
-    }
-    await rm(lock, { force: true });
+  const holder = takeLock(lock);
+  if (holder !== undefined) {
+    throw new Error(
+      `a stack is running already in ${shortPath(dir)} (pid ${holder}): stop it, or set STACK_DIR to another directory`,
+    );
   }
-  await endLeftovers(dir);
-  await removeStackFile(dir);
-  for (const data of ['redis', 'logs', 'tls']) await rm(join(dir, data), { recursive: true, force: true });
-  await mkdir(join(dir, 'logs'), { mode: 0o700 });
-  return () => rm(lock, { force: true });
-}
-
-async function isSupervisor(pid: number): Promise<boolean> {
-  return pid > 0 && isAlive(pid) && /node/.test(await commandOf(pid));
+  try {
+    await endLeftovers(dir);
+    await removeStackFile(dir);
+    for (const data of ['redis', 'logs', 'tls']) await rm(join(dir, data), { recursive: true, force: true });
+    await mkdir(join(dir, 'logs'), { mode: 0o700 });
+  } catch (error) {
+    releaseLock(lock);
+    throw error;
+  }
+  return () => releaseLock(lock);
 }
 
 /** What a supervisor left running that was killed: waits for the leash to end it, and else does so. */

@@ -1,11 +1,14 @@
 import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { QueueKind } from '../queue/queue.ts';
+import { identity as identityOf } from '../setup/lock.mjs';
 
 /** What scenarios read to find a running stack: `stack.json`. It holds credentials; its mode is 0600. */
 export interface StackFile {
   /** The supervisor. */
   pid: number;
+  /** What tells it from a process that has its pid later. Absent: not known. */
+  identity?: string;
   /** ISO 8601. */
   started: string;
   ingest: { url: string; token: string };
@@ -32,6 +35,8 @@ export interface StackFile {
   workers: Record<string, string>;
   /** Where each ingest and relay tells its health: `/livez`, `/readyz`, `/metrics`. */
   health: Record<string, string>;
+  /** It is one run's, and ends with it. Absent: whoever comes may use it. */
+  temporary?: true;
   /** Generator and pipeline are one machine although its addresses do not say so: network namespaces. Absent: they say it. */
   oneHost?: true;
   /** Versions and settings, for reports. */
@@ -73,7 +78,9 @@ export async function writePrivateFile(file: string, text: string): Promise<void
 /** The stack that is up in this directory, or undefined: none was started, or its supervisor is gone. */
 export async function runningStack(dir: string): Promise<StackFile | undefined> {
   const stack = await readStackFile(dir);
-  return stack !== undefined && isAlive(stack.pid) ? stack : undefined;
+  if (stack === undefined) return undefined;
+  const { pid, identity } = stack;
+  return (identity === undefined ? isAlive(pid) : identityOf(pid) === identity) ? stack : undefined;
 }
 
 /** A path as a person would type it from here. */

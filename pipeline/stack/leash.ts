@@ -14,9 +14,11 @@ class Leash {
     this.#tell();
   }
 
-  /** To be called when the process has ended: its pid may be another's soon. */
+  /** To be called when the process has ended: what it left of its group ends too, and its pid may be another's soon. */
   release(pid: number): void {
-    if (this.#held.delete(pid)) this.#tell();
+    if (!this.#held.delete(pid)) return;
+    endGroup(pid);
+    this.#tell();
   }
 
   #start(): ChildProcess {
@@ -35,6 +37,15 @@ class Leash {
 
   #tell(): void {
     this.#watchdog?.stdin?.write(`${[...this.#held].join(' ')}\n`);
+  }
+}
+
+/** Kills what is there of a group of processes. nginx' workers outlive a master that was killed, and keep its port. */
+export function endGroup(leader: number): void {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch {
+    // Nothing of it is left, or it never was a group.
   }
 }
 

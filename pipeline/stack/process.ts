@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { leash } from './leash.ts';
+import { endGroup, leash } from './leash.ts';
 import { DAEMON_PATH, type Launch } from './services.ts';
 
 const KEPT_LINES = 20;
@@ -70,7 +70,11 @@ export class Supervised {
     this.pid = child.pid as number;
     leash.hold(this.pid);
     child.once('exit', () => leash.release(this.pid));
-    const log = createWriteStream(join(logs, `${name}.log`), { mode: 0o600 });
+    const file = join(logs, `${name}.log`);
+    const log = createWriteStream(file, { mode: 0o600 });
+    // A disk that is full ends the log, not the pipeline.
+    log.once('error', (error) => console.error(`${file} has gaps: ${error.message}`));
+    log.on('error', () => {});
     const keep = (line: string) => {
       log.write(`${line}\n`);
       this.lastLines.push(line);
@@ -103,8 +107,11 @@ export class Supervised {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
+  /** SIGKILL is for its whole group; any other signal the process hands on itself. */
   signal(signal: NodeJS.Signals): void {
-    if (this.alive) this.#child.kill(signal);
+    if (!this.alive) return;
+    if (signal === 'SIGKILL') endGroup(this.pid);
+    else this.#child.kill(signal);
   }
 
   /** Asks the process to end, and after `graceMs` makes it. Resolves when it is gone. */

@@ -3,13 +3,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { connectAsync } from 'mqtt';
+import { readConfig, StackConfig } from '../config.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 import { isAlive, type StackFile } from './file.ts';
 import { freePort } from './ports.ts';
+import { Stack } from './stack.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
 
@@ -139,17 +141,24 @@ test('the supervisor is killed: its processes end, and the next start cleans up'
   assert.equal(await next.stop('SIGINT'), 0);
 });
 
-test('a second one in the same directory: one line', async (t) => {
-  const command = new Command(t);
-  const stack = await command.ready();
-  const second = new Command(t);
-  assert.equal(await second.ended, 1);
-  assert.match(
-    second.output,
-    /^a stack is running already in .* \(pid \d+\): stop it, or set STACK_DIR .*\n$/,
-  );
-  assert.equal(await post(stack, { id: 'r.1.1', target: 'user/1' }), 202);
-  await command.stop('SIGINT');
+// The one that was refused removed stack.json, the ingest's tokens and the certificates of the one that ran.
+test('a second one in the same directory, whatever refuses it: one line, and the first keeps its files', async (t) => {
+  const command = new Command(t, { TLS: 'true' });
+  await command.ready();
+  const files = ['stack.json', 'ingest.tokens', 'curl.conf', 'tls/ca.pem'];
+  const read = () => Promise.all(files.map((file) => readFile(join(stackDir, file), 'utf8')));
+  const before = await read();
+  const refusals: [env: Record<string, string>, says: RegExp][] = [
+    [{}, /^a stack is running already in .* \(pid \d+\): stop it, or set STACK_DIR .*\n$/],
+    [{ BRIDGE: 'true' }, /^BRIDGE is true, and BROKERS is 1; .*\n$/],
+  ];
+  for (const [env, says] of refusals) {
+    const second = new Command(t, env);
+    assert.equal(await second.ended, 1);
+    assert.match(second.output, says);
+    assert.deepEqual(await read(), before);
+  }
+  assert.equal(await command.stop('SIGINT'), 0);
 });
 
 test('a port is taken: which, by what variable, by whom', async (t) => {
@@ -161,6 +170,22 @@ test('a port is taken: which, by what variable, by whom', async (t) => {
   assert.match(command.output, new RegExp(`^port ${port} \\(INGEST_PORT\\) is taken.*set INGEST_PORT.*\\n$`));
   if (process.platform === 'linux') assert.match(command.output, new RegExp(`pid ${process.pid}`));
   server.close();
+});
+
+// Brokers were started after everything had been stopped.
+test('one server cannot start: the others are waited for, and stopped', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const env = { STACK_DIR: stackDir, INGEST_PORT: '0', REDIS_PORT: `${port}`, MQTT_PORT: '0', BROKERS: '6' };
+  const lines: string[] = [];
+  const start = Stack.start(readConfig(StackConfig, env), {
+    onLine: (...line) => lines.push(line.join(' ')),
+  });
+  await assert.rejects(start, /^Error: port \d+ \(REDIS_PORT\) is taken/);
+  assert.match(lines.join('\n'), /^mosquitto-6 .* running$/m);
+  assert.match(lines.join('\n'), /^mosquitto-6 .* terminating$/m);
 });
 
 test('a setting is wrong: one line, and nothing is started', async (t) => {

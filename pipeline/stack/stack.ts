@@ -5,8 +5,9 @@ import { Clock } from '../clock.ts';
 import { IngestConfig, queueOptions, RelayConfig, readConfig, type StackConfig } from '../config.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
+import { identity } from '../setup/lock.mjs';
 import { trust } from '../trust.ts';
-import { REDIS_USERS, type RedisUser, SUBSCRIBER_STATUS, sameFor, secret, secrets, urls } from './access.ts';
+import { SUBSCRIBER_STATUS, secret } from './access.ts';
 import { BrokerSys } from './broker-sys.ts';
 import { checkBrokers, startBrokers } from './brokers.ts';
 import { type Certificate, makeCertificates } from './certificates.ts';
@@ -16,13 +17,17 @@ import { facts } from './facts.ts';
 import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
 import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
-import { checkRedis, probeBridges, probeReady, probeRoundTrip } from './probe.ts';
+import { probeBridges, probeReady, probeRoundTrip } from './probe.ts';
 import { ProcessFailure, Supervised } from './process.ts';
-import { HOST, type Launch, type Listen, prepareRedis } from './services.ts';
+import { startRedis } from './redis.ts';
+import { HOST, type Launch, type Listen } from './services.ts';
 import { startStackTelemetry } from './telemetry.ts';
 import { workersOf } from './workers.ts';
 
 const READY_MS = 30_000;
+/** What an ingest takes to answer what is open is 10 s at most, what a relay takes RELAY_GRACE_MS; then they close their connections. */
+const INGEST_GRACE_MS = 10_000;
+const GOODBYE_MS = 5000;
 const TOKENS = 'ingest.tokens';
 const TLS_DIR = 'tls';
 const OUR_SERVERS = ['redis', 'mosquitto', 'ingest'] as const;
@@ -33,16 +38,16 @@ const SYS_MS = 2000;
 const SERVERS = ['redis', 'mosquitto', 'nginx'];
 
 export interface StackEvents {
-  /** A step of the start or the stop is done, in a few words. */
-  onProgress?: (what: string) => void;
   /** A process printed a line. */
   onLine?: (process: string, line: string) => void;
 }
 
-/** Where a stack is, if that is not simply this host. */
+/** What makes a stack another than the one of `npm run pipeline`. */
 export interface StackPlace {
   /** What its servers listen on; its own processes speak over the loopback in any case. */
   listen?: Listen;
+  /** It is one run's, and ends with it. */
+  temporary?: boolean;
 }
 
 interface Started {
@@ -58,20 +63,29 @@ export class Stack {
   readonly #config: StackConfig;
   readonly #events: StackEvents;
   readonly #listen: Listen;
+  readonly #temporary: boolean;
   readonly #processes: Supervised[] = [];
   readonly #undo: (() => void | Promise<void>)[] = [];
   readonly #failure = Promise.withResolvers<ProcessFailure>();
+  /** Gives the directory back; undefined as long as it is not ours. */
+  #release: (() => void) | undefined;
   #certificates: Partial<Record<(typeof OUR_SERVERS)[number], Certificate>> = {};
   /** A file of all authorities that vouch for the servers; empty: nothing but the built-in ones. */
   #ca = '';
+  #relayGraceMs = 0;
   #queue: Queue | undefined;
   #file: StackFile | undefined;
   #stopping: Promise<void> | undefined;
 
-  private constructor(config: StackConfig, events: StackEvents, { listen = HOST }: StackPlace) {
+  private constructor(
+    config: StackConfig,
+    events: StackEvents,
+    { listen = HOST, temporary = false }: StackPlace,
+  ) {
     this.#config = config;
     this.#events = events;
     this.#listen = listen;
+    this.#temporary = temporary;
     this.dir = resolve(config.STACK_DIR);
     this.failed = this.#failure.promise;
   }
@@ -113,18 +127,18 @@ export class Stack {
     const ingests = config.INGEST_WORKERS ?? (cluster ? 2 : 1);
     checkBrokers(config);
     if (cluster) await requireNginx();
-    this.#undo.push(await claimDirectory(this.dir));
+    this.#release = await claimDirectory(this.dir);
     const ca = await this.#secure();
-    const [redis, { broker, arrives, more }] = await Promise.all([
-      this.#startRedis(),
-      startBrokers({
-        config,
-        dir: this.dir,
-        listen: this.#listen,
-        certificate: this.#certificates.mosquitto,
-        ca: this.#ca,
-        run: (launch) => this.#run(launch, /mosquitto version .* running/),
-      }),
+    const setting = {
+      config,
+      dir: this.dir,
+      listen: this.#listen,
+      ca: this.#ca,
+      run: (launch: Launch, readyLine: RegExp) => this.#run(launch, readyLine),
+    };
+    const [redis, { broker, arrives, more }] = await allOf([
+      startRedis({ ...setting, certificate: this.#certificates.redis }),
+      startBrokers({ ...setting, certificate: this.#certificates.mosquitto }),
     ]);
 
     const token = config.INGEST_TOKEN ?? secret();
@@ -144,7 +158,7 @@ export class Stack {
       listen: this.#listen,
       certificate,
     });
-    const started = await Promise.all(
+    const started = await allOf(
       launches.map((launch) => this.#run(launch, /listening at (\S+?)"|relaying as/)),
     );
     const workers = Object.fromEntries(
@@ -162,6 +176,7 @@ export class Stack {
       ingest: readConfig(IngestConfig, { ...process.env, ...ingestEnv, PROCESS_NAME: 'ingest' }),
       relay: readConfig(RelayConfig, { ...process.env, ...relayEnv, PROCESS_NAME: 'relay' }),
     };
+    this.#relayGraceMs = settings.relay.RELAY_GRACE_MS;
     if (cluster) {
       const upstream = { ingests: Object.values(workers), bodyLimit: settings.ingest.BODY_LIMIT };
       const launch = await prepareNginx(this.dir, {
@@ -177,19 +192,20 @@ export class Stack {
     if (config.RELAY_WORKERS > 0) {
       if (config.BRIDGE) await probeBridges(arrives.stack, READY_MS);
       await probeRoundTrip({ ...ingest, idKey: config.ID_KEY }, arrives.stack, READY_MS);
-      this.#progress('a message went all the way round');
     } else {
       // A message would only stay in the queue.
       await Promise.all(Object.values(health).map((url) => probeReady(url, READY_MS)));
-      this.#progress('the ingest takes messages; there are no relays');
     }
     const { queue, sys } = await this.#watch(redis.stack, broker.stack);
 
     const { username, password } = new URL(arrives.subscriber);
     const mqttUrl = new URL(arrives.subscriber);
+    const self = identity(process.pid);
     mqttUrl.username = mqttUrl.password = '';
     this.#file = {
       pid: process.pid,
+      ...(self !== undefined && { identity: self }),
+      ...(this.#temporary && { temporary: true }),
       started: new Date().toISOString(),
       topology: config.TOPOLOGY,
       ingest,
@@ -236,22 +252,6 @@ export class Stack {
     return all;
   }
 
-  async #startRedis(): Promise<Record<RedisUser, string>> {
-    const { REDIS_URL, REDIS_PORT } = this.#config;
-    if (REDIS_URL !== undefined) {
-      await checkRedis('REDIS_URL', { url: REDIS_URL, ...queueOptions(this.#config) });
-      return sameFor(REDIS_USERS, REDIS_URL);
-    }
-    const port = await claimPort('REDIS_PORT', REDIS_PORT);
-    const passwords = secrets(REDIS_USERS);
-    const certificate = this.#certificates.redis;
-    await this.#run(
-      await prepareRedis(this.dir, port, passwords, certificate, this.#listen),
-      /Ready to accept connections/,
-    );
-    return urls(passwords, `redis${certificate === undefined ? '' : 's'}://${HOST}:${port}/0`);
-  }
-
   async #run(launch: Launch, readyLine: RegExp): Promise<Started> {
     const { onLine } = this.#events;
     const process = await Supervised.start(launch, {
@@ -262,9 +262,7 @@ export class Stack {
     process.ended.then((how) => {
       if (this.#stopping === undefined) this.#failure.resolve(new ProcessFailure(process, how));
     });
-    const ready = await process.says(readyLine, READY_MS);
-    this.#progress(`${launch.name} is up`);
-    return { process, ready };
+    return { process, ready: await process.says(readyLine, READY_MS) };
   }
 
   async #watch(redisUrl: string, mqttUrl: string): Promise<{ queue: Queue; sys: BrokerSys }> {
@@ -289,21 +287,25 @@ export class Stack {
 
   async #end(drainMs: number): Promise<void> {
     this.#stopping ??= Promise.resolve();
+    // A directory that was refused is another stack's, and so are its files.
+    if (this.#release !== undefined) await this.#removeFiles();
+    const stop = (prefix: string, graceMs?: number) =>
+      Promise.all(this.#processes.filter(({ name }) => name.startsWith(prefix)).map((p) => p.stop(graceMs)));
+    await stop('nginx');
+    await stop('ingest-', INGEST_GRACE_MS + GOODBYE_MS);
+    await this.#drain(drainMs);
+    await stop('relay-', this.#relayGraceMs + GOODBYE_MS);
+    for (const undo of this.#undo.reverse()) await undo();
+    await stop('mosquitto');
+    await stop('redis');
+    this.#release?.();
+  }
+
+  async #removeFiles(): Promise<void> {
     await removeStackFile(this.dir);
     for (const file of [...CLIENT_FILES, TOKENS, TLS_DIR]) {
       await rm(join(this.dir, file), { recursive: true, force: true });
     }
-    const stop = (prefix: string, graceMs?: number) =>
-      Promise.all(this.#processes.filter(({ name }) => name.startsWith(prefix)).map((p) => p.stop(graceMs)));
-    await stop('nginx');
-    await stop('ingest-');
-    await this.#drain(drainMs);
-    await stop('relay-', 15_000);
-    for (const undo of this.#undo.splice(1).reverse()) await undo();
-    await stop('mosquitto');
-    await stop('redis');
-    // The directory, which was claimed first, is given back last.
-    await this.#undo[0]?.();
   }
 
   /** Waits until the relays have emptied the queue, as long as they can. */
@@ -315,12 +317,13 @@ export class Stack {
     while (Date.now() < deadline && everyoneIsThere()) {
       const depth = await this.#queue?.depth().catch(() => 0);
       if (!depth) return;
-      this.#progress(`draining: ${depth} messages in the queue`);
       await sleep(100);
     }
   }
+}
 
-  #progress(what: string): void {
-    this.#events.onProgress?.(what);
-  }
+/** As Promise.all, but rejects when none is under way any more: what they were about to start is there, to be stopped. */
+async function allOf<T extends readonly unknown[] | []>(work: T) {
+  await Promise.allSettled(work);
+  return Promise.all(work);
 }

@@ -1,14 +1,20 @@
 import { appendFile, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import { commandOf } from '../../pipeline/command.ts';
 import { describe, RunConfig, readConfig } from '../../pipeline/config.ts';
 import { checkScript, K6Run, onlyEnvironmentArgs, variablesOf } from '../../pipeline/k6.ts';
-import { ADDRESSES, openPipeline, runEnvironment, runName, settle } from '../../pipeline/run.ts';
+import {
+  ADDRESSES,
+  against,
+  Interrupted,
+  inRunDirectory,
+  runEnvironment,
+  runName,
+  settle,
+} from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
-import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
-import type { Stack } from '../../pipeline/stack/stack.ts';
 import { renderReport } from '../../reports/render.ts';
 import type { Run } from '../../reports/run.ts';
 import { answerFigures, line, type Row, sentence } from './answer.ts';
@@ -32,6 +38,7 @@ const CapacityConfig = Type.Object({
   CONFIRM: number(30, 1, 86_400, 'seconds of a run that confirms a rate'),
   MINUTES: number(10, 0.1, 100_000, 'that the search may take: no run begins that would end later'),
 });
+type Settings = Static<typeof CapacityConfig>;
 
 const HELP = `Searches for the highest rate at which p99 of the arrival stays below a limit while the backlog is flat.
 
@@ -58,6 +65,34 @@ async function main(): Promise<number> {
   }
   const variables = onlyEnvironmentArgs(args);
   const settings = readConfig(CapacityConfig, variablesOf(args));
+  const plan = planOf(settings);
+  const config = await settle(readConfig(RunConfig));
+  const names = Object.keys(CapacityConfig.properties);
+  const command = commandOf(SCRIPT, args, process.env.npm_lifecycle_event ?? 'capacity', {
+    env: process.env,
+    names,
+  });
+  const env = (runDir: string) => runEnvironment(config, runDir, command);
+  return inRunDirectory(variablesOf(args).RUN_DIR, runName(SCRIPT, config, new Date()), async (dir) => {
+    await checkScript(SCRIPT, variables, { ...ADDRESSES, ...env(dir) });
+    return against(config, (launch, stop) =>
+      findCapacity(settings, plan, dir, async (rate, seconds, runDir) => {
+        const own = [`RATE=${rate}`, `DURATION=${seconds}`, `RUN_DIR=${runDir}`].flatMap((one) => [
+          '-e',
+          one,
+        ]);
+        const k6 = () => new K6Run(SCRIPT, [...variables, ...own], env(runDir), true);
+        const { code, signal } = await launch(k6);
+        if (stop.aborted) throw new Interrupted();
+        if (signal !== null || (code !== 0 && code !== 99))
+          throw new Error(`k6 ended with ${signal ?? code} at ${rate}/s`);
+      }),
+    );
+  });
+}
+
+/** What is searched for, how long each run is, and what time there is. Throws when there is too little. */
+function planOf(settings: Settings) {
   if (settings.LOWEST > settings.HIGHEST)
     throw new Error(`LOWEST is ${settings.LOWEST}, above HIGHEST, ${settings.HIGHEST}`);
   const wanted = {
@@ -76,29 +111,19 @@ async function main(): Promise<number> {
     throw new Error(
       `MINUTES is ${settings.MINUTES}, and a search with CONFIRM=${settings.CONFIRM} takes ${about(budget.least)} at least: more MINUTES, or a shorter CONFIRM`,
     );
+  return { wanted, lengths, budget };
+}
 
-  const config = await settle(readConfig(RunConfig));
-  const dir = join(ROOT, 'reports/runs', runName(SCRIPT, config, new Date()));
-  const names = Object.keys(CapacityConfig.properties);
-  const command = commandOf(SCRIPT, args, process.env.npm_lifecycle_event, { env: process.env, names });
-  const env = (runDir: string) => runEnvironment(config, runDir, command);
-  await checkScript(SCRIPT, variables, { ...ADDRESSES, ...env(dir) });
-
-  const stop = new AbortController();
-  let k6: K6Run | undefined;
-  let stack: Stack | undefined;
-  onInterrupt(
-    (signal) => {
-      stop.abort();
-      k6?.signal(signal);
-    },
-    () => {
-      k6?.signal('SIGKILL');
-      stack?.kill();
-      process.exit(1);
-    },
-  );
-
+/**
+ * @param run runs one rate for so many seconds, and leaves what is found in a directory
+ * @returns the exit code
+ */
+async function findCapacity(
+  settings: Settings,
+  { wanted, lengths, budget }: ReturnType<typeof planOf>,
+  dir: string,
+  run: (rate: number, seconds: number, runDir: string) => Promise<void>,
+): Promise<number> {
   const rows: Row[] = [];
   let lastHeld: Run | undefined;
   let lastNot: Run | undefined;
@@ -112,25 +137,19 @@ async function main(): Promise<number> {
     runDir: string,
     ahead: (holds: boolean) => number,
   ): Promise<Outcome> => {
-    stop.signal.throwIfAborted();
     const started = performance.now();
-    const own = ['-e', `RATE=${rate}`, '-e', `DURATION=${seconds}`];
-    k6 = new K6Run(SCRIPT, [...variables, ...own], env(runDir), true);
-    const { code, signal } = await k6.ended;
-    stop.signal.throwIfAborted();
-    if (signal !== null || (code !== 0 && code !== 99))
-      throw new Error(`k6 ended with ${signal ?? code} at ${rate}/s`);
+    await run(rate, seconds, runDir);
     budget.took(seconds, (performance.now() - started) / 1000);
-    const run = JSON.parse(await readFile(join(runDir, 'run.json'), 'utf8')) as Run;
-    const { holds, reasons } = judge(run);
-    const disturbed = holds ? undefined : disturbance(run);
-    if (holds) lastHeld = run;
-    else lastNot = run;
+    const found = JSON.parse(await readFile(join(runDir, 'run.json'), 'utf8')) as Run;
+    const { holds, reasons } = judge(found);
+    const disturbed = holds ? undefined : disturbance(found);
+    if (holds) lastHeld = found;
+    else lastNot = found;
     const row = {
       rate,
       seconds,
       holds,
-      p99_ms: run.latency.arrival.p99,
+      p99_ms: found.latency.arrival.p99,
       reasons,
       disturbed: disturbed ?? null,
     };
@@ -160,38 +179,30 @@ async function main(): Promise<number> {
     return holds;
   };
 
-  stack = await openPipeline(config);
   budget.begin();
   console.log(
     `search  about ${about(budget.ofSearch(NOTHING, wanted))}, at most ${about(settings.MINUTES * 60)} (MINUTES)`,
   );
-  try {
-    const probed = await search(wanted, probe, () => budget.hasProbe);
-    const found = await confirm(probed, wanted, check, () => budget.hasConfirmation);
-    const above = found.notHeld ?? probed.notHeld;
-    const stage = lastNot === undefined ? undefined : gaveWay(lastHeld, lastNot);
-    const result = {
-      p99_limit_ms: settings.P99,
-      rate: found.held > 0 ? found.held : null,
-      // What only probes have said counts where it does not contradict a longer run.
-      not_held: above !== undefined && above > found.held ? above : null,
-      gave_way: stage ?? null,
-    };
-    const answer = sentence(result, rows, settings);
-    if (probed.held > 0) {
-      const list = { ...result, probes: rows };
-      await writeFile(join(dir, 'capacity.json'), `${JSON.stringify(list, null, 2)}\n`);
-      await addAnswer(dir, answerFigures(result, rows), answer);
-    }
-    console.log(`\n${answer}`);
-    if (probed.held > 0) console.log(`report  ${shortPath(join(dir, 'index.html'))}`);
-    return result.rate === null ? 99 : 0;
-  } catch (error) {
-    if (stop.signal.aborted) return 1;
-    throw error;
-  } finally {
-    await stack?.stop(0);
+  const probed = await search(wanted, probe, () => budget.hasProbe);
+  const found = await confirm(probed, wanted, check, () => budget.hasConfirmation);
+  const above = found.notHeld ?? probed.notHeld;
+  const stage = lastNot === undefined ? undefined : gaveWay(lastHeld, lastNot);
+  const result = {
+    p99_limit_ms: settings.P99,
+    rate: found.held > 0 ? found.held : null,
+    // What only probes have said counts where it does not contradict a longer run.
+    not_held: above !== undefined && above > found.held ? above : null,
+    gave_way: stage ?? null,
+  };
+  const answer = sentence(result, rows, settings);
+  if (probed.held > 0) {
+    const list = { ...result, probes: rows };
+    await writeFile(join(dir, 'capacity.json'), `${JSON.stringify(list, null, 2)}\n`);
+    await addAnswer(dir, answerFigures(result, rows), answer);
   }
+  console.log(`\n${answer}`);
+  if (probed.held > 0) console.log(`report  ${shortPath(join(dir, 'index.html'))}`);
+  return result.rate === null ? 99 : 0;
 }
 
 /** Puts the answer, which no single run knows, into the report of the confirming run. */

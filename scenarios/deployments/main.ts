@@ -1,18 +1,18 @@
 /** `npm run deployments`: fuzz.js on three deployments of the pipeline, side by side. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { execa } from 'execa';
+import { Child } from '../../pipeline/child.ts';
 import { RunConfig, readConfig } from '../../pipeline/config.ts';
 import { checkScript, onlyEnvironmentArgs } from '../../pipeline/k6.ts';
 import { ADDRESSES } from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
-import { leash } from '../../pipeline/stack/leash.ts';
 import { requireNginx } from '../../pipeline/stack/nginx.ts';
+import { COMPARISONS, moment, newDirectory } from '../../reports/directory.ts';
 import type { Run } from '../../reports/run.ts';
 import { Lab } from '../matrix/lab.ts';
 import { NamespacePipeline } from './namespace.ts';
@@ -102,32 +102,37 @@ async function inNamespace(
 /** Runs the script, with what it says, and reads what it has left. */
 async function measure(name: string, variables: string[], env: Record<string, string>): Promise<Measured> {
   console.log(`deployment  ${name}`);
-  const child = spawn(process.execPath, [join(ROOT, 'pipeline/run.ts'), SCRIPT, '-q', ...variables], {
-    cwd: ROOT,
-    env: { ...process.env, npm_lifecycle_event: undefined, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-    detached: true, // Ctrl-C reaches it through us, once
-  });
-  const pid = child.pid as number;
-  leash.hold(pid);
-  signalled = (signal) => child.kill(signal);
-  let report: string | undefined;
-  for await (const line of createInterface({ input: child.stdout })) {
-    report = /^report {2}(\S+)$/.exec(line)?.[1] ?? report;
-    console.log(line);
-  }
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-  leash.release(pid);
-  const { exitCode } = child;
-  if (stopped || report === undefined || (exitCode !== 0 && exitCode !== 99))
-    throw new Error(`${name}: the run ended with ${child.signalCode ?? exitCode}`);
+  const run = new ScriptRun(variables, env);
+  signalled = (signal) => run.signal(signal);
+  const { code, signal } = await run.ended;
+  const { report } = run;
+  if (stopped || report === undefined || (code !== 0 && code !== 99))
+    throw new Error(`${name}: the run ended with ${signal ?? code}`);
   const dir = dirname(resolve(ROOT, report));
   return { name, dir, run: JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as Run };
 }
 
+/** The script against a pipeline that it starts, or finds. */
+class ScriptRun extends Child {
+  /** The path of its report, which it tells last. */
+  report: string | undefined;
+
+  constructor(variables: string[], env: Record<string, string>) {
+    super([process.execPath, join(ROOT, 'pipeline/run.ts'), SCRIPT, '-q', ...variables], {
+      cwd: ROOT,
+      // One directory is not enough for all of them.
+      env: { ...process.env, npm_lifecycle_event: undefined, RUN_DIR: undefined, ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    createInterface(this.child.stdout as Readable).on('line', (line) => {
+      this.report = /^report {2}(\S+)$/.exec(line)?.[1] ?? this.report;
+      console.log(line);
+    });
+  }
+}
+
 async function compare(all: Measured[]): Promise<void> {
-  const time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
-  const page = join(ROOT, 'reports/comparisons', `deployments-${time}`, 'index.html');
+  const page = join(newDirectory(join(COMPARISONS, `deployments-${moment()}`)), 'index.html');
   const args = [
     join(ROOT, 'reports/main.ts'),
     'compare',

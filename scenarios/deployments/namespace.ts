@@ -4,6 +4,8 @@ import { execa } from 'execa';
 import { readStackFile, writeStackFile } from '../../pipeline/stack/file.ts';
 import { Supervised } from '../../pipeline/stack/process.ts';
 import { DAEMON_PATH } from '../../pipeline/stack/services.ts';
+import { sh } from '../matrix/shell.ts';
+import { moved, portOf } from '../matrix/way.ts';
 
 /** Of those for documentation (RFC 5737), which no network has. */
 const [HOST, PIPELINE] = ['192.0.2.9', '192.0.2.10'];
@@ -55,9 +57,9 @@ export class NamespacePipeline {
       await mkdir(own, { recursive: true, mode: 0o700 });
       await writeStackFile(own, {
         ...stack,
-        ingest: { ...stack.ingest, url: moved(stack.ingest.url) },
-        mqtt: { ...stack.mqtt, url: moved(stack.mqtt.url) },
-        redis: { url: moved(stack.redis.url) },
+        ingest: { ...stack.ingest, url: inside(stack.ingest.url) },
+        mqtt: { ...stack.mqtt, url: inside(stack.mqtt.url) },
+        redis: { url: inside(stack.redis.url) },
         oneHost: true,
         facts: { ...stack.facts, network_way: 'a network namespace of the pipeline, veth' },
       });
@@ -96,18 +98,6 @@ async function checkAddress(): Promise<void> {
 }
 
 /** Where a URL leads when it goes into the namespace. */
-function moved(url: string): string {
-  const at = new URL(url);
-  at.hostname = PIPELINE as string;
-  return at.toString().replace(/\/$/, '');
-}
-
-/** Rejects with what the first command that fails says. */
-async function sh(script: string, within: string[] = []): Promise<void> {
-  const [command = '', ...args] = [...within, 'sh', '-e', '-c', script];
-  const { failed, stderr, shortMessage } = await execa(command, args, {
-    env: { PATH: DAEMON_PATH },
-    reject: false,
-  });
-  if (failed) throw new Error(`ip: ${(stderr || shortMessage || '').split('\n')[0]}`);
+function inside(url: string): string {
+  return moved(url, PIPELINE as string, portOf(url));
 }

@@ -10,6 +10,8 @@ import { shortPath } from '../../pipeline/stack/file.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
 import { readRun } from '../../reports/comparison/recording.ts';
+import { COMPARISONS, moment, newDirectory, RUNS } from '../../reports/directory.ts';
+import { ms } from '../../reports/page/format.ts';
 import type { Run } from '../../reports/run.ts';
 import { Bare, bottlenecks, type NetworkFigures } from './baseline.ts';
 import { type Lab, PIPELINE } from './lab.ts';
@@ -112,7 +114,6 @@ class Matrix {
     await this.#stopStack();
     await this.#toxiproxy?.stop();
     await this.#lab?.clear().catch(() => {}); // it is about to vanish
-    await rm(join(this.#dir, 'generator'), { recursive: true, force: true });
   }
 
   get #listen() {
@@ -142,12 +143,21 @@ class Matrix {
     const ports = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0', STACK_DIR: this.#dir };
     const config = readConfig(StackConfig, { ...process.env, ...ports, TOPOLOGY: topology });
     this.#stack = await Stack.start(config, {}, { listen: this.#listen });
+    this.#stack.failed.then(() => this.#k6?.signal('SIGTERM'));
     this.#stop.signal.throwIfAborted();
   }
 
   async #stopStack(): Promise<void> {
-    await this.#stack?.stop(0);
+    if (this.#stack === undefined) return;
+    await rm(join(this.#dir, 'generator'), { recursive: true, force: true });
+    await this.#stack.stop(0);
     this.#stack = undefined;
+  }
+
+  /** Rejects when a process of the pipeline has ended. */
+  async #checkStack(): Promise<void> {
+    const failure = await Promise.race([this.#stack?.failed, undefined]);
+    if (failure !== undefined) throw failure;
   }
 
   /** Runs k6 in the generator's place, and returns what it left. */
@@ -162,6 +172,7 @@ class Matrix {
     this.#k6 = new K6Run(SCRIPT, [], all, true, this.#within);
     const { code, signal } = await this.#k6.ended;
     this.#stop.signal.throwIfAborted();
+    await this.#checkStack();
     if (signal !== null || (code !== 0 && code !== 99)) throw new Error(`k6 ended with ${signal ?? code}`);
     return readRun(runDir);
   }
@@ -205,7 +216,7 @@ class Matrix {
         const one = JSON.parse(stdout) as NetworkFigures;
         figures[name] = one;
         console.log(
-          `alone       ${name.padEnd(9)} round trip ${one.rtt_ms.toPrecision(3)} ms, ` +
+          `alone       ${name.padEnd(9)} round trip ${ms(one.rtt_ms)} ms, ` +
             `${one.up_mbit.toFixed(0)} Mbit/s up, ${one.down_mbit.toFixed(0)} Mbit/s down`,
         );
       } finally {
@@ -221,8 +232,9 @@ class Matrix {
     const way = await openWay(plan, this.#builders, ports);
     try {
       await tellGenerator(this.#dir, file, way, plan);
+      await this.#checkStack();
       const labels = { TOPOLOGY: topology, NETWORK: plan.network.name };
-      const runDir = join(ROOT, 'reports/runs', runName(SCRIPT, labels, new Date()));
+      const runDir = newDirectory(join(RUNS, runName(SCRIPT, labels, new Date())));
       const result = resultOf(await this.#generate(runDir, labels), runDir);
       this.#results.push(result);
       console.log(`${String(this.#results.length).padStart(4)} of ${cells}  ${line(result)}`);
@@ -233,9 +245,7 @@ class Matrix {
 
   /** One page for all runs, and what was measured before them beside it. */
   async #compare(began: Date, alone: object): Promise<void> {
-    const time = began.toISOString().replace(/[-:]|\.\d+/g, '');
-    const dir = join(ROOT, 'reports/comparisons', `matrix-${time}`);
-    await mkdir(dir, { recursive: true });
+    const dir = newDirectory(join(COMPARISONS, `matrix-${moment(began)}`));
     const { networks: _, ...asked } = this.#options;
     const networks = this.#plans.map((plan) => ({ ...plan.network, made: factsOf(plan) }));
     const runs = this.#results.map((result) => ({ ...result, dir: shortPath(result.dir) }));

@@ -1,11 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { execa } from 'execa';
 import { installCommand, isInstalled } from '../../pipeline/setup/packages.mjs';
 import { Supervised } from '../../pipeline/stack/process.ts';
-import { DAEMON_PATH } from '../../pipeline/stack/services.ts';
 import { type Means, type Plan, qdisc, type Refusal, ruleset } from './networks.ts';
+import { sh } from './shell.ts';
 
 /** Addresses for documentation (RFC 5737), which no network has; they are known in the namespaces alone. */
 export const PIPELINE = '192.0.2.1';
@@ -156,23 +155,7 @@ export class Lab {
     await this.clear();
   }
 
-  /** Rejects with what the first command that fails says. */
-  async #sh(role: Role, script: string, input?: string): Promise<string> {
-    const [command = '', ...args] = [...this.within(role), 'sh', '-e', '-c', script];
-    const env = { PATH: DAEMON_PATH };
-    const {
-      failed,
-      stdout = '',
-      stderr = '',
-      shortMessage = '',
-    } = await execa(command, args, {
-      env,
-      reject: false,
-      ...(input !== undefined && { input }),
-    });
-    if (!failed) return stdout;
-    const [first = ''] = stderr.split('\n').filter((line) => line.trim() !== '');
-    const tool = /^\s*(\S+)/.exec(script)?.[1] ?? '';
-    throw new Error(`${tool}: ${(first || shortMessage).replace(/^Error: /, '').replace(/\.$/, '')}`);
+  #sh(role: Role, script: string, input?: string): Promise<string> {
+    return sh(script, this.within(role), input);
   }
 }

@@ -8,6 +8,8 @@ export interface Result {
   /** The directory of the run. */
   dir: string;
   verdict: Run['verdict']['result'];
+  /** The first reason why it is not `pass`. */
+  reason?: string;
   /** ms; null: not known. */
   p50: number | null;
   p99: number | null;
@@ -18,11 +20,13 @@ export interface Result {
 
 export function resultOf(run: Run, dir: string): Result {
   const { arrival, http } = run.latency;
+  const [reason] = run.verdict.reasons;
   return {
     topology: run.run.topology,
     network: run.run.network,
     dir,
     verdict: run.verdict.result,
+    ...(reason !== undefined && { reason }),
     p50: arrival.p50,
     p99: arrival.p99,
     http_p50: http.p50,
@@ -47,10 +51,11 @@ function told(values: readonly (number | null)[]): string {
 }
 
 /** One result in a line. */
-export function line({ topology, network, verdict, p50, p99, http_p50, missing }: Result): string {
+export function line({ topology, network, verdict, reason, p50, p99, http_p50, missing }: Result): string {
   const ms = (value: number | null) => told([value]).padStart(7);
+  const why = reason === undefined ? '' : `: ${reason}`;
   const lost = missing > 0 ? `, ${missing} messages missing` : '';
-  return `${topology.padEnd(8)} ${network.padEnd(9)} arrival p50${ms(p50)} p99${ms(p99)} HTTP p50${ms(http_p50)} ms  ${verdict}${lost}`;
+  return `${topology.padEnd(8)} ${network.padEnd(9)} arrival p50${ms(p50)} p99${ms(p99)} HTTP p50${ms(http_p50)} ms  ${verdict}${lost}${why}`;
 }
 
 /** A row for each cell, in the order in which they come first. Runs that are invalid or incomplete count in `runs` alone. */

@@ -59,7 +59,7 @@ export async function openWay(
 }
 
 /** Where a URL leads when it goes to another host and port. */
-function moved(url: string, host: string, port: number | string): string {
+export function moved(url: string, host: string, port: number | string): string {
   const at = new URL(url);
   at.hostname = host;
   at.port = String(port);

@@ -5,7 +5,7 @@ import { line, type Row, sentence } from '../capacity/answer.ts';
 import { about, Budget } from '../capacity/budget.ts';
 import { disturbance, gaveWay } from '../capacity/judge.ts';
 import { ahead, type Bracket, confirm, NOTHING, type Outcome, search, tried } from '../capacity/search.ts';
-import { node } from './harness.ts';
+import { killRelay, node, place } from './harness.ts';
 
 const SEARCH = { start: 500, lowest: 10, highest: 50_000, precision: 0.05 };
 const always = () => true;
@@ -253,6 +253,21 @@ test('a wrong setting of the search is told in one line, before anything starts'
       assert.equal(exitCode, 1);
     }),
   );
+});
+
+// Every rate after that was "not held", and the search ended with an answer and exit code 0.
+test('a process of the pipeline dies: the search ends, and says so', async (t) => {
+  const { dir, runDir, env } = await place(t);
+  const settings = ['P99=60000', 'START=50', 'PROBE=1', 'CONFIRM=1', 'WARMUP=0.1', `RUN_DIR=${runDir}`];
+  const args = settings.flatMap((setting) => ['-e', setting]);
+  const search = node(['scenarios/capacity/main.ts', ...args], env);
+  search.stdout.on('data', (told) => {
+    if (/ (not )?held/.test(String(told))) killRelay(dir);
+  });
+  const { exitCode, all } = await search;
+  assert.match(String(all), /^relay-1 was killed by SIGKILL$/m);
+  assert.doesNotMatch(String(all), /^capacity /m);
+  assert.equal(exitCode, 1);
 });
 
 /** Runs at a rate that took so many seconds. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,6 +9,7 @@ import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { execa } from 'execa';
 import { readConfig, StackConfig } from '../../pipeline/config.ts';
+import { isAlive } from '../../pipeline/stack/file.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
 import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import type { Run } from '../../reports/run.ts';
@@ -62,6 +64,14 @@ export function assertAllArrived({ account }: Run): void {
   assert.equal(account.deliveries.missing, 0);
   assert.equal(account.duplicates, 0);
   assert.ok(account.balanced);
+}
+
+/** Kills a relay of the stack in a directory; nothing happens when it is gone. */
+export function killRelay(dir: string): void {
+  const file = join(dir, 'stack.json');
+  if (!existsSync(file)) return;
+  const { processes } = JSON.parse(readFileSync(file, 'utf8'));
+  if (isAlive(processes['relay-1'])) process.kill(processes['relay-1'], 'SIGKILL');
 }
 
 /** What may become of a request. */

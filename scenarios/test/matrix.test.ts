@@ -12,7 +12,7 @@ import { Lab, PIPELINE } from '../matrix/lab.ts';
 import { type Means, NETWORKS, type Network, planOf, qdisc, wantsProxy } from '../matrix/networks.ts';
 import { readOptions } from '../matrix/options.ts';
 import { line, meanAndSpread, type Result, table } from '../matrix/table.ts';
-import { assertPass, node, place, ROOT, readRun } from './harness.ts';
+import { assertPass, killRelay, node, place, ROOT, readRun } from './harness.ts';
 
 const MAIN = 'scenarios/matrix/main.ts';
 const [LAN, FIREWALL, INTERNET] = NETWORKS as [Network, Network, Network];
@@ -85,12 +85,15 @@ test('the table has mean and spread of the sound runs of each cell, and counts t
     one,
     { ...one, network: 'internet', p50: 41 },
     { ...one, p50: 3 },
-    { ...one, verdict: 'invalid', p50: 1000, missing: 2 },
+    { ...one, verdict: 'invalid', reason: 'the generator was late', p50: 1000, missing: 2 },
   ];
   const [, first, second] = table(runs).split('\n');
   assert.match(String(first), /^single {4}lan {7}2\.00 ± 1\.41 +9\.00 ± 0\.00 +0\.500 ± 0\.000 +2 +2 of 3$/);
   assert.match(String(second), /^single {4}internet +41\.0 +9\.00 +0\.500 +0 +1 of 1$/);
-  assert.match(line(runs[3] as Result), /p50 {3}1000 .* invalid, 2 messages missing$/);
+  assert.match(
+    line(runs[3] as Result),
+    /p50 {3}1000 .* invalid, 2 messages missing: the generator was late$/,
+  );
 });
 
 test('a wrong flag or setting is told in one line, before anything starts', async () => {
@@ -156,6 +159,20 @@ describe('a short matrix', { concurrency: true }, () => {
     assert.deepEqual(results.map(cellOf), ['cluster-firewall'], said);
     assert.equal(runs[0]?.environment.pipeline.network_firewall, 'nftables');
     assert.equal(runs[0]?.run.topology, 'cluster');
+  });
+
+  test('a process of the pipeline dies: the matrix ends, and says so', async (t) => {
+    const { dir, env } = await place(t);
+    const flags = '--by proxy --repeat 1 --topologies single --networks lan --duration 60 --rate 20'.split(
+      ' ',
+    );
+    const matrix = node([MAIN, ...flags], { ...env, WARMUP: '0.1' });
+    matrix.stdout.on('data', (told) => {
+      if (/^matrix {6}1 runs/m.test(String(told))) killRelay(join(dir, 'matrix'));
+    });
+    const { all, exitCode } = await matrix;
+    assert.match(String(all), /^relay-1 was killed by SIGKILL$/m);
+    assert.equal(exitCode, 1);
   });
 
   test('is refused where generator or network are the bottleneck', async (t) => {

@@ -1,19 +1,13 @@
 /** `npm run compare`: k6 and Artillery in turn, with the same profile, against one pipeline; wrk as a third. */
 import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { stringify } from 'yaml';
+import type { Generator } from '../../../pipeline/child.ts';
 import { commandOf } from '../../../pipeline/command.ts';
 import { ConfigError, RunConfig, readConfig, StackConfig } from '../../../pipeline/config.ts';
 import { K6Run } from '../../../pipeline/k6.ts';
-import {
-  against,
-  type Generator,
-  Interrupted,
-  runEnvironment,
-  type SettledRun,
-  settle,
-} from '../../../pipeline/run.ts';
+import { against, Interrupted, runEnvironment, type SettledRun, settle } from '../../../pipeline/run.ts';
 import { explain } from '../../../pipeline/stack/explain.ts';
 import { trust } from '../../../pipeline/trust.ts';
 import { comparisonOf } from '../../../reports/comparison/compare.ts';
@@ -21,6 +15,7 @@ import { comparisonTemplate, renderComparison } from '../../../reports/compariso
 import { readRecording, readRun } from '../../../reports/comparison/recording.ts';
 import { grouped } from '../../../reports/comparison/subjects.ts';
 import { additionText } from '../../../reports/comparison/text.ts';
+import { COMPARISONS, moment, newDirectory, RUNS } from '../../../reports/directory.ts';
 import type { Run } from '../../../reports/run.ts';
 import { overNetworks, refuseOwnPipeline } from '../../../scenarios/matrix/around.ts';
 import type { Plan } from '../../../scenarios/matrix/networks.ts';
@@ -87,7 +82,7 @@ class Comparison {
   /** Artillery. */
   readonly #bin: string;
   readonly #remote: RemotePipeline | undefined;
-  readonly #stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
+  readonly #stamp = moment();
   readonly #dir: string;
 
   constructor(options: Options, config: SettledRun, bin: string, remote?: RemotePipeline) {
@@ -95,15 +90,13 @@ class Comparison {
     this.#config = config;
     this.#bin = bin;
     this.#remote = remote;
-    const name = `tools-${options.rate}-${config.NETWORK}-${this.#stamp}`;
-    this.#dir = join(ROOT, 'reports/comparisons', name);
+    this.#dir = newDirectory(join(COMPARISONS, `tools-${options.rate}-${config.NETWORK}-${this.#stamp}`));
   }
 
   /** @returns the exit code */
   async run(): Promise<number> {
     const { rate, duration, repeat, most } = this.#options;
     const { TOPOLOGY, NETWORK } = this.#config;
-    await mkdir(this.#dir, { recursive: true });
     return against(
       this.#config,
       async (launch, stop) => {
@@ -121,7 +114,7 @@ class Comparison {
         for (let i = 0; i < 2 * repeat; i++) {
           const tool = TOOLS[i % 2] as Tool;
           const name = `compare-${tool}-${TOPOLOGY}-${NETWORK}-${this.#stamp}-${i + 1}`;
-          const runDir = join(ROOT, 'reports/runs', name);
+          const runDir = newDirectory(join(RUNS, name));
           dirs.push(runDir);
           console.log(`run    ${i + 1} of ${2 * repeat}, ${tool}, ${rate}/s for ${duration} s`);
           runs.push(await one(tool, { rate, duration, warmUp: 10 }, runDir));

@@ -54,6 +54,7 @@ export class RemotePipeline {
   async close(): Promise<void> {
     await this.#way?.close();
     await this.#toxiproxy?.stop();
-    await rm(this.toolsDir, { recursive: true, force: true });
+    // Else it is of another one, who has the directory.
+    if (this.#way !== undefined) await rm(this.toolsDir, { recursive: true, force: true });
   }
 }

@@ -1,6 +1,6 @@
 /** wrk as a third, where it is installed: the same requests as fast as they are answered. It knows neither arrival nor account. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { Child } from '../../../pipeline/child.ts';
 import { isInstalled } from '../../../pipeline/setup/packages.mjs';
 import type { Pipeline } from '../pipeline.ts';
 
@@ -21,40 +21,21 @@ export interface WrkFigures {
 export const hasWrk = (): boolean => isInstalled('wrk');
 
 /** One run of wrk against the ingest, a message of 64 bytes of payload in each request. */
-export class WrkRun {
-  readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
-  readonly #child: ChildProcess;
+export class WrkRun extends Child {
   readonly #connections: number;
   #text = '';
 
   constructor({ ingest }: Pipeline, connections: number, seconds: number) {
-    this.#connections = connections;
     const body = JSON.stringify({ id: 'wrk', source: 'wrk', target: 'wrk/0', payload: 'x'.repeat(64) });
-    const args = [
-      '-t1',
-      `-c${connections}`,
-      `-d${seconds}s`,
-      '--latency',
-      '-s',
-      SCRIPT,
-      `${ingest.url}/messages`,
-    ];
-    this.#child = spawn('wrk', args, {
+    const load = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency'];
+    super(['wrk', ...load, '-s', SCRIPT, `${ingest.url}/messages`], {
       stdio: ['ignore', 'pipe', 'inherit'],
-      detached: true,
       env: { ...process.env, BODY: body, TOKEN: ingest.token ?? '' },
     });
-    this.#child.stdout?.setEncoding('utf8').on('data', (part: string) => {
+    this.#connections = connections;
+    this.child.stdout?.setEncoding('utf8').on('data', (part: string) => {
       this.#text += part;
     });
-    this.ended = new Promise((resolve, reject) => {
-      this.#child.once('error', reject);
-      this.#child.once('close', (code, signal) => resolve({ code, signal }));
-    });
-  }
-
-  signal(signal: NodeJS.Signals): void {
-    this.#child.kill(signal);
   }
 
   /** @throws an error of one line, when wrk has not said what it found */

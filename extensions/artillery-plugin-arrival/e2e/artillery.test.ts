@@ -234,7 +234,7 @@ test('a pipeline that speaks TLS, with an authority of its own', async () => {
     assert.match(pipeline.stack.file.ingest.url, /^https:/);
     assert.match(pipeline.stack.file.mqtt.url, /^mqtts:/);
     assert.match(pipeline.stack.file.redis.url, /^rediss:/);
-    const dir = join(pipeline.env.STACK_DIR as string, 'tls');
+    const dir = join(pipeline.env.STACK_DIR as string, 'tls-run');
     const config = { phases: [{ name: 'sustained', duration: 2, arrivalRate: 10 }] };
     const args = [MAIN, RAMP, '--overrides', JSON.stringify({ config })];
     const { all } = await node(args, { ...pipeline.env, RUN_DIR: dir });

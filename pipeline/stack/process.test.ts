@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { identity } from '../setup/lock.mjs';
+import { eventually, remove, temporaryDirectory } from '../test/services.ts';
+import { Supervised } from './process.ts';
+
+let logs: string;
+before(async () => {
+  logs = await temporaryDirectory();
+});
+after(() => remove(logs));
+
+/** A master with a worker, as nginx is one: the worker has its pipes, and does not notice when the master is killed. */
+const MASTER = { name: 'master', command: 'sh', args: ['-c', 'sleep 600 & echo worker $!; wait'] };
+const PATTERN = /^worker (\d+)$/;
+
+/** Not a zombie that nobody has reaped either. */
+const isThere = (pid: number) => identity(pid) !== undefined;
+
+test('SIGKILL is for the whole group: no worker stays behind', async () => {
+  const master = await Supervised.start(MASTER, { logs });
+  const worker = Number((await master.says(PATTERN, 30_000))[1]);
+  master.signal('SIGKILL');
+  await eventually(() => !isThere(worker), 'the end of the worker');
+  assert.equal(await master.ended, 'was killed by SIGKILL');
+});
+
+// The worker had the master's pipes, so that its end was never told, and stop() waited for ever.
+test('a master that somebody kills takes its workers along, and its end is told', async () => {
+  const master = await Supervised.start(MASTER, { logs });
+  const worker = Number((await master.says(PATTERN, 30_000))[1]);
+  process.kill(master.pid, 'SIGKILL');
+  assert.equal(await master.ended, 'was killed by SIGKILL');
+  await eventually(() => !isThere(worker), 'the end of the worker');
+});
+
+test('whoever started it is killed: neither it nor its workers stay behind', async () => {
+  const script = `import { Supervised } from ${JSON.stringify(join(import.meta.dirname, 'process.ts'))};
+    const master = await Supervised.start(${JSON.stringify(MASTER)}, { logs: ${JSON.stringify(logs)} });
+    console.log((await master.says(${PATTERN}, 30_000))[1], master.pid);`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script]);
+  const [worker, master] = String((await once(child.stdout, 'data'))[0])
+    .split(' ')
+    .map(Number);
+  child.kill('SIGKILL');
+  await eventually(() => !isThere(master as number), 'the end of the master');
+  await eventually(() => !isThere(worker as number), 'the end of the worker');
+});
+
+// The error had no listener: a full disk ended the supervisor, with secrets left and nothing stopped in order.
+test('a log that cannot be written ends nothing', async () => {
+  await mkdir(join(logs, 'talker.log'));
+  const talker = await Supervised.start(
+    { name: 'talker', command: 'sh', args: ['-c', 'echo one; echo two'] },
+    { logs },
+  );
+  assert.equal(await talker.ended, 'exited with code 0');
+  assert.deepEqual(talker.lastLines, ['one', 'two']);
+});

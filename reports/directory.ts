@@ -1,0 +1,28 @@
+/** Where runs and comparisons lie, and how their directories are named. */
+import { mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+export const RUNS = join(import.meta.dirname, 'runs');
+export const COMPARISONS = join(import.meta.dirname, 'comparisons');
+
+/** A moment as names have it: UTC, to the second, `20261121T094800Z`. */
+export function moment(time = new Date()): string {
+  return time.toISOString().replace(/[-:]|\.\d+/g, '');
+}
+
+/**
+ * Makes a directory that nobody else has: where there is one of this name, `-2`, `-3`, … is added.
+ * @returns its path
+ */
+export function newDirectory(path: string): string {
+  mkdirSync(dirname(path), { recursive: true });
+  for (let n = 1; ; n++) {
+    const own = n === 1 ? path : `${path}-${n}`;
+    try {
+      mkdirSync(own);
+      return own;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+}
