@@ -166,6 +166,8 @@ export class Broker {
 
 /** Reason codes from here on are failures (MQTT 5, 2.4). */
 export const FIRST_FAILURE = 0x80;
+/** PUBACK codes that tell of the broker's state, not of the message. */
+export const PASSING: ReadonlySet<number> = new Set([0x88, 0x89, 0x91, 0x93, 0x96, 0x97]);
 
 /** The name that MQTT 5 has for a reason code, and the code. */
 export function reasonName(code: number): string {

@@ -277,6 +277,50 @@ test('a list, serial: what is refused while Redis is full is a dead letter later
   assert.deepEqual(letters, ids);
 });
 
+// The relay took the message for one with an entry of its own, which Redis had refused, and deleted the entry that held it.
+test('serial: of an entry, what was refused while Redis was full stays in the queue when the relay stops', async (t) => {
+  await open(t);
+  const way = await proxy(t);
+  way.spoil = (bytes) => {
+    if (bytes.includes('r.1.1"')) way.answer = answering(0x95);
+    return false;
+  };
+  await append(2);
+  await redis.config('SET', 'maxmemory', '1');
+  t.after(() => redis.config('SET', 'maxmemory', '0'));
+  const relay = await startRelay(t, { RELAY_MODE: 'serial', MQTT_URL: way.url });
+  await relay.says(/Redis is full/, WITHIN_MS);
+  await relay.stop();
+  assert.equal(await relay.ended, 'exited with code 0');
+  assert.equal(await queue.depth(), 2);
+  await redis.config('SET', 'maxmemory', '0');
+  arrivals = [];
+  await startRelay(t, { PROCESS_NAME: 'relay-y', RELAY_LEASE_MS: '400' });
+  await eventually(() => arrived().includes('r.1.1'), 'the message that was refused', WITHIN_MS);
+  await settled();
+});
+
+test('serial: a broker that takes nothing for a while buries nothing', async (t) => {
+  await open(t);
+  const way = await proxy(t);
+  let refused = 0;
+  way.answer = (bytes) => {
+    const answer = answering(0x97)(bytes);
+    if (answer !== bytes) refused++;
+    return answer;
+  };
+  // So that it does not wait for a second.
+  const relay = await startRelay(t, { RELAY_MODE: 'serial', MQTT_URL: way.url, RELAY_LEASE_MS: '300' });
+  const ids = await append(2);
+  // More often than RELAY_DELIVERIES.
+  await eventually(() => refused >= 5, 'refusals', WITHIN_MS);
+  way.answer = (bytes) => bytes;
+  await settled();
+  assert.deepEqual([...new Set(arrived())], ids);
+  assert.equal(await queue.deadLetters.count(), 0);
+  await relay.says(/the broker takes nothing for now: Quota exceeded \(0x97\)/, WITHIN_MS);
+});
+
 test('nothing is claimed before the clock is probed', async (t) => {
   await open(t);
   await redis.call('ACL', 'SETUSER', 'relay', '-time');

@@ -1,5 +1,5 @@
 import { OWN_PACKET_IDS } from './acks.ts';
-import { type Broker, FIRST_FAILURE, reasonName } from './broker.ts';
+import { type Broker, FIRST_FAILURE, PASSING, reasonName } from './broker.ts';
 import type { Held } from './held.ts';
 import { encodePublish, packetBound } from './packet.ts';
 
@@ -27,8 +27,6 @@ export interface PublisherOptions {
 
 /** Bytes that are encoded together, and at QoS 0 those that may wait in the socket before the next burst. */
 const BURST_BYTES = 65_536;
-/** PUBACK codes that tell of the broker's state, not of the message (MQTT 5, 2.4). */
-const PASSING = new Set([0x88, 0x89, 0x91, 0x93, 0x96, 0x97]);
 
 /**
  * Publishes what it is given, in order, with a bounded number in flight. What was in flight when the connection
