@@ -36,7 +36,7 @@ async function main(): Promise<void> {
   });
   const clock = new Clock(() => queue.time());
   let relay: Relay | SerialRelay | undefined;
-  const broker = await Broker.open({
+  const broker = new Broker({
     url: config.MQTT_URL,
     name: config.PROCESS_NAME,
     timeoutMs: config.MQTT_TIMEOUT_MS,
@@ -51,9 +51,8 @@ async function main(): Promise<void> {
     },
     onAck: (packetId, reasonCode) => relay?.acknowledge(packetId, reasonCode),
     needsAcks: () => relay?.needsAcks ?? true,
-  }).catch((error: Error) => {
-    throw new ConfigError(`MQTT_URL: ${error.message}`);
   });
+  broker.opened.catch((error: Error) => fail(new ConfigError(`MQTT_URL: ${error.message}`)));
 
   // Unique for good: a relay that starts under a dead one's name must not take its leases for its own.
   const consumer = `${config.PROCESS_NAME}-${randomBytes(4).toString('hex')}`;
@@ -104,12 +103,13 @@ async function main(): Promise<void> {
   });
   log.info(`health at ${health.url}`);
 
+  let started = false;
   closeWithGrace({ logger: log, delay: config.RELAY_GRACE_MS + GOODBYE_MS }, async ({ err }) => {
     if (err) log.error(err);
     const held = await running.stop(config.RELAY_GRACE_MS);
     if (held.length > 0)
       log.warn(`${messagesOf(held)} messages were not delivered in time: they stay in the queue`);
-    await queue.leave(consumer, held).catch((error) => log.warn(explainRedis(error)));
+    if (started) await queue.leave(consumer, held).catch((error) => log.warn(explainRedis(error)));
     stopTelemetry();
     clock.stop();
     await broker.close();
@@ -122,9 +122,12 @@ async function main(): Promise<void> {
   });
   await clock.start().catch(() => {});
   await queue.join().catch(() => {});
+  // However long the broker is away: health and the signals are looked after by now.
+  await broker.opened;
   log.info(`relaying as ${consumer}`);
   // Redis may still be away: nothing is claimed that would be stamped by an unprobed clock.
   while (!clock.probed) await sleep(UNPROBED_MS);
+  started = true;
   running.start();
 }
 
@@ -146,7 +149,9 @@ async function readiness(
   return { problem, redis: backlog !== undefined, mqtt: broker.up, backlog };
 }
 
-main().catch((error: Error) => {
+function fail(error: Error): never {
   console.error(error instanceof ConfigError ? error.message : error);
   process.exit(1);
-});
+}
+
+main().catch(fail);

@@ -9,6 +9,7 @@ import { parseHops } from '../hops.ts';
 import { openLog } from '../log.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue, QueueKind } from '../queue/queue.ts';
+import { freePort } from '../stack/ports.ts';
 import { Supervised } from '../stack/process.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 import { Broker } from './broker.ts';
@@ -58,6 +59,12 @@ async function open(t: TestContext, kind: QueueKind = 'stream'): Promise<void> {
 }
 
 async function startRelay(t: TestContext, env: Record<string, string> = {}): Promise<Supervised> {
+  const relay = await launch(t, env);
+  await relay.says(/relaying as/, WITHIN_MS);
+  return relay;
+}
+
+async function launch(t: TestContext, env: Record<string, string>): Promise<Supervised> {
   const settings = {
     REDIS_URL: redisServer.as('relay'),
     MQTT_URL: broker.url('relay'),
@@ -65,14 +72,24 @@ async function startRelay(t: TestContext, env: Record<string, string> = {}): Pro
     RELAY_DELIVERIES: '3',
     ...env,
   };
-  const launch = { name: settings.PROCESS_NAME, command: process.execPath, args: [MAIN], env: settings };
-  const relay = await Supervised.start(launch, { logs });
+  const { PROCESS_NAME: name } = settings;
+  const relay = await Supervised.start(
+    { name, command: process.execPath, args: [MAIN], env: settings },
+    { logs },
+  );
   t.after(() => {
     relay.signal('SIGCONT');
     return relay.stop();
   });
-  await relay.says(/relaying as/, WITHIN_MS);
   return relay;
+}
+
+/** What a relay answers at a path of its own port. */
+async function health(relay: Supervised, path: string): Promise<{ status: number; error?: string }> {
+  const [, url] = await relay.says(/health at (http:[^\s"]+)/, WITHIN_MS);
+  const answer = await fetch(`${url}${path}`);
+  const { error } = (await answer.json()) as { error?: string };
+  return { status: answer.status, ...(error !== undefined && { error }) };
 }
 
 async function append(count: number, from = 0): Promise<string[]> {
@@ -88,7 +105,10 @@ const settled = () => eventually(async () => (await queue.depth()) === 0, 'an em
 const held = async () => ((await redis.xpending('arrival:messages', 'relays')) as [number])[0];
 
 /** A way to the broker on which a test may stand. */
-async function proxy(t: TestContext): Promise<{
+async function proxy(
+  t: TestContext,
+  at = 0,
+): Promise<{
   url: string;
   spoil: (bytes: Buffer) => boolean;
   answer: (bytes: Buffer) => Buffer;
@@ -120,7 +140,7 @@ async function proxy(t: TestContext): Promise<{
       if (!way.mute) client.write(way.answer(bytes));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(at, '127.0.0.1', resolve));
   t.after(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
@@ -173,6 +193,28 @@ test('a message that breaks the connection becomes a dead letter, and takes no o
   );
   assert.match(letters[0]?.reason ?? '', /^each attempt ended with a broken connection or a dead relay: /);
   assert.ok(relay.alive);
+});
+
+// There was no health before the broker had answered, and SIGTERM was left to the kernel, who ignores it for the first process of a container.
+test('the broker is away from the start: the relay is alive and not ready, and begins when it comes', async (t) => {
+  await open(t);
+  const port = await freePort();
+  const { username, password } = new URL(broker.url('relay'));
+  const relay = await launch(t, { MQTT_URL: `mqtt://${username}:${password}@127.0.0.1:${port}` });
+  assert.deepEqual(await health(relay, '/livez'), { status: 200 });
+  assert.deepEqual(await health(relay, '/readyz'), { status: 503, error: 'the broker is away' });
+  const ids = await append(10);
+  await proxy(t, port);
+  await eventually(() => arrivals.length >= 10, 'the messages', WITHIN_MS);
+  assert.deepEqual(arrived(), ids);
+  await eventually(async () => (await health(relay, '/readyz')).status === 200, 'readiness', WITHIN_MS);
+});
+
+test('the broker is away from the start: SIGTERM ends the relay in order', async (t) => {
+  const relay = await launch(t, { MQTT_URL: `mqtt://user:secret@127.0.0.1:${await freePort()}` });
+  await relay.says(/health at/, WITHIN_MS);
+  await relay.stop(WITHIN_MS);
+  assert.equal(await relay.ended, 'exited with code 0');
 });
 
 test('no PUBACK comes: by the deadline another connection, the same messages again, and none is stuck', async (t) => {
@@ -361,7 +403,7 @@ test('what a takeover brings while a broken claim is looked for is published onc
     return claim;
   });
   let relay: Relay | undefined;
-  const own = await Broker.open({
+  const own = new Broker({
     url: broker.url('relay'),
     name: 'relay-own',
     timeoutMs: WITHIN_MS,
@@ -370,6 +412,7 @@ test('what a takeover brings while a broken claim is looked for is published onc
     needsAcks: () => relay?.needsAcks ?? true,
   });
   t.after(() => own.close());
+  await own.opened;
   relay = new Relay({
     queue,
     broker: own,
