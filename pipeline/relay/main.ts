@@ -91,7 +91,7 @@ async function main(): Promise<void> {
     read: () => running.counters,
   });
   const health = await serveHealth(config.HEALTH_HOST, config.HEALTH_PORT, {
-    ready: () => readiness(queue, broker, config.READY_BACKLOG),
+    ready: () => readiness({ queue, broker, clock, relay: running, limit: config.READY_BACKLOG }),
     metrics: openMetrics({
       role: 'relay',
       figures: RELAY_FIGURES,
@@ -120,7 +120,7 @@ async function main(): Promise<void> {
   await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
     if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
   });
-  await clock.start().catch(() => {});
+  await clock.start().catch((error) => log.warn(`Redis: its clock is not known yet: ${explainRedis(error)}`));
   await queue.join().catch(() => {});
   // However long the broker is away: health and the signals are looked after by now.
   await broker.opened;
@@ -131,22 +131,32 @@ async function main(): Promise<void> {
   running.start();
 }
 
-/** A relay is ready when Redis and the broker answer, and it is not far behind. */
-async function readiness(
-  queue: Pick<Queue, 'ready' | 'depth'>,
-  broker: Pick<Broker, 'up'>,
-  limit: number,
-): Promise<Readiness> {
-  const backlog = await within(PROBE_MS, queue.depth());
-  const problem =
-    backlog === undefined
-      ? 'Redis is away'
-      : !broker.up
-        ? 'the broker is away'
-        : backlog >= limit
-          ? `a backlog of ${backlog} messages reaches the limit of ${limit}`
-          : undefined;
-  return { problem, redis: backlog !== undefined, mqtt: broker.up, backlog };
+/** A relay is ready when Redis and the broker answer, it can take messages from the queue, and it is not far behind. */
+async function readiness({ queue, broker, clock, relay, limit }: ReadinessSources): Promise<Readiness> {
+  let silence = 'Redis is away';
+  const depth = queue.depth().catch((error) => {
+    if (queue.ready) silence = explainRedis(error);
+    throw error;
+  });
+  const backlog = await within(PROBE_MS, depth);
+  const problem = () => {
+    if (backlog === undefined) return silence;
+    if (!broker.up) return 'the broker is away';
+    // Nothing is claimed until then.
+    if (!clock.probed) return 'Redis: its clock is not known yet';
+    if (relay.problem !== undefined) return relay.problem;
+    return backlog >= limit ? `a backlog of ${backlog} messages reaches the limit of ${limit}` : undefined;
+  };
+  return { problem: problem(), redis: backlog !== undefined, mqtt: broker.up, backlog };
+}
+
+interface ReadinessSources {
+  queue: Pick<Queue, 'ready' | 'depth'>;
+  broker: Pick<Broker, 'up'>;
+  clock: Pick<Clock, 'probed'>;
+  relay: Pick<Relay, 'problem'>;
+  /** Messages in the queue from which on it is far behind. */
+  limit: number;
 }
 
 function fail(error: Error): never {

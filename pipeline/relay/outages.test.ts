@@ -368,16 +368,45 @@ test('nothing is claimed before the clock is probed', async (t) => {
   await redis.call('ACL', 'SETUSER', 'relay', '-time');
   t.after(() => redis.call('ACL', 'SETUSER', 'relay', '+time'));
   await redis.config('RESETSTAT');
-  await startRelay(t);
+  const relay = await startRelay(t);
   const ids = await append(10);
   const refused = async () =>
     Number(/cmdstat_time:.*rejected_calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
   await eventually(async () => (await refused()) >= 8, 'probes that fail', WITHIN_MS);
   assert.deepEqual([await held(), await queue.depth()], [0, 10]);
+  assert.match(relay.lastLines.join('\n'), /its clock is not known yet: Redis does not allow it/);
+  const clock = { status: 503, error: 'Redis: its clock is not known yet' };
+  assert.deepEqual(await health(relay, '/readyz'), clock);
   await redis.call('ACL', 'SETUSER', 'relay', '+time');
   await eventually(() => arrivals.length >= 10, 'the messages', WITHIN_MS);
   assert.deepEqual(arrived(), ids);
 });
+
+const modes: Record<string, string>[] = [
+  { RELAY_MODE: 'pipelined' },
+  { RELAY_MODE: 'serial' },
+  { STREAM_SHARDS: '2' },
+];
+for (const mode of modes) {
+  test(`${Object.values(mode)}: a relay whose claims fail is not ready, and says why`, async (t) => {
+    const relay = await startRelay(t, mode);
+    const answers = (status: number, error?: RegExp) =>
+      eventually(
+        async () => {
+          const seen = await health(relay, '/readyz');
+          return seen.status === status && (error === undefined || error.test(seen.error ?? ''));
+        },
+        `${status} of /readyz`,
+        WITHIN_MS,
+      );
+    await answers(200);
+    await redis.call('ACL', 'SETUSER', 'relay', '-xreadgroup');
+    t.after(() => redis.call('ACL', 'SETUSER', 'relay', '+xreadgroup'));
+    await answers(503, /^Redis does not allow it/);
+    await redis.call('ACL', 'SETUSER', 'relay', '+xreadgroup');
+    await answers(200);
+  });
+}
 
 test('what a takeover brings while a broken claim is looked for is published once', async (t) => {
   await open(t);

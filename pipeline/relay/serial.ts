@@ -41,6 +41,8 @@ export class SerialRelay {
   #unseen = false;
   #recoverAt = 0;
   #problem = '';
+  /** Why the last claim failed; undefined: it did not. */
+  #unclaimed: string | undefined;
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: RelayOptions) {
@@ -55,6 +57,11 @@ export class SerialRelay {
       held,
       in_flight: this.#answered === undefined ? 0 : 1,
     };
+  }
+
+  /** Why no messages can be taken from the queue now; undefined: they can. */
+  get problem(): string | undefined {
+    return this.#unclaimed;
   }
 
   start(): void {
@@ -96,11 +103,13 @@ export class SerialRelay {
       }
       try {
         const { entries, deleted } = await this.#next();
+        this.#unclaimed = undefined;
         this.#count.deleted += deleted;
         for (const entry of entries) await this.#relay(entry);
         this.#problem = '';
       } catch (error) {
         this.#tell(error as Error);
+        this.#unclaimed = explainRedis(error as Error);
         this.#unseen = true;
         await this.#options.queue.join().catch(() => {});
         await sleep(RETRY_MS);
