@@ -232,11 +232,34 @@ export type StackConfig = Static<typeof StackConfig>;
 /** Reads one role's settings. An empty variable counts as unset. Throws {@link ConfigError}. */
 export function readConfig<T extends TObject>(schema: T, env: NodeJS.ProcessEnv = process.env): Static<T> {
   const data = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  let config: Static<T>;
   try {
-    return envSchema<Static<T>>({ schema, data, env: false });
+    config = envSchema<Static<T>>({ schema, data, env: false });
   } catch (error) {
     throw new ConfigError(explain(schema, data, error as Invalid));
   }
+  for (const [name, value] of Object.entries(config)) {
+    if (name.endsWith('_URL') && typeof value === 'string') checkUrl(name, value);
+  }
+  return config;
+}
+
+/** The address of each node that a URL names: `redis://user:password@host:port,host:port`. */
+export function nodesOf(url: string): string[] {
+  const [, before = '', hosts = '', after = ''] = /^([a-z]+:\/\/(?:[^@/]*@)?)([^/?]+)(.*)$/.exec(url) ?? [];
+  return hosts.split(',').map((host) => `${before}${host}${after}`);
+}
+
+/** Clients of Redis and MQTT throw, without a word of the variable, when they take such a one apart. */
+function checkUrl(name: string, value: string): void {
+  const given = `${name} is ${quote(name, value)}`;
+  try {
+    decodeURIComponent(value);
+  } catch {
+    throw new ConfigError(`${given}; allowed: a % of a user or a password is written %25`);
+  }
+  const wrong = nodesOf(value).some((node) => !URL.canParse(node));
+  if (wrong) throw new ConfigError(`${given}, which is no URL; allowed: a port is a number up to 65535`);
 }
 
 interface Invalid extends Error {
@@ -269,7 +292,8 @@ function quote(name: string, value: string): string {
   return JSON.stringify(withoutPassword(value));
 }
 
-/** A URL as it may be shown: the password is replaced. */
+/** A URL as it may be shown: the password is replaced. Where it is not seen what that is, so is all before the last `@`. */
 export function withoutPassword(url: string): string {
-  return url.replace(/(:\/\/[^:@/]*:).*@/, '$1***@');
+  if (/^[a-z]+:\/\/[^:@/]*@[^@]*$/.test(url)) return url;
+  return url.replace(/^([a-z]+:\/\/[^:@/]*:|).*@/s, '$1***@');
 }
