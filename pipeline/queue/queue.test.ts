@@ -173,6 +173,23 @@ test('stream: a claim asks for about as many messages as are wanted, whatever en
   }
 });
 
+// One that came up before its Redis put messages where no relay looked, and answered 202.
+test('stream: it is asked before the first message whether the queue is divided', async () => {
+  await redis.set('arrival:shards', '8');
+  const fresh = openQueue('stream', { url, timeoutMs: 20_000 });
+  try {
+    await eventually(() => fresh.ready, 'a connection');
+    const divided = /its queue has 8 shards; allowed is STREAM_SHARDS=8, not 1/;
+    await assert.rejects(fresh.append(messages('1')), divided);
+    await assert.rejects(fresh.claim('one', 1), divided);
+    assert.equal(await redis.xlen(STREAM), 0);
+    await redis.del('arrival:shards');
+    assert.equal(await fresh.append(messages('1')), 1);
+  } finally {
+    fresh.close();
+  }
+});
+
 test('stream: how deep the queue is survives hands that take from it', async () => {
   const queue = queueOf('stream');
   await queue.append(messages('1', '2', '3'));

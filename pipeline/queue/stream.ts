@@ -15,6 +15,8 @@ type PendingRow = [id: string, holder: string, idleMs: number, counter: number];
 export class StreamQueue extends Queue {
   readonly kind = 'stream';
   protected readonly keys: Keys;
+  /** It is not divided in this Redis; of a shard somebody else knows. */
+  #agreed: boolean;
   /** Where the next look for abandoned entries begins. */
   #cursor = START;
   /** Most messages that an entry is thought to have: those of the last claims. At first it is the most that there can be. */
@@ -23,10 +25,18 @@ export class StreamQueue extends Queue {
   constructor(options: QueueOptions, keys = WHOLE, shared?: Connection) {
     super(options, shared);
     this.keys = keys;
+    this.#agreed = keys !== WHOLE;
+  }
+
+  protected override async agree(): Promise<void> {
+    await super.agree();
+    this.#agreed = true;
   }
 
   /** A transaction: a script takes Redis half as long again. A waiting relay wakes once, with everything. */
   async append(messages: readonly Message[]): Promise<number> {
+    // Redis may have come up after the process: whenReady has not asked then.
+    if (!this.#agreed) await this.agree();
     const { messages: key, depth } = this.keys;
     const write = this.redis.multi();
     for (const frames of packFrames(messages)) write.xadd(key, '*', 'frame', frames);
@@ -57,6 +67,7 @@ export class StreamQueue extends Queue {
   }
 
   async claim(consumer: string, count: number): Promise<Claim> {
+    if (!this.#agreed) await this.agree();
     const reader = await this.reader();
     const reply = (await reader.xreadgroupBuffer(
       'GROUP',

@@ -31,9 +31,19 @@ async function main(): Promise<void> {
     url: config.REDIS_URL,
     ...queueOptions(config),
     timeoutMs: config.REDIS_TIMEOUT_MS,
-    onState: (up, reason) => (up ? log.info('Redis answers') : log.warn(`Redis is away: ${reason}`)),
+    onState: (up, reason) => {
+      if (!up) return log.warn(`Redis is away: ${reason}`);
+      log.info('Redis answers');
+      checkRedis().catch(fail);
+    },
     onLost: (ids) => relay?.giveUp(ids) ?? [],
   });
+  /** Redis may come up later than the process, and be another one each time. */
+  async function checkRedis(): Promise<void> {
+    await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
+      if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
+    });
+  }
   const clock = new Clock(() => queue.time());
   let relay: Relay | SerialRelay | undefined;
   const broker = new Broker({
@@ -117,9 +127,7 @@ async function main(): Promise<void> {
     queue.close();
   });
 
-  await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
-    if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
-  });
+  await checkRedis();
   await clock.start().catch((error) => log.warn(`Redis: its clock is not known yet: ${explainRedis(error)}`));
   await queue.join().catch(() => {});
   // However long the broker is away: health and the signals are looked after by now.

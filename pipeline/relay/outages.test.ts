@@ -217,6 +217,16 @@ test('the broker is away from the start: SIGTERM ends the relay in order', async
   assert.equal(await relay.ended, 'exited with code 0');
 });
 
+test('Redis comes up after the relay, and its queue is divided otherwise: one line, exit code 1', async (t) => {
+  await redis.set('arrival:shards', '8');
+  redisServer.service.signal('SIGSTOP');
+  t.after(() => redisServer.service.signal('SIGCONT'));
+  const relay = await startRelay(t, { REDIS_TIMEOUT_MS: '100' });
+  redisServer.service.signal('SIGCONT');
+  assert.equal(await relay.ended, 'exited with code 1');
+  assert.match(relay.lastLines.at(-1) ?? '', /^REDIS_URL: its queue has 8 shards; allowed is STREAM_SHARDS=8/);
+});
+
 test('no PUBACK comes: by the deadline another connection, the same messages again, and none is stuck', async (t) => {
   const way = await proxy(t);
   await open(t);
