@@ -236,6 +236,29 @@ test('stream: what Redis handed out and nobody read is found again, and counts a
   assert.ok(claim.entries.every(({ deliveries }) => deliveries === 1));
 });
 
+// A message that had killed three relays came back as one that nobody had tried, and took a whole burst along.
+test('stream: what was taken over and not read keeps its count, and what makes it suspect', async () => {
+  const queue = queueOf('stream');
+  await appendEach(queue, 'new', 'recovered', 'killer');
+  const entries = await claimAll(queue, 'one', 3);
+  for (const [n, deliveries] of [1, 2, 4].entries())
+    await queue.attempt('one', entries[n]?.id as string, deliveries);
+  const claim = await queue.recoverUnseen('one', 10, () => false);
+  assert.deepEqual(
+    claim.entries.map(({ deliveries, suspect, recovered }) => [deliveries, suspect, recovered]),
+    [
+      [1, false, false],
+      [2, false, true],
+      [4, true, true],
+    ],
+  );
+  const rows = (await redis.xpending(STREAM, 'relays', '-', '+', 10)) as [string, string, number, number][];
+  assert.deepEqual(
+    rows.map(([, , , counter]) => counter),
+    [1, 2, 4],
+  );
+});
+
 test('list: a relay that leaves gives back what it held, and it comes first', async () => {
   const queue = queueOf('list');
   await queue.append(messages('1', '2', '3'));

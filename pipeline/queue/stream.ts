@@ -117,27 +117,10 @@ export class StreamQueue extends Queue {
   }
 
   async recoverUnseen(consumer: string, count: number, holds: (id: string) => boolean): Promise<Claim> {
-    const rows = (await this.redis.xpending(this.keys.messages, GROUP, '-', '+', PENDING_MAX, consumer)) as [
-      id: string,
-      ...unknown[],
-    ][];
-    const unseen = rows.flatMap(([id]) => (holds(id) ? [] : id)).slice(0, this.#entriesFor(count));
-    if (unseen.length === 0) return { entries: [], deleted: 0 };
-    // Nobody has tried to deliver them: the counter stays what the claim had made it.
-    const raw = (await this.redis.callBuffer(
-      'XCLAIM',
-      this.keys.messages,
-      GROUP,
-      consumer,
-      0,
-      ...unseen,
-      'RETRYCOUNT',
-      1,
-    )) as RawEntry[];
-    return {
-      entries: raw.map(([id, fields]) => entryOf(id, fields, 1)),
-      deleted: unseen.length - raw.length,
-    };
+    const key = this.keys.messages;
+    const rows = (await this.redis.xpending(key, GROUP, '-', '+', PENDING_MAX, consumer)) as PendingRow[];
+    const unseen = rows.filter(([id]) => !holds(id)).slice(0, this.#entriesFor(count));
+    return this.#reclaim(consumer, unseen);
   }
 
   /**
@@ -150,29 +133,35 @@ export class StreamQueue extends Queue {
     count: number,
     holds: (id: string) => boolean,
   ): Promise<Claim & { next: string | undefined }> {
-    const key = this.keys.messages;
     const most = this.#entriesFor(count);
-    const rows = (await this.redis.xpending(key, GROUP, from, '+', most)) as PendingRow[];
-    const wanted = rows.filter(([id]) => !holds(id));
-    // As recover.lua counts: 2 from the first recovery on. What is ours nobody has tried since it was handed out.
-    const others = (row: PendingRow) => row[1] !== consumer;
+    const rows = (await this.redis.xpending(this.keys.messages, GROUP, from, '+', most)) as PendingRow[];
+    const unseen = rows.filter(([id]) => !holds(id));
+    const last = rows.at(-1)?.[0];
+    const next = rows.length < most ? undefined : `(${last}`;
+    return { ...(await this.#reclaim(consumer, unseen)), next };
+  }
+
+  /**
+   * Claims entries that others have, or we without having read them, and counts as recover.lua does: 2 from the first recovery on.
+   * Nobody has tried ours since they were handed out: their counter stays, and 2 says only that one relay died with them.
+   */
+  async #reclaim(consumer: string, rows: readonly PendingRow[]): Promise<Claim> {
+    const others = ([, holder]: PendingRow) => holder !== consumer;
     const deliveries = (row: PendingRow) => (others(row) ? Math.max(row[3], 2) : row[3]);
     const raws = new Map<string, RawEntry>();
-    for (const [counter, group] of Map.groupBy(wanted, deliveries)) {
+    for (const [counter, group] of Map.groupBy(rows, deliveries)) {
       const ids = group.map(([id]) => id);
-      const claim = ['XCLAIM', key, GROUP, consumer, 0, ...ids, 'RETRYCOUNT', counter] as const;
+      const claim = ['XCLAIM', this.keys.messages, GROUP, consumer, 0, ...ids, 'RETRYCOUNT', counter] as const;
       for (const raw of (await this.redis.callBuffer(...claim)) as RawEntry[])
         raws.set(raw[0].toString(), raw);
     }
-    const entries = wanted.flatMap((row) => {
+    const entries = rows.flatMap((row) => {
       const [id, fields] = raws.get(row[0]) ?? [];
       if (id === undefined || fields === undefined) return [];
-      const suspect = others(row) && row[3] > 1;
+      const suspect = row[3] > (others(row) ? 1 : 2);
       return { ...entryOf(id, fields, deliveries(row), suspect), recovered: others(row) || row[3] > 1 };
     });
-    const last = rows.at(-1)?.[0];
-    const next = rows.length < most ? undefined : `(${last}`;
-    return { entries, deleted: wanted.length - entries.length, next };
+    return { entries, deleted: rows.length - entries.length };
   }
 
   async attempt(consumer: string, id: string, deliveries: number): Promise<void> {
