@@ -131,6 +131,12 @@ export const RelayConfig = Type.Object({
   RELAY_MODE,
   RELAY_BATCH: count(500, 1, 10_000, 'messages taken from the queue at once'),
   RELAY_WINDOW: count(1000, 1, 65_000, 'messages in flight to the broker at once'),
+  RELAY_MEMORY: count(
+    67_108_864,
+    1,
+    1e12,
+    'bytes of claimed messages from which on no more are claimed; what they take with their packets is twice that',
+  ),
   RELAY_LEASE_MS: count(
     30_000,
     100,

@@ -1,5 +1,6 @@
 import type { Connection, QueueOptions, RawEntry } from './connection.ts';
-import { ENTRY_FRAMES, type Message, packFrames, unpackFrames } from './frame.ts';
+import { EntrySize } from './entry-size.ts';
+import { bytesOf, ENTRY_FRAMES, type Message, packFrames, unpackFrames } from './frame.ts';
 import { type Keys, WHOLE } from './keys.ts';
 import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, type Part, Queue } from './queue.ts';
 
@@ -19,12 +20,12 @@ export class StreamQueue extends Queue {
   #agreed: boolean;
   /** Where the next look for abandoned entries begins. */
   #cursor = START;
-  /** Most messages that an entry is thought to have: those of the last claims. At first it is the most that there can be. */
-  #entrySize = ENTRY_FRAMES;
+  readonly #size: EntrySize;
 
   constructor(options: QueueOptions, keys = WHOLE, shared?: Connection) {
     super(options, shared);
     this.keys = keys;
+    this.#size = new EntrySize(ENTRY_FRAMES, options.shards);
     this.#agreed = keys !== WHOLE;
   }
 
@@ -74,7 +75,7 @@ export class StreamQueue extends Queue {
       GROUP,
       consumer,
       'COUNT',
-      this.#entriesFor(count),
+      this.#size.entriesFor(count),
       'BLOCK',
       CLAIM_WAIT_MS,
       'STREAMS',
@@ -83,23 +84,17 @@ export class StreamQueue extends Queue {
     )) as [Buffer, RawEntry[]][] | null;
     const raw = reply?.[0]?.[1] ?? [];
     const entries = raw.map(([id, fields]) => entryOf(id, fields, 1));
-    if (entries.length > 0) {
-      const half = Math.ceil(this.#entrySize / 2);
-      this.#entrySize = Math.max(half, ...entries.map(({ frames }) => frames.length));
-    }
+    this.#size.note(entries);
     return { entries, deleted: 0 };
-  }
-
-  #entriesFor(messages: number): number {
-    return Math.ceil(messages / this.#entrySize);
   }
 
   async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
     const key = this.keys.messages;
     const claim: Claim = { entries: [], deleted: 0 };
     const wanted = () => count - messagesOf(claim.entries);
+    let bytes = 0;
     do {
-      const most = this.#entriesFor(wanted());
+      const most = this.#size.entriesFor(wanted());
       const round = this.redis.recoverEntriesBuffer(key, GROUP, consumer, idleMs, this.#cursor, most);
       const [cursor, taken, deleted] = await round.catch((error) => {
         // What earlier rounds took is ours: nobody else would have it before another lease is over.
@@ -108,18 +103,21 @@ export class StreamQueue extends Queue {
       });
       this.#cursor = cursor.toString();
       claim.deleted += deleted.length;
-      for (const [id, fields, counter] of taken) {
-        const entry = entryOf(id, fields, Math.max(counter, 2), counter > 1);
-        claim.entries.push({ ...entry, recovered: true });
-      }
-    } while (this.#cursor !== START && wanted() > 0);
+      const entries = taken.map(([id, fields, counter]) => ({
+        ...entryOf(id, fields, Math.max(counter, 2), counter > 1),
+        recovered: true,
+      }));
+      this.#size.note(entries);
+      for (const { frames } of entries) bytes += bytesOf(frames);
+      claim.entries.push(...entries);
+    } while (this.#cursor !== START && wanted() > 0 && bytes < this.#size.most);
     return claim;
   }
 
   async recoverUnseen(consumer: string, count: number, holds: (id: string) => boolean): Promise<Claim> {
     const key = this.keys.messages;
     const rows = (await this.redis.xpending(key, GROUP, '-', '+', PENDING_MAX, consumer)) as PendingRow[];
-    const unseen = rows.filter(([id]) => !holds(id)).slice(0, this.#entriesFor(count));
+    const unseen = rows.filter(([id]) => !holds(id)).slice(0, this.#size.entriesFor(count));
     return this.#reclaim(consumer, unseen);
   }
 
@@ -133,7 +131,7 @@ export class StreamQueue extends Queue {
     count: number,
     holds: (id: string) => boolean,
   ): Promise<Claim & { next: string | undefined }> {
-    const most = this.#entriesFor(count);
+    const most = this.#size.entriesFor(count);
     const rows = (await this.redis.xpending(this.keys.messages, GROUP, from, '+', most)) as PendingRow[];
     const unseen = rows.filter(([id]) => !holds(id));
     const last = rows.at(-1)?.[0];
@@ -151,7 +149,16 @@ export class StreamQueue extends Queue {
     const raws = new Map<string, RawEntry>();
     for (const [counter, group] of Map.groupBy(rows, deliveries)) {
       const ids = group.map(([id]) => id);
-      const claim = ['XCLAIM', this.keys.messages, GROUP, consumer, 0, ...ids, 'RETRYCOUNT', counter] as const;
+      const claim = [
+        'XCLAIM',
+        this.keys.messages,
+        GROUP,
+        consumer,
+        0,
+        ...ids,
+        'RETRYCOUNT',
+        counter,
+      ] as const;
       for (const raw of (await this.redis.callBuffer(...claim)) as RawEntry[])
         raws.set(raw[0].toString(), raw);
     }
@@ -161,6 +168,7 @@ export class StreamQueue extends Queue {
       const suspect = row[3] > (others(row) ? 1 : 2);
       return { ...entryOf(id, fields, deliveries(row), suspect), recovered: others(row) || row[3] > 1 };
     });
+    this.#size.note(entries);
     return { entries, deleted: rows.length - entries.length };
   }
 

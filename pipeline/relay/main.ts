@@ -86,6 +86,7 @@ async function main(): Promise<void> {
     log,
     batch: config.RELAY_BATCH,
     window: config.RELAY_WINDOW,
+    memory: config.RELAY_MEMORY,
     timeoutMs: config.MQTT_TIMEOUT_MS,
     leaseMs: config.RELAY_LEASE_MS,
     deliveries: config.RELAY_DELIVERIES,

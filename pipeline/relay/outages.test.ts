@@ -224,7 +224,10 @@ test('Redis comes up after the relay, and its queue is divided otherwise: one li
   const relay = await startRelay(t, { REDIS_TIMEOUT_MS: '100' });
   redisServer.service.signal('SIGCONT');
   assert.equal(await relay.ended, 'exited with code 1');
-  assert.match(relay.lastLines.at(-1) ?? '', /^REDIS_URL: its queue has 8 shards; allowed is STREAM_SHARDS=8/);
+  assert.match(
+    relay.lastLines.at(-1) ?? '',
+    /^REDIS_URL: its queue has 8 shards; allowed is STREAM_SHARDS=8/,
+  );
 });
 
 test('no PUBACK comes: by the deadline another connection, the same messages again, and none is stuck', async (t) => {
@@ -276,6 +279,48 @@ test('Redis takes no writes for a while: told once in plain words, and the relay
   assert.deepEqual(arrived(), ids);
   assert.equal(said(/read-only replica/), 1);
 });
+
+for (const [kind, shards] of [
+  ['stream', '1'],
+  ['stream', '2'],
+  ['list', '1'],
+] as const) {
+  // A window of large messages was more than the container of a relay has.
+  test(`${kind}, ${shards} shard(s): a relay claims no more while it holds RELAY_MEMORY bytes`, async (t) => {
+    const large = 500_000;
+    queue = openQueue(kind, { url: redisServer.url, timeoutMs: WITHIN_MS, shards: Number(shards) });
+    t.after(() => queue.close());
+    await queue.whenReady(WITHIN_MS);
+    await queue.join();
+    for (let i = 0; i < 40; i++) {
+      const id = `r.1.${i}`;
+      const body = JSON.stringify({ id, payload: 'x'.repeat(large) });
+      await queue.append([{ body, target: id, stamps: '' }]);
+    }
+    const way = await proxy(t);
+    way.spoil = (bytes) => {
+      if (bytes.includes('messages/')) way.mute = true;
+      return false;
+    };
+    const relay = await startRelay(t, {
+      QUEUE: kind,
+      STREAM_SHARDS: shards,
+      MQTT_URL: way.url,
+      MQTT_TIMEOUT_MS: '1000',
+      RELAY_MEMORY: String(2 * large),
+    });
+    const [, url] = await relay.says(/health at (http:[^\s"]+)/, WITHIN_MS);
+    // By then it would have claimed whatever it may.
+    await relay.says(/the broker is away: no PUBACK/, WITHIN_MS);
+    const text = await (await fetch(`${url}/metrics`)).text();
+    const holds = Number(/^arrival_relay_held (\d+)$/m.exec(text)?.[1]);
+    assert.ok(holds > 1 && holds <= 16, `${holds} of 40`);
+    way.spoil = () => false;
+    way.mute = false;
+    await eventually(() => new Set(arrived()).size === 40, 'the others', WITHIN_MS);
+    await settled();
+  });
+}
 
 test('a list: what a relay could not deliver is given back when it stops', async (t) => {
   await open(t, 'list');
@@ -461,6 +506,7 @@ test('what a takeover brings while a broken claim is looked for is published onc
     log: openLog('silent'),
     batch: 100,
     window: 100,
+    memory: 1e9,
     timeoutMs: WITHIN_MS,
     leaseMs: 1_800_000,
     deliveries: 3,

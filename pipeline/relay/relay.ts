@@ -146,8 +146,8 @@ export class Relay {
 
   /** How many messages to claim next; 0 while so few are wanted that it is not worth a round trip. */
   #wants(): number {
-    const { broker, batch, window } = this.#options;
-    if (!broker.up || this.#holdings.delivered >= window) return 0;
+    const { broker, batch, window, memory } = this.#options;
+    if (!broker.up || this.#holdings.delivered >= window || this.#holdings.bytes >= memory) return 0;
     const room = Math.min(batch, this.#publisher.room - this.#undeliverable.delayed);
     return room >= Math.min(batch, window) / 2 || room >= broker.receiveMaximum / 2 ? room : 0;
   }
