@@ -201,6 +201,7 @@ export const DeadLettersConfig = Type.Object({
     ...QUEUE,
     description: `with REDIS_URL, what its messages go back into: ${QUEUE.description}`,
   }),
+  ID_KEY,
   ...trust,
 });
 
@@ -234,6 +235,7 @@ export type RunConfig = Static<typeof RunConfig>;
 export type IngestConfig = Static<typeof IngestConfig>;
 export type RelayConfig = Static<typeof RelayConfig>;
 export type StackConfig = Static<typeof StackConfig>;
+export type DeadLettersConfig = Static<typeof DeadLettersConfig>;
 
 /** Reads one role's settings. An empty variable counts as unset. Throws {@link ConfigError}. */
 export function readConfig<T extends TObject>(schema: T, env: NodeJS.ProcessEnv = process.env): Static<T> {

@@ -314,8 +314,8 @@ test('npm run pipeline -- dead-letters: lists, requeues, drops, and says what is
   const queue = queueOf('stream');
   await appendEach(queue, 'one', 'two', 'three');
   for (const entry of await claimAll(queue, 'c', 3)) await queue.bury(entry, 1, 'refused');
-  const run = async (...args: string[]) => {
-    const env = { ...process.env, REDIS_URL: url, NO_COLOR: '1' };
+  const runWith = async (own: Record<string, string>, ...args: string[]) => {
+    const env = { ...process.env, REDIS_URL: url, NO_COLOR: '1', ...own };
     const child = promisify(execFile)(process.execPath, [MAIN, 'dead-letters', ...args], { env });
     const { stdout, stderr, code } = await child.then(
       (done) => ({ ...done, code: 0 }),
@@ -323,6 +323,7 @@ test('npm run pipeline -- dead-letters: lists, requeues, drops, and says what is
     );
     return { out: stdout.trim().split('\n'), err: stderr.trim(), code };
   };
+  const run = (...args: string[]) => runWith({}, ...args);
   const [table, unknown, requeued] = await Promise.all([
     run(),
     run('drop', 'nobody'),
@@ -340,4 +341,14 @@ test('npm run pipeline -- dead-letters: lists, requeues, drops, and says what is
   );
   assert.deepEqual([dropped.code, dropped.out], [0, ['2 thrown away']]);
   assert.deepEqual((await run('list', '--json')).out, ['']);
+
+  // It looked for `id` alone; and what a poster had put into an id reached the terminal as it was.
+  const body = JSON.stringify({ meta: { id: 'red\u001b[31m\u009b' } });
+  await queue.append([{ body, target: 'a', stamps: '' }]);
+  for (const entry of await claimAll(queue, 'c', 1)) await queue.bury(entry, 1, 'refused');
+  const [elsewhere, printed] = await Promise.all([run(), runWith({ ID_KEY: 'meta.id' }, '--json')]);
+  assert.match(elsewhere.out[0] ?? '', /\(no id\)/);
+  assert.match(printed.out[0] ?? '', /"id":"red\\u001b\[31m\\u009b"/);
+  const moved = await runWith({ ID_KEY: 'meta.id' }, 'drop', 'red\u001b[31m\u009b');
+  assert.deepEqual([moved.code, moved.out], [0, ['1 thrown away']]);
 });

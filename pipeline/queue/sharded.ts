@@ -175,9 +175,10 @@ export class ShardedQueue extends Queue {
       async count() {
         return (await Promise.all(all.map((index) => of(index).count()))).reduce((sum, n) => sum + n, 0);
       },
-      async *list(): AsyncGenerator<DeadLetter> {
+      async *list(idKey?: string): AsyncGenerator<DeadLetter> {
         for (const index of all) {
-          for await (const dead of of(index).list()) yield { ...dead, letter: labelled(dead.letter, index) };
+          for await (const dead of of(index).list(idKey))
+            yield { ...dead, letter: labelled(dead.letter, index) };
         }
       },
       requeue: (letters) => change(letters, (shard, ids) => shard.requeue(ids)),
