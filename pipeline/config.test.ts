@@ -25,7 +25,7 @@ test('defaults fill what is not set, empty counts as not set', () => {
 
 const wrong: [
   name: string,
-  schema: typeof StackConfig | typeof RelayConfig,
+  schema: typeof StackConfig | typeof RelayConfig | typeof IngestConfig,
   env: NodeJS.ProcessEnv,
   says: RegExp,
 ][] = [
@@ -54,6 +54,12 @@ const wrong: [
     StackConfig,
     { REDIS_URL: 'redis://u:50%off@host' },
     /^REDIS_URL is "redis:\/\/u:\*\*\*@host"; allowed: a % of a user or a password is written %25$/,
+  ],
+  [
+    'more than an MQTT packet holds',
+    IngestConfig,
+    { ...relay, BODY_LIMIT: '268435456' },
+    /^BODY_LIMIT is "268435456"; allowed: 64 to 268434431, bytes/,
   ],
   [
     'no port',

@@ -107,7 +107,8 @@ export const IngestConfig = Type.Object({
   INGEST_TLS_KEY: Type.Optional(FILE('the private key of the certificate, PEM')),
   BACKLOG_LIMIT: count(100_000, 1, 1e9, 'messages in the queue from which on ingest answers 503'),
   STAMPS,
-  BODY_LIMIT: count(1_048_576, 64, 268_435_456, 'bytes of one request body'),
+  // An MQTT packet holds 268,435,455 bytes (MQTT 5, 1.5.5), with topic and hops.
+  BODY_LIMIT: count(1_048_576, 64, 268_435_455 - 1024, 'bytes of one request body'),
   BATCH_LIMIT: count(1000, 1, 10_000, 'messages of one batch'),
   REQUEST_LIMIT: count(1000, 1, 100_000, 'open requests from which on ingest answers 503'),
   MEMORY_LIMIT: count(16_777_216, 64, 4e9, 'bytes of their bodies from which on ingest answers 503'),

@@ -443,7 +443,7 @@ const modes: Record<string, string>[] = [
   { STREAM_SHARDS: '2' },
 ];
 for (const mode of modes) {
-  test(`${Object.values(mode)}: a relay whose claims fail is not ready, and says why`, async (t) => {
+  test(`${Object.entries(mode)}: a relay whose claims fail is not ready, and says why`, async (t) => {
     const relay = await startRelay(t, mode);
     const answers = (status: number, error?: RegExp) =>
       eventually(

@@ -178,10 +178,17 @@ export class Publisher {
     for (const held of burst) {
       if (qos === 1) this.#occupy(held, sent);
       const published = now();
-      const next = encodePublish(packets, end, held, qos, published);
-      if (next - end > largest) {
+      let next = end;
+      let reason = '';
+      try {
+        next = encodePublish(packets, end, held, qos, published);
+        if (next - end > largest)
+          reason = `a packet of ${next - end} bytes, and the broker takes ${largest} at most`;
+      } catch (error) {
+        reason = (error as Error).message;
+      }
+      if (reason !== '') {
         if (qos === 1) this.#release(held);
-        const reason = `a packet of ${next - end} bytes, and the broker takes ${largest} at most`;
         this.#options.onRefused(held, reason, true);
         continue;
       }
