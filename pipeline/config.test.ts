@@ -11,6 +11,11 @@ import {
 
 const relay = { PROCESS_NAME: 'relay-1', REDIS_URL: 'redis://localhost', MQTT_URL: 'mqtt://localhost' };
 
+test('addresses that are right', () => {
+  for (const url of ['redis://host', 'rediss://u:a%25b@[::1]:7001/2', 'redis://u:p@one:7001,two:7002'])
+    assert.equal(readConfig(RelayConfig, { ...relay, REDIS_URL: url }).REDIS_URL, url);
+});
+
 test('defaults fill what is not set, empty counts as not set', () => {
   const config = readConfig(StackConfig, { RELAY_WORKERS: '2', MQTT_PORT: '', HOME: '/nowhere' });
   assert.equal(config.RELAY_WORKERS, 2);
@@ -20,7 +25,7 @@ test('defaults fill what is not set, empty counts as not set', () => {
 
 const wrong: [
   name: string,
-  schema: typeof StackConfig | typeof RelayConfig,
+  schema: typeof StackConfig | typeof RelayConfig | typeof IngestConfig,
   env: NodeJS.ProcessEnv,
   says: RegExp,
 ][] = [
@@ -43,6 +48,30 @@ const wrong: [
     StackConfig,
     { MQTT_URL: 'http://x' },
     /^MQTT_URL is "http:\/\/x"; allowed: mqtt:\/\/user/,
+  ],
+  [
+    'a % that is none of a URL',
+    StackConfig,
+    { REDIS_URL: 'redis://u:50%off@host' },
+    /^REDIS_URL is "redis:\/\/u:\*\*\*@host"; allowed: a % of a user or a password is written %25$/,
+  ],
+  [
+    'more than an MQTT packet holds',
+    IngestConfig,
+    { ...relay, BODY_LIMIT: '268435456' },
+    /^BODY_LIMIT is "268435456"; allowed: 64 to 268434431, bytes/,
+  ],
+  [
+    'no port',
+    RelayConfig,
+    { ...relay, MQTT_URL: 'mqtt://u:secret@host:99999' },
+    /^MQTT_URL is "mqtt:\/\/u:\*\*\*@host:99999", which is no URL; allowed: a port/,
+  ],
+  [
+    'no port of one of several nodes',
+    RelayConfig,
+    { ...relay, REDIS_URL: 'redis://one:7001,two:x' },
+    /^REDIS_URL is "redis:\/\/one:7001,two:x", which is no URL/,
   ],
   ['missing', RelayConfig, { ...relay, MQTT_URL: '' }, /^MQTT_URL is not set; allowed: mqtt:\/\/user/],
 ];
@@ -70,4 +99,12 @@ test('no secret is shown', () => {
     (error: Error) => !error.message.includes('secret'),
   );
   assert.equal(withoutPassword('redis://default:a@b@host:1/0'), 'redis://default:***@host:1/0');
+  // It was shown where the scheme had been forgotten, and where a user has a slash.
+  assert.throws(
+    () => readConfig(StackConfig, { REDIS_URL: 'user:secret@redis:6379' }),
+    /^ConfigError: REDIS_URL is "\*\*\*@redis:6379"; allowed: redis:/,
+  );
+  assert.equal(withoutPassword('redis://a/b:secret@host'), '***@host');
+  assert.equal(withoutPassword('redis://user@host:1'), 'redis://user@host:1');
+  assert.equal(withoutPassword('redis://one:7001,two:7002/0'), 'redis://one:7001,two:7002/0');
 });

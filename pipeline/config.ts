@@ -107,7 +107,8 @@ export const IngestConfig = Type.Object({
   INGEST_TLS_KEY: Type.Optional(FILE('the private key of the certificate, PEM')),
   BACKLOG_LIMIT: count(100_000, 1, 1e9, 'messages in the queue from which on ingest answers 503'),
   STAMPS,
-  BODY_LIMIT: count(1_048_576, 64, 268_435_456, 'bytes of one request body'),
+  // An MQTT packet holds 268,435,455 bytes (MQTT 5, 1.5.5), with topic and hops.
+  BODY_LIMIT: count(1_048_576, 64, 268_435_455 - 1024, 'bytes of one request body'),
   BATCH_LIMIT: count(1000, 1, 10_000, 'messages of one batch'),
   REQUEST_LIMIT: count(1000, 1, 100_000, 'open requests from which on ingest answers 503'),
   MEMORY_LIMIT: count(16_777_216, 64, 4e9, 'bytes of their bodies from which on ingest answers 503'),
@@ -131,6 +132,12 @@ export const RelayConfig = Type.Object({
   RELAY_MODE,
   RELAY_BATCH: count(500, 1, 10_000, 'messages taken from the queue at once'),
   RELAY_WINDOW: count(1000, 1, 65_000, 'messages in flight to the broker at once'),
+  RELAY_MEMORY: count(
+    67_108_864,
+    1,
+    1e12,
+    'bytes of claimed messages from which on no more are claimed; what they take with their packets is twice that',
+  ),
   RELAY_LEASE_MS: count(
     30_000,
     100,
@@ -195,6 +202,7 @@ export const DeadLettersConfig = Type.Object({
     ...QUEUE,
     description: `with REDIS_URL, what its messages go back into: ${QUEUE.description}`,
   }),
+  ID_KEY,
   ...trust,
 });
 
@@ -228,15 +236,39 @@ export type RunConfig = Static<typeof RunConfig>;
 export type IngestConfig = Static<typeof IngestConfig>;
 export type RelayConfig = Static<typeof RelayConfig>;
 export type StackConfig = Static<typeof StackConfig>;
+export type DeadLettersConfig = Static<typeof DeadLettersConfig>;
 
 /** Reads one role's settings. An empty variable counts as unset. Throws {@link ConfigError}. */
 export function readConfig<T extends TObject>(schema: T, env: NodeJS.ProcessEnv = process.env): Static<T> {
   const data = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  let config: Static<T>;
   try {
-    return envSchema<Static<T>>({ schema, data, env: false });
+    config = envSchema<Static<T>>({ schema, data, env: false });
   } catch (error) {
     throw new ConfigError(explain(schema, data, error as Invalid));
   }
+  for (const [name, value] of Object.entries(config)) {
+    if (name.endsWith('_URL') && typeof value === 'string') checkUrl(name, value);
+  }
+  return config;
+}
+
+/** The address of each node that a URL names: `redis://user:password@host:port,host:port`. */
+export function nodesOf(url: string): string[] {
+  const [, before = '', hosts = '', after = ''] = /^([a-z]+:\/\/(?:[^@/]*@)?)([^/?]+)(.*)$/.exec(url) ?? [];
+  return hosts.split(',').map((host) => `${before}${host}${after}`);
+}
+
+/** Clients of Redis and MQTT throw, without a word of the variable, when they take such a one apart. */
+function checkUrl(name: string, value: string): void {
+  const given = `${name} is ${quote(name, value)}`;
+  try {
+    decodeURIComponent(value);
+  } catch {
+    throw new ConfigError(`${given}; allowed: a % of a user or a password is written %25`);
+  }
+  const wrong = nodesOf(value).some((node) => !URL.canParse(node));
+  if (wrong) throw new ConfigError(`${given}, which is no URL; allowed: a port is a number up to 65535`);
 }
 
 interface Invalid extends Error {
@@ -269,7 +301,8 @@ function quote(name: string, value: string): string {
   return JSON.stringify(withoutPassword(value));
 }
 
-/** A URL as it may be shown: the password is replaced. */
+/** A URL as it may be shown: the password is replaced. Where it is not seen what that is, so is all before the last `@`. */
 export function withoutPassword(url: string): string {
-  return url.replace(/(:\/\/[^:@/]*:).*@/, '$1***@');
+  if (/^[a-z]+:\/\/[^:@/]*@[^@]*$/.test(url)) return url;
+  return url.replace(/^([a-z]+:\/\/[^:@/]*:|).*@/s, '$1***@');
 }

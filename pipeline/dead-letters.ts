@@ -14,7 +14,7 @@ const HELP = `Messages that no relay could deliver, and that left the queue for 
   npm run pipeline -- dead-letters requeue <id>… | --all     back into the queue, with a first attempt ahead of them
   npm run pipeline -- dead-letters drop <id>… | --all        thrown away for good
 
-<id> is a message's own id, or a letter's, as listed. --json prints a line a letter (list), or what was done.
+<id> is a message's own id (ID_KEY says where that is), or a letter's, as listed. --json prints a line a letter (list), or what was done.
 They are those of the pipeline that is up (${shortPath('.stack')}/stack.json), or of REDIS_URL.
 Exit code: 0 done; 1 not, or not for each id, and why.
 
@@ -38,10 +38,12 @@ export async function deadLetters(args: readonly string[]): Promise<number> {
     console.log(HELP);
     return 0;
   }
-  const queue = await open();
+  const config = readConfig(DeadLettersConfig);
+  const queue = await open(config);
+  const all = () => queue.deadLetters.list(config.ID_KEY);
   try {
-    if (request.action === 'list') await list(queue.deadLetters, request.json);
-    else return await change(queue.deadLetters, request);
+    if (request.action === 'list') await list(all(), request.json);
+    else return await change(queue.deadLetters, all(), request);
     return 0;
   } catch (error) {
     throw new Error(explainRedis(error as Error));
@@ -82,8 +84,7 @@ function parse(args: readonly string[]) {
   return parseArgs({ args: [...args], allowPositionals: true, options });
 }
 
-async function open(): Promise<Queue> {
-  const config = readConfig(DeadLettersConfig);
+async function open(config: DeadLettersConfig): Promise<Queue> {
   let { REDIS_URL: url, QUEUE: kind } = config;
   let division = queueOptions(config);
   let variable = 'REDIS_URL';
@@ -111,12 +112,12 @@ async function open(): Promise<Queue> {
   return queue;
 }
 
-async function list(letters: Letters, json: boolean): Promise<void> {
+async function list(letters: AsyncIterable<DeadLetter>, json: boolean): Promise<void> {
   const now = Date.now();
   let count = 0;
-  for await (const letter of letters.list()) {
+  for await (const letter of letters) {
     count++;
-    console.log(json ? JSON.stringify(letter) : line(letter, now));
+    console.log(printable(json ? JSON.stringify(letter) : line(letter, now)));
   }
   if (!json) console.log(count === 0 ? 'no dead letters' : `${count} dead letter${count === 1 ? '' : 's'}`);
 }
@@ -126,10 +127,23 @@ function line({ letter, id, target, reason, deliveries, buried }: DeadLetter, no
   return `${letter}  ${id ?? '(no id)'}  ${target ?? '(no target)'}  ${age(now - buried)}  ${attempts}: ${reason}`;
 }
 
-async function change(letters: Letters, { action, ids, all, json }: Request): Promise<number> {
+/** Control characters as JSON writes them: an id is whatever somebody posted, and a terminal would obey. */
+function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}]/gu, (character) =>
+    Array.from({ length: character.length }, (_, i) => character.charCodeAt(i))
+      .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
+}
+
+async function change(
+  letters: Letters,
+  listed: AsyncIterable<DeadLetter>,
+  { action, ids, all, json }: Request,
+): Promise<number> {
   const known = new Map<string, string>();
   const wanted = new Set(ids);
-  for await (const { letter, id } of letters.list()) {
+  for await (const { letter, id } of listed) {
     if (all || wanted.has(letter)) known.set(letter, letter);
     else if (id !== undefined && wanted.has(id)) known.set(letter, id);
   }

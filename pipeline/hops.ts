@@ -18,18 +18,19 @@ export function formatStamps(received: number, queued: number): string {
   return `${received},${queued - received}`;
 }
 
-/** Reads what {@link formatStamps} wrote. Throws a `RangeError` that quotes the text. */
-export function parseStamps(text: string): Pick<Hops, 'received' | 'queued'> {
-  const [received, queued] = accumulate(text, 2) as [number, number];
-  return { received, queued };
-}
-
 /**
  * Reads `<received>,<d1>,<d2>,<d3>`: the first stamp, then each stage's length from the stamp before, which {@link formatStamps} and
  * {@link formatDeltas} wrote. A delta below zero is legal: two hosts' clocks differ. Throws a `RangeError` that quotes the text.
  */
 export function parseHops(text: string): Hops {
-  const [received, queued, claimed, published] = accumulate(text, 4) as [number, number, number, number];
+  const parts = text.split(',');
+  const wellFormed = parts.length === 4 && parts.every((part, i) => (i === 0 ? STAMP : DELTA).test(part));
+  if (!wellFormed) throw new RangeError(malformed(text, 4));
+  let at = 0;
+  const [received, queued, claimed, published] = parts.map((part) => {
+    at += Number(part);
+    return at;
+  }) as [number, number, number, number];
   return { received, queued, claimed, published };
 }
 
@@ -81,16 +82,3 @@ function malformed(text: string, count: number): string {
 
 const STAMP = /^\d{1,16}$/;
 const DELTA = /^-?\d{1,15}$/;
-
-function accumulate(text: string, count: number): number[] {
-  const parts = text.split(',');
-  const wellFormed = parts.length === count && parts.every((part, i) => (i === 0 ? STAMP : DELTA).test(part));
-  if (!wellFormed) {
-    throw new RangeError(malformed(text, count));
-  }
-  let at = 0;
-  return parts.map((part) => {
-    at += Number(part);
-    return at;
-  });
-}

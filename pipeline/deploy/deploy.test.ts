@@ -39,7 +39,9 @@ after(() => remove(dir));
 
 /** Lines without what is another one in each place: addresses, ports, folders, passwords, who starts it. */
 const settings = (lines: readonly string[]) =>
-  lines.filter((line) => !/^(bind|port|listener|user|aclfile|acl_file|password_file|dir) /.test(line));
+  lines.filter(
+    (line) => !/^(bind|port|listener|user|aclfile|acl_file|password_file|dir|maxmemory) /.test(line),
+  );
 
 test('Redis, Mosquitto and nginx in containers have the settings of the stack', async () => {
   const made = files('compose');
@@ -235,6 +237,17 @@ test('manifests: relays by lag, ingests by CPU, no more than one at a time goes,
     const grace = 1000 * (own?.pod.terminationGracePeriodSeconds ?? 0);
     assert.ok(grace >= Number(config.RELAY_GRACE_MS) + 3000, `${grace} ms, and then SIGKILL`);
   }
+});
+
+// Redis was killed for its memory before it was full, loaded its log, and was killed again.
+test('manifests: Redis is full before its container is', async () => {
+  const { workloads } = await manifests(join(kubernetes, 'pipeline'));
+  const { limits } = workloads.find(({ name }) => name === 'redis')?.container.resources ?? {};
+  const [, gib] = /^(\d+)Gi$/.exec(limits?.memory ?? '') ?? [];
+  const config = await readFile(join(kubernetes, 'pipeline/generated/redis.conf'), 'utf8');
+  const [, mib] = /^maxmemory (\d+)mb$/m.exec(config) ?? [];
+  const share = Number(mib) / 1024 / Number(gib);
+  assert.ok(share > 0.5 && share <= 0.6, `${share} of the container's limit`);
 });
 
 test('manifests: what is secret is in Secrets, and in nothing else', async () => {

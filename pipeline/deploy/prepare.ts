@@ -35,6 +35,9 @@ const REDIS = 16_379;
 const MQTT = 11_883;
 const listen = '0.0.0.0';
 
+/** Of the container's limit of memory, 2 GiB (redis.yaml), 60 %: while its log is rewritten Redis needs more than it holds. */
+const REDIS_MEMORY = '1228mb';
+
 /** What Mosquitto makes of a password: PBKDF2 with SHA-512, as `mosquitto_passwd` does. */
 export function hashed(password: string, salt = randomBytes(12)): string {
   const rounds = 101;
@@ -61,7 +64,10 @@ export function files(engine: Engine): Record<string, string[]> {
   };
   return {
     'redis.acl': redisAclFile(redisPasswords),
-    'redis.conf': redisConfig({ listen, port: REDIS, acl: `${HOME}/redis.acl`, data: '/data' }),
+    'redis.conf': [
+      ...redisConfig({ listen, port: REDIS, acl: `${HOME}/redis.acl`, data: '/data' }),
+      `maxmemory ${REDIS_MEMORY}`,
+    ],
     'mosquitto.acl': brokerAclFile(),
     'mosquitto.conf': mosquittoConfig({
       listen,
@@ -101,11 +107,9 @@ async function main([directory, word = 'compose', ...more]: string[]): Promise<v
   }
   await mkdir(directory, { recursive: true, mode: 0o700 });
   // stack.json last: it says that all are there.
-  for (const [name, lines] of Object.entries(files(engine)).sort(([name]) =>
-    name === 'stack.json' ? 1 : -1,
-  )) {
+  const { 'stack.json': stack = [], ...others } = files(engine);
+  for (const [name, lines] of [...Object.entries(others), ['stack.json', stack] as const])
     await writePrivateFile(join(directory, name), `${lines.join('\n')}\n`);
-  }
   console.log(`${directory} is prepared for ${engine}`);
 }
 

@@ -158,8 +158,12 @@ class SmokeRun {
 
   async end(): Promise<void> {
     for (const process of this.#processes.reverse()) await process.stop();
-    for (const name of this.#containers) await command('buildah', ['rm', name]);
+    // One that can not be removed keeps neither the others nor the directory, which has tokens in it.
+    const failures: Error[] = [];
+    for (const name of this.#containers)
+      await command('buildah', ['rm', name]).catch((error: Error) => failures.push(error));
     if (this.#dir) await rm(this.#dir, { recursive: true, force: true });
+    if (failures[0] !== undefined) throw failures[0];
   }
 
   async #run(launch: Launch, readyLine: RegExp): Promise<void> {

@@ -33,7 +33,8 @@ export function createHttp(
 ): FastifyInstance {
   const options = {
     keepAliveTimeout: KEEP_ALIVE_MS,
-    headersTimeout: config.HEADERS_TIMEOUT_MS,
+    // Node throws when it is longer than the whole may take.
+    headersTimeout: Math.min(config.HEADERS_TIMEOUT_MS, config.REQUEST_TIMEOUT_MS),
     requestTimeout: config.REQUEST_TIMEOUT_MS,
     connectionsCheckingInterval: Math.min(1000, Math.ceil(config.HEADERS_TIMEOUT_MS / 4)),
   };

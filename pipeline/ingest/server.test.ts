@@ -150,6 +150,13 @@ test('what does not fit is told in one line, before anything starts', async () =
   await Promise.all(all);
 });
 
+// Node's own error named neither variable, nor that the default of the other one was in the way.
+test('a request may have less time than its headers have by default', async (t) => {
+  const ingest = await start({ INGEST_TOKEN: 'of-the-variable', REQUEST_TIMEOUT_MS: '5000' });
+  t.after(() => ingest.stop());
+  await ingest.says(/listening at http:/, 30_000);
+});
+
 test('a port that is taken: one line', async () => {
   const { port } = new URL(redis.url);
   const ingest = await start({ INGEST_TOKEN: 'of-the-variable', INGEST_PORT: port });

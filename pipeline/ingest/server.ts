@@ -33,9 +33,16 @@ async function main(): Promise<void> {
     onState: (up, reason) => {
       if (!up) return log.warn(`Redis is away: ${reason}`);
       log.info('Redis answers');
+      checkRedis().catch(fail);
       void checkPolicy();
     },
   });
+  /** Redis may come up later than the process, and be another one each time. */
+  async function checkRedis(): Promise<void> {
+    await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
+      if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
+    });
+  }
   // Another Redis may be there after each time it was away.
   let evicts: string | undefined;
   async function checkPolicy(): Promise<void> {
@@ -114,9 +121,7 @@ async function main(): Promise<void> {
   });
 
   // Before the first request. Redis may still be away: then requests are refused until the clock is probed.
-  await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
-    if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
-  });
+  await checkRedis();
   if (queue.ready) await checkPolicy();
   if (evicts !== undefined) throw new ConfigError(`REDIS_URL: ${evicts}`);
   await clock.start().catch(() => {});
@@ -132,7 +137,9 @@ async function main(): Promise<void> {
   log.info(`listening at ${url}`);
 }
 
-main().catch((error: Error) => {
+function fail(error: Error): never {
   console.error(error instanceof ConfigError ? error.message : error);
   process.exit(1);
-});
+}
+
+main().catch(fail);

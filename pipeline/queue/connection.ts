@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { nodesOf } from '../config.ts';
 
 export interface QueueOptions {
   /** One address, or those of some nodes of a Redis Cluster: `redis://user:password@host:port,host:port`. */
@@ -90,12 +91,6 @@ export interface Connection extends Redis {
 
 /** How often a client of a cluster looks who has which slots, beside being told by nodes that have not. */
 const SLOTS_MS = 2000;
-
-/** The address of each node that a URL names: `redis://user:password@host:port,host:port`. */
-export function nodesOf(url: string): string[] {
-  const [, before = '', hosts = '', after = ''] = /^(rediss?:\/\/(?:[^@/]*@)?)([^/?]+)(.*)$/.exec(url) ?? [];
-  return hosts.split(',').map((host) => `${before}${host}${after}`);
-}
 
 /** Whether these are the addresses of a Redis Cluster. */
 export function isCluster({ url, cluster = false }: Pick<QueueOptions, 'url' | 'cluster'>): boolean {

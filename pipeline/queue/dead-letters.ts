@@ -6,7 +6,7 @@ import type { Keys } from './keys.ts';
 export interface DeadLetter {
   /** Its id in the stream of dead letters. */
   letter: string;
-  /** The message's own `id`, if its body has one. */
+  /** The message's own id, if its body has one. */
   id: string | undefined;
   target: string | undefined;
   /** Why it is here, in words. */
@@ -39,12 +39,16 @@ export class DeadLetters {
     return this.#redis.xlen(this.#keys.deadLetters);
   }
 
-  /** All of them, oldest first. */
-  async *list(): AsyncGenerator<DeadLetter> {
+  /**
+   * All of them, oldest first.
+   * @param idKey where messages have their ids, like `meta.id`.
+   */
+  async *list(idKey = 'id'): AsyncGenerator<DeadLetter> {
+    const path = idKey.split('.');
     let from = '-';
     for (;;) {
       const raw = await this.#redis.xrangeBuffer(this.#keys.deadLetters, from, '+', 'COUNT', PAGE);
-      for (const [id, fields] of raw as [Buffer, Buffer[]][]) yield letterOf(id.toString(), fields);
+      for (const [id, fields] of raw as [Buffer, Buffer[]][]) yield letterOf(id.toString(), fields, path);
       const last = raw.at(-1);
       if (last === undefined || raw.length < PAGE) return;
       from = `(${last[0]}`;
@@ -77,13 +81,13 @@ export class DeadLetters {
   }
 }
 
-function letterOf(letter: string, fields: readonly Buffer[]): DeadLetter {
+function letterOf(letter: string, fields: readonly Buffer[], idPath: readonly string[]): DeadLetter {
   const values = new Map<string, Buffer>();
   for (let i = 0; i + 1 < fields.length; i += 2) values.set(String(fields[i]), fields[i + 1] as Buffer);
   const frame = values.get('frame');
   return {
     letter,
-    ...contents(frame),
+    ...contents(frame, idPath),
     reason: values.get('reason')?.toString() ?? '',
     deliveries: Number(values.get('deliveries') ?? 0),
     buried: Number.parseInt(letter, 10),
@@ -91,20 +95,21 @@ function letterOf(letter: string, fields: readonly Buffer[]): DeadLetter {
 }
 
 /** What a frame tells of its message; a letter is listed even when it can not be read. */
-function contents(frame: Buffer | undefined): Pick<DeadLetter, 'id' | 'target'> {
+function contents(frame: Buffer | undefined, idPath: readonly string[]): Pick<DeadLetter, 'id' | 'target'> {
   const nothing = { id: undefined, target: undefined };
   if (frame === undefined) return nothing;
   try {
     const { target, body } = decodeFrame(frame);
-    return { target, id: idOf(body) };
+    return { target, id: idOf(body, idPath) };
   } catch {
     return nothing;
   }
 }
 
-function idOf(body: Buffer): string | undefined {
+function idOf(body: Buffer, path: readonly string[]): string | undefined {
   try {
-    const { id } = JSON.parse(body.toString()) as { id?: unknown };
+    let id: unknown = JSON.parse(body.toString());
+    for (const key of path) id = (id as Record<string, unknown> | null | undefined)?.[key];
     return typeof id === 'string' ? id : undefined;
   } catch {
     return undefined;

@@ -54,6 +54,13 @@ export function unpackFrames(packed: Buffer): Buffer[] {
   return frames;
 }
 
+/** How many bytes these have together. */
+export function bytesOf(frames: readonly Buffer[]): number {
+  let bytes = 0;
+  for (const frame of frames) bytes += frame.length;
+  return bytes;
+}
+
 /** Where the parts of a frame are: the target ends at `target`, the stamps at `stamps`, each before a line feed. */
 export interface FrameEnds {
   target: number;

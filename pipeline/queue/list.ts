@@ -1,3 +1,4 @@
+import { EntrySize } from './entry-size.ts';
 import { encodeFrame, type Message } from './frame.ts';
 import { WHOLE } from './keys.ts';
 import { CLAIM_WAIT_MS, type Claim, type Entry, Queue } from './queue.ts';
@@ -10,6 +11,7 @@ const NOTHING: Claim = { entries: [], deleted: 0 };
  */
 export class ListQueue extends Queue {
   readonly kind = 'list';
+  readonly #size = new EntrySize(1);
   protected readonly keys = { ...WHOLE, messages: 'arrival:list' };
 
   append(messages: readonly Message[]): Promise<number> {
@@ -25,14 +27,17 @@ export class ListQueue extends Queue {
   async claim(_consumer: string, count: number): Promise<Claim> {
     const reader = await this.reader();
     const waitS = CLAIM_WAIT_MS / 1000;
+    const most = this.#size.entriesFor(count);
     // One at a time is the form that others have: it is here to be compared with.
     const frames =
-      count === 1
+      most === 1
         ? (await reader.brpopBuffer(this.keys.messages, waitS))?.slice(1)
-        : (await reader.blmpopBuffer(waitS, 1, this.keys.messages, 'RIGHT', 'COUNT', count))?.[1];
+        : (await reader.blmpopBuffer(waitS, 1, this.keys.messages, 'RIGHT', 'COUNT', most))?.[1];
     if (frames === undefined) return NOTHING;
     const alone = (frame: Buffer) => ({ id: '', frames: [frame], deliveries: 1, suspect: false, reason: '' });
-    return { entries: frames.map(alone), deleted: 0 };
+    const entries = frames.map(alone);
+    this.#size.note(entries);
+    return { entries, deleted: 0 };
   }
 
   async recover(): Promise<Claim> {

@@ -173,6 +173,23 @@ test('stream: a claim asks for about as many messages as are wanted, whatever en
   }
 });
 
+// One that came up before its Redis put messages where no relay looked, and answered 202.
+test('stream: it is asked before the first message whether the queue is divided', async () => {
+  await redis.set('arrival:shards', '8');
+  const fresh = openQueue('stream', { url, timeoutMs: 20_000 });
+  try {
+    await eventually(() => fresh.ready, 'a connection');
+    const divided = /its queue has 8 shards; allowed is STREAM_SHARDS=8, not 1/;
+    await assert.rejects(fresh.append(messages('1')), divided);
+    await assert.rejects(fresh.claim('one', 1), divided);
+    assert.equal(await redis.xlen(STREAM), 0);
+    await redis.del('arrival:shards');
+    assert.equal(await fresh.append(messages('1')), 1);
+  } finally {
+    fresh.close();
+  }
+});
+
 test('stream: how deep the queue is survives hands that take from it', async () => {
   const queue = queueOf('stream');
   await queue.append(messages('1', '2', '3'));
@@ -217,6 +234,29 @@ test('stream: what Redis handed out and nobody read is found again, and counts a
   const claim = await queue.recoverUnseen('one', 10, (id) => id === known);
   assert.deepEqual(idsOf(claim.entries), ['2', '3']);
   assert.ok(claim.entries.every(({ deliveries }) => deliveries === 1));
+});
+
+// A message that had killed three relays came back as one that nobody had tried, and took a whole burst along.
+test('stream: what was taken over and not read keeps its count, and what makes it suspect', async () => {
+  const queue = queueOf('stream');
+  await appendEach(queue, 'new', 'recovered', 'killer');
+  const entries = await claimAll(queue, 'one', 3);
+  for (const [n, deliveries] of [1, 2, 4].entries())
+    await queue.attempt('one', entries[n]?.id as string, deliveries);
+  const claim = await queue.recoverUnseen('one', 10, () => false);
+  assert.deepEqual(
+    claim.entries.map(({ deliveries, suspect, recovered }) => [deliveries, suspect, recovered]),
+    [
+      [1, false, false],
+      [2, false, true],
+      [4, true, true],
+    ],
+  );
+  const rows = (await redis.xpending(STREAM, 'relays', '-', '+', 10)) as [string, string, number, number][];
+  assert.deepEqual(
+    rows.map(([, , , counter]) => counter),
+    [1, 2, 4],
+  );
 });
 
 test('list: a relay that leaves gives back what it held, and it comes first', async () => {
@@ -274,8 +314,8 @@ test('npm run pipeline -- dead-letters: lists, requeues, drops, and says what is
   const queue = queueOf('stream');
   await appendEach(queue, 'one', 'two', 'three');
   for (const entry of await claimAll(queue, 'c', 3)) await queue.bury(entry, 1, 'refused');
-  const run = async (...args: string[]) => {
-    const env = { ...process.env, REDIS_URL: url, NO_COLOR: '1' };
+  const runWith = async (own: Record<string, string>, ...args: string[]) => {
+    const env = { ...process.env, REDIS_URL: url, NO_COLOR: '1', ...own };
     const child = promisify(execFile)(process.execPath, [MAIN, 'dead-letters', ...args], { env });
     const { stdout, stderr, code } = await child.then(
       (done) => ({ ...done, code: 0 }),
@@ -283,6 +323,7 @@ test('npm run pipeline -- dead-letters: lists, requeues, drops, and says what is
     );
     return { out: stdout.trim().split('\n'), err: stderr.trim(), code };
   };
+  const run = (...args: string[]) => runWith({}, ...args);
   const [table, unknown, requeued] = await Promise.all([
     run(),
     run('drop', 'nobody'),
@@ -300,4 +341,14 @@ test('npm run pipeline -- dead-letters: lists, requeues, drops, and says what is
   );
   assert.deepEqual([dropped.code, dropped.out], [0, ['2 thrown away']]);
   assert.deepEqual((await run('list', '--json')).out, ['']);
+
+  // It looked for `id` alone; and what a poster had put into an id reached the terminal as it was.
+  const body = JSON.stringify({ meta: { id: 'red\u001b[31m\u009b' } });
+  await queue.append([{ body, target: 'a', stamps: '' }]);
+  for (const entry of await claimAll(queue, 'c', 1)) await queue.bury(entry, 1, 'refused');
+  const [elsewhere, printed] = await Promise.all([run(), runWith({ ID_KEY: 'meta.id' }, '--json')]);
+  assert.match(elsewhere.out[0] ?? '', /\(no id\)/);
+  assert.match(printed.out[0] ?? '', /"id":"red\\u001b\[31m\\u009b"/);
+  const moved = await runWith({ ID_KEY: 'meta.id' }, 'drop', 'red\u001b[31m\u009b');
+  assert.deepEqual([moved.code, moved.out], [0, ['1 thrown away']]);
 });

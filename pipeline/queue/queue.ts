@@ -109,8 +109,11 @@ export abstract class Queue {
    * would wait where nobody looks.
    */
   protected async agree(): Promise<void> {
-    // A user of somebody's own Redis may not be allowed to ask.
-    const there = await this.redis.get(SHARDS).catch(() => null);
+    const there = await this.redis.get(SHARDS).catch((error: Error) => {
+      // A user of somebody's own Redis may not be allowed to ask.
+      if (error.message.startsWith('NOPERM')) return null;
+      throw error;
+    });
     if (there !== null) throw new UnusableRedis(otherwise(there, 1));
   }
 

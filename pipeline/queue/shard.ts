@@ -31,6 +31,8 @@ export class Shard {
   /** From where on others may have left entries, which go before new ones; undefined: nobody has. */
   #inherits: string | undefined;
   #failures = 0;
+  /** Why it could not be read the last time; undefined: it could. */
+  failure: Error | undefined;
   /** The group may know us as a consumer. */
   #known = false;
 
@@ -74,11 +76,13 @@ export class Shard {
     try {
       const { entries, deleted } = await this.#next(consumer, count);
       this.#failures = 0;
+      this.failure = undefined;
       this.deleted += deleted;
       // Another relay finds them when the lease went to it meanwhile.
       if (this.until > 0) this.#read.push(...entries);
-    } catch {
-      // Who asked for the connection is told of it. A Redis that lost its data lost the group too.
+    } catch (error) {
+      this.failure = error as Error;
+      // A Redis that lost its data lost the group too.
       this.#unseen = true;
       await this.stream.join().catch(() => {});
       await sleep(Math.min(RETRY_MS * 2 ** this.#failures++, RETRY_MAX_MS));

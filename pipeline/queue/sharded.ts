@@ -97,7 +97,11 @@ export class ShardedQueue extends Queue {
     if (first.entries.length > 0 || this.#stopping) return first;
     await Promise.race([this.#news.promise, sleep(CLAIM_WAIT_MS, undefined, { ref: false })]);
     this.#news = Promise.withResolvers();
-    return this.#take(count);
+    const claim = this.#take(count);
+    const failures = ours.map(({ failure }) => failure);
+    // One node of a cluster may be away: the other shards go on.
+    if (claim.entries.length === 0 && ours.length > 0 && !failures.includes(undefined)) throw failures[0];
+    return claim;
   }
 
   async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
@@ -171,9 +175,10 @@ export class ShardedQueue extends Queue {
       async count() {
         return (await Promise.all(all.map((index) => of(index).count()))).reduce((sum, n) => sum + n, 0);
       },
-      async *list(): AsyncGenerator<DeadLetter> {
+      async *list(idKey?: string): AsyncGenerator<DeadLetter> {
         for (const index of all) {
-          for await (const dead of of(index).list()) yield { ...dead, letter: labelled(dead.letter, index) };
+          for await (const dead of of(index).list(idKey))
+            yield { ...dead, letter: labelled(dead.letter, index) };
         }
       },
       requeue: (letters) => change(letters, (shard, ids) => shard.requeue(ids)),

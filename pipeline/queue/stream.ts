@@ -1,5 +1,6 @@
 import type { Connection, QueueOptions, RawEntry } from './connection.ts';
-import { ENTRY_FRAMES, type Message, packFrames, unpackFrames } from './frame.ts';
+import { EntrySize } from './entry-size.ts';
+import { bytesOf, ENTRY_FRAMES, type Message, packFrames, unpackFrames } from './frame.ts';
 import { type Keys, WHOLE } from './keys.ts';
 import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, type Part, Queue } from './queue.ts';
 
@@ -15,18 +16,28 @@ type PendingRow = [id: string, holder: string, idleMs: number, counter: number];
 export class StreamQueue extends Queue {
   readonly kind = 'stream';
   protected readonly keys: Keys;
+  /** It is not divided in this Redis; of a shard somebody else knows. */
+  #agreed: boolean;
   /** Where the next look for abandoned entries begins. */
   #cursor = START;
-  /** Most messages that an entry is thought to have: those of the last claims. At first it is the most that there can be. */
-  #entrySize = ENTRY_FRAMES;
+  readonly #size: EntrySize;
 
   constructor(options: QueueOptions, keys = WHOLE, shared?: Connection) {
     super(options, shared);
     this.keys = keys;
+    this.#size = new EntrySize(ENTRY_FRAMES, options.shards);
+    this.#agreed = keys !== WHOLE;
+  }
+
+  protected override async agree(): Promise<void> {
+    await super.agree();
+    this.#agreed = true;
   }
 
   /** A transaction: a script takes Redis half as long again. A waiting relay wakes once, with everything. */
   async append(messages: readonly Message[]): Promise<number> {
+    // Redis may have come up after the process: whenReady has not asked then.
+    if (!this.#agreed) await this.agree();
     const { messages: key, depth } = this.keys;
     const write = this.redis.multi();
     for (const frames of packFrames(messages)) write.xadd(key, '*', 'frame', frames);
@@ -57,13 +68,14 @@ export class StreamQueue extends Queue {
   }
 
   async claim(consumer: string, count: number): Promise<Claim> {
+    if (!this.#agreed) await this.agree();
     const reader = await this.reader();
     const reply = (await reader.xreadgroupBuffer(
       'GROUP',
       GROUP,
       consumer,
       'COUNT',
-      this.#entriesFor(count),
+      this.#size.entriesFor(count),
       'BLOCK',
       CLAIM_WAIT_MS,
       'STREAMS',
@@ -72,23 +84,17 @@ export class StreamQueue extends Queue {
     )) as [Buffer, RawEntry[]][] | null;
     const raw = reply?.[0]?.[1] ?? [];
     const entries = raw.map(([id, fields]) => entryOf(id, fields, 1));
-    if (entries.length > 0) {
-      const half = Math.ceil(this.#entrySize / 2);
-      this.#entrySize = Math.max(half, ...entries.map(({ frames }) => frames.length));
-    }
+    this.#size.note(entries);
     return { entries, deleted: 0 };
-  }
-
-  #entriesFor(messages: number): number {
-    return Math.ceil(messages / this.#entrySize);
   }
 
   async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
     const key = this.keys.messages;
     const claim: Claim = { entries: [], deleted: 0 };
     const wanted = () => count - messagesOf(claim.entries);
+    let bytes = 0;
     do {
-      const most = this.#entriesFor(wanted());
+      const most = this.#size.entriesFor(wanted());
       const round = this.redis.recoverEntriesBuffer(key, GROUP, consumer, idleMs, this.#cursor, most);
       const [cursor, taken, deleted] = await round.catch((error) => {
         // What earlier rounds took is ours: nobody else would have it before another lease is over.
@@ -97,36 +103,22 @@ export class StreamQueue extends Queue {
       });
       this.#cursor = cursor.toString();
       claim.deleted += deleted.length;
-      for (const [id, fields, counter] of taken) {
-        const entry = entryOf(id, fields, Math.max(counter, 2), counter > 1);
-        claim.entries.push({ ...entry, recovered: true });
-      }
-    } while (this.#cursor !== START && wanted() > 0);
+      const entries = taken.map(([id, fields, counter]) => ({
+        ...entryOf(id, fields, Math.max(counter, 2), counter > 1),
+        recovered: true,
+      }));
+      this.#size.note(entries);
+      for (const { frames } of entries) bytes += bytesOf(frames);
+      claim.entries.push(...entries);
+    } while (this.#cursor !== START && wanted() > 0 && bytes < this.#size.most);
     return claim;
   }
 
   async recoverUnseen(consumer: string, count: number, holds: (id: string) => boolean): Promise<Claim> {
-    const rows = (await this.redis.xpending(this.keys.messages, GROUP, '-', '+', PENDING_MAX, consumer)) as [
-      id: string,
-      ...unknown[],
-    ][];
-    const unseen = rows.flatMap(([id]) => (holds(id) ? [] : id)).slice(0, this.#entriesFor(count));
-    if (unseen.length === 0) return { entries: [], deleted: 0 };
-    // Nobody has tried to deliver them: the counter stays what the claim had made it.
-    const raw = (await this.redis.callBuffer(
-      'XCLAIM',
-      this.keys.messages,
-      GROUP,
-      consumer,
-      0,
-      ...unseen,
-      'RETRYCOUNT',
-      1,
-    )) as RawEntry[];
-    return {
-      entries: raw.map(([id, fields]) => entryOf(id, fields, 1)),
-      deleted: unseen.length - raw.length,
-    };
+    const key = this.keys.messages;
+    const rows = (await this.redis.xpending(key, GROUP, '-', '+', PENDING_MAX, consumer)) as PendingRow[];
+    const unseen = rows.filter(([id]) => !holds(id)).slice(0, this.#size.entriesFor(count));
+    return this.#reclaim(consumer, unseen);
   }
 
   /**
@@ -139,29 +131,45 @@ export class StreamQueue extends Queue {
     count: number,
     holds: (id: string) => boolean,
   ): Promise<Claim & { next: string | undefined }> {
-    const key = this.keys.messages;
-    const most = this.#entriesFor(count);
-    const rows = (await this.redis.xpending(key, GROUP, from, '+', most)) as PendingRow[];
-    const wanted = rows.filter(([id]) => !holds(id));
-    // As recover.lua counts: 2 from the first recovery on. What is ours nobody has tried since it was handed out.
-    const others = (row: PendingRow) => row[1] !== consumer;
+    const most = this.#size.entriesFor(count);
+    const rows = (await this.redis.xpending(this.keys.messages, GROUP, from, '+', most)) as PendingRow[];
+    const unseen = rows.filter(([id]) => !holds(id));
+    const last = rows.at(-1)?.[0];
+    const next = rows.length < most ? undefined : `(${last}`;
+    return { ...(await this.#reclaim(consumer, unseen)), next };
+  }
+
+  /**
+   * Claims entries that others have, or we without having read them, and counts as recover.lua does: 2 from the first recovery on.
+   * Nobody has tried ours since they were handed out: their counter stays, and 2 says only that one relay died with them.
+   */
+  async #reclaim(consumer: string, rows: readonly PendingRow[]): Promise<Claim> {
+    const others = ([, holder]: PendingRow) => holder !== consumer;
     const deliveries = (row: PendingRow) => (others(row) ? Math.max(row[3], 2) : row[3]);
     const raws = new Map<string, RawEntry>();
-    for (const [counter, group] of Map.groupBy(wanted, deliveries)) {
+    for (const [counter, group] of Map.groupBy(rows, deliveries)) {
       const ids = group.map(([id]) => id);
-      const claim = ['XCLAIM', key, GROUP, consumer, 0, ...ids, 'RETRYCOUNT', counter] as const;
+      const claim = [
+        'XCLAIM',
+        this.keys.messages,
+        GROUP,
+        consumer,
+        0,
+        ...ids,
+        'RETRYCOUNT',
+        counter,
+      ] as const;
       for (const raw of (await this.redis.callBuffer(...claim)) as RawEntry[])
         raws.set(raw[0].toString(), raw);
     }
-    const entries = wanted.flatMap((row) => {
+    const entries = rows.flatMap((row) => {
       const [id, fields] = raws.get(row[0]) ?? [];
       if (id === undefined || fields === undefined) return [];
-      const suspect = others(row) && row[3] > 1;
+      const suspect = row[3] > (others(row) ? 1 : 2);
       return { ...entryOf(id, fields, deliveries(row), suspect), recovered: others(row) || row[3] > 1 };
     });
-    const last = rows.at(-1)?.[0];
-    const next = rows.length < most ? undefined : `(${last}`;
-    return { entries, deleted: wanted.length - entries.length, next };
+    this.#size.note(entries);
+    return { entries, deleted: rows.length - entries.length };
   }
 
   async attempt(consumer: string, id: string, deliveries: number): Promise<void> {

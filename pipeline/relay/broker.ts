@@ -27,19 +27,16 @@ export class Broker {
   readonly #client: MqttClient;
   readonly #options: BrokerOptions;
   readonly #status: string;
+  readonly #opened = Promise.withResolvers<void>();
   #socket: Socket | undefined;
-  #opened = false;
+  #wasUp = false;
   #closing = false;
   #up = false;
   #reason = 'connection closed';
   #proof: NodeJS.Timeout | undefined;
 
-  /** Resolves when connected; rejects when the broker refuses the credentials. Retries while it is away. */
-  static open(options: BrokerOptions): Promise<Broker> {
-    return new Promise((resolve, reject) => new Broker(options, resolve, reject));
-  }
-
-  private constructor(options: BrokerOptions, opened: (broker: Broker) => void, failed: (e: Error) => void) {
+  /** Connects by itself, and retries while the broker is away. */
+  constructor(options: BrokerOptions) {
     this.#options = options;
     this.#status = `status/relay/${options.name}`;
     this.#client = new MqttClient(() => this.#connect(), {
@@ -58,8 +55,8 @@ export class Broker {
     });
     this.#client.on('connect', () => {
       this.#prove(() => {
-        this.#opened = true;
-        opened(this);
+        this.#wasUp = true;
+        this.#opened.resolve();
       });
     });
     this.#client.on('close', () => this.#report(false));
@@ -68,11 +65,16 @@ export class Broker {
     });
     this.#client.on('error', (error: Error & { code?: number | string }) => {
       this.#reason = error.message;
-      if (!this.#opened && typeof error.code === 'number' && HOPELESS.has(error.code)) {
+      if (!this.#wasUp && typeof error.code === 'number' && HOPELESS.has(error.code)) {
         this.#client.end(true);
-        failed(error);
+        this.#opened.reject(error);
       }
     });
+  }
+
+  /** Resolves when the broker takes messages for the first time; rejects when it refuses the credentials. */
+  get opened(): Promise<void> {
+    return this.#opened.promise;
   }
 
   /** Messages can be written, and the broker has acknowledged one on this connection. */
@@ -166,6 +168,8 @@ export class Broker {
 
 /** Reason codes from here on are failures (MQTT 5, 2.4). */
 export const FIRST_FAILURE = 0x80;
+/** PUBACK codes that tell of the broker's state, not of the message. */
+export const PASSING: ReadonlySet<number> = new Set([0x88, 0x89, 0x91, 0x93, 0x96, 0x97]);
 
 /** The name that MQTT 5 has for a reason code, and the code. */
 export function reasonName(code: number): string {

@@ -1,5 +1,5 @@
 import { readQueued } from '../hops.ts';
-import { frameEnds } from '../queue/frame.ts';
+import { bytesOf, frameEnds } from '../queue/frame.ts';
 import type { Entry } from '../queue/queue.ts';
 
 /** A message that the relay has claimed and not yet got rid of. */
@@ -38,6 +38,8 @@ export interface HeldEntry {
   readonly size: number;
   open: number;
   delivered: number;
+  /** Of its messages. */
+  readonly bytes: number;
   /** It has left the queue, or another relay has it. */
   gone: boolean;
 }
@@ -56,7 +58,8 @@ export interface Batch {
 export function holdEntry(entry: Entry, batch: Batch): HeldEntry {
   // One that has no message is buried as if it were one.
   const size = Math.max(1, entry.frames.length);
-  return { entry, batch, messages: [], size, open: size, delivered: 0, gone: false };
+  const bytes = bytesOf(entry.frames);
+  return { entry, batch, messages: [], size, open: size, delivered: 0, bytes, gone: false };
 }
 
 /** Throws a `RangeError` when that is no message. */

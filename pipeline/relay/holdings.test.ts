@@ -34,10 +34,11 @@ test('what is delivered or in flight is not given up, the rest is, once', () => 
   begun.open = 1;
   assert.deepEqual(holdings.giveUp(['1', '2', '3', 'unknown']), ['3']);
   assert.deepEqual(holdings.giveUp(['3', '4']), ['4']);
-  assert.deepEqual([holdings.messages, holdings.delivered], [4, 2]);
+  assert.deepEqual([holdings.messages, holdings.bytes, holdings.delivered], [4, 16, 2]);
   holdings.acknowledged(delivered);
   holdings.drop(inFlight);
   assert.deepEqual([holdings.messages, holdings.delivered, holdings.batches.size], [0, 0, 0]);
+  assert.equal(holdings.bytes, 0);
 });
 
 /** A relay with a full window at a broker that acknowledges nothing until it `answers`. */
@@ -91,6 +92,7 @@ async function held(t: TestContext, shards: number) {
     log: openLog('silent'),
     batch: 100,
     window: 8,
+    memory: 1e9,
     timeoutMs: WITHIN_MS,
     leaseMs: LEASE_MS,
     deliveries: 5,

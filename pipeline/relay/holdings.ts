@@ -5,6 +5,7 @@ import { type Batch, type HeldEntry, holdEntry } from './held.ts';
 export class Holdings {
   readonly #batches = new Set<Batch>();
   #messages = 0;
+  #bytes = 0;
   #delivered = 0;
 
   /** What is held, by claim. */
@@ -27,6 +28,11 @@ export class Holdings {
     return this.#messages;
   }
 
+  /** How many bytes these have. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** How many of them are delivered, in entries all of whose messages are. */
   get delivered(): number {
     return this.#delivered;
@@ -40,6 +46,7 @@ export class Holdings {
       const held = holdEntry(entry, batch);
       batch.entries.push(held);
       this.#messages += held.size;
+      this.#bytes += held.bytes;
     }
     return batch.entries;
   }
@@ -60,6 +67,7 @@ export class Holdings {
     if (entry.gone) return;
     entry.gone = true;
     this.#messages -= entry.size;
+    this.#bytes -= entry.bytes;
     if (--entry.batch.open === 0) this.#batches.delete(entry.batch);
   }
 

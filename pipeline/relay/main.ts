@@ -31,12 +31,22 @@ async function main(): Promise<void> {
     url: config.REDIS_URL,
     ...queueOptions(config),
     timeoutMs: config.REDIS_TIMEOUT_MS,
-    onState: (up, reason) => (up ? log.info('Redis answers') : log.warn(`Redis is away: ${reason}`)),
+    onState: (up, reason) => {
+      if (!up) return log.warn(`Redis is away: ${reason}`);
+      log.info('Redis answers');
+      checkRedis().catch(fail);
+    },
     onLost: (ids) => relay?.giveUp(ids) ?? [],
   });
+  /** Redis may come up later than the process, and be another one each time. */
+  async function checkRedis(): Promise<void> {
+    await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
+      if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
+    });
+  }
   const clock = new Clock(() => queue.time());
   let relay: Relay | SerialRelay | undefined;
-  const broker = await Broker.open({
+  const broker = new Broker({
     url: config.MQTT_URL,
     name: config.PROCESS_NAME,
     timeoutMs: config.MQTT_TIMEOUT_MS,
@@ -51,9 +61,8 @@ async function main(): Promise<void> {
     },
     onAck: (packetId, reasonCode) => relay?.acknowledge(packetId, reasonCode),
     needsAcks: () => relay?.needsAcks ?? true,
-  }).catch((error: Error) => {
-    throw new ConfigError(`MQTT_URL: ${error.message}`);
   });
+  broker.opened.catch((error: Error) => fail(new ConfigError(`MQTT_URL: ${error.message}`)));
 
   // Unique for good: a relay that starts under a dead one's name must not take its leases for its own.
   const consumer = `${config.PROCESS_NAME}-${randomBytes(4).toString('hex')}`;
@@ -77,6 +86,7 @@ async function main(): Promise<void> {
     log,
     batch: config.RELAY_BATCH,
     window: config.RELAY_WINDOW,
+    memory: config.RELAY_MEMORY,
     timeoutMs: config.MQTT_TIMEOUT_MS,
     leaseMs: config.RELAY_LEASE_MS,
     deliveries: config.RELAY_DELIVERIES,
@@ -92,7 +102,7 @@ async function main(): Promise<void> {
     read: () => running.counters,
   });
   const health = await serveHealth(config.HEALTH_HOST, config.HEALTH_PORT, {
-    ready: () => readiness(queue, broker, config.READY_BACKLOG),
+    ready: () => readiness({ queue, broker, clock, relay: running, limit: config.READY_BACKLOG }),
     metrics: openMetrics({
       role: 'relay',
       figures: RELAY_FIGURES,
@@ -104,12 +114,13 @@ async function main(): Promise<void> {
   });
   log.info(`health at ${health.url}`);
 
+  let started = false;
   closeWithGrace({ logger: log, delay: config.RELAY_GRACE_MS + GOODBYE_MS }, async ({ err }) => {
     if (err) log.error(err);
     const held = await running.stop(config.RELAY_GRACE_MS);
     if (held.length > 0)
       log.warn(`${messagesOf(held)} messages were not delivered in time: they stay in the queue`);
-    await queue.leave(consumer, held).catch((error) => log.warn(explainRedis(error)));
+    if (started) await queue.leave(consumer, held).catch((error) => log.warn(explainRedis(error)));
     stopTelemetry();
     clock.stop();
     await broker.close();
@@ -117,36 +128,49 @@ async function main(): Promise<void> {
     queue.close();
   });
 
-  await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
-    if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
-  });
-  await clock.start().catch(() => {});
+  await checkRedis();
+  await clock.start().catch((error) => log.warn(`Redis: its clock is not known yet: ${explainRedis(error)}`));
   await queue.join().catch(() => {});
+  // However long the broker is away: health and the signals are looked after by now.
+  await broker.opened;
   log.info(`relaying as ${consumer}`);
   // Redis may still be away: nothing is claimed that would be stamped by an unprobed clock.
   while (!clock.probed) await sleep(UNPROBED_MS);
+  started = true;
   running.start();
 }
 
-/** A relay is ready when Redis and the broker answer, and it is not far behind. */
-async function readiness(
-  queue: Pick<Queue, 'ready' | 'depth'>,
-  broker: Pick<Broker, 'up'>,
-  limit: number,
-): Promise<Readiness> {
-  const backlog = await within(PROBE_MS, queue.depth());
-  const problem =
-    backlog === undefined
-      ? 'Redis is away'
-      : !broker.up
-        ? 'the broker is away'
-        : backlog >= limit
-          ? `a backlog of ${backlog} messages reaches the limit of ${limit}`
-          : undefined;
-  return { problem, redis: backlog !== undefined, mqtt: broker.up, backlog };
+/** A relay is ready when Redis and the broker answer, it can take messages from the queue, and it is not far behind. */
+async function readiness({ queue, broker, clock, relay, limit }: ReadinessSources): Promise<Readiness> {
+  let silence = 'Redis is away';
+  const depth = queue.depth().catch((error) => {
+    if (queue.ready) silence = explainRedis(error);
+    throw error;
+  });
+  const backlog = await within(PROBE_MS, depth);
+  const problem = () => {
+    if (backlog === undefined) return silence;
+    if (!broker.up) return 'the broker is away';
+    // Nothing is claimed until then.
+    if (!clock.probed) return 'Redis: its clock is not known yet';
+    if (relay.problem !== undefined) return relay.problem;
+    return backlog >= limit ? `a backlog of ${backlog} messages reaches the limit of ${limit}` : undefined;
+  };
+  return { problem: problem(), redis: backlog !== undefined, mqtt: broker.up, backlog };
 }
 
-main().catch((error: Error) => {
+interface ReadinessSources {
+  queue: Pick<Queue, 'ready' | 'depth'>;
+  broker: Pick<Broker, 'up'>;
+  clock: Pick<Clock, 'probed'>;
+  relay: Pick<Relay, 'problem'>;
+  /** Messages in the queue from which on it is far behind. */
+  limit: number;
+}
+
+function fail(error: Error): never {
   console.error(error instanceof ConfigError ? error.message : error);
   process.exit(1);
-});
+}
+
+main().catch(fail);

@@ -15,6 +15,8 @@ export interface RelayOptions {
   batch: number;
   /** Messages claimed and not yet with the broker, at most; as many again may wait for their acknowledgement. */
   window: number;
+  /** Bytes of claimed messages from which on no more are claimed. */
+  memory: number;
   /** No PUBACK for this long (ms): the connection is dead. */
   timeoutMs: number;
   /** Another relay may take over a message that was held for longer (ms) without a word. */

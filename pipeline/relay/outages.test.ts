@@ -9,6 +9,7 @@ import { parseHops } from '../hops.ts';
 import { openLog } from '../log.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue, QueueKind } from '../queue/queue.ts';
+import { freePort } from '../stack/ports.ts';
 import { Supervised } from '../stack/process.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 import { Broker } from './broker.ts';
@@ -58,6 +59,12 @@ async function open(t: TestContext, kind: QueueKind = 'stream'): Promise<void> {
 }
 
 async function startRelay(t: TestContext, env: Record<string, string> = {}): Promise<Supervised> {
+  const relay = await launch(t, env);
+  await relay.says(/relaying as/, WITHIN_MS);
+  return relay;
+}
+
+async function launch(t: TestContext, env: Record<string, string>): Promise<Supervised> {
   const settings = {
     REDIS_URL: redisServer.as('relay'),
     MQTT_URL: broker.url('relay'),
@@ -65,14 +72,24 @@ async function startRelay(t: TestContext, env: Record<string, string> = {}): Pro
     RELAY_DELIVERIES: '3',
     ...env,
   };
-  const launch = { name: settings.PROCESS_NAME, command: process.execPath, args: [MAIN], env: settings };
-  const relay = await Supervised.start(launch, { logs });
+  const { PROCESS_NAME: name } = settings;
+  const relay = await Supervised.start(
+    { name, command: process.execPath, args: [MAIN], env: settings },
+    { logs },
+  );
   t.after(() => {
     relay.signal('SIGCONT');
     return relay.stop();
   });
-  await relay.says(/relaying as/, WITHIN_MS);
   return relay;
+}
+
+/** What a relay answers at a path of its own port. */
+async function health(relay: Supervised, path: string): Promise<{ status: number; error?: string }> {
+  const [, url] = await relay.says(/health at (http:[^\s"]+)/, WITHIN_MS);
+  const answer = await fetch(`${url}${path}`);
+  const { error } = (await answer.json()) as { error?: string };
+  return { status: answer.status, ...(error !== undefined && { error }) };
 }
 
 async function append(count: number, from = 0): Promise<string[]> {
@@ -88,7 +105,10 @@ const settled = () => eventually(async () => (await queue.depth()) === 0, 'an em
 const held = async () => ((await redis.xpending('arrival:messages', 'relays')) as [number])[0];
 
 /** A way to the broker on which a test may stand. */
-async function proxy(t: TestContext): Promise<{
+async function proxy(
+  t: TestContext,
+  at = 0,
+): Promise<{
   url: string;
   spoil: (bytes: Buffer) => boolean;
   answer: (bytes: Buffer) => Buffer;
@@ -120,7 +140,7 @@ async function proxy(t: TestContext): Promise<{
       if (!way.mute) client.write(way.answer(bytes));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(at, '127.0.0.1', resolve));
   t.after(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
@@ -175,6 +195,41 @@ test('a message that breaks the connection becomes a dead letter, and takes no o
   assert.ok(relay.alive);
 });
 
+// There was no health before the broker had answered, and SIGTERM was left to the kernel, who ignores it for the first process of a container.
+test('the broker is away from the start: the relay is alive and not ready, and begins when it comes', async (t) => {
+  await open(t);
+  const port = await freePort();
+  const { username, password } = new URL(broker.url('relay'));
+  const relay = await launch(t, { MQTT_URL: `mqtt://${username}:${password}@127.0.0.1:${port}` });
+  assert.deepEqual(await health(relay, '/livez'), { status: 200 });
+  assert.deepEqual(await health(relay, '/readyz'), { status: 503, error: 'the broker is away' });
+  const ids = await append(10);
+  await proxy(t, port);
+  await eventually(() => arrivals.length >= 10, 'the messages', WITHIN_MS);
+  assert.deepEqual(arrived(), ids);
+  await eventually(async () => (await health(relay, '/readyz')).status === 200, 'readiness', WITHIN_MS);
+});
+
+test('the broker is away from the start: SIGTERM ends the relay in order', async (t) => {
+  const relay = await launch(t, { MQTT_URL: `mqtt://user:secret@127.0.0.1:${await freePort()}` });
+  await relay.says(/health at/, WITHIN_MS);
+  await relay.stop(WITHIN_MS);
+  assert.equal(await relay.ended, 'exited with code 0');
+});
+
+test('Redis comes up after the relay, and its queue is divided otherwise: one line, exit code 1', async (t) => {
+  await redis.set('arrival:shards', '8');
+  redisServer.service.signal('SIGSTOP');
+  t.after(() => redisServer.service.signal('SIGCONT'));
+  const relay = await startRelay(t, { REDIS_TIMEOUT_MS: '100' });
+  redisServer.service.signal('SIGCONT');
+  assert.equal(await relay.ended, 'exited with code 1');
+  assert.match(
+    relay.lastLines.at(-1) ?? '',
+    /^REDIS_URL: its queue has 8 shards; allowed is STREAM_SHARDS=8/,
+  );
+});
+
 test('no PUBACK comes: by the deadline another connection, the same messages again, and none is stuck', async (t) => {
   const way = await proxy(t);
   await open(t);
@@ -224,6 +279,48 @@ test('Redis takes no writes for a while: told once in plain words, and the relay
   assert.deepEqual(arrived(), ids);
   assert.equal(said(/read-only replica/), 1);
 });
+
+for (const [kind, shards] of [
+  ['stream', '1'],
+  ['stream', '2'],
+  ['list', '1'],
+] as const) {
+  // A window of large messages was more than the container of a relay has.
+  test(`${kind}, ${shards} shard(s): a relay claims no more while it holds RELAY_MEMORY bytes`, async (t) => {
+    const large = 500_000;
+    queue = openQueue(kind, { url: redisServer.url, timeoutMs: WITHIN_MS, shards: Number(shards) });
+    t.after(() => queue.close());
+    await queue.whenReady(WITHIN_MS);
+    await queue.join();
+    for (let i = 0; i < 40; i++) {
+      const id = `r.1.${i}`;
+      const body = JSON.stringify({ id, payload: 'x'.repeat(large) });
+      await queue.append([{ body, target: id, stamps: '' }]);
+    }
+    const way = await proxy(t);
+    way.spoil = (bytes) => {
+      if (bytes.includes('messages/')) way.mute = true;
+      return false;
+    };
+    const relay = await startRelay(t, {
+      QUEUE: kind,
+      STREAM_SHARDS: shards,
+      MQTT_URL: way.url,
+      MQTT_TIMEOUT_MS: '1000',
+      RELAY_MEMORY: String(2 * large),
+    });
+    const [, url] = await relay.says(/health at (http:[^\s"]+)/, WITHIN_MS);
+    // By then it would have claimed whatever it may.
+    await relay.says(/the broker is away: no PUBACK/, WITHIN_MS);
+    const text = await (await fetch(`${url}/metrics`)).text();
+    const holds = Number(/^arrival_relay_held (\d+)$/m.exec(text)?.[1]);
+    assert.ok(holds > 1 && holds <= 16, `${holds} of 40`);
+    way.spoil = () => false;
+    way.mute = false;
+    await eventually(() => new Set(arrived()).size === 40, 'the others', WITHIN_MS);
+    await settled();
+  });
+}
 
 test('a list: what a relay could not deliver is given back when it stops', async (t) => {
   await open(t, 'list');
@@ -277,21 +374,94 @@ test('a list, serial: what is refused while Redis is full is a dead letter later
   assert.deepEqual(letters, ids);
 });
 
+// The relay took the message for one with an entry of its own, which Redis had refused, and deleted the entry that held it.
+test('serial: of an entry, what was refused while Redis was full stays in the queue when the relay stops', async (t) => {
+  await open(t);
+  const way = await proxy(t);
+  way.spoil = (bytes) => {
+    if (bytes.includes('r.1.1"')) way.answer = answering(0x95);
+    return false;
+  };
+  await append(2);
+  await redis.config('SET', 'maxmemory', '1');
+  t.after(() => redis.config('SET', 'maxmemory', '0'));
+  const relay = await startRelay(t, { RELAY_MODE: 'serial', MQTT_URL: way.url });
+  await relay.says(/Redis is full/, WITHIN_MS);
+  await relay.stop();
+  assert.equal(await relay.ended, 'exited with code 0');
+  assert.equal(await queue.depth(), 2);
+  await redis.config('SET', 'maxmemory', '0');
+  arrivals = [];
+  await startRelay(t, { PROCESS_NAME: 'relay-y', RELAY_LEASE_MS: '400' });
+  await eventually(() => arrived().includes('r.1.1'), 'the message that was refused', WITHIN_MS);
+  await settled();
+});
+
+test('serial: a broker that takes nothing for a while buries nothing', async (t) => {
+  await open(t);
+  const way = await proxy(t);
+  let refused = 0;
+  way.answer = (bytes) => {
+    const answer = answering(0x97)(bytes);
+    if (answer !== bytes) refused++;
+    return answer;
+  };
+  // So that it does not wait for a second.
+  const relay = await startRelay(t, { RELAY_MODE: 'serial', MQTT_URL: way.url, RELAY_LEASE_MS: '300' });
+  const ids = await append(2);
+  // More often than RELAY_DELIVERIES.
+  await eventually(() => refused >= 5, 'refusals', WITHIN_MS);
+  way.answer = (bytes) => bytes;
+  await settled();
+  assert.deepEqual([...new Set(arrived())], ids);
+  assert.equal(await queue.deadLetters.count(), 0);
+  await relay.says(/the broker takes nothing for now: Quota exceeded \(0x97\)/, WITHIN_MS);
+});
+
 test('nothing is claimed before the clock is probed', async (t) => {
   await open(t);
   await redis.call('ACL', 'SETUSER', 'relay', '-time');
   t.after(() => redis.call('ACL', 'SETUSER', 'relay', '+time'));
   await redis.config('RESETSTAT');
-  await startRelay(t);
+  const relay = await startRelay(t);
   const ids = await append(10);
   const refused = async () =>
     Number(/cmdstat_time:.*rejected_calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
   await eventually(async () => (await refused()) >= 8, 'probes that fail', WITHIN_MS);
   assert.deepEqual([await held(), await queue.depth()], [0, 10]);
+  assert.match(relay.lastLines.join('\n'), /its clock is not known yet: Redis does not allow it/);
+  const clock = { status: 503, error: 'Redis: its clock is not known yet' };
+  assert.deepEqual(await health(relay, '/readyz'), clock);
   await redis.call('ACL', 'SETUSER', 'relay', '+time');
   await eventually(() => arrivals.length >= 10, 'the messages', WITHIN_MS);
   assert.deepEqual(arrived(), ids);
 });
+
+const modes: Record<string, string>[] = [
+  { RELAY_MODE: 'pipelined' },
+  { RELAY_MODE: 'serial' },
+  { STREAM_SHARDS: '2' },
+];
+for (const mode of modes) {
+  test(`${Object.entries(mode)}: a relay whose claims fail is not ready, and says why`, async (t) => {
+    const relay = await startRelay(t, mode);
+    const answers = (status: number, error?: RegExp) =>
+      eventually(
+        async () => {
+          const seen = await health(relay, '/readyz');
+          return seen.status === status && (error === undefined || error.test(seen.error ?? ''));
+        },
+        `${status} of /readyz`,
+        WITHIN_MS,
+      );
+    await answers(200);
+    await redis.call('ACL', 'SETUSER', 'relay', '-xreadgroup');
+    t.after(() => redis.call('ACL', 'SETUSER', 'relay', '+xreadgroup'));
+    await answers(503, /^Redis does not allow it/);
+    await redis.call('ACL', 'SETUSER', 'relay', '+xreadgroup');
+    await answers(200);
+  });
+}
 
 test('what a takeover brings while a broken claim is looked for is published once', async (t) => {
   await open(t);
@@ -317,7 +487,7 @@ test('what a takeover brings while a broken claim is looked for is published onc
     return claim;
   });
   let relay: Relay | undefined;
-  const own = await Broker.open({
+  const own = new Broker({
     url: broker.url('relay'),
     name: 'relay-own',
     timeoutMs: WITHIN_MS,
@@ -326,6 +496,7 @@ test('what a takeover brings while a broken claim is looked for is published onc
     needsAcks: () => relay?.needsAcks ?? true,
   });
   t.after(() => own.close());
+  await own.opened;
   relay = new Relay({
     queue,
     broker: own,
@@ -335,6 +506,7 @@ test('what a takeover brings while a broken claim is looked for is published onc
     log: openLog('silent'),
     batch: 100,
     window: 100,
+    memory: 1e9,
     timeoutMs: WITHIN_MS,
     leaseMs: 1_800_000,
     deliveries: 3,

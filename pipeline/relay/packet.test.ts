@@ -182,7 +182,7 @@ function atBroker({ qos = 1 as 0 | 1, window = 4, largest = Number.POSITIVE_INFI
     break: () => assert.fail('broken'),
   };
   const events: string[] = [];
-  const body = (message: Held) => message.frame.subarray(message.stampsEnd + 1).toString();
+  const body = ({ frame, stampsEnd }: Held) => frame.toString('latin1', stampsEnd + 1, stampsEnd + 301);
   const publisher = new Publisher({
     broker: broker as unknown as Broker,
     qos,
@@ -269,6 +269,25 @@ test('a refusal is told with its reason, and whether the message is why', (t) =>
     ],
   );
   assert.equal(publisher.inFlight, 0);
+});
+
+// The RangeError was an uncaught exception where a PUBACK had let it go.
+test('a message that no packet holds is refused, and the others go', (t) => {
+  const { publisher, events, take } = atBroker();
+  t.after(() => publisher.close());
+  const frame = Buffer.alloc(2 ** 28);
+  frame.write('a\n\nlarge');
+  const batch: Batch = { claimed: RECEIVED, leased: 0, entries: [], open: 0 };
+  const entry = { id: '1-1', frames: [frame], deliveries: 1, suspect: false, reason: '' };
+  publisher.add(hold(holdEntry(entry, batch), 0, false));
+  publisher.add(held('b'));
+  publisher.flush();
+  assert.deepEqual(
+    take().map(({ payload }) => payload),
+    ['b'],
+  );
+  assert.match(events.join(), /^refused large.*: 268435456 bytes are more than an MQTT packet holds$/);
+  assert.equal(publisher.inFlight, 1);
 });
 
 test('QoS 0: delivered when the socket has it, and nothing more goes while it does not', async (t) => {

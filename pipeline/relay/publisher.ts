@@ -1,5 +1,5 @@
 import { OWN_PACKET_IDS } from './acks.ts';
-import { type Broker, FIRST_FAILURE, reasonName } from './broker.ts';
+import { type Broker, FIRST_FAILURE, PASSING, reasonName } from './broker.ts';
 import type { Held } from './held.ts';
 import { encodePublish, packetBound } from './packet.ts';
 
@@ -27,8 +27,6 @@ export interface PublisherOptions {
 
 /** Bytes that are encoded together, and at QoS 0 those that may wait in the socket before the next burst. */
 const BURST_BYTES = 65_536;
-/** PUBACK codes that tell of the broker's state, not of the message (MQTT 5, 2.4). */
-const PASSING = new Set([0x88, 0x89, 0x91, 0x93, 0x96, 0x97]);
 
 /**
  * Publishes what it is given, in order, with a bounded number in flight. What was in flight when the connection
@@ -180,10 +178,17 @@ export class Publisher {
     for (const held of burst) {
       if (qos === 1) this.#occupy(held, sent);
       const published = now();
-      const next = encodePublish(packets, end, held, qos, published);
-      if (next - end > largest) {
+      let next = end;
+      let reason = '';
+      try {
+        next = encodePublish(packets, end, held, qos, published);
+        if (next - end > largest)
+          reason = `a packet of ${next - end} bytes, and the broker takes ${largest} at most`;
+      } catch (error) {
+        reason = (error as Error).message;
+      }
+      if (reason !== '') {
         if (qos === 1) this.#release(held);
-        const reason = `a packet of ${next - end} bytes, and the broker takes ${largest} at most`;
         this.#options.onRefused(held, reason, true);
         continue;
       }

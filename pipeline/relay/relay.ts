@@ -30,6 +30,9 @@ export class Relay {
   #recovery: Promise<void> = Promise.resolve();
   #wanted: PromiseWithResolvers<void> | undefined;
   #problem = '';
+  /** Why the last claim, or the last look after leases, failed; undefined: it did not. */
+  #unclaimed: string | undefined;
+  #unleased: string | undefined;
 
   constructor(options: RelayOptions) {
     this.#options = options;
@@ -82,6 +85,11 @@ export class Relay {
   get counters(): RelayCounters {
     const { shards } = this.#options.queue;
     return { ...this.#count, shards, held: this.#holdings.messages, in_flight: this.#publisher.inFlight };
+  }
+
+  /** Why no messages can be taken from the queue now; undefined: they can. */
+  get problem(): string | undefined {
+    return this.#unclaimed ?? this.#unleased;
   }
 
   /** Something waits for PUBACKs: messages, or a stop. */
@@ -138,8 +146,8 @@ export class Relay {
 
   /** How many messages to claim next; 0 while so few are wanted that it is not worth a round trip. */
   #wants(): number {
-    const { broker, batch, window } = this.#options;
-    if (!broker.up || this.#holdings.delivered >= window) return 0;
+    const { broker, batch, window, memory } = this.#options;
+    if (!broker.up || this.#holdings.delivered >= window || this.#holdings.bytes >= memory) return 0;
     const room = Math.min(batch, this.#publisher.room - this.#undeliverable.delayed);
     return room >= Math.min(batch, window) / 2 || room >= broker.receiveMaximum / 2 ? room : 0;
   }
@@ -173,8 +181,10 @@ export class Relay {
         }
         if (failures > 0) this.#told();
         failures = 0;
+        this.#unclaimed = undefined;
       } catch (error) {
         this.#tell(error as Error);
+        this.#unclaimed = explainRedis(error as Error);
         this.#unseen = true;
         // A Redis that lost its data lost the group too.
         await queue.join().catch(() => {});
@@ -195,8 +205,10 @@ export class Relay {
           if (size <= 0) return;
           this.#take(await queue.recover(consumer, leaseMs, size));
         });
+        this.#unleased = undefined;
       } catch (error) {
         this.#tell(error as Error);
+        this.#unleased = explainRedis(error as Error);
       }
       // `stop` waits for the loop to end.
       if (stopping.aborted) await sleep(Math.min(leaseMs / 4, 20));

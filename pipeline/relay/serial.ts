@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { explainRedis } from '../queue/problems.ts';
 import { type Claim, type Entry, messagesOf } from '../queue/queue.ts';
-import { FIRST_FAILURE, reasonName } from './broker.ts';
+import { FIRST_FAILURE, PASSING, reasonName } from './broker.ts';
 import { hold, holdEntry } from './held.ts';
 import type { RelayCounters, RelayOptions } from './options.ts';
 import { encodePublish, packetBound } from './packet.ts';
+import { PASSING_RETRY_MS } from './undeliverable.ts';
 
 const RETRY_MS = 50;
 const BURY_RETRY_MS = 500;
@@ -12,6 +13,9 @@ const BURY_RETRY_MS = 500;
 const PACKET_ID = 1;
 /** Of a message that nobody has tried to deliver. */
 const FRESH = { deliveries: 1, suspect: false, reason: '' };
+
+/** The broker's state is in the way, not the message. */
+class Passing extends Error {}
 
 /** What the relay holds: an entry, when it was claimed (µs of the reference clock), and when its lease began (monotonic clock, ms). */
 interface SerialHeld {
@@ -22,7 +26,7 @@ interface SerialHeld {
 
 /**
  * The relay that is written first: takes one message, publishes it, waits, acknowledges it, takes the next. It is
- * here to be compared with; what it promises is the same.
+ * here to be compared with; what it promises of a message that was accepted is the same.
  */
 export class SerialRelay {
   readonly needsAcks = true;
@@ -32,11 +36,13 @@ export class SerialRelay {
   /** Another relay is to have it. */
   #given: Entry | undefined;
   /** Ends the wait for what is in flight, with a reason when it failed. */
-  #answered: ((failure?: string) => void) | undefined;
+  #answered: ((failure?: Error) => void) | undefined;
   readonly #stopping = new AbortController();
   #unseen = false;
   #recoverAt = 0;
   #problem = '';
+  /** Why the last claim failed; undefined: it did not. */
+  #unclaimed: string | undefined;
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: RelayOptions) {
@@ -53,6 +59,11 @@ export class SerialRelay {
     };
   }
 
+  /** Why no messages can be taken from the queue now; undefined: they can. */
+  get problem(): string | undefined {
+    return this.#unclaimed;
+  }
+
   start(): void {
     this.#running = this.#loop();
   }
@@ -60,11 +71,12 @@ export class SerialRelay {
   resume(): void {}
 
   suspend(): void {
-    this.#answered?.(this.#options.broker.reason);
+    this.#answered?.(new Error(this.#options.broker.reason));
   }
 
   acknowledge(_packetId: number, reasonCode: number): void {
-    this.#answered?.(reasonCode < FIRST_FAILURE ? undefined : reasonName(reasonCode));
+    const Refusal = PASSING.has(reasonCode) ? Passing : Error;
+    this.#answered?.(reasonCode < FIRST_FAILURE ? undefined : new Refusal(reasonName(reasonCode)));
   }
 
   /** Another relay is to have these entries. What waits for the broker is not published any more. */
@@ -91,11 +103,13 @@ export class SerialRelay {
       }
       try {
         const { entries, deleted } = await this.#next();
+        this.#unclaimed = undefined;
         this.#count.deleted += deleted;
         for (const entry of entries) await this.#relay(entry);
         this.#problem = '';
       } catch (error) {
         this.#tell(error as Error);
+        this.#unclaimed = explainRedis(error as Error);
         this.#unseen = true;
         await this.#options.queue.join().catch(() => {});
         await sleep(RETRY_MS);
@@ -150,23 +164,28 @@ export class SerialRelay {
     if (this.#given === entry) this.#held = undefined;
     if (index === 0 || this.#given === entry) return;
     const rest = frames.slice(index).map((frame) => ({ ...FRESH, frame }));
-    await this.#untilDone(() =>
+    const told = await this.#untilDone(() =>
       rest.length > 0
         ? this.#options.queue.split(entry, rest, false)
         : this.#options.queue.acknowledge([entry]),
     );
+    if (!told) return;
     this.#count.acknowledged += delivered;
     this.#held = undefined;
   }
 
-  /** Redis may be away. What it is to be told has happened: forgetting it would deliver messages twice. */
-  async #untilDone(tell: () => Promise<void>): Promise<void> {
+  /**
+   * Redis may be away. What it is to be told has happened: forgetting it would deliver messages twice. Resolves with false when
+   * the relay ends before Redis knows.
+   */
+  async #untilDone(tell: () => Promise<void>): Promise<boolean> {
     while (true) {
       try {
-        return await tell();
+        await tell();
+        return true;
       } catch (error) {
         this.#tell(error as Error);
-        if (this.#stopping.signal.aborted) return;
+        if (this.#stopping.signal.aborted) return false;
         await sleep(RETRY_MS);
       }
     }
@@ -177,6 +196,7 @@ export class SerialRelay {
     const { queue, broker, consumer, deliveries, leaseMs, log } = this.#options;
     const { entry } = held;
     const frame = entry.frames[index];
+    const stopping = this.#stopping.signal;
     let attempts = entry.deliveries;
     let reason = entry.reason;
     for (;;) {
@@ -187,7 +207,7 @@ export class SerialRelay {
         held.leased = performance.now();
       }
       if (!broker.up) {
-        if (this.#stopping.signal.aborted) return 'stopped';
+        if (stopping.aborted) return 'stopped';
         await sleep(RETRY_MS);
         continue;
       }
@@ -197,7 +217,7 @@ export class SerialRelay {
         } catch (error) {
           // A list has it no more: it is tried until it is done, or given back by the relay's stop.
           this.#tell(error as Error);
-          if (this.#stopping.signal.aborted) return 'stopped';
+          if (stopping.aborted) return 'stopped';
           await sleep(BURY_RETRY_MS);
           continue;
         }
@@ -211,11 +231,18 @@ export class SerialRelay {
         return 'delivered';
       } catch (error) {
         reason = (error as Error).message;
+        if (error instanceof Passing) {
+          this.#tell(new Error(`the broker takes nothing for now: ${reason}`));
+          // No longer than the lease can wait for its renewal.
+          const wait = sleep(Math.min(PASSING_RETRY_MS, leaseMs / 3), undefined, { signal: stopping });
+          await wait.catch(() => {});
+          if (stopping.aborted) return 'stopped';
+          continue;
+        }
         attempts = error instanceof RangeError ? deliveries + 1 : attempts + 1;
         if (frame !== undefined && entry.frames.length > 1) {
           const part = { frame, deliveries: attempts, suspect: false, reason };
-          await this.#untilDone(() => queue.split(entry, [part], true));
-          return 'moved';
+          return (await this.#untilDone(() => queue.split(entry, [part], true))) ? 'moved' : 'stopped';
         }
         await queue.attempt(consumer, entry.id, attempts).catch(() => {});
         await sleep(RETRY_MS);
@@ -237,9 +264,9 @@ export class SerialRelay {
     const deadline = setTimeout(() => broker.break(`no PUBACK for ${timeoutMs} ms`), timeoutMs);
     try {
       await new Promise<void>((resolve, reject) => {
-        const answered = (failure?: string) => {
+        const answered = (failure?: Error) => {
           if (failure === undefined) resolve();
-          else reject(new Error(failure));
+          else reject(failure);
         };
         this.#answered = answered;
         broker.write(packet.subarray(0, length), qos === 0 ? () => answered() : undefined);

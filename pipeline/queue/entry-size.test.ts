@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { EntrySize } from './entry-size.ts';
+
+const MIB = 1_048_576;
+/** So many entries, each of so many messages. */
+const entries = (count: number, messages: number, bytes: number) =>
+  new Array(count).fill({ frames: new Array(messages).fill(Buffer.alloc(bytes)) });
+
+test('a claim asks for as many entries as have the messages that are wanted, and no more than 16 MiB', () => {
+  const size = new EntrySize(64);
+  assert.equal(size.entriesFor(500), 8, 'each may have 64 messages, or a large one');
+  for (const expected of [16, 32, 63, 125, 250, 500, 500]) {
+    size.note(entries(3, 1, 200));
+    assert.equal(size.entriesFor(500), expected);
+  }
+  size.note([...entries(100, 1, 200), ...entries(1, 1, MIB)]);
+  assert.equal(size.entriesFor(500), 16);
+  size.note(entries(1, 1, 64 * MIB));
+  assert.equal(size.entriesFor(500), 1, 'however large they are');
+  size.note([]);
+  assert.equal(size.entriesFor(500), 1);
+});
+
+test('shards share what a claim brings', () => {
+  const size = new EntrySize(64, 8);
+  assert.equal(size.entriesFor(500), 8);
+  size.note(entries(1, 1, MIB));
+  assert.equal(size.entriesFor(500), 2);
+});
