@@ -86,7 +86,9 @@ test('the command to type again', () => {
   const command = (args: string[], npmScript?: string) => commandOf('a.js', args, npmScript, { env: {} });
   assert.equal(command([], 'ramp'), 'npm run ramp');
   assert.equal(command(['-e', 'RATE=3000'], 'ramp'), 'npm run ramp -- -e RATE=3000');
-  assert.equal(command(['-e', "NOTE=it's mine"]), "node pipeline/run.ts a.js -e 'NOTE=it'\\''s mine'");
+  const anyScript = "npm run scenario -- a.js -e 'NOTE=it'\\''s mine'";
+  assert.equal(command(['-e', "NOTE=it's mine"], 'scenario'), anyScript);
+  assert.equal(command(['-e', "NOTE=it's mine"]), anyScript);
   const secrets = [
     '-e',
     'INGEST_TOKEN=s3cret',
@@ -141,7 +143,7 @@ test("with somebody's own pipeline nothing is started, and the exit code is k6's
   assert.match(good.output(), /RUN_DIR .*\/reports\/runs\/scenario-single-loopback-\d{8}T\d{6}Z /);
   assert.match(
     good.output(),
-    /COMMAND INGEST_PORT=0 INGEST_URL=… .* node pipeline\/run\.ts .*scenario\.js -q pid/,
+    /COMMAND INGEST_PORT=0 INGEST_URL=… .* npm run scenario -- .*scenario\.js -q pid/,
   );
   assert.ok(!existsSync(join(dir, 'stack')));
   const failed = start([script, '-q', '-e', 'COUNT=7'], OWN);

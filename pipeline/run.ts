@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import { commandOf } from './command.ts';
 import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
+import { isEntry } from './entry.ts';
 import { Instances, instancesOf, mergeInstances, newRunId, segmentsOf } from './instances.ts';
 import { checkScript, K6Run, variablesOf } from './k6.ts';
 import { explain } from './stack/explain.ts';
@@ -25,7 +26,7 @@ export const ADDRESSES = {
 const HELP = `Runs a scenario against the pipeline and leaves a report in reports/runs/.
 
   npm run ramp [-- <k6 flags>]
-  node pipeline/run.ts <script> [<k6 flags>]
+  npm run scenario -- <script> [<k6 flags>]
 
   --instances <n>   so many k6 do the run together, each a segment of it, and are merged: what n hosts would do
 
@@ -234,7 +235,7 @@ export function runName(
   return `${method}-${TOPOLOGY}-${NETWORK}-${time}`;
 }
 
-if (import.meta.main) {
+if (isEntry(import.meta)) {
   main().then(
     (code) => process.exit(code),
     (error: Error) => {

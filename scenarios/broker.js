@@ -1,5 +1,5 @@
 // How fast is the broker by itself? Messages are published to it as the relay would.
-//   node pipeline/run.ts scenarios/broker.js                        1,000/s for 20 s; -e RATE=… -e DURATION=… -e QOS=0
+//   npm run scenario -- scenarios/broker.js                        1,000/s for 20 s; -e RATE=… -e DURATION=… -e QOS=0
 // Same messages, ledger and report: all of the time is `delivery`, and what stands as HTTP is the time until the PUBACK.
 import { Run } from 'k6/x/arrival';
 import { Client } from 'k6/x/mqtt';

@@ -1,7 +1,7 @@
 // Does the pipeline hold one rate, with p99 of the arrival below a limit and a backlog that stays flat?
 //   npm run capacity                                     searches for the highest rate that it holds, with many runs of this
 //   npm run capacity -- -e P99=50 -e PROBE=20            capacity/main.ts has all settings: npm run capacity -- --help
-//   node pipeline/run.ts scenarios/capacity.js -e RATE=3000 -e P99=100        one rate
+//   npm run scenario -- scenarios/capacity.js -e RATE=3000 -e P99=100        one rate
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
 import { number } from './lib/env.js';

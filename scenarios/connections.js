@@ -1,7 +1,7 @@
 // How many MQTT connections does the broker hold at once, and what does each cost? Devices connect one after the other and stay, each
 // publishing now and then.
-//   node pipeline/run.ts scenarios/connections.js       160/s up to 15,000, each publishing every 6 s, 30 s with all of them
-//   BROKERS=3 node pipeline/run.ts scenarios/connections.js -e CONNECTIONS=19000      spread over three brokers
+//   npm run scenario -- scenarios/connections.js       160/s up to 15,000, each publishing every 6 s, 30 s with all of them
+//   BROKERS=3 npm run scenario -- scenarios/connections.js -e CONNECTIONS=19000      spread over three brokers
 //   … -e CONNECTIONS=19000 -e RATE=500 -e EVERY=6 -e DURATION=60 -e QOS=1 -e P99=50
 // The connections are goroutines of one VU. Everything they publish is in the account; as with broker.js all of the way is `delivery`.
 // The canary goes round the whole pipeline, over connections of its own, once a second: each of its

@@ -1,6 +1,6 @@
 // How fast is the ingest by itself? A message has arrived when it is in the queue, and is taken out there: no relay, no broker.
-//   RELAY_WORKERS=0 node pipeline/run.ts scenarios/ingest.js              1,000/s for 20 s; -e RATE=… -e DURATION=…
-//   QUEUE=list RELAY_WORKERS=0 node pipeline/run.ts scenarios/ingest.js   the same with a list
+//   RELAY_WORKERS=0 npm run scenario -- scenarios/ingest.js              1,000/s for 20 s; -e RATE=… -e DURATION=…
+//   QUEUE=list RELAY_WORKERS=0 npm run scenario -- scenarios/ingest.js   the same with a list
 // Same messages, ledger and report. `queue` is from the write until the message was read; the stages behind it are not there.
 import { Run } from 'k6/x/arrival';
 import { count, number } from './lib/env.js';

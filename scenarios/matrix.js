@@ -1,6 +1,6 @@
 // One cell of the matrix: does this topology carry a rate over this network, and how long do messages take?
 //   npm run matrix                                       every topology over every network: scenarios/matrix/ makes them
-//   node pipeline/run.ts scenarios/matrix.js             one cell, over the network that there is
+//   npm run scenario -- scenarios/matrix.js             one cell, over the network that there is
 import { Run } from 'k6/x/arrival';
 import { count, flag, number } from './lib/env.js';
 import { flows, profileOf } from './lib/load.js';

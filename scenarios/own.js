@@ -1,5 +1,5 @@
 // How long do messages take through a pipeline of your own, and what becomes of each?
-//   INGEST_URL=http://host:port MQTT_URL=mqtts://user:password@host node pipeline/run.ts scenarios/own.js
+//   INGEST_URL=http://host:port MQTT_URL=mqtts://user:password@host npm run scenario -- scenarios/own.js
 //   … -e INGEST_PATH=/v1/events -e BODY_FILE=/path/body.json -e FILTER='devices/+/events' -e RATE=200
 // What it has to do: take a POST, and publish what came of it to MQTT with the id in it. scenarios/README.md has every setting.
 import { Run } from 'k6/x/arrival';

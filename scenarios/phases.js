@@ -1,6 +1,6 @@
 // How does a site with sessions do, in warm-up, ramp and sustained load: browse and view 7, view and join a room 2, write a post 1?
-//   node pipeline/run.ts scenarios/phases.js                        60 s at 100 sessions/s, 60 s up to 200/s, 60 s at 200/s
-//   TOPOLOGY=cluster node pipeline/run.ts scenarios/phases.js       the same behind a balancer
+//   npm run scenario -- scenarios/phases.js                        60 s at 100 sessions/s, 60 s up to 200/s, 60 s at 200/s
+//   TOPOLOGY=cluster npm run scenario -- scenarios/phases.js       the same behind a balancer
 //   … -e LOGIN_URL=http://host/login -e LOGIN_USER=ada -e CSV=/path/posts.csv
 // Sessions begin at their rate. Each waits for answers and thinks in between; a request is due when its session sends it.
 

@@ -1,6 +1,6 @@
 // How fast are queue, relay and broker by themselves? Messages go into Redis as the ingest would write them.
-//   node pipeline/run.ts scenarios/queue.js                         1,000/s for 20 s; -e RATE=… -e DURATION=…
-//   QUEUE=list node pipeline/run.ts scenarios/queue.js              the same with a list
+//   npm run scenario -- scenarios/queue.js                         1,000/s for 20 s; -e RATE=… -e DURATION=…
+//   QUEUE=list npm run scenario -- scenarios/queue.js              the same with a list
 // Same messages, ledger and report; `request` and `ingest` take no time, and what stands as HTTP is the time of the write.
 
 import { Run } from 'k6/x/arrival';

@@ -1,5 +1,5 @@
 // What do so many new connections a second, with so many calls on each, get? (httperf --rate 500 --num-conns 50000 --num-calls 10)
-//   node pipeline/run.ts scenarios/sessions.js                      500 connections/s for 30 s, 10 calls on each
+//   npm run scenario -- scenarios/sessions.js                      500 connections/s for 30 s, 10 calls on each
 //   … -e SESSIONS=100 -e CALLS=5 -e DURATION=60
 // Sessions begin at their rate, whatever became of the others; a call follows the answer to the last one, so it is due then.
 import exec from 'k6/execution';

@@ -1,5 +1,5 @@
 // How many messages a second do clients get through the broker both ways, and what is left for each as they become more?
-//   node pipeline/run.ts scenarios/throughput.js        one client more each second, to 100; -e CLIENTS=20 -e STEP=2 -e QOS=1
+//   npm run scenario -- scenarios/throughput.js        one client more each second, to 100; -e CLIENTS=20 -e STEP=2 -e QOS=1
 // A client publishes a ping, and the next one when its pong is there. Pings are in the account; what stands as HTTP is the time from ping
 // to pong. The clients are JavaScript, as is who answers: they share the generator's cores, which the report shows.
 import { sleep } from 'k6';
