@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { IngestConfig, RelayConfig, RunConfig, StackConfig } from './config.ts';
+import { environmentArgs } from './k6.ts';
 
 /** What the pipeline reads of the environment. */
 const SETTINGS = [RunConfig, StackConfig, IngestConfig, RelayConfig].flatMap(({ properties }) =>
@@ -48,6 +49,14 @@ export function commandOf(
     ...(words.length > 0 ? ['--', ...words] : []),
   ];
   return [...settings.map(assignment), ...command.map(word)].join(' ');
+}
+
+/** The variables that flags set and neither the script nor the pipeline reads: typing errors, unless the script makes up names. */
+export function unread(script: string, args: readonly string[]): string[] {
+  const read = new Set([...SETTINGS, ...NOT_TOLD, ...variablesRead(script)]);
+  return environmentArgs(args)
+    .map((arg) => arg.replace(/^(--env=|-e)/, '').replace(/=.*/s, ''))
+    .filter((name) => /^\w+$/.test(name) && !name.startsWith('K6_') && !read.has(name));
 }
 
 function masked(text: string): string {

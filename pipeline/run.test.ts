@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { commandOf } from './command.ts';
+import { commandOf, unread } from './command.ts';
 import { environmentArgs, firstProblem, K6 } from './k6.ts';
 import { runName } from './run.ts';
 import { eventually, remove, temporaryDirectory } from './test/services.ts';
@@ -126,6 +126,24 @@ test('the command to type again has what came by the environment: settings of th
   );
 });
 
+test('a setting that nothing reads is told: a typing error would leave the default', () => {
+  const args = [
+    '-q',
+    '-e',
+    'RTAE=3000',
+    '-e',
+    'RATE=1',
+    '--env=P9=1',
+    '-eQUEUE=list',
+    '-e',
+    'RUN_DIR=x',
+    '--tag',
+    'A=b',
+  ];
+  assert.deepEqual(unread('scenarios/ramp.js', args), ['RTAE', 'P9']);
+  assert.deepEqual(unread('scenarios/connections.js', ['-e', 'CANARY_P99=9', '-e', 'P99=9']), ['P99']);
+});
+
 test('what k6 says, without its dressing', () => {
   assert.equal(firstProblem('Error: weights sum to 0\n\tat file:///a.js:2:7(13)\n'), 'weights sum to 0');
   assert.equal(firstProblem('TypeError: x is not a function\n\tat a\n'), 'x is not a function');
@@ -135,6 +153,20 @@ test('what k6 says, without its dressing', () => {
 test('of the flags only those that set variables go to the check', () => {
   const args = ['-q', '-e', 'A=1', '--env', 'B=2', '--env=C=3', '-eD=4', '--vus', '3', '-e'];
   assert.deepEqual(environmentArgs(args), ['-e', 'A=1', '--env', 'B=2', '--env=C=3', '-eD=4']);
+});
+
+test('--help lists the settings of a scenario with what it says of itself, and else the scenarios', async () => {
+  const ramp = start(['scenarios/ramp.js', '--help']);
+  assert.equal(await ramp.ended, 0);
+  assert.match(ramp.output(), /^How long does a message take to arrive while the load ramps up/m);
+  assert.match(
+    ramp.output(),
+    /^ {2}P99 \(250\), PROFILE \(profiles\/ramp\.yml\), RAMP_DURATION, RATE, SENDERS \(64\),/m,
+  );
+  assert.match(ramp.output(), /^and of every scenario\n {2}CANARY \(true\), CLOCK_LIMIT, GATHER \(60\), /m);
+  const none = start(['--help']);
+  assert.equal(await none.ended, 0);
+  assert.match(none.output(), /^ {2}ramp\.js +How long does a message take to arrive/m);
 });
 
 test("with somebody's own pipeline nothing is started, and the exit code is k6's", async () => {
