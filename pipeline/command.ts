@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { IngestConfig, RelayConfig, RunConfig, StackConfig } from './config.ts';
+import { environmentArgs } from './k6.ts';
 
 /** What the pipeline reads of the environment. */
 const SETTINGS = [RunConfig, StackConfig, IngestConfig, RelayConfig].flatMap(({ properties }) =>
@@ -9,6 +10,8 @@ const SETTINGS = [RunConfig, StackConfig, IngestConfig, RelayConfig].flatMap(({ 
 );
 /** Made anew for each run, or the machine's own. */
 const NOT_TOLD = new Set(['ARRIVAL_COMMAND', 'PROCESS_NAME', 'RUN_DIR', 'RUN_ID', 'SSL_CERT_FILE']);
+/** The npm script that is told which scenario. */
+const SCENARIO = 'scenario';
 /** A variable whose name says that its value is secret, as k6's -e and --env take it. k6's extension has the same. */
 const SECRET_VARIABLE =
   /^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*/is;
@@ -25,7 +28,7 @@ export interface CommandEnvironment {
 /**
  * What a person types to do this run again, with the settings that came by the environment; what may be secret is left out.
  * @param script empty: none
- * @param npmScript undefined: it was run by itself
+ * @param npmScript undefined: it was run without npm
  */
 export function commandOf(
   script: string,
@@ -37,11 +40,23 @@ export function commandOf(
   const settings = known.flatMap((name) =>
     env[name] && !NOT_TOLD.has(name) ? [`${name}=${env[name]}`] : [],
   );
-  const command =
-    npmScript === undefined
-      ? ['node', 'pipeline/run.ts', script, ...args]
-      : ['npm', 'run', npmScript, ...(args.length > 0 ? ['--', ...args] : [])];
+  const scenario = npmScript === undefined || npmScript === SCENARIO;
+  const words = scenario ? [script, ...args] : args;
+  const command = [
+    'npm',
+    'run',
+    scenario ? SCENARIO : npmScript,
+    ...(words.length > 0 ? ['--', ...words] : []),
+  ];
   return [...settings.map(assignment), ...command.map(word)].join(' ');
+}
+
+/** The variables that flags set and neither the script nor the pipeline reads: typing errors, unless the script makes up names. */
+export function unread(script: string, args: readonly string[]): string[] {
+  const read = new Set([...SETTINGS, ...NOT_TOLD, ...variablesRead(script)]);
+  return environmentArgs(args)
+    .map((arg) => arg.replace(/^(--env=|-e)/, '').replace(/=.*/s, ''))
+    .filter((name) => /^\w+$/.test(name) && !name.startsWith('K6_') && !read.has(name));
 }
 
 function masked(text: string): string {

@@ -285,12 +285,13 @@ function explain(schema: TObject, data: NodeJS.ProcessEnv, { errors, message }: 
   return `${name} ${given}; allowed: ${range}${property?.description}`;
 }
 
-/** The settings of a role for its help text: a line each, with the default. */
-export function describe(schema: TObject): string {
+/** The settings of a role for its help text, but for some: a line each, with the default. */
+export function describe(schema: TObject, without: ReadonlySet<string> = new Set()): string {
   return Object.entries(schema.properties)
+    .filter(([name]) => !without.has(name))
     .map(([name, { default: fallback, description }]) => {
       const value = fallback === undefined ? '' : ` (${fallback})`;
-      return `  ${name.padEnd(18)}${description}${value}`;
+      return `  ${name.padEnd(20)}${description}${value}`;
     })
     .join('\n');
 }

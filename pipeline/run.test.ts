@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { commandOf } from './command.ts';
+import { commandOf, unread } from './command.ts';
 import { environmentArgs, firstProblem, K6 } from './k6.ts';
 import { runName } from './run.ts';
 import { eventually, remove, temporaryDirectory } from './test/services.ts';
@@ -86,7 +86,9 @@ test('the command to type again', () => {
   const command = (args: string[], npmScript?: string) => commandOf('a.js', args, npmScript, { env: {} });
   assert.equal(command([], 'ramp'), 'npm run ramp');
   assert.equal(command(['-e', 'RATE=3000'], 'ramp'), 'npm run ramp -- -e RATE=3000');
-  assert.equal(command(['-e', "NOTE=it's mine"]), "node pipeline/run.ts a.js -e 'NOTE=it'\\''s mine'");
+  const anyScript = "npm run scenario -- a.js -e 'NOTE=it'\\''s mine'";
+  assert.equal(command(['-e', "NOTE=it's mine"], 'scenario'), anyScript);
+  assert.equal(command(['-e', "NOTE=it's mine"]), anyScript);
   const secrets = [
     '-e',
     'INGEST_TOKEN=s3cret',
@@ -124,6 +126,24 @@ test('the command to type again has what came by the environment: settings of th
   );
 });
 
+test('a setting that nothing reads is told: a typing error would leave the default', () => {
+  const args = [
+    '-q',
+    '-e',
+    'RTAE=3000',
+    '-e',
+    'RATE=1',
+    '--env=P9=1',
+    '-eQUEUE=list',
+    '-e',
+    'RUN_DIR=x',
+    '--tag',
+    'A=b',
+  ];
+  assert.deepEqual(unread('scenarios/ramp.js', args), ['RTAE', 'P9']);
+  assert.deepEqual(unread('scenarios/connections.js', ['-e', 'CANARY_P99=9', '-e', 'P99=9']), ['P99']);
+});
+
 test('what k6 says, without its dressing', () => {
   assert.equal(firstProblem('Error: weights sum to 0\n\tat file:///a.js:2:7(13)\n'), 'weights sum to 0');
   assert.equal(firstProblem('TypeError: x is not a function\n\tat a\n'), 'x is not a function');
@@ -135,13 +155,27 @@ test('of the flags only those that set variables go to the check', () => {
   assert.deepEqual(environmentArgs(args), ['-e', 'A=1', '--env', 'B=2', '--env=C=3', '-eD=4']);
 });
 
+test('--help lists the settings of a scenario with what it says of itself, and else the scenarios', async () => {
+  const ramp = start(['scenarios/ramp.js', '--help']);
+  assert.equal(await ramp.ended, 0);
+  assert.match(ramp.output(), /^How long does a message take to arrive while the load ramps up/m);
+  assert.match(
+    ramp.output(),
+    /^ {2}P99 \(250\), PROFILE \(profiles\/ramp\.yml\), RAMP_DURATION, RATE, SENDERS \(64\),/m,
+  );
+  assert.match(ramp.output(), /^and of every scenario\n {2}CANARY \(true\), CLOCK_LIMIT, GATHER \(60\), /m);
+  const none = start(['--help']);
+  assert.equal(await none.ended, 0);
+  assert.match(none.output(), /^ {2}ramp\.js +How long does a message take to arrive/m);
+});
+
 test("with somebody's own pipeline nothing is started, and the exit code is k6's", async () => {
   const good = start([script, '-q'], OWN);
   assert.equal(await good.ended, 0, good.output());
   assert.match(good.output(), /RUN_DIR .*\/reports\/runs\/scenario-single-loopback-\d{8}T\d{6}Z /);
   assert.match(
     good.output(),
-    /COMMAND INGEST_PORT=0 INGEST_URL=… .* node pipeline\/run\.ts .*scenario\.js -q pid/,
+    /COMMAND INGEST_PORT=0 INGEST_URL=… .* npm run scenario -- .*scenario\.js -q pid/,
   );
   assert.ok(!existsSync(join(dir, 'stack')));
   const failed = start([script, '-q', '-e', 'COUNT=7'], OWN);

@@ -3,8 +3,9 @@ import { constants } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import { moment, newDirectory, RUNS } from '../reports/directory.ts';
 import type { Ended, Generator } from './child.ts';
-import { commandOf } from './command.ts';
+import { commandOf, unread } from './command.ts';
 import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
+import { isEntry } from './entry.ts';
 import { Instances, instancesOf, mergeInstances, newRunId, segmentsOf } from './instances.ts';
 import { checkScript, K6Run, variablesOf } from './k6.ts';
 import { explain } from './stack/explain.ts';
@@ -12,6 +13,7 @@ import { runningStack, type StackFile, shortPath } from './stack/file.ts';
 import { onInterrupt } from './stack/interrupt.ts';
 import { Stack } from './stack/stack.ts';
 import { trust } from './trust.ts';
+import { scenariosIn, usageOf } from './usage.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -26,13 +28,13 @@ export const ADDRESSES = {
 
 const HELP = `Runs a scenario against the pipeline and leaves a report in reports/runs/.
 
-  npm run ramp [-- <k6 flags>]
-  node pipeline/run.ts <script> [<k6 flags>]
+  npm run scenario -- scenarios/<script> [<k6 flags>]
+  npm run ramp [-- <k6 flags>]               also smoke, sweep, fixed, spike, soak
 
   --instances <n>   so many k6 do the run together, each a segment of it, and are merged: what n hosts would do
 
 It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
-The exit code is k6's own: 0 when every threshold holds, 99 when one does not.
+The exit code is k6's own: 0 when every threshold holds, 99 when one does not; README.md has the others.
 
 Environment
   INGEST_URL, INGEST_TOKEN, MQTT_URL, REDIS_URL   a pipeline of your own: nothing is started
@@ -42,17 +44,26 @@ Environment
   RUN_DIR               where the run goes, a directory that is new or empty
   TOPOLOGY (single)     single, or cluster: nginx before several ingests; with INGEST_URL, any label
   NETWORK (loopback)    how the run is labelled
-  LABELS                further labels, build=17,branch=main: runs that agree in all are repeats of one another in a comparison
-  and what the scenario itself names: -e NAME=value, as for k6
+  LABELS                further labels, build=17,branch=main, for the list of runs and for comparisons
+  NO_COLOR              any value: no colours
+The pipeline that is started reads what \`npm run pipeline -- --help\` lists, like QUEUE and RELAY_WINDOW.
 `;
+
+/** Of one scenario, or with which there are. */
+function help(script: string | undefined): string {
+  if (script !== undefined && existsSync(script)) return `${HELP}\n${usageOf(script)}`;
+  return `${HELP}\nScenarios; --help behind one lists its settings\n${scenariosIn(join(ROOT, 'scenarios'))}\n`;
+}
 
 async function main(): Promise<number> {
   const [script, ...given] = process.argv.slice(2);
   if (script === undefined || [script, ...given].some((arg) => arg === '--help' || arg === '-h')) {
-    console.log(HELP);
+    console.log(help([script, ...given].find((arg) => arg !== undefined && !arg.startsWith('-'))));
     return script === undefined ? 1 : 0;
   }
   const { instances, args } = instancesOf(given);
+  for (const name of unread(script, args))
+    console.error(`${name} is set, and ${script} does not read it: --help lists what it reads`);
   // Where samples are asked for, the pipeline that is started leaves them: one message in a hundred, unless it is told otherwise.
   if (variablesOf(args).SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
   const config = await settle(readConfig(RunConfig));
@@ -274,7 +285,7 @@ export function runName(
   return `${method}-${TOPOLOGY}-${NETWORK}-${moment(now)}`;
 }
 
-if (import.meta.main) {
+if (isEntry(import.meta)) {
   main().then(
     (code) => process.exit(code),
     (error: Error) => {

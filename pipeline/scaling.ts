@@ -6,6 +6,7 @@
 import { parseArgs } from 'node:util';
 import jStat from 'jstat';
 import { ConfigError } from './config.ts';
+import { isEntry } from './entry.ts';
 
 /** A place where messages wait for a server and are served, in the order in which they come. */
 export interface Station {
@@ -150,7 +151,7 @@ function main(): void {
   for (const one of rates) for (const line of report(one, cost)) console.log(line);
 }
 
-if (import.meta.main) {
+if (isEntry(import.meta)) {
   try {
     main();
   } catch (error) {

@@ -75,7 +75,7 @@ export interface RunInfo {
       vus: number | null;
       measured: boolean;
     }[];
-    flows: { name: string; weight: number; messages: number; deliveries: number }[];
+    flows: { name: string; weight: number; messages: number; deliveries: number; payload_bytes?: number }[];
   };
 }
 

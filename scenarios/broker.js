@@ -1,11 +1,13 @@
 // How fast is the broker by itself? Messages are published to it as the relay would.
-//   node pipeline/run.ts scenarios/broker.js                        1,000/s for 20 s; -e RATE=… -e DURATION=… -e QOS=0
+//   npm run scenario -- scenarios/broker.js                        1,000/s for 20 s, QOS 1, over 16 connections
+//   … -e RATE=5000 -e DURATION=60 -e QOS=0 -e SENDERS=32           messages/s, s, 0 or 1, connections
 // Same messages, ledger and report: all of the time is `delivery`, and what stands as HTTP is the time until the PUBACK.
 import { Run } from 'k6/x/arrival';
 import { Client } from 'k6/x/mqtt';
 import { count, number } from './lib/env.js';
 import { flows, profileOf } from './lib/load.js';
-import { checkTrust, setting, stages } from './lib/setting.js';
+import { setting } from './lib/setting.js';
+import { checkTrust, stages } from './lib/stages.js';
 
 checkTrust('k6/x/mqtt');
 

@@ -1,20 +1,21 @@
 // How many MQTT connections does the broker hold at once, and what does each cost? Devices connect one after the other and stay, each
 // publishing now and then.
-//   node pipeline/run.ts scenarios/connections.js       160/s up to 15,000, each publishing every 6 s, 30 s with all of them
-//   BROKERS=3 node pipeline/run.ts scenarios/connections.js -e CONNECTIONS=19000      spread over three brokers
-//   … -e CONNECTIONS=19000 -e RATE=500 -e EVERY=6 -e DURATION=60 -e QOS=1 -e P99=50
+//   npm run scenario -- scenarios/connections.js       160/s up to 15,000, each publishing every 6 s, 30 s with all of them
+//   BROKERS=3 npm run scenario -- scenarios/connections.js -e CONNECTIONS=19000      spread over three brokers
+//   … -e CONNECTIONS=19000 -e CONNECT_RATE=500 -e EVERY=6 -e DURATION=60 -e QOS=1 -e CANARY_P99=50
 // The connections are goroutines of one VU. Everything they publish is in the account; as with broker.js all of the way is `delivery`.
 // The canary goes round the whole pipeline, over connections of its own, once a second: each of its
-// messages has to arrive, with a p99 below the limit (P99, ms).
+// messages has to arrive, with a p99 below the limit (CANARY_P99, 50 ms).
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
 import { count, number } from './lib/env.js';
 import { cost } from './lib/held.js';
 import { flows, profileOf } from './lib/load.js';
-import { checkBrokerFiles, setting, stages } from './lib/setting.js';
+import { setting } from './lib/setting.js';
+import { checkBrokerFiles, stages } from './lib/stages.js';
 
 const connections = count('CONNECTIONS', 15_000, { max: 60_000 });
-const rate = number('RATE', 160, { min: 1, max: 10_000 });
+const rate = number('CONNECT_RATE', 160, { min: 1, max: 10_000 });
 const hold = number('DURATION', 30, { min: 1 });
 const opening = Math.max(0.5, connections / rate);
 const messages = connections / number('EVERY', 6, { min: 0.1, max: 86_400 });
@@ -45,7 +46,7 @@ export const options = {
   scenarios: run.scenarios({ pump: true }),
   thresholds: run.thresholds({
     connections_missing: ['value==0'],
-    connections_canary_p99_ms: [`value<${number('P99', 50, { min: 0.1 })}`],
+    connections_canary_p99_ms: [`value<${number('CANARY_P99', 50, { min: 0.1 })}`],
     connections_canary_missing: ['value==0'], // its p99 is of those that arrived
   }),
 };

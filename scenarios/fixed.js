@@ -1,5 +1,5 @@
 // What does a fixed number of connections get out of the pipeline, with keep-alive and without? (ab -n -c, http_load -parallel -seconds)
-//   npm run fixed                                                      50 connections, 30 s
+//   npm run fixed                                                      CONCURRENCY 50, DURATION 30 s
 //   npm run fixed -- -e CONCURRENCY=1000 -e REQUESTS=50000 -e KEEPALIVE=false
 import { Run } from 'k6/x/arrival';
 import { count, flag, number } from './lib/env.js';
@@ -29,7 +29,7 @@ export const options = { scenarios: run.scenarios({ pump: true }), thresholds: r
 export function subscriber() {
   run.collect();
   const [fixed] = run.result().steps;
-  run.figure('requests', fixed.requests / fixed.duration_s, '/s');
+  run.figure('requests', fixed.requests / fixed.duration_s, 'requests/s');
   run.figure('time taken', fixed.duration_s, 's');
 }
 

@@ -1,11 +1,13 @@
 // How fast is the ingest by itself? A message has arrived when it is in the queue, and is taken out there: no relay, no broker.
-//   RELAY_WORKERS=0 node pipeline/run.ts scenarios/ingest.js              1,000/s for 20 s; -e RATE=… -e DURATION=…
-//   QUEUE=list RELAY_WORKERS=0 node pipeline/run.ts scenarios/ingest.js   the same with a list
+//   RELAY_WORKERS=0 npm run scenario -- scenarios/ingest.js              1,000/s for 20 s, over 64 connections
+//   RELAY_WORKERS=0 npm run scenario -- scenarios/ingest.js -e RATE=5000 -e DURATION=60 -e CONNECTIONS=128
+//   QUEUE=list RELAY_WORKERS=0 npm run scenario -- scenarios/ingest.js   the same with a list
 // Same messages, ledger and report. `queue` is from the write until the message was read; the stages behind it are not there.
 import { Run } from 'k6/x/arrival';
 import { count, number } from './lib/env.js';
 import { flows, profileOf } from './lib/load.js';
-import { queue, setting } from './lib/setting.js';
+import { setting } from './lib/setting.js';
+import { queue } from './lib/stages.js';
 
 const shared = setting();
 const relays = shared.facts.relay_workers ?? 0;

@@ -1,6 +1,8 @@
 // One cell of the matrix: does this topology carry a rate over this network, and how long do messages take?
 //   npm run matrix                                       every topology over every network: scenarios/matrix/ makes them
-//   node pipeline/run.ts scenarios/matrix.js             one cell, over the network that there is
+//   npm run scenario -- scenarios/matrix.js              one cell, over the network that there is
+// RATE in requests/s (200) over CONNECTIONS (64), after WARMUP (2 s) for DURATION (10 s). ALONE=true: the generator against a server that
+// answers and passes nothing on, as fast as it goes.
 import { Run } from 'k6/x/arrival';
 import { count, flag, number } from './lib/env.js';
 import { flows, profileOf } from './lib/load.js';
@@ -9,8 +11,7 @@ import { setting } from './lib/setting.js';
 const rate = number('RATE', 200, { min: 1, max: 1e6 });
 const duration = number('DURATION', 10, { min: 0.5, max: 86_400 });
 const connections = count('CONNECTIONS', 64, { max: 1024 });
-// The generator alone: as fast as it goes, against a server that answers and passes nothing on. There is nothing to wait for.
-const alone = flag('ALONE', false);
+const alone = flag('ALONE', false); // there is nothing to wait for
 
 const run = new Run({
   name: 'matrix',

@@ -1,11 +1,12 @@
 // How long do messages take through a pipeline of your own, and what becomes of each?
-//   INGEST_URL=http://host:port MQTT_URL=mqtts://user:password@host node pipeline/run.ts scenarios/own.js
-//   … -e INGEST_PATH=/v1/events -e BODY_FILE=/path/body.json -e FILTER='devices/+/events' -e RATE=200
+//   INGEST_URL=http://host:port MQTT_URL=mqtts://user:password@host npm run scenario -- scenarios/own.js
+//   … -e INGEST_PATH=/v1/events -e BODY_FILE=/path/body.json -e FILTER='devices/+/events' -e RATE=200 -e P99=100
 // What it has to do: take a POST, and publish what came of it to MQTT with the id in it. scenarios/README.md has every setting.
 import { Run } from 'k6/x/arrival';
 import { count, flag, number } from './lib/env.js';
 import { profileOf } from './lib/load.js';
-import { openProfile, sampled, setting } from './lib/setting.js';
+import { sampled } from './lib/sampled.js';
+import { openProfile, setting } from './lib/setting.js';
 
 const shared = setting();
 
@@ -34,9 +35,7 @@ const profile = __ENV.PROFILE
         {
           name: 'own',
           target: __ENV.TARGET || 'user',
-          targets: count('TARGETS', 100, { max: 100_000 }),
           deliveries: count('DELIVERIES', 1, { max: 32 }),
-          payloadBytes: number('PAYLOAD_BYTES', 64, { max: 1_048_576, whole: true }),
         },
       ],
     });
@@ -62,12 +61,12 @@ const run = new Run({
   body: __ENV.BODY || (__ENV.BODY_FILE ? open(__ENV.BODY_FILE) : ''),
   timeout: number('TIMEOUT', 10, { min: 0.1 }),
   sampled: sampled(),
-  canary: __ENV.CANARY !== 'off' && !__ENV.FILTER,
+  canary: shared.canary && !__ENV.FILTER,
 });
 
 export const options = {
   scenarios: run.scenarios(),
-  thresholds: run.thresholds({ arrival_latency: [`p(99)<${number('P99', 250)}`] }),
+  thresholds: run.thresholds({ arrival_p99: [`value<${number('P99', 250)}`] }),
 };
 
 export function subscriber() {

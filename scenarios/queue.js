@@ -1,13 +1,15 @@
 // How fast are queue, relay and broker by themselves? Messages go into Redis as the ingest would write them.
-//   node pipeline/run.ts scenarios/queue.js                         1,000/s for 20 s; -e RATE=… -e DURATION=…
-//   QUEUE=list node pipeline/run.ts scenarios/queue.js              the same with a list
+//   npm run scenario -- scenarios/queue.js                         1,000/s for 20 s, by SENDERS (32) VUs
+//   npm run scenario -- scenarios/queue.js -e RATE=5000 -e DURATION=60 -e SENDERS=64
+//   QUEUE=list npm run scenario -- scenarios/queue.js              the same with a list
 // Same messages, ledger and report; `request` and `ingest` take no time, and what stands as HTTP is the time of the write.
 
 import { Run } from 'k6/x/arrival';
 import redis from 'k6/x/redis';
 import { count, number } from './lib/env.js';
 import { flows, profileOf } from './lib/load.js';
-import { checkTrust, queue, setting } from './lib/setting.js';
+import { setting } from './lib/setting.js';
+import { checkTrust, queue } from './lib/stages.js';
 
 checkTrust('k6/x/redis');
 const { redis: url, kind } = queue();

@@ -1,13 +1,15 @@
 // What do so many new connections a second, with so many calls on each, get? (httperf --rate 500 --num-conns 50000 --num-calls 10)
-//   node pipeline/run.ts scenarios/sessions.js                      500 connections/s for 30 s, 10 calls on each
+//   npm run scenario -- scenarios/sessions.js                       500 connections/s for 30 s, 10 calls on each
 //   … -e SESSIONS=100 -e CALLS=5 -e DURATION=60
-// Sessions begin at their rate, whatever became of the others; a call follows the answer to the last one, so it is due then.
+// Sessions begin at their rate, whatever became of the others; a call follows the answer to the last one, so it is due then. At most
+// MAX_SESSIONS (1,000) go on at once: where that is not enough for the rate, it fails. A call may take TIMEOUT (10 s).
 import exec from 'k6/execution';
 import http from 'k6/http';
 import { Run } from 'k6/x/arrival';
 import { count, number } from './lib/env.js';
 import { flows, profileOf } from './lib/load.js';
-import { checkTrust, setting } from './lib/setting.js';
+import { setting } from './lib/setting.js';
+import { checkTrust } from './lib/stages.js';
 
 checkTrust('k6/http');
 
@@ -53,8 +55,8 @@ export const options = {
 export function subscriber() {
   run.collect();
   const [step] = run.result().steps;
-  run.figure('connection rate', exec.instance.iterationsCompleted / duration, '/s'); // a session is an iteration
-  run.figure('request rate', step.requests / step.duration_s, '/s');
+  run.figure('connection rate', exec.instance.iterationsCompleted / duration, 'connections/s'); // a session is an iteration
+  run.figure('request rate', step.requests / step.duration_s, 'requests/s');
 }
 
 const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${shared.ingest.token}` };

@@ -8,7 +8,8 @@
 import { Run } from 'k6/x/arrival';
 import { number, numbers } from './lib/env.js';
 import { flows, profileOf } from './lib/load.js';
-import { openProfile, sampled, setting } from './lib/setting.js';
+import { sampled } from './lib/sampled.js';
+import { openProfile, setting } from './lib/setting.js';
 
 const steps = numbers('CONCURRENCY', '1..20');
 const duration = number('STEP_DURATION', 10, { min: 0.1, max: 86_400 });

@@ -1,5 +1,6 @@
 // How many messages a second do clients get through the broker both ways, and what is left for each as they become more?
-//   node pipeline/run.ts scenarios/throughput.js        one client more each second, to 100; -e CLIENTS=20 -e STEP=2 -e QOS=1
+//   npm run scenario -- scenarios/throughput.js         one client more each second, to 100, at QOS 0
+//   … -e CLIENTS=20 -e STEP=2 -e QOS=1
 // A client publishes a ping, and the next one when its pong is there. Pings are in the account; what stands as HTTP is the time from ping
 // to pong. The clients are JavaScript, as is who answers: they share the generator's cores, which the report shows.
 import { sleep } from 'k6';
@@ -8,7 +9,8 @@ import { Run } from 'k6/x/arrival';
 import { Client } from 'k6/x/mqtt';
 import { count, number } from './lib/env.js';
 import { flows, profileOf } from './lib/load.js';
-import { checkBrokerFiles, checkTrust, setting, stages } from './lib/setting.js';
+import { setting } from './lib/setting.js';
+import { checkBrokerFiles, checkTrust, stages } from './lib/stages.js';
 
 checkTrust('k6/x/mqtt');
 
@@ -95,7 +97,7 @@ export function sender() {
 export function subscriber() {
   run.collect();
   for (const { vus, requests, duration_s } of run.result().steps)
-    run.figure(`${vus} clients, each`, requests / duration_s / vus, '/s');
+    run.figure(`${vus} clients, each`, requests / duration_s / vus, 'messages/s');
 }
 
 export const handleSummary = run.summary;

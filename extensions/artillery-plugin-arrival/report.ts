@@ -74,11 +74,12 @@ export function runOf(f: Findings): Run {
           vus: vus ?? null,
           measured,
         })),
-        flows: schedule.flows.map(({ name, weight, messages, deliveries }) => ({
+        flows: schedule.flows.map(({ name, weight, messages, deliveries, payloadBytes }) => ({
           name,
           weight,
           messages,
           deliveries,
+          payload_bytes: payloadBytes,
         })),
       },
     },

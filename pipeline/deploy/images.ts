@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { isEntry } from '../entry.ts';
 import { explain } from '../stack/explain.ts';
 import { writePrivateFile } from '../stack/file.ts';
 import { onInterrupt } from '../stack/interrupt.ts';
@@ -145,7 +146,7 @@ async function build(
   await command('buildah', [...args, ROOT], stop);
 }
 
-if (import.meta.main) {
+if (isEntry(import.meta)) {
   main().then(
     (code) => process.exit(code),
     (error: Error) => {

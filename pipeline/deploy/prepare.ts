@@ -10,6 +10,7 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError, IngestConfig } from '../config.ts';
+import { isEntry } from '../entry.ts';
 import {
   BROKER_USERS,
   brokerAclFile,
@@ -113,7 +114,7 @@ async function main([directory, word = 'compose', ...more]: string[]): Promise<v
   console.log(`${directory} is prepared for ${engine}`);
 }
 
-if (import.meta.main) {
+if (isEntry(import.meta)) {
   main(process.argv.slice(2)).catch((error: Error) => {
     console.error(error.message);
     process.exit(1);

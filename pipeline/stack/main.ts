@@ -1,4 +1,12 @@
-import { ConfigError, describe, readConfig, StackConfig, withoutPassword } from '../config.ts';
+import {
+  ConfigError,
+  describe,
+  IngestConfig,
+  RelayConfig,
+  readConfig,
+  StackConfig,
+  withoutPassword,
+} from '../config.ts';
 import { deadLetters } from '../dead-letters.ts';
 import { levelOf, readable } from '../log.ts';
 import { explain } from './explain.ts';
@@ -9,6 +17,13 @@ import { Stack } from './stack.ts';
 /** Of our processes' lines those are shown that are as bad as this, in pino's levels. */
 const SHOWN = { debug: 40, info: 40, warn: 40, error: 50, silent: Number.POSITIVE_INFINITY } as const;
 
+/** Settings of ingest and relay that are the stack's own, or that it makes: the others reach them as they are. */
+const OUR_OWN = new Set([
+  ...Object.keys(StackConfig.properties),
+  ...['PROCESS_NAME', 'HEALTH_PORT', 'INGEST_HOST', 'INGEST_SHARED_PORT', 'INGEST_TOKENS_FILE'],
+  ...['INGEST_TLS_CERT', 'INGEST_TLS_KEY'],
+]);
+
 const HELP = `Starts the pipeline in the foreground: Redis, Mosquitto, ingest and relays. Ctrl-C drains and stops it.
 
   npm run pipeline
@@ -16,6 +31,12 @@ const HELP = `Starts the pipeline in the foreground: Redis, Mosquitto, ingest an
 
 Environment
 ${describe(StackConfig)}
+
+and of each ingest
+${describe(IngestConfig, OUR_OWN)}
+
+and of each relay
+${describe(RelayConfig, OUR_OWN)}
 `;
 
 /** `npm run pipeline`: the stack in the foreground until Ctrl-C. */

@@ -20,7 +20,7 @@ test('the highest rate that was held below the limit of the thresholds', () => {
   assert.ok(texts(run).includes(sentence.replace('2,850 messages/s', 'none')));
   run.thresholds = [];
   assert.equal(p99Limit(run), null);
-  const held = { metric: 'hold_p99_ms', expression: 'value<100', ok: true };
+  const held = { metric: 'arrival_p99', expression: 'value<100', ok: true };
   assert.equal(p99Limit({ ...run, thresholds: [held] }), 100);
   assert.equal(p99Limit({ ...run, figures: [{ name: 'limit of arrival p99', value: 50, unit: 'ms' }] }), 50);
   assert.ok(!texts(run).some((text) => text.startsWith('Highest')));

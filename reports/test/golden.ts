@@ -1,5 +1,6 @@
 /** Writes the golden runs: `node reports/test/golden.ts`. */
 import { writeFileSync } from 'node:fs';
+import { isEntry } from '../../pipeline/entry.ts';
 import type { Run, Step } from '../run.ts';
 import type { Plan } from './offer.ts';
 import { simulate } from './simulate.ts';
@@ -245,7 +246,7 @@ const goldens = {
   hostile,
 };
 
-if (import.meta.main) {
+if (isEntry(import.meta)) {
   for (const [name, golden] of Object.entries(goldens)) {
     const data = typeof golden === 'function' ? golden() : golden;
     const file = name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);

@@ -24,7 +24,7 @@ export function judge(run: Run): Judgement {
 }
 
 const SAID: Record<string, (run: Run) => string> = {
-  hold_p99_ms: ({ latency }) => `p99 ${ms(latency.arrival.p99)} ms`,
+  arrival_p99: ({ latency }) => `p99 ${ms(latency.arrival.p99)} ms`,
   backlog_growth: ({ figures }) => `the backlog grows by ${figure(figures?.[0]?.value)} % of the rate`,
   arrival_rejected: ({ account }) => `${account.rejected} rejected`,
   arrival_lost: ({ account }) => `${account.lost} lost`,

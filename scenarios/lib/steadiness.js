@@ -28,11 +28,16 @@ export function memoryGrowth(resources, seconds) {
     );
 }
 
-/** What the threshold judges: the most that any process has grown by, in MB; UNKNOWN if one of them, or all but the generator, do not tell. */
-export function mostGrowth(grown, generator) {
-  const told =
-    grown.every(({ mb }) => !Number.isNaN(mb)) && grown.some(({ process }) => process !== generator);
-  return told ? Math.max(0, ...grown.map(({ mb }) => mb)) : UNKNOWN;
+/** Whether it is a process of the pipeline: `host` is the memory of all programs on that machine, and k6 the generator. */
+export function ofPipeline({ process }) {
+  return process !== 'host' && process !== 'k6';
+}
+
+/** What the threshold judges: the most that any process of the run has grown by, in MB; UNKNOWN if one of them, or all but k6, do not tell. */
+export function mostGrowth(grown) {
+  const judged = grown.filter(({ process }) => process !== 'host');
+  const told = judged.every(({ mb }) => !Number.isNaN(mb)) && judged.some(ofPipeline);
+  return told ? Math.max(0, ...judged.map(({ mb }) => mb)) : UNKNOWN;
 }
 
 /** How much the median of the seconds' p99 has grown, in ms; NaN where a quarter has no second with arrivals. */
@@ -49,7 +54,7 @@ function median(values) {
 
 /** A step in one line. */
 export function sentence({ name, arrived, scheduled, backlog, latency: { arrival } }) {
-  const ms = (x) => (x === null ? 'n/a' : x.toPrecision(3));
+  const ms = (x) => (x === null ? 'n/a' : String(Number(x.toPrecision(3)))); // toPrecision alone: 1.23e+3
   return (
     `${name}: ${scheduled} scheduled, ${arrived} deliveries, p50 ${ms(arrival.p50)} ms, p99 ${ms(arrival.p99)} ms, ` +
     `max ${ms(arrival.max)} ms, backlog ${backlog ?? 'n/a'}`

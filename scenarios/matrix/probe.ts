@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { isEntry } from '../../pipeline/entry.ts';
 
 /** The first byte of a connection says what it is for. */
 export const PROBE = { echo: 1, up: 2, down: 3 } as const;
@@ -81,7 +82,7 @@ async function main([host = '', port = '']: string[]): Promise<void> {
   );
 }
 
-if (import.meta.main) {
+if (isEntry(import.meta)) {
   main(process.argv.slice(2)).catch((error: Error) => {
     console.error(error.message);
     process.exit(1);

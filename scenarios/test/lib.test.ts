@@ -4,7 +4,7 @@ import { count, flag, number, numbers } from '../lib/env.js';
 import { cost } from '../lib/held.js';
 import { labelsOf } from '../lib/labels.js';
 import { drained, restored } from '../lib/recovery.js';
-import { latencyDrift, memoryGrowth, mostGrowth, UNKNOWN } from '../lib/steadiness.js';
+import { latencyDrift, memoryGrowth, mostGrowth, sentence, UNKNOWN } from '../lib/steadiness.js';
 
 const row = (t: number, phase: string | null, backlog: number, p99: number | null) => ({
   t,
@@ -129,11 +129,30 @@ test('memory that grows is told by process, the most first', () => {
     { process: 'silent', mb: Number.NaN },
     { process: 'forgotten', mb: Number.NaN },
   ]);
-  assert.equal(mostGrowth(grown.slice(0, 3), 'k6'), 50);
-  assert.equal(mostGrowth(grown.slice(1, 3), 'k6'), 0);
-  assert.equal(mostGrowth(grown.slice(0, 4), 'k6'), UNKNOWN, 'one has said nothing');
-  assert.equal(mostGrowth(grown.slice(2, 3), 'k6'), UNKNOWN, 'only the generator has said anything');
-  assert.equal(mostGrowth([], 'k6'), UNKNOWN);
+  assert.equal(mostGrowth(grown.slice(0, 3)), 50);
+  assert.equal(mostGrowth(grown.slice(1, 3)), 0);
+  assert.equal(mostGrowth(grown.slice(0, 4)), UNKNOWN, 'one has said nothing');
+  assert.equal(mostGrowth(grown.slice(2, 3)), UNKNOWN, 'only the generator has said anything');
+  assert.equal(mostGrowth([]), UNKNOWN);
+});
+
+test("the host's memory is everybody's: no growth of the pipeline, and no word of it", () => {
+  const [host, k6, relay] = [
+    { process: 'host', mb: 900 },
+    { process: 'k6', mb: 3 },
+    { process: 'relay-1', mb: 5 },
+  ];
+  assert.equal(mostGrowth([host, k6, relay]), 5);
+  assert.equal(mostGrowth([{ process: 'host', mb: Number.NaN }, k6, relay]), 5);
+  assert.equal(mostGrowth([host, k6]), UNKNOWN);
+});
+
+test('the line of a step, where the pipeline is overloaded too', () => {
+  const arrival = { p50: 0.8123, p99: 1234.5, max: null };
+  assert.equal(
+    sentence({ name: '3', arrived: 7, scheduled: 9, backlog: null, latency: { arrival } }),
+    '3: 9 scheduled, 7 deliveries, p50 0.812 ms, p99 1230 ms, max n/a ms, backlog n/a',
+  );
 });
 
 test('latency that drifts is told by the median of its seconds', () => {

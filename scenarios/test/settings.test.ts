@@ -3,6 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { ADDRESSES } from '../../pipeline/run.ts';
+import { headOf, settingsOf } from '../../pipeline/usage.ts';
 import { k6, place, ROOT } from './harness.ts';
 
 test('each script says what it answers and with which command, and is listed', async () => {
@@ -19,6 +20,19 @@ test('each script says what it answers and with which command, and is listed', a
   }
 });
 
+test('each setting of a script stands in its head, or in the README', async () => {
+  const folder = join(ROOT, 'scenarios');
+  const readme = await readFile(join(folder, 'README.md'), 'utf8');
+  for (const script of (await readdir(folder)).filter((name) => name.endsWith('.js'))) {
+    const { own, shared } = settingsOf(join(folder, script));
+    const told = `${headOf(join(folder, script)).join('\n')}\n${readme}`;
+    const missing = [...own.keys(), ...shared.keys()].filter(
+      (name) => !new RegExp(`\\b${name}\\b`).test(told),
+    );
+    assert.deepEqual(missing, [], script);
+  }
+});
+
 describe('a setting that makes no sense is told in one line', { concurrency: 2 }, () => {
   const wrong: [script: string, setting: string, message: RegExp][] = [
     ['smoke.js', 'DURATION=soon', /^DURATION is "soon"; allowed: 0 to 1000000000$/],
@@ -32,6 +46,15 @@ describe('a setting that makes no sense is told in one line', { concurrency: 2 }
       'LABELS=build',
       /^LABELS is "build": "build" is no name=value; allowed: name=value,name=value, each/,
     ],
+    ['smoke.js', 'CANARY=no', /^CANARY is "no"; allowed: true, on, false, off$/],
+    ['ramp.js', 'PAYLOAD_BYTES=1k', /^PAYLOAD_BYTES is "1k"; allowed: whole numbers from 0 to 1048576$/],
+    ['ramp.js', 'P99=soon', /^P99 is "soon"; allowed: /],
+    [
+      'smoke.js',
+      'CLOCK_LIMIT=soon',
+      /^options of Run: clock\.limit is "soon", which is not a duration: seconds/,
+    ],
+    ['fuzz.js', 'PAYLOAD_BYTES=9', /^everyFlow\.payloadBytes and fuzz exclude each other/],
     [
       'own.js',
       'BODY={"id":1}',

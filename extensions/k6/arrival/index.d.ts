@@ -5,19 +5,26 @@
  * ```js
  * import { Run } from 'k6/x/arrival';
  * const run = new Run({ profile: open('./profiles/ramp.yml'), ingest: { url }, mqtt: { url }, redis: { url } });
- * export const options = { scenarios: run.scenarios(), thresholds: run.thresholds({ arrival_latency: ['p(99)<250'] }) };
+ * export const options = { scenarios: run.scenarios(), thresholds: run.thresholds({ arrival_p99: ['value<250'] }) };
  * export function subscriber() { run.collect(); }
  * export function sender() { run.send(); }
  * export const handleSummary = run.summary;
  * ```
  *
- * Metrics: `arrival_latency` (Trend, ms: arrived − due, one sample a delivery), and counters of messages at the end of the
- * run: `arrival_scheduled`, `_dropped`, `_rejected`, `_unknown`, `_arrived`, `_dead_lettered`, `_queued`, `_lost`,
- * `_duplicates`, `_reordered`, `_negative`, and `arrival_invalid` (reasons not to trust the instrument). The native sender
- * emits k6's `http_reqs`, `http_req_duration` and `http_req_failed`, tagged with `flow`.
+ * Metrics, pushed when `collect()` is through:
+ *
+ * - `arrival_p99` (Gauge, ms): p99 of arrived − due, of all deliveries of the measured phases; the arrival p99 of the report. 1e9 where
+ *   nothing was measured.
+ * - Counters of messages: `arrival_scheduled`, `_dropped`, `_rejected`, `_unknown`, `_arrived`, `_dead_lettered`, `_queued`, `_lost`.
+ * - Counters of deliveries: `arrival_duplicates`, `_reordered`, `_negative`. Foreign ones have no metric.
+ * - `arrival_invalid` (Counter): reasons not to trust the instrument.
+ *
+ * While the run goes on there is `arrival_latency` (Trend, ms: arrived − due), for dashboards: of every phase, the warm-up too, and of more than
+ * 400,000 deliveries that are expected one in n (`health.trend_one_in` of run.json). The native sender emits k6's `http_reqs`,
+ * `http_req_failed` and `http_req_duration` (one in n too), tagged with `flow`.
  */
 
-/** Seconds, or a number with its unit: `10`, `"10s"`, `"500ms"`, `"2m"`. */
+/** Seconds, or a number with its unit: `10`, `"10"`, `"10s"`, `"500ms"`, `"2m"`. */
 export type Duration = number | string;
 
 export interface RunOptions {
@@ -31,6 +38,11 @@ export interface RunOptions {
     string,
     { duration?: Duration; arrivalRate?: number | string; rampTo?: number | string; vus?: number | string }
   >;
+  /**
+   * Settings that replace those of all flows of the profile; empty and undefined change nothing. `payloadBytes` (0 to 1,048,576) not
+   * beside `fuzz`. Example: `{ payloadBytes: __ENV.PAYLOAD_BYTES }`.
+   */
+  everyFlow?: { payloadBytes?: number | string; targets?: number | string };
   /** Where messages are posted. `path` takes one message, `batchPath` a JSON array of them. */
   ingest: {
     url: string;
@@ -126,9 +138,9 @@ export interface RunOptions {
   senderConnections?: number;
   /**
    * MQTT connections that publish the messages, instead of requests to the ingest: natively, without a VU or JavaScript for each. `rate`
-   * are opened a second, up to `connections`, and held until the load is over. The profile says how many messages are due in all; each
-   * connection has one turn in a round whose order is drawn anew, so it publishes with the mean interval connections ÷ rate of messages,
-   * and 0 to twice that between two. For `scenarios({ pump: true })`. All of a message's way is then `delivery`, and what stands as HTTP
+   * are opened a second, up to `connections`, and held until the load is over. The profile says how many messages are due in all. Connections
+   * take turns in rounds of random order, so each publishes every (connections ÷ rate of messages) s on average, and at least 0 and at most
+   * twice that apart. For `scenarios({ pump: true })`. All of a message's way is then `delivery`, and what stands as HTTP
    * is the time until its PUBACK (`qos` 1; default 0). Figures of the report say how many connections were held, refused and lost.
    */
   publishers?: {

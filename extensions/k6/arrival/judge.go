@@ -124,7 +124,10 @@ func (e *engine) verdict(a ledger.Account, thresholds []report.Threshold) report
 	return v
 }
 
-// push hands the account to k6, so that a script's thresholds see it.
+// unmeasured is the arrival_p99 of a run in which nothing arrived, in ms: a threshold on it is crossed.
+const unmeasured = 1e9
+
+// push hands the account and the p99 to k6, so that a script's thresholds see them.
 func (m *runMetrics) push(ctx context.Context, state *lib.State, e *engine) {
 	a := e.ledger.Final()
 	e.mu.Lock()
@@ -137,11 +140,19 @@ func (m *runMetrics) push(ctx context.Context, state *lib.State, e *engine) {
 		"arrival_reordered": a.Reordered, "arrival_negative": a.Negative, "arrival_invalid": invalid,
 	}
 	now, tags := time.Now(), state.Tags.GetCurrentValues().Tags
-	samples := make(metrics.Samples, 0, len(values))
-	for name, v := range values {
+	samples := make(metrics.Samples, 0, len(values)+1)
+	add := func(metric *metrics.Metric, v float64) {
 		samples = append(samples, metrics.Sample{
-			TimeSeries: metrics.TimeSeries{Metric: m.counters[name], Tags: tags}, Time: now, Value: float64(v),
+			TimeSeries: metrics.TimeSeries{Metric: metric, Tags: tags}, Time: now, Value: v,
 		})
+	}
+	for name, v := range values {
+		add(m.counters[name], float64(v))
+	}
+	if told := report.NewLatency(&e.measured().Arrival, false).P99; told != nil {
+		add(m.p99, *told)
+	} else {
+		add(m.p99, unmeasured)
 	}
 	metrics.PushIfNotDone(ctx, state.Samples, samples)
 }

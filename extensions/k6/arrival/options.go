@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ type options struct {
 	Gather     seconds                   `json:"gather"`
 	Profile    profileOption             `json:"profile"`
 	Phases     map[string]map[string]any `json:"phases"`
+	EveryFlow  map[string]any            `json:"everyFlow"`
 	Ingest     ingestOptions             `json:"ingest"`
 	MQTT       mqttOptions               `json:"mqtt"`
 	Redis      redisOptions              `json:"redis"`
@@ -89,21 +91,13 @@ type redisOptions struct {
 type seconds time.Duration
 
 func (s *seconds) UnmarshalJSON(b []byte) error {
-	var v any
-	if err := json.Unmarshal(b, &v); err != nil {
-		return err
-	}
-	d, err := time.Duration(0), error(nil)
-	switch v := v.(type) {
-	case float64:
-		d = time.Duration(v * float64(time.Second))
-	case string:
-		d, err = time.ParseDuration(v)
-	default:
-		err = errors.New("not a duration")
+	text := strings.Trim(string(b), `"`) // the environment has texts
+	d, err := time.ParseDuration(text)
+	if number, wrong := strconv.ParseFloat(text, 64); wrong == nil {
+		d, err = time.Duration(number*float64(time.Second)), nil
 	}
 	if err != nil || d < 0 {
-		return fmt.Errorf("%s is not a duration: seconds, or like \"10s\"", b)
+		return &json.UnmarshalTypeError{Value: string(b), Type: reflect.TypeFor[seconds]()} // the decoder adds the option's name
 	}
 	*s = seconds(d)
 	return nil
@@ -149,6 +143,8 @@ func parseOptions(rt *sobek.Runtime, v sobek.Value) (*options, error) {
 		switch name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); {
 		case unknown:
 			return nil, fmt.Errorf("options of Run: unknown option %s", name)
+		case errors.As(err, &wrong) && wrong.Type == reflect.TypeFor[seconds]():
+			return nil, fmt.Errorf("options of Run: %s is %s, which is not a duration: seconds, or a number with its unit, like \"500ms\"", wrong.Field, wrong.Value)
 		case errors.As(err, &wrong):
 			return nil, fmt.Errorf("options of Run: %s is a %s, but %s is wanted", wrong.Field, wrong.Value, wrong.Type)
 		}
@@ -168,6 +164,9 @@ func (o *options) check() (err error) {
 		if err := o.profile.Override(phase, o.Phases[phase]); err != nil {
 			return err
 		}
+	}
+	if err := o.profile.OverrideFlows(o.EveryFlow); err != nil {
+		return err
 	}
 	u, err := url.Parse(o.Ingest.URL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -221,6 +220,9 @@ func (o *options) check() (err error) {
 		}
 	}
 	if o.Fuzz != nil {
+		if size := o.EveryFlow["payloadBytes"]; size != nil && size != "" {
+			return errors.New("everyFlow.payloadBytes and fuzz exclude each other: payloads are as long as the specification says")
+		}
 		if o.Fuzz.spec, err = fuzz.Parse(o.Fuzz.Spec); err != nil {
 			return err
 		}

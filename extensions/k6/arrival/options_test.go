@@ -1,8 +1,10 @@
 package arrival
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,16 +18,21 @@ func TestOptionsAreChecked(t *testing.T) {
 	require.NoError(t, rt.VU.Runtime().Set("Run", m.Exports().Named["Run"]))
 	const good = `profile: 'phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a}]', ingest: {url: 'http://h'}, mqtt: {url: 'mqtt://h'}`
 	for options, want := range map[string]string{
-		"":                                                         "new Run() wants its options",
-		"{" + good + ", sendrs: 3}":                                `unknown option "sendrs"`,
-		"{" + good + ", senders: 'x'}":                             "senders is a string, but int is wanted",
-		"{" + good + ", senders: 0}":                               "senders 0 is outside 1 to 10000",
-		"{" + good + ", timeout: 'x'}":                             `"x" is not a duration`,
-		"{" + good + ", name: '../x'}":                             `name "../x" names the run's directory`,
-		"{" + good + ", id: 'a..b'}":                               `id "a..b" is not the name of a field`,
-		"{" + good + ", mqtt: {url: 'mqtt://h', qos: 3}}":          "mqtt.qos 3 is not 0, 1 or 2",
-		"{" + good + ", mqtt: {url: 'mqtt://h', version: '4'}}":    `mqtt.version "4" is neither "5" nor "3.1.1"`,
-		"{" + good + ", mqtt: {url: 'mqtt://h', session: 'long'}}": `mqtt.session "long" is neither "clean" nor "persistent"`,
+		"":                                        "new Run() wants its options",
+		"{" + good + ", sendrs: 3}":               `unknown option "sendrs"`,
+		"{" + good + ", senders: 'x'}":            "senders is a string, but int is wanted",
+		"{" + good + ", senders: 0}":              "senders 0 is outside 1 to 10000",
+		"{" + good + ", timeout: 'x'}":            `options of Run: timeout is "x", which is not a duration: seconds, or a number with its unit`,
+		"{" + good + ", clock: {limit: 'soon'}}":  `options of Run: clock.limit is "soon", which is not a duration`,
+		"{" + good + ", drain: -1}":               "options of Run: drain is -1, which is not a duration",
+		"{" + good + ", idle: true}":              "options of Run: idle is true, which is not a duration",
+		"{" + good + ", everyFlow: {targets: 0}}": "every flow, targets: 0 is outside 1 to 100000",
+		"{" + good + ", everyFlow: {payloadBytes: 7}, fuzz: {spec: '[a,int]'}}":                                              "everyFlow.payloadBytes and fuzz exclude each other",
+		"{" + good + ", name: '../x'}":                                                                                       `name "../x" names the run's directory`,
+		"{" + good + ", id: 'a..b'}":                                                                                         `id "a..b" is not the name of a field`,
+		"{" + good + ", mqtt: {url: 'mqtt://h', qos: 3}}":                                                                    "mqtt.qos 3 is not 0, 1 or 2",
+		"{" + good + ", mqtt: {url: 'mqtt://h', version: '4'}}":                                                              `mqtt.version "4" is neither "5" nor "3.1.1"`,
+		"{" + good + ", mqtt: {url: 'mqtt://h', session: 'long'}}":                                                           `mqtt.session "long" is neither "clean" nor "persistent"`,
 		"{" + good + ", mqtt: {url: 'mqtt://h', session: 'persistent', qos: 0}}":                                             `mqtt.session "persistent" wants mqtt.qos 1 or 2`,
 		"{" + good + ", mqtt: {url: 'mqtt://h', topics: 'all'}}":                                                             `mqtt.topics "all" is not "exact", "wildcard" or "shared"`,
 		"{" + good + ", mqtt: {url: 'mqtt://h', connections: 33}}":                                                           "mqtt.connections 33 is outside 1 to 32",
@@ -50,4 +57,15 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 	_, err := rt.VU.Runtime().RunString("new Run({" + good + "}); new Run({" + good + "}); new Run({" + good + ", senders: 3})")
 	assert.ErrorContains(t, err, "a second Run with other options")
+}
+
+func TestDurationsAreSecondsOrHaveTheirUnit(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		`2`: 2 * time.Second, `0.25`: 250 * time.Millisecond, `"1"`: time.Second, `"0.5"`: 500 * time.Millisecond, `"1ms"`: time.Millisecond, `"2m"`: 2 * time.Minute,
+	} {
+		var s seconds
+		require.NoError(t, json.Unmarshal([]byte(text), &s), text)
+		assert.Equal(t, want, s.duration(), text)
+	}
 }

@@ -121,15 +121,14 @@ func TestARunInWhichNothingArrivesIsNotGreen(t *testing.T) {
 	_, reasons, late := verdict(r)
 	assert.Equal(t, []string{"no delivery was measured, so there is no latency to judge"}, reasons)
 	close(s.samples)
-	invalid := 0.0
+	sums := map[string]float64{}
 	for container := range s.samples {
 		for _, sample := range container.GetSamples() {
-			if sample.Metric.Name == "arrival_invalid" {
-				invalid += sample.Value
-			}
+			sums[sample.Metric.Name] += sample.Value
 		}
 	}
-	assert.InDelta(t, 1+late, invalid, 0, "k6's exit code agrees")
+	assert.InDelta(t, 1+late, sums["arrival_invalid"], 0, "k6's exit code agrees")
+	assert.InDelta(t, 1e9, sums["arrival_p99"], 0, "ms: above any limit")
 }
 
 func TestNobodyAtTheIngestIsARejection(t *testing.T) {
@@ -154,6 +153,32 @@ flows: [{name: direct}]`, "").run()
 	}
 	assert.Equal(t, []int{50, 30}, []int{r.Steps[0].Arrived, r.Steps[1].Arrived},
 		"a warm-up message that arrives late belongs to the warm-up")
+}
+
+// A threshold on k6's Trend held, and the report's p99 beside it was above the limit: the Trend has the warm-up too.
+func TestTheP99OfAThresholdIsThatOfTheReport(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{Freeze: fake.Freeze{Nth: 10, For: 300 * time.Millisecond}}, `
+phases: [{name: warm-up, duration: 1, arrivalRate: 50, measured: false}, {name: hold, duration: 1, arrivalRate: 30}]
+flows: [{name: direct}]`, "")
+	r := s.run()
+	close(s.samples)
+	var judged []float64
+	slowest := 0.0
+	for container := range s.samples {
+		for _, sample := range container.GetSamples() {
+			switch sample.Metric.Name {
+			case "arrival_p99":
+				judged = append(judged, sample.Value)
+			case "arrival_latency":
+				slowest = max(slowest, sample.Value)
+			}
+		}
+	}
+	assert.Equal(t, 64, *r.Run.Profile.Flows[0].PayloadBytes)
+	require.NotNil(t, r.Latency.Arrival.P99)
+	assert.Equal(t, []float64{*r.Latency.Arrival.P99}, judged)
+	assert.GreaterOrEqual(t, slowest, 200.0, "ms, of the warm-up")
 }
 
 // stamps are what a relay on this host writes: 20, 30 and 40 µs from stage to stage.

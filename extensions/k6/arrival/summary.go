@@ -158,7 +158,8 @@ func (e *engine) runName() string {
 	return filepath.Base(filepath.Dir(e.dir)) + "-" + filepath.Base(e.dir)
 }
 
-func describe(p *profile.Profile) report.Profile {
+func (o *options) describeProfile() report.Profile {
+	p := o.profile
 	d := report.Profile{Name: p.Name}
 	for _, ph := range p.Phases {
 		phase := report.Phase{Name: ph.Name, DurationS: ph.Duration.Seconds(), Measured: ph.Measured}
@@ -170,7 +171,11 @@ func describe(p *profile.Profile) report.Profile {
 		d.Phases = append(d.Phases, phase)
 	}
 	for _, f := range p.Flows {
-		d.Flows = append(d.Flows, report.Flow{Name: f.Name, Weight: f.Weight, Messages: f.Messages, Deliveries: f.Deliveries})
+		flow := report.Flow{Name: f.Name, Weight: f.Weight, Messages: f.Messages, Deliveries: f.Deliveries}
+		if o.Fuzz == nil {
+			flow.PayloadBytes = new(f.PayloadBytes)
+		}
+		d.Flows = append(d.Flows, flow)
 	}
 	return d
 }
@@ -184,7 +189,7 @@ func (e *engine) identity() report.Identity {
 	return report.Identity{
 		ID: e.id, Name: e.runName(), Generator: e.met, Tool: report.Tool{Name: "k6", Version: k6Version()},
 		Method: e.options.Name, Model: e.model(), Topology: e.options.Topology, Network: e.options.Network, Labels: labels,
-		Started: e.epoch.UTC().Format(stampFormat), Command: e.command(), Profile: describe(e.options.profile),
+		Started: e.epoch.UTC().Format(stampFormat), Command: e.command(), Profile: e.options.describeProfile(),
 	}
 }
 

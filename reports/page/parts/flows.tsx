@@ -38,6 +38,9 @@ function Flows({ run: { flows, run }, sound }: PartProps) {
         { head: 'weight', cell: (flow) => figure(plan(flow)?.weight) },
         { head: 'messages', unit: 'per request', cell: (flow) => count(plan(flow)?.messages) },
         { head: 'deliveries', unit: 'per message', cell: (flow) => count(plan(flow)?.deliveries) },
+        ...(run.profile.flows.some(({ payload_bytes }) => payload_bytes !== undefined)
+          ? [{ head: 'payload', unit: 'bytes', cell: (flow: Flow) => count(plan(flow)?.payload_bytes) }]
+          : []),
         { head: 'scheduled', unit: 'messages', cell: (flow) => count(flow.scheduled) },
         { head: 'arrived', unit: 'deliveries', cell: (flow) => count(flow.arrived) },
         ...(sound

@@ -37,7 +37,7 @@ export function loads(pipeline: Pipeline): void {
   });
 
   test('fixed: so many requests over so many connections, with one for each request', async (t) => {
-    const settings = { CONCURRENCY: 5, REQUESTS: 300, KEEPALIVE: 'false' };
+    const settings = { CONCURRENCY: 5, REQUESTS: 300, KEEPALIVE: 'false', PAYLOAD_BYTES: 500, TARGETS: 3 };
     const { seen, env } = await pipeline.gateway(t);
     const { run, exitCode } = await pipeline.run('fixed.js', settings, { ...env, CANARY: 'off' });
     assertPass(run, exitCode);
@@ -45,6 +45,9 @@ export function loads(pipeline: Pipeline): void {
     assertAllArrived(run);
     assert.equal(run.account.requests.sent, 300);
     assert.equal(seen.connections, 300);
+    assert.equal(JSON.parse(String(seen.requests[0]?.body)).payload.length, 500);
+    assert.equal(new Set(seen.requests.map(({ body }) => JSON.parse(body).target)).size, 3);
+    assert.deepEqual(run.run.profile.flows[0]?.payload_bytes, 500);
     assert.deepEqual(
       run.figures?.map(({ name }) => name),
       ['requests', 'time taken'],

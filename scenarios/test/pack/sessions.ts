@@ -23,8 +23,8 @@ export function sessions(pipeline: Pipeline): void {
     const [step, finish] = run.steps as [Run['steps'][0], Run['steps'][0]];
     assert.deepEqual([step.duration_s, finish.measured], [1, false], 'the time in which sessions begin');
     assert.deepEqual(run.figures, [
-      { name: 'connection rate', value: sessions, unit: '/s' },
-      { name: 'request rate', value: step.requests, unit: '/s' },
+      { name: 'connection rate', value: sessions, unit: 'connections/s' },
+      { name: 'request rate', value: step.requests, unit: 'requests/s' },
     ]);
   });
 

@@ -24,7 +24,7 @@ export function stages(pipeline: Pipeline): void {
   });
 
   test('connections over two brokers: so many held at once, what each costs, and the canary', async () => {
-    const settings = { CONNECTIONS: 60, RATE: 100, EVERY: 0.5, DURATION: 1.5, P99: 60_000 };
+    const settings = { CONNECTIONS: 60, CONNECT_RATE: 100, EVERY: 0.5, DURATION: 1.5, CANARY_P99: 60_000 };
     const { run, exitCode } = await pipeline.run('connections.js', settings);
     assertPass(run, exitCode);
     assertAllArrived(run);
@@ -42,7 +42,7 @@ export function stages(pipeline: Pipeline): void {
 
   test('connections: a canary that does not arrive fails the run, however fast the others were', async (t) => {
     const { env } = await pipeline.gateway(t, (_, n) => (n === 0 ? 'pass' : 'swallow'));
-    const settings = { CONNECTIONS: 10, RATE: 100, EVERY: 0.5, DURATION: 1.6, P99: 60_000 };
+    const settings = { CONNECTIONS: 10, CONNECT_RATE: 100, EVERY: 0.5, DURATION: 1.6, CANARY_P99: 60_000 };
     const { run } = await pipeline.run('connections.js', settings, env);
     assert.deepEqual([run.canary?.sent, run.canary?.arrived], [2, 1]);
     assert.deepEqual(reasonsOf(run), ['threshold crossed: connections_canary_missing value==0']);

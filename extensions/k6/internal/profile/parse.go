@@ -198,10 +198,10 @@ func parseFlow(n *yaml.Node) (Flow, error) {
 		"name":         func(v *yaml.Node) error { return text(v, &f.Name) },
 		"weight":       whole(&f.Weight, 0, 1000),
 		"target":       func(v *yaml.Node) error { return text(v, &f.Target) },
-		"targets":      whole(&f.Targets, 1, 100_000),
+		"targets":      targets(&f),
 		"messages":     whole(&f.Messages, 1, maxBatch),
 		"deliveries":   whole(&f.Deliveries, 1, MaxSubscribers),
-		"payloadBytes": whole(&f.PayloadBytes, 0, 1<<20),
+		"payloadBytes": payloadBytes(&f),
 	})
 	if err != nil {
 		return f, err
@@ -268,5 +268,33 @@ func (p *Profile) Override(phase string, settings map[string]any) error {
 	}
 	return p.check()
 }
+
+// OverrideFlows replaces settings of all flows: payloadBytes and targets. Values are as for Override.
+func (p *Profile) OverrideFlows(settings map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		value := settings[key]
+		if value == nil || value == "" {
+			continue
+		}
+		n := &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(value)}
+		for i := range p.Flows {
+			err := errors.New("unknown; allowed: payloadBytes, targets")
+			switch key {
+			case "payloadBytes":
+				err = payloadBytes(&p.Flows[i])(n)
+			case "targets":
+				err = targets(&p.Flows[i])(n)
+			}
+			if err != nil {
+				return fmt.Errorf("every flow, %s: %s", key, strings.TrimPrefix(err.Error(), "line 0: "))
+			}
+		}
+	}
+	return p.check()
+}
+
+func targets(f *Flow) func(*yaml.Node) error { return whole(&f.Targets, 1, 100_000) }
+
+func payloadBytes(f *Flow) func(*yaml.Node) error { return whole(&f.PayloadBytes, 0, 1<<20) }
 
 func toDuration(seconds float64) time.Duration { return time.Duration(math.Round(seconds * 1e9)) }

@@ -149,3 +149,27 @@ func TestOverride(t *testing.T) {
 	// ramp.js names its phases whatever the profile: a profile of somebody's own was refused for it.
 	require.NoError(t, parse().Override("sustained", map[string]any{"duration": "", "arrivalRate": nil}))
 }
+
+func TestOverrideFlows(t *testing.T) {
+	t.Parallel()
+	parse := func() *Profile {
+		p, err := Parse("p.yml", "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a}, {name: b, messages: 10}, {name: c, target: room, targets: 20, deliveries: 5}]\n")
+		require.NoError(t, err)
+		return p
+	}
+	p := parse()
+	require.NoError(t, p.OverrideFlows(map[string]any{"payloadBytes": 1_048_576.0, "targets": "7"}))
+	for _, f := range p.Flows {
+		assert.Equal(t, []int{1 << 20, 7}, []int{f.PayloadBytes, f.Targets}, f.Name)
+	}
+	q := parse()
+	require.NoError(t, q.OverrideFlows(map[string]any{"payloadBytes": "", "targets": nil}))
+	assert.Equal(t, parse(), q)
+	for want, set := range map[string]map[string]any{
+		"every flow, payloadBytes: -1 is outside 0 to 1.048576e+06":   {"payloadBytes": -1},
+		`every flow, targets: "x" is not a number`:                    {"targets": "x"},
+		"every flow, weight: unknown; allowed: payloadBytes, targets": {"weight": 1},
+	} {
+		assert.EqualError(t, parse().OverrideFlows(set), want)
+	}
+}

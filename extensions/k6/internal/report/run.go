@@ -91,6 +91,8 @@ type Flow struct {
 	Weight     int    `json:"weight"`
 	Messages   int    `json:"messages"`
 	Deliveries int    `json:"deliveries"`
+
+	PayloadBytes *int `json:"payload_bytes,omitempty"` // nil: they differ
 }
 
 // Results of a run. Only Pass is green.

@@ -1,0 +1,11 @@
+/**
+ * Whether a module is the one that Node was started with. Throws on a Node that does not tell (before 24.2): the command would end with
+ * exit code 0, having done nothing.
+ * @param meta the module's `import.meta`
+ */
+export function isEntry({ main, filename }: Pick<ImportMeta, 'main' | 'filename'>): boolean {
+  if (typeof main === 'boolean') return main;
+  throw new Error(
+    `${filename} wants Node 24.2 or later, and this is ${process.version}: npm run scenario and all others of npm run bring it`,
+  );
+}
