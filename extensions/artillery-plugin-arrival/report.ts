@@ -82,7 +82,7 @@ export function runOf(f: Findings): Run {
         })),
       },
     },
-    ...judge({ ...f, account, latency, lateness, cores }),
+    ...judge({ ...f, account, latency, lateness, cores, qos: options.qos }),
     account,
     clock: f.clock,
     // Node does not tell how long bytes lay in a socket.

@@ -1,5 +1,6 @@
 /** k6 and Artillery side by side: what their runs say of the tools, for terminal and page. */
 import type { Addition } from '../../../reports/comparison/comparison.ts';
+import { ms } from '../../../reports/page/format.ts';
 import type { Run } from '../../../reports/run.ts';
 import { type Limit, limitText } from './limits.ts';
 import type { WrkFigures } from './wrk.ts';
@@ -81,5 +82,5 @@ export function reachOf(limits: readonly Limit[], wrk?: WrkFigures): Addition | 
 }
 
 function wrkText({ connections, rate, p50, p99, refused }: WrkFigures): string {
-  return `wrk: ${rate.toFixed(0)} requests/s over ${connections} connections, as fast as it is answered: HTTP p50 ${p50.toPrecision(3)} ms, p99 ${p99.toPrecision(3)} ms; ${refused === 0 ? 'all' : `all but ${refused}`} accepted. Whether and when anything arrived, when a request was due, and what became of each, it cannot know.`;
+  return `wrk: ${rate.toFixed(0)} requests/s over ${connections} connections, as fast as it is answered: HTTP p50 ${ms(p50)} ms, p99 ${ms(p99)} ms; ${refused === 0 ? 'all' : `all but ${refused}`} accepted. Whether and when anything arrived, when a request was due, and what became of each, it cannot know.`;
 }
