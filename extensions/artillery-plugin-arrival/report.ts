@@ -106,7 +106,7 @@ export function runOf(f: Findings): Run {
     environment: {
       cpu: cpus()[0]?.model ?? null,
       cores,
-      memory_mb: Math.floor(totalmem() / 2 ** 20),
+      memory_mb: Math.floor(totalmem() / 1e6),
       kernel: release(),
       os: platform(),
       arch: arch(),
