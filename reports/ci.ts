@@ -1,11 +1,12 @@
 /** A run as CI systems and changes show it: junit.xml and summary.md. internal/report writes the same; ci.vectors.json has both. */
+import { percentile } from './page/facts.ts';
 import { count, plural } from './page/format.ts';
 import { type Account, type Latency, type Run, STAGES } from './run.ts';
 import { grown, knee, pointOf, sweepSteps } from './sweep.ts';
 
 /** A case for the verdict, one for the account and one for each threshold. */
 export function junit(run: Run): string {
-  const time = fixed(seconds(run), 3);
+  const time = ` time="${fixed(seconds(run), 3)}"`;
   const cases = [
     {
       name: 'verdict',
@@ -17,20 +18,22 @@ export function junit(run: Run): string {
     ...run.thresholds.map(({ metric, expression, ok }) => ({
       name: `${metric}: ${expression}`,
       ok: ok === true,
-      message: 'the threshold was crossed',
+      message: ok === null ? 'not judged' : 'the threshold was crossed',
       more: [],
     })),
   ];
   const failures = cases.filter(({ ok }) => !ok).length;
-  const lines = cases.flatMap(({ name, ok, message, more }) => {
-    const open = `  <testcase classname="arrival" name="${escaped(name)}" time="${time}">`;
+  const lines = cases.flatMap(({ name, ok, message, more }, i) => {
+    // Once: what reads it adds up the cases.
+    const took = i === 0 ? time : '';
+    const open = `  <testcase classname="arrival" name="${escaped(name)}"${took}>`;
     if (ok) return `${open}</testcase>`;
     const text = more.map((line) => escaped(`${line}\n`)).join('');
     return [open, `    <failure message="${escaped(message)}">${text}</failure>`, '  </testcase>'];
   });
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
-    `<testsuite name="${escaped(run.run.name)}" tests="${cases.length}" failures="${failures}" time="${time}" timestamp="${escaped(run.run.started)}">`,
+    `<testsuite name="${escaped(run.run.name)}" tests="${cases.length}" failures="${failures}"${time} timestamp="${escaped(run.run.started)}">`,
     ...lines,
     '</testsuite>\n',
   ].join('\n');
@@ -52,8 +55,10 @@ export function summary(run: Run): string {
   if (account.balanced) {
     row('ms', 'mean', 'p50', 'p95', 'p99', 'max', 'samples');
     row('---', '---:', '---:', '---:', '---:', '---:', '---:');
-    const figuresOf = (name: string, { mean, p50, p95, p99, max, count: samples }: Latency) =>
-      row(name, ...[mean, p50, p95, p99, max].map(ms), count(samples));
+    const figuresOf = (name: string, latency: Latency) => {
+      const percentiles = (['p50', 'p95', 'p99'] as const).map((key) => percentile(latency, key));
+      row(name, ...[latency.mean, ...percentiles, latency.max].map(ms), count(latency.count));
+    };
     figuresOf('**arrival**', latency.arrival);
     // Where a message is due when it is sent, it is the same figure.
     if (run.run.model !== 'closed') figuresOf('from send', latency.from_send);
@@ -68,16 +73,14 @@ export function summary(run: Run): string {
   }
   if (figures.length > 0) lines.push('');
   for (const { name, value, unit } of figures) {
-    const told =
-      value === null ? 'did not come about' : `${fixed(value, 2).replace(/\.00$/, '')} ${plain(unit)}`;
-    lines.push(`- ${plain(name)}: ${told}`);
+    lines.push(`- ${plain(name)}: ${value === null ? 'not available' : `${told(value)} ${plain(unit)}`}`);
   }
   if (thresholds.length > 0) {
     lines.push('');
     row('threshold', 'required', 'result');
     row('---', '---', '---');
     for (const { metric, expression, ok } of thresholds) {
-      row(plain(metric), plain(expression), ok ? 'held' : '**crossed**');
+      row(plain(metric), plain(expression), ok === null ? 'not judged' : ok ? 'held' : '**crossed**');
     }
   }
   return `${lines.join('\n')}\n`;
@@ -119,6 +122,11 @@ function ms(value: number | null): string {
   return fixed(value, size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
 }
 
+/** A whole number as one, any other with three digits. */
+function told(value: number): string {
+  return Number.isInteger(value) && Math.abs(value) < 1e15 ? count(value) : ms(value);
+}
+
 /** As Go writes it: toFixed rounds what lies in the middle up, Go to the even digit. */
 function fixed(value: number, digits: number): string {
   const text = value.toFixed(digits);
@@ -149,7 +157,7 @@ const ENTITIES: Record<string, string> = {
 const LONGEST = 500;
 
 /** Text that Markdown shows as it is, on one line. */
-function plain(text: string): string {
+export function plain(text: string): string {
   const all = [...text.toWellFormed()];
   const shown = all.slice(0, LONGEST).map((c) => {
     if (/[\p{Cc}\u2028\u2029]/u.test(c)) return ' ';

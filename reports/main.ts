@@ -4,7 +4,8 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { comparisonOf } from './comparison/compare.ts';
-import { judge, parseCondition } from './comparison/conditions.ts';
+import { type Condition, ConditionError, check, judge, parseCondition } from './comparison/conditions.ts';
+import { comparisonMarkdown } from './comparison/markdown.ts';
 import { comparisonTemplate, renderComparison } from './comparison/page.ts';
 import { readRecording, readRun } from './comparison/recording.ts';
 import { grouped } from './comparison/subjects.ts';
@@ -19,6 +20,7 @@ import { renderReport } from './render.ts';
 
 const USAGE = `Usage: npm run report -- <run>                      writes the page of a run anew from its run.json
        npm run report -- compare <baseline> <run>…  compares runs: a table here, and a page
+       npm run report -- check <run>                holds one run against conditions
        npm run report -- merge <run>…               makes one run of what its instances have left
        npm run report -- list                       lists the runs, newest first
 
@@ -29,13 +31,17 @@ compare
   --sure                  a difference counts only where all of its interval is beyond the limit
   --each                  no run is a repeat of another
   --out <file>            the page (reports/comparisons/<time>/index.html)
+  --json <file>           the comparison for programs
+  --markdown <file>       the comparison for a comment on a change
+check
+  --fail-if <condition>   like 'arrival.p99 > 250ms' or 'account.lost > 0', without a sign; may be repeated
 merge
   --out <directory>       where the whole goes (the directory that its instances' are in)
 list
   --text <words>          only runs in whose name, labels or profile all the words stand
 
-Exit code: 0, or 1 when a condition holds or cannot be judged, a merged run does not pass, or a run cannot be read, or 2 when
-the command is wrong.
+Exit code: 0, or 1 when a condition holds or (of compare) cannot be judged, a merged run does not pass, or a run cannot be read,
+or 2 when the command is wrong, or check cannot judge a condition and none holds.
 reports/README.md has the grammar of conditions and says what the words of a comparison mean.`;
 
 const TEMPLATE = fileURLToPath(new URL('dist/index.html', import.meta.url));
@@ -43,11 +49,16 @@ const TEMPLATE = fileURLToPath(new URL('dist/index.html', import.meta.url));
 /** The command is wrong: nothing has been done. */
 class UsageError extends Error {}
 
+/** There is nothing that a condition could be held against. */
+class UnjudgedError extends Error {}
+
 const options = {
   help: { type: 'boolean', short: 'h' },
   'fail-if': { type: 'string', multiple: true },
   sure: { type: 'boolean' },
   each: { type: 'boolean' },
+  json: { type: 'string' },
+  markdown: { type: 'string' },
   out: { type: 'string' },
   text: { type: 'string' },
 } as const;
@@ -55,7 +66,8 @@ type Values = ReturnType<typeof parse>['values'];
 
 /** Which options go with which command. */
 const ALLOWED: Record<string, readonly string[]> = {
-  compare: ['fail-if', 'sure', 'each', 'out'],
+  compare: ['fail-if', 'sure', 'each', 'out', 'json', 'markdown'],
+  check: ['fail-if'],
   merge: ['out'],
   list: ['text'],
   '': [],
@@ -67,7 +79,7 @@ main().then(
   },
   (error: Error) => {
     console.error(`report: ${error.message.split('\n')[0]}`);
-    process.exitCode = error instanceof UsageError ? 2 : 1;
+    process.exitCode = error instanceof UsageError || error instanceof UnjudgedError ? 2 : 1;
   },
 );
 
@@ -86,6 +98,7 @@ async function main(): Promise<number> {
     }
   }
   if (command === 'compare') return compareRuns(rest, values);
+  if (command === 'check') return checkRun(rest, values);
   if (command === 'merge') return mergeParts(rest, values.out);
   if (command === 'list') {
     if (rest.length > 0) throw new UsageError(`list takes no ${rest[0]}; --text finds runs`);
@@ -111,13 +124,7 @@ function parse() {
 /** @returns the exit code */
 async function compareRuns(names: string[], values: Values): Promise<number> {
   if (names.length < 2) throw new UsageError(`compare takes two runs at least, got ${names.length}`);
-  const conditions = (values['fail-if'] ?? []).map((text) => {
-    try {
-      return parseCondition(text);
-    } catch (error) {
-      throw new UsageError((error as Error).message);
-    }
-  });
+  const conditions = conditionsOf(values);
   if (values.sure && conditions.length === 0)
     throw new UsageError('--sure is about --fail-if, and there is none');
   const template = await comparisonTemplate();
@@ -131,10 +138,57 @@ async function compareRuns(names: string[], values: Values): Promise<number> {
   await writeFile(path, renderComparison(comparison, template));
   console.log(`report      ${shortPath(path)}`);
   const findings = conditions.flatMap((condition) => judge(condition, groups, values.sure ?? false));
+  const told = findings.map(({ condition: { text }, sentence, ...finding }) => ({
+    condition: text,
+    ...finding,
+    told: sentence.slice(text.length + 2),
+  }));
+  await writeTo(values.json, `${JSON.stringify({ ...comparison, conditions: told })}\n`);
+  await writeTo(values.markdown, comparisonMarkdown(comparison, findings));
   for (const { subject, fails, sentence } of findings) {
     console.log(`fail-if     ${fails ? 'FAIL' : 'ok'}  ${subject}: ${sentence}`);
   }
   return findings.some(({ fails }) => fails) ? 1 : 0;
+}
+
+/** @throws {UsageError} */
+function conditionsOf(values: Values): Condition[] {
+  return (values['fail-if'] ?? []).map((text) => wellFormed(() => parseCondition(text)));
+}
+
+/** A condition that is not one is a wrong command. */
+function wellFormed<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    throw error instanceof ConditionError ? new UsageError(error.message) : error;
+  }
+}
+
+/** @param path undefined: nobody has asked for it */
+async function writeTo(path: string | undefined, text: string): Promise<void> {
+  if (path === undefined) return;
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text);
+}
+
+/** @returns the exit code */
+async function checkRun(names: string[], values: Values): Promise<number> {
+  if (names.length !== 1) throw new UsageError(`check takes one run, got ${names.length}`);
+  const conditions = conditionsOf(values);
+  if (conditions.length === 0) throw new UsageError('check takes conditions: --fail-if');
+  const directory = await directoryOf(names[0] as string);
+  const run = await readRun(directory).catch((error: Error) => {
+    throw new UnjudgedError(error.message);
+  });
+  const findings = conditions.map((condition) =>
+    wellFormed(() => check(condition, { run, histograms: new Map() })),
+  );
+  for (const { fails, judged, sentence } of findings) {
+    console.log(`fail-if     ${!judged ? '?   ' : fails ? 'FAIL' : 'ok  '}  ${sentence}`);
+  }
+  if (findings.some(({ fails, judged }) => fails && judged)) return 1;
+  return findings.every(({ judged }) => judged) ? 0 : 2;
 }
 
 /** @returns the exit code */

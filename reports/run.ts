@@ -272,7 +272,7 @@ export interface Interval {
   t: number;
   phase: string | null;
   requests: number;
-  /** Messages, by intended time. */
+  /** Messages, by when they were due. */
   scheduled: number;
   sent: number;
   accepted: number;

@@ -85,10 +85,10 @@ export function readOptions(script: { config?: Table; scenarios?: unknown }, pat
     flows,
     id,
     prefix: text(given, 'prefix', 'messages/'),
-    qos: number(given, 'qos', 1, 0, 1) === 1 ? 1 : 0,
+    qos: qosOf(given),
     drain: number(given, 'drain', 30, 1, 3600),
     idle: number(given, 'idle', 5, 1, 3600),
-    canary: given.canary !== false,
+    canary: flag(given, 'canary', true),
   };
 }
 
@@ -243,6 +243,18 @@ function number(given: Table, key: string, fallback: number, least: number, most
     fail(key, `is ${value}`, `${least} to ${most}`);
   }
   return value as number;
+}
+
+function qosOf(given: Table): 0 | 1 {
+  const value = given.qos ?? 1;
+  if (value !== 0 && value !== 1) fail('qos', `is ${value}`, '0 or 1');
+  return value as 0 | 1;
+}
+
+function flag(given: Table, key: string, fallback: boolean): boolean {
+  const value = given[key] ?? fallback;
+  if (typeof value !== 'boolean') fail(key, `is ${value}`, 'true or false');
+  return value as boolean;
 }
 
 function fail(key: string, what: string, allowed: string): never {

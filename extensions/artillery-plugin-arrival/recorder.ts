@@ -317,13 +317,20 @@ function reach(state: number): void {
   Atomics.notify(assignment.ready, 0);
 }
 
-try {
-  const recorder = new Recorder(assignment, await findPipeline(process.env));
-  await recorder.prepare();
-  reach(READY);
-  await recorder.follow();
-  process.exit(0);
-} catch (error) {
-  assignment.port.postMessage((error as Error).message.split('\n')[0]);
-  reach(FAILED);
+async function prepared(): Promise<Recorder> {
+  try {
+    const recorder = new Recorder(assignment, await findPipeline(process.env));
+    await recorder.prepare();
+    return recorder;
+  } catch (error) {
+    assignment.port.postMessage((error as Error).message.split('\n')[0]);
+    reach(FAILED);
+    return process.exit(1);
+  }
 }
+
+const recorder = await prepared();
+reach(READY);
+// What fails from here on ends the thread, and with it the run (recording.ts).
+await recorder.follow();
+process.exit(0);

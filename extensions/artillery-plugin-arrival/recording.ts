@@ -41,8 +41,16 @@ export class Recording {
       workerData: assignment,
       transferList: [port2],
     });
-    this.#exited = new Promise((done) => this.#worker.once('exit', () => done()));
-    this.#worker.on('error', (error) => console.error(`arrival: the recorder failed: ${error.message}`));
+    this.#worker.on('error', (error) =>
+      console.error(`arrival: the recorder failed: ${error.message.split('\n')[0]}`),
+    );
+    this.#exited = new Promise((done) =>
+      this.#worker.once('exit', (code) => {
+        // Virtual users would wait for the end of the run for ever, and what else they send is recorded no more.
+        if (code !== 0) process.exit(1);
+        done();
+      }),
+    );
     // Artillery begins to send when all plugins are made, and waits for none of them otherwise.
     if (Atomics.wait(ready, 0, 0, PATIENCE) === 'timed-out') {
       throw new Error(`nothing could be connected within ${PATIENCE / 1000} s`);

@@ -83,7 +83,7 @@ export function runOf(f: Findings): Run {
         })),
       },
     },
-    ...judge({ ...f, account, latency, lateness, cores }),
+    ...judge({ ...f, account, latency, lateness, cores, qos: options.qos }),
     account,
     clock: f.clock,
     // Node does not tell how long bytes lay in a socket.
@@ -107,7 +107,7 @@ export function runOf(f: Findings): Run {
     environment: {
       cpu: cpus()[0]?.model ?? null,
       cores,
-      memory_mb: Math.floor(totalmem() / 2 ** 20),
+      memory_mb: Math.floor(totalmem() / 1e6),
       kernel: release(),
       os: platform(),
       arch: arch(),

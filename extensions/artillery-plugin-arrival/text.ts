@@ -1,28 +1,40 @@
 /** What a run says on the terminal. */
+import { balance, percentile } from '../../reports/page/facts.ts';
+import { count, ms } from '../../reports/page/format.ts';
 import { type Latency, type Run, STAGES } from '../../reports/run.ts';
 
 export function textOf(run: Run): string {
-  const { verdict, latency, account, clock } = run;
-  const a = account;
+  const { verdict, account: a, clock } = run;
+  const sound = balance(a).holds;
   return [
     '',
     `  ${verdict.result.toUpperCase().padEnd(10)}  ${run.run.name}`,
     ...verdict.reasons.map((reason) => `              ${reason}`),
     '',
-    `  arrival     ${percentiles(latency.arrival)}   from ${latency.arrival.count} deliveries in the measured phases`,
-    `  from send   ${percentiles(latency.from_send)}`,
-    `  HTTP        ${percentiles(latency.http)}   from ${latency.http.count} requests`,
-    ...STAGES.map((stage) => `    ${stage.padEnd(10)}${percentiles(latency.stages[stage])}`),
+    ...(sound ? latencies(run) : ['  latency     not shown: the account does not balance']),
     '',
-    `  account     ${a.scheduled} scheduled = ${a.dropped} dropped + ${a.rejected} rejected + ${a.unknown} unknown + ${a.arrived} arrived`,
-    `              + ${a.dead_lettered} dead-lettered + ${a.queued} queued + ${a.lost} lost${a.pending > 0 ? ` + ${a.pending} pending` : ''}`,
-    `              ${a.deliveries.arrived} of ${a.deliveries.due} deliveries · ${a.duplicates} duplicates · ${a.reordered} reordered · ${a.negative} negative · ${a.foreign} foreign`,
+    `  account     ${count(a.scheduled)} scheduled ${sound ? '=' : '≠'} ${count(a.dropped)} dropped + ${count(a.rejected)} rejected + ${count(a.unknown)} unknown + ${count(a.arrived)} arrived`,
+    `              + ${count(a.dead_lettered)} dead-lettered + ${count(a.queued)} queued + ${count(a.lost)} lost${a.pending > 0 ? ` + ${count(a.pending)} pending` : ''}`,
+    `              ${count(a.deliveries.arrived)} of ${count(a.deliveries.due)} deliveries · ${count(a.duplicates)} duplicates · ${count(a.reordered)} reordered · ${count(a.negative)} negative · ${count(a.foreign)} foreign`,
     `  clock       ${clock?.reference}, bound ±${clock?.bound_ms?.toFixed(3)} ms`,
     '',
   ].join('\n');
 }
 
-function percentiles({ p50, p95, p99, max }: Latency): string {
-  const ms = (value: number | null) => (value === null ? 'n/a' : value.toPrecision(3));
-  return `p50 ${ms(p50)} · p95 ${ms(p95)} · p99 ${ms(p99)} · max ${ms(max)} ms`;
+function latencies({ run, latency }: Run): string[] {
+  const { arrival, from_send, http, stages } = latency;
+  return [
+    `  arrival     ${figures(arrival)}   from ${count(arrival.count)} deliveries in the measured phases`,
+    // Where a message is due when it is sent, it is the same figure.
+    ...(run.model === 'closed' ? [] : [`  from send   ${figures(from_send)}`]),
+    `  HTTP        ${figures(http)}   from ${count(http.count)} requests`,
+    ...STAGES.map((stage) => `    ${stage.padEnd(10)}${figures(stages[stage])}`),
+  ];
 }
+
+function figures(latency: Latency): string {
+  const at = (['p50', 'p95', 'p99'] as const).map((key) => `${key} ${told(percentile(latency, key))}`);
+  return `${at.join(' · ')} · max ${told(latency.max)} ms`;
+}
+
+const told = (value: number | null) => (value === null ? 'n/a' : ms(value));

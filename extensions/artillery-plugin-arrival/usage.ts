@@ -22,7 +22,7 @@ export class Usage {
     [this.#used, this.#at, this.#host] = [process.cpuUsage(), now, host];
     return {
       cpu_percent: span > SHORTEST ? ((user + system) / span) * 100 : null,
-      rss_mb: process.memoryUsage.rss() / 2 ** 20,
+      rss_mb: process.memoryUsage.rss() / 1e6,
       ...(steal !== undefined && { steal_percent: steal }),
     };
   }

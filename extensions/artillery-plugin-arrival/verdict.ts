@@ -29,6 +29,8 @@ export interface Evidence {
   gaps: Gap[];
   timeline: Interval[];
   cores: number;
+  /** Of the subscriptions. */
+  qos: 0 | 1;
   ended: boolean;
   /** What else went wrong with the instrument. */
   doubts: string[];
@@ -40,9 +42,10 @@ type Judged = Pick<Run, 'verdict' | 'thresholds'>;
 const NONE = ['lost', 'queued', 'dead_lettered', 'unknown', 'rejected'] as const;
 
 export function judge(evidence: Evidence): Judged {
-  const { account, gaps, ended } = evidence;
+  const { account, gaps, qos, ended } = evidence;
   const invalid = ended ? doubtsOf(evidence) : [];
-  const judged = NONE.filter((end) => end !== 'lost' || gaps.length === 0);
+  // At most once: a loss is counted, and no failure. Nor is one that may have been the subscriber's.
+  const judged = NONE.filter((end) => end !== 'lost' || (qos > 0 && gaps.length === 0));
   const thresholds = judged.map((end) => ({
     metric: `arrival_${end}`,
     expression: 'count==0',

@@ -22,7 +22,7 @@ test("vmstat's figures, from two moments", () => {
   assert.deepEqual(vmstat(before, now), {
     r: 4,
     b: 1,
-    free_mb: 1,
+    free_mb: 1.048576,
     si: 10,
     so: 20,
     in: 2000,

@@ -64,7 +64,7 @@ export function vmstat(before: HostCounts, now: HostCounts): Record<string, numb
   return {
     r: now.running,
     b: now.blocked,
-    free_mb: now.free_kb / 1024,
+    free_mb: (now.free_kb * 1024) / 1e6, // the kernel's kB are of 1,024 bytes
     si: rate('swapped_in_pages') * PAGE_KB,
     so: rate('swapped_out_pages') * PAGE_KB,
     in: rate('interrupts'),

@@ -1,7 +1,8 @@
 /** `--fail-if`: when a comparison is to fail. The grammar stands in reports/README.md. */
 import { differenceOf, figureOf } from './differences.ts';
 import { COUNTS, type Measure, measureOf, RATES, SERIES, STATISTICS, unitOf } from './measures.ts';
-import { counted, type Group, obstacle } from './subjects.ts';
+import type { Recording } from './recording.ts';
+import { counted, type Group, obstacle, uncounted } from './subjects.ts';
 
 const COMPARATORS = ['>', '>=', '<', '<='] as const;
 type Comparator = (typeof COMPARATORS)[number];
@@ -22,6 +23,7 @@ export interface Finding {
   subject: string;
   /** It holds, or it cannot be judged: either way nothing is let through. */
   fails: boolean;
+  judged: boolean;
   sentence: string;
 }
 
@@ -105,20 +107,40 @@ export function judge(condition: Condition, groups: readonly Group[], sure: bool
   if (baseline === undefined) return [];
   return others.map((group, i) => {
     const subject = String.fromCharCode(66 + i);
-    const { fails, told } = judgeOne(condition, baseline, group, sure);
-    return { condition, subject, fails, sentence: `${condition.text}: ${told}` };
+    return found(condition, subject, judgeOne(condition, baseline, group, sure));
   });
 }
 
-function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boolean) {
+/**
+ * Holds a condition against one run.
+ * @throws {ConditionError} if it asks for a difference, for which there is no other run
+ */
+export function check(condition: Condition, recording: Recording): Finding {
+  const { text, of } = condition;
+  if (of !== 'value') {
+    throw new ConditionError(
+      `--fail-if '${text}' asks for a difference, and one run has none; allowed: a limit without a sign, or compare with a baseline`,
+    );
+  }
+  return found(condition, 'A', judgeOne(condition, [recording], [recording], false));
+}
+
+type Judged = Pick<Finding, 'fails' | 'judged'> & { told: string };
+
+function found(condition: Condition, subject: string, { told, ...judged }: Judged): Finding {
+  return { condition, subject, ...judged, sentence: `${condition.text}: ${told}` };
+}
+
+function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boolean): Judged {
   const { measure, limit, of } = condition;
-  const unjudged = (why: string) => ({ fails: true, told: `cannot be judged (${why})` });
+  const unjudged = (why: string) => ({ fails: true, judged: false, told: `cannot be judged (${why})` });
   const told = (value: number, fails: boolean, note = '') => ({
     fails,
+    judged: true,
     told: `${fails ? 'holds' : 'does not hold'}: ${shown(value, condition)}${note}`,
   });
   if (of === 'value') {
-    const why = measure.kind === 'count' ? null : obstacle(group, group);
+    const why = measure.kind === 'count' ? uncounted(group) : obstacle(group, group);
     if (why !== null) return unjudged(why);
     const value = figureOf(group, measure);
     return value === null ? unjudged('too few samples') : told(value, holds(value, condition));

@@ -119,6 +119,18 @@ function unfit(group: Group): string | null {
   return null;
 }
 
+/**
+ * Why the counts of a group say nothing; null: they do. Those of a run that is invalid are exact; of one that was cut off nobody has
+ * looked for what had not arrived.
+ */
+export function uncounted(group: Group): string | null {
+  for (const { run } of group) {
+    if (!balance(run.account).holds) return 'its account does not balance';
+    if (verdict(run).result === 'incomplete') return 'run is incomplete';
+  }
+  return null;
+}
+
 /** Facts of the environments in which the groups differ, or are not of one mind themselves. */
 export function environments(groups: readonly Group[]): { name: string; values: (string | null)[] }[] {
   const facts = groups.map((group) => group.map(({ run }) => flat(run.environment)));

@@ -49,6 +49,8 @@ export interface Second {
   phase: string | null;
   scheduled: number;
   accepted: number;
+  /** Messages that were rejected, or of which nobody knows. */
+  refused: number;
   arrived: number;
   backlog: number;
   p50: number | null;

@@ -91,9 +91,10 @@ function second(line: string): Second | null {
 }
 
 export function secondOf(row: Interval): Second {
-  const { t, phase, scheduled, accepted, arrived, backlog, arrival } = row;
+  const { t, phase, scheduled, accepted, rejected, failed, arrived, backlog, arrival } = row;
   const at = (key: 'p50' | 'p99') => (arrival === null ? null : percentile(arrival, key));
-  return { t, phase, scheduled, accepted, arrived, backlog, p50: at('p50'), p99: at('p99') };
+  const refused = rejected + failed;
+  return { t, phase, scheduled, accepted, refused, arrived, backlog, p50: at('p50'), p99: at('p99') };
 }
 
 /** Where the seconds of a run come from as it goes. */

@@ -19,7 +19,7 @@ export function mergedText(run: Run): string {
   }
   lines.push([
     'account',
-    `${count(account.scheduled)} scheduled = ${count(account.dropped)} dropped + ${count(account.rejected)} rejected + ` +
+    `${count(account.scheduled)} scheduled ${balance(account).holds ? '=' : '≠'} ${count(account.dropped)} dropped + ${count(account.rejected)} rejected + ` +
       `${count(account.unknown)} unknown + ${count(account.arrived)} arrived`,
   ]);
   const pending = account.pending > 0 ? ` + ${count(account.pending)} pending` : '';
@@ -40,7 +40,7 @@ export function mergedText(run: Run): string {
     const own =
       scheduled === null
         ? ''
-        : ` · ${count(scheduled)} scheduled · ${count(arrived ?? 0)} arrived · schedule p99 ${ms(schedule_p99_ms)} ms` +
+        : ` · ${count(scheduled)} scheduled · ${count(arrived ?? 0)} arrived · lateness p99 ${ms(schedule_p99_ms)} ms` +
           ` · CPU max ${figure(cpu_percent_max)} %`;
     lines.push([`generator ${number}`, `${segment} · ${result}${own}`]);
   }

@@ -16,7 +16,7 @@ export function resultsOf(parts: readonly [Part, ...Part[]]): GeneratorResult[] 
       late_ms: generator.late_ms,
       scheduled: run.account.scheduled,
       arrived: run.account.arrived,
-      schedule_p99_ms: run.latency.stages.schedule.p99,
+      schedule_p99_ms: (run.health.lateness ?? run.latency.stages.schedule).p99,
       socket_wait_p99_ms: run.health.socket_wait?.p99 ?? null,
       cores: run.environment.cores,
       kernel: run.environment.kernel,

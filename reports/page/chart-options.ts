@@ -27,6 +27,10 @@ export interface ChartData {
   kind: 'time' | 'percentile' | 'vus';
   x: number[];
   lines: Line[];
+  /** Of y, and after a comma or semicolon what else there is to know of it. */
+  unit: string;
+  /** Beside the axis of y; the unit if not given. */
+  axis?: string;
   /** Writes a value of y, without its unit. */
   format: (value: number | null) => string;
   /** Each line on top of the one before. */
@@ -41,7 +45,7 @@ export interface ChartData {
   heat?: HeatColumn[];
   /** Lines across, with their names. */
   marks?: { x: number; name: string }[];
-  /** px; 190 if not given. */
+  /** px; 200 if not given. */
   height?: number;
 }
 
@@ -56,6 +60,7 @@ const LABEL_BAND = 18;
 /** Charts of this group share their cursor and what they show. */
 export const TIME = 'time';
 export const X_NAMES = { time: 'time', percentile: 'percentile', vus: 'VUs' };
+const X_TITLES = { time: 'time, m:ss', percentile: 'percentile', vus: 'VUs' };
 
 /** How the i-th of many lines is drawn: 21 pairs of colour and pattern, and neighbours differ in both. */
 export function styleOf(i: number): Pick<Line, 'colour' | 'dash'> {
@@ -94,7 +99,11 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
     font,
     grid: { stroke: colour('grid'), width: 1 },
     ticks: { show: false },
+    labelSize: 16,
+    labelGap: 2,
+    labelFont: font,
   };
+  const below = { ...axis, label: X_TITLES[chart.kind], size: 22 };
   const percentiles = chart.kind === 'percentile';
   const log = chart.log || chart.heat !== undefined;
   const drawn = hooks(chart, colour, font);
@@ -115,18 +124,18 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
     },
     axes: [
       chart.kind === 'vus'
-        ? { ...axis, size: 28, incrs: COUNTS, space: 40, values: (_u, splits) => splits.map(count) }
+        ? { ...below, incrs: COUNTS, space: 40, values: (_u, splits) => splits.map(count) }
         : percentiles
           ? {
-              ...axis,
-              size: 28,
+              ...below,
               splits: PERCENTILES.map(nines),
               filter: (u, splits) => splits.map((s) => (s <= (u.scales.x?.max ?? 0) + 1e-9 ? s : null)),
               values: (_u, splits) => splits.map((s, i) => (s == null ? null : `${PERCENTILES[i]}`)),
             }
-          : { ...axis, size: 28, incrs: SECONDS, space: 56, values: (_u, splits) => splits.map(clock) },
+          : { ...below, incrs: SECONDS, space: 56, values: (_u, splits) => splits.map(clock) },
       {
         ...axis,
+        label: chart.axis ?? chart.unit.replace(/[,;].*/, ''),
         size: 52,
         ...(log ? { splits: logSplits, filter: (_u, splits) => splits } : { space: 36 }),
         ...(chart.whole ? { incrs: COUNTS } : {}),
@@ -193,7 +202,8 @@ export function label(chart: Pick<ChartData, 'kind'>, x: number): string {
 
 function xRange({ kind, x }: ChartData): uPlot.Range.Function | [number, number] {
   const last = x.at(-1) ?? 1;
-  if (kind === 'percentile') return [nines(50), nines(last)];
+  // Of few samples the median is the last that is known.
+  if (kind === 'percentile') return [nines(50), nines(Math.max(last, 75))];
   return kind === 'vus' ? [0, last * 1.05] : wholeSeconds(x);
 }
 

@@ -6,7 +6,7 @@ import { binStart, cells, type HeatColumn, merged, usedBins } from './heat.ts';
 import { onKey } from './keys.ts';
 import { Table } from './table.tsx';
 
-const HEIGHT = 190;
+const HEIGHT = 200;
 /** px of a legend of one line, kept free until the chart is drawn. */
 const LEGEND = 20;
 /** Half of the narrower of A4 and Letter, as report.css lays it out. */
@@ -20,7 +20,6 @@ const MOST_ROWS = 120;
 export interface ChartProps extends ChartData {
   /** What is drawn. */
   name: string;
-  unit: string;
   /** What the chart says, with its figures: read above it, and instead of it. */
   title: string;
   /** Sentences beside the title. */

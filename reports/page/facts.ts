@@ -18,7 +18,7 @@ export interface StageFacts {
   holds: string;
 }
 export const STAGE_FACTS: Record<Stage, StageFacts> = {
-  schedule: { from: 'intended', to: 'sent', holds: 'the generator was late' },
+  schedule: { from: 'due', to: 'sent', holds: 'the generator was late' },
   request: { from: 'sent', to: 'received', holds: 'connection, HTTP, parsing' },
   ingest: { from: 'received', to: 'queued', holds: 'validation, batching' },
   queue: { from: 'queued', to: 'claimed', holds: 'Redis, the wait for a free relay' },

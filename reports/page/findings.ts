@@ -95,19 +95,21 @@ function heldRate(run: Run): string | null {
   let best = 0;
   for (let i = 0; i + HELD_SECONDS <= run.timeline.length; i++) {
     const window = run.timeline.slice(i, i + HELD_SECONDS);
-    const kept = window.every((s) => s.phase !== null && measured.has(s.phase) && below(s.arrival?.p99));
+    const kept = window.every((s) => s.phase !== null && measured.has(s.phase) && below(p99Of(s)));
     if (kept) best = Math.max(best, mean(window.map((s) => s.scheduled)));
   }
   const rate = best > 0 ? `${figure(best)} messages/s` : 'none';
   return `Highest rate held for ${HELD_SECONDS} s with arrival p99 < ${msUnit(limit)}: ${rate}.`;
 }
 
+/** Arrival p99, ms; null where too few deliveries stand behind it. */
+const p99Of = (second: Interval) => percentile(second.arrival ?? { count: 0 }, 'p99');
+
 /** The second with the highest p99, where it stands out. */
 function worstSecond({ timeline, latency }: Run): string | null {
   let worst: Interval | null = null;
-  const p99 = (second: Interval) => percentile(second.arrival ?? { count: 0 }, 'p99');
-  for (const second of timeline) if ((p99(second) ?? 0) > ((worst && p99(worst)) ?? 0)) worst = second;
-  const [value, whole] = [worst && p99(worst), percentile(latency.arrival, 'p50')];
+  for (const second of timeline) if ((p99Of(second) ?? 0) > ((worst && p99Of(worst)) ?? 0)) worst = second;
+  const [value, whole] = [worst && p99Of(worst), percentile(latency.arrival, 'p50')];
   if (worst === null || value === null || whole === null || value < 2 * whole) return null;
   const stage = heaviest(worst);
   return `The worst second is ${clock(worst.t)}, with arrival p99 ${msUnit(value)}${stage === null ? '' : `; ${stage.stage} held ${percent(stage.share)} of its mean`}.`;

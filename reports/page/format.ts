@@ -24,6 +24,11 @@ export function figure(value: number | null | undefined): string {
   return number(value, 1);
 }
 
+/** What a script tells, in a unit of its own: whole numbers as they are, others as {@link ms}. */
+export function told(value: number): string {
+  return Number.isInteger(value) ? count(value) : ms(value);
+}
+
 /** A share of 1 as 41 %; with a decimal below 1 % and above 99 %. */
 export function percent(share: number | null | undefined): string {
   if (share == null || !Number.isFinite(share)) return NONE;

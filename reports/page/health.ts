@@ -37,7 +37,7 @@ export function checks(run: Run, sound: boolean): Check[] {
   return [
     ...(sound ? late : []),
     cpu(run),
-    amount('not sent', 'messages dropped by the generator', account.dropped),
+    amount('dropped', 'messages never sent by the generator', account.dropped),
     ...(sound ? [wait('socket wait', 'arrived, and not yet read', health.socket_wait, latency.arrival)] : []),
     ...canary(run, sound),
     gaps(health.gaps),
@@ -81,18 +81,20 @@ function cpu({ timeline, environment, run }: Run): Check {
   const common = { what: 'CPU', meaning: `of ${run.tool.name}, in % of one core` };
   if (used.length === 0) return { ...common, figure: 'not available', limit: null, ok: null };
   const mean = used.reduce((sum, value) => sum + value, 0) / used.length;
+  const max = `max ${figure(Math.max(...used))}\u00a0%`;
   const facts = {
     ...common,
-    figure: `mean ${figure(mean)}\u00a0%, max ${figure(Math.max(...used))}\u00a0%`,
-    more: rss.length ? `memory at most ${figure(Math.max(...rss))}\u00a0MB` : '',
+    figure: `mean ${figure(mean)}\u00a0%`,
+    more: rss.length ? `${max}; memory at most ${figure(Math.max(...rss))}\u00a0MB` : max,
   };
   if (cores === null) return { ...facts, limit: null, ok: null };
-  const busy = used.filter((percentage) => percentage > BUSY_SHARE * 100 * cores).length;
+  const most = BUSY_SHARE * 100 * cores;
+  const busy = used.filter((percentage) => percentage > most).length;
   return {
     ...facts,
-    more: `above the limit in ${busy} of ${plural(timeline.length, 'second')}; ${facts.more}`,
-    limit: `${figure(BUSY_SHARE * 100 * cores)}\u00a0%`,
-    rule: `${percent(BUSY_SHARE)} of ${plural(cores, 'core')}, in ${percent(1 - BUSY_SECONDS)} of the seconds`,
+    figure: `${facts.figure}, above ${figure(most)}\u00a0% in ${busy} of ${count(timeline.length)}\u00a0s`,
+    limit: `${percent(BUSY_SECONDS)} of the seconds`,
+    rule: `above ${percent(BUSY_SHARE)} of ${plural(cores, 'core')}`,
     ok: busy <= BUSY_SECONDS * timeline.length,
   };
 }

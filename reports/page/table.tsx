@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
+import { count } from './format.ts';
 
 export interface Column<Row> {
   head: ComponentChildren;
@@ -24,8 +25,9 @@ export function Table<Row>({ caption, columns, rows, foot }: TableProps<Row>) {
   const id = useId();
   const side = (column: Column<Row> | undefined) => (column?.text ? 'text' : 'figure');
   return (
+    // biome-ignore lint/a11y/useSemanticElements: a section would be a landmark, and a fieldset is for a form
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <section class="scroll" tabIndex={0} aria-labelledby={id}>
+    <div class="scroll" role="group" tabIndex={0} aria-labelledby={id}>
       <table>
         <caption id={id}>
           <span>{caption}</span>
@@ -69,7 +71,39 @@ export function Table<Row>({ caption, columns, rows, foot }: TableProps<Row>) {
           </tfoot>
         )}
       </table>
-    </section>
+    </div>
+  );
+}
+
+/** Rows of a long table that are there at once. */
+const FIRST_ROWS = 40;
+
+/**
+ * A table whose first rows are shown, and all of them on demand.
+ * @param what they are, in the plural
+ */
+export function LongTable<Row>({ what, ...table }: TableProps<Row> & { what: string }) {
+  const [open, setOpen] = useState(false);
+  const { rows, caption } = table;
+  if (rows.length <= FIRST_ROWS) return <Table {...table} />;
+  return (
+    <>
+      <Table
+        {...table}
+        caption={
+          <>
+            {caption}; the first {FIRST_ROWS} of {count(rows.length)} {what}
+          </>
+        }
+        rows={rows.slice(0, FIRST_ROWS)}
+      />
+      <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>
+          All {count(rows.length)} {what}
+        </summary>
+        {open && <Table {...table} />}
+      </details>
+    </>
   );
 }
 

@@ -11,3 +11,17 @@ for (const vector of vectors) {
     assert.deepEqual(summary(run).split('\n'), vector.summary);
   });
 }
+
+test('a threshold that was not judged is neither held nor crossed, and no success', () => {
+  const run = golden('passing');
+  run.thresholds = [{ metric: 'arrival_lost', expression: 'count==0', ok: null }];
+  assert.match(junit(run), /tests="3" failures="1"/);
+  assert.match(junit(run), /<failure message="not judged">/);
+  assert.match(summary(run), /\| arrival\\_lost \| count==0 \| not judged \|/);
+});
+
+test('a percentile stands there only where enough samples do', () => {
+  const run = golden('passing');
+  Object.assign(run.latency.arrival, { count: 99, mean: 1, p50: 1, p95: 2, p99: 3, max: 3 });
+  assert.match(summary(run), /\| \*\*arrival\*\* \| 1\.00 \| 1\.00 \| 2\.00 \| n\/a \| 3\.00 \| 99 \|/);
+});

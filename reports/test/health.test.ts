@@ -28,7 +28,7 @@ test('a run that passed keeps every limit', () => {
     ...[
       'lateness',
       'CPU',
-      'not sent',
+      'dropped',
       'socket wait',
       'canary',
       'gaps',
@@ -96,7 +96,7 @@ test('before the first sample nothing is judged but what is counted', () => {
     checks(run, true)
       .filter(({ ok }) => ok !== null)
       .map(({ what }) => what),
-    ['not sent', 'gaps', 'discarded', 'negative'],
+    ['dropped', 'gaps', 'discarded', 'negative'],
   );
 });
 
@@ -110,11 +110,20 @@ test('the generator may be busy in 5 % of the seconds', () => {
     }));
     return check(run, 'CPU');
   };
-  assert.deepEqual([busy(2).limit, busy(2).ok], ['180 %', true]);
-  assert.match(busy(3).more ?? '', /^above the limit in 3 of 40 seconds; /);
+  assert.deepEqual([busy(2).limit, busy(2).ok], ['5 % of the seconds', true]);
+  assert.equal(
+    plain(busy(3).figure),
+    'mean 180 %, above 180 % in 3 of 40 s',
+    'the figure is what the limit is of',
+  );
+  assert.equal(plain(busy(3).more ?? ''), 'max 181 %; memory at most 100 MB');
   assert.equal(busy(3).ok, false);
   run.environment.gomaxprocs = 1;
-  assert.deepEqual([busy(0).limit, busy(0).ok], ['90 %', false], 'the cores that it may use count');
+  assert.deepEqual(
+    [plain(busy(0).rule ?? ''), busy(0).ok],
+    ['above 90 % of 1 core', false],
+    'the cores that it may use count',
+  );
   delete run.environment.gomaxprocs;
   run.environment.cores = null;
   assert.deepEqual([busy(40).limit, busy(40).ok], [null, null], 'nothing to hold it against');
@@ -126,7 +135,7 @@ test('none may be dropped or discarded, and 1 % negative', () => {
   run.health.samples_discarded = 2;
   run.account.deliveries.arrived = 1000;
   run.account.negative = 10;
-  assert.equal(check(run, 'not sent').ok, false);
+  assert.equal(check(run, 'dropped').ok, false);
   assert.equal(check(run, 'discarded').ok, false);
   assert.deepEqual([check(run, 'negative').limit, check(run, 'negative').ok], ['10', true]);
   run.account.negative = 11;
@@ -195,7 +204,7 @@ test('in the closed model nothing can be late', () => {
 
 test('no latency stands behind an account that does not balance', () => {
   assert.deepEqual(names(golden('unbalanced'), false), [
-    ...['CPU', 'not sent', 'canary', 'gaps', 'discarded', 'negative'],
+    ...['CPU', 'dropped', 'canary', 'gaps', 'discarded', 'negative'],
   ]);
   const words = JSON.stringify(checks(golden('unbalanced'), false));
   assert.doesNotMatch(words, /\bp\d\d|\d\u00a0ms/);

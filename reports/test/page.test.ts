@@ -65,6 +65,106 @@ describe('the page in a browser', () => {
     });
   });
 
+  test('the host is no process: its memory would press those of all others onto the axis', async () => {
+    await reader.read(golden('real'), async (page) => {
+      const titles = new Map((await charts(page)).map(({ name, title }) => [name, title]));
+      assert.match(titles.get('CPU') ?? '', /^relay-1 used most: up to 16\.1/);
+      assert.match(titles.get('Memory') ?? '', /^relay-1 used most: up to 167/);
+      assert.ok(!(await legend(page, 'Memory')).includes('host'));
+      assert.match(await text(page, '.resources table'), /host \(all cores; memory in use\)/);
+    });
+  });
+
+  test('what a script tells is not rounded away', async () => {
+    const run = golden('passing');
+    run.figures = [
+      { name: 'HTTP mean', value: 0.0483, unit: 'ms' },
+      { name: 'held', value: 15_000, unit: 'connections' },
+    ];
+    await reader.read(run, async (page) => {
+      assert.match(await text(page, '.script'), /HTTP mean0\.048 msheld15,000 connections$/);
+    });
+  });
+
+  test('a pass with a loss that was allowed does not say that nothing was lost', async () => {
+    const run = golden('passing');
+    assert.equal(run.verdict.result, 'pass');
+    await reader.read(run, async (page) => {
+      assert.equal(await text(page, '.verdict .meaning'), 'every threshold held, nothing was lost');
+    });
+    Object.assign(run.account, { arrived: run.account.arrived - 5, lost: 5 });
+    await reader.read(run, async (page) => {
+      assert.equal(await text(page, '.verdict .meaning'), 'every threshold held; a loss was allowed');
+    });
+  });
+
+  test('a run that was cut off has no judged threshold, and is not told as having none', async () => {
+    const run = golden('incomplete');
+    run.thresholds = [];
+    await reader.read(run, async (page) => {
+      assert.match(await text(page, '.beside:has(h2) >> text=Not judged'), /has not reached its end/);
+    });
+  });
+
+  test('with nothing accepted, and in a record that ends early, the charts claim no success', async () => {
+    const run = golden('incomplete');
+    Object.assign(run.account.deliveries, { due: 0, arrived: 0, missing: 0 });
+    for (const second of run.timeline) Object.assign(second, { accepted: 0, arrived: 0 });
+    await reader.read(run, async (page) => {
+      const titles = new Map((await charts(page)).map(({ name, title }) => [name, title]));
+      assert.equal(titles.get('Deliveries'), '0 deliveries were due: no message was accepted');
+      assert.match(titles.get('Messages') ?? '', /of [\d,]+ had not been accepted when the record ends$/);
+    });
+  });
+
+  test('many phases: named by the first and the last, and folded', async () => {
+    const run = golden('passing');
+    const [, step] = run.steps;
+    const [, phase] = run.run.profile.phases;
+    assert.ok(step && phase);
+    run.steps = Array.from({ length: 100 }, (_, i) => ({ ...step, name: `${i + 1}` }));
+    run.run.profile.phases = run.steps.map(({ name }) => ({ ...phase, name }));
+    await reader.read(run, async (page) => {
+      await page.getByText('ms, over the measured phases (100 phases, 1 to 100)').waitFor();
+      assert.equal(await page.locator('.phases tbody tr').count(), 40);
+      await page.locator('.phases summary').click();
+      await page.locator('.phases details tbody tr').nth(99).waitFor();
+    });
+  });
+
+  test('of few samples: no percentile where none is known, and a curve that is an axis wide', async () => {
+    const run = golden('passing');
+    Object.assign(run.latency.arrival, {
+      count: 2,
+      curve: [
+        [0, 1],
+        [50, 1],
+        [100, 3],
+      ],
+    });
+    for (const series of [run.latency.from_send, run.latency.http])
+      Object.assign(series, { count: 0, curve: [] });
+    await reader.read(run, async (page) => {
+      const dd = await page.locator('.headline section:first-child dd').allTextContents();
+      assert.equal(dd[2], '– too few samples');
+      const [curve] = (await charts(page)).filter(({ name }) => name === 'Latency by percentile');
+      assert.ok((curve?.lines[0]?.pixels ?? 0) > 0);
+    });
+  });
+
+  test('stages that a run does not have leave the waterfall of the others', async () => {
+    const run = golden('passing');
+    const none = { ...run.latency.stages.relay, count: 0, mean: null, p50: null, p99: null, max: null };
+    Object.assign(run.latency.stages, { relay: none, delivery: none });
+    await reader.read(run, async (page) => {
+      assert.match(
+        await text(page, '.waterfall h3'),
+        /^Longest stage: queue at p50 \(\S+ ms\), queue at p99 \(\S+ ms\)$/,
+      );
+      assert.doesNotMatch(await text(page, '.waterfall thead'), /relay|delivery/);
+    });
+  });
+
   test('an account that does not balance: red, and no percentile anywhere', async () => {
     await reader.read(golden('unbalanced'), async (page) => {
       assert.match(await text(page, '[role=alert]'), /does not balance: the ends add up to 2,433, 37 fewer/);
@@ -109,7 +209,7 @@ describe('the page in a browser', () => {
     const run = golden('failing');
     const { rows = [] } = run.targets ?? {};
     await reader.read(run, async (page) => {
-      const names = page.locator('.targets > section tbody th');
+      const names = page.locator('.targets > .scroll tbody th');
       assert.equal(await names.count(), 10);
       const most = rows.reduce((a, b) => (b.lost > a.lost ? b : a));
       assert.equal(await names.first().textContent(), most.name);
@@ -191,7 +291,7 @@ describe('the page in a browser', () => {
       ]);
       assert.match(
         await text(page, '.script'),
-        /time to drain0\.3 stime until p99 is backdid not come about/,
+        /^Figures of sweeptime to drain0\.300 stime until p99 is backnot available/,
       );
     });
     await reader.read(golden('passing'), async (page) => {

@@ -119,7 +119,7 @@ describe('the page in use', () => {
       }
       assert.match(
         (await text(page, '.waterfall h3')).replaceAll('\u00a0', ' '),
-        /^The longest stage is at p50 \w+ with [\d.]+ ms, at p99 \w+ with [\d.]+ ms$/,
+        /^Longest stage: \w+ at p50 \([\d.]+ ms\), \w+ at p99 \([\d.]+ ms\)$/,
       );
     });
   });

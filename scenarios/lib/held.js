@@ -11,7 +11,7 @@ export function cost(resources, process, connections, opening, hold) {
   if (held.length === 0) return { kb: Number.NaN, us: Number.NaN };
   const cpu = held.reduce((sum, [, percent]) => sum + percent, 0) / held.length;
   return {
-    kb: ((held[0][2] - known[0][2]) * 1024) / connections,
+    kb: ((held[0][2] - known[0][2]) * 1000) / connections,
     us: (cpu * 10_000) / connections,
   };
 }

@@ -172,6 +172,6 @@ test('what a connection costs: memory until all are open, CPU while they are hel
     [null, 1, 1],
   ];
   const resources = [{ process: 'k6', series }];
-  assert.deepEqual(cost(resources, 'k6', 1024, 2, 2), { kb: 100, us: (20 * 10_000) / 1024 });
+  assert.deepEqual(cost(resources, 'k6', 1000, 2, 2), { kb: 100, us: (20 * 10_000) / 1000 });
   assert.deepEqual(cost(resources, 'mosquitto', 10, 2, 2), { kb: Number.NaN, us: Number.NaN });
 });

@@ -120,6 +120,7 @@ test('how far each tool reaches, with the reason; wrk by itself has that to say 
   assert.deepEqual(both?.notes[0], limitText(limit));
   assert.match(both?.notes[1] ?? '', /^wrk: 16263 requests\/s over 64 connections, .* all but 2 accepted/);
   assert.deepEqual(reachOf([], wrk)?.rows, []);
+  assert.match(reachOf([], { ...wrk, p99: 1234 })?.notes[0] ?? '', / p50 3\.53 ms, p99 1,234 ms; /);
   assert.equal(reachOf([]), undefined);
 });
 

@@ -64,6 +64,14 @@ const wrong: Record<string, [change: (script: Script) => void, says: RegExp]> = 
     (s) => (s.config.plugins.arrival.drain = '5'),
     /arrival\.drain is 5; allowed: 1 to 3600/,
   ],
+  'a quality of service that is none': [
+    (s) => (s.config.plugins.arrival.qos = 0.5),
+    /arrival\.qos is 0\.5; allowed: 0 or 1$/,
+  ],
+  'a canary that is neither on nor off': [
+    (s) => (s.config.plugins.arrival.canary = 'off'),
+    /arrival\.canary is off; allowed: true or false$/,
+  ],
   'no phases': [(s) => (s.config.phases = []), /config\.phases is missing/],
   'no load': [(s) => (s.config.phases = [{ pause: 5 }]), /have 0 requests; allowed: 1 to/],
   'random arrivals': [

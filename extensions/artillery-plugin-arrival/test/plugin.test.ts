@@ -1,6 +1,6 @@
 /** The whole plugin without Artillery, whose part engine.ts plays, so that `npm test` notices when it breaks. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
@@ -17,11 +17,11 @@ describe('the plugin', () => {
   });
   after(() => pipeline.stop());
 
-  async function run(change: (config: Record<string, unknown>) => void = () => {}) {
+  async function run(change: (config: Record<string, unknown>) => void = () => {}, place = 'run') {
     const script = parse(readFileSync(RAMP, 'utf8'));
     script.config.phases = [{ name: 'sustained', duration: 1, arrivalRate: 40 }];
     change(script.config);
-    const dir = join(pipeline.env.STACK_DIR as string, 'run');
+    const dir = join(pipeline.env.STACK_DIR as string, place);
     const env = { ...pipeline.env, RUN_DIR: dir, LABELS: 'build=17, branch=main' };
     const { exitCode, all } = await node([ENGINE, JSON.stringify({ path: RAMP, script })], env);
     return { exitCode, text: String(all), dir };
@@ -44,6 +44,22 @@ describe('the plugin', () => {
     assert.equal(metrics['arrival.arrived'], left.account.arrived);
     assert.equal(metrics['arrival.lost'], 0);
   });
+
+  // Virtual users waited for ever for the end of a run that nobody recorded any more.
+  for (const [what, place, made, says] of [
+    ['at its first request', 'file/run', 'file', /^arrival: the recorder failed: ENOTDIR: .*$/m],
+    ['at its end', 'full', 'full/run.json.draft/', /^arrival: the recorder failed: EISDIR: .*$/m],
+  ] as const) {
+    test(`a record that cannot be written ends the run ${what}, in one line`, async () => {
+      const path = join(pipeline.env.STACK_DIR as string, made);
+      if (made.endsWith('/')) mkdirSync(path, { recursive: true });
+      else writeFileSync(path, '');
+      const { exitCode, text } = await run(undefined, place);
+      assert.match(text, says);
+      assert.equal(text.match(/the recorder failed/g)?.length, 1, text);
+      assert.equal(exitCode, 1);
+    });
+  }
 
   test('an option that is wrong ends it in one line', async () => {
     const { exitCode, text } = await run((config) => {

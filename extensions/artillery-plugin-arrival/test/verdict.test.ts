@@ -45,6 +45,7 @@ function evidence(late: number, change: Partial<Evidence> = {}, sent = 100): Evi
     gaps: [],
     timeline: [],
     cores: 2,
+    qos: 1,
     ended: true,
     doubts: [],
     ...change,
@@ -101,6 +102,13 @@ test('what was lost makes it fail, by a threshold', () => {
     thresholds.filter(({ ok }) => !ok).map(({ metric }) => metric),
     ['arrival_lost'],
   );
+});
+
+test('at QoS 0 a loss is counted, and no failure', () => {
+  const given = evidence(0, { qos: 0 });
+  const { verdict, thresholds } = judge({ ...given, account: { ...given.account, arrived: 98, lost: 2 } });
+  assert.deepEqual(verdict, { result: 'pass', reasons: [] });
+  assert.ok(thresholds.every(({ metric }) => metric !== 'arrival_lost'));
 });
 
 test('a run that was stopped is incomplete, whatever else', () => {

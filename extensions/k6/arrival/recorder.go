@@ -178,7 +178,7 @@ func (r *recorder) usage() report.Usage {
 		r.host = all[0]
 	}
 	if m, err := r.self.MemoryInfo(); err == nil {
-		mb := float64(m.RSS) / (1 << 20)
+		mb := float64(m.RSS) / 1e6
 		u.RSSMB = &mb
 	}
 	return u

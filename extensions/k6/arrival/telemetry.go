@@ -96,7 +96,7 @@ func (e *engine) environment() map[string]any {
 		env["cpu"] = info[0].ModelName
 	}
 	if m, err := mem.VirtualMemory(); err == nil {
-		env["memory_mb"] = m.Total >> 20
+		env["memory_mb"] = m.Total / 1_000_000
 	}
 	if kernel, err := host.KernelVersion(); err == nil {
 		env["kernel"] = kernel

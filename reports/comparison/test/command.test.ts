@@ -57,7 +57,7 @@ function histogramLog(seconds: (number | null | undefined)[]): string {
 
 function report(...args: string[]): Promise<{ code: number | string; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN, 'compare', ...args], (error, stdout, stderr) =>
+    execFile(process.execPath, [MAIN, ...args], (error, stdout, stderr) =>
       resolve({ code: error?.code ?? 0, stdout, stderr }),
     );
   });
@@ -67,6 +67,7 @@ test('compare prints a table, writes a page, and exits 1 when a condition holds'
   const out = join(directory, 'out/index.html');
   const runs = [join(directory, 'a'), join(directory, 'b'), '--out', out];
   const { code, stdout, stderr } = await report(
+    'compare',
     ...runs,
     '--fail-if',
     'arrival.p99 > +10%',
@@ -78,12 +79,73 @@ test('compare prints a table, writes a page, and exits 1 when a condition holds'
   assert.match(stdout, /^fail-if {5}FAIL {2}B: arrival\.p99 > \+10%: holds: \+20\.0 %/m);
   assert.match(stdout, /^fail-if {5}ok {2}B: account\.lost > 0: does not hold: 0$/m);
   assert.equal((await readFile(out, 'utf8')).length > page.length, true);
-  assert.equal((await report(...runs, '--fail-if', 'arrival.p99 > +30%')).code, 0);
+  assert.equal((await report('compare', ...runs, '--fail-if', 'arrival.p99 > +30%')).code, 0);
+});
+
+test('a comparison for programs and for a comment on a change', async () => {
+  const [json, markdown, out] = ['out/c.json', 'out/c.md', 'out/p.html'].map((name) => join(directory, name));
+  const { code, stderr } = await report(
+    ...['compare', join(directory, 'a'), join(directory, 'b'), '--out', out as string],
+    ...['--json', json as string, '--markdown', markdown as string, '--fail-if', 'arrival.p99 > +10%'],
+  );
+  assert.deepEqual({ code, stderr }, { code: 1, stderr: '' });
+  const read = JSON.parse(await readFile(json as string, 'utf8'));
+  assert.equal(read.schema, 'arrival/comparison/1');
+  const row = read.rows.find(({ name }: { name: string }) => name === 'arrival.p99');
+  assert.ok(Math.abs(row.differences[1].relative - 0.2) < 0.001);
+  assert.match(read.conditions[0].told, /^holds: \+20\.0 %/);
+  assert.deepEqual(
+    { ...read.conditions[0], told: '' },
+    { condition: 'arrival.p99 > +10%', subject: 'B', fails: true, judged: true, told: '' },
+  );
+  const text = await readFile(markdown as string, 'utf8');
+  assert.match(text, /^## Comparison: /);
+  assert.match(text, /^\| arrival p99 \| [\d.]+ \| [\d.]+ \| \+20 % \| .* \| \S.* \|$/m);
+  assert.match(text, /^\| arrival\.p99 \\> \+10% \| B \| \*\*FAIL\*\* holds: /m);
+  assert.match(text, /^- account B: [\d,]+ scheduled = /m);
+});
+
+test('a gate on one run: 0, 1 when a condition holds, 2 when none does and one cannot be judged', async () => {
+  const a = join(directory, 'a');
+  const gate = (run: string, ...conditions: string[]) =>
+    report('check', run, ...conditions.flatMap((condition) => ['--fail-if', condition]));
+  const [held, holds] = ['arrival.p99 > 1000ms', 'arrival.p99 > 1ms'];
+  const passed = await gate(a, held as string, 'account.lost > 0');
+  assert.deepEqual([passed.code, passed.stderr], [0, '']);
+  assert.match(passed.stdout, /^fail-if {5}ok {4}arrival\.p99 > 1000ms: does not hold: [\d.]+ ms$/m);
+  const crossed = await gate(a, held as string, holds as string);
+  assert.equal(crossed.code, 1);
+  assert.match(crossed.stdout, /^fail-if {5}FAIL {2}arrival\.p99 > 1ms: holds: /m);
+
+  const invalid = join(directory, 'invalid');
+  await mkdir(invalid);
+  const run = golden('passing');
+  run.verdict = { result: 'invalid', reasons: ['the generator was late'] };
+  Object.assign(run.account, { lost: 1, arrived: run.account.arrived - 1 });
+  await writeFile(join(invalid, 'run.json'), JSON.stringify(run));
+  const doubted = await gate(invalid, held as string);
+  assert.equal(doubted.code, 2);
+  assert.match(
+    doubted.stdout,
+    /^fail-if {5}\? {5}arrival\.p99 > 1000ms: cannot be judged \(.*run is invalid\)$/m,
+  );
+  assert.equal((await gate(invalid, held as string, 'account.lost > 0')).code, 1, 'what holds, holds');
+
+  for (const [args, says] of [
+    [['check', a], /check takes conditions: --fail-if/],
+    [['check', a, a, '--fail-if', held as string], /check takes one run, got 2/],
+    [['check', a, '--fail-if', 'arrival.p99 > +10%'], /asks for a difference, and one run has none/],
+    [['check', join(directory, 'out'), '--fail-if', held as string], /run\.json does not exist/],
+  ] as const) {
+    const { code, stderr } = await report(...args);
+    assert.equal(code, 2);
+    assert.match(stderr, says);
+  }
 });
 
 test('the page, with no network: by mouse and by keyboard, and with a table of whoever compares', async () => {
   const out = join(directory, 'offline.html');
-  assert.equal((await report(join(directory, 'a'), join(directory, 'b'), '--out', out)).code, 0);
+  assert.equal((await report('compare', join(directory, 'a'), join(directory, 'b'), '--out', out)).code, 0);
   const reader = await Reader.start();
   try {
     const look = async (page: Page) => {
@@ -132,7 +194,7 @@ test('a histogram log that is damaged: one line, exit 1', async () => {
   const damaged = join(directory, 'damaged');
   await cp(join(directory, 'a'), damaged, { recursive: true });
   await writeFile(join(damaged, 'arrival.hlog'), '#[BaseTime: 1 (x)]\nTag=arrival,0.0,1.0,1.0,HISTxxxx\n');
-  const { code, stderr } = await report(join(directory, 'a'), damaged);
+  const { code, stderr } = await report('compare', join(directory, 'a'), damaged);
   assert.equal(code, 1);
   assert.match(stderr, /^report: .*arrival\.hlog is no histogram log: [^\n]+\n$/);
 });

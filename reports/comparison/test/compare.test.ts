@@ -237,6 +237,22 @@ test('a condition that cannot be judged lets nothing through', () => {
   assert.equal(judge(parseCondition('account.lost > 0'), groups, false)[0]?.fails, false);
 });
 
+test('of a run that was killed no count lets anything through: nobody has looked for what is missing', () => {
+  const lost = (change: (recording: Recording) => void) =>
+    judge(parseCondition('account.lost > 0'), grouped([recording(1), recording(2, change)], false), false)[0];
+  const killed = lost(({ run }) => {
+    run.verdict.result = 'incomplete';
+    Object.assign(run.account, { arrived: run.account.arrived - 9, pending: 9 });
+  });
+  assert.deepEqual([killed?.fails, killed?.judged], [true, false]);
+  assert.match(killed?.sentence ?? '', /cannot be judged \(run is incomplete\)/);
+  const open = lost(({ run }) => {
+    run.verdict.result = 'invalid';
+    run.account.balanced = false;
+  });
+  assert.match(open?.sentence ?? '', /cannot be judged \(its account does not balance\)/);
+});
+
 for (const [text, expected] of [
   ['', /column 1: there is no measure; allowed: a measure like arrival\.p99$/],
   ['arrival.p77 > 1', /column 1: arrival has no p77; allowed: arrival\.min, arrival\.mean/],

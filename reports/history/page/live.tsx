@@ -1,19 +1,22 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Chart } from '../../page/chart.tsx';
 import { type Line, msValue, wantsLog } from '../../page/chart-options.ts';
+import type { PhaseSpan } from '../../page/facts.ts';
 import { clock, count, figure, msUnit, plural } from '../../page/format.ts';
 import { Facts } from '../../page/table.tsx';
 import type { Second } from '../entry.ts';
 import { eventsOf, reportOf } from './links.ts';
 
-type State = 'connecting' | 'running' | 'ended' | 'away';
+type State = 'connecting' | 'running' | 'ended' | 'away' | 'none';
 
 const SAID: Record<State, string> = {
   connecting: 'Connecting …',
   running: 'In progress; a point a second.',
   ended: 'The run has ended.',
   away: 'The server is away; it is tried again.',
+  none: 'There is no such run in progress.',
 };
+const DRAINING = 'draining';
 /** A chart is drawn anew for each second: of long runs only the end is shown. */
 const SHOWN = 900;
 
@@ -27,8 +30,9 @@ export function Live({ run }: { run: string }) {
   const shown = seconds.slice(-SHOWN);
   const x = shown.map(({ t }) => t + 0.5);
   const column = (of: (second: Second) => number | null) => shown.map(of);
+  const phases = phasesOf(shown);
   const latency: Line[] = [
-    { label: 'p50', values: column((s) => s.p50), colour: 'p50' },
+    { label: 'p50', values: column((s) => s.p50), colour: 'p50', dash: 'dotted' },
     { label: 'p99', values: column((s) => s.p99), colour: 'p99' },
   ];
   return (
@@ -47,7 +51,7 @@ export function Live({ run }: { run: string }) {
           <h2>{clock(last.t + 1)}</h2>
           <Facts
             facts={[
-              ['phase', last.phase ?? 'draining'],
+              ['phase', last.phase ?? DRAINING],
               ['scheduled', `${figure(last.scheduled)} messages/s`],
               ['arrived', `${figure(last.arrived)} deliveries/s`],
               ['backlog', `${count(last.backlog)} deliveries`],
@@ -60,7 +64,9 @@ export function Live({ run }: { run: string }) {
             <Chart
               name="Messages"
               unit="per second"
+              axis="messages per second"
               title={`${count(last.scheduled)} scheduled and ${count(last.accepted)} accepted in the last second`}
+              phases={phases}
               kind="time"
               x={x}
               whole
@@ -68,12 +74,24 @@ export function Live({ run }: { run: string }) {
               lines={[
                 { label: 'scheduled', values: column((s) => s.scheduled), colour: 'grey', fill: true },
                 { label: 'accepted', values: column((s) => s.accepted), colour: 'blue' },
+                ...(shown.some((s) => s.refused > 0)
+                  ? [
+                      {
+                        label: 'rejected or unknown',
+                        values: column((s) => s.refused),
+                        colour: 'magenta',
+                        dash: 'dashed' as const,
+                      },
+                    ]
+                  : []),
               ]}
             />
             <Chart
               name="Backlog"
               unit="deliveries due and not arrived, at the end of each second"
+              axis="deliveries"
               title={`${plural(last.backlog, 'delivery', 'deliveries')} behind`}
+              phases={phases}
               kind="time"
               x={x}
               whole
@@ -88,6 +106,7 @@ export function Live({ run }: { run: string }) {
                   ? 'Too little arrived in the last second for a p99'
                   : `p99 of the last second is ${msUnit(last.p99)}`
               }
+              phases={phases}
               kind="time"
               x={x}
               log={wantsLog(latency)}
@@ -99,6 +118,17 @@ export function Live({ run }: { run: string }) {
       )}
     </>
   );
+}
+
+/** The phases that the seconds are of; what drains after the last one is in none. */
+function phasesOf(seconds: Second[]): PhaseSpan[] {
+  const spans: PhaseSpan[] = [];
+  for (const { t, phase } of seconds) {
+    const last = spans.at(-1);
+    if (last !== undefined && last.name === (phase ?? DRAINING)) last.end = t + 1;
+    else spans.push({ name: phase ?? DRAINING, start: t, end: t + 1, measured: phase !== null });
+  }
+  return spans;
 }
 
 /** Of several instances: who has told this second. */
@@ -128,7 +158,10 @@ function useSeconds(run: string): { seconds: Second[]; state: State } {
       source.close();
       setState('ended');
     });
-    source.addEventListener('error', () => setState('away'));
+    // What answers with an error is not asked again.
+    source.addEventListener('error', () =>
+      setState(source.readyState === EventSource.CLOSED ? 'none' : 'away'),
+    );
     return () => source.close();
   }, [run]);
   return { seconds, state };

@@ -13,7 +13,7 @@ import { renderReport } from '../../render.ts';
 import type { Run } from '../../run.ts';
 import { HOSTILE } from '../../test/golden.ts';
 import { golden } from '../../test/goldens.ts';
-import { charts, overflow, text, zoomsByKeys } from '../../test/looking.ts';
+import { charts, legend, overflow, text, zoomsByKeys } from '../../test/looking.ts';
 import { template } from '../../test/template.ts';
 import { grow, temporaryRuns, writeRun } from './runs.ts';
 
@@ -268,9 +268,18 @@ test('a run in progress is drawn as it goes, and ends', async () => {
   await visit('/', async (page) => {
     await page.getByRole('link', { name: 'running' }).click();
     await page.getByRole('heading', { name: '0:20' }).waitFor();
-    await grow(directory, seconds.slice(20, 23).join(''));
+    await grow(directory, seconds.slice(20, 22).join(''));
+    await page.getByRole('heading', { name: '0:22' }).waitFor();
+    assert.ok(!(await legend(page, 'Messages')).includes('rejected or unknown'));
+    await grow(directory, `${JSON.stringify({ ...run.timeline[0], t: 22, rejected: 700, failed: 34 })}\n`);
     await page.getByRole('heading', { name: '0:23' }).waitFor();
-    assert.equal((await charts(page)).length, 3);
+    // A run that is refused looked like one with little load.
+    assert.ok((await legend(page, 'Messages')).includes('rejected or unknown'));
+    const live = await charts(page);
+    assert.equal(live.length, 3);
+    for (const { name, names } of live) assert.ok(names.phases > 40, `${name}: phases without names`);
+    const latency = live.find(({ name }) => name === 'Arrival latency');
+    assert.equal(new Set(latency?.lines.map(({ pattern }) => pattern)).size, 2, 'told by colour alone');
     assert.deepEqual(await violations(page), []);
     await writeFile(join(directory, 'run.json'), JSON.stringify({ ...run, run: { ...run.run, ended } }));
     await page.getByText('The run has ended.').waitFor();
@@ -292,6 +301,19 @@ test('a run in progress is drawn as it goes, and ends', async () => {
     ]);
     assert.equal(file.suggestedFilename(), 'live.csv');
   });
+});
+
+test('a run that is not in progress is told as such, and not as a server that is away', async () => {
+  const run = golden('passing');
+  run.run.name = 'without-a-timeline';
+  await rm(join(await writeRun(root, 'without-a-timeline', run), 'timeline.ndjson'));
+  const page = await browser.newPage(); // it tells of the answer on its console
+  try {
+    await page.goto(`${address}/live/without-a-timeline`);
+    await page.getByText('There is no such run in progress.').waitFor();
+  } finally {
+    await page.close();
+  }
 });
 
 test('a port that is taken: one line, exit 2', async () => {

@@ -73,7 +73,16 @@ async function tell(id: string, number: number, t: number, values: [value: numbe
   const max = Math.max(...values.map(([value]) => value)) / 1000;
   const second = {
     ...golden('passing').timeline[1],
-    ...{ t, phase: 'ramp', scheduled: 110, accepted: 105, arrived: count, backlog: 5 },
+    ...{
+      t,
+      phase: 'ramp',
+      scheduled: 110,
+      accepted: 105,
+      rejected: 3,
+      failed: 2,
+      arrived: count,
+      backlog: 5,
+    },
     arrival: { count, mean: sum / count / 1000, p50: null, p95: null, p99: null, max },
   };
   const own = ['number', number, 'second', JSON.stringify(second)];
@@ -111,8 +120,8 @@ test('the sum of a run by three instances, as it goes', async () => {
     return new TextDecoder().decode(value);
   };
   const [, seconds = ''] = (await next()).match(/^event: seconds\ndata: (.*)\n\n$/) ?? [];
-  const common = { phase: 'ramp', scheduled: 330, accepted: 315, arrived: 300, backlog: 15 };
-  const two = { phase: 'ramp', scheduled: 220, accepted: 210, arrived: 200, backlog: 10 };
+  const common = { phase: 'ramp', scheduled: 330, accepted: 315, refused: 15, arrived: 300, backlog: 15 };
+  const two = { phase: 'ramp', scheduled: 220, accepted: 210, refused: 10, arrived: 200, backlog: 10 };
   assert.deepEqual(JSON.parse(seconds), [
     // The percentile of all samples: of the first instance's own it would be 2.
     { t: 0, ...common, p50: 0.2, p99: 0.3, generators: { of: 3, missing: [] } },

@@ -9,6 +9,7 @@ import { validateRun } from '../../validate.ts';
 import { mergeLatency } from '../latencies.ts';
 import { mergeRuns } from '../merge.ts';
 import { type Part, partOf } from '../parts.ts';
+import { mergedText } from '../text.ts';
 
 const SEQUENCE = '0,1/3,2/3,1';
 const SEGMENTS = ['0:1/3', '1/3:2/3', '2/3:1'];
@@ -64,6 +65,27 @@ test('three parts make a whole that is valid and balances', () => {
       [3, 'pass'],
     ],
   );
+});
+
+test('how late a part sent is its lateness, also of what did not arrive', () => {
+  const late = part(1, ({ health, latency }) => {
+    health.lateness = { ...latency.stages.schedule, p99: 77 };
+  });
+  const [first, second] =
+    merged(
+      late,
+      part(2, ({ health }) => delete health.lateness),
+      part(3),
+    ).generators ?? [];
+  assert.equal(first?.schedule_p99_ms, 77);
+  assert.equal(second?.schedule_p99_ms, golden('real').latency.stages.schedule.p99);
+});
+
+test('an account that does not balance is told without an equals sign', () => {
+  const run = merged(part(1), part(2), part(3));
+  assert.match(mergedText(run), / scheduled = 0 dropped/);
+  run.account.balanced = false;
+  assert.match(mergedText(run), / scheduled ≠ 0 dropped/);
 });
 
 test('histograms are added count by count', () => {

@@ -6,8 +6,8 @@ import { Facts } from '../table.tsx';
 
 const MEANINGS: Record<End, string> = {
   dropped: 'never sent by the generator',
-  rejected: 'ingest said no',
-  unknown: 'no answer, never arrived',
+  rejected: 'ingest said no, or no connection',
+  unknown: 'perhaps taken, never arrived',
   arrived: 'reached every subscriber',
   dead_lettered: 'given up by the relay',
   queued: 'still in the queue at the end',

@@ -1,7 +1,7 @@
 import { csv, download, hlog } from '../download.ts';
 import { count, duration, figure } from '../format.ts';
 import type { PartProps } from '../report.tsx';
-import { Facts, Table } from '../table.tsx';
+import { Facts, LongTable, Table } from '../table.tsx';
 
 /** Characters of a text in a table. */
 const LONGEST = 400;
@@ -18,7 +18,9 @@ export function DetailsSection({ run, sound }: PartProps) {
         <div>
           <h2>Thresholds</h2>
           {thresholds.length === 0 ? (
-            <p class="small">None.</p>
+            <p class="small">
+              {run.run.ended === null ? 'Not judged: the run has not reached its end.' : 'None.'}
+            </p>
           ) : (
             <Table
               caption="In k6’s notation; latencies in ms"
@@ -123,7 +125,8 @@ function Profile({ run: { run } }: { run: PartProps['run'] }) {
   return (
     <section>
       <h2>Profile</h2>
-      <Table
+      <LongTable
+        what="phases"
         caption={`${name.slice(0, 200)}, as planned: ${closed ? 'so many VUs send one request after the other' : 'requests are due at these rates'}`}
         columns={[
           { head: 'phase', text: true, cell: (phase) => phase.name },

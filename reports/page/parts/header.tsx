@@ -1,14 +1,14 @@
 import type { VerdictResult } from '../../run.ts';
 import { answer, type PercentileKey, percentile, verdict } from '../facts.ts';
 import { findings } from '../findings.ts';
-import { duration, figure, instant, ms, plural } from '../format.ts';
+import { duration, instant, ms, plural, told } from '../format.ts';
 import { canaryPace, canarySentence } from '../health.ts';
 import type { PartProps } from '../report.tsx';
 import { Facts } from '../table.tsx';
 import { InstrumentLine } from './instrument.tsx';
 
 const MARKS: Record<VerdictResult, { mark: string; meaning: string }> = {
-  pass: { mark: '✓', meaning: 'every threshold held, nothing was lost' },
+  pass: { mark: '✓', meaning: 'every threshold held' },
   fail: { mark: '✕', meaning: 'a threshold did not hold, or messages were lost' },
   invalid: { mark: '!', meaning: 'these figures do not tell how the pipeline did' },
   incomplete: { mark: '…', meaning: 'the run did not reach its end' },
@@ -18,6 +18,7 @@ const MARKS: Record<VerdictResult, { mark: string; meaning: string }> = {
 export function Header({ run, sound }: PartProps) {
   const { result, reasons } = verdict(run);
   const { mark, meaning } = MARKS[result];
+  const loss = result !== 'pass' ? '' : run.account.lost > 0 ? '; a loss was allowed' : ', nothing was lost';
   return (
     <header>
       <p class="kind">Arrival report</p>
@@ -31,7 +32,10 @@ export function Header({ run, sound }: PartProps) {
             {mark}
           </span>
           <strong>{result}</strong>
-          <span class="meaning">{meaning}</span>
+          <span class="meaning">
+            {meaning}
+            {loss}
+          </span>
         </p>
         {reasons.length > 0 && (
           <ul>
@@ -91,11 +95,11 @@ function ScriptFigures({ run: { figures = [], run } }: { run: PartProps['run'] }
   if (figures.length === 0) return null;
   return (
     <section class="script" aria-label="Figures of the script">
-      <h2>{run.method.slice(0, 60)}</h2>
+      <h2>Figures of {run.method.slice(0, 60)}</h2>
       <Facts
         facts={figures.map(({ name, value, unit }): [string, string] => [
           name,
-          value === null ? 'did not come about' : `${figure(value)}\u00a0${unit}`,
+          value === null ? 'not available' : `${told(value)}\u00a0${unit}`,
         ])}
       />
     </section>
@@ -167,7 +171,8 @@ function Figure({ name, value }: { name: string; value: number | null }) {
     <div>
       <dt>{name}</dt>
       <dd>
-        {ms(value)} <span class="unit">ms</span>
+        {value === null ? '–' : ms(value)}{' '}
+        <span class="unit">{value === null ? 'too few samples' : 'ms'}</span>
       </dd>
     </div>
   );

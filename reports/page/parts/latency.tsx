@@ -19,6 +19,9 @@ const ROWS: [name: string, value: (latency: Latency) => string][] = [
   ['max', (l) => ms(l.max)],
 ];
 
+/** Of phases in a caption. */
+const MOST_NAMES = 6;
+
 /** Arrival beside HTTP: a table and the percentile curve. */
 export function LatencySection({ run: { latency, steps, run } }: PartProps) {
   const { arrival, from_send, http } = latency;
@@ -37,7 +40,7 @@ export function LatencySection({ run: { latency, steps, run } }: PartProps) {
       <div class="beside">
         <div>
           <Table
-            caption={`ms, over the measured phases (${measured.join(', ')})`}
+            caption={`ms, over the measured phases (${phases(measured)})`}
             columns={[
               { head: 'statistic', text: true, cell: ([name]) => name },
               column('arrival', corrected ? 'due → arrived' : 'sent → arrived', arrival),
@@ -59,6 +62,12 @@ export function LatencySection({ run: { latency, steps, run } }: PartProps) {
   );
 }
 
+/** Of many phases the first and the last. */
+function phases(names: string[]): string {
+  if (names.length <= MOST_NAMES) return names.join(', ');
+  return `${count(names.length)} phases, ${names[0]} to ${names.at(-1)}`;
+}
+
 function PercentileChart({ latency, corrected }: { latency: Latencies; corrected: boolean }) {
   const curves = {
     arrival: curve(latency.arrival),
@@ -76,7 +85,7 @@ function PercentileChart({ latency, corrected }: { latency: Latencies; corrected
   return (
     <Chart
       name="Latency by percentile"
-      unit="ms, over percentile; both axes logarithmic"
+      unit="ms, logarithmic; each 9 of the percentile takes as much room as the one before"
       title={
         last
           ? `Half of the deliveries arrived within ${msUnit(latency.arrival.p50)}, ${Number(last[0].toFixed(3))} % within ${msUnit(last[1])}`

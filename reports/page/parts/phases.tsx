@@ -2,7 +2,7 @@ import type { Latency, Step } from '../../run.ts';
 import { largestStage, type PercentileKey, percentile } from '../facts.ts';
 import { clock, count, figure, ms, percent, plural } from '../format.ts';
 import type { PartProps } from '../report.tsx';
-import { type Column, Table } from '../table.tsx';
+import { type Column, LongTable } from '../table.tsx';
 
 /** A column of latencies in ms. */
 function latencyColumn<Row>(
@@ -26,7 +26,8 @@ export function PhasesSection({ run, sound }: PartProps) {
   return (
     <section class={closed ? 'phases closed' : 'phases'}>
       <h2>Phases</h2>
-      <Table
+      <LongTable
+        what="phases"
         caption={`Messages belong to the phase they were ${closed ? 'sent' : 'due'} in, and deliveries to the phase of their message`}
         columns={[
           {

@@ -12,25 +12,31 @@ const HOST = 'host';
 export function ResourcesSection({ run }: PartProps) {
   const { resources } = run;
   const used = resources.filter(({ series }) => series.length > 0);
+  // What the host uses has charts of its own: beside it no process would be seen.
+  const processes = used.filter(({ process }) => process !== HOST);
   const host = resources.find(({ process, figures }) => process === HOST && figures != null);
   if (resources.length === 0) return null;
   return (
     <section class="resources">
       <h2>Resources</h2>
       <Table
-        caption="CPU in % of one core and resident memory in MB, one sample a second"
+        caption="CPU in % of one core, and memory in MB, of a process what is resident; one sample a second"
         columns={[
-          { head: 'process', text: true, cell: (r) => r.process },
-          { head: 'CPU mean', unit: '%', cell: (r) => figure(r.cpu_percent?.mean) },
-          { head: 'CPU max', unit: '%', cell: (r) => figure(r.cpu_percent?.max) },
+          {
+            head: 'process',
+            text: true,
+            cell: (r) => (r.process === HOST ? 'host (all cores; memory in use)' : r.process),
+          },
+          { head: 'CPU mean', unit: '% of a core', cell: (r) => figure(r.cpu_percent?.mean) },
+          { head: 'CPU max', unit: '% of a core', cell: (r) => figure(r.cpu_percent?.max) },
           { head: 'memory mean', unit: 'MB', cell: (r) => figure(r.rss_mb?.mean) },
           { head: 'memory max', unit: 'MB', cell: (r) => figure(r.rss_mb?.max) },
         ]}
         rows={used}
       />
       <div class="charts">
-        <UsageChart run={run} used={used} name="CPU" unit="% of one core" column={1} />
-        <UsageChart run={run} used={used} name="Memory" unit="MB resident" column={2} />
+        <UsageChart run={run} used={processes} name="CPU" unit="% of one core" column={1} />
+        <UsageChart run={run} used={processes} name="Memory" unit="MB resident" column={2} />
         {host && <HostCpuChart run={run} host={host} />}
         {host && <SwitchesChart run={run} host={host} />}
       </div>
@@ -142,6 +148,25 @@ interface Row {
   values: (number | null)[];
 }
 
+/** Of vmstat's columns. */
+const VMSTAT: Record<string, string> = {
+  ...{ r: 'processes', b: 'processes', in: 'a second', cs: 'a second', si: 'KB/s', so: 'KB/s' },
+  ...Object.fromEntries(['us', 'sy', 'id', 'wa', 'st'].map((name) => [name, '% of all cores'])),
+};
+/** By the end of a name. */
+const UNITS: [end: string, unit: string][] = [
+  ['_per_s', 'a second'],
+  ['_ms', 'ms'],
+  ['_mb', 'MB'],
+  ['_bytes', 'bytes'],
+];
+
+/** Of a figure that is not just a number of things. */
+function unitOf({ process, name }: Row): string {
+  const known = process === HOST ? VMSTAT[name] : undefined;
+  return known ?? UNITS.find(([end]) => name.endsWith(end))?.[1] ?? '';
+}
+
 /** Counters and gauges that processes and servers told of themselves. */
 function Told({ resources }: { resources: Resource[] }) {
   const rows = resources.flatMap(({ process, figures }): Row[] =>
@@ -173,6 +198,7 @@ function Told({ resources }: { resources: Resource[] }) {
         columns={[
           { head: 'process', text: true, cell: (row) => row.process },
           { head: 'figure', text: true, cell: (row) => row.name },
+          { head: 'unit', text: true, cell: unitOf },
           { head: 'count', cell: (row) => (row.kind === 'count' ? count(sum(row)) : '–') },
           {
             head: 'mean',

@@ -53,7 +53,7 @@ function columnsOf(key: Key): Column<SampledStep>[] {
 
 /** A difference in ms, and as a share of what it is the difference from. */
 function change(difference: number | null, from: number | null): string {
-  if (difference === null) return 'n/a';
+  if (difference === null) return '–';
   const sign = difference < 0 ? '−' : '+';
   const share = from !== null && from > 0 ? ` (${sign}${percent(Math.abs(difference) / from)})` : '';
   return `${sign}${msUnit(Math.abs(difference))}${share}`;

@@ -46,8 +46,8 @@ export function TimelineSection({ run, sound }: PartProps) {
         {run.health.gaps.length > 0 && 'The time in which a subscriber had no connection is shaded red. '}
         {run.run.ended === null && 'The last second may be cut off. '}
         <span class="screen">
-          Drag over a chart to zoom all of them, double-click to see everything again; by keyboard, arrows
-          move the cursor, + and − zoom, 0 shows everything.
+          Drag over a chart to zoom all charts over time, double-click to see everything again; by keyboard,
+          arrows move the cursor, + and − zoom, 0 shows everything.
         </span>
       </p>
       {timeline.length > 0 && (
@@ -56,7 +56,8 @@ export function TimelineSection({ run, sound }: PartProps) {
             {...common}
             name="Messages"
             unit="per second"
-            title={messagesTitle(timeline, closed ? 'sent' : 'scheduled')}
+            axis="messages per second"
+            title={messagesTitle(run, closed ? 'sent' : 'scheduled')}
             format={count}
             whole
             lines={[
@@ -77,7 +78,7 @@ export function TimelineSection({ run, sound }: PartProps) {
               ...(some('failed')
                 ? [
                     {
-                      label: 'failed',
+                      label: 'unknown',
                       values: column((s) => s.failed),
                       colour: 'magenta',
                       dash: 'dotted' as const,
@@ -90,6 +91,7 @@ export function TimelineSection({ run, sound }: PartProps) {
             {...common}
             name="Deliveries"
             unit="per second; due: for what was accepted"
+            axis="deliveries per second"
             title={deliveriesTitle(run)}
             format={count}
             whole
@@ -102,6 +104,7 @@ export function TimelineSection({ run, sound }: PartProps) {
             {...common}
             name="Backlog"
             unit="deliveries due and not arrived, at the end of each second"
+            axis="deliveries"
             title={backlogTitle(timeline)}
             format={count}
             whole
@@ -154,23 +157,25 @@ export function TimelineSection({ run, sound }: PartProps) {
 
 const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
 
-function messagesTitle(timeline: Interval[], how: string): string {
+function messagesTitle({ timeline, run: { ended } }: Run, how: string): string {
   const most = peak(timeline, (s) => s.scheduled);
   const scheduled = sum(timeline.map((s) => s.scheduled));
+  if (scheduled === 0) return `0 messages were ${how}`;
   const left = scheduled - sum(timeline.map((s) => s.accepted));
   const accepted =
     left <= 0
       ? `all ${count(scheduled)} were accepted`
-      : `${count(left)} of ${count(scheduled)} were not accepted`;
+      : `${count(left)} of ${count(scheduled)} ${ended === null ? 'had not been accepted when the record ends' : 'were not accepted'}`;
   return `At most ${plural(most?.value ?? 0, 'message')} a second were ${how} (${clock(most?.t ?? 0)}); ${accepted}`;
 }
 
-function deliveriesTitle({ timeline, account: { deliveries } }: Run): string {
+function deliveriesTitle({ timeline, account: { deliveries }, run: { ended } }: Run): string {
   const most = peak(timeline, (s) => s.arrived);
+  if (deliveries.due === 0) return '0 deliveries were due: no message was accepted';
   const arrived =
     deliveries.missing === 0
       ? `all ${count(deliveries.due)} that were due did`
-      : `${count(deliveries.missing)} of ${count(deliveries.due)} did not`;
+      : `${count(deliveries.missing)} of ${count(deliveries.due)} ${ended === null ? 'had not when the record ends' : 'did not'}`;
   return `At most ${plural(most?.value ?? 0, 'delivery', 'deliveries')} a second arrived (${clock(most?.t ?? 0)}); ${arrived}`;
 }
 
@@ -221,7 +226,7 @@ function Seconds({ timeline, due, sound, canary }: SecondsProps) {
     ['sent', 'messages', (row) => row.sent],
     ['accepted', 'messages', (row) => row.accepted],
     ['rejected', 'messages', (row) => row.rejected],
-    ['failed', 'messages', (row) => row.failed],
+    ['unknown', 'messages', (row) => row.failed],
     ['due', 'deliveries', (row) => row.due],
     ['arrived', 'deliveries', (row) => row.arrived],
     ['backlog', 'deliveries', (row) => row.backlog],

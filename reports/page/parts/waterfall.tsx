@@ -1,7 +1,7 @@
 import { type Latencies, type Run, STAGES, type Stage } from '../../run.ts';
 import { percentile } from '../facts.ts';
 import { ms, msUnit, plural } from '../format.ts';
-import { Table } from '../table.tsx';
+import { LongTable } from '../table.tsx';
 
 const WHOLE = 'measured phases';
 const KEYS: readonly Row['key'][] = ['p50', 'p99'];
@@ -18,12 +18,13 @@ interface Row {
 /** The stages one after the other, each as long as its percentile: for the whole and for each measured phase. */
 export function Waterfall({ run }: { run: Run }) {
   const phases = run.steps.filter((step) => step.measured);
+  const known = STAGES.filter((stage) => run.latency.stages[stage].count > 0);
   const keys = phases.length > MANY ? KEYS.slice(-1) : KEYS;
   const rows = [
-    ...rowsOf(WHOLE, run.latency, KEYS),
-    ...(phases.length > 1 ? phases.flatMap((step) => rowsOf(nameOf(step), step.latency, keys)) : []),
+    ...rowsOf(WHOLE, run.latency, KEYS, known),
+    ...(phases.length > 1 ? phases.flatMap((step) => rowsOf(nameOf(step), step.latency, keys, known)) : []),
   ];
-  if (rows.length === 0) return null;
+  if (rows.length === 0 || known.length < 2) return null;
   return (
     <div class="waterfall">
       <h3>{title(rows)}</h3>
@@ -32,7 +33,8 @@ export function Waterfall({ run }: { run: Run }) {
         it ends. Percentiles do not add up, so their end is not the arrival latency, which is the upright
         line.
       </p>
-      <Table
+      <LongTable
+        what="rows"
         caption="The percentile of each stage by itself, ms"
         columns={[
           { head: 'phase', text: true, cell: (row) => row.name },
@@ -42,7 +44,7 @@ export function Waterfall({ run }: { run: Run }) {
             text: true,
             cell: (row) => <Bars row={row} widest={widest(rows, row.key)} />,
           },
-          ...STAGES.map((stage) => ({
+          ...known.map((stage) => ({
             head: (
               <>
                 <i class="swatch" style={{ background: `var(--${stage})` }} /> {stage}
@@ -63,9 +65,9 @@ function title(rows: Row[]): string {
     .filter(({ name }) => name === WHOLE)
     .map(({ key, stages }) => {
       const stage = STAGES.reduce((a, b) => (stages[b] > stages[a] ? b : a));
-      return `at ${key} ${stage} with ${msUnit(stages[stage])}`;
+      return `${stage} at ${key} (${msUnit(stages[stage])})`;
     });
-  return `The longest stage is ${longest.join(', ')}`;
+  return `Longest stage: ${longest.join(', ')}`;
 }
 
 function nameOf({ name, vus }: Run['steps'][number]): string {
@@ -74,11 +76,16 @@ function nameOf({ name, vus }: Run['steps'][number]): string {
 }
 
 /** Rows for the percentiles that enough samples stand behind. */
-function rowsOf(name: string, latencies: Latencies, keys: readonly Row['key'][]): Row[] {
+function rowsOf(
+  name: string,
+  latencies: Latencies,
+  keys: readonly Row['key'][],
+  known: readonly Stage[],
+): Row[] {
   return keys.flatMap((key) => {
     const arrival = percentile(latencies.arrival, key);
     const of = (stage: Stage) => percentile(latencies.stages[stage], key);
-    if (arrival === null || STAGES.some((stage) => of(stage) === null)) return [];
+    if (arrival === null || known.some((stage) => of(stage) === null)) return [];
     const stages = Object.fromEntries(STAGES.map((stage) => [stage, Math.max(0, of(stage) ?? 0)]));
     return [{ name, key, arrival, stages: stages as Record<Stage, number> }];
   });

@@ -33,7 +33,7 @@ export function loads(pipeline: Pipeline): void {
       assert.equal(step.arrived, step.requests);
       assert.equal(typeof step.backlog, 'number');
     }
-    assert.match(text, /step {5}req\/s HTTP mean/);
+    assert.match(text, /phase {5}req\/s HTTP mean/);
   });
 
   test('fixed: so many requests over so many connections, with one for each request', async (t) => {

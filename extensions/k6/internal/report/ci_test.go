@@ -33,6 +33,10 @@ func TestJUnitHasACaseForWhatWasAsked(t *testing.T) {
 	assert.Equal(t, 4, suite.Tests)
 	assert.Equal(t, 2, suite.Failures)
 	assert.Equal(t, "51.500", suite.Time)
+	assert.Equal(t, "51.500", suite.Cases[0].Time)
+	for _, c := range suite.Cases[1:] {
+		assert.Empty(t, c.Time, "what adds up the cases would count the run so many times")
+	}
 	names := []string{}
 	for _, c := range suite.Cases {
 		names = append(names, c.Name)
@@ -76,10 +80,10 @@ func TestMarkdownIsTheRunInShort(t *testing.T) {
 		p50 := float64(1 + 9*i)
 		r.Steps = append(r.Steps, Step{VUs: &vus[i], Measured: true, Latency: Latencies{Arrival: Latency{P50: &p50}}})
 	}
-	r.Figures = []Figure{{"time to drain", ptr(3.25), "s"}, {"senders", ptr(64.0), ""}, {"time until p99 is back", nil, "s"}}
+	r.Figures = []Figure{{"HTTP mean", ptr(0.0483), "ms"}, {"time to drain", ptr(3.25), "s"}, {"senders", ptr(64.0), ""}, {"time until p99 is back", nil, "s"}}
 	text = Markdown(r)
 	assert.Contains(t, text, "\nknee: 1 VU: with 8 p50 has taken off for good\n")
-	assert.Contains(t, text, "\n- time to drain: 3.25 s\n- senders: 64 \n- time until p99 is back: did not come about\n")
+	assert.Contains(t, text, "\n- HTTP mean: 0.048 ms\n- time to drain: 3.25 s\n- senders: 64 \n- time until p99 is back: not available\n")
 
 	r = failed()
 	r.Account.Balanced = false

@@ -48,6 +48,15 @@ func NewLatency(s *ledger.Series, lossless bool) Latency {
 	return l
 }
 
+// at is the p50, p95 or p99; nil where fewer than 1 / (1 − p) samples stand behind it, of which it would be just the largest. The page
+// (reports/page/facts.ts) has the same rule.
+func (l Latency) at(p float64) *float64 {
+	if float64(l.Count)*(100-p) < 100 {
+		return nil
+	}
+	return map[float64]*float64{50: l.P50, 95: l.P95, 99: l.P99}[p]
+}
+
 // NewLatencies describes a set of times.
 func NewLatencies(t *ledger.Times, lossless bool) Latencies {
 	l := Latencies{

@@ -25,7 +25,7 @@ func Markdown(r *Run) string {
 		row("ms", "mean", "p50", "p95", "p99", "max", "samples")
 		row("---", "---:", "---:", "---:", "---:", "---:", "---:")
 		latency := func(name string, l Latency) {
-			row(name, num(l.Mean), num(l.P50), num(l.P95), num(l.P99), num(l.Max), count(int(l.Count)))
+			row(name, num(l.Mean), num(l.at(50)), num(l.at(95)), num(l.at(99)), num(l.Max), count(int(l.Count)))
 		}
 		latency("**arrival**", r.Latency.Arrival)
 		if r.Run.Model != Closed { // where a message is due when it is sent, it is the same figure
@@ -47,9 +47,9 @@ func Markdown(r *Run) string {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		value := "did not come about"
+		value := "not available"
 		if f.Value != nil {
-			value = strings.TrimSuffix(fmt.Sprintf("%.2f", *f.Value), ".00") + " " + plain(f.Unit)
+			value = figure(f.Value) + " " + plain(f.Unit)
 		}
 		fmt.Fprintf(&b, "- %s: %s\n", plain(f.Name), value)
 	}

@@ -156,8 +156,8 @@ func TestTheSummaryIsReadInTenSeconds(t *testing.T) {
 	for _, line := range []string{
 		"  FAIL        ramp-single\n              lost: 3 of 12345 messages were accepted and are nowhere\n",
 		"  arrival     p50 1000 · p95 1901 · p99 1980 · max 2000 ms   from 2,000 deliveries in the measured phases\n",
-		"  HTTP        p50 10.0 · p95 19.0 · p99 20.0 · max 20.0 ms   from 20 requests\n",
-		"    schedule     0.500    0 %    0.500    0.500    0.500 ms\n",
+		"  HTTP        p50 10.0 · p95 19.0 · p99 n/a · max 20.0 ms   from 20 requests\n",
+		"    schedule     0.500    0 %      n/a      n/a    0.500 ms\n",
 		"    queue          n/a\n",
 		"  account     12,345 scheduled = 0 dropped + 0 rejected + 0 unknown + 12,342 arrived\n" +
 			"              + 0 dead-lettered + 0 queued + 3 lost\n",

@@ -58,7 +58,7 @@ func (s *Sampled) Against(all Latency) *Sampled {
 	return &told
 }
 
-// sampledText tells of the samples: a line for the run, and a table with a line for each step where there are several.
+// sampledText tells of the samples: a line for the run, and a table with a line for each phase where there are several.
 func sampledText(r *Run) []string {
 	s := r.Sampled
 	if s == nil {
@@ -73,7 +73,7 @@ func sampledText(r *Run) []string {
 		return lines
 	}
 	width := stepWidth(r.Steps)
-	lines = append(lines, fmt.Sprintf("%*s %8s  %8s %8s %-17s  %8s %8s %-17s  %8s %8s %s", width, "step", "samples",
+	lines = append(lines, fmt.Sprintf("%*s %8s  %8s %8s %-17s  %8s %8s %-17s  %8s %8s %s", width, "phase", "samples",
 		"mean", "full", "difference", "p50", "full", "difference", "p99", "full", "difference"))
 	for _, step := range r.Steps {
 		if step.Sampled == nil || step.Requests == 0 {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// stepsText is a table of the steps, a line each; nil where there is nothing to compare.
+// stepsText is a table of the phases as they went, a line each; nil where there is nothing to compare.
 func stepsText(r *Run) []string {
 	steps := slices.DeleteFunc(slices.Clone(r.Steps), func(s Step) bool { return s.Requests == 0 })
 	if len(steps) < 2 {
@@ -15,7 +15,7 @@ func stepsText(r *Run) []string {
 	}
 	width := stepWidth(steps)
 	roles := cpuRoles(steps)
-	head := fmt.Sprintf("%*s %9s %9s %8s %8s %8s %8s %8s", width, "step", "req/s", "HTTP mean", "p99", "arr. p50", "p99", "max", "backlog")
+	head := fmt.Sprintf("%*s %9s %9s %8s %8s %8s %8s %8s", width, "phase", "req/s", "HTTP mean", "p99", "arr. p50", "p99", "max", "backlog")
 	unit := strings.Repeat("  CPU %:", min(len(roles), 1))
 	head += unit
 	for _, role := range roles {
@@ -29,7 +29,7 @@ func stepsText(r *Run) []string {
 			backlog = count(*s.Backlog)
 		}
 		line := fmt.Sprintf("%*s %9s %9s %8s %8s %8s %8s %8s", width, s.Name, count(int(float64(s.Requests)/s.DurationS+0.5)),
-			num(h.Mean), num(h.P99), num(a.P50), num(a.P99), num(a.Max), backlog) + strings.Repeat(" ", len(unit))
+			num(h.Mean), num(h.at(99)), num(a.at(50)), num(a.at(99)), num(a.Max), backlog) + strings.Repeat(" ", len(unit))
 		for _, role := range roles {
 			line += fmt.Sprintf(" %*s", max(len(role), 4), cpuOf(s, role))
 		}

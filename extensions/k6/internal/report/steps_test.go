@@ -16,7 +16,7 @@ func TestTheStepsAreATable(t *testing.T) {
 	r.Steps[1].Backlog = ptr(1234)
 	r.Steps[1].CPUPercent = map[string]float64{"ingest-1": 40, "ingest-2": 41, "redis": 7}
 	text := Text(r, "", false)
-	assert.Contains(t, text, "step     req/s HTTP mean")
+	assert.Contains(t, text, "phase     req/s HTTP mean")
 	assert.Contains(t, text, "    1       100       n/a")
 	assert.Contains(t, text, "  backlog  CPU %: ingest redis\n")
 	assert.Contains(t, text, "    1,234             81     7\n")

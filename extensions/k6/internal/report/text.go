@@ -48,7 +48,7 @@ func Text(r *Run, where string, colour bool) string {
 			if s.Count == 0 {
 				if i == ledger.Request && l.FromSend.Count > 0 { // nobody told the stages between: they are known as one
 					line("  request …", "%8s %6s %8s %8s %8s ms   request to delivery as one: the pipeline told no stamps", num(l.FromSend.Mean),
-						share(l.FromSend, l.Arrival), num(l.FromSend.P50), num(l.FromSend.P99), num(l.FromSend.Max))
+						share(l.FromSend, l.Arrival), num(l.FromSend.at(50)), num(l.FromSend.at(99)), num(l.FromSend.Max))
 					break
 				}
 				if i > ledger.Queue && l.Stages[ledger.Queue.String()].Count > 0 {
@@ -58,7 +58,7 @@ func Text(r *Run, where string, colour bool) string {
 				line("  "+name, "%8s", "n/a")
 				continue
 			}
-			line("  "+name, "%8s %6s %8s %8s %8s ms", num(s.Mean), share(s, l.Arrival), num(s.P50), num(s.P99), num(s.Max))
+			line("  "+name, "%8s %6s %8s %8s %8s ms", num(s.Mean), share(s, l.Arrival), num(s.at(50)), num(s.at(99)), num(s.Max))
 		}
 		if rows := stepsText(r); rows != nil {
 			b.WriteString("\n")
@@ -124,7 +124,7 @@ func share(part, whole Latency) string {
 }
 
 func quantiles(l Latency) string {
-	return fmt.Sprintf("p50 %s · p95 %s · p99 %s · max %s ms", num(l.P50), num(l.P95), num(l.P99), num(l.Max))
+	return fmt.Sprintf("p50 %s · p95 %s · p99 %s · max %s ms", num(l.at(50)), num(l.at(95)), num(l.at(99)), num(l.Max))
 }
 
 func knees(k *Knee) string {
@@ -145,7 +145,7 @@ func knees(k *Knee) string {
 func canary(c *Canary) string {
 	s := fmt.Sprintf("%s of %s", count(c.Arrived), count(c.Sent))
 	if c.Latency.Count > 0 {
-		s += fmt.Sprintf(" · p50 %s · max %s ms", num(c.Latency.P50), num(c.Latency.Max))
+		s += fmt.Sprintf(" · p50 %s · max %s ms", num(c.Latency.at(50)), num(c.Latency.Max))
 	}
 	return s
 }

@@ -100,7 +100,7 @@ function Percentiles({ comparison: { subjects }, name, title, of }: PercentilesP
   return (
     <Chart
       name={name}
-      unit="ms, over percentile; both axes logarithmic"
+      unit="ms, logarithmic; each 9 of the percentile takes as much room as the one before"
       title={title}
       kind="percentile"
       x={x}

@@ -29,7 +29,7 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
   const marks = [...knees].map(([x, letters]) => ({ x, name: `knee ${letters.join(', ')}` }));
   const most = sweeps.map(({ subject: { letter }, points }) => {
     const highest = Math.max(...points.map(({ requests_per_s }) => requests_per_s ?? 0));
-    return `${letter} ${figure(highest)} a second`;
+    return `${letter} ${figure(highest)}`;
   });
   const at = sweeps.map(({ subject: { letter, knee } }) => {
     if (knee === null) return `${letter} has none`;
@@ -61,7 +61,8 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
           {...common}
           name="Requests by concurrency"
           unit="per second"
-          title={`The most that the ingest answered: ${most.join(', ')}`}
+          axis="requests per second"
+          title={`Most requests/s: ${most.join(', ')}`}
           format={figure}
           lines={lines(({ requests_per_s }) => requests_per_s)}
         />
