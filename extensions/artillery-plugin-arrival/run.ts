@@ -37,7 +37,7 @@ async function main(): Promise<number> {
   const env = {
     ...process.env,
     TOPOLOGY: config.TOPOLOGY,
-    ARRIVAL_COMMAND: commandOf(file, args, process.env.npm_lifecycle_event ?? 'artillery'),
+    ARRIVAL_COMMAND: commandOf(file, args, process.env.npm_lifecycle_event),
   };
   return against(config, async (launch) =>
     exitCodeOf(await launch(() => new ArtilleryRun(bin, ['run', file, ...flags], env))),

@@ -80,10 +80,7 @@ async function main(): Promise<number> {
   const config = await settle(readConfig(RunConfig));
   const dir = join(ROOT, 'reports/runs', runName(SCRIPT, config, new Date()));
   const names = Object.keys(CapacityConfig.properties);
-  const command = commandOf(SCRIPT, args, process.env.npm_lifecycle_event ?? 'capacity', {
-    env: process.env,
-    names,
-  });
+  const command = commandOf(SCRIPT, args, process.env.npm_lifecycle_event, { env: process.env, names });
   const env = (runDir: string) => runEnvironment(config, runDir, command);
   await checkScript(SCRIPT, variables, { ...ADDRESSES, ...env(dir) });
 
