@@ -112,8 +112,6 @@ async function main(): Promise<void> {
       up: { redis: () => queue.ready, mqtt: () => broker.up },
     }),
   });
-  log.info(`health at ${health.url}`);
-
   let started = false;
   closeWithGrace({ logger: log, delay: config.RELAY_GRACE_MS + GOODBYE_MS }, async ({ err }) => {
     if (err) log.error(err);
@@ -127,9 +125,12 @@ async function main(): Promise<void> {
     await health.close();
     queue.close();
   });
+  log.info(`health at ${health.url}`);
 
   await checkRedis();
-  await clock.start().catch((error) => log.warn(`Redis: its clock is not known yet: ${explainRedis(error)}`));
+  await clock.start().catch((error) => {
+    if (queue.ready) log.warn(`Redis: its clock is not known yet: ${explainRedis(error)}`);
+  });
   await queue.join().catch(() => {});
   // However long the broker is away: health and the signals are looked after by now.
   await broker.opened;
