@@ -2,7 +2,7 @@
 import { differenceOf, figureOf } from './differences.ts';
 import { COUNTS, type Measure, measureOf, RATES, SERIES, STATISTICS, unitOf } from './measures.ts';
 import type { Recording } from './recording.ts';
-import { counted, type Group, obstacle, uncounted } from './subjects.ts';
+import { counted, type Group, obstacle, uncounted, unfit } from './subjects.ts';
 
 const COMPARATORS = ['>', '>=', '<', '<='] as const;
 type Comparator = (typeof COMPARATORS)[number];
@@ -140,7 +140,7 @@ function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boo
     told: `${fails ? 'holds' : 'does not hold'}: ${shown(value, condition)}${note}`,
   });
   if (of === 'value') {
-    const why = measure.kind === 'count' ? uncounted(group) : obstacle(group, group);
+    const why = measure.kind === 'count' ? uncounted(group) : unfit(group);
     if (why !== null) return unjudged(why);
     const value = figureOf(group, measure);
     return value === null ? unjudged('too few samples') : told(value, holds(value, condition));

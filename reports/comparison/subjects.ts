@@ -110,7 +110,8 @@ export function obstacle(baseline: Group, group: Group): string | null {
   return loads.size > 1 ? 'not comparable: other profile' : null;
 }
 
-function unfit(group: Group): string | null {
+/** Why the latencies and rates of a group say nothing; null: they do. */
+export function unfit(group: Group): string | null {
   for (const { run } of group) {
     const { result } = verdict(run);
     if (!balance(run.account).holds || result === 'invalid') return 'run is invalid';

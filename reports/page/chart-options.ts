@@ -218,12 +218,13 @@ function logRange(_u: uPlot, min: number | null, max: number | null): [number, n
   return min === null || max === null || min <= 0 ? [0.1, 1] : [min / 1.3, max * 1.3];
 }
 
-/** 1, 2, 5, 10, … ; whole decades only if there would be too many. */
+/** 1, 2, 5, 10, … ; more where they would be too few, whole decades only where they would be too many. */
 function logSplits(_u: uPlot, _axis: number, min: number, max: number): number[] {
-  const steps = max / min > 3000 ? [1] : max / min > 300 ? [1, 3] : [1, 2, 5];
+  const span = max / min;
+  const steps = span > 3000 ? [1] : span > 300 ? [1, 3] : span > 10 ? [1, 2, 5] : [1, 1.5, 2, 3, 5, 7];
   const splits: number[] = [];
   for (let e = Math.floor(Math.log10(min)); e <= Math.ceil(Math.log10(max)); e++) {
-    for (const step of steps) splits.push(Number((step * 10 ** e).toPrecision(1)));
+    for (const step of steps) splits.push(Number((step * 10 ** e).toPrecision(2)));
   }
   return splits.filter((split) => split >= min && split <= max);
 }

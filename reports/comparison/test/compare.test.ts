@@ -232,7 +232,7 @@ test('a condition that cannot be judged lets nothing through', () => {
   for (const text of ['arrival.p99 > +10%', 'arrival.p99 > 250ms']) {
     const [finding] = judge(parseCondition(text), groups, false);
     assert.equal(finding?.fails, true);
-    assert.match(finding?.sentence ?? '', /cannot be judged \(not comparable: run is invalid\)/);
+    assert.match(finding?.sentence ?? '', /cannot be judged \((not comparable: )?run is invalid\)$/);
   }
   assert.equal(judge(parseCondition('account.lost > 0'), groups, false)[0]?.fails, false);
 });
