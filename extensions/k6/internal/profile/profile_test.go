@@ -25,7 +25,7 @@ flows:
 	require.NoError(t, err)
 	assert.Equal(t, []Phase{
 		{Name: "up", Duration: 20 * time.Second, Rate: 100, RampTo: 1500},
-		{Name: "phase 2", Duration: 2 * time.Minute, Rate: 0.5, RampTo: 0.5, Measured: true},
+		{Name: "phase 2", Duration: 2 * time.Minute, Rate: 0.5, RampTo: 0.5, Count: 60, Measured: true},
 		{Name: "phase 3", Duration: 5 * time.Second, Measured: true},
 	}, p.Phases)
 	assert.False(t, p.Closed())
