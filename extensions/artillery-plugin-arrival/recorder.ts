@@ -1,9 +1,10 @@
 /** The thread that subscribes, keeps the ledger and the clock, and writes the report, beside Artillery's that sends. */
-import { basename, join, resolve } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
 import { type Hops, parseHops } from '../../pipeline/hops.ts';
 import { trustText } from '../../pipeline/trust.ts';
+import { moment, newDirectory, RUNS } from '../../reports/directory.ts';
 import type { Gap, Interval, Run } from '../../reports/run.ts';
 import { Canary } from './canary.ts';
 import { Errors } from './errors.ts';
@@ -30,13 +31,12 @@ const QUIET_LOOKS = 5;
 const LATE_LIMIT = 10e6;
 /** s between two reports of a run that goes on */
 const CHECKPOINT = 5;
-const RUNS = resolve(import.meta.dirname, '../../reports/runs');
 
 class Recorder {
   readonly #assignment: Assignment;
   readonly #pipeline: Pipeline;
   readonly #identity: Identity;
-  readonly #dir: string;
+  #dir: string;
   readonly #schedule: Pacer | Taken;
   readonly #prefix: string;
   readonly #channel;
@@ -65,8 +65,7 @@ class Recorder {
     const { options, id, method, version, command } = assignment;
     this.#assignment = assignment;
     this.#pipeline = pipeline;
-    const time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
-    const name = `${method}-${pipeline.topology}-${pipeline.network}-${time}`;
+    const name = `${method}-${pipeline.topology}-${pipeline.network}-${moment()}`;
     this.#dir = process.env.RUN_DIR || join(RUNS, name);
     this.#identity = { id, name: basename(this.#dir), method, version, command };
     this.#schedule = new (options.closed ? Taken : Pacer)(options.phases, options.flows);
@@ -153,6 +152,10 @@ class Recorder {
     this.#epoch = Math.round(epoch);
     this.#lastSent = this.#epoch;
     this.#ledger = new Ledger(this.#schedule, this.#epoch);
+    if (!process.env.RUN_DIR) {
+      this.#dir = newDirectory(this.#dir);
+      this.#identity.name = basename(this.#dir);
+    }
     this.#files = new Files(this.#dir, this.#identity.id, this.#started);
     this.#usage.cut();
     if (this.#schedule instanceof Taken) {

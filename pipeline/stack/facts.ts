@@ -35,6 +35,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
     backlog_limit: ingest.BACKLOG_LIMIT,
     relay_batch: relay.RELAY_BATCH,
     relay_window: relay.RELAY_WINDOW,
+    relay_memory: relay.RELAY_MEMORY,
     node: process.versions.node,
     redis: field(redisInfo, 'redis_version'),
     redis_aof: field(redisInfo, 'aof_enabled') === '1' ? 'on' : 'off',

@@ -60,10 +60,12 @@ export function answerFigures(
     const { held, of, apart } = runs(rows, at);
     return { name: `runs at ${at}/s that held${more}`, value: held, unit: `of ${of}${apart}` };
   };
-  const figures: NonNullable<Run['figures']> = [{ name: 'highest rate that held', value: rate, unit: '/s' }];
+  const figures: NonNullable<Run['figures']> = [
+    { name: 'highest rate that held', value: rate, unit: 'requests/s' },
+  ];
   if (rate !== null) figures.push(tried(rate));
   if (not_held !== null) {
-    figures.push({ name: 'lowest rate that did not', value: not_held, unit: '/s' });
+    figures.push({ name: 'lowest rate that did not', value: not_held, unit: 'requests/s' });
     figures.push(tried(not_held, gave_way === null ? '' : `; what gave way: ${gave_way}`));
   }
   return figures;

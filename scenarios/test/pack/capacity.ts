@@ -50,7 +50,7 @@ export function capacity(pipeline: Pipeline): void {
       if (held) assertAllArrived(run);
       const told = held
         ? [
-            { name: 'highest rate that held', value: 50, unit: '/s' },
+            { name: 'highest rate that held', value: 50, unit: 'requests/s' },
             {
               name: 'runs at 50/s that held',
               value: tried.filter((what) => what === 'held').length,
@@ -58,8 +58,8 @@ export function capacity(pipeline: Pipeline): void {
             },
           ]
         : [
-            { name: 'highest rate that held', value: null, unit: '/s' },
-            { name: 'lowest rate that did not', value: 50, unit: '/s' },
+            { name: 'highest rate that held', value: null, unit: 'requests/s' },
+            { name: 'lowest rate that did not', value: 50, unit: 'requests/s' },
           ];
       assert.deepEqual(
         run.figures?.slice(1, 3).map((figure) => ({ ...figure, unit: figure.unit.replace(/, .*/, '') })),
