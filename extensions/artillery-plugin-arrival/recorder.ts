@@ -29,8 +29,9 @@ const LOOK = 50;
 const QUIET_LOOKS = 5;
 /** µs after its due time from which a request that is not sent never will be, unless requests still leave. */
 const LATE_LIMIT = 10e6;
-/** s between two reports of a run that goes on */
+/** s between two reports of a run that goes on, at least; and how many times as long as the last one took, as what arrives meanwhile is read late */
 const CHECKPOINT = 5;
+const CHECKPOINT_REST = 500;
 
 class Recorder {
   readonly #assignment: Assignment;
@@ -203,7 +204,7 @@ class Recorder {
   /** Until everything is in, nothing more comes, or the drain limit is reached. */
   async #watch(): Promise<void> {
     const { drain, idle } = this.#assignment.options;
-    let written = this.#epoch;
+    let next = this.#epoch + CHECKPOINT * 1e6;
     let settledAt = 0;
     let [moved, seen, quiet] = [this.#clock.now(), -1, 0];
     while (!this.#stopped) {
@@ -212,9 +213,10 @@ class Recorder {
       while (now >= this.#epoch + (this.#timeline.length + 1) * 1e6) this.#cut();
       if (this.#schedule instanceof Pacer)
         noteEnds(this.#ends, this.#schedule, this.#seconds(), this.#ledger);
-      if (now - written > CHECKPOINT * 1e6) {
-        written = now;
+      if (now > next) {
         await this.#write(false);
+        const took = this.#clock.now() - now;
+        next = now + Math.max(CHECKPOINT * 1e6, CHECKPOINT_REST * took);
       }
       if (!this.#sendingIsOver(now)) continue;
       if (settledAt === 0) [settledAt, moved] = [now, now];
