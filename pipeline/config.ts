@@ -110,7 +110,7 @@ export const IngestConfig = Type.Object({
   // An MQTT packet holds 268,435,455 bytes (MQTT 5, 1.5.5), with topic and hops.
   BODY_LIMIT: count(1_048_576, 64, 268_435_455 - 1024, 'bytes of one request body'),
   BATCH_LIMIT: count(1000, 1, 10_000, 'messages of one batch'),
-  REQUEST_LIMIT: count(1000, 1, 100_000, 'open requests from which on ingest answers 503'),
+  REQUEST_LIMIT: count(2000, 1, 100_000, 'open requests from which on ingest answers 503'),
   MEMORY_LIMIT: count(16_777_216, 64, 4e9, 'bytes of their bodies from which on ingest answers 503'),
   TRACE_LOG_EVERY,
   CONNECTION_LIMIT: count(4096, 1, 1e6, 'connections; one more is closed at once'),

@@ -130,6 +130,8 @@ async function main(): Promise<void> {
     host: config.INGEST_HOST,
     port: config.INGEST_PORT,
     reusePort: config.INGEST_SHARED_PORT,
+    // Node's own is 511: of 1,000 that came at once 143 found it full, and asked again after a second.
+    backlog: config.CONNECTION_LIMIT,
   };
   const url = await app.listen(address).catch((error: Error) => {
     throw new ConfigError(`INGEST_PORT=${config.INGEST_PORT} cannot be used: ${error.message}`);
