@@ -160,6 +160,7 @@ func TestTheReportOfARunMayBeReadAtAnyTime(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var reader sync.WaitGroup
 	reader.Go(func() {
+		<-e.started // run.result() refuses before
 		for ctx.Err() == nil {
 			assert.NotNil(t, e.report(nil, false).Resources)
 		}
