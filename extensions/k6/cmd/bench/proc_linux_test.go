@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -27,7 +28,9 @@ func TestAReaderIsWokenOnceAsManyBytesAreThereAsItWants(t *testing.T) {
 	require.NoError(t, err)
 	woken := func(within int) (ready int) {
 		require.NoError(t, raw.Control(func(fd uintptr) {
-			ready, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, within)
+			for err = unix.EINTR; errors.Is(err, unix.EINTR); { // Go's scheduler sends signals
+				ready, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, within)
+			}
 		}))
 		require.NoError(t, err)
 		return ready
