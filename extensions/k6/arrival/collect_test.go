@@ -169,3 +169,11 @@ func TestTheReportOfARunMayBeReadAtAnyTime(t *testing.T) {
 	stop()
 	reader.Wait()
 }
+
+func TestABrokerIsWaitedForAsLongAsWhatIsLate(t *testing.T) {
+	t.Parallel()
+	for drain, want := range map[string]time.Duration{"0": 30 * time.Second, "'500ms'": 30 * time.Second, "'90s'": 90 * time.Second} {
+		s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: direct}]", "drain: "+drain)
+		assert.Equal(t, want, s.module.root.engine.comeBack, drain)
+	}
+}

@@ -101,7 +101,7 @@ func newEngine(o *options, part *segment) *engine {
 		started: make(chan struct{}),
 		halted:  make(chan struct{}),
 
-		comeBack: comeBackMost,
+		comeBack: max(comeBackLeast, o.Drain.duration()),
 		errors:   map[string]*report.ErrorClass{},
 
 		socketWait: ledger.NewSeries(),

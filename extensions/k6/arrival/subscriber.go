@@ -169,8 +169,9 @@ func (s *subscribers) hold(ctx context.Context, i int) {
 	}
 }
 
-// comeBackMost is how long an outage of a broker may last before the load is halted.
-const comeBackMost = 30 * time.Second
+// comeBackLeast is how long an outage of a broker may last before the load is halted; where what is late is waited for longer than
+// that (drain), so is the broker.
+const comeBackLeast = 30 * time.Second
 
 // A connection that lasts less than shortLived, so many times in a row, is given up.
 const (
