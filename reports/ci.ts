@@ -1,6 +1,6 @@
 /** A run as CI systems and changes show it: junit.xml and summary.md. internal/report writes the same; ci.vectors.json has both. */
-import { percentile } from './page/facts.ts';
-import { count, plural } from './page/format.ts';
+import { percentile, scriptFigures } from './page/facts.ts';
+import { count, fixed, ms as msOf, plural } from './page/format.ts';
 import { type Account, type Latency, type Run, STAGES } from './run.ts';
 import { grown, knee, pointOf, sweepSteps } from './sweep.ts';
 
@@ -72,9 +72,7 @@ export function summary(run: Run): string {
     lines.push('Latency is not shown: the account does not balance.');
   }
   if (figures.length > 0) lines.push('');
-  for (const { name, value, unit } of figures) {
-    lines.push(`- ${plain(name)}: ${value === null ? 'not available' : `${told(value)} ${plain(unit)}`}`);
-  }
+  for (const [name, value] of scriptFigures(figures)) lines.push(`- ${plain(name)}: ${plain(value)}`);
   if (thresholds.length > 0) {
     lines.push('');
     row('threshold', 'required', 'result');
@@ -117,22 +115,7 @@ function seconds({ run: { started, ended } }: Run): number {
 }
 
 function ms(value: number | null): string {
-  if (value === null) return 'n/a';
-  const size = Math.abs(value);
-  return fixed(value, size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
-}
-
-/** A whole number as one, any other with three digits. */
-function told(value: number): string {
-  return Number.isInteger(value) && Math.abs(value) < 1e15 ? count(value) : ms(value);
-}
-
-/** As Go writes it: toFixed rounds what lies in the middle up, Go to the even digit. */
-function fixed(value: number, digits: number): string {
-  const text = value.toFixed(digits);
-  const middle = Math.abs(value * 2 ** (digits + 1)) % 2 === 1;
-  const odd = Number(text.at(-1)) % 2 === 1;
-  return middle && odd ? (value - Math.sign(value) * 0.25 * 10 ** -digits).toFixed(digits) : text;
+  return value === null ? 'n/a' : msOf(value);
 }
 
 /** As Go's encoding/xml writes text and attributes. */

@@ -35,7 +35,7 @@ export interface Run {
   sampled?: Sampled | null;
   steps: Step[];
   /** What the script says beyond what every run says; a value of null did not come about. */
-  figures?: { name: string; value: number | null; unit: string }[];
+  figures?: ScriptFigure[];
   flows: Flow[];
   /** null or absent: the run has not ended. */
   targets?: Targets | null;
@@ -301,6 +301,15 @@ export interface Brief {
   p95: number | null;
   p99: number | null;
   max: number | null;
+}
+
+/** A figure that a script tells of itself. */
+export interface ScriptFigure {
+  name: string;
+  value: number | null;
+  unit: string;
+  /** In a merged run, whose it is. */
+  generator?: number;
 }
 
 export interface Resource {

@@ -42,7 +42,7 @@ export function mergeRuns(given: readonly Part[], name: string): { run: Run; log
     generators: resultsOf(parts),
     steps: mergeSteps(parts, resources),
     figures: parts.flatMap(({ run: { figures = [] }, generator }) =>
-      figures.map((figure) => ({ ...figure, name: `generator ${generator.number}: ${figure.name}` })),
+      figures.map((figure) => ({ ...figure, generator: generator.number })),
     ),
     flows: first.flows.map((flow, i) =>
       mergeFlows(

@@ -1,5 +1,5 @@
 /** A merged run on the terminal. */
-import { balance, percentile } from '../page/facts.ts';
+import { balance, percentile, scriptFigures } from '../page/facts.ts';
 import { count, figure, ms } from '../page/format.ts';
 import type { Run } from '../run.ts';
 
@@ -28,6 +28,7 @@ export function mergedText(run: Run): string {
     `+ ${count(account.dead_lettered)} dead-lettered + ${count(account.queued)} queued + ${count(account.lost)} lost${pending}`,
   ]);
   lines.push(['', `${count(account.deliveries.arrived)} of ${count(account.deliveries.due)} deliveries`]);
+  for (const [name, value] of scriptFigures(run.figures ?? [])) lines.push(['figure', `${name}: ${value}`]);
   for (const {
     number,
     segment,

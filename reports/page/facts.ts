@@ -6,11 +6,12 @@ import {
   type Latencies,
   type Latency,
   type Run,
+  type ScriptFigure,
   STAGES,
   type Stage,
   type Step,
 } from '../run.ts';
-import { count, figure, msUnit, percent, plural } from './format.ts';
+import { count, figure, msUnit, percent, plural, told } from './format.ts';
 
 export interface StageFacts {
   from: string;
@@ -44,6 +45,15 @@ export function isGenerator({ run, generators = [] }: Run, process: string): boo
   return (
     process === run.tool.name || generators.some(({ number }) => process === `${run.tool.name}-${number}`)
   );
+}
+
+/** The figures of a script, in the order of their names' first mention; of several generators each has its value. */
+export function scriptFigures(figures: readonly ScriptFigure[]): [name: string, text: string][] {
+  return [...Map.groupBy(figures, ({ name }) => name)].map(([name, same]) => {
+    const values = same.map(({ value }) => (value === null ? 'not available' : told(value)));
+    const unit = same.some(({ value }) => value !== null) ? same[0]?.unit : '';
+    return [name, `${values.join(' · ')} ${unit}`.trim()];
+  });
 }
 
 /** A percentile p needs at least 1 / (1 − p) samples, or it is just the largest one. */

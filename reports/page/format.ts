@@ -75,9 +75,19 @@ function number(value: number | null | undefined, decimals: number): string {
   const size = Number(Math.abs(value).toPrecision(3));
   const magnitude = size === 0 ? 0 : Math.floor(Math.log10(size));
   const places = size === 0 ? 0 : Math.min(decimals, Math.max(0, 2 - magnitude));
-  const text = value.toLocaleString('en-US', {
-    minimumFractionDigits: places,
-    maximumFractionDigits: places,
-  });
+  const text = grouped(fixed(value, places));
   return decimals === 1 ? text.replace(/\.0$/, '') : text;
+}
+
+/** As Go writes it, so that the terminal and the page say the same: toFixed rounds what lies in the middle up, Go to the even digit. */
+export function fixed(value: number, digits: number): string {
+  const text = value.toFixed(digits);
+  const middle = Math.abs(value * 2 ** (digits + 1)) % 2 === 1;
+  const odd = Number(text.at(-1)) % 2 === 1;
+  return middle && odd ? (value - Math.sign(value) * 0.25 * 10 ** -digits).toFixed(digits) : text;
+}
+
+/** With thousands separators. */
+function grouped(text: string): string {
+  return text.replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ','));
 }

@@ -88,6 +88,20 @@ test('an account that does not balance is told without an equals sign', () => {
   assert.match(mergedText(run), / scheduled ≠ 0 dropped/);
 });
 
+test('what a script tells has a value of each generator', () => {
+  const told = (n: number) => (run: Run) => {
+    run.figures = [
+      { name: 'connections held', value: 14_000 + n, unit: '' },
+      { name: 'canary p99', value: n === 2 ? null : n + 0.5, unit: 'ms' },
+    ];
+  };
+  const run = merged(part(3, told(3)), part(1, told(1)), part(2, told(2)));
+  assert.deepEqual(validateRun(run), []);
+  const text = mergedText(run);
+  assert.match(text, /^ {2}figure {6}connections held: 14,001 · 14,002 · 14,003$/m);
+  assert.match(text, /^ {2}figure {6}canary p99: 1\.50 · not available · 3\.50 ms$/m);
+});
+
 test('histograms are added count by count', () => {
   const [few, many] = [[1000, 2000, 2000, 70_000], Array.from({ length: 500 }, (_, i) => 100 + 13 * i)];
   const both = mergeLatency([seriesOf(few), seriesOf(many), seriesOf([])]);

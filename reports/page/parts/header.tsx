@@ -1,7 +1,7 @@
 import type { VerdictResult } from '../../run.ts';
-import { answer, type PercentileKey, percentile, verdict } from '../facts.ts';
+import { answer, type PercentileKey, percentile, scriptFigures, verdict } from '../facts.ts';
 import { findings } from '../findings.ts';
-import { duration, instant, ms, plural, told } from '../format.ts';
+import { duration, instant, ms, plural } from '../format.ts';
 import { canaryPace, canarySentence } from '../health.ts';
 import type { PartProps } from '../report.tsx';
 import { Facts } from '../table.tsx';
@@ -96,12 +96,7 @@ function ScriptFigures({ run: { figures = [], run } }: { run: PartProps['run'] }
   return (
     <section class="script" aria-label="Figures of the script">
       <h2>Figures of {run.method.slice(0, 60)}</h2>
-      <Facts
-        facts={figures.map(({ name, value, unit }): [string, string] => [
-          name,
-          value === null ? 'not available' : `${told(value)}\u00a0${unit}`,
-        ])}
-      />
+      <Facts facts={scriptFigures(figures)} />
     </section>
   );
 }

@@ -63,7 +63,7 @@ func TestMarkdownIsTheRunInShort(t *testing.T) {
 	assert.Less(t, len(text), 3000, text)
 	for _, line := range []string{
 		"\n12,345 scheduled = 0 dropped + 0 rejected + 0 unknown + 12,342 arrived + 0 dead-lettered + 0 queued + 3 lost  \n",
-		"\n| **arrival** | 1000 | 1000 | 1901 | 1980 | 2000 | 2,000 |\n",
+		"\n| **arrival** | 1,000 | 1,000 | 1,901 | 1,980 | 2,000 | 2,000 |\n",
 		"\n| arrival\\_latency | p(99)&lt;250 | held |\n",
 		" | count==0 | **crossed** |\n",
 	} {

@@ -155,7 +155,7 @@ func TestTheSummaryIsReadInTenSeconds(t *testing.T) {
 	text := Text(r, "reports/runs/x/index.html", false)
 	for _, line := range []string{
 		"  FAIL        ramp-single\n              lost: 3 of 12345 messages were accepted and are nowhere\n",
-		"  arrival     p50 1000 · p95 1901 · p99 1980 · max 2000 ms   from 2,000 deliveries in the measured phases\n",
+		"  arrival     p50 1,000 · p95 1,901 · p99 1,980 · max 2,000 ms   from 2,000 deliveries in the measured phases\n",
 		"  HTTP        p50 10.0 · p95 19.0 · p99 n/a · max 20.0 ms   from 20 requests\n",
 		"    schedule     0.500    0 %      n/a      n/a    0.500 ms\n",
 		"    queue          n/a\n",

@@ -195,19 +195,18 @@ func plural(n int, one string) string {
 	return count(n) + " " + one + "s"
 }
 
-// num writes milliseconds with three significant digits, no more than the histogram holds.
-func num(ms *float64) string {
-	switch {
-	case ms == nil:
+// num writes a number with three significant digits, of milliseconds no more than the histogram holds: at most three decimals, and
+// none from 100 on. page/format.ts writes the same.
+func num(value *float64) string {
+	if value == nil {
 		return "n/a"
-	case *ms >= 100 || *ms <= -100:
-		return strconv.FormatFloat(*ms, 'f', 0, 64)
-	case *ms >= 10 || *ms <= -10:
-		return strconv.FormatFloat(*ms, 'f', 1, 64)
-	case *ms >= 1 || *ms <= -1:
-		return strconv.FormatFloat(*ms, 'f', 2, 64)
 	}
-	return strconv.FormatFloat(*ms, 'f', 3, 64)
+	if *value == 0 {
+		return "0"
+	}
+	_, exponent, _ := strings.Cut(strconv.FormatFloat(*value, 'e', 2, 64), "e")
+	magnitude, _ := strconv.Atoi(exponent)
+	return grouped(strconv.FormatFloat(*value, 'f', min(3, max(0, 2-magnitude)), 64))
 }
 
 // figure writes a whole number as one, and any other with three digits.
@@ -218,10 +217,15 @@ func figure(value *float64) string {
 	return num(value)
 }
 
-// count writes a number with thousands separators.
-func count(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+func count(n int) string { return grouped(strconv.Itoa(n)) }
+
+// grouped puts separators between the thousands of a number.
+func grouped(s string) string {
+	end := strings.IndexByte(s, '.')
+	if end < 0 {
+		end = len(s)
+	}
+	for i := end - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
