@@ -6,7 +6,7 @@ import { within } from '../health.ts';
 import { BROKER_USERS, REDIS_USERS, SUBSCRIBER_STATUS, secret, secrets, urls } from '../stack/access.ts';
 import { freePort } from '../stack/ports.ts';
 import { Supervised } from '../stack/process.ts';
-import { HOST, type Launch, prepareMosquitto, prepareRedis } from '../stack/services.ts';
+import { HOST, INGEST_FLAGS, type Launch, prepareMosquitto, prepareRedis } from '../stack/services.ts';
 import { arrivals, failureOf } from './account.ts';
 import { command, configOf, ISOLATION, step } from './buildah.ts';
 
@@ -98,7 +98,7 @@ class SmokeRun {
       await chown(join(home, name), ...numbers(User));
     }
     for (const [name, ...args] of [
-      ['ingest', `--env-file=${HOME}/ingest.env`, 'pipeline/ingest/server.ts'],
+      ['ingest', ...INGEST_FLAGS, `--env-file=${HOME}/ingest.env`, 'pipeline/ingest/server.ts'],
       ['relay', `--env-file=${HOME}/relay.env`, 'pipeline/relay/main.ts'],
     ] as const) {
       const container = await this.#container('arrival-pipeline');

@@ -2,7 +2,7 @@ import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BROKER_USERS, REDIS_USERS, secret, secrets, urls } from '../stack/access.ts';
 import { freePort } from '../stack/ports.ts';
-import { type Launch, prepareMosquitto, prepareRedis } from '../stack/services.ts';
+import { INGEST_FLAGS, type Launch, prepareMosquitto, prepareRedis } from '../stack/services.ts';
 import { Member } from './member.ts';
 import { Rig } from './rig.ts';
 import { type Link, Toxiproxy } from './toxiproxy.ts';
@@ -71,14 +71,19 @@ async function build(
   const token = secret();
   const ingestRedis = await toxiproxy.proxy('ingest-redis', redisPort);
   const ingest = await begin(
-    script('ingest', 'ingest/server.ts', {
-      REDIS_URL: ingestRedis.through(redisUrls.ingest),
-      INGEST_HOST: HOST,
-      INGEST_PORT: String(ingestPort),
-      INGEST_TOKEN: token,
-      INGEST_TOKENS_FILE: '',
-      ...options.ingest,
-    }),
+    script(
+      'ingest',
+      'ingest/server.ts',
+      {
+        REDIS_URL: ingestRedis.through(redisUrls.ingest),
+        INGEST_HOST: HOST,
+        INGEST_PORT: String(ingestPort),
+        INGEST_TOKEN: token,
+        INGEST_TOKENS_FILE: '',
+        ...options.ingest,
+      },
+      INGEST_FLAGS,
+    ),
     /listening at/,
   );
 
@@ -122,11 +127,11 @@ async function build(
   });
 }
 
-function script(name: string, path: string, env: Record<string, string>): Launch {
+function script(name: string, path: string, env: Record<string, string>, flags: string[] = []): Launch {
   return {
     name,
     command: process.execPath,
-    args: [join(PIPELINE, path)],
+    args: [...flags, join(PIPELINE, path)],
     env: { LOG_LEVEL: 'info', QUEUE: 'stream', TLS_CA: '', PROCESS_NAME: name, ...env },
   };
 }

@@ -24,6 +24,9 @@ export type Listen = '127.0.0.1' | '0.0.0.0';
 /** What the processes of a stack speak to each other over. */
 export const HOST = '127.0.0.1';
 
+/** Of Node. In MB, 16 unless told: under a flood the memory of the ingest then grows by half as much again. */
+export const INGEST_FLAGS = ['--max-semi-space-size=4'];
+
 /** When Redis' log is flushed to the disk. */
 export const AOF_POLICY = 'everysec';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { StackConfig } from '../config.ts';
 import type { BrokerUser, RedisUser } from './access.ts';
 import type { Certificate } from './certificates.ts';
-import { HOST, type Launch, type Listen } from './services.ts';
+import { HOST, INGEST_FLAGS, type Launch, type Listen } from './services.ts';
 
 export interface WorkerSetting {
   config: StackConfig;
@@ -68,18 +68,24 @@ export function workersOf(setting: WorkerSetting): Workers {
     ingestEnv,
     relayEnv,
     launches: [
-      ...named('ingest', ingests, 'ingest/server.ts', ingestEnv),
+      ...named('ingest', ingests, 'ingest/server.ts', ingestEnv, INGEST_FLAGS),
       ...named('relay', config.RELAY_WORKERS, 'relay/main.ts', relayEnv),
     ],
   };
 }
 
-function named(role: string, count: number, script: string, env: Environment): Launch[] {
+function named(
+  role: string,
+  count: number,
+  script: string,
+  env: Environment,
+  nodeFlags: readonly string[] = [],
+): Launch[] {
   const path = join(import.meta.dirname, '..', script);
   return Array.from({ length: count }, (_, i) => ({
     name: `${role}-${i + 1}`,
     command: process.execPath,
-    args: [path],
+    args: [...nodeFlags, path],
     env: { ...env, PROCESS_NAME: `${role}-${i + 1}` },
   }));
 }
