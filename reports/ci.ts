@@ -1,5 +1,5 @@
 /** A run as CI systems and changes show it: junit.xml and summary.md. internal/report writes the same; ci.vectors.json has both. */
-import { percentile, scriptFigures } from './page/facts.ts';
+import { percentile, protocolOf, scriptFigures } from './page/facts.ts';
 import { count, fixed, ms as msOf, plural } from './page/format.ts';
 import { type Account, type Latency, type Run, STAGES } from './run.ts';
 import { grown, knee, pointOf, sweepSteps } from './sweep.ts';
@@ -62,7 +62,7 @@ export function summary(run: Run): string {
     figuresOf('**arrival**', latency.arrival);
     // Where a message is due when it is sent, it is the same figure.
     if (run.run.model !== 'closed') figuresOf('from send', latency.from_send);
-    figuresOf('HTTP', latency.http);
+    figuresOf(plain(protocolOf(run)), latency.http);
     for (const stage of STAGES) {
       if (latency.stages[stage].count > 0) figuresOf(`stage ${stage}`, latency.stages[stage]);
     }

@@ -52,6 +52,8 @@ export interface RunInfo {
   name: string;
   tool: { name: string; version: string | null };
   method: string;
+  /** Of the requests, as labels have it; absent, in an earlier version: HTTP. */
+  protocol?: string;
   /** closed: a message is due when it is sent. */
   model: 'open' | 'closed';
   topology: string;

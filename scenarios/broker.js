@@ -1,7 +1,7 @@
 // How fast is the broker by itself? Messages are published to it as the relay would.
 //   npm run scenario -- scenarios/broker.js                        1,000/s for 20 s, QOS 1, over 16 connections
 //   … -e RATE=5000 -e DURATION=60 -e QOS=0 -e SENDERS=32           messages/s, s, 0 or 1, connections
-// Same messages, ledger and report: all of the time is `delivery`, and what stands as HTTP is the time until the PUBACK.
+// Same messages, ledger and report: all of the time is `delivery`, and *MQTT* is the time until the PUBACK.
 import { Run } from 'k6/x/arrival';
 import { Client } from 'k6/x/mqtt';
 import { count, number } from './lib/env.js';
@@ -15,6 +15,7 @@ const rate = number('RATE', 1000, { min: 1 });
 const qos = number('QOS', 1, { max: 1, whole: true });
 const run = new Run({
   name: 'broker',
+  protocol: 'MQTT',
   ...setting(),
   profile: profileOf(`${rate}/s into the broker`, {
     phases: [{ name: 'steady', duration: number('DURATION', 20, { min: 0.5 }), arrivalRate: rate }],

@@ -2,7 +2,7 @@
 //   npm run scenario -- scenarios/queue.js                         1,000/s for 20 s, by SENDERS (32) VUs
 //   npm run scenario -- scenarios/queue.js -e RATE=5000 -e DURATION=60 -e SENDERS=64
 //   QUEUE=list npm run scenario -- scenarios/queue.js              the same with a list
-// Same messages, ledger and report; `request` and `ingest` take no time, and what stands as HTTP is the time of the write.
+// Same messages, ledger and report; `request` and `ingest` take no time, and *Redis* is the time of the write.
 
 import { Run } from 'k6/x/arrival';
 import redis from 'k6/x/redis';
@@ -17,6 +17,7 @@ const { redis: url, kind } = queue();
 const rate = number('RATE', 1000, { min: 1 });
 const run = new Run({
   name: 'queue',
+  protocol: 'Redis',
   ...setting(),
   profile: profileOf(`${rate}/s into the queue`, {
     phases: [{ name: 'steady', duration: number('DURATION', 20, { min: 0.5 }), arrivalRate: rate }],

@@ -1,7 +1,7 @@
 // How many messages a second do clients get through the broker both ways, and what is left for each as they become more?
 //   npm run scenario -- scenarios/throughput.js         one client more each second, to 100, at QOS 0
 //   … -e CLIENTS=20 -e STEP=2 -e QOS=1
-// A client publishes a ping, and the next one when its pong is there. Pings are in the account; what stands as HTTP is the time from ping
+// A client publishes a ping, and the next one when its pong is there. Pings are in the account; *MQTT* is the time from ping
 // to pong. The clients are JavaScript, as is who answers: they share the generator's cores, which the report shows.
 import { sleep } from 'k6';
 import exec from 'k6/execution';
@@ -21,6 +21,7 @@ checkBrokerFiles(2 * clients + 2, 1, 'or fewer CLIENTS');
 const reached = setting();
 const run = new Run({
   name: 'throughput',
+  protocol: 'MQTT',
   ...reached,
   profile: profileOf(`1 to ${clients} clients`, {
     phases: Array.from({ length: clients }, (_, i) => ({ name: `${i + 1}`, duration: step, vus: i + 1 })),

@@ -1,7 +1,5 @@
-/** The thread that subscribes, keeps the ledger and the clock, and writes the report, beside Artillery's that sends. */
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { workerData } from 'node:worker_threads';
 import { type Hops, parseHops } from '../../pipeline/hops.ts';
 import { trustText } from '../../pipeline/trust.ts';
 import { moment, newDirectory, RUNS } from '../../reports/directory.ts';
@@ -13,14 +11,14 @@ import { Ledger } from './ledger.ts';
 import { GENERATOR, numberOf, topicsOf } from './messages.ts';
 import { Pacer } from './pacer.ts';
 import { Leader, noteEnds, type PhaseEnd } from './phases.ts';
-import { findPipeline, type Pipeline } from './pipeline.ts';
+import type { Pipeline } from './pipeline.ts';
 import { type Identity, runOf } from './report.ts';
 import { RunClock } from './run-clock.ts';
 import { secondOf } from './second.ts';
 import { gapOf, type Message, Subscriber } from './subscriber.ts';
 import { Taken } from './taken.ts';
 import { findMissing, readTelemetry } from './telemetry.ts';
-import { type Assignment, channelOf, FAILED, READY, type Told } from './thread.ts';
+import { type Assignment, channelOf, type Told } from './thread.ts';
 import { ownUsage, Usage } from './usage.ts';
 
 /** ms between two looks at the run */
@@ -33,7 +31,8 @@ const LATE_LIMIT = 10e6;
 const CHECKPOINT = 5;
 const CHECKPOINT_REST = 500;
 
-class Recorder {
+/** Subscribes, keeps the ledger and the clock, and writes the report, in a thread beside Artillery's that sends. */
+export class Recorder {
   readonly #assignment: Assignment;
   readonly #pipeline: Pipeline;
   readonly #identity: Identity;
@@ -314,28 +313,3 @@ class Recorder {
     this.#channel.postMessage(told);
   }
 }
-
-const assignment = workerData as Assignment;
-
-function reach(state: number): void {
-  Atomics.store(assignment.ready, 0, state);
-  Atomics.notify(assignment.ready, 0);
-}
-
-async function prepared(): Promise<Recorder> {
-  try {
-    const recorder = new Recorder(assignment, await findPipeline(process.env));
-    await recorder.prepare();
-    return recorder;
-  } catch (error) {
-    assignment.port.postMessage((error as Error).message.split('\n')[0]);
-    reach(FAILED);
-    return process.exit(1);
-  }
-}
-
-const recorder = await prepared();
-reach(READY);
-// What fails from here on ends the thread, and with it the run (recording.ts).
-await recorder.follow();
-process.exit(0);

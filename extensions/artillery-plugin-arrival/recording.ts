@@ -37,7 +37,7 @@ export class Recording {
       ready,
       port: port2,
     };
-    this.#worker = new Worker(new URL('./recorder.ts', import.meta.url), {
+    this.#worker = new Worker(new URL('./recorder-thread.ts', import.meta.url), {
       workerData: assignment,
       transferList: [port2],
     });

@@ -40,6 +40,11 @@ export function verdict(run: Run): Run['verdict'] {
   return { result: 'invalid', reasons: ['The account does not balance.', ...run.verdict.reasons] };
 }
 
+/** What stands before the latency of requests. */
+export function protocolOf({ run }: Pick<Run, 'run'>): string {
+  return run.protocol ?? 'HTTP';
+}
+
 /** A generator's process; of several each has its number behind its name. */
 export function isGenerator({ run, generators = [] }: Run, process: string): boolean {
   return (

@@ -86,6 +86,19 @@ describe('the page in a browser', () => {
     });
   });
 
+  test('requests are called by what they speak', async () => {
+    const run = golden('closed');
+    run.run.protocol = 'MQTT';
+    await reader.read(run, async (page) => {
+      const shown = await text(page, 'main');
+      for (const label of ['Arrival and MQTT', 'MQTT p99']) assert.ok(shown.includes(label), label);
+      assert.ok((await legend(page, 'Latency by concurrency')).includes('MQTT mean'));
+      assert.ok((await charts(page)).some(({ name }) => name === 'MQTT latency'));
+      // What the stages hold is the same for every run.
+      assert.doesNotMatch(shown.replaceAll('connection, HTTP, parsing', ''), /HTTP/);
+    });
+  });
+
   test('a pass with a loss that was allowed does not say that nothing was lost', async () => {
     const run = golden('passing');
     assert.equal(run.verdict.result, 'pass');

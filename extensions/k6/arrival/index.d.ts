@@ -128,6 +128,8 @@ export interface RunOptions {
    * "address":{"type":"object","fields":{"city":"string"}}}`. In a `body`, `{{payload}}` then stands without quotes.
    */
   fuzz?: { spec: string; seed?: number };
+  /** What reports call the requests: `HTTP` (default), or what a script's own sender speaks, like `Redis`; `publishers` speak `MQTT`. */
+  protocol?: string;
   /** Key of the id in the default body, with dots between nested keys: `id` (default), `MsgID`, `meta.id`. */
   id?: string;
   /** VUs that send, 1 to 10,000. Default 64. In the closed model the profile's phases say how many (`vus`). */
@@ -140,7 +142,7 @@ export interface RunOptions {
    * MQTT connections that publish the messages, instead of requests to the ingest: natively, without a VU or JavaScript for each. `rate`
    * are opened a second, up to `connections`, and held until the load is over. The profile says how many messages are due in all. Connections
    * take turns in rounds of random order, so each publishes every (connections ÷ rate of messages) s on average, and at least 0 and at most
-   * twice that apart. For `scenarios({ pump: true })`. All of a message's way is then `delivery`, and what stands as HTTP
+   * twice that apart. For `scenarios({ pump: true })`. All of a message's way is then `delivery`, and the latency of a request
    * is the time until its PUBACK (`qos` 1; default 0). Figures of the report say how many connections were held, refused and lost.
    */
   publishers?: {

@@ -22,6 +22,7 @@ import (
 // options are those of new Run(). index.d.ts documents them.
 type options struct {
 	Name       string                    `json:"name"`
+	Protocol   string                    `json:"protocol"` // empty: HTTP, or MQTT where connections publish
 	RunID      string                    `json:"runId"`
 	Gather     seconds                   `json:"gather"`
 	Profile    profileOption             `json:"profile"`
@@ -120,6 +121,9 @@ var (
 	runID    = regexp.MustCompile(`^[a-z0-9]{4,32}$`)
 	wordLike = regexp.MustCompile(`^[A-Za-z0-9_.]+$`)
 )
+
+// protocolMax is how long a protocol's name may be, which stands in the heads of tables.
+const protocolMax = 16
 
 // parseOptions reads and checks the options. Each error says which option, its value, and what is allowed.
 func parseOptions(rt *sobek.Runtime, v sobek.Value) (*options, error) {
@@ -245,6 +249,15 @@ func (o *options) check() (err error) {
 		if err := o.Queue.check(o); err != nil {
 			return err
 		}
+	}
+	if o.Protocol == "" {
+		o.Protocol = "HTTP"
+		if o.Publishers != nil {
+			o.Protocol = "MQTT"
+		}
+	}
+	if !wordLike.MatchString(o.Protocol) || len(o.Protocol) > protocolMax {
+		return fmt.Errorf("protocol %q is what reports call the requests: up to %d letters, digits, _ and . are allowed", o.Protocol, protocolMax)
 	}
 	for name, value := range map[string]string{"name": o.Name, "topology": o.Topology, "network": o.Network} {
 		if !wordLike.MatchString(value) {

@@ -28,6 +28,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"{" + good + ", idle: true}":              "options of Run: idle is true, which is not a duration",
 		"{" + good + ", everyFlow: {targets: 0}}": "every flow, targets: 0 is outside 1 to 100000",
 		"{" + good + ", everyFlow: {payloadBytes: 7}, fuzz: {spec: '[a,int]'}}":                                              "everyFlow.payloadBytes and fuzz exclude each other",
+		"{" + good + ", protocol: 'M|QTT'}":                                                                                  `protocol "M|QTT" is what reports call the requests: up to 16 letters`,
 		"{" + good + ", name: '../x'}":                                                                                       `name "../x" names the run's directory`,
 		"{" + good + ", id: 'a..b'}":                                                                                         `id "a..b" is not the name of a field`,
 		"{" + good + ", mqtt: {url: 'mqtt://h', qos: 3}}":                                                                    "mqtt.qos 3 is not 0, 1 or 2",

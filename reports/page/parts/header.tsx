@@ -1,5 +1,5 @@
 import type { VerdictResult } from '../../run.ts';
-import { answer, type PercentileKey, percentile, scriptFigures, verdict } from '../facts.ts';
+import { answer, type PercentileKey, percentile, protocolOf, scriptFigures, verdict } from '../facts.ts';
 import { findings } from '../findings.ts';
 import { duration, instant, ms, plural } from '../format.ts';
 import { canaryPace, canarySentence } from '../health.ts';
@@ -120,11 +120,12 @@ function Findings({ run, sound }: PartProps) {
 }
 
 const ARRIVAL: PercentileKey[] = ['p50', 'p95', 'p99'];
-const HTTP: PercentileKey[] = ['p50', 'p99'];
+const REQUEST: PercentileKey[] = ['p50', 'p99'];
 
 function Headline({ run }: PartProps) {
   const { arrival, http } = run.latency;
   const canary = canarySentence(run);
+  const protocol = protocolOf(run);
   const due = run.run.model === 'closed' ? 'sent' : 'due';
   if (arrival.count === 0 && http.count === 0) return null;
   return (
@@ -141,11 +142,11 @@ function Headline({ run }: PartProps) {
           <Figure name="max" value={arrival.max} />
         </dl>
       </section>
-      <section aria-label="HTTP latency, ms">
-        <h2>HTTP</h2>
+      <section aria-label={`${protocol} latency, ms`}>
+        <h2>{protocol}</h2>
         <p>from sending a request until its answer · {plural(http.count, 'request')}</p>
         <dl>
-          {HTTP.map((key) => (
+          {REQUEST.map((key) => (
             <Figure key={key} name={key} value={percentile(http, key)} />
           ))}
         </dl>

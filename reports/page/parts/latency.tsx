@@ -1,7 +1,7 @@
 import type { Latencies, Latency } from '../../run.ts';
 import { Chart } from '../chart.tsx';
 import { msValue } from '../chart-options.ts';
-import { curve, percentile } from '../facts.ts';
+import { curve, percentile, protocolOf } from '../facts.ts';
 import { count, ms, msUnit } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 import { Table } from '../table.tsx';
@@ -28,6 +28,7 @@ export function LatencySection({ run: { latency, steps, run } }: PartProps) {
   if (arrival.count === 0 && http.count === 0) return null;
   // Where a message is due when it is sent, “from send” is the same figure and would seem to prove something.
   const corrected = run.model === 'open';
+  const protocol = protocolOf({ run });
   const measured = steps.filter((step) => step.measured).map((step) => step.name);
   const column = (head: string, unit: string, of: Latency) => ({
     head,
@@ -36,7 +37,7 @@ export function LatencySection({ run: { latency, steps, run } }: PartProps) {
   });
   return (
     <section>
-      <h2>Arrival and HTTP</h2>
+      <h2>Arrival and {protocol}</h2>
       <div class="beside">
         <div>
           <Table
@@ -45,21 +46,28 @@ export function LatencySection({ run: { latency, steps, run } }: PartProps) {
               { head: 'statistic', text: true, cell: ([name]) => name },
               column('arrival', corrected ? 'due → arrived' : 'sent → arrived', arrival),
               ...(corrected ? [column('from send', 'sent → arrived', from_send)] : []),
-              column('HTTP', 'sent → answer', http),
+              column(protocol, 'sent → answer', http),
             ]}
             rows={ROWS}
           />
           <p class="small">
             {corrected &&
               'Arrival counts from the time a message was due, so a late generator does not hide a slow pipeline; “from send” is the same without that correction. '}
-            Percentiles come from HdrHistograms (1 µs, 3 significant digits): a sample per delivery, for HTTP
-            per request. A percentile p is shown where at least 1 / (1 − p) samples stand behind it.
+            Percentiles come from HdrHistograms (1 µs, 3 significant digits): a sample per delivery, for{' '}
+            {protocol} per request. A percentile p is shown where at least 1 / (1 − p) samples stand behind
+            it.
           </p>
         </div>
-        <PercentileChart latency={latency} corrected={corrected} />
+        <PercentileChart latency={latency} corrected={corrected} protocol={protocol} />
       </div>
     </section>
   );
+}
+
+interface PercentileChartProps {
+  latency: Latencies;
+  corrected: boolean;
+  protocol: string;
 }
 
 /** Of many phases the first and the last. */
@@ -68,7 +76,7 @@ function phases(names: string[]): string {
   return `${count(names.length)} phases, ${names[0]} to ${names.at(-1)}`;
 }
 
-function PercentileChart({ latency, corrected }: { latency: Latencies; corrected: boolean }) {
+function PercentileChart({ latency, corrected, protocol }: PercentileChartProps) {
   const curves = {
     arrival: curve(latency.arrival),
     from: corrected ? curve(latency.from_send) : [],
@@ -100,7 +108,7 @@ function PercentileChart({ latency, corrected }: { latency: Latencies; corrected
       lines={[
         { label: 'arrival', values: along(curves.arrival), colour: 'blue' },
         { label: 'from send', values: along(curves.from), colour: 'cyan', dash: 'dashed' },
-        { label: 'HTTP', values: along(curves.http), colour: 'orange', dash: 'dotted' },
+        { label: protocol, values: along(curves.http), colour: 'orange', dash: 'dotted' },
       ]}
     />
   );

@@ -1,5 +1,5 @@
 import type { Latency, Step } from '../../run.ts';
-import { largestStage, type PercentileKey, percentile } from '../facts.ts';
+import { largestStage, type PercentileKey, percentile, protocolOf } from '../facts.ts';
 import { clock, count, figure, ms, percent, plural } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 import { type Column, LongTable } from '../table.tsx';
@@ -69,7 +69,7 @@ export function PhasesSection({ run, sound }: PartProps) {
                 latencyColumn('p95', arrival, 'p95'),
                 latencyColumn('p99', arrival, 'p99'),
                 latencyColumn('max', arrival, 'max'),
-                latencyColumn('HTTP p99', (step: Step) => step.latency.http, 'p99'),
+                latencyColumn(`${protocolOf(run)} p99`, (step: Step) => step.latency.http, 'p99'),
                 { head: 'largest stage', unit: 'of the mean', cell: largest },
               ]
             : []),

@@ -3,7 +3,7 @@ import { grown, knee, pointOf, sweepSteps, TAKE_OFF } from '../../sweep.ts';
 import { fitUsl, type Usl } from '../../usl.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, msValue } from '../chart-options.ts';
-import { percentile } from '../facts.ts';
+import { percentile, protocolOf } from '../facts.ts';
 import { count, figure, msUnit, percent, plural } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 
@@ -24,7 +24,7 @@ export function SweepSection({ run }: PartProps) {
     <section class="sweep">
       <h2>Sweep of concurrency</h2>
       <div class="charts">
-        <LatencyChart steps={steps} marks={marks} at={at} />
+        <LatencyChart steps={steps} marks={marks} at={at} protocol={protocolOf(run)} />
         <ThroughputChart steps={steps} marks={marks} />
       </div>
       <p class="small">
@@ -40,7 +40,12 @@ interface SweepChartProps {
   marks: { x: number; name: string }[];
 }
 
-function LatencyChart({ steps, marks, at }: SweepChartProps & { at: number | null }) {
+function LatencyChart({
+  steps,
+  marks,
+  at,
+  protocol,
+}: SweepChartProps & { at: number | null; protocol: string }) {
   const line = (
     label: string,
     style: Pick<Line, 'colour' | 'dash'>,
@@ -66,7 +71,7 @@ function LatencyChart({ steps, marks, at }: SweepChartProps & { at: number | nul
         line('arrival p99', { colour: 'p99', dash: 'dashed' }, ({ latency }) =>
           percentile(latency.arrival, 'p99'),
         ),
-        line('HTTP mean', { colour: 'orange', dash: 'dotted' }, ({ latency }) => latency.http.mean),
+        line(`${protocol} mean`, { colour: 'orange', dash: 'dotted' }, ({ latency }) => latency.http.mean),
       ]}
     />
   );

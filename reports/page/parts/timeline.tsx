@@ -2,7 +2,15 @@ import { useState } from 'preact/hooks';
 import type { Brief, Interval, Run } from '../../run.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, msValue, wantsLog } from '../chart-options.ts';
-import { dueDeliveries, gapSpans, type PercentileKey, peak, percentile, phaseSpans } from '../facts.ts';
+import {
+  dueDeliveries,
+  gapSpans,
+  type PercentileKey,
+  peak,
+  percentile,
+  phaseSpans,
+  protocolOf,
+} from '../facts.ts';
 import { clock, count, ms, msUnit, plural } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 import { Table } from '../table.tsx';
@@ -138,9 +146,9 @@ export function TimelineSection({ run, sound }: PartProps) {
           {sound && http.some(({ values }) => values.some((value) => value !== null)) && (
             <Chart
               {...common}
-              name="HTTP latency"
+              name={`${protocolOf(run)} latency`}
               unit={wantsLog(http) ? 'ms, logarithmic' : 'ms'}
-              title={worstTitle(timeline, 'http')}
+              title={worstTitle(timeline, 'http', protocolOf(run))}
               log={wantsLog(http)}
               format={msValue}
               lines={http}
@@ -185,9 +193,8 @@ function backlogTitle(timeline: Interval[]): string {
   return `At the end of a second at most ${plural(most?.value ?? 0, 'delivery was', 'deliveries were')} behind${when}`;
 }
 
-function worstTitle(timeline: Interval[], of: 'arrival' | 'http'): string {
+function worstTitle(timeline: Interval[], of: 'arrival' | 'http', name: string = of): string {
   const worst = peak(timeline, (s) => percentile(s[of] ?? { count: 0 }, 'p99'));
-  const name = of === 'http' ? 'HTTP' : of;
   return worst
     ? `The worst second’s ${name} p99 is ${msUnit(worst.value)} (${clock(worst.t)})`
     : `No second has enough samples for a p99 of ${name} latency`;

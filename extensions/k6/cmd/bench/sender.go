@@ -66,16 +66,14 @@ func pump(ctx context.Context, b *bench) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	rate := 0.0 // of the paced pump: the first round's, in which wrk goes first
+	rate := 0.0 // of the paced pump, from the last wrk before it: a machine that is slow for a while is slow for both
 	wrk := func() (use, error) {
 		p, err := b.wrk(in.url, connections)
 		if err != nil {
 			return use{}, err
 		}
 		u, err := b.until(ctx, p, in)
-		if rate == 0 {
-			rate = paced * u.rate()
-		}
+		rate = paced * u.rate()
 		return u, err
 	}
 	var unpaced []use
@@ -94,8 +92,8 @@ func pump(ctx context.Context, b *bench) ([]figure, error) {
 	f.ours = side{"run.pump()", all.median(1, use.each), "µs"}
 	f.ratio = all.ratio(cost)
 	f.notes = append(f.notes, fmt.Sprintf("CPU a request over %d connections to the same server; wrk cannot pace and goes as fast as it can "+
-		"(%.0f/s), the pump sends each request when it is due (%.0f/s of the %.0f/s that are)",
-		connections, all.median(0, use.rate), all.median(1, use.rate), rate))
+		"(%.0f/s), the pump sends each request when it is due (%.0f/s, %.0f %% of wrk's rate)",
+		connections, all.median(0, use.rate), all.median(1, use.rate), 100*paced))
 	fast := make(pairs, len(all))
 	for i := range all {
 		fast[i] = [2]use{all[i][0], unpaced[i]}

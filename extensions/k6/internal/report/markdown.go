@@ -31,7 +31,7 @@ func Markdown(r *Run) string {
 		if r.Run.Model != Closed { // where a message is due when it is sent, it is the same figure
 			latency("from send", r.Latency.FromSend)
 		}
-		latency("HTTP", r.Latency.HTTP)
+		latency(r.Run.protocol(), r.Latency.HTTP)
 		for i := range ledger.Stages {
 			if s := r.Latency.Stages[i.String()]; s.Count > 0 {
 				latency("stage "+i.String(), s)

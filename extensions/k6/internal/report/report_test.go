@@ -169,6 +169,11 @@ func TestTheSummaryIsReadInTenSeconds(t *testing.T) {
 	}
 	assert.NotContains(t, text, "\x1b")
 	assert.Contains(t, text, "deliveries in the measured phases\n  from send ")
+	other := *r
+	other.Run.Protocol = "MQTT"
+	assert.Contains(t, Text(&other, "", false), "  MQTT        p50 10.0 ·")
+	assert.Contains(t, Markdown(&other), "| MQTT | ")
+	assert.NotContains(t, Text(&other, "", false)+Markdown(&other), "HTTP")
 	assert.NotContains(t, text, "canary", "there was none")
 	assert.NotContains(t, text, "instrument", "there is nothing to say against it")
 	assert.Contains(t, Text(r, "", true), "\x1b[1;31mFAIL\x1b[0m")

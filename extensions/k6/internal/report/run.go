@@ -2,6 +2,8 @@
 // timeline.ndjson, the histogram log, the page and the summary on the terminal.
 package report
 
+import "cmp"
+
 // Schema is the version of run.json that this package writes.
 const Schema = "arrival/run/1"
 
@@ -33,6 +35,7 @@ type Identity struct {
 	Name     string            `json:"name"`
 	Tool     Tool              `json:"tool"`
 	Method   string            `json:"method"`
+	Protocol string            `json:"protocol,omitempty"` // of the requests, as labels have it; empty, of earlier versions: HTTP
 	Model    string            `json:"model"`
 	Topology string            `json:"topology"`
 	Network  string            `json:"network"`
@@ -44,6 +47,9 @@ type Identity struct {
 
 	Generator *Generator `json:"generator"` // nil: the run has one
 }
+
+// protocol is what stands before the latency of requests.
+func (i Identity) protocol() string { return cmp.Or(i.Protocol, "HTTP") }
 
 // Generator is one of several instances that do a run together, each a segment of it (k6's --execution-segment).
 type Generator struct {

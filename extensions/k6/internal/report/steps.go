@@ -15,7 +15,8 @@ func stepsText(r *Run) []string {
 	}
 	width := stepWidth(steps)
 	roles := cpuRoles(steps)
-	head := fmt.Sprintf("%*s %9s %9s %8s %8s %8s %8s %8s", width, "phase", "req/s", "HTTP mean", "p99", "arr. p50", "p99", "max", "backlog")
+	mean := r.Run.protocol() + " mean"
+	head := fmt.Sprintf("%*s %9s %s %8s %8s %8s %8s %8s", width, "phase", "req/s", mean, "p99", "arr. p50", "p99", "max", "backlog")
 	unit := strings.Repeat("  CPU %:", min(len(roles), 1))
 	head += unit
 	for _, role := range roles {
@@ -28,8 +29,8 @@ func stepsText(r *Run) []string {
 		if s.Backlog != nil {
 			backlog = count(*s.Backlog)
 		}
-		line := fmt.Sprintf("%*s %9s %9s %8s %8s %8s %8s %8s", width, s.Name, count(int(float64(s.Requests)/s.DurationS+0.5)),
-			num(h.Mean), num(h.at(99)), num(a.at(50)), num(a.at(99)), num(a.Max), backlog) + strings.Repeat(" ", len(unit))
+		line := fmt.Sprintf("%*s %9s %*s %8s %8s %8s %8s %8s", width, s.Name, count(int(float64(s.Requests)/s.DurationS+0.5)),
+			len(mean), num(h.Mean), num(h.at(99)), num(a.at(50)), num(a.at(99)), num(a.Max), backlog) + strings.Repeat(" ", len(unit))
 		for _, role := range roles {
 			line += fmt.Sprintf(" %*s", max(len(role), 4), cpuOf(s, role))
 		}

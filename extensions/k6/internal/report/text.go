@@ -36,7 +36,7 @@ func Text(r *Run, where string, colour bool) string {
 		if r.Run.Model != Closed { // where a message is due when it is sent, it is the same figure
 			line("from send", "%s   uncorrected: without the generator's lateness", quantiles(l.FromSend))
 		}
-		line("HTTP", "%s   from %s requests", quantiles(l.HTTP), count(int(l.HTTP.Count)))
+		line(r.Run.protocol(), "%s   from %s requests", quantiles(l.HTTP), count(int(l.HTTP.Count)))
 		if c := r.Canary; c != nil {
 			line("canary", "%s", canary(c))
 		}
