@@ -185,14 +185,14 @@ export const redisCases: Case[] = [
     async play(scene) {
       const rig = await scene.rig();
       for (const relay of rig.relays) relay.signal('SIGSTOP');
-      const load = await scene.load(rig, { idle: '60s' }, 10);
-      // Some thousands of entries.
+      const load = await scene.load(rig, { idle: '60s', drain: '120s' }, 10);
+      // Some ten thousand commands, fewer where messages were written together.
       await until(async () => (await rig.depth()) > 30_000, 'messages wait');
       await rig.redis.kill();
       // Redis' own means to load slowly, µs a command, and to answer meanwhile: every 1,024 commands.
       await appendFile(
         join(rig.dir, 'redis.conf'),
-        'key-load-delay 1000\nloading-process-events-interval-bytes 1024\n',
+        'key-load-delay 200\nloading-process-events-interval-bytes 1024\n',
       );
       await rig.redis.launch();
       const ping = () => rig.inRedis((redis) => redis.ping()).catch((error: Error) => error.message);
