@@ -1,13 +1,24 @@
 import { execFile } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { promisify } from 'node:util';
 
 const HOST = '127.0.0.1';
 
+/** Below what Linux (from 32,768) and macOS (from 49,152) give to a connection by chance: nobody has it before it is listened on. */
+const [LOWEST, HIGHEST] = [20_000, 32_767];
+const TRIES = 100;
+
 /** A port that nobody listens on. */
 export async function freePort(): Promise<number> {
-  return listenOnce(0);
+  for (let tries = 0; tries < TRIES; tries++) {
+    const port = await listenOnce(randomInt(LOWEST, HIGHEST + 1)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EADDRINUSE') throw error;
+    });
+    if (port !== undefined) return port;
+  }
+  throw new Error(`of ${TRIES} ports from ${LOWEST} to ${HIGHEST} none was free`);
 }
 
 /**
@@ -16,7 +27,7 @@ export async function freePort(): Promise<number> {
  */
 export async function claimPort(variable: string, wanted: number): Promise<number> {
   try {
-    return await listenOnce(wanted);
+    return wanted === 0 ? await freePort() : await listenOnce(wanted);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code !== 'EADDRINUSE') throw new Error(`${variable}=${wanted} cannot be used: ${message}`);

@@ -5,7 +5,7 @@ import { textOf } from '../text.ts';
 
 test('figures are written out, however long a message took', () => {
   const run = golden('passing');
-  Object.assign(run.latency.arrival, { p50: 0.0123, p95: 45.67, p99: 1234.5, max: 123_456 });
+  Object.assign(run.latency.arrival, { p50: 0.0123, p95: 45.67, p99: 1234.6, max: 123_456 });
   assert.match(textOf(run), /^ {2}arrival {5}p50 0\.012 · p95 45\.7 · p99 1,235 · max 123,456 ms {3}from /m);
   assert.match(textOf(run), /^ {2}account {5}89,300 scheduled = 0 dropped \+ /m);
 });
