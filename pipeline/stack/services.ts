@@ -25,7 +25,7 @@ export type Listen = '127.0.0.1' | '0.0.0.0';
 export const HOST = '127.0.0.1';
 
 /**
- * Of Node. In MB, 16 unless told: under a flood the memory of the ingest then grew by up to 120 MB, with 4 by 45. What it costs: where 256
+ * Of Node. In MB, 16 unless told: under a flood the memory of the ingest then grew by 32 MB once and by 120 once, with 4 by 45. What it costs: where 256
  * requests are open, each took up to half as much CPU again.
  */
 export const INGEST_FLAGS = ['--max-semi-space-size=4'];
