@@ -19,7 +19,7 @@ const COUNTERS = {
 
 const ROOT = '$SYS/broker/';
 
-/** What the broker says of itself on `$SYS`, once a second as it is configured. */
+/** What the broker says of itself on `$SYS`: Mosquitto 2.0 does so every two seconds, which is its least (`sys_interval 1`). */
 export class BrokerSys {
   readonly #client: MqttClient;
   readonly #said = new Map<string, string>();
