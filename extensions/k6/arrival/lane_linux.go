@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"go.k6.io/k6/v2/lib/netext"
 	"golang.org/x/sys/unix"
@@ -49,7 +50,7 @@ func (n *lane) send(slot pacer.Slot) {
 		n.lend(func() error { return n.exchange(n.sent) })
 		return
 	}
-	written, err := again(unix.Write, n.fd, n.packet)
+	written, err := again(unix.SYS_WRITE, n.fd, n.packet)
 	atomic.AddInt64(n.counts.BytesWritten, int64(written))
 	switch {
 	case err != nil && !errors.Is(err, unix.EAGAIN):
@@ -68,7 +69,7 @@ func (n *lane) read() {
 		n.drop()
 		return
 	}
-	read, err := again(unix.Read, n.fd, n.buffer)
+	read, err := again(unix.SYS_READ, n.fd, n.buffer)
 	atomic.AddInt64(n.counts.BytesRead, int64(read))
 	switch {
 	case errors.Is(err, unix.EAGAIN):
@@ -189,11 +190,17 @@ func (n *lane) drop() {
 	}
 }
 
-// again makes a system call until no signal interrupts it. It returns 0 bytes with an error.
-func again(call func(int, []byte) (int, error), fd int, b []byte) (int, error) {
+// again makes a system call until no signal interrupts it. It returns 0 bytes with an error. The runtime is not told: it is one that
+// never waits.
+func again(call uintptr, fd int, b []byte) (int, error) {
 	for {
-		if n, err := call(fd, b); !errors.Is(err, unix.EINTR) {
-			return max(0, n), err
+		n, _, err := unix.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+		switch err {
+		case 0:
+			return int(n), nil
+		case unix.EINTR:
+		default:
+			return 0, err
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"time"
+	"unsafe"
 
 	"go.k6.io/k6/v2/lib"
 	"golang.org/x/sys/unix"
@@ -22,7 +23,6 @@ type loop struct {
 	ctx    context.Context // ends with the first VU's
 	stop   context.CancelFunc
 	epoll  int
-	timer  int // wakes it when a request is due
 	bell   int // wakes it for a lane that comes
 
 	lanes []*lane // by their numbers
@@ -30,8 +30,8 @@ type loop struct {
 	over  bool    // no more requests are to be taken
 
 	next  pacer.Slot
-	due   time.Time // of next; zero: there is none
-	armed time.Time // when the timer wakes it; zero: it does not
+	due   time.Time     // of next; zero: there is none
+	wait  time.Duration // for an event, at most
 	swept time.Time
 
 	mu     sync.Mutex
@@ -40,11 +40,8 @@ type loop struct {
 	ended  bool
 }
 
-// Numbers of what is no lane.
-const (
-	timerNumber = -1
-	bellNumber  = -2
-)
+// bellNumber is that of no lane.
+const bellNumber = -1
 
 // sweepEvery is how often the loop looks for requests that have had no answer in time, and whether it is to stop.
 const sweepEvery = 20 * time.Millisecond
@@ -52,17 +49,13 @@ const sweepEvery = 20 * time.Millisecond
 // newLoop returns nil where the system refuses it.
 func newLoop(e *engine) *loop {
 	l := &loop{engine: e}
-	var failed [3]error
+	var failed [4]error
 	l.epoll, failed[0] = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	l.timer, failed[1] = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
-	l.bell, failed[2] = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
-	err := errors.Join(failed[:]...)
-	for number, fd := range map[int32]int{timerNumber: l.timer, bellNumber: l.bell} {
-		if err == nil { // edges: what they count is not read
-			err = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: number})
-		}
-	}
-	if err != nil {
+	l.bell, failed[1] = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	// An edge: what it counts is not read.
+	failed[2] = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, l.bell, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: bellNumber})
+	_, failed[3] = epollWait(l.epoll, make([]unix.EpollEvent, 1), 0)
+	if errors.Join(failed[:]...) != nil {
 		l.close()
 		return nil
 	}
@@ -71,9 +64,8 @@ func newLoop(e *engine) *loop {
 }
 
 func (l *loop) close() {
-	for _, fd := range []int{l.epoll, l.timer, l.bell} {
-		_ = unix.Close(fd)
-	}
+	_ = unix.Close(l.epoll)
+	_ = unix.Close(l.bell)
 }
 
 // pump has the loop send over as many connections as a VU may have requests in flight, and waits until the schedule is empty.
@@ -116,6 +108,9 @@ func (l *loop) run() {
 	addProcessors(1)
 	defer addProcessors(-1)
 	defer l.close()
+	// A thread of its own, which ends with it: the kernel would have it sleep for up to 50 µs longer than it is told (timer slack).
+	runtime.LockOSThread()
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // ns
 	events := make([]unix.EpollEvent, 128)
 	for {
 		l.takeIn()
@@ -123,13 +118,9 @@ func (l *loop) run() {
 		if l.end() {
 			return
 		}
-		n, _ := unix.EpollWait(l.epoll, events, int(sweepEvery/time.Millisecond)) // -1 with a signal
-		for _, event := range events[:max(0, n)] {
-			switch event.Fd {
-			case timerNumber:
-				l.armed = time.Time{}
-			case bellNumber:
-			default:
+		n, _ := epollWait(l.epoll, events, l.wait)
+		for _, event := range events[:n] {
+			if event.Fd != bellNumber {
 				l.lanes[event.Fd].read()
 			}
 		}
@@ -155,6 +146,7 @@ func (l *loop) takeIn() {
 
 // send sends what is due, as long as there is an idle lane for it.
 func (l *loop) send() {
+	l.wait = sweepEvery
 	for len(l.idle) > 0 && !l.over {
 		if l.due.IsZero() {
 			var ok bool
@@ -169,7 +161,7 @@ func (l *loop) send() {
 		}
 		now := time.Now()
 		if now.Before(l.due) {
-			l.arm(now)
+			l.wait = min(sweepEvery, max(l.due.Sub(now), atOnce))
 			return
 		}
 		last := len(l.idle) - 1
@@ -178,16 +170,6 @@ func (l *loop) send() {
 		l.due = time.Time{}
 		n.send(l.next)
 	}
-}
-
-// arm has the timer wake the loop when the next request is due.
-func (l *loop) arm(now time.Time) {
-	if l.armed.Equal(l.due) {
-		return
-	}
-	l.armed = l.due
-	wait := unix.NsecToTimespec(max(l.due.Sub(now), atOnce).Nanoseconds())
-	_ = unix.TimerfdSettime(l.timer, 0, &unix.ItimerSpec{Value: wait}, nil) // fails with arguments that are none
 }
 
 // sweep ends requests that have had no answer in time.
@@ -228,4 +210,16 @@ func addProcessors(n int) {
 	processors.Lock()
 	defer processors.Unlock()
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + n)
+}
+
+// epollWait waits for events, or until a time is over, or for a signal. Timers that wake a thread by themselves, as a timerfd does, took
+// a system call more for each wait. epoll_pwait2(2) is there from Linux 5.11 on.
+func epollWait(epoll int, events []unix.EpollEvent, most time.Duration) (int, error) {
+	wait := [2]int64{int64(most / time.Second), int64(most % time.Second)} // a __kernel_timespec on every architecture
+	n, _, err := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(epoll), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)),
+		uintptr(unsafe.Pointer(&wait)), 0, 0)
+	if err != 0 {
+		return 0, err
+	}
+	return int(n), nil
 }

@@ -45,8 +45,11 @@ func sender(ctx context.Context, b *bench) ([]figure, error) {
 	return []figure{f}, nil
 }
 
-// senderRounds are those of the rows sender and pump.
+// senderRounds are those of the rows sender and ingest.
 const senderRounds = 3
+
+// pumpRounds are more, as that row's ratio is near its limit.
+const pumpRounds = 7
 
 const (
 	// flood is more requests per second than k6 can send, so that none is ever waited for.
@@ -77,7 +80,7 @@ func pump(ctx context.Context, b *bench) ([]figure, error) {
 		return u, err
 	}
 	var unpaced []use
-	all, err := b.turns(senderRounds, "request", wrk, func() (use, error) {
+	all, err := b.turns(pumpRounds, "request", wrk, func() (use, error) {
 		u, err := b.sent(ctx, in, b.steady(flood), true)
 		if err != nil {
 			return u, err
