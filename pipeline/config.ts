@@ -151,9 +151,19 @@ export const RelayConfig = Type.Object({
   ID_KEY,
 });
 
+const affinity = {
+  CPU_AFFINITY: Type.Optional(
+    Type.String({
+      description:
+        'which CPUs a component may run on, as "ingest=0 redis=0 relay=1 mosquitto=1 k6=1"; unless told, all',
+    }),
+  ),
+};
+
 export const StackConfig = Type.Object({
   ...logging,
   ...trust,
+  ...affinity,
   TLS: Type.Boolean({
     default: false,
     description: 'true: servers speak TLS, with certificates of an authority made for this start',
@@ -218,6 +228,7 @@ export const RunConfig = Type.Object({
   MQTT_URL: StackConfig.properties.MQTT_URL,
   TLS: StackConfig.properties.TLS,
   ...trust,
+  ...affinity,
   TOPOLOGY: Type.Optional(Type.String(LABEL)),
   NETWORK: Type.String({ default: 'loopback', ...LABEL }),
 });

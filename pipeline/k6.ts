@@ -4,6 +4,7 @@ import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { execa } from 'execa';
+import { onItsCpus, readAffinity } from './affinity.ts';
 import { Child } from './child.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -85,7 +86,8 @@ export class K6Run extends Child {
     within: readonly string[] = [],
     tell: (line: string) => void = console.error,
   ) {
-    super([...within, K6, 'run', ...(quiet ? ['-q'] : []), ...args, script], {
+    const pinned = onItsCpus(readAffinity(env.CPU_AFFINITY), 'k6');
+    super([...within, ...pinned, K6, 'run', ...(quiet ? ['-q'] : []), ...args, script], {
       stdio: ['inherit', quiet ? 'ignore' : 'inherit', quiet ? 'pipe' : 'inherit'],
       // Go's collector at its default costs k6 an eighth of its CPU.
       env: { GOGC: '400', ...env, ...QUIET },

@@ -42,6 +42,7 @@ Environment
   TLS=true                                        the pipeline that is started speaks TLS
   TLS_CA                                          a file of authorities to trust for servers of your own, PEM
   RUN_DIR               where the run goes, a directory that is new or empty
+  CPU_AFFINITY          which CPUs k6 may run on, k6=1, and the processes of the pipeline that is started
   TOPOLOGY (single)     single, or cluster: nginx before several ingests; with INGEST_URL, any label
   NETWORK (loopback)    how the run is labelled
   LABELS                further labels, build=17,branch=main, for the list of runs and for comparisons

@@ -31,6 +31,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
     stamps: config.STAMPS,
     trace_log_every: config.TRACE_LOG_EVERY,
     tls: config.TLS,
+    cpu_affinity: config.CPU_AFFINITY,
     mqtt_qos: relay.MQTT_QOS,
     backlog_limit: ingest.BACKLOG_LIMIT,
     relay_batch: relay.RELAY_BATCH,

@@ -74,8 +74,15 @@ async function post(stack: StackFile, message: object): Promise<number> {
   return response.status;
 }
 
+/** The CPUs that a process may run on, as Linux lists them. */
+const cpusOf = async (pid: number) =>
+  /^Cpus_allowed_list:\s*(\S+)$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1] as string;
+
 test('it starts, a message goes round, and Ctrl-C leaves nothing', async (t) => {
-  const command = new Command(t, { RELAY_WORKERS: '2', INGEST_WORKERS: '2' });
+  const cpus = process.platform === 'linux' ? await cpusOf(process.pid) : undefined;
+  const one = cpus && `${Number.parseInt(cpus, 10)}`;
+  const pinned = one && { CPU_AFFINITY: `relay=${one} redis=${one}` };
+  const command = new Command(t, { RELAY_WORKERS: '2', INGEST_WORKERS: '2', ...pinned });
   const stack = await command.ready();
   assert.deepEqual(Object.keys(stack.processes).sort(), [
     'ingest-1',
@@ -85,6 +92,11 @@ test('it starts, a message goes round, and Ctrl-C leaves nothing', async (t) => 
     'relay-1',
     'relay-2',
   ]);
+  if (cpus) {
+    for (const [name, pid] of Object.entries(stack.processes)) {
+      assert.equal(await cpusOf(pid), /^re/.test(name) ? one : cpus, name);
+    }
+  }
   assert.equal((await stat(join(stackDir, 'stack.json'))).mode & 0o777, 0o600);
   assert.equal((await stat(stackDir)).mode & 0o777, 0o700);
 

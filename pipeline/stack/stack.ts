@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Affinity, onItsCpus, readAffinity } from '../affinity.ts';
 import { Clock } from '../clock.ts';
 import { IngestConfig, queueOptions, RelayConfig, readConfig, type StackConfig } from '../config.ts';
 import { openQueue } from '../queue/open.ts';
@@ -64,6 +65,7 @@ export class Stack {
   readonly #events: StackEvents;
   readonly #listen: Listen;
   readonly #temporary: boolean;
+  readonly #affinity: Affinity;
   readonly #processes: Supervised[] = [];
   readonly #undo: (() => void | Promise<void>)[] = [];
   readonly #failure = Promise.withResolvers<ProcessFailure>();
@@ -86,6 +88,7 @@ export class Stack {
     this.#events = events;
     this.#listen = listen;
     this.#temporary = temporary;
+    this.#affinity = readAffinity(config.CPU_AFFINITY);
     this.dir = resolve(config.STACK_DIR);
     this.failed = this.#failure.promise;
   }
@@ -254,10 +257,18 @@ export class Stack {
 
   async #run(launch: Launch, readyLine: RegExp): Promise<Started> {
     const { onLine } = this.#events;
-    const process = await Supervised.start(launch, {
-      logs: join(this.dir, 'logs'),
-      ...(onLine && { onLine }),
-    });
+    const [command, ...args] = [
+      ...onItsCpus(this.#affinity, launch.name.replace(/-\d+$/, '')),
+      launch.command,
+      ...launch.args,
+    ] as [string, ...string[]];
+    const process = await Supervised.start(
+      { ...launch, command, args },
+      {
+        logs: join(this.dir, 'logs'),
+        ...(onLine && { onLine }),
+      },
+    );
     this.#processes.push(process);
     process.ended.then((how) => {
       if (this.#stopping === undefined) this.#failure.resolve(new ProcessFailure(process, how));
