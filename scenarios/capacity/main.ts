@@ -1,4 +1,5 @@
 import { appendFile, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { basename, join } from 'node:path';
 import { type Static, Type } from '@sinclair/typebox';
 import { commandOf } from '../../pipeline/command.ts';
@@ -54,6 +55,9 @@ Settings, by -e or in the environment
 ${describe(CapacityConfig)}
 `;
 
+/** On so many Linux may leave one idle while processes wait for the other. */
+const FEW_CORES = 2;
+
 /** Seconds of a probe while the rate is doubled, at most: what it says is looked at again. */
 const QUICK = 3;
 
@@ -75,6 +79,15 @@ async function main(): Promise<number> {
   const env = (runDir: string) => runEnvironment(config, runDir, command);
   return inRunDirectory(variablesOf(args).RUN_DIR, runName(SCRIPT, config, new Date()), async (dir) => {
     await checkScript(SCRIPT, variables, { ...ADDRESSES, ...env(dir) });
+    if (
+      config.INGEST_URL === undefined &&
+      config.CPU_AFFINITY === undefined &&
+      availableParallelism() <= FEW_CORES
+    ) {
+      console.log(
+        'cores   few for so many processes: CPU_AFFINITY says which runs where, see pipeline/README.md#on-few-cores',
+      );
+    }
     return against(config, (launch, stop) =>
       findCapacity(settings, plan, dir, async (rate, seconds, runDir) => {
         const own = [`RATE=${rate}`, `DURATION=${seconds}`, `RUN_DIR=${runDir}`].flatMap((one) => [
