@@ -48,28 +48,28 @@ func (b *bench) startStack(ctx context.Context, env ...string) (*stack, error) {
 	return s, nil
 }
 
-// accepted begins the line of /metrics that says how many messages an ingest has put into the queue.
-const accepted = "arrival_ingest_messages_accepted_total "
-
 // count is how many messages have ever entered the queue.
 func (s *stack) count(ctx context.Context) func() (int64, error) {
-	return func() (int64, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Ingest.URL+"/metrics", nil)
-		if err != nil {
-			return 0, err
-		}
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return 0, err
-		}
-		defer func() { _ = answer.Body.Close() }()
-		for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-			if count, ok := strings.CutPrefix(lines.Text(), accepted); ok {
-				return strconv.ParseInt(count, 10, 64)
-			}
-		}
-		return 0, fmt.Errorf("%s/metrics has no %q", s.Ingest.URL, accepted)
+	return func() (int64, error) { return s.metric(ctx, "arrival_ingest_messages_accepted_total") }
+}
+
+// metric asks the ingest for a figure of its /metrics.
+func (s *stack) metric(ctx context.Context, name string) (int64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Ingest.URL+"/metrics", nil)
+	if err != nil {
+		return 0, err
 	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			return strconv.ParseInt(value, 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("%s/metrics has no %s", s.Ingest.URL, name)
 }
 
 // mqttURL holds the credentials of the subscriber.
