@@ -166,18 +166,28 @@ function leastTelling(window: readonly Sample[]): number {
   return worst;
 }
 
+/** How well the wall clock is read (µs), and at how many of its milliseconds at most. */
+const BASE_WIDTH_US = 1;
+const BASE_TICKS = 50;
+
 /**
- * What to add to `performance.now()` (in µs) to read the wall clock. `performance.timeOrigin` is off by
- * 3 to 11 µs and differently in each process, so the base is taken where `Date.now()` ticks over. A tick
- * can be noticed late, never early: of several the earliest is right.
+ * What to add to `monotonic()` (ms) in µs to read the wall clock. `performance.timeOrigin` is off by 3 to 11 µs and
+ * differently in each process, so the base is taken where `wall()` (ms) ticks over: between a reading before the last look that
+ * did not show it and one after the first that did. Where the process was held up these are far apart, and tell little.
  */
-function wallClockBase(): number {
-  let base = Number.NEGATIVE_INFINITY;
-  for (let i = 0; i < 5; i++) {
-    const before = Date.now();
+export function wallClockBase(monotonic = () => performance.now(), wall = Date.now): number {
+  let low = Number.NEGATIVE_INFINITY;
+  let high = Number.POSITIVE_INFINITY;
+  for (let ticks = 0; ticks < BASE_TICKS && high - low > BASE_WIDTH_US; ticks++) {
+    let earliest = monotonic();
+    const before = wall();
     let tick = before;
-    while (tick === before) tick = Date.now();
-    base = Math.max(base, (tick - performance.now()) * 1000);
+    for (let next = earliest; tick === before; tick = wall()) {
+      earliest = next;
+      next = monotonic();
+    }
+    low = Math.max(low, (tick - monotonic()) * 1000);
+    high = Math.min(high, (tick - earliest) * 1000);
   }
-  return base;
+  return (low + high) / 2;
 }
