@@ -26,7 +26,7 @@ export const HOST = '127.0.0.1';
 
 /**
  * Of Node. A young generation of 8 MB in the place of 16, and an old one that is collected when it has grown by 75 %: V8 lets it grow to 90 MB otherwise, or not.
- * Under a flood (row 24 of the faults, 50 MB allowed) the memory of the ingest grew by 22 to 25 MB in four runs; with the young one bounded
+ * Under a flood (row 24 of the faults, 50 MB allowed) the memory of the ingest grew by 22 to 27 MB in six runs; with the young one bounded
  * alone, to 4 or 16 MB, by 32 to 120 in five. A young one of 4 MB is collected twice as often, and each time what all open requests hold is copied.
  */
 export const INGEST_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=75'];
