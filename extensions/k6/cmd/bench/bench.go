@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -106,11 +105,7 @@ func (b *bench) arrival(o options, pump bool) (p *process, dir string, err error
 // profile keeps a CPU profile of a process over the time that it is measured, if it was started for that.
 func (b *bench) profile(ctx context.Context, p *process) error {
 	url := fmt.Sprintf("%s?seconds=%.0f", p.pprof, max(1, b.duration.Seconds()-1))
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := get(ctx, url)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -107,11 +106,7 @@ func (b *bench) posting(ctx context.Context, to *server, pids map[string]int, co
 
 // counted asks the empty route how often it was asked.
 func counted(ctx context.Context, url string) (int64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/count", nil)
-	if err != nil {
-		return 0, err
-	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := get(ctx, url+"/count")
 	if err != nil {
 		return 0, err
 	}

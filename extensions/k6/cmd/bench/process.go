@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -176,4 +177,13 @@ func eventually(ctx context.Context, what string, within time.Duration, holds fu
 		}
 	}
 	return nil
+}
+
+// get asks a process over HTTP. Who gets an answer closes its body.
+func get(ctx context.Context, url string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	return http.DefaultClient.Do(request)
 }

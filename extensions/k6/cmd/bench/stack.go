@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -55,11 +54,7 @@ func (s *stack) count(ctx context.Context) func() (int64, error) {
 
 // metric asks the ingest for a figure of its /metrics.
 func (s *stack) metric(ctx context.Context, name string) (int64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Ingest.URL+"/metrics", nil)
-	if err != nil {
-		return 0, err
-	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := get(ctx, s.Ingest.URL+"/metrics")
 	if err != nil {
 		return 0, err
 	}

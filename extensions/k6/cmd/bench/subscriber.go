@@ -170,11 +170,7 @@ func message(n int, target []byte, at time.Time) []byte {
 
 // received asks k6 how many messages its handler was given: what a broker has sent may lie in a socket for long.
 func received(ctx context.Context, api string) (int64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+api+"/v1/metrics/mqtt_messages_received", nil)
-	if err != nil {
-		return 0, err
-	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := get(ctx, "http://"+api+"/v1/metrics/mqtt_messages_received")
 	if err != nil {
 		return 0, err
 	}
