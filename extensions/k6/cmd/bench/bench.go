@@ -29,6 +29,11 @@ func newBench(s settings) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.profiles != "" {
+		if err := os.MkdirAll(s.profiles, 0o700); err != nil {
+			return nil, fmt.Errorf("--profiles: %w", err)
+		}
+	}
 	dir, err := os.MkdirTemp(filepath.Join(root, ".stack"), "bench-")
 	if err != nil {
 		return nil, err
