@@ -1,47 +1,78 @@
 /** A run as CI systems and changes show it: junit.xml and summary.md. internal/report writes the same; ci.vectors.json has both. */
 import { percentile, protocolOf, scriptFigures } from './page/facts.ts';
 import { count, fixed, ms as msOf, plural } from './page/format.ts';
-import { type Account, type Latency, type Run, STAGES } from './run.ts';
+import { limited, limitText, rulesOf, withUnit } from './rules.ts';
+import { type Account, type Latency, type Run, STAGES, type VerdictResult } from './run.ts';
 import { grown, knee, pointOf, sweepSteps } from './sweep.ts';
 
-/** A case for the verdict, one for the account and one for each threshold. */
+/**
+ * A case for the verdict and one for each rule, in the form that Ant's and Jenkins' schemas have in common. A limit of the pipeline that does
+ * not hold is a failure; an instrument that can't be trusted and a run that was cut off are errors.
+ */
 export function junit(run: Run): string {
-  const time = ` time="${fixed(seconds(run), 3)}"`;
+  const { verdict } = run;
+  const took = fixed(seconds(run), 3);
   const cases = [
-    {
-      name: 'verdict',
-      ok: run.verdict.result === 'pass',
-      message: run.verdict.result,
-      more: run.verdict.reasons,
-    },
-    { name: 'account balances', ok: run.account.balanced, message: equation(run.account), more: [] },
-    ...run.thresholds.map(({ metric, expression, ok }) => ({
-      name: `${metric}: ${expression}`,
-      ok: ok === true,
-      message: ok === null ? 'not judged' : 'the threshold was crossed',
-      more: [],
-    })),
+    junitCase('verdict', took, verdict.result, verdict.result, verdict.reasons),
+    ...rulesOf(run).map((rule) => {
+      const worth = rule.ok === null ? null : rule.ok ? 'pass' : rule.result;
+      return junitCase(limited(rule), '0.000', worth, rule.reason || 'did not hold');
+    }),
   ];
-  const failures = cases.filter(({ ok }) => !ok).length;
-  const lines = cases.flatMap(({ name, ok, message, more }, i) => {
-    // Once: what reads it adds up the cases.
-    const took = i === 0 ? time : '';
-    const open = `  <testcase classname="arrival" name="${escaped(name)}"${took}>`;
-    if (ok) return `${open}</testcase>`;
-    const text = more.map((line) => escaped(`${line}\n`)).join('');
-    return [open, `    <failure message="${escaped(message)}">${text}</failure>`, '  </testcase>'];
-  });
+  const all = cases.flat();
+  const number = (element: string) => all.filter((line) => line.startsWith(`    <${element}`)).length;
+  const { hostname } = run.environment;
+  const attributes = {
+    name: run.run.name,
+    tests: `${cases.length}`,
+    failures: `${number('failure')}`,
+    errors: `${number('error')}`,
+    skipped: `${number('skipped')}`,
+    time: took,
+    timestamp: localStamp(run.run.started),
+    hostname: typeof hostname === 'string' ? hostname : 'localhost',
+  };
+  const told = Object.entries(attributes).map(([name, value]) => ` ${name}="${escaped(value)}"`);
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
-    `<testsuite name="${escaped(run.run.name)}" tests="${cases.length}" failures="${failures}"${time} timestamp="${escaped(run.run.started)}">`,
-    ...lines,
+    `<testsuite${told.join('')}>`,
+    '  <properties></properties>',
+    ...all,
+    `  <system-out>${escaped(equation(run.account))}</system-out>`,
+    '  <system-err></system-err>',
     '</testsuite>\n',
   ].join('\n');
 }
 
+/** The lines of a case; null: it was not judged. */
+function junitCase(
+  name: string,
+  time: string,
+  worth: VerdictResult | null,
+  message: string,
+  more: readonly string[] = [],
+): string[] {
+  const open = `  <testcase classname="arrival" name="${escaped(name)}" time="${time}">`;
+  if (worth === 'pass') return [`${open}</testcase>`];
+  if (worth === null) return [open, '    <skipped></skipped>', '  </testcase>'];
+  const element = worth === 'fail' ? 'failure' : 'error';
+  const text = more.map((line) => escaped(`${line}\n`)).join('');
+  return [
+    open,
+    `    <${element} message="${escaped(message)}" type="${worth}">${text}</${element}>`,
+    '  </testcase>',
+  ];
+}
+
+/** A UTC time to the second and without a zone, as the schemas want it. */
+function localStamp(stamp: string): string {
+  const at = Date.parse(stamp);
+  return Number.isNaN(at) ? stamp : new Date(at).toISOString().slice(0, 19);
+}
+
 /** The run in short, as Markdown. */
 export function summary(run: Run): string {
-  const { account, latency, verdict, figures = [], thresholds } = run;
+  const { account, latency, verdict, figures = [] } = run;
   const lines = [`## ${verdict.result.toUpperCase()}: ${plain(run.run.name)}`, ''];
   const row = (...cells: string[]) => lines.push(`| ${cells.join(' | ')} |`);
   for (const reason of verdict.reasons) lines.push(`- ${plain(reason)}`);
@@ -73,12 +104,15 @@ export function summary(run: Run): string {
   }
   if (figures.length > 0) lines.push('');
   for (const [name, value] of scriptFigures(figures)) lines.push(`- ${plain(name)}: ${plain(value)}`);
-  if (thresholds.length > 0) {
+  const rules = rulesOf(run).filter(({ limit }) => limit !== null);
+  if (rules.length > 0) {
     lines.push('');
-    row('threshold', 'required', 'result');
-    row('---', '---', '---');
-    for (const { metric, expression, ok } of thresholds) {
-      row(plain(metric), plain(expression), ok === null ? 'not judged' : ok ? 'held' : '**crossed**');
+    row('rule', 'limit', 'measured', 'result');
+    row('---', '---', '---:', '---');
+    for (const rule of rules) {
+      const { name, value, unit, ok, result } = rule;
+      const held = ok === null ? 'not judged' : ok ? 'held' : `**${result}**`;
+      row(plain(name), plain(limitText(rule)), plain(withUnit(value, unit)), held);
     }
   }
   return `${lines.join('\n')}\n`;

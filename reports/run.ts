@@ -22,7 +22,7 @@ export type VerdictResult = 'pass' | 'fail' | 'invalid' | 'incomplete';
 export interface Run {
   schema: 'arrival/run/1';
   run: RunInfo;
-  verdict: { result: VerdictResult; reasons: string[] };
+  verdict: Verdict;
   account: Account;
   clock: Clock | null;
   health: Health;
@@ -42,9 +42,42 @@ export interface Run {
   /** One entry a second, ascending. */
   timeline: Interval[];
   resources: Resource[];
-  thresholds: { metric: string; expression: string; ok: boolean | null }[];
+  /** Of an earlier version, which had no rules. */
+  thresholds?: { metric: string; expression: string; ok: boolean | null }[];
   errors: { stage: string; class: string; count: number; example: string | null }[];
   environment: Environment;
+}
+
+/** Made by extensions/k6/internal/judge alone. */
+export interface Verdict {
+  result: VerdictResult;
+  /** Plain sentences. */
+  reasons: string[];
+  /** Every limit and what was measured; absent: of an earlier version. See rules.ts. */
+  rules?: Rule[];
+  /** Latencies that can be trusted though the result is invalid. */
+  stands?: 'http'[];
+}
+
+/** A limit, what was measured, and whether it held. Without a limit it is a fact that is so or not. */
+export interface Rule {
+  /** Of the figure; that of a threshold is its metric and, but for a value or a count, the aggregation. */
+  name: string;
+  value: number | null;
+  /** How value is to be to limit. */
+  op: string;
+  limit: number | null;
+  unit: string;
+  /** null: not judged. */
+  ok: boolean | null;
+  /** What the run is if the rule does not hold. */
+  result: VerdictResult;
+  /** What the limit is made of; empty: it was set as it is. */
+  basis: string;
+  /** Why it does not hold; empty: it does, or another reason says it. */
+  reason: string;
+  /** Of a merged run: whose it is. */
+  generator?: number;
 }
 
 export interface RunInfo {

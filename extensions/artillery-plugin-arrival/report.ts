@@ -83,7 +83,7 @@ export function runOf(f: Findings): Run {
         })),
       },
     },
-    ...judge({ ...f, account, latency, lateness, cores, qos: options.qos }),
+    verdict: judge({ ...f, account, latency, lateness, cores, qos: options.qos }),
     account,
     clock: f.clock,
     // Node does not tell how long bytes lay in a socket.

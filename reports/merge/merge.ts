@@ -52,7 +52,6 @@ export function mergeRuns(given: readonly Part[], name: string): { run: Run; log
     ),
     timeline,
     resources,
-    thresholds: mergeThresholds(parts),
     errors: mergeErrors(runs),
     environment: mergeEnvironments(runs),
     targets: mergeTargets(runs),
@@ -202,20 +201,6 @@ function together(rows: readonly Omit<TargetRow, 'name'>[]): Omit<TargetRow, 'na
     reordered: rows.reduce((total, { reordered }) => total + reordered, 0),
     lost: rows.reduce((total, { lost }) => total + lost, 0),
   };
-}
-
-/** A threshold holds where it held for every instance that the run should have; where one says nothing of it, nobody knows. */
-function mergeThresholds(parts: readonly [Part, ...Part[]]): Run['thresholds'] {
-  const all = new Map<string, Run['thresholds']>();
-  for (const threshold of parts.flatMap(({ run }) => run.thresholds)) {
-    const key = `${threshold.metric} ${threshold.expression}`;
-    all.set(key, [...(all.get(key) ?? []), threshold]);
-  }
-  return [...all.values()].map((told) => {
-    const { metric, expression } = told[0] as Run['thresholds'][number];
-    const held = told.filter(({ ok }) => ok === true).length === parts[0].generator.of;
-    return { metric, expression, ok: told.some(({ ok }) => ok === false) ? false : held || null };
-  });
 }
 
 /** What is the same on all hosts; `generators` has of each what it is judged by. */

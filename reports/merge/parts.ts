@@ -11,7 +11,7 @@ export interface Part {
 
 /** A part that did not reach its end has no `ended`. */
 export function isWhole({ run }: Part): boolean {
-  return run.run.ended !== null && run.verdict.result !== 'incomplete';
+  return run.run.ended !== null;
 }
 
 /**

@@ -1,5 +1,6 @@
 /** What a run is worth that several instances have done together: what its worst part is. */
-import type { Account, GeneratorResult, Run, VerdictResult } from '../run.ts';
+import { isOpen, limited, rulesOf } from '../rules.ts';
+import type { Account, GeneratorResult, Rule, Verdict, VerdictResult } from '../run.ts';
 import { isWhole, missing, type Part, requestsOf } from './parts.ts';
 
 const WORST: readonly VerdictResult[] = ['pass', 'fail', 'invalid', 'incomplete'];
@@ -45,16 +46,22 @@ const NOTHING = {
   clock_bound_ms: null,
 } as const;
 
-/** @param account of all parts together */
-export function verdictOf(parts: readonly [Part, ...Part[]], account: Account): Run['verdict'] {
+/**
+ * The rules of all parts, and those that hold for the parts together.
+ * @param account of all parts together
+ */
+export function verdictOf(parts: readonly [Part, ...Part[]], account: Account): Verdict {
   const told: { worth: VerdictResult; reason: string }[] = [];
+  const rules: Rule[] = [];
   const tell = (worth: VerdictResult, reason: string) => told.push({ worth, reason });
+  const rule = (name: string, result: VerdictResult, reason: string) => {
+    rules.push({ ...FACT, name, result, reason });
+    tell(result, reason);
+  };
   const { of } = parts[0].generator;
   for (const { number, segment } of missing(parts)) {
-    tell(
-      'incomplete',
-      `generator ${number} of ${of} (${segment}) is missing, and what it sent is not in the account`,
-    );
+    const gone = `generator ${number} of ${of} (${segment}) is missing, and what it sent is not in the account`;
+    rule('finished', 'incomplete', gone);
   }
   for (const part of parts) {
     const { run, generator } = part;
@@ -66,9 +73,15 @@ export function verdictOf(parts: readonly [Part, ...Part[]], account: Account): 
         `${who} of ${of} (${generator.segment}) was cut off: its account ends after ${known} s, with ${run.account.scheduled} messages`,
       );
     }
+    const own = rulesOf(run);
+    rules.push(...own.map((one) => ({ ...one, generator: generator.number })));
     for (const reason of run.verdict.reasons) {
-      const cut = run.verdict.result === 'incomplete' && reason === run.verdict.reasons[0];
+      const cut = !isWhole(part) && reason === run.verdict.reasons[0];
       if (!cut) tell(run.verdict.result, `${who}: ${reason}`);
+    }
+    const open = own.filter(isOpen).map(limited);
+    if (isWhole(part) && run.verdict.result === 'pass' && open.length > 0) {
+      tell('incomplete', `${who}: not judged: ${open.join(', ')}`);
     }
   }
   const requests = requestsOf(parts[0].run.run);
@@ -78,13 +91,23 @@ export function verdictOf(parts: readonly [Part, ...Part[]], account: Account): 
     requests !== null &&
     account.requests.scheduled !== requests
   ) {
-    tell(
-      'invalid',
-      `the parts have ${account.requests.scheduled} requests together, and the profile has ${requests}`,
-    );
+    const own = account.requests.scheduled;
+    rule('requests', 'invalid', `the parts have ${own} requests together, and the profile has ${requests}`);
   }
-  if (!account.balanced) tell('invalid', 'the account does not balance');
+  if (!account.balanced) rule('balanced', 'invalid', 'the account does not balance');
   // What decides stands first.
   told.sort((a, b) => WORST.indexOf(b.worth) - WORST.indexOf(a.worth));
-  return { result: told[0]?.worth ?? 'pass', reasons: told.map(({ reason }) => reason) };
+  const stands = parts.every(
+    ({ run: { verdict } }) => verdict.result === 'pass' || verdict.stands?.length === 1,
+  );
+  const result = told[0]?.worth ?? 'pass';
+  return {
+    result,
+    reasons: told.map(({ reason }) => reason),
+    rules,
+    stands: result === 'invalid' && stands ? ['http'] : [],
+  };
 }
+
+/** Something that is not as it should be. */
+const FACT = { value: null, op: '', limit: null, unit: '', ok: false, basis: '' };

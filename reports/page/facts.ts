@@ -37,7 +37,8 @@ export function balance(account: Account): { sum: number; difference: number; ho
 /** The run's verdict; an account that does not balance never passes, whatever the data says. */
 export function verdict(run: Run): Run['verdict'] {
   if (run.verdict.result !== 'pass' || balance(run.account).holds) return run.verdict;
-  return { result: 'invalid', reasons: ['The account does not balance.', ...run.verdict.reasons] };
+  const reasons = ['The account does not balance.', ...run.verdict.reasons];
+  return { ...run.verdict, result: 'invalid', reasons };
 }
 
 /** What stands before the latency of requests. */
@@ -92,10 +93,14 @@ export function crossing({ latency }: Run): Stage[] {
   return CROSSING.filter((stage) => latency.stages[stage].count > 0);
 }
 
-/** Shorter than the clock bound: that the stage is short is known, not how short. */
+/** A stage that is less than so many times the clock bound is shown with it. */
+const SURE = 10;
+
+/** Known only to within the clock bound, which is a good part of it. One host has one clock: there the bound says how well that is known. */
 export function uncertain({ latency, clock }: Run, stage: Stage): boolean {
   const { p50 } = latency.stages[stage];
-  return CROSSING.includes(stage) && p50 !== null && p50 < (clock?.bound_ms ?? 0);
+  if (clock === null || clock.one_host) return false;
+  return CROSSING.includes(stage) && p50 !== null && p50 < SURE * (clock.bound_ms ?? 0);
 }
 
 /** The stage with the largest part of the mean arrival. */

@@ -1,4 +1,6 @@
 /** What stands out in a run, in plain sentences: the rules are stated beside the figures they judge. Pure. */
+
+import { rulesOf } from '../rules.ts';
 import { type Interval, type Resource, type Run, STAGES, type Stage } from '../run.ts';
 import { grown, knee, pointOf, sweepSteps } from '../sweep.ts';
 import { isGenerator, percentile } from './facts.ts';
@@ -16,7 +18,7 @@ const IDLE = 5;
 const SWITCHES = 10_000;
 const INTERRUPTS = 20_000;
 const MUCH_OF_THE_RUN = 0.2;
-/** Of a host's CPU, %: a hypervisor that gives as much to others is heard of (stealMuch of extensions/k6/arrival/rules.go). */
+/** Of a host's CPU, %: a hypervisor that gives as much to others is heard of (stealMuch of internal/judge). */
 const STEAL = 2;
 /** Growth of the backlog over a phase that is more than what is just under way, in seconds of arrivals. */
 const BACKLOG_SECONDS = 0.5;
@@ -63,21 +65,15 @@ function kneeSentence(run: Run): string | null {
   return `The knee is at ${plural(from.vus, 'VU')}, ${figure(from.requests / from.duration_s)} requests/s: with ${count(to.vus)} ${then}${grew}.`;
 }
 
-/** Thresholds on arrival p99: that of this report, and a script's own on k6's Trend, which has the warm-up too. */
-const P99_LIMITS: Record<string, RegExp> = {
-  arrival_latency: /^\s*p\(99\)\s*<=?\s*([\d.]+)\s*$/,
-  arrival_p99: /^\s*value\s*<=?\s*([\d.]+)\s*$/,
-};
-/** A script whose thresholds say nothing of it names a limit by this figure: a sweep is to go past it. */
+/** Limits on arrival p99: that of this report, and a script's own on k6's Trend, which has the warm-up too. */
+const P99_RULES = ['arrival_latency p(99)', 'arrival_p99'];
+/** A script that sets no limit to it names one by this figure: a sweep is to go past it. */
 const P99_FIGURE = 'limit of arrival p99';
 
 /** The limit that a run sets for arrival p99, ms. */
-export function p99Limit({ thresholds, figures }: Run): number | null {
-  for (const { metric, expression } of thresholds) {
-    const limit = P99_LIMITS[metric]?.exec(expression)?.[1];
-    if (limit !== undefined) return Number(limit);
-  }
-  return figures?.find(({ name }) => name === P99_FIGURE)?.value ?? null;
+export function p99Limit(run: Run): number | null {
+  const rule = rulesOf(run).find(({ name, op }) => P99_RULES.includes(name) && op.startsWith('<'));
+  return rule?.limit ?? run.figures?.find(({ name }) => name === P99_FIGURE)?.value ?? null;
 }
 
 /** The highest rate that kept arrival p99 below the limit: of a step of a sweep, or held for some seconds. */

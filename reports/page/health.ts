@@ -1,22 +1,8 @@
-/**
- * What is known of the instrument, each figure beside its limit. Pure. It explains the verdict and does not make it:
- * the generator has judged by these rules (arrival/judge.go), and its reasons are in run.json.
- */
+/** What is known of the instrument, each figure beside the limit that run.json has for it. Pure. */
+import { ruleOf } from '../rules.ts';
 import type { Gap, Latency, Run } from '../run.ts';
 import { crossing, percentile, uncertain } from './facts.ts';
-import { count, duration, figure, ms, msUnit, percent, plural } from './format.ts';
-
-/** Of arrival p99: what the generator may be late by, and what may lie in the subscriber's socket. */
-const LATE_SHARE = 0.05;
-/** ms; below it lateness is the operating system's. */
-const LATE_FLOOR = 2;
-/** Of its cores the generator may use so much, in all but this share of the seconds. */
-const BUSY_SHARE = 0.9;
-const BUSY_SECONDS = 0.05;
-/** Of the shortest stage between two processes that is not marked. */
-const BOUND_SHARE = 0.1;
-/** Of the deliveries. */
-const NEGATIVE_SHARE = 0.01;
+import { count, duration, figure, msUnit, percent } from './format.ts';
 
 export interface Check {
   what: string;
@@ -32,76 +18,76 @@ export interface Check {
 
 /** @param sound the account balances, so latencies may be shown */
 export function checks(run: Run, sound: boolean): Check[] {
-  const { account, health, latency } = run;
+  const { account, health } = run;
   const late = run.run.model === 'closed' ? [] : [lateness(run)];
   return [
     ...(sound ? late : []),
     cpu(run),
-    amount('dropped', 'messages never sent by the generator', account.dropped),
-    ...(sound ? [wait('socket wait', 'arrived, and not yet read', health.socket_wait, latency.arrival)] : []),
+    {
+      what: 'dropped',
+      meaning: 'messages never sent by the generator',
+      figure: count(account.dropped),
+      ...judged(run, 'dropped'),
+    },
+    ...(sound
+      ? [wait(run, 'socket_wait', 'socket wait', 'arrived, and not yet read', health.socket_wait)]
+      : []),
     ...canary(run, sound),
-    gaps(health.gaps),
-    amount('discarded', 'samples that k6 did not take', health.samples_discarded),
+    { ...gaps(health.gaps), ...judged(run, 'gaps') },
+    {
+      what: 'discarded',
+      meaning: 'samples that k6 did not take',
+      figure: count(health.samples_discarded),
+      ...judged(run, 'samples_discarded'),
+    },
     ...trend(health.trend_one_in),
     negative(run),
     ...(sound ? clockBound(run) : []),
   ];
 }
 
-function lateness({ health, latency }: Run): Check {
-  const { schedule } = latency.stages;
-  const { lateness = schedule.count === 0 ? null : schedule } = health;
-  return wait('lateness', 'due → sent', lateness, latency.arrival);
+/** What run.json says of the limit: none, where the run was not judged by it. */
+function judged(run: Run, name: string): Pick<Check, 'limit' | 'rule' | 'ok'> {
+  const { limit, unit, basis, ok } = ruleOf(run, name) ?? { limit: null, unit: '', basis: '', ok: null };
+  const most = limit === 0 ? 'none' : unit === 'ms' ? msUnit(limit) : `${figure(limit)} ${unit}`.trim();
+  return { limit: limit === null ? null : most, rule: basis, ok };
 }
 
-/** A time that may take up no more than a small part of the arrival latency, or the floor. */
-function wait(what: string, meaning: string, part: Latency | null, arrival: Latency): Check {
-  const whole = arrival.p99;
-  const limit = whole === null ? null : Math.max(LATE_FLOOR, LATE_SHARE * whole);
-  const rule = `${percent(LATE_SHARE)} of arrival p99, no less than ${LATE_FLOOR}\u00a0ms`;
-  const common = { what, meaning, limit: limit === null ? rule : msUnit(limit), rule };
-  if (part === null) return { ...common, figure: 'not available', ok: null };
-  const p99 = part.p99;
-  if (p99 === null) return { ...common, figure: 'no sample yet', ok: null };
+function lateness(run: Run): Check {
+  const { schedule } = run.latency.stages;
+  const { lateness = schedule.count === 0 ? null : schedule } = run.health;
+  return wait(run, 'lateness', 'lateness', 'due → sent', lateness);
+}
+
+/** A time that is weighed against the arrival latency. */
+function wait(run: Run, name: string, what: string, meaning: string, part: Latency | null): Check {
+  const common = { what, meaning, ...judged(run, name) };
+  if (part === null) return { ...common, figure: 'not available' };
+  const { p99 } = part;
+  if (p99 === null) return { ...common, figure: 'no sample yet' };
+  const whole = run.latency.arrival.p99;
   const shares = whole !== null && whole > 0 ? `${percent(p99 / whole)} of arrival p99; ` : '';
   return {
     ...common,
     figure: percentile(part, 'p99') === null ? `max ${msUnit(part.max)}` : `p99 ${msUnit(p99)}`,
     more: `${shares}p50 ${msUnit(percentile(part, 'p50'))}, max ${msUnit(part.max)}`,
-    ok: limit === null ? null : p99 <= limit,
   };
 }
 
-function cpu({ timeline, environment, run }: Run): Check {
-  const known = timeline.flatMap((second) => second.generator ?? []);
+function cpu(run: Run): Check {
+  const known = run.timeline.flatMap((second) => second.generator ?? []);
   const used = known.flatMap((g) => g.cpu_percent ?? []);
   const rss = known.flatMap((g) => g.rss_mb ?? []);
-  const { gomaxprocs } = environment;
-  const cores = typeof gomaxprocs === 'number' ? gomaxprocs : environment.cores;
-  const common = { what: 'CPU', meaning: `of ${run.tool.name}, in % of one core` };
-  if (used.length === 0) return { ...common, figure: 'not available', limit: null, ok: null };
+  const common = { what: 'CPU', meaning: `of ${run.run.tool.name}, in % of one core`, ...judged(run, 'cpu') };
+  if (used.length === 0) return { ...common, figure: 'not available' };
   const mean = used.reduce((sum, value) => sum + value, 0) / used.length;
   const max = `max ${figure(Math.max(...used))}\u00a0%`;
-  const facts = {
+  const busy = ruleOf(run, 'cpu')?.value;
+  return {
     ...common,
-    figure: `mean ${figure(mean)}\u00a0%`,
+    figure: `mean ${figure(mean)}\u00a0%${busy == null ? '' : `, too much in ${count(busy)} of ${count(run.timeline.length)}\u00a0s`}`,
     more: rss.length ? `${max}; memory at most ${figure(Math.max(...rss))}\u00a0MB` : max,
   };
-  if (cores === null) return { ...facts, limit: null, ok: null };
-  const most = BUSY_SHARE * 100 * cores;
-  const busy = used.filter((percentage) => percentage > most).length;
-  return {
-    ...facts,
-    figure: `${facts.figure}, above ${figure(most)}\u00a0% in ${busy} of ${count(timeline.length)}\u00a0s`,
-    limit: `${percent(BUSY_SECONDS)} of the seconds`,
-    rule: `above ${percent(BUSY_SHARE)} of ${plural(cores, 'core')}`,
-    ok: busy <= BUSY_SECONDS * timeline.length,
-  };
-}
-
-/** Something of which there may be none. */
-function amount(what: string, meaning: string, value: number): Check {
-  return { what, meaning, figure: count(value), limit: 'none', ok: value === 0 };
 }
 
 function canary({ canary: own, latency }: Run, sound: boolean): Check[] {
@@ -135,7 +121,7 @@ export function canaryPace(interval_s: number): string {
   return interval_s === 1 ? 'one message a second' : `one message every ${duration(interval_s)}`;
 }
 
-function gaps(all: Gap[]): Check {
+function gaps(all: Gap[]): Omit<Check, 'limit' | 'ok'> {
   const closed = all.flatMap(({ from_s, to_s }) => (to_s === null ? [] : [to_s - from_s]));
   const open = all.length - closed.length;
   const parts = [
@@ -147,8 +133,6 @@ function gaps(all: Gap[]): Check {
     meaning: 'a subscriber without connection',
     figure: all.length === 0 ? 'none' : count(all.length),
     more: parts.join('; '),
-    limit: 'none',
-    ok: all.length === 0,
   };
 }
 
@@ -167,45 +151,31 @@ function trend(one_in: number): Check[] {
   ];
 }
 
-function negative({ account }: Run): Check {
-  const { arrived } = account.deliveries;
+function negative(run: Run): Check {
+  const { negative, deliveries } = run.account;
   return {
     what: 'negative',
     meaning: 'deliveries with a stage below zero',
-    figure: count(account.negative),
+    figure: count(negative),
     more:
-      account.negative > 0 && arrived > 0 ? `${percent(account.negative / arrived)} of the deliveries` : '',
-    limit: count(Math.floor(NEGATIVE_SHARE * arrived)),
-    rule: `${percent(NEGATIVE_SHARE)} of the deliveries`,
-    ok: account.negative <= NEGATIVE_SHARE * arrived,
+      negative > 0 && deliveries.arrived > 0
+        ? `${percent(negative / deliveries.arrived)} of the deliveries`
+        : '',
+    ...judged(run, 'negative'),
   };
 }
 
 function clockBound(run: Run): Check[] {
   const { clock } = run;
   if (clock === null || clock.reference === 'monotonic' || clock.bound_ms === null) return [];
-  const { bound_ms, limit_ms } = clock;
-  const sure = crossing(run).filter((stage) => !uncertain(run, stage));
-  const shortest = sure.reduce(
-    (least, stage) => Math.min(least, run.latency.stages[stage].p50 ?? least),
-    Number.POSITIVE_INFINITY,
-  );
-  // One host has one clock: there the bound says only how well that could be proven.
-  const judged = Number.isFinite(shortest) && !clock.one_host;
-  const limits = [...(judged ? [BOUND_SHARE * shortest] : []), ...(limit_ms === null ? [] : [limit_ms])];
-  const rules = [
-    ...(judged ? [`${percent(BOUND_SHARE)} of the shortest p50 between processes`] : []),
-    ...(limit_ms === null ? [] : [`set: ${msUnit(limit_ms)}`]),
-  ];
+  const marked = crossing(run).some((stage) => uncertain(run, stage));
   return [
     {
       what: 'clock bound',
       meaning: clock.one_host ? 'one host, one clock' : 'between stamps of two processes',
-      figure: `±${msUnit(bound_ms)}`,
-      more: sure.length < crossing(run).length ? 'shorter stages are marked ≈' : '',
-      limit: limits.length ? `${ms(Math.min(...limits))}\u00a0ms` : null,
-      rule: rules.join('; '),
-      ok: limits.length ? bound_ms <= Math.min(...limits) : null,
+      figure: `±${msUnit(clock.bound_ms)}`,
+      more: marked ? 'stages shorter than ten times as much are marked ±' : '',
+      ...judged(run, 'clock_bound'),
     },
   ];
 }

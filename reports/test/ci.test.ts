@@ -12,12 +12,26 @@ for (const vector of vectors) {
   });
 }
 
-test('a threshold that was not judged is neither held nor crossed, and no success', () => {
+test('a limit that was not judged is neither held nor crossed', () => {
   const run = golden('passing');
-  run.thresholds = [{ metric: 'arrival_lost', expression: 'count==0', ok: null }];
-  assert.match(junit(run), /tests="3" failures="1"/);
-  assert.match(junit(run), /<failure message="not judged">/);
-  assert.match(summary(run), /\| arrival\\_lost \| count==0 \| not judged \|/);
+  const rule = {
+    name: 'm',
+    value: null,
+    op: '<',
+    limit: 1,
+    unit: '',
+    result: 'fail',
+    basis: '',
+    reason: '',
+  } as const;
+  run.verdict.rules = [{ ...rule, ok: null }];
+  assert.match(junit(run), /tests="2" failures="0" errors="0" skipped="1"/);
+  assert.match(summary(run), /\| m \| &lt; 1 \| n\/a \| not judged \|/);
+});
+
+test('an instrument that can not be trusted is an error, not a failure of what was tested', () => {
+  const run = golden('gap');
+  assert.match(junit(run), /<error message="invalid" type="invalid">/);
 });
 
 test('a percentile stands there only where enough samples do', () => {

@@ -18,10 +18,11 @@ test('the highest rate that was held below the limit of the thresholds', () => {
   assert.match(rate ?? '', /: 1,1\d\d messages\/s\.$/);
   for (const second of run.timeline) if (second.arrival) second.arrival.p99 = 250;
   assert.ok(texts(run).includes(sentence.replace('2,850 messages/s', 'none')));
-  run.thresholds = [];
+  run.verdict.rules = [];
   assert.equal(p99Limit(run), null);
+  const { rules: _, ...verdict } = run.verdict;
   const held = { metric: 'arrival_p99', expression: 'value<100', ok: true };
-  assert.equal(p99Limit({ ...run, thresholds: [held] }), 100);
+  assert.equal(p99Limit({ ...run, verdict, thresholds: [held] }), 100, 'of an earlier version');
   assert.equal(p99Limit({ ...run, figures: [{ name: 'limit of arrival p99', value: 50, unit: 'ms' }] }), 50);
   assert.ok(!texts(run).some((text) => text.startsWith('Highest')));
 });

@@ -1,7 +1,7 @@
 /** Writes the golden runs: `node reports/test/golden.ts`. */
 import { writeFileSync } from 'node:fs';
 import { isEntry } from '../../pipeline/entry.ts';
-import type { Run, Step } from '../run.ts';
+import type { Rule, Run, Step } from '../run.ts';
 import type { Plan } from './offer.ts';
 import { simulate } from './simulate.ts';
 
@@ -45,6 +45,7 @@ export const HOSTILE = '</script><img src=x onerror="document.title=1"><b>&amp;\
 
 /** A run of a plan that passed; the rest of the goldens say how they differ. */
 function run(profile: string, plan: Plan): Run {
+  const simulated = simulate(plan);
   return {
     schema: 'arrival/run/1',
     run: {
@@ -61,7 +62,7 @@ function run(profile: string, plan: Plan): Run {
       command: `npm run ${profile}`,
       profile: { name: profile, phases: plan.phases, flows: plan.flows },
     },
-    verdict: { result: 'pass', reasons: [] },
+    verdict: { result: 'pass', reasons: [], rules: rules(simulated), stands: [] },
     clock: {
       reference: 'redis TIME',
       offset_ms: 0,
@@ -76,12 +77,7 @@ function run(profile: string, plan: Plan): Run {
         { process: 'relay-1', offset_ms: 0, bound_ms: 0.01 },
       ],
     },
-    ...simulate(plan),
-    thresholds: [
-      { metric: 'arrival_latency', expression: 'p(99)<250', ok: true },
-      { metric: 'arrival_lost', expression: 'count==0', ok: true },
-      { metric: 'http_req_failed', expression: 'rate<0.01', ok: true },
-    ],
+    ...simulated,
     errors: [],
     environment: {
       cpu: 'Intel(R) Xeon(R) Processor @ 2.60GHz',
@@ -102,16 +98,55 @@ function run(profile: string, plan: Plan): Run {
   };
 }
 
+/** What internal/judge has of a run that passed, with two limits of a script. */
+function rules({
+  account,
+  health,
+  latency,
+  timeline,
+}: Pick<Run, 'account' | 'health' | 'latency' | 'timeline'>): Rule[] {
+  const rule = (
+    name: string,
+    value: number | null,
+    limit: number,
+    unit: string,
+    more: Partial<Rule> = {},
+  ): Rule => ({
+    ...{ name, value, op: '<=', limit, unit, ok: true, result: 'invalid', basis: '', reason: '', ...more },
+  });
+  const late = { basis: '5 % of arrival p99, no less than 2 ms' };
+  const fail: Partial<Rule> = { result: 'fail' };
+  return [
+    ...(health.lateness ? [rule('lateness', health.lateness.p99, 2, 'ms', late)] : []),
+    ...(health.socket_wait ? [rule('socket_wait', health.socket_wait.p99, 2, 'ms', late)] : []),
+    rule('cpu', 0, 0.05 * timeline.length, 's', { basis: '5 % of the seconds may be above 90 % of 2 cores' }),
+    rule('dropped', account.dropped, 0, 'messages'),
+    rule('samples_discarded', 0, 0, 'samples'),
+    rule('gaps', health.gaps.length, 0, ''),
+    rule('negative', account.negative, 0.01 * account.deliveries.arrived, 'deliveries', {
+      basis: '1 % of the deliveries',
+    }),
+    rule('lost', account.lost, 0, 'messages', fail),
+    rule('arrival_p99', latency.arrival.p99, 250, 'ms', { op: '<', ...fail }),
+    rule('http_req_failed rate', 0, 0.01, '', { op: '<', ...fail }),
+  ];
+}
+
+/** Gives some rules of a run that passed another outcome. */
+function judged(run: Run, ok: boolean | null, names?: readonly string[]): void {
+  for (const rule of run.verdict.rules ?? []) {
+    if (names === undefined || names.includes(rule.name)) Object.assign(rule, { ok });
+  }
+}
+
 function failing(): Run {
   const golden = run('ramp', { ...RAMP, capacity: 2_400, lossBetween: [35, 35.08] });
-  golden.verdict = {
-    result: 'fail',
-    reasons: [
-      `${golden.account.lost} messages were accepted and never arrived.`,
-      'arrival_latency: p(99)<250 did not hold.',
-    ],
-  };
-  golden.thresholds = golden.thresholds.map((t) => ({ ...t, ok: t.metric === 'http_req_failed' }));
+  golden.verdict.result = 'fail';
+  golden.verdict.reasons = [
+    `${golden.account.lost} messages were accepted and never arrived.`,
+    'arrival_p99 did not hold.',
+  ];
+  judged(golden, false, ['lost', 'arrival_p99']);
   Object.assign(golden.account, { duplicates: 14, reordered: 41 });
   golden.errors = [
     { stage: 'relay', class: 'ECONNRESET', count: 1, example: 'read ECONNRESET 127.0.0.1:11883' },
@@ -124,8 +159,8 @@ function failing(): Run {
 function incomplete(): Run {
   const golden = run('ramp', { ...RAMP, cutAt: 23.4 });
   golden.run.ended = null;
-  golden.verdict = { result: 'incomplete', reasons: ['The run was ended after 23 s of 50 s.'] };
-  golden.thresholds = golden.thresholds.map((t) => ({ ...t, ok: null }));
+  Object.assign(golden.verdict, { result: 'incomplete', reasons: ['The run was ended after 23 s of 50 s.'] });
+  judged(golden, null);
   return golden;
 }
 
@@ -134,10 +169,10 @@ function started(): Run {
   const golden = run('ramp', EMPTY);
   golden.run.ended = null;
   golden.run.command = null;
-  golden.verdict = { result: 'incomplete', reasons: ['The run has not ended.'] };
+  Object.assign(golden.verdict, { result: 'incomplete', reasons: ['The run has not ended.'] });
+  judged(golden, null);
   golden.clock = null;
   golden.resources = [];
-  golden.thresholds = golden.thresholds.map((t) => ({ ...t, ok: null }));
   golden.environment = {
     ...{ cpu: null, cores: null, memory_mb: null, kernel: null, os: null, go: null, shared_host: null },
   };
@@ -148,7 +183,8 @@ function unbalanced(): Run {
   const golden = run('smoke', SMOKE);
   golden.account.arrived -= 37;
   golden.account.balanced = false;
-  golden.verdict = { result: 'invalid', reasons: ['The account does not balance: 37 messages have no end.'] };
+  golden.verdict.result = 'invalid';
+  golden.verdict.reasons = ['The account does not balance: 37 messages have no end.'];
   return golden;
 }
 
@@ -179,15 +215,23 @@ function withoutStages(): Run {
 /** A subscriber was away for more than a second: what waited for it arrived late. */
 function gap(): Run {
   const golden = run('smoke', { ...SMOKE, gap: { subscriber: 2, from_s: 3.24, to_s: 4.61 } });
-  golden.verdict = {
-    result: 'invalid',
-    reasons: ['Subscriber 2 had no connection for 1.4 s: what waited for it arrived late.'],
-  };
-  golden.thresholds = golden.thresholds.map((t) => ({ ...t, ok: t.metric !== 'arrival_latency' }));
+  golden.verdict.result = 'invalid';
+  golden.verdict.reasons = ['Subscriber 2 had no connection for 1.4 s: what waited for it arrived late.'];
   golden.account.requests.retried = 3;
   golden.health.samples_discarded = 12;
   golden.health.trend_one_in = 10;
   if (golden.clock) Object.assign(golden.clock, { one_host: false, limit_ms: 0.01, drift_ppm: -1.4 });
+  const bound = {
+    name: 'clock_bound',
+    value: 0.019,
+    op: '<=',
+    limit: 0.01,
+    unit: 'ms',
+    basis: '',
+    reason: '',
+  };
+  golden.verdict.rules?.push({ ...bound, ok: false, result: 'invalid' });
+  judged(golden, false, ['gaps', 'samples_discarded', 'arrival_p99']);
   return golden;
 }
 
@@ -212,7 +256,20 @@ function hostile(): Run {
     labels: { [HOSTILE]: HOSTILE, '../..': '../../etc/passwd' },
   });
   golden.run.profile.name = HOSTILE.repeat(50);
-  golden.verdict = { result: 'fail', reasons: [HOSTILE] };
+  const hostileRule = {
+    name: HOSTILE,
+    value: 1,
+    op: '<',
+    limit: 1,
+    unit: HOSTILE,
+    basis: HOSTILE,
+    reason: HOSTILE,
+  };
+  golden.verdict = {
+    result: 'fail',
+    reasons: [HOSTILE],
+    rules: [{ ...hostileRule, ok: false, result: 'fail' }],
+  };
   golden.figures = [{ name: HOSTILE, value: 1, unit: HOSTILE }];
   golden.environment.pipeline = { [HOSTILE]: HOSTILE };
   golden.steps = golden.steps.map(rename);
@@ -226,7 +283,6 @@ function hostile(): Run {
   };
   golden.timeline = golden.timeline.map((second) => ({ ...second, phase: HOSTILE }));
   golden.resources = golden.resources.map((resource) => ({ ...resource, process: HOSTILE }));
-  golden.thresholds = [{ metric: HOSTILE, expression: HOSTILE, ok: false }];
   golden.errors = [{ stage: HOSTILE, class: HOSTILE, count: 1, example: 'x'.repeat(10_000) }];
   golden.environment = { ...golden.environment, cpu: HOSTILE, [HOSTILE]: HOSTILE };
   golden.clock?.processes.push({ process: HOSTILE, offset_ms: 0, bound_ms: 0.01 });

@@ -41,7 +41,7 @@ test('--help tells how to call it', async () => {
 
 for (const [name, content, expected] of [
   ['data that is not JSON', '{"schema":', /run\.json is not JSON: /],
-  ['data that is no run', '{"schema":"arrival/run/1"}', /run\.json: run is missing \(and 13 more\)/],
+  ['data that is no run', '{"schema":"arrival/run/1"}', /run\.json: run is missing \(and 12 more\)/],
 ] as const) {
   test(`${name}: one line, exit 1`, async () => {
     await writeFile(join(directory, 'run.json'), content);

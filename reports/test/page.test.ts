@@ -103,19 +103,43 @@ describe('the page in a browser', () => {
     const run = golden('passing');
     assert.equal(run.verdict.result, 'pass');
     await reader.read(run, async (page) => {
-      assert.equal(await text(page, '.verdict .meaning'), 'every threshold held, nothing was lost');
+      assert.equal(await text(page, '.verdict .meaning'), 'every limit held, nothing was lost');
     });
     Object.assign(run.account, { arrived: run.account.arrived - 5, lost: 5 });
     await reader.read(run, async (page) => {
-      assert.equal(await text(page, '.verdict .meaning'), 'every threshold held; a loss was allowed');
+      assert.equal(await text(page, '.verdict .meaning'), 'every limit held; a loss was allowed');
     });
   });
 
-  test('a run that was cut off has no judged threshold, and is not told as having none', async () => {
+  test('a run that was cut off has limits, and none of them is judged', async () => {
     const run = golden('incomplete');
-    run.thresholds = [];
     await reader.read(run, async (page) => {
-      assert.match(await text(page, '.beside:has(h2) >> text=Not judged'), /has not reached its end/);
+      const rules = page.locator('table', {
+        has: page.locator('caption', { hasText: /^What the run was judged by/ }),
+      });
+      const results = await rules.locator('tbody td:last-child').allTextContents();
+      assert.ok(results.length > 0);
+      assert.deepEqual([...new Set(results)], ['not judged']);
+    });
+  });
+
+  test('each rule stands with its limit, what was measured and whether it held', async () => {
+    const run = golden('failing');
+    await reader.read(run, async (page) => {
+      const row = page.locator('tbody tr', { has: page.locator('th', { hasText: /^arrival_p99$/ }) });
+      const p99 = ms(run.latency.arrival.p99);
+      assert.deepEqual(await row.locator('td').allTextContents(), ['< 250 ms', p99, '✕ did not hold']);
+    });
+  });
+
+  test('requests that can be trusted though arrivals can not are named', async () => {
+    const run = golden('gap');
+    run.verdict.stands = ['http'];
+    await reader.read(run, async (page) => {
+      assert.match(await text(page, '.verdict'), /HTTP requests can be trusted/);
+    });
+    await reader.read(golden('gap'), async (page) => {
+      assert.doesNotMatch(await text(page, '.verdict'), /can be trusted/);
     });
   });
 
@@ -273,7 +297,7 @@ describe('the page in a browser', () => {
         '.targets tbody th',
         'pre',
         '.facts dt',
-        'td code',
+        '.rules tbody th',
       ]) {
         assert.ok((await page.locator(place).allTextContents()).join().includes(HOSTILE), place);
       }

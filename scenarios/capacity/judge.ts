@@ -1,4 +1,5 @@
 import { figure, ms } from '../../reports/page/format.ts';
+import { isOpen, limited, rulesOf } from '../../reports/rules.ts';
 import { type Run, STAGES } from '../../reports/run.ts';
 
 /** What a probe says of its rate. */
@@ -9,30 +10,42 @@ export interface Judgement {
 }
 
 /**
- * A rate is held when each message has arrived, p99 is below the limit and the backlog flat: every threshold of the run but
- * that on the instrument. A generator that is late counts in the arrival, so what is held with it is held without it.
+ * A rate is held when each message has arrived, p99 is below the limit and the backlog flat: every rule of the run but those on
+ * the instrument. A generator that is late counts in the arrival, so what is held with it is held without it. What was never sent, or
+ * can't be measured, holds nothing.
  */
 export function judge(run: Run): Judgement {
-  const { account, latency, thresholds } = run;
-  const reasons = thresholds
-    .filter(({ metric, ok }) => ok !== true && metric !== 'arrival_invalid')
-    .map(({ metric, expression }) => SAID[metric]?.(run) ?? `${metric} ${expression}`);
-  if (account.dropped > 0) reasons.push(`${account.dropped} messages were never sent`);
-  if (!account.balanced || latency.arrival.count === 0) reasons.push('the run could not be measured');
-  if (run.verdict.result === 'incomplete') reasons.push('the run was cut off');
-  return { holds: reasons.length === 0, reasons };
+  const rules = rulesOf(run);
+  const reasons = rules
+    .filter(
+      (rule) =>
+        (rule.result !== 'invalid' || MEASURED.includes(rule.name)) && (rule.ok === false || isOpen(rule)),
+    )
+    .map(
+      (rule) =>
+        SAID[rule.name]?.(run) ??
+        (rule.ok === null ? `${limited(rule)}: not judged` : rule.reason || rule.name),
+    );
+  return { holds: rules.length > 0 && reasons.length === 0, reasons };
 }
+
+/** Rules on the instrument without which there is nothing to judge. */
+const MEASURED = ['balanced', 'measured', 'dropped'];
 
 const SAID: Record<string, (run: Run) => string> = {
   arrival_p99: ({ latency }) => `p99 ${ms(latency.arrival.p99)} ms`,
   backlog_growth: ({ figures }) => `the backlog grows by ${figure(figures?.[0]?.value)} % of the rate`,
-  arrival_rejected: ({ account }) => `${account.rejected} rejected`,
-  arrival_lost: ({ account }) => `${account.lost} lost`,
-  arrival_queued: ({ account }) => `${account.queued} left in the queue`,
-  arrival_unknown: ({ account }) => `${account.unknown} without an answer`,
+  rejected: ({ account }) => `${account.rejected} rejected`,
+  lost: ({ account }) => `${account.lost} lost`,
+  queued: ({ account }) => `${account.queued} left in the queue`,
+  unknown: ({ account }) => `${account.unknown} without an answer`,
+  dropped: ({ account }) => `${account.dropped} messages were never sent`,
+  balanced: () => 'the run could not be measured',
+  measured: () => 'the run could not be measured',
+  finished: () => 'the run was cut off',
 };
 
-/** As arrival/rules.go has it: from so much on, in % of the host's CPU, a hypervisor that gave it to others is named. */
+/** As internal/judge has it: from so much on, in % of the host's CPU, a hypervisor that gave it to others is named. */
 const STEAL_MUCH = 2;
 /** And in one second: of a run of ten, p99 is what happens in a tenth of one. */
 const STEAL_MUCH_AT_ONCE = 10;

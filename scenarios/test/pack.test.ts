@@ -6,6 +6,7 @@ import { own, ownSampled } from './pack/own.ts';
 import { sessions } from './pack/sessions.ts';
 import { soaks } from './pack/soak.ts';
 import { stages, stagesAlone } from './pack/stages.ts';
+import { verdicts } from './pack/verdict.ts';
 
 // One for all: to start another takes longer than most of them.
 const pipeline = await Pipeline.start({ TRACE_LOG_EVERY: '10', BROKERS: '2' });
@@ -14,7 +15,7 @@ after(() => pipeline.stop());
 describe('a short form of each script', () => {
   // They mostly wait. Long ones first.
   describe('beside each other', { concurrency: 3 }, () => {
-    for (const tests of [soaks, sessions, loads, own, stages]) tests(pipeline);
+    for (const tests of [soaks, sessions, loads, own, stages, verdicts]) tests(pipeline);
   });
 
   describe('alone', () => {

@@ -27,6 +27,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	e.mu.Lock()
 	again := e.collected
 	e.collected = true
+	e.asked, e.execution = state.Options.Thresholds, lib.GetExecutionState(ctx)
 	e.mu.Unlock()
 	if again {
 		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
@@ -105,14 +106,14 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		}
 	}
 	e.clock.End()
-	e.judge(rec)
+	rec.doubt()
 
 	e.mu.Lock()
 	e.resources = append(e.resources, rec.generator())
 	e.ended, e.finished = time.Now(), true
 	e.mu.Unlock()
-	m.push(ctx, state, e)
-	return e.write(nil) // the script's summary writes it again, with the thresholds
+	m.end(ctx, state, e)
+	return e.write() // again when k6 has ended the test, with what k6 measured
 }
 
 // watch returns when everything is in, when nothing has come for the idle time, or at the drain limit.

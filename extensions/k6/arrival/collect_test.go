@@ -162,7 +162,7 @@ func TestTheReportOfARunMayBeReadAtAnyTime(t *testing.T) {
 	reader.Go(func() {
 		<-e.started // run.result() refuses before
 		for ctx.Err() == nil {
-			assert.NotNil(t, e.report(nil, false).Resources)
+			assert.NotNil(t, e.report(false).Resources)
 		}
 	})
 	s.run()

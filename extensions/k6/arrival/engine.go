@@ -14,6 +14,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/metrics"
+
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
@@ -72,7 +75,10 @@ type engine struct {
 	ended      time.Time
 	finished   bool // collect came to its end
 	dir        string
-	invalid    []string // why the instrument can't be trusted
+	doubts     []string                      // why the instrument can't be trusted, noted on the way
+	asked      map[string]metrics.Thresholds // of k6's options
+	limits     limits
+	execution  *lib.ExecutionState // nil: in tests
 	errors     map[string]*report.ErrorClass
 	gaps       []report.Gap
 	spans      []span // the phases as they went
@@ -195,11 +201,11 @@ func (e *engine) errorClasses() []report.ErrorClass {
 	return out
 }
 
-// distrust makes the run invalid, for a reason in plain words.
+// distrust makes the run invalid, for a reason in plain words. internal/judge knows the rules that are about figures.
 func (e *engine) distrust(format string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.invalid = append(e.invalid, fmt.Sprintf(format, args...))
+	e.doubts = append(e.doubts, fmt.Sprintf(format, args...))
 }
 
 // makeDir makes the directory of the run: reports/runs/<method>-<topology>-<network>-<time>, and in it, where there are several

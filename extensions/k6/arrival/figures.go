@@ -20,7 +20,7 @@ func (m *instance) result(e *engine) sobek.Value {
 	default:
 		common.Throw(rt, errors.New("run.result() is for a run that has begun: before collect() has subscribed there is none"))
 	}
-	text, err := json.Marshal(e.report(nil, false))
+	text, err := json.Marshal(e.report(false))
 	if err != nil {
 		common.Throw(rt, err)
 	}

@@ -49,22 +49,21 @@ func judged(t *testing.T, options string, late func(n int) int64, harm func(e *e
 	if harm != nil {
 		harm(e, rec)
 	}
-	e.judge(rec)
-	return e.invalid
+	return append([]string(nil), closed(e, rec).Reasons...)
+}
+
+// closed is the verdict of a run whose record is closed.
+func closed(e *engine, rec *recorder) report.Verdict {
+	rec.doubt()
+	e.finished, e.ended = true, time.Now()
+	return e.report(false).Verdict
 }
 
 func inTime(int) int64 { return 0 }
 
-// rules_test.go says where the limits are.
-func TestEachHarmToTheInstrumentIsAReason(t *testing.T) {
+func TestTheRunsOwnEvidenceReachesTheJudge(t *testing.T) {
 	t.Parallel()
 	const clocked = "redis: { url: 'redis://127.0.0.1:1' }, clock: { limit: '1ms' }"
-	seconds := func(cpu, steal float64) (timeline []report.Interval) {
-		for range 20 {
-			timeline = append(timeline, report.Interval{Generator: report.Usage{CPUPercent: &cpu, StealPercent: &steal}})
-		}
-		return timeline
-	}
 	for name, c := range map[string]struct {
 		options string
 		late    func(n int) int64
@@ -76,22 +75,13 @@ func TestEachHarmToTheInstrumentIsAReason(t *testing.T) {
 			"the generator was late: lateness p99 5.0 ms of arrival p99 15.0 ms; more cores are needed"}},
 		// Such a run was trusted: the stage schedule has what arrived alone.
 		"late to send what does not arrive": {"", func(n int) int64 { return int64(n%2) * 5e6 }, nil, []string{
-			"the generator was late: lateness p99 5001.2 ms of arrival p99 10.0 ms; more cores are needed"}},
+			"the generator was late: lateness p99 5000.0 ms of arrival p99 10.0 ms; more cores are needed", "rejected: 50 of 100 messages"}},
 		"the account": {"mqtt: { url: 'BROKER', connections: 2 }", inTime, func(e *engine, _ *recorder) { // one is sent twice, and arrives at both
 			e.ledger.Sent(e.pacer.Slot(0), e.clock.At(e.epoch))
 			e.ledger.Arrive(1, e.clock.At(e.epoch)+10_000, []ledger.Arrival{{Seq: 0}}, nil)
-		}, []string{"the account does not balance"}},
+		}, []string{"the account does not balance", "unknown: 1 of 100 messages had no answer, and did not arrive"}},
 		"late to read": {"", inTime, func(e *engine, _ *recorder) { e.socketWaited(6*time.Millisecond, 3) }, []string{
 			"the generator was late to read: what arrived lay in the subscriber's socket for 6.0 ms (p99) of arrival p99 10.0 ms"}},
-		"late to read, and cores stolen": {"", inTime, func(e *engine, _ *recorder) {
-			e.timeline = seconds(1, 30)
-			e.socketWaited(6*time.Millisecond, 3)
-		}, []string{"the generator was late to read: what arrived lay in the subscriber's socket for 6.0 ms (p99) of arrival p99 10.0 ms; " +
-			"the hypervisor took 30 % of this host's CPU meanwhile, and 30 % in the worst second"}},
-		"out of CPU": {"", inTime, func(e *engine, _ *recorder) {
-			e.cores = 2
-			e.timeline = seconds(181, 0)
-		}, []string{"the generator was out of CPU: above 90 % of its 2 cores in 20 of 20 seconds"}},
 		"dropped": {"", func(n int) int64 { return int64(-(n % 2)) }, nil, []string{
 			"the generator never sent 50 of 100 messages"}},
 		"halted": {"", func(n int) int64 { return int64(-(n % 2)) }, func(e *engine, _ *recorder) { close(e.halted) }, nil},
@@ -102,7 +92,7 @@ func TestEachHarmToTheInstrumentIsAReason(t *testing.T) {
 		"the record has gaps": {"", inTime, func(_ *engine, rec *recorder) { rec.note(os.ErrClosed) }, []string{
 			"the record of the run has gaps: file already closed"}},
 		"the pipeline's clocks are unknown": {clocked, inTime, nil, []string{
-			"no process of the pipeline has told how well it knows the time, so the limit of the clock bound holds for the generator alone"}},
+			"no process of the pipeline has said how well it knows the time, so the limit of the clock bound holds for the generator alone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -167,8 +157,7 @@ func TestWhatIsHalfAMinuteLateIsDroppedAndTold(t *testing.T) {
 				for vu := newSender(e, s.state); vu.send(t.Context()); {
 				}
 			}
-			e.judge(rec)
-			assert.Contains(t, e.invalid, "the generator never sent 2 of 4 messages")
+			assert.Contains(t, closed(e, rec).Reasons, "the generator never sent 2 of 4 messages")
 			a := e.ledger.Final()
 			assert.Equal(t, []int{2, 2, 2}, []int{a.Dropped, a.Rejected, a.RequestsSent})
 			assert.True(t, e.ledger.Settled())

@@ -231,11 +231,11 @@ func TestAPhaseBeginsWithoutAnInstanceThatDoesNotCome(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	begin := e.together(t.Context(), client, 1, time.Now())
 	assert.False(t, begin.After(time.Now()))
-	assert.Equal(t, []string{`phase "two" began without generator 1, generator 3, which had not ended the one before`}, e.invalid)
+	assert.Equal(t, []string{`phase "two" began without generator 1, generator 3, which had not ended the one before`}, e.doubts)
 	assert.Zero(t, client.Exists(t.Context(), runKeys+"abcd1234:1").Val(), "it has withdrawn")
 	require.NoError(t, client.Close())
 	e.together(t.Context(), client, 1, time.Now())
-	assert.Contains(t, e.invalid[1], `the instances could not agree on when phase "two" begins: `)
+	assert.Contains(t, e.doubts[1], `the instances could not agree on when phase "two" begins: `)
 }
 
 // go-redis reads for 3 s by default, whatever the context says, and the end of a run waited for each line that was left.

@@ -14,9 +14,11 @@ package arrival
 import (
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/grafana/sobek"
 	"github.com/redis/go-redis/v9/logging"
+	"github.com/sirupsen/logrus"
 	"go.k6.io/k6/v2/js/common"
 	"go.k6.io/k6/v2/js/modules"
 	"go.k6.io/k6/v2/metrics"
@@ -24,9 +26,13 @@ import (
 
 // RootModule is the module of the process; it holds the run that all VUs share.
 type RootModule struct {
-	args   []string // k6's command line
-	mu     sync.Mutex
-	engine *engine
+	args      []string // k6's command line
+	registry  *metrics.Registry
+	logger    logrus.FieldLogger
+	events    sync.Once
+	concluded atomic.Bool // the last report has been written
+	mu        sync.Mutex
+	engine    *engine
 }
 
 var _ modules.Module = &RootModule{}
@@ -42,10 +48,33 @@ func (r *RootModule) NewModuleInstance(vu modules.VU) modules.Instance {
 	m := &instance{root: r, vu: vu}
 	if env := vu.InitEnv(); env != nil {
 		m.metrics = registerMetrics(env.Registry)
+		m.metrics.judged = !env.RuntimeOptions.NoThresholds.Bool
+		r.events.Do(func() {
+			r.registry, r.logger = env.Registry, env.Logger
+			r.awaitExit(vu)
+		})
 	}
 	// Built once: k6 asks for the exports each time that a script uses a named import.
 	m.exports = modules.Exports{Named: map[string]any{"Run": m.construct}}
 	return m
+}
+
+// exitEvent is k6's event.Exit: the test has ended, and so have thresholds and summary. Its package is internal.
+const exitEvent = 6
+
+// awaitExit writes the last report before k6 exits; k6 waits for it.
+func (r *RootModule) awaitExit(vu modules.VU) {
+	global := vu.Events().Global
+	if global == nil {
+		return
+	}
+	_, events := global.Subscribe(exitEvent)
+	go func() {
+		for event := range events {
+			r.exit()
+			event.Done()
+		}
+	}()
 }
 
 // instance is the module of one VU.
@@ -98,6 +127,7 @@ type runMetrics struct {
 	latency  *metrics.Metric
 	p99      *metrics.Metric // that of run.json: latency has the warm-up too, and of many deliveries a part
 	counters map[string]*metrics.Metric
+	judged   bool // k6 judges thresholds
 }
 
 // accountMetrics are counters of messages, pushed once at the end of the run.

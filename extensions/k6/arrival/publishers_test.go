@@ -33,7 +33,7 @@ func published(t *testing.T, broker, publishers string) *report.Run {
 	work.Go(func() { s.module.root.engine.publish(ctx, s.state) })
 	require.NoError(t, s.module.root.engine.collect(ctx, s.state, s.module.metrics))
 	work.Wait()
-	require.NoError(t, s.module.root.engine.write(nil))
+	require.NoError(t, s.module.root.engine.write())
 	return s.written()
 }
 
@@ -110,7 +110,7 @@ func TestConnectionsAreSpreadOverBrokers(t *testing.T) {
 	work.Go(func() { e.publish(ctx, s.state) })
 	require.NoError(t, e.collect(ctx, s.state, s.module.metrics))
 	work.Wait()
-	require.NoError(t, e.write(nil))
+	require.NoError(t, e.write())
 	r := s.written()
 	assert.Equal(t, []int{100, 0}, []int{r.Account.Arrived, r.Account.Duplicates})
 	assert.Empty(t, r.Errors)

@@ -46,7 +46,7 @@ func newRecorder(e *engine) (*recorder, error) {
 	}
 	r.hdr = hdrhistogram.NewHistogramLogWriter(r.log)
 	r.self, _ = process.NewProcess(int32(os.Getpid())) // nil: the system does not tell
-	return r, r.engine.write(nil)
+	return r, r.engine.write()
 }
 
 // begin is called when the epoch is settled.
@@ -92,11 +92,13 @@ func (r *recorder) note(err error) {
 	}
 }
 
-// failure is the first error of a file.
-func (r *recorder) failure() error {
+// doubt makes the run invalid where a file of it could not be written whole.
+func (r *recorder) doubt() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.err
+	if r.err != nil {
+		r.engine.distrust("the record of the run has gaps: %s", r.err)
+	}
 }
 
 // cut ends one second of the run.
@@ -152,7 +154,7 @@ func (r *recorder) checkpoint() {
 		r.written = time.Now()
 		go func() {
 			defer func() { <-r.busy }()
-			r.note(r.engine.write(nil))
+			r.note(r.engine.write())
 		}()
 	default:
 	}

@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	host "github.com/shirou/gopsutil/v4/cpu"
 	"os"
 	"testing"
 
@@ -20,4 +21,11 @@ func TestMemoryIsInTenToTheSixBytes(t *testing.T) {
 	now, err := self.MemoryInfo()
 	require.NoError(t, err)
 	assert.InEpsilon(t, float64(now.RSS)/1e6, *told, 0.03)
+}
+
+func TestStealIsAShareOfTheHostsCPU(t *testing.T) {
+	t.Parallel()
+	before := host.TimesStat{User: 5, Idle: 90, Steal: 5}
+	assert.InDelta(t, 25, *stealBetween(before, host.TimesStat{User: 6, Idle: 92, Steal: 6}), 1e-9)
+	assert.Nil(t, stealBetween(host.TimesStat{}, host.TimesStat{User: 5, Idle: 90}), "a host that no hypervisor divides")
 }

@@ -119,7 +119,7 @@ func TestARunInWhichNothingArrivesIsNotGreen(t *testing.T) {
 	r := s.run()
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
 	_, reasons, late := verdict(r)
-	assert.Equal(t, []string{"no delivery was measured, so there is no latency to judge"}, reasons)
+	assert.Equal(t, []string{"no delivery was measured, so there is no latency to judge", "rejected: 20 of 20 messages"}, reasons)
 	close(s.samples)
 	sums := map[string]float64{}
 	for container := range s.samples {

@@ -18,7 +18,7 @@ import (
 const stampFormat = "2006-01-02T15:04:05.000Z"
 
 // report describes the run as it stands. lossless adds the histograms themselves, which the last report of a run has.
-func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Run {
+func (e *engine) report(lossless bool) *report.Run {
 	e.mu.Lock()
 	finished, ended := e.finished, e.ended
 	timeline := append([]report.Interval{}, e.timeline...)
@@ -32,14 +32,10 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 	if finished {
 		account = e.ledger.Final()
 	}
-	if thresholds == nil {
-		thresholds = []report.Threshold{}
-	}
 	r := &report.Run{
 		Schema: report.Schema, Run: e.identity(),
-		Verdict: e.verdict(account, thresholds),
 		Account: report.NewAccount(account), Clock: e.describeClock(), Canary: e.canary.describe(lossless), Health: e.describeHealth(lossless),
-		Timeline: timeline, Resources: resources, Thresholds: thresholds, Errors: e.errorClasses(),
+		Timeline: timeline, Resources: resources, Errors: e.errorClasses(),
 		Environment: e.environment(), Steps: []report.Step{}, Figures: e.figuresNow(), Flows: []report.FlowResult{},
 	}
 	if finished {
@@ -50,6 +46,7 @@ func (e *engine) report(thresholds []report.Threshold, lossless bool) *report.Ru
 	if finished {
 		r.Targets = report.NewTargets(e.ledger.Targets())
 	}
+	r.Verdict = e.judge(r)
 	return r
 }
 
@@ -194,12 +191,12 @@ func (e *engine) identity() report.Identity {
 }
 
 // write puts run.json, the page and what CI reads into the run's directory, each at once: a reader never finds half a file.
-func (e *engine) write(thresholds []report.Threshold) error {
+func (e *engine) write() error {
 	e.mu.Lock()
 	// One of several instances always: what is left of one that is killed is merged with the others.
 	lossless := e.finished || e.segment != nil
 	e.mu.Unlock()
-	return e.save(e.report(thresholds, lossless))
+	return e.save(e.report(lossless))
 }
 
 func (e *engine) save(r *report.Run) error {
@@ -239,7 +236,9 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 	if e.dir == "" {
 		return map[string]any{"stdout": "\n  INCOMPLETE  the run did not begin; there is no report\n\n"}
 	}
-	r := e.report(thresholdsOf(m.vu.Runtime(), data), true)
+	e.conclude(m.root.registry)
+	m.root.concluded.Store(true)
+	r := e.report(true)
 	if err := e.save(r); err != nil {
 		common.Throw(m.vu.Runtime(), err)
 	}
@@ -263,11 +262,6 @@ type summaryData struct {
 	Options struct {
 		NoColor bool `json:"noColor"`
 	} `json:"options"`
-	Metrics map[string]struct {
-		Thresholds map[string]struct {
-			OK bool `json:"ok"`
-		} `json:"thresholds"`
-	} `json:"metrics"`
 }
 
 func readSummary(rt *sobek.Runtime, v sobek.Value) (d summaryData) {
@@ -285,15 +279,16 @@ func colours(rt *sobek.Runtime, v sobek.Value) bool {
 	return d.State.IsStdOutTTY && !d.Options.NoColor && os.Getenv("NO_COLOR") == ""
 }
 
-func thresholdsOf(rt *sobek.Runtime, v sobek.Value) []report.Threshold {
-	out := []report.Threshold{}
-	metrics := readSummary(rt, v).Metrics
-	for _, name := range sortedKeys(metrics) {
-		for _, expression := range sortedKeys(metrics[name].Thresholds) {
-			out = append(out, report.Threshold{
-				Metric: name, Expression: expression, OK: metrics[name].Thresholds[expression].OK,
-			})
-		}
+// exit writes the last report where the script's summary did not: k6 calls none with --summary-mode=disabled, and a script may have none.
+func (r *RootModule) exit() {
+	r.mu.Lock()
+	e := r.engine
+	r.mu.Unlock()
+	if e == nil || e.dir == "" || r.concluded.Load() {
+		return
 	}
-	return out
+	e.conclude(r.registry)
+	if err := e.save(e.report(true)); err != nil {
+		r.logger.Error(err)
+	}
 }

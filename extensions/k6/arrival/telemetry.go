@@ -92,6 +92,9 @@ func (e *engine) environment() map[string]any {
 		"os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU(), "gomaxprocs": e.cores,
 		"go": runtime.Version(), "shared_host": e.sharedHost(),
 	}
+	if name, err := os.Hostname(); err == nil {
+		env["hostname"] = name
+	}
 	if info, err := cpu.Info(); err == nil && len(info) > 0 {
 		env["cpu"] = info[0].ModelName
 	}

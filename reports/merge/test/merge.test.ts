@@ -46,11 +46,13 @@ function seriesOf(values: readonly number[]): Latency {
   });
 }
 
+const answerOf = ({ verdict }: Run) => [verdict.result, verdict.reasons];
+
 test('three parts make a whole that is valid and balances', () => {
   const one = golden('real');
   const run = merged(part(3), part(1), part(2));
   assert.deepEqual(validateRun(run), []);
-  assert.deepEqual(run.verdict, { result: 'pass', reasons: [] });
+  assert.deepEqual(answerOf(run), ['pass', []]);
   assert.equal(run.run.generator, null);
   assert.equal(run.account.scheduled, 3 * one.account.scheduled);
   assert.equal(run.account.deliveries.arrived, 3 * one.account.deliveries.arrived);
@@ -145,14 +147,14 @@ test('what is missing or cut off makes the whole incomplete, by its name', () =>
       cut.verdict = { result: 'incomplete', reasons: ['the run was cut off before everything was in'] };
     }),
   );
-  assert.deepEqual(run.verdict, {
-    result: 'incomplete',
-    reasons: [
+  assert.deepEqual(answerOf(run), [
+    'incomplete',
+    [
       'generator 2 of 3 (1/3:2/3) is missing, and what it sent is not in the account',
       `generator 3 of 3 (2/3:1) was cut off: its account ends after ${run.timeline.length} s, with ${run.account.scheduled / 2} messages`,
       'generator 1: the generator was late',
     ],
-  });
+  ]);
   assert.equal(run.run.ended, null);
   assert.deepEqual(validateRun(run), []);
 });
@@ -165,10 +167,12 @@ test('parts that do not add up to the profile, or do not balance, are not truste
       account.requests.scheduled -= 1;
     }),
   );
-  assert.deepEqual(short.verdict, {
-    result: 'invalid',
-    reasons: ['the parts have 749 requests together, and the profile has 750'],
-  });
+  const unequal = 'the parts have 749 requests together, and the profile has 750';
+  assert.deepEqual(answerOf(short), ['invalid', [unequal]]);
+  assert.deepEqual(
+    short.verdict.rules?.filter(({ ok }) => ok === false).map(({ name, reason }) => [name, reason]),
+    [['requests', unequal]],
+  );
   const odd = merged(
     part(1),
     part(2),
@@ -176,26 +180,42 @@ test('parts that do not add up to the profile, or do not balance, are not truste
       account.balanced = false;
     }),
   );
-  assert.deepEqual(odd.verdict, { result: 'invalid', reasons: ['the account does not balance'] });
+  assert.deepEqual(answerOf(odd), ['invalid', ['the account does not balance']]);
 });
 
-test('a threshold holds where every instance says so', () => {
-  const metric = 'arrival_lost';
-  const told =
-    (...all: (boolean | null)[]) =>
-    (run: Run) => {
-      run.thresholds = all.map((ok, i) => ({ metric, expression: `count<${i}`, ok }));
-    };
-  const held = (...parts: Part[]) => merged(...parts).thresholds.map(({ ok }) => ok);
-  const first = part(1, told(true, true, true, null));
-  const whole = [first, part(2, told(true, null, true, true)), part(3, told(true, true, false, null))];
-  assert.deepEqual(held(...whole), [true, null, false, null]);
-  assert.deepEqual(held(first, part(2, told(true, true, null)), part(3, told())), [null, null, null, null]);
+test('each instance has its rules, and a limit that one of them did not judge is no pass', () => {
+  const limit = (ok: boolean | null) => (run: Run) => {
+    const rule = {
+      name: 'm',
+      value: 1,
+      op: '<',
+      limit: 2,
+      unit: '',
+      result: 'fail',
+      basis: '',
+      reason: '',
+    } as const;
+    run.verdict = { result: 'pass', reasons: [], rules: [{ ...rule, ok }], stands: [] };
+  };
+  const all = (...ok: (boolean | null)[]) => merged(...ok.map((one, i) => part(i + 1, limit(one)))).verdict;
+  const held = all(true, true, true);
+  assert.deepEqual([held.result, held.reasons], ['pass', []]);
   assert.deepEqual(
-    held(first, part(2, told(true, false))),
-    [null, false, null, null],
-    'the third is missing',
+    held.rules?.map(({ generator, ok }) => [generator, ok]),
+    [
+      [1, true],
+      [2, true],
+      [3, true],
+    ],
   );
+  const open = all(true, null, true);
+  assert.deepEqual([open.result, open.reasons], ['incomplete', ['generator 2: not judged: m < 2']]);
+  const earlier = part(3, (run) => {
+    delete run.verdict.rules;
+    run.thresholds = [{ metric: 'arrival_lost', expression: 'count==0', ok: null }];
+  });
+  const old = merged(part(1, limit(true)), part(2, limit(true)), earlier).verdict;
+  assert.deepEqual(old.reasons, ['generator 3: not judged: arrival_lost == 0']);
 });
 
 test('the clock: the widest bounds of all, offsets and drifts of each', () => {

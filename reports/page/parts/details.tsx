@@ -1,39 +1,54 @@
+import { limitText, rulesOf } from '../../rules.ts';
+import type { Rule } from '../../run.ts';
 import { csv, download, hlog } from '../download.ts';
-import { count, duration, figure } from '../format.ts';
+import { count, duration, figure, told } from '../format.ts';
 import type { PartProps } from '../report.tsx';
 import { Facts, LongTable, Table } from '../table.tsx';
 
 /** Characters of a text in a table. */
 const LONGEST = 400;
 
+/** A rule's name, with what its limit is made of. */
+function Named({ rule: { name, basis, generator } }: { rule: Rule }) {
+  return (
+    <>
+      {generator !== undefined && `generator ${generator}: `}
+      {short(name)}
+      {basis && <small>{short(basis)}</small>}
+    </>
+  );
+}
+
 /** What was asked, what went wrong, where it ran, how to run it again. */
 export function DetailsSection({ run, sound }: PartProps) {
-  const { thresholds, errors } = run;
+  const { errors } = run;
+  const rules = rulesOf(run)
+    .filter(({ limit, ok }) => limit !== null || ok === false)
+    .filter(({ unit }) => sound || unit !== 'ms');
   const pipeline = facts(run.environment.pipeline ?? {});
   const judged = (ok: boolean | null) =>
     !sound || ok === null ? 'not judged' : ok ? '✓ held' : '✕ did not hold';
   return (
     <>
       <section class="beside">
-        <div>
-          <h2>Thresholds</h2>
-          {thresholds.length === 0 ? (
-            <p class="small">
-              {run.run.ended === null ? 'Not judged: the run has not reached its end.' : 'None.'}
-            </p>
+        <div class="rules" id="rules">
+          <h2>Rules</h2>
+          {rules.length === 0 ? (
+            <p class="small">None.</p>
           ) : (
             <Table
-              caption="In k6’s notation; latencies in ms"
+              caption="What the run was judged by: limits of the instrument, of the account and of the script"
               columns={[
-                { head: 'metric', text: true, cell: (t) => t.metric },
-                { head: 'required', text: true, cell: (t) => <code>{short(t.expression)}</code> },
+                { head: 'rule', text: true, cell: (r) => <Named rule={r} /> },
+                { head: 'limit', text: true, cell: (r) => <span class="nowrap">{limitText(r) || '–'}</span> },
+                { head: 'measured', cell: (r) => (r.value === null ? '–' : told(r.value)) },
                 {
                   head: 'result',
                   text: true,
-                  cell: (t) => <span class={sound && t.ok === false ? 'worry' : ''}>{judged(t.ok)}</span>,
+                  cell: (r) => <span class={sound && r.ok === false ? 'worry' : ''}>{judged(r.ok)}</span>,
                 },
               ]}
-              rows={thresholds}
+              rows={rules}
             />
           )}
         </div>

@@ -8,15 +8,15 @@ import { Facts } from '../table.tsx';
 import { InstrumentLine } from './instrument.tsx';
 
 const MARKS: Record<VerdictResult, { mark: string; meaning: string }> = {
-  pass: { mark: '✓', meaning: 'every threshold held' },
-  fail: { mark: '✕', meaning: 'a threshold did not hold, or messages were lost' },
+  pass: { mark: '✓', meaning: 'every limit held' },
+  fail: { mark: '✕', meaning: 'a limit did not hold, or messages did not arrive' },
   invalid: { mark: '!', meaning: 'these figures do not tell how the pipeline did' },
-  incomplete: { mark: '…', meaning: 'the run did not reach its end' },
+  incomplete: { mark: '…', meaning: 'the run did not reach its end, or a limit was not judged' },
 };
 
 /** Name, verdict, the result in a sentence, the figures that matter most. */
 export function Header({ run, sound }: PartProps) {
-  const { result, reasons } = verdict(run);
+  const { result, reasons, stands = [] } = verdict(run);
   const { mark, meaning } = MARKS[result];
   const loss = result !== 'pass' ? '' : run.account.lost > 0 ? '; a loss was allowed' : ', nothing was lost';
   return (
@@ -43,6 +43,9 @@ export function Header({ run, sound }: PartProps) {
               <li key={i}>{reason}</li>
             ))}
           </ul>
+        )}
+        {stands.includes('http') && (
+          <p>The latency of {protocolOf(run)} requests can be trusted; when messages arrived can not.</p>
         )}
         <InstrumentLine run={run} sound={sound} />
       </section>

@@ -68,8 +68,10 @@ function StageTable({ run }: PartProps) {
             head: 'p50',
             cell: (stage) => (
               <>
-                {uncertain(run, stage) && <abbr title="shorter than the clock bound">≈</abbr>}
                 {ms(percentile(stages[stage], 'p50'))}
+                {uncertain(run, stage) && (
+                  <abbr title="known to within the clock bound"> ±{ms(clock?.bound_ms)}</abbr>
+                )}
               </>
             ),
           },
@@ -85,7 +87,7 @@ function StageTable({ run }: PartProps) {
           : `The means add up to ${msUnit(sum)}, but the mean arrival latency is ${msUnit(arrival.mean)}; `}
         percentiles of stages do not add up.{' '}
         {known.some((stage) => uncertain(run, stage)) &&
-          `≈ marks a stage between two processes whose p50 is shorter than the clock bound (${msUnit(clock?.bound_ms)}): it is short, how short is not known. `}
+          `± marks a stage between two processes that is less than ten times the clock bound (${msUnit(clock?.bound_ms)}), and known to within that. `}
         {stages.queue.count > 0 &&
           stages.delivery.count === 0 &&
           'A message had arrived when it was in the queue: this run has no relay and no delivery. '}

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Run } from '../../../reports/run.ts';
-import { assertAllArrived, assertPass, type Pipeline, ROOT, reasonsOf } from '../harness.ts';
+import { assertAllArrived, assertPass, brokenOf, type Pipeline, ROOT } from '../harness.ts';
 
 /** Scripts whose requests belong together. */
 export function sessions(pipeline: Pipeline): void {
@@ -57,11 +57,7 @@ export function sessions(pipeline: Pipeline): void {
     );
     assertAllArrived(run);
     assert.deepEqual(asked, ['{"user":"k6","password":""}']);
-    assert.deepEqual(
-      reasonsOf(run),
-      ['threshold crossed: timeouts count==0'],
-      'of the one that was not answered',
-    );
+    assert.deepEqual(brokenOf(run), ['timeouts'], 'of the one that was not answered');
     assert.deepEqual(run.figures, [{ name: 'time-outs', value: 1, unit: 'requests' }]);
     assert.deepEqual(
       run.steps.map(({ name, duration_s, measured }) => [name, duration_s, measured]),

@@ -17,9 +17,14 @@ func failed() *Run {
 	r := balanced()
 	ended := "2026-11-21T10:00:51.500Z"
 	r.Run.Name, r.Run.Started, r.Run.Ended = hostile, "2026-11-21T10:00:00.000Z", &ended
-	r.Verdict = Verdict{Fail, []string{hostile + strings.Repeat("x", 10_000)}}
+	r.Verdict = Verdict{Result: Fail, Reasons: []string{hostile + strings.Repeat("x", 10_000)}, Rules: []Rule{
+		{Name: "finished", OK: ptr(true), Result: Incomplete},
+		{Name: "arrival_latency p(99)", Value: ptr(3.5), Op: "<", Limit: ptr(250.0), Unit: "ms", OK: ptr(true), Result: Fail},
+		{Name: hostile, Value: ptr(1.0), Op: "==", Limit: ptr(0.0), OK: ptr(false), Result: Fail, Reason: hostile},
+		{Name: "lateness", Value: ptr(3.0), Op: "<=", Limit: ptr(2.0), Unit: "ms", OK: ptr(false), Result: Invalid},
+		{Name: "not judged", Op: "<", Limit: ptr(0.5), Result: Fail},
+	}}
 	r.Account = Account{Scheduled: 12345, Arrived: 12342, Lost: 3, Balanced: true, Deliveries: Deliveries{Due: 12345, Arrived: 12342}}
-	r.Thresholds = []Threshold{{"arrival_latency", "p(99)<250", true}, {hostile, "count==0", false}}
 	r.Latency.Arrival = NewLatency(ramp(2000), true)
 	return r
 }
@@ -30,30 +35,37 @@ func TestJUnitHasACaseForWhatWasAsked(t *testing.T) {
 	require.NoError(t, err)
 	var suite junitSuite
 	require.NoError(t, xml.Unmarshal(data, &suite), string(data))
-	assert.Equal(t, 4, suite.Tests)
-	assert.Equal(t, 2, suite.Failures)
+	assert.Equal(t, []int{6, 2, 1, 1}, []int{suite.Tests, suite.Failures, suite.Errors, suite.Skipped})
 	assert.Equal(t, "51.500", suite.Time)
+	assert.Equal(t, "2026-11-21T10:00:00", suite.Stamp, "Ant's schema allows no zone")
+	assert.Equal(t, "localhost", suite.Host)
 	assert.Equal(t, "51.500", suite.Cases[0].Time)
 	for _, c := range suite.Cases[1:] {
-		assert.Empty(t, c.Time, "what adds up the cases would count the run so many times")
+		assert.Equal(t, "0.000", c.Time, "what adds up the cases would count the run so many times")
 	}
 	names := []string{}
 	for _, c := range suite.Cases {
 		names = append(names, c.Name)
 	}
-	assert.Equal(t, []string{"verdict", "account balances", "arrival_latency: p(99)<250"}, names[:3])
-	assert.Equal(t, "fail", suite.Cases[0].Failure.Message)
+	assert.Equal(t, []string{"verdict", "finished", "arrival_latency p(99) < 250 ms"}, names[:3])
+	assert.Equal(t, []string{"fail", "fail"}, []string{suite.Cases[0].Failure.Message, suite.Cases[0].Failure.Type})
 	assert.Contains(t, suite.Cases[0].Failure.Text, "<script>alert(1)</script>")
 	assert.Nil(t, suite.Cases[1].Failure)
 	assert.Nil(t, suite.Cases[2].Failure)
+	require.NotNil(t, suite.Cases[4].Error)
+	assert.Equal(t, Invalid, suite.Cases[4].Error.Type, "the instrument is not what was tested")
+	assert.NotNil(t, suite.Cases[5].Skipped)
 	assert.NotContains(t, string(data), "<script")
 	assert.NotContains(t, string(data), "\x00")
 
 	r := failed()
-	r.Account.Balanced, r.Account.Lost, r.Run.Ended = false, 0, nil
+	r.Account.Balanced, r.Account.Lost, r.Run.Ended, r.Verdict.Result = false, 0, nil, Incomplete
+	r.Environment = map[string]any{"hostname": "ci-1"}
 	data, err = JUnit(r)
 	require.NoError(t, err)
-	assert.Contains(t, string(data), `<failure message="12,345 scheduled ≠ 0 dropped`)
+	assert.Contains(t, string(data), `<system-out>12,345 scheduled ≠ 0 dropped`)
+	assert.Contains(t, string(data), `<error message="incomplete" type="incomplete">`)
+	assert.Contains(t, string(data), `hostname="ci-1"`)
 	assert.Contains(t, string(data), `time="0.000"`)
 }
 
@@ -64,8 +76,9 @@ func TestMarkdownIsTheRunInShort(t *testing.T) {
 	for _, line := range []string{
 		"\n12,345 scheduled = 0 dropped + 0 rejected + 0 unknown + 12,342 arrived + 0 dead-lettered + 0 queued + 3 lost  \n",
 		"\n| **arrival** | 1,000 | 1,000 | 1,901 | 1,980 | 2,000 | 2,000 |\n",
-		"\n| arrival\\_latency | p(99)&lt;250 | held |\n",
-		" | count==0 | **crossed** |\n",
+		"\n| arrival\\_latency p(99) | &lt; 250 ms | 3.50 ms | held |\n",
+		" | == 0 | 1 | **fail** |\n",
+		"\n| not judged | &lt; 0.5 | n/a | not judged |\n",
 	} {
 		assert.Contains(t, text, line)
 	}

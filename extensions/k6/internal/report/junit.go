@@ -1,59 +1,96 @@
 package report
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"time"
 )
 
 type junitSuite struct {
-	XMLName  xml.Name    `xml:"testsuite"`
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Time     string      `xml:"time,attr"`
-	Stamp    string      `xml:"timestamp,attr"`
-	Cases    []junitCase `xml:"testcase"`
+	XMLName    xml.Name    `xml:"testsuite"`
+	Name       string      `xml:"name,attr"`
+	Tests      int         `xml:"tests,attr"`
+	Failures   int         `xml:"failures,attr"`
+	Errors     int         `xml:"errors,attr"`
+	Skipped    int         `xml:"skipped,attr"`
+	Time       string      `xml:"time,attr"`
+	Stamp      string      `xml:"timestamp,attr"`
+	Host       string      `xml:"hostname,attr"`
+	Properties struct{}    `xml:"properties"`
+	Cases      []junitCase `xml:"testcase"`
+	Out        string      `xml:"system-out"`
+	Err        string      `xml:"system-err"`
 }
 
 type junitCase struct {
-	Class   string        `xml:"classname,attr"`
-	Name    string        `xml:"name,attr"`
-	Time    string        `xml:"time,attr,omitempty"`
-	Failure *junitFailure `xml:"failure"`
+	Class   string     `xml:"classname,attr"`
+	Name    string     `xml:"name,attr"`
+	Time    string     `xml:"time,attr"`
+	Error   *junitText `xml:"error"`
+	Failure *junitText `xml:"failure"`
+	Skipped *struct{}  `xml:"skipped"`
 }
 
-type junitFailure struct {
+type junitText struct {
 	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
 	Text    string `xml:",chardata"`
 }
 
-// JUnit is a run as CI systems read it: a case for the verdict, one for the account and one for each threshold.
+// JUnit is a run as CI systems read it, in the form that Ant's and Jenkins' schemas have in common: a case for the verdict and one for each
+// rule. A limit of the pipeline that does not hold is a failure. What says nothing of the pipeline, an instrument that can't be trusted or a
+// run that was cut off, is an error.
 func JUnit(r *Run) ([]byte, error) {
-	suite := junitSuite{Name: r.Run.Name, Time: fmt.Sprintf("%.3f", seconds(r)), Stamp: r.Run.Started}
-	add := func(name string, ok bool, message string, more ...string) {
-		c := junitCase{Class: "arrival", Name: name}
-		if !ok {
-			c.Failure = &junitFailure{Message: message}
-			for _, line := range more {
-				c.Failure.Text += line + "\n"
-			}
+	suite := junitSuite{Name: r.Run.Name, Time: fmt.Sprintf("%.3f", seconds(r)), Stamp: localStamp(r.Run.Started), Host: "localhost", Out: equation(r.Account)}
+	if host, ok := r.Environment["hostname"].(string); ok {
+		suite.Host = host
+	}
+	add := func(name, result, message, text string) {
+		c := junitCase{Class: "arrival", Name: name, Time: "0.000"}
+		switch result {
+		case Pass:
+		case Fail:
+			c.Failure = &junitText{message, result, text}
 			suite.Failures++
+		default:
+			c.Error = &junitText{message, result, text}
+			suite.Errors++
 		}
 		suite.Cases = append(suite.Cases, c)
 	}
-	add("verdict", r.Verdict.Result == Pass, r.Verdict.Result, r.Verdict.Reasons...)
-	add("account balances", r.Account.Balanced, equation(r.Account))
-	for _, t := range r.Thresholds {
-		add(t.Metric+": "+t.Expression, t.OK, "the threshold was crossed")
+	text := ""
+	for _, reason := range r.Verdict.Reasons {
+		text += reason + "\n"
 	}
+	add("verdict", r.Verdict.Result, r.Verdict.Result, text)
 	suite.Cases[0].Time = suite.Time // once: what reads it adds up the cases
+	for _, rule := range r.Verdict.Rules {
+		switch {
+		case rule.OK == nil:
+			suite.Cases = append(suite.Cases, junitCase{Class: "arrival", Name: rule.Limited(), Time: "0.000", Skipped: &struct{}{}})
+			suite.Skipped++
+		case *rule.OK:
+			add(rule.Limited(), Pass, "", "")
+		default:
+			add(rule.Limited(), rule.Result, cmp.Or(rule.Reason, "did not hold"), "")
+		}
+	}
 	suite.Tests = len(suite.Cases)
 	data, err := xml.MarshalIndent(suite, "", "  ")
 	if err != nil {
 		return nil, err
 	}
 	return append([]byte(xml.Header), append(data, '\n')...), nil
+}
+
+// localStamp is a UTC time as the schemas want it: to the second, and without a zone.
+func localStamp(stamp string) string {
+	at, err := time.Parse(time.RFC3339, stamp)
+	if err != nil {
+		return stamp
+	}
+	return at.UTC().Format("2006-01-02T15:04:05")
 }
 
 // seconds that the run took; 0 if it has not ended.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -53,19 +54,26 @@ func Markdown(r *Run) string {
 		}
 		fmt.Fprintf(&b, "- %s: %s\n", plain(f.Name), value)
 	}
-	if len(r.Thresholds) > 0 {
-		b.WriteString("\n")
-		row("threshold", "required", "result")
-		row("---", "---", "---")
-		for _, t := range r.Thresholds {
-			result := "held"
-			if !t.OK {
-				result = "**crossed**"
-			}
-			row(plain(t.Metric), plain(t.Expression), result)
+	for i, rule := range limited(r.Verdict.Rules) {
+		if i == 0 {
+			b.WriteString("\n")
+			row("rule", "limit", "measured", "result")
+			row("---", "---", "---:", "---")
 		}
+		result := "held"
+		if rule.OK == nil {
+			result = "not judged"
+		} else if !*rule.OK {
+			result = "**" + rule.Result + "**"
+		}
+		row(plain(rule.Name), plain(rule.limit()), plain(withUnit(rule.Value, rule.Unit)), result)
 	}
 	return b.String()
+}
+
+// limited are the rules that have a limit.
+func limited(rules []Rule) []Rule {
+	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Limit == nil })
 }
 
 // longest that a name or a reason may be here, in characters.

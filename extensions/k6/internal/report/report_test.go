@@ -145,7 +145,7 @@ func TestTheSummaryIsReadInTenSeconds(t *testing.T) {
 	times.HTTP.Merge(ramp(20))
 	times.Stages[ledger.Schedule].Add((500 * time.Microsecond).Microseconds())
 	r := &Run{
-		Verdict: Verdict{Fail, []string{"lost: 3 of 12345 messages were accepted and are nowhere"}},
+		Verdict: Verdict{Result: Fail, Reasons: []string{"lost: 3 of 12345 messages were accepted and are nowhere"}},
 		Latency: NewLatencies(times, false),
 		Account: Account{Scheduled: 12345, Arrived: 12342, Lost: 3, Balanced: true, Deliveries: Deliveries{12345, 12342, 3}},
 		Clock:   Clock{Reference: "redis TIME", BoundMS: 0.0312},

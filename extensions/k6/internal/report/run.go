@@ -24,7 +24,6 @@ type Run struct {
 	Targets     *Targets       `json:"targets"` // nil: the run has not ended
 	Timeline    []Interval     `json:"timeline"`
 	Resources   []Resource     `json:"resources"`
-	Thresholds  []Threshold    `json:"thresholds"`
 	Errors      []ErrorClass   `json:"errors"`
 	Environment map[string]any `json:"environment"`
 }
@@ -99,20 +98,6 @@ type Flow struct {
 	Deliveries int    `json:"deliveries"`
 
 	PayloadBytes *int `json:"payload_bytes,omitempty"` // nil: they differ
-}
-
-// Results of a run. Only Pass is green.
-const (
-	Pass       = "pass"
-	Fail       = "fail"       // a threshold was crossed, or a message was lost
-	Invalid    = "invalid"    // the instrument was the bottleneck
-	Incomplete = "incomplete" // the run was cut off
-)
-
-// Verdict is the result with its reasons in plain words.
-type Verdict struct {
-	Result  string   `json:"result"`
-	Reasons []string `json:"reasons"`
 }
 
 // Account counts messages, where it does not say otherwise.
@@ -208,13 +193,6 @@ type FlowResult struct {
 	Scheduled int     `json:"scheduled"`
 	Arrived   int64   `json:"arrived"`
 	Arrival   Latency `json:"arrival"`
-}
-
-// Threshold is one of the script's thresholds and how it went.
-type Threshold struct {
-	Metric     string `json:"metric"`
-	Expression string `json:"expression"`
-	OK         bool   `json:"ok"`
 }
 
 // ErrorClass counts errors that have the same cause.

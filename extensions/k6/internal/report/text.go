@@ -28,6 +28,9 @@ func Text(r *Run, where string, colour bool) string {
 	for _, reason := range r.Verdict.Reasons {
 		line("", "%s", reason)
 	}
+	if len(r.Verdict.Stands) > 0 {
+		line("", "The latency of %s requests can be trusted; when messages arrived can not.", r.Run.protocol())
+	}
 	b.WriteString("\n")
 
 	l := r.Latency

@@ -1,0 +1,174 @@
+package arrival
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.k6.io/k6/v2/metrics"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// limits turns the thresholds of k6's options into rules, and judges them itself: k6 may be told to judge none, and may hand none to
+// the script. What this module measured is known when the run has ended. What k6 measured is known when k6 has ended the test.
+type limits struct {
+	own      map[string]float64                // this module's metrics; nil: the run goes on
+	k6       func(name string) *metrics.Metric // nil: k6 still counts
+	ingested bool                              // k6 has aggregated the samples
+	duration time.Duration                     // of the test, for rates
+}
+
+// none is the threshold of what must not happen.
+const none = "count==0"
+
+// accountEnds are the metrics whose limit every run has; a script's own threshold on one stands in its place.
+var accountEnds = []string{"rejected", "unknown", "dead_lettered", "queued"}
+
+// judge returns a rule for each threshold that is the script's own, and the ends of the account for which it has some.
+func (l limits) judge(thresholds map[string]metrics.Thresholds) (rules []report.Rule, replaced []string) {
+	for _, metric := range slices.Sorted(maps.Keys(thresholds)) {
+		if metric == "arrival_invalid" || metric == "arrival_lost" {
+			continue // always judged by the rules themselves
+		}
+		sources := []string{}
+		for _, t := range thresholds[metric].Thresholds {
+			sources = append(sources, t.Source)
+		}
+		if end := strings.TrimPrefix(metric, "arrival_"); slices.Contains(accountEnds, end) {
+			if slices.Equal(sources, []string{none}) {
+				continue
+			}
+			replaced = append(replaced, end)
+		}
+		for _, source := range sources {
+			rules = append(rules, l.rule(metric, source))
+		}
+	}
+	return rules, replaced
+}
+
+// expression is a threshold of k6: an aggregation, an operator and a number.
+var expression = regexp.MustCompile(`^\s*(p\(\s*[\d.]+\s*\)|[a-z]+)\s*(>=|<=|===?|!=|<|>)\s*(\S+)\s*$`)
+
+func (l limits) rule(metric, source string) report.Rule {
+	r := report.Rule{Name: metric, Result: report.Fail}
+	parts := expression.FindStringSubmatch(source)
+	if parts == nil {
+		return r.Unjudged(source)
+	}
+	limit, err := strconv.ParseFloat(parts[3], 64)
+	if err != nil {
+		return r.Unjudged(source)
+	}
+	aggregation := strings.ReplaceAll(parts[1], " ", "")
+	if aggregation != "count" && aggregation != "value" {
+		r.Name += " " + aggregation
+	}
+	r.Op, r.Limit, r.Unit = parts[2], &limit, l.unit(metric)
+	measured, known := l.measured(metric, aggregation)
+	if !known {
+		return r
+	}
+	r.OK = new(holds(measured, r.Op, limit))
+	if measured < unmeasured {
+		r.Value = &measured
+	}
+	if !*r.OK {
+		r.Reason = r.Broken()
+	}
+	return r
+}
+
+// unmeasured is the value, in ms or s, of what did not come about: a threshold on it is crossed.
+const unmeasured = 1e9
+
+func holds(value float64, op string, limit float64) bool {
+	switch op {
+	case "<":
+		return value < limit
+	case "<=":
+		return value <= limit
+	case ">":
+		return value > limit
+	case ">=":
+		return value >= limit
+	case "!=":
+		return value != limit
+	default:
+		return value == limit
+	}
+}
+
+func (l limits) measured(metric, aggregation string) (float64, bool) {
+	if v, ok := l.own[metric]; ok {
+		if aggregation == "rate" && l.duration > 0 {
+			v /= l.duration.Seconds()
+		}
+		return v, true
+	}
+	if l.k6 == nil {
+		return 0, false
+	}
+	m := l.k6(metric)
+	if m == nil {
+		return 0, false
+	}
+	return aggregated(m.Sink, aggregation, l.duration, l.ingested)
+}
+
+// aggregated is what k6 would hold against the limit; not known without a sample, where k6 would let any limit pass.
+// Of a counter, and only of one, no sample says that there was none.
+func aggregated(sink metrics.Sink, how string, duration time.Duration, ingested bool) (float64, bool) {
+	if counter, ok := sink.(*metrics.CounterSink); ok && ingested {
+		v, known := counter.Format(duration)[how]
+		return v, known
+	}
+	if sink.IsEmpty() {
+		return 0, false
+	}
+	if trend, ok := sink.(*metrics.TrendSink); ok && strings.HasPrefix(how, "p(") {
+		p, err := strconv.ParseFloat(strings.Trim(how, "p()"), 64)
+		return trend.P(p / 100), err == nil
+	}
+	v, known := sink.Format(duration)[how]
+	return v, known
+}
+
+// unit of a metric and of its submetrics.
+func (l limits) unit(name string) string {
+	metric, _, _ := strings.Cut(name, "{")
+	switch {
+	case metric == "arrival_p99" || metric == "arrival_latency" || strings.HasPrefix(metric, "http_req_") && metric != "http_req_failed":
+		return "ms"
+	case strings.HasPrefix(metric, "arrival_"):
+		return "messages"
+	}
+	if l.k6 == nil {
+		return ""
+	}
+	if m := l.k6(metric); m != nil && m.Contains == metrics.Time {
+		return "ms"
+	}
+	return ""
+}
+
+// find looks a metric or a submetric up.
+func find(registry *metrics.Registry) func(name string) *metrics.Metric {
+	return func(name string) *metrics.Metric {
+		base, _, sub := strings.Cut(name, "{")
+		m := registry.Get(base)
+		if m == nil || !sub {
+			return m
+		}
+		for _, s := range m.Submetrics {
+			if s.Name == name {
+				return s.Metric
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,90 @@
+package arrival
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.k6.io/k6/v2/metrics"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+func asked(metric string, sources ...string) map[string]metrics.Thresholds {
+	return map[string]metrics.Thresholds{metric: metrics.NewThresholds(sources)}
+}
+
+func TestAThresholdIsARule(t *testing.T) {
+	t.Parallel()
+	registry := metrics.NewRegistry()
+	trend := registry.MustNewMetric("trend", metrics.Trend, metrics.Time)
+	for _, v := range []float64{1, 2, 3, 4, 5} {
+		trend.Sink.Add(metrics.Sample{Value: v})
+	}
+	rate := registry.MustNewMetric("rate", metrics.Rate)
+	rate.Sink.Add(metrics.Sample{Value: 1})
+	rate.Sink.Add(metrics.Sample{Value: 0})
+	registry.MustNewMetric("silent", metrics.Trend)
+	registry.MustNewMetric("gauge", metrics.Gauge)
+	registry.MustNewMetric("counter", metrics.Counter)
+	sub, err := registry.MustNewMetric("http_req_duration", metrics.Trend, metrics.Time).AddSubmetric("flow:a")
+	require.NoError(t, err)
+	sub.Metric.Sink.Add(metrics.Sample{Value: 7})
+	l := limits{own: map[string]float64{"arrival_p99": 14.4, "arrival_rejected": 30}, k6: find(registry), ingested: true, duration: 10 * time.Second}
+	held, crossed := new(true), new(false)
+	for _, c := range []struct {
+		metric, source, name string
+		value                *float64
+		unit                 string
+		ok                   *bool
+	}{
+		{"arrival_p99", "value<250", "arrival_p99", new(14.4), "ms", held},
+		{"arrival_p99", " value <= 14.4 ", "arrival_p99", new(14.4), "ms", held},
+		{"arrival_p99", "value<0.1", "arrival_p99", new(14.4), "ms", crossed},
+		{"arrival_rejected", "count<=30", "arrival_rejected", new(30.0), "messages", held},
+		{"arrival_rejected", "rate<1e0", "arrival_rejected rate", new(3.0), "messages", crossed},
+		{"trend", "p(99.9)<4", "trend p(99.9)", new(trend.Sink.(*metrics.TrendSink).P(0.999)), "ms", crossed},
+		{"trend", "med===3", "trend med", new(3.0), "ms", held},
+		{"trend", "max!=5", "trend max", new(5.0), "ms", crossed},
+		{"trend", "min>=1", "trend min", new(1.0), "ms", held},
+		{"trend", "avg>3", "trend avg", new(3.0), "ms", crossed},
+		{"rate", "rate<0.5", "rate rate", new(0.5), "", crossed},
+		{"counter", "count==0", "counter", new(0.0), "", held},
+		{"http_req_duration{flow:a}", "max<8", "http_req_duration{flow:a} max", new(7.0), "ms", held},
+		{"http_req_duration{flow:b}", "max<8", "http_req_duration{flow:b} max", nil, "ms", nil},
+		{"silent", "p(95)<1", "silent p(95)", nil, "", nil}, // k6 lets it pass
+		{"gauge", "value==0", "gauge", nil, "", nil},
+		{"nowhere", "count<1", "nowhere", nil, "", nil},
+		{"arrival_p99", "less than 5", "arrival_p99: less than 5", nil, "", nil},
+	} {
+		r := l.rule(c.metric, c.source)
+		assert.Equal(t, c.name, r.Name)
+		assert.Equal(t, c.value, r.Value, c.source)
+		assert.Equal(t, c.ok, r.OK, "%s %s", c.metric, c.source)
+		assert.Equal(t, c.unit, r.Unit, c.metric)
+		assert.NotNil(t, r.Limit, "a limit that was set is never without one, or it would count as none")
+		assert.Equal(t, report.Fail, r.Result)
+	}
+	l.ingested = false
+	assert.Nil(t, l.rule("counter", "count==0").OK, "k6 counted nothing at all")
+	assert.Nil(t, limits{own: l.own}.rule("trend", "max<9").OK, "k6 still counts")
+	l.own["arrival_p99"] = unmeasured
+	r := l.rule("arrival_p99", "value<250")
+	assert.Equal(t, crossed, r.OK)
+	assert.Nil(t, r.Value)
+}
+
+func TestAScriptsOwnLimitReplacesThatOfTheAccount(t *testing.T) {
+	t.Parallel()
+	l := limits{own: map[string]float64{"arrival_rejected": 3, "arrival_lost": 1, "arrival_invalid": 1}}
+	rules, replaced := l.judge(asked("arrival_rejected", "count<10"))
+	assert.Equal(t, []string{"rejected"}, replaced)
+	require.Len(t, rules, 1)
+	assert.True(t, *rules[0].OK)
+	for _, metric := range []string{"arrival_rejected", "arrival_lost", "arrival_invalid"} {
+		rules, replaced = l.judge(asked(metric, none))
+		assert.Empty(t, rules, "it is judged without k6")
+		assert.Empty(t, replaced)
+	}
+}

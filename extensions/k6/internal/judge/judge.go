@@ -1,0 +1,123 @@
+// Package judge decides what a run is worth. It is pure: the same evidence gives the same verdict, and every rule stands in the verdict
+// with its limit, what was measured and whether it held, so that whatever shows a run needs no rule of its own.
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// Evidence is what a run is judged by.
+type Evidence struct {
+	Run *report.Run // all but its verdict; one that has not ended is incomplete
+
+	CutOff     string        // how far a run came that has not ended
+	Doubts     []string      // what went wrong with the instrument on the way, in plain words
+	Limits     []report.Rule // that the script sets
+	Replaced   []string      // ends of the account for which the script has limits of its own
+	Cores      int           // that the generator may use
+	Unattended int64         // requests that were late as all senders waited for answers
+	AtMostOnce bool          // QoS 0: a loss is counted, and breaks no rule
+	Halted     bool          // the load was not sent to its end: one reason is enough for what is missing
+}
+
+// Of judges a run. What the run is follows from the gravest rule that does not hold.
+func Of(e Evidence) report.Verdict {
+	ended := e.Run.Run.Ended != nil
+	rules := []report.Rule{finished(ended, e.CutOff)}
+	for _, doubt := range e.Doubts {
+		rules = append(rules, report.Rule{Name: "instrument", OK: new(false), Result: report.Invalid, Reason: doubt})
+	}
+	for _, rule := range slices.Concat(e.instrument(), e.ends(), e.Limits) {
+		if !ended { // what holds so far may not hold at the end, and what is missing may still come
+			rule.OK, rule.Reason = nil, ""
+		}
+		rules = append(rules, rule)
+	}
+	v := report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: rules, Stands: []string{}}
+	var open []string
+	for _, rule := range rules {
+		switch {
+		case rule.OK == nil && rule.Limit != nil:
+			open = append(open, rule.Limited())
+		case rule.OK != nil && !*rule.OK:
+			v.Result = graver(v.Result, rule.Result)
+			if rule.Reason != "" {
+				v.Reasons = append(v.Reasons, rule.Reason)
+			}
+		}
+	}
+	if ended && len(open) > 0 { // a limit that was set and that nobody judged is no pass
+		v.Reasons = append(v.Reasons, "not judged: "+strings.Join(open, ", "))
+		if v.Result == report.Pass {
+			v.Result = report.Incomplete
+		}
+	}
+	if v.Result == report.Invalid && e.Run.Latency.HTTP.Count > 0 && !slices.ContainsFunc(rules, doubtsHTTP) {
+		v.Stands = append(v.Stands, "http")
+	}
+	return v
+}
+
+// gravity orders the results of a run.
+var gravity = []string{report.Pass, report.Fail, report.Invalid, report.Incomplete}
+
+func graver(a, b string) string {
+	return gravity[max(slices.Index(gravity, a), slices.Index(gravity, b))]
+}
+
+// receiving are the rules about how arrivals were seen; the latency of requests does not depend on them.
+var receiving = []string{"measured", "socket_wait", "gaps", "negative", "clock_bound"}
+
+func doubtsHTTP(r report.Rule) bool {
+	return r.OK != nil && !*r.OK && r.Result == report.Invalid && !slices.Contains(receiving, r.Name)
+}
+
+func finished(ended bool, where string) report.Rule {
+	rule := report.Rule{Name: "finished", OK: &ended, Result: report.Incomplete}
+	if !ended {
+		rule.Reason = where
+	}
+	return rule
+}
+
+// atMost is a rule with an upper limit.
+func atMost(name string, value, limit float64, unit, result string) report.Rule {
+	return report.Rule{
+		Name: name, Value: &value, Op: "<=", Limit: &limit, Unit: unit, OK: new(value <= limit), Result: result,
+	}
+}
+
+// because gives a rule that does not hold its reason.
+func because(r report.Rule, format string, args ...any) report.Rule {
+	if !*r.OK {
+		r.Reason = fmt.Sprintf(format, args...)
+	}
+	return r
+}
+
+// ends are the rules of the account: a pipeline accepts every message, and delivers every message that it has accepted.
+// What is missing would be the slowest, so percentiles without it flatter.
+func (e Evidence) ends() []report.Rule {
+	a := e.Run.Account
+	rule := func(name string, n int, what string) report.Rule {
+		return because(atMost(name, float64(n), 0, "messages", report.Fail), "%s: %d of %d messages%s",
+			strings.ReplaceAll(name, "_", "-"), n, a.Scheduled, what)
+	}
+	all := []report.Rule{
+		rule("lost", a.Lost, " were accepted and are nowhere"),
+		rule("rejected", a.Rejected, ""),
+		rule("unknown", a.Unknown, " had no answer, and did not arrive"),
+		rule("dead_lettered", a.DeadLettered, ""),
+		rule("queued", a.Queued, " were still in the queue"),
+	}
+	return slices.DeleteFunc(all, func(r report.Rule) bool {
+		if r.Name == "lost" { // it may have been the subscriber that was lost
+			return e.AtMostOnce || e.Halted || len(e.Run.Health.Gaps) > 0
+		}
+		return slices.Contains(e.Replaced, r.Name)
+	})
+}

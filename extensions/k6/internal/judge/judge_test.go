@@ -1,0 +1,195 @@
+package judge
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// run is one of 100 messages that ended, with an arrival p99 of 10 ms; change puts something over it.
+func run(change func(r *report.Run)) *report.Run {
+	ended := "2026-11-23T10:00:01.000Z"
+	r := &report.Run{
+		Run:     report.Identity{Ended: &ended},
+		Account: report.Account{Scheduled: 100, Arrived: 100, Balanced: true, Deliveries: report.Deliveries{Due: 100, Arrived: 100}},
+		Health:  report.NewHealth(),
+		Latency: report.Latencies{Arrival: latency(10), HTTP: latency(1), Stages: map[string]report.Latency{"queue": latency(1)}},
+	}
+	if change != nil {
+		change(r)
+	}
+	return r
+}
+
+func latency(p99 float64) report.Latency { return report.Latency{Count: 100, P99: &p99} }
+
+// limit is a threshold of a script.
+func limit(value float64, ok *bool) report.Rule {
+	r := report.Rule{Name: "arrival_p99", Value: &value, Op: "<", Limit: new(5.0), Unit: "ms", OK: ok, Result: report.Fail}
+	if ok != nil && !*ok {
+		r.Reason = r.Broken()
+	}
+	return r
+}
+
+func broken(v report.Verdict) (names []string) {
+	for _, rule := range v.Rules {
+		if rule.OK != nil && !*rule.OK {
+			names = append(names, rule.Name)
+		}
+	}
+	return names
+}
+
+func TestEachEndOfTheAccountIsJudged(t *testing.T) {
+	t.Parallel()
+	v := Of(Evidence{Run: run(nil)})
+	assert.Equal(t, report.Pass, v.Result, v.Reasons)
+	assert.Empty(t, v.Reasons)
+	for name, end := range map[string]func(a *report.Account) *int{
+		"lost":          func(a *report.Account) *int { return &a.Lost },
+		"rejected":      func(a *report.Account) *int { return &a.Rejected },
+		"unknown":       func(a *report.Account) *int { return &a.Unknown },
+		"dead_lettered": func(a *report.Account) *int { return &a.DeadLettered },
+		"queued":        func(a *report.Account) *int { return &a.Queued },
+	} {
+		v := Of(Evidence{Run: run(func(r *report.Run) { *end(&r.Account) = 3 })})
+		assert.Equal(t, report.Fail, v.Result, name)
+		assert.Equal(t, []string{name}, broken(v))
+		rule := v.Rules[slices.IndexFunc(v.Rules, func(r report.Rule) bool { return r.Name == name })]
+		assert.InDelta(t, 3, *rule.Value, 0)
+		assert.InDelta(t, 0, *rule.Limit, 0)
+		assert.Equal(t, "messages", rule.Unit)
+		assert.Len(t, v.Reasons, 1)
+	}
+}
+
+func TestALossIsNoFailureWhereItMayBeNone(t *testing.T) {
+	t.Parallel()
+	lost := run(func(r *report.Run) { r.Account.Lost = 3 })
+	assert.Equal(t, report.Pass, Of(Evidence{Run: lost, AtMostOnce: true}).Result)
+	assert.Equal(t, []string{"rejected"}, broken(Of(Evidence{Run: run(func(r *report.Run) { r.Account.Rejected, r.Account.Lost = 1, 1 }), AtMostOnce: true})))
+	assert.Empty(t, broken(Of(Evidence{Run: run(func(r *report.Run) { r.Account.Rejected = 1 }), Replaced: []string{"rejected"}})),
+		"the script has a limit of its own")
+}
+
+func TestTheGravestRuleDecides(t *testing.T) {
+	t.Parallel()
+	crossed := []report.Rule{limit(14.4, new(false))}
+	v := Of(Evidence{Run: run(nil), Limits: crossed})
+	assert.Equal(t, report.Fail, v.Result)
+	assert.Equal(t, []string{"arrival_p99 14.4 ms, limit < 5 ms"}, v.Reasons)
+
+	v = Of(Evidence{Run: run(nil), Limits: crossed, Doubts: []string{"a doubt"}})
+	assert.Equal(t, report.Invalid, v.Result)
+	assert.Equal(t, []string{"a doubt", "arrival_p99 14.4 ms, limit < 5 ms"}, v.Reasons)
+
+	v = Of(Evidence{Run: run(func(r *report.Run) { r.Run.Ended = nil }), CutOff: "cut off", Limits: crossed, Doubts: []string{"a doubt"}})
+	assert.Equal(t, report.Incomplete, v.Result)
+	assert.Equal(t, []string{"cut off", "a doubt"}, v.Reasons, "what holds so far may not hold at the end")
+	for _, rule := range v.Rules[2:] {
+		assert.Nil(t, rule.OK, rule.Name)
+	}
+}
+
+// k6 was told not to judge, or was killed before it had: such a run passed.
+func TestALimitThatNobodyJudgedIsNoPass(t *testing.T) {
+	t.Parallel()
+	v := Of(Evidence{Run: run(nil), Limits: []report.Rule{limit(1, nil)}})
+	assert.Equal(t, report.Incomplete, v.Result)
+	assert.Equal(t, []string{"not judged: arrival_p99 < 5 ms"}, v.Reasons)
+	v = Of(Evidence{Run: run(func(r *report.Run) { r.Account.Rejected = 1 }), Limits: []report.Rule{limit(1, nil)}})
+	assert.Equal(t, report.Fail, v.Result, "what is known decides")
+}
+
+func TestEachHarmToTheInstrumentIsNamed(t *testing.T) {
+	t.Parallel()
+	seconds := func(cpu, steal float64, busy, n int) (timeline []report.Interval) {
+		idle := 1.0
+		for i := range n {
+			used := &idle
+			if i < busy {
+				used = &cpu
+			}
+			timeline = append(timeline, report.Interval{Generator: report.Usage{CPUPercent: used, StealPercent: &steal}})
+		}
+		return timeline
+	}
+	for name, c := range map[string]struct {
+		change func(r *report.Run)
+		more   Evidence
+		want   []string
+	}{
+		"none":               {nil, Evidence{}, nil},
+		"late to send":       {func(r *report.Run) { l := latency(2.1); r.Health.Lateness = &l }, Evidence{}, []string{"lateness"}},
+		"late, by the floor": {func(r *report.Run) { l := latency(2); r.Health.Lateness = &l }, Evidence{}, nil},
+		"late, by 5 % of much": {func(r *report.Run) {
+			l := latency(50)
+			r.Health.Lateness, r.Latency.Arrival = &l, latency(1000)
+		}, Evidence{}, nil},
+		"late to read":          {func(r *report.Run) { l := latency(6); r.Health.SocketWait = &l }, Evidence{}, []string{"socket_wait"}},
+		"out of CPU":            {func(r *report.Run) { r.Timeline = seconds(181, 0, 3, 40) }, Evidence{Cores: 2}, []string{"cpu"}},
+		"busy for two seconds":  {func(r *report.Run) { r.Timeline = seconds(181, 0, 2, 40) }, Evidence{Cores: 2}, nil},
+		"busy, with more cores": {func(r *report.Run) { r.Timeline = seconds(181, 0, 40, 40) }, Evidence{Cores: 4}, nil},
+		"dropped":               {func(r *report.Run) { r.Account.Dropped = 1 }, Evidence{}, []string{"dropped"}},
+		"the account":           {func(r *report.Run) { r.Account.Balanced = false }, Evidence{}, []string{"balanced"}},
+		"nothing arrived":       {func(r *report.Run) { r.Latency.Arrival = report.Latency{} }, Evidence{}, []string{"measured"}},
+		"samples":               {func(r *report.Run) { r.Health.SamplesDiscarded = 1 }, Evidence{}, []string{"samples_discarded"}},
+		"a gap":                 {func(r *report.Run) { r.Health.Gaps = []report.Gap{{}} }, Evidence{}, []string{"gaps"}},
+		"negative, 1 %":         {func(r *report.Run) { r.Account.Negative = 1 }, Evidence{}, nil},
+		"negative, 2 %":         {func(r *report.Run) { r.Account.Negative = 2 }, Evidence{}, []string{"negative"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.more.Run = run(c.change)
+			v := Of(c.more)
+			assert.Equal(t, c.want, broken(v))
+			assert.Len(t, v.Reasons, len(c.want))
+			if c.want != nil {
+				assert.Equal(t, report.Invalid, v.Result)
+			}
+		})
+	}
+	v := Of(Evidence{Run: run(func(r *report.Run) {
+		l := latency(6)
+		r.Health.Lateness, r.Timeline = &l, seconds(1, 30, 0, 20)
+	})})
+	assert.Contains(t, v.Reasons[0], "the hypervisor took 30 % of this host's CPU meanwhile, and 30 % in the worst second")
+	v = Of(Evidence{Run: run(func(r *report.Run) {
+		l := latency(6)
+		r.Health.Lateness = &l
+	}), Unattended: 5})
+	assert.Contains(t, v.Reasons[0], "more senders are needed")
+}
+
+// Runs with processes on two hosts were invalid, each of them: their bound was above 10 % of the shortest stage, and arrival needs one clock.
+func TestAWideClockBoundIsInvalidByALimitAlone(t *testing.T) {
+	t.Parallel()
+	bound := func(bound float64, limit *float64, processes ...report.ProcessClock) report.Verdict {
+		return Of(Evidence{Run: run(func(r *report.Run) {
+			r.Clock = report.Clock{BoundMS: bound, LimitMS: limit, Processes: processes}
+		})})
+	}
+	ingest := report.ProcessClock{Process: "ingest-1"}
+	assert.Equal(t, report.Pass, bound(0.054, nil, ingest).Result)
+	assert.Equal(t, report.Pass, bound(5, nil, ingest).Result)
+	assert.Equal(t, report.Pass, bound(0.02, new(0.02), ingest).Result)
+	assert.Equal(t, []string{"the clock bound ±0.020 ms is above the limit of 0.010 ms"}, bound(0.02, new(0.01), ingest).Reasons)
+	assert.Equal(t, []string{"clock_bound"}, broken(bound(0.01, new(0.02))), "no process has said anything of its clock")
+}
+
+func TestRequestsStandWhereOnlyArrivalsAreInDoubt(t *testing.T) {
+	t.Parallel()
+	waited := func(r *report.Run) { l := latency(6); r.Health.SocketWait = &l }
+	assert.Equal(t, []string{"http"}, Of(Evidence{Run: run(waited)}).Stands)
+	assert.Empty(t, Of(Evidence{Run: run(waited), Doubts: []string{"a doubt"}}).Stands)
+	assert.Empty(t, Of(Evidence{Run: run(func(r *report.Run) { waited(r); r.Account.Dropped = 1 })}).Stands)
+	assert.Empty(t, Of(Evidence{Run: run(func(r *report.Run) { waited(r); r.Latency.HTTP = report.Latency{} })}).Stands)
+	v := Of(Evidence{Run: run(nil)})
+	require.Equal(t, report.Pass, v.Result)
+	assert.Empty(t, v.Stands)
+}

@@ -1,0 +1,45 @@
+/** The rules that a run was judged by, as run.json has them: they are shown, and never judged again. Pure. */
+import { ms, told } from './page/format.ts';
+import type { Rule, Run } from './run.ts';
+
+/** In the order of the judge. A run of an earlier version has thresholds, without what was measured. */
+export function rulesOf({ verdict, thresholds = [] }: Pick<Run, 'verdict' | 'thresholds'>): Rule[] {
+  return verdict.rules ?? thresholds.map(ofThreshold);
+}
+
+function ofThreshold({ metric, expression, ok }: NonNullable<Run['thresholds']>[number]): Rule {
+  const [, how = expression, op = '', limit = ''] =
+    /^\s*(.+?)\s*([<>=!]=*)\s*([\d.]+)\s*$/.exec(expression) ?? [];
+  const name = how === 'count' || how === 'value' ? metric : `${metric} ${how}`;
+  const unit = /^(arrival_latency|arrival_p99|http_req_duration)/.test(metric) ? 'ms' : '';
+  const set = limit === '' ? null : Number(limit);
+  return { name, value: null, op, limit: set, unit, ok, result: 'fail', basis: '', reason: '' };
+}
+
+/** The rule of a name, of several generators the worst; undefined: the run was not judged by it. */
+export function ruleOf(run: Pick<Run, 'verdict' | 'thresholds'>, name: string): Rule | undefined {
+  const all = rulesOf(run).filter((rule) => rule.name === name);
+  return all.find(({ ok }) => ok === false) ?? all.find(({ ok }) => ok === null) ?? all[0];
+}
+
+/** Whether a limit was set that nobody judged. */
+export function isOpen({ ok, limit }: Rule): boolean {
+  return ok === null && limit !== null;
+}
+
+/** As internal/report writes it: "arrival_p99 < 250 ms". */
+export function limited(rule: Rule): string {
+  const who = rule.generator === undefined ? '' : `generator ${rule.generator}: `;
+  return `${who}${rule.name}${rule.limit === null ? '' : ` ${limitText(rule)}`}`;
+}
+
+/** "< 250 ms". One that was set stands as it was set. */
+export function limitText({ op, limit, unit, basis }: Rule): string {
+  if (limit === null) return '';
+  const number = basis === '' ? limit.toLocaleString('en-US', { maximumFractionDigits: 20 }) : ms(limit);
+  return `${op} ${number} ${unit}`.trim();
+}
+
+export function withUnit(value: number | null, unit: string): string {
+  return value === null ? 'n/a' : `${told(value)} ${unit}`.trim();
+}

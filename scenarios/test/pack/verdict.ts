@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { eventually } from '../../../pipeline/test/services.ts';
+import { ruleOf } from '../../../reports/rules.ts';
+import type { Run } from '../../../reports/run.ts';
+import { brokenOf, k6, type Pipeline, place, ROOT, readRun } from '../harness.ts';
+
+/** k6's exit code where a test was marked as failed: nothing else said so. */
+const MARKED = 110;
+const SHORT = {
+  ...{ WARMUP_RATE: 10, WARMUP_DURATION: 1, RATE: 20, RAMP_DURATION: 1, SUSTAINED_DURATION: 1 },
+  P99: 0.001,
+};
+
+/** A script that asks for no limit and has no summary. */
+const BARE = `
+import { sleep } from 'k6';
+import { Run } from 'k6/x/arrival';
+import { setting } from '${ROOT}/scenarios/lib/setting.js';
+const run = new Run({
+  name: 'bare',
+  ...setting(),
+  profile: 'phases: [{duration: 1, arrivalRate: 20}]\\nflows: [{name: direct}]',
+});
+export const options = { scenarios: run.scenarios(), thresholds: JSON.parse(__ENV.THRESHOLDS || '{}') };
+export function subscriber() { run.collect(); }
+export function sender() { run.send(); }
+export function teardown() { sleep(Number(__ENV.TEARDOWN || 0)); }
+`;
+
+async function bare(t: TestContext): Promise<string> {
+  const file = join((await place(t)).dir, 'bare.js');
+  await writeFile(file, BARE);
+  return file;
+}
+
+/** The run judges itself, whatever k6 was told. */
+export function verdicts(pipeline: Pipeline): void {
+  for (const [name, env, judged, exit] of [
+    ['without a summary', { K6_SUMMARY_MODE: 'disabled' }, true, 99],
+    ['without thresholds', { K6_NO_THRESHOLDS: 'true' }, true, MARKED],
+    ['with neither', { K6_NO_THRESHOLDS: 'true', K6_SUMMARY_MODE: 'disabled' }, null, MARKED],
+  ] as const) {
+    test(`${name} a limit that does not hold fails the run`, async () => {
+      const { run, exitCode } = await pipeline.run('ramp.js', SHORT, env);
+      assert.ok(brokenOf(run).includes('arrival_p99'), run.verdict.reasons.join());
+      const rule = ruleOf(run, 'arrival_p99');
+      assert.deepEqual([rule?.value, rule?.limit], [run.latency.arrival.p99, SHORT.P99]);
+      assert.ok(['fail', 'invalid'].includes(run.verdict.result), run.verdict.result);
+      assert.equal(ruleOf(run, 'http_req_failed rate')?.ok, judged, 'k6 has counted, or nobody has');
+      assert.equal(exitCode, exit);
+    });
+  }
+
+  test('a limit that nobody judged is no pass', async () => {
+    const env = { K6_NO_THRESHOLDS: 'true', K6_SUMMARY_MODE: 'disabled' };
+    const { run } = await pipeline.run('ramp.js', { ...SHORT, P99: 60_000 }, env);
+    assert.notEqual(run.verdict.result, 'pass');
+    assert.match(run.verdict.reasons.join(), /not judged: http_req_failed rate < 0\.01/);
+  });
+
+  test('a script without thresholds and summary fails where messages are rejected, and so does k6', async (t) => {
+    const { env } = await pipeline.gateway(t, (_, n) => (n === 3 ? 'refuse' : 'pass'));
+    const { run, exitCode } = await pipeline.run(await bare(t), {}, { ...env, CANARY: 'off' });
+    assert.equal(run.account.rejected, 1);
+    assert.deepEqual(brokenOf(run), ['rejected']);
+    assert.equal(exitCode, MARKED);
+    const allowed = { THRESHOLDS: '{"arrival_rejected":["count<5"]}' };
+    const { run: own } = await pipeline.run(await bare(t), allowed, { ...env, CANARY: 'off' });
+    assert.deepEqual(brokenOf(own), [], 'none was rejected, and the script has a limit of its own');
+    assert.ok(ruleOf(own, 'arrival_rejected')?.ok);
+  });
+
+  test('killed when everything was in, and before k6 had judged: no pass', async (t) => {
+    const { dir, env } = await place(t);
+    const file = join(dir, 'run', 'run.json');
+    const settings = ['-e', 'TEARDOWN=60', '-e', 'THRESHOLDS={"http_req_failed":["rate<0.01"]}'];
+    const child = k6(['run', '-q', ...settings, await bare(t)], {
+      ...env,
+      ...pipeline.env,
+      RUN_DIR: join(dir, 'run'),
+    });
+    const ended = () =>
+      existsSync(file) && (JSON.parse(readFileSync(file, 'utf8')) as Run).run.ended !== null;
+    await eventually(ended);
+    child.kill('SIGKILL');
+    await child;
+    const run = await readRun(join(dir, 'run'));
+    assert.equal(run.account.arrived, 20);
+    assert.notEqual(run.verdict.result, 'pass');
+    assert.match(run.verdict.reasons.join(), /not judged: http_req_failed rate < 0\.01/);
+  });
+}
