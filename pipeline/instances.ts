@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mergeDirectories } from '../reports/merge/command.ts';
 import { mergedText } from '../reports/merge/text.ts';
+import type { VerdictResult } from '../reports/run.ts';
 import type { Ended, Generator } from './child.ts';
 import { ConfigError } from './config.ts';
 import { K6Run } from './k6.ts';
@@ -69,10 +70,10 @@ export class Instances implements Generator {
   }
 }
 
-/** Makes one run of what they have left, and tells it. @returns whether there is something, and it passes */
-export async function mergeInstances(runDir: string): Promise<boolean> {
-  if ((await readdir(runDir)).length === 0) return false;
+/** Makes one run of what they have left, and prints it. @returns its verdict; incomplete: there is nothing */
+export async function mergeInstances(runDir: string): Promise<VerdictResult> {
+  if ((await readdir(runDir)).length === 0) return 'incomplete';
   const { run } = await mergeDirectories([runDir], undefined, await readFile(TEMPLATE, 'utf8'));
   console.log(`\n${mergedText(run)}\n`);
-  return run.verdict.result === 'pass';
+  return run.verdict.result;
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { execa } from 'execa';
 import { onItsCpus, readAffinity } from './affinity.ts';
-import { Child } from './child.ts';
+import { Child, type Ended } from './child.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 export const K6 = join(ROOT, 'k6');
@@ -71,6 +71,14 @@ export function variablesOf(args: readonly string[]): NodeJS.ProcessEnv {
   return { ...process.env, ...Object.fromEntries(given.map((text) => text.split(/=(.*)/s, 2))) };
 }
 
+/** k6's exit codes of a run that came to its end: it passed, a threshold was crossed, or the run failed where k6 judged no threshold. */
+const ENDED = [0, 99, 110];
+
+/** Whether a run came to its end, whatever its verdict. */
+export function cameToItsEnd({ code, signal }: Ended): boolean {
+  return signal === null && code !== null && ENDED.includes(code);
+}
+
 /** A `k6 run` in the terminal. */
 export class K6Run extends Child {
   /**
@@ -94,7 +102,7 @@ export class K6Run extends Child {
     });
     if (this.child.stderr) {
       createInterface({ input: this.child.stderr }).on('line', (line) => {
-        if (!line.includes('thresholds on metrics')) tell(line);
+        if (!/thresholds on metrics|marked as failed/.test(line)) tell(line);
       });
     }
   }

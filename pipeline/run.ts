@@ -1,7 +1,9 @@
 import { existsSync, readdirSync, rmdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import { moment, newDirectory, RUNS } from '../reports/directory.ts';
+import type { Run, VerdictResult } from '../reports/run.ts';
 import type { Ended, Generator } from './child.ts';
 import { commandOf, unread } from './command.ts';
 import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
@@ -34,7 +36,7 @@ const HELP = `Runs a scenario against the pipeline and leaves a report in report
   --instances <n>   so many k6 do the run together, each a segment of it, and are merged: what n hosts would do
 
 It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
-The exit code is k6's own: 0 when every threshold holds, 99 when one does not; README.md has the others.
+The exit code is 0 when the run passes and 99 when it does not, or another one of k6's own; README.md has them.
 
 Environment
   INGEST_URL, INGEST_TOKEN, MQTT_URL, REDIS_URL   a pipeline of your own: nothing is started
@@ -99,7 +101,7 @@ async function runScript(
       instances === 1 ? new K6Run(script, args, trusting) : new Instances(script, args, trusting, instances),
     );
     const report = join(runDir, 'index.html');
-    const passes = instances === 1 || (await mergeInstances(runDir));
+    const result = instances === 1 ? await resultOf(runDir) : await mergeInstances(runDir);
     if (ended.signal !== null) {
       const left = existsSync(report) ? `its report is ${shortPath(report)}` : 'it left no report';
       console.error(`k6 was killed by ${ended.signal}: the run is incomplete, ${left}`);
@@ -107,8 +109,17 @@ async function runScript(
       // k6 draws its progress once more below its summary: what is looked for stands last.
       console.log(`report  ${shortPath(report)}`);
     }
-    return exitCodeOf(ended) || (passes ? 0 : 1);
+    return exitCodeOf(ended) || (result === undefined || result === 'pass' ? 0 : NOT_PASSED);
   });
+}
+
+/** As k6 says it where a threshold is crossed: k6 may have been told to judge none, and knows nothing of a whole of several instances. */
+const NOT_PASSED = 99;
+
+/** The verdict of a run; undefined: the script left none. */
+async function resultOf(runDir: string): Promise<VerdictResult | undefined> {
+  const text = await readFile(join(runDir, 'run.json'), 'utf8').catch(() => undefined);
+  return text === undefined ? undefined : (JSON.parse(text) as Run).verdict.result;
 }
 
 /**

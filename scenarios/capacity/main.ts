@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { type Static, Type } from '@sinclair/typebox';
 import { commandOf } from '../../pipeline/command.ts';
 import { describe, RunConfig, readConfig } from '../../pipeline/config.ts';
-import { checkScript, K6Run, onlyEnvironmentArgs, variablesOf } from '../../pipeline/k6.ts';
+import { cameToItsEnd, checkScript, K6Run, onlyEnvironmentArgs, variablesOf } from '../../pipeline/k6.ts';
 import {
   ADDRESSES,
   against,
@@ -97,8 +97,7 @@ async function main(): Promise<number> {
         const k6 = () => new K6Run(SCRIPT, [...variables, ...own], env(runDir), true);
         const { code, signal } = await launch(k6);
         if (stop.aborted) throw new Interrupted();
-        if (signal !== null || (code !== 0 && code !== 99))
-          throw new Error(`k6 ended with ${signal ?? code} at ${rate}/s`);
+        if (!cameToItsEnd({ code, signal })) throw new Error(`k6 ended with ${signal ?? code} at ${rate}/s`);
       }),
     );
   });

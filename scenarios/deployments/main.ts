@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { execa } from 'execa';
 import { Child } from '../../pipeline/child.ts';
 import { RunConfig, readConfig } from '../../pipeline/config.ts';
-import { checkScript, onlyEnvironmentArgs } from '../../pipeline/k6.ts';
+import { cameToItsEnd, checkScript, onlyEnvironmentArgs } from '../../pipeline/k6.ts';
 import { ADDRESSES } from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
@@ -106,7 +106,7 @@ async function measure(name: string, variables: string[], env: Record<string, st
   signalled = (signal) => run.signal(signal);
   const { code, signal } = await run.ended;
   const { report } = run;
-  if (stopped || report === undefined || (code !== 0 && code !== 99))
+  if (stopped || report === undefined || !cameToItsEnd({ code, signal }))
     throw new Error(`${name}: the run ended with ${signal ?? code}`);
   const dir = dirname(resolve(ROOT, report));
   return { name, dir, run: JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as Run };

@@ -4,7 +4,7 @@ import { execa } from 'execa';
 import { commandOf } from '../../pipeline/command.ts';
 import { readConfig, StackConfig } from '../../pipeline/config.ts';
 import { Toxiproxy } from '../../pipeline/faults/toxiproxy.ts';
-import { checkScript, K6Run } from '../../pipeline/k6.ts';
+import { cameToItsEnd, checkScript, K6Run } from '../../pipeline/k6.ts';
 import { ADDRESSES, runName } from '../../pipeline/run.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
@@ -173,7 +173,7 @@ class Matrix {
     const { code, signal } = await this.#k6.ended;
     this.#stop.signal.throwIfAborted();
     await this.#checkStack();
-    if (signal !== null || (code !== 0 && code !== 99)) throw new Error(`k6 ended with ${signal ?? code}`);
+    if (!cameToItsEnd({ code, signal })) throw new Error(`k6 ended with ${signal ?? code}`);
     return readRun(runDir);
   }
 
