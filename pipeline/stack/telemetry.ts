@@ -3,8 +3,8 @@ import type { Queue } from '../queue/queue.ts';
 import type { TelemetryData } from '../telemetry.ts';
 import type { BrokerSys } from './broker-sys.ts';
 import { redisFigures } from './redis-info.ts';
-import { hostUsage, processUsage, type Usage } from './usage.ts';
-import { type HostCounts, readHost, vmstat } from './vmstat.ts';
+import { hostUsage, memoryInUse, processUsage, type Usage } from './usage.ts';
+import { busyPercent, HAS_VMSTAT, type HostCounts, readHost, vmstat } from './vmstat.ts';
 
 const PERIOD_MS = 1000;
 
@@ -16,7 +16,7 @@ export interface StackTelemetry {
   broker: BrokerSys;
 }
 
-type Figures = Pick<TelemetryData, 'gauges' | 'counters'>;
+type Figures = Pick<TelemetryData, 'cpu_percent' | 'rss_mb' | 'gauges' | 'counters'>;
 
 /**
  * Appends once a second what the servers and the host use, vmstat's figures, and what Redis and the broker say of
@@ -29,7 +29,12 @@ export function startStackTelemetry({ queue, clock, servers, broker }: StackTele
     host: () => {
       const before = host;
       host = readHost();
-      return before && host && { gauges: vmstat(before, host) };
+      if (before === undefined || host === undefined) return undefined;
+      return {
+        cpu_percent: round(busyPercent(before, host)),
+        rss_mb: round(memoryInUse()),
+        gauges: vmstat(before, host),
+      };
     },
     redis: async () => {
       const [info, backlog] = await Promise.all([queue.info(), queue.depth()]);
@@ -38,7 +43,7 @@ export function startStackTelemetry({ queue, clock, servers, broker }: StackTele
     },
     mosquitto: () => broker.figures(),
   };
-  const usages: Record<string, () => Usage | undefined> = { host: hostUsage };
+  const usages: Record<string, () => Usage | undefined> = HAS_VMSTAT ? {} : { host: hostUsage };
   for (const [name, pid] of Object.entries(servers)) usages[name] = () => processUsage(pid);
 
   const tell = async (name: string) => {

@@ -43,8 +43,15 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** All cores together, so up to 100 times their number; memory that is not free. */
+/**
+ * All cores together, where there is no /proc (`busyPercent` of vmstat.ts is the figure on Linux, whose interrupts Node does not report).
+ */
 export function hostUsage(): Usage {
   const busy = cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
-  return { cpu_ms: busy, rss_mb: (totalmem() - freemem()) / 1e6 };
+  return { cpu_ms: busy, rss_mb: memoryInUse() };
+}
+
+/** The host's memory that is not free, MB. */
+export function memoryInUse(): number {
+  return (totalmem() - freemem()) / 1e6;
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 /** What /proc tells of the host: counts since it started, and what is so at this moment. */
 export interface HostCounts {
   at_ms: number;
+  cores: number;
   interrupts: number;
   switches: number;
   /** Ticks of all cores. */
@@ -38,6 +39,7 @@ export function parseHost(at_ms: number, stat: string, vmstat: string, meminfo: 
   );
   return {
     at_ms,
+    cores: stat.match(/^cpu\d+ /gm)?.length ?? 0,
     interrupts: one(stat, 'intr'),
     switches: one(stat, 'ctxt'),
     cpu: { user: user + nice, system: system + irq + softirq, idle, wait, steal },
@@ -49,18 +51,21 @@ export function parseHost(at_ms: number, stat: string, vmstat: string, meminfo: 
   };
 }
 
+/**
+ * The CPU that the host used between two moments, in percent of a core: `us` and `sy` of vmstat, so with interrupts of both kinds. What
+ * a hypervisor gave to others (`st`) is not the host's own use, and is no idle time either.
+ */
+export function busyPercent(before: HostCounts, now: HostCounts): number {
+  const { user, system } = shares(before, now);
+  return (user + system) * now.cores;
+}
+
 /** vmstat(8)'s columns between two moments, in its units; free memory in MB. */
 export function vmstat(before: HostCounts, now: HostCounts): Record<string, number> {
   const seconds = (now.at_ms - before.at_ms) / 1000;
   const rate = (key: 'interrupts' | 'switches' | 'swapped_in_pages' | 'swapped_out_pages') =>
     (now[key] - before[key]) / seconds;
-  const ticks = Object.entries(now.cpu).map(
-    ([name, value]) => [name, Math.max(0, value - before.cpu[name as keyof HostCounts['cpu']])] as const,
-  );
-  const all = ticks.reduce((sum, [, value]) => sum + value, 0) || 1;
-  const share = Object.fromEntries(
-    ticks.map(([name, value]) => [name, (100 * value) / all]),
-  ) as HostCounts['cpu'];
+  const share = shares(before, now);
   return {
     r: now.running,
     b: now.blocked,
@@ -75,4 +80,13 @@ export function vmstat(before: HostCounts, now: HostCounts): Record<string, numb
     wa: share.wait,
     st: share.steal,
   };
+}
+
+/** What the cores did between two moments, in % of all of their time. */
+function shares(before: HostCounts, now: HostCounts): HostCounts['cpu'] {
+  const ticks = Object.entries(now.cpu).map(
+    ([name, value]) => [name, Math.max(0, value - before.cpu[name as keyof HostCounts['cpu']])] as const,
+  );
+  const all = ticks.reduce((sum, [, value]) => sum + value, 0) || 1;
+  return Object.fromEntries(ticks.map(([name, value]) => [name, (100 * value) / all])) as HostCounts['cpu'];
 }

@@ -6,7 +6,7 @@ import { grown, knee, pointOf, sweepSteps } from '../sweep.ts';
 import { isGenerator, percentile } from './facts.ts';
 import { clock, count, figure, msUnit, percent, plural } from './format.ts';
 
-/** Of a core: a process of one thread that uses as much for so many seconds has no more to give. */
+/** Of a core, or of all that a host has: what uses as much for so many seconds has no more to give. */
 const FULL_CORE = 95;
 const FULL_SECONDS = 3;
 /** A stage has given way when its mean is more than so many times what it was before. */
@@ -37,6 +37,7 @@ export function findings(run: Run, sound: boolean): Finding[] {
     ...(sound ? say(false, heldRate(run)) : []),
     ...(sound ? say(false, worstSecond(run)) : []),
     ...run.resources.flatMap((resource) => say(true, fullCore(run, resource))),
+    ...say(true, fullHost(run)),
     ...backlogs(run).map((text) => ({ worry: true, text })),
     ...vmstat(run).map((text) => ({ worry: true, text })),
   ];
@@ -138,15 +139,29 @@ function fullCore(run: Run, { process, series }: Resource): string | null {
   return `${name(process)} used ${FULL_CORE} % of a core or more from ${clock(full.from)} to ${clock(full.to + 1)}${gave}.`;
 }
 
-/** The longest stretch of seconds in which something held, if it is long enough. */
-function longestSpan(seconds: [t: number, held: boolean][]): { from: number; to: number } | null {
+/** A host whose cores were all at work, or taken by its hypervisor: what each process used does not show it. */
+function fullHost({ resources }: Run): string | null {
+  const figures = resources.find(({ process }) => process === 'host')?.figures;
+  if (!figures) return null;
+  const { t, bin_s, gauges } = figures;
+  const idle = (i: number) => (gauges.id?.[i] ?? 100) + (gauges.wa?.[i] ?? 0);
+  const full = longestSpan(
+    t.map((start, i) => [start, 100 - idle(i) >= FULL_CORE]),
+    bin_s,
+  );
+  if (full === null) return null;
+  return `The host was full from ${clock(full.from)} to ${clock(full.to + bin_s)}: its cores were busy for ${FULL_CORE} % of the time or more, what its hypervisor took included.`;
+}
+
+/** The longest stretch of rows in which something held, if it is long enough. A row is of so many seconds. */
+function longestSpan(seconds: [t: number, held: boolean][], width = 1): { from: number; to: number } | null {
   let best: { from: number; to: number } | null = null;
   let from: number | null = null;
   for (const [t, held] of seconds) {
     from = held ? (from ?? t) : null;
     if (from !== null && t - from > (best ? best.to - best.from : -1)) best = { from, to: t };
   }
-  return best && best.to - best.from + 1 >= FULL_SECONDS ? best : null;
+  return best && best.to - best.from + width >= FULL_SECONDS ? best : null;
 }
 
 /** Phases in which more came than got through. */

@@ -69,6 +69,37 @@ test('a process without a core left, and the stage that gave way', () => {
   assert.ok(!texts(run).some((text) => text.startsWith('mosquitto')), 'single seconds are none');
 });
 
+test('a host without a core left, though no process had a core of its own full', () => {
+  const run = golden('passing');
+  const figures = run.resources.find(({ process }) => process === 'host')?.figures;
+  assert.ok(figures);
+  const host = () => texts(run).filter((text) => text.startsWith('The host was full'));
+  /** What a second of the run was idle, waiting and stolen. */
+  const set = (of: (t: number) => { id: number; wa?: number; st?: number }) => {
+    for (const key of ['id', 'wa', 'st'] as const)
+      figures.gauges[key] = figures.t.map((t) => of(t)[key] ?? 0);
+  };
+  assert.deepEqual(host(), []);
+  set((t) => ({ id: t >= 31 && t < 36 ? 5 : 5.1 }));
+  assert.match(
+    host().join(),
+    /^The host was full from 0:31 to 0:36: its cores were busy for 95 % of the time or more/,
+  );
+  set((t) => ({ id: t >= 31 && t < 33 ? 0 : 50 }));
+  assert.deepEqual(host(), [], 'two seconds are too few');
+  set(() => ({ id: 1, wa: 60 }));
+  assert.deepEqual(host(), [], 'cores that wait for a disk are idle');
+  set((t) => ({ id: t >= 31 && t < 36 ? 1 : 50, st: 40 }));
+  assert.match(host().join(), /what its hypervisor took included/);
+  assert.ok(!texts(run).some((text) => / used 95 % of a core/.test(text)));
+  figures.t = figures.t.map((t) => t * 12);
+  figures.bin_s = 12;
+  set((t) => ({ id: t === 24 ? 0 : 50 }));
+  assert.match(host().join(), /from 0:24 to 0:36/, 'one bin of a long run is enough');
+  figures.gauges = {};
+  assert.deepEqual(host(), [], 'a host that reports none');
+});
+
 test('a phase in which more came than got through', () => {
   const run = golden('passing');
   assert.ok(!texts(run).some((text) => text.includes('more came')));

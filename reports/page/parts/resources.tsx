@@ -25,7 +25,8 @@ export function ResourcesSection({ run }: PartProps) {
           {
             head: 'process',
             text: true,
-            cell: (r) => (r.process === HOST ? 'host (all cores; memory in use)' : r.process),
+            cell: (r) =>
+              r.process === HOST ? 'host (all cores, interrupts included; memory in use)' : r.process,
           },
           { head: 'CPU mean', unit: '% of a core', cell: (r) => figure(r.cpu_percent?.mean) },
           { head: 'CPU max', unit: '% of a core', cell: (r) => figure(r.cpu_percent?.max) },
