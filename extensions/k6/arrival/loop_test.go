@@ -35,6 +35,7 @@ func TestThePumpReadsEachKindOfAnswer(t *testing.T) {
 		"after an interim one":   {"HTTP/1.1 100 Continue\r\n\r\n|" + ok, "", false},
 		"chunked":                {"HTTP/1.1 503 A\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbusy\r\n|0\r\n\r\n", "HTTP 503: busy", false},
 		"then it closes":         {"HTTP/1.1 202 A\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok" + hangsUp, "", true},
+		"closes, capital C":      {"HTTP/1.1 202 A\r\nConnection: Close\r\nContent-Length: 2\r\n\r\nok", "", true},
 		"until the end":          {"HTTP/1.1 503 A\r\n\r\nbu|sy" + hangsUp, "HTTP 503: busy", true},
 	} {
 		t.Run(name, func(t *testing.T) {

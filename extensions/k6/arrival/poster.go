@@ -12,6 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 	"go.k6.io/k6/v2/lib"
+	"golang.org/x/net/http/httpguts"
 )
 
 // poster posts to the ingest over one connection of its own, one request at a time. It writes head and body at once, reads the
@@ -30,6 +31,7 @@ type poster struct {
 	reader *bufio.Reader
 	answer *fasthttp.Response
 	header []byte // of the answer; empty: the next one has to be parsed
+	closes bool   // the server closes the connection after the answer
 	packet []byte
 	used   time.Time // the end of the last request
 }
@@ -199,11 +201,11 @@ func (p *poster) readHeader() error {
 	p.header = p.header[:0]
 	end := bytes.Index(b, endOfHeader)
 	if end < 0 {
-		return p.answer.Header.Read(p.reader) // it is not there as a whole
+		return p.parseHeader() // it is not there as a whole
 	}
 	whole := end + len(endOfHeader)
 	p.header = append(p.header, b[:whole]...)
-	err := p.answer.Header.Read(p.reader)
+	err := p.parseHeader()
 	// What a body or a trailer may change in it, and what was ended otherwise, is parsed each time.
 	if err != nil || p.answer.Header.ContentLength() < 0 || there-p.reader.Buffered() != whole {
 		p.header = p.header[:0]
@@ -211,10 +213,21 @@ func (p *poster) readHeader() error {
 	return err
 }
 
+func (p *poster) parseHeader() error {
+	h := &p.answer.Header
+	err := h.Read(p.reader)
+	p.closes = h.ConnectionClose() // fasthttp knows it in lower case and alone only
+	for _, tokens := range h.PeekAll(fasthttp.HeaderConnection) {
+		// A list of tokens in any case (RFC 9110, 7.6.1).
+		p.closes = p.closes || httpguts.HeaderValuesContainsToken([]string{string(tokens)}, "close")
+	}
+	return err
+}
+
 // reusable reports whether another request may follow on the connection. What has come beyond the answer would be taken for the
 // answer to that one.
 func (p *poster) reusable() bool {
-	return p.keepAlive && !p.answer.ConnectionClose() && p.reader.Buffered() == 0 &&
+	return p.keepAlive && !p.closes && p.reader.Buffered() == 0 &&
 		p.answer.StatusCode() != fasthttp.StatusSwitchingProtocols
 }
 
