@@ -36,6 +36,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if err := e.segment.inEffect(state.Options); err != nil {
 		return err
 	}
+	if err := e.checkDir(); err != nil {
+		return err
+	}
 	client, err := e.connectRedis(ctx, state)
 	if err != nil {
 		return err

@@ -2,8 +2,10 @@ package arrival
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -175,5 +177,94 @@ func TestABrokerIsWaitedForAsLongAsWhatIsLate(t *testing.T) {
 	for drain, want := range map[string]time.Duration{"0": 30 * time.Second, "'500ms'": 30 * time.Second, "'90s'": 90 * time.Second} {
 		s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: direct}]", "drain: "+drain)
 		assert.Equal(t, want, s.module.root.engine.comeBack, drain)
+	}
+}
+
+// Two runs that began in the same second wrote into each other's files.
+func TestNoTwoRunsShareADirectory(t *testing.T) {
+	t.Parallel()
+	runs := t.TempDir()
+	var dirs []string
+	for range 5 {
+		s := newScript(t, &fake.Pipeline{}, twenty, fmt.Sprintf("dir: '', runs: %q", filepath.Join(runs, "deep")))
+		require.NoError(t, s.module.root.engine.makeDir())
+		dirs = append(dirs, s.module.root.engine.dir)
+	}
+	slices.Sort(dirs)
+	assert.Len(t, slices.Compact(dirs), 5, dirs)
+	for _, dir := range dirs {
+		assert.DirExists(t, dir)
+		assert.Regexp(t, `/deep/run-single-loopback-\d{8}T\d{6}Z(-[2-5])?$`, dir)
+	}
+}
+
+// `RUN_DIR=there ./k6 run` took another run's directory, and its report was gone.
+func TestADirectoryThatHoldsARunIsRefused(t *testing.T) {
+	t.Parallel()
+	var one []string
+	second := []string{sequenceFlag + "=0,1/2,1", segmentFlag + "=1/2:1"}
+	for _, c := range []struct {
+		there   string // in the directory
+		flags   []string
+		refused bool
+	}{
+		{"run.json", one, true},
+		{"timeline.ndjson", one, true},
+		{"index.html", one, true},
+		{"generator-2/run.json", one, true},
+		{"k6.log", one, false},
+		{"run.json", second, true},
+		{"generator-2/run.json", second, true},
+		{"generator-2/k6.log", second, false},
+		{"generator-1/run.json", second, false},
+	} {
+		t.Run(fmt.Sprint(c.there, len(c.flags)), func(t *testing.T) {
+			t.Parallel()
+			f := &fake.Pipeline{Redis: &fake.Redis{}}
+			require.NoError(t, f.Start())
+			t.Cleanup(func() { assert.NoError(t, f.Close()) })
+			s := newScriptAt(t, f, twenty, "redis: { url: 'REDIS' }, runId: 'mine', gather: '1ms'", c.flags...)
+			path := filepath.Join(s.dir, c.there)
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			require.NoError(t, os.WriteFile(path, []byte("of another"), 0o644))
+			err := s.module.root.engine.checkDir()
+			if !c.refused {
+				assert.NoError(t, err)
+				require.NoError(t, s.module.root.engine.makeDir())
+				rec, err := newRecorder(s.module.root.engine)
+				require.NoError(t, err)
+				rec.close()
+				return
+			}
+			require.ErrorContains(t, err, "allowed: a directory that is new or holds no run")
+			assert.ErrorContains(t, err, s.dir)
+			if c.flags == nil { // k6 has to know of a segment
+				require.EqualError(t, s.module.root.engine.collect(t.Context(), s.state, s.module.metrics), err.Error())
+			}
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			assert.Equal(t, "of another", string(text))
+			entries, err := os.ReadDir(s.dir)
+			require.NoError(t, err)
+			assert.Len(t, entries, 1)
+		})
+	}
+}
+
+// Both of them find it empty.
+func TestTwoRunsThatAreGivenOneDirectoryDoNotBothBegin(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, twenty, "")
+	e := s.module.root.engine
+	e.epoch = time.Now()
+	for _, begins := range []bool{true, false} {
+		require.NoError(t, e.makeDir())
+		rec, err := newRecorder(e)
+		if begins {
+			require.NoError(t, err)
+			t.Cleanup(rec.close)
+		} else {
+			assert.ErrorContains(t, err, "there is a run in it (timeline.ndjson)")
+		}
 	}
 }

@@ -205,7 +205,7 @@ export interface RunOptions {
   facts?: Record<string, string | number | boolean>;
   /** Folder that holds the runs, default `reports/runs`; a path or a `file://` URL. */
   runs?: string;
-  /** The run's own directory, instead of a new one in `runs`. */
+  /** The run's own directory, instead of a new one in `runs`. One that holds a run already is refused. */
   dir?: string;
   /** The page's template: `open('../reports/dist/index.html')`. Without it no page is written. */
   template?: string;

@@ -2,7 +2,9 @@ package arrival
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -38,7 +40,11 @@ type recorder struct {
 func newRecorder(e *engine) (*recorder, error) {
 	r := &recorder{engine: e, busy: make(chan struct{}, 1), written: time.Now()}
 	var err error
-	if r.timeline, err = os.Create(filepath.Join(e.dir, "timeline.ndjson")); err != nil {
+	// Exclusively: another run may have come into the directory since it was looked at.
+	timeline := filepath.Join(e.dir, "timeline.ndjson")
+	if r.timeline, err = os.OpenFile(timeline, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); errors.Is(err, fs.ErrExist) {
+		return nil, holdsRun(e.dir, "timeline.ndjson")
+	} else if err != nil {
 		return nil, fmt.Errorf("the run's timeline can't be written: %w", err)
 	}
 	if r.log, err = os.Create(filepath.Join(e.dir, "arrival.hlog")); err != nil {
