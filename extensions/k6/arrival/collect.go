@@ -17,8 +17,11 @@ const (
 	look = 20 * time.Millisecond
 	// tick is the length of an interval of the timeline.
 	tick = time.Second
-	// checkpoint is how often the report of a run that goes on is written anew, at most.
-	checkpoint = 5 * time.Second
+	// checkpoint is how often the report of a run that goes on is written anew, at most, and checkpointMost at least.
+	checkpoint     = 5 * time.Second
+	checkpointMost = 5 * time.Minute
+	// checkpointShare is how many times as long as a report took to write the next one waits: the longer the run, the longer that takes.
+	checkpointShare = 100
 )
 
 // collect is the life of a run: subscribe, let the senders go, watch, wait until everything is in, look for what is not,
@@ -88,7 +91,8 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		e.canary.fly(ctx)
 	}
 	if err := e.watch(ctx, subs, rec); err != nil {
-		return err
+		rec.close()
+		return errors.Join(err, e.write()) // a script may have no summary, and the last report may be minutes old
 	}
 	if e.canary != nil {
 		e.canary.settle(ctx)

@@ -84,6 +84,7 @@ func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
 		cancel()
 	}()
 	require.ErrorIs(t, e.collect(ctx, s.state, s.module.metrics), errStopped)
+	assert.Positive(t, s.written().Account.Arrived, "without a summary, too")
 	_, err := s.runtime.VU.Runtime().RunString(`run.summary()`)
 	require.NoError(t, err)
 	r := s.written()

@@ -30,7 +30,7 @@ type recorder struct {
 	cpu      float64        // seconds of CPU at the last cut
 	host     host.TimesStat // of all cores, at the last cut
 	cutAt    time.Time
-	written  time.Time
+	next     time.Time     // of a checkpoint; for who has the token
 	busy     chan struct{} // holds a token while a checkpoint is being written
 	once     sync.Once
 	mu       sync.Mutex
@@ -38,7 +38,7 @@ type recorder struct {
 }
 
 func newRecorder(e *engine) (*recorder, error) {
-	r := &recorder{engine: e, busy: make(chan struct{}, 1), written: time.Now()}
+	r := &recorder{engine: e, busy: make(chan struct{}, 1), next: time.Now().Add(checkpoint)}
 	var err error
 	// Exclusively: another run may have come into the directory since it was looked at.
 	timeline := filepath.Join(e.dir, "timeline.ndjson")
@@ -150,20 +150,29 @@ func (r *recorder) cut() {
 	}
 }
 
-// checkpoint writes the report of the run so far, beside the run; not more often than its own cost allows.
+// checkpoint writes the report of the run so far, beside the run, when it is time.
 func (r *recorder) checkpoint() {
-	if time.Since(r.written) < checkpoint {
-		return
-	}
 	select {
 	case r.busy <- struct{}{}:
-		r.written = time.Now()
-		go func() {
-			defer func() { <-r.busy }()
-			r.note(r.engine.write())
-		}()
 	default:
+		return
 	}
+	began := time.Now()
+	if began.Before(r.next) {
+		<-r.busy
+		return
+	}
+	go func() {
+		defer func() { <-r.busy }()
+		r.note(r.engine.write())
+		r.next = nextCheckpoint(began, time.Now())
+	}()
+}
+
+// nextCheckpoint is when the report is written again: it has each second of the run, so a fixed interval would cost a long run more and
+// more. It takes a hundredth of the time until that is checkpointMost, and what a killed run leaves is never older than this.
+func nextCheckpoint(began, ended time.Time) time.Time {
+	return ended.Add(min(max(checkpoint, checkpointShare*ended.Sub(began)), checkpointMost))
 }
 
 // usage is what this process used since the last time.

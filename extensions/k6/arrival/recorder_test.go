@@ -1,10 +1,11 @@
 package arrival
 
 import (
-	host "github.com/shirou/gopsutil/v4/cpu"
 	"os"
 	"testing"
+	"time"
 
+	host "github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/process"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,4 +29,34 @@ func TestStealIsAShareOfTheHostsCPU(t *testing.T) {
 	before := host.TimesStat{User: 5, Idle: 90, Steal: 5}
 	assert.InDelta(t, 25, *stealBetween(before, host.TimesStat{User: 6, Idle: 92, Steal: 6}), 1e-9)
 	assert.Nil(t, stealBetween(host.TimesStat{}, host.TimesStat{User: 5, Idle: 90}), "a host that no hypervisor divides")
+}
+
+// A report was written each 5 s, however long it took: over a day 17,000 times, with 985 GB of JSON in all.
+func TestReportsOfALongRunCostLittle(t *testing.T) {
+	t.Parallel()
+	const rowBytes, bytesPerSecond = 660, 25e6 // of a second of the run; of a machine that is slow
+	for _, c := range []struct {
+		lasts       time.Duration
+		most, least int // reports
+		gigabytes   float64
+	}{
+		{10 * time.Minute, 120, 70, 0.05},
+		{24 * time.Hour, 1200, 24 * 12, 30},
+	} {
+		start := time.Now()
+		end := start.Add(c.lasts)
+		reports, written, busy, oldest := 0, 0.0, time.Duration(0), time.Duration(0)
+		for now, last := start.Add(checkpoint), start; now.Before(end); reports++ {
+			size := 2 * rowBytes * now.Sub(start).Seconds() // run.json and the page
+			ended := now.Add(time.Duration(size / bytesPerSecond * float64(time.Second)))
+			written, busy = written+size/1e9, busy+ended.Sub(now)
+			oldest = max(oldest, ended.Sub(last))
+			last, now = now, nextCheckpoint(now, ended)
+		}
+		assert.LessOrEqual(t, reports, c.most, c.lasts)
+		assert.GreaterOrEqual(t, reports, c.least, c.lasts)
+		assert.LessOrEqual(t, written, c.gigabytes, c.lasts)
+		assert.LessOrEqual(t, busy, c.lasts/50, "with the limit, a day's last ones take more than a hundredth")
+		assert.LessOrEqual(t, oldest, checkpointMost+10*time.Second, c.lasts)
+	}
 }

@@ -1,6 +1,8 @@
 package arrival
 
 import (
+	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -200,35 +202,43 @@ func (e *engine) write() error {
 }
 
 func (e *engine) save(r *report.Run) error {
-	files := map[string]func() ([]byte, error){
-		"run.json": func() ([]byte, error) {
-			data, err := json.Marshal(r)
-			return append(data, '\n'), err
+	files := map[string]func(*bufio.Writer) error{
+		"run.json": func(w *bufio.Writer) error {
+			err := report.WriteJSON(w, r)
+			_, _ = w.WriteString("\n") // which keeps its first error for Flush
+			return err
 		},
-		"junit.xml":  func() ([]byte, error) { return report.JUnit(r) },
-		"summary.md": func() ([]byte, error) { return []byte(report.Markdown(r)), nil },
+		"junit.xml": func(w *bufio.Writer) error {
+			data, err := report.JUnit(r)
+			_, _ = w.Write(data)
+			return err
+		},
+		"summary.md": func(w *bufio.Writer) error {
+			_, err := w.WriteString(report.Markdown(r))
+			return err
+		},
 	}
 	if e.options.Template != "" {
-		files["index.html"] = func() ([]byte, error) { return report.Page(e.options.Template, r) }
+		files["index.html"] = func(w *bufio.Writer) error { return report.WritePage(w, e.options.Template, r) }
 	}
 	for _, name := range sortedKeys(files) {
-		data, err := files[name]()
-		if err == nil {
-			err = replace(filepath.Join(e.dir, name), data)
-		}
-		if err != nil {
+		if err := replace(filepath.Join(e.dir, name), files[name]); err != nil {
 			return fmt.Errorf("the run's report can't be written: %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func replace(path string, data []byte) error {
-	next := path + ".next"
-	if err := os.WriteFile(next, data, 0o644); err != nil {
+func replace(path string, write func(*bufio.Writer) error) error {
+	next, err := os.Create(path + ".next")
+	if err != nil {
 		return err
 	}
-	return os.Rename(next, path)
+	b := bufio.NewWriter(next)
+	if err := cmp.Or(write(b), b.Flush(), next.Close()); err != nil {
+		return err
+	}
+	return os.Rename(next.Name(), path)
 }
 
 // summary is run.summary, to be the script's handleSummary: it writes the last report and returns what k6 prints.

@@ -1,12 +1,14 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 )
@@ -17,30 +19,63 @@ const (
 	closing = `</script>`
 )
 
-// Page puts a run into the template of the page: JSON, compressed with gzip, as a JSON string in base64, so that the page of
+// WritePage puts a run into the template of the page: JSON, compressed with gzip, as a JSON string in base64, so that the page of
 // an hour stays small and nothing in the run can end the element that holds it.
-func Page(template string, r *Run) ([]byte, error) {
+func WritePage(w io.Writer, template string, r *Run) error {
 	before, after, found := strings.Cut(template, opening+"null"+closing)
 	if !found {
-		return nil, errors.New("the page template has no place for the run; build it again with: npm run setup")
+		return errors.New("the page template has no place for the run; build it again with: npm run setup")
 	}
-	data, err := json.Marshal(light(r))
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	b.WriteString(before + opening + `"`)
-	text := base64.NewEncoder(base64.StdEncoding, &b)
+	text := base64.NewEncoder(base64.StdEncoding, w)
 	packed, err := gzip.NewWriterLevel(text, gzip.BestSpeed)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	// Writing to a buffer does not fail.
-	_, _ = packed.Write(data)
-	_ = packed.Close()
-	_ = text.Close()
-	b.WriteString(`"` + closing + after)
-	return b.Bytes(), nil
+	for _, write := range []func() error{
+		func() error { _, err := io.WriteString(w, before+opening+`"`); return err },
+		func() error { return WriteJSON(packed, light(r)) },
+		packed.Close,
+		text.Close,
+		func() error { _, err := io.WriteString(w, `"`+closing+after); return err },
+	} {
+		if err := write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteJSON writes a run as JSON, a second of its timeline after the other: that of a day is 56 MB, which need not be there at once.
+func WriteJSON(w io.Writer, r *Run) error {
+	rest := *r
+	rest.Timeline = nil
+	data, err := json.Marshal(&rest)
+	if err != nil {
+		return err
+	}
+	// Neighbours in Run. They stand nowhere else: quotes in a string are escaped, and the keys of a map are sorted.
+	const timeline, next = `,"timeline":`, `,"resources":`
+	if r.Timeline == nil {
+		_, err := w.Write(data)
+		return err
+	}
+	before, after, _ := bytes.Cut(data, []byte(timeline+"null"+next))
+	b := bufio.NewWriter(w) // which keeps its first error
+	_, _ = b.Write(before)
+	_, _ = b.WriteString(timeline + "[")
+	for i := range r.Timeline {
+		row, err := json.Marshal(&r.Timeline[i])
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			_ = b.WriteByte(',')
+		}
+		_, _ = b.Write(row)
+	}
+	_, _ = b.WriteString("]" + next)
+	_, _ = b.Write(after)
+	return b.Flush()
 }
 
 // Shown is the run that a page holds.

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -78,16 +80,16 @@ func TestThePageTakesTheRunAndNothingEscapesFromIt(t *testing.T) {
 	template := "<p>" + opening + "null" + closing + "</p>"
 	r := &Run{Schema: Schema}
 	r.Run.Name = "</script><img onerror=x>\u2028"
-	page, err := Page(template, r)
-	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, WritePage(&b, template, r))
+	page := b.Bytes()
 	assert.Equal(t, 1, strings.Count(string(page), "</script>"))
 	assert.NotContains(t, string(page), "\u2028")
 	back, err := Shown(page)
 	require.NoError(t, err)
 	assert.Equal(t, r.Run.Name, back.Run.Name)
 
-	_, err = Page("<p></p>", r)
-	assert.EqualError(t, err, "the page template has no place for the run; build it again with: npm run setup")
+	assert.EqualError(t, WritePage(&b, "<p></p>", r), "the page template has no place for the run; build it again with: npm run setup")
 }
 
 func TestThePageLeavesOutTheHistogramsOfTheParts(t *testing.T) {
@@ -100,9 +102,9 @@ func TestThePageLeavesOutTheHistogramsOfTheParts(t *testing.T) {
 	r.Steps = []Step{{Latency: NewLatencies(times, true)}}
 	r.Flows = []FlowResult{{Arrival: latency}}
 	r.Canary, r.Health.SocketWait = &Canary{Latency: latency}, &latency
-	page, err := Page(opening+"null"+closing, r)
-	require.NoError(t, err)
-	shown, err := Shown(page)
+	var page bytes.Buffer
+	require.NoError(t, WritePage(&page, opening+"null"+closing, r))
+	shown, err := Shown(page.Bytes())
 	require.NoError(t, err)
 	assert.Equal(t, r.Latency.Arrival, shown.Latency.Arrival)
 	for _, part := range []Latency{
@@ -119,6 +121,43 @@ func TestThePageLeavesOutTheHistogramsOfTheParts(t *testing.T) {
 		_, err := Shown([]byte(broken))
 		assert.Error(t, err, broken)
 	}
+}
+
+// hungry counts what it is given, and how much at once.
+type hungry struct{ all, most int }
+
+func (h *hungry) Write(b []byte) (int, error) {
+	h.all, h.most = h.all+len(b), max(h.most, len(b))
+	return len(b), nil
+}
+
+// The report of a run that goes on had all of its seconds in memory at once, twice: 56 MB each for those of a day.
+func TestTheTimelineIsWrittenPieceByPiece(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../../reports/testdata/real.json")
+	require.NoError(t, err)
+	r := &Run{}
+	require.NoError(t, json.Unmarshal(text, r))
+	second := r.Timeline[1]
+	r.Run.Name = `,"timeline":null,"resources":`
+	r.Environment["timeline"], r.Environment["resources"] = nil, nil
+	for _, timeline := range [][]Interval{nil, {}, r.Timeline} {
+		r.Timeline = timeline
+		want, err := json.Marshal(r)
+		require.NoError(t, err)
+		var b bytes.Buffer
+		require.NoError(t, WriteJSON(&b, r))
+		assert.Equal(t, string(want), b.String())
+	}
+	r = balanced()
+	for range 20_000 {
+		r.Timeline = append(r.Timeline, second)
+	}
+	var file, page hungry
+	require.NoError(t, WriteJSON(&file, r))
+	require.NoError(t, WritePage(&page, opening+"null"+closing, r))
+	assert.Greater(t, file.all, 5_000_000)
+	assert.Less(t, max(file.most, page.most), 100_000)
 }
 
 func TestBinsAreOfOneScale(t *testing.T) {
