@@ -266,6 +266,7 @@ func TestTwoRunsThatAreGivenOneDirectoryDoNotBothBegin(t *testing.T) {
 			t.Cleanup(rec.close)
 		} else {
 			assert.ErrorContains(t, err, "there is a run in it (timeline.ndjson)")
+			assert.Empty(t, e.dir, "so that the summary writes nothing there")
 		}
 	}
 }

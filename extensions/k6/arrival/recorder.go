@@ -40,10 +40,13 @@ type recorder struct {
 func newRecorder(e *engine) (*recorder, error) {
 	r := &recorder{engine: e, busy: make(chan struct{}, 1), next: time.Now().Add(checkpoint)}
 	var err error
-	// Exclusively: another run may have come into the directory since it was looked at.
+	// Exclusively: another run may have come into the directory since it was looked at. Then the summary writes nothing there either.
 	timeline := filepath.Join(e.dir, "timeline.ndjson")
 	if r.timeline, err = os.OpenFile(timeline, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); errors.Is(err, fs.ErrExist) {
-		return nil, holdsRun(e.dir, "timeline.ndjson")
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.dir = ""
+		return nil, holdsRun(filepath.Dir(timeline), filepath.Base(timeline))
 	} else if err != nil {
 		return nil, fmt.Errorf("the run's timeline can't be written: %w", err)
 	}
@@ -170,7 +173,8 @@ func (r *recorder) checkpoint() {
 }
 
 // nextCheckpoint is when the report is written again: it has each second of the run, so a fixed interval would cost a long run more and
-// more. It takes a hundredth of the time until that is checkpointMost, and what a killed run leaves is never older than this.
+// more. It takes a hundredth of the time at most, until that is checkpointMost: the
+// report of a killed run is never older than this and the time that it takes.
 func nextCheckpoint(began, ended time.Time) time.Time {
 	return ended.Add(min(max(checkpoint, checkpointShare*ended.Sub(began)), checkpointMost))
 }
