@@ -173,8 +173,8 @@ func (r *recorder) checkpoint() {
 }
 
 // nextCheckpoint is when the report is written again: it has each second of the run, so a fixed interval would cost a long run more and
-// more. It takes a hundredth of the time at most, until that is checkpointMost: the
-// report of a killed run is never older than this and the time that it takes.
+// more. Writing takes a hundredth of the time at most, until that makes the interval checkpointMost: the report of a killed run is never
+// older than this and what it took to write.
 func nextCheckpoint(began, ended time.Time) time.Time {
 	return ended.Add(min(max(checkpoint, checkpointShare*ended.Sub(began)), checkpointMost))
 }
