@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigError, DeadLettersConfig, describe, queueOptions, readConfig } from './config.ts';
+import { printable } from './printable.ts';
 import type { DeadLetter, Letters } from './queue/dead-letters.ts';
 import { openQueue } from './queue/open.ts';
 import { explainRedis } from './queue/problems.ts';
@@ -125,15 +126,6 @@ async function list(letters: AsyncIterable<DeadLetter>, json: boolean): Promise<
 function line({ letter, id, target, reason, deliveries, buried }: DeadLetter, now: number): string {
   const attempts = `${deliveries} attempt${deliveries === 1 ? '' : 's'}`;
   return `${letter}  ${id ?? '(no id)'}  ${target ?? '(no target)'}  ${age(now - buried)}  ${attempts}: ${reason}`;
-}
-
-/** Control characters as JSON writes them: an id is whatever somebody posted, and a terminal would obey. */
-function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}]/gu, (character) =>
-    Array.from({ length: character.length }, (_, i) => character.charCodeAt(i))
-      .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
-      .join(''),
-  );
 }
 
 async function change(

@@ -33,6 +33,14 @@ test('what is no JSON of ours stays as it is', () => {
   }
 });
 
+// A client's id, or what a server answered, reached the terminal as it was.
+test('a line has nothing that a terminal obeys', () => {
+  const line = written({ isTty: false }, (log) => log.warn({ reason: '\u009b2J' }, 'said \u001b[31mred'));
+  for (const shown of [readable(line), readable('New client \u001b]0;x\u0007')])
+    assert.doesNotMatch(shown.replaceAll('\n', ''), /\p{Cc}/u);
+  assert.match(readable(line), /said .*red\n {4}reason: "\\u009b2J"$/);
+});
+
 test('secrets do not get into it, however they come', () => {
   const settings = {
     INGEST_TOKEN: 'to"ken-of-the-test',

@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
 import pretty, { isColorSupported, prettyFactory } from 'pino-pretty';
+import { printableLines } from './printable.ts';
 
 export type { Logger };
 
@@ -46,9 +47,9 @@ export function openLog(level: string, options: LogOptions = {}): Logger {
 
 const asText = prettyFactory({ ...PRETTY, colorize: false });
 
-/** A line of a process's log as a person reads it; what is no JSON stays as it is. */
+/** A line of a process's log as a person reads it on a terminal; what is no JSON has no other form. */
 export function readable(line: string): string {
-  return levelOf(line) === undefined ? line : asText(line).trimEnd();
+  return printableLines(levelOf(line) === undefined ? line : asText(line).trimEnd());
 }
 
 /** pino's level of a line of JSON: 40 is a warning, 50 an error. */

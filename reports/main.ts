@@ -3,6 +3,7 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { printable } from '../pipeline/printable.ts';
 import { comparisonOf } from './comparison/compare.ts';
 import { type Condition, ConditionError, check, judge, parseCondition } from './comparison/conditions.ts';
 import { comparisonMarkdown } from './comparison/markdown.ts';
@@ -78,7 +79,7 @@ main().then(
     process.exitCode = code;
   },
   (error: Error) => {
-    console.error(`report: ${error.message.split('\n')[0]}`);
+    console.error(`report: ${printable(error.message.split('\n')[0] as string)}`);
     process.exitCode = error instanceof UsageError || error instanceof UnjudgedError ? 2 : 1;
   },
 );
@@ -146,7 +147,7 @@ async function compareRuns(names: string[], values: Values): Promise<number> {
   await writeTo(values.json, `${JSON.stringify({ ...comparison, conditions: told })}\n`);
   await writeTo(values.markdown, comparisonMarkdown(comparison, findings));
   for (const { subject, fails, sentence } of findings) {
-    console.log(`fail-if     ${fails ? 'FAIL' : 'ok'}  ${subject}: ${sentence}`);
+    console.log(`fail-if     ${fails ? 'FAIL' : 'ok'}  ${printable(`${subject}: ${sentence}`)}`);
   }
   return findings.some(({ fails }) => fails) ? 1 : 0;
 }
@@ -185,7 +186,7 @@ async function checkRun(names: string[], values: Values): Promise<number> {
     wellFormed(() => check(condition, { run, histograms: new Map() })),
   );
   for (const { fails, judged, sentence } of findings) {
-    console.log(`fail-if     ${!judged ? '?   ' : fails ? 'FAIL' : 'ok  '}  ${sentence}`);
+    console.log(`fail-if     ${!judged ? '?   ' : fails ? 'FAIL' : 'ok  '}  ${printable(sentence)}`);
   }
   if (findings.some(({ fails, judged }) => fails && judged)) return 1;
   return findings.every(({ judged }) => judged) ? 0 : 2;

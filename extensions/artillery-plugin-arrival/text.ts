@@ -1,4 +1,5 @@
 /** What a run says on the terminal. */
+import { printable } from '../../pipeline/printable.ts';
 import { balance, percentile } from '../../reports/page/facts.ts';
 import { count, ms } from '../../reports/page/format.ts';
 import { type Latency, type Run, STAGES } from '../../reports/run.ts';
@@ -8,8 +9,8 @@ export function textOf(run: Run): string {
   const sound = balance(a).holds;
   return [
     '',
-    `  ${verdict.result.toUpperCase().padEnd(10)}  ${run.run.name}`,
-    ...verdict.reasons.map((reason) => `              ${reason}`),
+    `  ${verdict.result.toUpperCase().padEnd(10)}  ${printable(run.run.name)}`,
+    ...verdict.reasons.map((reason) => `              ${printable(reason)}`),
     '',
     ...(sound ? latencies(run) : ['  latency     not shown: the account does not balance']),
     '',

@@ -1,4 +1,5 @@
 import { readable } from '../log.ts';
+import { printableLines } from '../printable.ts';
 import { ProcessFailure } from './process.ts';
 
 /** Tells on the terminal why a command stops: a process's last lines under its name, then one line. */
@@ -6,5 +7,5 @@ export function explain(error: Error): void {
   if (error instanceof ProcessFailure) {
     for (const line of error.lastLines) console.error(`${error.process} | ${readable(line)}`);
   }
-  console.error(process.env.DEBUG ? error : error.message);
+  console.error(process.env.DEBUG ? error : printableLines(error.message));
 }

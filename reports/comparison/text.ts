@@ -1,14 +1,14 @@
 /** A comparison as a table for the terminal. */
 
+import { printable } from '../../pipeline/printable.ts';
 import { count } from '../page/format.ts';
 import { ENDS } from '../run.ts';
 import type { Addition, Comparison, Subject } from './comparison.ts';
 import { turns } from './knees.ts';
 import { change, label, range, value } from './words.ts';
 
-/** What the terminal takes for a command is left out of names. */
-const harmless = (text: string) => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '?');
-const plain = (text: string) => harmless(text).slice(0, 120);
+/** A name that may be of any length. */
+const plain = (text: string) => text.slice(0, 120);
 
 export function comparisonText(comparison: Comparison): string {
   const { subjects, rows, environment } = comparison;
@@ -38,7 +38,7 @@ export function comparisonText(comparison: Comparison): string {
   for (const { name, values } of environment) {
     lines.push(`differs     ${plain(name)}: ${values.map((one) => plain(one ?? '–')).join(' | ')}`);
   }
-  return lines.map((line) => line.replaceAll('\u00a0', ' ').trimEnd()).join('\n');
+  return lines.map((line) => printable(line.replaceAll('\u00a0', ' ')).trimEnd()).join('\n');
 }
 
 function heading({ letter, title, runs, obstacle }: Subject, index: number): string[] {
@@ -80,7 +80,7 @@ export function additionText({ title, caption, head, rows, notes }: Addition): s
   const line = (row: string[]) =>
     row.map((text, i) => (i === 0 ? text.padEnd(widths[0] ?? 0) : text.padStart(widths[i] ?? 0))).join('   ');
   const table = rows.length > 0 ? [caption, ...all.map(line)] : [];
-  return [title, ...table, ...notes.flatMap(wrapped)].map((text) => harmless(text).trimEnd()).join('\n');
+  return [title, ...table, ...notes.flatMap(wrapped)].map((text) => printable(text).trimEnd()).join('\n');
 }
 
 /** A paragraph in lines that a terminal has room for. */

@@ -1,4 +1,5 @@
 /** The list of runs for the terminal, and which runs a reader means. */
+import { printable } from '../../pipeline/printable.ts';
 import { ms } from '../page/format.ts';
 import type { Entry, Misfit } from './entry.ts';
 
@@ -39,7 +40,7 @@ export function listText(entries: readonly Entry[], misfits: readonly Misfit[], 
   ].join('\n');
 }
 
-/** What the terminal takes for a command is left out. */
+/** A name that may be of any length. */
 function plain(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '?').slice(0, 200);
+  return printable(text.slice(0, 200));
 }

@@ -1,4 +1,5 @@
 /** A merged run on the terminal. */
+import { printable } from '../../pipeline/printable.ts';
 import { balance, percentile, scriptFigures } from '../page/facts.ts';
 import { count, figure, ms } from '../page/format.ts';
 import type { Run } from '../run.ts';
@@ -45,5 +46,5 @@ export function mergedText(run: Run): string {
           ` · CPU max ${figure(cpu_percent_max)} %`;
     lines.push([`generator ${number}`, `${segment} · ${result}${own}`]);
   }
-  return lines.map(([label, text]) => `  ${label.padEnd(12)}${text}`.trimEnd()).join('\n');
+  return lines.map(([label, text]) => `  ${label.padEnd(12)}${printable(text)}`.trimEnd()).join('\n');
 }

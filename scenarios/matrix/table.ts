@@ -1,4 +1,5 @@
 /** What a matrix found, in a table: mean and spread of each cell. Pure. */
+import { printable } from '../../pipeline/printable.ts';
 import type { Run } from '../../reports/run.ts';
 
 /** One run of a cell. */
@@ -53,7 +54,7 @@ function told(values: readonly (number | null)[]): string {
 /** One result in a line. */
 export function line({ topology, network, verdict, reason, p50, p99, http_p50, missing }: Result): string {
   const ms = (value: number | null) => told([value]).padStart(7);
-  const why = reason === undefined ? '' : `: ${reason}`;
+  const why = reason === undefined ? '' : `: ${printable(reason)}`;
   const lost = missing > 0 ? `, ${missing} messages missing` : '';
   return `${topology.padEnd(8)} ${network.padEnd(9)} arrival p50${ms(p50)} p99${ms(p99)} HTTP p50${ms(http_p50)} ms  ${verdict}${lost}${why}`;
 }

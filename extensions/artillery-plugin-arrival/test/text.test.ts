@@ -10,6 +10,16 @@ test('figures are written out, however long a message took', () => {
   assert.match(textOf(run), /^ {2}account {5}89,300 scheduled = 0 dropped \+ /m);
 });
 
+// Escape sequences in a name reached the terminal as they were.
+test('a terminal gets nothing to obey', () => {
+  const run = golden('passing');
+  run.run.name = 'red\u001b[31m';
+  run.verdict.reasons = ['it said\n\n  PASS', 'end\u202e'];
+  const text = textOf(run);
+  assert.match(text, /red\\u001b\[31m\n {14}it said\\n\\n {2}PASS\n {14}end\\u202e\n/);
+  assert.doesNotMatch(text.replaceAll('\n', ''), /\p{Cc}|\u202e/u);
+});
+
 test('a percentile stands there where enough samples do', () => {
   const run = golden('passing');
   run.latency.http.count = 99;

@@ -10,6 +10,8 @@ import (
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/errext"
 	"go.k6.io/k6/v2/js/common"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
 // object is what new Run() returns. Its members are functions that k6 can call without a receiver, so that
@@ -148,7 +150,7 @@ func (m *instance) collect(e *engine) {
 
 // abort ends the test.
 func (m *instance) abort(err error) {
-	m.vu.Runtime().Interrupt(&errext.InterruptError{Reason: errext.AbortTest + ": " + err.Error()})
+	m.vu.Runtime().Interrupt(&errext.InterruptError{Reason: errext.AbortTest + ": " + report.Printable(err.Error())})
 }
 
 // misplaced ends the test where k6 means another segment than the run: its senders would wait for a subscriber that is not there.

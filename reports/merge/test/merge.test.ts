@@ -104,6 +104,16 @@ test('what a script tells has a value of each generator', () => {
   assert.match(text, /^ {2}figure {6}canary p99: 1\.50 · not available · 3\.50 ms$/m);
 });
 
+test('a terminal gets nothing to obey', () => {
+  const run = merged(part(3), part(1), part(2));
+  run.run.name = 'red\u001b[31m';
+  run.verdict.reasons = ['it said\n  PASS'];
+  run.figures = [{ name: 'turned\u202e', value: 1, unit: '' }];
+  const text = mergedText(run);
+  assert.match(text, /red\\u001b\[31m\n {14}it said\\n {2}PASS\n/);
+  assert.match(text, /turned\\u202e: 1$/m);
+});
+
 test('histograms are added count by count', () => {
   const [few, many] = [[1000, 2000, 2000, 70_000], Array.from({ length: 500 }, (_, i) => 100 + 13 * i)];
   const both = mergeLatency([seriesOf(few), seriesOf(many), seriesOf([])]);

@@ -3,8 +3,10 @@ package report
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
@@ -15,13 +17,13 @@ var colours = map[string]string{Pass: "32", Fail: "31", Invalid: "33", Incomplet
 func Text(r *Run, where string, colour bool) string {
 	var b strings.Builder
 	line := func(label, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-11s %s\n", label, fmt.Sprintf(format, args...))
+		fmt.Fprintf(&b, "  %-11s %s\n", Printable(label), Printable(fmt.Sprintf(format, args...)))
 	}
 	verdict := strings.ToUpper(r.Verdict.Result)
 	if colour {
 		verdict = "\x1b[1;" + colours[r.Verdict.Result] + "m" + verdict + "\x1b[0m"
 	}
-	fmt.Fprintf(&b, "\n  %-11s %s\n", verdict, r.Run.Name)
+	fmt.Fprintf(&b, "\n  %-11s %s\n", verdict, Printable(r.Run.Name))
 	if g := r.Run.Generator; g != nil {
 		line("", "generator %d of %d: all of them together are the run, npm run report -- merge", g.Number, g.Of)
 	}
@@ -116,6 +118,25 @@ func Text(r *Run, where string, colour bool) string {
 	b.WriteString("\n")
 	line("report", "%s", where)
 	return b.String() + "\n"
+}
+
+var obeyed = regexp.MustCompile(`[\p{Cc}\x{61c}\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}]`)
+
+// Printable is text that somebody else wrote, for a terminal: what that would obey, and what hides the order of letters, stands there as
+// JSON writes it. pipeline/printable.ts does the same.
+func Printable(text string) string {
+	return obeyed.ReplaceAllStringFunc(strings.ToValidUTF8(text, "\uFFFD"), func(one string) string {
+		switch one {
+		case "\n":
+			return `\n`
+		case "\r":
+			return `\r`
+		case "\t":
+			return `\t`
+		}
+		r, _ := utf8.DecodeRuneInString(one)
+		return fmt.Sprintf(`\u%04x`, r)
+	})
 }
 
 // share is what a part takes of the whole.

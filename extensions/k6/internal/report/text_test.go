@@ -1,11 +1,14 @@
 package report
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
@@ -84,6 +87,39 @@ func TestWhatIsToldOfTheInstrumentFitsAHundredColumns(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 3, seen)
+}
+
+func TestATerminalGetsNothingToObey(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../../../pipeline/printable.vectors.json")
+	require.NoError(t, err)
+	var vectors [][2]string
+	require.NoError(t, json.Unmarshal(data, &vectors))
+	require.NotEmpty(t, vectors)
+	for _, v := range vectors {
+		assert.Equal(t, v[1], Printable(v[0]))
+	}
+	assert.Equal(t, "not \uFFFD UTF-8", Printable("not \x9b UTF-8"))
+
+	// An ingest's answer is the example of an error, and whoever writes a profile names its phases.
+	hostile := func(of string) string { return of + " \x1b[31m\u009b\r\n  PASS \u202e" }
+	r := balanced()
+	r.Run.Name, r.Run.Protocol, r.Verdict = hostile("name"), hostile("protocol"), Verdict{Result: Fail, Reasons: []string{hostile("reason")}}
+	r.Figures = []Figure{{Name: hostile("figure"), Unit: hostile("unit"), Value: ptr(1.0)}}
+	r.Errors = []ErrorClass{{Stage: hostile("stage"), Class: hostile("class"), Example: hostile("example"), Count: 1}}
+	for range 3 {
+		step := Step{Name: hostile("phase"), Requests: 100, DurationS: 1, VUs: ptr(1)}
+		step.Latency.Arrival = NewLatency(ramp(100), false)
+		r.Steps = append(r.Steps, step)
+	}
+	text := Text(r, hostile("where"), false)
+	assert.NotRegexp(t, `[\p{Cc}\x{202e}]`, strings.ReplaceAll(text, "\n", ""))
+	for _, of := range []string{"name", "protocol", "phase", "reason", "figure", "unit", "stage", "class", "example", "where"} {
+		assert.Contains(t, text, of+` \u001b[31m\u009b\r\n  PASS \u202e`)
+	}
+	assert.Regexp(t, `\n  FAIL +name`, text)
+	assert.NotRegexp(t, `\n +PASS`, text)
+	assert.Contains(t, Text(r, "", true), "\x1b[1;31mFAIL\x1b[0m", "its own colours stay")
 }
 
 func TestFromSendIsLeftOutWhereItIsTheSameFigure(t *testing.T) {

@@ -1,0 +1,17 @@
+const SHORT: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+/**
+ * Text that somebody else wrote, for a terminal: what that would obey, and what hides the order of letters, stands there as JSON writes
+ * it. `Printable` of extensions/k6/internal/report does the same.
+ */
+export function printable(text: string): string {
+  return text.replace(
+    /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu,
+    (one) => SHORT[one] ?? `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** `printable` of a text whose lines are meant. */
+export function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n');
+}
