@@ -71,7 +71,10 @@ describe('the page in a browser', () => {
       assert.match(titles.get('CPU') ?? '', /^relay-1 used most: up to 16\.1/);
       assert.match(titles.get('Memory') ?? '', /^relay-1 used most: up to 167/);
       assert.ok(!(await legend(page, 'Memory')).includes('host'));
-      assert.match(await text(page, '.resources table'), /host \(all cores, interrupts included; memory in use\)/);
+      assert.match(
+        await text(page, '.resources table'),
+        /host \(all cores, interrupts included; memory in use\)/,
+      );
       assert.match(await text(page, '.findings'), /The host was full from 0:0\d to /);
     });
   });
