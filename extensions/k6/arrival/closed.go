@@ -259,7 +259,19 @@ func (e *engine) noteBacklogs(now time.Time) {
 	}
 }
 
-// spansNow is a copy of the phases as they went so far.
+// spansUntil are the phases as far as a run came that goes on, or was stopped.
+func (e *engine) spansUntil(ran time.Duration) []span {
+	spans := e.spansNow()
+	for i := range spans {
+		s := &spans[i]
+		if s.begun = s.begun && s.start < ran; s.end > ran {
+			s.end, s.backlog, s.drained = ran, nil, nil
+		}
+	}
+	return spans
+}
+
+// spansNow is a copy of the phases as they went so far; those of the open model are there from the start.
 func (e *engine) spansNow() []span {
 	e.mu.Lock()
 	defer e.mu.Unlock()

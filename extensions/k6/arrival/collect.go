@@ -91,6 +91,9 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		e.canary.fly(ctx)
 	}
 	if err := e.watch(ctx, subs, rec); err != nil {
+		e.mu.Lock()
+		e.ended = time.Now()
+		e.mu.Unlock()
 		rec.close()
 		return errors.Join(err, e.write()) // a script may have no summary, and the last report may be minutes old
 	}

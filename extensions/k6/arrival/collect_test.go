@@ -3,6 +3,7 @@ package arrival
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,6 +93,84 @@ func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
 	assert.Nil(t, r.Run.Ended)
 	assert.True(t, r.Account.Balanced)
 	assert.Positive(t, r.Account.Arrived)
+}
+
+// A run that was killed in its second phase held all that was due in each, also in one that never began, and its rates were those of
+// their planned lengths.
+func TestAStoppedRunHoldsWhatWasDueUntilThen(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &fake.Pipeline{Status: func(nth int) int {
+		if nth == 40 { // the 20th of the second phase
+			cancel()
+		}
+		return http.StatusAccepted
+	}}
+	s := newScript(t, f, `
+phases:
+  - {name: warm-up, duration: 1, arrivalRate: 20, measured: false}
+  - {name: hold, duration: 60, arrivalRate: 50}
+  - {name: never, duration: 30, arrivalRate: 500}
+flows: [{name: direct, weight: 2}, {name: batch, messages: 10}]`, "")
+	e := s.module.root.engine
+	var senders sync.WaitGroup
+	for range 4 {
+		senders.Go(func() {
+			for vu := newSender(e, s.state); vu.send(ctx); {
+			}
+		})
+	}
+	require.ErrorIs(t, e.collect(ctx, s.state, s.module.metrics), errStopped)
+	senders.Wait()
+	sleepUntil(t.Context(), nil, time.Now().Add(200*time.Millisecond)) // ten more would have been due
+	_, err := s.runtime.VU.Runtime().RunString(`run.summary()`)
+	require.NoError(t, err)
+	r := s.written()
+
+	require.Len(t, r.Steps, 2, "a phase that was not reached is none")
+	warm, hold := r.Steps[0], r.Steps[1]
+	assert.Equal(t, []any{"warm-up", 20, 1.0}, []any{warm.Name, warm.Requests, warm.DurationS})
+	assert.Equal(t, "hold", hold.Name)
+	assert.Nil(t, hold.Backlog, "it has not ended")
+	assert.Less(t, hold.DurationS, 60.0)
+	assert.InDelta(t, 50*hold.DurationS, float64(hold.Requests), 1.001)
+	assert.InDelta(t, float64(hold.Scheduled)/hold.DurationS, hold.ScheduledPerS, 1e-9)
+	assert.Equal(t, r.Account.Requests.Scheduled, warm.Requests+hold.Requests)
+	assert.Equal(t, r.Account.Scheduled, warm.Scheduled+hold.Scheduled)
+	assert.Equal(t, hold.Scheduled, r.Flows[0].Scheduled+r.Flows[1].Scheduled, "flows are of the measured phases")
+	require.Len(t, r.Verdict.Reasons, 1)
+	assert.Regexp(t, `^the run was cut off at \d+:\d\d of 1:31$`, r.Verdict.Reasons[0])
+}
+
+func TestAPhaseOfTheClosedModelThatWasCutOffEndsThere(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &fake.Pipeline{Status: func(nth int) int {
+		if nth == 30 {
+			cancel()
+		}
+		return http.StatusAccepted
+	}}
+	s := newScript(t, f, "phases: [{name: two, duration: 60, vus: 2}, {name: four, duration: 60, vus: 4}]\nflows: [{name: direct}]", "")
+	e := s.module.root.engine
+	var senders sync.WaitGroup
+	for range 4 {
+		senders.Go(func() {
+			for vu := newSender(e, s.state); vu.send(ctx); {
+			}
+		})
+	}
+	require.ErrorIs(t, e.collect(ctx, s.state, s.module.metrics), errStopped)
+	senders.Wait()
+	_, err := s.runtime.VU.Runtime().RunString(`run.summary()`)
+	require.NoError(t, err)
+	r := s.written()
+	require.Len(t, r.Steps, 1)
+	two := r.Steps[0]
+	assert.Less(t, two.DurationS, 60.0)
+	assert.Nil(t, two.Backlog)
+	assert.InDelta(t, float64(two.Requests)/two.DurationS, two.ScheduledPerS, 1e-9)
+	assert.Equal(t, r.Account.Scheduled, two.Scheduled)
 }
 
 // A process that is killed can't write its report, so there is one from the first moment on.

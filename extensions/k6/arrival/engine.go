@@ -75,8 +75,8 @@ type engine struct {
 	mu         sync.Mutex
 	left       []pacer.Slot // drawn by senders that were stopped before it was due
 	collected  bool         // collect has begun; there is one
-	ended      time.Time
-	finished   bool // collect came to its end
+	ended      time.Time    // or stopped; zero: it goes on
+	finished   bool         // collect came to its end
 	dir        string
 	doubts     []string                      // why the instrument can't be trusted, noted on the way
 	asked      map[string]metrics.Thresholds // of k6's options

@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.k6.io/k6/v2/lib"
@@ -9,19 +10,20 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
 // lateFloor is the lateness of a request up to which it is the operating system's.
 const lateFloor = 2 * time.Millisecond
 
-// judge gives a report its verdict.
-func (e *engine) judge(r *report.Run) report.Verdict {
+// judge gives a report its verdict. ran is how long a run has lasted that is not finished.
+func (e *engine) judge(r *report.Run, ran time.Duration) report.Verdict {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	limits, replaced := e.limits.judge(e.asked)
 	return judge.Of(judge.Evidence{
-		Run: r, CutOff: "the run was cut off before everything was in", Doubts: e.doubts, Limits: limits, Replaced: replaced,
+		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: e.doubts, Limits: limits, Replaced: replaced,
 		Cores: e.cores, Unattended: e.unattended.Load(), AtMostOnce: e.options.MQTT.QoS == 0, Halted: e.isHalted(),
 	})
 }
@@ -35,6 +37,15 @@ func (e *engine) measured() *ledger.Times {
 		}
 	}
 	return total
+}
+
+// planned is how long the load is to last; 0: what is under test decides.
+func (e *engine) planned() time.Duration {
+	p := e.options.profile
+	if slices.ContainsFunc(p.Phases, func(ph profile.Phase) bool { return ph.Requests > 0 || ph.Drain > 0 }) {
+		return 0
+	}
+	return p.Duration()
 }
 
 // values are the module's metrics but arrival_latency, when the run has ended.

@@ -57,6 +57,7 @@ flows: [{name: direct}]`, fmt.Sprintf("sampled: 10, redis: { url: %q }", url))
 	assert.InDelta(t, 0.2, *whole.Parts.Ingest, 0.05)
 	assert.InDelta(t, 0.5, *whole.Parts.Arrival, 0.05)
 	assert.InDelta(t, *whole.Mean, *whole.Parts.Ingest+*whole.Parts.Relay+*whole.Parts.Arrival, 1e-6)
+	e.finished = true // so both phases were reached
 	full := e.report(false)
 	assert.InDelta(t, *whole.P99-*full.Latency.Arrival.P99, *full.Sampled.Difference.P99, 1e-9)
 	assert.Equal(t, *all.phases[0].Mean-*full.Steps[0].Latency.Arrival.Mean, *full.Steps[0].Sampled.Difference.Mean)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/js/common"
@@ -30,10 +31,18 @@ func (e *engine) report(lossless bool) *report.Run {
 		timeline[i].CanaryMS = e.canary.at(timeline[i].T) // it may have arrived after its second was over
 	}
 
-	account := e.ledger.Running(func() int { return e.pacer.Due(e.elapsed()) })
+	var ran time.Duration
+	standing := e.ledger.Running(func() int {
+		if ran = e.elapsed(); !ended.IsZero() {
+			ran = max(0, ended.Sub(e.epoch))
+		}
+		return e.pacer.Due(ran)
+	})
+	spans := e.spansUntil(ran)
 	if finished {
-		account = e.ledger.Final()
+		standing, spans = e.ledger.Ended(), e.spansNow()
 	}
+	account := standing.Account
 	r := &report.Run{
 		Schema: report.Schema, Run: e.identity(),
 		Account: report.NewAccount(account), Clock: e.describeClock(), Canary: e.canary.describe(lossless), Health: e.describeHealth(lossless),
@@ -44,18 +53,18 @@ func (e *engine) report(lossless bool) *report.Run {
 		stamp := ended.UTC().Format(stampFormat)
 		r.Run.Ended = &stamp
 	}
-	e.describeLatencies(r, lossless)
+	e.describeLatencies(r, standing, spans, lossless)
 	if finished {
 		r.Targets = report.NewTargets(e.ledger.Targets())
 	}
-	r.Verdict = e.judge(r)
+	r.Verdict = e.judge(r, ran)
 	return r
 }
 
 // describeLatencies fills in the steps, the flows and the whole.
-func (e *engine) describeLatencies(r *report.Run, lossless bool) {
+func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []span, lossless bool) {
 	total := ledger.NewTimes()
-	counts, spans, traced := e.ledger.Phases(), e.spansNow(), e.sampledNow()
+	counts, traced := standing.Phases, e.sampledNow()
 	for i, p := range e.options.profile.Phases {
 		times := e.ledger.Times(i)
 		if p.Measured {
@@ -68,7 +77,7 @@ func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 		seconds := max(span.end-span.start, ending).Seconds()
 		step := report.Step{
 			VUs: e.vus(p), Name: p.Name, StartS: span.start.Seconds(), DurationS: seconds, Measured: p.Measured,
-			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted,
+			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted, Due: counts[i].Due,
 			Arrived:       int(times.Arrival.Count),
 			ScheduledPerS: float64(counts[i].Messages) / seconds, AcceptedPerS: float64(counts[i].Accepted) / seconds,
 			ArrivedPerS: float64(times.Arrival.Count) / seconds,
@@ -82,11 +91,10 @@ func (e *engine) describeLatencies(r *report.Run, lossless bool) {
 	r.Latency = report.NewLatencies(total, lossless)
 	r.Sampled = traced.all().Against(r.Latency.Arrival)
 
-	scheduled := e.ledger.FlowsScheduled()
 	for i, f := range e.options.profile.Flows {
 		s := e.ledger.FlowTimes(i)
 		r.Flows = append(r.Flows, report.FlowResult{
-			Name: f.Name, Scheduled: scheduled[i], Arrived: s.Count, Arrival: report.NewLatency(s, lossless),
+			Name: f.Name, Scheduled: standing.Flows[i], Arrived: s.Count, Arrival: report.NewLatency(s, lossless),
 		})
 	}
 }

@@ -53,16 +53,49 @@ func (l *Ledger) counters(requests int) Account {
 	return a
 }
 
+// Standing is the account of a run with what its phases and flows hold of it, all of one moment.
+type Standing struct {
+	Account
+	Phases []PhaseCount
+	Flows  []int // messages of each, in the measured phases
+}
+
 // Running adds up what was due so far, from counters alone: due is the number of requests that were due, asked for when the rest is
 // counted; in the closed model those that were taken are. What is open is pending. A killed run has no other account.
-func (l *Ledger) Running(due func() int) Account {
+func (l *Ledger) Running(due func() int) Standing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.counters(max(due(), l.sent+l.dropped))
 	a.Arrived, a.Rejected, a.Dropped = l.arrived, l.rejected, l.unsendable
 	a.Pending = a.Scheduled - a.Arrived - a.Rejected - a.Dropped
 	a.DeliveriesDue = a.DeliveriesArrived + l.owed
-	return a
+	return l.standing(a)
+}
+
+// standing divides an account among phases and flows.
+func (l *Ledger) standing(a Account) Standing {
+	s := Standing{a, slices.Clone(l.counts), slices.Clone(l.scheduled)}
+	if l.pacer.Closed() {
+		return s
+	}
+	for i, p := range l.phases {
+		from, to := l.pacer.PhaseRequests(i)
+		from, to = min(from, a.Requests), min(to, a.Requests)
+		s.Phases[i].Requests, s.Phases[i].Messages = to-from, l.pacer.Messages(to)-l.pacer.Messages(from)
+		if p.Measured {
+			for f, n := range l.pacer.FlowMessages(from, to) {
+				s.Flows[f] += n
+			}
+		}
+	}
+	return s
+}
+
+// Ended is Final with what the phases and flows hold.
+func (l *Ledger) Ended() Standing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.standing(l.final())
 }
 
 // Final looks at every message of the run, after its end. What the open model's schedule holds and was never sent is
@@ -70,6 +103,10 @@ func (l *Ledger) Running(due func() int) Account {
 func (l *Ledger) Final() Account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.final()
+}
+
+func (l *Ledger) final() Account {
 	a := l.counters(l.pacer.Requests())
 	end := a.Scheduled
 	if l.pacer.Closed() {
@@ -161,23 +198,10 @@ func (r *record) lost(deliveries int) bool {
 	return r.fate == Lost && (r.outcome == Accepted || r.got != 0) && bits.OnesCount32(r.got) < deliveries
 }
 
-// PhaseCount is what a phase holds: in the open model by the schedule, in the closed one what was taken so far.
+// PhaseCount is what a phase holds: in the open model what was due of its schedule, in the closed one what was taken.
 type PhaseCount struct {
 	Requests int
 	Messages int
 	Accepted int // messages
-}
-
-// Phases returns the counts of each phase.
-func (l *Ledger) Phases() []PhaseCount {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.counts)
-}
-
-// FlowsScheduled returns the number of messages of each flow in the measured phases, counted like those of PhaseCount.
-func (l *Ledger) FlowsScheduled() []int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.scheduled)
+	Due      int // deliveries of what was accepted
 }

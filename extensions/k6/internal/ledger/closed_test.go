@@ -87,7 +87,7 @@ func TestAClosedRunCountsWhatWasTaken(t *testing.T) {
 	}
 	r.Sent(r.in(1, 5), epoch+5)
 
-	a := r.Running(r.pacer.Requests)
+	a := r.Running(r.pacer.Requests).Account
 	assert.Equal(t, []int{12, 6, 2, 4, 6}, []int{a.Scheduled, a.Requests, a.Arrived, a.Rejected, a.Pending})
 	assert.True(t, a.Balanced())
 
@@ -95,8 +95,8 @@ func TestAClosedRunCountsWhatWasTaken(t *testing.T) {
 	r.arrive(0, 11, epoch+5000)
 	a = r.balanced()
 	assert.Equal(t, []int{12, 6, 6}, []int{a.Scheduled, a.Requests, a.RequestsSent})
-	assert.Equal(t, []PhaseCount{{3, 6, 1}, {3, 6, 6}}, r.Phases())
-	assert.Equal(t, []int{2, 4}, r.FlowsScheduled(), "in the measured phase")
+	assert.Equal(t, []PhaseCount{{3, 6, 1, 1}, {3, 6, 6, 10}}, r.Ended().Phases)
+	assert.Equal(t, []int{2, 4}, r.Ended().Flows, "in the measured phase")
 }
 
 func TestANumberThatNobodySentIsNoMessage(t *testing.T) {

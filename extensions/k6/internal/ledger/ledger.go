@@ -71,11 +71,11 @@ type Ledger struct {
 	negative   int
 	foreign    int
 
-	counts    []PhaseCount
-	scheduled []int    // messages by flow, measured phases only
-	times     []*Times // by phase
-	lateness  Series   // sent − due, of what was sent in the measured phases; open model
-	flowTimes []Series // arrival latency by flow, measured phases only
+	counts    []PhaseCount // of the open model only what was accepted
+	scheduled []int        // messages by flow, measured phases only; closed model
+	times     []*Times     // by phase
+	lateness  Series       // sent − due, of what was sent in the measured phases; open model
+	flowTimes []Series     // arrival latency by flow, measured phases only
 	targets   targets
 	keeper    keeper
 	interval  *Interval
@@ -88,15 +88,8 @@ func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 		pacer: schedule, phases: p.Phases, flows: p.Flows, last: Delivery, interval: newInterval(), spare: newInterval(),
 		counts: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)), lateness: NewSeries(),
 	}
-	for i, phase := range p.Phases {
+	for range p.Phases {
 		l.times = append(l.times, NewTimes())
-		from, to := schedule.PhaseRequests(i)
-		l.counts[i] = PhaseCount{Requests: to - from, Messages: schedule.Messages(to) - schedule.Messages(from)}
-		if phase.Measured {
-			for f, n := range schedule.FlowMessages(from, to) {
-				l.scheduled[f] += n
-			}
-		}
 	}
 	for range p.Flows {
 		l.flowTimes = append(l.flowTimes, NewSeries())
@@ -200,6 +193,7 @@ func (l *Ledger) Settle(s pacer.Slot, outcome Outcome) {
 	case Accepted:
 		l.interval.Accepted += s.Messages
 		l.counts[s.Phase].Accepted += s.Messages
+		l.counts[s.Phase].Due += s.Messages * l.flows[s.Flow].Deliveries
 	case Rejected:
 		l.interval.Rejected += s.Messages
 	default:

@@ -79,7 +79,7 @@ func TestEveryMessageEndsInJustOnePlace(t *testing.T) {
 	assert.Equal(t, Account{
 		Scheduled: 8, Arrived: 2, Rejected: 1, Dropped: 1, Pending: 4, Requests: 8, RequestsSent: 7, DeliveriesArrived: 2,
 		DeliveriesDue: 5, counted: 2,
-	}, running)
+	}, running.Account)
 	assert.True(t, running.Balanced())
 
 	a := r.balanced()

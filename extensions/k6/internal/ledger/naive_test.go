@@ -105,6 +105,7 @@ func (m *naive) settle(s pacer.Slot, outcome Outcome) {
 	}
 	if outcome == Accepted {
 		m.phases[s.Phase].Accepted += s.Messages
+		m.phases[s.Phase].Due += s.Messages * m.flows[s.Flow].Deliveries
 	}
 }
 
@@ -248,7 +249,7 @@ func (m *naive) check() {
 	running := m.Running(m.pacer.Requests)
 	require.True(t, running.Balanced(), "%+v", running)
 	running.Unmeasured = 0
-	require.Equal(t, m.account(true), running)
+	require.Equal(t, m.account(true), running.Account)
 
 	open := 0
 	for _, msg := range m.messages {
@@ -257,8 +258,9 @@ func (m *naive) check() {
 		}
 	}
 	require.Equal(t, []int{open, m.inFlight, m.deliveries}, []int{m.Open(), m.InFlight(), m.Deliveries()})
-	require.Equal(t, m.phases, m.Phases())
-	require.Equal(t, m.scheduled, m.FlowsScheduled())
+	for _, s := range []Standing{running, m.Ended()} {
+		require.Equal(t, []any{m.phases, m.scheduled}, []any{s.Phases, s.Flows})
+	}
 	m.checkTargets()
 }
 

@@ -169,6 +169,7 @@ type Step struct {
 	Requests      int                `json:"requests"`
 	Scheduled     int                `json:"scheduled"`
 	Accepted      int                `json:"accepted"`
+	Due           int                `json:"due"` // deliveries of what was accepted
 	Arrived       int                `json:"arrived"`
 	ScheduledPerS float64            `json:"scheduled_per_s"`
 	AcceptedPerS  float64            `json:"accepted_per_s"`

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
@@ -172,6 +173,28 @@ func canary(c *Canary) string {
 		s += fmt.Sprintf(" · p50 %s · max %s ms", num(c.Latency.at(50)), num(c.Latency.Max))
 	}
 	return s
+}
+
+// CutOff says where a run ended that was to go on: ran is how long it lasted, planned how long its load was to be; 0: nobody knew.
+func CutOff(ran, planned time.Duration) string {
+	switch {
+	case ran <= 0:
+		return "cut off before it began"
+	case ran < planned:
+		return fmt.Sprintf("cut off at %s of %s", minutes(ran), minutes(planned))
+	case planned == 0:
+		return fmt.Sprintf("cut off at %s, before everything was in", minutes(ran))
+	}
+	return fmt.Sprintf("cut off at %s, after its load of %s and before everything was in", minutes(ran), minutes(planned))
+}
+
+// minutes writes a moment of the run as the page does: 0:07, 1:02:03.
+func minutes(d time.Duration) string {
+	s := int(d.Seconds())
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
 func clock(c Clock) string {

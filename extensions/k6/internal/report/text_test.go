@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
@@ -159,4 +160,17 @@ func TestAPercentileNeedsSamples(t *testing.T) {
 	assert.Contains(t, Markdown(r), "| **arrival** | 50.0 | 50.0 | 94.0 | n/a | 99.0 | 99 |")
 	r.Latency.Arrival = NewLatency(ramp(100), false)
 	assert.Contains(t, Text(r, "", false), "p99 99.0 · max 100 ms")
+}
+
+func TestACutOffRunSaysWhereAndOfHowMuch(t *testing.T) {
+	t.Parallel()
+	for want, at := range map[string][2]time.Duration{
+		"cut off before it began":                                              {0, 50 * time.Second},
+		"cut off at 0:22 of 0:50":                                              {22*time.Second + 900*time.Millisecond, 50 * time.Second},
+		"cut off at 1:02:03 of 24:00:00":                                       {time.Hour + 2*time.Minute + 3*time.Second, 24 * time.Hour},
+		"cut off at 1:07, before everything was in":                            {67 * time.Second, 0},
+		"cut off at 0:52, after its load of 0:50 and before everything was in": {52 * time.Second, 50 * time.Second},
+	} {
+		assert.Equal(t, want, CutOff(at[0], at[1]))
+	}
 }
