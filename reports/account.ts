@@ -1,4 +1,22 @@
+import { count } from './page/format.ts';
 import { type Account, ENDS } from './run.ts';
+
+/** Ends of messages that the pipeline did not bring to their subscribers. */
+const FAILED = ['rejected', 'unknown', 'dead_lettered', 'queued', 'lost'] as const;
+
+/** 900 rejected, 3 lost; null: what was sent has arrived. The latencies and rates of a run that has any are those of what survived. */
+export function failures(account: Account): string | null {
+  const named = FAILED.filter((end) => account[end] > 0).map((end) => `${count(account[end])} ${said(end)}`);
+  return named.length > 0 ? named.join(', ') : null;
+}
+
+/** 1,000 scheduled = 97 arrived + 900 rejected + 3 lost, without the ends of none. */
+export function equation(account: Account): string {
+  const ends = ENDS.filter((end) => account[end] > 0).map((end) => `${count(account[end])} ${said(end)}`);
+  return `${count(account.scheduled)} scheduled ${account.balanced ? '=' : '≠'} ${ends.join(' + ') || '0'}`;
+}
+
+const said = (end: string) => end.replace('_', '-');
 
 /** Counts added. It balances where each part's does. */
 export function sumOfAccounts(all: readonly Account[]): Account {

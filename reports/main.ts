@@ -4,12 +4,13 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { printable } from '../pipeline/printable.ts';
-import { comparisonOf } from './comparison/compare.ts';
+import { comparisonOf, FailedRunsError } from './comparison/compare.ts';
+import type { Comparison } from './comparison/comparison.ts';
 import { type Condition, ConditionError, check, judge, parseCondition } from './comparison/conditions.ts';
 import { comparisonMarkdown } from './comparison/markdown.ts';
 import { comparisonTemplate, renderComparison } from './comparison/page.ts';
 import { readRecording, readRun } from './comparison/recording.ts';
-import { grouped } from './comparison/subjects.ts';
+import { type Group, grouped } from './comparison/subjects.ts';
 import { comparisonText } from './comparison/text.ts';
 import { COMPARISONS, moment, newDirectory, RUNS } from './directory.ts';
 import { Catalogue } from './history/catalogue.ts';
@@ -31,6 +32,7 @@ compare
   --fail-if <condition>   exit 1 when it holds, like 'arrival.p99 > +10%' or 'account.lost > 0'; may be repeated
   --sure                  a difference counts only where all of its interval is beyond the limit
   --each                  no run is a repeat of another
+  --allow-failed          runs with rejected, unknown, dead-lettered, queued or lost messages too; their conditions fail all the same
   --out <file>            the page (reports/comparisons/<time>/index.html)
   --json <file>           the comparison for programs
   --markdown <file>       the comparison for a comment on a change
@@ -41,8 +43,9 @@ merge
 list
   --text <words>          only runs in whose name, labels or profile all the words stand
 
-Exit code: 0, or 1 when a condition holds or (of compare) cannot be judged, a merged run does not pass, or a run cannot be read,
-or 2 when the command is wrong, or check cannot judge a condition and none holds.
+Exit code: 0, or 1 when a condition holds or (of compare) cannot be judged, messages of a run that is held against one failed, a merged
+run does not pass, or a run cannot be read, or 2 when the command is wrong, as without --allow-failed where it is needed, or check cannot
+judge a condition and none holds.
 reports/README.md has the grammar of conditions and says what the words of a comparison mean.`;
 
 const TEMPLATE = fileURLToPath(new URL('dist/index.html', import.meta.url));
@@ -58,6 +61,7 @@ const options = {
   'fail-if': { type: 'string', multiple: true },
   sure: { type: 'boolean' },
   each: { type: 'boolean' },
+  'allow-failed': { type: 'boolean' },
   json: { type: 'string' },
   markdown: { type: 'string' },
   out: { type: 'string' },
@@ -67,7 +71,7 @@ type Values = ReturnType<typeof parse>['values'];
 
 /** Which options go with which command. */
 const ALLOWED: Record<string, readonly string[]> = {
-  compare: ['fail-if', 'sure', 'each', 'out', 'json', 'markdown'],
+  compare: ['fail-if', 'sure', 'each', 'allow-failed', 'out', 'json', 'markdown'],
   check: ['fail-if'],
   merge: ['out'],
   list: ['text'],
@@ -132,7 +136,7 @@ async function compareRuns(names: string[], values: Values): Promise<number> {
   const directories = await Promise.all(names.map(directoryOf));
   const recordings = await Promise.all(directories.map((directory) => readRecording(directory)));
   const groups = grouped(recordings, values.each ?? false);
-  const comparison = comparisonOf(groups);
+  const comparison = comparisonAsked(groups, values['allow-failed'] ?? false);
   console.log(comparisonText(comparison));
   const path = values.out ?? join(newDirectory(join(COMPARISONS, moment())), 'index.html');
   await mkdir(dirname(path), { recursive: true });
@@ -150,6 +154,16 @@ async function compareRuns(names: string[], values: Values): Promise<number> {
     console.log(`fail-if     ${fails ? 'FAIL' : 'ok'}  ${printable(`${subject}: ${sentence}`)}`);
   }
   return findings.some(({ fails }) => fails) ? 1 : 0;
+}
+
+/** @throws {UsageError} if it is not allowed */
+function comparisonAsked(groups: readonly Group[], allowFailed: boolean): Comparison {
+  try {
+    return comparisonOf(groups, { allowFailed });
+  } catch (error) {
+    if (!(error instanceof FailedRunsError)) throw error;
+    throw new UsageError(`${error.message}; --allow-failed compares them all the same`);
+  }
 }
 
 /** @throws {UsageError} */

@@ -33,6 +33,7 @@ export interface Run {
   generators?: GeneratorResult[];
   /** Of the measured phases; null: not asked for. */
   sampled?: Sampled | null;
+  /** The phases that were reached: the profile's first ones. */
   steps: Step[];
   /** What the script says beyond what every run says; a value of null did not come about. */
   figures?: ScriptFigure[];
@@ -245,6 +246,8 @@ export interface Step {
   /** Messages. */
   scheduled: number;
   accepted: number;
+  /** Deliveries of what was accepted; absent: of an earlier version. */
+  due?: number;
   /** Deliveries. */
   arrived: number;
   scheduled_per_s: number | null;

@@ -2,7 +2,7 @@
 import { levenbergMarquardt } from 'ml-levenberg-marquardt';
 
 export interface Usl {
-  /** Requests/s of one VU alone. */
+  /** Throughput of one VU alone. */
   lambda: number;
   /** Contention: the part of the work that has to queue. */
   sigma: number;
@@ -26,7 +26,7 @@ function throughput(lambda: number, sigma: number, kappa: number) {
 
 /**
  * Fits the law by least squares, σ and κ no less than 0.
- * @param points concurrency and requests/s
+ * @param points concurrency and throughput
  * @returns null where there are too few points, or none above 0
  */
 export function fitUsl(points: [vus: number, perSecond: number][]): Usl | null {

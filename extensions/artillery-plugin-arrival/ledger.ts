@@ -154,11 +154,16 @@ export class Ledger {
     return this.inFlight === 0 && this.requestsSent === this.#schedule.requests;
   }
 
-  /** Messages of a phase that the ingest accepted. */
-  accepted(phase: number): number {
+  /** Messages of a phase that the ingest accepted, and the deliveries due for them. */
+  accepted(phase: number): { messages: number; due: number } {
     const [from, to] = this.#schedule.phaseRequests(phase);
-    let sum = 0;
-    for (let n = from; n < to; n++) if (this.#outcome[n] === ACCEPTED) sum += this.#schedule.slot(n).messages;
+    const sum = { messages: 0, due: 0 };
+    for (let n = from; n < to; n++) {
+      if (this.#outcome[n] !== ACCEPTED) continue;
+      const slot = this.#schedule.slot(n);
+      sum.messages += slot.messages;
+      sum.due += slot.messages * this.#flow(slot).deliveries;
+    }
     return sum;
   }
 

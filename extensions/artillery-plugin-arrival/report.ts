@@ -130,8 +130,14 @@ export function latenciesOf(times: Times): Latencies {
   };
 }
 
+/** The requests that the run came to. */
+function reached({ schedule, epoch, now, ended }: Findings): number {
+  return ended || schedule.closed ? schedule.requests : schedule.dueBefore((now - epoch) / 1e6);
+}
+
 /** The phases that have begun. */
-function stepsOf({ schedule, ledger, epoch, now, ends, resources }: Findings): Run['steps'] {
+function stepsOf(f: Findings): Run['steps'] {
+  const { schedule, ledger, epoch, now, ends, resources } = f;
   const ran = (now - epoch) / 1e6;
   return schedule.phases.flatMap(({ name, measured, vus }, i) => {
     const span = schedule.span(i, ran);
@@ -139,9 +145,10 @@ function stepsOf({ schedule, ledger, epoch, now, ends, resources }: Findings): R
     const { start } = span;
     const length = Math.max(0.001, span.length);
     const times = ledger.measures.phases[i] as Times;
-    const [from, to] = schedule.phaseRequests(i);
+    const [from, end] = schedule.phaseRequests(i);
+    const to = Math.min(end, reached(f));
     const scheduled = schedule.messages(to) - schedule.messages(from);
-    const accepted = ledger.accepted(i);
+    const { messages: accepted, due } = ledger.accepted(i);
     const arrived = times.arrival.count;
     return [
       {
@@ -153,6 +160,7 @@ function stepsOf({ schedule, ledger, epoch, now, ends, resources }: Findings): R
         requests: to - from,
         scheduled,
         accepted,
+        due,
         arrived,
         scheduled_per_s: scheduled / length,
         accepted_per_s: accepted / length,
@@ -175,10 +183,12 @@ function cpuBetween(resources: Run['resources'], from: number, to: number): Reco
 }
 
 /** Measured phases only. */
-function flowsOf({ schedule, ledger }: Findings): Run['flows'] {
+function flowsOf(f: Findings): Run['flows'] {
+  const { schedule, ledger } = f;
   const scheduled = schedule.flows.map(() => 0);
   schedule.phases.forEach(({ measured }, i) => {
-    const [from, to] = schedule.phaseRequests(i);
+    const [from, end] = schedule.phaseRequests(i);
+    const to = Math.min(end, reached(f));
     for (let n = from; measured && n < to; n++) {
       const { flow, messages } = schedule.slot(n);
       scheduled[flow] = (scheduled[flow] as number) + messages;

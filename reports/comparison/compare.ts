@@ -1,7 +1,8 @@
 /** From runs to a comparison. Pure. */
-import { sumOfAccounts } from '../account.ts';
+import { equation, failures, sumOfAccounts } from '../account.ts';
 import { curve, percentile } from '../page/facts.ts';
 import { type Interval, type Run, STAGES, type Stage, type Step } from '../run.ts';
+import { carried } from '../sweep.ts';
 import type { Comparison, Curve, Row, StepSummary, Subject } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
 import { mean } from './intervals.ts';
@@ -12,23 +13,41 @@ import { counted, environments, type Group, grouped, MOST_SUBJECTS, obstacle, ti
 
 const ARRIVAL = ['p50', 'p90', 'p95', 'p99', 'p999', 'mean'].map((key) => `arrival.${key}`);
 const HTTP = ['p50', 'p99'].map((key) => `http.${key}`);
-const RATES = ['rate.requests', 'rate.arrived'];
+const RATES = ['rate.accepted', 'rate.arrived'];
 const SHOWN = [...ARRIVAL, 'canary.p50', ...HTTP, ...RATES, ...STAGES.map((stage) => `${stage}.mean`)];
 
 export interface CompareOptions {
   /** No run is a repeat of another. */
   each?: boolean;
+  /** Runs with messages that failed are compared too. */
+  allowFailed?: boolean;
+}
+
+/** Runs in which messages failed are not compared, unless that is asked for: their figures are those of what survived. */
+export class FailedRunsError extends Error {
+  /** What became of the messages of each, in the order of the runs. */
+  readonly accounts: string[];
+
+  constructor(runs: readonly Run[]) {
+    const accounts = runs.map(({ run: { name }, account }) => `${name}: ${equation(account)}`);
+    super(`the figures of runs in which messages failed are those of what survived (${accounts.join('; ')})`);
+    this.accounts = accounts;
+  }
 }
 
 /**
  * Compares runs with the first of them.
  * @throws if there are fewer than two subjects, or more than can be told apart
+ * @throws {FailedRunsError}
  */
 export function compare(recordings: readonly Recording[], options: CompareOptions = {}): Comparison {
-  return comparisonOf(grouped(recordings, options.each ?? false));
+  return comparisonOf(grouped(recordings, options.each ?? false), options);
 }
 
-export function comparisonOf(groups: readonly Group[]): Comparison {
+export function comparisonOf(
+  groups: readonly Group[],
+  { allowFailed = false }: Omit<CompareOptions, 'each'> = {},
+): Comparison {
   const baseline = groups[0];
   if (baseline === undefined || groups.length < 2) throw new Error('a comparison needs two runs at least');
   if (groups.length > MOST_SUBJECTS) {
@@ -36,6 +55,8 @@ export function comparisonOf(groups: readonly Group[]): Comparison {
       `a comparison shows ${MOST_SUBJECTS} runs or groups of repeats at most, not ${groups.length}`,
     );
   }
+  const failed = groups.flat().flatMap(({ run }) => (failures(run.account) === null ? [] : [run]));
+  if (failed.length > 0 && !allowFailed) throw new FailedRunsError(failed);
   const names = titles(groups);
   const counting = groups.map(counted);
   const width = widthOf(counting.map(([first]) => (first as Recording).run));
@@ -72,7 +93,8 @@ export function row(groups: readonly Group[], measure: Measure, fits: readonly b
 }
 
 /** What is told of all runs of a group, also of those whose figures do not count: a message that was lost is lost in any of them. */
-function whole(group: Group, counting: Group): Pick<Subject, 'runs' | 'account'> {
+function whole(group: Group, counting: Group): Pick<Subject, 'runs' | 'account' | 'failed'> {
+  const account = sumOfAccounts(group.map(({ run }) => run.account));
   return {
     runs: group.map((recording) => {
       const { run, verdict } = recording.run;
@@ -85,7 +107,8 @@ function whole(group: Group, counting: Group): Pick<Subject, 'runs' | 'account'>
         counted: counting.includes(recording),
       };
     }),
-    account: sumOfAccounts(group.map(({ run }) => run.account)),
+    account,
+    failed: failures(account),
   };
 }
 
@@ -96,7 +119,7 @@ function subject(
   index: number,
   title: string,
   width: number,
-): Omit<Subject, 'runs' | 'account'> {
+): Omit<Subject, 'runs' | 'account' | 'failed'> {
   const [first] = group as [Recording];
   const runs = group.map(({ run }) => run);
   const balanced = runs.every((run) => run.account.balanced);
@@ -134,9 +157,8 @@ function curves(all: readonly Curve[]): Curve {
 /** Of repeats the geometric mean of each figure. */
 function steps(runs: readonly Run[]): StepSummary[] {
   return (runs[0] as Run).steps.map((step, i): StepSummary => {
-    const all = runs.map((run) => run.steps[i]);
-    const of = (value: (step: Step) => number | null): number | null => {
-      const values = all.map((one) => (one === undefined ? null : value(one)));
+    const of = (value: (step: Step, run: Run) => number | null): number | null => {
+      const values = runs.map((run) => (run.steps[i] === undefined ? null : value(run.steps[i], run)));
       if (!values.every((one) => one !== null)) return null;
       return values.some((one) => one <= 0) ? mean(values) : Math.exp(mean(values.map(Math.log)));
     };
@@ -146,6 +168,7 @@ function steps(runs: readonly Run[]): StepSummary[] {
       vus: step.vus,
       measured: step.measured,
       requests_per_s: of((s) => (s.duration_s > 0 ? s.requests / s.duration_s : null)),
+      carried_per_s: of((s, run) => carried(run, s)),
       arrived_per_s: of((s) => s.arrived_per_s),
       arrival: {
         count: arrival.count,

@@ -37,6 +37,8 @@ export interface Subject {
   profile: string;
   /** Each count is the sum over the runs. */
   account: Account;
+  /** The messages that did not get through, like 900 rejected, 3 lost; null: all did. */
+  failed: string | null;
   arrival: Curve;
   http: Curve;
   /** Means; null: no stamps. */
@@ -66,6 +68,8 @@ export interface StepSummary {
   vus: number | null;
   measured: boolean;
   requests_per_s: number | null;
+  /** Messages that were accepted and arrived while it went. */
+  carried_per_s: number | null;
   arrived_per_s: number | null;
   arrival: { count: number; p50: number | null; p95: number | null; p99: number | null };
   http: {
@@ -111,4 +115,12 @@ export interface Difference {
 }
 
 /** What the figures warrant, and nothing more. */
-export type Word = 'slower' | 'faster' | 'higher' | 'lower' | 'no difference seen' | 'not known';
+export type Word =
+  | 'slower'
+  | 'faster'
+  | 'higher'
+  | 'lower'
+  | 'no difference seen'
+  | 'not known'
+  /** The better figure is that of a run in which messages failed. */
+  | 'survivors only';

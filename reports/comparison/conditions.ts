@@ -1,4 +1,5 @@
 /** `--fail-if`: when a comparison is to fail. The grammar stands in reports/README.md. */
+import { failures, sumOfAccounts } from '../account.ts';
 import { differenceOf, figureOf } from './differences.ts';
 import { COUNTS, type Measure, measureOf, RATES, SERIES, STATISTICS, unitOf } from './measures.ts';
 import type { Recording } from './recording.ts';
@@ -21,7 +22,7 @@ export interface Condition {
 export interface Finding {
   condition: Condition;
   subject: string;
-  /** It holds, or it cannot be judged: either way nothing is let through. */
+  /** It holds, or it cannot be judged, or messages of the run failed: either way nothing is let through. */
   fails: boolean;
   judged: boolean;
   sentence: string;
@@ -131,7 +132,16 @@ function found(condition: Condition, subject: string, { told, ...judged }: Judge
   return { condition, subject, ...judged, sentence: `${condition.text}: ${told}` };
 }
 
+/** Judges, and lets no run through in which messages failed, whatever the survivors' figures are. */
 function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boolean): Judged {
+  const judged = judgeFigures(condition, baseline, group, sure);
+  if (judged.fails) return judged;
+  const runs = condition.of === 'value' ? group : [...baseline, ...group];
+  const failed = failures(sumOfAccounts(runs.map(({ run }) => run.account)));
+  return failed === null ? judged : { ...judged, fails: true, told: `${judged.told}; but ${failed}` };
+}
+
+function judgeFigures(condition: Condition, baseline: Group, group: Group, sure: boolean): Judged {
   const { measure, limit, of } = condition;
   const unjudged = (why: string) => ({ fails: true, judged: false, told: `cannot be judged (${why})` });
   const told = (value: number, fails: boolean, note = '') => ({

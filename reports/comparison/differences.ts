@@ -1,4 +1,5 @@
 /** How far a figure of one group is from the baseline's, and which word that warrants. */
+import { failures } from '../account.ts';
 import { type Brief, type Run, STAGES, type Stage } from '../run.ts';
 import type { Difference, Word } from './comparison.ts';
 import { blockLength, fromBlocks, fromRepeats, LEAST_BLOCKS, type LogInterval, mean } from './intervals.ts';
@@ -31,7 +32,14 @@ export function differenceOf(baseline: Group, other: Group, measure: Measure): D
   const found = intervalOf(baseline, other, measure, Math.log(b / a));
   if (typeof found === 'string') return { ...plain, interval: null, why: found, word: 'not known' };
   const interval = { low: Math.expm1(found.low), high: Math.expm1(found.high), from: found.from };
-  return { ...plain, interval, why: null, word: word(measure, interval) };
+  return { ...plain, interval, why: null, word: earned(word(measure, interval), baseline, other) };
+}
+
+/** A word that says who is better, unless that is a run in which messages failed: those would have been its slowest. */
+function earned(word: Word, baseline: Group, other: Group): Word {
+  if (word === 'no difference seen') return word;
+  const better = word === 'slower' || word === 'lower' ? baseline : other;
+  return better.some(({ run }) => failures(run.account) !== null) ? 'survivors only' : word;
 }
 
 function word({ kind }: Measure, { low, high }: { low: number; high: number }): Word {

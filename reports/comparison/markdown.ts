@@ -1,18 +1,22 @@
 /** A comparison as Markdown, for a comment on a change. */
+import { equation } from '../account.ts';
 import { plain } from '../ci.ts';
-import { count } from '../page/format.ts';
-import { ENDS } from '../run.ts';
 import type { Comparison, Subject } from './comparison.ts';
 import type { Finding } from './conditions.ts';
 import { turns } from './knees.ts';
-import { change, label, range, value } from './words.ts';
+import { change, label, range, SURVIVORS, value } from './words.ts';
 
 /** @param findings of the conditions that it was held against */
 export function comparisonMarkdown(comparison: Comparison, findings: readonly Finding[]): string {
   const { subjects, rows, environment } = comparison;
   const lines = [`## Comparison: ${subjects.map(({ title }) => plain(title)).join(' – ')}`, ''];
   const table = (...cells: string[][]) => lines.push(...cells.map((row) => `| ${row.join(' | ')} |`), '');
-  lines.push(...subjects.map(heading), '');
+  lines.push(...subjects.map(heading));
+  for (const { letter, account, failed } of subjects) {
+    const only = failed === null ? '' : `; **${failed}: ${SURVIVORS}**`;
+    lines.push(`- account ${letter}: ${equation(account)}${only}`);
+  }
+  lines.push('');
   if (findings.length > 0) {
     table(
       ['condition', 'of', 'result'],
@@ -40,13 +44,6 @@ export function comparisonMarkdown(comparison: Comparison, findings: readonly Fi
     lines.push('Latencies in ms, rates per second.', '');
   }
   for (const sentence of turns(subjects)) lines.push(`- ${plain(sentence)}`);
-  for (const { letter, account } of subjects) {
-    const ends = ENDS.filter((end) => account[end] > 0).map((end) => `${count(account[end])} ${end}`);
-    const sign = account.balanced ? '=' : '≠';
-    lines.push(
-      `- account ${letter}: ${count(account.scheduled)} scheduled ${sign} ${ends.join(' + ').replaceAll('_', '-') || '0'}`,
-    );
-  }
   for (const { name, values } of environment) {
     lines.push(`- differs: ${plain(name)}: ${values.map((one) => plain(one ?? '–')).join(', ')}`);
   }

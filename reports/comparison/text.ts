@@ -1,19 +1,18 @@
 /** A comparison as a table for the terminal. */
 
 import { printable } from '../../pipeline/printable.ts';
+import { equation } from '../account.ts';
 import { count } from '../page/format.ts';
-import { ENDS } from '../run.ts';
 import type { Addition, Comparison, Subject } from './comparison.ts';
 import { turns } from './knees.ts';
-import { change, label, range, value } from './words.ts';
+import { change, label, range, SURVIVORS, value } from './words.ts';
 
 /** A name that may be of any length. */
 const plain = (text: string) => text.slice(0, 120);
 
 export function comparisonText(comparison: Comparison): string {
   const { subjects, rows, environment } = comparison;
-  const lines = subjects.flatMap((subject, i) => heading(subject, i));
-  lines.push('');
+  const lines = [...subjects.flatMap((subject, i) => heading(subject, i)), ...accountsText(subjects), ''];
   const width = Math.max(...rows.map(({ name }) => label(name).length), 8);
   for (const [i, subject] of subjects.entries()) {
     if (i === 0) continue;
@@ -34,7 +33,6 @@ export function comparisonText(comparison: Comparison): string {
   }
   const knees = turns(subjects);
   if (knees.length > 0) lines.push(...knees.map((sentence) => `sweep       ${sentence}`), '');
-  lines.push(...accounts(subjects));
   for (const { name, values } of environment) {
     lines.push(`differs     ${plain(name)}: ${values.map((one) => plain(one ?? '–')).join(' | ')}`);
   }
@@ -63,12 +61,12 @@ function origins({ rows }: Comparison, i: number): string[] {
   ];
 }
 
-function accounts(subjects: readonly Subject[]): string[] {
-  return subjects.map(({ letter, account }) => {
-    const ends = ENDS.filter((end) => account[end] > 0).map((end) => `${count(account[end])} ${end}`);
-    const sign = account.balanced ? '=' : '≠';
-    return `account ${letter}   ${count(account.scheduled)} scheduled ${sign} ${ends.join(' + ') || '0'}`;
-  });
+/** The accounts, which say what the figures stand for. */
+export function accountsText(subjects: readonly Subject[]): string[] {
+  return subjects.flatMap(({ letter, account, failed }) => [
+    `account ${letter}   ${equation(account)}`,
+    ...(failed === null ? [] : [`            ${failed}: ${SURVIVORS}`]),
+  ]);
 }
 
 const WIDTH = 140;

@@ -2,6 +2,9 @@
 import { figure, ms } from '../page/format.ts';
 import type { Difference, Row } from './comparison.ts';
 
+/** Of a run that has failed messages. */
+export const SURVIVORS = 'the figures are those of the other messages';
+
 const GLUE = '\u00a0';
 
 /** A value of a row, without its unit. */

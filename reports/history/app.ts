@@ -3,13 +3,14 @@ import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { Type } from '@sinclair/typebox';
 import type { FastifyError, FastifyPluginAsync, FastifyReply } from 'fastify';
-import { compare } from '../comparison/compare.ts';
+import { compare, FailedRunsError } from '../comparison/compare.ts';
 import { renderComparison } from '../comparison/page.ts';
 import { readRecording } from '../comparison/recording.ts';
 import { FILES, openFile } from '../files.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Listing } from './entry.ts';
 import type { Instances } from './instances.ts';
+import { compareOf } from './page/links.ts';
 import { labelsOf, matches } from './text.ts';
 import { FileSeconds, follow, Sparks } from './timeline.ts';
 
@@ -40,6 +41,7 @@ const ListQuery = Type.Object({
 });
 const CompareQuery = Type.Object({
   run: Type.Array(RunParams.properties.run, { minItems: 2, maxItems: MOST_COMPARED }),
+  'allow-failed': Type.Boolean({ default: false }),
 });
 
 /** What a client may be told: what was wrong with its request. */
@@ -170,7 +172,7 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (
     },
   );
 
-  app.get<{ Querystring: { run: string[] } }>(
+  app.get<{ Querystring: { run: string[]; 'allow-failed': boolean } }>(
     '/compare',
     { schema: { querystring: CompareQuery } },
     async ({ query }, reply) => {
@@ -180,11 +182,34 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (
       let html: string;
       try {
         const recordings = await Promise.all(directories.map(read));
-        html = renderComparison(compare(recordings), pages.comparison);
+        const allowFailed = query['allow-failed'];
+        html = renderComparison(compare(recordings, { allowFailed }), pages.comparison);
       } catch (error) {
+        if (error instanceof FailedRunsError) {
+          return page(reply.code(422), askForFailed(error.accounts, compareOf(query.run, true)));
+        }
         throw new Refusal(422, `these runs cannot be compared: ${(error as Error).message}`);
       }
       return page(reply, html);
     },
   );
 };
+
+/** The refusal of a comparison, with a way to have it all the same. */
+function askForFailed(accounts: readonly string[], link: string): string {
+  const escaped = (text: string) =>
+    text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`).replace(/\p{Cf}/gu, '\ufffd');
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>Not compared – Arrival</title>
+<style>body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 3rem auto; padding: 0 1rem; overflow-wrap: anywhere }</style>
+<h1>Not compared</h1>
+<p>The figures of runs in which messages failed are those of what survived:</p>
+<ul>${accounts.map((account) => `<li>${escaped(account)}</li>`).join('')}</ul>
+<p><a href="${escaped(link)}">Compare them all the same</a>, with the accounts on top · <a href="/">All runs</a></p>
+</html>
+`;
+}

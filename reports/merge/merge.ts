@@ -142,6 +142,7 @@ function mergeSteps(parts: readonly Part[], resources: readonly Resource[]): Ste
       requests: sum(({ requests }) => requests),
       scheduled,
       accepted,
+      ...(there.every(({ due }) => due !== undefined) && { due: sum(({ due = 0 }) => due) }),
       arrived,
       scheduled_per_s: scheduled / duration,
       accepted_per_s: accepted / duration,

@@ -1,4 +1,5 @@
 /** What the page says about a run, worked out from its data. Pure. */
+import { failures } from '../account.ts';
 import {
   type Account,
   ENDS,
@@ -11,6 +12,7 @@ import {
   type Stage,
   type Step,
 } from '../run.ts';
+import { carried } from '../sweep.ts';
 import { count, figure, msUnit, percent, plural, told } from './format.ts';
 
 export interface StageFacts {
@@ -166,23 +168,30 @@ export function answer(run: Run): string[] {
       `${count(account.lost)} of ${plural(account.scheduled, 'message')} were accepted and never arrived.`,
     );
   }
+  const others = failures({ ...account, lost: 0 });
+  if (others !== null) {
+    sentences.push(
+      `Of ${plural(account.scheduled, 'message')} ${others}: the latencies are those of the others.`,
+    );
+  }
   return sentences;
 }
 
-function latencySentence({ latency, steps, run }: Run): string {
+function latencySentence(whole: Run): string {
+  const { latency, steps, run } = whole;
   const p99 = percentile(latency.arrival, 'p99');
   const what = p99 === null ? 'the largest arrival latency' : 'arrival p99';
   const parts = [
     `${what} is ${msUnit(p99 ?? latency.arrival.max)} over the measured phases (${plural(latency.arrival.count, 'delivery', 'deliveries')})`,
   ];
-  const rate = (step: Run['steps'][number]) => step.requests / step.duration_s;
+  const closed = run.model === 'closed';
+  const rate = (step: Step) => (closed ? carried(whole, step) : step.requests / step.duration_s);
   const busiest = steps.filter((s) => s.measured && s.duration_s > 0).sort((a, b) => rate(b) - rate(a))[0];
   if (busiest) {
-    const rates = `${figure(rate(busiest))} requests/s, ${figure(busiest.scheduled_per_s)} messages/s`;
     parts.push(
-      run.model === 'closed'
-        ? `${closedName(busiest)} reached ${rates}`
-        : `“${busiest.name}” offered ${rates}`,
+      closed
+        ? `${closedName(busiest)} reached ${figure(rate(busiest))} messages/s`
+        : `“${busiest.name}” offered ${figure(rate(busiest))} requests/s, ${figure(busiest.scheduled_per_s)} messages/s`,
     );
   }
   const largest = largestStage(latency);

@@ -2,7 +2,7 @@
 
 import { rulesOf } from '../rules.ts';
 import { type Interval, type Resource, type Run, STAGES, type Stage } from '../run.ts';
-import { grown, knee, pointOf, sweepSteps } from '../sweep.ts';
+import { carried, grown, knee, missed, pointOf, sweepSteps, whole } from '../sweep.ts';
 import { isGenerator, percentile } from './facts.ts';
 import { clock, count, figure, msUnit, percent, plural } from './format.ts';
 
@@ -13,6 +13,8 @@ const FULL_SECONDS = 3;
 const GAVE_WAY = 3;
 /** A rate is held when it is kept for so many seconds. */
 const HELD_SECONDS = 5;
+/** Rates that differ by no more than this share are the same: what is due in a second is a whole number. */
+const AS_MUCH = 0.01;
 /** vmstat: idle is near 0 below this %, switches are many above this rate a second, in this share of the run. */
 const IDLE = 5;
 const SWITCHES = 10_000;
@@ -55,7 +57,9 @@ function kneeSentence(run: Run): string | null {
     return `The knee is below ${plural(to.vus, 'VU')}: ${count(to.backlog)} of ${plural(to.scheduled, 'message')} were owed at the end of that step${most}.`;
   }
   if (at === null || !from || !to) {
-    return `No knee: up to ${plural(steps.at(-1)?.vus ?? 0, 'VU')} arrival p50 did not take off.`;
+    const short = steps.filter((step) => !whole(run, step)).map(({ vus }) => count(vus));
+    const but = short.length === 0 ? '' : `, but with ${short.join(', ')} not every message arrived`;
+    return `No knee: up to ${plural(steps.at(-1)?.vus ?? 0, 'VU')} arrival p50 did not take off${but}.`;
   }
   const stage = grown(from.latency, to.latency);
   const then =
@@ -63,7 +67,7 @@ function kneeSentence(run: Run): string | null {
       ? 'nothing arrives'
       : `arrival p50 goes from ${msUnit(p50(at))} to ${msUnit(p50(at + 1))} and stays up`;
   const grew = stage === null ? '' : `; ${stage} grows most`;
-  return `The knee is at ${plural(from.vus, 'VU')}, ${figure(from.requests / from.duration_s)} requests/s: with ${count(to.vus)} ${then}${grew}.`;
+  return `The knee is at ${plural(from.vus, 'VU')}, ${figure(carried(run, from))} messages/s: with ${count(to.vus)} ${then}${grew}.`;
 }
 
 /** Limits on arrival p99: that of this report, and a script's own on k6's Trend, which has the warm-up too. */
@@ -77,26 +81,64 @@ export function p99Limit(run: Run): number | null {
   return rule?.limit ?? run.figures?.find(({ name }) => name === P99_FIGURE)?.value ?? null;
 }
 
-/** The highest rate that kept arrival p99 below the limit: of a step of a sweep, or held for some seconds. */
+/**
+ * The highest rate that kept arrival p99 below the limit: of a step of a sweep, or held for some seconds. It is that of the messages that
+ * were accepted and arrived, and there is none where some were refused or lost. “At least”: more was not tried.
+ */
 function heldRate(run: Run): string | null {
   const limit = p99Limit(run);
   if (limit === null) return null;
-  const below = (p99: number | null | undefined) => p99 != null && p99 < limit;
+  const below = (p99: number | null) => p99 != null && p99 < limit;
   const steps = sweepSteps(run);
   if (steps.length > 0) {
-    const held = steps.filter((step) => below(step.latency.arrival.p99));
-    const best = Math.max(0, ...held.map((step) => step.requests / step.duration_s));
-    return `Highest rate of a step with arrival p99 < ${msUnit(limit)}: ${best > 0 ? `${figure(best)} requests/s` : 'none'}.`;
+    const held = steps.filter((step) => below(step.latency.arrival.p99) && whole(run, step));
+    const best = Math.max(0, ...held.map((step) => carried(run, step)));
+    const before = Math.max(0, ...steps.slice(0, -1).map((step) => carried(run, step)));
+    const grows = held.length === steps.length && best > before * (1 + AS_MUCH);
+    return `Highest rate of a step with arrival p99 < ${msUnit(limit)}: ${rateOf(best, grows)}.`;
   }
-  const measured = new Set(run.steps.filter((step) => step.measured).map((step) => step.name));
-  let best = 0;
-  for (let i = 0; i + HELD_SECONDS <= run.timeline.length; i++) {
-    const window = run.timeline.slice(i, i + HELD_SECONDS);
-    const kept = window.every((s) => s.phase !== null && measured.has(s.phase) && below(p99Of(s)));
-    if (kept) best = Math.max(best, mean(window.map((s) => s.scheduled)));
+  const windows = windowsOf(run, below);
+  const held = windows.filter(({ kept }) => kept).sort((a, b) => b.rate - a.rate)[0];
+  const more = windows.some(({ kept, offered }) => !kept && offered >= (held?.offered ?? 0) * (1 - AS_MUCH));
+  return `Highest rate held for ${HELD_SECONDS} s with arrival p99 < ${msUnit(limit)}: ${rateOf(held?.rate ?? 0, !more)}.`;
+}
+
+function rateOf(perSecond: number, atLeast: boolean): string {
+  return perSecond > 0 ? `${atLeast ? 'at least ' : ''}${figure(perSecond)} messages/s` : 'none';
+}
+
+interface Window {
+  /** Messages/s: due, and accepted and arrived. */
+  offered: number;
+  rate: number;
+  kept: boolean;
+}
+
+/** All stretches of some seconds in measured phases. */
+function windowsOf(run: Run, below: (p99: number | null) => boolean): Window[] {
+  const { timeline, account } = run;
+  const steps = new Map(run.steps.filter((step) => step.measured).map((step) => [step.name, step]));
+  // What is lost stays owed: where nothing is owed at the end of a later second, nothing had been lost before.
+  const least = timeline.map(({ backlog }) => backlog);
+  for (let i = least.length - 2; i >= 0; i--) least[i] = Math.min(least[i] as number, least[i + 1] as number);
+  const windows: Window[] = [];
+  for (let i = 0; i + HELD_SECONDS <= timeline.length; i++) {
+    const seconds = timeline.slice(i, i + HELD_SECONDS);
+    const own = seconds.map(({ phase }) => steps.get(phase ?? ''));
+    if (own.includes(undefined)) continue;
+    const [arrived, accepted] = [mean(seconds.map((s) => s.arrived)), mean(seconds.map((s) => s.accepted))];
+    const grew = Math.max(0, (seconds.at(-1)?.backlog ?? 0) - (timeline[i - 1]?.backlog ?? 0));
+    const lost = account.pending === 0 && own.some((step) => step && missed(run, step) > 0);
+    windows.push({
+      offered: mean(seconds.map((s) => s.scheduled)),
+      rate: arrived === 0 ? 0 : (accepted * arrived) / (arrived + grew / HELD_SECONDS),
+      kept:
+        seconds.every((s) => s.rejected === 0 && s.failed === 0 && below(p99Of(s))) &&
+        grew <= BACKLOG_SECONDS * arrived &&
+        (!lost || least[i + HELD_SECONDS - 1] === 0),
+    });
   }
-  const rate = best > 0 ? `${figure(best)} messages/s` : 'none';
-  return `Highest rate held for ${HELD_SECONDS} s with arrival p99 < ${msUnit(limit)}: ${rate}.`;
+  return windows;
 }
 
 /** Arrival p99, ms; null where too few deliveries stand behind it. */

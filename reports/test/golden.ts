@@ -156,10 +156,24 @@ function failing(): Run {
   return golden;
 }
 
+/** The ingest refuses most, and what it takes is through at once. */
+function refusing(): Run {
+  const golden = run('ramp', { ...RAMP, refuses: 0.9 });
+  const { rejected } = golden.account;
+  Object.assign(golden.verdict, { result: 'fail', reasons: [`rejected: ${rejected} messages`] });
+  const none = { op: '<=', limit: 0, unit: 'messages', basis: '', reason: '' };
+  golden.verdict.rules?.push({ ...none, name: 'rejected', value: rejected, ok: false, result: 'fail' });
+  golden.errors = [
+    { stage: 'request', class: 'HTTP 503', count: golden.account.rejected, example: 'status 503' },
+  ];
+  golden.run.labels = { build: 'refusing' };
+  return golden;
+}
+
 function incomplete(): Run {
   const golden = run('ramp', { ...RAMP, cutAt: 23.4 });
   golden.run.ended = null;
-  Object.assign(golden.verdict, { result: 'incomplete', reasons: ['The run was ended after 23 s of 50 s.'] });
+  Object.assign(golden.verdict, { result: 'incomplete', reasons: ['the run was cut off at 0:23 of 0:50'] });
   judged(golden, null);
   return golden;
 }
@@ -293,6 +307,7 @@ function hostile(): Run {
 const goldens = {
   passing: run('ramp', RAMP),
   failing,
+  refusing,
   incomplete,
   started,
   unbalanced,

@@ -4,6 +4,7 @@ import type { Run } from '../run.ts';
 export const GOLDENS = [
   'passing',
   'failing',
+  'refusing',
   'incomplete',
   'started',
   'unbalanced',

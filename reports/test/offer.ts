@@ -12,6 +12,8 @@ export interface Plan {
   capacity: number;
   /** Requests/s that ingest can answer; no limit if not given. */
   ingestCapacity?: number;
+  /** Of the requests of measured phases, the ingest refuses this share, as fast as it answers. */
+  refuses?: number;
   /** Messages claimed in this time (s) vanish. */
   lossBetween?: [number, number];
   /** A subscriber, the first of a topic being 0, has no connection in this time (s); what it missed comes after. */
@@ -37,6 +39,7 @@ export interface Message {
   phase: number;
   flow: number;
   lost: boolean;
+  rejected: boolean;
   deliveries: Delivery[];
 }
 export interface Request {
@@ -94,6 +97,7 @@ function startOf(n: number, from: number, to: number, duration: number): number 
 class Pipeline {
   #plan: Plan;
   #random = mulberry32(7);
+  #refusals = mulberry32(13);
   #credit: number[];
   #ingestFree = 0;
   #relayFree = 0;
@@ -117,7 +121,11 @@ class Pipeline {
     const answer = this.#about(0.28 + 0.15 * load, 0.35);
     const queuedAt = sentAt + (request + ingest) / 1e3;
     const acceptedAt = queuedAt + answer / 1e3;
+    const rejected =
+      this.#plan.phases[phase]?.measured === true && this.#refusals() < (this.#plan.refuses ?? 0);
     const messages = Array.from({ length: planned.messages }, (): Message => {
+      if (rejected)
+        return { intended, sentAt, acceptedAt, phase, flow, lost: false, rejected, deliveries: [] };
       const free = Math.max(queuedAt + this.#about(0.3 + 0.5 * load * load, 0.45) / 1e3, this.#relayFree);
       this.#relayFree = free + 1 / this.#plan.capacity;
       const claimedAt = this.#relayFree;
@@ -134,7 +142,7 @@ class Pipeline {
         const arrivedAt = intended + arrival / 1e3;
         return { phase, flow, arrival, fromSend: arrival - schedule, arrivedAt, stages };
       });
-      return { intended, sentAt, acceptedAt, phase, flow, lost, deliveries };
+      return { intended, sentAt, acceptedAt, phase, flow, lost, rejected, deliveries };
     });
     return { intended, answeredAt: acceptedAt, phase, http: request + ingest + answer, messages };
   }

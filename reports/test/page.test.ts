@@ -147,6 +147,22 @@ describe('the page in a browser', () => {
     });
   });
 
+  // Such a page said what phases had offered that never began, and divided the one that was cut off by its planned length.
+  test('a run that was cut off: how far it came, and the phase that was not reached', async () => {
+    const run = golden('incomplete');
+    await reader.read(run, async (page) => {
+      assert.match(await text(page, '.verdict'), /cut off at 0:23 of 0:50/);
+      const answered = await text(page, '.answer');
+      assert.match(answered, /“ramp” offered 569 requests\/s/);
+      assert.doesNotMatch(answered, /sustained/);
+      const rows = await page.locator('.phases tbody tr').allInnerTexts();
+      assert.equal(rows.length, 3);
+      const [, ramp, sustained] = rows.map((row) => row.replace(/\s+/g, ' '));
+      assert.match(ramp ?? '', /^ramp .*cut off after 0:13 of 0:20 0:10 – 0:23 569 /);
+      assert.match(sustained ?? '', /^sustained 1,500 requests\/s not reached( –)+$/);
+    });
+  });
+
   test('with nothing accepted, and in a record that ends early, the charts claim no success', async () => {
     const run = golden('incomplete');
     Object.assign(run.account.deliveries, { due: 0, arrived: 0, missing: 0 });
@@ -328,7 +344,7 @@ describe('the page in a browser', () => {
       }
       assert.match(await text(page, '.sweep h3'), /^Knee at 4 VUs: arrival p50 is 4\.74 ms there/);
       assert.deepEqual(await legend(page, 'Throughput by concurrency'), [
-        ...['requests', 'deliveries arrived', 'USL fit'],
+        ...['accepted and arrived', 'sent', 'USL fit'],
       ]);
       assert.match(
         await text(page, '.script'),

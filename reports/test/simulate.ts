@@ -28,7 +28,10 @@ export function simulate(plan: Plan): Measured {
   const end = Math.min(until, Math.max(total, ...latest(deliveries)));
   const due = messages.reduce((sum, message) => sum + message.deliveries.length, 0);
   const lost = messages.filter((message) => message.lost).length;
-  const arrived = messages.filter((m) => !m.lost && made(m).length === m.deliveries.length).length;
+  const rejected = messages.filter((message) => message.rejected).length;
+  const arrived = messages.filter(
+    (m) => !m.lost && !m.rejected && made(m).length === m.deliveries.length,
+  ).length;
 
   const latencies = (wanted: (phase: number) => boolean): Latencies => {
     const chosen = deliveries.filter((d) => wanted(d.phase));
@@ -55,7 +58,7 @@ export function simulate(plan: Plan): Measured {
     const duration_s = Math.min(phase.duration_s, end - start_s);
     if (duration_s <= 0) return [];
     const mine = messages.filter((message) => message.phase === index);
-    const accepted = mine.filter((message) => message.acceptedAt < until).length;
+    const accepted = mine.filter((message) => message.acceptedAt < until && !message.rejected);
     const there = deliveries.filter((d) => d.phase === index).length;
     return [
       {
@@ -66,10 +69,11 @@ export function simulate(plan: Plan): Measured {
         measured: phase.measured,
         requests: requests.filter((request) => request.phase === index).length,
         scheduled: mine.length,
-        accepted,
+        accepted: accepted.length,
+        due: accepted.reduce((sum, message) => sum + message.deliveries.length, 0),
         arrived: there,
         scheduled_per_s: round(mine.length / duration_s),
-        accepted_per_s: round(accepted / duration_s),
+        accepted_per_s: round(accepted.length / duration_s),
         arrived_per_s: round(there / duration_s),
         latency: latencies((p) => p === index),
       },
@@ -91,13 +95,13 @@ export function simulate(plan: Plan): Measured {
     account: {
       scheduled: messages.length,
       dropped: 0,
-      rejected: 0,
+      rejected,
       unknown: 0,
       arrived,
       dead_lettered: 0,
       queued: 0,
       lost,
-      pending: messages.length - arrived - lost,
+      pending: messages.length - arrived - lost - rejected,
       balanced: true,
       duplicates: 0,
       reordered: 0,
@@ -159,7 +163,9 @@ function seconds(
   return Array.from({ length: Math.ceil(end) }, (_, t) => {
     const within = (at: number) => at >= t && at < Math.min(t + 1, end);
     const here = deliveries.filter((d) => within(d.arrivedAt));
-    const accepted = messages.filter((m) => within(m.acceptedAt));
+    const [rejected, accepted] = [true, false].map((is) =>
+      messages.filter((m) => within(m.acceptedAt) && m.rejected === is),
+    ) as [Message[], Message[]];
     const scheduled = messages.filter((m) => within(m.intended)).length;
     owed += accepted.reduce((sum, m) => sum + m.deliveries.length, 0) - here.length;
     const [cpu_percent, rss_mb] = usage(t, scheduled, PROCESSES[0]);
@@ -171,7 +177,7 @@ function seconds(
       scheduled,
       sent: messages.filter((m) => within(m.sentAt)).length,
       accepted: accepted.length,
-      rejected: 0,
+      rejected: rejected.length,
       failed: 0,
       arrived: here.length,
       backlog: owed,

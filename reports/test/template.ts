@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
 const REPORTS = fileURLToPath(new URL('..', import.meta.url));
-const SHARED = ['page/**/*.*', 'run.ts', 'vite.config.ts'];
+const SHARED = ['page/**/*.*', '*.ts'];
 /** By the mode that Vite builds them in. */
 const PAGES = {
   production: { built: 'dist/index.html', sources: SHARED },

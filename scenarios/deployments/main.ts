@@ -137,6 +137,7 @@ async function compare(all: Measured[]): Promise<void> {
     join(ROOT, 'reports/main.ts'),
     'compare',
     '--each',
+    '--allow-failed', // what a deployment refused or lost stands on top of the page
     '--out',
     page,
     ...all.map(({ dir }) => dir),

@@ -10,11 +10,12 @@ import { K6Run } from '../../../pipeline/k6.ts';
 import { against, Interrupted, runEnvironment, type SettledRun, settle } from '../../../pipeline/run.ts';
 import { explain } from '../../../pipeline/stack/explain.ts';
 import { trust } from '../../../pipeline/trust.ts';
+import { failures } from '../../../reports/account.ts';
 import { comparisonOf } from '../../../reports/comparison/compare.ts';
 import { comparisonTemplate, renderComparison } from '../../../reports/comparison/page.ts';
 import { readRecording, readRun } from '../../../reports/comparison/recording.ts';
 import { grouped } from '../../../reports/comparison/subjects.ts';
-import { additionText } from '../../../reports/comparison/text.ts';
+import { accountsText, additionText } from '../../../reports/comparison/text.ts';
 import { COMPARISONS, moment, newDirectory, RUNS } from '../../../reports/directory.ts';
 import type { Run } from '../../../reports/run.ts';
 import { overNetworks, refuseOwnPipeline } from '../../../scenarios/matrix/around.ts';
@@ -181,16 +182,19 @@ class Comparison {
     const { agree, shown } = agreementOf(runs);
     const reach = reachOf(limits, wrk);
     const additions = [shown, ...(reach ? [reach] : []), generatorsOf(runs)];
-    const text = additions.map(additionText).join('\n\n');
+    const recordings = await Promise.all(dirs.map((dir) => readRecording(dir)));
+    // The tools are compared also where messages of theirs failed, which the accounts on top say.
+    const comparison = { ...comparisonOf(grouped(recordings, false), { allowFailed: true }), additions };
+    const accounts = accountsText(comparison.subjects).join('\n');
+    const text = [accounts, ...additions.map(additionText)].join('\n\n');
     console.log(`\n${text}\n`);
     await writeFile(join(this.#dir, 'tools.txt'), `${text}\n`);
-    const recordings = await Promise.all(dirs.map((dir) => readRecording(dir)));
-    const comparison = { ...comparisonOf(grouped(recordings, false)), additions };
     const page = join(this.#dir, 'index.html');
     await writeFile(page, renderComparison(comparison, await comparisonTemplate()));
     console.log(`report  ${relative('', page)}`);
     const sound = runs.every(({ account }) => account.balanced);
-    return sound && (agree === true || !this.#options.mustAgree) ? 0 : 1;
+    const agreed = agree === true && runs.every(({ account }) => failures(account) === null);
+    return sound && (agreed || !this.#options.mustAgree) ? 0 : 1;
   }
 }
 

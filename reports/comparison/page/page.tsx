@@ -15,16 +15,19 @@ export interface PartProps {
 
 /** The whole page, the answer first. */
 export function Page(props: PartProps) {
+  // What did not get through is no part of any figure below.
+  const failed = props.comparison.subjects.some((subject) => subject.failed !== null);
   return (
     <>
       <Header {...props} />
+      {failed && <AccountsSection {...props} />}
       <AdditionsSection {...props} />
       <DifferencesSection {...props} />
       <LatencySection {...props} />
       <SweepSection {...props} />
       <StagesSection {...props} />
       <StepsSection {...props} />
-      <AccountsSection {...props} />
+      {!failed && <AccountsSection {...props} />}
       <EnvironmentSection {...props} />
     </>
   );

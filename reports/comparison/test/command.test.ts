@@ -143,6 +143,50 @@ test('a gate on one run: 0, 1 when a condition holds, 2 when none does and one c
   }
 });
 
+test('runs in which messages failed: refused with the flag that compares them, and no gate lets them through', async () => {
+  const refusing = join(directory, 'refusing');
+  await mkdir(refusing);
+  await writeFile(join(refusing, 'run.json'), JSON.stringify(golden('refusing')));
+  const [a, out, json] = ['a', 'out/failed.html', 'out/failed.json'].map((name) => join(directory, name)) as [
+    ...[string, string, string],
+  ];
+  const refused = await report('compare', a, refusing, '--out', out);
+  assert.equal(refused.code, 2);
+  assert.match(
+    refused.stderr,
+    /^report: [^\n]*78,751 rejected \+ 10,549 arrived[^\n]*--allow-failed[^\n]*\n$/,
+  );
+  assert.equal(refused.stdout, '');
+  const args = ['compare', a, refusing, '--allow-failed', '--out', out, '--json', json];
+  const allowed = await report(...args);
+  assert.deepEqual([allowed.code, allowed.stderr], [0, '']);
+  assert.match(allowed.stdout, /^account B .* = 78,751 rejected \+ /m);
+  assert.doesNotMatch(allowed.stdout, /faster/);
+  const { subjects } = JSON.parse(await readFile(json, 'utf8'));
+  assert.deepEqual([subjects[0].failed, subjects[1].failed], [null, '78,751 rejected']);
+  const reader = await Reader.start();
+  try {
+    await reader.read(await readFile(out, 'utf8'), async (page) => {
+      const heads = await page.getByRole('heading', { level: 2 }).allTextContents();
+      assert.deepEqual(heads.slice(0, 2), ['Accounts', 'Differences']);
+      assert.match(await page.locator('header').innerText(), /78,751 rejected/);
+      assert.deepEqual(await violations(page), []);
+    });
+  } finally {
+    await reader.close();
+  }
+  const gate = ['--fail-if', 'arrival.p99 > 1000ms'];
+  const judged = await report(...args, ...gate);
+  assert.equal(judged.code, 1);
+  assert.match(judged.stdout, /^fail-if {5}FAIL {2}B: .*does not hold: .*; but 78,751 rejected$/m);
+  const checked = await report('check', refusing, ...gate);
+  assert.equal(checked.code, 1);
+  assert.match(
+    checked.stdout,
+    /^fail-if {5}FAIL {2}arrival\.p99 > 1000ms: does not hold: .*; but 78,751 rejected$/m,
+  );
+});
+
 test('the page, with no network: by mouse and by keyboard, and with a table of whoever compares', async () => {
   const out = join(directory, 'offline.html');
   assert.equal((await report('compare', join(directory, 'a'), join(directory, 'b'), '--out', out)).code, 0);

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PipelineFacts, Run } from '../../run.ts';
-import { compare } from '../compare.ts';
+import { compare, FailedRunsError } from '../compare.ts';
 import type { Comparison } from '../comparison.ts';
-import { ConditionError, judge, parseCondition } from '../conditions.ts';
+import { ConditionError, check, judge, parseCondition } from '../conditions.ts';
+import { comparisonMarkdown } from '../markdown.ts';
 import type { Recording } from '../recording.ts';
 import { grouped } from '../subjects.ts';
 import { additionText, comparisonText } from '../text.ts';
@@ -41,6 +42,79 @@ test('what can not be compared gets no difference and says why', () => {
     'not comparable: run is invalid',
     'not comparable: the baseline’s run is invalid',
   ]);
+});
+
+/** Most was rejected, and the rest is fast. */
+const refusing = (seed: number, median = 1, end: 'rejected' | 'lost' = 'rejected') =>
+  recording(
+    seed,
+    ({ run: { run, account } }) => {
+      run.name = 'refusing';
+      const failed = Math.floor(account.scheduled * 0.9);
+      Object.assign(account, { arrived: account.scheduled - failed, [end]: failed });
+    },
+    median,
+  );
+
+test('runs in which messages failed are compared when that is asked for, and never win', () => {
+  for (const end of ['rejected', 'unknown', 'dead_lettered', 'queued', 'lost'] as const) {
+    const failing = recording(2, ({ run: { account } }) => {
+      Object.assign(account, { arrived: account.scheduled - 1, [end]: 1 });
+    });
+    assert.throws(() => compare([recording(1), failing]), FailedRunsError, end);
+    assert.throws(() => compare([failing, recording(1)]), FailedRunsError, end);
+  }
+  assert.throws(
+    () => compare([recording(1), refusing(2)]),
+    /survived \(refusing: 89,300 scheduled = 80,370 rejected \+ 8,930 arrived\)$/,
+  );
+  const words = (...runs: Recording[]) => {
+    const comparison = compare(runs, { allowFailed: true });
+    const [p99] = comparison.rows.filter(({ name }) => name === 'arrival.p99');
+    return { comparison, word: p99?.differences[1]?.word };
+  };
+  const { comparison, word } = words(recording(1), refusing(2));
+  assert.equal(word, 'survivors only', 'and not faster');
+  assert.equal(words(refusing(2), recording(1)).word, 'survivors only', 'nor is the other one slower');
+  assert.equal(words(recording(1), refusing(2, 4)).word, 'slower', 'what is missing would be slower still');
+  assert.equal(words(recording(1), recording(2, undefined, 1)).word, 'faster', 'where every message arrived');
+  assert.deepEqual(
+    comparison.subjects.map(({ failed }) => failed),
+    [null, '80,370 rejected'],
+  );
+  for (const text of [comparisonText(comparison), comparisonMarkdown(comparison, [])]) {
+    const [a, b, figures] = [/account A\b/, /account B\b.*80,370 rejected/, /arrival p99/].map((p) =>
+      text.search(p),
+    );
+    assert.ok((a ?? -1) > 0 && (b ?? -1) > (a ?? 0) && (figures ?? -1) > (b ?? 0), text);
+    assert.doesNotMatch(text, /faster|slower/);
+  }
+});
+
+test('a condition lets no run through in which messages failed', () => {
+  const of = (text: string, ...runs: Recording[]) =>
+    judge(parseCondition(text), grouped(runs, true), false)[0];
+  for (const text of [
+    'arrival.p99 > 250ms',
+    'arrival.p99 > +10%',
+    'account.lost > 0',
+    'account.rejected > 90000',
+  ]) {
+    const finding = of(text, recording(1), refusing(2));
+    assert.deepEqual([finding?.fails, finding?.judged], [true, true], text);
+    assert.match(finding?.sentence ?? '', /does not hold: .*; but 80,370 rejected$/);
+  }
+  assert.equal(
+    of('arrival.p99 > +90%', refusing(1), recording(2))?.fails,
+    true,
+    'nor what is held against one',
+  );
+  assert.equal(
+    of('arrival.p99 > 250ms', refusing(1), recording(2))?.fails,
+    false,
+    'the baseline is no part of it',
+  );
+  assert.equal(check(parseCondition('arrival.p99 > 250ms'), refusing(2)).fails, true);
 });
 
 test('the name of a profile’s file is no other profile', () => {
@@ -198,7 +272,7 @@ test('of repeats the invalid ones are left out and told, but what they lost is n
   });
   const trusted = [of('a', 1, 2), of('a', 2, 2), of('b', 3, 3), of('b', 4, 3)];
   const all = [...trusted.slice(0, 2), disturbed, ...trusted.slice(2)];
-  const [without, beside] = [compare(trusted), compare(all)];
+  const [without, beside] = [compare(trusted), compare(all, { allowFailed: true })];
   assert.deepEqual(obstacles(beside), [null, null]);
   assert.deepEqual(beside.rows, without.rows);
   const [, b] = beside.subjects;
@@ -211,7 +285,7 @@ test('of repeats the invalid ones are left out and told, but what they lost is n
   const findings = (text: string) => judge(parseCondition(text), grouped(all, false), false);
   assert.equal(findings('arrival.p50 > 10ms')[0]?.fails, false);
   assert.equal(findings('account.lost > 0')[0]?.fails, true);
-  const alone = compare([...trusted.slice(0, 2), disturbed]);
+  const alone = compare([...trusted.slice(0, 2), disturbed], { allowFailed: true });
   assert.deepEqual(obstacles(alone), [null, 'not comparable: run is invalid'], 'none is left');
 });
 

@@ -13,9 +13,13 @@ export function eventsOf(directory: string): string {
   return `/api/runs/${at(directory)}/live`;
 }
 
-/** The first one is the baseline. */
-export function compareOf(directories: readonly string[]): string {
-  return `/compare?${directories.map((directory) => `run=${at(directory)}`).join('&')}`;
+/**
+ * The first one is the baseline.
+ * @param allowFailed also where messages of them failed
+ */
+export function compareOf(directories: readonly string[], allowFailed = false): string {
+  const runs = directories.map((directory) => `run=${at(directory)}`).join('&');
+  return `/compare?${runs}${allowFailed ? '&allow-failed=true' : ''}`;
 }
 
 export interface Filter {

@@ -243,7 +243,7 @@ test('it only shows, and only to this host', async () => {
 });
 
 test('a comparison, and why there is none', async () => {
-  const { statusCode, body } = await get('/compare?run=one&run=two%20%26%20three');
+  const { statusCode, body } = await get('/compare?run=one&run=two%20%26%20three&allow-failed=true');
   assert.equal(statusCode, 200);
   assert.match(body, /"schema":"arrival\/comparison\/1"/);
   const one = await get('/compare?run=one');
@@ -255,6 +255,24 @@ test('a comparison, and why there is none', async () => {
   const { statusCode: status, body: why } = await get('/compare?run=one&run=damaged');
   assert.equal(status, 422);
   assert.equal(why, 'these runs cannot be compared: damaged/run.json: errors is missing\n');
+  await rm(directory, { recursive: true });
+});
+
+test('runs in which messages failed are compared when the reader says so', async () => {
+  const run = golden('refusing');
+  run.run.name = '<b>refusing';
+  const directory = await writeRun(root, 'refusing', run);
+  const refused = await get('/compare?run=one&run=refusing');
+  assert.equal(refused.statusCode, 422);
+  assert.match(
+    refused.body,
+    /<li>&#60;b&#62;refusing: 89,300 scheduled = 78,751 rejected \+ 10,549 arrived<\/li>/,
+  );
+  const link = refused.body.match(/<a href="(\/compare[^"]+)">/)?.[1]?.replaceAll('&#38;', '&');
+  assert.equal(link, '/compare?run=one&run=refusing&allow-failed=true');
+  const { statusCode, body } = await get(link as string);
+  assert.equal(statusCode, 200);
+  assert.match(body, /"failed":"78,751 rejected"/);
   await rm(directory, { recursive: true });
 });
 

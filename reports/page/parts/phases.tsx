@@ -1,4 +1,4 @@
-import type { Latency, Step } from '../../run.ts';
+import type { Latency, Run, Step } from '../../run.ts';
 import { largestStage, type PercentileKey, percentile, protocolOf } from '../facts.ts';
 import { clock, count, figure, ms, percent, plural } from '../format.ts';
 import type { PartProps } from '../report.tsx';
@@ -13,16 +13,59 @@ function latencyColumn<Row>(
   return { head, unit: 'ms', cell: (row) => ms(key === 'max' ? of(row).max : percentile(of(row), key)) };
 }
 
+type Phase = Run['run']['profile']['phases'][number];
+/** A phase of the profile; without a step it was not reached. */
+interface Row {
+  phase: Phase | undefined;
+  step: Step | undefined;
+}
+
 /** Each phase: what was planned, what got through, how long it took. */
 export function PhasesSection({ run, sound }: PartProps) {
   const { steps } = run;
+  const { phases } = run.run.profile;
   const closed = run.run.model === 'closed';
-  if (steps.length === 0) return null;
+  const rows = Array.from(
+    { length: Math.max(steps.length, phases.length) },
+    (_, i): Row => ({ phase: phases[i], step: steps[i] }),
+  );
   const arrival = (step: Step) => step.latency.arrival;
   const largest = (step: Step) => {
     const stage = largestStage(step.latency);
     return stage ? `${stage.stage}, ${percent(stage.share)}` : '–';
   };
+  const figures: Column<Step>[] = [
+    { head: 'requests', unit: 'requests/s', cell: (step) => figure(step.requests / step.duration_s) },
+    {
+      head: closed ? 'sent' : 'scheduled',
+      unit: 'messages/s',
+      cell: (step) => figure(step.scheduled_per_s),
+    },
+    { head: 'accepted', unit: 'messages/s', cell: (step) => figure(step.accepted_per_s) },
+    { head: 'arrived', unit: 'deliveries/s', cell: (step) => figure(step.arrived_per_s) },
+    ...(closed
+      ? [
+          { head: 'backlog', unit: 'at the end', cell: (step: Step) => count(step.backlog) },
+          {
+            head: 'drained',
+            unit: 'after, s',
+            cell: (step: Step) => (step.drained_s == null ? '–' : figure(step.drained_s)),
+          },
+        ]
+      : []),
+    ...(sound
+      ? [
+          { head: 'samples', unit: 'deliveries', cell: (step: Step) => count(arrival(step).count) },
+          latencyColumn('arrival p50', arrival, 'p50'),
+          latencyColumn('p95', arrival, 'p95'),
+          latencyColumn('p99', arrival, 'p99'),
+          latencyColumn('max', arrival, 'max'),
+          latencyColumn(`${protocolOf(run)} p99`, (step: Step) => step.latency.http, 'p99'),
+          { head: 'largest stage', unit: 'of the mean', cell: largest },
+        ]
+      : []),
+  ];
+  if (rows.length === 0) return null;
   return (
     <section class={closed ? 'phases closed' : 'phases'}>
       <h2>Phases</h2>
@@ -33,64 +76,45 @@ export function PhasesSection({ run, sound }: PartProps) {
           {
             head: 'phase',
             text: true,
-            cell: (step) => (
+            cell: ({ phase, step }) => (
               <>
-                {step.name}
-                <small>{about(run, step)}</small>
+                {(step ?? phase)?.name}
+                <small>{about(run, phase, step)}</small>
               </>
             ),
           },
           {
             head: 'time',
-            cell: (step) => `${clock(step.start_s)} – ${clock(step.start_s + step.duration_s)}`,
+            cell: ({ step }) =>
+              step ? `${clock(step.start_s)} – ${clock(step.start_s + step.duration_s)}` : 'not reached',
           },
-          { head: 'requests', unit: 'requests/s', cell: (step) => figure(step.requests / step.duration_s) },
-          {
-            head: closed ? 'sent' : 'scheduled',
-            unit: 'messages/s',
-            cell: (step) => figure(step.scheduled_per_s),
-          },
-          { head: 'accepted', unit: 'messages/s', cell: (step) => figure(step.accepted_per_s) },
-          { head: 'arrived', unit: 'deliveries/s', cell: (step) => figure(step.arrived_per_s) },
-          ...(closed
-            ? [
-                { head: 'backlog', unit: 'at the end', cell: (step: Step) => count(step.backlog) },
-                {
-                  head: 'drained',
-                  unit: 'after, s',
-                  cell: (step: Step) => (step.drained_s == null ? '–' : figure(step.drained_s)),
-                },
-              ]
-            : []),
-          ...(sound
-            ? [
-                { head: 'samples', unit: 'deliveries', cell: (step: Step) => count(arrival(step).count) },
-                latencyColumn('arrival p50', arrival, 'p50'),
-                latencyColumn('p95', arrival, 'p95'),
-                latencyColumn('p99', arrival, 'p99'),
-                latencyColumn('max', arrival, 'max'),
-                latencyColumn(`${protocolOf(run)} p99`, (step: Step) => step.latency.http, 'p99'),
-                { head: 'largest stage', unit: 'of the mean', cell: largest },
-              ]
-            : []),
+          ...figures.map(
+            ({ cell, ...column }): Column<Row> => ({
+              ...column,
+              cell: ({ step }) => (step ? cell(step) : '–'),
+            }),
+          ),
         ]}
-        rows={steps}
+        rows={rows}
       />
     </section>
   );
 }
 
-/** What was planned for a phase, and whether it counts. */
-function about({ run, steps }: PartProps['run'], step: Step): string {
-  const phase = run.profile.phases[steps.indexOf(step)];
-  const parts = step.measured ? [] : ['not measured'];
-  if (step.vus === 0 || (phase?.arrival_rate === 0 && phase.ramp_to === null)) {
+/** What was planned for a phase, whether it counts, and whether it was cut off. */
+function about({ verdict, steps }: Run, phase: Phase | undefined, step: Step | undefined): string {
+  const [vus, measured] = [step ? step.vus : (phase?.vus ?? null), (step ?? phase)?.measured];
+  const parts = measured ? [] : ['not measured'];
+  if (vus === 0 || (phase?.arrival_rate === 0 && phase.ramp_to === null)) {
     parts.unshift('pause');
-  } else if (step.vus !== null) {
-    parts.unshift(plural(step.vus, 'VU'));
+  } else if (vus !== null) {
+    parts.unshift(plural(vus, 'VU'));
   } else if (phase && phase.arrival_rate !== null) {
     const to = phase.ramp_to === null ? '' : ` → ${figure(phase.ramp_to)}`;
     parts.unshift(`${figure(phase.arrival_rate)}${to} requests/s`);
   }
+  const last = step !== undefined && step === steps.at(-1);
+  if (last && verdict.result === 'incomplete' && phase && step.duration_s < phase.duration_s)
+    parts.push(`cut off after ${clock(step.duration_s)} of ${clock(phase.duration_s)}`);
   return parts.join(', ');
 }

@@ -1,5 +1,5 @@
-import type { Step } from '../../run.ts';
-import { grown, knee, pointOf, sweepSteps, TAKE_OFF } from '../../sweep.ts';
+import type { Run, Step } from '../../run.ts';
+import { carried, grown, knee, pointOf, sweepSteps, TAKE_OFF } from '../../sweep.ts';
 import { fitUsl, type Usl } from '../../usl.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, msValue } from '../chart-options.ts';
@@ -25,7 +25,7 @@ export function SweepSection({ run }: PartProps) {
       <h2>Sweep of concurrency</h2>
       <div class="charts">
         <LatencyChart steps={steps} marks={marks} at={at} protocol={protocolOf(run)} />
-        <ThroughputChart steps={steps} marks={marks} />
+        <ThroughputChart run={run} steps={steps} marks={marks} />
       </div>
       <p class="small">
         The knee is the last concurrency before arrival p50 takes off for good: with more VUs it stays above{' '}
@@ -89,8 +89,8 @@ function latencyTitle(steps: SweepStep[], at: number | null): string {
   return `Knee at ${plural(from.vus, 'VU')}: arrival p50 is ${msUnit(from.latency.arrival.p50)} there and ${msUnit(to.latency.arrival.p50)} with ${count(to.vus)}${stage === null ? '' : `; ${stage} grows most`}`;
 }
 
-function ThroughputChart({ steps, marks }: SweepChartProps) {
-  const perSecond = ({ requests, duration_s }: Step) => requests / duration_s;
+function ThroughputChart({ run, steps, marks }: SweepChartProps & { run: Run }) {
+  const perSecond = (step: Step) => carried(run, step);
   const usl = fitUsl(steps.map((step) => [step.vus, perSecond(step)]));
   const measured = new Map(steps.map((step) => [step.vus, step]));
   const x = usl ? grid(steps) : steps.map(({ vus }) => vus);
@@ -103,8 +103,8 @@ function ThroughputChart({ steps, marks }: SweepChartProps) {
   return (
     <Chart
       name="Throughput by concurrency"
-      unit="per second"
-      title={`At most ${figure(perSecond(best))} requests/s, with ${plural(best.vus, 'VU')}`}
+      unit="messages per second"
+      title={`At most ${figure(perSecond(best))} messages/s accepted and arrived, with ${plural(best.vus, 'VU')}`}
       note={fitNote(steps, usl)}
       kind="vus"
       x={x}
@@ -112,12 +112,12 @@ function ThroughputChart({ steps, marks }: SweepChartProps) {
       marks={marks}
       format={figure}
       lines={[
-        { label: 'requests', colour: 'blue', values: at(perSecond) },
+        { label: 'accepted and arrived', colour: 'blue', values: at(perSecond) },
         {
-          label: 'deliveries arrived',
+          label: 'sent',
           colour: 'violet',
           dash: 'dotted' as const,
-          values: at((step) => step.arrived_per_s),
+          values: at((step) => step.scheduled_per_s),
         },
         ...(usl
           ? [

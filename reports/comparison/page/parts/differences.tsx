@@ -55,6 +55,8 @@ export function DifferencesSection({ comparison }: PartProps) {
       <p class="small">
         A word stands where the whole interval is more than 1 % away from no difference; “no difference seen”
         says that the interval reaches that far, not that there is none.{' '}
+        {shown.some((row) => row.differences.some((one) => one?.word === 'survivors only')) &&
+          '“Survivors only”: the better figure is that of a run in which messages failed, and those would have been its slowest. '}
         {from.some((one) => one.includes('blocks')) &&
           'Blocks of one run cannot know how much one run differs from the next: repeats do. '}
         {reasons(shown).map(([reason, names]) => `No interval of ${names.join(', ')}: ${reason}. `)}

@@ -1,5 +1,6 @@
 import { styleOf } from '../../../page/chart-options.ts';
 import type { Subject } from '../../comparison.ts';
+import { SURVIVORS } from '../../words.ts';
 import type { PartProps } from '../page.tsx';
 import { answers } from '../tell.ts';
 
@@ -25,7 +26,7 @@ export function Header({ comparison }: PartProps) {
 }
 
 function SubjectLine({ subject, index }: { subject: Subject; index: number }) {
-  const { letter, title, runs, obstacle, profile, model } = subject;
+  const { letter, title, runs, obstacle, profile, model, failed } = subject;
   const [first] = runs;
   return (
     <li>
@@ -49,6 +50,11 @@ function SubjectLine({ subject, index }: { subject: Subject; index: number }) {
         </p>
       ))}
       {obstacle !== null && <p class="worry">{obstacle}</p>}
+      {failed !== null && (
+        <p class="worry">
+          {failed}: {SURVIVORS}
+        </p>
+      )}
     </li>
   );
 }

@@ -28,7 +28,7 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
   }
   const marks = [...knees].map(([x, letters]) => ({ x, name: `knee ${letters.join(', ')}` }));
   const most = sweeps.map(({ subject: { letter }, points }) => {
-    const highest = Math.max(...points.map(({ requests_per_s }) => requests_per_s ?? 0));
+    const highest = Math.max(...points.map(({ carried_per_s }) => carried_per_s ?? 0));
     return `${letter} ${figure(highest)}`;
   });
   const at = sweeps.map(({ subject: { letter, knee } }) => {
@@ -59,12 +59,12 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
         />
         <Chart
           {...common}
-          name="Requests by concurrency"
+          name="Throughput by concurrency"
           unit="per second"
-          axis="requests per second"
-          title={`Most requests/s: ${most.join(', ')}`}
+          axis="messages per second"
+          title={`Most messages/s accepted and arrived: ${most.join(', ')}`}
           format={figure}
-          lines={lines(({ requests_per_s }) => requests_per_s)}
+          lines={lines(({ carried_per_s }) => carried_per_s)}
         />
       </div>
     </section>
