@@ -104,11 +104,13 @@ function unknown(name: string, fail: (what: string, allowed: string) => never): 
 
 /** @param sure a condition on a difference holds only where all of the interval is beyond the limit */
 export function judge(condition: Condition, groups: readonly Group[], sure: boolean): Finding[] {
-  const [baseline, ...others] = condition.measure.kind === 'count' ? groups : groups.map(counted);
+  const [baseline, ...others] = groups;
   if (baseline === undefined) return [];
+  const figures = (group: Group) => (condition.measure.kind === 'count' ? group : counted(group));
   return others.map((group, i) => {
-    const subject = String.fromCharCode(66 + i);
-    return found(condition, subject, judgeOne(condition, baseline, group, sure));
+    const judged = judgeOne(condition, figures(baseline), figures(group), sure);
+    const runs = condition.of === 'value' ? group : [...baseline, ...group];
+    return found(condition, String.fromCharCode(66 + i), letThrough(judged, runs));
   });
 }
 
@@ -123,7 +125,8 @@ export function check(condition: Condition, recording: Recording): Finding {
       `--fail-if '${text}' asks for a difference, and one run has none; allowed: a limit without a sign, or compare with a baseline`,
     );
   }
-  return found(condition, 'A', judgeOne(condition, [recording], [recording], false));
+  const judged = judgeOne(condition, [recording], [recording], false);
+  return found(condition, 'A', letThrough(judged, [recording]));
 }
 
 type Judged = Pick<Finding, 'fails' | 'judged'> & { told: string };
@@ -132,16 +135,14 @@ function found(condition: Condition, subject: string, { told, ...judged }: Judge
   return { condition, subject, ...judged, sentence: `${condition.text}: ${told}` };
 }
 
-/** Judges, and lets no run through in which messages failed, whatever the survivors' figures are. */
-function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boolean): Judged {
-  const judged = judgeFigures(condition, baseline, group, sure);
-  if (judged.fails) return judged;
-  const runs = condition.of === 'value' ? group : [...baseline, ...group];
+/** No run in which messages failed is let through, whatever the figures of the others are. */
+function letThrough(judged: Judged, runs: Group): Judged {
   const failed = failures(sumOfAccounts(runs.map(({ run }) => run.account)));
-  return failed === null ? judged : { ...judged, fails: true, told: `${judged.told}; but ${failed}` };
+  if (judged.fails || failed === null) return judged;
+  return { ...judged, fails: true, told: `${judged.told}; but ${failed}` };
 }
 
-function judgeFigures(condition: Condition, baseline: Group, group: Group, sure: boolean): Judged {
+function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boolean): Judged {
   const { measure, limit, of } = condition;
   const unjudged = (why: string) => ({ fails: true, judged: false, told: `cannot be judged (${why})` });
   const told = (value: number, fails: boolean, note = '') => ({

@@ -2,7 +2,6 @@
 
 import { printable } from '../../pipeline/printable.ts';
 import { equation } from '../account.ts';
-import { count } from '../page/format.ts';
 import type { Addition, Comparison, Subject } from './comparison.ts';
 import { turns } from './knees.ts';
 import { change, label, range, SURVIVORS, value } from './words.ts';

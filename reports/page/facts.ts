@@ -171,7 +171,7 @@ export function answer(run: Run): string[] {
   const others = failures({ ...account, lost: 0 });
   if (others !== null) {
     sentences.push(
-      `Of ${plural(account.scheduled, 'message')} ${others}: the latencies are those of the others.`,
+      `Not every message got through (${others} of ${count(account.scheduled)}): the latencies are those of the others.`,
     );
   }
   return sentences;
