@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, statSync } from 'node:fs';
 import { test } from 'node:test';
+import schema from '../run.schema.json' with { type: 'json' };
 import { validateRun } from '../validate.ts';
 import { GOLDENS, golden } from './goldens.ts';
 
@@ -31,6 +32,7 @@ function changed(path: string, value: unknown): unknown {
 for (const [path, value, line] of [
   ['account.lost', 'three', 'account.lost: must be integer, not "three"'],
   ['account.lost', -1, 'account.lost: must be >= 0, not -1'],
+  ['account.scheduled', 1e300, 'account.scheduled: must be <= 9007199254740991, not 1e+300'],
   ['account.lost', undefined, 'account: lost is missing'],
   ['account.extra', 1, 'account: extra is not a field of it'],
   ['latency.arrival.p99', '8 ms', 'latency.arrival.p99: must be number or null, not "8 ms"'],
@@ -51,6 +53,19 @@ for (const [path, value, line] of [
 ] as const) {
   test(`names the field: ${line}`, () => assert.deepEqual(validateRun(changed(path, value)), [line]));
 }
+
+test('integers are what every reader holds exactly, and negative only where they say so', () => {
+  const bounds: [string, unknown, unknown][] = [];
+  JSON.stringify(schema, (key, value) => {
+    if ([value?.type].flat().includes('integer')) bounds.push([key, value.maximum, value.minimum]);
+    return value;
+  });
+  assert.ok(bounds.length > 10);
+  for (const [name, maximum, minimum] of bounds) {
+    assert.equal(maximum, Number.MAX_SAFE_INTEGER, name);
+    assert.equal(typeof minimum, 'number', name);
+  }
+});
 
 test('says of anything else that it is no run', () => {
   assert.deepEqual(validateRun(null), ['must be object, not null']);
