@@ -1,6 +1,6 @@
 /** A run as CI systems and changes show it: junit.xml and summary.md. internal/report writes the same; ci.vectors.json has both. */
 import { percentile, protocolOf, scriptFigures } from './page/facts.ts';
-import { count, fixed, ms as msOf, plural } from './page/format.ts';
+import { count, fixed, ms as msOf, plural, visible } from './page/format.ts';
 import { limited, limitText, rulesOf, withUnit } from './rules.ts';
 import { type Account, type Latency, type Run, STAGES, type VerdictResult } from './run.ts';
 import { grown, knee, pointOf, sweepSteps } from './sweep.ts';
@@ -173,14 +173,15 @@ const ENTITIES: Record<string, string> = {
 /** In characters, of a name or a reason in Markdown. */
 const LONGEST = 500;
 
-/** Text that Markdown shows as it is, on one line. */
+/** Text that Markdown shows as it is, on one line; its bidi controls are seen, and run.json has what is cut off. */
 export function plain(text: string): string {
   const all = [...text.toWellFormed()];
   const shown = all.slice(0, LONGEST).map((c) => {
     if (/[\p{Cc}\u2028\u2029]/u.test(c)) return ' ';
+    if (visible(c) !== c) return visible(c).replace(/[[\]]/g, '\\$&');
     if (c === '<') return '&lt;';
     if (c === '&') return '&amp;';
     return /[\\`*_[\]|#>~]/.test(c) ? `\\${c}` : c;
   });
-  return shown.join('') + (all.length > LONGEST ? '…' : '');
+  return shown.join('') + (all.length > LONGEST ? '… (run.json has all of it)' : '');
 }

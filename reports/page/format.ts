@@ -1,8 +1,21 @@
-/** Numbers and times as the page writes them: 3 significant digits, thousands separators, en-US, UTC. */
+/** Numbers, times and foreign text as the page writes them: 3 significant digits, thousands separators, en-US, UTC. */
 
 const NONE = '–';
 /** No line break between a number and its unit. */
 const GLUE = '\u00a0';
+/** What exceeds this is written as 1.00e+300: hundreds of digits break a layout. */
+const MOST = Number.MAX_SAFE_INTEGER;
+
+/**
+ * Foreign text with its bidi controls in words, `[U+202E]`: they are invisible, and what follows them reads in another order than
+ * the text has, up to the end of its paragraph or of what isolates it.
+ */
+export function visible(text: string): string {
+  return text.replace(
+    /\p{Bidi_Control}/gu,
+    (c) => `[U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`,
+  );
+}
 
 /** Milliseconds without the unit: 3 significant digits, no finer than 1 µs, whole from 100 on. */
 export function ms(value: number | null | undefined): string {
@@ -16,7 +29,12 @@ export function msUnit(value: number | null | undefined): string {
 
 /** A whole number: 89,300 */
 export function count(value: number | null | undefined): string {
-  return value == null ? NONE : Math.round(value).toLocaleString('en-US');
+  return value == null ? NONE : local(Math.round(value));
+}
+
+/** With thousands separators, and as many decimals as the options allow. */
+export function local(value: number, options: Intl.NumberFormatOptions = {}): string {
+  return Math.abs(value) > MOST ? value.toExponential(2) : value.toLocaleString('en-US', options);
 }
 
 /** Something per second, percent of a core, megabytes: 3 significant digits, at most one decimal. */
@@ -73,6 +91,7 @@ export function plural(value: number, one: string, many = `${one}s`): string {
 function number(value: number | null | undefined, decimals: number): string {
   if (value == null || !Number.isFinite(value)) return NONE;
   const size = Number(Math.abs(value).toPrecision(3));
+  if (size > MOST) return value.toExponential(2);
   const magnitude = size === 0 ? 0 : Math.floor(Math.log10(size));
   const places = size === 0 ? 0 : Math.min(decimals, Math.max(0, 2 - magnitude));
   const text = grouped(fixed(value, places));

@@ -79,16 +79,18 @@ func limited(rules []Rule) []Rule {
 // longest that a name or a reason may be here, in characters.
 const longest = 500
 
-// plain is text that Markdown shows as it is, on one line.
+// plain is text that Markdown shows as it is, on one line; its bidi controls are seen, and run.json has what is cut off.
 func plain(s string) string {
 	var b strings.Builder
 	for i, c := range []rune(s) {
 		switch {
 		case i == longest:
-			b.WriteString("…")
+			b.WriteString("… (run.json has all of it)")
 			return b.String()
 		case unicode.IsControl(c) || c == '\u2028' || c == '\u2029':
 			b.WriteByte(' ')
+		case unicode.Is(unicode.Bidi_Control, c):
+			fmt.Fprintf(&b, `\[%U\]`, c)
 		case c == '<':
 			b.WriteString("&lt;")
 		case c == '&':
