@@ -1,5 +1,5 @@
 /** Figures and differences in words, for the page and the terminal alike. */
-import { figure, ms } from '../page/format.ts';
+import { count, figure, ms } from '../page/format.ts';
 import type { Difference, Row } from './comparison.ts';
 
 /** Of a run that has failed messages. */
@@ -23,7 +23,7 @@ export function change(relative: number | null | undefined): string {
   const size = Math.abs(percent);
   const text = size.toFixed(size < 9.95 ? 1 : 0);
   const sign = Number(text) === 0 ? '±' : percent < 0 ? '−' : '+';
-  return `${sign}${Number(text) >= 1000 ? Number(text).toLocaleString('en-US') : text}${GLUE}%`;
+  return `${sign}${Number(text) >= 1000 ? count(Number(text)) : text}${GLUE}%`;
 }
 
 /** +8.0 % … +12 %; nothing where there is no interval. */

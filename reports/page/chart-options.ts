@@ -231,6 +231,8 @@ function logSplits(_u: uPlot, _axis: number, min: number, max: number): number[]
 
 function axisValue(value: number | null): string | null {
   if (value === null) return null;
+  // An axis has room for so many digits.
+  if (Math.abs(value) >= 1e8) return Number(value.toPrecision(3)).toExponential();
   return value.toLocaleString('en-US', { maximumSignificantDigits: 6 });
 }
 
