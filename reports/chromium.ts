@@ -21,7 +21,7 @@ const ARGS = [
 ];
 
 /** Chromium's path, from CHROMIUM or the usual places. */
-function findChromium(): string {
+export function findChromium(): string {
   const found = PLACES.find((path) => path !== undefined && existsSync(path));
   if (found === undefined) {
     throw new Error('no Chromium: npm run setup -- --test installs it, or name its path in CHROMIUM');

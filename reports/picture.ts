@@ -48,7 +48,6 @@ async function takePicture(directory: string, file: string): Promise<void> {
     });
     await page.goto(pathToFileURL(join(place, 'index.html')).href);
     await page.locator('main > :is(footer, .plain)').waitFor();
-    await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
     const last = await page.locator(LAST).boundingBox();
     if (last === null) throw new Error(`${directory}: the run has no stages to show`);
     const height = Math.ceil(last.y + last.height + MARGIN);

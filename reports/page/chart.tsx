@@ -1,5 +1,6 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
+import { beforeLoad } from './before-load.ts';
 import { alignedData, type ChartData, chartOptions, label, TIME, X_NAMES } from './chart-options.ts';
 import { clock, count, ms } from './format.ts';
 import { binStart, cells, type HeatColumn, merged, usedBins } from './heat.ts';
@@ -12,8 +13,6 @@ const LEGEND = 20;
 /** Half of the narrower of A4 and Letter, as report.css lays it out. */
 const PRINT_WIDTH = 336;
 const PRINT_HEIGHT = 180;
-/** What is so near to the screen is drawn already. */
-const NEAR = '400px';
 /** Of a chart as a table; a longer one leaves out what lies between. */
 const MOST_ROWS = 120;
 
@@ -103,7 +102,7 @@ function tableLabel(chart: ChartProps, x: number): string {
 
 function Plot(chart: ChartProps) {
   const host = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = host.current;
     if (!element) return;
     return mount(element, chart);
@@ -125,10 +124,7 @@ function Plot(chart: ChartProps) {
 const CURSOR_KEYS = 'arrow keys move the cursor';
 const KEYS = `${CURSOR_KEYS}, plus and minus zoom, 0 shows everything`;
 
-/**
- * Draws into the element when it comes near the screen or is printed, and again whenever its width, the colour scheme or the
- * medium changes.
- */
+/** Draws into the element, wherever the reader has scrolled to, and again whenever its width, the colour scheme or the medium changes. */
 function mount(element: HTMLElement, chart: ChartProps): () => void {
   let plot: uPlot | undefined;
   let width = 0;
@@ -149,29 +145,23 @@ function mount(element: HTMLElement, chart: ChartProps): () => void {
   const resized = new ResizeObserver(() => {
     if (plot && !print.matches && element.clientWidth !== width) draw();
   });
-  const begin = () => {
-    near.disconnect();
-    if (!plot) draw();
-  };
-  const near = new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && begin(), {
-    rootMargin: NEAR,
-  });
   const recolour = () => plot && draw();
   const keyed = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !plot) return;
     if (onKey(event.key, plot, chart.kind === 'time')) event.preventDefault();
   };
-  near.observe(element);
+  let gone = false;
+  beforeLoad(() => {
+    if (!gone && !plot) draw();
+  });
   resized.observe(element);
   element.addEventListener('keydown', keyed);
-  addEventListener('beforeprint', begin);
   print.addEventListener('change', draw);
   dark.addEventListener('change', recolour);
   return () => {
-    near.disconnect();
+    gone = true;
     resized.disconnect();
     element.removeEventListener('keydown', keyed);
-    removeEventListener('beforeprint', begin);
     print.removeEventListener('change', draw);
     dark.removeEventListener('change', recolour);
     plot?.destroy();

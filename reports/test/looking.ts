@@ -25,7 +25,6 @@ export function chartOf(page: Page, name: string) {
 
 /** The names of a chart's lines. */
 export async function legend(page: Page, name: string): Promise<(string | null)[]> {
-  await drawAll(page);
   return (await chartOf(page, name).locator('.u-legend th').allTextContents()).slice(1);
 }
 
@@ -67,7 +66,6 @@ export async function zoomsByMouse(page: Page, name: string, other: string): Pro
 
 /** How many pixels of a chart are of a colour of the page's styles. */
 export async function painted(page: Page, name: string, colour: string): Promise<number> {
-  await drawAll(page);
   return chartOf(page, name)
     .locator('canvas')
     .evaluate((element, wantedColour) => {
@@ -108,9 +106,27 @@ export async function text(page: Page, selector: string): Promise<string> {
   return ((await page.locator(selector).first().textContent()) ?? '').replaceAll('\u00a0', ' ');
 }
 
-/** Has charts drawn that are not on the screen yet, as for printing. */
-export function drawAll(page: Page): Promise<boolean> {
-  return page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+/** The charts that have nothing on their canvas, wherever the page has been scrolled to. */
+export function blank(page: Page): Promise<string[]> {
+  return page.locator('.plot').evaluateAll((plots) =>
+    plots.flatMap((plot) => {
+      const canvas = plot.querySelector('canvas');
+      const data = canvas?.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data;
+      return data?.some((value) => value > 0) ? [] : [plot.getAttribute('aria-label') ?? ''];
+    }),
+  );
+}
+
+/** What the page says that no reader sees or that breaks a layout: bidi controls, and numbers of hundreds of digits. */
+export function unreadable(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const all = [...document.querySelectorAll('body :not(script)')];
+    const said = all.flatMap((one) => [
+      ...['title', 'aria-label'].map((name) => one.getAttribute(name) ?? ''),
+      ...[...one.childNodes].filter((node) => node instanceof Text).map((node) => node.data),
+    ]);
+    return [document.title, ...said].filter((text) => /\p{Bidi_Control}|[\d,]{30,}/u.test(text));
+  });
 }
 
 /** What a chart shows, in pixels of the colour that it is drawn in: antialiasing changes how opaque those are, not their colour. */
@@ -133,7 +149,6 @@ export interface Drawn {
 
 /** What each chart that has something to draw has drawn. */
 export async function charts(page: Page): Promise<Drawn[]> {
-  await drawAll(page);
   return page.locator('.chart:has(canvas)').evaluateAll(async (figures) => {
     const styles = getComputedStyle(document.documentElement);
     const own = (name: string) =>

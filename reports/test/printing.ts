@@ -1,6 +1,10 @@
 /** A page as it is printed. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { execa } from 'execa';
 import type { Page } from 'playwright-core';
+import { findChromium } from '../chromium.ts';
 
 interface Word {
   text: string;
@@ -24,7 +28,23 @@ const PRINTABLE = 702;
 
 /** Prints to a PDF as a person does, and tells where each word stands. */
 export async function printed(page: Page): Promise<Sheet[]> {
-  const pdf = await page.pdf({ format: 'A4' });
+  return sheetsOf(await page.pdf({ format: 'A4' }));
+}
+
+/** Prints a file as a script does, by the browser's own command: at the load event, without waiting for anything else. */
+export async function printedByCommand(url: string): Promise<Sheet[]> {
+  const place = await mkdtemp(join(tmpdir(), 'arrival-print-'));
+  try {
+    const pdf = join(place, 'page.pdf');
+    const quiet = ['--headless', '--no-sandbox', '--disable-gpu', `--user-data-dir=${join(place, 'user')}`];
+    await execa(findChromium(), [...quiet, `--print-to-pdf=${pdf}`, url]);
+    return await sheetsOf(await readFile(pdf));
+  } finally {
+    await rm(place, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+async function sheetsOf(pdf: Uint8Array): Promise<Sheet[]> {
   const [boxes, texts] = await Promise.all(
     ['-bbox', '-raw'].map(async (how) => (await execa('pdftotext', [how, '-', '-'], { input: pdf })).stdout),
   );

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import type { Run } from '../run.ts';
-import { charts, type Drawn, drawAll, overflow } from './looking.ts';
+import { charts, type Drawn, overflow } from './looking.ts';
 
 /** Fewer pixels are no line, no cell and no name. */
 const LEAST = 40;
@@ -17,7 +17,6 @@ export async function assertAnswers(page: Page, run: Run): Promise<void> {
   assert.equal(first, run.account.scheduled.toLocaleString('en-US'));
   for (const width of [390, 1280]) {
     await page.setViewportSize({ width, height: 900 });
-    await drawAll(page);
     assert.ok((await overflow(page)) <= 0, `${width} px: wider than the screen`);
   }
 }
