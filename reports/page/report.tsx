@@ -1,5 +1,6 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Run } from '../run.ts';
+import { beforeLoad } from './before-load.ts';
 import { balance } from './facts.ts';
 import { AccountSection } from './parts/account.tsx';
 import { DetailsSection } from './parts/details.tsx';
@@ -20,22 +21,25 @@ export interface PartProps {
   sound: boolean;
 }
 
-/** The whole page, the answer first. */
-export function Report({ run }: { run: Run }) {
+/**
+ * The whole page, the answer first.
+ * @param held what the page's downloads are made from: the run, with its text as it is
+ */
+export function Report({ run, held }: { run: Run; held: Run }) {
   const props: PartProps = { run, sound: balance(run.account).holds };
   return (
     <>
       <Header {...props} />
       <AccountSection {...props} />
-      <Below {...props} />
+      <Below {...props} held={held} />
     </>
   );
 }
 
 /** What is below the answer, made when the answer is on the screen. */
-function Below(props: PartProps) {
+function Below({ held, ...props }: PartProps & { held: Run }) {
   const [begun, setBegun] = useState(false);
-  useEffect(() => setBegun(true), []);
+  useLayoutEffect(() => beforeLoad(() => setBegun(true)), []);
   if (!begun) return null;
   return (
     <>
@@ -48,7 +52,7 @@ function Below(props: PartProps) {
       <FlowsSection {...props} />
       <InstrumentSection {...props} />
       <ResourcesSection {...props} />
-      <DetailsSection {...props} />
+      <DetailsSection {...props} held={held} />
     </>
   );
 }

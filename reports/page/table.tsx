@@ -107,6 +107,31 @@ export function LongTable<Row>({ what, ...table }: TableProps<Row> & { what: str
   );
 }
 
+/** Characters that a text begins with. */
+const FIRST_CHARACTERS = 400;
+
+/** A text of any length: of a long one the beginning is shown, and all of it on demand; on paper it says where the rest is. */
+export function Long({ text, code = false }: { text: string; code?: boolean }) {
+  const Text = code ? 'code' : 'span';
+  const characters = [...text];
+  if (characters.length <= FIRST_CHARACTERS) return <Text>{text}</Text>;
+  const all = `${count(characters.length)} characters`;
+  return (
+    <details class="long">
+      <summary>
+        <Text class="start">{characters.slice(0, FIRST_CHARACTERS).join('')}… </Text>
+        <span class="screen">show all {all}</span>
+        <span class="paper">({all}: run.json has all of them)</span>
+      </summary>
+      {/* biome-ignore lint/a11y/useSemanticElements: a section would be a landmark, and a fieldset is for a form */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
+      <div class="all" role="group" tabIndex={0} aria-label={`All ${all}`}>
+        <Text>{text}</Text>
+      </div>
+    </details>
+  );
+}
+
 /** Names and what they are, in two columns. */
 export function Facts({ facts }: { facts: [name: string, value: ComponentChildren][] }) {
   return (

@@ -10,10 +10,10 @@ import { Reader } from './browser.ts';
 import { golden } from './goldens.ts';
 import { lasting } from './lasting.ts';
 import {
+  blank,
   brightest,
   chartOf,
   charts,
-  drawAll,
   firstPaint,
   painted,
   picture,
@@ -21,7 +21,8 @@ import {
   violations,
   zoomsByMouse,
 } from './looking.ts';
-import { cutOff, printed } from './printing.ts';
+import { wordy } from './odd.ts';
+import { cutOff, printed, printedByCommand } from './printing.ts';
 import { template } from './template.ts';
 
 /** Points that the page's styles leave free around a sheet: 12 mm, and 1 less for rounding. */
@@ -44,7 +45,6 @@ describe('the page in use', () => {
   test('the cursor is synchronised between the charts over time', async () => {
     await reader.read(golden('passing'), async (page) => {
       const plots = page.locator('.charts .u-over');
-      await drawAll(page);
       await plots.first().scrollIntoViewIfNeeded();
       await plots.first().hover({ position: { x: 200, y: 60 } });
       const times = await page.locator('.charts .u-legend tr:first-child .u-value').allTextContents();
@@ -56,7 +56,6 @@ describe('the page in use', () => {
 
   test('by keyboard: the cursor moves, all charts over time zoom together, 0 shows everything', async () => {
     await reader.read(golden('passing'), async (page) => {
-      await drawAll(page);
       const plot = page.locator('.charts .plot').first();
       const time = page.locator('.charts .u-legend tr:first-child .u-value');
       await plot.focus();
@@ -79,7 +78,6 @@ describe('the page in use', () => {
 
   test('by mouse: dragging over a chart zooms all charts over time, a double click shows everything', async () => {
     await reader.read(golden('passing'), async (page) => {
-      await drawAll(page);
       await zoomsByMouse(page, 'Backlog', 'Memory');
     });
   });
@@ -175,7 +173,6 @@ describe('the page in use', () => {
       await reader.read(
         golden(name),
         async (page) => {
-          await drawAll(page);
           await page.locator('.data summary').first().press('Enter');
           assert.deepEqual(await violations(page), []);
         },
@@ -241,11 +238,52 @@ describe('the page in use', () => {
     });
   }
 
+  for (const name of ['passing', 'closed'] as const) {
+    test(`printed by the browser’s own command: all sections and charts: ${name}`, async () => {
+      const { page, url } = await reader.open(golden(name));
+      try {
+        const whole = (await printedByCommand(url)).map(({ text }) => text).join(' ');
+        const headings = await page.locator('h1, h2:visible, h3:visible').allInnerTexts();
+        assert.ok(headings.length > 20);
+        for (const heading of headings.filter((one) => one !== 'Downloads'))
+          assert.ok(whole.includes(heading.replaceAll('\u00a0', ' ')), heading);
+        // What stands below the axis of a chart over time is drawn on its canvas.
+        const overTime = page.locator('.plot[aria-label*=zoom]');
+        assert.equal(whole.match(/time, m:ss/g)?.length, await overTime.count());
+      } finally {
+        await page.context().close();
+      }
+    });
+  }
+
+  test('on paper a long reason is cut, and says where all of it is; an open one is printed as a whole', async () => {
+    await reader.read(wordy(), async (page) => {
+      await page.locator('.verdict .long summary').nth(1).press('Enter');
+      const whole = (await printed(page)).map(({ text }) => text).join(' ');
+      assert.equal(whole.match(/nobody/g)?.length, 1_500);
+      assert.match(whole, /xx… \(10,000 characters: run\.json has all of them\)/);
+      assert.deepEqual(await cutOff(page), []);
+    });
+  });
+
+  test('at the load event every chart is drawn, wherever it stands', async () => {
+    await reader.read(golden('passing'), async (page) => {
+      await page.addInitScript(() => {
+        addEventListener('load', () => {
+          const drawn = document.querySelectorAll('.plot canvas').length;
+          document.body.dataset.drawn = `${drawn} of ${document.querySelectorAll('.plot').length}`;
+        });
+      });
+      await page.reload();
+      assert.equal(await page.locator('body').getAttribute('data-drawn'), '12 of 12');
+      assert.deepEqual(await blank(page), []);
+    });
+  });
+
   test('dark, and printed from dark: charts follow', async () => {
     await reader.read(
       golden('passing'),
       async (page) => {
-        await drawAll(page);
         const dark = await brightest(page);
         assert.ok(dark.paper < 60 && dark.axis > 120, JSON.stringify(dark));
         await page.emulateMedia({ media: 'print' });

@@ -1,4 +1,5 @@
 import { render } from 'preact';
+import { visible } from '../../page/format.ts';
 import type { Comparison } from '../comparison.ts';
 import { Page } from './page.tsx';
 
@@ -8,7 +9,7 @@ function readComparison(): Comparison | string {
   const text = document.getElementById('run')?.textContent ?? 'null';
   let data: Partial<Comparison> | null;
   try {
-    data = JSON.parse(text);
+    data = JSON.parse(visible(text));
   } catch {
     return 'The data in this page is damaged: it is not JSON.';
   }

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { plural } from '../../page/format.ts';
+import { plural, visible } from '../../page/format.ts';
 import type { Entry, Listing } from '../entry.ts';
 import { compareOf, type Filter, listOf } from './links.ts';
 import { Runs } from './runs.tsx';
@@ -30,7 +30,7 @@ export function List() {
       </header>
       {error !== null && (
         <p class="worry" role="alert">
-          {error}
+          {visible(error)}
         </p>
       )}
       {listing !== null && (
@@ -117,7 +117,7 @@ function Search({ filter, labels, onChange }: SearchProps) {
             <option value="">all</option>
             {labels.map((label) => (
               <option key={label} value={label}>
-                {label.length > 60 ? `${label.slice(0, 59)}…` : label}
+                {visible(label.length > 60 ? `${label.slice(0, 59)}…` : label)}
               </option>
             ))}
           </select>
@@ -163,9 +163,7 @@ function Misfits({ misfits }: Pick<Listing, 'misfits'>) {
       <summary>{plural(misfits.length, 'directory', 'directories')} without a readable run</summary>
       <ul>
         {misfits.slice(0, 100).map(({ directory, error }) => (
-          <li key={directory}>
-            {directory}: {error}
-          </li>
+          <li key={directory}>{visible(`${directory}: ${error}`)}</li>
         ))}
       </ul>
     </details>

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { Chart } from '../../page/chart.tsx';
 import { type Line, msValue, wantsLog } from '../../page/chart-options.ts';
 import type { PhaseSpan } from '../../page/facts.ts';
-import { clock, count, figure, msUnit, plural } from '../../page/format.ts';
+import { clock, count, figure, msUnit, plural, visible } from '../../page/format.ts';
 import { Facts } from '../../page/table.tsx';
 import type { Second } from '../entry.ts';
 import { eventsOf, reportOf } from './links.ts';
@@ -24,7 +24,7 @@ const SHOWN = 900;
 export function Live({ run }: { run: string }) {
   const { seconds, state } = useSeconds(run);
   useEffect(() => {
-    document.title = `${run} – Arrival`;
+    document.title = `${visible(run)} – Arrival`;
   }, [run]);
   const last = seconds.at(-1);
   const shown = seconds.slice(-SHOWN);
@@ -41,7 +41,7 @@ export function Live({ run }: { run: string }) {
         <p class="kind">
           <a href="/">Arrival runs</a>
         </p>
-        <h1>{run}</h1>
+        <h1>{visible(run)}</h1>
         <p class="meta" role="status">
           {SAID[state]} {state === 'ended' && <a href={reportOf(run)}>Its report</a>}
         </p>
@@ -151,7 +151,7 @@ function useSeconds(run: string): { seconds: Second[]; state: State } {
       setState('running');
     });
     source.addEventListener('seconds', (event) => {
-      const more: Second[] = JSON.parse(event.data);
+      const more: Second[] = JSON.parse(visible(event.data));
       setSeconds((before) => [...before, ...more]);
     });
     source.addEventListener('end', () => {

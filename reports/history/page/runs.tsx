@@ -1,4 +1,4 @@
-import { count, duration, instant, ms, plural } from '../../page/format.ts';
+import { count, duration, instant, ms, plural, visible } from '../../page/format.ts';
 import { type Column, Table } from '../../page/table.tsx';
 import type { Entry, Listing } from '../entry.ts';
 import { liveOf, reportOf } from './links.ts';
@@ -25,20 +25,22 @@ export function Runs({ runs, ticked, onTick }: RunsProps) {
         <span class="name">
           <input
             type="checkbox"
-            aria-label={`Compare ${run.name}`}
+            aria-label={`Compare ${visible(run.name)}`}
             disabled={run.generators !== undefined}
             checked={ticked.includes(run.directory)}
             onChange={() => onTick(run)}
           />
           <span>
-            <a href={run.live ? liveOf(run.directory) : reportOf(run.directory)}>{run.name}</a>
+            <a href={run.live ? liveOf(run.directory) : reportOf(run.directory)}>{visible(run.name)}</a>
             <small>
-              {[
-                run.tool,
-                run.profile,
-                ...(run.generators === undefined ? [] : [plural(run.generators, 'generator')]),
-                ...Object.entries(run.labels).map(([name, value]) => `${name}: ${value}`),
-              ].join(' · ')}
+              {visible(
+                [
+                  run.tool,
+                  run.profile,
+                  ...(run.generators === undefined ? [] : [plural(run.generators, 'generator')]),
+                  ...Object.entries(run.labels).map(([name, value]) => `${name}: ${value}`),
+                ].join(' · '),
+              )}
             </small>
           </span>
         </span>

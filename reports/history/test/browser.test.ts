@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -13,7 +13,8 @@ import { renderReport } from '../../render.ts';
 import type { Run } from '../../run.ts';
 import { HOSTILE } from '../../test/golden.ts';
 import { golden } from '../../test/goldens.ts';
-import { charts, legend, overflow, text, zoomsByKeys } from '../../test/looking.ts';
+import { blank, charts, legend, overflow, text, unreadable, zoomsByKeys } from '../../test/looking.ts';
+import { huge, turned, wordy } from '../../test/odd.ts';
 import { template } from '../../test/template.ts';
 import { grow, temporaryRuns, writeRun } from './runs.ts';
 
@@ -229,6 +230,89 @@ test('hostile names and labels are text, in the list and in a comparison', async
   });
 });
 
+test('bidi controls are seen in the list, in a comparison and of a run in progress; links lead to the run', async () => {
+  const names = ['turned-\u202e1', 'turned-\u202e2', 'turned-\u202e3'];
+  const at = names.map(encodeURIComponent);
+  for (const [i, name] of names.entries()) {
+    const run = turned();
+    run.run.labels = { [`${run.run.name}`]: name };
+    if (i === 2) run.run.ended = null;
+    const directory = await writeRun(root, name, run);
+    if (i === 2) await grow(directory, '');
+  }
+  await mkdir(join(root, 'no-run-\u202e'));
+  await writeFile(join(root, 'no-run-\u202e', 'run.json'), '{"schema":"\u202e"}');
+  await visit('/', async (page) => {
+    await page.getByLabel('Find').fill('turned');
+    await page.getByRole('heading', { name: '3 of ' }).waitFor();
+    assert.deepEqual(await unreadable(page), []);
+    assert.match(await text(page, 'main > section > details'), /no-run-\[U\+202E\]/);
+    await page.locator(`a[href*="${at[0]}"]`).click();
+    await page.getByText('report').waitFor();
+  });
+  await visit(`/compare?run=${at[0]}&run=${at[1]}`, async (page) => {
+    await page.locator('.differences').waitFor();
+    assert.match(await text(page, '.subjects'), /turned-\[U\+202E\]1/);
+    assert.deepEqual(await blank(page), []);
+    assert.deepEqual(await unreadable(page), []);
+  });
+  await visit(`/live/${at[2]}`, async (page) => {
+    await page.locator('canvas').nth(2).waitFor();
+    assert.equal(await text(page, 'h1'), 'turned-[U+202E]3');
+    assert.deepEqual(await blank(page), []);
+    assert.deepEqual(await unreadable(page), []);
+  });
+  await rm(join(root, names[2] as string), { recursive: true });
+});
+
+test('figures beyond all measure break no layout, and a count that is none makes no run', async () => {
+  for (const name of ['huge-1', 'huge-2', 'huge-3']) {
+    const run = huge();
+    run.run.labels = { name };
+    if (name === 'huge-3') run.account.scheduled = 1e300;
+    await writeRun(root, name, run);
+  }
+  for (const path of ['/', '/compare?run=huge-1&run=huge-2']) {
+    await visit(path, async (page) => {
+      if (path === '/') {
+        await page.getByLabel('Find').fill('huge');
+        await page.getByRole('heading', { name: '2 of ' }).waitFor();
+        const misfits = await text(page, 'main > section > details');
+        assert.match(
+          misfits,
+          /huge-3: run\.json: account: scheduled: must be <= 9007199254740991, not 1e\+300/,
+        );
+      } else {
+        await page.locator('.differences').waitFor();
+      }
+      for (const width of [390, 1280]) {
+        await page.setViewportSize({ width, height: 900 });
+        assert.ok((await overflow(page)) <= 0, `${path}, ${width} px`);
+      }
+      assert.deepEqual(await unreadable(page), []);
+    });
+  }
+});
+
+test('a comparison has all of a long reason, and at first its beginning', async () => {
+  for (const name of ['wordy-1', 'wordy-2']) {
+    const run = wordy();
+    run.run.labels = { name };
+    await writeRun(root, name, run);
+  }
+  await visit('/compare?run=wordy-1&run=wordy-2', async (page) => {
+    const long = page.locator('.reasons .long').first();
+    assert.ok((await long.innerText()).length < 600);
+    await long.locator('summary').press('Enter');
+    assert.equal((await long.locator('.all').innerText()).length, 10_000);
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 900 });
+      assert.ok((await overflow(page)) <= 0, `${width} px`);
+    }
+    assert.deepEqual(await violations(page), []);
+  });
+});
+
 test('sweeps over one another, with their knees', async () => {
   let knee = 0;
   for (const [i, factor] of [1, 1.1].entries()) {
@@ -288,6 +372,7 @@ test('a run in progress is drawn as it goes, and ends', async () => {
     await page.locator('main > footer').waitFor();
     assert.equal(await page.evaluate(() => self.origin), 'null');
     assert.equal(await text(page, 'h1'), 'live');
+    assert.deepEqual(await blank(page), []);
     const drawn = await charts(page);
     assert.ok(drawn.length > 10);
     for (const { name, lines } of drawn)

@@ -1,26 +1,27 @@
 import { limitText, rulesOf } from '../../rules.ts';
-import type { Rule } from '../../run.ts';
+import type { Rule, Run } from '../../run.ts';
 import { csv, download, hlog } from '../download.ts';
-import { count, duration, figure, told } from '../format.ts';
+import { count, duration, figure, local, told } from '../format.ts';
 import type { PartProps } from '../report.tsx';
-import { Facts, LongTable, Table } from '../table.tsx';
-
-/** Characters of a text in a table. */
-const LONGEST = 400;
+import { Facts, Long, LongTable, Table } from '../table.tsx';
 
 /** A rule's name, with what its limit is made of. */
 function Named({ rule: { name, basis, generator } }: { rule: Rule }) {
   return (
     <>
       {generator !== undefined && `generator ${generator}: `}
-      {short(name)}
-      {basis && <small>{short(basis)}</small>}
+      <Long text={name} />
+      {basis && (
+        <small>
+          <Long text={basis} />
+        </small>
+      )}
     </>
   );
 }
 
 /** What was asked, what went wrong, where it ran, how to run it again. */
-export function DetailsSection({ run, sound }: PartProps) {
+export function DetailsSection({ run, sound, held }: PartProps & { held: Run }) {
   const { errors } = run;
   const rules = rulesOf(run)
     .filter(({ limit, ok }) => limit !== null || ok === false)
@@ -63,7 +64,7 @@ export function DetailsSection({ run, sound }: PartProps) {
                 { head: 'stage', text: true, cell: (e) => e.stage },
                 { head: 'class', text: true, cell: (e) => e.class },
                 { head: 'count', cell: (e) => count(e.count) },
-                { head: 'first one', text: true, cell: (e) => <code>{short(e.example ?? '–')}</code> },
+                { head: 'first one', text: true, cell: (e) => <Long text={e.example ?? '–'} code /> },
               ]}
               rows={errors}
             />
@@ -85,7 +86,7 @@ export function DetailsSection({ run, sound }: PartProps) {
         <h2>Run it again</h2>
         <pre>{run.run.command ?? 'The command is not known.'}</pre>
       </section>
-      <Downloads run={run} />
+      <Downloads run={held} />
       <footer>
         <p>
           Run {run.run.id} · {run.schema} · all figures of this page are in run.json beside it.
@@ -111,17 +112,12 @@ function environment(told: PartProps['run']['environment']): [string, string][] 
   ];
 }
 
-/** As much of a text as a table holds; run.json has all of it. */
-function short(text: string): string {
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
-}
-
 /** Names and values as the run tells them. */
 function facts(told: Record<string, unknown>): [string, string][] {
   return Object.entries(told).map(([name, value]) => [
     name.replaceAll('_', ' '),
     typeof value === 'number'
-      ? value.toLocaleString('en-US', { maximumFractionDigits: 3 })
+      ? local(value, { maximumFractionDigits: 3 })
       : value === null
         ? 'not available'
         : typeof value === 'boolean'

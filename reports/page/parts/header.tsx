@@ -4,7 +4,7 @@ import { findings } from '../findings.ts';
 import { duration, instant, ms, plural } from '../format.ts';
 import { canaryPace, canarySentence } from '../health.ts';
 import type { PartProps } from '../report.tsx';
-import { Facts } from '../table.tsx';
+import { Facts, Long } from '../table.tsx';
 import { InstrumentLine } from './instrument.tsx';
 
 const MARKS: Record<VerdictResult, { mark: string; meaning: string }> = {
@@ -40,7 +40,9 @@ export function Header({ run, sound }: PartProps) {
         {reasons.length > 0 && (
           <ul>
             {reasons.map((reason, i) => (
-              <li key={i}>{reason}</li>
+              <li key={i}>
+                <Long text={reason} />
+              </li>
             ))}
           </ul>
         )}

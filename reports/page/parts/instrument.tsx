@@ -2,7 +2,7 @@ import type { Gap, GeneratorResult, Run } from '../../run.ts';
 import { count, duration, figure, ms, msUnit, plural, clock as time } from '../format.ts';
 import { type Check, checks } from '../health.ts';
 import type { PartProps } from '../report.tsx';
-import { Table } from '../table.tsx';
+import { Long, Table } from '../table.tsx';
 
 /** Beside the verdict whatever they are; of the others what is exceeded. */
 const ALWAYS = new Set(['lateness', 'CPU', 'canary', 'clock bound']);
@@ -170,7 +170,7 @@ function Gaps({ gaps }: { gaps: Gap[] }) {
           head: 'for',
           cell: (gap) => (gap.to_s === null ? 'never came back' : duration(gap.to_s - gap.from_s)),
         },
-        { head: 'reason', text: true, cell: (gap) => gap.reason },
+        { head: 'reason', text: true, cell: (gap) => <Long text={gap.reason} /> },
       ]}
       rows={gaps}
     />

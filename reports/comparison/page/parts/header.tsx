@@ -1,4 +1,6 @@
+import { Fragment } from 'preact';
 import { styleOf } from '../../../page/chart-options.ts';
+import { Long } from '../../../page/table.tsx';
 import type { Subject } from '../../comparison.ts';
 import { SURVIVORS } from '../../words.ts';
 import type { PartProps } from '../page.tsx';
@@ -43,11 +45,21 @@ function SubjectLine({ subject, index }: { subject: Subject; index: number }) {
         {runs.length > 1 && ` · ${runs.length} runs`}
       </p>
       {runs.map((run) => (
-        <p class="meta" key={run.name}>
-          <span class={`tag ${run.verdict}`}>{run.verdict}</span> {run.name}
-          {!run.counted && <strong> · not counted</strong>}
-          {run.reasons.length > 0 && ` · ${run.reasons.join('; ')}`}
-        </p>
+        <Fragment key={run.name}>
+          <p class="meta">
+            <span class={`tag ${run.verdict}`}>{run.verdict}</span> {run.name}
+            {!run.counted && <strong> · not counted</strong>}
+          </p>
+          {run.reasons.length > 0 && (
+            <ul class="reasons">
+              {run.reasons.map((reason, i) => (
+                <li key={i}>
+                  <Long text={reason} />
+                </li>
+              ))}
+            </ul>
+          )}
+        </Fragment>
       ))}
       {obstacle !== null && <p class="worry">{obstacle}</p>}
       {failed !== null && (

@@ -1,0 +1,35 @@
+/** Runs that are valid, and that no instrument writes: pages have to bear them. */
+import type { Run } from '../run.ts';
+import { golden } from './goldens.ts';
+
+/** All of Unicode's bidi controls. */
+export const CONTROLS = '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069';
+const LATENCY = /^(min|mean|p\d+|max|schedule|request|ingest|queue|relay|delivery)$|_(ms|mb|percent)$/;
+
+/** The hostile run with every bidi control in each of its texts. */
+export function turned(): Run {
+  return JSON.parse(JSON.stringify(golden('hostile')).replaceAll('<img', `${CONTROLS}<img`));
+}
+
+/** Latencies, CPU and memory of 1e300, and as many messages as an integer may be. */
+export function huge(): Run {
+  const run: Run = JSON.parse(JSON.stringify(golden('passing')), (key, value) =>
+    typeof value === 'number' && LATENCY.test(key) ? 1e300 : value,
+  );
+  const most = Number.MAX_SAFE_INTEGER;
+  Object.assign(run.account, { scheduled: most, arrived: most, duplicates: most, foreign: most });
+  for (const { series } of run.resources) for (const row of series) row.fill(1e300, 1);
+  run.latency.arrival.curve = run.latency.arrival.curve.map(([p]) => [p, 1e300]);
+  run.figures = [{ name: 'of a script', value: 1e300, unit: 'ms' }];
+  run.environment.pipeline = { redis: '7.0.15', backlog_limit: 1e300 };
+  return run;
+}
+
+/** A run with reasons and errors of 10,000 characters. */
+export function wordy(): Run {
+  const run = golden('failing');
+  run.verdict.reasons = ['x'.repeat(10_000), `the ingest said: ${'nobody '.repeat(1_500)}`];
+  run.errors = [{ stage: 'request', class: 'status 500', count: 1, example: 'no '.repeat(3_000) }];
+  run.health.gaps = [{ subscriber: 0, from_s: 2, to_s: null, reason: 'away '.repeat(2_000) }];
+  return run;
+}
