@@ -21,12 +21,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } from './setup/packages.mjs';
 import { hashFiles, k6Sources, pageSources } from './setup/sources.mjs';
 import { locked, run, StepError, step } from './setup/steps.mjs';
 
-const root = join(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '..');
+const root = fileURLToPath(new URL('..', import.meta.url));
 const purpose = { forTests: process.argv.includes('--test'), forBench: process.argv.includes('--bench') };
 const at = (...path) => join(root, ...path);
 

@@ -16,6 +16,7 @@ import { Counter } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
 import { count, number } from './lib/env.js';
 import { openProfile, setting } from './lib/setting.js';
+import { at } from './lib/stack.js';
 import { checkTrust } from './lib/stages.js';
 
 checkTrust('k6/http');
@@ -33,12 +34,7 @@ const LONGEST = 5;
 const sessions = [browse, browse, join, browse, browse, write, browse, join, browse, browse]; // 7 : 2 : 1
 
 // Rows are shared by all VUs.
-const posts = await csv.parse(
-  await openFile(__ENV.CSV || import.meta.resolve('./data/posts.csv').slice('file://'.length)),
-  {
-    asObjects: true,
-  },
-);
+const posts = await csv.parse(await openFile(__ENV.CSV || at('..', 'data/posts.csv')), { asObjects: true });
 
 const shared = setting();
 const run = new Run({

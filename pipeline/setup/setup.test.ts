@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFile, cp, link, symlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { execa } from 'execa';
 import { remove, temporaryDirectory } from '../test/services.ts';
@@ -18,6 +19,52 @@ test('after a set-up there is nothing to do', async () => {
   });
   assert.equal(stdout, 'setup  nothing to do');
 });
+
+// k6 and Node name files by URL, and nobody decoded it: every scenario ended with "stat …/my%20project/…: no such file or directory".
+test('a checkout whose path has spaces, letters that are not ASCII, % and #', async (t) => {
+  const dir = await temporaryDirectory();
+  t.after(() => remove(dir));
+  const checkout = join(dir, 'my 100% 성능 #1 project');
+  await copyCheckout(checkout);
+  const env = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0', TOPOLOGY: 'cluster', TLS: 'true' };
+  const run = (...args: string[]) =>
+    execa(join(checkout, 'node_modules/.bin/node'), args, { cwd: checkout, env, reject: false, all: true });
+  const { all: setup } = await run('pipeline/setup.mjs');
+  assert.equal(setup, 'setup  nothing to do');
+  const settings = ['RATE=5', 'WARMUP_RATE=5', 'THINK=0.1', 'TIMEOUT=5'];
+  const durations = ['WARMUP_DURATION=1', 'RAMP_DURATION=1', 'SUSTAINED_DURATION=1'];
+  for (const [script, given] of [
+    ['smoke.js', ['DURATION=1']],
+    ['phases.js', [...settings, ...durations]], // it has a file of its own, which k6 opens another way
+  ] as const) {
+    const { all } = await run(
+      'pipeline/run.ts',
+      `scenarios/${script}`,
+      '-q',
+      ...given.flatMap((one) => ['-e', one]),
+    );
+    const [, page = `no report: ${all}`] = /^report {2}(.*)$/m.exec(String(all)) ?? [];
+    assert.ok(existsSync(join(checkout, page)), page);
+    const { account } = JSON.parse(readFileSync(join(checkout, dirname(page), 'run.json'), 'utf8'));
+    assert.ok(account.arrived > 0, script);
+    assert.equal(account.arrived, account.scheduled, script);
+  }
+});
+
+/** Files of our own are copied, so that Node and k6 see them there; a link of k6 is enough, which looks for its sources beside itself. */
+async function copyCheckout(checkout: string): Promise<void> {
+  const root = join(import.meta.dirname, '../..');
+  const ours = ['package.json', 'package-lock.json', 'extensions', 'pipeline', 'reports', 'scenarios'];
+  const left = ['node_modules', 'runs', 'comparisons'];
+  for (const name of ours) {
+    const filter = (path: string) => !left.includes(basename(path));
+    await cp(join(root, name), join(checkout, name), { recursive: true, filter });
+  }
+  await symlink(join(root, 'node_modules'), join(checkout, 'node_modules'));
+  const k6 = join(root, 'k6');
+  // It is on another file system, perhaps.
+  await link(k6, join(checkout, 'k6')).catch(() => copyFile(k6, join(checkout, 'k6')));
+}
 
 test('which programs a run needs', () => {
   const mosquitto = ['mosquitto', 'mosquitto_passwd', 'mosquitto_sub'];

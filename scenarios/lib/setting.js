@@ -41,8 +41,8 @@ export function setting() {
     dir: __ENV.RUN_DIR || '',
     runId: __ENV.RUN_ID || '',
     gather: number('GATHER', 60),
-    runs: import.meta.resolve('../../reports/runs'),
+    runs: at('../..', 'reports/runs'),
     command: __ENV.ARRIVAL_COMMAND || '',
-    template: open(import.meta.resolve('../../reports/dist/index.html')),
+    template: open(at('../..', 'reports/dist/index.html')),
   };
 }

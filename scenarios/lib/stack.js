@@ -1,8 +1,9 @@
 // What is known of the pipeline that `npm run pipeline` has up.
 
-/** A path as k6's open() takes it: an absolute one as it is, any other seen from `base`. */
+/** A path as k6's open() takes it, which decodes no URL: an absolute one as it is, any other seen from `base`. */
 export function at(base, path) {
-  return path.startsWith('/') ? path : import.meta.resolve(`${base}/${path}`);
+  if (path.startsWith('/')) return path;
+  return decodeURIComponent(import.meta.resolve(`${base}/`).slice('file://'.length)) + path;
 }
 
 /** What `npm run pipeline` wrote; empty when it is not up. */

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"sort"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -263,7 +262,7 @@ func (e *engine) makeDir() error {
 	}
 	if dir == "" {
 		name := fmt.Sprintf("%s-%s-%s-%s", o.Name, o.Topology, o.Network, began.UTC().Format("20060102T150405Z"))
-		dir = filepath.Join(strings.TrimPrefix(o.Runs, "file://"), name)
+		dir = filepath.Join(o.Runs, name)
 	}
 	dir = e.partOf(dir)
 	err := os.MkdirAll(filepath.Dir(dir), 0o755)

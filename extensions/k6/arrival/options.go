@@ -187,6 +187,11 @@ func (o *options) check() (err error) {
 			return fmt.Errorf("redis.url (REDIS_URL): %w", withoutURL(err))
 		}
 	}
+	if at, isURL := strings.CutPrefix(o.Runs, "file://"); isURL {
+		if o.Runs, err = url.PathUnescape(at); err != nil {
+			return fmt.Errorf("runs is no file:// URL: %w; allowed: a path, or a URL in which %% is %%25", err)
+		}
+	}
 	if o.CA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(o.CA)) {
 		return errors.New("ca (TLS_CA) holds no certificate: the text of a PEM file is wanted")
 	}

@@ -2,6 +2,9 @@ package arrival
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/js/modulestest"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 )
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -50,6 +55,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"{" + good + ", redis: {url: 'redis://u:p%2@h'}}":                                                                    `redis.url (REDIS_URL): invalid URL escape "%2"`,
 		"{" + good + ", phases: {x: {duration: 3}}}":                                                                         `profile profile has no phase "x"; it has: phase 1`,
 		"{" + good + ", ca: 'ca.pem'}":                                                                                       "ca (TLS_CA) holds no certificate",
+		"{" + good + ", runs: 'file:///a%zz'}":                                                                               `runs is no file:// URL: invalid URL escape "%zz"`,
 		"{" + good + ", mqtt: {url: 'mqtt://h', status: 'status/+/'}}":                                                       `mqtt.status "status/+/" begins the name of a topic`,
 		"{profile: ''}": "profile profile is empty",
 	} {
@@ -68,5 +74,17 @@ func TestDurationsAreSecondsOrHaveTheirUnit(t *testing.T) {
 		var s seconds
 		require.NoError(t, json.Unmarshal([]byte(text), &s), text)
 		assert.Equal(t, want, s.duration(), text)
+	}
+}
+
+// The URL was taken for a path: the runs of a checkout in "my project" went to "my%20project" beside it.
+func TestTheFolderOfRunsIsAPathOrAURL(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "50% 성능")
+	for _, runs := range []string{dir, (&url.URL{Scheme: "file", Path: dir}).String()} {
+		s := newScript(t, &fake.Pipeline{}, twenty, fmt.Sprintf("dir: '', runs: %q", runs))
+		e := s.module.root.engine
+		require.NoError(t, e.makeDir())
+		assert.Equal(t, dir, filepath.Dir(e.dir))
 	}
 }
