@@ -13,6 +13,7 @@ import { checkScript, K6Run, variablesOf } from './k6.ts';
 import { explain } from './stack/explain.ts';
 import { runningStack, type StackFile, shortPath } from './stack/file.ts';
 import { onInterrupt } from './stack/interrupt.ts';
+import { checkSettings } from './stack/settings.ts';
 import { Stack } from './stack/stack.ts';
 import { trust } from './trust.ts';
 import { scenariosIn, usageOf } from './usage.ts';
@@ -67,9 +68,9 @@ async function main(): Promise<number> {
   const { instances, args } = instancesOf(given);
   for (const name of unread(script, args))
     console.error(`${name} is set, and ${script} does not read it: --help lists what it reads`);
+  const config = await settle(readConfig(RunConfig));
   // Where samples are asked for, the pipeline that is started leaves them: one message in a hundred, unless it is told otherwise.
   if (variablesOf(args).SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
-  const config = await settle(readConfig(RunConfig));
   if (config.INGEST_URL !== undefined && config.MQTT_URL === undefined) {
     throw new ConfigError(
       'MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere',
@@ -201,18 +202,14 @@ export type SettledRun = RunConfig & { TOPOLOGY: string };
 
 /**
  * Says what the run is labelled with: what is asked for, and with a stack of ours what that is. Rejects where the
- * stack that is up is another.
+ * stack that is up is another than the settings ask for.
  */
 export async function settle(config: RunConfig): Promise<SettledRun> {
   const { TOPOLOGY, INGEST_URL } = config;
   if (INGEST_URL !== undefined) return { ...config, TOPOLOGY: TOPOLOGY ?? 'single' };
   const running = await usableStack(config);
   if (running === undefined) return { ...config, TOPOLOGY: readConfig(StackConfig).TOPOLOGY };
-  if (TOPOLOGY !== undefined && TOPOLOGY !== running.topology) {
-    throw new ConfigError(
-      `TOPOLOGY is ${TOPOLOGY}, and the pipeline that is up (pid ${running.pid}) is ${running.topology}: stop it, or leave TOPOLOGY out`,
-    );
-  }
+  checkSettings(resolve(config.STACK_DIR), running);
   return { ...config, TOPOLOGY: running.topology };
 }
 
@@ -247,11 +244,6 @@ export async function openPipeline(config: RunConfig): Promise<Stack | undefined
   if (config.INGEST_URL !== undefined) return undefined;
   const running = await usableStack(config);
   if (running !== undefined) {
-    if (config.TLS && running.ca === undefined) {
-      throw new ConfigError(
-        `TLS is true, but the pipeline that is up (pid ${running.pid}) speaks none; stop it, or leave TLS out`,
-      );
-    }
     console.log(`stack  using the pipeline that is up (pid ${running.pid}, ${running.topology})`);
     return undefined;
   }

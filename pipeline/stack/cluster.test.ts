@@ -186,13 +186,38 @@ function checkFigures(resources: Resource[]): void {
   assert.ok((host.cs ?? []).some((each) => each !== null && each > 0));
 }
 
-test('another topology than that of the pipeline that is up: one line', async () => {
-  const { exitCode, all } = await ramp({ TOPOLOGY: 'single' });
+// All but TOPOLOGY were ignored: `QUEUE=list npm run smoke` passed, and measured a stream.
+test('settings that the pipeline that is up does not have are refused, all in one message', async () => {
+  const others = {
+    RELAY_MODE: 'serial',
+    MQTT_QOS: '0',
+    QUEUE: 'list',
+    BODY_LIMIT: '20000',
+    TOPOLOGY: 'single',
+  };
+  const same = {
+    RELAY_WORKERS: '2',
+    INGEST_WORKERS: '2',
+    BRIDGE: 'true',
+    INGEST_PORT: '0',
+  };
+  const { exitCode, all } = await ramp({ ...others, ...same, INGEST_TOKEN: 'not-a-token-of-it' });
   assert.equal(exitCode, 1);
-  assert.match(
-    all,
-    /^TOPOLOGY is single, and the pipeline that is up \(pid \d+\) is cluster: stop it, or leave TOPOLOGY out$/,
-  );
+  const lines = String(all).split('\n');
+  const rows = lines.flatMap((line) => /^ {2}([A-Z_]+) +(.*)$/.exec(line)?.slice(1).join(' ') ?? []);
+  assert.deepEqual(rows.sort(), [
+    'BODY_LIMIT 20000 asked for, 10000 up',
+    'INGEST_TOKEN another one asked for than the ingest takes',
+    'MQTT_QOS 0 asked for, 1 up',
+    'QUEUE list asked for, stream up',
+    'RELAY_MODE serial asked for, pipelined up',
+    'TOPOLOGY single asked for, cluster up',
+  ]);
+  const [command = ''] = /start it with: .*/.exec(String(all)) ?? [];
+  for (const setting of ['MQTT_QOS=0', 'QUEUE=list', 'STREAM_SHARDS=4', `STACK_DIR=${dir}`])
+    assert.ok(command.includes(`${setting} `), command);
+  assert.doesNotMatch(String(all), /not-a-token-of-it/);
+  assert.ok(!String(all).includes(file.ingest.token));
 });
 
 test('the answers that a client sees are the ingest’s', async () => {

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { ConfigError } from '../config.ts';
 import { identity } from '../setup/lock.mjs';
 import { remove, temporaryDirectory } from '../test/services.ts';
 import { runningStack, type StackFile, writeStackFile } from './file.ts';
+import { checkSettings } from './settings.ts';
 
 // After a restart of the machine, or of a container, another process had the supervisor's pid.
 test('a stack whose supervisor is gone is not up, though another process has its pid', async (t) => {
@@ -16,4 +19,45 @@ test('a stack whose supervisor is gone is not up, though another process has its
   assert.equal(await isUp({ pid, identity: identity(pid) as string }), true);
   assert.equal(await isUp({ pid }), true);
   assert.equal(await isUp({ pid, identity: `${pid} 1` }), false);
+});
+
+test('a pipeline of an earlier version, which does not say its settings: any that is asked for is refused', () => {
+  const up = { pid: 1, ingest: { token: 'a-token-of-it' }, facts: {} } as StackFile;
+  assert.doesNotThrow(() =>
+    checkSettings('/nowhere', up, { RATE: '7', QUEUE: '', INGEST_TOKEN: 'a-token-of-it' }),
+  );
+  assert.throws(
+    () => checkSettings('/nowhere', up, { QUEUE: 'stream' }),
+    /start it again, or leave out QUEUE$/,
+  );
+});
+
+test('what is compared of a setting is what it means', () => {
+  // CPUs can be chosen on Linux.
+  const status = process.platform === 'linux' ? readFileSync('/proc/self/status', 'utf8') : '';
+  const [, cpu] = /^Cpus_allowed_list:\s*(\d+)/m.exec(status) ?? [];
+  const up = {
+    pid: 1,
+    ingest: { token: '' },
+    facts: { ingest_workers: 1 },
+    settings: { ...(cpu && { CPU_AFFINITY: `redis=${cpu} relay=${cpu}` }), INGEST_PORT: 18080, TLS: false },
+  } as unknown as StackFile;
+  const refused = (env: Record<string, string>) => {
+    try {
+      checkSettings('/nowhere', up, env);
+      return false;
+    } catch (error) {
+      assert.ok(error instanceof ConfigError);
+      return true;
+    }
+  };
+  if (cpu) {
+    assert.equal(refused({ CPU_AFFINITY: `relay=${cpu} k6=${cpu} redis=${cpu}` }), false);
+    assert.equal(refused({ CPU_AFFINITY: `k6=${cpu} redis=${cpu}` }), true);
+  }
+  assert.equal(refused({ INGEST_PORT: '0', INGEST_WORKERS: '1', TLS: 'false' }), false);
+  assert.equal(refused({ INGEST_PORT: '18081' }), true);
+  assert.equal(refused({ INGEST_WORKERS: '2' }), true);
+  assert.equal(refused({ TLS: 'true' }), true);
+  assert.equal(refused({ QUEUE: 'pile' }), true);
 });

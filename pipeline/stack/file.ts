@@ -41,6 +41,8 @@ export interface StackFile {
   oneHost?: true;
   /** Versions and settings, for reports. */
   facts: Record<string, string | number | boolean>;
+  /** What it was started with, by the names of the environment. Absent: not known, it is an earlier version's. */
+  settings?: Record<string, string | number | boolean>;
   /** Certificates of the authorities that vouch for the servers, PEM. Absent: the built-in ones do, or nothing speaks TLS. */
   ca?: string;
   /** Pid by process name, like `relay-1`. */

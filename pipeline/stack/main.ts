@@ -12,17 +12,11 @@ import { levelOf, readable } from '../log.ts';
 import { explain } from './explain.ts';
 import { shortPath } from './file.ts';
 import { onInterrupt } from './interrupt.ts';
+import { OUR_OWN } from './settings.ts';
 import { Stack } from './stack.ts';
 
 /** Of our processes' lines those are shown that are as bad as this, in pino's levels. */
 const SHOWN = { debug: 40, info: 40, warn: 40, error: 50, silent: Number.POSITIVE_INFINITY } as const;
-
-/** Settings of ingest and relay that are the stack's own, or that it makes: the others reach them as they are. */
-const OUR_OWN = new Set([
-  ...Object.keys(StackConfig.properties),
-  ...['PROCESS_NAME', 'HEALTH_PORT', 'INGEST_HOST', 'INGEST_SHARED_PORT', 'INGEST_TOKENS_FILE'],
-  ...['INGEST_TLS_CERT', 'INGEST_TLS_KEY'],
-]);
 
 const HELP = `Starts the pipeline in the foreground: Redis, Mosquitto, ingest and relays. Ctrl-C drains and stops it.
 

@@ -22,6 +22,7 @@ import { probeBridges, probeReady, probeRoundTrip } from './probe.ts';
 import { ProcessFailure, Supervised } from './process.ts';
 import { startRedis } from './redis.ts';
 import { HOST, type Launch, type Listen } from './services.ts';
+import { settingsOf, TOKENS } from './settings.ts';
 import { startStackTelemetry } from './telemetry.ts';
 import { workersOf } from './workers.ts';
 
@@ -29,7 +30,6 @@ const READY_MS = 30_000;
 /** What an ingest takes to answer what is open is 10 s at most, what a relay takes RELAY_GRACE_MS; then they close their connections. */
 const INGEST_GRACE_MS = 10_000;
 const GOODBYE_MS = 5000;
-const TOKENS = 'ingest.tokens';
 const TLS_DIR = 'tls';
 const OUR_SERVERS = ['redis', 'mosquitto', 'ingest'] as const;
 
@@ -234,6 +234,7 @@ export class Stack {
         mosquittoVersion: await sys.version(SYS_MS),
         nginxVersion: cluster ? await nginxVersion() : undefined,
       }),
+      settings: settingsOf(settings.ingest, settings.relay, config),
       ...(ca !== '' && { ca }),
       processes: Object.fromEntries(this.#processes.map(({ name, pid }) => [name, pid])),
     };

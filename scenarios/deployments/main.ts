@@ -91,7 +91,7 @@ async function inNamespace(
     return (error as Error).message;
   }
   try {
-    const env = { TOPOLOGY: 'single', NETWORK: 'namespace', STACK_DIR: pipeline.dir };
+    const env = { ...ports, TOPOLOGY: 'single', NETWORK: 'namespace', STACK_DIR: pipeline.dir };
     if (!stopped) all.push(await measure('namespace', variables, env));
   } finally {
     await pipeline.stop();
