@@ -79,7 +79,8 @@ export class Broker {
 
   /** Messages can be written, and the broker has acknowledged one on this connection. */
   get up(): boolean {
-    return this.#up;
+    // A socket is dead some turns before its end is reported: each attempt until then would count against a message.
+    return this.#up && this.#socket?.writable === true;
   }
 
   /** Why the connection broke last. */
@@ -97,8 +98,8 @@ export class Broker {
     return this.#client.serverProperties?.maximumPacketSize ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Writes whole packets. `written` is called when the kernel has them, or never will. */
-  write(packets: Buffer, written?: () => void): void {
+  /** Writes whole packets. `written` is called when the kernel has them, or with an error when it never will. */
+  write(packets: Buffer, written?: (error?: Error | null) => void): void {
     this.#socket?.write(packets, written);
   }
 

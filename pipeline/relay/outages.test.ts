@@ -14,6 +14,7 @@ import { Supervised } from '../stack/process.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 import { Broker } from './broker.ts';
 import { Relay } from './relay.ts';
+import { SerialRelay } from './serial.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
 const WITHIN_MS = 30_000;
@@ -194,6 +195,26 @@ test('a message that breaks the connection becomes a dead letter, and takes no o
   assert.match(letters[0]?.reason ?? '', /^each attempt ended with a broken connection or a dead relay: /);
   assert.ok(relay.alive);
 });
+
+for (const mode of ['pipelined', 'serial']) {
+  // It was acknowledged in Redis, though the socket that it was being written to was destroyed.
+  test(`${mode}, QoS 0: the connection breaks while a message is being written, and the message goes again`, async (t) => {
+    const way = await proxy(t);
+    let broken = 0;
+    way.spoil = (bytes) => broken === 0 && bytes.includes('"r.1.0"') && ++broken > 0;
+    await open(t);
+    await startRelay(t, { MQTT_URL: way.url, MQTT_QOS: '0', RELAY_MODE: mode });
+    // More than the kernel keeps for two sockets.
+    const body = JSON.stringify({ id: 'r.1.0', payload: 'x'.repeat(32 * 1024 * 1024) });
+    await queue.append([{ body, target: 'a', stamps: '' }]);
+    const ids = ['r.1.0', ...(await append(3, 1))];
+    await settled();
+    await eventually(() => arrivals.length >= ids.length, 'the messages', WITHIN_MS);
+    assert.deepEqual(arrived(), ids);
+    assert.equal(broken, 1);
+    assert.equal(await queue.deadLetters.count(), 0);
+  });
+}
 
 // There was no health before the broker had answered, and SIGTERM was left to the kernel, who ignores it for the first process of a container.
 test('the broker is away from the start: the relay is alive and not ready, and begins when it comes', async (t) => {
@@ -463,6 +484,47 @@ for (const mode of modes) {
   });
 }
 
+/** Of a relay in this process. */
+const relayOptions = () => ({
+  queue,
+  now: () => Date.now() * 1000,
+  consumer: 'one',
+  log: openLog('silent'),
+  batch: 100,
+  window: 100,
+  memory: 1e9,
+  timeoutMs: WITHIN_MS,
+  leaseMs: 1_800_000,
+  deliveries: 3,
+});
+
+test('serial, QoS 0: a write that fails acknowledges nothing, and the message goes again', async (t) => {
+  await open(t);
+  await append(1);
+  const depths: number[] = [];
+  const depth = async () => {
+    // Whatever it would acknowledge it has by then.
+    await sleep(100);
+    depths.push(await queue.depth());
+  };
+  let writes = 0;
+  const dying = {
+    up: true,
+    reason: 'cut off',
+    maximumPacketSize: Number.POSITIVE_INFINITY,
+    write: (_packets: Buffer, written: (error?: Error) => void) => {
+      writes++;
+      if (writes === 1) setImmediate(() => written(new Error('the socket is destroyed')));
+      else depth().then(() => written());
+    },
+  };
+  const relay = new SerialRelay({ ...relayOptions(), qos: 0, broker: dying as unknown as Broker });
+  relay.start();
+  t.after(() => relay.stop(WITHIN_MS));
+  await settled();
+  assert.deepEqual([writes, depths, relay.counters.published], [2, [1], 1]);
+});
+
 test('what a takeover brings while a broken claim is looked for is published once', async (t) => {
   await open(t);
   const ids = await append(20);
@@ -497,20 +559,7 @@ test('what a takeover brings while a broken claim is looked for is published onc
   });
   t.after(() => own.close());
   await own.opened;
-  relay = new Relay({
-    queue,
-    broker: own,
-    qos: 1,
-    now: () => Date.now() * 1000,
-    consumer: 'one',
-    log: openLog('silent'),
-    batch: 100,
-    window: 100,
-    memory: 1e9,
-    timeoutMs: WITHIN_MS,
-    leaseMs: 1_800_000,
-    deliveries: 3,
-  });
+  relay = new Relay({ ...relayOptions(), qos: 1, broker: own });
   relay.start();
   await settled();
   await append(1, 20);

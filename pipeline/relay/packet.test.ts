@@ -174,8 +174,8 @@ function atBroker({ qos = 1 as 0 | 1, window = 4, largest = Number.POSITIVE_INFI
     receiveMaximum: 100,
     maximumPacketSize: largest,
     written: [] as IPublishPacket[],
-    callbacks: [] as (() => void)[],
-    write(packets: Buffer, written?: () => void) {
+    callbacks: [] as ((error?: Error) => void)[],
+    write(packets: Buffer, written?: (error?: Error) => void) {
       this.written.push(...decode(packets));
       if (written !== undefined) this.callbacks.push(written);
     },
@@ -305,4 +305,37 @@ test('QoS 0: delivered when the socket has it, and nothing more goes while it do
   broker.up = true;
   publisher.flush();
   assert.equal(take().length, 1);
+});
+
+// The error was ignored: what a destroyed socket never had was acknowledged.
+test('QoS 0: messages of writes that failed go again, in order, alone and before the rest', async (t) => {
+  const { publisher, broker, events, take } = atBroker({ qos: 0, window: 1000 });
+  t.after(() => publisher.close());
+  const [a, b, c, gone] = ['a', 'b', 'c', 'gone'].map((body) => held(body)) as [Held, Held, Held, Held];
+  const payloads = () => take().map(({ payload }) => payload);
+  for (const first of [[a], [b, gone]]) {
+    for (const message of first) publisher.add(message);
+    publisher.flush();
+  }
+  assert.deepEqual(payloads(), ['a', 'b', 'gone']);
+  gone.of.gone = true;
+  broker.up = false;
+  publisher.add(c);
+  for (const written of broker.callbacks.splice(0)) written(new Error('the socket is destroyed'));
+  publisher.broken();
+  await settle();
+  assert.deepEqual([payloads(), publisher.inFlight, events], [[], 0, []]);
+  broker.up = true;
+  publisher.flush();
+  for (const body of ['a', 'b']) {
+    await eventually(() => broker.callbacks.length > 0, 'a packet');
+    assert.deepEqual(payloads(), [body]);
+    broker.callbacks.shift()?.();
+  }
+  await eventually(() => broker.callbacks.length > 0, 'the rest');
+  assert.deepEqual(payloads(), ['c']);
+  assert.deepEqual(
+    events,
+    ['suspect a', 'suspect b'].flatMap((each) => [each, each.replace('suspect', 'delivered')]),
+  );
 });

@@ -42,6 +42,8 @@ export class Publisher {
   #waiting: Held[] = [];
   #next = 0;
   #suspects: Held[] = [];
+  /** QoS 0: how many of them, the first ones, were in writes that failed since nothing was in flight. */
+  #failed = 0;
   /** The suspect that is being published, or about to be. */
   #alone: Held | undefined;
   #inFlight = 0;
@@ -105,7 +107,7 @@ export class Publisher {
     this.#flushSoon();
   }
 
-  /** The connection broke. At QoS 0 that is nothing: what the socket had is not published again. */
+  /** The connection broke. At QoS 0 that is nothing: each write says whether the socket had it. */
   broken(): void {
     const lost = this.#slots.filter((held) => held !== undefined).sort((a, b) => a.order - b.order);
     for (const held of lost) {
@@ -143,8 +145,8 @@ export class Publisher {
     const go = (await onSuspect(held, broker.reason)) && !held.of.gone;
     if (go && broker.up) {
       this.#write([held], packetBound(held));
-      // At QoS 0 nothing is waited for, and a packet that is too large was not written.
-      if (held.packetId !== 0) return;
+      // A packet that is too large was not written.
+      if (this.#inFlight > 0) return;
     } else if (go) {
       this.#suspects.unshift(held);
     }
@@ -204,12 +206,22 @@ export class Publisher {
     }
     this.#inFlight += written.length;
     this.#unwritten += end;
-    broker.write(packets.subarray(0, end), () => {
+    broker.write(packets.subarray(0, end), (error) => {
       this.#inFlight -= written.length;
       this.#unwritten -= end;
-      for (const held of written) this.#options.onDelivered(held);
+      this.#alone = undefined;
+      if (error) this.#again(written);
+      else for (const held of written) this.#options.onDelivered(held);
       this.#flushSoon();
     });
+  }
+
+  /** QoS 0: a write failed. Those of one connection fail one after the other, the oldest first. */
+  #again(written: readonly Held[]): void {
+    const lost = written.filter(({ of }) => !of.gone);
+    for (const held of lost) held.suspect = true;
+    this.#suspects.splice(this.#failed, 0, ...lost);
+    this.#failed = this.#inFlight === 0 ? 0 : this.#failed + lost.length;
   }
 
   #occupy(held: Held, sent: number): void {

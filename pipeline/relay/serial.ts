@@ -269,7 +269,10 @@ export class SerialRelay {
           else reject(failure);
         };
         this.#answered = answered;
-        broker.write(packet.subarray(0, length), qos === 0 ? () => answered() : undefined);
+        broker.write(
+          packet.subarray(0, length),
+          qos === 0 ? (error) => answered(error ?? undefined) : undefined,
+        );
       });
     } finally {
       clearTimeout(deadline);
