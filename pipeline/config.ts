@@ -168,7 +168,11 @@ export const StackConfig = Type.Object({
     default: false,
     description: 'true: servers speak TLS, with certificates of an authority made for this start',
   }),
-  STACK_DIR: Type.String({ minLength: 1, default: '.stack', description: 'a directory of the stack alone' }),
+  STACK_DIR: Type.String({
+    minLength: 1,
+    default: '.stack',
+    description: 'a directory of the stack alone: new, empty, or its own',
+  }),
   INGEST_PORT: port(18080, "the ingest's port"),
   REDIS_PORT: port(16379, "Redis' port"),
   MQTT_PORT: port(11883, "Mosquitto's port"),

@@ -1,21 +1,48 @@
-import { chmod, mkdir, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { join, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
+import { ConfigError } from '../config.ts';
 import { releaseLock, takeLock } from '../setup/lock.mjs';
-import { isAlive, readStackFile, removeStackFile, shortPath } from './file.ts';
+import { isAlive, readStackFile, removeStackFile, shortPath, writePrivateFile } from './file.ts';
 
 /** A dead supervisor's leash ends its processes; this is how long it may take. */
 const LEASH_MS = 20_000;
 
+/** The file in a directory that is a stack's. */
+const MARK = 'arrival-stack';
+const MARK_TEXT = 'A directory of Arrival’s pipeline, which empties logs/, redis/ and tls/ when it starts.\n';
+/** Where the repository keeps what it makes, the set-up too. */
+const REPOSITORY = join(import.meta.dirname, '../../.stack');
+
 /**
- * Makes the stack's directory ours, 0700, and empty of an earlier stack: messages of a run that is over
+ * Makes a directory a stack's own, 0700. Rejects, with nothing changed, where it has files and never was a stack's: much in it will be
+ * deleted.
+ */
+export async function ownDirectory(dir: string): Promise<void> {
+  const given = `STACK_DIR is ${shortPath(dir)}`;
+  const files = await readdir(dir).catch((error: NodeJS.ErrnoException): string[] => {
+    if (error.code === 'ENOENT') return [];
+    throw new ConfigError(`${given}, which is no directory that can be read: ${error.message}`);
+  });
+  const isOwn = files.includes(MARK) || `${dir}${sep}`.startsWith(`${REPOSITORY}${sep}`);
+  if (files.length > 0 && !isOwn) {
+    throw new ConfigError(
+      `${given}, and what is in it is not a stack's, as ${files[0]}; allowed: a directory that is new, empty, or was a stack's before`,
+    );
+  }
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await chmod(dir, 0o700);
+  await writePrivateFile(join(dir, MARK), MARK_TEXT);
+}
+
+/**
+ * Makes the stack's directory ours, and empty of an earlier stack: messages of a run that is over
  * would only disturb the next one. Rejects in one line when another stack is running in it.
  * Returns what gives it back.
  */
 export async function claimDirectory(dir: string): Promise<() => void> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
-  await chmod(dir, 0o700);
+  await ownDirectory(dir);
   const lock = join(dir, 'supervisor.pid');
   const holder = takeLock(lock);
   if (holder !== undefined) {

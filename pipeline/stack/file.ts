@@ -87,7 +87,7 @@ export async function runningStack(dir: string): Promise<StackFile | undefined> 
 
 /** A path as a person would type it from here. */
 export function shortPath(path: string): string {
-  const short = relative('', path);
+  const short = relative('', path) || '.';
   return short.startsWith('..') ? path : short;
 }
 

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { connectAsync } from 'mqtt';
 import { readConfig, StackConfig } from '../config.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
+import { claimDirectory } from './directory.ts';
 import { isAlive, type StackFile } from './file.ts';
 import { freePort } from './ports.ts';
 import { Stack } from './stack.ts';
@@ -171,6 +172,43 @@ test('a second one in the same directory, whatever refuses it: one line, and the
     assert.deepEqual(await read(), before);
   }
   assert.equal(await command.stop('SIGINT'), 0);
+});
+
+// logs/ and redis/ of whatever directory it was given were emptied.
+test('STACK_DIR with files that are not a stack’s: one line, and nothing in it is changed', async (t) => {
+  const files = {
+    'logs/app.log': 'a log',
+    'redis/dump.rdb': 'data',
+    'stack.json': '{}',
+    'notes.txt': 'mine',
+  };
+  await Promise.all(['logs', 'redis'].map((name) => mkdir(join(stackDir, name), { recursive: true })));
+  for (const [name, text] of Object.entries(files)) await writeFile(join(stackDir, name), text);
+  await chmod(stackDir, 0o755);
+  const before = (await readdir(stackDir, { recursive: true })).sort();
+  const command = new Command(t);
+  assert.equal(await command.ended, 1);
+  assert.match(
+    command.output,
+    /^STACK_DIR is \S+, and what is in it is not a stack's, [^\n]*; allowed: [^\n]*\n$/,
+  );
+  assert.deepEqual((await readdir(stackDir, { recursive: true })).sort(), before);
+  assert.equal((await stat(stackDir)).mode & 0o777, 0o755);
+  for (const [name, text] of Object.entries(files))
+    assert.equal(await readFile(join(stackDir, name), 'utf8'), text);
+  const file = new Command(t, { STACK_DIR: join(stackDir, 'notes.txt') });
+  assert.equal(await file.ended, 1);
+  assert.match(file.output, /^STACK_DIR is \S+, which is no directory that can be read: [^\n]*\n$/);
+});
+
+test('STACK_DIR that is empty or was a stack’s before is taken, and emptied of that one', async () => {
+  await mkdir(stackDir);
+  for (let i = 0; i < 2; i++) {
+    const release = await claimDirectory(stackDir);
+    assert.deepEqual(await readdir(join(stackDir, 'logs')), []);
+    await writeFile(join(stackDir, 'logs/redis.log'), 'of this one');
+    release();
+  }
 });
 
 test('a port is taken: which, by what variable, by whom', async (t) => {

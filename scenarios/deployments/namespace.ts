@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
+import { ownDirectory } from '../../pipeline/stack/directory.ts';
 import { readStackFile, writeStackFile } from '../../pipeline/stack/file.ts';
 import { Supervised } from '../../pipeline/stack/process.ts';
 import { DAEMON_PATH } from '../../pipeline/stack/services.ts';
@@ -27,6 +28,7 @@ export class NamespacePipeline {
   /** Rejects in one line where the kernel refuses, with nothing left running. */
   static async start(dir: string, env: Record<string, string>): Promise<NamespacePipeline> {
     await checkAddress();
+    await ownDirectory(dir);
     const logs = join(dir, 'logs');
     await mkdir(logs, { recursive: true, mode: 0o700 });
     const own = join(dir, 'generator');

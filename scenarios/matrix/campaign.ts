@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { commandOf } from '../../pipeline/command.ts';
@@ -6,6 +6,7 @@ import { readConfig, StackConfig } from '../../pipeline/config.ts';
 import { Toxiproxy } from '../../pipeline/faults/toxiproxy.ts';
 import { cameToItsEnd, checkScript, K6Run } from '../../pipeline/k6.ts';
 import { ADDRESSES, runName } from '../../pipeline/run.ts';
+import { ownDirectory } from '../../pipeline/stack/directory.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
@@ -82,7 +83,7 @@ class Matrix {
   async run(): Promise<number> {
     const { topologies, repeat, duration } = this.#options;
     await checkScript(SCRIPT, [], { ...process.env, ...ADDRESSES, ...this.#settings });
-    await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+    await ownDirectory(this.#dir);
     if (this.#plans.some(wantsProxy)) this.#toxiproxy = await Toxiproxy.start(this.#dir);
     this.#bare = await Bare.start(this.#listen);
     const cells = topologies.length * this.#plans.length * repeat;

@@ -1,7 +1,8 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { readConfig, StackConfig } from '../../../pipeline/config.ts';
 import { Toxiproxy } from '../../../pipeline/faults/toxiproxy.ts';
+import { ownDirectory } from '../../../pipeline/stack/directory.ts';
 import { Stack } from '../../../pipeline/stack/stack.ts';
 import type { Lab } from '../../../scenarios/matrix/lab.ts';
 import { type Plan, wantsProxy } from '../../../scenarios/matrix/networks.ts';
@@ -33,7 +34,7 @@ export class RemotePipeline {
 
   async open(): Promise<Stack> {
     const [plan, lab] = [this.#plan, this.#lab];
-    await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+    await ownDirectory(this.#dir);
     if (wantsProxy(plan)) this.#toxiproxy = await Toxiproxy.start(this.#dir);
     const own = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0', STACK_DIR: this.#dir };
     const config = readConfig(StackConfig, { ...process.env, ...own });
