@@ -63,6 +63,39 @@ test('a message is in the queue when 202 comes, its bytes untouched, its stamps 
   assert.ok(before_us <= received && received <= queued && queued <= clock.now());
 });
 
+// JSON.stringify recurses, so that a batch with such a payload was a 500, and as a single message it was taken.
+for (const path of ['/messages', '/messages/batch']) {
+  test(`${path}: a payload is nested in 1,000 levels at most, and a deeper one is refused in words`, async () => {
+    const nested = (levels: number, [open, close]: string[]) => {
+      const payload = `${open?.repeat(levels)}${levels > 0 ? '0' : ''}${close?.repeat(levels)}`;
+      const text = `{"id":"r.1.1","target":"user/1","payload":${payload}}`;
+      return path === '/messages' ? text : `[${JSON.stringify(message)},${text}]`;
+    };
+    const posted = async (body: string) => {
+      const { status, body: answer } = await ingest.post(path, body);
+      const injected = await ingest.app.inject({ method: 'POST', url: path, headers: AUTHORIZED, body });
+      assert.deepEqual([injected.statusCode, injected.json()], [status, answer]);
+      return { status, answer };
+    };
+    for (const brackets of [
+      ['[', ']'],
+      ['{"a":', '}'],
+      ['[7,{"b":"x","a":', '},8]'],
+    ]) {
+      const each = brackets[0]?.startsWith('[7') ? 2 : 1;
+      assert.equal((await posted(nested(1000 / each, brackets))).status, 202);
+      const { failed } = ingest.counters;
+      for (const levels of [20_000, 1000 / each + 1]) {
+        const { status, answer } = await posted(nested(levels, brackets));
+        assert.equal(status, 400);
+        assert.equal(answer.field, path === '/messages' ? 'payload' : '1.payload');
+        assert.match(answer.error ?? '', /1,?000/);
+      }
+      assert.equal(ingest.counters.failed, failed);
+    }
+  });
+}
+
 test('an ingest without a clock stamps nothing; one may have its ids elsewhere', async (t) => {
   const other = await TestIngest.start({ queue, idKey: 'meta.id' });
   t.after(() => other.close());

@@ -178,14 +178,14 @@ export class Intake {
   }
 
   readonly #message: Reader = (body, received) => {
-    const message = this.#check.message(parse(body));
+    const message = this.#check.message(parse(body), body.length);
     this.#admit(1);
     this.#options.trace?.note(message);
     return [{ body, target: message.target, stamps: this.#stamps(received) }];
   };
 
   readonly #messages: Reader = (body, received) => {
-    const messages = this.#check.batch(parse(body));
+    const messages = this.#check.batch(parse(body), body.length);
     this.#admit(messages.length);
     const stamps = this.#stamps(received);
     const { trace } = this.#options;

@@ -7,6 +7,8 @@ export interface Message {
 
 /** Characters of an id and of a target, and of a source. */
 export const LONGEST = 128;
+/** Arrays and objects of a payload that are in each other, at most: JSON.stringify overflows the stack at some thousands. */
+export const DEEPEST = 1000;
 /** Levels of letters, digits, `_`, `.` and `-`: an MQTT wildcard or an empty level cannot be a target. */
 export const TARGET = /^[A-Za-z0-9_.-]+(?:\/[A-Za-z0-9_.-]+)*$/;
 
@@ -29,23 +31,26 @@ export class MessageCheck {
     this.#batchLimit = batchLimit;
   }
 
-  /** Throws a {@link Refusal} unless it is a message. */
-  message(value: unknown): Message {
-    return this.#check(value, undefined);
+  /**
+   * Throws a {@link Refusal} unless it is a message.
+   * @param length of the text that it was read from, if that is known.
+   */
+  message(value: unknown, length = Number.POSITIVE_INFINITY): Message {
+    return this.#check(value, length, undefined);
   }
 
-  /** Throws a {@link Refusal} unless it is an array of messages, not empty and within the limit. */
-  batch(value: unknown): readonly Message[] {
+  /** Throws a {@link Refusal} unless it is an array of messages, not empty and within the limit. `length` as for a message. */
+  batch(value: unknown, length = Number.POSITIVE_INFINITY): readonly Message[] {
     if (!Array.isArray(value)) throw malformed('', 'is no array of messages');
     if (value.length === 0) throw malformed('', 'is an empty array');
     if (value.length > this.#batchLimit) {
       throw tooLarge(`a batch of ${value.length} messages exceeds the limit of ${this.#batchLimit}`);
     }
-    for (let i = 0; i < value.length; i++) this.#check(value[i], i);
+    for (let i = 0; i < value.length; i++) this.#check(value[i], length, i);
     return value;
   }
 
-  #check(value: unknown, at: number | undefined): Message {
+  #check(value: unknown, length: number, at: number | undefined): Message {
     if (!isObject(value)) throw wrong(at, '', 'is no object');
     for (const key in value) {
       if (key !== this.#idName && key !== 'target' && key !== 'source' && key !== 'payload') {
@@ -62,6 +67,10 @@ export class MessageCheck {
     if (source !== undefined) {
       if (typeof source !== 'string') throw wrong(at, 'source', `is ${kind(source)}, wanted a string`);
       if (source.length > LONGEST) throw wrong(at, 'source', `is longer than ${LONGEST} characters`);
+    }
+    // Each level takes two brackets: most texts are too short for so many.
+    if (length > 2 * DEEPEST && isDeeper(value.payload, DEEPEST)) {
+      throw wrong(at, 'payload', `is nested deeper than ${DEEPEST} levels of arrays and objects`);
     }
     return value as unknown as Message;
   }
@@ -86,6 +95,20 @@ export class MessageCheck {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Whether arrays and objects are in each other on more than so many levels. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) if (isDeeper(value[i], levels - 1)) return true;
+    return false;
+  }
+  for (const key in value) {
+    if (isDeeper((value as Record<string, unknown>)[key], levels - 1)) return true;
+  }
+  return false;
 }
 
 function kind(value: unknown): string {
