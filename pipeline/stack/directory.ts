@@ -28,7 +28,7 @@ export async function ownDirectory(dir: string): Promise<void> {
   const isOwn = files.includes(MARK) || `${dir}${sep}`.startsWith(`${REPOSITORY}${sep}`);
   if (files.length > 0 && !isOwn) {
     throw new ConfigError(
-      `${given}, and what is in it is not a stack's, as ${files[0]}; allowed: a directory that is new, empty, or was a stack's before`,
+      `${given}, which has files that are not a stack's, like ${files[0]}; allowed: a directory that is new, empty, or was a stack's before`,
     );
   }
   await mkdir(dir, { recursive: true, mode: 0o700 });

@@ -97,9 +97,11 @@ function ofPipeline(affinity: Settings[string] | undefined): string {
 /** Tokens may be replaced while the pipeline is up. */
 function tokensOf(dir: string, { ingest }: StackFile): string[] {
   try {
-    const lines = readFileSync(join(dir, TOKENS), 'utf8').split('\n');
-    return [ingest.token, ...lines.map((line) => line.trim())];
+    return readFileSync(join(dir, TOKENS), 'utf8')
+      .split('\n')
+      .map((line) => line.trim());
   } catch {
+    // A generator that is told of a pipeline elsewhere has its stack.json alone.
     return [ingest.token];
   }
 }

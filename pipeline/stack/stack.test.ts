@@ -190,7 +190,7 @@ test('STACK_DIR with files that are not a stack’s: one line, and nothing in it
   assert.equal(await command.ended, 1);
   assert.match(
     command.output,
-    /^STACK_DIR is \S+, and what is in it is not a stack's, [^\n]*; allowed: [^\n]*\n$/,
+    /^STACK_DIR is \S+, which has files that are not a stack's, [^\n]*; allowed: [^\n]*\n$/,
   );
   assert.deepEqual((await readdir(stackDir, { recursive: true })).sort(), before);
   assert.equal((await stat(stackDir)).mode & 0o777, 0o755);
@@ -298,7 +298,7 @@ test('wrong passwords: one line each', async (t) => {
 });
 
 test('a directory with an unreadable stack.json of old does not keep it from starting', async (t) => {
-  await mkdir(stackDir, { recursive: true });
+  (await claimDirectory(stackDir))();
   await writeFile(join(stackDir, 'stack.json'), '{"pid":');
   const command = new Command(t);
   await command.ready();
