@@ -183,7 +183,9 @@ export interface Clock {
 export interface Health {
   /** Due → sent, of all that was sent in the measured phases; null: nothing, or the closed model; absent: of an earlier version. */
   lateness?: Latency | null;
-  /** In the subscriber's socket, before it was read, in the measured phases; null where the system does not tell. */
+  /** Deliveries of the measured phases that arrived by the kernel's stamp, and by their read; absent: of an earlier version, all by their read. */
+  arrival_stamps?: { kernel: number; read: number };
+  /** Of its arrival latency, what each delivery of the measured phases may have lain unread in the subscriber's socket; null where the system does not tell. */
   socket_wait: Latency | null;
   gaps: Gap[];
   /** Samples that k6 did not take; the histograms hold them all the same. */

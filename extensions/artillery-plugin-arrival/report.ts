@@ -86,8 +86,15 @@ export function runOf(f: Findings): Run {
     verdict: judge({ ...f, account, latency, lateness, cores, qos: options.qos }),
     account,
     clock: f.clock,
-    // Node does not tell how long bytes lay in a socket.
-    health: { lateness, socket_wait: null, gaps: f.gaps, samples_discarded: 0, trend_one_in: 1 },
+    health: {
+      lateness,
+      // Node does not tell when the kernel had the bytes, nor how long they lay in a socket.
+      arrival_stamps: { kernel: 0, read: latency.arrival.count },
+      socket_wait: null,
+      gaps: f.gaps,
+      samples_discarded: 0,
+      trend_one_in: 1,
+    },
     latency,
     canary: f.canary
       ? {

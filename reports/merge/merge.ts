@@ -94,8 +94,15 @@ function mergeHealth(parts: readonly Part[]): Health {
   const all = parts.map(({ run }) => run.health);
   const sent = all.flatMap(({ lateness }) => lateness ?? []);
   const waits = all.flatMap(({ socket_wait }) => socket_wait ?? []);
+  const stamps = all.flatMap(({ arrival_stamps }) => arrival_stamps ?? []);
   return {
     ...(sent.length > 0 && { lateness: mergeLatency(sent) }),
+    ...(stamps.length > 0 && {
+      arrival_stamps: {
+        kernel: stamps.reduce((sum, { kernel }) => sum + kernel, 0),
+        read: stamps.reduce((sum, { read }) => sum + read, 0),
+      },
+    }),
     socket_wait: waits.length > 0 ? mergeLatency(waits) : null,
     gaps: parts
       .flatMap(({ run, generator }) =>

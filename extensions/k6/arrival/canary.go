@@ -94,10 +94,10 @@ func (c *canary) due(n int) time.Time {
 func (c *canary) listen(ctx context.Context) {
 	prefix := []byte(c.engine.name + ".canary.")
 	for {
-		err := c.conn.Read("", c.engine.clock.Now, func(at int64, _ time.Duration, messages []receiver.Message) {
+		err := c.conn.Read("", func(messages []receiver.Message) {
 			for _, m := range messages {
 				if n, ok := numberAfter(m.Payload, prefix, false); ok {
-					c.arrive(n, at)
+					c.arrive(n, c.engine.clock.At(m.At))
 				}
 			}
 		})

@@ -72,25 +72,24 @@ type engine struct {
 
 	canary *canary // nil: none
 
-	mu         sync.Mutex
-	left       []pacer.Slot // drawn by senders that were stopped before it was due
-	collected  bool         // collect has begun; there is one
-	ended      time.Time    // or stopped; zero: it goes on
-	finished   bool         // collect came to its end
-	dir        string
-	doubts     []string                      // why the instrument can't be trusted, noted on the way
-	asked      map[string]metrics.Thresholds // of k6's options
-	limits     limits
-	execution  *lib.ExecutionState // nil: in tests
-	errors     map[string]*report.ErrorClass
-	gaps       []report.Gap
-	spans      []span // the phases as they went
-	figures    []report.Figure
-	sampled    *sampled // nil: not asked for, or not there yet
-	socketWait ledger.Series
-	processes  []report.ProcessClock
-	timeline   []report.Interval
-	resources  []report.Resource
+	mu        sync.Mutex
+	left      []pacer.Slot // drawn by senders that were stopped before it was due
+	collected bool         // collect has begun; there is one
+	ended     time.Time    // or stopped; zero: it goes on
+	finished  bool         // collect came to its end
+	dir       string
+	doubts    []string                      // why the instrument can't be trusted, noted on the way
+	asked     map[string]metrics.Thresholds // of k6's options
+	limits    limits
+	execution *lib.ExecutionState // nil: in tests
+	errors    map[string]*report.ErrorClass
+	gaps      []report.Gap
+	spans     []span // the phases as they went
+	figures   []report.Figure
+	sampled   *sampled // nil: not asked for, or not there yet
+	processes []report.ProcessClock
+	timeline  []report.Interval
+	resources []report.Resource
 }
 
 func newEngine(o *options, part *segment) *engine {
@@ -112,8 +111,6 @@ func newEngine(o *options, part *segment) *engine {
 
 		comeBack: max(comeBackLeast, o.Drain.duration()),
 		errors:   map[string]*report.ErrorClass{},
-
-		socketWait: ledger.NewSeries(),
 	}
 	e.ledger = ledger.New(e.levelled(), schedule)
 	if o.Queue != nil {

@@ -18,8 +18,9 @@ import (
 )
 
 // judged makes a run of 100 messages, each of which arrives 10 ms after it was sent, and returns the reasons not to trust it. late says
-// how late message n is sent, in µs; below 0 it is dropped, and from 1 s on the ingest rejects it.
-func judged(t *testing.T, options string, late func(n int) int64, harm func(e *engine, rec *recorder)) []string {
+// how late message n is sent, in µs; below 0 it is dropped, and from 1 s on the ingest rejects it. The last three have lain unread for waited
+// µs before they arrived.
+func judged(t *testing.T, options string, late func(n int) int64, waited int64, harm func(e *engine, rec *recorder)) []string {
 	t.Helper()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct}]", options)
 	e := s.module.root.engine
@@ -39,9 +40,12 @@ func judged(t *testing.T, options string, late func(n int) int64, harm func(e *e
 			continue
 		}
 		e.ledger.Settle(slot, ledger.Accepted)
-		stamps := hops.Stamps{Received: sent + 2000, Queued: sent + 4000, Claimed: sent + 6000, Published: sent + 8000}
-		_, measured := e.ledger.Arrive(0, sent+10_000, []ledger.Arrival{{Seq: n, Stamps: stamps, Stamped: true}}, nil)
-		e.socketWaited(0, measured)
+		stamps := hops.Stamps{Received: sent + 1000, Queued: sent + 2000, Claimed: sent + 3000, Published: sent + 4000}
+		a := ledger.Arrival{Seq: n, At: sent + 10_000, Stamps: stamps, Stamped: true}
+		if n >= e.pacer.Requests()-3 {
+			a.Waited = waited
+		}
+		e.ledger.Arrive(0, []ledger.Arrival{a}, nil)
 	}
 	rec, err := newRecorder(e)
 	require.NoError(t, err)
@@ -67,36 +71,37 @@ func TestTheRunsOwnEvidenceReachesTheJudge(t *testing.T) {
 	for name, c := range map[string]struct {
 		options string
 		late    func(n int) int64
+		waited  int64
 		harm    func(e *engine, rec *recorder)
 		want    []string
 	}{
-		"none": {"", inTime, nil, nil},
-		"late to send": {"", func(int) int64 { return 5000 }, nil, []string{
+		"none": {"", inTime, 0, nil, nil},
+		"late to send": {"", func(int) int64 { return 5000 }, 0, nil, []string{
 			"the generator was late: lateness p99 5.0 ms of arrival p99 15.0 ms; more cores are needed"}},
 		// Such a run was trusted: the stage schedule has what arrived alone.
-		"late to send what does not arrive": {"", func(n int) int64 { return int64(n%2) * 5e6 }, nil, []string{
+		"late to send what does not arrive": {"", func(n int) int64 { return int64(n%2) * 5e6 }, 0, nil, []string{
 			"the generator was late: lateness p99 5000.0 ms of arrival p99 10.0 ms; more cores are needed", "rejected: 50 of 100 messages"}},
-		"the account": {"mqtt: { url: 'BROKER', connections: 2 }", inTime, func(e *engine, _ *recorder) { // one is sent twice, and arrives at both
+		"the account": {"mqtt: { url: 'BROKER', connections: 2 }", inTime, 0, func(e *engine, _ *recorder) { // one is sent twice, and arrives at both
 			e.ledger.Sent(e.pacer.Slot(0), e.clock.At(e.epoch))
-			e.ledger.Arrive(1, e.clock.At(e.epoch)+10_000, []ledger.Arrival{{Seq: 0}}, nil)
+			e.ledger.Arrive(1, []ledger.Arrival{{Seq: 0, At: e.clock.At(e.epoch) + 10_000}}, nil)
 		}, []string{"the account does not balance", "unknown: 1 of 100 messages had no answer, and did not arrive"}},
-		"late to read": {"", inTime, func(e *engine, _ *recorder) { e.socketWaited(6*time.Millisecond, 3) }, []string{
+		"late to read": {"", inTime, 6000, nil, []string{
 			"the generator was late to read: what arrived lay in the subscriber's socket for 6.0 ms (p99) of arrival p99 10.0 ms"}},
-		"dropped": {"", func(n int) int64 { return int64(-(n % 2)) }, nil, []string{
+		"dropped": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, nil, []string{
 			"the generator never sent 50 of 100 messages"}},
-		"halted": {"", func(n int) int64 { return int64(-(n % 2)) }, func(e *engine, _ *recorder) { close(e.halted) }, nil},
-		"samples discarded": {"", inTime, func(e *engine, _ *recorder) { e.pending.discarded.Add(7) }, []string{
+		"halted": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, func(e *engine, _ *recorder) { close(e.halted) }, nil},
+		"samples discarded": {"", inTime, 0, func(e *engine, _ *recorder) { e.pending.discarded.Add(7) }, []string{
 			"k6 did not take 7 samples, so its thresholds are about the others only"}},
-		"a gap": {"", inTime, func(e *engine, _ *recorder) { e.openGap(0, os.ErrClosed) }, []string{
+		"a gap": {"", inTime, 0, func(e *engine, _ *recorder) { e.openGap(0, os.ErrClosed) }, []string{
 			"a subscriber was without its connection (once): what waited for it counts as the pipeline's latency, and of 0 missing deliveries it may have lost some"}},
-		"the record has gaps": {"", inTime, func(_ *engine, rec *recorder) { rec.note(os.ErrClosed) }, []string{
+		"the record has gaps": {"", inTime, 0, func(_ *engine, rec *recorder) { rec.note(os.ErrClosed) }, []string{
 			"the record of the run has gaps: file already closed"}},
-		"the pipeline's clocks are unknown": {clocked, inTime, nil, []string{
+		"the pipeline's clocks are unknown": {clocked, inTime, 0, nil, []string{
 			"no process of the pipeline has said how well it knows the time, so the limit of the clock bound holds for the generator alone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, c.want, judged(t, c.options, c.late, c.harm))
+			assert.Equal(t, c.want, judged(t, c.options, c.late, c.waited, c.harm))
 		})
 	}
 }

@@ -151,7 +151,7 @@ func (s *subscribers) taken(at int64, frames []string) {
 			foreign++
 			continue
 		}
-		a := ledger.Arrival{Seq: seq}
+		a := ledger.Arrival{Seq: seq, At: at, Waited: -1}
 		if told != "" && e.options.Redis.URL != "" {
 			stamps, err := hops.Parse([]byte(told + ",0,0"))
 			if a.Stamped = err == nil; a.Stamped {
@@ -163,7 +163,7 @@ func (s *subscribers) taken(at int64, frames []string) {
 		}
 		arrivals = append(arrivals, a)
 	}
-	latencies, _ := e.ledger.Arrive(0, at, arrivals, nil)
+	latencies := e.ledger.Arrive(0, arrivals, nil)
 	if foreign > 0 {
 		e.ledger.Foreign(foreign)
 	}

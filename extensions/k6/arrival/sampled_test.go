@@ -35,7 +35,7 @@ flows: [{name: direct}]`, fmt.Sprintf("sampled: 10, redis: { url: %q }", url))
 		due := e.clock.Now() // as good as any: what matters is told by the ledger
 		e.ledger.Sent(slot, due)
 		e.ledger.Settle(slot, ledger.Accepted)
-		e.ledger.Arrive(0, due+int64(seq+1)*1000+slot.Due.Microseconds(), []ledger.Arrival{{Seq: seq}}, nil)
+		e.ledger.Arrive(0, []ledger.Arrival{{Seq: seq, At: due + int64(seq+1)*1000 + slot.Due.Microseconds()}}, nil)
 	}
 	kept, _ := e.ledger.Kept()
 	require.Len(t, kept, 4)

@@ -198,7 +198,7 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 	}
 	tags := s.state.Tags.GetCurrentValues().Tags
 	clocked := e.options.Redis.URL != "" // stamps mean nothing without the clock that they were made by
-	return conn.Read(hops.Property, e.clock.Now, func(at int64, waited time.Duration, messages []receiver.Message) {
+	return conn.Read(hops.Property, func(messages []receiver.Message) {
 		arrivals, latencies = arrivals[:0], latencies[:0]
 		back := e.clock.Back()
 		foreign := 0
@@ -210,7 +210,10 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 				}
 				continue
 			}
-			a := ledger.Arrival{Seq: seq}
+			a := ledger.Arrival{Seq: seq, At: e.clock.At(m.At), Kernel: m.Kernel, Waited: m.Waited.Microseconds()}
+			if m.Waited < 0 { // less than a µs below
+				a.Waited = -1
+			}
 			if m.Hops != nil && clocked {
 				stamps, err := hops.Parse(m.Hops)
 				if a.Stamped = err == nil; a.Stamped {
@@ -221,12 +224,10 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 			}
 			arrivals = append(arrivals, a)
 		}
-		measured := 0
-		latencies, measured = e.ledger.Arrive(i, at, arrivals, latencies)
+		latencies = e.ledger.Arrive(i, arrivals, latencies)
 		if foreign > 0 {
 			e.ledger.Foreign(foreign)
 		}
-		e.socketWaited(waited, measured)
 		e.pending.latencies(s.vu, s.state, s.metric, tags, latencies, e.trend)
 	})
 }
@@ -285,15 +286,4 @@ func (e *engine) closeGap(gap int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.gaps[gap].ToS = new(e.elapsed().Seconds())
-}
-
-// socketWaited records how long what was read had lain in the socket, once for each delivery that the arrival latency of the measured
-// phases has: the two are compared. Below 0 the system does not tell.
-func (e *engine) socketWaited(waited time.Duration, deliveries int) {
-	if waited < 0 || deliveries == 0 {
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.socketWait.AddMany(waited.Microseconds(), deliveries)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -115,7 +114,7 @@ func TestAnotherClientWithTheSameID(t *testing.T) {
 				continue
 			}
 			end := context.AfterFunc(rival, conn.Close)
-			_ = conn.Read("", e.clock.Now, func(int64, time.Duration, []receiver.Message) {})
+			_ = conn.Read("", func([]receiver.Message) {})
 			end()
 			conn.Close()
 		}

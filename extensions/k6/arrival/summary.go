@@ -127,7 +127,7 @@ func (e *engine) describeClock() report.Clock {
 }
 
 func (e *engine) describeHealth(lossless bool) report.Health {
-	lateness := e.ledger.Lateness()
+	lateness, reading := e.ledger.Lateness(), e.ledger.Reading()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	h := report.Health{
@@ -136,9 +136,10 @@ func (e *engine) describeHealth(lossless bool) report.Health {
 	if lateness.Count > 0 {
 		h.Lateness = new(report.NewLatency(lateness, lossless))
 	}
-	if e.socketWait.Count > 0 {
-		h.SocketWait = new(report.NewLatency(&e.socketWait, lossless))
+	if reading.Waits.Count > 0 {
+		h.SocketWait = new(report.NewLatency(&reading.Waits, lossless))
 	}
+	h.ArrivalStamps = report.ArrivalStamps{Kernel: reading.Kernel, Read: reading.Read}
 	return h
 }
 

@@ -277,6 +277,7 @@ test('health: waits of all sockets, gaps in the order of time with whose they ar
     ({ health }: Run) => {
       health.socket_wait = values && seriesOf(values);
       health.lateness = health.socket_wait;
+      health.arrival_stamps = { kernel: 10 * oneIn, read: discarded };
       health.gaps = gaps.map(gap);
       Object.assign(health, { samples_discarded: discarded, trend_one_in: oneIn });
     };
@@ -290,6 +291,7 @@ test('health: waits of all sockets, gaps in the order of time with whose they ar
   assert.deepEqual([socket_wait?.count, socket_wait?.max], [3, 7]);
   assert.ok(Math.abs((socket_wait?.mean ?? 0) - 10 / 3) < 1e-9);
   assert.deepEqual(rest, {
+    arrival_stamps: { kernel: 70, read: 5 },
     gaps: [
       { ...gap(1), reason: 'generator 1: EOF' },
       { ...gap(3), reason: 'generator 2: EOF' },

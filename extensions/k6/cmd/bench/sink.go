@@ -6,7 +6,6 @@ import (
 	"net"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 )
@@ -42,7 +41,7 @@ func (b *bench) startSink(ctx context.Context, address string, wakes int) (*sink
 	}
 	k := &sink{}
 	go func() {
-		err := conn.Read("", func() int64 { return 0 }, func(_ int64, _ time.Duration, messages []receiver.Message) {
+		err := conn.Read("", func(messages []receiver.Message) {
 			k.taken.Add(int64(len(messages)))
 		})
 		if !errors.Is(err, net.ErrClosed) {

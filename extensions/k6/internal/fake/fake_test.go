@@ -35,7 +35,7 @@ func read(t *testing.T, f *Pipeline, topics ...string) *reader {
 	require.NoError(t, conn.Subscribe(t.Context(), topics, 1))
 	r := &reader{t: t, pipeline: f, conn: conn, arrived: make(chan string, 1000), ended: make(chan error, 1)}
 	go func() {
-		r.ended <- conn.Read(hops.Property, func() int64 { return 0 }, func(_ int64, _ time.Duration, messages []receiver.Message) {
+		r.ended <- conn.Read(hops.Property, func(messages []receiver.Message) {
 			for _, m := range messages {
 				id, _, _ := strings.Cut(strings.TrimPrefix(string(m.Payload), `{"id":"`), `"`)
 				r.arrived <- strings.TrimSpace(string(m.Topic) + " " + id + " " + string(m.Hops))

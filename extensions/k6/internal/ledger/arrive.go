@@ -10,29 +10,53 @@ import (
 // Arrival is one message that a subscriber was handed.
 type Arrival struct {
 	Seq     int
+	At      int64
+	Kernel  bool        // At is the kernel's stamp; false: the read
+	Waited  int64       // how much of the time until At it may have lain unread, µs; below 0: not known
 	Stamps  hops.Stamps // on the own clock
 	Stamped bool        // false: the pipeline carries no stamps
 }
 
-// Arrive records what one subscriber read from its socket at one moment and appends the arrival latencies, in µs, to
-// latencies. So many of them as measured are of measured phases. An id that was never sent counts as foreign.
-func (l *Ledger) Arrive(subscriber int, at int64, arrivals []Arrival, latencies []int64) (all []int64, measured int) {
+// Arrive records what one subscriber has read and appends the arrival latencies, in µs, to latencies. An id that was never
+// sent counts as foreign.
+func (l *Ledger) Arrive(subscriber int, arrivals []Arrival, latencies []int64) []int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, a := range arrivals {
-		us, phase, ok := l.arrive(subscriber, at, a)
+		us, phase, ok := l.arrive(subscriber, a)
 		if !ok {
 			continue
 		}
 		latencies = append(latencies, us)
 		if l.phases[phase].Measured {
-			measured++
+			l.reading.note(a)
 		}
 	}
-	return latencies, measured
+	return latencies
 }
 
-func (l *Ledger) arrive(subscriber int, at int64, a Arrival) (us int64, phase int, ok bool) {
+// Reading says how the deliveries of the measured phases were read.
+type Reading struct {
+	Kernel, Read int64  // deliveries that arrived by the kernel's stamp, and by their read
+	Waits        Series // how much of its arrival latency each may have lain unread, where that is known
+}
+
+func (r *Reading) note(a Arrival) {
+	if a.Kernel {
+		r.Kernel++
+	} else {
+		r.Read++
+	}
+	if a.Waited < 0 {
+		return
+	}
+	if a.Stamped { // it lay nowhere before it was published
+		a.Waited = min(a.Waited, max(0, a.At-a.Stamps.Published))
+	}
+	r.Waits.Add(a.Waited)
+}
+
+func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool) {
 	pg, r := l.lookup(a.Seq)
 	if r == nil || r.outcome == none || r.outcome == dropped {
 		l.foreign++
@@ -77,14 +101,14 @@ func (l *Ledger) arrive(subscriber int, at int64, a Arrival) (us int64, phase in
 		l.unmeasured++
 		return 0, 0, false
 	}
-	l.keeper.note(Kept{a.Seq, slot.Phase, due, at})
-	return l.measure(slot, target, due, sent, at, a), slot.Phase, true
+	l.keeper.note(Kept{a.Seq, slot.Phase, due, a.At})
+	return l.measure(slot, target, due, sent, a), slot.Phase, true
 }
 
 // measure splits the time of one delivery into its stages. They telescope, so they sum to the arrival latency. A delivery
 // whose time of sending is forgotten has an arrival latency, and no more.
-func (l *Ledger) measure(slot pacer.Slot, target int, due, sent, at int64, a Arrival) int64 {
-	t := l.times[slot.Phase]
+func (l *Ledger) measure(slot pacer.Slot, target int, due, sent int64, a Arrival) int64 {
+	t, at := l.times[slot.Phase], a.At
 	arrival := at - due
 	t.Arrival.Add(arrival)
 	l.interval.Arrival.Add(arrival)

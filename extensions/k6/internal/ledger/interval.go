@@ -50,6 +50,15 @@ func (l *Ledger) Lateness() *Series {
 	return &s
 }
 
+// Reading returns a copy of how the measured phases were read.
+func (l *Ledger) Reading() Reading {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.reading
+	r.Waits = r.Waits.clone()
+	return r
+}
+
 // FlowTimes returns a copy of the arrival latency of one flow in the measured phases.
 func (l *Ledger) FlowTimes(flow int) *Series {
 	l.mu.Lock()

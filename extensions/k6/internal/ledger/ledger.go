@@ -75,7 +75,8 @@ type Ledger struct {
 	scheduled []int        // messages by flow, measured phases only; closed model
 	times     []*Times     // by phase
 	lateness  Series       // sent − due, of what was sent in the measured phases; open model
-	flowTimes []Series     // arrival latency by flow, measured phases only
+	reading   Reading
+	flowTimes []Series // arrival latency by flow, measured phases only
 	targets   targets
 	keeper    keeper
 	interval  *Interval
@@ -87,6 +88,7 @@ func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 	l := &Ledger{
 		pacer: schedule, phases: p.Phases, flows: p.Flows, last: Delivery, interval: newInterval(), spare: newInterval(),
 		counts: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)), lateness: NewSeries(),
+		reading: Reading{Waits: NewSeries()},
 	}
 	for range p.Phases {
 		l.times = append(l.times, NewTimes())

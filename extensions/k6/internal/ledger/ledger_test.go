@@ -49,7 +49,7 @@ func (r run) post(n int, outcome Outcome) {
 }
 
 func (r run) arrive(subscriber, seq int, at int64) {
-	r.Arrive(subscriber, at, []Arrival{{Seq: seq}}, nil)
+	r.Arrive(subscriber, []Arrival{{Seq: seq, At: at}}, nil)
 }
 
 func (r run) balanced() Account {
@@ -191,7 +191,7 @@ func TestStagesSumToTheArrivalLatency(t *testing.T) {
 		s := hops.Stamps{Received: sent + 100, Queued: sent + 150, Claimed: sent + 600 + int64(n), Published: sent + 700 + int64(n)}
 		r.Sent(r.pacer.Slot(n), sent)
 		r.Settle(r.pacer.Slot(n), Accepted)
-		r.Arrive(0, sent+1000+int64(n), []Arrival{{Seq: n, Stamps: s, Stamped: true}}, nil)
+		r.Arrive(0, []Arrival{{Seq: n, At: sent + 1000 + int64(n), Stamps: s, Stamped: true}}, nil)
 	}
 	times := r.Times(0)
 	sum := int64(0)
@@ -205,6 +205,30 @@ func TestStagesSumToTheArrivalLatency(t *testing.T) {
 	assert.Zero(t, r.balanced().Negative)
 }
 
+// The wait of a read was as long as its longest, and longer than the stage that it is a part of.
+func TestAWaitIsNeverAboveTheDelivery(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 10, 1, flow(1, 1))
+	for n, c := range []struct {
+		waited  int64
+		stamped bool
+		want    int64 // below 0: not counted
+	}{{50, true, 50}, {700, true, 300}, {700, false, 700}, {-1, true, -1}, {0, true, 0}} {
+		r.post(n, Accepted)
+		d, before := r.due(n), r.Reading().Waits
+		s := hops.Stamps{Received: d + 100, Queued: d + 200, Claimed: d + 300, Published: d + 600}
+		r.Arrive(0, []Arrival{{Seq: n, At: d + 900, Kernel: n%2 == 0, Waited: c.waited, Stamps: s, Stamped: c.stamped}}, nil)
+		after := r.Reading().Waits
+		if c.want < 0 {
+			assert.Equal(t, before.Count, after.Count, n)
+			continue
+		}
+		assert.Equal(t, []int64{before.Count + 1, before.Sum + c.want}, []int64{after.Count, after.Sum}, n)
+	}
+	reading := r.Reading()
+	assert.Equal(t, []int64{3, 2}, []int64{reading.Kernel, reading.Read})
+}
+
 func TestATimeBelowZeroIsCountedAndKept(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, 1, 1, flow(1, 1))
@@ -212,7 +236,7 @@ func TestATimeBelowZeroIsCountedAndKept(t *testing.T) {
 	d := r.due(0)
 	// The relay's clock is 500 µs behind.
 	s := hops.Stamps{Received: d + 100, Queued: d + 200, Claimed: d - 200, Published: d - 100}
-	r.Arrive(0, d+900, []Arrival{{Seq: 0, Stamps: s, Stamped: true}}, nil)
+	r.Arrive(0, []Arrival{{Seq: 0, At: d + 900, Stamps: s, Stamped: true}}, nil)
 	times := r.Times(0)
 	assert.Equal(t, 1, r.balanced().Negative)
 	assert.Equal(t, int64(-400), times.Stages[Queue].Sum)

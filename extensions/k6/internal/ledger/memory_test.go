@@ -69,10 +69,10 @@ func TestMemoryIsThatOfUnresolvedMessages(t *testing.T) {
 				continue
 			}
 			arrived++
-			arrivals = append(arrivals, Arrival{Seq: seq})
+			arrivals = append(arrivals, Arrival{Seq: seq, At: r.due(n) + 9000})
 		}
 		for subscriber := range flows[s.Flow].Deliveries {
-			r.Arrive(subscriber, r.due(n)+9000, arrivals, nil)
+			r.Arrive(subscriber, arrivals, nil)
 		}
 	}
 	for n := range requests + lag {

@@ -130,7 +130,7 @@ func (m *naive) cut() {
 }
 
 func (m *naive) arrive(subscriber, seq int, at int64) {
-	m.Arrive(subscriber, at, []Arrival{{Seq: seq}}, nil)
+	m.Arrive(subscriber, []Arrival{{Seq: seq, At: at}}, nil)
 	msg := m.messages[seq]
 	switch {
 	case msg == nil || msg.outcome == dropped:

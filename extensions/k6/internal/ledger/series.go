@@ -72,7 +72,7 @@ const (
 	Ingest                // received → queued
 	Queue                 // queued → claimed: Redis and the wait for a free relay
 	Relay                 // claimed → published
-	Delivery              // published → arrived: broker, network, the subscriber's socket
+	Delivery              // published → arrived: broker and network; the subscriber's socket where the kernel has no stamp
 	Stages
 )
 

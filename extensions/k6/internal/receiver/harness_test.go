@@ -194,13 +194,12 @@ func reading(c *Conn, each func(got []seen)) func() ([]seen, error) {
 	)
 	go func() {
 		defer close(done)
-		err = c.Read("hops", func() int64 { return time.Now().UnixMicro() },
-			func(at int64, waited time.Duration, messages []Message) {
-				for _, m := range messages {
-					got = append(got, seen{string(m.Topic), string(m.Payload), string(m.Hops), at, waited})
-				}
-				each(got)
-			})
+		err = c.Read("hops", func(messages []Message) {
+			for _, m := range messages {
+				got = append(got, seenOf(m))
+			}
+			each(got)
+		})
 	}()
 	return func() ([]seen, error) { <-done; return got, err }
 }

@@ -2,9 +2,10 @@ package receiver
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/eclipse/paho.golang/packets"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
 // Message is one PUBLISH packet. Its slices are valid until the handler returns.
@@ -12,6 +13,7 @@ type Message struct {
 	Topic   []byte
 	Payload []byte
 	Hops    []byte // the user property asked for; nil without it, and in MQTT 3.1.1
+	socket.Arrival
 }
 
 // readSize is one read from the socket: large enough that a burst costs few system calls.
@@ -34,28 +36,33 @@ func (o *openIDs) release(id uint16) { o[id/64] &^= 1 << (id % 64) }
 // batch is what one read completed.
 type batch struct {
 	messages []Message
+	ends     []int // of the messages in the buffer
 	acks     []byte
+	arrivals []socket.Arrival
 }
 
 // Read reads until the connection ends. After each read from the socket it calls handle once with all messages that this
-// read completed. at is the time of that read, taken before anything is parsed, and waited how long the bytes had lain in
-// the kernel until then, negative where that is not known. Messages are acknowledged after handle has returned; one with
-// QoS 2 is handed on once, at its first PUBLISH (MQTT 5, 4.3.3). property names the user property that Message.Hops holds.
+// read completed, each with its arrival. Messages are acknowledged after handle has returned; one with QoS 2 is handed on
+// once, at its first PUBLISH (MQTT 5, 4.3.3). property names the user property that Message.Hops holds.
 //
-// Over TLS and WebSocket there is a call for each record or message within the read, with the read's time.
+// Over TLS and WebSocket there is a call for each record or message within the read.
 //
-// What came before Read is handed on first, with the time of the call. Read returns net.ErrClosed after Close,
+// What came before Read is handed on first, and has arrived at the time of the call. Read returns net.ErrClosed after Close,
 // ErrTakenOver when another client has our id, and otherwise why the connection ended.
-func (c *Conn) Read(
-	property string, now func() int64, handle func(at int64, waited time.Duration, messages []Message),
-) error {
-	c.socket.Watch(now)
+func (c *Conn) Read(property string, handle func(messages []Message)) error {
+	c.socket.Watch()
 	var b batch
-	for {
+	for known := c.filled; ; {
 		used, end := c.parse(&b, property)
-		at, waited := c.socket.Last()
+		for i := range b.ends {
+			b.ends[i] = max(0, b.ends[i]-known)
+		}
+		b.arrivals = c.socket.Arrivals(b.ends, b.arrivals[:0])
+		for i, a := range b.arrivals {
+			b.messages[i].Arrival = a
+		}
 		if len(b.messages) > 0 {
-			handle(at, waited, b.messages)
+			handle(b.messages)
 		}
 		if len(b.acks) > 0 {
 			_ = c.write(b.acks) // where it fails, what came before the connection broke is still to be read, and the read says how that ended
@@ -64,6 +71,7 @@ func (c *Conn) Read(
 			return end
 		}
 		c.filled = copy(c.buf, c.buf[used:c.filled])
+		known = c.filled
 		if err := c.fill(); err != nil {
 			return c.reason(err)
 		}
@@ -72,7 +80,7 @@ func (c *Conn) Read(
 
 // parse takes the complete packets at the start of the buffer. end is why the connection ends after them.
 func (c *Conn) parse(b *batch, property string) (used int, end error) {
-	b.messages, b.acks = b.messages[:0], b.acks[:0]
+	b.messages, b.ends, b.acks = b.messages[:0], b.ends[:0], b.acks[:0]
 	for {
 		kind, body, size, err := frame(c.buf[used:c.filled])
 		if err != nil {
@@ -97,7 +105,7 @@ func (c *Conn) parse(b *batch, property string) (used int, end error) {
 					continue // sent again, because our PUBREC was lost
 				}
 			}
-			b.messages = append(b.messages, m)
+			b.messages, b.ends = append(b.messages, m), append(b.ends, used)
 		case packets.PUBREL:
 			id, _, ok := packetID(body)
 			if !ok {

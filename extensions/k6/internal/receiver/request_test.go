@@ -15,6 +15,8 @@ import (
 	"github.com/eclipse/paho.golang/packets"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
 // script is a broker's end of connections: it reads a packet and answers with what is next, for each item of answers.
@@ -222,12 +224,13 @@ func TestWhatComesBeforeReadIsHandedOn(t *testing.T) {
 	assert.True(t, c.SessionPresent())
 	require.NoError(t, c.Subscribe(t.Context(), []string{"messages/#"}, 2))
 	var got []string
-	err = c.Read("hops", func() int64 { return 7 }, func(at int64, waited time.Duration, messages []Message) {
+	began := time.Now()
+	err = c.Read("hops", func(messages []Message) {
 		for _, m := range messages {
 			got = append(got, string(m.Payload))
+			assert.True(t, m.At.After(began))
+			assert.Equal(t, socket.Unknown, m.Waited)
 		}
-		assert.Equal(t, int64(7), at)
-		assert.Negative(t, waited)
 		go c.Close()
 	})
 	require.ErrorIs(t, err, net.ErrClosed)
@@ -281,7 +284,7 @@ func TestAHandlerThatTakesItsTimeIsNotTakenForASilentBroker(t *testing.T) {
 		s := newScript(append(accepted5, publishPacket(t, 0, 0, nil, "x")...))
 		c, err := Connect(t.Context(), Options{URL: "mqtt://broker", Dial: s.dial})
 		require.NoError(t, err)
-		err = c.Read("", func() int64 { return 0 }, func(int64, time.Duration, []Message) {
+		err = c.Read("", func([]Message) {
 			time.Sleep(10 * keepAlive)
 			go c.Close()
 		})

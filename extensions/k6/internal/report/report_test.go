@@ -51,7 +51,7 @@ func TestListsAreNeverNull(t *testing.T) {
 	t.Parallel()
 	b, err := json.Marshal(NewHealth())
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"lateness":null,"socket_wait":null,"gaps":[],"samples_discarded":0,"trend_one_in":1}`, string(b))
+	assert.JSONEq(t, `{"lateness":null,"arrival_stamps":{"kernel":0,"read":0},"socket_wait":null,"gaps":[],"samples_discarded":0,"trend_one_in":1}`, string(b))
 }
 
 func TestTheCurveStopsWhereSamplesRunOut(t *testing.T) {

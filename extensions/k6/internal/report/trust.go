@@ -24,11 +24,18 @@ type ProcessClock struct {
 
 // Health says whether the instrument kept up. Its zero value is no valid document: see NewHealth.
 type Health struct {
-	Lateness         *Latency `json:"lateness"`    // due → sent, of all that was sent in the measured phases; nil: nothing, or the closed model
-	SocketWait       *Latency `json:"socket_wait"` // unread in the subscriber's socket; nil: not told by the system
-	Gaps             []Gap    `json:"gaps"`        // never nil
-	SamplesDiscarded int      `json:"samples_discarded"`
-	TrendOneIn       int      `json:"trend_one_in"` // k6's Trend was given one in so many samples; 1: all
+	Lateness         *Latency      `json:"lateness"` // due → sent, of all that was sent in the measured phases; nil: nothing, or the closed model
+	ArrivalStamps    ArrivalStamps `json:"arrival_stamps"`
+	SocketWait       *Latency      `json:"socket_wait"` // of the arrival latency: unread in the subscriber's socket; nil: not told by the system
+	Gaps             []Gap         `json:"gaps"`        // never nil
+	SamplesDiscarded int           `json:"samples_discarded"`
+	TrendOneIn       int           `json:"trend_one_in"` // k6's Trend was given one in so many samples; 1: all
+}
+
+// ArrivalStamps counts the deliveries of the measured phases that arrived when the kernel had them, and when they were read.
+type ArrivalStamps struct {
+	Kernel int64 `json:"kernel"`
+	Read   int64 `json:"read"`
 }
 
 // Gap is a span, in seconds of the run, in which a subscriber had no connection.

@@ -1,5 +1,5 @@
-// Package socket reads a connection and tells when it was read and how long the bytes had lain in the kernel before: the
-// proof that a subscriber kept up with its socket. It goes below TLS and WebSocket, whose buffers would hide both.
+// Package socket reads a connection and tells when its bytes arrived: when the kernel had them, where it stamps them, and
+// otherwise when they were read. It goes below TLS and WebSocket, whose buffers would hide both.
 package socket
 
 import (
@@ -15,31 +15,40 @@ const Unknown time.Duration = -1
 // bufferSize is one read for a layer above that asks for less, as TLS and WebSocket do.
 const bufferSize = 64 << 10
 
-// waiter is a connection that knows the wait of what it read last.
+// Arrival is when a message arrived whose last byte a read has brought.
+type Arrival struct {
+	// At is never later than the read. By the kernel's stamp it is never earlier than when the last byte came, and later
+	// than that only where the kernel has merged the segment with those that came after it.
+	At     time.Time
+	Kernel bool // At is the kernel's stamp; false: the read
+	// Waited is how much of the time until At the message may have lain unread: 0 where the stamp is its own.
+	Waited time.Duration
+}
+
+// waiter is a connection that knows when the bytes came that it read last.
 type waiter interface {
 	net.Conn
-	wait() time.Duration
-	// watch begins to look at the socket from time to time while nothing comes. It takes over the read deadline.
-	watch()
+	// watch begins to note the time of reads, and to look at the socket from time to time while nothing comes. It takes
+	// over the read deadline. With held, each read is followed by arrivals.
+	watch(held bool)
+	arrivals(ends []int, into []Arrival) []Arrival
 }
 
 // Conn is a network connection that keeps the time of its reads. Only one goroutine may read at a time.
 type Conn struct {
 	net.Conn
-	waiter waiter // nil: the wait is unknown
-	now    func() int64
+	waiter waiter // nil: only the time of the read is known
 
 	buf  []byte // read and not yet asked for; nil when unbuffered
 	rest []byte
 
-	at     int64
-	waited time.Duration // the longest since Last was called
-	told   bool
+	watching bool
+	at       time.Time
 }
 
 // New wraps a connection from k6's dialer or any other. With buffered, small reads share one from the socket.
 func New(conn net.Conn, buffered bool) *Conn {
-	c := &Conn{Conn: conn, waited: Unknown}
+	c := &Conn{Conn: conn}
 	if counted, ok := conn.(*netext.Conn); ok {
 		if c.waiter = newWaiter(counted.Conn); c.waiter != nil {
 			counted.Conn = c.waiter // below k6's count of bytes, which stays as it is
@@ -53,19 +62,25 @@ func New(conn net.Conn, buffered bool) *Conn {
 	return c
 }
 
-// Watch makes every read from the socket note the time, beginning with this moment for what has been read already.
-func (c *Conn) Watch(now func() int64) {
-	c.now, c.at, c.waited = now, now(), Unknown
+// Watch makes every read from the socket note the time. What has been read already has this moment's.
+func (c *Conn) Watch() {
+	c.watching, c.at = true, time.Now()
 	if c.waiter != nil {
-		c.waiter.watch()
+		c.waiter.watch(c.buf == nil)
 	}
 }
 
-// Last tells of the bytes that have come out since it was last called when they were read from the socket, and how long
-// they had waited for it. Bytes from a buffer have the figures of the read that filled it.
-func (c *Conn) Last() (at int64, waited time.Duration) {
-	c.told = true
-	return c.at, c.waited
+// Arrivals says when the messages arrived that end at these offsets of what the last Read returned, in ascending order. It
+// is called once after a Read. Bytes from a buffer, as all are below TLS and WebSocket, have the stamp of the last
+// segment of the read that filled it: what is handed on came no later.
+func (c *Conn) Arrivals(ends []int, into []Arrival) []Arrival {
+	if c.waiter != nil {
+		return c.waiter.arrivals(ends, into)
+	}
+	for range ends {
+		into = append(into, Arrival{At: c.at, Waited: Unknown})
+	}
+	return into
 }
 
 func (c *Conn) Read(p []byte) (int, error) {
@@ -87,15 +102,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 // fill reads from the socket.
 func (c *Conn) fill(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if c.now != nil {
-		c.at = c.now()
-	}
-	waited := Unknown
-	if c.waiter != nil {
-		waited = c.waiter.wait()
-	}
-	if c.told || waited > c.waited {
-		c.waited, c.told = waited, false
+	if c.watching {
+		c.at = time.Now()
 	}
 	return n, err
 }

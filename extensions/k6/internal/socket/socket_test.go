@@ -14,18 +14,22 @@ import (
 	"go.k6.io/k6/v2/lib/types"
 )
 
-func TestOnlyTCPTellsItsWait(t *testing.T) {
+// last is the arrival of a message that is all that the last Read returned.
+func last(c *Conn, n int) Arrival { return c.Arrivals([]int{n}, nil)[0] }
+
+func TestWhatIsNoTCPArrivesWhenItIsRead(t *testing.T) {
 	t.Parallel()
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _ = ours.Close() })
 	c := New(ours, false)
-	c.Watch(func() int64 { return 7 })
+	c.Watch()
+	began := time.Now()
 	go func() { _, _ = theirs.Write([]byte("x")) }()
 	_, err := c.Read(make([]byte, 8))
 	require.NoError(t, err)
-	at, waited := c.Last()
-	assert.Equal(t, int64(7), at)
-	assert.Equal(t, Unknown, waited)
+	got := last(c, 1)
+	assert.Equal(t, Arrival{At: got.At, Waited: Unknown}, got)
+	assert.True(t, got.At.After(began))
 }
 
 func TestBytesFromTheBufferHaveTheTimeOfTheReadThatFilledIt(t *testing.T) {
@@ -33,26 +37,26 @@ func TestBytesFromTheBufferHaveTheTimeOfTheReadThatFilledIt(t *testing.T) {
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _ = ours.Close() })
 	c := New(ours, true)
-	now := int64(0)
-	c.Watch(func() int64 { now++; return now })
+	c.Watch()
 	go func() {
 		_, _ = theirs.Write([]byte("abcd"))
 		_, _ = theirs.Write([]byte("e"))
 		_ = theirs.Close()
 	}()
 	var got []byte
-	var times []int64
+	var times []time.Time
 	for p := make([]byte, 2); ; {
 		n, err := c.Read(p)
 		if err != nil {
 			require.ErrorIs(t, err, io.EOF)
 			break
 		}
-		at, _ := c.Last()
-		got, times = append(got, p[:n]...), append(times, at)
+		got, times = append(got, p[:n]...), append(times, last(c, n).At)
 	}
 	assert.Equal(t, "abcde", string(got))
-	assert.Equal(t, []int64{2, 2, 3}, times) // 1 was Watch
+	require.Len(t, times, 3)
+	assert.Equal(t, times[0], times[1])
+	assert.True(t, times[2].After(times[1]))
 }
 
 // k6 counts the bytes of a connection from its dialer for data_received and data_sent.
@@ -74,7 +78,7 @@ func TestK6sCountOfBytesStaysRight(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	c := New(conn, true)
-	c.Watch(func() int64 { return time.Now().UnixMicro() })
+	c.Watch()
 	_, err = io.ReadFull(c, make([]byte, 1000))
 	require.NoError(t, err)
 	_, err = c.Write(make([]byte, 300))
@@ -90,7 +94,7 @@ func TestErrorsAreThoseOfNet(t *testing.T) {
 	conn, err := net.Dial("tcp", listener.Addr().String())
 	require.NoError(t, err)
 	c := New(conn, false)
-	c.Watch(func() int64 { return 0 })
+	c.Watch()
 	ended := make(chan error)
 	go func() { _, err := c.Read(make([]byte, 1)); ended <- err }()
 	require.NoError(t, c.Close())

@@ -1,0 +1,341 @@
+package socket
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// look is how long an idle reader goes without looking whether its socket is empty.
+	look = 5 * time.Millisecond
+	// near is how far apart two segments may be stamped for one stamp, the later, to stand for both.
+	near = 50 * time.Microsecond
+)
+
+// queue is a TCP connection that knows when the kernel had its bytes (SO_TIMESTAMPNS).
+//
+// The kernel stamps each segment as it comes, and a read tells the stamp of the last one that it took bytes of. So a read
+// copies what is there (MSG_PEEK), and takes it off the queue message by message when their ends are known: each has the
+// stamp of the segment with its last byte. But the kernel also appends segments to the one before, which it does to up to
+// 17 of them while nobody reads, and then all have the stamp of the last. What that adds is at most the time since
+// nothing was there that had not been read; spread over the messages with one stamp, it is their wait.
+type queue struct {
+	*net.TCPConn
+	raw   syscall.RawConn
+	once  func(fd uintptr) bool // readOnce and takeAll, bound once: a closure a read would be an allocation a read
+	taken func(fd uintptr)
+
+	watching, held bool
+	emptyAt        time.Time // when the socket was last seen empty
+	idle           bool      // since then the reader has been waiting at it
+	full           bool      // the last read filled its buffer, so more was there
+	overtaken      uint32    // segments so far that came before one that was sent earlier
+	floor          time.Time // a segment that was overtaken has a stamp before this
+
+	p   []byte // of the read under way, and its result
+	n   int
+	err error
+
+	last    read
+	pending int // bytes of it that are still on the queue
+	ends    []int
+	stamps  []int64
+	before  group
+
+	message  unix.Msghdr // of receive
+	iov      unix.Iovec
+	control  [64]byte
+	info     unix.TCPInfo // of countOvertaken
+	infoSize uint32
+}
+
+// read is what is known of the bytes that were read last.
+type read struct {
+	at       time.Time
+	size     int
+	stamp    int64 // the kernel's of their last segment, in ns of the wall clock; 0: none
+	believed bool
+	empty    time.Time // none of them had come by then
+	late     time.Time // since then they may have lain unread; zero: the reader was waiting for them
+}
+
+// group are the messages that have one stamp.
+type group struct {
+	stamp int64
+	late  time.Time
+}
+
+func newWaiter(conn net.Conn) waiter {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return nil
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	failed := errors.New("not set")
+	if err := raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+	}); err != nil || failed != nil {
+		return nil
+	}
+	q := &queue{TCPConn: tcp, raw: raw, emptyAt: time.Now()}
+	q.once, q.taken = q.readOnce, q.takeAll
+	return q
+}
+
+func (q *queue) watch(held bool) {
+	q.watching, q.held = true, held
+	q.last = read{at: time.Now()}
+	_ = q.SetReadDeadline(time.Now().Add(look)) // a failure shows in Read
+}
+
+func (q *queue) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	q.p = p
+	for {
+		q.n, q.err = 0, nil
+		err := q.raw.Read(q.once)
+		if q.watching && errors.Is(err, os.ErrDeadlineExceeded) {
+			// Set when it has passed, not before each read: with messages coming in, that would be a timer a read.
+			if err = q.SetReadDeadline(time.Now().Add(look)); err == nil {
+				continue
+			}
+		}
+		q.p = nil
+		if err != nil {
+			if e := (*net.OpError)(nil); errors.As(err, &e) {
+				e.Op = "read" // not "raw-read"
+			}
+			return 0, err
+		}
+		if q.err != nil {
+			return 0, q.err
+		}
+		return q.n, nil
+	}
+}
+
+// readOnce reads without blocking; false means that there was nothing.
+func (q *queue) readOnce(fd uintptr) bool {
+	if q.pending > 0 {
+		q.takeAll(fd)
+	}
+	before, flags := time.Now(), 0
+	if q.held {
+		flags = unix.MSG_PEEK
+	}
+	n, stamp, err := q.receive(int(fd), &q.p[0], len(q.p), flags)
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+		q.emptyAt, q.idle, q.full = before, true, false
+		return false
+	case err != nil:
+		q.err = &net.OpError{
+			Op: "read", Net: "tcp", Source: q.LocalAddr(), Addr: q.RemoteAddr(), Err: os.NewSyscallError("read", err),
+		}
+		return true
+	case n == 0:
+		q.err = io.EOF
+		return true
+	}
+	q.n = n
+	if q.held {
+		q.pending = n
+	}
+	at := time.Now()
+	if q.watching {
+		q.note(at, n, stamp, int(fd))
+	}
+	q.idle, q.full = false, n == len(q.p)
+	if !q.full {
+		q.emptyAt = before
+	}
+	return true
+}
+
+// note remembers what is known of bytes that have just been read.
+func (q *queue) note(at time.Time, n int, stamp int64, fd int) {
+	// A segment that overtook another one was stamped before the bytes could be read. All that were counted by now have a
+	// stamp of before now, in this read or in one to come. A kernel that does not count them (before 5.4) is not believed.
+	overtaken, counted := q.countOvertaken(fd)
+	if overtaken != q.overtaken {
+		q.overtaken, q.floor = overtaken, at
+	}
+	passed := time.Duration(at.UnixNano() - q.emptyAt.UnixNano())
+	q.last = read{
+		at: at, size: n, stamp: stamp, believed: counted && !stepped(passed, at.Sub(q.emptyAt)), empty: q.emptyAt, late: q.emptyAt,
+	}
+	if q.idle {
+		q.last.late = time.Time{}
+		if at.Sub(q.emptyAt) > 2*look { // it was not woken in time, at the latest for a look
+			q.last.late = q.emptyAt.Add(look)
+		}
+	}
+}
+
+// stepped reports whether the wall clock was set between two moments, from the time that passed by it and by the monotonic
+// clock: stamps are of the wall clock, and the times that they are turned into of the other. Both are slewed alike.
+func stepped(wall, monotonic time.Duration) bool {
+	by := wall - monotonic
+	return max(by, -by) > near
+}
+
+// arrivals says when messages arrived, and takes the read off the queue.
+func (q *queue) arrivals(ends []int, into []Arrival) []Arrival {
+	q.ends, q.stamps = ends, q.stamps[:0]
+	for range ends {
+		q.stamps = append(q.stamps, q.last.stamp)
+	}
+	if q.pending > 0 {
+		_ = q.raw.Control(q.taken) // where the connection is closed, what was read is still to be handed on
+	}
+	into = q.grouped(into)
+	q.ends = nil
+	return into
+}
+
+// grouped makes arrivals of what has one stamp at a time.
+func (q *queue) grouped(into []Arrival) []Arrival {
+	for from := 0; from < len(q.ends); {
+		to := from + 1
+		for to < len(q.ends) && q.stamps[to] == q.stamps[from] {
+			to++
+		}
+		into = q.stamped(from, to, into)
+		from = to
+	}
+	return into
+}
+
+// takeAll takes the pending bytes off the queue, and notes the stamp of each end. Where first and last segment have come
+// next to each other, all have the last one's.
+func (q *queue) takeAll(fd uintptr) {
+	taken := 0
+	for i, end := range q.ends {
+		if i > 0 && q.last.stamp-q.stamps[0] <= int64(near) {
+			q.stamps[0] = q.last.stamp
+			break
+		}
+		q.stamps[i] = min(q.stamps[i], q.take(int(fd), end-taken)) // a segment that was appended since is none of ours
+		taken = end
+	}
+	q.take(int(fd), q.pending-taken)
+	q.pending = 0
+}
+
+// take takes bytes off the queue and returns the stamp of the last segment of them; 0 without one.
+func (q *queue) take(fd, n int) (stamp int64) {
+	for n > 0 {
+		took, s, err := q.receive(fd, nil, n, unix.MSG_TRUNC)
+		if err != nil || took == 0 {
+			return 0
+		}
+		n, stamp = n-took, s
+	}
+	return stamp
+}
+
+// stamped makes arrivals of the messages [from, to), which have one stamp.
+func (q *queue) stamped(from, to int, into []Arrival) []Arrival {
+	r, stamp, begin, end := &q.last, q.stamps[from], 0, q.ends[to-1]
+	if from > 0 {
+		begin = q.ends[from-1]
+	}
+	at := r.wall(stamp)
+	if stamp == 0 || !r.believed || at.After(r.at) || at.Before(r.empty) || at.Before(q.floor) {
+		for _, end := range q.ends[from:to] {
+			into = append(into, Arrival{At: r.at, Waited: r.wait(begin)})
+			begin = end
+		}
+		return into
+	}
+	late := r.late
+	if stamp == q.before.stamp { // of one segment that two reads took
+		late = q.before.late
+	} else if before := r.wall(q.before.stamp); !late.IsZero() && before.After(late) {
+		late = before
+	}
+	q.before = group{stamp, late}
+	for _, e := range q.ends[from:to] {
+		a := Arrival{At: at, Kernel: true}
+		if !late.IsZero() {
+			a.Waited = part(at.Sub(late), end-e, end-begin)
+		}
+		into = append(into, a)
+	}
+	return into
+}
+
+// wall is the moment of a stamp.
+func (r *read) wall(stamp int64) time.Time { return r.at.Add(-time.Duration(r.at.UnixNano() - stamp)) }
+
+// wait is that of a message that has arrived by its read, and begins at this offset of it.
+func (r *read) wait(begin int) time.Duration {
+	late := r.late
+	switch {
+	case late.IsZero() && r.stamp == 0:
+		return Unknown
+	case late.IsZero():
+		late = r.empty
+	}
+	return part(r.at.Sub(late), r.size-begin, r.size)
+}
+
+// part is so much of a time, and nothing below zero.
+func part(of time.Duration, share, whole int) time.Duration {
+	return max(0, time.Duration(float64(of)*float64(share)/float64(whole)))
+}
+
+// receive reads n bytes to p without blocking; with MSG_TRUNC it throws them away. It is unix.Recvmsg without its
+// allocation of an address.
+func (q *queue) receive(fd int, p *byte, n, flags int) (took int, stamp int64, err error) {
+	q.iov.Base = p
+	q.iov.SetLen(n)
+	q.message = unix.Msghdr{Iov: &q.iov, Control: &q.control[0]}
+	q.message.SetIovlen(1)
+	q.message.SetControllen(len(q.control))
+	for {
+		n, _, errno := unix.Syscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&q.message)), uintptr(flags|unix.MSG_DONTWAIT))
+		if errno == 0 {
+			took = int(n)
+			break
+		}
+		if errno != unix.EINTR {
+			return 0, 0, errno
+		}
+	}
+	for rest := q.control[:q.message.Controllen]; len(rest) >= unix.SizeofCmsghdr; {
+		header, data, after, err := unix.ParseOneSocketControlMessage(rest)
+		if err != nil {
+			break
+		}
+		var t unix.Timespec
+		if header.Level == unix.SOL_SOCKET && header.Type == unix.SCM_TIMESTAMPNS && len(data) >= int(unsafe.Sizeof(t)) {
+			copy(unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)), data)
+			return took, t.Nano(), nil
+		}
+		rest = after
+	}
+	return took, 0, nil
+}
+
+// countOvertaken is how many segments came before one that was sent earlier; ok is false where the kernel does not count
+// them. It is unix.GetsockoptTCPInfo without its allocation.
+func (q *queue) countOvertaken(fd int) (n uint32, ok bool) {
+	const end = unsafe.Offsetof(q.info.Rcv_ooopack) + unsafe.Sizeof(q.info.Rcv_ooopack)
+	q.infoSize = uint32(end)
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_TCP, unix.TCP_INFO,
+		uintptr(unsafe.Pointer(&q.info)), uintptr(unsafe.Pointer(&q.infoSize)), 0)
+	return q.info.Rcv_ooopack, errno == 0 && q.infoSize == uint32(end)
+}

@@ -1,0 +1,348 @@
+package socket
+
+import (
+	"io"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// pair returns both ends of a TCP connection over the loopback.
+func pair(t testing.TB) (ours, theirs *net.TCPConn) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = listener.Close() }()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	peer, err := listener.Accept()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = peer.Close() })
+	return conn.(*net.TCPConn), peer.(*net.TCPConn)
+}
+
+func watched(t testing.TB, conn net.Conn) *Conn {
+	t.Helper()
+	c := New(conn, false)
+	c.Watch()
+	return c
+}
+
+// written is what a writer knows of a message: the kernel had it between these moments, since it was sent at once.
+type written struct{ before, after time.Time }
+
+const size = 200 // of a message
+
+func write(t testing.TB, conn net.Conn) (w written) {
+	t.Helper()
+	w.before = time.Now()
+	_, err := conn.Write(make([]byte, size))
+	require.NoError(t, err)
+	w.after = time.Now()
+	return w
+}
+
+// messages reads what is there, whole messages.
+func messages(t testing.TB, c *Conn) []Arrival {
+	t.Helper()
+	n, err := c.Read(make([]byte, bufferSize))
+	require.NoError(t, err)
+	require.Zero(t, n%size)
+	var ends []int
+	for end := size; end <= n; end += size {
+		ends = append(ends, end)
+	}
+	return c.Arrivals(ends, nil)
+}
+
+// unread is how many bytes lie in the socket.
+func unread(t testing.TB, c *Conn) (n int) {
+	require.NoError(t, c.waiter.(*queue).raw.Control(func(fd uintptr) {
+		var err error
+		n, err = unix.IoctlGetInt(int(fd), unix.SIOCINQ)
+		require.NoError(t, err)
+	}))
+	return n
+}
+
+// stamping returns a connection and its other end, once the kernel has begun to stamp: a little after it was asked to.
+func stamping(t testing.TB) (c *Conn, theirs net.Conn) {
+	t.Helper()
+	ours, theirs := pair(t)
+	c = watched(t, ours)
+	for stamped := false; !stamped; {
+		write(t, theirs)
+		stamped = messages(t, c)[0].Kernel
+	}
+	return c, theirs
+}
+
+// slack is what a moment may be later by that the wall clock's was mapped to: the two clocks are read one after the other.
+const slack = near
+
+func TestAMessageArrivesWhenTheKernelHasIt(t *testing.T) {
+	t.Parallel()
+	c, theirs := stamping(t)
+	for known := 0; known < 20; {
+		w := write(t, theirs)
+		time.Sleep(3 * time.Millisecond)
+		if a := messages(t, c)[0]; a.Kernel {
+			known++
+			assert.False(t, a.At.Before(w.before))
+			assert.False(t, a.At.After(w.after.Add(slack)))
+			assert.Zero(t, a.Waited)
+		}
+	}
+}
+
+// All messages of a read had the time of the read, and the longest wait of them.
+func TestTheMessagesOfAReadArriveEachAtATimeOfItsOwn(t *testing.T) {
+	t.Parallel()
+	c, theirs := stamping(t)
+	for own := 0; own < 20; { // the kernel may have merged them
+		var all []written
+		for range 5 {
+			all = append(all, write(t, theirs))
+			time.Sleep(time.Millisecond)
+		}
+		for unread(t, c) < len(all)*size {
+			time.Sleep(time.Millisecond)
+		}
+		came := time.Now()
+		got := messages(t, c)
+		require.Len(t, got, len(all))
+		for i, a := range got {
+			assert.False(t, a.At.Before(all[i].before), i)
+			assert.False(t, a.At.After(time.Now()), i)
+			if i > 0 {
+				assert.False(t, a.At.Before(got[i-1].At), i)
+			}
+			if !a.Kernel {
+				continue
+			}
+			assert.False(t, a.At.After(came.Add(slack)), i)
+			if i < len(all)-1 && !a.At.After(all[i].after.Add(slack)) {
+				own++
+			}
+		}
+		if last := got[len(got)-1]; last.Kernel {
+			assert.Zero(t, last.Waited)
+		}
+	}
+}
+
+func TestAMessageThatSpansReadsHasTheStampOfItsLastByte(t *testing.T) {
+	t.Parallel()
+	c, theirs := stamping(t)
+	for known := 0; known < 5; {
+		write(t, theirs)
+		_, err := c.Read(make([]byte, bufferSize))
+		require.NoError(t, err)
+		require.Empty(t, c.Arrivals(nil, nil), "no message ends in it")
+		w := write(t, theirs)
+		n, err := c.Read(make([]byte, bufferSize))
+		require.NoError(t, err)
+		if a := last(c, n); a.Kernel {
+			known++
+			assert.False(t, a.At.Before(w.before))
+		}
+	}
+}
+
+func TestBytesAreReadOnceWhetherTheirArrivalIsAskedForOrNot(t *testing.T) {
+	t.Parallel()
+	ours, theirs := pair(t)
+	c := watched(t, ours)
+	const sent = "the kernel keeps what is read until its arrival is asked for, or the next is read"
+	go func() {
+		for _, word := range []byte(sent) {
+			_, _ = theirs.Write([]byte{word})
+		}
+		_ = theirs.Close()
+	}()
+	var got []byte
+	for i := 0; ; i++ {
+		p := make([]byte, 1+i%7)
+		n, err := c.Read(p)
+		if err != nil {
+			require.ErrorIs(t, err, io.EOF)
+			break
+		}
+		got = append(got, p[:n]...)
+		switch i % 3 {
+		case 0:
+			c.Arrivals([]int{n}, nil)
+		case 1:
+			c.Arrivals([]int{1}, nil)
+		}
+	}
+	assert.Equal(t, sent, string(got))
+}
+
+func TestWhoseWaitIsWhose(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	at := time.Now()
+	ago := func(d time.Duration) time.Time { return at.Add(-d) }
+	stamp := func(d time.Duration) int64 { return ago(d).UnixNano() }
+	kernel := func(d, waited time.Duration) Arrival { return Arrival{ago(d), true, waited} }
+	byRead := func(waited time.Duration) Arrival { return Arrival{at, false, waited} }
+	away := readAfter(at, 40*ms)
+	waiting, late := away, away
+	waiting.late, late.late = time.Time{}, ago(35*ms)
+	unstamped, stepped := away, away
+	unstamped.stamp, stepped.believed = 0, false
+	idle := waiting
+	idle.stamp = 0
+	for name, c := range map[string]struct {
+		read   read
+		stamps []time.Duration // ago; of messages of 100 bytes
+		before group
+		floor  time.Time
+		want   []Arrival
+	}{
+		"each has its own":                   {away, []time.Duration{30 * ms, 20 * ms, 0}, group{}, time.Time{}, []Arrival{kernel(30*ms, 0), kernel(20*ms, 0), kernel(0, 0)}},
+		"two are merged":                     {away, []time.Duration{30 * ms, 20 * ms, 20 * ms}, group{}, time.Time{}, []Arrival{kernel(30*ms, 0), kernel(20*ms, 5*ms), kernel(20*ms, 0)}},
+		"all are merged":                     {away, []time.Duration{0, 0, 0, 0}, group{}, time.Time{}, []Arrival{kernel(0, 30*ms), kernel(0, 20*ms), kernel(0, 10*ms), kernel(0, 0)}},
+		"merged while the reader waits":      {waiting, []time.Duration{0, 0}, group{}, time.Time{}, []Arrival{kernel(0, 0), kernel(0, 0)}},
+		"merged while it is overdue":         {late, []time.Duration{ms, ms}, group{}, time.Time{}, []Arrival{kernel(ms, 17*ms), kernel(ms, 0)}},
+		"of a segment that was read in part": {away, []time.Duration{10 * ms, 10 * ms}, group{stamp(10 * ms), ago(20 * ms)}, time.Time{}, []Arrival{kernel(10*ms, 5*ms), kernel(10*ms, 0)}},
+		"no stamp":                           {unstamped, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(40 * ms), byRead(20 * ms)}},
+		"no stamp, waited for":               {idle, []time.Duration{-1, -1}, group{}, time.Time{}, []Arrival{byRead(Unknown), byRead(Unknown)}},
+		"the wall clock was set":             {stepped, []time.Duration{ms, ms}, group{}, time.Time{}, []Arrival{byRead(40 * ms), byRead(20 * ms)}},
+		"stamped before it can have come":    {away, []time.Duration{41 * ms, ms}, group{}, time.Time{}, []Arrival{byRead(40 * ms), kernel(ms, 0)}},
+		"stamped after the read":             {away, []time.Duration{ms, -2 * ms}, group{}, time.Time{}, []Arrival{kernel(ms, 0), byRead(20 * ms)}},
+		"overtaken by another segment":       {away, []time.Duration{30 * ms, 10 * ms}, group{}, ago(20 * ms), []Arrival{byRead(40 * ms), kernel(10*ms, 0)}},
+	} {
+		q := &queue{last: c.read, before: c.before, floor: c.floor}
+		q.last.size = 100 * len(c.stamps)
+		for i, d := range c.stamps {
+			q.ends = append(q.ends, 100*(i+1))
+			s := stamp(d)
+			if d == -1 {
+				s = 0
+			}
+			q.stamps = append(q.stamps, s)
+		}
+		assert.Equal(t, c.want, q.grouped(nil), name)
+	}
+}
+
+// readAfter is what is known of bytes of a reader that was away for so long.
+func readAfter(at time.Time, away time.Duration) read {
+	return read{at: at, stamp: at.UnixNano(), believed: true, empty: at.Add(-away), late: at.Add(-away)}
+}
+
+func TestAWallClockThatIsSetIsSeen(t *testing.T) {
+	t.Parallel()
+	for passed, want := range map[time.Duration]bool{
+		time.Second: false, time.Second + time.Microsecond: false, time.Second + time.Millisecond: true, 0: true, -time.Hour: true,
+	} {
+		assert.Equal(t, want, stepped(passed, time.Second), passed)
+	}
+}
+
+// A segment that overtook another one was stamped before the bytes could be read: the message was there too early.
+func TestTheKernelCountsOvertakenSegments(t *testing.T) {
+	t.Parallel()
+	ours, _ := pair(t)
+	q := newWaiter(ours).(*queue)
+	require.NoError(t, q.raw.Control(func(fd uintptr) {
+		n, ok := q.countOvertaken(int(fd))
+		assert.True(t, ok)
+		assert.Zero(t, n)
+	}))
+}
+
+func TestAnIdleSocketIsLookedAt(t *testing.T) {
+	t.Parallel()
+	for looked := false; !looked; { // a machine that stands still for so long may not look
+		ours, theirs := pair(t)
+		c := watched(t, ours)
+		began := time.Now()
+		go func() {
+			time.Sleep(10 * look)
+			_ = theirs.CloseWrite()
+		}()
+		_, err := c.Read(make([]byte, 1))
+		require.EqualError(t, err, "EOF") // not the deadline
+		looked = c.waiter.(*queue).emptyAt.Sub(began) > look
+	}
+}
+
+// BenchmarkRead gives what a read costs here against one of net, as a ratio from one run: bytes that are there already
+// (away), and those that the reader has to wait for (idle), which cost one system call more. Writing them is included.
+func BenchmarkRead(b *testing.B) {
+	for _, waits := range []bool{false, true} {
+		b.Run(map[bool]string{false: "away", true: "idle"}[waits], func(b *testing.B) {
+			plain, plainPeer := pair(b)
+			ours, peer := pair(b)
+			conn := watched(b, ours)
+			message, buf := make([]byte, 200), make([]byte, bufferSize)
+			ends, arrivals := make([]int, 0, 1), make([]Arrival, 0, 1)
+			var spent [2][]time.Duration
+			b.ReportAllocs()
+			for b.Loop() { // in turns, since other work on the machine changes the pace from one moment to the next
+				for i, c := range []struct {
+					conn io.Reader
+					peer *net.TCPConn
+				}{{plain, plainPeer}, {conn, peer}} {
+					began := time.Now()
+					for range 100 {
+						if waits {
+							go func() { _, _ = c.peer.Write(message) }()
+						} else if _, err := c.peer.Write(message); err != nil {
+							b.Fatal(err)
+						}
+						n, err := c.conn.Read(buf)
+						if err != nil {
+							b.Fatal(err)
+						}
+						if ours, ok := c.conn.(*Conn); ok {
+							arrivals = ours.Arrivals(append(ends[:0], n), arrivals[:0])
+						}
+					}
+					spent[i] = append(spent[i], time.Since(began)/100)
+				}
+			}
+			for _, s := range spent {
+				slices.Sort(s)
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(spent[0][len(spent[0])/2]), "ns/net")
+			b.ReportMetric(float64(spent[1][len(spent[1])/2]), "ns/socket")
+			b.ReportMetric(float64(spent[1][len(spent[1])/2])/float64(spent[0][len(spent[0])/2]), "ratio")
+		})
+	}
+}
+
+func TestAReadAllocatesNothing(t *testing.T) {
+	ours, theirs := pair(t)
+	c := New(ours, false)
+	c.Watch()
+	require.NoError(t, c.SetReadDeadline(time.Time{})) // a look takes some, but not for a read
+	buf, message := make([]byte, bufferSize), make([]byte, 200)
+	ends, into := make([]int, 0, 1), make([]Arrival, 0, 1)
+	turns, turn := make(chan struct{}), 0
+	defer close(turns)
+	go func() {
+		for range turns {
+			_, _ = theirs.Write(message)
+		}
+	}()
+	assert.Zero(t, testing.AllocsPerRun(1000, func() {
+		if turn++; turn%2 == 0 {
+			_, _ = theirs.Write(message)
+		} else {
+			turns <- struct{}{}
+		}
+		n, _ := c.Read(buf)
+		into = c.Arrivals(append(ends[:0], n), into[:0])
+	}))
+}
