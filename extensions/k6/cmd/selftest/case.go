@@ -31,6 +31,7 @@ type testCase struct {
 	warmUp  int                     // seconds at the same rate before, not measured
 	targets int                     // topics; 0: 20
 	options map[string]any          // of Run
+	crowd   int                     // k6 is held to one core, with so many processes that never rest
 	kill    int                     // SIGKILL after the request of this number; 0: never
 	raw     bool                    // have k6 write every sample too
 	checks  []check

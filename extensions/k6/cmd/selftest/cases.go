@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
@@ -60,6 +61,13 @@ var cases = []testCase{
 	clocked("clock 500 ms ahead, stages told", fake.Clock{Ahead: 500 * ms}, [2]int{4, 2}),
 	clocked("clock 500 ms behind, stages told", fake.Clock{Ahead: -500 * ms}, [2]int{4, 2}),
 	clocked("clock drifting by 50 ppm", fake.Clock{PPM: 50}, [2]int{10, 0}),
+	{
+		name: "reader that is late", rate: 100, seconds: onLinux(10, 3), tell: one(writer), crowd: 2,
+		checks: []check{
+			account(func(n int) report.Account { return report.Account{Arrived: n} }),
+			negative, stamped, error99, sum,
+		},
+	},
 	{
 		name: "warm-up that arrives late", rate: 100, seconds: [2]int{2, 1}, warmUp: 1,
 		tell:   one(func() *fake.Pipeline { return &fake.Pipeline{Delay: 500 * ms} }),
@@ -192,6 +200,20 @@ func scattered() *fake.Pipeline {
 			return 1
 		},
 	}
+}
+
+// writer stamps each message when it makes its packet, and writes it when nothing else is on its way: what the kernel stamps then is of
+// this message alone, however late it is read.
+func writer() *fake.Pipeline {
+	return &fake.Pipeline{Redis: &fake.Redis{}, Alone: true, Hops: func(time.Time) string { return fake.Way{}.Stamps(fake.Clock{})(time.Now()) }}
+}
+
+// onLinux is for what other systems do not tell.
+func onLinux(full, short int) (seconds [2]int) {
+	if runtime.GOOS == "linux" {
+		seconds = [2]int{full, short}
+	}
+	return seconds
 }
 
 // every is how many of the numbers 1 to n leave this rest, which is above 0.

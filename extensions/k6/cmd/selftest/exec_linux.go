@@ -1,9 +1,52 @@
 package main
 
-import "syscall"
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // apart gives k6 a process group of its own, so that Ctrl-C ends it once and through us, and lets it not outlive us even
 // where we are killed.
 func apart() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// crowd holds this thread to one core, and what it starts from now on, and starts so many processes there that never rest.
+// leave ends them; the caller has locked its thread, which is then free again.
+func crowd(ctx context.Context, others int) (leave func(), err error) {
+	var all, one unix.CPUSet
+	ends := []func(){}
+	leave = func() {
+		for _, end := range ends {
+			end()
+		}
+	}
+	if others == 0 {
+		return leave, nil
+	}
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		return leave, fmt.Errorf("the cores of this process can't be read: %w", err)
+	}
+	for core := 0; one.Count() == 0; core++ {
+		if all.IsSet(core) {
+			one.Set(core)
+		}
+	}
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return leave, fmt.Errorf("a process can't be held to a core: %w", err)
+	}
+	ends = append(ends, func() { _ = unix.SchedSetaffinity(0, &all) })
+	for range others {
+		busy := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
+		busy.SysProcAttr = apart()
+		if err := busy.Start(); err != nil {
+			return leave, err
+		}
+		ends = append(ends, func() { _ = busy.Process.Kill(); _ = busy.Wait() })
+	}
+	return leave, nil
 }

@@ -39,7 +39,12 @@ func (in instrument) run(
 	// Where the system ends k6 with us, it does so at the end of the thread that has started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := command.Start(); err != nil {
+	leave, err := crowd(ctx, c.crowd)
+	defer leave()
+	if err == nil {
+		err = command.Start()
+	}
+	if err != nil {
 		return 0, fmt.Errorf("%s can't be started: %w", in.k6, err)
 	}
 	ended := make(chan error, 1)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -298,4 +299,48 @@ func TestLastWordsAreOneLine(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "a b", lastWords(bytes.NewBufferString("a\n  b\n")))
 	assert.LessOrEqual(t, len(lastWords(bytes.NewBufferString(strings.Repeat("x", 1000)))), 310)
+}
+
+// A reader that is late is in none of the arrivals; a writer that is late is in none of the truth.
+func TestAnArrivalIsHeldToItsWrite(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	for name, c := range map[string]struct {
+		arrivals []float64 // after the write, ms
+		slow     int       // writes that took longer than the truth may be unknown
+		want     bool
+	}{
+		"at once":                        {slices.Repeat([]float64{0.05}, 200), 0, true},
+		"two of 200 late":                {append(slices.Repeat([]float64{0.05}, 198), 5, 5), 0, true},
+		"three of 200 late":              {append(slices.Repeat([]float64{0.05}, 197), 5, 5, 5), 0, false},
+		"three late, one by its write":   {append(slices.Repeat([]float64{0.05}, 197), 5, 5, 5), 1, false},
+		"three late, two by their write": {append(slices.Repeat([]float64{0.05}, 197), 5, 5, 5), 2, true},
+		"all by the read":                {slices.Repeat([]float64{0.2}, 200), 0, false},
+		"nothing is known":               {slices.Repeat([]float64{0.05}, 200), 200, false},
+	} {
+		o := judged(&testCase{}, len(c.arrivals))
+		delivery := &ledger.Series{Histogram: empty()}
+		for i, ms := range c.arrivals {
+			delivery.Add(int64(ms * 1000))
+			took := 20 * time.Microsecond
+			if i < c.slow {
+				took = time.Millisecond
+			}
+			o.gens[0].log = append(o.gens[0].log, fake.Delivery{Made: began, Handed: began.Add(took), Acked: began.Add(time.Second)})
+		}
+		o.gens[0].run.Latency.Stages = map[string]report.Latency{"delivery": report.NewLatency(delivery, true)}
+		assert.Equal(t, c.want, holds(error99(o)), name)
+	}
+}
+
+func TestAlmostAllMessagesArriveByTheKernelsStamp(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kernel, read int64
+		want         bool
+	}{{100, 0, true}, {95, 5, true}, {94, 6, false}, {95, 4, false}, {0, 100, false}, {0, 0, false}} {
+		o := judged(&testCase{}, 100)
+		o.gens[0].run.Health.ArrivalStamps = report.ArrivalStamps{Kernel: c.kernel, Read: c.read}
+		assert.Equal(t, c.want, holds(stamped(o)), "%+v", c)
+	}
 }

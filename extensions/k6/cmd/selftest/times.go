@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"time"
 
@@ -154,6 +155,45 @@ func uncorrected(o *outcome) []row {
 	}
 	most := counts[1] / 2
 	return []row{{what, "misses most of them", count(counts[0]), "< " + count(most), counts[0] > 0 && counts[0] < most}}
+}
+
+// stamped requires that messages arrived when the kernel had them: all but the first few, as it begins to stamp a little after it was
+// asked to.
+func stamped(o *outcome) []row {
+	const most = 5
+	s := o.gens[0].run.Health.ArrivalStamps
+	got := fmt.Sprintf("%s, read: %s", count(int(s.Kernel)), count(int(s.Read)))
+	return []row{{"arrived by the kernel's stamp", "≥ " + count(o.measured-most), got, exact,
+		int(s.Kernel) >= o.measured-most && int(s.Kernel+s.Read) == o.measured}}
+}
+
+// error99 compares when messages arrived with when they were written, by the stamp in each: the stage delivery is what the instrument
+// adds, and what the write takes. Where the writer itself was held up in it, the truth is not known better than that, and the message is left
+// out. What is left holds on any machine, since nothing waits for the reader but the acknowledgement.
+func error99(o *outcome) []row {
+	const what, most, share = "arrival after the write, p99", 0.1, 0.01 // ms
+	g := o.gens[0]
+	h, err := histogram(g.run.Latency.Stages["delivery"])
+	if err != nil {
+		return failed(what, err)
+	}
+	late, known := 0, len(g.log)
+	acked := make([]float64, 0, len(g.log))
+	for _, d := range g.log {
+		acked = append(acked, millisOf(d.Acked.Sub(d.Handed)))
+		if millisOf(d.Handed.Sub(d.Made)) > most {
+			known--
+			late--
+		}
+	}
+	for _, bar := range h.Distribution() {
+		if float64(bar.From)/1000 > most {
+			late += int(bar.Count)
+		}
+	}
+	slices.Sort(acked)
+	return []row{{what, fmt.Sprintf("≤ %s (acked in %s)", millis(most), trim(at(acked, 99))), millis(float64(h.ValueAtPercentile(99)) / 1000), exact,
+		known > 0 && float64(late) <= share*float64(known)}}
 }
 
 // histogram is the lossless form of a latency.

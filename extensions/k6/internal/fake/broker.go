@@ -72,6 +72,9 @@ func (f *Pipeline) serve(conn net.Conn) {
 			}
 			f.mu.Unlock()
 		case *packets.Puback:
+			if f.Alone {
+				f.acked <- time.Now() // one is on its way, so there is room
+			}
 			continue
 		case *packets.Pingreq:
 			answer = packets.NewControlPacket(packets.PINGRESP)
@@ -114,12 +117,30 @@ func (f *Pipeline) relay() {
 			if json.Unmarshal(a.body, &batch) != nil {
 				batch = []json.RawMessage{a.body}
 			}
-			f.mu.Lock()
 			for _, message := range batch {
+				f.mu.Lock()
+				written := len(f.log)
 				f.handle(a, message)
+				written = len(f.log) - written
+				f.mu.Unlock()
+				if f.Alone && written > 0 && !f.awaitAck() {
+					return
+				}
 			}
-			f.mu.Unlock()
 		}
+	}
+}
+
+// awaitAck waits until what was written last has been acknowledged; false when it was given up.
+func (f *Pipeline) awaitAck() bool {
+	select {
+	case at := <-f.acked:
+		f.mu.Lock()
+		f.log[len(f.log)-1].Acked = at
+		f.mu.Unlock()
+		return true
+	case <-f.done:
+		return false
 	}
 }
 
@@ -127,6 +148,7 @@ func (f *Pipeline) relay() {
 type delivery struct {
 	id       string
 	received time.Time
+	made     time.Time
 	packet   *packets.ControlPacket
 	copies   int
 }
@@ -151,7 +173,7 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 			return
 		}
 	}
-	d := delivery{id: m.ID, received: a.received, packet: f.publish(topic, message, a.at), copies: 1}
+	d := delivery{id: m.ID, received: a.received, made: time.Now(), packet: f.publish(topic, message, a.at), copies: 1}
 	if f.Copies != nil {
 		d.copies = f.Copies(nth)
 	}
@@ -172,7 +194,9 @@ func (f *Pipeline) deliver(topic string, d delivery) {
 		taken = f.write(topic, d.packet) || taken
 	}
 	if taken {
-		f.log = append(f.log, Delivery{ID: d.id, Received: d.received, Written: at})
+		f.log = append(f.log, Delivery{
+			ID: d.id, Received: d.received, Made: d.made, Written: at, Handed: time.Now(),
+		})
 	}
 }
 

@@ -23,11 +23,13 @@ type Pipeline struct {
 	Leftovers func(nth int) int         // messages of another run that are delivered before the nth one, on its topic
 	Hops      func(at time.Time) string // stamps of a message that was accepted at this moment
 	Redis     *Redis                    // nil: there is none
+	Alone     bool                      // a message is written when the one before has been acknowledged
 
 	ingest *httptest.Server
 	broker net.Listener
 	queue  chan accepted
 	done   chan struct{}
+	acked  chan time.Time
 	work   sync.WaitGroup
 	order  sync.Mutex // holds the queue in the order of acceptance
 
@@ -55,7 +57,10 @@ type Freeze struct {
 type Delivery struct {
 	ID       string
 	Received time.Time // its request had been read from the socket
+	Made     time.Time // just before its packet was made, and its stamps with it
 	Written  time.Time // just before its first copy was written to a socket
+	Handed   time.Time // the kernel had taken all copies
+	Acked    time.Time // with Alone: its acknowledgement had been read
 }
 
 // accepted is a request on its way to the broker.
@@ -80,7 +85,7 @@ func (f *Pipeline) Start() error {
 		}
 	}
 	f.subscribers, f.held = map[string][]net.Conn{}, map[string]delivery{}
-	f.queue, f.done = make(chan accepted, backlog), make(chan struct{})
+	f.queue, f.done, f.acked = make(chan accepted, backlog), make(chan struct{}), make(chan time.Time, 1)
 	f.ingest = httptest.NewServer(f)
 	f.work.Go(f.accept)
 	f.work.Go(f.relay)

@@ -193,3 +193,21 @@ func connect(t *testing.T, r *Redis) *redis.Client {
 	require.NoError(t, client.Ping(t.Context()).Err())
 	return client
 }
+
+func TestAMessageThatIsWrittenAloneWaitsForTheAcknowledgementOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	f := &Pipeline{Alone: true}
+	r := read(t, f, "messages/a")
+	want := []string{"messages/a 1", "messages/a 2", "messages/a 3"}
+	r.post("1@a", "2@a", "3@a")
+	r.expect(want...)
+	log := f.Log()
+	require.Len(t, log, len(want))
+	for i, d := range log[1:] {
+		before := log[i]
+		assert.False(t, d.Written.Before(before.Acked), d.ID)
+		assert.False(t, before.Acked.Before(before.Written), "acknowledged when it was written")
+		assert.False(t, before.Handed.Before(before.Written))
+		assert.False(t, before.Written.Before(before.Made))
+	}
+}
