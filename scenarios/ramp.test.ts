@@ -106,8 +106,11 @@ describe('npm run ramp', () => {
         const congestion = await readFile('/proc/sys/net/ipv4/tcp_congestion_control', 'utf8');
         assert.equal(run.environment.tcp_congestion_control, congestion.trim());
       }
-      // Linux tells how long each lay in the socket.
+      // Linux stamps what comes in, so how long each may have lain in the socket is known.
       assert.equal(run.health.socket_wait?.count, run.latency.arrival.count);
+      const { kernel = 0, read = 0 } = run.health.arrival_stamps ?? {};
+      assert.equal(kernel + read, run.latency.arrival.count);
+      assert.equal(kernel > 0, process.platform === 'linux', 'it stamps what comes in');
       assert.match(await readFile(join(runDir, 'arrival.hlog'), 'utf8'), /^Tag=arrival,/m);
       const html = await readFile(join(runDir, 'index.html'), 'utf8');
       assert.equal(shownRun(html).run.id, run.run.id);

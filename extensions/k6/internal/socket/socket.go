@@ -1,4 +1,4 @@
-// Package socket reads a connection and tells when its bytes arrived: when the kernel had them, where it stamps them, and
+// Package socket reads a connection and says when its bytes arrived: when the kernel had them, where it stamps them, and
 // otherwise when they were read. It goes below TLS and WebSocket, whose buffers would hide both.
 package socket
 
@@ -9,7 +9,7 @@ import (
 	"go.k6.io/k6/v2/lib/netext"
 )
 
-// Unknown is the wait where the kernel does not tell it: anywhere but on Linux, and for what is not TCP.
+// Unknown is the wait where the kernel stamps nothing: anywhere but on Linux, and for what is not TCP.
 const Unknown time.Duration = -1
 
 // bufferSize is one read for a layer above that asks for less, as TLS and WebSocket do.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,11 +20,11 @@ const (
 
 // queue is a TCP connection that knows when the kernel had its bytes (SO_TIMESTAMPNS).
 //
-// The kernel stamps each segment as it comes, and a read tells the stamp of the last one that it took bytes of. So a read
-// copies what is there (MSG_PEEK), and takes it off the queue message by message when their ends are known: each has the
-// stamp of the segment with its last byte. But the kernel also appends segments to the one before, which it does to up to
-// 17 of them while nobody reads, and then all have the stamp of the last. What that adds is at most the time since
-// nothing was there that had not been read; spread over the messages with one stamp, it is their wait.
+// The kernel stamps each segment as it comes, and a read reports the stamp of the last one that it took bytes of. So a read
+// copies what is there (MSG_PEEK), and takes it off the queue message by message once their ends are known: each gets the
+// stamp of the segment with its last byte. While nobody reads, the kernel also appends up to 17 segments to the one
+// before, and all of them get the stamp of the last. That adds at most the time since the socket was last known to hold
+// nothing unread; spread over the messages with one stamp, it is their wait.
 type queue struct {
 	*net.TCPConn
 	raw   syscall.RawConn
@@ -49,19 +48,15 @@ type queue struct {
 	stamps  []int64
 	before  group
 
-	message  unix.Msghdr // of receive
-	iov      unix.Iovec
-	control  [64]byte
-	info     unix.TCPInfo // of countOvertaken
-	infoSize uint32
+	calls
 }
 
 // read is what is known of the bytes that were read last.
 type read struct {
 	at       time.Time
 	size     int
-	stamp    int64 // the kernel's of their last segment, in ns of the wall clock; 0: none
-	believed bool
+	stamp    int64     // the kernel's of their last segment, in ns of the wall clock; 0: none
+	believed bool      // stamps of this read may be used
 	empty    time.Time // none of them had come by then
 	late     time.Time // since then they may have lain unread; zero: the reader was waiting for them
 }
@@ -166,8 +161,8 @@ func (q *queue) readOnce(fd uintptr) bool {
 
 // note remembers what is known of bytes that have just been read.
 func (q *queue) note(at time.Time, n int, stamp int64, fd int) {
-	// A segment that overtook another one was stamped before the bytes could be read. All that were counted by now have a
-	// stamp of before now, in this read or in one to come. A kernel that does not count them (before 5.4) is not believed.
+	// A segment that overtook another one was stamped before its bytes could be read. All that are counted by now have a
+	// stamp from before now, in this read or in a later one. A kernel that does not count them (before 5.4) is not believed.
 	overtaken, counted := q.countOvertaken(fd)
 	if overtaken != q.overtaken {
 		q.overtaken, q.floor = overtaken, at
@@ -295,47 +290,4 @@ func (r *read) wait(begin int) time.Duration {
 // part is so much of a time, and nothing below zero.
 func part(of time.Duration, share, whole int) time.Duration {
 	return max(0, time.Duration(float64(of)*float64(share)/float64(whole)))
-}
-
-// receive reads n bytes to p without blocking; with MSG_TRUNC it throws them away. It is unix.Recvmsg without its
-// allocation of an address.
-func (q *queue) receive(fd int, p *byte, n, flags int) (took int, stamp int64, err error) {
-	q.iov.Base = p
-	q.iov.SetLen(n)
-	q.message = unix.Msghdr{Iov: &q.iov, Control: &q.control[0]}
-	q.message.SetIovlen(1)
-	q.message.SetControllen(len(q.control))
-	for {
-		n, _, errno := unix.Syscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&q.message)), uintptr(flags|unix.MSG_DONTWAIT))
-		if errno == 0 {
-			took = int(n)
-			break
-		}
-		if errno != unix.EINTR {
-			return 0, 0, errno
-		}
-	}
-	for rest := q.control[:q.message.Controllen]; len(rest) >= unix.SizeofCmsghdr; {
-		header, data, after, err := unix.ParseOneSocketControlMessage(rest)
-		if err != nil {
-			break
-		}
-		var t unix.Timespec
-		if header.Level == unix.SOL_SOCKET && header.Type == unix.SCM_TIMESTAMPNS && len(data) >= int(unsafe.Sizeof(t)) {
-			copy(unsafe.Slice((*byte)(unsafe.Pointer(&t)), unsafe.Sizeof(t)), data)
-			return took, t.Nano(), nil
-		}
-		rest = after
-	}
-	return took, 0, nil
-}
-
-// countOvertaken is how many segments came before one that was sent earlier; ok is false where the kernel does not count
-// them. It is unix.GetsockoptTCPInfo without its allocation.
-func (q *queue) countOvertaken(fd int) (n uint32, ok bool) {
-	const end = unsafe.Offsetof(q.info.Rcv_ooopack) + unsafe.Sizeof(q.info.Rcv_ooopack)
-	q.infoSize = uint32(end)
-	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_TCP, unix.TCP_INFO,
-		uintptr(unsafe.Pointer(&q.info)), uintptr(unsafe.Pointer(&q.infoSize)), 0)
-	return q.info.Rcv_ooopack, errno == 0 && q.infoSize == uint32(end)
 }
