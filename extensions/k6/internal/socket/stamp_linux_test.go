@@ -105,7 +105,9 @@ func TestAMessageArrivesWhenTheKernelHasIt(t *testing.T) {
 func TestTheMessagesOfAReadArriveEachAtATimeOfItsOwn(t *testing.T) {
 	t.Parallel()
 	c, theirs := stamping(t)
-	for own := 0; own < 20; { // the kernel may have merged them
+	own := 0
+	for round := 0; own < 20; round++ { // the kernel may have merged them, but not always
+		require.Less(t, round, 1000)
 		var all []written
 		for range 5 {
 			all = append(all, write(t, theirs))
