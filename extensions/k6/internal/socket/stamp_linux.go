@@ -165,7 +165,7 @@ func (q *queue) note(at time.Time, n int, stamp int64, fd int) {
 	// stamp from before now, in this read or in a later one. A kernel that does not count them (before 5.4) is not believed.
 	overtaken, counted := q.countOvertaken(fd)
 	if overtaken != q.overtaken {
-		q.overtaken, q.floor = overtaken, at
+		q.overtaken, q.floor = overtaken, time.Now()
 	}
 	passed := time.Duration(at.UnixNano() - q.emptyAt.UnixNano())
 	q.last = read{
