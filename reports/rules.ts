@@ -33,11 +33,13 @@ export function limited(rule: Rule): string {
   return `${who}${rule.name}${rule.limit === null ? '' : ` ${limitText(rule)}`}`;
 }
 
+const SIGNS: Record<string, string> = { '<=': '≤', '>=': '≥', '===': '=', '==': '=', '!=': '≠' };
+
 /** "< 250 ms". One that was set stands as it was set. */
 export function limitText({ op, limit, unit, basis }: Rule): string {
   if (limit === null) return '';
   const number = basis === '' ? limit.toLocaleString('en-US', { maximumFractionDigits: 20 }) : ms(limit);
-  return `${op} ${number} ${unit}`.trim();
+  return `${SIGNS[op] ?? op} ${number} ${unit}`.trim();
 }
 
 export function withUnit(value: number | null, unit: string): string {

@@ -225,7 +225,7 @@ test('each instance has its rules, and a limit that one of them did not judge is
     run.thresholds = [{ metric: 'arrival_lost', expression: 'count==0', ok: null }];
   });
   const old = merged(part(1, limit(true)), part(2, limit(true)), earlier).verdict;
-  assert.deepEqual(old.reasons, ['generator 3: not judged: arrival_lost == 0']);
+  assert.deepEqual(old.reasons, ['generator 3: not judged: arrival_lost = 0']);
 });
 
 test('the clock: the widest bounds of all, offsets and drifts of each', () => {

@@ -25,7 +25,8 @@ export function DetailsSection({ run, sound, held }: PartProps & { held: Run }) 
   const { errors } = run;
   const rules = rulesOf(run)
     .filter(({ limit, ok }) => limit !== null || ok === false)
-    .filter(({ unit }) => sound || unit !== 'ms');
+    .filter(({ unit }) => sound || unit !== 'ms')
+    .sort((a, b) => Number(b.ok === false) - Number(a.ok === false));
   const pipeline = facts(run.environment.pipeline ?? {});
   const judged = (ok: boolean | null) =>
     !sound || ok === null ? 'not judged' : ok ? '✓ held' : '✕ did not hold';
@@ -46,7 +47,9 @@ export function DetailsSection({ run, sound, held }: PartProps & { held: Run }) 
                 {
                   head: 'result',
                   text: true,
-                  cell: (r) => <span class={sound && r.ok === false ? 'worry' : ''}>{judged(r.ok)}</span>,
+                  cell: (r) => (
+                    <span class={sound && r.ok === false ? 'nowrap worry' : 'nowrap'}>{judged(r.ok)}</span>
+                  ),
                 },
               ]}
               rows={rules}

@@ -77,7 +77,7 @@ func TestMarkdownIsTheRunInShort(t *testing.T) {
 		"\n12,345 scheduled = 0 dropped + 0 rejected + 0 unknown + 12,342 arrived + 0 dead-lettered + 0 queued + 3 lost  \n",
 		"\n| **arrival** | 1,000 | 1,000 | 1,901 | 1,980 | 2,000 | 2,000 |\n",
 		"\n| arrival\\_latency p(99) | &lt; 250 ms | 3.50 ms | held |\n",
-		" | == 0 | 1 | **fail** |\n",
+		" | = 0 | 1 | **fail** |\n",
 		"\n| not judged | &lt; 0.5 | n/a | not judged |\n",
 	} {
 		assert.Contains(t, text, line)

@@ -43,13 +43,15 @@ func (r Rule) Limited() string {
 	return r.Name + " " + r.limit()
 }
 
+var signs = strings.NewReplacer("<=", "≤", ">=", "≥", "===", "=", "==", "=", "!=", "≠")
+
 // limit is the rule without its name: "< 250 ms". One that was set stands as it was set.
 func (r Rule) limit() string {
 	number := num(r.Limit)
 	if r.Basis == "" {
 		number = grouped(strconv.FormatFloat(*r.Limit, 'f', -1, 64))
 	}
-	return strings.TrimSpace(r.Op + " " + number + " " + r.Unit)
+	return strings.TrimSpace(signs.Replace(r.Op) + " " + number + " " + r.Unit)
 }
 
 // Unjudged is a threshold whose expression can't be read.
