@@ -1,5 +1,5 @@
 /** A run as CI systems and changes show it: junit.xml and summary.md. internal/report writes the same; ci.vectors.json has both. */
-import { percentile, protocolOf, scriptFigures } from './page/facts.ts';
+import { percentile, protocolOf, scriptFigures, uncertain } from './page/facts.ts';
 import { count, fixed, ms as msOf, plural, visible } from './page/format.ts';
 import { limited, limitText, rulesOf, withUnit } from './rules.ts';
 import { type Account, type Latency, type Run, STAGES, type VerdictResult } from './run.ts';
@@ -86,16 +86,18 @@ export function summary(run: Run): string {
   if (account.balanced) {
     row('ms', 'mean', 'p50', 'p95', 'p99', 'max', 'samples');
     row('---', '---:', '---:', '---:', '---:', '---:', '---:');
-    const figuresOf = (name: string, latency: Latency) => {
+    const figuresOf = (name: string, latency: Latency, within = '') => {
       const percentiles = (['p50', 'p95', 'p99'] as const).map((key) => percentile(latency, key));
-      row(name, ...[latency.mean, ...percentiles, latency.max].map(ms), count(latency.count));
+      const [mean, p50, ...rest] = [latency.mean, ...percentiles, latency.max].map(ms);
+      row(name, `${mean}`, `${p50}${within}`, ...rest, count(latency.count));
     };
     figuresOf('**arrival**', latency.arrival);
     // Where a message is due when it is sent, it is the same figure.
     if (run.run.model !== 'closed') figuresOf('from send', latency.from_send);
     figuresOf(plain(protocolOf(run)), latency.http);
     for (const stage of STAGES) {
-      if (latency.stages[stage].count > 0) figuresOf(`stage ${stage}`, latency.stages[stage]);
+      const within = uncertain(run, stage) ? ` ±${ms(run.clock?.bound_ms ?? null)}` : '';
+      if (latency.stages[stage].count > 0) figuresOf(`stage ${stage}`, latency.stages[stage], within);
     }
     const turns = turn(run);
     if (turns !== null) lines.push('', `knee: ${turns}`);

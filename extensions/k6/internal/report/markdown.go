@@ -25,17 +25,17 @@ func Markdown(r *Run) string {
 	if r.Account.Balanced {
 		row("ms", "mean", "p50", "p95", "p99", "max", "samples")
 		row("---", "---:", "---:", "---:", "---:", "---:", "---:")
-		latency := func(name string, l Latency) {
-			row(name, num(l.Mean), num(l.at(50)), num(l.at(95)), num(l.at(99)), num(l.Max), count(int(l.Count)))
+		latency := func(name string, l Latency, within string) {
+			row(name, num(l.Mean), num(l.at(50))+within, num(l.at(95)), num(l.at(99)), num(l.Max), count(int(l.Count)))
 		}
-		latency("**arrival**", r.Latency.Arrival)
+		latency("**arrival**", r.Latency.Arrival, "")
 		if r.Run.Model != Closed { // where a message is due when it is sent, it is the same figure
-			latency("from send", r.Latency.FromSend)
+			latency("from send", r.Latency.FromSend, "")
 		}
-		latency(r.Run.protocol(), r.Latency.HTTP)
+		latency(r.Run.protocol(), r.Latency.HTTP, "")
 		for i := range ledger.Stages {
 			if s := r.Latency.Stages[i.String()]; s.Count > 0 {
-				latency("stage "+i.String(), s)
+				latency("stage "+i.String(), s, within(r, i))
 			}
 		}
 	} else {

@@ -177,6 +177,23 @@ func TestBinsAreOfOneScale(t *testing.T) {
 	assert.Equal(t, []int64{43, 1}, NewBins(&late), "10^4.3 µs is just below 20 ms")
 }
 
+func TestAStageThatTheClocksHardlyKnowIsShownWithTheirBound(t *testing.T) {
+	t.Parallel()
+	times := ledger.NewTimes()
+	for _, s := range []ledger.Stage{ledger.Request, ledger.Ingest, ledger.Queue} {
+		times.Stages[s].Add(87)
+	}
+	times.Stages[ledger.Delivery].Add(900)
+	r := &Run{Latency: NewLatencies(times, false), Clock: Clock{BoundMS: 0.0543}}
+	shown := map[string]string{}
+	for i := range ledger.Stages {
+		shown[i.String()] = within(r, i)
+	}
+	assert.Equal(t, map[string]string{"schedule": "", "request": " ±0.054", "ingest": "", "queue": " ±0.054", "relay": "", "delivery": ""}, shown)
+	r.Clock.OneHost = true
+	assert.Empty(t, within(r, ledger.Queue), "one host has one clock")
+}
+
 func TestTheSummaryIsReadInTenSeconds(t *testing.T) {
 	t.Parallel()
 	times := ledger.NewTimes()

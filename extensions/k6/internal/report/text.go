@@ -64,7 +64,7 @@ func Text(r *Run, where string, colour bool) string {
 				line("  "+name, "%8s", "n/a")
 				continue
 			}
-			line("  "+name, "%8s %6s %8s %8s %8s ms", num(s.Mean), share(s, l.Arrival), num(s.at(50)), num(s.at(99)), num(s.Max))
+			line("  "+name, "%8s %6s %8s %8s %8s ms%s", num(s.Mean), share(s, l.Arrival), num(s.at(50)), num(s.at(99)), num(s.Max), within(r, i))
 		}
 		if rows := stepsText(r); rows != nil {
 			b.WriteString("\n")

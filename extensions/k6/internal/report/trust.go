@@ -1,5 +1,7 @@
 package report
 
+import "github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+
 // What run.json says of the instrument itself: its clock, whether it kept up, and its canary.
 
 // Clock says how far the stamps of different processes can be compared. Offset, drift and probes are the generator's.
@@ -20,6 +22,20 @@ type ProcessClock struct {
 	Process  string  `json:"process"`
 	OffsetMS float64 `json:"offset_ms"` // reference minus its clock
 	BoundMS  float64 `json:"bound_ms"`
+}
+
+// sure is how many times the clock bound a stage between two processes is at least, or it is shown with the bound.
+const sure = 10
+
+// within is the clock bound beside a stage that is known to within a good part of it only; empty where it is known well, and where
+// everything is on one host, which has one clock. The page (reports/page/facts.ts) has the same rule.
+func within(r *Run, stage ledger.Stage) string {
+	p50 := r.Latency.Stages[stage.String()].P50
+	crossing := stage == ledger.Request || stage == ledger.Queue || stage == ledger.Delivery
+	if !crossing || p50 == nil || r.Clock.OneHost || *p50 >= sure*r.Clock.BoundMS {
+		return ""
+	}
+	return " ±" + num(&r.Clock.BoundMS)
 }
 
 // Health says whether the instrument kept up. Its zero value is no valid document: see NewHealth.
