@@ -3,16 +3,10 @@ package arrival
 import (
 	"cmp"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sort"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -206,87 +200,6 @@ func (e *engine) distrust(format string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.doubts = append(e.doubts, fmt.Sprintf(format, args...))
-}
-
-// runFiles are what a run leaves. Each instance of several leaves them in a directory of its own, partDir.
-var runFiles = []string{"run.json", "timeline.ndjson", "arrival.hlog", "index.html", "junit.xml", "summary.md"}
-
-const partDir = "generator-"
-
-// checkDir refuses a directory that holds a run already, before anything is connected.
-func (e *engine) checkDir() error {
-	dir := e.options.Dir
-	if dir == "" {
-		return nil
-	}
-	dirs := []string{dir}
-	if e.segment != nil {
-		dirs = append(dirs, e.partOf(dir))
-	}
-	for _, one := range dirs {
-		entries, err := os.ReadDir(one)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("dir (RUN_DIR): %w", err)
-		}
-		for _, entry := range entries {
-			part := e.segment == nil && strings.HasPrefix(entry.Name(), partDir)
-			if part || slices.Contains(runFiles, entry.Name()) {
-				return holdsRun(one, entry.Name())
-			}
-		}
-	}
-	return nil
-}
-
-func holdsRun(dir, name string) error {
-	return fmt.Errorf("dir (RUN_DIR) is %s, and there is a run in it (%s); allowed: a directory that is new or holds no run", dir, name)
-}
-
-// partOf is this instance's directory in that of the run; of the only instance they are the same.
-func (e *engine) partOf(dir string) string {
-	if e.segment == nil {
-		return dir
-	}
-	return filepath.Join(dir, partDir+strconv.Itoa(e.segment.generator()))
-}
-
-// makeDir makes the directory of the run: reports/runs/<method>-<topology>-<network>-<time>, and in it, where there are several
-// instances, generator-<number>. No two runs share one: where the name is taken, -2, -3 and so on is added, as reports/directory.ts does.
-func (e *engine) makeDir() error {
-	o := e.options
-	dir, began := o.Dir, time.Now()
-	if e.met != nil { // one name for all instances, wherever their files are
-		began = time.UnixMicro(e.met.StartUS)
-	}
-	if dir == "" {
-		name := fmt.Sprintf("%s-%s-%s-%s", o.Name, o.Topology, o.Network, began.UTC().Format("20060102T150405Z"))
-		dir = filepath.Join(o.Runs, name)
-	}
-	dir = e.partOf(dir)
-	err := os.MkdirAll(filepath.Dir(dir), 0o755)
-	if err == nil {
-		dir, err = e.claim(dir)
-	}
-	if err != nil {
-		return fmt.Errorf("the directory of the run can't be made: %w", err)
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.dir = dir
-	return nil
-}
-
-// claim makes a directory that nobody else has. One that was given may be there; that of an instance has to have its name.
-func (e *engine) claim(dir string) (string, error) {
-	for own, n := dir, 2; ; own, n = fmt.Sprintf("%s-%d", dir, n), n+1 {
-		err := os.Mkdir(own, 0o755)
-		switch taken := errors.Is(err, fs.ErrExist); {
-		case taken && e.options.Dir != "":
-			return own, nil
-		case !taken || e.segment != nil:
-			return own, err
-		}
-	}
 }
 
 // targetLevel stands between a target and its number where several instances have topics of their own; empty: they have not.

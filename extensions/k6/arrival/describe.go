@@ -1,0 +1,194 @@
+package arrival
+
+import (
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+const stampFormat = "2006-01-02T15:04:05.000Z"
+
+// report describes the run as it stands. lossless adds the histograms themselves, which the last report of a run has.
+func (e *engine) report(lossless bool) *report.Run {
+	e.mu.Lock()
+	finished, ended := e.finished, e.ended
+	timeline := append([]report.Interval{}, e.timeline...)
+	resources := append([]report.Resource{}, e.resources...)
+	e.mu.Unlock()
+	for i := range timeline {
+		timeline[i].CanaryMS = e.canary.at(timeline[i].T) // it may have arrived after its second was over
+	}
+
+	var ran time.Duration
+	standing := e.ledger.Running(func() int {
+		if ran = e.elapsed(); !ended.IsZero() {
+			ran = max(0, ended.Sub(e.epoch))
+		}
+		return e.pacer.Due(ran)
+	})
+	spans := e.spansUntil(ran)
+	if finished {
+		standing, spans = e.ledger.Ended(), e.spansNow()
+	}
+	account := standing.Account
+	r := &report.Run{
+		Schema: report.Schema, Run: e.identity(),
+		Account: report.NewAccount(account), Clock: e.describeClock(), Canary: e.canary.describe(lossless), Health: e.describeHealth(lossless),
+		Timeline: timeline, Resources: resources, Errors: e.errorClasses(),
+		Environment: e.environment(), Steps: []report.Step{}, Figures: e.figuresNow(), Flows: []report.FlowResult{},
+	}
+	if finished {
+		stamp := ended.UTC().Format(stampFormat)
+		r.Run.Ended = &stamp
+	}
+	e.describeLatencies(r, standing, spans, lossless)
+	if finished {
+		r.Targets = report.NewTargets(e.ledger.Targets())
+	}
+	r.Verdict = e.judge(r, ran)
+	return r
+}
+
+// describeLatencies fills in the steps, the flows and the whole.
+func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []span, lossless bool) {
+	total := ledger.NewTimes()
+	counts, traced := standing.Phases, e.sampledNow()
+	for i, p := range e.options.profile.Phases {
+		times := e.ledger.Times(i)
+		if p.Measured {
+			total.Merge(times)
+		}
+		span := spans[i]
+		if !span.begun {
+			continue
+		}
+		seconds := max(span.end-span.start, ending).Seconds()
+		step := report.Step{
+			VUs: e.vus(p), Name: p.Name, StartS: span.start.Seconds(), DurationS: seconds, Measured: p.Measured,
+			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted, Due: counts[i].Due,
+			Arrived:       int(times.Arrival.Count),
+			ScheduledPerS: float64(counts[i].Messages) / seconds, AcceptedPerS: float64(counts[i].Accepted) / seconds,
+			ArrivedPerS: float64(times.Arrival.Count) / seconds,
+			Backlog:     span.backlog, DrainedS: span.drained,
+			CPUPercent: report.CPUBetween(r.Resources, span.start.Seconds(), span.end.Seconds()),
+			Latency:    report.NewLatencies(times, lossless),
+		}
+		step.Sampled = traced.of(i).Against(step.Latency.Arrival)
+		r.Steps = append(r.Steps, step)
+	}
+	r.Latency = report.NewLatencies(total, lossless)
+	r.Sampled = traced.all().Against(r.Latency.Arrival)
+
+	for i, f := range e.options.profile.Flows {
+		s := e.ledger.FlowTimes(i)
+		r.Flows = append(r.Flows, report.FlowResult{
+			Name: f.Name, Scheduled: standing.Flows[i], Arrived: s.Count, Arrival: report.NewLatency(s, lossless),
+		})
+	}
+}
+
+func (e *engine) describeClock() report.Clock {
+	r := e.clock.Read()
+	e.mu.Lock()
+	processes := append([]report.ProcessClock{}, e.processes...)
+	e.mu.Unlock()
+	c := report.Clock{Reference: "monotonic", Processes: processes}
+	if limit := e.options.Clock.Limit; limit != nil {
+		c.LimitMS = new(limit.duration().Seconds() * 1000)
+	}
+	if r.Rounds == 0 {
+		return c
+	}
+	c.Reference = "redis TIME"
+	c.OffsetMS, c.GeneratorBoundMS, c.DriftPPM, c.Probes = r.Offset/1000, r.Bound/1000, r.Drift, r.Rounds
+	c.OneHost = c.OffsetMS == 0 && c.DriftPPM == 0 && e.options.loopback()
+	bounds := []float64{c.GeneratorBoundMS}
+	for _, p := range processes {
+		bounds = append(bounds, p.BoundMS)
+		c.OneHost = c.OneHost && p.OffsetMS == 0
+	}
+	slices.Sort(bounds)
+	for _, b := range bounds[max(0, len(bounds)-2):] {
+		c.BoundMS += b
+	}
+	return c
+}
+
+func (e *engine) describeHealth(lossless bool) report.Health {
+	lateness, reading := e.ledger.Lateness(), e.ledger.Reading()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h := report.Health{
+		Gaps: append([]report.Gap{}, e.gaps...), SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.trend.n,
+	}
+	if lateness.Count > 0 {
+		h.Lateness = new(report.NewLatency(lateness, lossless))
+	}
+	if reading.Waits.Count > 0 {
+		h.SocketWait = new(report.NewLatency(&reading.Waits, lossless))
+	}
+	h.ArrivalStamps = report.ArrivalStamps{Kernel: reading.Kernel, Read: reading.Read}
+	return h
+}
+
+func (e *engine) model() string {
+	if e.pacer.Closed() {
+		return report.Closed
+	}
+	return report.Open
+}
+
+// vus is the concurrency of a phase in the closed model, nil in the open one.
+func (e *engine) vus(p profile.Phase) *int {
+	if !e.pacer.Closed() {
+		return nil
+	}
+	return new(e.segment.scale(p.VUs))
+}
+
+// runName is that of the run's directory.
+func (e *engine) runName() string {
+	if e.segment == nil {
+		return filepath.Base(e.dir)
+	}
+	return filepath.Base(filepath.Dir(e.dir)) + "-" + filepath.Base(e.dir)
+}
+
+func (o *options) describeProfile() report.Profile {
+	p := o.profile
+	d := report.Profile{Name: p.Name}
+	for _, ph := range p.Phases {
+		phase := report.Phase{Name: ph.Name, DurationS: ph.Duration.Seconds(), Measured: ph.Measured}
+		if p.Closed() {
+			phase.VUs = new(ph.VUs)
+		} else if phase.ArrivalRate = new(ph.Rate); ph.Ramps() {
+			phase.RampTo = new(ph.RampTo)
+		}
+		d.Phases = append(d.Phases, phase)
+	}
+	for _, f := range p.Flows {
+		flow := report.Flow{Name: f.Name, Weight: f.Weight, Messages: f.Messages, Deliveries: f.Deliveries}
+		if o.Fuzz == nil {
+			flow.PayloadBytes = new(f.PayloadBytes)
+		}
+		d.Flows = append(d.Flows, flow)
+	}
+	return d
+}
+
+// identity says which run this is; it has not ended.
+func (e *engine) identity() report.Identity {
+	labels := e.options.Labels
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	return report.Identity{
+		ID: e.id, Name: e.runName(), Generator: e.met, Tool: report.Tool{Name: "k6", Version: k6Version()},
+		Method: e.options.Name, Protocol: e.options.Protocol, Model: e.model(), Topology: e.options.Topology, Network: e.options.Network, Labels: labels,
+		Started: e.epoch.UTC().Format(stampFormat), Command: e.command(), Profile: e.options.describeProfile(),
+	}
+}
