@@ -31,7 +31,8 @@ func runAll(ctx context.Context, in instrument, f form, selected []*testCase, at
 		go func() {
 			for r := range next {
 				if ctx.Err() == nil {
-					r.rows = r.testCase.try(ctx, in, f, dir, func(why string) { r.repeated = append(r.repeated, why) })
+					run := func(attempt int) (*outcome, error) { return r.testCase.run(ctx, in, f, r.testCase.place(dir, attempt)) }
+					r.rows = r.testCase.try(run, func(why string) { r.repeated = append(r.repeated, why) })
 				}
 				close(r.done)
 			}

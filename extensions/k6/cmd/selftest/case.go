@@ -67,14 +67,14 @@ func (c *testCase) profileText(seconds int) string {
 	return fmt.Sprintf("phases: [%s]\nflows: [{name: direct, targets: %d}]\n", phases, targets)
 }
 
-// attempts is how often a case is run at most where the generator itself says that it was late or out of CPU.
+// attempts is how often a case is run at most where its times do not hold, and the generator itself says that it was late or out of CPU.
 const attempts = 3
 
-// try runs a case until it holds, or the instrument trusts its figures, or the attempts are used up. again hears why it is
-// repeated.
-func (c *testCase) try(ctx context.Context, in instrument, f form, dir string, again func(why string)) []row {
+// try runs a case until it holds, or the instrument trusts its figures, or the attempts are used up. A wrong count ends it at once:
+// a second attempt would hide a message that is lost now and then. again hears why it is repeated.
+func (c *testCase) try(run func(attempt int) (*outcome, error), again func(why string)) []row {
 	for attempt := 1; ; attempt++ {
-		o, err := c.run(ctx, in, f, filepath.Join(dir, strings.ReplaceAll(c.name, " ", "-")+"-"+strconv.Itoa(attempt)))
+		o, err := run(attempt)
 		if err != nil {
 			return []row{{what: "the run", told: "ends by itself", measured: err.Error(), tolerance: exact}}
 		}
@@ -87,7 +87,7 @@ func (c *testCase) try(ctx context.Context, in instrument, f form, dir string, a
 		switch {
 		case wrong < 0 || why == "":
 			return rows
-		case attempt == attempts:
+		case attempt == attempts || slices.ContainsFunc(rows, row.isWrongAnywhere):
 			leaveOpen(rows)
 			return rows
 		}
@@ -98,15 +98,17 @@ func (c *testCase) try(ctx context.Context, in instrument, f form, dir string, a
 // busy is the tolerance of a line that is neither right nor wrong.
 const busy = "machine too busy"
 
-// leaveOpen takes back what lines say of an instrument that the machine held up, and that says so itself. Counts and verdicts are told exactly,
-// and hold on any machine.
+// leaveOpen takes back what lines say of an instrument that the machine held up, and that says so itself.
 func leaveOpen(rows []row) {
 	for i := range rows {
-		if r := &rows[i]; !r.ok && r.tolerance != exact && r.tolerance != late {
+		if r := &rows[i]; !r.ok && !r.isWrongAnywhere() {
 			r.tolerance = busy
 		}
 	}
 }
+
+// isWrongAnywhere reports whether a line does not hold, however busy the machine is: counts and verdicts are exact.
+func (r row) isWrongAnywhere() bool { return !r.ok && (r.tolerance == exact || r.tolerance == late) }
 
 // open reports whether a line is neither right nor wrong.
 func (r row) open() bool { return !r.ok && r.tolerance == busy }
@@ -119,6 +121,11 @@ func (o *outcome) doubt() string {
 		}
 	}
 	return ""
+}
+
+// place is the directory of an attempt, below dir.
+func (c *testCase) place(dir string, attempt int) string {
+	return filepath.Join(dir, strings.ReplaceAll(c.name, " ", "-")+"-"+strconv.Itoa(attempt))
 }
 
 // run runs the generators of a case, all at once.

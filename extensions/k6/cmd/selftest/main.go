@@ -26,8 +26,9 @@ and invents messages, and whose clock is wrong, exactly as told. Prints what was
   --k6 FILE    the k6 to test (k6)
   --page FILE  the template of its page (reports/dist/index.html)
 
-Where the run itself says that its generator was late or out of CPU, or its clock not known well enough, a case that does not hold
-is repeated, at most twice. What then takes longer than it may is left open: it tells of the machine. Counts are not.
+Where the run itself says that its generator was late or out of CPU, or its clock not known well enough, a case whose times do not
+hold is repeated, at most twice. What then takes longer than it may is left open: it tells of the machine. A wrong count or verdict
+is never repeated and never left open.
 
 The exit code is 0 when every line holds, with --short also when some are open, 1 when one does not hold, 2 when nothing could be tested.
 `
@@ -127,7 +128,7 @@ func left(open int) string {
 	if open == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d are open (the generator was held up in each of %d attempts: a machine that does less else decides them), ", open, attempts)
+	return fmt.Sprintf("%d are open (the generator was held up: a machine that does less else decides them), ", open)
 }
 
 func selectCases(f form, word string) (selected []*testCase) {

@@ -118,6 +118,49 @@ func TestWhatABusyMachineLeavesOpen(t *testing.T) {
 	assert.Regexp(t, `slow .* open\n.*in time .* ok\n.*lost .* NO\n.*verdict .* NO\n`, r.text(full))
 }
 
+// A count that was wrong in one of two attempts passed.
+func TestAWrongCountIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	slow := between("arrival, p50", "50 ms", 500, 50, 0, 25)
+	lost := row{what: "lost", told: "1", measured: "2", tolerance: exact}
+	fails := row{what: "verdict", told: report.Pass, measured: report.Fail, tolerance: late}
+	inTime := between("arrival, p50", "50 ms", 60, 50, 0, 25)
+	for name, c := range map[string]struct {
+		first []row
+		doubt bool
+		runs  int
+		open  []bool
+	}{
+		"a time, by a generator that was late": {[]row{slow}, true, 2, []bool{false}},
+		"a time, by one that was not":          {[]row{slow}, false, 1, []bool{false}},
+		"a count":                              {[]row{lost}, true, 1, []bool{false}},
+		"a verdict":                            {[]row{fails}, true, 1, []bool{false}},
+		"a time and a count":                   {[]row{slow, lost}, true, 1, []bool{true, false}},
+	} {
+		runs, repeated := 0, 0
+		tried := testCase{checks: []check{func(*outcome) []row {
+			if runs == 1 {
+				return c.first
+			}
+			return []row{inTime}
+		}}}
+		rows := tried.try(func(int) (*outcome, error) {
+			runs++
+			o := judged(&tried, 1)
+			if c.doubt {
+				o.gens[0].run.Verdict = report.Verdict{Result: report.Invalid, Reasons: []string{"the generator was late: by far"}}
+			}
+			return o, nil
+		}, func(string) { repeated++ })
+		assert.Equal(t, c.runs, runs, name)
+		assert.Equal(t, c.runs-1, repeated, name)
+		assert.Equal(t, c.runs > 1, holds(rows), name)
+		for i, open := range c.open {
+			assert.Equal(t, open, rows[i].open(), name)
+		}
+	}
+}
+
 func TestTheCanaryIsHeldToTheRecordOfItsOwnMessages(t *testing.T) {
 	t.Parallel()
 	for measured, want := range map[float64]bool{49: false, 51: false, 52: true, 90: true, 110: false} {
