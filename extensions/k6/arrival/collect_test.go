@@ -198,7 +198,7 @@ func TestWhatAStoppedSenderHadDrawnIsDropped(t *testing.T) {
 	for name, pump := range map[string]bool{"send": false, "pump": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScript(t, &fake.Pipeline{}, "phases: [{pause: 1}, {duration: 1, arrivalRate: 1}]\nflows: [{name: direct}]", "")
+			s := newScript(t, &fake.Pipeline{}, "phases: [{pause: 5}, {duration: 1, arrivalRate: 1}]\nflows: [{name: direct}]", "")
 			r := s.runWith(1, func(ctx context.Context, e *engine) {
 				ctx, stop := context.WithCancel(ctx)
 				go func() {

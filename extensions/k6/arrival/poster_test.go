@@ -175,13 +175,12 @@ func TestEachRequestHasItsOwnTimeout(t *testing.T) {
 	t.Parallel()
 	const timeout = 4 * time.Second
 	silent := make(chan struct{})
-	var asked atomic.Int64
 	url, _ := ingest(t, false, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		switch asked.Add(1) {
-		case 2:
+		body, _ := io.ReadAll(r.Body)
+		switch string(body) {
+		case "slow":
 			time.Sleep(timeout * 5 / 8)
-		case 3:
+		case "silent":
 			select {
 			case <-silent:
 			case <-r.Context().Done():
@@ -195,10 +194,16 @@ func TestEachRequestHasItsOwnTimeout(t *testing.T) {
 	require.NoError(t, p.post(time.Now(), nil, 1).err)
 	first := p.link
 	time.Sleep(time.Until(began.Add(timeout / 2)))
-	require.NoError(t, p.post(time.Now(), nil, 1).err, "it was answered after the first one's moment, and before its own")
-	assert.Same(t, first, p.link)
 	sent := time.Now()
-	a := p.post(sent, nil, 1)
+	a := p.post(sent, []byte("slow"), 1)
+	if a.err == nil {
+		assert.Same(t, first, p.link)
+	} else { // a busy machine may hold it up until its own moment, which is later than the first one's
+		assert.Equal(t, "timeout", classOf(a.err), a.err)
+		assert.GreaterOrEqual(t, a.done.Sub(sent), timeout)
+	}
+	sent = time.Now()
+	a = p.post(sent, []byte("silent"), 1)
 	assert.Equal(t, "timeout", classOf(a.err), a.err)
 	assert.GreaterOrEqual(t, a.done.Sub(sent), timeout)
 	assert.Less(t, a.done.Sub(sent), 15*timeout)
@@ -232,7 +237,7 @@ func TestAConnectionThatTheServerHasClosedIsNotUsedAgain(t *testing.T) {
 // A body that does not fit into the sockets meets the same moments while it is written.
 func TestALargeBodyIsWrittenToTheEnd(t *testing.T) {
 	t.Parallel()
-	const timeout = 2 * time.Second
+	const timeout = 4 * time.Second
 	var got atomic.Int64
 	url, _ := ingest(t, false, func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength > 0 {

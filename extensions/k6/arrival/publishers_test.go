@@ -52,7 +52,7 @@ func TestManyConnectionsPublishAndAreAccountedFor(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	for qos := range 2 {
-		options := fmt.Sprintf("url: 'mqtt://%s', connections: 30, rate: 100, qos: %d", m.address, qos)
+		options := fmt.Sprintf("url: 'mqtt://%s', connections: 30, rate: 100, qos: %d }, idle: '1m', labels: {", m.address, qos)
 		r := published(t, m.address, options)
 		assert.Equal(t, 100, r.Account.Arrived, "QoS %d", qos)
 		assert.Equal(t, 100, r.Account.Requests.Sent)
@@ -94,7 +94,7 @@ func TestConnectionsAreSpreadOverBrokers(t *testing.T) {
 	t.Parallel()
 	one, two := startMosquitto(t).address, startMosquitto(t).address
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct, targets: 5}]", fmt.Sprintf(
-		"idle: '100ms', mqtt: { url: 'mqtt://%[1]s', more: ['mqtt://%[2]s'] },"+
+		"mqtt: { url: 'mqtt://%[1]s', more: ['mqtt://%[2]s'] },"+
 			"publishers: { url: 'mqtt://%[1]s', more: ['mqtt://%[2]s'], connections: 30, rate: 100, qos: 1 }", one, two))
 	e := s.module.root.engine
 	assert.Equal(t, []string{"mqtt://" + one, "mqtt://" + two, "mqtt://" + one},

@@ -106,7 +106,7 @@ func TestALateGeneratorIsToldWhatItLacks(t *testing.T) {
 	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 300}]\nflows: [{name: direct}]", "").run()
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
 	// 150 requests are due while it stands still, and 16 senders wait for their answers.
-	assert.Regexp(t, `the generator was late: .*; (\d{3} requests were due while all senders waited for answers: more senders are needed|`+
+	assert.Regexp(t, `the generator was late: .*; ([\d,]+ requests were due while all senders waited for answers: more senders are needed|`+
 		`the hypervisor took \d+ % of this host's CPU meanwhile)`,
 		strings.Join(r.Verdict.Reasons, "\n"))
 }

@@ -50,19 +50,23 @@ func TestEveryWayToHoldTheTopics(t *testing.T) {
 	}
 }
 
-// cutInTheMiddle runs 3 s of load whose subscribers lose their connections before a part of it is published.
-func cutInTheMiddle(t *testing.T, mqtt string) *report.Run {
+// cutInTheMiddle runs 3 s of load whose subscribers lose their connections before a part of it is published. away is for how long they can not
+// come back: what was due before, and published in that time, is later by as much at least.
+func cutInTheMiddle(t *testing.T, mqtt string) (r *report.Run, away time.Duration) {
 	t.Helper()
 	m := startMosquitto(t)
+	var cut time.Time
 	m.each = func(nth int) {
 		switch nth {
 		case 100:
+			cut = time.Now()
 			m.cutter.cut()
 		case 150: // of these some are on their way still, as there are 16 senders
+			away = time.Since(cut)
 			m.cutter.mend()
 		}
 	}
-	r := newScript(t, &fake.Pipeline{}, "phases: [{duration: 3, arrivalRate: 100}]\nflows: [{name: direct}]", through(m, mqtt)).run()
+	r = newScript(t, &fake.Pipeline{}, "phases: [{duration: 3, arrivalRate: 100}]\nflows: [{name: direct}]", through(m, mqtt)).run()
 	require.Len(t, r.Health.Gaps, 1)
 	gap := r.Health.Gaps[0]
 	assert.Equal(t, 1, gap.Subscriber)
@@ -70,12 +74,12 @@ func cutInTheMiddle(t *testing.T, mqtt string) *report.Run {
 	assert.Greater(t, *gap.ToS, gap.FromS)
 	assert.True(t, r.Account.Balanced)
 	assert.Zero(t, r.Account.Dropped, "the load goes on")
-	return r
+	return r, away
 }
 
 func TestASubscriberThatWasAwayLosesTheGap(t *testing.T) {
 	t.Parallel()
-	r := cutInTheMiddle(t, "}, idle: '3s', labels: {")
+	r, _ := cutInTheMiddle(t, "}, idle: '3s', labels: {")
 	assert.Positive(t, r.Account.Lost, "what was due in the gap")
 	assert.Positive(t, r.Account.Arrived)
 	assert.Equal(t, 300, r.Account.Arrived+r.Account.Lost)
@@ -89,12 +93,11 @@ func TestAPersistentSessionLosesNothing(t *testing.T) {
 	for _, version := range []string{"5", "3.1.1"} {
 		t.Run("MQTT "+version, func(t *testing.T) {
 			t.Parallel()
-			r := cutInTheMiddle(t, "session: 'persistent', version: '"+version+"'")
+			r, away := cutInTheMiddle(t, "session: 'persistent', version: '"+version+"'")
 			assert.Zero(t, r.Account.Lost)
 			assert.Equal(t, 300, r.Account.Arrived)
 			assert.Equal(t, report.Invalid, r.Verdict.Result, "what waited counts as the pipeline's latency")
-			gap := r.Health.Gaps[0]
-			assert.GreaterOrEqual(t, *r.Latency.Arrival.Max, 500*(*gap.ToS-gap.FromS), "ms; what waited for the subscriber did wait")
+			assert.GreaterOrEqual(t, *r.Latency.Arrival.Max, 0.99*away.Seconds()*1000, "ms; what waited for the subscriber did wait; the kernel has another clock")
 		})
 	}
 }
