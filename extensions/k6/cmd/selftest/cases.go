@@ -82,7 +82,7 @@ var cases = []testCase{
 	},
 	{
 		name: "killed half-way", rate: 100, seconds: [2]int{60, 60}, kill: 300,
-		tell:   one(func() *fake.Pipeline { return &fake.Pipeline{Delay: time.Second} }),
+		tell:   one(stuck),
 		checks: []check{incomplete, pending, leftPage},
 	},
 	lostSubscriber("subscriber cut off", [2]int{2, 1}, (*fake.Pipeline).Cut, missed, gaps(1)),
@@ -143,6 +143,7 @@ func lostSubscriber(name string, seconds [2]int, end func(*fake.Pipeline), check
 			f.Copies = func(nth int) int {
 				if nth == 50 {
 					end(f)
+					return 0 // it goes with the connection, however soon the subscriber is back
 				}
 				return 1
 			}
@@ -218,6 +219,19 @@ func onLinux(full, short int) (seconds [2]int) {
 
 // every is how many of the numbers 1 to n leave this rest, which is above 0.
 func every(n, divisor, rest int) int { return (n - rest + divisor) / divisor }
+
+// stuck delivers the first messages and no others: those are on their way for ever, however fast the machine is.
+func stuck() *fake.Pipeline {
+	return &fake.Pipeline{Copies: func(nth int) int {
+		if nth > delivered {
+			return 0
+		}
+		return 1
+	}}
+}
+
+// delivered is how many messages stuck delivers.
+const delivered = 200
 
 func haunted() *fake.Pipeline {
 	return &fake.Pipeline{Leftovers: func(nth int) int {

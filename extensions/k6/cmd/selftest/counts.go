@@ -192,12 +192,11 @@ func incomplete(o *outcome) []row {
 	return []row{{"verdict", report.Incomplete, r.Verdict.Result, exact, ok}}
 }
 
-// pending requires the account of a killed run to balance with what was on its way. As every message takes a second, those
-// of the last second are.
+// pending requires the account of a killed run to balance with what was on its way: all that had been sent and was not delivered.
 func pending(o *outcome) []row {
 	a := o.gens[0].run.Account
 	rows := balance(o)
-	least := o.rate - 1
+	least := o.kill - delivered
 	return append(rows, row{
 		"pending", "≥ " + count(least), count(a.Pending), exact,
 		a.Pending >= least && a.Pending == a.Scheduled-a.Arrived-a.Rejected,

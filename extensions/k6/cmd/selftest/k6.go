@@ -50,7 +50,7 @@ func (in instrument) run(
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
 	if c.kill > 0 {
-		return -1, g.kill(ctx, command, half, ended, &words)
+		return -1, g.kill(ctx, c, command, half, ended, &words)
 	}
 	err = <-ended
 	code := command.ProcessState.ExitCode()
@@ -81,9 +81,9 @@ func (in instrument) command(ctx context.Context, g *generated, c *testCase, opt
 	return command, nil
 }
 
-// kill kills k6 as soon as it is half-way and its report knows of messages.
+// kill kills k6 as soon as it is half-way and its report knows of what was sent by then.
 func (g *generated) kill(
-	ctx context.Context, command *exec.Cmd, half <-chan struct{}, ended <-chan error, words *bytes.Buffer,
+	ctx context.Context, c *testCase, command *exec.Cmd, half <-chan struct{}, ended <-chan error, words *bytes.Buffer,
 ) error {
 	select {
 	case <-half:
@@ -92,7 +92,7 @@ func (g *generated) kill(
 	}
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
-	for !g.checkpointed() {
+	for !g.checkpointed(c.kill) {
 		select {
 		case <-look.C:
 		case <-ended:
@@ -104,11 +104,11 @@ func (g *generated) kill(
 	return ctx.Err()
 }
 
-// checkpointed reports whether the report on disk knows of messages.
-func (g *generated) checkpointed() bool {
+// checkpointed reports whether the report on disk knows of so many messages.
+func (g *generated) checkpointed(least int) bool {
 	data, err := os.ReadFile(filepath.Join(g.dir, "run.json"))
 	var r report.Run
-	return err == nil && json.Unmarshal(data, &r) == nil && r.Account.Scheduled > 0
+	return err == nil && json.Unmarshal(data, &r) == nil && r.Account.Scheduled >= least
 }
 
 // environment is ours without what would change k6.
