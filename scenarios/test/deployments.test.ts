@@ -6,21 +6,31 @@ import { execa } from 'execa';
 import { remove } from '../../pipeline/test/services.ts';
 import { golden } from '../../reports/test/goldens.ts';
 import { table } from '../deployments/table.ts';
-import { Lab } from '../matrix/lab.ts';
-import { assertPass, node, place, ROOT, readRun } from './harness.ts';
+import { assertPass, lacks, node, place, ROOT, readRun } from './harness.ts';
 
 test('each deployment is measured, and a page compares them', async (t) => {
   const { env } = await place(t);
-  const settings = ['-e', 'CONCURRENCY=2', '-e', 'REQUESTS=20'];
-  const command = node(['scenarios/deployments/main.ts', ...settings], env);
+  const refusal = lacks('network namespaces');
+  const args = ['scenarios/deployments/main.ts', '-e', 'CONCURRENCY=2', '-e', 'REQUESTS=20'];
+  // On a host of its own, where there can be one: the addresses are free there, and what stays behind is seen.
+  const alone = 'ip link set lo up; code=0; "$0" "$@" || code=$?; ip -o link; exit $code';
+  const command =
+    refusal === null
+      ? execa('unshare', ['--net', 'sh', '-c', alone, process.execPath, ...args], {
+          cwd: ROOT,
+          env,
+          reject: false,
+          all: true,
+        })
+      : node(args, env);
   const { all, stdout, exitCode } = await command;
   const left = (what: string) =>
     [...stdout.matchAll(new RegExp(`^${what} {2}(\\S+)$`, 'gm'))].map(([, page]) => join(ROOT, String(page)));
   const [reports, pages] = [left('report'), left('comparison')];
   for (const page of [...reports, ...pages]) t.after(() => remove(dirname(page)));
-  // Where there can be no namespace, the reason is told.
-  const refused = /^namespace {3}not measured: .+$/m.test(stdout);
-  const cells = ['single loopback', 'cluster loopback', 'single namespace'].slice(0, refused ? 2 : 3);
+  // Where there can be no namespace, the reason is printed.
+  assert.equal(/^namespace {3}not measured: .+$/m.test(stdout), refusal !== null, all);
+  const cells = ['single loopback', 'cluster loopback', 'single namespace'].slice(0, refusal ? 2 : 3);
   const runs = await Promise.all(reports.map((page) => readRun(dirname(page))));
   assert.deepEqual(
     runs.map(({ run }) => `${run.topology} ${run.network}`),
@@ -31,23 +41,22 @@ test('each deployment is measured, and a page compares them', async (t) => {
     assert.equal(run.account.arrived, 20);
     assertPass(run, run.verdict.result === 'pass' ? 0 : 99);
   }
-  assert.match(stdout, refused ? /^ +bare +nginx$/m : /^ +bare +nginx +namespace$/m);
+  assert.match(stdout, refusal ? /^ +bare +nginx$/m : /^ +bare +nginx +namespace$/m);
   assert.deepEqual(pages.map(existsSync), [true], all);
   const passed = runs.every(({ verdict }) => verdict.result === 'pass');
-  assert.equal(exitCode, passed && !refused ? 0 : 99, all);
-  assert.ok(!existsSync(`/sys/class/net/arrival${command.pid}`), 'the link has gone with the namespace');
+  assert.equal(exitCode, passed && refusal === null ? 0 : 99, all);
+  assert.doesNotMatch(stdout, /^\d+: arrival/m, 'the link has gone with the namespace');
 });
 
 test('a second one on the host at the same time is told why its namespace can not be', async (t) => {
-  const refusal = Lab.refusal();
+  const refusal = lacks('network namespaces');
   if (refusal !== null) return t.skip(refusal);
   const { dir } = await place(t);
   const start = `const { NamespacePipeline } = await import('${ROOT}/scenarios/deployments/namespace.ts');
     await NamespacePipeline.start('${dir}', {}).catch(({ message }) => console.log(message));`;
   const taken = 'ip addr add 192.0.2.9/30 dev lo && exec "$0" --input-type=module -e "$1"';
   const within = ['--net', 'sh', '-c', taken, process.execPath, start];
-  const { stdout, stderr, exitCode } = await execa('unshare', within, { reject: false });
-  if (exitCode !== 0) return t.skip(stderr);
+  const { stdout } = await execa('unshare', within);
   assert.match(stdout, /^192\.0\.2\.9 is an address of this host already: another npm run deployments/);
 });
 

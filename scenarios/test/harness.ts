@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -9,11 +10,14 @@ import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { execa } from 'execa';
 import { readConfig, StackConfig } from '../../pipeline/config.ts';
+import { installCommand, isInstalled } from '../../pipeline/setup/packages.mjs';
 import { isAlive } from '../../pipeline/stack/file.ts';
+import { DAEMON_PATH } from '../../pipeline/stack/services.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
 import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import type { Run } from '../../reports/run.ts';
 import { validateRun } from '../../reports/validate.ts';
+import { Lab } from '../matrix/lab.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
@@ -77,6 +81,38 @@ export function killRelay(dir: string): void {
   if (!existsSync(file)) return;
   const { processes } = JSON.parse(readFileSync(file, 'utf8'));
   if (isAlive(processes['relay-1'])) process.kill(processes['relay-1'], 'SIGKILL');
+}
+
+/** What shows that the kernel and its tools have a feature, in a network namespace that ends with it. */
+const TRIALS = {
+  'network namespaces': ['ip', 'ip link add one type veth peer name two'],
+  'traffic shaping': [
+    'tc',
+    'ip link set lo up; tc qdisc add dev lo root tbf rate 1mbit burst 64kb latency 100ms || tc qdisc add dev lo root netem rate 1mbit',
+  ],
+  nftables: [
+    'nft',
+    `nft add table inet trial; nft add chain inet trial c '{ type filter hook forward priority 0; }'
+    nft add rule inet trial c ct state established counter accept`,
+  ],
+} as const;
+
+/**
+ * Why this machine lacks one of these; null: it has them all. A test asks before it begins, and skips for this reason alone: an error
+ * that comes up on the way fails it.
+ */
+export function lacks(...features: (keyof typeof TRIALS)[]): string | null {
+  const refusal = Lab.refusal();
+  if (refusal !== null) return refusal;
+  for (const feature of features) {
+    const [tool, trial] = TRIALS[feature];
+    if (!isInstalled(tool)) return `${tool} is not installed: ${installCommand([tool])}`;
+    const args = ['--net', 'sh', '-e', '-c', trial];
+    const env = { ...process.env, PATH: DAEMON_PATH };
+    const { status, stderr } = spawnSync('unshare', args, { env, encoding: 'utf8' });
+    if (status !== 0) return `${feature}: ${stderr.trim().split('\n').at(-1)}`;
+  }
+  return null;
 }
 
 /** What may become of a request. */

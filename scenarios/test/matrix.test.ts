@@ -12,7 +12,7 @@ import { Lab, PIPELINE } from '../matrix/lab.ts';
 import { type Means, NETWORKS, type Network, planOf, qdisc, wantsProxy } from '../matrix/networks.ts';
 import { readOptions } from '../matrix/options.ts';
 import { line, meanAndSpread, type Result, table } from '../matrix/table.ts';
-import { assertPass, killRelay, node, place, ROOT, readRun } from './harness.ts';
+import { assertPass, killRelay, lacks, node, place, ROOT, readRun } from './harness.ts';
 
 const MAIN = 'scenarios/matrix/main.ts';
 const [LAN, FIREWALL, INTERNET] = NETWORKS as [Network, Network, Network];
@@ -152,10 +152,10 @@ describe('a short matrix', { concurrency: true }, () => {
   });
 
   test('by the kernel: a cluster behind a firewall', async (t) => {
+    const refusal = lacks('network namespaces', 'traffic shaping', 'nftables');
+    if (refusal !== null) return t.skip(refusal);
     const flags = '--by kernel --repeat 1 --topologies cluster --networks firewall';
     const { said, results, runs } = await matrix(t, flags);
-    const refusal = /^--by kernel: .+$/m.exec(said);
-    if (refusal !== null) return t.skip(refusal[0]);
     assert.deepEqual(results.map(cellOf), ['cluster-firewall'], said);
     assert.equal(runs[0]?.environment.pipeline.network_firewall, 'nftables');
     assert.equal(runs[0]?.run.topology, 'cluster');
@@ -189,11 +189,10 @@ describe('a short matrix', { concurrency: true }, () => {
 
 describe('network namespaces', { concurrency: true }, () => {
   test('a tool that is not there is told with how it is installed', async (t) => {
-    const refusal = Lab.refusal();
+    const refusal = lacks('network namespaces');
     if (refusal !== null) return t.skip(refusal);
     assert.match(String(Lab.refusal(() => false)), /^ip, unshare, nsenter not installed: .*install/);
-    const lab = await Lab.open(() => false).catch((error: Error) => error.message);
-    if (typeof lab === 'string') return t.skip(lab);
+    const lab = await Lab.open(() => false);
     t.after(() => lab.close());
     assert.match(String(lab.means.netem), /^tc is not installed: .*install/);
     assert.match(String(lab.means.nftables), /^nft is not installed: .*install/);
@@ -208,16 +207,11 @@ describe('network namespaces', { concurrency: true }, () => {
   }
 
   test('the router lets through what it should, and nothing of it stays behind', async (t) => {
-    const refusal = Lab.refusal();
+    const refusal = lacks('network namespaces', 'traffic shaping', 'nftables');
     if (refusal !== null) return t.skip(refusal);
-    let lab: Lab;
-    try {
-      lab = await Lab.open();
-    } catch (error) {
-      return t.skip((error as Error).message);
-    }
+    const lab = await Lab.open();
     t.after(() => lab.close());
-    if (lab.means.nftables !== null) return t.skip(lab.means.nftables);
+    assert.equal(lab.means.nftables, null);
     // A server in the pipeline's namespace, with two ports, of which the router knows one.
     const bare = join(ROOT, 'scenarios/matrix/baseline.ts');
     const serve = `const { Bare } = await import('${bare}'); const b = await Bare.start('0.0.0.0');
