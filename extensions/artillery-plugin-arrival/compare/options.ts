@@ -36,7 +36,7 @@ export const HELP = `k6 and Artillery in turn, with the same load, against one p
   --network        lan, firewall or internet (those of npm run matrix), or wan: --delay each way, and nothing lost. Both tools reach
                    ingest and broker over it. Network namespaces make it, where they can not be had a TCP proxy: the first line says which
   --delay ${WAN.delay}       ms each way of wan; 1 to 1000
-  --must-agree     exit code 1 where the tools do not agree on p50 and p99 of arrival within 10 % and the clock bound, a run is invalid, or messages of one failed
+  --must-agree     exit code 1 where the tools do not agree on p50 and p99 of arrival within 10 %, a run is invalid, or messages of one failed
 
 Where each becomes the bottleneck is looked for in runs of ${PROBE_SECONDS} s, at most 24 for each tool, mostly about 8. wrk, where it is installed, posts
 to the ingest at the end, as fast as it is answered; not over a network, where the round trip alone would say how fast that is.
