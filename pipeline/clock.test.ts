@@ -50,19 +50,18 @@ test('the wall clock is read to a microsecond, however often the process is held
   assert.ok(always.error_us < 31 && always.at < 60, `${always.error_us} µs after ${always.at} ms`);
 });
 
-test('a clock follows its reference, in whole microseconds', async () => {
-  const ahead = 3_600_000_000;
-  const clock = new Clock(async () => Date.now() * 1000 + ahead);
+test('a clock follows its reference, in whole microseconds', async (t) => {
+  const { clock, reference, off } = scripted(t);
+  reference.ahead = 3_600_000;
   await clock.probe();
   assert.ok(Number.isInteger(clock.now()));
-  assert.ok(Math.abs(clock.now() - ahead - Date.now() * 1000) < 20_000);
+  assert.ok(Math.abs(off()) <= 1, `${off()} µs off`);
 });
 
 test('a clock on the host of its reference keeps its own time', async () => {
   const clock = new Clock(async () => clock.now());
   await clock.probe();
   assert.equal(clock.estimate.offset_us, 0);
-  assert.ok(clock.estimate.bound_us < 10_000);
 });
 
 test('a clock whose reference is away keeps what it knew', async () => {

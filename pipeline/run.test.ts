@@ -227,7 +227,7 @@ test('an ingest without a broker: one line', async () => {
 test('it starts a pipeline, runs, and stops it', async () => {
   const run = start([script, '-q']);
   assert.equal(await run.ended, 0, run.output());
-  assert.match(run.output(), /^stack {2}redis, mosquitto, ingest-1, relay-1 … ready in [\d.]+ s$/m);
+  assert.match(run.output(), /^stack {2}redis, mosquitto, ingest-1, relay-1 … ready in [\d.,]+ s$/m);
   assert.ok(!existsSync(join(dir, 'stack/stack.json')));
 });
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { Run } from '../reports/run.ts';
 import { GENERATOR, Lab, PIPELINE } from '../scenarios/matrix/lab.ts';
+import { lacks } from '../scenarios/test/harness.ts';
 import { Load } from './faults/load.ts';
 import { secret } from './stack/access.ts';
 import { freePort } from './stack/ports.ts';
@@ -37,14 +38,12 @@ interface Hosts {
 
 /** A network namespace for each, the relay's on the way between the others'. Where there can be none all are on this host. */
 async function openHosts(t: TestContext): Promise<Hosts> {
-  const opened = await (async () => {
-    const refusal = Lab.refusal();
-    return refusal ?? (await Lab.open().catch(({ message }: Error) => message));
-  })();
-  if (typeof opened === 'string') {
-    t.diagnostic(`on one host, without network namespaces: ${opened}`);
+  const refusal = lacks('network namespaces');
+  if (refusal !== null) {
+    t.diagnostic(`on one host, without network namespaces: ${refusal}`);
     return { servers: HERE, ingest: HERE, relay: HERE };
   }
+  const opened = await Lab.open();
   t.after(() => opened.close());
   return {
     servers: { address: GENERATOR, within: opened.within('generator') },
@@ -114,8 +113,6 @@ async function run(t: TestContext, hosts: Hosts, shifts?: Shifts): Promise<Run> 
 /** What the wall clock's tick may be noticed late by; it comes on top of the bound. */
 const TICK_MS = 2;
 
-const boundOf = ({ clock }: Run) => clock?.bound_ms ?? Number.NaN;
-
 test('an ingest 3 s ahead and a relay 0.4 s behind, each on a host of its own: stages as on one clock, within the bound', {
   skip,
 }, async (t) => {
@@ -128,6 +125,7 @@ test('an ingest 3 s ahead and a relay 0.4 s behind, each on a host of its own: s
     [plain, { 'ingest-1': 0, 'relay-1': 0 }],
     [shifted, { 'ingest-1': -3000, 'relay-1': 400 }],
   ] as const) {
+    let bound = clock?.bound_ms ?? Number.NaN;
     for (const [name, shift] of Object.entries(shifts)) {
       const found = clock?.processes?.find(({ process }) => process === name);
       const { offset_ms, bound_ms } = found ?? { offset_ms: Number.NaN, bound_ms: Number.NaN };
@@ -135,20 +133,17 @@ test('an ingest 3 s ahead and a relay 0.4 s behind, each on a host of its own: s
         Math.abs(offset_ms - shift) <= bound_ms + TICK_MS,
         `${name}: ${offset_ms} ms ± ${bound_ms}, told ${shift}`,
       );
+      bound = Math.max(bound, bound_ms);
     }
-    assert.deepEqual([account.scheduled, account.arrived, account.negative], [400, 400, 0]);
+    assert.deepEqual([account.scheduled, account.arrived], [400, 400]);
+    // Nothing takes less than no time. A clock that is off makes one stage longer and its neighbour as much shorter, below zero at last.
+    for (const [name, { min }] of Object.entries(latency.stages))
+      assert.ok((min ?? Number.NaN) >= -(2 * bound + TICK_MS), `${name}: ${min} ms, bound ${bound}`);
     const stages = Object.values(latency.stages);
     const sum = stages.reduce((total, { mean }) => total + (mean ?? 0), 0);
     assert.ok(
       Math.abs(sum - (latency.arrival.mean ?? 0)) < 0.01,
       `stages ${sum}, arrival ${latency.arrival.mean}`,
     );
-  }
-  // The fastest message is hardly later on a busy machine; a clock that is off would stand in its stages.
-  const [a, b] = [plain.latency, shifted.latency];
-  const allowed = boundOf(plain) + boundOf(shifted) + Math.abs((b.arrival.min ?? 0) - (a.arrival.min ?? 0));
-  for (const name of ['request', 'queue', 'delivery'] as const) {
-    const moved = Math.abs((b.stages[name]?.min ?? Number.NaN) - (a.stages[name]?.min ?? Number.NaN));
-    assert.ok(moved <= allowed, `${name} moved by ${moved} ms, allowed are ${allowed}`);
   }
 });

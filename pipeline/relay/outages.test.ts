@@ -254,7 +254,7 @@ test('Redis comes up after the relay, and its queue is divided otherwise: one li
 test('no PUBACK comes: by the deadline another connection, the same messages again, and none is stuck', async (t) => {
   const way = await proxy(t);
   await open(t);
-  await startRelay(t, { MQTT_URL: way.url, MQTT_TIMEOUT_MS: '2000' });
+  await startRelay(t, { MQTT_URL: way.url, MQTT_TIMEOUT_MS: '2000', RELAY_DELIVERIES: '100' });
   way.mute = true;
   const ids = await append(50);
   await eventually(() => arrivals.length >= 50, 'the messages, of which the relay hears nothing', WITHIN_MS);
@@ -328,6 +328,7 @@ for (const [kind, shards] of [
       STREAM_SHARDS: shards,
       MQTT_URL: way.url,
       MQTT_TIMEOUT_MS: '1000',
+      RELAY_DELIVERIES: '100', // a busy machine may need some
       RELAY_MEMORY: String(2 * large),
     });
     const [, url] = await relay.says(/health at (http:[^\s"]+)/, WITHIN_MS);

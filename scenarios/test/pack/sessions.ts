@@ -12,7 +12,7 @@ import { assertAllArrived, assertPass, brokenOf, type Pipeline, ROOT } from '../
 export function sessions(pipeline: Pipeline): void {
   test('sessions: so many connections a second with so many calls on each', async (t) => {
     const { seen, env } = await pipeline.gateway(t);
-    const settings = { SESSIONS: 10, CALLS: 4, DURATION: 1, TIMEOUT: 1 };
+    const settings = { SESSIONS: 10, CALLS: 4, DURATION: 1, TIMEOUT: 4 };
     const { run, exitCode, text } = await pipeline.run('sessions.js', settings, { ...env, CANARY: 'off' });
     // A machine that stands still begins fewer sessions, which is told.
     if (!/dropped_iterations/.test(run.verdict.reasons.join())) assertPass(run, exitCode);
@@ -49,7 +49,7 @@ export function sessions(pipeline: Pipeline): void {
         RAMP_DURATION: 1,
         SUSTAINED_DURATION: 1,
         THINK: 0.05,
-        TIMEOUT: 1.5,
+        TIMEOUT: 4,
         P95: 60_000,
         LOGIN_URL: `http://127.0.0.1:${(login.address() as AddressInfo).port}/login`,
       },
@@ -57,7 +57,8 @@ export function sessions(pipeline: Pipeline): void {
     );
     assertAllArrived(run);
     assert.deepEqual(asked, ['{"user":"k6","password":""}']);
-    assert.deepEqual(brokenOf(run), ['timeouts'], 'of the one that was not answered');
+    const broken = brokenOf(run).filter((name) => name !== 'dropped_iterations'); // as above
+    assert.deepEqual(broken, ['timeouts'], 'of the one that was not answered');
     assert.deepEqual(run.figures, [{ name: 'time-outs', value: 1, unit: 'requests' }]);
     assert.deepEqual(
       run.steps.map(({ name, duration_s, measured }) => [name, duration_s, measured]),
@@ -65,7 +66,7 @@ export function sessions(pipeline: Pipeline): void {
         ['warm-up', 1, false],
         ['ramp', 1, true],
         ['sustained', 1, true],
-        ['finish', 1.75, false],
+        ['finish', 4.25, false],
       ],
     );
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Run } from '../../../reports/run.ts';
-import { assertAllArrived, assertPass, brokenOf, type Fate, type Pipeline } from '../harness.ts';
+import { latencyDrift } from '../../lib/steadiness.js';
+import { assertAllArrived, brokenOf, type Fate, type Pipeline } from '../harness.ts';
 
 /** Two lines of two seconds: the quarters that are compared are a second each. */
 const SHORT = { HOURS: 4 / 3600, LINE_MINUTES: 1 / 30, GROWTH_LIMIT: 10_000 };
@@ -21,6 +22,15 @@ function assertMemoryJudged({ figures = [], verdict }: Run): boolean {
 }
 
 const MEMORY = 'soak_memory_growth_mb';
+const DRIFT = 'soak_latency_drift_ms';
+
+/** By how much p99 has grown, ms; null where it is not known, since nothing arrived in one of these few seconds. */
+function driftOf({ figures, timeline }: Run): number | null {
+  const drift = figures?.find(({ name }) => name === 'p99 has grown by');
+  const ms = latencyDrift(timeline, 4);
+  assert.deepEqual([drift?.value, drift?.unit], [Number.isNaN(ms) ? null : ms, 'ms']);
+  return Number.isNaN(ms) ? null : ms;
+}
 
 /** Does it stay as it is? */
 export function soaks(pipeline: Pipeline): void {
@@ -31,16 +41,16 @@ export function soaks(pipeline: Pipeline): void {
       DRIFT_LIMIT: 60_000,
     });
     assertAllArrived(run);
-    if (assertMemoryJudged(run)) assertPass(run, exitCode);
-    else assert.deepEqual(brokenOf(run), [MEMORY]);
+    const expected = driftOf(run) === null ? [DRIFT] : [];
+    if (!assertMemoryJudged(run)) expected.push(MEMORY);
+    assert.deepEqual(brokenOf(run), expected.sort());
+    assert.equal(exitCode, run.verdict.result === 'pass' ? 0 : 99);
     assert.equal(run.steps.length, 2);
     for (const line of [1, 2])
       assert.match(
         text,
-        new RegExp(`^${line}: 190 scheduled, \\d+ deliveries, p50 [\\d.]+ ms.* backlog \\d+$`, 'm'),
+        new RegExp(`^${line}: 190 scheduled, [\\d,]+ deliveries, p50 [\\d.,]+ ms.* backlog [\\d,]+$`, 'm'),
       );
-    const drift = run.figures?.find(({ name }) => name === 'p99 has grown by');
-    assert.ok(typeof drift?.value === 'number' && drift.unit === 'ms', text);
   });
 
   test('soak: latency that drifts fails it', async (t) => {
@@ -52,9 +62,13 @@ export function soaks(pipeline: Pipeline): void {
     const settings = { ...SHORT, RATE: 20, DRIFT_LIMIT: 100 };
     const { run, exitCode } = await pipeline.run('soak.js', settings, { ...env, CANARY: 'off' });
     assertAllArrived(run);
-    const expected = ['soak_latency_drift_ms'];
+    assert.ok((run.latency.arrival.max ?? 0) >= 990);
+    const drift = driftOf(run);
+    // A machine on which all is that slow from the start hides it.
+    const hidden = drift !== null && drift < 100;
+    const expected = hidden ? [] : [DRIFT];
     if (!assertMemoryJudged(run)) expected.push(MEMORY);
     assert.deepEqual(brokenOf(run), expected.sort());
-    assert.equal(exitCode, 99);
+    if (!hidden) assert.equal(exitCode, 99);
   });
 }
