@@ -37,10 +37,18 @@ export class Scene {
   readonly scale: Scale;
   readonly checks = new Checks();
   readonly #open: (options: RigOptions) => Promise<Rig>;
+  readonly #harmless: boolean;
 
-  constructor(scale: Scale, open: (options: RigOptions) => Promise<Rig>) {
+  /** @param harmless leaves out the harm of the case, which then has to fail. */
+  constructor(scale: Scale, open: (options: RigOptions) => Promise<Rig>, harmless = false) {
     this.scale = scale;
     this.#open = open;
+    this.#harmless = harmless;
+  }
+
+  /** Does the harm that the case is about. Undefined where it is left out. */
+  async harm<T>(act: () => T | Promise<T>): Promise<T | undefined> {
+    return this.#harmless ? undefined : act();
   }
 
   rig(options: RigOptions = {}): Promise<Rig> {

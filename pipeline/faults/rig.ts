@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { unpackFrames } from '../queue/frame.ts';
-import type { BrokerUser, RedisUser } from '../stack/access.ts';
+import mqtt from 'mqtt';
+import { decodeFrame, unpackFrames } from '../queue/frame.ts';
+import { type BrokerUser, type RedisUser, SUBSCRIBER_STATUS } from '../stack/access.ts';
 import { type FurtherOptions, Load, type LoadOptions } from './load.ts';
 import type { Member } from './member.ts';
 import type { Link, Toxiproxy } from './toxiproxy.ts';
@@ -163,8 +164,8 @@ export class Rig {
     });
   }
 
-  /** Messages that relays, or one of them, have claimed and not acknowledged. */
-  claimed(relay = 'relay'): Promise<number> {
+  /** The ids of messages that relays, or one of them, have claimed and not acknowledged. */
+  claimed(relay = 'relay'): Promise<string[]> {
     return this.inRedis(async (redis) => {
       const rows = (await redis.xpending('arrival:messages', 'relays', '-', '+', MOST_CLAIMED)) as [
         id: string,
@@ -175,8 +176,25 @@ export class Rig {
       const entries = await redis.xrangeBuffer('arrival:messages', oldest, newest);
       return entries
         .filter(([id]) => own.has(id.toString()))
-        .reduce((sum, [, fields]) => sum + unpackFrames(fields[1] as Buffer).length, 0);
+        .flatMap(([, fields]) => unpackFrames(fields[1] as Buffer))
+        .map((frame) => JSON.parse(decodeFrame(frame).body.toString()).id);
     });
+  }
+
+  /** The ids of messages that the broker takes from now on, as they come. */
+  async taken(): Promise<{ ids: ReadonlySet<string>; close(): Promise<void> }> {
+    const mark = `${SUBSCRIBER_STATUS}mark`;
+    const client = await mqtt.connectAsync(this.brokerUrls.subscriber, { protocolVersion: 5 });
+    const ids = new Set<string>();
+    let marked = false;
+    client.on('message', (topic, body) => {
+      if (topic === mark) marked = true;
+      else if (marked) ids.add(JSON.parse(body.toString()).id);
+    });
+    await client.subscribeAsync(['messages/#', mark]);
+    // What comes behind it was taken after it.
+    await client.publishAsync(mark, '');
+    return { ids, close: () => client.endAsync(true) };
   }
 
   /** Stops all of it for good. */

@@ -1,4 +1,5 @@
 import type { Case } from '../case.ts';
+import { until } from '../rig.ts';
 
 const WINDOW = 1000;
 const BATCH = 500;
@@ -13,24 +14,36 @@ export const brokerCases: Case[] = [
       const rig = await scene.rig({ persistence: true });
       const load = await scene.load(rig, persistent, 8);
       await load.flowing(2);
-      await rig.broker.terminate();
-      await rig.broker.start();
+      await scene.harm(() => rig.broker.terminate());
+      await scene.harm(() => rig.broker.start());
       const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
+      scene.checks.atLeast('gaps of the subscriber', run.health.gaps.length, 1);
       return { checks: scene.checks, run };
     },
   },
   {
     row: 14,
-    fault: 'broker killed between two saves',
-    expected: 'loss is possible: the account shows it, and the run is not green',
+    fault: 'broker killed between two saves, with messages for a subscriber who is away',
+    expected:
+      'what it had acknowledged and not saved is lost: the account shows it, and the run is not green',
     async play(scene) {
       const rig = await scene.rig({ persistence: true, broker: { autosave_interval: 1800 } });
       const load = await scene.load(rig, persistent, 8);
       await load.flowing(2);
-      await rig.broker.kill();
-      await rig.broker.start();
+      await scene.harm(() => rig.link.subscriberBroker.cut());
+      const taken = await rig.taken();
+      await until(() => taken.ids.size >= scene.scale.rate / 2, 'the broker takes messages');
+      rig.ingest.signal('SIGSTOP');
+      await until(async () => (await rig.depth()) === 0, 'the broker acknowledges them all');
+      await taken.close();
+      await scene.harm(() => rig.broker.kill());
+      await scene.harm(() => rig.broker.start());
+      await rig.link.subscriberBroker.heal();
+      rig.ingest.signal('SIGCONT');
       const run = await scene.settle(load, 'queued', 'dead_lettered', 'rejected', 'unknown');
-      scene.checks.verdict(run, ['fail', 'invalid']);
+      scene.checks
+        .atLeast('lost, of what the broker had', run.account.lost, taken.ids.size)
+        .verdict(run, ['fail', 'invalid']);
       return { checks: scene.checks, run };
     },
   },
@@ -43,11 +56,11 @@ export const brokerCases: Case[] = [
       const rig = await scene.rig({ persistence: true });
       const load = await scene.spread(rig, outage + 8, { ...persistent, idle: '60s', drain: '120s' });
       await load.flowing(3);
-      await rig.broker.terminate();
+      await scene.harm(() => rig.broker.terminate());
       await scene.wait(outage);
-      const claimed = await rig.claimed();
+      const claimed = (await rig.claimed()).length;
       const depth = await rig.depth();
-      await rig.broker.start();
+      await scene.harm(() => rig.broker.start());
       const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
       scene.checks
         .atMost('claimed meanwhile', claimed, rig.relays.length * (WINDOW + BATCH))
@@ -64,7 +77,7 @@ export const brokerCases: Case[] = [
       const rig = await scene.rig({ relay: { MQTT_TIMEOUT_MS: '2000' } });
       const load = await scene.load(rig, {}, 10);
       await load.flowing(2);
-      for (const link of rig.link.relayBroker) await link.swallow('down');
+      for (const link of rig.link.relayBroker) await scene.harm(() => link.swallow('down'));
       await scene.wait(4);
       for (const link of rig.link.relayBroker) await link.heal();
       const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');

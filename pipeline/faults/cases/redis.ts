@@ -40,17 +40,29 @@ async function accepts(rig: Rig): Promise<void> {
 export const redisCases: Case[] = [
   {
     row: 6,
-    fault: 'connection to Redis reset during a blocking read, 5 times',
+    fault: 'connection to Redis reset during a blocking read, whose reply vanishes, 5 times',
     expected: 'what was claimed and not seen is recovered; 0 lost',
     async play(scene) {
       const rig = await scene.rig();
-      const load = await scene.load(rig, {}, 10);
+      const load = await scene.load(rig, {}, 15);
       await load.flowing(2);
+      const published = await rig.taken();
+      let unseen = 0;
       for (let n = 0; n < 5; n++) {
-        for (const link of rig.link.relayRedis) await link.reset();
-        await scene.wait(0.5);
+        for (const link of rig.link.relayRedis) await scene.harm(() => link.swallow('down'));
+        await scene.wait(0.3);
+        const claims = await rig.claimed();
+        await scene.wait(0.3);
+        // A relay that sees a claim publishes it at once.
+        const still = new Set(await rig.claimed());
+        unseen += claims.filter((id) => still.has(id) && !published.ids.has(id)).length;
+        for (const link of rig.link.relayRedis) await link.heal();
+        const { size } = published.ids;
+        await until(() => published.ids.size > size + scene.scale.rate / 10, 'relays that publish again');
       }
+      await published.close();
       const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
+      scene.checks.atLeast('claimed by a reply that nobody saw', unseen, 5);
       return { checks: scene.checks, run };
     },
   },
@@ -63,12 +75,12 @@ export const redisCases: Case[] = [
       const { outage } = scene.scale;
       const load = await scene.spread(rig, outage + 8);
       await load.flowing(3);
-      await rig.redis.terminate();
+      await scene.harm(() => rig.redis.terminate());
       await until(async () => (await rig.post()).status === 503, 'the ingest refuses');
       const before = await rig.ingest.memory();
       const answers = await ask(rig, outage);
       const after = await rig.ingest.memory();
-      await rig.redis.start();
+      await scene.harm(() => rig.redis.start());
       await accepts(rig);
       const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
       refusedPromptly(scene, answers, PROMPTLY_MS.half);
@@ -86,7 +98,7 @@ export const redisCases: Case[] = [
       const rig = await scene.rig();
       const load = await scene.load(rig, {}, 10);
       await load.flowing(2);
-      rig.redis.signal('SIGSTOP');
+      await scene.harm(() => rig.redis.signal('SIGSTOP'));
       const first = await rig.post();
       const answers = await ask(rig, 3);
       rig.redis.signal('SIGCONT');
@@ -106,7 +118,8 @@ export const redisCases: Case[] = [
       const rig = await scene.rig();
       // Ten messages a request: few are open at once, though each takes 200 ms.
       const { rate, messages } = scene.scale;
-      for (const link of [rig.link.ingestRedis, ...rig.link.relayRedis]) await link.delay(200, 'down');
+      for (const link of [rig.link.ingestRedis, ...rig.link.relayRedis])
+        await scene.harm(() => link.delay(200, 'down'));
       const load = await rig.load(Math.ceil(rate / 10), Math.max(6, Math.ceil(messages / rate)), {
         batch: 10,
         senders: 512,
@@ -130,8 +143,8 @@ export const redisCases: Case[] = [
       const load = await scene.load(rig, { idle: '60s' }, 10);
       await until(async () => (await rig.depth()) > 1000, 'messages wait');
       const before = await rig.depth();
-      await rig.redis.kill();
-      await rig.redis.start();
+      await scene.harm(() => rig.redis.kill());
+      await scene.harm(() => rig.redis.start());
       const after = await rig.depth();
       for (const relay of rig.relays) relay.signal('SIGCONT');
       await accepts(rig);
@@ -153,7 +166,7 @@ export const redisCases: Case[] = [
       await until(async () => (await rig.depth()) > 1000, 'messages wait');
       const limit = (value: string) => rig.inRedis((redis) => redis.config('SET', 'maxmemory', value));
       const info = await rig.inRedis((redis) => redis.info('memory'));
-      await limit(String(Number(/used_memory:(\d+)/.exec(info)?.[1]) + 500_000));
+      await scene.harm(() => limit(String(Number(/used_memory:(\d+)/.exec(info)?.[1]) + 500_000)));
       await until(async () => (await rig.post()).status === 503, 'the ingest refuses');
       const [full, answer] = [await rig.depth(), await rig.post()];
       await scene.wait(1);
@@ -167,8 +180,8 @@ export const redisCases: Case[] = [
         .atLeast('in the queue a second later', later, full)
         .atLeast('rejected', run.account.rejected, 1);
 
-      await rig.inRedis((redis) =>
-        redis.config('SET', 'maxmemory', '100mb', 'maxmemory-policy', 'allkeys-lru'),
+      await scene.harm(() =>
+        rig.inRedis((redis) => redis.config('SET', 'maxmemory', '100mb', 'maxmemory-policy', 'allkeys-lru')),
       );
       await rig.ingest.stop();
       await rig.ingest.launch();
@@ -188,13 +201,13 @@ export const redisCases: Case[] = [
       const load = await scene.load(rig, { idle: '60s', drain: '120s' }, 10);
       // Some ten thousand commands, fewer where messages were written together.
       await until(async () => (await rig.depth()) > 30_000, 'messages wait');
-      await rig.redis.kill();
+      await scene.harm(() => rig.redis.kill());
       // Redis' own means to load slowly, µs a command, and to answer meanwhile: every 1,024 commands.
       await appendFile(
         join(rig.dir, 'redis.conf'),
         'key-load-delay 200\nloading-process-events-interval-bytes 1024\n',
       );
-      await rig.redis.launch();
+      await scene.harm(() => rig.redis.launch());
       const ping = () => rig.inRedis((redis) => redis.ping()).catch((error: Error) => error.message);
       const loading = async () => (await ping()).startsWith('LOADING');
       const statuses = new Set<number>();
