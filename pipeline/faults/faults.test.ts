@@ -23,6 +23,23 @@ describe('rows of the campaign', { concurrency: true }, () => {
       assert.ok(result.ok, `${seen(result)} · ${equation(result.account)}`);
     });
   }
+
+  // Nothing looked at whether a claim was not seen, nor at what the killed broker had.
+  for (const [row, missing] of [
+    [6, 'claimed by a reply that nobody saw'],
+    [14, 'lost, of what the broker had'],
+  ] as const) {
+    test(`row ${row} without its fault is not as expected`, async (t) => {
+      const one = CASES.find((candidate) => candidate.row === row);
+      assert.ok(one);
+      const dir = await temporaryDirectory();
+      t.after(() => remove(dir));
+      const result = await play(one, SCALE, dir, never, true);
+      assert.equal(result.error, null);
+      const wrong = result.checks.filter(({ ok }) => !ok).map(({ what }) => what);
+      assert.ok(wrong.includes(missing), seen(result));
+    });
+  }
 });
 
 // Its directory was removed while servers were being started in it, and these ran on.
