@@ -28,7 +28,7 @@ export const brokerCases: Case[] = [
       'what it had acknowledged and not saved is lost: the account shows it, and the run is not green',
     async play(scene) {
       const rig = await scene.rig({ persistence: true, broker: { autosave_interval: 1800 } });
-      const load = await scene.load(rig, persistent, 8);
+      const load = await scene.load(rig, { ...persistent, canary: false }, 8);
       await load.flowing(2);
       await scene.harm(() => rig.link.subscriberBroker.cut());
       const taken = await rig.taken();

@@ -26,7 +26,7 @@ function refusedPromptly(scene: Scene, answers: Awaited<ReturnType<typeof ask>>,
   scene.checks
     .holds(
       'answers meanwhile',
-      `${answers.length} × 503 with Retry-After`,
+      `${answers.length - others.length} of ${answers.length} are 503 with Retry-After`,
       answers.length > 0 && others.length === 0,
     )
     .atMost('half of them within, ms', took[took.length >> 1] ?? Number.NaN, half)
