@@ -215,28 +215,34 @@ func TestWhatCanNotBeAskedForIsRefusedBeforeItIsSent(t *testing.T) {
 // A session's messages may come right after CONNACK, in the same read, and before SUBACK.
 func TestWhatComesBeforeReadIsHandedOn(t *testing.T) {
 	t.Parallel()
-	resumed := append([]byte{0x20, 3, 1, 0, 0}, publishPacket(t, 1, 1, nil, "after CONNACK")...)
-	suback := append(publishPacket(t, 2, 2, nil, "before SUBACK"), 0x90, 4, 0, 1, 0, 2)
-	suback = append(suback, publishPacket(t, 0, 0, nil, "after SUBACK")...)
-	s := newScript(resumed, suback)
-	c, err := Connect(t.Context(), Options{URL: "mqtt://broker", ClientID: "me", Persistent: true, Dial: s.dial})
-	require.NoError(t, err)
-	assert.True(t, c.SessionPresent())
-	require.NoError(t, c.Subscribe(t.Context(), []string{"messages/#"}, 2))
-	var got []string
-	began := time.Now()
-	err = c.Read("hops", func(messages []Message) {
-		for _, m := range messages {
-			got = append(got, string(m.Payload))
-			assert.True(t, m.At.After(began))
-			assert.Equal(t, socket.Unknown, m.Waited)
-		}
-		go c.Close()
+	synctest.Test(t, func(t *testing.T) {
+		resumed := append([]byte{0x20, 3, 1, 0, 0}, publishPacket(t, 1, 1, nil, "after CONNACK")...)
+		suback := append(publishPacket(t, 2, 2, nil, "before SUBACK"), 0x90, 4, 0, 1, 0, 2)
+		suback = append(suback, publishPacket(t, 0, 0, nil, "after SUBACK")...)
+		s := newScript(resumed, suback)
+		c, err := Connect(t.Context(), Options{URL: "mqtt://broker", ClientID: "me", Persistent: true, Dial: s.dial})
+		require.NoError(t, err)
+		assert.True(t, c.SessionPresent())
+		require.NoError(t, c.Subscribe(t.Context(), []string{"messages/#"}, 2))
+		var got []string
+		began := time.Now()
+		time.Sleep(1) // of the bubble's clock
+		err = c.Read("hops", func(messages []Message) {
+			for _, m := range messages {
+				got = append(got, string(m.Payload))
+				assert.True(t, m.At.After(began))
+				assert.Equal(t, socket.Unknown, m.Waited)
+			}
+			go func() {
+				synctest.Wait() // until all is acknowledged, and there is nothing more to read
+				c.Close()
+			}()
+		})
+		require.ErrorIs(t, err, net.ErrClosed)
+		assert.Equal(t, []string{"after CONNACK", "before SUBACK", "after SUBACK"}, got)
+		sent := <-s.got
+		assert.Equal(t, []string{"40020001", "50020002"}, []string{fmt.Sprintf("%x", sent[2]), fmt.Sprintf("%x", sent[3])})
 	})
-	require.ErrorIs(t, err, net.ErrClosed)
-	assert.Equal(t, []string{"after CONNACK", "before SUBACK", "after SUBACK"}, got)
-	sent := <-s.got
-	assert.Equal(t, []string{"40020001", "50020002"}, []string{fmt.Sprintf("%x", sent[2]), fmt.Sprintf("%x", sent[3])})
 }
 
 func TestABrokerThatDoesNotAnswerIsLeftInTime(t *testing.T) {
