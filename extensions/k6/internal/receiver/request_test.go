@@ -226,7 +226,7 @@ func TestWhatComesBeforeReadIsHandedOn(t *testing.T) {
 		require.NoError(t, c.Subscribe(t.Context(), []string{"messages/#"}, 2))
 		var got []string
 		began := time.Now()
-		time.Sleep(1) // of the bubble's clock
+		time.Sleep(time.Millisecond) // of the bubble's clock
 		err = c.Read("hops", func(messages []Message) {
 			for _, m := range messages {
 				got = append(got, string(m.Payload))
