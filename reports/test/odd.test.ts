@@ -18,7 +18,15 @@ describe('the page of an odd run', () => {
     await reader.read(run, async (page) => {
       await page.locator('.seconds summary').click();
       assert.deepEqual(await unreadable(page), []);
-      for (const place of ['h1', '.verdict li', '.phases th', '.u-legend th', 'pre', '.facts dt', 'td code'])
+      for (const place of [
+        'h1',
+        '.verdict li',
+        '.phases th',
+        '.u-legend th',
+        'pre',
+        '.facts dt',
+        '.rules tbody th',
+      ])
         assert.match((await page.locator(place).allTextContents()).join(), /\[U\+061C\]\[U\+200E\]/, place);
       const [file] = await Promise.all([
         page.waitForEvent('download'),
