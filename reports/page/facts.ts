@@ -26,7 +26,11 @@ export const STAGE_FACTS: Record<Stage, StageFacts> = {
   ingest: { from: 'received', to: 'queued', holds: 'validation, batching' },
   queue: { from: 'queued', to: 'claimed', holds: 'Redis, the wait for a free relay' },
   relay: { from: 'claimed', to: 'published', holds: 'relay, back-pressure from the broker' },
-  delivery: { from: 'published', to: 'arrived', holds: 'broker, network, subscriber’s socket' },
+  delivery: {
+    from: 'published',
+    to: 'arrived',
+    holds: 'broker, network; without the kernel’s stamp subscriber’s socket too',
+  },
 };
 
 /** The account added up once more: `difference` is what the ends exceed scheduled by. */

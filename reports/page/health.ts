@@ -2,7 +2,7 @@
 import { ruleOf } from '../rules.ts';
 import type { Gap, Latency, Run } from '../run.ts';
 import { crossing, percentile, uncertain } from './facts.ts';
-import { count, duration, figure, msUnit, percent } from './format.ts';
+import { count, duration, figure, msUnit, percent, plural } from './format.ts';
 
 export interface Check {
   what: string;
@@ -29,9 +29,7 @@ export function checks(run: Run, sound: boolean): Check[] {
       figure: count(account.dropped),
       ...judged(run, 'dropped'),
     },
-    ...(sound
-      ? [wait(run, 'socket_wait', 'socket wait', 'arrived, and not yet read', health.socket_wait)]
-      : []),
+    ...(sound ? [socketWait(run)] : []),
     ...canary(run, sound),
     { ...gaps(health.gaps), ...judged(run, 'gaps') },
     {
@@ -57,6 +55,15 @@ function lateness(run: Run): Check {
   const { schedule } = run.latency.stages;
   const { lateness = schedule.count === 0 ? null : schedule } = run.health;
   return wait(run, 'lateness', 'lateness', 'due → sent', lateness);
+}
+
+function socketWait(run: Run): Check {
+  const { arrival_stamps, socket_wait } = run.health;
+  const row = wait(run, 'socket_wait', 'socket wait', 'part of arrival, perhaps unread', socket_wait);
+  if (arrival_stamps === undefined || arrival_stamps.kernel + arrival_stamps.read === 0) return row;
+  const { kernel, read } = arrival_stamps;
+  const by = `${plural(kernel, 'arrival')} by the kernel’s stamp, ${count(read)} by the read`;
+  return { ...row, more: row.more === undefined ? by : `${by}; ${row.more}` };
 }
 
 /** A time that is weighed against the arrival latency. */

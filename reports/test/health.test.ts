@@ -92,6 +92,19 @@ test('of several generators the one whose rule did not hold is shown', () => {
   assert.deepEqual([check(run, 'lateness').limit, check(run, 'lateness').ok], ['3.00 ms', false]);
 });
 
+test('beside the socket wait stands what the arrivals were taken from', () => {
+  const run = golden('passing');
+  const more = () => check(run, 'socket wait').more ?? '';
+  assert.doesNotMatch(more(), /arrival.* by the/, 'an earlier version does not say');
+  run.health.arrival_stamps = { kernel: 166_702, read: 72 };
+  assert.match(more(), /\b166,702 arrivals by the kernel’s stamp, 72 by the read; .*p50 /);
+  run.health.socket_wait = null;
+  run.health.arrival_stamps = { kernel: 0, read: 3 };
+  assert.match(more(), /\b0 arrivals by the kernel’s stamp, 3 by the read$/);
+  run.health.arrival_stamps = { kernel: 0, read: 0 };
+  assert.equal(more(), '');
+});
+
 test('too few samples for a p99: the largest one is told', () => {
   const run = golden('passing');
   assert.ok(run.health.lateness);
