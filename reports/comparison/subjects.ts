@@ -1,6 +1,6 @@
 /** Which runs are repeats of one another, what tells them from the others, and whether they can be compared. */
 import { balance, verdict } from '../page/facts.ts';
-import { instant } from '../page/format.ts';
+import { instant, percent } from '../page/format.ts';
 import type { Run } from '../run.ts';
 import type { Recording } from './recording.ts';
 
@@ -132,9 +132,13 @@ export function uncounted(group: Group): string | null {
   return null;
 }
 
-/** Facts of the environments in which the groups differ, or are not of one mind themselves. */
+/** Facts of the environments, and of what an arrival is, in which the groups differ, or are not of one mind themselves. */
 export function environments(groups: readonly Group[]): { name: string; values: (string | null)[] }[] {
-  const facts = groups.map((group) => group.map(({ run }) => flat(run.environment)));
+  const facts = groups.map((group) =>
+    group.map(
+      ({ run }): Record<string, string> => ({ ...flat(run.environment), 'arrivals by': arrivals(run) }),
+    ),
+  );
   const names = [...new Set(facts.flat().flatMap((one) => Object.keys(one)))];
   return names
     .map((name) => ({
@@ -145,6 +149,19 @@ export function environments(groups: readonly Group[]): { name: string; values: 
       }),
     }))
     .filter(({ values }) => new Set(values).size > 1);
+}
+
+/** A few arrivals by the other are no difference that a figure shows. */
+const FEW = 0.05;
+
+/** What arrivals were taken from: by the read they have what a slow reader adds, by the kernel's stamp they do not. */
+function arrivals({ health: { arrival_stamps: stamps } }: Run): string {
+  const all = (stamps?.kernel ?? 0) + (stamps?.read ?? 0);
+  if (stamps === undefined) return 'the read'; // an earlier version
+  if (all === 0) return '–';
+  const share = stamps.kernel / all;
+  if (share <= FEW) return 'the read';
+  return share >= 1 - FEW ? 'the kernel’s stamp' : `the kernel’s stamp (${percent(share)}) and the read`;
 }
 
 /** Facts below one another by the path of their names. */

@@ -138,6 +138,29 @@ test('k6 beside Artillery, single beside cluster: titled by what differs', () =>
   assert.deepEqual(environment, [{ name: 'kernel', values: ['6.1.0', '7.0'] }]);
 });
 
+test('arrivals by the kernel’s stamp beside arrivals by the read are a difference in conditions', () => {
+  const read = (stamps?: Run['health']['arrival_stamps']) =>
+    recording(1, ({ run: { health } }) => {
+      delete health.arrival_stamps;
+      if (stamps) health.arrival_stamps = stamps;
+    });
+  const kernel = read({ kernel: 166_702, read: 72 });
+  const differs = (...runs: Recording[]) => compare(runs).environment;
+  for (const other of [read({ kernel: 0, read: 3375 }), read()]) {
+    const [fact, ...none] = differs(kernel, other);
+    assert.deepEqual([fact?.name, none], ['arrivals by', []]);
+    assert.match(fact?.values[0] ?? '', /kernel/);
+    assert.doesNotMatch(fact?.values[1] ?? 'kernel', /kernel/);
+  }
+  assert.deepEqual(
+    differs(kernel, read({ kernel: 3375, read: 0 })),
+    [],
+    'a few by the read make no difference',
+  );
+  assert.deepEqual(differs(read(), read({ kernel: 0, read: 3375 })), [], 'an earlier version took the read');
+  assert.match(differs(kernel, read({ kernel: 1000, read: 1000 }))[0]?.values[1] ?? '', /50\u00a0%/);
+});
+
 test('runs that agree in every name are repeats, if others do not', () => {
   const labelled = (seed: number, build: string) =>
     recording(seed, ({ run }) => {
