@@ -18,7 +18,7 @@ const bufferSize = 64 << 10
 // Arrival is when a message arrived whose last byte a read has brought.
 type Arrival struct {
 	// At is never later than the read. By the kernel's stamp it is never earlier than when the last byte came, and later
-	// than that only where the kernel has merged the segment with those that came after it.
+	// than that only where the kernel has merged the segment with those that came after it, or by 50 µs where they came near to it.
 	At     time.Time
 	Kernel bool // At is the kernel's stamp; false: the read
 	// Waited is how much of the time until At the message may have lain unread: 0 where the stamp is its own.

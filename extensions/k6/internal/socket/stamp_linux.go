@@ -213,19 +213,25 @@ func (q *queue) grouped(into []Arrival) []Arrival {
 	return into
 }
 
-// takeAll takes the pending bytes off the queue, and notes the stamp of each end. Where first and last segment have come
-// next to each other, all have the last one's.
+// takeAll takes the pending bytes off the queue, and notes the stamp of each end.
 func (q *queue) takeAll(fd uintptr) {
+	q.takeBy(func(n int) int64 { return q.take(int(fd), n) })
+}
+
+// takeBy takes the pending bytes by calls of take, which returns the stamp of the last of so many. All that has come near
+// to the last segment has its stamp: one call for them, not one a message.
+func (q *queue) takeBy(take func(n int) (stamp int64)) {
 	taken := 0
 	for i, end := range q.ends {
-		if i > 0 && q.last.stamp-q.stamps[0] <= int64(near) {
-			q.stamps[0] = q.last.stamp
+		if i > 0 && q.last.stamp-q.stamps[i-1] <= int64(near) {
 			break
 		}
-		q.stamps[i] = min(q.stamps[i], q.take(int(fd), end-taken)) // a segment that was appended since is none of ours
+		q.stamps[i] = min(q.stamps[i], take(end-taken)) // a segment that was appended since is none of ours
 		taken = end
 	}
-	q.take(int(fd), q.pending-taken)
+	if taken < q.pending {
+		take(q.pending - taken)
+	}
 	q.pending = 0
 }
 
