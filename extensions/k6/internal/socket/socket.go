@@ -21,7 +21,8 @@ type Arrival struct {
 	// than that only where the kernel has merged the segment with those that came after it, or by 50 µs where they came near to it.
 	At     time.Time
 	Kernel bool // At is the kernel's stamp; false: the read
-	// Waited is how much of the time until At the message may have lain unread: 0 where the stamp is its own.
+	// Waited is how much of the time until At the message may have lain unread: 0 where the stamp is its own. From a buffer
+	// that is the longest that anything in it may have.
 	Waited time.Duration
 }
 

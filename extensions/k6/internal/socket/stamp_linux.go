@@ -269,9 +269,12 @@ func (q *queue) stamped(from, to int, into []Arrival) []Arrival {
 	}
 	q.before = group{stamp, late}
 	for _, e := range q.ends[from:to] {
-		a := Arrival{At: at, Kernel: true}
+		a, share := Arrival{At: at, Kernel: true}, end-e
+		if !q.held { // more of the read may come after these messages, and has the same stamp
+			share = end - begin
+		}
 		if !late.IsZero() {
-			a.Waited = part(at.Sub(late), end-e, end-begin)
+			a.Waited = part(at.Sub(late), share, end-begin)
 		}
 		into = append(into, a)
 	}

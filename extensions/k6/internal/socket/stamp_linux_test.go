@@ -157,6 +157,35 @@ func TestAMessageThatSpansReadsHasTheStampOfItsLastByte(t *testing.T) {
 	}
 }
 
+// TLS and WebSocket hand on a message at a time. Each had waited for nothing, although all have the stamp of the last.
+func TestAMessageFromTheBufferMayHaveWaitedSinceItsReadCouldBegin(t *testing.T) {
+	t.Parallel()
+	stamping(t) // so that the kernel has begun to
+	ours, theirs := pair(t)
+	c := New(ours, true)
+	c.Watch()
+	for known := 0; known < 5; {
+		var all []written
+		for range 5 {
+			all = append(all, write(t, theirs))
+			time.Sleep(time.Millisecond)
+		}
+		for unread(t, c) < len(all)*size {
+			time.Sleep(time.Millisecond)
+		}
+		for i, w := range all {
+			n, err := c.Read(make([]byte, size))
+			require.NoError(t, err)
+			require.Equal(t, size, n)
+			if a := last(c, n); a.Kernel {
+				known++
+				assert.False(t, a.At.Before(w.before), i)
+				assert.False(t, a.At.Add(-a.Waited).After(w.after.Add(slack)), i)
+			}
+		}
+	}
+}
+
 func TestBytesAreReadOnceWhetherTheirArrivalIsAskedForOrNot(t *testing.T) {
 	t.Parallel()
 	ours, theirs := pair(t)
@@ -258,7 +287,7 @@ func TestWhoseWaitIsWhose(t *testing.T) {
 		"stamped after the read":             {away, []time.Duration{ms, -2 * ms}, group{}, time.Time{}, []Arrival{kernel(ms, 0), byRead(20 * ms)}},
 		"overtaken by another segment":       {away, []time.Duration{30 * ms, 10 * ms}, group{}, ago(20 * ms), []Arrival{byRead(40 * ms), kernel(10*ms, 0)}},
 	} {
-		q := &queue{last: c.read, before: c.before, floor: c.floor}
+		q := &queue{held: true, last: c.read, before: c.before, floor: c.floor}
 		q.last.size = 100 * len(c.stamps)
 		for i, d := range c.stamps {
 			q.ends = append(q.ends, 100*(i+1))
