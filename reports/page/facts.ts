@@ -29,7 +29,7 @@ export const STAGE_FACTS: Record<Stage, StageFacts> = {
   delivery: {
     from: 'published',
     to: 'arrived',
-    holds: 'broker, network; without the kernel’s stamp subscriber’s socket too',
+    holds: 'broker, network; of arrivals by the read the socket too',
   },
 };
 
