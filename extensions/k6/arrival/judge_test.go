@@ -86,7 +86,7 @@ func TestTheRunsOwnEvidenceReachesTheJudge(t *testing.T) {
 			e.ledger.Arrive(1, []ledger.Arrival{{Seq: 0, At: e.clock.At(e.epoch) + 10_000}}, nil)
 		}, []string{"the account does not balance", "unknown: 1 of 100 messages had no answer, and did not arrive"}},
 		"late to read": {"", inTime, 6000, nil, []string{
-			"the generator was late to read: what arrived lay in the subscriber's socket for 6.0 ms (p99) of arrival p99 10.0 ms"}},
+			"the generator was late to read: what arrived may have lain in the subscriber's socket for 6.0 ms (p99) of arrival p99 10.0 ms"}},
 		"dropped": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, nil, []string{
 			"the generator never sent 50 of 100 messages"}},
 		"halted": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, func(e *engine, _ *recorder) { close(e.halted) }, nil},

@@ -46,7 +46,7 @@ func (e Evidence) instrument() []report.Rule {
 	}
 	if health.SocketWait != nil {
 		rules = append(rules, because(late("socket_wait", value(health.SocketWait.P99), arrival),
-			"the generator was late to read: what arrived lay in the subscriber's socket for %.1f ms (p99) of arrival p99 %.1f ms%s",
+			"the generator was late to read: what arrived may have lain in the subscriber's socket for %.1f ms (p99) of arrival p99 %.1f ms%s",
 			value(health.SocketWait.P99), arrival, also))
 	}
 	if seconds, told := busy(r.Timeline, e.Cores); told {
