@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,7 +22,7 @@ const lateFloor = 2 * time.Millisecond
 func (e *engine) judge(r *report.Run, ran time.Duration) report.Verdict {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	limits, replaced := e.limits.judge(e.asked)
+	limits, replaced := e.limits.judge(e.asked, e.builtIn())
 	return judge.Of(judge.Evidence{
 		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: e.doubts, Limits: limits, Replaced: replaced,
 		Cores: e.cores, Unattended: e.unattended.Load(), AtMostOnce: e.options.MQTT.QoS == 0, Halted: e.isHalted(),
@@ -69,7 +70,8 @@ func (e *engine) values() map[string]float64 {
 func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 	values := e.values()
 	e.mu.Lock()
-	e.limits = limits{own: values, duration: e.testDuration()}
+	own := limits{own: maps.Clone(values), duration: e.testDuration()} // another VU may ask for the run's result meanwhile
+	e.limits = own
 	e.mu.Unlock()
 	verdict := e.report(false).Verdict
 	values["arrival_invalid"] = 0
@@ -90,13 +92,13 @@ func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 		})
 	}
 	metrics.PushIfNotDone(ctx, state.Samples, samples)
-	if failed(verdict) && state.TestStatus != nil && !(m.judged && crossed(e.asked, values)) {
+	own.own = values
+	if failed(verdict) && state.TestStatus != nil && !(m.judged && own.crossed(e.asked)) {
 		state.TestStatus.MarkFailed()
 	}
 }
 
-// failed reports whether the verdict is none that a limit of k6's can still make worse or better: nothing but what is not judged yet
-// stands between the run and a pass otherwise.
+// failed reports whether a rule does not hold. What is not judged yet does not count.
 func failed(v report.Verdict) bool {
 	for _, rule := range v.Rules {
 		if rule.OK != nil && !*rule.OK {
@@ -107,8 +109,7 @@ func failed(v report.Verdict) bool {
 }
 
 // crossed reports whether k6 will find a threshold on this module's metrics crossed, and so end with 99 by itself.
-func crossed(thresholds map[string]metrics.Thresholds, values map[string]float64) bool {
-	l := limits{own: values}
+func (l limits) crossed(thresholds map[string]metrics.Thresholds) bool {
 	for metric, all := range thresholds {
 		for _, t := range all.Thresholds {
 			if r := l.rule(metric, t.Source); r.OK != nil && !*r.OK {
@@ -130,6 +131,13 @@ func (e *engine) conclude(registry *metrics.Registry) {
 	e.limits.k6, e.limits.duration = look, e.testDuration()
 	m := look("arrival_scheduled")
 	e.limits.ingested = m != nil && !m.Sink.IsEmpty() // end() has pushed it
+}
+
+// testEnded reports whether k6 runs no function of the script any more but handleSummary.
+func (e *engine) testEnded() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.execution == nil || e.execution.GetCurrentExecutionStatus() >= lib.ExecutionStatusEnded
 }
 
 func (e *engine) testDuration() time.Duration {

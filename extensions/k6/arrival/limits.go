@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,20 +29,18 @@ const none = "count==0"
 // accountEnds are the metrics whose limit every run has; a script's own threshold on one stands in its place.
 var accountEnds = []string{"rejected", "unknown", "dead_lettered", "queued"}
 
-// judge returns a rule for each threshold that is the script's own, and the ends of the account for which it has some.
-func (l limits) judge(thresholds map[string]metrics.Thresholds) (rules []report.Rule, replaced []string) {
+// judge returns a rule for each threshold that is the script's own, and the ends of the account for which it has some. builtIn are those
+// that every run is judged by.
+func (l limits) judge(thresholds map[string]metrics.Thresholds, builtIn map[string][]string) (rules []report.Rule, replaced []string) {
 	for _, metric := range slices.Sorted(maps.Keys(thresholds)) {
-		if metric == "arrival_invalid" || metric == "arrival_lost" {
-			continue // always judged by the rules themselves
-		}
 		sources := []string{}
 		for _, t := range thresholds[metric].Thresholds {
 			sources = append(sources, t.Source)
 		}
+		if metric == "arrival_invalid" || slices.Equal(sources, builtIn[metric]) {
+			continue // judged by the rules themselves
+		}
 		if end := strings.TrimPrefix(metric, "arrival_"); slices.Contains(accountEnds, end) {
-			if slices.Equal(sources, []string{none}) {
-				continue
-			}
 			replaced = append(replaced, end)
 		}
 		for _, source := range sources {
@@ -61,7 +60,7 @@ func (l limits) rule(metric, source string) report.Rule {
 		return r.Unjudged(source)
 	}
 	limit, err := strconv.ParseFloat(parts[3], 64)
-	if err != nil {
+	if err != nil || math.IsInf(limit, 0) || math.IsNaN(limit) { // k6 takes Infinity, and JSON has none
 		return r.Unjudged(source)
 	}
 	aggregation := strings.ReplaceAll(parts[1], " ", "")
@@ -74,8 +73,8 @@ func (l limits) rule(metric, source string) report.Rule {
 		return r
 	}
 	r.OK = new(holds(measured, r.Op, limit))
-	if measured < unmeasured {
-		r.Value = &measured
+	if measured != unmeasured {
+		r.Value = finite(measured)
 	}
 	if !*r.OK {
 		r.Reason = r.Broken()
@@ -83,8 +82,16 @@ func (l limits) rule(metric, source string) report.Rule {
 	return r
 }
 
-// unmeasured is the value, in ms or s, of what did not come about: a threshold on it is crossed.
+// unmeasured is the value of a Gauge, in ms or s, for what did not come about: a threshold on it is crossed.
 const unmeasured = 1e9
+
+// finite is nil for what JSON has no number for.
+func finite(v float64) *float64 {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return nil
+	}
+	return &v
+}
 
 func holds(value float64, op string, limit float64) bool {
 	switch op {

@@ -1,13 +1,16 @@
 package arrival
 
 import (
+	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/metrics"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -28,6 +31,8 @@ func TestAThresholdIsARule(t *testing.T) {
 	registry.MustNewMetric("silent", metrics.Trend)
 	registry.MustNewMetric("gauge", metrics.Gauge)
 	registry.MustNewMetric("counter", metrics.Counter)
+	registry.MustNewMetric("bytes", metrics.Counter).Sink.Add(metrics.Sample{Value: 2e9})
+	registry.MustNewMetric("unbounded", metrics.Gauge).Sink.Add(metrics.Sample{Value: math.Inf(-1)})
 	sub, err := registry.MustNewMetric("http_req_duration", metrics.Trend, metrics.Time).AddSubmetric("flow:a")
 	require.NoError(t, err)
 	sub.Metric.Sink.Add(metrics.Sample{Value: 7})
@@ -57,6 +62,10 @@ func TestAThresholdIsARule(t *testing.T) {
 		{"gauge", "value==0", "gauge", nil, "", nil},
 		{"nowhere", "count<1", "nowhere", nil, "", nil},
 		{"arrival_p99", "less than 5", "arrival_p99: less than 5", nil, "", nil},
+		{"arrival_p99", "value<Infinity", "arrival_p99: value<Infinity", nil, "", nil}, // run.json could not be written
+		{"arrival_p99", "value<NaN", "arrival_p99: value<NaN", nil, "", nil},
+		{"bytes", "count<5", "bytes", new(2e9), "", crossed}, // it was n/a
+		{"unbounded", "value<5", "unbounded", nil, "", held},
 	} {
 		r := l.rule(c.metric, c.source)
 		assert.Equal(t, c.name, r.Name)
@@ -78,13 +87,62 @@ func TestAThresholdIsARule(t *testing.T) {
 func TestAScriptsOwnLimitReplacesThatOfTheAccount(t *testing.T) {
 	t.Parallel()
 	l := limits{own: map[string]float64{"arrival_rejected": 3, "arrival_lost": 1, "arrival_invalid": 1}}
-	rules, replaced := l.judge(asked("arrival_rejected", "count<10"))
+	builtIn := map[string][]string{"arrival_rejected": {none}, "arrival_lost": {none}}
+	rules, replaced := l.judge(asked("arrival_rejected", "count<10"), builtIn)
 	assert.Equal(t, []string{"rejected"}, replaced)
 	require.Len(t, rules, 1)
 	assert.True(t, *rules[0].OK)
 	for _, metric := range []string{"arrival_rejected", "arrival_lost", "arrival_invalid"} {
-		rules, replaced = l.judge(asked(metric, none))
+		rules, replaced = l.judge(asked(metric, none), builtIn)
 		assert.Empty(t, rules, "it is judged without k6")
 		assert.Empty(t, replaced)
 	}
+}
+
+// Such a limit was judged by k6 alone: the run passed.
+func TestALimitOnWhatIsLostIsJudgedWhereNoRuleIs(t *testing.T) {
+	t.Parallel()
+	l := limits{own: map[string]float64{"arrival_lost": 30}}
+	for name, c := range map[string]struct {
+		source  string
+		builtIn map[string][]string
+	}{
+		"QoS 0":                {"count<10", nil},
+		"QoS 0, none":          {none, nil},
+		"QoS 1, beside a rule": {"count<10", map[string][]string{"arrival_lost": {none}}},
+	} {
+		rules, replaced := l.judge(asked("arrival_lost", c.source), c.builtIn)
+		if assert.Len(t, rules, 1, name) {
+			assert.False(t, *rules[0].OK, name)
+		}
+		assert.Empty(t, replaced, "the rule stays")
+	}
+}
+
+// A limit per second was held against the count: k6 was thought to end with 99 by itself, and ended with 0.
+func TestWhatK6WillFindCrossedIsSeenAsK6SeesIt(t *testing.T) {
+	t.Parallel()
+	l := limits{own: map[string]float64{"arrival_arrived": 100}, duration: 10 * time.Second}
+	assert.False(t, l.crossed(asked("arrival_arrived", "rate<20")))
+	assert.True(t, l.crossed(asked("arrival_arrived", "rate<5")))
+}
+
+// What had been judged before k6 had counted all stood in the last report.
+func TestASummaryIsForTheEndOfTheTest(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, twenty, "")
+	s.run()
+	whole, err := lib.NewExecutionTuple(nil, nil)
+	require.NoError(t, err)
+	test := lib.NewExecutionState(nil, whole, 1, 1)
+	s.module.root.engine.execution = test
+	test.SetExecutionStatus(lib.ExecutionStatusTeardown)
+	s.module.root.concluded.Store(false)
+	_, err = s.runtime.VU.Runtime().RunString(`run.summary({})`)
+	assert.ErrorContains(t, err, "handleSummary")
+	assert.False(t, s.module.root.concluded.Load())
+	test.SetExecutionStatus(lib.ExecutionStatusEnded)
+	_, err = s.runtime.VU.Runtime().RunString(`run.summary({})`)
+	require.NoError(t, err)
+	assert.True(t, s.module.root.concluded.Load())
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,12 +69,15 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 	if e.dir == "" {
 		return map[string]any{"stdout": "\n  INCOMPLETE  the run did not begin; there is no report\n\n"}
 	}
+	if !e.testEnded() { // k6 still counts, so its limits can't be judged
+		common.Throw(m.vu.Runtime(), errors.New("run.summary() is for handleSummary: the test goes on; run.result() is the run so far"))
+	}
 	e.conclude(m.root.registry)
-	m.root.concluded.Store(true)
 	r := e.report(true)
 	if err := e.save(r); err != nil {
 		common.Throw(m.vu.Runtime(), err)
 	}
+	m.root.concluded.Store(true)
 	where := "run.json in " + e.dir + " (no page: the script gave no template)"
 	if e.options.Template != "" {
 		where = filepath.Join(e.dir, "index.html")
