@@ -8,12 +8,14 @@ export function rulesOf({ verdict, thresholds = [] }: Pick<Run, 'verdict' | 'thr
 }
 
 function ofThreshold({ metric, expression, ok }: NonNullable<Run['thresholds']>[number]): Rule {
-  const [, how = expression, op = '', limit = ''] =
-    /^\s*(.+?)\s*([<>=!]=*)\s*([\d.]+)\s*$/.exec(expression) ?? [];
+  const rule = { value: null, ok, result: 'fail', basis: '', reason: '' } as const;
+  const [, how, op = '', set] = /^\s*(.+?)\s*([<>=!]=*)\s*(\S+)\s*$/.exec(expression) ?? [];
+  const limit = Number(set);
+  // As internal/report has it: a limit that can't be read is one all the same.
+  if (!Number.isFinite(limit)) return { ...rule, name: `${metric}: ${expression}`, op: '', limit: 0, unit: '' };
   const name = how === 'count' || how === 'value' ? metric : `${metric} ${how}`;
   const unit = /^(arrival_latency|arrival_p99|http_req_duration)/.test(metric) ? 'ms' : '';
-  const set = limit === '' ? null : Number(limit);
-  return { name, value: null, op, limit: set, unit, ok, result: 'fail', basis: '', reason: '' };
+  return { ...rule, name, op, limit, unit };
 }
 
 /** The rule of a name, of several generators the worst; undefined: the run was not judged by it. */
@@ -30,14 +32,15 @@ export function isOpen({ ok, limit }: Rule): boolean {
 /** As internal/report writes it: "arrival_p99 < 250 ms". */
 export function limited(rule: Rule): string {
   const who = rule.generator === undefined ? '' : `generator ${rule.generator}: `;
-  return `${who}${rule.name}${rule.limit === null ? '' : ` ${limitText(rule)}`}`;
+  const limit = limitText(rule);
+  return `${who}${rule.name}${limit === '' ? '' : ` ${limit}`}`;
 }
 
 const SIGNS: Record<string, string> = { '<=': '≤', '>=': '≥', '===': '=', '==': '=', '!=': '≠' };
 
-/** "< 250 ms". One that was set stands as it was set. */
+/** "< 250 ms". One that was set stands as it was set; of one that can't be read the name has all. */
 export function limitText({ op, limit, unit, basis }: Rule): string {
-  if (limit === null) return '';
+  if (limit === null || op === '') return '';
   const number = basis === '' ? limit.toLocaleString('en-US', { maximumFractionDigits: 20 }) : ms(limit);
   return `${SIGNS[op] ?? op} ${number} ${unit}`.trim();
 }

@@ -83,6 +83,10 @@ export function verdictOf(parts: readonly [Part, ...Part[]], account: Account): 
     if (isWhole(part) && run.verdict.result === 'pass' && open.length > 0) {
       tell('incomplete', `${who}: not judged: ${open.join(', ')}`);
     }
+    // A part that gives no reason is worth no more for it.
+    if (run.verdict.result !== 'pass' && run.verdict.reasons.length === 0) {
+      tell(run.verdict.result, `${who}: ${run.verdict.result}`);
+    }
   }
   const requests = requestsOf(parts[0].run.run);
   if (

@@ -29,8 +29,8 @@ export function judge(run: Run): Judgement {
   return { holds: rules.length > 0 && reasons.length === 0, reasons };
 }
 
-/** Rules on the instrument without which there is nothing to judge. */
-const MEASURED = ['balanced', 'measured', 'dropped'];
+/** Rules on the instrument without which there is nothing to judge: where a subscriber was away, no rule says that nothing was lost. */
+const MEASURED = ['balanced', 'measured', 'dropped', 'gaps'];
 
 const SAID: Record<string, (run: Run) => string> = {
   arrival_p99: ({ latency }) => `p99 ${ms(latency.arrival.p99)} ms`,
@@ -42,6 +42,7 @@ const SAID: Record<string, (run: Run) => string> = {
   dropped: ({ account }) => `${account.dropped} messages were never sent`,
   balanced: () => 'the run could not be measured',
   measured: () => 'the run could not be measured',
+  gaps: ({ account }) => `a subscriber lost its connection, and ${account.deliveries.missing} deliveries are missing`,
   finished: () => 'the run was cut off',
 };
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Run } from '../../reports/run.ts';
+import type { Rule, Run } from '../../reports/run.ts';
+import { golden } from '../../reports/test/goldens.ts';
 import { line, type Row, sentence } from '../capacity/answer.ts';
 import { about, Budget } from '../capacity/budget.ts';
-import { disturbance, gaveWay } from '../capacity/judge.ts';
+import { disturbance, gaveWay, judge } from '../capacity/judge.ts';
 import { ahead, type Bracket, confirm, NOTHING, type Outcome, search, tried } from '../capacity/search.ts';
 import { killRelay, node, place } from './harness.ts';
 
@@ -73,6 +74,26 @@ test('a bracket is confirmed between the lowest and the highest rate', async () 
   // Where the search had no time to go on, nothing is known above.
   const { answer, tried } = await confirmed({ held: 1000, notHeld: undefined }, 1e9);
   assert.deepEqual([answer, tried], [{ held: 1000, notHeld: undefined }, [1000]]);
+});
+
+/** A rule on the instrument that does not hold. */
+const doubt = (name: string, reason: string): Rule => ({
+  ...{ name, reason, ok: false, result: 'invalid' },
+  ...{ value: 1, op: '<=', limit: 0, unit: '', basis: '' },
+});
+
+// Where a subscriber was away no rule asks what was lost, so such a rate was held.
+test('a late generator takes no rate away; a subscriber that was away does', () => {
+  const run = golden('passing');
+  const rules = run.verdict.rules as Rule[];
+  assert.deepEqual(judge(run), { holds: true, reasons: [] });
+  run.verdict.rules = [...rules, doubt('lateness', 'the generator was late')];
+  assert.ok(judge(run).holds);
+  run.verdict.rules = [...rules.filter(({ name }) => name !== 'lost'), doubt('gaps', 'once')];
+  run.account.lost = run.account.deliveries.missing = 3;
+  const { holds, reasons } = judge(run);
+  assert.equal(holds, false);
+  assert.match(reasons.join(), /3 deliveries/);
 });
 
 test('a rate is tried until it holds, or does not twice; runs that were disturbed do not count, up to four in all', async () => {

@@ -222,10 +222,23 @@ test('each instance has its rules, and a limit that one of them did not judge is
   assert.deepEqual([open.result, open.reasons], ['incomplete', ['generator 2: not judged: m < 2']]);
   const earlier = part(3, (run) => {
     delete run.verdict.rules;
-    run.thresholds = [{ metric: 'arrival_lost', expression: 'count==0', ok: null }];
+    run.thresholds = [
+      { metric: 'arrival_lost', expression: 'count==0', ok: null },
+      { metric: 'arrival_p99', expression: 'value<1e3', ok: null },
+      { metric: 'arrival_p99', expression: 'value<Infinity', ok: null },
+    ];
   });
   const old = merged(part(1, limit(true)), part(2, limit(true)), earlier).verdict;
-  assert.deepEqual(old.reasons, ['generator 3: not judged: arrival_lost = 0']);
+  assert.deepEqual(old.reasons, [
+    'generator 3: not judged: arrival_lost = 0, arrival_p99 < 1,000 ms, arrival_p99: value<Infinity',
+  ]);
+});
+
+test('a part that did not pass, and says no reason, lets nothing pass', () => {
+  for (const result of ['fail', 'invalid', 'incomplete'] as const) {
+    const bad = part(2, ({ verdict }) => Object.assign(verdict, { result }));
+    assert.deepEqual(answerOf(merged(part(1), bad, part(3))), [result, [`generator 2: ${result}`]]);
+  }
 });
 
 test('the clock: the widest bounds of all, offsets and drifts of each', () => {

@@ -37,16 +37,19 @@ type Rule struct {
 
 // Limited is the rule in short: "arrival_p99 < 250 ms".
 func (r Rule) Limited() string {
-	if r.Limit == nil {
-		return r.Name
+	if limit := r.limit(); limit != "" {
+		return r.Name + " " + limit
 	}
-	return r.Name + " " + r.limit()
+	return r.Name
 }
 
 var signs = strings.NewReplacer("<=", "≤", ">=", "≥", "===", "=", "==", "=", "!=", "≠")
 
-// limit is the rule without its name: "< 250 ms". One that was set stands as it was set.
+// limit is the rule without its name: "< 250 ms". One that was set stands as it was set; of one that can't be read the name has all.
 func (r Rule) limit() string {
+	if r.Limit == nil || r.Op == "" {
+		return ""
+	}
 	number := num(r.Limit)
 	if r.Basis == "" {
 		number = grouped(strconv.FormatFloat(*r.Limit, 'f', -1, 64))
