@@ -76,6 +76,7 @@ type engine struct {
 	asked     map[string]metrics.Thresholds // of k6's options
 	limits    limits
 	execution *lib.ExecutionState // nil: in tests
+	marked    bool                // k6 was told that the test has failed
 	errors    map[string]*report.ErrorClass
 	gaps      []report.Gap
 	spans     []span // the phases as they went
@@ -84,6 +85,8 @@ type engine struct {
 	processes []report.ProcessClock
 	timeline  []report.Interval
 	resources []report.Resource
+
+	failedByScript bool // test.fail() of k6/execution
 }
 
 func newEngine(o *options, part *segment) *engine {

@@ -256,8 +256,8 @@ export class Run {
   /**
    * A script's thresholds, and those of the rules that every run is judged by, so that k6 ends with 99 where one does not hold:
    * `arrival_invalid`, `arrival_lost` (QoS 1 and 2), `arrival_queued`, `arrival_dead_lettered`, `arrival_unknown` and
-   * `arrival_rejected` are 0. A script's own threshold on one of the last four takes the place of the rule. Without `thresholds()`
-   * the run is judged all the same, and k6 ends with 110.
+   * `arrival_rejected` are 0. A script's own threshold on one of the last four takes the place of the rule, one on `arrival_lost`
+   * stands beside it. Without `thresholds()` the run is judged all the same, and k6 ends with 110.
    */
   thresholds(own?: Record<string, string[]>): Record<string, string[]>;
 
@@ -305,6 +305,9 @@ export class Run {
    */
   figure(name: string, value: number, unit: string): void;
 
-  /** To be exported as `handleSummary`: writes run.json and index.html, and returns the summary for the terminal. */
+  /**
+   * To be exported as `handleSummary`: writes run.json and index.html, and returns the summary for the terminal. Throws while the test
+   * goes on: `result()` is the run so far.
+   */
   summary(data?: object): Record<string, string>;
 }

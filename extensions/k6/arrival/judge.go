@@ -23,6 +23,11 @@ func (e *engine) judge(r *report.Run, ran time.Duration) report.Verdict {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	limits, replaced := e.limits.judge(e.asked, e.builtIn())
+	if e.failedByScript {
+		limits = append(limits, report.Rule{
+			Name: "script", OK: new(false), Result: report.Fail, Reason: "the script marked the test as failed (test.fail() of k6/execution)",
+		})
+	}
 	return judge.Of(judge.Evidence{
 		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: e.doubts, Limits: limits, Replaced: replaced,
 		Cores: e.cores, Unattended: e.unattended.Load(), AtMostOnce: e.options.MQTT.QoS == 0, Halted: e.isHalted(),
@@ -93,7 +98,8 @@ func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 	}
 	metrics.PushIfNotDone(ctx, state.Samples, samples)
 	own.own = values
-	if failed(verdict) && state.TestStatus != nil && !(m.judged && own.crossed(e.asked)) {
+	if failed(verdict) && state.TestStatus != nil && !state.TestStatus.Failed() && !(m.judged && own.crossed(e.asked)) {
+		e.marked = true
 		state.TestStatus.MarkFailed()
 	}
 }
@@ -131,6 +137,7 @@ func (e *engine) conclude(registry *metrics.Registry) {
 	e.limits.k6, e.limits.duration = look, e.testDuration()
 	m := look("arrival_scheduled")
 	e.limits.ingested = m != nil && !m.Sink.IsEmpty() // end() has pushed it
+	e.failedByScript = !e.marked && e.execution != nil && e.execution.Test.TestStatus.Failed()
 }
 
 // testEnded reports whether k6 runs no function of the script any more but handleSummary.
