@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,9 +27,11 @@ export async function ownDirectory(dir: string): Promise<void> {
     throw new ConfigError(`${given}, which is no directory that can be read: ${error.message}`);
   });
   const isOwn = files.includes(MARK) || `${dir}${sep}`.startsWith(`${REPOSITORY}${sep}`);
-  if (files.length > 0 && !isOwn) {
+  // A stack of npm run matrix is below the directory that is given.
+  const foreign = files.find((name) => !existsSync(join(dir, name, MARK)));
+  if (foreign !== undefined && !isOwn) {
     throw new ConfigError(
-      `${given}, which has files that are not a stack's, like ${files[0]}; allowed: a directory that is new, empty, or was a stack's before`,
+      `${given}, which has files that are not a stack's, like ${foreign}; allowed: a directory that is new, empty, or was a stack's before`,
     );
   }
   await mkdir(dir, { recursive: true, mode: 0o700 });

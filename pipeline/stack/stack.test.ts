@@ -201,8 +201,9 @@ test('STACK_DIR with files that are not a stack’s: one line, and nothing in it
   assert.match(file.output, /^STACK_DIR is \S+, which is no directory that can be read: [^\n]*\n$/);
 });
 
+// After npm run matrix or deployments with a STACK_DIR, npm run pipeline with the same one was refused.
 test('STACK_DIR that is empty or was a stack’s before is taken, and emptied of that one', async () => {
-  await mkdir(stackDir);
+  (await claimDirectory(join(stackDir, 'matrix')))();
   for (let i = 0; i < 2; i++) {
     const release = await claimDirectory(stackDir);
     assert.deepEqual(await readdir(join(stackDir, 'logs')), []);
