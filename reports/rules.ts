@@ -12,7 +12,8 @@ function ofThreshold({ metric, expression, ok }: NonNullable<Run['thresholds']>[
   const [, how, op = '', set] = /^\s*(.+?)\s*([<>=!]=*)\s*(\S+)\s*$/.exec(expression) ?? [];
   const limit = Number(set);
   // As internal/report has it: a limit that can't be read is one all the same.
-  if (!Number.isFinite(limit)) return { ...rule, name: `${metric}: ${expression}`, op: '', limit: 0, unit: '' };
+  if (!Number.isFinite(limit))
+    return { ...rule, name: `${metric}: ${expression}`, op: '', limit: 0, unit: '' };
   const name = how === 'count' || how === 'value' ? metric : `${metric} ${how}`;
   const unit = /^(arrival_latency|arrival_p99|http_req_duration)/.test(metric) ? 'ms' : '';
   return { ...rule, name, op, limit, unit };

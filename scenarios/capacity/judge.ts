@@ -42,7 +42,8 @@ const SAID: Record<string, (run: Run) => string> = {
   dropped: ({ account }) => `${account.dropped} messages were never sent`,
   balanced: () => 'the run could not be measured',
   measured: () => 'the run could not be measured',
-  gaps: ({ account }) => `a subscriber lost its connection, and ${account.deliveries.missing} deliveries are missing`,
+  gaps: ({ account }) =>
+    `a subscriber lost its connection, and ${account.deliveries.missing} deliveries are missing`,
   finished: () => 'the run was cut off',
 };
 
