@@ -37,8 +37,8 @@ func (l limits) judge(thresholds map[string]metrics.Thresholds, builtIn map[stri
 		for _, t := range thresholds[metric].Thresholds {
 			sources = append(sources, t.Source)
 		}
-		if metric == "arrival_invalid" || slices.Equal(sources, builtIn[metric]) {
-			continue // judged by the rules themselves
+		if len(sources) == 0 || metric == "arrival_invalid" || slices.Equal(sources, builtIn[metric]) {
+			continue // the rules themselves judge it
 		}
 		if end := strings.TrimPrefix(metric, "arrival_"); slices.Contains(accountEnds, end) {
 			replaced = append(replaced, end)

@@ -93,6 +93,8 @@ func TestAScriptsOwnLimitReplacesThatOfTheAccount(t *testing.T) {
 	assert.Equal(t, []string{"rejected"}, replaced)
 	require.Len(t, rules, 1)
 	assert.True(t, *rules[0].OK)
+	_, replaced = l.judge(asked("arrival_rejected"), builtIn)
+	assert.Empty(t, replaced, "no threshold is no limit in the rule's place")
 	for _, metric := range []string{"arrival_rejected", "arrival_lost", "arrival_invalid"} {
 		rules, replaced = l.judge(asked(metric, none), builtIn)
 		assert.Empty(t, rules, "it is judged without k6")
