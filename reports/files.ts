@@ -13,6 +13,9 @@ export const FILES: Record<string, string> = {
   'junit.xml': 'application/xml; charset=utf-8',
 };
 
+/** What the directory of one of several instances is called in that of their run. */
+export const OF_GENERATOR = /^generator-\d+$/;
+
 /**
  * @param directory of a run
  * @returns null if it has no such file, or something else in its place

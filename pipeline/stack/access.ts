@@ -140,11 +140,10 @@ export const REDIS_ACL = {
     '+lrange',
     '+ping',
     '+time',
-    '+xinfo|stream',
     '+xlen',
     '+xrange',
     '(%W~arrival:trace:* +unlink)',
-    '(~arrival:run:* ~arrival:runs +eval +evalsha +expire +hdel +hget +hset +xadd)',
+    '(~arrival:run:* +eval +evalsha +expire +hdel +hget +hset)',
   ],
 } as const;
 

@@ -9,15 +9,12 @@ import { readRecording } from '../comparison/recording.ts';
 import { FILES, openFile } from '../files.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Listing } from './entry.ts';
-import type { Instances } from './instances.ts';
 import { compareOf } from './page/links.ts';
 import { labelsOf, matches } from './text.ts';
-import { FileSeconds, follow, Sparks } from './timeline.ts';
+import { follow, Sparks } from './timeline.ts';
 
 export interface HistoryOptions {
   catalogue: Catalogue;
-  /** Of runs that several do together. */
-  instances: Instances;
   /** The built pages: the list, and the template of a comparison. */
   pages: { list: string; comparison: string };
   /** An error of ours: answered 500, and told here. */
@@ -53,14 +50,10 @@ class Refusal extends Error {
   }
 }
 
-export const history: FastifyPluginAsync<HistoryOptions> = async (
-  app,
-  { catalogue, instances, pages, onError },
-) => {
+export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalogue, pages, onError }) => {
   const sparks = new Sparks();
   const stopping = new AbortController();
   app.addHook('preClose', async () => stopping.abort());
-  app.addHook('onClose', async () => instances.close());
 
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({
@@ -100,7 +93,7 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (
     '/live/:run',
     { schema: { params: RunParams } },
     async (request, reply) => {
-      if ((await instances.find(request.params.run)) === null) await directoryOf(request.params.run);
+      await directoryOf(request.params.run);
       return page(reply, pages.list);
     },
   );
@@ -109,10 +102,7 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (
     '/api/runs',
     { schema: { querystring: ListQuery } },
     async ({ query: { text, label, offset, limit } }): Promise<Listing> => {
-      const { entries: reported, misfits } = await catalogue.list();
-      const known = new Set(reported.map(({ directory }) => directory));
-      const shared = (await instances.list()).filter(({ directory }) => !known.has(directory));
-      const entries = [...shared, ...reported];
+      const { entries, misfits } = await catalogue.list();
       const matching = entries.filter(
         (entry) => matches(entry, text) && (label === undefined || labelsOf(entry).includes(label)),
       );
@@ -132,21 +122,13 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (
     '/api/runs/:run/live',
     { schema: { params: RunParams } },
     async ({ params: { run } }, reply) => {
-      const gone = new AbortController();
-      reply.raw.once('close', () => gone.abort());
-      const signal = AbortSignal.any([stopping.signal, gone.signal]);
-      const stream = (events: AsyncGenerator<string>) =>
-        reply.type('text/event-stream').send(Readable.from(events));
-      const reported = await catalogue.find(run);
-      const shared = reported === null ? await instances.find(run) : null;
-      if (shared !== null) {
-        const source = await instances.open(shared);
-        return stream(follow(source, source.ended, signal));
-      }
       const file = await openFile(await directoryOf(run), 'timeline.ndjson');
       if (file === null) throw new Refusal(404, 'the run has no timeline');
+      const gone = new AbortController();
+      reply.raw.once('close', () => gone.abort());
       const ended = async () => (await catalogue.find(run))?.live !== true;
-      return stream(follow(new FileSeconds(file), ended, signal));
+      const events = follow(file, ended, AbortSignal.any([stopping.signal, gone.signal]));
+      return reply.type('text/event-stream').send(Readable.from(events));
     },
   );
 

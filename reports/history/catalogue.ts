@@ -1,18 +1,19 @@
 /** The runs in a directory. Only the beginning of each run.json is read, and that only once as long as it does not change. */
 import { type FileHandle, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openFile } from '../files.ts';
+import { OF_GENERATOR, openFile } from '../files.ts';
 import { supports } from '../page/facts.ts';
 import type { Account, Latency, Run, RunInfo } from '../run.ts';
 import { type PartName, validatePart } from '../validate.ts';
 import type { Entry, Misfit } from './entry.ts';
 import { members } from './members.ts';
-import { SILENCE } from './timeline.ts';
 
 /** run, verdict, account, clock, health and the beginning of latency fit in here, up to dozens of processes. */
 const HEAD_BYTES = 65_536;
 /** A run whose figures are not in the head is read up to here. */
 const MOST_BYTES = 1_048_576;
+/** A run writes a line a second: one that has written none for this long, ms, is not in progress. */
+const SILENCE = 10_000;
 const AT_ONCE = 16;
 
 interface Known {
@@ -29,36 +30,48 @@ export class Catalogue {
     this.root = root;
   }
 
-  /** Newest first; directories without a run.json are none. */
+  /** Newest first. A directory without a run.json is no run, but each of the instances' runs that it holds is one. */
   async list(): Promise<{ entries: Entry[]; misfits: Misfit[] }> {
-    const names = await this.#names();
+    const names = await directoriesIn(this.root);
     const entries: Entry[] = [];
     const misfits: Misfit[] = [];
     for (let i = 0; i < names.length; i += AT_ONCE) {
-      for (const found of await Promise.all(names.slice(i, i + AT_ONCE).map((name) => this.#look(name)))) {
-        if (found === null) continue;
-        if ('error' in found) misfits.push(found);
-        else entries.push(found);
+      const found = await Promise.all(names.slice(i, i + AT_ONCE).map((name) => this.#runsOf(name)));
+      for (const one of found.flat()) {
+        if ('error' in one) misfits.push(one);
+        else entries.push(one);
       }
     }
-    for (const name of this.#known.keys()) if (!names.includes(name)) this.#known.delete(name);
+    const listed = new Set([...entries, ...misfits].map(({ directory }) => directory));
+    for (const directory of this.#known.keys()) if (!listed.has(directory)) this.#known.delete(directory);
     entries.sort((a, b) => compare(b.started, a.started) || compare(b.directory, a.directory));
     return { entries, misfits };
   }
 
-  /** @returns null if there is no such run */
+  /**
+   * @param directory `<run>`, or `<run>/generator-<number>`
+   * @returns null if there is no such run
+   */
   async find(directory: string): Promise<Entry | null> {
-    const found = (await this.#names()).includes(directory) ? await this.#look(directory) : null;
+    const [name = ''] = directory.split('/');
+    if (!(await directoriesIn(this.root)).includes(name)) return null;
+    if (directory !== name && !(await this.#parts(name)).includes(directory)) return null;
+    const found = await this.#look(directory);
     return found === null || 'error' in found ? null : found;
   }
 
-  /** Real directories: a link may lead anywhere. */
-  async #names(): Promise<string[]> {
-    const all = await readdir(this.root, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return [];
-      throw error;
-    });
-    return all.filter((one) => one.isDirectory()).map(({ name }) => name);
+  /** The run in a directory, or what its instances have left until that is merged. */
+  async #runsOf(name: string): Promise<(Entry | Misfit)[]> {
+    const whole = await this.#look(name);
+    if (whole !== null) return [whole];
+    const parts = await Promise.all((await this.#parts(name)).map((part) => this.#look(part)));
+    return parts.filter((part) => part !== null);
+  }
+
+  /** The directories of a run's instances. */
+  async #parts(name: string): Promise<string[]> {
+    const inside = await directoriesIn(join(this.root, name));
+    return inside.filter((one) => OF_GENERATOR.test(one)).map((one) => `${name}/${one}`);
   }
 
   async #look(directory: string): Promise<Entry | Misfit | null> {
@@ -84,6 +97,15 @@ export class Catalogue {
     const info = await lstat(join(this.root, directory, 'timeline.ndjson')).catch(() => null);
     return info?.isFile() === true && Date.now() - info.mtimeMs < SILENCE;
   }
+}
+
+/** Real ones: a link may lead anywhere. */
+async function directoriesIn(directory: string): Promise<string[]> {
+  const all = await readdir(directory, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (['ENOENT', 'EACCES'].includes(error.code ?? '')) return [];
+    throw error;
+  });
+  return all.filter((one) => one.isDirectory()).map(({ name }) => name);
 }
 
 async function readHead(file: FileHandle, directory: string): Promise<Omit<Entry, 'live'> | Misfit> {
@@ -129,6 +151,7 @@ function entryOf(text: string, directory: string): Omit<Entry, 'live'> | null {
     verdict: result === 'pass' && !balanced ? 'invalid' : result,
     arrival: balanced && count > 0 ? { p50, p99: supports(count, 99) ? p99 : null } : null,
     account: { scheduled, arrived, lost },
+    generator: info.generator ? { number: info.generator.number, of: info.generator.of } : null,
   };
 }
 

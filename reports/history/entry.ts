@@ -17,12 +17,12 @@ export interface Entry {
   verdict: VerdictResult;
   /** Of the measured phases, ms; null: nothing arrived, or the account does not balance. */
   arrival: { p50: number | null; p99: number | null } | null;
-  /** Messages; null: not known before the reports of its instances are merged. */
-  account: { scheduled: number; arrived: number; lost: number } | null;
+  /** Messages. */
+  account: { scheduled: number; arrived: number; lost: number };
   /** Its timeline still grows. */
   live: boolean;
-  /** So many instances do it together, and there is no report of all of them. */
-  generators?: number;
+  /** Which of several instances this is; null: it is the whole run. */
+  generator: { number: number; of: number } | null;
 }
 
 /** A directory that is no run, and why. */
@@ -55,6 +55,4 @@ export interface Second {
   backlog: number;
   p50: number | null;
   p99: number | null;
-  /** Of a run by several instances: how many, and who has not told this second. */
-  generators?: { of: number; missing: number[] };
 }

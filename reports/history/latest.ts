@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Catalogue } from './catalogue.ts';
 
 /**
- * The newest run that is over, of all or of one method.
+ * The newest run that is over, of all or of one method. An instance's part of one is none.
  * @param name `latest`, or `latest:<method>`
  * @param root the directory of the runs
  * @returns its directory; undefined: it is another name
@@ -12,7 +12,8 @@ export async function latest(name: string, root: string): Promise<string | undef
   const [, method] = /^latest(?::(.+))?$/.exec(name) ?? [name, null];
   if (method === null) return undefined;
   const { entries } = await new Catalogue(root).list();
-  const found = entries.find((entry) => !entry.live && (method === undefined || entry.method === method));
+  const whole = entries.filter(({ live, generator }) => !live && generator === null);
+  const found = whole.find((entry) => method === undefined || entry.method === method);
   if (found !== undefined) return join(root, found.directory);
   const methods = [...new Set(entries.map((entry) => entry.method))].sort().join(', ');
   throw new Error(

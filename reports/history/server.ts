@@ -6,12 +6,10 @@ import { parseArgs } from 'node:util';
 import { Type } from '@sinclair/typebox';
 import closeWithGrace from 'close-with-grace';
 import { fastify } from 'fastify';
-import { ConfigError, RunConfig, readConfig } from '../../pipeline/config.ts';
-import { runningStack } from '../../pipeline/stack/file.ts';
+import { ConfigError, readConfig } from '../../pipeline/config.ts';
 import { comparisonTemplate } from '../comparison/page.ts';
 import { history } from './app.ts';
 import { Catalogue } from './catalogue.ts';
-import { Instances, type Place } from './instances.ts';
 
 const HELP = `Shows the runs in a browser: a list, comparisons, and runs in progress.
 
@@ -31,8 +29,6 @@ const Config = Type.Object({
     description: 'the port of the history server; 0 chooses a free one',
   }),
 });
-
-const Meeting = Type.Pick(RunConfig, ['REDIS_URL', 'STACK_DIR']);
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -54,7 +50,6 @@ async function main(): Promise<void> {
   const app = fastify({ forceCloseConnections: true, routerOptions: { maxParamLength: 255 } });
   await app.register(history, {
     catalogue: new Catalogue(runs),
-    instances: new Instances(placeOf),
     pages: { list, comparison: await comparisonTemplate() },
     onError: (error) => console.error(error),
   });
@@ -79,14 +74,6 @@ function readPort(given: string | undefined): number {
   } catch (error) {
     throw new ConfigError((error as Error).message.replace('REPORTS_PORT', '--port'));
   }
-}
-
-/** Where instances of a run meet: the pipeline that is up, or what REDIS_URL names. */
-async function placeOf(): Promise<Place | undefined> {
-  const { REDIS_URL, STACK_DIR } = readConfig(Meeting);
-  if (REDIS_URL !== undefined) return { url: REDIS_URL };
-  const stack = await runningStack(resolve(STACK_DIR)).catch(() => undefined);
-  return stack && { url: stack.redis.url, cluster: stack.division.cluster };
 }
 
 async function isDirectory(path: string): Promise<boolean> {

@@ -18,8 +18,6 @@ const MOST_KNOWN = 2000;
 const CHUNK = 262_144;
 const POLL_MS = 500;
 const HEARTBEAT_MS = 15_000;
-/** A run writes a line a second: one that has written none for this long, ms, is not in progress. */
-export const SILENCE = 10_000;
 
 /** The small pictures of runs, each read anew only when its timeline has changed. */
 export class Sparks {
@@ -74,7 +72,7 @@ export class Sparks {
 }
 
 /** A line of the file; null where it is none, or not yet. */
-export function rowOf(line: string): Interval | null {
+function second(line: string): Second | null {
   if (line === '') return null;
   let row: Interval;
   try {
@@ -82,26 +80,11 @@ export function rowOf(line: string): Interval | null {
   } catch {
     return null;
   }
-  return validatePart('interval', row).length > 0 ? null : row;
-}
-
-function second(line: string): Second | null {
-  const row = rowOf(line);
-  return row === null ? null : secondOf(row);
-}
-
-export function secondOf(row: Interval): Second {
+  if (validatePart('interval', row).length > 0) return null;
   const { t, phase, scheduled, accepted, rejected, failed, arrived, backlog, arrival } = row;
   const at = (key: 'p50' | 'p99') => (arrival === null ? null : percentile(arrival, key));
   const refused = rejected + failed;
   return { t, phase, scheduled, accepted, refused, arrived, backlog, p50: at('p50'), p99: at('p99') };
-}
-
-/** Where the seconds of a run come from as it goes. */
-export interface SecondsSource {
-  /** Those since the last time; null: there are no more by now. */
-  read(): Promise<Second[] | null>;
-  close(): Promise<void>;
 }
 
 /**
@@ -110,16 +93,18 @@ export interface SecondsSource {
  * @param ended whether no more will come
  */
 export async function* follow(
-  source: SecondsSource,
+  file: FileHandle,
   ended: () => Promise<boolean>,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
+  const lines = new Lines(file);
   let spoken = performance.now();
   try {
     while (!signal.aborted) {
       // Asked first: what was written before the end is read after it.
       const last = await ended();
-      for (let seconds = await source.read(); seconds !== null; seconds = await source.read()) {
+      for (let more = await lines.read(); more !== null; more = await lines.read()) {
+        const seconds = more.flatMap((line) => second(line) ?? []);
         yield `event: seconds\ndata: ${JSON.stringify(seconds)}\n\n`;
         spoken = performance.now();
       }
@@ -134,12 +119,12 @@ export async function* follow(
       await sleep(POLL_MS, undefined, { signal }).catch(() => {});
     }
   } finally {
-    await source.close();
+    await file.close();
   }
 }
 
-/** The complete lines that have been added to a timeline.ndjson since it was last read. */
-export class FileSeconds implements SecondsSource {
+/** The complete lines that have been added to a file since it was last read. */
+class Lines {
   #file: FileHandle;
   #at = 0;
   #rest = Buffer.alloc(0);
@@ -148,11 +133,8 @@ export class FileSeconds implements SecondsSource {
     this.#file = file;
   }
 
-  close(): Promise<void> {
-    return this.#file.close();
-  }
-
-  async read(): Promise<Second[] | null> {
+  /** @returns null if there are no more by now */
+  async read(): Promise<string[] | null> {
     for (;;) {
       const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(CHUNK), 0, CHUNK, this.#at);
       if (bytesRead === 0) return null;
@@ -160,9 +142,7 @@ export class FileSeconds implements SecondsSource {
       const bytes = Buffer.concat([this.#rest, buffer.subarray(0, bytesRead)]);
       const end = bytes.lastIndexOf(10) + 1;
       this.#rest = bytes.subarray(end);
-      if (end === 0) continue;
-      const lines = bytes.toString('utf8', 0, end - 1).split('\n');
-      return lines.flatMap((line) => second(line) ?? []);
+      if (end > 0) return bytes.toString('utf8', 0, end - 1).split('\n');
     }
   }
 }

@@ -4,14 +4,11 @@ import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { junit, summary } from '../ci.ts';
 import { readRun } from '../comparison/recording.ts';
-import { readText } from '../files.ts';
+import { OF_GENERATOR, readText } from '../files.ts';
 import { renderReport } from '../render.ts';
 import type { Run } from '../run.ts';
 import { mergeRuns } from './merge.ts';
 import { type Part, partOf } from './parts.ts';
-
-/** What an instance's directory is called in that of its run. */
-const OF_GENERATOR = /^generator-\d+$/;
 
 /** The directories of a run's instances: the one that is given, or those that are in it. One that has left no report is missing. */
 async function generatorsIn(directory: string): Promise<string[]> {

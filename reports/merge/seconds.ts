@@ -75,8 +75,7 @@ class Seconds {
   }
 }
 
-/** @param rows of the same second, and what histograms there are of all of them together */
-export function mergeSecond(t: number, rows: readonly Interval[], histograms: Map<Tag, Histogram>): Interval {
+function mergeSecond(t: number, rows: readonly Interval[], histograms: Map<Tag, Histogram>): Interval {
   const sum = (of: (row: Interval) => number) => rows.reduce((total, row) => total + of(row), 0);
   return {
     t,

@@ -72,7 +72,6 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if err != nil {
 		return err
 	}
-	rec.live = newLive(e, client)
 	defer rec.close()
 	if e.segment == nil {
 		e.epoch = time.Now().Add(lead) // anew: the first report of a run of many phases may have taken longer

@@ -62,7 +62,6 @@ type engine struct {
 	comeBack   time.Duration // how long a subscriber tries to connect again
 	epoch      time.Time
 	met        *report.Generator // this instance among those of the run; nil: it is the only one
-	first      bool              // of several instances this one has set the start
 
 	canary *canary // nil: none
 

@@ -46,7 +46,7 @@ for n = 1, tonumber(ARGV[5]) do
 end
 if #there < tonumber(ARGV[5]) then return {'', 'waits', unpack(there)} end
 redis.call('HSET', run, 'start', ARGV[6])
-return {ARGV[6], 'first'}`)
+return {ARGV[6], 'started'}`)
 
 // leaveScript takes a generator back that does not wait any more. KEYS: the run. ARGV: its number and token. Returns the start where
 // there is one already, as then the others count on it; else an empty string.
@@ -94,8 +94,7 @@ func (e *engine) meet(ctx context.Context, client *store) (start int64, err erro
 			return 0, err
 		}
 		switch told.state {
-		case "started", "first":
-			e.first = told.state == "first"
+		case "started":
 			return told.start, nil
 		case "late":
 			return 0, fmt.Errorf("the run %s began %.0f s ago: %s came too late for it, or the id has been used before (runId, RUN_ID: new for each run)",

@@ -25,7 +25,6 @@ type recorder struct {
 	timeline *os.File
 	log      *os.File
 	hdr      *hdrhistogram.HistogramLogWriter
-	live     *live
 	self     *process.Process
 	cpu      float64        // seconds of CPU at the last cut
 	host     host.TimesStat // of all cores, at the last cut
@@ -82,7 +81,6 @@ func (r *recorder) begin() error {
 // close waits for a checkpoint that is being written and closes the files. It may be called more than once.
 func (r *recorder) close() {
 	r.once.Do(func() {
-		r.live.close()
 		r.busy <- struct{}{}
 		r.note(r.timeline.Close())
 		r.note(r.log.Close())
@@ -135,7 +133,6 @@ func (r *recorder) cut() {
 	}
 	line, err := json.Marshal(row)
 	if err == nil {
-		r.live.tell(line, &i.Arrival)
 		_, err = r.timeline.Write(append(line, '\n'))
 	}
 	r.note(err)

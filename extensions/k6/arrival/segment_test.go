@@ -1,16 +1,12 @@
 package arrival
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/lib"
@@ -125,7 +121,6 @@ func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
 		assert.Equal(t, start, g.StartUS, "all begin at one moment")
 	}
 	assert.Equal(t, 150, runs[0].Account.Requests.Sent, "half of 300")
-	checkLive(t, f.Redis.URL(), runs)
 
 	// What one instance would have sent: each number once, by the generator that k6 gives it to.
 	whole := newScript(t, &fake.Pipeline{}, steady, "").module.root.engine.pacer
@@ -144,44 +139,6 @@ func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
 		}
 	}
 	assert.Empty(t, got)
-}
-
-// checkLive compares what the instances told as they went with what they have left.
-func checkLive(t *testing.T, address string, runs []*report.Run) {
-	t.Helper()
-	o, err := redis.ParseURL(address)
-	require.NoError(t, err)
-	client := redis.NewClient(o)
-	defer func() { _ = client.Close() }()
-	announced, err := client.XRange(t.Context(), liveRuns, "-", "+").Result()
-	require.NoError(t, err)
-	require.Len(t, announced, 1, "by one of them")
-	var identity report.Identity
-	require.NoError(t, json.Unmarshal([]byte(announced[0].Values["run"].(string)), &identity))
-	assert.Equal(t, []any{"abcd1234", 3, ""}, []any{identity.ID, identity.Generator.Of, identity.Command})
-
-	entries, err := client.XRange(t.Context(), runKeys+"abcd1234:timeline", "-", "+").Result()
-	require.NoError(t, err)
-	ends, seconds := 0, map[string][]report.Interval{}
-	for _, entry := range entries {
-		if entry.Values["end"] != nil {
-			ends++
-			continue
-		}
-		var row report.Interval
-		require.NoError(t, json.Unmarshal([]byte(entry.Values["second"].(string)), &row))
-		if row.Arrived > 0 {
-			histogram, err := hdrhistogram.Decode([]byte(entry.Values["arrival"].(string)))
-			require.NoError(t, err)
-			assert.EqualValues(t, row.Arrived, histogram.TotalCount())
-		}
-		number := entry.Values["number"].(string)
-		seconds[number] = append(seconds[number], row)
-	}
-	assert.Equal(t, 3, ends)
-	for i, run := range runs {
-		assert.Equal(t, run.Timeline, seconds[strconv.Itoa(i+1)])
-	}
 }
 
 // With a filter of the script's own each instance gets everything, and leaves the others' messages aside.

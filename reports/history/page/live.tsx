@@ -57,7 +57,6 @@ export function Live({ run }: { run: string }) {
               ['backlog', `${count(last.backlog)} deliveries`],
               ['arrival p50', msUnit(last.p50)],
               ['arrival p99', msUnit(last.p99)],
-              ...generatorsOf(last),
             ]}
           />
           <div class="charts">
@@ -129,14 +128,6 @@ function phasesOf(seconds: Second[]): PhaseSpan[] {
     else spans.push({ name: phase ?? DRAINING, start: t, end: t + 1, measured: phase !== null });
   }
   return spans;
-}
-
-/** Of several instances: who has told this second. */
-function generatorsOf({ generators }: Second): [string, string][] {
-  if (generators === undefined) return [];
-  const { of, missing } = generators;
-  const silent = missing.length > 0 ? `; nothing from ${missing.join(', ')}` : '';
-  return [['generators', `${of - missing.length} of ${of}${silent}`]];
 }
 
 /** The seconds of a run, as the server sends them. */

@@ -1,4 +1,4 @@
-import { count, duration, instant, ms, plural, visible } from '../../page/format.ts';
+import { count, duration, instant, ms, visible } from '../../page/format.ts';
 import { type Column, Table } from '../../page/table.tsx';
 import type { Entry, Listing } from '../entry.ts';
 import { liveOf, reportOf } from './links.ts';
@@ -26,7 +26,7 @@ export function Runs({ runs, ticked, onTick }: RunsProps) {
           <input
             type="checkbox"
             aria-label={`Compare ${visible(run.name)}`}
-            disabled={run.generators !== undefined}
+            disabled={run.generator !== null}
             checked={ticked.includes(run.directory)}
             onChange={() => onTick(run)}
           />
@@ -37,7 +37,9 @@ export function Runs({ runs, ticked, onTick }: RunsProps) {
                 [
                   run.tool,
                   run.profile,
-                  ...(run.generators === undefined ? [] : [plural(run.generators, 'generator')]),
+                  ...(run.generator === null
+                    ? []
+                    : [`generator ${run.generator.number} of ${run.generator.of}`]),
                   ...Object.entries(run.labels).map(([name, value]) => `${name}: ${value}`),
                 ].join(' · '),
               )}
@@ -55,11 +57,10 @@ export function Runs({ runs, ticked, onTick }: RunsProps) {
     },
     { head: 'p50', unit: 'ms', cell: ({ arrival }) => ms(arrival?.p50) },
     { head: 'p99', unit: 'ms', cell: ({ arrival }) => ms(arrival?.p99) },
-    { head: 'messages', cell: ({ account }) => (account ? count(account.scheduled) : '–') },
+    { head: 'messages', cell: ({ account }) => count(account.scheduled) },
     {
       head: 'lost',
-      cell: ({ account }) =>
-        account ? <span class={account.lost > 0 ? 'worry' : ''}>{count(account.lost)}</span> : '–',
+      cell: ({ account }) => <span class={account.lost > 0 ? 'worry' : ''}>{count(account.lost)}</span>,
     },
     { head: 'started', text: true, cell: (run) => <Started run={run} /> },
   ];

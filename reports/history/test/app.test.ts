@@ -9,7 +9,6 @@ import { template } from '../../test/template.ts';
 import { history } from '../app.ts';
 import { Catalogue } from '../catalogue.ts';
 import type { Listing } from '../entry.ts';
-import { Instances } from '../instances.ts';
 import { Sparks } from '../timeline.ts';
 import { grow, temporaryRuns, writeRun } from './runs.ts';
 
@@ -31,7 +30,6 @@ before(async () => {
   const pages = { list: '<p>list</p>', comparison: await template('comparison') };
   await app.register(history, {
     catalogue: new Catalogue(root),
-    instances: new Instances(async () => undefined),
     pages,
     onError: (error) => errors.push(error),
   });
@@ -308,6 +306,44 @@ test('a run in progress: its seconds as they are written, and then its end', asy
   await until(/"t":3.*\n\nevent: end\n/s);
   assert.equal((await reader.read()).done, true);
   await rm(directory, { recursive: true });
+});
+
+test('the instances of a run in progress, each for itself, and the whole once it is merged', async () => {
+  const part = golden('passing');
+  part.run.ended = null;
+  const generator = { of: 2, segment: '0:1/2', sequence: '0,1/2,1', start_us: 1_795_317_447_755_881 };
+  const whole = join(root, 'several');
+  await mkdir(whole);
+  for (const number of [1, 2]) {
+    part.run.generator = { number, late_ms: 0, ...generator };
+    await grow(await writeRun(whole, `generator-${number}`, part), '');
+  }
+  await writeRun(whole, 'other', part);
+  await symlink(join(root, 'one'), join(whole, 'generator-3'));
+  const several = async () => {
+    const runs = (await list()).runs.filter(({ directory }) => directory.startsWith('several'));
+    return runs.map((run) => [run.directory, run.live, run.generator, run.spark.length > 0]);
+  };
+  assert.deepEqual(await several(), [
+    ['several/generator-2', true, { number: 2, of: 2 }, true],
+    ['several/generator-1', true, { number: 1, of: 2 }, true],
+  ]);
+  assert.equal((await get('/live/several%2Fgenerator-1')).statusCode, 200);
+  assert.equal((await get('/runs/several%2Fgenerator-1/index.html')).statusCode, 200);
+  for (const none of [
+    'several',
+    'several/other',
+    'several/generator-3',
+    'several/generator-1/..',
+    'one/..',
+  ]) {
+    assert.equal((await get(`/runs/${encodeURIComponent(none)}/run.json`)).statusCode, 404, none);
+  }
+  await writeFile(join(whole, 'run.json'), JSON.stringify(golden('passing')));
+  assert.deepEqual(await several(), [['several', false, null, false]]);
+  // Who looks at a part meanwhile still gets its end and its report.
+  assert.equal((await get('/runs/several%2Fgenerator-1/index.html')).statusCode, 200);
+  await rm(whole, { recursive: true });
 });
 
 test('a run that was killed is not in progress', async () => {

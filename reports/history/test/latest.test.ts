@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Run } from '../../run.ts';
@@ -23,7 +23,12 @@ test('latest is the newest run that is over, of all or of one method', async (t)
   await writeRun(root, 'c', run('ramp', 11));
   await writeRun(root, 'a', run('sweep', 12));
   await grow(await writeRun(root, 'd', run('ramp', 13, false)), '{}\n');
-  assert.equal(await latest('latest', root), join(root, 'a'));
+  const part = run('sweep', 14);
+  const share = { segment: '0:1/2', sequence: '0,1/2,1', start_us: 1_795_317_447_755_881, late_ms: 0 };
+  part.run.generator = { number: 1, of: 2, ...share };
+  await mkdir(join(root, 'e'));
+  await writeRun(join(root, 'e'), 'generator-1', part);
+  assert.equal(await latest('latest', root), join(root, 'a'), 'and no part of one');
   assert.equal(await latest('latest:ramp', root), join(root, 'c'));
   assert.equal(await latest('ramp', root), undefined);
   await assert.rejects(latest('latest:soak', root), {
