@@ -24,7 +24,7 @@ export function instancesOf(args: readonly string[]): { instances: number; args:
   return { instances, args: [...args.slice(0, at), ...args.slice(at + (apart ? 2 : 1))] };
 }
 
-/** k6's flags for each of n instances that do a run in equal parts. */
+/** k6's flags for each of n instances that do a run in equal parts. The tag keeps their metrics apart where they go to one place. */
 export function segmentsOf(n: number): string[][] {
   const limits = Array.from({ length: n + 1 }, (_, i) => (i === 0 ? '0' : i === n ? '1' : `${i}/${n}`));
   return Array.from({ length: n }, (_, i) => [
@@ -32,6 +32,8 @@ export function segmentsOf(n: number): string[][] {
     limits.join(','),
     '--execution-segment',
     `${limits[i]}:${limits[i + 1]}`,
+    '--tag',
+    `generator=${i + 1}`,
   ]);
 }
 
