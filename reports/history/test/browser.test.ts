@@ -388,6 +388,24 @@ test('a run in progress is drawn as it goes, and ends', async () => {
   });
 });
 
+test('an instance of a run in progress has a row and a live page of its own', async () => {
+  const run = golden('passing');
+  Object.assign(run.run, { name: 'several-generator-1', ended: null, started: '2029-01-01T00:00:00Z' });
+  const share = { segment: '0:1/3', sequence: '0,1/3,2/3,1', start_us: 1_795_317_447_755_881, late_ms: 0 };
+  run.run.generator = { number: 1, of: 3, ...share };
+  run.timeline = run.timeline.slice(0, 20);
+  await mkdir(join(root, 'several'));
+  await grow(await writeRun(join(root, 'several'), 'generator-1', run), '');
+  await visit('/', async (page) => {
+    await page.getByText('generator 1 of 3').waitFor();
+    assert.ok(await page.getByRole('checkbox', { name: 'Compare several-generator-1' }).isDisabled());
+    await page.getByRole('link', { name: 'several-generator-1' }).click();
+    await page.getByRole('heading', { name: '0:20' }).waitFor();
+    assert.equal(await text(page, 'h1'), 'several/generator-1');
+  });
+  await rm(join(root, 'several'), { recursive: true });
+});
+
 test('a run that is not in progress is told as such, and not as a server that is away', async () => {
   const run = golden('passing');
   run.run.name = 'without-a-timeline';
