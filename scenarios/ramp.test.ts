@@ -144,7 +144,7 @@ describe('npm run ramp', () => {
 
   test('leaves a report that says how far it came, and no process, when k6 is killed', async (t) => {
     const { dir, env } = await place(t);
-    const profile = join(dir, 'long.yml');
+    const profile = join((await place(t)).dir, 'long.yml'); // not beside the stack, whose directory is its own
     const rates = { 'warm-up': 50, hold: 100, never: 1000 };
     const phases = Object.entries(rates).map(
       ([name, rate]) => `{name: ${name}, duration: ${name === 'hold' ? 60 : 1}, arrivalRate: ${rate}}`,
