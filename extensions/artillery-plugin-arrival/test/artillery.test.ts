@@ -14,9 +14,12 @@ test('the command that runs Artillery is killed: Artillery does not stay behind'
   const bin = join(dir, 'artillery.mjs');
   await writeFile(bin, 'console.log(process.pid); setInterval(() => {}, 1000);');
   const script = `import { ArtilleryRun } from ${JSON.stringify(join(import.meta.dirname, '../artillery.ts'))};
-    await new ArtilleryRun(${JSON.stringify(bin)}, [], process.env).ended;`;
+    const run = new ArtilleryRun(${JSON.stringify(bin)}, [], process.env);
+    console.error('it is held');
+    await run.ended;`;
   const command = spawn(process.execPath, ['--input-type=module', '-e', script]);
-  const pid = Number((await once(command.stdout, 'data'))[0]);
+  const [[text]] = await Promise.all([once(command.stdout, 'data'), once(command.stderr, 'data')]);
+  const pid = Number(text);
   assert.ok(identity(pid));
   command.kill('SIGKILL');
   await eventually(() => identity(pid) === undefined, "Artillery's end");
