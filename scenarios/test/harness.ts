@@ -61,15 +61,15 @@ export function brokenOf({ verdict: { rules = [] } }: Run): string[] {
 /** The run passes, or the machine held the instrument up: that is the one reason that may stand. */
 export function assertPass(run: Run, exitCode: number | undefined): void {
   const { verdict } = run;
-  assert.deepEqual(reasonsOf(run), []);
+  assert.deepEqual(reasonsOf(run), [], JSON.stringify([verdict.reasons, run.errors]));
   assert.equal(verdict.result, verdict.reasons.length > 0 ? 'invalid' : 'pass');
   assert.equal(exitCode, verdict.result === 'pass' ? 0 : 99);
 }
 
 /** Everything that was sent has arrived, once. */
-export function assertAllArrived({ account }: Run): void {
+export function assertAllArrived({ account, errors }: Run): void {
   assert.ok(account.scheduled > 0);
-  assert.equal(account.arrived, account.scheduled);
+  assert.equal(account.arrived, account.scheduled, JSON.stringify(errors));
   assert.equal(account.deliveries.missing, 0);
   assert.equal(account.duplicates, 0);
   assert.ok(account.balanced);
