@@ -12,6 +12,7 @@ import { execa } from 'execa';
 import { readConfig, StackConfig } from '../../pipeline/config.ts';
 import { installCommand, isInstalled } from '../../pipeline/setup/packages.mjs';
 import { isAlive } from '../../pipeline/stack/file.ts';
+import { leash } from '../../pipeline/stack/leash.ts';
 import { DAEMON_PATH } from '../../pipeline/stack/services.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
 import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
@@ -33,9 +34,25 @@ export function node(args: string[], env: NodeJS.ProcessEnv) {
   return execa(process.execPath, args, { cwd: ROOT, env, reject: false, all: true });
 }
 
+/**
+ * In a session of its own, as `npm run scenario` starts it: where the kernel shares the CPU by session (sched_autogroup_enabled), k6 beside
+ * busy processes of the test's own session leaves the stack without CPU for seconds (Linux 6.18).
+ */
 export function k6(args: string[], env: NodeJS.ProcessEnv) {
   const quiet = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT: 'true' };
-  return execa(join(ROOT, 'k6'), args, { cwd: ROOT, env: { ...env, ...quiet }, reject: false, all: true });
+  const run = execa(join(ROOT, 'k6'), args, {
+    cwd: ROOT,
+    env: { ...env, ...quiet },
+    reject: false,
+    all: true,
+    detached: true,
+  });
+  const { pid } = run;
+  if (pid !== undefined) {
+    leash.hold(pid);
+    void run.then(() => leash.release(pid));
+  }
+  return run;
 }
 
 export async function readRun(dir: string): Promise<Run> {
