@@ -91,6 +91,12 @@ describe('npm run ramp', () => {
           `${name} has said what it used`,
         );
       }
+      // Each is read at moments of its own, in ticks of 10 ms.
+      const mean = (name: string) =>
+        run.resources.find((r) => r.process === name)?.cpu_percent.mean ?? Number.NaN;
+      const all = run.resources.filter((r) => r.process !== 'host').map((r) => mean(r.process));
+      const sum = all.reduce((total, percent) => total + percent, 0);
+      assert.ok(sum < 1.1 * mean('host') + 5, `the processes used ${sum} %, the host ${mean('host')} %`);
 
       const lines = (await readFile(join(runDir, 'timeline.ndjson'), 'utf8')).trim().split('\n');
       // A canary that arrives after its second is over is in the report alone.
