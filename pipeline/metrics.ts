@@ -1,7 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Clock } from './clock.ts';
-import type { IngestCounters } from './ingest/counters.ts';
-import type { RelayCounters } from './relay/options.ts';
 
 /** How one of a process's own figures is told: a counter only grows. */
 export interface Figure {
@@ -12,33 +10,6 @@ export interface Figure {
 }
 
 export type Figures<T> = Record<keyof T & string, Figure>;
-
-export const INGEST_FIGURES: Figures<IngestCounters> = {
-  accepted: counter('messages_accepted_total', 'Messages that Redis acknowledged.'),
-  refused: counter('requests_refused_total', "Requests answered 4xx: the client's mistake."),
-  unavailable: counter('requests_unavailable_total', 'Requests answered 503.'),
-  failed: counter('requests_failed_total', 'Requests answered 500: a mistake of ours.'),
-  writes: counter('queue_writes_total', 'Writes that Redis acknowledged, of one message or many.'),
-  open: gauge('requests_open', 'Requests let in that have no answer yet.'),
-  held_bytes: gauge('requests_open_bytes', 'Bytes of the bodies of open requests.'),
-  unanswered: gauge('messages_unanswered', 'Messages on the way to Redis, or without its answer yet.'),
-  backlog: gauge('backlog_messages', 'Messages in the queue, as Redis told last.'),
-};
-
-export const RELAY_FIGURES: Figures<RelayCounters> = {
-  claimed: counter('messages_claimed_total', 'Messages taken from the queue for the first time.'),
-  recovered: counter('messages_recovered_total', 'Messages taken over from a relay that held them too long.'),
-  published: counter('messages_published_total', 'Messages that the broker has taken.'),
-  acknowledged: counter('messages_acknowledged_total', 'Messages that left the queue because they are done.'),
-  dead_lettered: counter('messages_dead_lettered_total', 'Messages moved to the dead letters.'),
-  deleted: counter(
-    'entries_deleted_total',
-    'Entries, of one message or some, that somebody deleted while a relay held them.',
-  ),
-  shards: gauge('shards', 'Shards of the queue that this relay reads.'),
-  held: gauge('held', 'Messages claimed and not yet acknowledged.'),
-  in_flight: gauge('in_flight', 'Messages published that the broker has not acknowledged.'),
-};
 
 export interface MetricsOptions<T> {
   role: 'ingest' | 'relay';
@@ -101,10 +72,10 @@ export function openMetrics<T extends object>(options: MetricsOptions<T>): Regis
   return registry;
 }
 
-function counter(metric: string, help: string): Figure {
+export function counter(metric: string, help: string): Figure {
   return { kind: 'counter', metric, help };
 }
 
-function gauge(metric: string, help: string): Figure {
+export function gauge(metric: string, help: string): Figure {
   return { kind: 'gauge', metric, help };
 }

@@ -1,7 +1,6 @@
 import { monitorEventLoopDelay, type RecordableHistogram } from 'node:perf_hooks';
 import type { Clock } from './clock.ts';
 import type { Figure, Figures } from './metrics.ts';
-import type { Queue } from './queue/queue.ts';
 
 const PERIOD_MS = 1000;
 const RESOLUTION_MS = 10;
@@ -19,7 +18,8 @@ export interface TelemetryData {
 }
 
 export interface TelemetryOptions<T> {
-  queue: Pick<Queue, 'ready' | 'record'>;
+  /** The telemetry stream. */
+  queue: { readonly ready: boolean; record(process: string, at: number, data: TelemetryData): Promise<void> };
   clock: Clock;
   /** The name in the telemetry stream, like `relay-1`. */
   process: string;

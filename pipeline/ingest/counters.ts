@@ -1,3 +1,5 @@
+import { counter, type Figures, gauge } from '../metrics.ts';
+
 /** What the ingest tells of itself: counts since its start, and how much it holds now. */
 export interface IngestCounters {
   /** Messages that Redis acknowledged. */
@@ -31,3 +33,15 @@ export const noCounts = (): IngestCounters => ({
   unanswered: 0,
   backlog: 0,
 });
+
+export const INGEST_FIGURES: Figures<IngestCounters> = {
+  accepted: counter('messages_accepted_total', 'Messages that Redis acknowledged.'),
+  refused: counter('requests_refused_total', "Requests answered 4xx: the client's mistake."),
+  unavailable: counter('requests_unavailable_total', 'Requests answered 503.'),
+  failed: counter('requests_failed_total', 'Requests answered 500: a mistake of ours.'),
+  writes: counter('queue_writes_total', 'Writes that Redis acknowledged, of one message or many.'),
+  open: gauge('requests_open', 'Requests let in that have no answer yet.'),
+  held_bytes: gauge('requests_open_bytes', 'Bytes of the bodies of open requests.'),
+  unanswered: gauge('messages_unanswered', 'Messages on the way to Redis, or without its answer yet.'),
+  backlog: gauge('backlog_messages', 'Messages in the queue, as Redis told last.'),
+};

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { formatStamps } from '../hops.ts';
 import { explainRedis } from '../queue/problems.ts';
 import type { Message, Queue } from '../queue/queue.ts';
-import type { Trace } from '../trace.ts';
+import type { Trace } from '../queue/trace.ts';
 import { Admission, type Limits } from './admission.ts';
 import { accepted, refused } from './answer.ts';
 import { announcedLength, readBody } from './body.ts';

@@ -5,12 +5,12 @@ import { after, before, beforeEach, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { eventually, type Service, startRedis } from '../test/services.ts';
-import { isTraced, Trace } from '../trace.ts';
 import type { Connection } from './connection.ts';
 import type { DeadLetter } from './dead-letters.ts';
 import { decodeFrame } from './frame.ts';
 import { openQueue } from './open.ts';
 import { type Entry, messagesOf, type Queue, type QueueKind } from './queue.ts';
+import { isTraced, Trace } from './trace.ts';
 
 const MAIN = join(import.meta.dirname, '../stack/main.ts');
 const STREAM = 'arrival:messages';

@@ -5,14 +5,15 @@ import { Clock } from '../clock.ts';
 import { ConfigError, queueOptions, RelayConfig, readConfig } from '../config.ts';
 import { type Readiness, serveHealth, within } from '../health.ts';
 import { openLog } from '../log.ts';
-import { openMetrics, RELAY_FIGURES } from '../metrics.ts';
+import { openMetrics } from '../metrics.ts';
 import { openQueue } from '../queue/open.ts';
 import { explainRedis, UnusableRedis } from '../queue/problems.ts';
 import { messagesOf, type Queue } from '../queue/queue.ts';
+import { Trace } from '../queue/trace.ts';
 import { startTelemetry } from '../telemetry.ts';
-import { Trace } from '../trace.ts';
 import { trust } from '../trust.ts';
 import { Broker } from './broker.ts';
+import { RELAY_FIGURES } from './options.ts';
 import { Relay } from './relay.ts';
 import { SerialRelay } from './serial.ts';
 

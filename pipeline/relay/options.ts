@@ -1,4 +1,5 @@
 import type { Logger } from '../log.ts';
+import { counter, type Figures, gauge } from '../metrics.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { Broker } from './broker.ts';
 
@@ -41,3 +42,18 @@ export interface RelayCounters {
   held: number;
   in_flight: number;
 }
+
+export const RELAY_FIGURES: Figures<RelayCounters> = {
+  claimed: counter('messages_claimed_total', 'Messages taken from the queue for the first time.'),
+  recovered: counter('messages_recovered_total', 'Messages taken over from a relay that held them too long.'),
+  published: counter('messages_published_total', 'Messages that the broker has taken.'),
+  acknowledged: counter('messages_acknowledged_total', 'Messages that left the queue because they are done.'),
+  dead_lettered: counter('messages_dead_lettered_total', 'Messages moved to the dead letters.'),
+  deleted: counter(
+    'entries_deleted_total',
+    'Entries, of one message or some, that somebody deleted while a relay held them.',
+  ),
+  shards: gauge('shards', 'Shards of the queue that this relay reads.'),
+  held: gauge('held', 'Messages claimed and not yet acknowledged.'),
+  in_flight: gauge('in_flight', 'Messages published that the broker has not acknowledged.'),
+};

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { INGEST_FIGURES, RELAY_FIGURES } from '../../pipeline/metrics.ts';
+import { INGEST_FIGURES } from '../../pipeline/ingest/counters.ts';
+import { RELAY_FIGURES } from '../../pipeline/relay/options.ts';
 
 interface Panel {
   id: number;

@@ -1,5 +1,5 @@
-import { explainRedis } from './queue/problems.ts';
-import type { Queue } from './queue/queue.ts';
+import { explainRedis } from './problems.ts';
+import type { Queue } from './queue.ts';
 
 export interface TraceOptions {
   queue: Pick<Queue, 'trace'>;
