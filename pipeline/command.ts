@@ -1,27 +1,21 @@
 /** The command that does a run again. */
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
 import { IngestConfig, RelayConfig, RunConfig, StackConfig } from './config.ts';
-import { environmentArgs } from './k6.ts';
 
 /** What the pipeline reads of the environment. */
-const SETTINGS = [RunConfig, StackConfig, IngestConfig, RelayConfig].flatMap(({ properties }) =>
+export const SETTINGS = [RunConfig, StackConfig, IngestConfig, RelayConfig].flatMap(({ properties }) =>
   Object.keys(properties),
 );
 /** Made anew for each run, or the machine's own. */
-const NOT_TOLD = new Set(['ARRIVAL_COMMAND', 'PROCESS_NAME', 'RUN_DIR', 'RUN_ID', 'SSL_CERT_FILE']);
+export const NOT_TOLD = new Set(['ARRIVAL_COMMAND', 'PROCESS_NAME', 'RUN_DIR', 'RUN_ID', 'SSL_CERT_FILE']);
 /** The npm script that is told which scenario. */
 const SCENARIO = 'scenario';
 /** A variable whose name says that its value is secret, as k6's -e and --env take it. k6's extension has the same. */
 const SECRET_VARIABLE =
   /^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*/is;
-/** A name that a script reads: __ENV.RATE, number('RATE', …), {{ $env.RATE }}. */
-const READ = /(?:__ENV|\$env|\$processEnvironment)\.(\w+)|['"]([A-Z][A-Z0-9_]*)['"]/g;
-const IMPORTED = /\bfrom\s+['"](\.{1,2}\/[^'"]+)['"]/g;
 
 export interface CommandEnvironment {
   env: NodeJS.ProcessEnv;
-  /** What it reads of the environment, beside what the pipeline and the script do. */
+  /** What it reads of the environment, beside what the pipeline does. */
   names?: readonly string[];
 }
 
@@ -36,7 +30,7 @@ export function commandOf(
   npmScript: string | undefined,
   { env, names = [] }: CommandEnvironment = { env: process.env },
 ): string {
-  const known = [...new Set([...SETTINGS, ...names, ...variablesRead(script)])].sort();
+  const known = [...new Set([...SETTINGS, ...names])].sort();
   const settings = known.flatMap((name) =>
     env[name] && !NOT_TOLD.has(name) ? [`${name}=${env[name]}`] : [],
   );
@@ -49,14 +43,6 @@ export function commandOf(
     ...(words.length > 0 ? ['--', ...words] : []),
   ];
   return [...settings.map(assignment), ...command.map(word)].join(' ');
-}
-
-/** The variables that flags set and neither the script nor the pipeline reads: typing errors, unless the script makes up names. */
-export function unread(script: string, args: readonly string[]): string[] {
-  const read = new Set([...SETTINGS, ...NOT_TOLD, ...variablesRead(script)]);
-  return environmentArgs(args)
-    .map((arg) => arg.replace(/^(--env=|-e)/, '').replace(/=.*/s, ''))
-    .filter((name) => /^\w+$/.test(name) && !name.startsWith('K6_') && !read.has(name));
 }
 
 function masked(text: string): string {
@@ -75,18 +61,4 @@ function assignment(text: string): string {
 
 function quoted(text: string): string {
   return /^[\w@%+=:,./…-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-/** The variables that a script and what it imports name. */
-function variablesRead(script: string, seen = new Set<string>()): string[] {
-  const path = resolve(script);
-  if (script === '' || seen.has(path) || !existsSync(path)) return [];
-  seen.add(path);
-  const text = readFileSync(path, 'utf8');
-  return [
-    ...[...text.matchAll(READ)].map(([, one, other]) => (one ?? other) as string),
-    ...[...text.matchAll(IMPORTED)].flatMap(([, file]) =>
-      variablesRead(resolve(dirname(path), file as string), seen),
-    ),
-  ];
 }

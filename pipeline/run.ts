@@ -4,8 +4,9 @@ import { constants } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import { moment, newDirectory, RUNS } from '../reports/directory.ts';
 import type { Run, VerdictResult } from '../reports/run.ts';
+import { every } from '../scenarios/lib/declarations.js';
 import type { Ended, Generator } from './child.ts';
-import { commandOf, unread } from './command.ts';
+import { commandOf } from './command.ts';
 import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
 import { isEntry } from './entry.ts';
 import { Instances, instancesOf, mergeInstances, newRunId, segmentsOf } from './instances.ts';
@@ -16,7 +17,7 @@ import { onInterrupt } from './stack/interrupt.ts';
 import { checkSettings } from './stack/settings.ts';
 import { Stack } from './stack/stack.ts';
 import { trust } from './trust.ts';
-import { scenariosIn, usageOf } from './usage.ts';
+import { checkVariables, linesOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -44,19 +45,18 @@ Environment
   MQTT_URL, REDIS_URL without INGEST_URL          servers of your own for the pipeline that is started
   TLS=true                                        the pipeline that is started speaks TLS
   TLS_CA                                          a file of authorities to trust for servers of your own, PEM
-  RUN_DIR               where the run goes, a directory that is new or empty
   CPU_AFFINITY          which CPUs k6 may run on, k6=1, and the processes of the pipeline that is started
   TOPOLOGY (single)     single, or cluster: nginx before several ingests; with INGEST_URL, any label
   NETWORK (loopback)    how the run is labelled
-  LABELS                further labels, build=17,branch=main, for the list of runs and for comparisons
   NO_COLOR              any value: no colours
 The pipeline that is started reads what \`npm run pipeline -- --help\` lists, like QUEUE and RELAY_WINDOW.
 `;
 
 /** Of one scenario, or with which there are. */
 function help(script: string | undefined): string {
-  if (script !== undefined && existsSync(script)) return `${HELP}\n${usageOf(script)}`;
-  return `${HELP}\nScenarios; --help behind one lists its settings\n${scenariosIn(join(ROOT, 'scenarios'))}\n`;
+  const shared = `Settings of every scenario\n${linesOf(every())}\n`;
+  if (script !== undefined && existsSync(script)) return `${HELP}\n${usageOf(script)}\n\n${shared}`;
+  return `${HELP}\n${shared}\nScenarios; --help behind one lists its settings\n${scenariosIn(join(ROOT, 'scenarios'))}\n`;
 }
 
 async function main(): Promise<number> {
@@ -66,8 +66,7 @@ async function main(): Promise<number> {
     return script === undefined ? 1 : 0;
   }
   const { instances, args } = instancesOf(given);
-  for (const name of unread(script, args))
-    console.error(`${name} is set, and ${script} does not read it: --help lists what it reads`);
+  checkVariables(script, args);
   const config = await settle(readConfig(RunConfig));
   // Where samples are asked for, the pipeline that is started leaves them: one message in a hundred, unless it is told otherwise.
   if (variablesOf(args).SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
@@ -77,7 +76,10 @@ async function main(): Promise<number> {
     );
   }
   trust(config.TLS_CA);
-  const command = commandOf(script, given, process.env.npm_lifecycle_event);
+  const command = commandOf(script, given, process.env.npm_lifecycle_event, {
+    env: process.env,
+    names: variablesIn(script),
+  });
   return inRunDirectory(variablesOf(args).RUN_DIR, runName(script, config, new Date()), (runDir) =>
     runScript(script, args, instances, config, runEnvironment(config, runDir, command), runDir),
   );

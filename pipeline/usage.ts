@@ -1,51 +1,60 @@
-/** What a scenario says of itself, for `--help`: its head comment, and the settings that it reads. */
+/** What a scenario says of itself, for `--help` and for the check before a run: its head comment, and the settings that it declares. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { RunConfig } from './config.ts';
+import { closest } from 'fastest-levenshtein';
+import { every, scripts } from '../scenarios/lib/declarations.js';
+import { read } from '../scenarios/lib/env.js';
+import { NOT_TOLD, SETTINGS } from './command.ts';
+import { ConfigError } from './config.ts';
+import { environmentArgs, variablesOf } from './k6.ts';
 
-/** A setting that a script reads, with its default where that stands there as a value: __ENV.RATE || 100, number('RATE', 100). */
-const SETTING =
-  /__ENV\.([A-Z]\w*)(?:\s*\|\|\s*('[^']*'|[\d._]+))?|\b(?:number|numbers|count|flag|choice)\(\s*'([A-Z]\w*)'(?:,\s*(\[[^\]]*\]|'[^']*'|[\w.]+)\s*[,)])?/g;
-const IMPORTED = /\bfrom\s+'(\.{1,2}\/[^']+)'/g;
-/** What every scenario has. */
-const SHARED = 'setting.js';
-/** A default that is a value, and not a name or a sum. */
-const VALUE = /^(true|false|[\d._]+)$/;
-/** Told of under Environment, or by pipeline/run.ts itself. */
-const TOLD_ELSEWHERE = new Set([
-  ...Object.keys(RunConfig.properties),
-  ...['ARRIVAL_COMMAND', 'INGEST_TOKEN', 'LABELS', 'SSL_CERT_FILE'],
-]);
+const SCENARIOS = join(import.meta.dirname, '../scenarios');
+/** A variable that a script or an Artillery file names: __ENV.RATE, {{ $env.RATE }}. */
+const NAMED = /(?:__ENV|\$env|\$processEnvironment)\.(\w+)/g;
 
-/** Settings by name; a default is undefined where only the script knows it. */
-export type Settings = Map<string, string | undefined>;
+/** Settings by name, as scenarios/lib/env.js makes them. */
+export type Declarations = Record<
+  string,
+  { fallback?: unknown; unit?: string; meaning: string; allowed?: string; parse(text: string): unknown }
+>;
 
-/** @returns what a script reads itself, or by a file that it imports and not every scenario does; and what every scenario reads */
-export function settingsOf(script: string): { own: Settings; shared: Settings } {
-  const [own, shared]: [Settings, Settings] = [new Map(), new Map()];
-  const seen = new Set<string>();
-  const look = (path: string, into: Settings) => {
-    if (seen.has(path) || !existsSync(path)) return;
-    seen.add(path);
-    const text = readFileSync(path, 'utf8');
-    for (const [, read, or, asked, fallback] of text.matchAll(SETTING)) {
-      const name = (read ?? asked) as string;
-      if (!TOLD_ELSEWHERE.has(name)) into.set(name, into.get(name) ?? literal(or ?? fallback));
-    }
-    const files = [...text.matchAll(IMPORTED)].map(([, file]) => resolve(dirname(path), file as string));
-    for (const file of files.filter((f) => basename(f) === SHARED)) look(file, shared);
-    for (const file of files) look(file, into);
-  };
-  look(resolve(script), own);
-  for (const name of own.keys()) shared.delete(name);
-  return { own, shared };
+/** What a script of scenarios/ declares, beside what every one has; undefined: it is somebody's own. */
+export function declaredBy(script: string): Declarations | undefined {
+  if (dirname(resolve(script)) !== SCENARIOS) return undefined;
+  return (scripts as Record<string, () => Declarations>)[basename(script, '.js')]?.();
 }
 
-/** 15_000 is 15000, 'a' is a, and of a list of words the first is the default. */
-function literal(text: string | undefined): string | undefined {
-  const quoted = /^\[?\s*'([^']*)'/.exec(text ?? '')?.[1];
-  if (quoted !== undefined) return quoted === '' ? undefined : quoted;
-  return text !== undefined && VALUE.test(text) ? text.replaceAll('_', '') : undefined;
+/** The variables that a script, or an Artillery file, may be told by: those that it declares, or else those that it names. */
+export function variablesIn(script: string): string[] {
+  const own = declaredBy(script);
+  if (own !== undefined) return Object.keys({ ...own, ...every() });
+  const text = existsSync(script) ? readFileSync(script, 'utf8') : '';
+  return [...Object.keys(every()), ...[...text.matchAll(NAMED)].map(([, name]) => name as string)];
+}
+
+/**
+ * Refuses in one line what is wrong with the settings of a script that declares them: a name that it does not know, as a typing error
+ * would leave the default, or a value.
+ * @param more names that flags may set beside those of the script
+ */
+export function checkVariables(script: string, args: readonly string[], more: readonly string[] = []): void {
+  const own = declaredBy(script);
+  if (own === undefined) return;
+  const all = { ...own, ...every() };
+  const allowed = [...Object.keys(all), ...more].sort();
+  const known = new Set([...allowed, ...SETTINGS, ...NOT_TOLD]);
+  for (const arg of environmentArgs(args)) {
+    const name = arg.replace(/^(--env=|-e)/, '').replace(/=.*/s, '');
+    if (!/^\w+$/.test(name) || name.startsWith('K6_') || known.has(name)) continue;
+    throw new ConfigError(
+      `${name} is no setting of ${script}, ${closest(name, allowed)} is; allowed: ${allowed.join(', ')}`,
+    );
+  }
+  try {
+    read(all, variablesOf(args));
+  } catch (error) {
+    throw new ConfigError((error as Error).message);
+  }
 }
 
 /** The comment that a script begins with. */
@@ -57,30 +66,33 @@ export function headOf(script: string): string[] {
 
 /** The part of a help text that is one scenario's. */
 export function usageOf(script: string): string {
-  const { own, shared } = settingsOf(script);
-  return [
-    ...headOf(script),
-    '',
-    'Settings, as -e NAME=value (and their defaults)',
-    ...wrapped(own),
-    'and of every scenario',
-    ...wrapped(shared),
-    '',
-  ].join('\n');
+  const own = declaredBy(script);
+  const settings =
+    own === undefined
+      ? 'Its settings are its own: they are not listed here, and a name that is misspelt is not noticed.'
+      : `Settings, as -e NAME=value or in the environment\n${linesOf(own)}`;
+  return `${headOf(script).join('\n')}\n\n${settings}`;
 }
 
-function wrapped(settings: Settings): string[] {
-  const words = [...settings]
-    .sort()
-    .map(([name, value]) => (value === undefined ? name : `${name} (${value})`));
-  if (words.length === 0) return ['  none'];
-  const lines: string[] = [];
-  for (const word of words.map((w, i) => (i < words.length - 1 ? `${w},` : w))) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + word.length < 100) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(`  ${word}`);
-  }
-  return lines;
+/** Each setting in words: its name, what it says with its unit, what is allowed, and its default. */
+export function rowsOf(
+  declared: Declarations,
+): [name: string, says: string, allowed: string, value: string][] {
+  const values = read(declared, {});
+  return Object.entries(declared).map(([name, { fallback, unit, meaning, allowed = '' }]) => {
+    const value = typeof fallback === 'function' ? values[name] : fallback;
+    return [name, unit ? `${unit} ${meaning}` : meaning, allowed, String(value ?? '')];
+  });
+}
+
+/** A line for each setting. */
+export function linesOf(declared: Declarations): string {
+  return rowsOf(declared)
+    .map(([name, says, allowed, value]) => {
+      const limits = [value && `default ${value}`, allowed].filter(Boolean).join('; ');
+      return `  ${name.padEnd(20)}${says}${limits && ` (${limits})`}`;
+    })
+    .join('\n');
 }
 
 /** A line for each scenario of a folder: its path and the question that it answers. */

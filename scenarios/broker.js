@@ -4,24 +4,23 @@
 // Same messages, ledger and report: all of the time is `delivery`, and *MQTT* is the time until the PUBACK.
 import { Run } from 'k6/x/arrival';
 import { Client } from 'k6/x/mqtt';
-import { count, number } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { checkTrust, stages } from './lib/stages.js';
 
 checkTrust('k6/x/mqtt');
 
-const rate = number('RATE', 1000, { min: 1 });
-const qos = number('QOS', 1, { max: 1, whole: true });
+const { RATE, DURATION, QOS, SENDERS } = settings('broker');
 const run = new Run({
   name: 'broker',
   protocol: 'MQTT',
   ...setting(),
-  profile: profileOf(`${rate}/s into the broker`, {
-    phases: [{ name: 'steady', duration: number('DURATION', 20, { min: 0.5 }), arrivalRate: rate }],
+  profile: profileOf(`${RATE}/s into the broker`, {
+    phases: [{ name: 'steady', duration: DURATION, arrivalRate: RATE }],
     flows: flows.direct,
   }),
-  senders: count('SENDERS', 16, { max: 1000 }),
+  senders: SENDERS,
   canary: false, // it would go through the ingest
 });
 
@@ -42,7 +41,7 @@ export function sender() {
     const properties = { user: { hops: `${slot.stamp},0,0,0` } };
     let status = 0;
     try {
-      client.publish(`messages/${slot.targets[0]}`, slot.body, { qos, properties });
+      client.publish(`messages/${slot.targets[0]}`, slot.body, { qos: QOS, properties });
       status = 202;
     } finally {
       run.settle(slot, status);

@@ -5,15 +5,12 @@
 // RATE in requests/s (1,000), after a ramp of WARMUP (2 s), for DURATION (10 s); P99 in ms (100). What is under way has DRAIN (10 s) to arrive.
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
-import { number } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { backlogGrowth } from './lib/recovery.js';
 import { setting } from './lib/setting.js';
 
-const rate = number('RATE', 1000, { min: 1, max: 1e6 });
-const duration = number('DURATION', 10, { min: 1, max: 86_400 });
-const limit = number('P99', 100, { min: 1 });
-const drain = number('DRAIN', 10, { min: 1 });
+const { RATE: rate, WARMUP, DURATION: duration, P99: limit, DRAIN: drain } = settings('capacity');
 
 const run = new Run({
   name: 'capacity',
@@ -23,7 +20,7 @@ const run = new Run({
       // A pipeline that begins with the whole rate may run up a debt, which it pays only in seconds where that is near its limit.
       {
         name: 'warm-up',
-        duration: number('WARMUP', 2, { min: 0.1 }),
+        duration: WARMUP,
         arrivalRate: rate / 10,
         rampTo: rate,
         measured: false,

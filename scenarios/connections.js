@@ -8,17 +8,22 @@
 // messages has to arrive, with a p99 below the limit (CANARY_P99, 50 ms).
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
-import { count, number } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { cost } from './lib/held.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { checkBrokerFiles, stages } from './lib/stages.js';
 
-const connections = count('CONNECTIONS', 15_000, { max: 60_000 });
-const rate = number('CONNECT_RATE', 160, { min: 1, max: 10_000 });
-const hold = number('DURATION', 30, { min: 1 });
+const {
+  CONNECTIONS: connections,
+  CONNECT_RATE: rate,
+  DURATION: hold,
+  EVERY,
+  QOS,
+  CANARY_P99,
+} = settings('connections');
 const opening = Math.max(0.5, connections / rate);
-const messages = connections / number('EVERY', 6, { min: 0.1, max: 86_400 });
+const messages = connections / EVERY;
 const { mqtt } = stages();
 const brokers = 1 + (mqtt.more?.length ?? 0);
 checkBrokerFiles(connections, brokers, 'more BROKERS there, or fewer CONNECTIONS');
@@ -35,7 +40,7 @@ const run = new Run({
     ],
     flows: flows.direct,
   }),
-  publishers: { ...mqtt, connections, rate, qos: number('QOS', 1, { max: 1, whole: true }) },
+  publishers: { ...mqtt, connections, rate, qos: QOS },
 });
 
 const missing = new Gauge('connections_missing');
@@ -46,7 +51,7 @@ export const options = {
   scenarios: run.scenarios({ pump: true }),
   thresholds: run.thresholds({
     connections_missing: ['value==0'],
-    connections_canary_p99_ms: [`value<${number('CANARY_P99', 50, { min: 0.1 })}`],
+    connections_canary_p99_ms: [`value<${CANARY_P99}`],
     connections_canary_missing: ['value==0'], // its p99 is of those that arrived
   }),
 };

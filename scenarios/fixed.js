@@ -2,14 +2,11 @@
 //   npm run fixed                                                      CONCURRENCY 50, DURATION 30 s
 //   npm run fixed -- -e CONCURRENCY=1000 -e REQUESTS=50000 -e KEEPALIVE=false
 import { Run } from 'k6/x/arrival';
-import { count, flag, number } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 
-const vus = count('CONCURRENCY', 50, { max: 10_000 });
-const requests = count('REQUESTS', undefined);
-const duration = number('DURATION', requests ? 3600 : 30, { min: 0.1, max: 86_400 });
-const keepAlive = flag('KEEPALIVE', true);
+const { CONCURRENCY: vus, REQUESTS: requests, DURATION: duration, KEEPALIVE: keepAlive } = settings('fixed');
 
 const shared = setting();
 const run = new Run({

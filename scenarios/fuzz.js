@@ -4,16 +4,19 @@
 //   … -e SPEC='[userId,string,userAge,int]' -e SEED=7 -e CONCURRENCY=10,50 -e REQUESTS=5000
 //   … -e SPEC_FILE=/path/spec.json             ranges, lengths, allowed values, nested objects: scenarios/README.md
 import { Run } from 'k6/x/arrival';
-import { count, number, numbers } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 
-const steps = numbers('CONCURRENCY', '10,100,500,1000');
-const requests = count('REQUESTS', undefined);
-const duration = number('STEP_DURATION', requests ? 3600 : 10, { min: 0.1, max: 86_400 });
-const spec = __ENV.SPEC_FILE
-  ? open(__ENV.SPEC_FILE)
-  : __ENV.SPEC || '[userId,string,userAge,int,score,float,ok,boolean]';
+const {
+  CONCURRENCY: steps,
+  REQUESTS: requests,
+  STEP_DURATION: duration,
+  SPEC,
+  SPEC_FILE,
+  SEED: seed,
+} = settings('fuzz');
+const spec = SPEC_FILE ? open(SPEC_FILE) : SPEC;
 
 const run = new Run({
   name: 'fuzz',
@@ -22,7 +25,7 @@ const run = new Run({
     phases: steps.map((vus) => ({ name: `${vus}`, duration, vus, drain: 60, ...(requests && { requests }) })),
     flows: flows.direct,
   }),
-  fuzz: { spec, seed: number('SEED', 1, { max: 1e15, whole: true }) },
+  fuzz: { spec, seed },
   inFlight: Math.min(steps.at(-1), 50),
 });
 

@@ -4,7 +4,7 @@
 //   QUEUE=list RELAY_WORKERS=0 npm run scenario -- scenarios/ingest.js   the same with a list
 // Same messages, ledger and report. `queue` is from the write until the message was read; the stages behind it are not there.
 import { Run } from 'k6/x/arrival';
-import { count, number } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { queue } from './lib/stages.js';
@@ -17,18 +17,17 @@ if (relays > 0)
   );
 const own = queue();
 
-const rate = number('RATE', 1000, { min: 1 });
-const connections = count('CONNECTIONS', 64, { max: 1024 });
+const { RATE, DURATION, CONNECTIONS } = settings('ingest');
 const run = new Run({
   name: 'ingest',
   ...shared,
   queue: { url: own.url, kind: own.kind },
-  profile: profileOf(`${rate}/s into the ingest`, {
-    phases: [{ name: 'steady', duration: number('DURATION', 20, { min: 0.5 }), arrivalRate: rate }],
+  profile: profileOf(`${RATE}/s into the ingest`, {
+    phases: [{ name: 'steady', duration: DURATION, arrivalRate: RATE }],
     flows: flows.direct,
   }),
-  senders: Math.min(connections, 4),
-  inFlight: Math.ceil(connections / 4),
+  senders: Math.min(CONNECTIONS, 4),
+  inFlight: Math.ceil(CONNECTIONS / 4),
   canary: false, // it would go through relay and broker
 });
 

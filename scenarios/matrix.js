@@ -4,14 +4,11 @@
 // RATE in requests/s (200) over CONNECTIONS (64), after WARMUP (2 s) for DURATION (10 s). ALONE=true: the generator against a server that
 // answers and passes nothing on, as fast as it goes.
 import { Run } from 'k6/x/arrival';
-import { count, flag, number } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 
-const rate = number('RATE', 200, { min: 1, max: 1e6 });
-const duration = number('DURATION', 10, { min: 0.5, max: 86_400 });
-const connections = count('CONNECTIONS', 64, { max: 1024 });
-const alone = flag('ALONE', false); // there is nothing to wait for
+const { RATE: rate, DURATION: duration, WARMUP, CONNECTIONS: connections, ALONE: alone } = settings('matrix');
 
 const run = new Run({
   name: 'matrix',
@@ -25,7 +22,7 @@ const run = new Run({
         phases: [
           {
             name: 'warm-up',
-            duration: number('WARMUP', 2, { min: 0.1 }),
+            duration: WARMUP,
             arrivalRate: rate,
             measured: false,
           },
@@ -34,7 +31,7 @@ const run = new Run({
         flows: flows.direct,
       }),
   ...(alone
-    ? { inFlight: Math.min(connections, 64), canary: false, drain: 0.1, idle: 0.1 }
+    ? { inFlight: Math.min(connections, 64), canary: false, drain: 0.1, idle: 0.1 } // there is nothing to wait for
     : { senders: Math.min(connections, 4), inFlight: Math.ceil(connections / 4) }),
 });
 

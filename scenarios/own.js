@@ -3,39 +3,40 @@
 //   … -e INGEST_PATH=/v1/events -e BODY_FILE=/path/body.json -e FILTER='devices/+/events' -e RATE=200 -e P99=100
 // What it has to do: take a POST, and publish what came of it to MQTT with the id in it. scenarios/README.md has every setting.
 import { Run } from 'k6/x/arrival';
-import { count, flag, number } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { profileOf } from './lib/load.js';
 import { sampled } from './lib/sampled.js';
 import { openProfile, setting } from './lib/setting.js';
 
 const shared = setting();
+const set = settings('own');
 
 /** The header fields that HEADERS names, beside the token. */
 function headers() {
   try {
-    return JSON.parse(__ENV.HEADERS || '{}');
+    return JSON.parse(set.HEADERS);
   } catch {
     throw new Error('HEADERS is not JSON; allowed: {"X-Api-Key":"…"}');
   }
 }
 
-const profile = __ENV.PROFILE
-  ? openProfile(__ENV.PROFILE)
+const profile = set.PROFILE
+  ? openProfile(set.PROFILE)
   : profileOf('own', {
       phases: [
         {
           name: 'warm-up',
-          duration: number('WARMUP', 5, { min: 0.1 }),
-          arrivalRate: number('RATE', 100),
+          duration: set.WARMUP,
+          arrivalRate: set.RATE,
           measured: false,
         },
-        { name: 'steady', duration: number('DURATION', 30, { min: 1 }), arrivalRate: number('RATE', 100) },
+        { name: 'steady', duration: set.DURATION, arrivalRate: set.RATE },
       ],
       flows: [
         {
           name: 'own',
-          target: __ENV.TARGET || 'user',
-          deliveries: count('DELIVERIES', 1, { max: 32 }),
+          target: set.TARGET,
+          deliveries: set.DELIVERIES,
         },
       ],
     });
@@ -46,27 +47,27 @@ const run = new Run({
   profile,
   ingest: {
     ...shared.ingest,
-    ...(__ENV.INGEST_PATH && { path: __ENV.INGEST_PATH, batchPath: __ENV.INGEST_PATH }),
+    ...(set.INGEST_PATH && { path: set.INGEST_PATH, batchPath: set.INGEST_PATH }),
     headers: headers(),
-    keepAlive: flag('KEEPALIVE', true),
-    retries: number('RETRIES', 0, { max: 100, whole: true }),
+    keepAlive: set.KEEPALIVE,
+    retries: set.RETRIES,
   },
   mqtt: {
     ...shared.mqtt,
-    ...(__ENV.TOPIC_PREFIX !== undefined && { prefix: __ENV.TOPIC_PREFIX }),
-    filter: __ENV.FILTER || '',
-    qos: number('QOS', 1, { max: 2, whole: true }),
-    version: __ENV.MQTT_VERSION || '5',
+    prefix: set.TOPIC_PREFIX,
+    filter: set.FILTER,
+    qos: set.QOS,
+    version: set.MQTT_VERSION,
   },
-  body: __ENV.BODY || (__ENV.BODY_FILE ? open(__ENV.BODY_FILE) : ''),
-  timeout: number('TIMEOUT', 10, { min: 0.1 }),
-  sampled: sampled(),
-  canary: shared.canary && !__ENV.FILTER,
+  body: set.BODY ?? (set.BODY_FILE && open(set.BODY_FILE)),
+  timeout: set.TIMEOUT,
+  sampled: sampled(set),
+  canary: shared.canary && !set.FILTER,
 });
 
 export const options = {
   scenarios: run.scenarios(),
-  thresholds: run.thresholds({ arrival_p99: [`value<${number('P99', 250)}`] }),
+  thresholds: run.thresholds({ arrival_p99: [`value<${set.P99}`] }),
 };
 
 export function subscriber() {

@@ -14,19 +14,17 @@ import { open as openFile } from 'k6/experimental/fs';
 import http from 'k6/http';
 import { Counter } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
-import { count, number } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { openProfile, setting } from './lib/setting.js';
 import { at } from './lib/stack.js';
 import { checkTrust } from './lib/stages.js';
 
 checkTrust('k6/http');
 
-const warmUp = { rate: count('WARMUP_RATE', 100), duration: number('WARMUP_DURATION', 60, { min: 1 }) };
-const ramp = { rate: count('RATE', 200), duration: number('RAMP_DURATION', 60, { min: 1 }) };
-const sustained = number('SUSTAINED_DURATION', 60, { min: 1 });
-const think = number('THINK', 1, { max: 1000 }); // times 2 s and 5 s
-const timeout = number('TIMEOUT', 10, { min: 0.1 });
-const most = count('MAX_SESSIONS', 4000, { max: 10_000 });
+const set = settings('phases');
+const warmUp = { rate: set.WARMUP_RATE, duration: set.WARMUP_DURATION };
+const ramp = { rate: set.RATE, duration: set.RAMP_DURATION };
+const { SUSTAINED_DURATION: sustained, THINK: think, TIMEOUT: timeout, MAX_SESSIONS: most } = set;
 
 /** How long a session thinks, times THINK, s. */
 const LONGEST = 5;
@@ -34,7 +32,7 @@ const LONGEST = 5;
 const sessions = [browse, browse, join, browse, browse, write, browse, join, browse, browse]; // 7 : 2 : 1
 
 // Rows are shared by all VUs.
-const posts = await csv.parse(await openFile(__ENV.CSV || at('..', 'data/posts.csv')), { asObjects: true });
+const posts = await csv.parse(await openFile(at('..', set.CSV)), { asObjects: true });
 
 const shared = setting();
 const run = new Run({
@@ -72,17 +70,17 @@ export const options = {
   },
   thresholds: run.thresholds({
     timeouts: ['count==0'],
-    http_req_duration: [`p(95)<${number('P95', 1000)}`],
+    http_req_duration: [`p(95)<${set.P95}`],
     dropped_iterations: ['count==0'],
   }),
 };
 
 /** Logs in, and captures the token. Without LOGIN_URL it is INGEST_TOKEN, or what the pipeline of this repository takes. */
 export function setup() {
-  if (!__ENV.LOGIN_URL) return { token: shared.ingest.token };
-  const who = JSON.stringify({ user: __ENV.LOGIN_USER || 'k6', password: __ENV.LOGIN_PASSWORD || '' });
-  const answer = http.post(__ENV.LOGIN_URL, who, { headers: { 'Content-Type': 'application/json' } });
-  const token = answer.status === 200 ? answer.json(__ENV.LOGIN_TOKEN || 'token') : undefined;
+  if (!set.LOGIN_URL) return { token: shared.ingest.token };
+  const who = JSON.stringify({ user: set.LOGIN_USER, password: set.LOGIN_PASSWORD ?? '' });
+  const answer = http.post(set.LOGIN_URL, who, { headers: { 'Content-Type': 'application/json' } });
+  const token = answer.status === 200 ? answer.json(set.LOGIN_TOKEN) : undefined;
   if (!token) exec.test.abort(`LOGIN_URL answered ${answer.status} without a token`);
   return { token };
 }
@@ -126,9 +124,7 @@ function request(flow, token, found) {
   });
   run.settle(slot, answer.status);
   if (answer.error_code === TIMED_OUT) timeouts.add(1);
-  return answer.status >= 200 && answer.status < 300
-    ? (answer.json(__ENV.CAPTURE || 'accepted') ?? undefined)
-    : undefined;
+  return answer.status >= 200 && answer.status < 300 ? (answer.json(set.CAPTURE) ?? undefined) : undefined;
 }
 
 /** k6's error code of a request that took longer than its time-out. */

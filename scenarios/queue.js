@@ -6,7 +6,7 @@
 
 import { Run } from 'k6/x/arrival';
 import redis from 'k6/x/redis';
-import { count, number } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { checkTrust, queue } from './lib/stages.js';
@@ -14,16 +14,16 @@ import { checkTrust, queue } from './lib/stages.js';
 checkTrust('k6/x/redis');
 const { redis: url, kind } = queue();
 
-const rate = number('RATE', 1000, { min: 1 });
+const { RATE, DURATION, SENDERS } = settings('queue');
 const run = new Run({
   name: 'queue',
   protocol: 'Redis',
   ...setting(),
-  profile: profileOf(`${rate}/s into the queue`, {
-    phases: [{ name: 'steady', duration: number('DURATION', 20, { min: 0.5 }), arrivalRate: rate }],
+  profile: profileOf(`${RATE}/s into the queue`, {
+    phases: [{ name: 'steady', duration: DURATION, arrivalRate: RATE }],
     flows: flows.direct,
   }),
-  senders: count('SENDERS', 32, { max: 1000 }),
+  senders: SENDERS,
   canary: false, // it would go through the ingest
 });
 

@@ -5,25 +5,27 @@
 //   npm run ramp -- -e PROFILE=profiles/smoke.yml  rates (requests/s) and durations (s) of a file; the ones above replace them
 // It fails where p99 of the arrival is not below P99 (250 ms). SENDERS (64) VUs send.
 import { Run } from 'k6/x/arrival';
-import { count, number } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { openProfile, setting } from './lib/setting.js';
 
+const { PROFILE, WARMUP_RATE, RATE, WARMUP_DURATION, RAMP_DURATION, SUSTAINED_DURATION, SENDERS, P99 } =
+  settings('ramp');
 const run = new Run({
   name: 'ramp',
   ...setting(),
-  profile: openProfile(__ENV.PROFILE || 'profiles/ramp.yml'),
+  profile: openProfile(PROFILE),
   phases: {
-    'warm-up': { duration: __ENV.WARMUP_DURATION, arrivalRate: __ENV.WARMUP_RATE },
-    ramp: { duration: __ENV.RAMP_DURATION, arrivalRate: __ENV.WARMUP_RATE, rampTo: __ENV.RATE },
-    sustained: { duration: __ENV.SUSTAINED_DURATION, arrivalRate: __ENV.RATE },
+    'warm-up': { duration: WARMUP_DURATION, arrivalRate: WARMUP_RATE },
+    ramp: { duration: RAMP_DURATION, arrivalRate: WARMUP_RATE, rampTo: RATE },
+    sustained: { duration: SUSTAINED_DURATION, arrivalRate: RATE },
   },
-  senders: count('SENDERS', 64, { max: 10_000 }),
+  senders: SENDERS,
 });
 
 export const options = {
   scenarios: run.scenarios(),
   thresholds: run.thresholds({
-    arrival_p99: [`value<${number('P99', 250)}`],
+    arrival_p99: [`value<${P99}`],
     http_req_failed: ['rate<0.01'],
   }),
 };

@@ -201,7 +201,7 @@ describe('npm run ramp', () => {
 
   describe('says in one line what is wrong', { concurrency: 3 }, () => {
     const wrong: [string, string[], NodeJS.ProcessEnv, RegExp][] = [
-      ['a negative rate', ['-e', 'RATE=-4'], {}, /^phase "ramp", rampTo: -4 is outside 0 to 1e\+09$/],
+      ['a negative rate', ['-e', 'RATE=-4'], {}, /^RATE is "-4"; allowed: 0 to 1e9$/],
       ['a profile that is not there', ['-e', 'PROFILE=profiles/none.yml'], {}, /none\.yml/],
       [
         'INGEST_URL alone',

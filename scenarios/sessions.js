@@ -6,18 +6,20 @@
 import exec from 'k6/execution';
 import http from 'k6/http';
 import { Run } from 'k6/x/arrival';
-import { count, number } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { checkTrust } from './lib/stages.js';
 
 checkTrust('k6/http');
 
-const rate = count('SESSIONS', 500);
-const calls = count('CALLS', 10, { max: 10_000 });
-const duration = number('DURATION', 30, { min: 1, max: 86_400 });
-const most = count('MAX_SESSIONS', 1000, { max: 10_000 });
-const timeout = number('TIMEOUT', 10, { min: 0.1 });
+const {
+  SESSIONS: rate,
+  CALLS: calls,
+  DURATION: duration,
+  MAX_SESSIONS: most,
+  TIMEOUT: timeout,
+} = settings('sessions');
 
 const shared = setting();
 const run = new Run({

@@ -3,15 +3,16 @@
 //   ./k6 run scenarios/smoke.js        with `npm run pipeline` up in another terminal
 // No latency is judged: what fails it is a message that is refused, lost, or not there when the run has drained.
 import { Run } from 'k6/x/arrival';
-import { number } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 
+const { RATE, DURATION } = settings('smoke');
 const run = new Run({
   name: 'smoke',
   ...setting(),
   profile: profileOf('smoke', {
-    phases: [{ name: 'steady', duration: number('DURATION', 5), arrivalRate: number('RATE', 50) }],
+    phases: [{ name: 'steady', duration: DURATION, arrivalRate: RATE }],
     flows: flows.mixed,
   }),
 });

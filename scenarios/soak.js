@@ -7,24 +7,25 @@
 import { sleep } from 'k6';
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
-import { number } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { latencyDrift, memoryGrowth, mostGrowth, ofPipeline, sentence, UNKNOWN } from './lib/steadiness.js';
 
-const seconds = number('HOURS', 2, { min: 0.001, max: 168 }) * 3600;
-const line = Math.min(seconds, number('LINE_MINUTES', 60, { min: 0.01 }) * 60);
+const { HOURS, RATE, LINE_MINUTES, GROWTH_LIMIT, DRIFT_LIMIT } = settings('soak');
+const seconds = HOURS * 3600;
+const line = Math.min(seconds, LINE_MINUTES * 60);
 const lines = Math.ceil(seconds / line);
 if (lines > 1000) throw new Error(`LINE_MINUTES makes ${lines} lines; allowed: up to 1000`);
 
 const run = new Run({
   name: 'soak',
   ...setting(),
-  profile: profileOf(`${seconds / 3600} h`, {
+  profile: profileOf(`${HOURS} h`, {
     phases: Array.from({ length: lines }, (_, i) => ({
       name: `${i + 1}`,
       duration: Math.min(line, seconds - i * line),
-      arrivalRate: number('RATE', 200, { min: 1 }),
+      arrivalRate: RATE,
     })),
     flows: flows.mixed,
   }),
@@ -45,8 +46,8 @@ export const options = {
     },
   },
   thresholds: run.thresholds({
-    soak_memory_growth_mb: [`value<${number('GROWTH_LIMIT', 32)}`],
-    soak_latency_drift_ms: [`value<${number('DRIFT_LIMIT', 50)}`],
+    soak_memory_growth_mb: [`value<${GROWTH_LIMIT}`],
+    soak_latency_drift_ms: [`value<${DRIFT_LIMIT}`],
   }),
 };
 

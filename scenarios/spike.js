@@ -5,28 +5,21 @@
 // Back is a p99 of a second that is no more than twice (BACK) the one before the burst, and stays there.
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
-import { number } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { drained, restored } from './lib/recovery.js';
 import { setting } from './lib/setting.js';
 
-const rate = number('RATE', 200, { min: 1 });
-const before = number('BEFORE', 20, { min: 1 });
-const spike = {
-  rate: number('SPIKE_RATE', 4000, { min: 1 }),
-  duration: number('SPIKE_DURATION', 5, { min: 0.1 }),
-};
-const after = number('AFTER', 40, { min: 1 });
-const back = number('BACK', 2, { min: 1 });
+const { RATE, SPIKE_RATE, BEFORE, SPIKE_DURATION, AFTER, BACK, DRAIN_LIMIT, BACK_LIMIT } = settings('spike');
 
 const run = new Run({
   name: 'spike',
   ...setting(),
-  profile: profileOf(`${rate}/s, ${spike.rate}/s for ${spike.duration} s`, {
+  profile: profileOf(`${RATE}/s, ${SPIKE_RATE}/s for ${SPIKE_DURATION} s`, {
     phases: [
-      { name: 'before', duration: before, arrivalRate: rate },
-      { name: 'spike', duration: spike.duration, arrivalRate: spike.rate },
-      { name: 'after', duration: after, arrivalRate: rate },
+      { name: 'before', duration: BEFORE, arrivalRate: RATE },
+      { name: 'spike', duration: SPIKE_DURATION, arrivalRate: SPIKE_RATE },
+      { name: 'after', duration: AFTER, arrivalRate: RATE },
     ],
     flows: flows.direct,
   }),
@@ -41,8 +34,8 @@ const timeToBack = new Gauge('spike_p99_back_s');
 export const options = {
   scenarios: run.scenarios({ pump: true }),
   thresholds: run.thresholds({
-    spike_drain_s: [`value<${number('DRAIN_LIMIT', after)}`],
-    spike_p99_back_s: [`value<${number('BACK_LIMIT', after)}`],
+    spike_drain_s: [`value<${DRAIN_LIMIT}`],
+    spike_p99_back_s: [`value<${BACK_LIMIT}`],
   }),
 };
 
@@ -51,7 +44,7 @@ export function subscriber() {
   const result = run.result();
   const figures = [
     ['time to drain', drained(result, 'before', 'spike'), timeToDrain],
-    ['time until p99 is back', restored(result, 'before', 'spike', back), timeToBack],
+    ['time until p99 is back', restored(result, 'before', 'spike', BACK), timeToBack],
   ];
   for (const [name, seconds, gauge] of figures) {
     run.figure(name, seconds ?? Number.NaN, 's');

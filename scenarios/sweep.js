@@ -6,28 +6,26 @@
 //   npm run sweep -- -e SAMPLED=true                     beside it one message in a hundred by trace lists in Redis, and how far that is off
 // Each step begins when everything of the last one has arrived, or after DRAIN seconds (60). Every message counts.
 import { Run } from 'k6/x/arrival';
-import { number, numbers } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { sampled } from './lib/sampled.js';
 import { openProfile, setting } from './lib/setting.js';
 
-const steps = numbers('CONCURRENCY', '1..20');
-const duration = number('STEP_DURATION', 10, { min: 0.1, max: 86_400 });
-const drain = number('DRAIN', 60, { max: 86_400 });
-const limit = number('P99', 250, { min: 0.1 }); // for the highest rate that the report names; a sweep is to go past it
+const set = settings('sweep');
+const { CONCURRENCY: steps, STEP_DURATION: duration, DRAIN: drain, P99: limit } = set; // a sweep is to go past its P99
 
 const run = new Run({
   name: 'sweep',
   ...setting(),
-  profile: __ENV.PROFILE
-    ? openProfile(__ENV.PROFILE)
+  profile: set.PROFILE
+    ? openProfile(set.PROFILE)
     : profileOf(`concurrency ${steps[0]} to ${steps.at(-1)}`, {
         phases: steps.map((vus) => ({ name: `${vus}`, duration, vus, drain })),
         flows: flows.direct,
       }),
   inFlight: Math.min(steps.at(-1), 50),
   drain,
-  sampled: sampled(),
+  sampled: sampled(set),
 });
 
 // A step past the knee leaves a backlog, and is what the sweep is for: only what never arrives fails it.

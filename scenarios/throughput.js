@@ -7,16 +7,14 @@ import { sleep } from 'k6';
 import exec from 'k6/execution';
 import { Run } from 'k6/x/arrival';
 import { Client } from 'k6/x/mqtt';
-import { count, number } from './lib/env.js';
+import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { checkBrokerFiles, checkTrust, stages } from './lib/stages.js';
 
 checkTrust('k6/x/mqtt');
 
-const clients = count('CLIENTS', 100, { max: 1000 });
-const step = number('STEP', 1, { min: 0.5, max: 3600 });
-const qos = number('QOS', 0, { max: 1, whole: true });
+const { CLIENTS: clients, STEP: step, QOS: qos } = settings('throughput');
 checkBrokerFiles(2 * clients + 2, 1, 'or fewer CLIENTS');
 const reached = setting();
 const run = new Run({

@@ -4,6 +4,7 @@ import { RunConfig, readConfig } from '../../pipeline/config.ts';
 import { against, exitCodeOf, inRunDirectory, runEnvironment, runName, settle } from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
 import { trust } from '../../pipeline/trust.ts';
+import { variablesIn } from '../../pipeline/usage.ts';
 import { ArtilleryRun } from './artillery.ts';
 import { installed } from './install.ts';
 
@@ -34,7 +35,10 @@ async function main(): Promise<number> {
   trust(config.TLS_CA);
 
   const bin = await installed();
-  const command = commandOf(file, args, process.env.npm_lifecycle_event ?? 'artillery');
+  const command = commandOf(file, args, process.env.npm_lifecycle_event ?? 'artillery', {
+    env: process.env,
+    names: variablesIn(file),
+  });
   return inRunDirectory(process.env.RUN_DIR, runName(file, config, new Date()), (runDir) => {
     const env = runEnvironment(config, runDir, command);
     return against(config, async (launch) =>

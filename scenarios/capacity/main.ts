@@ -16,6 +16,7 @@ import {
 } from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
+import { checkVariables, variablesIn } from '../../pipeline/usage.ts';
 import { renderReport } from '../../reports/render.ts';
 import type { Run } from '../../reports/run.ts';
 import { answerFigures, line, type Row, sentence } from './answer.ts';
@@ -69,12 +70,13 @@ async function main(): Promise<number> {
   }
   const variables = onlyEnvironmentArgs(args);
   const settings = readConfig(CapacityConfig, variablesOf(args));
+  const names = Object.keys(CapacityConfig.properties);
+  checkVariables(SCRIPT, variables, names);
   const plan = planOf(settings);
   const config = await settle(readConfig(RunConfig));
-  const names = Object.keys(CapacityConfig.properties);
   const command = commandOf(SCRIPT, args, process.env.npm_lifecycle_event ?? 'capacity', {
     env: process.env,
-    names,
+    names: [...names, ...variablesIn(SCRIPT)],
   });
   const env = (runDir: string) => runEnvironment(config, runDir, command);
   return inRunDirectory(variablesOf(args).RUN_DIR, runName(SCRIPT, config, new Date()), async (dir) => {

@@ -12,8 +12,10 @@ import { explain } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import { requireNginx } from '../../pipeline/stack/nginx.ts';
+import { checkVariables, linesOf } from '../../pipeline/usage.ts';
 import { COMPARISONS, moment, newDirectory } from '../../reports/directory.ts';
 import type { Run } from '../../reports/run.ts';
+import { scripts } from '../lib/declarations.js';
 import { Lab } from '../matrix/lab.ts';
 import { NamespacePipeline } from './namespace.ts';
 import { type Measured, table } from './table.ts';
@@ -23,7 +25,7 @@ const SCRIPT = 'scenarios/fuzz.js';
 
 const HELP = `Runs scenarios/fuzz.js on three deployments of the pipeline, and compares them.
 
-  npm run deployments [-- -e NAME=value …]     what fuzz.js takes: CONCURRENCY, STEP_DURATION, REQUESTS, SPEC, SPEC_FILE, SEED
+  npm run deployments [-- -e NAME=value …]
 
   bare         on this host, generator and pipeline on the loopback
   nginx        the same with nginx before two ingests (TOPOLOGY=cluster)
@@ -31,7 +33,10 @@ const HELP = `Runs scenarios/fuzz.js on three deployments of the pipeline, and c
                Where that can't be had it is left out, and the reason told.
 
 Leaves a run in reports/runs/ for each and a page in reports/comparisons/ that compares them. Exit code: 0 when every run passed and all three
-were measured, 99 when not, 1 when it broke off.`;
+were measured, 99 when not, 1 when it broke off.
+
+Settings, by -e or in the environment
+${linesOf(scripts.fuzz())}`;
 
 let stopped = false;
 let signalled: ((signal: NodeJS.Signals) => void) | undefined;
@@ -47,6 +52,7 @@ async function main(): Promise<number> {
   for (const name of ['INGEST_URL', 'REDIS_URL', 'MQTT_URL', 'TOPOLOGY'] as const)
     if (config[name] !== undefined)
       throw new Error(`${name} is set, and each deployment is a pipeline that is started: leave it out`);
+  checkVariables(SCRIPT, variables);
   await checkScript(SCRIPT, variables, { ...process.env, ...ADDRESSES });
   await requireNginx();
   onInterrupt(

@@ -1,59 +1,86 @@
-// Settings from the environment (-e NAME=value). A wrong one ends the script in one line: its name, its value, what is allowed.
+// Kinds of settings, and how they are read from the environment (k6's -e NAME=value).
+// A declaration is data: { fallback, unit, meaning, allowed, parse }. `fallback` is a value, or a function of the settings before it.
+// `parse` throws where the text is wrong; the message, which may be empty, says why.
 
-/** A number; an empty variable counts as unset. */
-export function number(name, fallback, { min = 0, max = 1e9, whole = false } = {}) {
-  const text = __ENV[name] || '';
-  if (text === '') return fallback;
-  const value = Number(text);
-  if (Number.isNaN(value) || value < min || value > max || (whole && !Number.isInteger(value)))
-    throw new Error(
-      `${name} is "${text}"; allowed: ${whole ? 'whole numbers from' : ''} ${min} to ${max}`.replace(
-        '  ',
-        ' ',
-      ),
-    );
-  return value;
+/** A number; `whole`: without a fraction. */
+export function number(fallback, unit, meaning, { min = 0, max = 1e9, whole = false } = {}) {
+  const parse = (text) => {
+    const value = Number(text);
+    if (Number.isNaN(value) || value < min || value > max || (whole && !Number.isInteger(value)))
+      throw new Error();
+    return value;
+  };
+  const most = max < 1e9 ? max : max.toExponential().replace('+', '');
+  const allowed = `${whole ? 'whole numbers from ' : ''}${min} to ${most}`;
+  return { fallback, unit, meaning, allowed, parse };
 }
 
-/** A whole number. */
-export function count(name, fallback, range) {
-  return number(name, fallback, { min: 1, ...range, whole: true });
+/** A whole number from 1. */
+export function count(fallback, unit, meaning, range) {
+  return number(fallback, unit, meaning, { min: 1, ...range, whole: true });
 }
 
-/** One of some words. */
-export function choice(name, words) {
-  const value = __ENV[name] || words[0];
-  if (!words.includes(value)) throw new Error(`${name} is "${value}"; allowed: ${words.join(', ')}`);
-  return value;
+/** One of some words; the first is the default. */
+export function choice(words, meaning) {
+  const parse = (text) => {
+    if (!words.includes(text)) throw new Error();
+    return text;
+  };
+  return { fallback: words[0], meaning, allowed: words.join(', '), parse };
 }
 
 /** True or false. */
-export function flag(name, fallback) {
-  return choice(name, fallback ? ['true', 'false'] : ['false', 'true']) === 'true';
+export function flag(fallback, meaning) {
+  const words = choice(['true', 'false'], meaning);
+  return { ...words, fallback, parse: (text) => words.parse(text) === 'true' };
+}
+
+/** Any text; `empty`: an empty one is a value too. */
+export function text(fallback, meaning, { empty = false } = {}) {
+  return { fallback, meaning, empty, parse: (text) => text };
 }
 
 /** Whole numbers, ascending: a range 1..20, a range with a step 10..100/10, or a list 10,100,500. */
-export function numbers(name, fallback, { max = 10_000, most = 200 } = {}) {
-  const text = (__ENV[name] || fallback).replaceAll(' ', '');
-  const wrong = (why) =>
-    new Error(
-      `${name} is "${text}": ${why}; allowed: 1..20, 10..100/10 or 10,100,500, ascending, from 1 to ${max}`,
-    );
+export function numbers(fallback, unit, meaning, { max = 10_000, most = 200 } = {}) {
+  const parse = (text) => {
+    const values = listed(text.replaceAll(' ', ''), most);
+    if (values.some((n, i) => i > 0 && n <= values[i - 1])) throw new Error('not ascending');
+    if (values[0] < 1 || values.at(-1) > max) throw new Error('out of range');
+    if (values.length > most) throw new Error(`more than ${most} steps`);
+    return values;
+  };
+  const allowed = `1..20, 10..100/10 or 10,100,500, ascending, from 1 to ${max}`;
+  return { fallback, unit, meaning, allowed, parse };
+}
+
+function listed(text, most) {
+  if (/^\d+(,\d+)*$/.test(text)) return text.split(',').map(Number);
   const range = text.match(/^(\d+)\.\.(\d+)(?:\/(\d+))?$/);
-  const values = [];
-  if (range) {
-    const [from, to, step] = [Number(range[1]), Number(range[2]), Number(range[3] ?? 1)];
-    if (step === 0) throw wrong('a step of 0 never ends');
-    if (from > to) throw wrong(`${from} is above ${to}`);
-    if ((to - from) / step >= most) throw wrong(`more than ${most} steps`);
-    for (let n = from; n <= to; n += step) values.push(n);
-  } else if (/^\d+(,\d+)*$/.test(text)) {
-    values.push(...text.split(',').map(Number));
-  } else {
-    throw wrong('neither a range nor a list');
+  if (!range) throw new Error('neither a range nor a list');
+  const [from, to, step] = [Number(range[1]), Number(range[2]), Number(range[3] ?? 1)];
+  if (step === 0) throw new Error('a step of 0 never ends');
+  if (from > to) throw new Error(`${from} is above ${to}`);
+  if ((to - from) / step >= most) throw new Error(`more than ${most} steps`);
+  return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => from + i * step);
+}
+
+/**
+ * The values of what is declared. An empty variable counts as unset; without a default the value is undefined. Throws in one line: the
+ * name, its value, what is allowed.
+ * @param {Record<string, object>} declared
+ * @param {Record<string, string | undefined>} env
+ * @returns {Record<string, any>}
+ */
+export function read(declared, env = __ENV) {
+  const values = {};
+  for (const [name, { fallback, empty, allowed, parse }] of Object.entries(declared)) {
+    const given = env[name] === '' && !empty ? undefined : env[name];
+    const text = given ?? (typeof fallback === 'function' ? fallback(values) : fallback);
+    try {
+      values[name] = text === undefined ? undefined : parse(String(text));
+    } catch ({ message }) {
+      throw new Error(`${name} is "${text}"${message && `: ${message}`}; allowed: ${allowed}`);
+    }
   }
-  if (values.some((n, i) => i > 0 && n <= values[i - 1])) throw wrong('not ascending');
-  if (values[0] < 1 || values.at(-1) > max) throw wrong('out of range');
-  if (values.length > most) throw wrong(`more than ${most} steps`);
   return values;
 }

@@ -1,5 +1,6 @@
 // The setting of a run: where the pipeline is and what load it gets, from the environment and the files that it names.
-import { choice, count, number } from './env.js';
+import { every } from './declarations.js';
+import { read } from './env.js';
 import { labelsOf } from './labels.js';
 import { at, readStack } from './stack.js';
 
@@ -26,21 +27,19 @@ export function pipeline() {
 /** What is the same in every script: the pipeline, and where the run's record goes. */
 export function setting() {
   const reached = pipeline();
+  const set = read(every());
   return {
     ...reached,
-    id: __ENV.ID_KEY || 'id',
+    id: set.ID_KEY,
     topology: __ENV.TOPOLOGY || reached.facts.topology || 'single',
     network: __ENV.NETWORK || 'loopback',
-    labels: labelsOf(__ENV.LABELS || ''),
-    clock: __ENV.CLOCK_LIMIT ? { limit: __ENV.CLOCK_LIMIT } : {},
-    canary: ['true', 'on'].includes(choice('CANARY', ['true', 'on', 'false', 'off'])),
-    everyFlow: {
-      payloadBytes: number('PAYLOAD_BYTES', undefined, { max: 1_048_576, whole: true }),
-      targets: count('TARGETS', undefined, { max: 100_000 }),
-    },
-    dir: __ENV.RUN_DIR || '',
-    runId: __ENV.RUN_ID || '',
-    gather: number('GATHER', 60),
+    labels: labelsOf(set.LABELS ?? ''),
+    clock: set.CLOCK_LIMIT ? { limit: set.CLOCK_LIMIT } : {},
+    canary: ['true', 'on'].includes(set.CANARY),
+    everyFlow: { payloadBytes: set.PAYLOAD_BYTES, targets: set.TARGETS },
+    dir: set.RUN_DIR ?? '',
+    runId: set.RUN_ID ?? '',
+    gather: set.GATHER,
     runs: at('../..', 'reports/runs'),
     command: __ENV.ARRIVAL_COMMAND || '',
     template: open(at('../..', 'reports/dist/index.html')),

@@ -1,4 +1,6 @@
 // For scripts that fill a stage by themselves, with modules of their own.
+import * as declarations from './declarations.js';
+import { read } from './env.js';
 import { at, readStack } from './stack.js';
 
 /**
@@ -18,13 +20,13 @@ export function checkTrust(module) {
 /** Where one stage is filled by itself, the queue as the ingest does, the broker as a relay does; and where the queue is emptied. */
 export function stages() {
   const stack = readStack();
-  const { redisUrl, mqttUrl, queueUrl } = stack.stages || {};
-  const from = (name, ours) => __ENV[name] || ours || '';
-  const more = (!__ENV.BROKER_URL && readStack().mqtt?.more) || [];
-  const mqtt = from('BROKER_URL', mqttUrl).match(/^(\w+:\/\/)(?:([^:@/]*):([^@/]*)@)?(.*)$/);
+  const { redisUrl = '', mqttUrl = '', queueUrl = '' } = stack.stages || {};
+  const set = read({ ...declarations.queue(), ...declarations.broker() });
+  const more = (!set.BROKER_URL && stack.mqtt?.more) || [];
+  const mqtt = (set.BROKER_URL ?? mqttUrl).match(/^(\w+:\/\/)(?:([^:@/]*):([^@/]*)@)?(.*)$/);
   return {
-    redis: from('QUEUE_URL', redisUrl),
-    queue: { url: from('QUEUE_URL', queueUrl), kind: stack.queue || __ENV.QUEUE || 'stream' },
+    redis: set.QUEUE_URL ?? redisUrl,
+    queue: { url: set.QUEUE_URL ?? queueUrl, kind: stack.queue || set.QUEUE },
     mqtt: mqtt
       ? {
           url: mqtt[1] + mqtt[4],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { count, flag, number, numbers } from '../lib/env.js';
+import { count, flag, number, numbers, read, text } from '../lib/env.js';
 import { cost } from '../lib/held.js';
 import { labelsOf } from '../lib/labels.js';
 import { drained, restored } from '../lib/recovery.js';
@@ -48,30 +48,31 @@ test('a pipeline has recovered from a burst when it is as before for good', () =
 });
 
 test('a setting is what its kind allows, and a wrong one is told with that', () => {
-  const given = (value: string) => Object.assign(globalThis, { __ENV: { IT: value } });
-  const wrong: [read: () => unknown, value: string, message: RegExp][] = [
-    [() => number('IT', 1, { min: 0.1, max: 9 }), 'soon', /^IT is "soon"; allowed: 0\.1 to 9$/],
-    [() => count('IT', 1), '1.5', /^IT is "1\.5"; allowed: whole numbers from 1 to 1000000000$/],
-    [() => flag('IT', true), 'off', /^IT is "off"; allowed: true, false$/],
-    [
-      () => numbers('IT', '1'),
-      '20..1',
-      /^IT is "20\.\.1": 20 is above 1; allowed: 1\.\.20, .* from 1 to 10000$/,
-    ],
-    [() => numbers('IT', '1'), '0,1', /^IT is "0,1": out of range; allowed: /],
-    [() => numbers('IT', '1'), '1..9/0', /^IT is "1\.\.9\/0": a step of 0 never ends; allowed: /],
-    [() => numbers('IT', '1'), '5,5', /^IT is "5,5": not ascending; allowed: /],
-    [() => numbers('IT', '1'), 'many', /^IT is "many": neither a range nor a list; allowed: /],
-    [() => numbers('IT', '1'), '1..201', /^IT is "1\.\.201": more than 200 steps; allowed: /],
+  const value = (IT: object, given = '') => read({ IT }, { IT: given }).IT;
+  const steps = numbers('3,5', '', 'steps');
+  const wrong: [kind: object, value: string, message: RegExp][] = [
+    [number(1, 's', 'long', { min: 0.1, max: 9 }), 'soon', /^IT is "soon"; allowed: 0\.1 to 9$/],
+    [count(1, '', 'many'), '1.5', /^IT is "1\.5"; allowed: whole numbers from 1 to 1e9$/],
+    [flag(true, 'so'), 'off', /^IT is "off"; allowed: true, false$/],
+    [steps, '20..1', /^IT is "20\.\.1": 20 is above 1; allowed: 1\.\.20, .* from 1 to 10000$/],
+    [steps, '0,1', /^IT is "0,1": out of range; allowed: /],
+    [steps, '1..9/0', /^IT is "1\.\.9\/0": a step of 0 never ends; allowed: /],
+    [steps, '5,5', /^IT is "5,5": not ascending; allowed: /],
+    [steps, 'many', /^IT is "many": neither a range nor a list; allowed: /],
+    [steps, '1..201', /^IT is "1\.\.201": more than 200 steps; allowed: /],
   ];
-  for (const [read, value, message] of wrong) {
-    given(value);
-    assert.throws(read, { message });
-  }
-  given('');
-  assert.deepEqual([number('IT', 7), flag('IT', true), numbers('IT', '3,5')], [7, true, [3, 5]]);
-  given('10..100/30');
-  assert.deepEqual(numbers('IT', '1'), [10, 40, 70, 100]);
+  for (const [kind, given, message] of wrong) assert.throws(() => value(kind, given), { message });
+  assert.deepEqual([value(number(7, '', '')), value(flag(true, '')), value(steps)], [7, true, [3, 5]]);
+  assert.deepEqual(value(steps, '10..100/30'), [10, 40, 70, 100]);
+  assert.equal(value(count(undefined, '', '')), undefined);
+  assert.deepEqual([value(text('a', '')), value(text('a', '', { empty: true }))], ['a', '']);
+});
+
+test('a default may follow from the settings before it', () => {
+  const declared = { A: number(4, '', ''), B: number(({ A }: { A: number }) => 2 * A, '', '') };
+  assert.deepEqual(read(declared, {}), { A: 4, B: 8 });
+  assert.deepEqual(read(declared, { A: '5' }), { A: 5, B: 10 });
+  assert.deepEqual(read(declared, { A: '5', B: '1' }), { A: 5, B: 1 });
 });
 
 test('labels are name=value, each name once', () => {

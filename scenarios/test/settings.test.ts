@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { ADDRESSES } from '../../pipeline/run.ts';
-import { headOf, settingsOf } from '../../pipeline/usage.ts';
+import { checkVariables, headOf, rowsOf } from '../../pipeline/usage.ts';
+import { broker, every, queue, samples, scripts } from '../lib/declarations.js';
 import { k6, place, ROOT } from './harness.ts';
 
 test('each script says what it answers and with which command, and is listed', async () => {
@@ -20,22 +21,48 @@ test('each script says what it answers and with which command, and is listed', a
   }
 });
 
-test('each setting of a script stands in its head, or in the README', async () => {
+test('each script of the folder declares its settings, and reads those', async () => {
   const folder = join(ROOT, 'scenarios');
-  const readme = await readFile(join(folder, 'README.md'), 'utf8');
-  for (const script of (await readdir(folder)).filter((name) => name.endsWith('.js'))) {
-    const { own, shared } = settingsOf(join(folder, script));
-    const told = `${headOf(join(folder, script)).join('\n')}\n${readme}`;
-    const missing = [...own.keys(), ...shared.keys()].filter(
-      (name) => !new RegExp(`\\b${name}\\b`).test(told),
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.js'));
+  assert.deepEqual(files.map((name) => basename(name, '.js')).sort(), Object.keys(scripts).sort());
+  for (const [name, declared] of Object.entries(scripts)) {
+    const source = await readFile(join(folder, `${name}.js`), 'utf8');
+    assert.ok(source.includes(`settings('${name}')`), name);
+    const destructured = /const \{([^}]+)\}\s*=\s*(?:set;|settings\()/.exec(source)?.[1] ?? '';
+    const read = new Set([
+      ...[...destructured.matchAll(/\b([A-Z]\w*)/g)].map(([, one]) => one),
+      ...[...source.matchAll(/\bset\.([A-Z]\w*)/g)].map(([, one]) => one),
+    ]);
+    const shared = Object.keys({ ...queue(), ...broker(), ...samples() }); // read in lib/
+    const own = Object.keys(declared()).filter((one) => !shared.includes(one));
+    assert.deepEqual([...read].sort(), own.sort(), name);
+  }
+});
+
+test('the examples in the head of a script are settings that it takes', async () => {
+  for (const name of Object.keys(scripts)) {
+    const script = join(ROOT, 'scenarios', `${name}.js`);
+    const examples = headOf(script).filter((line) => !line.includes('npm run capacity'));
+    const args = [...examples.join('\n').matchAll(/-e (\w+)=('[^']*'|\S+)/g)];
+    checkVariables(
+      script,
+      args.flatMap(([, one, value]) => ['-e', `${one}=${value?.replaceAll("'", '')}`]),
     );
-    assert.deepEqual(missing, [], script);
+  }
+});
+
+test('the tables of the README are the declarations', async () => {
+  const readme = await readFile(join(ROOT, 'scenarios/README.md'), 'utf8');
+  for (const declared of [every(), scripts.own()]) {
+    const rows = rowsOf(declared).map((row) => `| \`${row[0]}\` | ${row.slice(1).join(' | ')} |`);
+    const table = ['| setting | says | allowed | default |', '| --- | --- | --- | --- |', ...rows].join('\n');
+    assert.ok(readme.includes(`\n${table}\n`), `it has to be\n${table}`);
   }
 });
 
 describe('a setting that makes no sense is told in one line', { concurrency: 2 }, () => {
   const wrong: [script: string, setting: string, message: RegExp][] = [
-    ['smoke.js', 'DURATION=soon', /^DURATION is "soon"; allowed: 0 to 1000000000$/],
+    ['smoke.js', 'DURATION=soon', /^DURATION is "soon"; allowed: 0 to 1e9$/],
     [
       'sweep.js',
       'CONCURRENCY=20..1',

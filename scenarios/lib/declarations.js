@@ -1,0 +1,232 @@
+// The settings of every script, declared once: --help, the check before a run and the tables of scenarios/README.md come from here.
+// A new setting is a line: NAME: kind(default, unit, meaning, range). Functions, so that a VU makes those of its own script alone.
+import { choice, count, flag, number, numbers, read, text } from './env.js';
+
+/** Those of every script; setting() reads them. */
+export const every = () => ({
+  PAYLOAD_BYTES: number(
+    undefined,
+    'bytes',
+    'of payload in each message (64 where the load says nothing else); not with SPEC or CSV',
+    { max: 1_048_576, whole: true },
+  ),
+  TARGETS: count(undefined, '', 'targets of each flow (most have 100)', { max: 100_000 }),
+  CANARY: choice(['true', 'on', 'false', 'off'], 'false or off: no message a second beside the load'),
+  CLOCK_LIMIT: text(
+    undefined,
+    'how far clocks may be apart, like 1ms (seconds without a unit); a wider bound makes the run invalid',
+  ),
+  LABELS: text(undefined, 'build=17,branch=main, for the list of runs and for comparisons'),
+  ID_KEY: text('id', 'key of the id in a message, like meta.id'),
+  RUN_ID: text(undefined, 'new for each run, and the same for all of its instances where it has several'),
+  GATHER: number(60, 's', 'that several instances wait for each other'),
+  RUN_DIR: text(undefined, 'where the run goes: a directory that is new or empty'),
+});
+
+/** Of scripts that fill or empty the queue by themselves. */
+export const queue = () => ({
+  QUEUE_URL: text(undefined, 'the Redis with the queue, where it is not that of the pipeline that is up'),
+  QUEUE: choice(['stream', 'list'], 'the kind of that queue'),
+});
+
+/** Of scripts with connections of their own to the broker. */
+export const broker = () => ({
+  BROKER_URL: text(undefined, 'the broker, where it is not that of the pipeline that is up'),
+});
+
+/** Of scripts that can read the pipeline's trace lists. */
+export const samples = () => ({
+  SAMPLED: flag(false, 'true: beside all messages, those that the pipeline leaves in trace lists in Redis'),
+  TRACE_LOG_EVERY: number(100, '', 'with SAMPLED: one message in so many is in those lists', { whole: true }),
+});
+
+const rate = (fallback, range) => number(fallback, 'requests/s', 'of the load', range);
+const seconds = (fallback, meaning, range) => number(fallback, 's', meaning, range);
+const qos = (fallback, max = 1) => number(fallback, '', 'MQTT quality of service', { max, whole: true });
+const timeout = () => seconds(10, 'that a request may take', { min: 0.1 });
+const limit = (fallback, range) =>
+  number(
+    fallback,
+    'ms',
+    'that arrival p99 of the measured phases has to stay below, or the run fails',
+    range,
+  );
+const requests = (of) => count(undefined, '', `requests of ${of}, which ends when they are answered`);
+/** A duration of ramp.js, which may have a unit: 1m30s. */
+const span = (phase) => text(undefined, `s of the phase ${phase}, instead of the profile's`);
+
+/** Those of each script of scenarios/, in the order in which they are best read. */
+export const scripts = {
+  smoke: () => ({ RATE: rate(50), DURATION: seconds(5, 'of the load') }),
+  ramp: () => ({
+    PROFILE: text('profiles/ramp.yml', 'a file with phases and flows, seen from scenarios/'),
+    WARMUP_RATE: number(undefined, 'requests/s', "before the ramp, instead of the profile's"),
+    RATE: number(undefined, 'requests/s', "after the ramp, instead of the profile's"),
+    WARMUP_DURATION: span('warm-up'),
+    RAMP_DURATION: span('ramp'),
+    SUSTAINED_DURATION: span('sustained'),
+    SENDERS: count(64, '', 'VUs that send, each one request at a time', { max: 10_000 }),
+    P99: limit(250),
+  }),
+  sweep: () => ({
+    CONCURRENCY: numbers('1..20', '', 'requests under way at a time, a step each'),
+    STEP_DURATION: seconds(10, 'of a step', { min: 0.1, max: 86_400 }),
+    DRAIN: seconds(60, 'that everything of a step has to arrive before the next one begins', { max: 86_400 }),
+    PROFILE: text(undefined, 'a file with steps, instead of CONCURRENCY and STEP_DURATION'),
+    P99: number(
+      250,
+      'ms',
+      'that arrival p99 stays below at the rate that the report names; it fails no run',
+      { min: 0.1 },
+    ),
+    ...samples(),
+  }),
+  phases: () => ({
+    WARMUP_RATE: count(100, 'sessions/s', 'begun in the warm-up'),
+    RATE: count(200, 'sessions/s', 'begun after the ramp'),
+    WARMUP_DURATION: seconds(60, 'of the warm-up', { min: 1 }),
+    RAMP_DURATION: seconds(60, 'of the ramp', { min: 1 }),
+    SUSTAINED_DURATION: seconds(60, 'at RATE', { min: 1 }),
+    THINK: number(1, '', 'sessions think so many times 2 or 5 s', { max: 1000 }),
+    MAX_SESSIONS: count(4000, '', 'sessions that go on at once', { max: 10_000 }),
+    TIMEOUT: seconds(10, 'that a request may take; one that takes longer fails the run', { min: 0.1 }),
+    P95: number(1000, 'ms', 'that p95 of HTTP has to stay below, or the run fails'),
+    CSV: text('data/posts.csv', 'rows that sessions send, seen from scenarios/'),
+    CAPTURE: text('accepted', "what of an answer goes into the session's next request"),
+    LOGIN_URL: text(undefined, 'asked for a token before the run'),
+    LOGIN_USER: text('k6', 'who logs in there'),
+    LOGIN_PASSWORD: text(undefined, 'the password; in the environment, not on a command line'),
+    LOGIN_TOKEN: text('token', 'where the token is in the answer'),
+  }),
+  fuzz: () => ({
+    CONCURRENCY: numbers('10,100,500,1000', '', 'requests under way at a time, a step each'),
+    REQUESTS: requests('each step'),
+    STEP_DURATION: seconds(
+      ({ REQUESTS }) => (REQUESTS ? 3600 : 10),
+      'of a step; with REQUESTS the longest that it takes, by default 3600',
+      { min: 0.1, max: 86_400 },
+    ),
+    SPEC: text('[userId,string,userAge,int,score,float,ok,boolean]', 'keys and types of the bodies'),
+    SPEC_FILE: text(undefined, 'a JSON file instead: ranges, lengths, allowed values, nested objects'),
+    SEED: number(1, '', 'the same one makes the same bodies', { max: 1e15, whole: true }),
+  }),
+  fixed: () => ({
+    CONCURRENCY: count(50, '', 'connections, each with one request at a time', { max: 10_000 }),
+    REQUESTS: requests('the run'),
+    DURATION: seconds(
+      ({ REQUESTS }) => (REQUESTS ? 3600 : 30),
+      'of the run; with REQUESTS the longest that it takes, by default 3600',
+      { min: 0.1, max: 86_400 },
+    ),
+    KEEPALIVE: flag(true, 'false: a connection for each request'),
+  }),
+  matrix: () => ({
+    RATE: rate(200, { min: 1, max: 1e6 }),
+    DURATION: seconds(10, 'at RATE', { min: 0.5, max: 86_400 }),
+    WARMUP: seconds(2, 'before, which is not measured', { min: 0.1 }),
+    CONNECTIONS: count(64, '', 'HTTP connections that requests are sent over', { max: 1024 }),
+    ALONE: flag(false, 'true: as fast as it goes, against a server that answers and passes nothing on'),
+  }),
+  sessions: () => ({
+    SESSIONS: count(500, 'sessions/s', 'begun, each on a new connection'),
+    CALLS: count(10, '', 'requests of a session, one after the other', { max: 10_000 }),
+    DURATION: seconds(30, 'in which sessions begin', { min: 1, max: 86_400 }),
+    MAX_SESSIONS: count(1000, '', 'sessions that go on at once; too few for the rate fail the run', {
+      max: 10_000,
+    }),
+    TIMEOUT: timeout(),
+  }),
+  capacity: () => ({
+    RATE: rate(1000, { min: 1, max: 1e6 }),
+    WARMUP: seconds(2, 'of a ramp up to RATE before it', { min: 0.1 }),
+    DURATION: seconds(10, 'at RATE', { min: 1, max: 86_400 }),
+    P99: limit(100, { min: 1 }),
+    DRAIN: seconds(10, 'that what is under way has to arrive', { min: 1 }),
+  }),
+  spike: () => ({
+    RATE: number(200, 'requests/s', 'before and after the burst', { min: 1 }),
+    SPIKE_RATE: number(4000, 'requests/s', 'of the burst', { min: 1 }),
+    BEFORE: seconds(20, 'before the burst', { min: 1 }),
+    SPIKE_DURATION: seconds(5, 'of the burst', { min: 0.1 }),
+    AFTER: seconds(40, 'after the burst', { min: 1 }),
+    BACK: number(2, '', 'p99 is back when it is no more than so many times the worst one before', { min: 1 }),
+    DRAIN_LIMIT: seconds(
+      ({ AFTER }) => AFTER,
+      'until the backlog has drained, or the run fails; by default AFTER',
+    ),
+    BACK_LIMIT: seconds(({ AFTER }) => AFTER, 'until p99 is back, or the run fails; by default AFTER'),
+  }),
+  soak: () => ({
+    HOURS: number(2, 'h', 'of the load', { min: 0.001, max: 168 }),
+    RATE: rate(200, { min: 1 }),
+    LINE_MINUTES: number(60, 'minutes', 'between two lines on the terminal', { min: 0.01 }),
+    GROWTH_LIMIT: number(32, 'MB', 'that a process may grow by, or the run fails'),
+    DRIFT_LIMIT: number(50, 'ms', 'that p99 may grow by, or the run fails'),
+  }),
+  ingest: () => ({
+    RATE: rate(1000, { min: 1 }),
+    DURATION: seconds(20, 'of the load', { min: 0.5 }),
+    CONNECTIONS: count(64, '', 'HTTP connections that requests are sent over', { max: 1024 }),
+    ...queue(),
+  }),
+  queue: () => ({
+    RATE: rate(1000, { min: 1 }),
+    DURATION: seconds(20, 'of the load', { min: 0.5 }),
+    SENDERS: count(32, '', 'VUs that write, each one message at a time', { max: 1000 }),
+    ...queue(),
+  }),
+  broker: () => ({
+    RATE: rate(1000, { min: 1 }),
+    DURATION: seconds(20, 'of the load', { min: 0.5 }),
+    QOS: qos(1),
+    SENDERS: count(16, '', 'connections that publish, each one message at a time', { max: 1000 }),
+    ...broker(),
+  }),
+  connections: () => ({
+    CONNECTIONS: count(15_000, '', 'MQTT connections that are held', { max: 60_000 }),
+    CONNECT_RATE: number(160, 'connections/s', 'opened', { min: 1, max: 10_000 }),
+    DURATION: seconds(30, 'with all of them', { min: 1 }),
+    EVERY: seconds(6, 'between two messages of a connection, on average', { min: 0.1, max: 86_400 }),
+    QOS: qos(1),
+    CANARY_P99: number(50, 'ms', "that the canary's p99 has to stay below, or the run fails", { min: 0.1 }),
+    ...broker(),
+  }),
+  throughput: () => ({
+    CLIENTS: count(100, '', 'clients at the end', { max: 1000 }),
+    STEP: seconds(1, 'until there is one client more', { min: 0.5, max: 3600 }),
+    QOS: qos(0),
+    ...broker(),
+  }),
+  own: () => ({
+    INGEST_PATH: text(undefined, 'the path of the POST (/messages)'),
+    HEADERS: text('{}', 'more header fields, as JSON; in the environment where one is secret'),
+    BODY: text(
+      undefined,
+      'the message, with {{id}}, {{target}} and {{payload}} where they belong; need not be JSON',
+    ),
+    BODY_FILE: text(undefined, 'a file with it'),
+    TARGET: text('user', 'messages go round TARGET/0, TARGET/1 and so on'),
+    DELIVERIES: count(1, '', 'subscribers that hold each target', { max: 32 }),
+    TOPIC_PREFIX: text('messages/', 'what stands before the target in a topic; may be empty', {
+      empty: true,
+    }),
+    FILTER: text(
+      undefined,
+      'one topic filter for all, like devices/+/events, where topics are made otherwise; without canary',
+    ),
+    QOS: qos(1, 2),
+    MQTT_VERSION: choice(['5', '3.1.1'], 'of the subscribers'),
+    RATE: rate(100),
+    DURATION: seconds(30, 'at RATE', { min: 1 }),
+    WARMUP: seconds(5, 'at RATE before, which is not measured', { min: 0.1 }),
+    PROFILE: text(undefined, 'a file with phases and flows, instead of RATE, DURATION and WARMUP'),
+    P99: limit(250),
+    TIMEOUT: timeout(),
+    RETRIES: number(0, '', 'how often a request is repeated', { max: 100, whole: true }),
+    KEEPALIVE: flag(true, 'false: a connection for each request'),
+    ...samples(),
+  }),
+};
+
+/** The values of a script's settings. */
+export const settings = (script) => read(scripts[script]());
