@@ -1,6 +1,6 @@
 // How fast is the broker by itself? Messages are published to it as the relay would.
 //   npm run scenario -- scenarios/broker.js                        1,000/s for 20 s, QOS 1, over 16 connections
-//   … -e RATE=5000 -e DURATION=60 -e QOS=0 -e SENDERS=32           messages/s, s, 0 or 1, connections
+//   … -e RATE=5000 -e DURATION=60 -e QOS=0 -e SENDERS=32
 // Same messages, ledger and report: all of the time is `delivery`, and *MQTT* is the time until the PUBACK.
 import { Run } from 'k6/x/arrival';
 import { Client } from 'k6/x/mqtt';

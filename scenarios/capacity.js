@@ -2,7 +2,6 @@
 //   npm run capacity                                     searches for the highest rate that it holds, with many runs of this
 //   npm run capacity -- -e P99=50 -e PROBE=20            capacity/main.ts has all settings: npm run capacity -- --help
 //   npm run scenario -- scenarios/capacity.js -e RATE=3000 -e P99=100        one rate
-// RATE in requests/s (1,000), after a ramp of WARMUP (2 s), for DURATION (10 s); P99 in ms (100). What is under way has DRAIN (10 s) to arrive.
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';

@@ -1,5 +1,5 @@
 // What does a fixed number of connections get out of the pipeline, with keep-alive and without? (ab -n -c, http_load -parallel -seconds)
-//   npm run fixed                                                      CONCURRENCY 50, DURATION 30 s
+//   npm run fixed                                                      50 connections, 30 s
 //   npm run fixed -- -e CONCURRENCY=1000 -e REQUESTS=50000 -e KEEPALIVE=false
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';

@@ -1,5 +1,5 @@
 // What do random JSON bodies cost the pipeline as concurrency grows? (gotybench: a table of average, max and min)
-//   npm run scenario -- scenarios/fuzz.js                           10, 100, 500 and 1,000 concurrent, STEP_DURATION 10 s each
+//   npm run scenario -- scenarios/fuzz.js                           10, 100, 500 and 1,000 concurrent, 10 s each
 //   npm run deployments                                             bare, behind nginx, and in a network namespace, side by side
 //   … -e SPEC='[userId,string,userAge,int]' -e SEED=7 -e CONCURRENCY=10,50 -e REQUESTS=5000
 //   … -e SPEC_FILE=/path/spec.json             ranges, lengths, allowed values, nested objects: scenarios/README.md

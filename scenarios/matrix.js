@@ -1,8 +1,6 @@
 // One cell of the matrix: does this topology carry a rate over this network, and how long do messages take?
 //   npm run matrix                                       every topology over every network: scenarios/matrix/ makes them
 //   npm run scenario -- scenarios/matrix.js              one cell, over the network that there is
-// RATE in requests/s (200) over CONNECTIONS (64), after WARMUP (2 s) for DURATION (10 s). ALONE=true: the generator against a server that
-// answers and passes nothing on, as fast as it goes.
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';

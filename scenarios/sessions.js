@@ -1,8 +1,7 @@
 // What do so many new connections a second, with so many calls on each, get? (httperf --rate 500 --num-conns 50000 --num-calls 10)
 //   npm run scenario -- scenarios/sessions.js                       500 connections/s for 30 s, 10 calls on each
 //   … -e SESSIONS=100 -e CALLS=5 -e DURATION=60
-// Sessions begin at their rate, whatever became of the others; a call follows the answer to the last one, so it is due then. At most
-// MAX_SESSIONS (1,000) go on at once: where that is not enough for the rate, it fails. A call may take TIMEOUT (10 s).
+// Sessions begin at their rate, whatever became of the others; a call follows the answer to the last one, so it is due then.
 import exec from 'k6/execution';
 import http from 'k6/http';
 import { Run } from 'k6/x/arrival';

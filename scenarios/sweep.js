@@ -2,9 +2,9 @@
 //   npm run sweep                                        1 to 20, 10 s each
 //   npm run sweep -- -e CONCURRENCY=1,2,5,10,50 -e STEP_DURATION=5
 //   npm run sweep -- -e PROFILE=profiles/sweep.yml       steps from a file, as sweep.artillery.yml has them
-//   npm run sweep -- -e P99=100                          the report names the highest rate with arrival p99 below 100 ms (250)
+//   npm run sweep -- -e P99=100                          the report names the highest rate with arrival p99 below 100 ms
 //   npm run sweep -- -e SAMPLED=true                     beside it one message in a hundred by trace lists in Redis, and how far that is off
-// Each step begins when everything of the last one has arrived, or after DRAIN seconds (60). Every message counts.
+// Each step begins when everything of the last one has arrived. Every message counts.
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
