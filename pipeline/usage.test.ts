@@ -70,13 +70,16 @@ test("somebody's own script declares nothing: nothing is refused, and the help s
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
   const script = join(dir, 'ramp.js');
-  await writeFile(script, '// What does it do?\n//   like this\n\n__ENV.OTHER; __ENV.RTAE;\n');
+  await writeFile(
+    script,
+    '// What does it do?\n//   like this\n\n__ENV.OTHER; __ENV.RTAE; {{ $env.YAML }}\n',
+  );
   assert.equal(declaredBy(script), undefined);
   checkVariables(script, ['-e', 'RTAE=1']);
   assert.deepEqual(headOf(script), ['What does it do?', '  like this']);
   assert.match(usageOf(script), /^What does it do\?\n {2}like this\n\n.* misspelt /);
   assert.deepEqual(
-    ['OTHER', 'RTAE', 'CANARY', 'P99'].filter((name) => variablesIn(script).includes(name)),
-    ['OTHER', 'RTAE', 'CANARY'],
+    ['OTHER', 'RTAE', 'YAML', 'CANARY', 'P99'].filter((name) => variablesIn(script).includes(name)),
+    ['OTHER', 'RTAE', 'YAML', 'CANARY'],
   );
 });

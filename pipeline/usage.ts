@@ -41,7 +41,7 @@ export function checkVariables(script: string, args: readonly string[], more: re
   const own = declaredBy(script);
   if (own === undefined) return;
   const all = { ...own, ...every() };
-  const allowed = [...Object.keys(all), ...more].sort();
+  const allowed = [...new Set([...Object.keys(all), ...more])].sort();
   const known = new Set([...allowed, ...SETTINGS, ...NOT_TOLD]);
   for (const arg of environmentArgs(args)) {
     const name = arg.replace(/^(--env=|-e)/, '').replace(/=.*/s, '');
