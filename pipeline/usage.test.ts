@@ -10,7 +10,7 @@ test('a line for each setting: unit, meaning, default, what is allowed', () => {
   const declared = {
     RATE: number(15_000, 'requests/s', 'of the load', { min: 1 }),
     LIMIT: number(({ RATE }: { RATE: number }) => RATE, '', 'by default RATE'),
-    PLAIN: count(undefined, '', 'of them', { max: 9 }),
+    PLAIN: count('', '', 'of them', { max: 9 }),
     FILE: text('a.yml', 'a file'),
   };
   assert.deepEqual(linesOf(declared).split('\n'), [

@@ -15,7 +15,7 @@ const NAMED = /(?:__ENV|\$env|\$processEnvironment)\.(\w+)/g;
 /** Settings by name, as scenarios/lib/env.js makes them. */
 export type Declarations = Record<
   string,
-  { fallback?: unknown; unit?: string; meaning: string; allowed?: string; parse(text: string): unknown }
+  { fallback: unknown; unit?: string; meaning: string; allowed?: string; parse(text: string): unknown }
 >;
 
 /** What a script of scenarios/ declares, beside what every one has; undefined: it is somebody's own. */
@@ -81,7 +81,7 @@ export function rowsOf(
   const values = read(declared, {});
   return Object.entries(declared).map(([name, { fallback, unit, meaning, allowed = '' }]) => {
     const value = typeof fallback === 'function' ? values[name] : fallback;
-    return [name, unit ? `${unit} ${meaning}` : meaning, allowed, String(value ?? '')];
+    return [name, unit ? `${unit} ${meaning}` : meaning, allowed, String(value)];
   });
 }
 

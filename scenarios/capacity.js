@@ -17,13 +17,7 @@ const run = new Run({
   profile: profileOf(`${rate}/s`, {
     phases: [
       // A pipeline that begins with the whole rate may run up a debt, which it pays only in seconds where that is near its limit.
-      {
-        name: 'warm-up',
-        duration: WARMUP,
-        arrivalRate: rate / 10,
-        rampTo: rate,
-        measured: false,
-      },
+      { name: 'warm-up', duration: WARMUP, arrivalRate: rate / 10, rampTo: rate, measured: false },
       { name: 'hold', duration, arrivalRate: rate },
     ],
     flows: flows.direct,

@@ -13,16 +13,10 @@ import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { checkBrokerFiles, stages } from './lib/stages.js';
 
-const {
-  CONNECTIONS: connections,
-  CONNECT_RATE: rate,
-  DURATION: hold,
-  EVERY,
-  QOS,
-  CANARY_P99,
-} = settings('connections');
+const set = settings('connections');
+const { CONNECTIONS: connections, CONNECT_RATE: rate, DURATION: hold } = set;
 const opening = Math.max(0.5, connections / rate);
-const messages = connections / EVERY;
+const messages = connections / set.EVERY;
 const { mqtt } = stages();
 const brokers = 1 + (mqtt.more?.length ?? 0);
 checkBrokerFiles(connections, brokers, 'more BROKERS there, or fewer CONNECTIONS');
@@ -39,7 +33,7 @@ const run = new Run({
     ],
     flows: flows.direct,
   }),
-  publishers: { ...mqtt, connections, rate, qos: QOS },
+  publishers: { ...mqtt, connections, rate, qos: set.QOS },
 });
 
 const missing = new Gauge('connections_missing');
@@ -50,7 +44,7 @@ export const options = {
   scenarios: run.scenarios({ pump: true }),
   thresholds: run.thresholds({
     connections_missing: ['value==0'],
-    connections_canary_p99_ms: [`value<${CANARY_P99}`],
+    connections_canary_p99_ms: [`value<${set.CANARY_P99}`],
     connections_canary_missing: ['value==0'], // its p99 is of those that arrived
   }),
 };

@@ -8,15 +8,9 @@ import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 
-const {
-  CONCURRENCY: steps,
-  REQUESTS: requests,
-  STEP_DURATION: duration,
-  SPEC,
-  SPEC_FILE,
-  SEED: seed,
-} = settings('fuzz');
-const spec = SPEC_FILE ? open(SPEC_FILE) : SPEC;
+const set = settings('fuzz');
+const { CONCURRENCY: steps, REQUESTS: requests, STEP_DURATION: duration } = set;
+const spec = set.SPEC_FILE ? open(set.SPEC_FILE) : set.SPEC;
 
 const run = new Run({
   name: 'fuzz',
@@ -25,7 +19,7 @@ const run = new Run({
     phases: steps.map((vus) => ({ name: `${vus}`, duration, vus, drain: 60, ...(requests && { requests }) })),
     flows: flows.direct,
   }),
-  fuzz: { spec, seed },
+  fuzz: { spec, seed: set.SEED },
   inFlight: Math.min(steps.at(-1), 50),
 });
 

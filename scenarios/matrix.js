@@ -18,12 +18,7 @@ const run = new Run({
       })
     : profileOf(`${rate}/s`, {
         phases: [
-          {
-            name: 'warm-up',
-            duration: WARMUP,
-            arrivalRate: rate,
-            measured: false,
-          },
+          { name: 'warm-up', duration: WARMUP, arrivalRate: rate, measured: false },
           { name: 'hold', duration, arrivalRate: rate },
         ],
         flows: flows.direct,

@@ -24,21 +24,10 @@ const profile = set.PROFILE
   ? openProfile(set.PROFILE)
   : profileOf('own', {
       phases: [
-        {
-          name: 'warm-up',
-          duration: set.WARMUP,
-          arrivalRate: set.RATE,
-          measured: false,
-        },
+        { name: 'warm-up', duration: set.WARMUP, arrivalRate: set.RATE, measured: false },
         { name: 'steady', duration: set.DURATION, arrivalRate: set.RATE },
       ],
-      flows: [
-        {
-          name: 'own',
-          target: set.TARGET,
-          deliveries: set.DELIVERIES,
-        },
-      ],
+      flows: [{ name: 'own', target: set.TARGET, deliveries: set.DELIVERIES }],
     });
 
 const run = new Run({

@@ -12,13 +12,8 @@ import { checkTrust } from './lib/stages.js';
 
 checkTrust('k6/http');
 
-const {
-  SESSIONS: rate,
-  CALLS: calls,
-  DURATION: duration,
-  MAX_SESSIONS: most,
-  TIMEOUT: timeout,
-} = settings('sessions');
+const set = settings('sessions');
+const { SESSIONS: rate, CALLS: calls, DURATION: duration, MAX_SESSIONS: most, TIMEOUT: timeout } = set;
 
 const shared = setting();
 const run = new Run({

@@ -1,37 +1,33 @@
-// The settings of every script, declared once: --help, the check before a run and the tables of scenarios/README.md come from here.
-// A new setting is a line: NAME: kind(default, unit, meaning, range). Functions, so that a VU makes those of its own script alone.
+// The settings of every script, declared once: --help, the check before a run and the tables of scenarios/README.md come
+// from here. A new setting is a line: NAME: kind(default, unit, meaning, range); a default of '' is none.
+// They are functions, so that a VU makes those of its own script alone.
 import { choice, count, flag, number, numbers, read, text } from './env.js';
+
+const PAYLOAD = { max: 1_048_576, whole: true };
+const DAY = { min: 0.1, max: 86_400 };
 
 /** Those of every script; setting() reads them. */
 export const every = () => ({
-  PAYLOAD_BYTES: number(
-    undefined,
-    'bytes',
-    'of payload in each message (64 where the load says nothing else); not with SPEC or CSV',
-    { max: 1_048_576, whole: true },
-  ),
-  TARGETS: count(undefined, '', 'targets of each flow (most have 100)', { max: 100_000 }),
+  PAYLOAD_BYTES: number('', 'bytes', 'of payload in each message (mostly 64); not with SPEC or CSV', PAYLOAD),
+  TARGETS: count('', '', 'targets of each flow (most have 100)', { max: 100_000 }),
   CANARY: choice(['true', 'on', 'false', 'off'], 'false or off: no message a second beside the load'),
-  CLOCK_LIMIT: text(
-    undefined,
-    'how far clocks may be apart, like 1ms (seconds without a unit); a wider bound makes the run invalid',
-  ),
-  LABELS: text(undefined, 'build=17,branch=main, for the list of runs and for comparisons'),
+  CLOCK_LIMIT: text('', 'how far clocks may be apart, like 1ms; a wider bound makes the run invalid'),
+  LABELS: text('', 'build=17,branch=main, for the list of runs and for comparisons'),
   ID_KEY: text('id', 'key of the id in a message, like meta.id'),
-  RUN_ID: text(undefined, 'new for each run, and the same for all of its instances where it has several'),
+  RUN_ID: text('', 'new for each run, and the same for all of its instances where it has several'),
   GATHER: number(60, 's', 'that several instances wait for each other'),
-  RUN_DIR: text(undefined, 'where the run goes: a directory that is new or empty'),
+  RUN_DIR: text('', 'where the run goes: a directory that is new or empty'),
 });
 
 /** Of scripts that fill or empty the queue by themselves. */
 export const queue = () => ({
-  QUEUE_URL: text(undefined, 'the Redis with the queue, where it is not that of the pipeline that is up'),
+  QUEUE_URL: text('', 'the Redis with the queue, where it is not that of the pipeline that is up'),
   QUEUE: choice(['stream', 'list'], 'the kind of that queue'),
 });
 
 /** Of scripts with connections of their own to the broker. */
 export const broker = () => ({
-  BROKER_URL: text(undefined, 'the broker, where it is not that of the pipeline that is up'),
+  BROKER_URL: text('', 'the broker, where it is not that of the pipeline that is up'),
 });
 
 /** Of scripts that can read the pipeline's trace lists. */
@@ -42,26 +38,32 @@ export const samples = () => ({
 
 const rate = (fallback, range) => number(fallback, 'requests/s', 'of the load', range);
 const seconds = (fallback, meaning, range) => number(fallback, 's', meaning, range);
+/** Of a stage by itself. */
+const steady = () => ({
+  RATE: rate(1000, { min: 1 }),
+  DURATION: seconds(20, 'of the load', { min: 0.5 }),
+});
 const qos = (fallback, max = 1) => number(fallback, '', 'MQTT quality of service', { max, whole: true });
 const timeout = () => seconds(10, 'that a request may take', { min: 0.1 });
 const limit = (fallback, range) =>
-  number(
-    fallback,
-    'ms',
-    'that arrival p99 of the measured phases has to stay below, or the run fails',
-    range,
-  );
-const requests = (of) => count(undefined, '', `requests of ${of}, which ends when they are answered`);
+  number(fallback, 'ms', 'that p99 of the arrival has to stay below, or the run fails', range);
+const requests = (of) => count('', '', `requests of ${of}, which ends when they are answered`);
+/** Of what REQUESTS end: where it is set, only a bound. */
+const longest =
+  (fallback) =>
+  ({ REQUESTS }) =>
+    REQUESTS ? 3600 : fallback;
+const after = ({ AFTER }) => AFTER;
 /** A duration of ramp.js, which may have a unit: 1m30s. */
-const span = (phase) => text(undefined, `s of the phase ${phase}, instead of the profile's`);
+const span = (phase) => text('', `s of the phase ${phase}, instead of the profile's`);
 
 /** Those of each script of scenarios/, in the order in which they are best read. */
 export const scripts = {
   smoke: () => ({ RATE: rate(50), DURATION: seconds(5, 'of the load') }),
   ramp: () => ({
     PROFILE: text('profiles/ramp.yml', 'a file with phases and flows, seen from scenarios/'),
-    WARMUP_RATE: number(undefined, 'requests/s', "before the ramp, instead of the profile's"),
-    RATE: number(undefined, 'requests/s', "after the ramp, instead of the profile's"),
+    WARMUP_RATE: number('', 'requests/s', "before the ramp, instead of the profile's"),
+    RATE: number('', 'requests/s', "after the ramp, instead of the profile's"),
     WARMUP_DURATION: span('warm-up'),
     RAMP_DURATION: span('ramp'),
     SUSTAINED_DURATION: span('sustained'),
@@ -70,15 +72,10 @@ export const scripts = {
   }),
   sweep: () => ({
     CONCURRENCY: numbers('1..20', '', 'requests under way at a time, a step each'),
-    STEP_DURATION: seconds(10, 'of a step', { min: 0.1, max: 86_400 }),
+    STEP_DURATION: seconds(10, 'of a step', DAY),
     DRAIN: seconds(60, 'that everything of a step has to arrive before the next one begins', { max: 86_400 }),
-    PROFILE: text(undefined, 'a file with steps, instead of CONCURRENCY and STEP_DURATION'),
-    P99: number(
-      250,
-      'ms',
-      'that arrival p99 stays below at the rate that the report names; it fails no run',
-      { min: 0.1 },
-    ),
+    PROFILE: text('', 'a file with steps, instead of CONCURRENCY and STEP_DURATION'),
+    P99: number(250, 'ms', 'that arrival p99 stays below at the rate that the report names', { min: 0.1 }),
     ...samples(),
   }),
   phases: () => ({
@@ -93,31 +90,23 @@ export const scripts = {
     P95: number(1000, 'ms', 'that p95 of HTTP has to stay below, or the run fails'),
     CSV: text('data/posts.csv', 'rows that sessions send, seen from scenarios/'),
     CAPTURE: text('accepted', "what of an answer goes into the session's next request"),
-    LOGIN_URL: text(undefined, 'asked for a token before the run'),
+    LOGIN_URL: text('', 'asked for a token before the run'),
     LOGIN_USER: text('k6', 'who logs in there'),
-    LOGIN_PASSWORD: text(undefined, 'the password; in the environment, not on a command line'),
+    LOGIN_PASSWORD: text('', 'the password; in the environment, not on a command line'),
     LOGIN_TOKEN: text('token', 'where the token is in the answer'),
   }),
   fuzz: () => ({
     CONCURRENCY: numbers('10,100,500,1000', '', 'requests under way at a time, a step each'),
     REQUESTS: requests('each step'),
-    STEP_DURATION: seconds(
-      ({ REQUESTS }) => (REQUESTS ? 3600 : 10),
-      'of a step; with REQUESTS the longest that it takes, by default 3600',
-      { min: 0.1, max: 86_400 },
-    ),
+    STEP_DURATION: seconds(longest(10), 'of a step; with REQUESTS at most, by default 3600', DAY),
     SPEC: text('[userId,string,userAge,int,score,float,ok,boolean]', 'keys and types of the bodies'),
-    SPEC_FILE: text(undefined, 'a JSON file instead: ranges, lengths, allowed values, nested objects'),
+    SPEC_FILE: text('', 'a JSON file instead: ranges, lengths, allowed values, nested objects'),
     SEED: number(1, '', 'the same one makes the same bodies', { max: 1e15, whole: true }),
   }),
   fixed: () => ({
     CONCURRENCY: count(50, '', 'connections, each with one request at a time', { max: 10_000 }),
     REQUESTS: requests('the run'),
-    DURATION: seconds(
-      ({ REQUESTS }) => (REQUESTS ? 3600 : 30),
-      'of the run; with REQUESTS the longest that it takes, by default 3600',
-      { min: 0.1, max: 86_400 },
-    ),
+    DURATION: seconds(longest(30), 'of the run; with REQUESTS at most, by default 3600', DAY),
     KEEPALIVE: flag(true, 'false: a connection for each request'),
   }),
   matrix: () => ({
@@ -131,9 +120,7 @@ export const scripts = {
     SESSIONS: count(500, 'sessions/s', 'begun, each on a new connection'),
     CALLS: count(10, '', 'requests of a session, one after the other', { max: 10_000 }),
     DURATION: seconds(30, 'in which sessions begin', { min: 1, max: 86_400 }),
-    MAX_SESSIONS: count(1000, '', 'sessions that go on at once; too few for the rate fail the run', {
-      max: 10_000,
-    }),
+    MAX_SESSIONS: count(1000, '', 'sessions that go on at once; one more fails the run', { max: 10_000 }),
     TIMEOUT: timeout(),
   }),
   capacity: () => ({
@@ -150,11 +137,8 @@ export const scripts = {
     SPIKE_DURATION: seconds(5, 'of the burst', { min: 0.1 }),
     AFTER: seconds(40, 'after the burst', { min: 1 }),
     BACK: number(2, '', 'p99 is back when it is no more than so many times the worst one before', { min: 1 }),
-    DRAIN_LIMIT: seconds(
-      ({ AFTER }) => AFTER,
-      'until the backlog has drained, or the run fails; by default AFTER',
-    ),
-    BACK_LIMIT: seconds(({ AFTER }) => AFTER, 'until p99 is back, or the run fails; by default AFTER'),
+    DRAIN_LIMIT: seconds(after, 'until the backlog has drained, or the run fails; by default AFTER'),
+    BACK_LIMIT: seconds(after, 'until p99 is back, or the run fails; by default AFTER'),
   }),
   soak: () => ({
     HOURS: number(2, 'h', 'of the load', { min: 0.001, max: 168 }),
@@ -164,20 +148,17 @@ export const scripts = {
     DRIFT_LIMIT: number(50, 'ms', 'that p99 may grow by, or the run fails'),
   }),
   ingest: () => ({
-    RATE: rate(1000, { min: 1 }),
-    DURATION: seconds(20, 'of the load', { min: 0.5 }),
+    ...steady(),
     CONNECTIONS: count(64, '', 'HTTP connections that requests are sent over', { max: 1024 }),
     ...queue(),
   }),
   queue: () => ({
-    RATE: rate(1000, { min: 1 }),
-    DURATION: seconds(20, 'of the load', { min: 0.5 }),
+    ...steady(),
     SENDERS: count(32, '', 'VUs that write, each one message at a time', { max: 1000 }),
     ...queue(),
   }),
   broker: () => ({
-    RATE: rate(1000, { min: 1 }),
-    DURATION: seconds(20, 'of the load', { min: 0.5 }),
+    ...steady(),
     QOS: qos(1),
     SENDERS: count(16, '', 'connections that publish, each one message at a time', { max: 1000 }),
     ...broker(),
@@ -186,7 +167,7 @@ export const scripts = {
     CONNECTIONS: count(15_000, '', 'MQTT connections that are held', { max: 60_000 }),
     CONNECT_RATE: number(160, 'connections/s', 'opened', { min: 1, max: 10_000 }),
     DURATION: seconds(30, 'with all of them', { min: 1 }),
-    EVERY: seconds(6, 'between two messages of a connection, on average', { min: 0.1, max: 86_400 }),
+    EVERY: seconds(6, 'between two messages of a connection, on average', DAY),
     QOS: qos(1),
     CANARY_P99: number(50, 'ms', "that the canary's p99 has to stay below, or the run fails", { min: 0.1 }),
     ...broker(),
@@ -198,28 +179,20 @@ export const scripts = {
     ...broker(),
   }),
   own: () => ({
-    INGEST_PATH: text(undefined, 'the path of the POST (/messages)'),
+    INGEST_PATH: text('', 'the path of the POST (/messages)'),
     HEADERS: text('{}', 'more header fields, as JSON; in the environment where one is secret'),
-    BODY: text(
-      undefined,
-      'the message, with {{id}}, {{target}} and {{payload}} where they belong; need not be JSON',
-    ),
-    BODY_FILE: text(undefined, 'a file with it'),
+    BODY: text('', 'the message, with {{id}}, {{target}} and {{payload}}; need not be JSON'),
+    BODY_FILE: text('', 'a file with it'),
     TARGET: text('user', 'messages go round TARGET/0, TARGET/1 and so on'),
     DELIVERIES: count(1, '', 'subscribers that hold each target', { max: 32 }),
-    TOPIC_PREFIX: text('messages/', 'what stands before the target in a topic; may be empty', {
-      empty: true,
-    }),
-    FILTER: text(
-      undefined,
-      'one topic filter for all, like devices/+/events, where topics are made otherwise; without canary',
-    ),
+    TOPIC_PREFIX: text('messages/', 'before the target in a topic; may be empty', { empty: true }),
+    FILTER: text('', 'one topic filter for all, like devices/+/events, without canary'),
     QOS: qos(1, 2),
     MQTT_VERSION: choice(['5', '3.1.1'], 'of the subscribers'),
     RATE: rate(100),
     DURATION: seconds(30, 'at RATE', { min: 1 }),
     WARMUP: seconds(5, 'at RATE before, which is not measured', { min: 0.1 }),
-    PROFILE: text(undefined, 'a file with phases and flows, instead of RATE, DURATION and WARMUP'),
+    PROFILE: text('', 'a file with phases and flows, instead of RATE, DURATION and WARMUP'),
     P99: limit(250),
     TIMEOUT: timeout(),
     RETRIES: number(0, '', 'how often a request is repeated', { max: 100, whole: true }),

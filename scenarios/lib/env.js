@@ -1,5 +1,6 @@
 // Kinds of settings, and how they are read from the environment (k6's -e NAME=value).
-// A declaration is data: { fallback, unit, meaning, allowed, parse }. `fallback` is a value, or a function of the settings before it.
+// A declaration is data: { fallback, unit, meaning, allowed, parse }. `fallback` is a value,
+// '' for none, or a function of the settings before it.
 // `parse` throws where the text is wrong; the message, which may be empty, says why.
 
 /** A number; `whole`: without a fraction. */
@@ -65,7 +66,7 @@ function listed(text, most) {
 }
 
 /**
- * The values of what is declared. An empty variable counts as unset; without a default the value is undefined. Throws in one line: the
+ * The values of what is declared. An empty variable counts as unset, and what is unset and has no default ('') is undefined. Throws in one line: the
  * name, its value, what is allowed.
  * @param {Record<string, object>} declared
  * @param {Record<string, string | undefined>} env
@@ -74,10 +75,10 @@ function listed(text, most) {
 export function read(declared, env = __ENV) {
   const values = {};
   for (const [name, { fallback, empty, allowed, parse }] of Object.entries(declared)) {
-    const given = env[name] === '' && !empty ? undefined : env[name];
-    const text = given ?? (typeof fallback === 'function' ? fallback(values) : fallback);
+    const given = empty ? env[name] : env[name] || undefined;
+    const text = String(given ?? (typeof fallback === 'function' ? fallback(values) : fallback));
     try {
-      values[name] = text === undefined ? undefined : parse(String(text));
+      values[name] = text === '' && !empty ? undefined : parse(text);
     } catch ({ message }) {
       throw new Error(`${name} is "${text}"${message && `: ${message}`}; allowed: ${allowed}`);
     }

@@ -64,7 +64,7 @@ test('a setting is what its kind allows, and a wrong one is told with that', () 
   for (const [kind, given, message] of wrong) assert.throws(() => value(kind, given), { message });
   assert.deepEqual([value(number(7, '', '')), value(flag(true, '')), value(steps)], [7, true, [3, 5]]);
   assert.deepEqual(value(steps, '10..100/30'), [10, 40, 70, 100]);
-  assert.equal(value(count(undefined, '', '')), undefined);
+  assert.equal(value(count('', '', '')), undefined);
   assert.deepEqual([value(text('a', '')), value(text('a', '', { empty: true }))], ['a', '']);
 });
 
