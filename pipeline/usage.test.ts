@@ -72,14 +72,14 @@ test("somebody's own script declares nothing: nothing is refused, and the help s
   const script = join(dir, 'ramp.js');
   await writeFile(
     script,
-    '// What does it do?\n//   like this\n\n__ENV.OTHER; __ENV.RTAE; {{ $env.YAML }}\n',
+    '// What does it do?\n//   like this\n\n__ENV.OTHER; __ENV.RTAE; {{ $env.YAML }}; read({ OWN: 1 })\n',
   );
   assert.equal(declaredBy(script), undefined);
   checkVariables(script, ['-e', 'RTAE=1']);
   assert.deepEqual(headOf(script), ['What does it do?', '  like this']);
   assert.match(usageOf(script), /^What does it do\?\n {2}like this\n\n.* misspelt /);
   assert.deepEqual(
-    ['OTHER', 'RTAE', 'YAML', 'CANARY', 'P99'].filter((name) => variablesIn(script).includes(name)),
-    ['OTHER', 'RTAE', 'YAML', 'CANARY'],
+    ['OTHER', 'RTAE', 'YAML', 'OWN', 'CANARY', 'P99'].filter((name) => variablesIn(script).includes(name)),
+    ['OTHER', 'RTAE', 'YAML', 'OWN', 'CANARY'],
   );
 });

@@ -9,8 +9,8 @@ import { ConfigError } from './config.ts';
 import { environmentArgs, variablesOf } from './k6.ts';
 
 const SCENARIOS = join(import.meta.dirname, '../scenarios');
-/** A variable that a script or an Artillery file names: __ENV.RATE, {{ $env.RATE }}. */
-const NAMED = /(?:__ENV|\$env|\$processEnvironment)\.(\w+)/g;
+/** A variable that a file of somebody's own names: __ENV.RATE, {{ $env.RATE }}, read({ RATE: … }). */
+const NAMED = /(?:__ENV|\$env|\$processEnvironment)\.(\w+)|\b([A-Z][A-Z0-9_]*):/g;
 
 /** Settings by name, as scenarios/lib/env.js makes them. */
 export type Declarations = Record<
@@ -29,7 +29,8 @@ export function variablesIn(script: string): string[] {
   const own = declaredBy(script);
   if (own !== undefined) return Object.keys({ ...own, ...every() });
   const text = existsSync(script) ? readFileSync(script, 'utf8') : '';
-  return [...Object.keys(every()), ...[...text.matchAll(NAMED)].map(([, name]) => name as string)];
+  const named = [...text.matchAll(NAMED)].map(([, one, other]) => (one ?? other) as string);
+  return [...Object.keys(every()), ...named];
 }
 
 /**
