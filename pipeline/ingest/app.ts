@@ -1,24 +1,42 @@
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { Intake, type IntakeOptions } from './intake.ts';
-import { Refusal } from './refusal.ts';
+import { bodyTooLarge, notJson, Refusal } from './refusal.ts';
+import { isMuchUnread, lingering } from './unread.ts';
+
+export interface IngestOptions extends IntakeOptions {
+  /** An error of ours: answered 500, and reported here. */
+  onError: (error: Error) => void;
+}
 
 /**
  * The front API: `POST /messages`, `POST /messages/batch`, `GET /livez`, `GET /readyz`.
  * It answers 202 once Redis has acknowledged the write, and every error as `{"error", "field"?}`.
  */
-export const ingest: FastifyPluginAsync<IntakeOptions> = async (app, options) => {
+export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) => {
+  const { bodyLimit, counters, onError } = options;
   const intake = new Intake(options);
   app.addHook('onReady', async () => intake.start());
   app.addHook('onClose', async () => intake.stop());
-  // A body is read where it is wanted, by the intake, and nowhere else.
+  app.decorateRequest('received', 0);
+  app.decorateRequest('held', undefined);
+  // A body is read where messages are expected, after the request was let in, and nowhere else.
   app.removeAllContentTypeParsers();
 
   app.setNotFoundHandler((request) => {
     throw new Refusal(404, `there is no ${request.method} ${request.url.slice(0, 128)}`);
   });
 
-  app.setErrorHandler((error: FastifyError | Refusal, _request, reply) => {
-    intake.refuse(reply.hijack().raw, error);
+  app.setErrorHandler((thrown: FastifyError, request, reply) => {
+    intake.leave(request);
+    const error = inOurWords(thrown, bodyLimit);
+    const status = error.statusCode ?? 500;
+    if (status === 503) counters.unavailable++;
+    else if (status < 500) counters.refused++;
+    else {
+      counters.failed++;
+      onError(error);
+    }
+    refuse(request, reply, status, error);
   });
 
   app.get('/livez', async () => ({ status: 'alive' }));
@@ -29,11 +47,35 @@ export const ingest: FastifyPluginAsync<IntakeOptions> = async (app, options) =>
     return { status: 'ready' };
   });
 
-  const routes = { '/messages': intake.one, '/messages/batch': intake.batch };
-  for (const [url, take] of Object.entries(routes)) {
-    // Before anything of Fastify's own: the stage `ingest` starts there, and most requests do not come this way.
-    const onRequest = (request: FastifyRequest, reply: FastifyReply) => take(request.raw, reply.hijack().raw);
-    app.post(url, { onRequest }, () => {});
-    app.shortcuts.set(url, take);
-  }
+  app.register(async (messages) => {
+    messages.addHook('onRequest', intake.enter);
+    messages.addHook('preParsing', intake.count);
+    // Bytes, since a message travels as it was posted. What is wrong with them ends no connection, so that they are
+    // parsed where they are checked.
+    const parser = { parseAs: 'buffer', bodyLimit } as const;
+    messages.addContentTypeParser('application/json', parser, (_request, body, done) => done(null, body));
+    messages.post('/messages', intake.one);
+    messages.post('/messages/batch', intake.batch);
+  });
 };
+
+function inOurWords(error: FastifyError, bodyLimit: number): FastifyError | Refusal {
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge(bodyLimit);
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return notJson();
+  return error;
+}
+
+/** Any answer but 202, `{"error", "field"?}`. What went wrong with us is not for strangers. */
+function refuse(request: FastifyRequest, reply: FastifyReply, status: number, error: Error): void {
+  const { field, retryAfterS } = error instanceof Refusal ? error : {};
+  const shown = status < 500 || status === 503 ? error.message : 'internal error';
+  const text = JSON.stringify({ error: shown, field });
+  reply.code(status).type('application/json; charset=utf-8');
+  // RFC 6750, 3.
+  if (status === 401) reply.header('www-authenticate', 'Bearer');
+  if (retryAfterS !== undefined) reply.header('retry-after', retryAfterS);
+  if (isMuchUnread(request.raw)) {
+    reply.headers({ connection: 'close', 'content-length': Buffer.byteLength(text) });
+    reply.send(lingering(request.raw, text));
+  } else reply.send(text);
+}

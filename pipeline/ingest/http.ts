@@ -1,11 +1,9 @@
-import { createServer, type RequestListener } from 'node:http';
-import { createServer as createSecureServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { type FastifyInstance, fastify } from 'fastify';
+import { type FastifyInstance, fastify, LogController } from 'fastify';
 import type { IngestConfig } from '../config.ts';
-import { announcedLength } from './body.ts';
 import type { IngestCounters } from './counters.ts';
 import type { Tls } from './tls.ts';
+import { announcedLength } from './unread.ts';
 
 /** Longer than the idle time of load balancers (60 s as a rule), so that it is never we who hang up. */
 const KEEP_ALIVE_MS = 72_000;
@@ -15,56 +13,36 @@ export type HttpConfig = Pick<
   'HEADERS_TIMEOUT_MS' | 'REQUEST_TIMEOUT_MS' | 'CONNECTION_LIMIT' | 'BODY_LIMIT'
 >;
 
-declare module 'fastify' {
-  interface FastifyInstance {
-    /**
-     * By path, who takes a POST before Fastify sees it: its router, hooks and reply are a quarter of the CPU of a
-     * message. A path is spelled as here, or comes to Fastify.
-     */
-    shortcuts: Map<string, RequestListener>;
-  }
-}
-
 /** A Fastify whose connections are bounded, in number and in the time that a request may take to come in. */
 export function createHttp(
   config: HttpConfig,
   tls: Tls | undefined,
   counters: IngestCounters,
 ): FastifyInstance {
-  const options = {
-    keepAliveTimeout: KEEP_ALIVE_MS,
+  const { BODY_LIMIT, CONNECTION_LIMIT, HEADERS_TIMEOUT_MS, REQUEST_TIMEOUT_MS } = config;
+  const node = {
+    requestTimeout: REQUEST_TIMEOUT_MS,
     // Node throws when it is longer than the whole may take.
-    headersTimeout: Math.min(config.HEADERS_TIMEOUT_MS, config.REQUEST_TIMEOUT_MS),
-    requestTimeout: config.REQUEST_TIMEOUT_MS,
-    connectionsCheckingInterval: Math.min(1000, Math.ceil(config.HEADERS_TIMEOUT_MS / 4)),
+    headersTimeout: Math.min(HEADERS_TIMEOUT_MS, REQUEST_TIMEOUT_MS),
+    connectionsCheckingInterval: Math.min(1000, Math.ceil(HEADERS_TIMEOUT_MS / 4)),
   };
-  const shortcuts = new Map<string, RequestListener>();
   const app = fastify({
-    genReqId: () => '',
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
     exposeHeadRoutes: false,
-    // It makes the address that is told begin with https.
-    ...(tls === undefined ? {} : { https: tls }),
-    serverFactory: (route) => {
-      const listener: RequestListener = (request, response) => {
-        const take = request.method === 'POST' ? shortcuts.get(request.url as string) : undefined;
-        (take ?? route)(request, response);
-      };
-      return tls === undefined
-        ? createServer(options, listener)
-        : createSecureServer({ ...options, ...tls }, listener);
-    },
+    // No request is logged: neither a name for it nor a line is wanted.
+    genReqId: () => '',
+    logController: new LogController({ disableRequestLogging: true }),
+    ...(tls === undefined ? { http: node } : { https: { ...node, ...tls } }),
     clientErrorHandler: (error, socket) => {
       counters.refused++;
       onClientError(error, socket);
     },
   }) as unknown as FastifyInstance;
-  app.decorate('shortcuts', shortcuts);
-  // What comes on a connection that is kept is refused from then on, and Fastify knows how.
-  app.addHook('preClose', async () => shortcuts.clear());
-  app.server.maxConnections = config.CONNECTION_LIMIT;
+  app.server.maxConnections = CONNECTION_LIMIT;
   // A client that asks before it sends is told at once that a body is too large: RFC 9110, 10.1.1.
   app.server.on('checkContinue', (request, response) => {
-    if ((announcedLength(request) ?? 0) <= config.BODY_LIMIT) response.writeContinue();
+    if ((announcedLength(request) ?? 0) <= BODY_LIMIT) response.writeContinue();
     app.server.emit('request', request, response);
   });
   return app;

@@ -1,16 +1,17 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isUtf8 } from 'node:buffer';
+import { Transform } from 'node:stream';
+import type { FastifyReply, FastifyRequest, onRequestHookHandler, preParsingHookHandler } from 'fastify';
 import { formatStamps } from '../hops.ts';
 import { explainRedis } from '../queue/problems.ts';
-import type { Message, Queue } from '../queue/queue.ts';
+import type { Queue } from '../queue/queue.ts';
 import type { Trace } from '../queue/trace.ts';
 import { Admission, type Limits } from './admission.ts';
-import { accepted, refused } from './answer.ts';
-import { announcedLength, readBody } from './body.ts';
 import type { IngestCounters } from './counters.ts';
 import { MessageCheck } from './message.ts';
 import { Outbox } from './outbox.ts';
-import { malformed, Refusal, tooLarge, unauthorized, unavailable } from './refusal.ts';
+import { bodyTooLarge, malformed, notJson, type Refusal, unauthorized, unavailable } from './refusal.ts';
 import type { Tokens } from './tokens.ts';
+import { announcedLength } from './unread.ts';
 
 export interface IntakeOptions {
   queue: Pick<Queue, 'append' | 'depth' | 'ready'>;
@@ -33,34 +34,23 @@ export interface IntakeOptions {
   objection?: () => string | undefined;
   /** Redis refuses our messages, with the reason in words; or, undefined, takes them again. */
   onTrouble?: (reason: string | undefined) => void;
-  /** An error of ours: answered 500, and told here. */
-  onError: (error: Error) => void;
 }
 
-/** A request with messages, from its head to its answer. */
-interface Exchange {
-  readonly response: ServerResponse;
-  /** When it was first seen, µs of the reference clock. */
-  readonly received: number;
-  /** Bytes that it holds of what admission.ts allows. */
-  held: number;
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** When it was first seen, µs of the reference clock. */
+    received: number;
+    /** Bytes that it holds of what admission.ts allows; undefined: it was not let in, or has left. */
+    held: number | undefined;
+  }
 }
 
-/** What is to be queued of a body that came at `received`. */
-type Reader = (body: string, received: number) => Message[];
-
-/** `Content-Type` of the requests, whatever its parameters: RFC 8259 knows none. */
-const JSON_TYPE = /^\s*application\/json\s*(?:;|$)/i;
-
-/**
- * Takes messages from Node's own requests, and answers them: 202 once Redis has acknowledged the write. Nothing
- * of a framework is needed on this way, and each microsecond of it is one of every message.
- */
+/** Takes messages: lets requests in, checks their bodies, and answers 202 once Redis has acknowledged the write. */
 export class Intake {
   readonly #options: IntakeOptions;
   readonly #check: MessageCheck;
   readonly #admission: Admission;
-  readonly #outbox: Outbox<Exchange>;
+  readonly #outbox: Outbox<FastifyReply>;
   /** Why Redis did not take the last write. */
   #trouble: string | undefined;
 
@@ -81,14 +71,14 @@ export class Intake {
         if (reason !== this.#trouble) onTrouble?.(reason);
         this.#trouble = reason;
       },
-      settled: (exchange, messages, error) => {
-        this.#admission.leave(exchange.held);
+      settled: (reply, messages, error) => {
         if (error !== undefined) {
-          this.refuse(exchange.response, unavailable(this.#trouble as string, 1));
+          reply.send(unavailable(this.#trouble as string, 1));
           return;
         }
+        this.leave(reply.request);
         counters.accepted += messages;
-        accepted(exchange.response, messages);
+        reply.code(202).send({ accepted: messages });
       },
     });
   }
@@ -106,92 +96,60 @@ export class Intake {
     return this.#admission.unready();
   }
 
-  /** `POST /messages` */
-  readonly one = (request: IncomingMessage, response: ServerResponse): void => {
-    this.#take(request, response, this.#message);
-  };
-
-  /** `POST /messages/batch` */
-  readonly batch = (request: IncomingMessage, response: ServerResponse): void => {
-    this.#take(request, response, this.#messages);
-  };
-
-  /** Answers with a refusal, or with 500 when it is none, and counts it. */
-  refuse(response: ServerResponse, error: Error & { statusCode?: number }): void {
-    const { counters, onError } = this.#options;
-    const status = error.statusCode ?? 500;
-    if (status === 503) counters.unavailable++;
-    else if (status < 500) counters.refused++;
-    else {
-      counters.failed++;
-      onError(error);
-    }
-    refused(response, status, error);
-  }
-
-  /** @param read what is to be queued of a body; throws a {@link Refusal} when nothing is. */
-  #take(request: IncomingMessage, response: ServerResponse, read: Reader): void {
-    const received = this.#options.now?.() ?? 0;
-    const announced = announcedLength(request);
-    const refusal = this.#enter(request, announced ?? 0);
-    if (refusal !== undefined) {
-      this.refuse(response, refusal);
-      return;
-    }
-    const exchange: Exchange = { response, received, held: announced ?? 0 };
-    const more = announced === undefined ? (bytes: number) => this.#hold(exchange, bytes) : undefined;
-    readBody(request, more, (error, text) => {
-      try {
-        if (error !== null) throw error;
-        this.#outbox.add(exchange, read(text as string, received));
-      } catch (problem) {
-        this.#admission.leave(exchange.held);
-        this.refuse(response, problem as Error);
-      }
-    });
-  }
-
-  /** Lets a request in, or says why not. */
-  #enter(request: IncomingMessage, length: number): Refusal | undefined {
+  /** `onRequest`: lets a request in before anything of its body is read, or says why not. */
+  readonly enter: onRequestHookHandler = (request, _reply, done) => {
+    request.received = this.#options.now?.() ?? 0;
     const { tokens, bodyLimit } = this.#options;
-    const { authorization, 'content-type': type } = request.headers;
-    if (!tokens.accept(authorization)) return unauthorized();
-    if (length > bodyLimit) return this.#tooLarge();
-    const refusal = this.#admission.refusal(1);
-    if (refusal !== undefined) return refusal;
-    if (type !== 'application/json' && !JSON_TYPE.test(type ?? '')) {
-      return new Refusal(415, 'the content type is not application/json');
-    }
-    return this.#admission.enter(length);
-  }
+    const length = announcedLength(request.raw) ?? 0;
+    if (!tokens.accept(request.headers.authorization)) return done(unauthorized());
+    if (length > bodyLimit) return done(bodyTooLarge(bodyLimit));
+    const refusal = this.#admission.refusal(1) ?? this.#admission.enter(length);
+    if (refusal === undefined) request.held = length;
+    done(refusal);
+  };
 
-  /** A body that did not announce its length grows. */
-  #hold(exchange: Exchange, bytes: number): Refusal | undefined {
-    if (exchange.held + bytes > this.#options.bodyLimit) return this.#tooLarge();
-    const refusal = this.#admission.hold(bytes);
-    if (refusal === undefined) exchange.held += bytes;
-    return refusal;
-  }
+  /** `preParsing`: a body that did not announce its length is counted as it grows. */
+  readonly count: preParsingHookHandler = (request, _reply, body, done) => {
+    if (announcedLength(request.raw) !== undefined) return done(null, body);
+    const transform: Transform['_transform'] = (chunk, _encoding, next) => {
+      const refusal = this.#admission.hold(chunk.length);
+      if (refusal === undefined) (request.held as number) += chunk.length;
+      next(refusal, chunk);
+    };
+    const counted = new Transform({ transform });
+    body.on('error', (error) => counted.destroy(error));
+    done(null, body.pipe(counted));
+  };
 
-  #tooLarge(): Refusal {
-    return tooLarge(`the body exceeds the limit of ${this.#options.bodyLimit} bytes`);
-  }
-
-  readonly #message: Reader = (body, received) => {
+  /** `POST /messages` */
+  readonly one = (request: FastifyRequest, reply: FastifyReply): void => {
+    const body = textOf(request.body);
     const message = this.#check.message(parse(body), body.length);
     this.#admit(1);
     this.#options.trace?.note(message);
-    return [{ body, target: message.target, stamps: this.#stamps(received) }];
+    this.#outbox.add(reply, [{ body, target: message.target, stamps: this.#stamps(request) }]);
   };
 
-  readonly #messages: Reader = (body, received) => {
+  /** `POST /messages/batch` */
+  readonly batch = (request: FastifyRequest, reply: FastifyReply): void => {
+    const body = textOf(request.body);
     const messages = this.#check.batch(parse(body), body.length);
     this.#admit(messages.length);
-    const stamps = this.#stamps(received);
+    const stamps = this.#stamps(request);
     const { trace } = this.#options;
     if (trace !== undefined) for (const message of messages) trace.note(message);
-    return messages.map((message) => ({ body: JSON.stringify(message), target: message.target, stamps }));
+    this.#outbox.add(
+      reply,
+      messages.map((message) => ({ body: JSON.stringify(message), target: message.target, stamps })),
+    );
   };
+
+  /** A request is about to be answered, and holds nothing from then on. */
+  leave(request: FastifyRequest): void {
+    if (request.held === undefined) return;
+    this.#admission.leave(request.held);
+    request.held = undefined;
+  }
 
   #admit(messages: number): void {
     const refusal = this.#admission.refusal(messages);
@@ -199,10 +157,20 @@ export class Intake {
   }
 
   /** The stamps of a message that is ready to go: what comes after is Redis' time, and the queue's. */
-  #stamps(received: number): string {
+  #stamps(request: FastifyRequest): string {
     const { now } = this.#options;
-    return now === undefined ? '' : formatStamps(received, now());
+    return now === undefined ? '' : formatStamps(request.received, now());
   }
+}
+
+/** Throws a {@link Refusal} unless the body is a text. */
+function textOf(body: unknown): string {
+  // Fastify reads no body without a type and a length.
+  if (!Buffer.isBuffer(body)) throw notJson();
+  if (body.length === 0) throw malformed('', 'is empty');
+  // RFC 8259, 8.1: JSON is UTF-8. Decoding would repair what is not, silently.
+  if (!isUtf8(body)) throw malformed('', 'is not JSON: the bytes are not UTF-8');
+  return body.toString();
 }
 
 function parse(text: string): unknown {

@@ -34,6 +34,16 @@ export function tooLarge(message: string): Refusal {
   return new Refusal(413, message);
 }
 
+/** 413, for what is more than `BODY_LIMIT`. */
+export function bodyTooLarge(limit: number): Refusal {
+  return tooLarge(`the body exceeds the limit of ${limit} bytes`);
+}
+
+/** 415. */
+export function notJson(): Refusal {
+  return new Refusal(415, 'the content type is not application/json');
+}
+
 /** 503: not now. */
 export function unavailable(reason: string, retryAfterS: number): Refusal {
   return new Refusal(503, reason, { retryAfterS });
