@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { after, before, beforeEach, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { Clock } from '../clock.ts';
@@ -199,6 +200,7 @@ const headers: [name: string, headers: Record<string, string>, status: number][]
   ['a wrong token', { ...AUTHORIZED, authorization: 'Bearer another' }, 401],
   ['another scheme', { ...AUTHORIZED, authorization: 'Basic YTpi' }, 401],
   ['a type that is not JSON', { ...AUTHORIZED, 'content-type': 'text/plain' }, 415],
+  ['no type', { ...AUTHORIZED, 'content-type': '' }, 415],
 ];
 for (const [name, set, status] of headers) {
   test(`refused: ${name}`, async () => {
@@ -220,6 +222,17 @@ const raw: [name: string, parts: () => string[], status: number][] = [
   ['no HTTP', () => ['hello\r\n\r\n'], 400],
   ['two lengths', () => [ingest.head('content-length: 2', 'transfer-encoding: chunked'), '{}'], 400],
   ['10 MB announced, a part sent', () => [ingest.head(`content-length: ${10 * MB}`), '{"id":'], 413],
+  [
+    '10 MB without a token',
+    () => [`POST /messages HTTP/1.1\r\nhost: a\r\ncontent-length: ${10 * MB}\r\n\r\n`, '{"id":'],
+    401,
+  ],
+  // Only where messages are expected is a body read at all.
+  [
+    '10 MB to another path',
+    () => [ingest.head(`content-length: ${10 * MB}`).replace('/messages', '/nowhere'), '{"id":'],
+    404,
+  ],
   ['10 MB, asked for before', () => [ingest.head(`content-length: ${10 * MB}`, 'expect: 100-continue')], 413],
   [
     'chunks without an end',
@@ -249,10 +262,53 @@ test('refused: headers and bodies that come slowly', async (t) => {
 });
 
 test('a request that is broken off leaves nothing behind', async () => {
-  const connection = ingest.open(ingest.head('content-length: 100'), '{"id":');
-  await eventually(() => ingest.counters.open === 1, 'the request to be let in');
+  const begun = [
+    [ingest.head('content-length: 100'), '{"id":'],
+    [ingest.head('transfer-encoding: chunked'), '6\r\n{"id":\r\n'],
+  ];
+  for (const parts of begun) {
+    const connection = ingest.open(...parts);
+    await eventually(
+      () => ingest.counters.open === 1 && ingest.counters.held_bytes > 0,
+      'a part of the body',
+    );
+    connection.destroy();
+    await nothingIsLeft();
+  }
+});
+
+test('a connection outlives what is wrong with a message', async () => {
+  const bodies = ['{"id":', '', '[]', JSON.stringify(message)];
+  const requests = bodies.map(
+    (body) => `${ingest.head(`content-length: ${Buffer.byteLength(body)}`)}${body}`,
+  );
+  const connection = ingest.open(...requests);
+  const statuses = () => [...connection.received.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => status);
+  await eventually(() => statuses().length === 4, 'four answers');
+  assert.deepEqual(statuses(), ['400', '400', '400', '202']);
   connection.destroy();
-  await nothingIsLeft();
+});
+
+test('while it closes it answers what it has let in, and 503 to what comes on a connection that is kept', async () => {
+  const closing = await TestIngest.start({ queue });
+  const body = JSON.stringify(message);
+  const request = `${closing.head(`content-length: ${Buffer.byteLength(body)}`)}${body}`;
+  await redis.call('CLIENT', 'PAUSE', 60_000, 'WRITE');
+  const connection = closing.open(request);
+  await eventually(() => closing.counters.unanswered === 1, 'the write');
+  const closed = closing.close();
+  await eventually(() => !closing.app.server.listening, 'the end of listening');
+  const second = once(closing.app.server, 'request');
+  connection.write(request);
+  await second;
+  await redis.call('CLIENT', 'UNPAUSE');
+  const answers = await connection.closed;
+  assert.match(
+    answers,
+    /^HTTP\/1.1 202 [\s\S]*HTTP\/1.1 503 [\s\S]*connection: close[\s\S]*\{"error":"[^"]+"/i,
+  );
+  await closed;
+  assert.equal((await entries()).length, 1);
 });
 
 test('a client that is gone when Redis answers leaves nothing behind but its message', async () => {
