@@ -236,7 +236,7 @@ const raw: [name: string, parts: () => string[], status: number][] = [
   ['10 MB, asked for before', () => [ingest.head(`content-length: ${10 * MB}`, 'expect: 100-continue')], 413],
   [
     'chunks without an end',
-    () => [ingest.head('transfer-encoding: chunked'), `100001\r\n${'x'.repeat(MB + 1)}\r\n`],
+    () => [ingest.head('transfer-encoding: chunked'), `300000\r\n${'x'.repeat(3 * MB)}\r\n`],
     413,
   ],
 ];
@@ -275,6 +275,23 @@ test('a request that is broken off leaves nothing behind', async () => {
     connection.destroy();
     await nothingIsLeft();
   }
+});
+
+test('a client that goes while what it sends is thrown away leaves nothing behind', async () => {
+  const { refused } = ingest.counters;
+  const connection = ingest.open(
+    ingest.head('transfer-encoding: chunked'),
+    `300000\r\n${'x'.repeat(2 * MB)}`,
+  );
+  await eventually(() => ingest.counters.refused > refused, 'the answer');
+  connection.destroy();
+  await nothingIsLeft();
+});
+
+test('refused: neither type nor body', async () => {
+  const { authorization } = AUTHORIZED;
+  const answer = await ingest.app.inject({ method: 'POST', url: '/messages', headers: { authorization } });
+  assert.equal(answer.statusCode, 415);
 });
 
 test('a connection outlives what is wrong with a message', async () => {

@@ -112,11 +112,15 @@ export class Intake {
   readonly count: preParsingHookHandler = (request, _reply, body, done) => {
     if (announcedLength(request.raw) !== undefined) return done(null, body);
     const transform: Transform['_transform'] = (chunk, _encoding, next) => {
+      // It is answered: what comes is thrown away.
+      if (request.held === undefined) return next();
       const refusal = this.#admission.hold(chunk.length);
-      if (refusal === undefined) (request.held as number) += chunk.length;
+      if (refusal === undefined) request.held += chunk.length;
       next(refusal, chunk);
     };
     const counted = new Transform({ transform });
+    // Fastify listens until it has answered, and a client may go later.
+    counted.on('error', () => {});
     body.on('error', (error) => counted.destroy(error));
     done(null, body.pipe(counted));
   };
