@@ -169,7 +169,7 @@ export class Intake {
 
 /** Throws a {@link Refusal} unless the body is a text. */
 function textOf(body: unknown): string {
-  // Fastify reads no body without a type and a length.
+  // Fastify lets a request pass that has neither a type nor a body.
   if (!Buffer.isBuffer(body)) throw notJson();
   if (body.length === 0) throw malformed('', 'is empty');
   // RFC 8259, 8.1: JSON is UTF-8. Decoding would repair what is not, silently.
