@@ -6,8 +6,10 @@ import (
 	"os"
 
 	"go.k6.io/k6/v2/cmd"
+	"go.k6.io/k6/v2/cmd/state"
 
-	_ "github.com/arrival-bench/arrival/extensions/k6" // k6/x/arrival, k6/x/mqtt
+	_ "github.com/arrival-bench/arrival/extensions/k6" // k6/x/arrival, k6/x/mqtt, k6 x arrival
+	"github.com/arrival-bench/arrival/extensions/k6/internal/command"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/sources"
 	_ "github.com/grafana/xk6-redis" // k6/x/redis
 )
@@ -22,5 +24,18 @@ func main() {
 			os.Exit(1)
 		}
 	}
+	if len(os.Args) > 2 && os.Args[1] == "x" && os.Args[2] == command.Name {
+		stayOffline()
+	}
 	cmd.Execute()
+}
+
+// stayOffline keeps k6 from asking the internet which other commands there are, and from reporting that this one was used. What the
+// environment says about either holds.
+func stayOffline() {
+	for name, value := range map[string]string{state.AutoExtensionResolution: "false", "K6_NO_USAGE_REPORT": "true"} {
+		if _, set := os.LookupEnv(name); !set {
+			_ = os.Setenv(name, value)
+		}
+	}
 }

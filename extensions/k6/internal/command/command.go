@@ -1,0 +1,26 @@
+// Package command is `k6 x arrival`: what of Arrival needs no script.
+package command
+
+import (
+	"github.com/spf13/cobra"
+	"go.k6.io/k6/v2/cmd/state"
+
+	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+)
+
+// Name is what follows `k6 x`.
+const Name = "arrival"
+
+// New makes the command. Each sub-command has a constructor of its own, which is called here and nowhere else.
+func New(gs *state.GlobalState) *cobra.Command {
+	root := &cobra.Command{
+		Use:   Name,
+		Short: "Measure the latency from due time to arrival, and account for every message",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.AddCommand(
+		arrival.NewRecordCommand(gs),
+	)
+	return root
+}
