@@ -73,7 +73,7 @@ func (o *options) bodyTemplate() string {
 	}
 	path := strings.Split(o.ID, ".")
 	return `{"` + strings.Join(path, `":{"`) + `":"{{id}}"` + strings.Repeat("}", len(path)-1) +
-		`,"source":"k6","target":"{{target}}","payload":` + payload + `}`
+		`,"source":"` + o.tool.Name + `","target":"{{target}}","payload":` + payload + `}`
 }
 
 // randomly stands for a payload that is made anew for each message.

@@ -187,7 +187,7 @@ func (e *engine) identity() report.Identity {
 		labels = map[string]string{}
 	}
 	return report.Identity{
-		ID: e.id, Name: e.runName(), Generator: e.met, Tool: report.Tool{Name: "k6", Version: k6Version()},
+		ID: e.id, Name: e.runName(), Generator: e.met, Tool: e.options.tool,
 		Method: e.options.Name, Protocol: e.options.Protocol, Model: e.model(), Topology: e.options.Topology, Network: e.options.Network, Labels: labels,
 		Started: e.epoch.UTC().Format(stampFormat), Command: e.command(), Profile: e.options.describeProfile(),
 	}

@@ -17,42 +17,52 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// slotHandle is a request that a script sends itself.
+// given is a request that somebody else sends: a script, or the caller of a recorder.
+type given struct {
+	slot  pacer.Slot
+	sent  time.Time
+	taker context.Context // of who took it: a script's iteration
+	over  func()          // called when it is settled; nil: nobody wants to know
+}
+
+// content is what such a request carries.
+type content struct {
+	IDs     []string `js:"ids" json:"ids"`
+	Targets []string `js:"targets" json:"targets"`
+	Flow    string   `js:"flow" json:"flow"`
+	Path    string   `js:"path" json:"path"`
+	Body    string   `js:"body" json:"body"`
+}
+
+// slotHandle is what run.next() returns.
 type slotHandle struct {
-	slot pacer.Slot
-	IDs  []string `js:"ids"`
-	Flow string   `js:"flow"`
-	Path string   `js:"path"`
-	Body string   `js:"body"`
+	content
+	Stamp float64 `js:"stamp"`
 
-	Targets []string `js:"targets"`
-	Stamp   float64  `js:"stamp"`
-
-	sent      time.Time
-	iteration context.Context // that took it
-	done      bool            // the script has settled it
+	given *given
+	done  bool // the script has settled it
 }
 
 // settleGrace is how much longer than a request may take it may be unsettled: a script's own time-out is as long, and knows more.
 const settleGrace = time.Second
 
-// handles are the requests that scripts have taken and not settled.
+// handles are the requests that others have sent and not settled.
 type handles struct {
 	mu   sync.Mutex
-	open map[*slotHandle]struct{}
+	open map[*given]struct{}
 }
 
-func (s *handles) add(h *slotHandle) {
+func (s *handles) add(h *given) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
-		s.open = map[*slotHandle]struct{}{}
+		s.open = map[*given]struct{}{}
 	}
 	s.open[h] = struct{}{}
 }
 
 // remove reports whether the request was still to be settled.
-func (s *handles) remove(h *slotHandle) bool {
+func (s *handles) remove(h *given) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, open := s.open[h]
@@ -60,13 +70,13 @@ func (s *handles) remove(h *slotHandle) bool {
 	return open
 }
 
-// overdue removes the requests whose iteration has ended, and those that have taken longer than they may.
-func (s *handles) overdue(now time.Time, patience time.Duration) (ended, late []*slotHandle) {
+// overdue removes the requests whose taker has ended, and those that have taken longer than they may.
+func (s *handles) overdue(now time.Time, patience time.Duration) (ended, late []*given) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for h := range s.open {
 		switch {
-		case h.iteration.Err() != nil:
+		case h.taker.Err() != nil:
 			ended = append(ended, h)
 		case now.Sub(h.sent) > patience:
 			late = append(late, h)
@@ -78,18 +88,70 @@ func (s *handles) overdue(now time.Time, patience time.Duration) (ended, late []
 	return ended, late
 }
 
-// giveUp settles as unknown what scripts will not settle any more.
+// giveUp settles as unknown what nobody will settle any more.
 func (e *engine) giveUp(now time.Time) {
 	patience := e.options.Timeout.duration() + settleGrace
 	ended, late := e.handles.overdue(now, patience)
 	for _, h := range ended {
 		e.count("request", "not settled", "the iteration ended without run.settle(): did it throw? k6's log says it")
-		e.ledger.Settle(h.slot, ledger.Unknown)
+		e.close(h, ledger.Unknown)
 	}
 	for _, h := range late {
-		e.count("request", "not settled", fmt.Sprintf("no run.settle() within %s", patience))
-		e.ledger.Settle(h.slot, ledger.Unknown)
+		e.count("request", "not settled", fmt.Sprintf("not settled within %s", patience))
+		e.close(h, ledger.Unknown)
 	}
+}
+
+// close settles a request that has been removed.
+func (e *engine) close(h *given, outcome ledger.Outcome) {
+	e.ledger.Settle(h.slot, outcome)
+	if h.over != nil {
+		h.over()
+	}
+}
+
+// depart notes that a request leaves.
+func (e *engine) depart(h *given, at time.Time) {
+	h.sent = at
+	e.sent(h.slot, at)
+	e.handles.add(h)
+}
+
+// settle says what came of a request that has left. It comes to nothing for one that was given up.
+func (e *engine) settle(h *given, a answer) {
+	if e.handles.remove(h) {
+		e.close(h, e.answered(h.slot, a, h.sent))
+	}
+}
+
+// content makes what a request carries.
+func (e *engine) content(slot pacer.Slot) content {
+	c := content{
+		Flow: e.options.profile.Flows[slot.Flow].Name, Path: e.options.Ingest.Path, Body: string(e.bodies.append(nil, slot)),
+	}
+	if slot.Messages > 1 {
+		c.Path = e.options.Ingest.BatchPath
+	}
+	for i := range slot.Messages {
+		c.IDs = append(c.IDs, e.bodies.prefix+strconv.Itoa(slot.FirstID+i))
+		c.Targets = append(c.Targets, string(e.bodies.flows[slot.Flow].target(nil, slot, i)))
+	}
+	return c
+}
+
+// flowNumber is the number of the flow that a sender of the closed model chooses, from 1; 0: none is named.
+func (e *engine) flowNumber(name string) (int, error) {
+	number := 0
+	if name != "" {
+		number = 1 + slices.IndexFunc(e.options.profile.Flows, func(f profile.Flow) bool { return f.Name == name && f.Weight > 0 })
+		if number == 0 || !e.pacer.Closed() {
+			return 0, errors.New("a flow can be chosen in the closed model, if the profile has it with a weight above 0")
+		}
+	}
+	if e.pacer.Closed() && !e.choose(number > 0) {
+		return 0, errors.New("a flow is chosen in each call of a run, or in none")
+	}
+	return number, nil
 }
 
 // next is run.next(): the next request when it is due, for a script that sends it by itself; null after the last.
@@ -104,50 +166,29 @@ func (m *instance) next(e *engine, flow string) sobek.Value {
 		}
 		m.waiter = newWaiter()
 	}
-	if m.waiter.flow = 0; flow != "" {
-		m.waiter.flow = 1 + slices.IndexFunc(e.options.profile.Flows, func(f profile.Flow) bool { return f.Name == flow && f.Weight > 0 })
-		if m.waiter.flow == 0 || !e.pacer.Closed() {
-			common.Throw(rt, fmt.Errorf("run.next(%q): a flow can be chosen in the closed model, if the profile has it with a weight above 0", flow))
-		}
-	}
-	if e.pacer.Closed() && !e.choose(flow != "") {
-		common.Throw(rt, errors.New("run.next(): a flow is chosen in each call of a run, or in none"))
+	var err error
+	if m.waiter.flow, err = e.flowNumber(flow); err != nil {
+		common.Throw(rt, fmt.Errorf("run.next(%q): %w", flow, err))
 	}
 	slot, ok := e.take(m.vu.Context(), m.waiter)
 	if !ok {
 		return sobek.Null()
 	}
-	h := &slotHandle{
-		slot: slot, Flow: e.options.profile.Flows[slot.Flow].Name, Path: e.options.Ingest.Path,
-		Body: string(e.bodies.append(nil, slot)),
-	}
-	if slot.Messages > 1 {
-		h.Path = e.options.Ingest.BatchPath
-	}
-	for i := range slot.Messages {
-		h.IDs = append(h.IDs, e.bodies.prefix+strconv.Itoa(slot.FirstID+i))
-		h.Targets = append(h.Targets, string(e.bodies.flows[slot.Flow].target(nil, slot, i)))
-	}
-	h.sent = time.Now()
+	h := &slotHandle{content: e.content(slot), given: &given{slot: slot, taker: m.vu.Context()}}
+	now := time.Now()
 	if e.options.Redis.URL != "" {
-		at := e.clock.At(h.sent)
+		at := e.clock.At(now)
 		h.Stamp = float64(at + e.clock.Offset(at))
 	}
-	h.iteration = m.vu.Context()
-	e.sent(slot, h.sent)
-	e.handles.add(h)
+	e.depart(h.given, now)
 	return rt.ToValue(h)
 }
 
-// settle is run.settle(slot, status). It comes to nothing for a request that was given up.
+// settle is run.settle(slot, status).
 func (m *instance) settle(e *engine, h *slotHandle, status int) {
-	if h == nil || h.done || h.iteration == nil {
+	if h == nil || h.done || h.given == nil {
 		common.Throw(m.vu.Runtime(), errors.New("run.settle() wants what run.next() returned, once"))
 	}
 	h.done = true
-	if !e.handles.remove(h) {
-		return
-	}
-	a := answer{status: status, body: func() []byte { return nil }, done: time.Now()}
-	e.ledger.Settle(h.slot, e.answered(h.slot, a, h.sent))
+	e.settle(h.given, answer{status: status, body: func() []byte { return nil }, done: time.Now()})
 }

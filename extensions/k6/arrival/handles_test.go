@@ -56,7 +56,7 @@ func TestARequestThatAScriptDoesNotSettleIsUnknown(t *testing.T) {
 		endIteration            bool
 	}{
 		"its iteration has ended": {"{duration: 1, arrivalRate: 3}", "timeout: '1h'", "the iteration ended without run.settle(): did it throw? k6's log says it", true},
-		"it takes too long":       {"{duration: 1, arrivalRate: 3}", "timeout: '1ms'", "no run.settle() within 1.001s", false},
+		"it takes too long":       {"{duration: 1, arrivalRate: 3}", "timeout: '1ms'", "not settled within 1.001s", false},
 		"closed model": {"{duration: 60, vus: 1, requests: 3, drain: 60}", "timeout: '1h'",
 			"the iteration ended without run.settle(): did it throw? k6's log says it", true},
 	} {

@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	"bytes"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
 // options are those of new Run(). index.d.ts documents them.
@@ -58,6 +60,7 @@ type options struct {
 	SenderConnections int `json:"senderConnections"`
 
 	profile *profile.Profile
+	tool    report.Tool // who sends
 }
 
 type profileOption struct{ Name, Text string }
@@ -125,7 +128,18 @@ var (
 // protocolMax is how long a protocol's name may be, which stands in the heads of tables.
 const protocolMax = 16
 
-// parseOptions reads and checks the options. Each error says which option, its value, and what is allowed.
+// defaults are the options of a run about which nothing is said.
+func defaults() options {
+	return options{
+		Name: "run", ID: "id", Senders: 64, InFlight: 1, SenderConnections: 1, Canary: true, Topology: "single", Network: "loopback", Runs: "reports/runs",
+		Gather: seconds(time.Minute), Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
+		Ingest: ingestOptions{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
+		MQTT:   mqttOptions{Prefix: "messages/", QoS: 1, Version: "5", Session: "clean", Topics: "exact"},
+		tool:   report.Tool{Name: "k6", Version: k6Version()},
+	}
+}
+
+// parseOptions reads and checks the options of a script.
 func parseOptions(rt *sobek.Runtime, v sobek.Value) (*options, error) {
 	if v == nil || sobek.IsUndefined(v) || sobek.IsNull(v) {
 		return nil, errors.New("new Run() wants its options: { profile, ingest, mqtt, … }")
@@ -134,30 +148,34 @@ func parseOptions(rt *sobek.Runtime, v sobek.Value) (*options, error) {
 	if err != nil {
 		return nil, fmt.Errorf("options of Run: %w", err)
 	}
-	o := &options{
-		Name: "run", ID: "id", Senders: 64, InFlight: 1, SenderConnections: 1, Canary: true, Topology: "single", Network: "loopback", Runs: "reports/runs",
-		Gather: seconds(time.Minute), Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
-		Ingest: ingestOptions{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
-		MQTT:   mqttOptions{Prefix: "messages/", QoS: 1, Version: "5", Session: "clean", Topics: "exact"},
-	}
-	d := json.NewDecoder(strings.NewReader(string(text)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(o); err != nil {
-		var wrong *json.UnmarshalTypeError
-		switch name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); {
-		case unknown:
-			return nil, fmt.Errorf("options of Run: unknown option %s", name)
-		case errors.As(err, &wrong) && wrong.Type == reflect.TypeFor[seconds]():
-			return nil, fmt.Errorf("options of Run: %s is %s, which is not a duration: seconds, or a number with its unit, like \"500ms\"", wrong.Field, wrong.Value)
-		case errors.As(err, &wrong):
-			return nil, fmt.Errorf("options of Run: %s is a %s, but %s is wanted", wrong.Field, wrong.Value, wrong.Type)
-		}
+	o := defaults()
+	if err := decodeOptions(text, &o); err != nil {
 		return nil, fmt.Errorf("options of Run: %w", err)
 	}
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	return o, nil
+	return &o, nil
+}
+
+// decodeOptions fills in what a JSON object says. Each error says which option, its value, and what is allowed.
+func decodeOptions(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong) && wrong.Type == reflect.TypeFor[seconds]():
+		return fmt.Errorf("%s is %s, which is not a duration: seconds, or a number with its unit, like \"500ms\"", wrong.Field, wrong.Value)
+	case errors.As(err, &wrong):
+		return fmt.Errorf("%s is a %s, but %s is wanted", wrong.Field, wrong.Value, wrong.Type)
+	}
+	if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
+		return fmt.Errorf("unknown option %s", name)
+	}
+	return err
 }
 
 func (o *options) check() (err error) {

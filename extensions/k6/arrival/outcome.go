@@ -22,6 +22,7 @@ import (
 type answer struct {
 	status int
 	err    error
+	class  string        // of err; empty: classOf knows it
 	body   func() []byte // of an answer with a status
 	done   time.Time     // when it was there
 }
@@ -55,7 +56,10 @@ func (e *engine) answered(slot pacer.Slot, a answer, sent time.Time) ledger.Outc
 	}
 	var dial *dialError
 	left := !errors.As(a.err, &dial)
-	class := classOf(a.err)
+	class := a.class
+	if class == "" {
+		class = classOf(a.err)
+	}
 	if !left && class != "TLS" {
 		class = "no connection: " + class
 	}
