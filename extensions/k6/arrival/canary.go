@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ type canary struct {
 	body   string // up to the number
 	tail   string // after it
 	topic  string
+	greets chan struct{} // holds a token when the greeting has arrived
 	work   sync.WaitGroup
 	land   context.CancelFunc // ends all of it
 
@@ -44,7 +46,7 @@ func (e *engine) newCanary(ctx context.Context, state *lib.State) (*canary, erro
 	target := "canary/" + e.name
 	before, after := e.options.fixed(e.name+".canary.", target)
 	c := &canary{
-		engine: e, poster: newPoster(e, state), latency: ledger.NewSeries(),
+		engine: e, poster: newPoster(e, state), latency: ledger.NewSeries(), greets: make(chan struct{}, 1),
 		body: before, tail: after, topic: e.options.MQTT.Prefix + target,
 	}
 	var err error
@@ -58,6 +60,31 @@ func (e *engine) newCanary(ctx context.Context, state *lib.State) (*canary, erro
 	ctx, c.land = context.WithCancel(ctx)
 	c.work.Go(func() { c.listen(ctx) })
 	return c, nil
+}
+
+// greeting is the number of a message that is sent before the run.
+const greeting = 999_999_999_999
+
+// greet sends a message all the way round, so that a caller learns before its load that nothing would arrive.
+func (c *canary) greet(ctx context.Context) error {
+	o := c.engine.options
+	a := c.poster.post(time.Now(), []byte(c.body+strconv.Itoa(greeting)+c.tail), 1)
+	switch {
+	case a.err != nil:
+		return fmt.Errorf("the ingest %s can't be reached (INGEST_URL): %w", mask(o.Ingest.URL), advise(a.err))
+	case a.status == http.StatusBadRequest:
+		return fmt.Errorf("the ingest %s refuses messages: HTTP 400 %s; has it another name for the id than %s?", mask(o.Ingest.URL), excerpt(a.body()), o.ID)
+	case a.status >= 300:
+		return fmt.Errorf("the ingest %s refuses messages: HTTP %d %s", mask(o.Ingest.URL), a.status, excerpt(a.body()))
+	}
+	select {
+	case <-c.greets:
+		return nil
+	case <-time.After(o.Drain.duration()):
+		return fmt.Errorf("a first message was accepted, and did not arrive on %s within %s (canary: false leaves it out)", c.topic, o.Drain.duration())
+	case <-ctx.Done():
+		return errStopped
+	}
 }
 
 // fly sends until the schedule is over.
@@ -146,6 +173,13 @@ func (c *canary) settle(ctx context.Context) {
 }
 
 func (c *canary) arrive(n int, at int64) {
+	if n == greeting {
+		select {
+		case c.greets <- struct{}{}:
+		default: // a duplicate
+		}
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n >= len(c.seconds) || c.seconds[n] >= 0 {

@@ -49,17 +49,9 @@ func (e *engine) takeNow(ctx context.Context, w *waiter) (slot pacer.Slot, ok bo
 		w.number = int(e.senders.Add(1))
 	}
 	for {
-		e.taking.Add(1)
-		t := e.turn.Load()
-		over := t.over || e.isHalted() || ctx.Err() != nil
-		if !over && t.take(w.number, time.Now()) {
-			slot = e.slotOf(w.flow)
-			slot.Phase = t.phase
-			return slot, true // taking until it is sent
-		}
-		e.taking.Add(-1)
-		if over {
-			return slot, false
+		slot, t := e.takeIn(ctx, w.number, w.flow)
+		if t == nil || t.over {
+			return slot, t == nil
 		}
 		select {
 		case <-t.next:
@@ -67,6 +59,25 @@ func (e *engine) takeNow(ctx context.Context, w *waiter) (slot pacer.Slot, ok bo
 		case <-ctx.Done():
 		}
 	}
+}
+
+// overTurn stands for the turn of a run that has been stopped.
+var overTurn = &turn{over: true}
+
+// takeIn returns the next request of a sender where it is its turn, and else the turn that it has to wait for the end of.
+func (e *engine) takeIn(ctx context.Context, sender, flow int) (slot pacer.Slot, instead *turn) {
+	e.taking.Add(1)
+	t := e.turn.Load()
+	if e.isHalted() || ctx.Err() != nil {
+		t = overTurn
+	}
+	if !t.over && t.take(sender, time.Now()) {
+		slot = e.slotOf(flow)
+		slot.Phase = t.phase
+		return slot, nil // taking until it is sent
+	}
+	e.taking.Add(-1)
+	return slot, t
 }
 
 // sent notes a request that leaves now.
@@ -169,7 +180,9 @@ func (e *engine) opening(ctx context.Context) time.Time {
 // last returns when a turn has ended, and when that was: after its time, or when the last of its requests has been answered.
 func (e *engine) last(ctx context.Context, t *turn) time.Time {
 	if t.left == nil {
-		sleepUntil(ctx, e.halted, t.end)
+		if !sleepUntil(ctx, e.halted, t.end) {
+			return time.Now()
+		}
 		return t.end
 	}
 	for now := time.Now(); now.Before(t.end); now = time.Now() {
@@ -177,7 +190,7 @@ func (e *engine) last(ctx context.Context, t *turn) time.Time {
 			return now
 		}
 		if !sleepUntil(ctx, e.halted, now.Add(ending)) {
-			break
+			return time.Now()
 		}
 	}
 	return t.end

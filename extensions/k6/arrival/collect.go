@@ -74,7 +74,11 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	}
 	defer rec.close()
 	if e.segment == nil {
-		e.epoch = time.Now().Add(lead) // anew: the first report of a run of many phases may have taken longer
+		// Anew: the first report of a run of many phases may have taken longer.
+		if e.epoch, err = e.caller.opening(ctx); err != nil {
+			rec.close()
+			return errors.Join(err, e.withdraw())
+		}
 	}
 	if err := rec.begin(); err != nil {
 		return err
@@ -84,10 +88,10 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	go e.gate.tend(tending)
 	e.start()
 	if e.pacer.Closed() {
-		go e.lead(tending, client)
+		go e.lead(e.caller.untilEnd(tending), client)
 	}
 	if e.canary != nil {
-		e.canary.fly(ctx)
+		e.canary.fly(tending)
 	}
 	if err := e.watch(ctx, subs, rec); err != nil {
 		e.mu.Lock()
@@ -96,6 +100,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		rec.close()
 		return errors.Join(err, e.write()) // a script may have no summary, and the last report may be minutes old
 	}
+	leave()
 	if e.canary != nil {
 		e.canary.settle(ctx)
 	}
@@ -118,7 +123,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	rec.doubt()
 
 	e.mu.Lock()
-	e.resources = append(e.resources, rec.generator())
+	e.resources = append(e.resources, rec.resources()...)
 	e.ended, e.finished = time.Now(), true
 	e.mu.Unlock()
 	m.end(ctx, state, e)
@@ -158,6 +163,7 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 			e.noteBacklogs(now)
 			e.giveUp(now)
 			e.dropLeft(now)
+			e.caller.dropUnsent(now)
 			if alone++; !e.abandoned(now) {
 				alone = 0
 			}
@@ -168,8 +174,8 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 			if e.pacer.Closed() && over {
 				e.ledger.End()
 			}
-			over = e.turn.Load().over // at the next look what was taken before has been sent
-			if !e.ledger.Settled() && (!halted || e.ledger.InFlight() > 0) {
+			over = e.turn.Load().over && e.taking.Load() == 0 // at the next look what was taken before has been sent
+			if !e.ledger.Settled() && (!halted || e.ledger.InFlight() > 0) || !e.caller.hasEnded() {
 				continue
 			}
 			if settledAt.IsZero() {

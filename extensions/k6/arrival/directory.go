@@ -80,6 +80,19 @@ func (e *engine) makeDir() error {
 	return nil
 }
 
+// withdraw leaves nothing of a run that did not begin.
+func (e *engine) withdraw() error {
+	for _, name := range runFiles {
+		if err := os.Remove(filepath.Join(e.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if e.options.Dir != "" { // it may have been there before
+		return nil
+	}
+	return os.Remove(e.dir)
+}
+
 // claim makes a directory that nobody else has. One that was given may be there; that of an instance has to have its name.
 func (e *engine) claim(dir string) (string, error) {
 	for own, n := dir, 2; ; own, n = fmt.Sprintf("%s-%d", dir, n), n+1 {

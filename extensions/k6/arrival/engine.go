@@ -55,7 +55,8 @@ type engine struct {
 
 	unattended atomic.Int64 // requests that found no free sender when they were due, and were late by more than lateFloor
 	gate       *gate
-	handles    handles       // requests that scripts send themselves
+	handles    handles       // requests that scripts send themselves, or the caller
+	caller     *recording    // who sends in the place of k6; nil: k6 does
 	loop       func() *loop  // sends for pumps; it returns nil where each of their connections wants a goroutine
 	started    chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted     chan struct{} // closed when there is no use in sending any more

@@ -148,8 +148,8 @@ func (e *engine) testEnded() bool {
 }
 
 func (e *engine) testDuration() time.Duration {
-	if e.execution == nil {
-		return 0
+	if e.execution == nil { // no test of k6's: its run
+		return max(0, e.ended.Sub(e.epoch))
 	}
 	return e.execution.GetCurrentTestRunDuration()
 }

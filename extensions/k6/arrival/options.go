@@ -165,6 +165,8 @@ func decodeOptions(text []byte, into any) error {
 	err := d.Decode(into)
 	var wrong *json.UnmarshalTypeError
 	switch {
+	case err == nil && d.More():
+		return errors.New("there is more than one JSON value")
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong) && wrong.Type == reflect.TypeFor[seconds]():

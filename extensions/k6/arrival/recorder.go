@@ -25,12 +25,11 @@ type recorder struct {
 	timeline *os.File
 	log      *os.File
 	hdr      *hdrhistogram.HistogramLogWriter
-	self     *process.Process
-	cpu      float64        // seconds of CPU at the last cut
+	sender   *meter         // of the process that sends
+	own      *meter         // of this one, where that is another; nil: it is not
 	host     host.TimesStat // of all cores, at the last cut
-	cutAt    time.Time
-	next     time.Time     // of a checkpoint; for who has the token
-	busy     chan struct{} // holds a token while a checkpoint is being written
+	next     time.Time      // of a checkpoint; for who has the token
+	busy     chan struct{}  // holds a token while a checkpoint is being written
 	once     sync.Once
 	mu       sync.Mutex
 	err      error
@@ -53,7 +52,10 @@ func newRecorder(e *engine) (*recorder, error) {
 		return nil, fmt.Errorf("the run's histogram log can't be written: %w", err)
 	}
 	r.hdr = hdrhistogram.NewHistogramLogWriter(r.log)
-	r.self, _ = process.NewProcess(int32(os.Getpid())) // nil: the system does not tell
+	r.sender = newMeter(os.Getpid())
+	if e.caller != nil {
+		r.sender, r.own = newMeter(e.caller.pid), r.sender
+	}
 	return r, r.engine.write()
 }
 
@@ -73,7 +75,6 @@ func (r *recorder) begin() error {
 			return fmt.Errorf("the run's histogram log can't be written: %w", err)
 		}
 	}
-	r.cutAt = e.epoch
 	r.usage()
 	return nil
 }
@@ -139,6 +140,7 @@ func (r *recorder) cut() {
 	e.mu.Lock()
 	e.timeline = append(e.timeline, row) // after the file: whoever finds a report of a killed run finds its lines
 	e.mu.Unlock()
+	e.caller.second(row)
 	for tag, s := range map[string]*ledger.Series{"arrival": &i.Arrival, "from_send": &i.FromSend, "http": &i.HTTP} {
 		if s.Count == 0 {
 			continue
@@ -176,30 +178,50 @@ func nextCheckpoint(began, ended time.Time) time.Time {
 	return ended.Add(min(max(checkpoint, checkpointShare*ended.Sub(began)), checkpointMost))
 }
 
-// usage is what this process used since the last time.
-func (r *recorder) usage() report.Usage {
-	u := report.Usage{}
-	if r.self == nil {
-		return u
-	}
-	now := time.Now()
-	if t, err := r.self.Times(); err == nil {
-		// The system counts in ticks of 10 ms: over a short span one of them would look like a busy core.
-		if span := now.Sub(r.cutAt).Seconds(); span > tick.Seconds()/2 {
-			percent := (t.User + t.System - r.cpu) / span * 100
-			u.CPUPercent = &percent
-		}
-		r.cpu, r.cutAt = t.User+t.System, now
-	}
+// usage is what the generator used since the last time.
+func (r *recorder) usage() (u report.Usage) {
+	now, t := time.Now(), float64(len(r.engine.timeline))
+	u.CPUPercent, u.RSSMB = r.sender.read(now)
 	if all, err := host.Times(false); err == nil && len(all) == 1 {
 		u.StealPercent = stealBetween(r.host, all[0])
 		r.host = all[0]
 	}
-	if m, err := r.self.MemoryInfo(); err == nil {
-		mb := float64(m.RSS) / 1e6
-		u.RSSMB = &mb
+	if r.own != nil {
+		cpu, rss := r.own.read(now)
+		r.own.rows = append(r.own.rows, [3]*float64{&t, cpu, rss})
 	}
 	return u
+}
+
+// meter reads what a process uses.
+type meter struct {
+	process *process.Process // nil: the system does not tell
+	cpu     float64          // seconds at the last reading
+	at      time.Time        // of the last reading
+	rows    [][3]*float64    // second of the run, cpu_percent, rss_mb; of the recorder's own process
+}
+
+func newMeter(pid int) *meter {
+	p, _ := process.NewProcess(int32(pid))
+	return &meter{process: p}
+}
+
+// read returns the CPU used since the last time, in percent of a core, and the memory, MB; nil where the system does not tell.
+func (m *meter) read(now time.Time) (percent, mb *float64) {
+	if m.process == nil {
+		return nil, nil
+	}
+	if t, err := m.process.Times(); err == nil {
+		// The system counts in ticks of 10 ms: over a short span one of them would look like a busy core.
+		if span := now.Sub(m.at).Seconds(); !m.at.IsZero() && span > tick.Seconds()/2 {
+			percent = new((t.User + t.System - m.cpu) / span * 100)
+		}
+		m.cpu, m.at = t.User+t.System, now
+	}
+	if memory, err := m.process.MemoryInfo(); err == nil {
+		mb = new(float64(memory.RSS) / 1e6)
+	}
+	return percent, mb
 }
 
 // stealBetween is the share of a host's CPU that its hypervisor gave to others; nil where that is not told, as on bare metal.
@@ -215,14 +237,18 @@ func stealBetween(before, now host.TimesStat) *float64 {
 	return &percent
 }
 
-// generator is what the whole run used of this process.
-func (r *recorder) generator() report.Resource {
+// resources are what the whole run used of the process that sends, and of this one where that is another.
+func (r *recorder) resources() []report.Resource {
 	rows := make([][3]*float64, 0, len(r.engine.timeline))
 	for _, i := range r.engine.timeline {
 		t := float64(i.T)
 		rows = append(rows, [3]*float64{&t, i.Generator.CPUPercent, i.Generator.RSSMB})
 	}
-	return report.NewResource("k6", rows)
+	all := []report.Resource{report.NewResource(r.engine.options.tool.Name, rows)}
+	if r.own != nil {
+		all = append(all, report.NewResource("recorder", r.own.rows[1:])) // the first was read before the run
+	}
+	return all
 }
 
 // phaseAt names the phase of a moment; nil after the last one, and between those of the closed model, when

@@ -11,6 +11,7 @@ import (
 
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/js/common"
+	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
@@ -72,22 +73,33 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 	if !e.testEnded() { // k6 still counts, so its limits can't be judged
 		common.Throw(m.vu.Runtime(), errors.New("run.summary() is for handleSummary: the test goes on; run.result() is the run so far"))
 	}
-	e.conclude(m.root.registry)
-	r := e.report(true)
-	if err := e.save(r); err != nil {
+	r, err := e.lastReport(m.root.registry)
+	if err != nil {
 		common.Throw(m.vu.Runtime(), err)
 	}
 	m.root.concluded.Store(true)
-	where := "run.json in " + e.dir + " (no page: the script gave no template)"
-	if e.options.Template != "" {
-		where = filepath.Join(e.dir, "index.html")
+	return map[string]any{"stdout": report.Text(r, e.whereabouts(), colours(m.vu.Runtime(), data))}
+}
+
+// lastReport judges what has been counted, and writes it.
+func (e *engine) lastReport(registry *metrics.Registry) (*report.Run, error) {
+	e.conclude(registry)
+	r := e.report(true)
+	return r, e.save(r)
+}
+
+// whereabouts is where a reader finds the report.
+func (e *engine) whereabouts() string {
+	if e.options.Template == "" {
+		return "run.json in " + e.dir + " (no page: there is no template)"
 	}
+	where := filepath.Join(e.dir, "index.html")
 	if wd, err := os.Getwd(); err == nil {
-		if short, err := filepath.Rel(wd, where); err == nil && e.options.Template != "" && len(short) < len(where) {
-			where = short
+		if short, err := filepath.Rel(wd, where); err == nil && len(short) < len(where) {
+			return short
 		}
 	}
-	return map[string]any{"stdout": report.Text(r, where, colours(m.vu.Runtime(), data))}
+	return where
 }
 
 // summaryData is what k6 hands to handleSummary, as far as it is of use here.
@@ -123,8 +135,7 @@ func (r *RootModule) exit() {
 	if e == nil || e.dir == "" || r.concluded.Load() {
 		return
 	}
-	e.conclude(r.registry)
-	if err := e.save(e.report(true)); err != nil {
+	if _, err := e.lastReport(r.registry); err != nil {
 		r.logger.Error(err)
 	}
 }

@@ -40,7 +40,7 @@ func (a Account) Balanced() bool {
 func (l *Ledger) counters(requests int) Account {
 	a := Account{
 		Scheduled: l.pacer.Messages(requests), Requests: requests, RequestsSent: l.sent, Retried: l.retried,
-		Duplicates: l.duplicates, Reordered: l.reordered, Negative: l.negative, Foreign: l.foreign,
+		Duplicates: l.duplicates, Reordered: l.reordered, Negative: l.negative, Foreign: l.foreign + l.unsent(),
 		Unmeasured: l.unmeasured, DeliveriesArrived: l.deliveries, counted: l.arrived,
 	}
 	if l.pacer.Closed() {

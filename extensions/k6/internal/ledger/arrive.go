@@ -23,16 +23,21 @@ func (l *Ledger) Arrive(subscriber int, arrivals []Arrival, latencies []int64) [
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, a := range arrivals {
-		us, phase, ok := l.arrive(subscriber, a)
-		if !ok {
-			continue
-		}
-		latencies = append(latencies, us)
-		if l.phases[phase].Measured {
-			l.reading.note(a)
+		if us, ok := l.receive(subscriber, a); ok {
+			latencies = append(latencies, us)
 		}
 	}
+	latencies = append(latencies, l.recalled...)
+	l.recalled = l.recalled[:0]
 	return latencies
+}
+
+func (l *Ledger) receive(subscriber int, a Arrival) (us int64, ok bool) {
+	us, phase, ok := l.arrive(subscriber, a)
+	if ok && l.phases[phase].Measured {
+		l.reading.note(a)
+	}
+	return us, ok
 }
 
 // Reading says how the deliveries of the measured phases were read.
@@ -59,7 +64,9 @@ func (r *Reading) note(a Arrival) {
 func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool) {
 	pg, r := l.lookup(a.Seq)
 	if r == nil || r.outcome == none || r.outcome == dropped {
-		l.foreign++
+		if r != nil && r.outcome == dropped || !l.keepEarly(subscriber, a) {
+			l.foreign++
+		}
 		return 0, 0, false
 	}
 	bit := uint32(1) << subscriber

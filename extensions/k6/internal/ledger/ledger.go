@@ -79,6 +79,8 @@ type Ledger struct {
 	flowTimes []Series // arrival latency by flow, measured phases only
 	targets   targets
 	keeper    keeper
+	early     map[int][]early // by message; nil: what has not been sent can't arrive
+	recalled  []int64         // latencies of early ones, for the next Arrive
 	interval  *Interval
 	spare     *Interval // the interval before; only Cut touches it
 }
@@ -143,6 +145,7 @@ func (l *Ledger) Sent(s pacer.Slot, at int64) {
 		_, r := l.begin(s.FirstSeq + i)
 		r.sent, r.outcome, r.phase = at, inFlight, uint16(s.Phase)
 	}
+	l.recall(s)
 }
 
 // Drop records that a request will not be sent.

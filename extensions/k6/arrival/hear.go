@@ -1,0 +1,261 @@
+package arrival
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"go.k6.io/k6/v2/metrics"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// recordOptions are those of new Run(), and what else a recorder has to know.
+type recordOptions struct {
+	options
+	Limits map[string][]string `json:"limits"` // k6's thresholds on this module's metrics
+	Tool   *report.Tool        `json:"tool"`   // who sends; nil: nobody says it
+	PID    int                 `json:"pid"`    // of who sends; 0: it is the parent
+}
+
+// futureMost is how far ahead of the recorder's clock a time of its caller may be.
+const futureMost = time.Second
+
+// nextMost is how many requests are handed out at once.
+const nextMost = 10_000
+
+// hear does what a line says.
+func (r *recording) hear(ctx context.Context, text []byte) error {
+	l, err := readLine(text)
+	if err != nil {
+		return err
+	}
+	switch {
+	case l.Now != nil:
+		r.out.say("now", r.clock.us(time.Now()))
+		return nil
+	case l.Options != nil:
+		return r.prepare(ctx, l.Options)
+	case r.engine == nil:
+		return errors.New(`there are no options yet; allowed: {"options": {…}} first`)
+	case l.Figure != nil:
+		return r.figure(*l.Figure)
+	case l.Start != nil:
+		return r.begin(l.Start)
+	case l.Next != nil:
+		return r.next(ctx, l)
+	case l.Sent != nil:
+		at, err := r.moment(l.AtUS)
+		if err != nil {
+			return fmt.Errorf("sent %d: %w", *l.Sent, err)
+		}
+		return r.desk.sent(*l.Sent, at)
+	case l.Settled != nil:
+		a, err := r.answerOf(l)
+		if err != nil {
+			return fmt.Errorf("settled %d: %w", *l.Settled, err)
+		}
+		return r.desk.settled(*l.Settled, l.Retries, a)
+	}
+	return r.end()
+}
+
+// prepare makes the run, and begins to connect.
+func (r *recording) prepare(ctx context.Context, text json.RawMessage) error {
+	if r.engine != nil {
+		return errors.New("a second options line; allowed: one, the first")
+	}
+	o := recordOptions{options: defaults()}
+	o.tool = report.Tool{Name: "caller", Version: "unknown"}
+	if err := decodeOptions(text, &o); err != nil {
+		return fmt.Errorf("options: %w", err)
+	}
+	if err := r.check(&o); err != nil {
+		return err
+	}
+	r.engine = newEngine(&o.options, nil)
+	r.engine.caller = r
+	r.engine.ledger.AwaitSending()
+	r.done = make(chan struct{})
+	go r.collect(ctx)
+	if r.engine.pacer.Closed() {
+		go r.desk.serve(ctx)
+	}
+	return nil
+}
+
+func (r *recording) check(o *recordOptions) (err error) {
+	if o.Publishers != nil {
+		return errors.New("options: publishers are k6's own sender; allowed: a caller that sends")
+	}
+	if t := o.Tool; t != nil {
+		if !wordLike.MatchString(t.Name) || len(t.Name) > protocolMax {
+			return fmt.Errorf("options: tool.name %q; allowed: up to %d letters, digits, _ and .", t.Name, protocolMax)
+		}
+		o.tool = *t
+	}
+	if o.PID < 0 || o.PID > math.MaxInt32 {
+		return fmt.Errorf("options: pid %d is not the number of a process", o.PID)
+	}
+	if o.PID != 0 {
+		r.pid = o.PID
+	}
+	if r.limits, err = r.readLimits(o.Limits); err != nil {
+		return err
+	}
+	return o.check()
+}
+
+// readLimits reads thresholds as k6 does. What k6 alone measures has none here.
+func (r *recording) readLimits(limits map[string][]string) (map[string]metrics.Thresholds, error) {
+	allowed := append([]string{r.metrics.latency.Name, r.metrics.p99.Name}, accountMetrics...)
+	all := map[string]metrics.Thresholds{}
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		if !slices.Contains(allowed, name) {
+			return nil, fmt.Errorf("options: limits.%s is not measured here; allowed: %s", name, strings.Join(allowed, ", "))
+		}
+		t := metrics.NewThresholds(limits[name])
+		if err := t.Parse(); err != nil {
+			return nil, fmt.Errorf("options: limits.%s: %w", name, err)
+		}
+		if err := t.Validate(name, r.registry); err != nil {
+			return nil, fmt.Errorf("options: limits.%s: %w", name, err)
+		}
+		all[name] = t
+	}
+	return all, nil
+}
+
+func (r *recording) figure(f figureLine) error {
+	if f.Name == "" {
+		return errors.New("figure: name is missing")
+	}
+	value := math.NaN()
+	if f.Value != nil {
+		value = *f.Value
+	}
+	r.engine.figure(f.Name, value, f.Unit)
+	return nil
+}
+
+func (r *recording) begin(start json.RawMessage) error {
+	in, err := leadOf(start)
+	if err != nil {
+		return err
+	}
+	if r.asked {
+		return errors.New("a second start line; allowed: one")
+	}
+	r.asked = true
+	r.starts <- time.Duration(in) * time.Microsecond
+	return nil
+}
+
+func (r *recording) next(ctx context.Context, l line) error {
+	e, n, most := r.engine, *l.Next, nextMost
+	if e.pacer.Closed() {
+		most = 1
+	}
+	if n < 1 || n > most {
+		return fmt.Errorf("next %d; allowed: 1 to %d", n, most)
+	}
+	if !r.asked {
+		return errors.New(`next before start: the schedule has not begun; allowed: {"start": true} first`)
+	}
+	flow, err := e.flowNumber(l.Flow)
+	if err != nil {
+		return fmt.Errorf("next, flow %q: %w", l.Flow, err)
+	}
+	select {
+	case <-e.started:
+	case <-r.done: // the reason follows
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
+	if e.pacer.Closed() {
+		r.desk.ask(ask{flow, l.ID})
+		return nil
+	}
+	r.out.sayLine(slotsLine{r.desk.draw(ctx, n), l.ID})
+	return nil
+}
+
+func (r *recording) end() error {
+	if !r.asked {
+		return errors.New(`end before start; allowed: {"start": true} first, or to close the input`)
+	}
+	if r.hasEnded() {
+		return errors.New("a second end line; allowed: one")
+	}
+	select {
+	case <-r.engine.started:
+	case <-r.done:
+		return nil
+	}
+	r.desk.end()
+	close(r.ended)
+	return nil
+}
+
+// moment is a time that the caller has read from the host's clock.
+func (r *recording) moment(us *int64) (time.Time, error) {
+	if us == nil {
+		return time.Time{}, errors.New("at_us is missing: the moment on the host's monotonic clock, µs")
+	}
+	at := r.clock.time(*us)
+	if ahead := time.Until(at); ahead > futureMost {
+		return at, fmt.Errorf("at_us is %.1f s in the future, so the clock is another one; allowed: µs of the host's monotonic clock (ask with {\"now\": true})",
+			ahead.Seconds())
+	}
+	return at, nil
+}
+
+// failures are what an error of a request may be called, and whether it says that there was a connection.
+var failures = map[string]bool{
+	"refused": false, "name not resolved": false, "TLS": true, "reset": true, "timeout": true, "closed": true, "failed": true,
+}
+
+// answerOf is what a settled line says came of a request.
+func (r *recording) answerOf(l line) (a answer, err error) {
+	if a.done, err = r.moment(l.AtUS); err != nil {
+		return a, err
+	}
+	if l.Retries < 0 {
+		return a, fmt.Errorf("retries %d is below 0", l.Retries)
+	}
+	a.body = func() []byte { return []byte(l.Body) }
+	if l.Error == "" {
+		if a.status = l.Status; a.status < 100 || a.status > 599 {
+			return a, fmt.Errorf("status %d and no error; allowed: a status from 100 to 599, or an error", l.Status)
+		}
+		return a, nil
+	}
+	connected, known := failures[l.Error]
+	if !known || l.Status != 0 {
+		return a, fmt.Errorf("error %q, status %d; allowed: one of both, and as error %s", l.Error, l.Status,
+			strings.Join(slices.Sorted(maps.Keys(failures)), ", "))
+	}
+	if l.Connected != nil {
+		connected = *l.Connected
+	}
+	a.class, a.err = l.Error, errors.New(l.Message)
+	if l.Message == "" {
+		a.err = errors.New(l.Error)
+	}
+	if !connected {
+		a.err = &dialError{a.err}
+	}
+	return a, nil
+}
+
+func newDialer() *net.Dialer {
+	return &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+} // k6's own

@@ -1,0 +1,122 @@
+package arrival
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// line is what the caller of a recorder says. README.md documents the lines; each is one of the pointers and what belongs to it.
+type line struct {
+	Options json.RawMessage `json:"options"`
+	Now     *bool           `json:"now"`
+	Start   json.RawMessage `json:"start"`
+	Next    *int            `json:"next"`
+	Sent    *int            `json:"sent"`
+	Settled *int            `json:"settled"`
+	Figure  *figureLine     `json:"figure"`
+	End     *bool           `json:"end"`
+
+	Flow string          `json:"flow"` // of next
+	ID   json.RawMessage `json:"id"`
+
+	AtUS *int64 `json:"at_us"` // of sent and settled
+
+	Status    int    `json:"status"` // of settled
+	Body      string `json:"body"`
+	Error     string `json:"error"`
+	Connected *bool  `json:"connected"`
+	Message   string `json:"message"`
+	Retries   int    `json:"retries"`
+}
+
+type figureLine struct {
+	Name  string   `json:"name"`
+	Value *float64 `json:"value"` // nil: it did not come about
+	Unit  string   `json:"unit"`
+}
+
+const lineKinds = `"options", "now", "start", "next", "sent", "settled", "figure" or "end"`
+
+func readLine(text []byte) (l line, err error) {
+	if err := decodeOptions(text, &l); err != nil {
+		return l, fmt.Errorf("the line is not understood: %w; allowed: one JSON object with one of %s", err, lineKinds)
+	}
+	kinds := 0
+	for _, there := range []bool{
+		l.Options != nil, l.Now != nil, l.Start != nil, l.Next != nil, l.Sent != nil, l.Settled != nil, l.Figure != nil, l.End != nil,
+	} {
+		if there {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		return l, fmt.Errorf("the line has %d of what it may say; allowed: one of %s", kinds, lineKinds)
+	}
+	return l, nil
+}
+
+// leadOf is how long after a start line the schedule begins, µs.
+func leadOf(start json.RawMessage) (us int64, err error) {
+	var in struct {
+		US int64 `json:"in_us"`
+	}
+	if bytes.Equal(start, []byte("true")) {
+		return lead.Microseconds(), nil
+	}
+	if err := decodeOptions(start, &in); err != nil || in.US < 0 || in.US > lateLimit.Microseconds() {
+		return 0, errors.New(`start is not understood; allowed: true, or {"in_us": 0 to 30000000}`)
+	}
+	return in.US, nil
+}
+
+// What a recorder says. Each is the value of one key.
+type (
+	readyLine struct {
+		Run       string   `json:"run"`
+		Name      string   `json:"name"` // of the directory
+		Directory string   `json:"directory"`
+		Requests  *int     `json:"requests"` // nil: the closed model does not know
+		Senders   int      `json:"senders"`
+		Closed    bool     `json:"closed"`
+		Phases    []string `json:"phases"`
+		NowUS     int64    `json:"now_us"`
+	}
+	startedLine struct {
+		EpochUS int64 `json:"epoch_us"`
+	}
+	slotsLine struct {
+		Slots []slotLine      `json:"slots"`
+		ID    json.RawMessage `json:"id,omitempty"`
+	}
+	slotLine struct {
+		N        int    `json:"n"`
+		DueUS    int64  `json:"due_us"`
+		Phase    string `json:"phase"`
+		Messages int    `json:"messages"`
+		content
+	}
+	progressLine struct {
+		T         int       `json:"t"` // second of the run; messages of that second, as in timeline.ndjson
+		Sent      int       `json:"sent"`
+		Accepted  int       `json:"accepted"`
+		Arrived   int64     `json:"arrived"` // deliveries
+		Backlog   int       `json:"backlog"`
+		Latencies []float64 `json:"latencies_ms"`
+	}
+	resultLine struct {
+		Summary   string         `json:"summary"`
+		Verdict   report.Verdict `json:"verdict"`
+		Account   report.Account `json:"account"`
+		Latency   report.Latency `json:"latency"` // arrival
+		Exit      int            `json:"exit"`
+		Directory string         `json:"directory"`
+	}
+	errorLine struct {
+		Line    int    `json:"line"`
+		Message string `json:"message"`
+	}
+)

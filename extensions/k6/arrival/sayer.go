@@ -1,0 +1,66 @@
+package arrival
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+// sayer writes lines to the caller of a recorder. It is silent after an error, and after the caller has read nothing for a while.
+type sayer struct {
+	queue   chan []byte
+	written chan struct{} // closed when the queue is closed and empty
+	silent  atomic.Bool
+}
+
+const (
+	sayerQueue    = 256
+	sayerPatience = 10 * time.Second
+)
+
+func newSayer(to io.Writer) *sayer {
+	s := &sayer{queue: make(chan []byte, sayerQueue), written: make(chan struct{})}
+	go func() {
+		defer close(s.written)
+		for text := range s.queue {
+			if _, err := to.Write(text); err != nil {
+				s.silent.Store(true)
+			}
+		}
+	}()
+	return s
+}
+
+// say writes an object whose one key is what.
+func (s *sayer) say(what string, v any) { s.sayLine(map[string]any{what: v}) }
+
+// sayLine writes an object.
+func (s *sayer) sayLine(v any) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text) // which ends the line
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil || s.silent.Load() {
+		return
+	}
+	select {
+	case s.queue <- text.Bytes():
+		return
+	default:
+	}
+	select {
+	case s.queue <- text.Bytes():
+	case <-time.After(sayerPatience):
+		s.silent.Store(true)
+	}
+}
+
+// close waits until all has been written, not longer than a while. Nothing is said afterwards.
+func (s *sayer) close() {
+	close(s.queue)
+	select {
+	case <-s.written:
+	case <-time.After(sayerPatience):
+	}
+}
