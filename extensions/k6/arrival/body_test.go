@@ -31,7 +31,7 @@ func TestBodiesAreMadeFromATemplate(t *testing.T) {
 		`{{id}} {{id}} `:  "run.1.41 run.1.41 ",
 		`{"{": "{{id}}"}`: `{"{": "run.1.41"}`,
 	} {
-		b := bodiesOf(t, &options{ID: "meta.id", Body: template})
+		b := bodiesOf(t, &options{ID: "meta.id", Body: template, tool: report.Tool{Name: "k6"}})
 		body := b.append(nil, slot)
 		assert.Equal(t, want, string(body))
 		seq, ok := b.seq(body)
@@ -45,7 +45,7 @@ func TestPayloadsCanBeRandomObjectsThatASeedRepeats(t *testing.T) {
 	slot := pacer.Slot{FirstID: 41, OfFlow: 7, Messages: 1}
 	spec, err := fuzz.Parse("[age,int,ok,boolean]")
 	require.NoError(t, err)
-	o := &options{ID: "id", Fuzz: &fuzzOptions{Seed: 5, spec: spec}}
+	o := &options{ID: "id", tool: report.Tool{Name: "k6"}, Fuzz: &fuzzOptions{Seed: 5, spec: spec}}
 	body := string(bodiesOf(t, o).append(nil, slot))
 	assert.Regexp(t, `^{"id":"run\.1\.41","source":"k6","target":"user/1","payload":{"age":\d+,"ok":(true|false)}}$`, body)
 	assert.Equal(t, body, string(bodiesOf(t, o).append(nil, slot)))

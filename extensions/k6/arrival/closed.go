@@ -131,6 +131,9 @@ func (e *engine) lead(ctx context.Context, client *store) {
 		}
 		e.beginSpan(i, begin, end)
 		end = e.last(ctx, e.turnTo(now))
+		if now := time.Now(); e.caller != nil && e.caller.hasEnded() && now.Before(end) {
+			end = now
+		}
 		e.endSpan(i, end, e.ledger.Owed())
 		begin = end
 		if p.Drain > 0 {
@@ -180,9 +183,7 @@ func (e *engine) opening(ctx context.Context) time.Time {
 // last returns when a turn has ended, and when that was: after its time, or when the last of its requests has been answered.
 func (e *engine) last(ctx context.Context, t *turn) time.Time {
 	if t.left == nil {
-		if !sleepUntil(ctx, e.halted, t.end) {
-			return time.Now()
-		}
+		sleepUntil(ctx, e.halted, t.end)
 		return t.end
 	}
 	for now := time.Now(); now.Before(t.end); now = time.Now() {
@@ -190,7 +191,7 @@ func (e *engine) last(ctx context.Context, t *turn) time.Time {
 			return now
 		}
 		if !sleepUntil(ctx, e.halted, now.Add(ending)) {
-			return time.Now()
+			break
 		}
 	}
 	return t.end

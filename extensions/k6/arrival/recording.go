@@ -286,7 +286,7 @@ func (r *recording) second(row report.Interval) {
 	if r == nil {
 		return
 	}
-	r.out.say("progress", progressLine{
+	r.out.mention("progress", progressLine{
 		T: row.T, Sent: row.Sent, Accepted: row.Accepted, Arrived: row.Arrived, Backlog: row.Backlog, Latencies: r.recent.take(),
 	})
 }

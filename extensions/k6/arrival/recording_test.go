@@ -33,9 +33,11 @@ type caller struct {
 	code chan exitcodes.ExitCode
 	stop context.CancelFunc // as a signal does
 
+	recording *recording
+
 	clock   hostClock
 	mu      sync.Mutex
-	skipped []answerLine // that were read on the way to another one
+	skipped []answerLine // that were read on the way to another one, like progress
 }
 
 // answerLine is any line of a recorder.
@@ -63,8 +65,9 @@ func record(t *testing.T, f *fake.Pipeline, profile, options string) *caller {
 	}
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
+	c.recording = newRecording(write, os.Getpid(), logger)
 	go func() {
-		code, _ := newRecording(write, os.Getpid(), logger).run(ctx, read)
+		code, _ := c.recording.run(ctx, read)
 		_ = write.Close()
 		_ = read.Close()
 		c.code <- code
@@ -174,4 +177,131 @@ func TestARecorderAccountsForWhatItsCallerSends(t *testing.T) {
 		assert.Zero(t, code)
 		assert.Zero(t, told.Exit)
 	}
+}
+
+func TestARecorderTellsOfItsSecondsAndOfTwoProcesses(t *testing.T) {
+	t.Parallel()
+	c := record(t, &fake.Pipeline{}, "phases: [{duration: 2, arrivalRate: 50}]\nflows: [{name: direct}]", "")
+	c.started()
+	c.sendAll()
+	r, _, _ := c.end()
+	require.Len(t, r.Resources, 2)
+	assert.Equal(t, []string{"other", "recorder"}, []string{r.Resources[0].Process, r.Resources[1].Process})
+	arrived, latencies := int64(0), 0
+	for _, l := range c.skipped {
+		require.NotNil(t, l.Progress)
+		arrived += l.Progress.Arrived
+		latencies += len(l.Progress.Latencies)
+	}
+	assert.Equal(t, int64(100), arrived, "with the last second, before the result")
+	assert.Equal(t, 100, latencies)
+}
+
+// What the native sender makes of the same answers, TestRefusedAndUnansweredRequestsAreToldApart says.
+func TestARecorderJudgesAnswersAsTheNativeSenderDoes(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Status: statuses(map[int]int{1: http.StatusServiceUnavailable, 2: http.StatusBadGateway})}
+	c := record(t, f, "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct}]", `, "idle": "200ms"`)
+	c.started()
+	slots := c.slots(`{"next": 10}`)
+	for _, s := range slots[:4] {
+		c.send(s)
+	}
+	for i, failure := range []string{
+		`"error": "refused", "message": "connect ECONNREFUSED"`, `"error": "name not resolved"`, `"error": "TLS"`,
+		`"error": "timeout"`, `"error": "reset", "retries": 2`, `"error": "reset", "connected": false`,
+	} {
+		s := slots[4+i]
+		c.say(`{"sent": %d, "at_us": %d}`, s.N, s.DueUS)
+		time.Sleep(time.Until(c.clock.time(s.DueUS)))
+		c.say(`{"settled": %d, "at_us": %d, %s}`, s.N, c.clock.us(time.Now()), failure)
+	}
+	r, _, code := c.end()
+	assert.Equal(t, exitcodes.ThresholdsHaveFailed, code)
+	assert.Equal(t, [4]int{5, 3, 2, 2}, [4]int{r.Account.Rejected, r.Account.Unknown, r.Account.Arrived, r.Account.Requests.Retried})
+	assert.True(t, r.Account.Balanced)
+	classes := map[string]string{}
+	for _, e := range r.Errors {
+		classes[e.Class] = e.Example
+	}
+	assert.Equal(t, map[string]string{
+		"HTTP 503": "status 503", "HTTP 502": "status 502", "no connection: refused": "connect ECONNREFUSED",
+		"no connection: name not resolved": "name not resolved", "TLS": "TLS", "timeout": "no answer within 10s",
+		"reset": "reset", "no connection: reset": "reset",
+	}, classes)
+}
+
+// statuses answers some requests otherwise than with 202.
+func statuses(of map[int]int) func(nth int) int {
+	return func(nth int) int {
+		if status, any := of[nth]; any {
+			return status
+		}
+		return http.StatusAccepted
+	}
+}
+
+func TestARecorderDropsWhatIsNotSent(t *testing.T) {
+	t.Parallel()
+	c := record(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
+	c.started()
+	slots := c.slots(`{"next": 5}`)
+	c.send(slots[0])
+	c.say(`{"sent": %d, "at_us": %d}`, slots[1].N, c.clock.us(time.Now()))
+	c.say(`{"end": true}`)
+	assert.Empty(t, c.slots(`{"next": 5}`), "the load has ended")
+	c.say(`{"sent": %d, "at_us": %d}`, slots[2].N, c.clock.us(time.Now())) // it did not know yet
+	c.say(`{"settled": %d, "at_us": %d, "status": 202}`, slots[2].N, c.clock.us(time.Now()))
+	c.say(`{"settled": %d, "at_us": %d, "status": 503}`, slots[1].N, c.clock.us(time.Now()))
+	c.hear(func(l answerLine) bool { return l.Summary != "" })
+	assert.Equal(t, exitcodes.ThresholdsHaveFailed, <-c.code)
+	r := c.written()
+	assert.Equal(t, [4]int{600, 1, 1, 598}, [4]int{r.Account.Scheduled, r.Account.Arrived, r.Account.Rejected, r.Account.Dropped})
+	assert.True(t, r.Account.Balanced)
+	assert.NotNil(t, r.Run.Ended)
+	assert.Contains(t, strings.Join(r.Verdict.Reasons, "\n"), "598 of 600 messages")
+}
+
+func TestARequestThatIsNotSentInTimeIsDropped(t *testing.T) {
+	t.Parallel()
+	c := record(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 3}]\nflows: [{name: direct}]", "")
+	c.started()
+	slots := c.slots(`{"next": 3}`)
+	c.send(slots[0])
+	c.recording.desk.dropUnsent(c.clock.time(slots[1].DueUS).Add(lateLimit + time.Millisecond))
+	c.say(`{"sent": %d, "at_us": %d}`, slots[1].N, c.clock.us(time.Now()))
+	c.say(`{"settled": %d, "at_us": %d, "status": 202}`, slots[1].N, c.clock.us(time.Now()))
+	time.Sleep(time.Until(c.clock.time(slots[2].DueUS)))
+	c.send(slots[2])
+	r, _, _ := c.end()
+	assert.Equal(t, [3]int{3, 2, 1}, [3]int{r.Account.Scheduled, r.Account.Arrived, r.Account.Dropped})
+	assert.Equal(t, "sent too late", r.Errors[0].Class)
+}
+
+func TestTheLimitsOfARecorderAreRules(t *testing.T) {
+	t.Parallel()
+	c := record(t, &fake.Pipeline{Delay: 20 * time.Millisecond}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]",
+		`, "limits": {"arrival_p99": ["value<1"], "arrival_latency": ["p(50)<1"], "arrival_arrived": ["count>=20", "rate<1000"]}`)
+	c.started()
+	c.sendAll()
+	r, told, code := c.end()
+	assert.Equal(t, exitcodes.ThresholdsHaveFailed, code)
+	assert.Equal(t, int(code), told.Exit)
+	held := map[string]bool{}
+	for _, rule := range r.Verdict.Rules {
+		if strings.HasPrefix(rule.Name, "arrival_") {
+			require.NotNil(t, rule.OK, rule.Name)
+			held[rule.Name] = *rule.OK
+		}
+	}
+	assert.Equal(t, map[string]bool{
+		"arrival_p99": false, "arrival_latency p(50)": false, "arrival_arrived": true, "arrival_arrived rate": true,
+	}, held)
+}
+
+// busy is how many requests of the closed model are under way.
+func (d *desk) busy() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.underWay
 }

@@ -38,22 +38,35 @@ func (s *sayer) say(what string, v any) { s.sayLine(map[string]any{what: v}) }
 
 // sayLine writes an object.
 func (s *sayer) sayLine(v any) {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text) // which ends the line
-	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil || s.silent.Load() {
+	text := encode(v)
+	if s.silent.Load() || s.offer(text) {
 		return
 	}
 	select {
-	case s.queue <- text.Bytes():
-		return
-	default:
-	}
-	select {
-	case s.queue <- text.Bytes():
+	case s.queue <- text:
 	case <-time.After(sayerPatience):
 		s.silent.Store(true)
 	}
+}
+
+// mention is say for what may be left out where the caller reads slowly.
+func (s *sayer) mention(what string, v any) { s.offer(encode(map[string]any{what: v})) }
+
+func (s *sayer) offer(text []byte) bool {
+	select {
+	case s.queue <- text:
+		return true
+	default:
+		return false
+	}
+}
+
+func encode(v any) []byte {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text) // which ends the line
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // of types that can be encoded
+	return text.Bytes()
 }
 
 // close waits until all has been written, not longer than a while. Nothing is said afterwards.

@@ -1,0 +1,184 @@
+package arrival
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.k6.io/k6/v2/errext/exitcodes"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+const ten = "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct}]"
+
+func TestARecorderWhoseCallerGoesWritesWhatItKnows(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(*caller){
+		"it dies":                     func(c *caller) { _ = c.in.Close() },
+		"the recorder is interrupted": func(c *caller) { c.stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := record(t, &fake.Pipeline{}, ten, "")
+			c.started()
+			for _, s := range c.slots(`{"next": 3}`) {
+				c.send(s)
+			}
+			leave(c)
+			told := c.hear(func(l answerLine) bool { return l.Summary != "" })
+			assert.Equal(t, exitcodes.ExternalAbort, <-c.code)
+			assert.Equal(t, int(exitcodes.ExternalAbort), told.Exit)
+			r := c.written()
+			assert.Nil(t, r.Run.Ended)
+			assert.Equal(t, report.Incomplete, r.Verdict.Result)
+			assert.Equal(t, 3, r.Account.Requests.Sent)
+			assert.True(t, r.Account.Balanced)
+		})
+	}
+}
+
+func TestARecorderLeavesNothingOfARunThatDidNotBegin(t *testing.T) {
+	t.Parallel()
+	c := record(t, &fake.Pipeline{}, ten, "")
+	require.NotNil(t, c.hear(func(l answerLine) bool { return l.Ready != nil }).Ready)
+	require.NoError(t, c.in.Close())
+	_, err := io.ReadAll(c.out)
+	require.NoError(t, err)
+	assert.Equal(t, exitcodes.ExternalAbort, <-c.code)
+	left, err := os.ReadDir(c.dir)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+func TestALineThatIsWrongEndsTheRecordingWithItsNumber(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		`{"next": 1`:                                   "the line is not understood: unexpected EOF; allowed: one JSON object with one of",
+		`{"nex": 1}`:                                   `unknown option "nex"`,
+		`{"now": true} {}`:                             "more than one JSON value",
+		`{"next": 1, "end": true}`:                     "the line has 2 of what it may say",
+		`{"options": {}}`:                              "a second options line; allowed: one, the first",
+		`{"start": true}`:                              "a second start line; allowed: one",
+		`{"next": 0}`:                                  "next 0; allowed: 1 to 10000",
+		`{"next": 1, "flow": "direct"}`:                "a flow can be chosen in the closed model",
+		`{"sent": 9, "at_us": 1}`:                      "request 9 is not under way: it was not handed out, or is settled already",
+		`{"sent": 0}`:                                  "sent 0: at_us is missing",
+		`{"sent": 0, "at_us": FUTURE}`:                 "s in the future, so the clock is another one; allowed: µs of the host's monotonic clock",
+		`{"settled": 0, "at_us": 1, "status": 202}`:    "request 0 was settled, but not sent",
+		`{"settled": 0, "at_us": 1}`:                   "status 0 and no error; allowed: a status from 100 to 599, or an error",
+		`{"settled": 0, "at_us": 1, "error": "EPIPE"}`: `error "EPIPE", status 0; allowed: one of both, and as error TLS, closed, failed, name not resolved, refused, reset, timeout`,
+		"{\"sent\": 0, \"at_us\": NOW}\n{\"sent\": 0, \"at_us\": NOW}":                                                                        "request 0 was sent already",
+		"{\"sent\": 0, \"at_us\": NOW}\n{\"settled\": 0, \"at_us\": 1, \"status\": 202}":                                                      "s before it was sent",
+		"{\"sent\": 0, \"at_us\": NOW}\n{\"settled\": 0, \"at_us\": NOW, \"status\": 202}\n{\"settled\": 0, \"at_us\": NOW, \"status\": 202}": "request 0 is not under way",
+		`{"figure": {"value": 1}}`: "figure: name is missing",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			c := record(t, &fake.Pipeline{}, ten, "")
+			c.started()
+			require.Len(t, c.slots(`{"next": 1}`), 1)
+			now := c.clock.us(time.Now())
+			lines := strings.NewReplacer("FUTURE", fmt.Sprint(now+5_000_000), "NOW", fmt.Sprint(now)).Replace(line)
+			c.say("%s", lines)
+			wrong := c.hear(func(l answerLine) bool { return l.Error != nil }).Error
+			assert.Contains(t, wrong.Message, want)
+			assert.Equal(t, 4+strings.Count(lines, "\n"), wrong.Line, "options, start, next, and these")
+			assert.Equal(t, exitcodes.ThresholdsHaveFailed, <-c.code)
+			assert.Equal(t, report.Incomplete, c.written().Verdict.Result)
+		})
+	}
+}
+
+func TestWhatARecorderCanNotBeginWithIsRefused(t *testing.T) {
+	t.Parallel()
+	for options, want := range map[string]string{
+		`, "limits": {"http_req_duration": ["p(95)<1"]}`: "limits.http_req_duration is not measured here; allowed: arrival_latency, arrival_p99, arrival_scheduled",
+		`, "limits": {"arrival_p99": ["p(95)<1"]}`:       "limits.arrival_p99",
+		`, "limits": {"arrival_p99": ["fast"]}`:          "limits.arrival_p99",
+		`, "sendres": 1`:                                 `options: unknown option "sendres"`,
+		`, "drain": "soon"`:                              `drain is "soon", which is not a duration`,
+		`, "pid": -1`:                                    "pid -1 is not the number of a process",
+		`, "tool": {"name": "a b"}`:                      `tool.name "a b"`,
+		`, "publishers": {"url": "mqtt://127.0.0.1:1"}`:  "publishers are k6's own sender",
+		`, "mqtt": {"url": "mqtt://127.0.0.1:1"}`:        "refused",
+	} {
+		t.Run(options, func(t *testing.T) {
+			t.Parallel()
+			c := record(t, &fake.Pipeline{}, ten, options)
+			wrong := c.hear(func(l answerLine) bool { return l.Error != nil }).Error
+			assert.Contains(t, wrong.Message, want)
+			assert.Equal(t, 1, wrong.Line)
+			assert.Equal(t, exitcodes.InvalidConfig, <-c.code)
+		})
+	}
+}
+
+func TestTheFirstMessageOfARecorderHasToArrive(t *testing.T) {
+	t.Parallel()
+	for want, f := range map[string]*fake.Pipeline{
+		"refuses messages: HTTP 400": {Status: func(int) int { return 400 }},
+		"a first message was accepted, and did not arrive on messages/canary/": {Copies: func(int) int { return 0 }},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			c := record(t, f, ten, `, "canary": true, "drain": "300ms"`)
+			assert.Contains(t, c.hear(func(l answerLine) bool { return l.Error != nil }).Error.Message, want)
+			assert.Equal(t, exitcodes.InvalidConfig, <-c.code)
+		})
+	}
+	c := record(t, &fake.Pipeline{}, ten, `, "canary": true`)
+	c.started()
+	c.sendAll()
+	r, _, _ := c.end()
+	assert.Equal(t, 1, r.Canary.Sent)
+	assert.Equal(t, 10, r.Account.Arrived)
+	assert.Zero(t, r.Account.Foreign)
+}
+
+func TestARecorderTakesOneCallerOverASocket(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	come := make(chan net.Conn, 1)
+	go func() {
+		conn, err := acceptOne(ctx, path)
+		if assert.NoError(t, err) {
+			come <- conn
+		}
+	}()
+	var conn net.Conn
+	require.Eventually(t, func() (ok bool) {
+		var err error
+		conn, err = net.Dial("unix", path)
+		return err == nil
+	}, time.Minute, time.Millisecond)
+	there := <-come
+	_, err := os.Stat(path)
+	assert.ErrorIs(t, err, os.ErrNotExist)
+	code := make(chan exitcodes.ExitCode, 1)
+	go func() {
+		logger := logrus.New()
+		logger.SetOutput(io.Discard)
+		got, _ := newRecording(there, os.Getpid(), logger).run(ctx, there)
+		_ = there.Close()
+		code <- got
+	}()
+	_, err = conn.Write([]byte("{\"now\": true}\n\n{\"next\": 1}\n"))
+	require.NoError(t, err)
+	said, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	assert.Regexp(t, `^{"now":\d+}\n{"error":{"line":3,"message":"there are no options yet; allowed: .*"}}\n$`, string(said))
+	assert.Equal(t, exitcodes.InvalidConfig, <-code)
+}
