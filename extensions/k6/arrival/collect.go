@@ -110,6 +110,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		sleepUntil(ctx, nil, time.Now().Add(linger))
 	}
 	subs.close()
+	subs.hand(e.ledger.Arrive(0, nil, nil)) // of what came before the word that it was sent
 	e.pending.end(ctx, state)
 	rec.cut()
 	rec.close()

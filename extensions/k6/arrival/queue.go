@@ -167,5 +167,5 @@ func (s *subscribers) taken(at int64, frames []string) {
 	if foreign > 0 {
 		e.ledger.Foreign(foreign)
 	}
-	e.pending.latencies(s.vu, s.state, s.metric, s.state.Tags.GetCurrentValues().Tags, latencies, e.trend)
+	s.hand(latencies)
 }

@@ -35,8 +35,18 @@ type recording struct {
 	done   chan struct{}      // closed when the run is over, in whatever way; nil: there is none
 	failed error              // what the run ended with
 
-	desk   *desk
-	recent reservoir
+	desk    *desk
+	samples chan metrics.SampleContainer
+	recent  reservoir // of arrival latencies
+}
+
+// mark is closed when the samples before it have been counted.
+type mark chan struct{}
+
+// GetSamples implements metrics.SampleContainer.
+func (m mark) GetSamples() []metrics.Sample {
+	close(m)
+	return nil
 }
 
 func newRecording(out io.Writer, pid int, logger logrus.FieldLogger) *recording {
@@ -189,10 +199,11 @@ func (r *recording) hasBegun() bool {
 
 // collect runs the life of the run, with what it wants of k6.
 func (r *recording) collect(ctx context.Context) {
-	samples, counted := make(chan metrics.SampleContainer, pendingMost), make(chan struct{})
+	counted := make(chan struct{})
+	r.samples = make(chan metrics.SampleContainer, pendingMost)
 	go func() {
 		defer close(counted)
-		for container := range samples {
+		for container := range r.samples {
 			for _, sample := range container.GetSamples() {
 				sample.Metric.Sink.Add(sample)
 				if sample.Metric == r.metrics.latency {
@@ -202,11 +213,11 @@ func (r *recording) collect(ctx context.Context) {
 		}
 	}()
 	state := &lib.State{
-		Options: lib.Options{Thresholds: r.limits}, Samples: samples, Tags: lib.NewVUStateTags(r.registry.RootTagSet()),
+		Options: lib.Options{Thresholds: r.limits}, Samples: r.samples, Tags: lib.NewVUStateTags(r.registry.RootTagSet()),
 		Logger: r.logger, BuiltinMetrics: metrics.RegisterBuiltinMetrics(r.registry), Dialer: newDialer(),
 	}
 	r.failed = r.engine.collect(ctx, state, r.metrics)
-	close(samples)
+	close(r.samples)
 	<-counted
 	close(r.done)
 }
@@ -286,6 +297,9 @@ func (r *recording) second(row report.Interval) {
 	if r == nil {
 		return
 	}
+	counted := make(mark)
+	r.samples <- counted
+	<-counted
 	r.out.mention("progress", progressLine{
 		T: row.T, Sent: row.Sent, Accepted: row.Accepted, Arrived: row.Arrived, Backlog: row.Backlog, Latencies: r.recent.take(),
 	})

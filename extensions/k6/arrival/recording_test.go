@@ -268,6 +268,8 @@ func TestARequestThatIsNotSentInTimeIsDropped(t *testing.T) {
 	c.started()
 	slots := c.slots(`{"next": 3}`)
 	c.send(slots[0])
+	c.say(`{"now": true}`)
+	c.hear(func(l answerLine) bool { return l.Now != nil }) // it has read what stands before
 	c.recording.desk.dropUnsent(c.clock.time(slots[1].DueUS).Add(lateLimit + time.Millisecond))
 	c.say(`{"sent": %d, "at_us": %d}`, slots[1].N, c.clock.us(time.Now()))
 	c.say(`{"settled": %d, "at_us": %d, "status": 202}`, slots[1].N, c.clock.us(time.Now()))

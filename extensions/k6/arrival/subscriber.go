@@ -26,6 +26,7 @@ type subscribers struct {
 	engine *engine
 	state  *lib.State
 	metric *metrics.Metric
+	tags   *metrics.TagSet // of metric
 	topics [][]string // of each connection
 	read   sync.WaitGroup
 	failed chan error
@@ -41,7 +42,7 @@ type subscribers struct {
 
 // subscribe connects, subscribes, and begins to read. It does not return before the broker has confirmed every topic.
 func (e *engine) subscribe(ctx context.Context, state *lib.State, latency *metrics.Metric) (*subscribers, error) {
-	s := &subscribers{engine: e, state: state, metric: latency, vu: ctx}
+	s := &subscribers{engine: e, state: state, metric: latency, tags: state.Tags.GetCurrentValues().Tags, vu: ctx}
 	if e.options.Queue != nil {
 		s.failed = make(chan error, 1)
 		ctx, s.stop = context.WithCancel(ctx)
@@ -196,7 +197,6 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 	if e.options.MQTT.Topics == sharedTopics || e.options.MQTT.brokers() > 1 {
 		i = 0 // they are one subscriber: a second copy is a duplicate, whoever gets it
 	}
-	tags := s.state.Tags.GetCurrentValues().Tags
 	clocked := e.options.Redis.URL != "" // stamps mean nothing without the clock that they were made by
 	return conn.Read(hops.Property, func(messages []receiver.Message) {
 		arrivals, latencies = arrivals[:0], latencies[:0]
@@ -228,8 +228,13 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 		if foreign > 0 {
 			e.ledger.Foreign(foreign)
 		}
-		e.pending.latencies(s.vu, s.state, s.metric, tags, latencies, e.trend)
+		s.hand(latencies)
 	})
+}
+
+// hand gives latencies to k6.
+func (s *subscribers) hand(us []int64) {
+	s.engine.pending.latencies(s.vu, s.state, s.metric, s.tags, us, s.engine.trend)
 }
 
 // close ends the connections, and their sessions.
