@@ -169,7 +169,7 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 				alone = 0
 			}
 			if alone == aloneMost {
-				halt("the senders have taken %d of %d requests and no more for %.0f s: does the script's sender throw? k6's log says it",
+				halt("the senders have taken %d of %d requests and no more for %.0f s: did one of them fail? Its log says it",
 					e.next.Load(), e.pacer.Requests(), lateLimit.Seconds())
 			}
 			if e.pacer.Closed() && over {

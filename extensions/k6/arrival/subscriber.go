@@ -27,7 +27,7 @@ type subscribers struct {
 	state  *lib.State
 	metric *metrics.Metric
 	tags   *metrics.TagSet // of metric
-	topics [][]string // of each connection
+	topics [][]string      // of each connection
 	read   sync.WaitGroup
 	failed chan error
 	vu     context.Context // of the VU: k6 takes samples until it ends
