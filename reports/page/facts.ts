@@ -52,10 +52,12 @@ export function protocolOf({ run }: Pick<Run, 'run'>): string {
   return run.protocol ?? 'HTTP';
 }
 
-/** A generator's process; of several each has its number behind its name. */
+/** A generator's process, or the recorder's beside it; of several each has its number behind its name. */
 export function isGenerator({ run, generators = [] }: Run, process: string): boolean {
   return (
-    process === run.tool.name || generators.some(({ number }) => process === `${run.tool.name}-${number}`)
+    process === run.tool.name ||
+    process === 'recorder' ||
+    generators.some(({ number }) => process === `${run.tool.name}-${number}`)
   );
 }
 

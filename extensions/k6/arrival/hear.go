@@ -97,7 +97,7 @@ func (r *recording) check(o *recordOptions) (err error) {
 	}
 	if t := o.Tool; t != nil {
 		if !wordLike.MatchString(t.Name) || len(t.Name) > protocolMax {
-			return fmt.Errorf("options: tool.name %q; allowed: up to %d letters, digits, _ and .", t.Name, protocolMax)
+			return fmt.Errorf("options: tool.name %q; allowed: up to %d letters, digits, dots and _", t.Name, protocolMax)
 		}
 		o.tool = *t
 	}

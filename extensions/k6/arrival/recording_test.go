@@ -1,20 +1,11 @@
 package arrival
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/errext/exitcodes"
@@ -22,139 +13,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
-
-// caller is the program at the other end of a recorder's lines.
-type caller struct {
-	t    *testing.T
-	f    *fake.Pipeline
-	dir  string
-	in   *io.PipeWriter
-	out  *bufio.Reader
-	code chan exitcodes.ExitCode
-	stop context.CancelFunc // as a signal does
-
-	recording *recording
-
-	clock   hostClock
-	mu      sync.Mutex
-	skipped []answerLine // that were read on the way to another one, like progress
-}
-
-// answerLine is any line of a recorder.
-type answerLine struct {
-	Ready    *readyLine    `json:"ready"`
-	Started  *startedLine  `json:"started"`
-	Slots    *[]slotLine   `json:"slots"`
-	ID       any           `json:"id"`
-	Now      *int64        `json:"now"`
-	Progress *progressLine `json:"progress"`
-	Error    *errorLine    `json:"error"`
-	resultLine
-}
-
-// record starts a recorder for a fake pipeline. options is JSON, and begins with a comma if it has any.
-func record(t *testing.T, f *fake.Pipeline, profile, options string) *caller {
-	t.Helper()
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
-	read, in := io.Pipe()
-	out, write := io.Pipe()
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	c := &caller{
-		t: t, f: f, dir: t.TempDir(), in: in, out: bufio.NewReader(out), code: make(chan exitcodes.ExitCode, 1), stop: stop, clock: newHostClock(),
-	}
-	logger := logrus.New()
-	logger.SetOutput(io.Discard)
-	c.recording = newRecording(write, os.Getpid(), logger)
-	go func() {
-		code, _ := c.recording.run(ctx, read)
-		_ = write.Close()
-		_ = read.Close()
-		c.code <- code
-	}()
-	t.Cleanup(stop)
-	c.say(`{"options": {"profile": %q, "ingest": {"url": %q}, "mqtt": {"url": %q}, "dir": %q, "template": %q, "canary": false, "tool": {"name": "other", "version": "1.2"} %s}}`,
-		profile, f.IngestURL(), f.MQTTURL(), c.dir, template, options)
-	return c
-}
-
-func (c *caller) say(format string, args ...any) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, _ = fmt.Fprintf(c.in, format+"\n", args...) // the recorder may have ended
-}
-
-// hear reads lines until one is wanted.
-func (c *caller) hear(wanted func(answerLine) bool) (l answerLine) {
-	c.t.Helper()
-	for {
-		text, err := c.out.ReadBytes('\n')
-		require.NoError(c.t, err)
-		l = answerLine{}
-		require.NoError(c.t, json.Unmarshal(text, &l), "%s", text)
-		if wanted(l) {
-			return l
-		}
-		c.skipped = append(c.skipped, l)
-	}
-}
-
-func (c *caller) started() {
-	c.t.Helper()
-	require.NotNil(c.t, c.hear(func(l answerLine) bool { return l.Ready != nil || l.Error != nil }).Ready)
-	c.say(`{"start": {"in_us": 50000}}`)
-	require.NotNil(c.t, c.hear(func(l answerLine) bool { return l.Started != nil }).Started)
-}
-
-func (c *caller) slots(line string) []slotLine {
-	c.t.Helper()
-	c.say("%s", line)
-	return *c.hear(func(l answerLine) bool { return l.Slots != nil }).Slots
-}
-
-// send sends a request when it is due, and says so.
-func (c *caller) send(s slotLine) {
-	time.Sleep(time.Until(c.clock.time(s.DueUS)))
-	c.say(`{"sent": %d, "at_us": %d}`, s.N, c.clock.us(time.Now()))
-	answer, err := http.Post(c.f.IngestURL()+s.Path, "application/json", strings.NewReader(s.Body))
-	at := c.clock.us(time.Now())
-	if err != nil {
-		c.say(`{"settled": %d, "at_us": %d, "error": "closed", "message": %q}`, s.N, at, err)
-		return
-	}
-	body, _ := io.ReadAll(answer.Body)
-	_ = answer.Body.Close()
-	c.say(`{"settled": %d, "at_us": %d, "status": %d, "body": %q}`, s.N, at, answer.StatusCode, body)
-}
-
-// sendAll sends the open model's schedule.
-func (c *caller) sendAll() {
-	c.t.Helper()
-	var sending sync.WaitGroup
-	for slots := c.slots(`{"next": 50}`); len(slots) > 0; slots = c.slots(`{"next": 50}`) {
-		for _, s := range slots {
-			sending.Go(func() { c.send(s) })
-		}
-	}
-	sending.Wait()
-}
-
-// end ends the load and returns the run, as it was written and as it was told.
-func (c *caller) end() (*report.Run, answerLine, exitcodes.ExitCode) {
-	c.t.Helper()
-	c.say(`{"end": true}`)
-	told := c.hear(func(l answerLine) bool { return l.Summary != "" || l.Error != nil })
-	return c.written(), told, <-c.code
-}
-
-func (c *caller) written() *report.Run {
-	c.t.Helper()
-	data, err := os.ReadFile(filepath.Join(c.dir, "run.json"))
-	require.NoError(c.t, err)
-	var r report.Run
-	require.NoError(c.t, json.Unmarshal(data, &r))
-	return &r
-}
 
 func TestARecorderAccountsForWhatItsCallerSends(t *testing.T) {
 	t.Parallel()
@@ -299,11 +157,4 @@ func TestTheLimitsOfARecorderAreRules(t *testing.T) {
 	assert.Equal(t, map[string]bool{
 		"arrival_p99": false, "arrival_latency p(50)": false, "arrival_arrived": true, "arrival_arrived rate": true,
 	}, held)
-}
-
-// busy is how many requests of the closed model are under way.
-func (d *desk) busy() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.underWay
 }

@@ -7,7 +7,8 @@ import http.client, json, os, platform, queue, subprocess, sys, threading, time,
 
 env = os.environ.get
 ingest = {"url": os.environ["INGEST_URL"], "token": env("INGEST_TOKEN", "")}
-options = {"profile": open(sys.argv[1]).read(), "ingest": ingest, "mqtt": {"url": os.environ["MQTT_URL"]}, "redis": {"url": env("REDIS_URL", "")}}
+mqtt = {"url": os.environ["MQTT_URL"], "username": env("MQTT_USERNAME", ""), "password": env("MQTT_PASSWORD", "")}
+options = {"profile": open(sys.argv[1]).read(), "ingest": ingest, "mqtt": mqtt, "redis": {"url": env("REDIS_URL", "")}}
 options |= {"name": "python", "tool": {"name": "python", "version": platform.python_version()}, "runs": env("RUNS", "reports/runs")}
 recorder = subprocess.Popen([env("K6", "./k6"), "x", "arrival", "record"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 saying, requests = threading.Lock(), queue.Queue()
