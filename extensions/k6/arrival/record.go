@@ -31,7 +31,7 @@ The program writes JSON objects to standard input, one a line, and reads the ans
 Times are µs of the host's monotonic clock: Python's time.monotonic_ns() // 1000, Node's process.hrtime.bigint() / 1000n.
 The options are those of new Run(), with "limits": {"arrival_p99": ["value<250"]} and "tool": {"name": "…", "version": "…"}.
 The exit code is 0, or 99 where the run is no pass, 104 where it could not be prepared, 105 where it was cut off.
-extensions/k6/README.md has every line, and examples/record.py a program of 40 lines.`
+extensions/k6/README.md has every line, and examples/record.py is a program of 60 lines.`
 
 // NewRecordCommand is `k6 x arrival record`.
 func NewRecordCommand(gs *state.GlobalState) *cobra.Command {
@@ -63,7 +63,7 @@ func NewRecordCommand(gs *state.GlobalState) *cobra.Command {
 	return c
 }
 
-// untilSignal returns a context that ends with SIGINT and SIGTERM.
+// untilSignal returns a context that ends with SIGINT and SIGTERM. A second one ends the process.
 func untilSignal(gs *state.GlobalState) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(gs.Ctx)
 	signals := make(chan os.Signal, 1)
@@ -71,6 +71,7 @@ func untilSignal(gs *state.GlobalState) (ctx context.Context, stop func()) {
 	go func() {
 		select {
 		case <-signals:
+			gs.SignalStop(signals)
 			cancel()
 		case <-ctx.Done():
 		}
