@@ -14,18 +14,24 @@ const AT_ONCE = 1000;
  */
 export class Acknowledger {
   readonly #queue: Pick<Queue, 'acknowledge'>;
+  readonly #gathers: boolean;
   readonly #onDone: (entries: readonly HeldEntry[]) => void;
   readonly #onError: (error: Error) => void;
   #waiting: HeldEntry[] = [];
   #underWay = false;
 
-  /** @param onDone called when these have left the queue. */
+  /**
+   * @param gathers false: each entry is told at once.
+   * @param onDone called when these have left the queue.
+   */
   constructor(
     queue: Pick<Queue, 'acknowledge'>,
+    gathers: boolean,
     onDone: (entries: readonly HeldEntry[]) => void,
     onError: (error: Error) => void,
   ) {
     this.#queue = queue;
+    this.#gathers = gathers;
     this.#onDone = onDone;
     this.#onError = onError;
   }
@@ -34,7 +40,8 @@ export class Acknowledger {
     this.#waiting.push(entry);
     if (this.#underWay) return;
     this.#underWay = true;
-    setTimeout(() => this.#send(), GATHER_MS);
+    if (this.#gathers) setTimeout(() => this.#send(), GATHER_MS);
+    else void this.#send();
   }
 
   async #send(): Promise<void> {

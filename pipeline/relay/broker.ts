@@ -1,10 +1,8 @@
-import { connect as connectTcp, isIP, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
-import { type IClientOptions, MqttClient, ReasonCodes } from 'mqtt';
-import { type AckOptions, AckTap, OWN_PACKET_IDS } from './acks.ts';
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect, type MqttClient, ReasonCodes } from 'mqtt';
 
-/** Told of PUBACKs for packets that were {@link Broker.write written}. */
-export interface BrokerOptions extends AckOptions {
+export interface BrokerOptions {
   url: string;
   /** MQTT client id, and the name below `status/relay/`. */
   name: string;
@@ -14,62 +12,49 @@ export interface BrokerOptions extends AckOptions {
   onState: (up: boolean, reason: string) => void;
 }
 
+/** A message as MQTT has it. */
+export interface Publication {
+  topic: string;
+  payload: Buffer;
+  qos: 0 | 1;
+  dup: boolean;
+  /** A user property; undefined: none. */
+  hops: string | undefined;
+}
+
 const RECONNECT_MS = 200;
-const LAST_PACKET_ID = 65_535;
+const RECONNECT_MAX_MS = 2000;
+const GOODBYE_MS = 1000;
+/** Packet ids are of 16 bits. */
+const MOST_IN_FLIGHT = 65_535;
+/** A remaining length of four bytes with 7 bits each, and what is before it (MQTT 5, 1.5.5). */
+const LARGEST_PACKET = 5 + 268_435_455;
 /** CONNACK codes of MQTT 5 that a first attempt does not get over: bad credentials, not authorized. */
-const HOPELESS = new Set([134, 135]);
+const HOPELESS: ReadonlySet<unknown> = new Set([134, 135]);
+/** Disconnect with Will Message (MQTT 5, 3.14.2.1). */
+const WITH_WILL = 4;
 
 /**
- * The connection to the broker. mqtt.js makes and keeps it, and says by a retained message and the Last Will
- * whether the relay is there. What the relay publishes is written past it: nothing waits in mqtt.js.
+ * The connection to the broker. Each is a new client of mqtt.js: none sends again what it had in flight on the one before.
+ * A retained message and the will report whether the relay is there.
  */
 export class Broker {
-  readonly #client: MqttClient;
   readonly #options: BrokerOptions;
   readonly #status: string;
   readonly #opened = Promise.withResolvers<void>();
-  #socket: Socket | undefined;
+  #client: MqttClient;
   #wasUp = false;
   #closing = false;
   #up = false;
   #reason = 'connection closed';
-  #proof: NodeJS.Timeout | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #retryMs = RECONNECT_MS;
 
   /** Connects by itself, and retries while the broker is away. */
   constructor(options: BrokerOptions) {
     this.#options = options;
     this.#status = `status/relay/${options.name}`;
-    this.#client = new MqttClient(() => this.#connect(), {
-      ...credentials(options.url),
-      protocolVersion: 5,
-      clientId: `arrival-${options.name}`,
-      clean: true,
-      log: () => {},
-      queueQoSZero: false,
-      reconnectOnConnackError: true,
-      reconnectPeriod: RECONNECT_MS,
-      connectTimeout: options.timeoutMs,
-      keepalive: 30,
-      messageIdProvider: idsAbove(OWN_PACKET_IDS),
-      will: { topic: this.#status, payload: Buffer.from('offline'), qos: 1, retain: true },
-    });
-    this.#client.on('connect', () => {
-      this.#prove(() => {
-        this.#wasUp = true;
-        this.#opened.resolve();
-      });
-    });
-    this.#client.on('close', () => this.#report(false));
-    this.#client.on('disconnect', ({ reasonCode }) => {
-      this.#reason = `the broker ended the connection: ${reasonName(reasonCode ?? 0)}`;
-    });
-    this.#client.on('error', (error: Error & { code?: number | string }) => {
-      this.#reason = error.message;
-      if (!this.#wasUp && typeof error.code === 'number' && HOPELESS.has(error.code)) {
-        this.#client.end(true);
-        this.#opened.reject(error);
-      }
-    });
+    this.#client = this.#connect();
   }
 
   /** Resolves when the broker takes messages for the first time; rejects when it refuses the credentials. */
@@ -77,10 +62,10 @@ export class Broker {
     return this.#opened.promise;
   }
 
-  /** Messages can be written, and the broker has acknowledged one on this connection. */
+  /** Messages can be published, and the broker has acknowledged one on this connection. */
   get up(): boolean {
     // A socket is dead some turns before its end is reported: each attempt until then would count against a message.
-    return this.#up && this.#socket?.writable === true;
+    return this.#up && this.#client.stream.writable;
   }
 
   /** Why the connection broke last. */
@@ -90,77 +75,124 @@ export class Broker {
 
   /** Messages that the broker lets be in flight at once. */
   get receiveMaximum(): number {
-    return Math.min(this.#client.serverProperties?.receiveMaximum ?? OWN_PACKET_IDS, OWN_PACKET_IDS);
+    return this.#client.serverProperties?.receiveMaximum ?? MOST_IN_FLIGHT;
   }
 
   /** Bytes of the largest packet that the broker takes. */
   get maximumPacketSize(): number {
-    return this.#client.serverProperties?.maximumPacketSize ?? Number.POSITIVE_INFINITY;
+    return this.#client.serverProperties?.maximumPacketSize ?? LARGEST_PACKET;
   }
 
-  /** Writes whole packets. `written` is called when the kernel has them, or with an error when it never will. */
-  write(packets: Buffer, written?: (error?: Error | null) => void): void {
-    this.#socket?.write(packets, written);
+  /**
+   * Publishes a message. `answered` is called with the reason code of its PUBACK; never at QoS 0, nor when the connection
+   * breaks before.
+   */
+  publish({ topic, payload, qos, dup, hops }: Publication, answered: (reasonCode: number) => void): void {
+    const options = { qos, dup, ...(hops !== undefined && { properties: { userProperties: { hops } } }) };
+    // mqtt.js' callback of QoS 0 comes while the message waits in the socket, or as a listener for each.
+    if (qos === 0) this.#client.publish(topic, payload, options);
+    else
+      this.#client.publish(topic, payload, options, (error) => {
+        if (!error) answered(0);
+        // An error without a code is that of a connection which broke.
+        else if ('code' in error) answered(error.code);
+      });
+  }
+
+  /**
+   * Sends what `publish` publishes in one write. `written` is called when the kernel has it, with true when it never
+   * will.
+   */
+  together(publish: () => void, written?: (failed: boolean) => void): void {
+    const { stream } = this.#client;
+    stream.cork();
+    publish();
+    if (written !== undefined) stream.write('', (error) => written(Boolean(error) || stream.destroyed));
+    stream.uncork();
   }
 
   /** Breaks the connection; another one is made. */
   break(reason: string): void {
     this.#reason = reason;
-    this.#socket?.destroy();
+    this.#client.end(true);
   }
 
-  /** Says goodbye, so that the broker does not have to send the last will. */
+  /** Says goodbye. The broker publishes the will, that the relay is offline. */
   async close(): Promise<void> {
     this.#closing = true;
-    clearTimeout(this.#proof);
-    if (this.#up) {
-      await within(1000, (done) =>
-        this.#client.publish(this.#status, 'offline', { qos: 1, retain: true }, done),
-      );
-      // `end` without force can wait for ever for a PUBACK; all that matters is settled by now.
-      await within(1000, (done) => this.#client.end(false, {}, done));
-    }
-    await this.#client.endAsync(true);
+    clearTimeout(this.#retry);
+    const client = this.#client;
+    // It waits for the PUBACK of what is in flight.
+    if (this.up) await Promise.race([client.endAsync(false, { reasonCode: WITH_WILL }), sleep(GOODBYE_MS)]);
+    client.stream.destroy();
   }
 
-  #connect(): AckTap {
-    const { protocol, hostname, port } = new URL(this.#options.url);
-    const secure = protocol === 'mqtts:' || protocol === 'ssl:' || protocol === 'tls:';
-    const host = hostname.replace(/^\[|\]$/g, '');
-    const address = { host, port: Number(port || (secure ? 8883 : 1883)) };
+  #connect(): MqttClient {
+    const { url, name, timeoutMs } = this.#options;
+    const { protocol, hostname, port, username, password } = new URL(url);
+    const client = connect({
+      protocol: protocol.slice(0, -1) as 'mqtt',
+      host: hostname.replace(/^\[|\]$/g, ''),
+      ...(port && { port: Number(port) }),
+      ...(username && { username: decodeURIComponent(username) }),
+      ...(password && { password: decodeURIComponent(password) }),
+      protocolVersion: 5,
+      clientId: `arrival-${name}`,
+      log: () => {},
+      queueQoSZero: false,
+      reconnectPeriod: 0,
+      connectTimeout: timeoutMs,
+      keepalive: 30,
+      will: { topic: this.#status, payload: Buffer.from('offline'), qos: 1, retain: true },
+    });
     // Nagle's algorithm holds a small packet back for up to 40 ms.
-    const name = isIP(host) === 0 ? { servername: host } : {};
-    return new AckTap((onread) => {
-      const socket = secure ? connectTls({ ...address, ...name }) : connectTcp({ ...address, onread });
-      socket.setNoDelay(true);
-      this.#socket = socket;
-      return socket;
-    }, this.#options);
+    (client.stream as Socket).setNoDelay(true);
+    let proof: NodeJS.Timeout | undefined;
+    client.on('connect', () => {
+      proof = setTimeout(() => this.break(`no PUBACK for ${timeoutMs} ms`), timeoutMs);
+      this.#prove(client, () => clearTimeout(proof));
+    });
+    client.on('disconnect', ({ reasonCode }) => {
+      this.#reason = `the broker ended the connection: ${reasonName(reasonCode ?? 0)}`;
+    });
+    client.on('error', (error) => {
+      if (!this.#wasUp && 'code' in error && HOPELESS.has(error.code)) {
+        this.#closing = true;
+        this.#opened.reject(error);
+      }
+      // A packet that is none is an error too, of a connection that stays.
+      this.#reason = error.message;
+      client.end(true);
+    });
+    client.once('close', () => {
+      clearTimeout(proof);
+      this.#report(false);
+      if (this.#closing) return;
+      this.#retry = setTimeout(() => {
+        this.#client = this.#connect();
+      }, this.#retryMs);
+      this.#retryMs = Math.min(2 * this.#retryMs, RECONNECT_MAX_MS);
+    });
+    return client;
   }
 
   /**
    * A broker that connects and acknowledges nothing is none: messages published to it one after the other would
    * look as if each of them broke the connection.
    */
-  #prove(proven: () => void): void {
-    const { timeoutMs } = this.#options;
-    const socket = this.#socket;
-    clearTimeout(this.#proof);
-    this.#proof = setTimeout(() => {
-      if (socket === this.#socket) this.break(`no PUBACK for ${timeoutMs} ms`);
-    }, timeoutMs);
-    this.#client.publish(this.#status, 'online', { qos: 1, retain: true }, (error) => {
+  #prove(client: MqttClient, proven: () => void): void {
+    client.publish(this.#status, 'online', { qos: 1, retain: true }, (error) => {
       // A refusal is an answer too: the status is for people, and the message may be allowed.
-      const answered = !error || 'code' in error;
-      if (!answered || socket !== this.#socket || socket?.destroyed) return;
-      clearTimeout(this.#proof);
+      if (error && !('code' in error)) return;
       proven();
+      this.#retryMs = RECONNECT_MS;
+      this.#wasUp = true;
+      this.#opened.resolve();
       this.#report(true);
     });
   }
 
   #report(up: boolean): void {
-    if (!up) clearTimeout(this.#proof);
     if (up === this.#up) return;
     this.#up = up;
     if (!this.#closing) this.#options.onState(up, this.#reason);
@@ -169,45 +201,10 @@ export class Broker {
 
 /** Reason codes from here on are failures (MQTT 5, 2.4). */
 export const FIRST_FAILURE = 0x80;
-/** PUBACK codes that tell of the broker's state, not of the message. */
-export const PASSING: ReadonlySet<number> = new Set([0x88, 0x89, 0x91, 0x93, 0x96, 0x97]);
+/** PUBACK codes that are about the broker's state, not about the message: packet identifier in use, quota exceeded. */
+export const PASSING: ReadonlySet<number> = new Set([0x91, 0x97]);
 
 /** The name that MQTT 5 has for a reason code, and the code. */
 export function reasonName(code: number): string {
   return `${ReasonCodes[code as keyof typeof ReasonCodes] || 'unknown reason'} (0x${code.toString(16)})`;
-}
-
-function credentials(url: string): Pick<IClientOptions, 'username' | 'password' | 'host'> {
-  const { username, password, hostname } = new URL(url);
-  return {
-    host: hostname,
-    ...(username && { username: decodeURIComponent(username) }),
-    ...(password && { password: decodeURIComponent(password) }),
-  };
-}
-
-/** Packet ids for mqtt.js' own few packets. */
-function idsAbove(lowest: number): NonNullable<IClientOptions['messageIdProvider']> {
-  let last = lowest;
-  return {
-    allocate: () => {
-      last = last === LAST_PACKET_ID ? lowest + 1 : last + 1;
-      return last;
-    },
-    getLastAllocated: () => last,
-    register: () => true,
-    deallocate: () => {},
-    clear: () => {},
-  };
-}
-
-/** Waits for `done`, as long as is sensible on the way out. */
-async function within(ms: number, begin: (done: () => void) => void): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    begin(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }

@@ -18,11 +18,7 @@ export interface Held {
   suspect: boolean;
   /** It was handed to the broker before, as far as anybody knows. */
   redelivery: boolean;
-  /** The MQTT packet identifier while it is in flight; 0 otherwise. */
-  packetId: number;
-  /** The how manieth publication it was. */
-  order: number;
-  /** When it was handed to the broker, on the monotonic clock, ms. */
+  /** While it is in flight, when it was handed to the broker, on the monotonic clock, ms; 0 otherwise. */
   sent: number;
   /** It is delivered, or has an entry of its own. */
   done: boolean;
@@ -78,8 +74,6 @@ export function hold(of: HeldEntry, index: number, redelivery: boolean): Held {
     deliveries,
     suspect,
     redelivery,
-    packetId: 0,
-    order: 0,
     sent: 0,
     done: false,
   };

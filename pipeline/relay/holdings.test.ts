@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import mqttPacket, { type IPublishPacket } from 'mqtt-packet';
 import { openLog } from '../log.ts';
 import { openQueue } from '../queue/open.ts';
 import { type Entry, messagesOf, type QueueOptions } from '../queue/queue.ts';
 import { eventually, startRedis } from '../test/services.ts';
-import type { Broker } from './broker.ts';
+import type { Broker, Publication } from './broker.ts';
 import { hold } from './held.ts';
 import { Holdings } from './holdings.ts';
 import { Relay } from './relay.ts';
@@ -30,7 +29,7 @@ test('what is delivered or in flight is not given up, the rest is, once', () => 
   delivered.open = 0;
   delivered.delivered = 2;
   holdings.done(delivered);
-  Object.assign(inFlight.messages[1] as object, { packetId: 7 });
+  Object.assign(inFlight.messages[1] as object, { sent: 7 });
   begun.open = 1;
   assert.deepEqual(holdings.giveUp(['1', '2', '3', 'unknown']), ['3']);
   assert.deepEqual(holdings.giveUp(['3', '4']), ['4']);
@@ -72,15 +71,11 @@ async function held(t: TestContext, shards: number) {
     receiveMaximum: 100,
     maximumPacketSize: Number.POSITIVE_INFINITY,
     answers: false,
-    write(packets: Buffer) {
-      const parser = mqttPacket.parser({ protocolVersion: 5 });
-      parser.on('packet', (packet) => {
-        const { payload, messageId } = packet as IPublishPacket;
-        bodies.push(String(payload));
-        if (this.answers) setImmediate(() => relay?.acknowledge(messageId as number, 0));
-      });
-      parser.parse(packets);
+    publish({ payload }: Publication, answered: (reasonCode: number) => void) {
+      bodies.push(String(payload));
+      if (this.answers) setImmediate(answered, 0);
     },
+    together: (publish: () => void) => publish(),
     break: () => {},
   };
   relay = new Relay({

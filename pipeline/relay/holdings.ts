@@ -74,8 +74,7 @@ export class Holdings {
   /** Drops these entries, but for those that are delivered or have messages in flight. Returns the ids of what it dropped. */
   giveUp(ids: readonly string[]): string[] {
     const wanted = new Set(ids);
-    const idle = ({ open, messages }: HeldEntry) =>
-      open > 0 && messages.every(({ packetId }) => packetId === 0);
+    const idle = ({ open, messages }: HeldEntry) => open > 0 && messages.every(({ sent }) => sent === 0);
     const given = this.entries.filter((held) => wanted.has(held.entry.id) && idle(held));
     for (const held of given) this.drop(held);
     return given.map(({ entry }) => entry.id);

@@ -15,7 +15,6 @@ import { trust } from '../trust.ts';
 import { Broker } from './broker.ts';
 import { RELAY_FIGURES } from './options.ts';
 import { Relay } from './relay.ts';
-import { SerialRelay } from './serial.ts';
 
 /** What closing the connections may take beyond the relay's own grace. */
 const GOODBYE_MS = 3000;
@@ -46,7 +45,7 @@ async function main(): Promise<void> {
     });
   }
   const clock = new Clock(() => queue.time());
-  let relay: Relay | SerialRelay | undefined;
+  let relay: Relay | undefined;
   const broker = new Broker({
     url: config.MQTT_URL,
     name: config.PROCESS_NAME,
@@ -60,8 +59,6 @@ async function main(): Promise<void> {
         relay?.suspend();
       }
     },
-    onAck: (packetId, reasonCode) => relay?.acknowledge(packetId, reasonCode),
-    needsAcks: () => relay?.needsAcks ?? true,
   });
   broker.opened.catch((error: Error) => fail(new ConfigError(`MQTT_URL: ${error.message}`)));
 
@@ -78,22 +75,22 @@ async function main(): Promise<void> {
           onTrouble: (what) => log.warn(what),
         })
       : undefined;
-  const options = {
+  const running = new Relay({
     queue,
     broker,
     qos: config.MQTT_QOS as 0 | 1,
     now: () => clock.now(),
     consumer,
     log,
+    serial: config.RELAY_MODE === 'serial',
     batch: config.RELAY_BATCH,
     window: config.RELAY_WINDOW,
     memory: config.RELAY_MEMORY,
     timeoutMs: config.MQTT_TIMEOUT_MS,
     leaseMs: config.RELAY_LEASE_MS,
     deliveries: config.RELAY_DELIVERIES,
-    onPublished: trace && ((body: Buffer, at: number) => trace.noteBody(body, at)),
-  };
-  const running = config.RELAY_MODE === 'serial' ? new SerialRelay(options) : new Relay(options);
+    onPublished: trace && ((body, at) => trace.noteBody(body, at)),
+  });
   relay = running;
   const stopTelemetry = startTelemetry({
     queue,

@@ -12,6 +12,8 @@ export interface RelayOptions {
   /** This relay's name in the consumer group; no other process may have it. */
   consumer: string;
   log: Logger;
+  /** One message at a time: the next is claimed when the one before has left the queue. */
+  serial?: boolean;
   /** Messages claimed at once, about: entries are claimed as a whole. */
   batch: number;
   /** Messages claimed and not yet with the broker, at most; as many again may wait for their acknowledgement. */

@@ -1,10 +1,12 @@
-import { OWN_PACKET_IDS } from './acks.ts';
-import { type Broker, FIRST_FAILURE, PASSING, reasonName } from './broker.ts';
+import { formatDeltas } from '../hops.ts';
+import { type Broker, FIRST_FAILURE, PASSING, type Publication, reasonName } from './broker.ts';
 import type { Held } from './held.ts';
-import { encodePublish, packetBound } from './packet.ts';
 
 export interface PublisherOptions {
-  broker: Pick<Broker, 'up' | 'reason' | 'receiveMaximum' | 'maximumPacketSize' | 'write' | 'break'>;
+  broker: Pick<
+    Broker,
+    'up' | 'reason' | 'receiveMaximum' | 'maximumPacketSize' | 'publish' | 'together' | 'break'
+  >;
   qos: 0 | 1;
   /** Messages in flight at most: published and not acknowledged. The broker may allow fewer. */
   window: number;
@@ -12,9 +14,9 @@ export interface PublisherOptions {
   timeoutMs: number;
   /** The reference clock, µs. */
   now: () => number;
-  /** A packet was encoded: the body in it, and when, µs of the reference clock. */
+  /** A message was handed to the broker: its body, and when, µs of the reference clock. */
   onPublished?: ((body: Buffer, at: number) => void) | undefined;
-  /** The broker has the message (QoS 1), or the socket had it (QoS 0). */
+  /** The broker has the message (QoS 1), or the kernel (QoS 0). */
   onDelivered: (held: Held) => void;
   /** The broker said no. `lasting`: because of the message, and it will again. */
   onRefused: (held: Held, reason: string, lasting: boolean) => void;
@@ -25,8 +27,12 @@ export interface PublisherOptions {
   onSuspect: (held: Held, reason: string) => Promise<boolean>;
 }
 
-/** Bytes that are encoded together, and at QoS 0 those that may wait in the socket before the next burst. */
-const BURST_BYTES = 65_536;
+/** The topic of a message is this and its target. */
+const TOPIC_PREFIX = 'messages/';
+/** Bytes of a topic (MQTT 5, 1.5.4). */
+const LONGEST_TOPIC = 65_535;
+/** QoS 0: bytes of messages that may wait in the socket before the next are published. */
+const UNWRITTEN_BYTES = 65_536;
 
 /**
  * Publishes what it is given, in order, with a bounded number in flight. What was in flight when the connection
@@ -35,45 +41,34 @@ const BURST_BYTES = 65_536;
  */
 export class Publisher {
   readonly #options: PublisherOptions;
-  /** In flight at QoS 1, by packet id. */
-  readonly #slots: (Held | undefined)[];
-  #packetId = 0;
+  /** The oldest first. */
+  readonly #inFlight = new Set<Held>();
   /** Given and not published, from `#next` on. */
   #waiting: Held[] = [];
   #next = 0;
   #suspects: Held[] = [];
-  /** QoS 0: how many of them, the first ones, were in writes that failed since nothing was in flight. */
-  #failed = 0;
   /** The suspect that is being published, or about to be. */
   #alone: Held | undefined;
-  #inFlight = 0;
   /** QoS 0: bytes that the kernel has not taken. */
   #unwritten = 0;
-  #order = 0;
   #flushing = false;
   readonly #deadline: NodeJS.Timeout;
 
   constructor(options: PublisherOptions) {
     this.#options = options;
-    // Twice as many ids as are in use at once: the next one is nearly always free.
-    this.#slots = new Array(Math.min(2 * options.window, OWN_PACKET_IDS) + 1).fill(undefined);
     this.#deadline = setInterval(() => this.#checkDeadline(), options.timeoutMs / 4).unref();
   }
 
   /** Messages published and not acknowledged. */
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#inFlight.size;
   }
 
   /** How many more messages are wanted. */
   get room(): number {
     const waiting = this.#waiting.length - this.#next + this.#suspects.length;
-    return this.#limit - this.#inFlight - waiting - (this.#alone === undefined ? 0 : 1);
-  }
-
-  /** Something waits for PUBACKs. */
-  get needsAcks(): boolean {
-    return this.#alone !== undefined || this.#suspects.length > 0 || this.#next < this.#waiting.length;
+    const about = this.#alone === undefined || this.#inFlight.has(this.#alone) ? 0 : 1;
+    return this.#limit - this.#inFlight.size - waiting - about;
   }
 
   /** {@link flush} publishes it. */
@@ -86,36 +81,32 @@ export class Publisher {
   flush(): void {
     if (!this.#options.broker.up || this.#alone !== undefined) return;
     if (this.#suspects.length > 0) {
-      if (this.#inFlight === 0) void this.#publishAlone();
+      if (this.#inFlight.size === 0) void this.#publishAlone();
       return;
     }
-    while (this.#next < this.#waiting.length && this.#mayPublish()) this.#burst();
+    let room = this.#limit - this.#inFlight.size;
+    let bytes = this.#unwritten;
+    const burst: Held[] = [];
+    while (room-- > 0 && bytes < UNWRITTEN_BYTES && this.#next < this.#waiting.length) {
+      const held = this.#waiting[this.#next++] as Held;
+      if (this.#options.qos === 0) bytes += held.frame.length;
+      burst.push(held);
+    }
     if (this.#next === this.#waiting.length) {
       this.#waiting = [];
       this.#next = 0;
     }
+    if (burst.length > 0) this.#publish(burst);
   }
 
-  /** A PUBACK came. One that answers nothing was for a connection that broke. */
-  acknowledge(packetId: number, reasonCode: number): void {
-    const held = this.#slots[packetId];
-    if (held === undefined) return;
-    this.#release(held);
-    if (held === this.#alone) this.#alone = undefined;
-    if (reasonCode < FIRST_FAILURE) this.#options.onDelivered(held);
-    else this.#options.onRefused(held, reasonName(reasonCode), !PASSING.has(reasonCode));
-    this.#flushSoon();
-  }
-
-  /** The connection broke. At QoS 0 that is nothing: each write says whether the socket had it. */
+  /** The connection broke: nobody answers any more for what is in flight on it. */
   broken(): void {
-    const lost = this.#slots.filter((held) => held !== undefined).sort((a, b) => a.order - b.order);
+    const lost = [...this.#inFlight];
     for (const held of lost) {
       this.#release(held);
       held.suspect = true;
-      if (held === this.#alone) this.#alone = undefined;
     }
-    this.#suspects = lost.concat(this.#suspects);
+    this.#suspects = lost.filter(({ of }) => !of.gone).concat(this.#suspects);
   }
 
   /** Messages of entries that are gone are not published. */
@@ -134,19 +125,15 @@ export class Publisher {
     return qos === 0 ? window : Math.min(window, broker.receiveMaximum);
   }
 
-  #mayPublish(): boolean {
-    return this.#inFlight < this.#limit && this.#unwritten < BURST_BYTES;
-  }
-
   async #publishAlone(): Promise<void> {
     const held = this.#suspects.shift() as Held;
     const { broker, onSuspect } = this.#options;
     this.#alone = held;
     const go = (await onSuspect(held, broker.reason)) && !held.of.gone;
     if (go && broker.up) {
-      this.#write([held], packetBound(held));
-      // A packet that is too large was not written.
-      if (this.#inFlight > 0) return;
+      this.#publish([held]);
+      // A packet that is too large was not published.
+      if (this.#inFlight.size > 0) return;
     } else if (go) {
       this.#suspects.unshift(held);
     }
@@ -154,91 +141,51 @@ export class Publisher {
     this.#flushSoon();
   }
 
-  /** As many of those that wait as fit into one write. */
-  #burst(): void {
-    const burst: Held[] = [];
-    let bytes = 0;
-    const most = this.#limit - this.#inFlight;
-    while (burst.length < most && this.#next < this.#waiting.length) {
-      const held = this.#waiting[this.#next] as Held;
-      const bound = packetBound(held);
-      if (burst.length > 0 && bytes + bound > BURST_BYTES) break;
-      burst.push(held);
-      bytes += bound;
-      this.#next++;
-    }
-    this.#write(burst, bytes);
-  }
-
-  #write(burst: readonly Held[], bound: number): void {
-    const { broker, qos, now, onPublished } = this.#options;
-    const packets = Buffer.allocUnsafe(bound);
-    const largest = broker.maximumPacketSize;
+  #publish(burst: readonly Held[]): void {
+    const { broker, qos, now, onPublished, onRefused } = this.#options;
     const sent = performance.now();
     const written: Held[] = [];
-    let end = 0;
-    for (const held of burst) {
-      if (qos === 1) this.#occupy(held, sent);
-      const published = now();
-      let next = end;
-      let reason = '';
-      try {
-        next = encodePublish(packets, end, held, qos, published);
-        if (next - end > largest)
-          reason = `a packet of ${next - end} bytes, and the broker takes ${largest} at most`;
-      } catch (error) {
-        reason = (error as Error).message;
+    let bytes = 0;
+    const publish = () => {
+      for (const held of burst) {
+        const published = now();
+        const publication = publicationOf(held, qos, published);
+        const problem = problemOf(publication, broker.maximumPacketSize);
+        if (problem !== undefined) {
+          onRefused(held, problem, true);
+          continue;
+        }
+        this.#inFlight.add(held);
+        held.sent = sent;
+        broker.publish(publication, (reasonCode) => this.#answered(held, reasonCode));
+        held.redelivery = true;
+        onPublished?.(publication.payload, published);
+        if (qos === 0) {
+          bytes += held.frame.length;
+          written.push(held);
+        }
       }
-      if (reason !== '') {
-        if (qos === 1) this.#release(held);
-        this.#options.onRefused(held, reason, true);
-        continue;
-      }
-      onPublished?.(held.frame.subarray(held.stampsEnd + 1), published);
-      end = next;
-      held.redelivery = true;
-      if (qos === 0) written.push(held);
-    }
-    if (end === 0) return;
-    if (qos === 1) {
-      broker.write(packets.subarray(0, end));
-      return;
-    }
-    this.#inFlight += written.length;
-    this.#unwritten += end;
-    broker.write(packets.subarray(0, end), (error) => {
-      this.#inFlight -= written.length;
-      this.#unwritten -= end;
-      this.#alone = undefined;
-      if (error) this.#again(written);
-      else for (const held of written) this.#options.onDelivered(held);
-      this.#flushSoon();
-    });
+    };
+    const whenWritten = (failed: boolean) => {
+      this.#unwritten -= bytes;
+      // When it failed the connection has broken, which is reported next.
+      if (!failed) for (const held of written) this.#answered(held, 0);
+    };
+    broker.together(publish, qos === 0 ? whenWritten : undefined);
+    this.#unwritten += bytes;
   }
 
-  /** QoS 0: a write failed. Those of one connection fail one after the other, the oldest first. */
-  #again(written: readonly Held[]): void {
-    const lost = written.filter(({ of }) => !of.gone);
-    for (const held of lost) held.suspect = true;
-    this.#suspects.splice(this.#failed, 0, ...lost);
-    this.#failed = this.#inFlight === 0 ? 0 : this.#failed + lost.length;
+  #answered(held: Held, reasonCode: number): void {
+    if (!this.#release(held)) return;
+    if (reasonCode < FIRST_FAILURE) this.#options.onDelivered(held);
+    else this.#options.onRefused(held, reasonName(reasonCode), !PASSING.has(reasonCode));
+    this.#flushSoon();
   }
 
-  #occupy(held: Held, sent: number): void {
-    do {
-      this.#packetId = this.#packetId + 1 < this.#slots.length ? this.#packetId + 1 : 1;
-    } while (this.#slots[this.#packetId] !== undefined);
-    this.#slots[this.#packetId] = held;
-    this.#inFlight++;
-    held.packetId = this.#packetId;
-    held.order = this.#order++;
-    held.sent = sent;
-  }
-
-  #release(held: Held): void {
-    this.#slots[held.packetId] = undefined;
-    this.#inFlight--;
-    held.packetId = 0;
+  #release(held: Held): boolean {
+    held.sent = 0;
+    if (held === this.#alone) this.#alone = undefined;
+    return this.#inFlight.delete(held);
   }
 
   /** Once for all PUBACKs of this turn. */
@@ -253,10 +200,38 @@ export class Publisher {
   }
 
   #checkDeadline(): void {
-    if (this.#inFlight === 0 || !this.#options.broker.up) return;
-    const { timeoutMs, broker } = this.#options;
-    const latest = performance.now() - timeoutMs;
-    const late = this.#slots.some((held) => held !== undefined && held.sent < latest);
-    if (late) broker.break(`no PUBACK for ${timeoutMs} ms`);
+    const { qos, timeoutMs, broker } = this.#options;
+    const [oldest] = this.#inFlight;
+    if (qos === 0 || oldest === undefined || !broker.up) return;
+    if (oldest.sent < performance.now() - timeoutMs) broker.break(`no PUBACK for ${timeoutMs} ms`);
   }
+}
+
+/** @param published µs of the reference clock, now. */
+function publicationOf(held: Held, qos: 0 | 1, published: number): Publication {
+  const { frame, targetEnd, stampsEnd, queued } = held;
+  return {
+    topic: TOPIC_PREFIX + frame.toString('utf8', 0, targetEnd),
+    payload: frame.subarray(stampsEnd + 1),
+    qos,
+    dup: qos === 1 && held.redelivery,
+    hops: Number.isNaN(queued)
+      ? undefined
+      : frame.toString('latin1', targetEnd + 1, stampsEnd) +
+        formatDeltas(queued, held.of.batch.claimed, published),
+  };
+}
+
+/** Why this can not be published, if so. */
+function problemOf({ topic, payload, qos, hops }: Publication, largest: number): string | undefined {
+  const topicBytes = Buffer.byteLength(topic);
+  if (topicBytes > LONGEST_TOPIC)
+    return `a topic of ${topicBytes} bytes, and MQTT has ${LONGEST_TOPIC} at most`;
+  // Topic, packet id and properties: their length, a user property's identifier, name and value (MQTT 5, 3.3.2).
+  const header =
+    2 + topicBytes + 2 * qos + 1 + (hops === undefined ? 0 : 1 + 2 + 'hops'.length + 2 + hops.length);
+  const remaining = header + payload.length;
+  // The remaining length is written in bytes of 7 bits (1.5.5).
+  const size = 1 + Math.ceil(Math.log2(remaining + 1) / 7) + remaining;
+  return size > largest ? `a packet of ${size} bytes, and the broker takes ${largest} at most` : undefined;
 }

@@ -14,7 +14,8 @@ const RENEW_AT_ONCE = 1000;
 
 /**
  * Moves messages from the queue to the broker: claims in batches, publishes with a bounded window, and
- * acknowledges what the broker has taken. It claims the next batch while this one is being published.
+ * acknowledges what the broker has taken. It claims the next batch while this one is being published; with `serial`
+ * it is the loop that is written first, to compare with: take one message, publish it, wait, acknowledge it.
  */
 export class Relay {
   readonly #options: RelayOptions;
@@ -35,8 +36,9 @@ export class Relay {
   #unleased: string | undefined;
 
   constructor(options: RelayOptions) {
-    this.#options = options;
-    const { queue, broker, qos, window, timeoutMs, now } = options;
+    const { queue, broker, qos, timeoutMs, now, serial = false } = options;
+    const window = serial ? 1 : options.window;
+    this.#options = serial ? { ...options, window, batch: 1 } : options;
     this.#publisher = new Publisher({
       broker,
       qos,
@@ -71,6 +73,7 @@ export class Relay {
     });
     this.#acknowledger = new Acknowledger(
       queue,
+      !serial,
       (done) => {
         for (const entry of done) {
           this.#count.acknowledged += entry.delivered;
@@ -92,11 +95,6 @@ export class Relay {
     return this.#unclaimed ?? this.#unleased;
   }
 
-  /** Something waits for PUBACKs: messages, or a stop. */
-  get needsAcks(): boolean {
-    return this.#publisher.needsAcks || this.#stopping.signal.aborted;
-  }
-
   start(): void {
     this.#running = Promise.all([this.#claimLoop(), this.#leaseLoop()]);
   }
@@ -110,11 +108,6 @@ export class Relay {
   /** The connection to the broker broke. */
   suspend(): void {
     this.#publisher.broken();
-  }
-
-  /** A PUBACK came. */
-  acknowledge(packetId: number, reasonCode: number): void {
-    this.#publisher.acknowledge(packetId, reasonCode);
   }
 
   /** Another relay is to have these entries. Returns those that are not published any more: the others have messages in flight. */
@@ -146,7 +139,8 @@ export class Relay {
 
   /** How many messages to claim next; 0 while so few are wanted that it is not worth a round trip. */
   #wants(): number {
-    const { broker, batch, window, memory } = this.#options;
+    const { broker, batch, window, memory, serial } = this.#options;
+    if (serial && this.#holdings.messages > 0) return 0;
     if (!broker.up || this.#holdings.delivered >= window || this.#holdings.bytes >= memory) return 0;
     const room = Math.min(batch, this.#publisher.room - this.#undeliverable.delayed);
     return room >= Math.min(batch, window) / 2 || room >= broker.receiveMaximum / 2 ? room : 0;

@@ -20,7 +20,7 @@ export interface UndeliverableOptions {
 
 const RETRY_MS = 50;
 /** The broker's state is in the way, not the message: quota, too busy. */
-export const PASSING_RETRY_MS = 1000;
+const PASSING_RETRY_MS = 1000;
 /** Redis is away. */
 const REDIS_RETRY_MS = 2000;
 
