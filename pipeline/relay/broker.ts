@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, type MqttClient, ReasonCodes } from 'mqtt';
+import { connect, type MqttClient, type PacketCallback, ReasonCodes } from 'mqtt';
 
 export interface BrokerOptions {
   url: string;
@@ -89,14 +89,13 @@ export class Broker {
    */
   publish({ topic, payload, qos, dup, hops }: Publication, answered: (reasonCode: number) => void): void {
     const options = { qos, dup, ...(hops !== undefined && { properties: { userProperties: { hops } } }) };
-    // mqtt.js' callback of QoS 0 comes while the message waits in the socket, or as a listener for each.
-    if (qos === 0) this.#client.publish(topic, payload, options);
-    else
-      this.#client.publish(topic, payload, options, (error) => {
-        if (!error) answered(0);
-        // An error without a code is that of a connection which broke.
-        else if ('code' in error) answered(error.code);
-      });
+    const done: PacketCallback = (error) => {
+      if (!error) answered(0);
+      // An error without a code is that of a connection which broke.
+      else if ('code' in error) answered(error.code);
+    };
+    // At QoS 0 mqtt.js calls back while the message waits in the socket: `together` reports when the kernel has it.
+    this.#client.publish(topic, payload, options, qos === 0 ? undefined : done);
   }
 
   /**
