@@ -5,8 +5,8 @@
 import { basename } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { arriveEvenly } from './arrivals.ts';
-import { readOptions } from './options.ts';
-import { Recording, RUN_VARIABLE } from './recording.ts';
+import { readOptions, recordOptions } from './options.ts';
+import { fail, Recording } from './recording.ts';
 import { type Script, Sender } from './sender.ts';
 
 interface Global {
@@ -16,22 +16,22 @@ interface Global {
 export class Plugin {
   readonly #recording: Recording | undefined;
 
-  /** Ends the process, with one line that says why, when the run cannot start. */
+  /** Ends the process, with one line that says why, when the options are wrong. */
   constructor(script: Script, _events: unknown, { absoluteScriptPath }: { absoluteScriptPath: string }) {
     try {
       const options = readOptions(script, absoluteScriptPath);
       if (isMainThread) {
-        const { version } = (globalThis as unknown as Global).artillery;
-        this.#recording = new Recording(options, basename(absoluteScriptPath), version);
+        const { artillery } = globalThis as unknown as Global;
+        const given = recordOptions(options, basename(absoluteScriptPath), artillery.version);
+        this.#recording = new Recording(given, (code) => {
+          artillery.suggestedExitCode = code;
+        });
       } else {
         arriveEvenly(script);
-        new Sender(process.env[RUN_VARIABLE] as string, options, (code) => {
-          (globalThis as unknown as Global).artillery.suggestedExitCode = code;
-        }).attach(script);
+        new Sender(options).attach(script);
       }
     } catch (error) {
-      console.error(`arrival: ${(error as Error).message.split('\n')[0]}`);
-      process.exit(1);
+      fail((error as Error).message);
     }
   }
 

@@ -1,94 +1,106 @@
-/** What `config.plugins.arrival` says, checked before anything starts. */
+/** What Artillery's script says, checked before anything starts, and what the recorder makes of it. The values are the recorder's to check. */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
-import type { Flow, Phase } from './schedule.ts';
+import { RUNS } from '../../reports/directory.ts';
+import { findPipeline, OptionError } from './pipeline.ts';
 
-/** The options are wrong. The message is one line: what, where, what is allowed. */
-export class OptionError extends Error {}
+export type Table = Record<string, unknown>;
 
 export interface Options {
-  profile: string;
   /** Its phases have `vus`, and are those of the run; else config.phases are. */
   closed: boolean;
-  phases: Phase[];
-  flows: Flow[];
-  /** Where a message has its id. */
-  id: string;
-  /** What stands before a message's target in its topic. */
-  prefix: string;
-  qos: 0 | 1;
-  /** s; after the last answer, how long messages may take to arrive. */
-  drain: number;
-  /** s without a delivery after which nothing more is waited for. */
-  idle: number;
-  canary: boolean;
+  /** Phases and flows, as a profile of k6 has them. */
+  profile: { name: string; text: string };
+  /** s; all phases, in the closed model with their longest drains. */
+  length: number;
+  /** ms; by how much longer than the first one an interval between two virtual users may be. */
+  spread: number;
+  /** Bytes of the largest request, about. */
+  largest: number;
+  /** s */
+  timeout: unknown;
+  /** Of config.plugins.arrival; the others are options of the recorder. */
+  prefix: unknown;
+  qos: unknown;
+  given: Table;
 }
 
-type Table = Record<string, unknown>;
-
-const KEYS = ['profile', 'id', 'prefix', 'qos', 'drain', 'idle', 'canary'];
-const PHASE_KEYS = ['name', 'duration', 'arrivalRate', 'arrivalCount', 'rampTo', 'pause', 'maxVusers'];
-const CLOSED_KEYS = ['name', 'duration', 'vus', 'drain', 'pause', 'measured'];
-const ID = /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/;
-const MOST_SUBSCRIBERS = 32;
-const MOST_VUS = 10_000;
-/** Requests of a run: what the ledger holds in memory. */
-const MOST_REQUESTS = 10_000_000;
-const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600 };
+const KEYS = ['profile', 'prefix', 'qos', 'id', 'drain', 'idle', 'canary', 'limits'];
+const PHASE_KEYS = ['name', 'duration', 'arrivalRate', 'arrivalCount', 'rampTo', 'pause'];
+/** What Artillery writes into a phase by itself. */
+const PHASE_OWN = ['mode', 'index', 'id', 'worker', 'totalWorkers', 'startTime', 'endTime'];
+const UNITS: Record<string, number> = { ms: 1e-3, s: 1, m: 60, h: 3600 };
+const PAGE = resolve(import.meta.dirname, '../../reports/dist/index.html');
 
 /**
  * @param script what Artillery has read of its file
  * @param path of that file; a profile's path is seen from it
+ * @throws {OptionError}
  */
 export function readOptions(script: { config?: Table; scenarios?: unknown }, path: string): Options {
   const config = script.config ?? {};
-  const given = ((config.plugins as Table | undefined)?.arrival ?? {}) as Table;
+  const { profile, prefix, qos, ...given } = ((config.plugins as Table | undefined)?.arrival ?? {}) as Table;
   const unknown = Object.keys(given).find((key) => !KEYS.includes(key));
-  if (unknown !== undefined) fail(unknown, 'is not known', KEYS.join(', '));
-  const profile = text(given, 'profile', undefined);
-  const file = resolve(dirname(path), profile);
-  const planned = readProfile(file);
-  const id = text(given, 'id', 'id');
-  if (!ID.test(id)) fail('id', `is "${id}"`, 'names with dots between them, like meta.id');
-  if (/^(target|source|payload)([.]|$)/.test(id))
-    fail('id', `is "${id}"`, 'not in target, source or payload');
-  const flows = list(planned.flows, `${profile}, flows`).map((flow, i) =>
-    flowOf(flow, `${profile}, flow ${i + 1}`),
-  );
-  if (flows.every(({ weight }) => weight === 0))
-    throw new OptionError(`${profile}: all flows have the weight 0`);
+  if (unknown !== undefined) {
+    throw new OptionError(`config.plugins.arrival.${unknown} is not known; allowed: ${KEYS.join(', ')}`);
+  }
+  if (typeof profile !== 'string') {
+    throw new OptionError(`config.plugins.arrival.profile is ${profile ?? 'missing'}; allowed: a file`);
+  }
+  const planned = readProfile(resolve(dirname(path), profile));
+  const flows = list(planned.flows, `${profile}, flows`);
   const profiled = list(planned.phases, `${profile}, phases`);
   const closed = profiled.some(({ vus }) => vus !== undefined);
   const unmeasured = profiled.filter(({ measured }) => measured === false).map(({ name }) => name);
   const phases = closed
-    ? profiled.map((phase, i) => closedPhaseOf(phase, i, profile))
+    ? profiled
     : list(config.phases, 'config.phases').map((phase, i) => phaseOf(phase, i, unmeasured));
-  const requests = phases.reduce(
-    (sum, { duration, rate, rampTo }) => sum + ((rate + rampTo) / 2) * duration,
-    0,
-  );
-  if (!closed && (requests < 1 || requests > MOST_REQUESTS)) {
-    throw new OptionError(
-      `config.phases have ${Math.round(requests)} requests; allowed: 1 to ${MOST_REQUESTS}`,
-    );
-  }
   checkScenarios(
     script.scenarios,
     closed,
-    flows.map(({ name }) => name),
+    flows.map(({ name }) => String(name)),
   );
+  const intervals = phases.map(intervalOf).filter((interval) => interval > 0);
   return {
-    profile,
     closed,
-    phases,
-    flows,
-    id,
-    prefix: text(given, 'prefix', 'messages/'),
-    qos: qosOf(given),
-    drain: number(given, 'drain', 30, 1, 3600),
-    idle: number(given, 'idle', 5, 1, 3600),
-    canary: flag(given, 'canary', true),
+    profile: { name: profile, text: JSON.stringify({ ...planned, phases }) },
+    length: phases.reduce(
+      (sum, { duration, pause, drain }) => sum + seconds(duration ?? pause) + seconds(drain),
+      0,
+    ),
+    spread: Math.max(0, ...intervals) - (intervals[0] ?? 0),
+    largest: Math.max(
+      ...flows.map(({ messages = 1, payloadBytes = 64 }) => Number(messages) * (Number(payloadBytes) + 200)),
+    ),
+    timeout: (config.http as Table | undefined)?.timeout ?? 10,
+    prefix,
+    qos,
+    given,
+  };
+}
+
+/**
+ * The options of `k6 x arrival record`.
+ * @param script name of Artillery's file
+ * @param version of Artillery
+ */
+export async function recordOptions(options: Options, script: string, version: string): Promise<object> {
+  const { env } = process;
+  const { mqtt, ...pipeline } = await findPipeline(env);
+  return {
+    ...options.given,
+    ...pipeline,
+    name: script.replace(/(\.artillery)?\.\w+$/, '').replaceAll(/[^\w.]/g, '_'),
+    tool: { name: 'artillery', version },
+    profile: options.profile,
+    mqtt: { ...mqtt, prefix: options.prefix, qos: options.qos },
+    timeout: options.timeout,
+    clock: env.CLOCK_LIMIT ? { limit: env.CLOCK_LIMIT } : {},
+    dir: env.RUN_DIR ?? '',
+    runs: RUNS,
+    template: readFileSync(PAGE, 'utf8'),
+    command: env.ARRIVAL_COMMAND ?? `artillery run ${script}`,
   };
 }
 
@@ -137,126 +149,48 @@ function checkScenarios(scenarios: unknown, closed: boolean, flows: string[]): v
   }
 }
 
-function stepsOf(flow: Table[]): Table[] {
+/** The steps of a flow, with those in its loops. */
+export function stepsOf(flow: Table[]): Table[] {
   return flow.flatMap((step) =>
     Array.isArray(step.loop) ? [step, ...stepsOf(step.loop as Table[])] : [step],
   );
 }
 
-function closedPhaseOf(given: Table, i: number, profile: string): Phase {
-  const name = String(given.name ?? `phase ${i + 1}`);
-  const where = `${profile}, phase ${name}`;
-  const unknown = Object.keys(given).find((key) => !CLOSED_KEYS.includes(key));
-  if (unknown !== undefined) {
-    throw new OptionError(`${where}: ${unknown} is not known beside vus; allowed: ${CLOSED_KEYS.join(', ')}`);
-  }
-  const of = { name, rate: 0, rampTo: 0, measured: given.measured !== false };
-  if (given.pause !== undefined) return { ...of, duration: seconds(given.pause, `${where}, pause`) };
-  const { vus } = given;
-  if (!Number.isInteger(vus) || (vus as number) < 1 || (vus as number) > MOST_VUS) {
-    throw new OptionError(`${where}: vus is ${vus}; allowed: whole numbers from 1 to ${MOST_VUS}`);
-  }
-  return {
-    ...of,
-    duration: seconds(given.duration, `${where}, duration`),
-    vus: vus as number,
-    ...(given.drain !== undefined && { drain: seconds(given.drain, `${where}, drain`) }),
-  };
-}
-
-function phaseOf(given: Table, i: number, unmeasured: unknown[]): Phase {
+/** A phase of Artillery's, as a profile has it. */
+function phaseOf(given: Table, i: number, unmeasured: unknown[]): Table {
   const name = String(given.name ?? `phase ${i + 1}`);
   const where = `config.phases, ${name}`;
-  const unknown = Object.keys(given).find(
-    (key) => !PHASE_KEYS.includes(key) && !['mode', 'index', 'id'].includes(key),
-  );
-  if (unknown !== undefined && !['worker', 'totalWorkers', 'startTime', 'endTime'].includes(unknown)) {
-    throw new OptionError(`${where}: ${unknown} is not known; allowed: ${PHASE_KEYS.join(', ')}`);
-  }
   if (given.mode === 'poisson') throw new OptionError(`${where}: mode is poisson; allowed: uniform`);
   if (given.maxVusers !== undefined) {
     throw new OptionError(`${where}: maxVusers is set; allowed: none, since Artillery drops what exceeds it`);
   }
-  const measured = !unmeasured.includes(name);
-  if (given.pause !== undefined) {
-    return { name, duration: seconds(given.pause, `${where}, pause`), rate: 0, rampTo: 0, measured };
+  const unknown = Object.keys(given).find((key) => ![...PHASE_KEYS, ...PHASE_OWN].includes(key));
+  if (unknown !== undefined) {
+    throw new OptionError(`${where}: ${unknown} is not known; allowed: ${PHASE_KEYS.join(', ')}`);
   }
-  const duration = seconds(given.duration, `${where}, duration`);
-  const rate =
-    given.arrivalCount === undefined
-      ? rateOf(given.arrivalRate ?? 0, `${where}, arrivalRate`)
-      : rateOf(given.arrivalCount, `${where}, arrivalCount`) / duration;
-  const rampTo = given.rampTo === undefined ? rate : rateOf(given.rampTo, `${where}, rampTo`);
-  return { name, duration, rate, rampTo, measured };
+  const { duration, arrivalRate = 0, arrivalCount, rampTo, pause } = given;
+  const load =
+    pause === undefined
+      ? { duration, rampTo, ...(arrivalCount === undefined ? { arrivalRate } : { arrivalCount }) }
+      : { pause };
+  return { name, ...load, measured: !unmeasured.includes(name) };
 }
 
-function flowOf(given: Table, where: string): Flow {
-  const count = (key: string, fallback: number, least: number, most: number) => {
-    const value = given[key] ?? fallback;
-    if (!Number.isInteger(value) || (value as number) < least || (value as number) > most) {
-      throw new OptionError(`${where}: ${key} is ${value}; allowed: whole numbers from ${least} to ${most}`);
-    }
-    return value as number;
-  };
-  return {
-    name: String(given.name ?? where),
-    weight: count('weight', 1, 0, 10_000),
-    target: String(given.target ?? 'user'),
-    targets: count('targets', 100, 1, 100_000),
-    messages: count('messages', 1, 1, 1000),
-    deliveries: count('deliveries', 1, 1, MOST_SUBSCRIBERS),
-    payloadBytes: count('payloadBytes', 64, 0, 1 << 20),
-  };
+/** ms between two virtual users of a phase, where it has the most of it, a second at most; 0: none comes. */
+function intervalOf({ duration, arrivalRate, arrivalCount, rampTo }: Table): number {
+  const rate = Number(arrivalRate ?? Number(arrivalCount ?? 0) / seconds(duration));
+  if (!(rate > 0 || Number(rampTo) > 0)) return 0;
+  return Math.min(1000, 1000 / Math.max(rate, Math.min(1, Number(rampTo ?? 0))));
 }
 
-function rateOf(value: unknown, where: string): number {
-  const rate = Number(value);
-  if (!(rate >= 0 && rate <= 100_000)) throw new OptionError(`${where} is ${value}; allowed: 0 to 100000`);
-  return rate;
-}
-
-/** Artillery's durations: a number of seconds, or a text like "2m". */
-function seconds(value: unknown, where: string): number {
-  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)\s*([smh])?$/.exec(String(value)) ?? [];
-  const length = Number(amount) * (UNITS[unit] as number);
-  if (!(length > 0 && length <= 86_400)) {
-    throw new OptionError(`${where} is ${value}; allowed: seconds up to 86400, or a text like "2m"`);
-  }
-  return length;
+/** A number of seconds, or a text like "2m"; NaN for what the recorder refuses. */
+function seconds(value: unknown = 0): number {
+  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)\s*(ms|[smh])?$/.exec(String(value)) ?? [];
+  return Number(amount) * (UNITS[unit] as number);
 }
 
 function list(value: unknown, where: string): Table[] {
   if (!Array.isArray(value) || value.length === 0)
     throw new OptionError(`${where} is missing; allowed: a list`);
   return value as Table[];
-}
-
-function text(given: Table, key: string, fallback: string | undefined): string {
-  const value = given[key] ?? fallback;
-  if (typeof value !== 'string') fail(key, value === undefined ? 'is missing' : `is ${value}`, 'a text');
-  return value as string;
-}
-
-function number(given: Table, key: string, fallback: number, least: number, most: number): number {
-  const value = given[key] ?? fallback;
-  if (typeof value !== 'number' || !(value >= least && value <= most)) {
-    fail(key, `is ${value}`, `${least} to ${most}`);
-  }
-  return value as number;
-}
-
-function qosOf(given: Table): 0 | 1 {
-  const value = given.qos ?? 1;
-  if (value !== 0 && value !== 1) fail('qos', `is ${value}`, '0 or 1');
-  return value as 0 | 1;
-}
-
-function flag(given: Table, key: string, fallback: boolean): boolean {
-  const value = given[key] ?? fallback;
-  if (typeof value !== 'boolean') fail(key, `is ${value}`, 'true or false');
-  return value as boolean;
-}
-
-function fail(key: string, what: string, allowed: string): never {
-  throw new OptionError(`config.plugins.arrival.${key} ${what}; allowed: ${allowed}`);
 }

@@ -2,29 +2,33 @@
 import { resolve } from 'node:path';
 import { RunConfig, readConfig } from '../../pipeline/config.ts';
 import { runningStack } from '../../pipeline/stack/file.ts';
-import type { PipelineFacts } from '../../reports/run.ts';
+import { trust, trustText } from '../../pipeline/trust.ts';
 import { labelsOf } from '../../scenarios/lib/labels.js';
-import { OptionError } from './options.ts';
 
+/** The options are wrong. The message is one line: what, where, what is allowed. */
+export class OptionError extends Error {}
+
+/** Options of the recorder. */
 export interface Pipeline {
-  ingest: { url: string; token: string | undefined };
+  ingest: { url: string; token?: string };
   mqtt: { url: string; username?: string; password?: string };
-  redis: string;
+  redis: { url: string };
   /** Certificates of authorities to trust, PEM. */
   ca: string;
   topology: string;
   network: string;
   labels: Record<string, string>;
-  /** All of it is on the generator's host, and has its clock. */
-  oneHost: boolean;
-  /** Its ingest is, and shares its cores. */
-  sharedHost: boolean;
-  facts: PipelineFacts | null;
+  /** It is all on the generator's host, although its addresses do not say so. */
+  oneHost?: true;
+  facts: Record<string, unknown>;
 }
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** @throws {OptionError} where there is none */
+/**
+ * Finds the pipeline, whose authorities this thread trusts from then on.
+ * @throws {OptionError} where there is none
+ */
 export async function findPipeline(env: NodeJS.ProcessEnv): Promise<Pipeline> {
   const config = readConfig(RunConfig, env);
   const own = config.INGEST_URL !== undefined;
@@ -39,24 +43,22 @@ export async function findPipeline(env: NodeJS.ProcessEnv): Promise<Pipeline> {
     if (url === undefined) throw new OptionError(`${name} is not set, and INGEST_URL is; allowed: all three`);
     return url;
   };
-  const mqtt = need('MQTT_URL', stack?.mqtt.url);
-  const ingest = need('INGEST_URL', stack?.ingest.url);
-  const redis = need('REDIS_URL', stack?.redis.url);
+  const token = env.INGEST_TOKEN || stack?.ingest.token;
+  if (stack?.ca) trustText(stack.ca);
   return {
-    ingest: { url: ingest, token: env.INGEST_TOKEN || stack?.ingest.token },
+    ingest: { url: need('INGEST_URL', stack?.ingest.url), ...(token !== undefined && { token }) },
     mqtt: {
-      url: mqtt,
+      url: need('MQTT_URL', stack?.mqtt.url),
       ...(config.MQTT_URL === undefined &&
         stack && { username: stack.mqtt.username, password: stack.mqtt.password }),
     },
-    redis,
-    ca: stack?.ca ?? '',
+    redis: { url: need('REDIS_URL', stack?.redis.url) },
+    ca: `${stack?.ca ?? ''}${trust(config.TLS_CA)}`,
     topology: config.TOPOLOGY ?? stack?.topology ?? 'single',
     network: config.NETWORK,
     labels: labels(env.LABELS),
-    oneHost: stack?.oneHost ?? [ingest, mqtt, redis].every(isLoopback),
-    sharedHost: stack?.oneHost ?? isLoopback(ingest),
-    facts: stack?.facts ?? null,
+    ...(stack?.oneHost && { oneHost: true }),
+    facts: stack?.facts ?? {},
   };
 }
 
@@ -66,11 +68,6 @@ function labels(text = ''): Record<string, string> {
   } catch (error) {
     throw new OptionError((error as Error).message);
   }
-}
-
-function isLoopback(url: string): boolean {
-  const { hostname } = new URL(url);
-  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
 }
 
 /** Headers of a POST to the ingest. `token`: in the place of the pipeline's. */

@@ -1,77 +1,116 @@
-/** The run as Artillery's main thread sees it: starts the recorder, waits until it is ready, and tells its result. */
-import { randomBytes } from 'node:crypto';
+/** The recorder's process, `k6 x arrival record`, as Artillery's main thread sees it: it starts, hears and ends it. */
+import type { ChildProcessByStdio } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import os from 'node:os';
-import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { Child, type Ended } from '../../pipeline/child.ts';
+import { K6, QUIET } from '../../pipeline/k6.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
-import type { Run } from '../../reports/run.ts';
-import type { Options } from './options.ts';
-import { textOf } from './text.ts';
-import { type Assignment, channelOf, READY } from './thread.ts';
+import { openChannel, type Result, type Said } from './thread.ts';
 
-/** How Artillery's main thread tells the one that sends which run it is. */
-export const RUN_VARIABLE = 'ARRIVAL_ARTILLERY_RUN';
-/** ms for the recorder to connect */
-const PATIENCE = 60_000;
+const END = JSON.stringify({ end: true });
 
-export class Recording {
-  readonly #worker: Worker;
-  readonly #id = randomBytes(6).toString('hex');
-  readonly #exited: Promise<void>;
-  #result: { run: Run; dir: string } | undefined;
+/** Ends the process, with one line that says why. */
+export function fail(message: string): never {
+  console.error(`arrival: ${message.split('\n')[0]}`);
+  process.exit(1);
+}
 
-  /**
-   * @param script name of Artillery's file
-   * @throws an error of one line, when the run cannot start
-   */
-  constructor(options: Options, script: string, version: string) {
-    oneSender();
-    process.env[RUN_VARIABLE] = this.#id;
-    const ready = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-    const { port1, port2 } = new MessageChannel();
-    const assignment: Assignment = {
-      id: this.#id,
-      method: script.replace(/(\.artillery)?\.\w+$/, ''),
-      version,
-      command: process.env.ARRIVAL_COMMAND ?? `artillery run ${script}`,
-      options,
-      ready,
-      port: port2,
-    };
-    this.#worker = new Worker(new URL('./recorder-thread.ts', import.meta.url), {
-      workerData: assignment,
-      transferList: [port2],
+class RecorderProcess extends Child {
+  /** What it has logged last: why it failed, where it could not say so. */
+  lastWords = '';
+
+  constructor(options: object, hear: (said: Said) => void) {
+    const k6 = process.env.ARRIVAL_K6 || K6;
+    super([k6, 'x', 'arrival', 'record', '--quiet', '--log-format=raw'], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { GOGC: '400', ...process.env, ...QUIET },
     });
-    this.#worker.on('error', (error) =>
-      console.error(`arrival: the recorder failed: ${error.message.split('\n')[0]}`),
-    );
-    this.#exited = new Promise((done) =>
-      this.#worker.once('exit', (code) => {
-        // Virtual users would wait for the end of the run for ever, and what else they send is recorded no more.
-        if (code !== 0) process.exit(1);
-        done();
-      }),
-    );
-    // Artillery begins to send when all plugins are made, and waits for none of them otherwise.
-    if (Atomics.wait(ready, 0, 0, PATIENCE) === 'timed-out') {
-      throw new Error(`nothing could be connected within ${PATIENCE / 1000} s`);
-    }
-    if (ready[0] !== READY) throw new Error(receiveMessageOnPort(port1)?.message ?? 'the recorder failed');
-    port1.on('message', (result) => {
-      this.#result = result;
+    // Where the recorder is gone, its end says so.
+    this.child.stdin?.on('error', () => {});
+    const { stdout, stderr } = this.child as ChildProcessByStdio<Writable, Readable, Readable>;
+    createInterface({ input: stdout }).on('line', (line) => hear(JSON.parse(line)));
+    createInterface({ input: stderr }).on('line', (line) => {
+      this.lastWords = line;
     });
-    port1.unref();
+    this.write(`${JSON.stringify({ options })}\n`);
   }
 
-  /** Resolves when the report is written; a run that is not over is cut off. */
+  write(lines: string): void {
+    this.child.stdin?.write(lines);
+  }
+}
+
+export class Recording {
+  readonly #channel = openChannel();
+  readonly #process: Promise<RecorderProcess>;
+  readonly #over: Promise<void>;
+  readonly #setExitCode: (code: number) => void;
+  #directory: string | undefined;
+  #failure: string | undefined;
+  #result: Result | undefined;
+  /** The recorder has been asked to come to its end. */
+  #ending = false;
+  #interrupted = false;
+
+  /** @param options of `k6 x arrival record` */
+  constructor(options: Promise<object>, setExitCode: (code: number) => void) {
+    oneSender();
+    this.#setExitCode = setExitCode;
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(signal, () => {
+        this.#interrupted = true;
+      });
+    }
+    this.#process = options.then((given) => new RecorderProcess(given, (said) => this.#hear(said)));
+    this.#channel.onmessage = (event) => void this.#write((event as { data: string }).data);
+    this.#over = this.#process.then(async (recorder) =>
+      this.#check(await recorder.ended, recorder.lastWords),
+    );
+    this.#over.catch((error: NodeJS.ErrnoException) =>
+      fail(error.code === 'ENOENT' ? `${error.message}: npm run setup builds k6` : error.message),
+    );
+  }
+
+  /** Resolves when the report is written; a run that was interrupted is cut off. */
   async end(): Promise<void> {
-    const channel = channelOf(this.#id);
-    channel.postMessage({ tell: 'stop' });
-    await this.#exited;
-    channel.close();
-    if (this.#result === undefined) return;
-    const { run, dir } = this.#result;
-    console.log(textOf(run));
-    console.log(`report  ${shortPath(`${dir}/index.html`)}`);
+    const recorder = await this.#process;
+    if (this.#result === undefined) {
+      if (this.#interrupted) recorder.signal('SIGINT');
+      // Artillery ends although nobody has asked for the result: no virtual user came so far.
+      else if (!this.#ending) await this.#write(`${END}\n`);
+    }
+    await this.#over;
+    this.#channel.close();
+    if (this.#result !== undefined) console.log(this.#result.summary);
+  }
+
+  async #write(lines: string): Promise<void> {
+    this.#ending ||= lines.includes(END);
+    (await this.#process).write(lines);
+  }
+
+  #hear(said: Said): void {
+    if ('ready' in said) {
+      this.#directory = said.ready.directory;
+    } else if ('error' in said) {
+      this.#failure = said.error.message;
+    } else if ('summary' in said) {
+      this.#result = said;
+      if (said.exit !== 0 && !this.#interrupted) this.#setExitCode(said.exit);
+    }
+    this.#channel.postMessage(said);
+  }
+
+  /** Virtual users would wait for ever for a recorder that has ended without a result, and what they send is recorded no more. */
+  #check({ code, signal }: Ended, lastWords: string): void {
+    if (this.#result !== undefined || this.#interrupted) return;
+    const report = this.#directory && join(this.#directory, 'index.html');
+    if (report && existsSync(report)) console.log(`report  ${shortPath(report)}`);
+    const how = signal ?? `the exit code ${code}`;
+    fail(this.#failure ?? `the recorder ended with ${how}${lastWords && `: ${lastWords}`}`);
   }
 }
 

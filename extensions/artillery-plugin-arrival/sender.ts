@@ -2,25 +2,25 @@
  * Hooks into the requests of Artillery's HTTP engine. In the open model the n-th virtual user sends the n-th request of the
  * schedule; in the closed one whoever is about to send takes the next one when it is its turn.
  */
-import type { ClientRequest, IncomingMessage } from 'node:http';
-import { trustText } from '../../pipeline/trust.ts';
+import type { IncomingMessage } from 'node:http';
 import { Alarm } from './alarm.ts';
-import { bodyOf } from './messages.ts';
-import type { Options } from './options.ts';
-import { Pacer } from './pacer.ts';
-import { findPipeline, headersOf, type Pipeline } from './pipeline.ts';
-import type { Slot } from './schedule.ts';
-import { Taken } from './taken.ts';
-import { channelOf, monotonic, type Told } from './thread.ts';
-import { Turns } from './turns.ts';
+import { type Options, stepsOf, type Table } from './options.ts';
+import { failureOf } from './outcome.ts';
+import { findPipeline, headersOf } from './pipeline.ts';
+import { Slots } from './slots.ts';
+import { monotonic, openChannel, type Said, type Slot } from './thread.ts';
 
 /**
  * ms by which a virtual user starts before its request is due: Artillery prepares each request, its timers tick in whole milliseconds,
  * and it does not make up for what once held it up, so that all that follows is late by as much.
  */
 const LEAD = 1000;
-/** As k6's when a threshold is crossed. */
-const NOT_PASSED = 99;
+/** ms between two looks whether the load is over */
+const LOOK = 100;
+/** µs without a request after the end of the schedule, from which on none is expected any more */
+const QUIET = 10e6;
+/** The function of a loop in the closed model. */
+const TURN = 'arrivalTurn';
 
 export interface Script {
   config: Record<string, unknown>;
@@ -41,6 +41,7 @@ interface RequestParams {
   url?: string;
   headers?: Record<string, string>;
   json?: unknown;
+  body?: string;
 }
 interface Events {
   on(name: string, listener: (...args: never[]) => void): void;
@@ -49,78 +50,92 @@ interface Events {
 type Next = (error?: Error) => void;
 
 export class Sender {
-  readonly #run: string;
   readonly #options: Options;
-  readonly #schedule: Pacer | Taken;
+  readonly #slots: Slots;
   readonly #alarm = new Alarm();
-  readonly #turns = new Turns(() => this.#tell({ tell: 'idle' }));
-  /** Phases that were granted to virtual users which are about to loop. */
-  readonly #granted = new WeakMap<Context, number>();
-  readonly #channel;
-  readonly #pipeline: Promise<Pipeline>;
-  readonly #setExitCode: (code: number) => void;
-  /** Requests under way, by the id that Artillery gives them. */
-  readonly #underWay = new Map<string, number>();
+  readonly #channel = openChannel();
+  readonly #pipeline = findPipeline(process.env);
+  /** What virtual users were granted that are about to loop. */
+  readonly #granted = new Map<Context, Slot>();
+  /** Requests that virtual users have, by the id that Artillery gives them. */
+  readonly #underWay = new Map<string, { n: number; left: boolean }>();
+  /** For the recorder, when this turn of the event loop is over. */
+  #lines = '';
   #events: Events | undefined;
-  #next = 0;
-  /** µs of the monotonic clock: t = 0 of the schedule */
-  #epoch = 0;
-  #over = false;
-  #onOver: (() => void) | undefined;
+  /** µs; when the schedule is over, once it has begun */
+  #end = Number.POSITIVE_INFINITY;
+  /** µs; when a virtual user came or a request left or was settled, the last time */
+  #moved = 0;
+  #started = false;
+  #resultIsIn = false;
+  #release: (() => void) | undefined;
 
-  constructor(run: string, options: Options, setExitCode: (code: number) => void) {
-    this.#run = run;
+  constructor(options: Options) {
     this.#options = options;
-    this.#schedule = new (options.closed ? Taken : Pacer)(options.phases, options.flows);
-    this.#setExitCode = setExitCode;
-    this.#pipeline = findPipeline(process.env).then((pipeline) => {
-      if (pipeline.ca !== '') trustText(pipeline.ca);
-      return pipeline;
-    });
-    this.#channel = channelOf(run);
-    this.#channel.onmessage = (event) => this.#hear((event as { data: Told }).data);
+    this.#slots = new Slots(options.closed, options.largest, (line) => this.#say(line));
+    this.#channel.onmessage = (event) => this.#hear((event as { data: Said }).data);
   }
 
   /** Adds the hooks to all scenarios. */
   attach(script: Script): void {
-    script.config.processor = {
+    const hooks: Record<string, unknown> = {
       ...(script.config.processor as object | undefined),
       arrivalBefore: (params: RequestParams, context: Context, events: Events, next: Next) => {
         this.#before(params, context, events).then(() => next(), next);
-      },
-      // What a loop of the closed model asks before it goes round again.
-      arrivalTurn: (context: Context, next: (goOn: boolean) => void) => {
-        this.#turns.next().then((phase) => {
-          if (phase !== undefined) this.#granted.set(context, phase);
-          next(phase !== undefined);
-        });
       },
       arrivalHold: (_context: unknown, _events: Events, next: Next) => this.#hold(next),
     };
     for (const scenario of script.scenarios) {
       scenario.beforeRequest = [...names(scenario.beforeRequest), 'arrivalBefore'];
       scenario.afterScenario = [...names(scenario.afterScenario), 'arrivalHold'];
+      for (const loop of stepsOf(scenario.flow as Table[])) {
+        if (loop.whileTrue === TURN) loop.whileTrue = this.#addTurn(hooks, loop.loop as Table[]);
+      }
     }
+    script.config.processor = hooks;
+  }
+
+  /**
+   * What a loop of the closed model asks before it goes round again: the turn of the post that comes first in it.
+   * @returns the name of the hook
+   */
+  #addTurn(hooks: Record<string, unknown>, loop: Table[]): string {
+    const first = stepsOf(loop).find(({ post }) => post !== undefined)?.post as Table | undefined;
+    const flow = first?.name as string | undefined;
+    const name = flow === undefined ? TURN : `${TURN} ${flow}`;
+    hooks[name] = (context: Context, next: (goOn: boolean) => void) => {
+      this.#start();
+      this.#slots.next(flow).then((slot) => {
+        if (slot !== undefined) this.#granted.set(context, slot);
+        next(slot !== undefined);
+      });
+    };
+    return name;
   }
 
   async #before(params: RequestParams, context: Context, events: Events): Promise<void> {
-    const arrived = monotonic();
+    this.#moved = monotonic();
     if (this.#events === undefined) this.#watch(events);
+    this.#start();
+    const { closed } = this.#options;
+    const slot = this.#granted.get(context) ?? (await this.#slots.next(closed ? params.name : undefined));
+    this.#granted.delete(context);
+    if (slot === undefined) throw new Error(closed ? 'ARRIVAL_OVER' : 'ARRIVAL_BEYOND_SCHEDULE');
+    this.#underWay.set(params.uuid, { n: slot.n, left: false });
     const pipeline = await this.#pipeline;
-    const slot =
-      this.#schedule instanceof Taken
-        ? await this.#take(this.#schedule, params, context)
-        : this.#nextOf(this.#schedule, arrived);
     const { token } = context.vars;
-    params.url = `${pipeline.ingest.url}${slot.messages === 1 ? '/messages' : '/messages/batch'}`;
+    params.url = `${pipeline.ingest.url}${slot.path}`;
     params.headers = {
       ...params.headers,
       ...headersOf(pipeline, typeof token === 'string' ? token : undefined),
     };
-    params.json = this.#body(slot, params.json);
-    if (!this.#options.closed)
-      params.cookieJar = this.#waitingJar(this.#epoch + slot.due * 1e6, params.cookieJar);
-    this.#underWay.set(params.uuid, slot.n);
+    if (typeof params.json === 'object' && params.json !== null) {
+      params.json = withFields(slot.body, params.json);
+    } else {
+      params.json = undefined;
+      params.body = slot.body;
+    }
+    if (!closed) params.cookieJar = this.#waitingJar(slot.due_us, params.cookieJar);
   }
 
   /**
@@ -137,111 +152,99 @@ export class Sender {
     };
   }
 
-  /** The next request of the schedule. */
-  #nextOf(pacer: Pacer, arrived: number): Slot {
-    const n = this.#next++;
-    if (n === 0) this.#start(pacer, arrived);
-    if (n < pacer.requests) return pacer.slot(n);
-    this.#tell({ tell: 'beyond' });
-    throw new Error('ARRIVAL_BEYOND_SCHEDULE');
-  }
-
-  /** What is sent now, when it is this virtual user's turn. */
-  async #take(taken: Taken, { name }: RequestParams, context: Context): Promise<Slot> {
-    if (this.#epoch === 0) {
-      this.#epoch = monotonic();
-      this.#tell({ tell: 'start', epoch: this.#epoch });
-    }
-    const phase = this.#granted.get(context) ?? (await this.#turns.next());
-    this.#granted.delete(context);
-    if (phase === undefined) throw new Error('ARRIVAL_OVER');
-    const flow = this.#options.flows.findIndex((known) => known.name === name);
-    const slot = taken.take(phase, (monotonic() - this.#epoch) / 1e6, flow < 0 ? undefined : flow);
-    this.#tell({ tell: 'take', phase, due: slot.due, flow: slot.flow });
-    return slot;
-  }
-
-  /** What the script says of a message, beside what the schedule does. */
-  #body(slot: Slot, given: unknown): object {
-    const flow = this.#options.flows[slot.flow];
-    if (flow === undefined) throw new Error(`no flow ${slot.flow}`);
-    return bodyOf(
-      this.#run,
-      this.#options.id,
-      flow,
-      slot,
-      typeof given === 'object' && given !== null ? given : {},
-    );
-  }
-
-  /** The first arrival comes one interval after its phase has begun; later phases may have longer ones. */
-  #start(pacer: Pacer, arrived: number): void {
-    const intervals = this.#options.phases
-      .filter(({ rate, rampTo }) => rate > 0 || rampTo > 0)
-      .map(({ rate, rampTo }) => Math.min(1, 1 / Math.max(rate, Math.min(1, rampTo))));
-    const [first = 0] = intervals;
-    const lead = LEAD * 1000 + (Math.max(...intervals) - first) * 1e6;
-    this.#epoch = arrived + lead - pacer.slot(0).due * 1e6;
-    this.#tell({ tell: 'start', epoch: this.#epoch });
+  /**
+   * Begins the schedule when the first virtual user comes, or when the recorder is ready. The first one of a phase comes an interval
+   * after the phase has begun, and later phases may have longer ones.
+   */
+  #start(): void {
+    if (this.#started) return;
+    this.#started = true;
+    const ahead = Math.ceil((LEAD + this.#options.spread) * 1000);
+    this.#say({ start: this.#options.closed ? true : { in_us: ahead } });
   }
 
   /** What becomes of each request, as close to its socket as Artillery tells. */
   #watch(events: Events): void {
     this.#events = events;
-    const settle = (uuid: string, tell: (n: number) => Told) => {
-      const n = this.#underWay.get(uuid);
-      if (n === undefined) return;
+    const settle = (uuid: string, outcome: object) => {
+      const request = this.#underWay.get(uuid);
       this.#underWay.delete(uuid);
-      this.#tell(tell(n));
-      if (this.#options.closed) this.#turns.done();
+      // What has not left may still be, or is dropped.
+      if (request?.left) this.#say({ settled: request.n, at_us: this.#now(), ...outcome });
     };
     events.on('trace:http:request', (_params: RequestParams, uuid: string) => {
-      const n = this.#underWay.get(uuid);
-      if (n !== undefined) this.#tell({ tell: 'sent', n, at: monotonic() });
+      const request = this.#underWay.get(uuid);
+      if (request === undefined || request.left) return; // it follows a redirect
+      request.left = true;
+      this.#say({ sent: request.n, at_us: this.#now() });
     });
-    events.on('trace:http:response', (answer: IncomingMessage & { req?: ClientRequest }, uuid: string) => {
-      const status = answer.statusCode ?? 0;
-      answer.once('end', () => settle(uuid, (n) => ({ tell: 'answer', n, at: monotonic(), status })));
+    events.on('trace:http:response', (answer: IncomingMessage, uuid: string) => {
+      answer.once('end', () => settle(uuid, { status: answer.statusCode }));
     });
     events.on('trace:http:error', (error: NodeJS.ErrnoException, uuid: string) => {
-      settle(uuid, (n) => ({
-        tell: 'failed',
-        n,
-        at: monotonic(),
-        class: error.code ?? error.name,
-        message: error.message,
-      }));
+      settle(uuid, failureOf(error));
     });
   }
 
   /** The first virtual user stays until everything is in: Artillery ends when none is left, and takes no metrics then. */
   #hold(next: Next): void {
-    if (this.#onOver !== undefined || this.#over) next();
-    else this.#onOver = next;
+    if (this.#release !== undefined || this.#resultIsIn) next();
+    else this.#release = next;
   }
 
-  #hear(told: Told): void {
-    if (told.tell === 'turn') {
-      this.#turns.begin(told.turn);
-    } else if (told.tell === 'over') {
-      this.#turns.end();
-    } else if (told.tell === 'latencies') {
-      for (const ms of told.ms) this.#events?.emit('histogram', 'arrival.latency', ms);
-    } else if (told.tell === 'end') {
-      const { scheduled, balanced, requests, deliveries, ...counts } = told.account;
+  #hear(said: Said): void {
+    if ('slots' in said) {
+      this.#slots.hear(said.slots);
+    } else if ('started' in said) {
+      this.#end = said.started.epoch_us + this.#options.length * 1e6;
+      const look = setInterval(() => {
+        if (!this.#loadIsOver()) return;
+        clearInterval(look);
+        this.#say({ end: true });
+      }, LOOK);
+    } else if ('progress' in said) {
+      for (const ms of said.progress.latencies_ms) this.#events?.emit('histogram', 'arrival.latency', ms);
+    } else if ('summary' in said) {
+      const { scheduled, balanced, requests, deliveries, ...counts } = said.account;
       for (const [name, count] of Object.entries({ scheduled, ...counts })) {
         this.#events?.emit('counter', `arrival.${name}`, count);
       }
-      this.#events?.emit('counter', 'arrival.invalid', told.result === 'invalid' ? 1 : 0);
-      if (told.result !== 'pass') this.#setExitCode(NOT_PASSED);
-      this.#over = true;
-      this.#onOver?.();
+      this.#events?.emit('counter', 'arrival.invalid', said.verdict.result === 'invalid' ? 1 : 0);
+      this.#resultIsIn = true;
+      this.#release?.();
     }
   }
 
-  #tell(told: Told): void {
-    this.#channel.postMessage(told);
+  /** Whether nothing more will be sent, and all that was has been answered. */
+  #loadIsOver(): boolean {
+    const over = this.#slots.over || (this.#options.closed && monotonic() > this.#end);
+    if (over && this.#underWay.size === 0 && this.#granted.size === 0) return true;
+    // Virtual users may be fewer than requests, or give up before they send.
+    const quiet = monotonic() > Math.max(this.#end, this.#moved) + QUIET;
+    return quiet && ![...this.#underWay.values()].some(({ left }) => left);
   }
+
+  #now(): number {
+    this.#moved = monotonic();
+    return Math.floor(this.#moved);
+  }
+
+  #say(line: object): void {
+    if (this.#lines === '') {
+      setImmediate(() => {
+        this.#channel.postMessage(this.#lines);
+        this.#lines = '';
+      });
+    }
+    this.#lines += `${JSON.stringify(line)}\n`;
+  }
+}
+
+/** The messages of a body, with what the script says of each: its own payload, and fields beside those of the schedule. */
+export function withFields(body: string, given: object): object {
+  const add = ({ payload, ...fixed }: { payload: unknown }) => ({ payload, ...given, ...fixed });
+  const messages = JSON.parse(body);
+  return Array.isArray(messages) ? messages.map(add) : add(messages);
 }
 
 function names(hooks: unknown): unknown[] {

@@ -14,7 +14,8 @@ interface Params {
   uuid: string;
   url: string;
   headers: Record<string, string>;
-  json: object;
+  json?: object;
+  body?: string;
   cookieJar?: { getCookieString(url: string): Promise<string> };
 }
 interface Given {
@@ -24,14 +25,13 @@ interface Given {
 
 if (isMainThread) {
   const given = JSON.parse(process.argv[2] as string) as Given;
-  Object.assign(globalThis, { artillery: { version: '0.0.0' } });
+  const artillery: { version: string; suggestedExitCode?: number } = { version: '0.0.0' };
+  Object.assign(globalThis, { artillery });
   const plugin = new Plugin(given.script, new EventEmitter(), { absoluteScriptPath: given.path });
   const sends = new Worker(new URL(import.meta.url), { workerData: given });
-  sends.once('exit', (code) => plugin.cleanup(() => process.exit(code)));
+  sends.once('exit', (code) => plugin.cleanup(() => process.exit(artillery.suggestedExitCode ?? code)));
 } else {
   const { path, script } = workerData as Given;
-  const artillery: { suggestedExitCode?: number } = {};
-  Object.assign(globalThis, { artillery });
   new Plugin(script, new EventEmitter(), { absoluteScriptPath: path });
   const hooks = script.config.processor as Record<string, Hook>;
   const events = new EventEmitter();
@@ -49,7 +49,7 @@ if (isMainThread) {
   const scenario = script.scenarios[0] as { beforeRequest: string[]; afterScenario: string[] };
   const visit = async (n: number) => {
     const context = { vars: {} };
-    const params = { uuid: `${n}`, url: '', headers: {}, json: {} } as Params;
+    const params = { uuid: `${n}`, url: '', headers: {} } as Params;
     for (const hook of scenario.beforeRequest) await call(hook, params, context, events);
     await params.cookieJar?.getCookieString(params.url);
     await new Promise<void>((resolve, reject) => {
@@ -60,7 +60,7 @@ if (isMainThread) {
         answer.resume().on('end', resolve);
       });
       sending.on('error', reject);
-      sending.end(JSON.stringify(params.json));
+      sending.end(params.body ?? JSON.stringify(params.json));
     });
     for (const hook of scenario.afterScenario) await call(hook, context, events);
   };
@@ -73,5 +73,5 @@ if (isMainThread) {
   }
   await Promise.all(users);
   console.log(JSON.stringify(metrics));
-  process.exit(artillery.suggestedExitCode ?? 0);
+  process.exit(0);
 }

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { OptionError, readOptions, readProfile } from '../options.ts';
+import { type Options, readOptions, readProfile } from '../options.ts';
+import { OptionError } from '../pipeline.ts';
 
 const SCENARIOS = join(import.meta.dirname, '../../../scenarios');
 const RAMP = join(SCENARIOS, 'ramp.artillery.yml');
@@ -23,66 +24,42 @@ test('the ramp of Artillery has the phases of the profile that k6 reads', () => 
     ramp().config.phases,
     planned.map(({ measured: _, ...phase }) => phase),
   );
-  const { phases, flows, id } = readOptions(ramp(), RAMP);
+  const options = readOptions(ramp(), RAMP);
+  const { phases, flows } = profileOf(options);
   assert.deepEqual(
     phases.map(({ measured }) => measured),
     [false, true, true],
   );
-  assert.deepEqual(
-    flows.map(({ name, weight, messages, deliveries }) => [name, weight, messages, deliveries]),
-    [
-      ['direct', 7, 1, 1],
-      ['room', 2, 1, 5],
-      ['batch', 1, 10, 1],
-    ],
-  );
-  assert.equal(id, 'id');
+  assert.deepEqual(flows, readProfile(join(SCENARIOS, 'profiles/ramp.yml')).flows);
+  const { closed, length, spread, largest } = options;
+  assert.deepEqual([closed, length, spread], [false, 50, 0]);
+  assert.ok(largest > 10 * 64, 'a batch of ten');
 });
+
+/** What the recorder reads. */
+function profileOf({ profile }: Options): { phases: Table[]; flows: Table[] } {
+  return JSON.parse(profile.text);
+}
 
 const wrong: Record<string, [change: (script: Script) => void, says: RegExp]> = {
   'an unknown option': [
     (s) => (s.config.plugins.arrival.idd = 'id'),
-    /arrival\.idd is not known; allowed: profile, id/,
+    /arrival\.idd is not known; allowed: profile, prefix/,
   ],
   'no profile': [
     (s) => delete s.config.plugins.arrival.profile,
-    /arrival\.profile is missing; allowed: a text/,
+    /arrival\.profile is missing; allowed: a file/,
   ],
   'a profile that is not there': [
     (s) => (s.config.plugins.arrival.profile = 'no.yml'),
     /no\.yml cannot be read: ENOENT/,
   ],
-  'an id key that is none': [
-    (s) => (s.config.plugins.arrival.id = 'a b'),
-    /arrival\.id is "a b"; allowed: names with dots/,
-  ],
-  'an id in the target': [
-    (s) => (s.config.plugins.arrival.id = 'target.id'),
-    /not in target, source or payload/,
-  ],
-  'a drain that is none': [
-    (s) => (s.config.plugins.arrival.drain = '5'),
-    /arrival\.drain is 5; allowed: 1 to 3600/,
-  ],
-  'a quality of service that is none': [
-    (s) => (s.config.plugins.arrival.qos = 0.5),
-    /arrival\.qos is 0\.5; allowed: 0 or 1$/,
-  ],
-  'a canary that is neither on nor off': [
-    (s) => (s.config.plugins.arrival.canary = 'off'),
-    /arrival\.canary is off; allowed: true or false$/,
-  ],
   'no phases': [(s) => (s.config.phases = []), /config\.phases is missing/],
-  'no load': [(s) => (s.config.phases = [{ pause: 5 }]), /have 0 requests; allowed: 1 to/],
   'random arrivals': [
     (s) => (s.config.phases = [{ duration: 1, arrivalRate: 5, mode: 'poisson' }]),
     /mode is poisson/,
   ],
   'a cap': [(s) => (s.config.phases = [{ duration: 1, arrivalRate: 5, maxVusers: 3 }]), /maxVusers is set/],
-  'a duration that is none': [
-    (s) => (s.config.phases = [{ duration: 'x', arrivalRate: 5 }]),
-    /duration is x; allowed/,
-  ],
   'two requests': [
     (s) => (s.scenarios = [{ flow: [{ post: {} }, { post: {} }] }]),
     /scenario 1 has 2 posts; allowed: one post/,
@@ -112,16 +89,16 @@ test('a profile with vus is of the closed model: its phases are those of the run
   const sweep = readOptions(script(SWEEP), SWEEP);
   assert.ok(sweep.closed);
   assert.deepEqual(
-    sweep.phases.map(({ vus, drain }) => [vus, drain]),
+    profileOf(sweep).phases.map(({ vus, drain }) => [vus, drain]),
     Array.from({ length: 20 }, (_, i) => [i + 1, 60]),
   );
   const sessions = readOptions(script(SESSIONS), SESSIONS);
   assert.deepEqual(
-    sessions.phases.map(({ name, measured }) => [name, measured]),
+    profileOf(sessions).phases.map(({ name, measured }) => [name, measured]),
     [
       ['warm-up', false],
-      ['ramp', true],
-      ['sustained', true],
+      ['ramp', undefined],
+      ['sustained', undefined],
       ['finish', false],
     ],
   );
@@ -148,18 +125,21 @@ test('of the closed model, what is wrong is told in one line', () => {
   }
 });
 
-test('durations may be texts, and an arrivalCount is a rate', () => {
-  const { phases } = readOptions(
+test('phases are those of a profile, without what Artillery adds; the longest interval is waited for', () => {
+  const options = readOptions(
     ramp((s) => {
-      s.config.phases = [{ duration: '2m', arrivalCount: 60 }, { pause: 3 }];
+      s.config.phases = [
+        { name: 'first', duration: '2m', arrivalCount: 1200, index: 0, mode: 'evenly' },
+        { pause: 3 },
+        { name: 'ramp', duration: 10, rampTo: 2 },
+      ];
     }),
     RAMP,
   );
-  assert.deepEqual(
-    phases.map(({ duration, rate, rampTo }) => [duration, rate, rampTo]),
-    [
-      [120, 0.5, 0.5],
-      [3, 0, 0],
-    ],
-  );
+  assert.deepEqual(profileOf(options).phases, [
+    { name: 'first', duration: '2m', arrivalCount: 1200, measured: true },
+    { name: 'phase 2', pause: 3, measured: true },
+    { name: 'ramp', duration: 10, arrivalRate: 0, rampTo: 2, measured: true },
+  ]);
+  assert.deepEqual([options.length, options.spread], [133, 900], 'one in 100 ms, then one in a second');
 });

@@ -17,17 +17,21 @@ function stackAt(host: string, more: Partial<StackFile> = {}): StackFile {
   } as StackFile;
 }
 
-test('a pipeline on the loopback, or that says so, is on the generator’s host', async (t) => {
+test('a pipeline that is up says where it is, and whether it is on the generator’s host', async (t) => {
   const { dir, env } = await place(t);
-  const hosts = async (stack: StackFile) => {
+  const found = async (stack: StackFile) => {
     await writeStackFile(dir, stack);
-    const { oneHost, sharedHost } = await findPipeline(env);
-    return { oneHost, sharedHost };
+    return findPipeline(env);
   };
-  assert.deepEqual(await hosts(stackAt('127.0.0.1')), { oneHost: true, sharedHost: true });
-  assert.deepEqual(await hosts(stackAt('192.0.2.1')), { oneHost: false, sharedHost: false });
-  const told = stackAt('192.0.2.1', { oneHost: true });
-  assert.deepEqual(await hosts(told), { oneHost: true, sharedHost: true }, 'network namespaces');
+  const { ingest, mqtt, redis, oneHost } = await found(stackAt('192.0.2.1'));
+  const { username, password } = mqtt;
+  assert.deepEqual(ingest, { url: 'http://192.0.2.1:1', token: 'its token' });
+  assert.deepEqual(
+    [username, password, redis.url],
+    ['subscriber', 'secret', 'redis://reader:secret@192.0.2.1:3'],
+  );
+  assert.equal(oneHost, undefined, 'its addresses say it');
+  assert.equal((await found(stackAt('192.0.2.1', { oneHost: true }))).oneHost, true, 'network namespaces');
 });
 
 test('a pipeline of somebody’s own has all three addresses, and no token but the environment’s', async () => {

@@ -12,10 +12,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// TestSchedulesAreThoseOfTheArtilleryPlugin holds both implementations to the same vectors.
-func TestSchedulesAreThoseOfTheArtilleryPlugin(t *testing.T) {
+// TestSchedulesAreThoseOfTheVectors holds the schedule to due times, flows and ids that are written down.
+func TestSchedulesAreThoseOfTheVectors(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../../../artillery-plugin-arrival/pacer.vectors.json")
+	data, err := os.ReadFile("testdata/vectors.json")
 	require.NoError(t, err)
 	var cases []struct {
 		Name   string
