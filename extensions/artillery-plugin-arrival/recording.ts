@@ -106,9 +106,10 @@ export class Recording {
 
   /** Virtual users would wait for ever for a recorder that has ended without a result, and what they send is recorded no more. */
   #check({ code, signal }: Ended, lastWords: string): void {
-    if (this.#result !== undefined || this.#interrupted) return;
+    if (this.#result !== undefined) return;
     const report = this.#directory && join(this.#directory, 'index.html');
     if (report && existsSync(report)) console.log(`report  ${shortPath(report)}`);
+    if (this.#interrupted) return;
     const how = signal ?? `the exit code ${code}`;
     fail(this.#failure ?? `the recorder ended with ${how}${lastWords && `: ${lastWords}`}`);
   }

@@ -133,7 +133,10 @@ export function lacks(...features: (keyof typeof TRIALS)[]): string | null {
 }
 
 /** What may become of a request. */
-export type Fate = 'pass' | 'swallow' | 'hang' | 'refuse';
+export type Fate = 'pass' | 'swallow' | 'hang' | 'refuse' | 'bad gateway';
+
+/** Where nothing goes on and no 202 is answered. */
+const REFUSALS: Partial<Record<Fate, number>> = { refuse: 400, 'bad gateway': 502 };
 
 /** A pipeline that several runs use, one after the other. */
 export class Pipeline {
@@ -175,7 +178,7 @@ export class Pipeline {
   /**
    * Stands before the ingest until the test `t` is over, and sees all that goes there.
    * @param answers what becomes of the nth request, and when: it goes on to the ingest, it is accepted here and goes nowhere, it goes
-   *   on and is not answered, or it is refused here
+   *   on and is not answered, or it is refused here, or nobody is there behind this
    */
   async gateway(t: TestContext, answers: (body: string, n: number) => Fate | Promise<Fate> = () => 'pass') {
     const { ingest, stages } = this.stack.file;
@@ -189,7 +192,7 @@ export class Pipeline {
       const accepted = seen.requests.length;
       seen.requests.push({ body, authorization: String(request.headers.authorization), accepted });
       const answer = await answers(body, accepted);
-      let status = answer === 'refuse' ? 400 : 202;
+      let status = REFUSALS[answer] ?? 202;
       if (answer === 'pass' || answer === 'hang')
         ({ status } = await fetch(ingest.url + request.url, { method: 'POST', headers, body }));
       if (answer !== 'hang') response.writeHead(status).end(JSON.stringify({ accepted }));

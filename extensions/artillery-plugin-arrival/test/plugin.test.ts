@@ -46,6 +46,30 @@ describe('the plugin', () => {
     assert.equal(metrics['arrival.lost'], 0);
   });
 
+  test('what a gateway answers with 502 is unknown, and not rejected', async (t) => {
+    const { env } = await pipeline.gateway(t, (body) => (body.includes('.canary.') ? 'pass' : 'bad gateway'));
+    const impatient = (config: Record<string, unknown>) => {
+      config.plugins = { arrival: { profile: 'profiles/ramp.yml', idle: 1 } };
+    };
+    const { exitCode, text, dir } = await run(impatient, 'gateway', env);
+    const { account, errors } = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    assert.equal(account.unknown, account.scheduled);
+    assert.deepEqual([account.rejected, account.dropped], [0, 0]);
+    assert.deepEqual(
+      errors.map(({ class: what, count }) => [what, count]),
+      [['HTTP 502', 40]],
+    );
+    assert.equal(exitCode, 99);
+  });
+
+  test('CLOCK_LIMIT makes a run invalid whose clocks are known less well', async () => {
+    const { exitCode, text, dir } = await run(undefined, 'clock', { CLOCK_LIMIT: '1us' });
+    const { verdict } = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    assert.equal(verdict.result, 'invalid');
+    assert.match(verdict.reasons.join('\n'), /clock/);
+    assert.equal(exitCode, 99);
+  });
+
   test('where nothing can be written, it ends in one line before anything is sent', async () => {
     writeFileSync(join(pipeline.env.STACK_DIR as string, 'file'), '');
     const { exitCode, text } = await run(undefined, 'file/run');
