@@ -21,7 +21,7 @@ The exit code is Artillery's own: 0 when the run has passed and what the plugin 
 
 Environment
   INGEST_URL, INGEST_TOKEN, MQTT_URL, REDIS_URL   a pipeline of your own: nothing is started
-  TOPOLOGY, NETWORK, LABELS, STACK_DIR, RUN_DIR   as for npm run ramp
+  TOPOLOGY, NETWORK, LABELS, CLOCK_LIMIT, STACK_DIR, RUN_DIR   as for npm run ramp
 `;
 
 async function main(): Promise<number> {

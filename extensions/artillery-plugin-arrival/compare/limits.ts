@@ -2,8 +2,8 @@
 import type { Run } from '../../../reports/run.ts';
 import { search } from '../../../scenarios/capacity/search.ts';
 
-/** What a run says when its generator could not keep up: k6's words and the plugin's. */
-const OF_GENERATOR = /^the generator |were never sent/;
+/** What a run says when its generator could not keep up. */
+const OF_GENERATOR = /^the generator /;
 /** Highest and lowest rate of the answer are apart by this share, at most. */
 const PRECISION = 0.25;
 const MOST_RATES = 12;

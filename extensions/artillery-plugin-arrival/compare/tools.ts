@@ -1,7 +1,7 @@
 /** k6 and Artillery side by side: what their runs say of the tools, for terminal and page. */
 import type { Addition } from '../../../reports/comparison/comparison.ts';
 import { ms } from '../../../reports/page/format.ts';
-import type { Run } from '../../../reports/run.ts';
+import type { Resource, Run } from '../../../reports/run.ts';
 import { type Limit, limitText } from './limits.ts';
 import type { WrkFigures } from './wrk.ts';
 
@@ -12,12 +12,19 @@ interface Row {
 }
 
 const lengthOf = ({ run }: Run) => run.profile.phases.reduce((sum, { duration_s }) => sum + duration_s, 0);
-const generator = ({ run, resources }: Run) => resources.find(({ process }) => process === run.tool.name);
 
-/** µs of CPU of the whole generator, senders and subscribers, for each message. */
+/** A figure of the whole generator, senders and subscribers: of k6's process, or of Artillery's and the recorder's. */
+function ofGenerator({ run, resources }: Run, figure: (of: Resource) => number | null): number | null {
+  const own = resources.filter(({ process }) => [run.tool.name, 'recorder'].includes(process)).map(figure);
+  return own.length === 0 || own.includes(null)
+    ? null
+    : own.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+}
+
+/** µs of CPU of the generator for each message. */
 export function cpuPerMessage(run: Run): number | null {
-  const percent = generator(run)?.cpu_percent.mean;
-  if (percent == null || run.account.scheduled === 0) return null;
+  const percent = ofGenerator(run, ({ cpu_percent }) => cpu_percent.mean);
+  if (percent === null || run.account.scheduled === 0) return null;
   return (percent / 100) * lengthOf(run) * (1e6 / run.account.scheduled);
 }
 
@@ -33,14 +40,14 @@ const ROWS: Row[] = [
     of: ({ latency }: Run) => latency.stages.schedule[p],
   })),
   { name: 'CPU of the generator a message, µs', of: cpuPerMessage },
-  { name: 'memory of the generator, most, MB', of: (run) => generator(run)?.rss_mb.max ?? null },
+  { name: 'memory of the generator, most, MB', of: (run) => ofGenerator(run, ({ rss_mb }) => rss_mb.max) },
   { name: 'messages scheduled', of: ({ account }) => account.scheduled, digits: 0 },
   { name: 'messages arrived', of: ({ account }) => account.arrived, digits: 0 },
 ];
 
 const NOTES = [
-  "Equal: schedule, flows and their order, ids, bodies, subscribers' topics, clock, histograms, rules of the verdict, pipeline.",
-  `Different by definition: what is HTTP here ends with the last byte of an answer for both; Artillery's own http.response_time ends with the first, in whole milliseconds. k6 sends from native code, Artillery from one JavaScript thread, in which requests wait for one another: that is lateness, part of arrival, and no part of "from send". k6 reads its sockets natively, Artillery's plugin with mqtt.js, which is part of delivery.`,
+  "Equal: schedule, flows and their order, ids, bodies, subscriber, clock, account, histograms, rules of the verdict, pipeline: both have k6's.",
+  `Different by definition: what is HTTP here ends with the last byte of an answer for both; Artillery's own http.response_time ends with the first, in whole milliseconds. k6 sends from native code, Artillery from one JavaScript thread, in which requests wait for one another: that is lateness, part of arrival, and no part of "from send".`,
   'Generator and pipeline share the cores of one host, so a generator that uses more of them slows the pipeline too.',
 ];
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Run } from '../../../reports/run.ts';
+import type { Resource, Run } from '../../../reports/run.ts';
 import { agreementOf } from '../compare/agreement.ts';
 import { bottleneck, findLimit, limitText } from '../compare/limits.ts';
 import { type Options, readOptions } from '../compare/options.ts';
@@ -33,6 +33,9 @@ function runOf(tool: string, p50: number): Run {
 
 test('CPU a message is that of the whole generator', () => {
   assert.equal(cpuPerMessage(runOf('k6', 1)), 500);
+  const two = runOf('artillery', 1);
+  two.resources.push({ ...(two.resources[0] as Resource), process: 'recorder' });
+  assert.equal(cpuPerMessage(two), 1000, 'Artillery and the recorder');
 });
 
 test('tools agree within 10 %, and not beyond', () => {
