@@ -107,6 +107,24 @@ describe('Artillery with the plugin', () => {
     assert.match(text, /vusers\.failed: \.+ 0/);
   });
 
+  test('a loop takes its turns for the flow that its first post is named after', async () => {
+    const profile = await shortened('sweep', () => [{ name: '2', vus: 2, duration: 1 }]);
+    const { phases, flows } = parse(await readFile(profile, 'utf8'));
+    await writeFile(profile, stringify({ phases, flows: [...flows, { ...flows[0], name: 'other' }] }));
+    const script = parse(await readFile(join(ROOT, SWEEP), 'utf8'));
+    script.scenarios[0].flow[0].loop = [{ think: 0.01 }, { post: { name: 'other', url: '/messages' } }];
+    const file = join(pipeline.env.STACK_DIR as string, 'named.yml');
+    await writeFile(file, stringify(script));
+    const config = { phases: [{ duration: 1, arrivalCount: 2 }], plugins: { arrival: { profile } } };
+    const { text, dir } = await artillery('named', config, {}, file);
+    const run = await readRun(dir).catch((error) => assert.fail(`${error}\n${text}`));
+    assertAllArrived(run, text);
+    const [direct, other] = run.flows;
+    assert.deepEqual([direct?.scheduled, other?.name], [0, 'other']);
+    assert.ok((other?.scheduled as number) > 2, text);
+    assert.match(text, /vusers\.failed: \.+ 0/);
+  });
+
   test('sessions: a login before the run, a row of the CSV each, captures and think times in between', async () => {
     const asked: string[] = [];
     const login = createServer((request, response) => {
@@ -172,7 +190,7 @@ describe('Artillery with the plugin', () => {
     assert.notEqual(exitCode, 0);
   });
 
-  test('Ctrl-C: the run is cut off, its report is there, and nothing stays behind', async () => {
+  test('Ctrl-C: the run is cut off, and its report is there', async () => {
     const dir = join(pipeline.env.STACK_DIR as string, 'interrupted');
     const config = { phases: [{ name: 'sustained', duration: 60, arrivalRate: 10 }] };
     const args = [MAIN, RAMP, '--overrides', JSON.stringify({ config })];
