@@ -169,7 +169,7 @@ export class Sender {
     const settle = (uuid: string, outcome: object) => {
       const request = this.#underWay.get(uuid);
       this.#underWay.delete(uuid);
-      // What has not left may still be, or is dropped.
+      // A request that never left is not settled: the recorder drops it.
       if (request?.left) this.#say({ settled: request.n, at_us: this.#now(), ...outcome });
     };
     events.on('trace:http:request', (_params: RequestParams, uuid: string) => {
