@@ -96,7 +96,7 @@ func (e *engine) describeClock() report.Clock {
 	e.mu.Lock()
 	processes := append([]report.ProcessClock{}, e.processes...)
 	e.mu.Unlock()
-	c := report.Clock{Reference: "monotonic", Processes: processes}
+	c := report.Clock{Reference: "monotonic", OffsetMS: new(0.0), DriftPPM: new(0.0), Processes: processes}
 	if limit := e.options.Clock.Limit; limit != nil {
 		c.LimitMS = new(limit.duration().Seconds() * 1000)
 	}
@@ -104,8 +104,8 @@ func (e *engine) describeClock() report.Clock {
 		return c
 	}
 	c.Reference = "redis TIME"
-	c.OffsetMS, c.GeneratorBoundMS, c.DriftPPM, c.Probes = r.Offset/1000, r.Bound/1000, r.Drift, r.Rounds
-	c.OneHost = c.OffsetMS == 0 && c.DriftPPM == 0 && e.options.loopback()
+	*c.OffsetMS, c.GeneratorBoundMS, *c.DriftPPM, c.Probes = r.Offset/1000, r.Bound/1000, r.Drift, r.Rounds
+	c.OneHost = r.Offset == 0 && r.Drift == 0 && e.options.loopback()
 	bounds := []float64{c.GeneratorBoundMS}
 	for _, p := range processes {
 		bounds = append(bounds, p.BoundMS)

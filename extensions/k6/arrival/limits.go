@@ -11,6 +11,7 @@ import (
 
 	"go.k6.io/k6/v2/metrics"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -72,7 +73,7 @@ func (l limits) rule(metric, source string) report.Rule {
 	if !known {
 		return r
 	}
-	r.OK = new(holds(measured, r.Op, limit))
+	r.OK = new(judge.Holds(measured, r.Op, limit))
 	if measured != unmeasured {
 		r.Value = finite(measured)
 	}
@@ -91,23 +92,6 @@ func finite(v float64) *float64 {
 		return nil
 	}
 	return &v
-}
-
-func holds(value float64, op string, limit float64) bool {
-	switch op {
-	case "<":
-		return value < limit
-	case "<=":
-		return value <= limit
-	case ">":
-		return value > limit
-	case ">=":
-		return value >= limit
-	case "!=":
-		return value != limit
-	default:
-		return value == limit
-	}
 }
 
 func (l limits) measured(metric, aggregation string) (float64, bool) {

@@ -62,18 +62,8 @@ func newRecorder(e *engine) (*recorder, error) {
 // begin is called when the epoch is settled.
 func (r *recorder) begin() error {
 	e := r.engine
-	start := e.epoch.UnixMilli()
-	r.hdr.SetBaseTime(start)
-	for _, write := range []func() error{
-		func() error { return r.hdr.OutputComment("[arrival " + e.id + ": µs, one interval a second]") },
-		r.hdr.OutputLogFormatVersion,
-		func() error { return r.hdr.OutputStartTime(start) },
-		func() error { return r.hdr.OutputBaseTime(start) },
-		r.hdr.OutputLegend,
-	} {
-		if err := write(); err != nil {
-			return fmt.Errorf("the run's histogram log can't be written: %w", err)
-		}
+	if err := report.Begin(r.hdr, e.id, e.epoch.UnixMilli()); err != nil {
+		return fmt.Errorf("the run's histogram log can't be written: %w", err)
 	}
 	r.usage()
 	return nil

@@ -1,11 +1,8 @@
 package arrival
 
 import (
-	"bufio"
-	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -25,45 +22,7 @@ func (e *engine) write() error {
 	return e.save(e.report(lossless))
 }
 
-func (e *engine) save(r *report.Run) error {
-	files := map[string]func(*bufio.Writer) error{
-		"run.json": func(w *bufio.Writer) error {
-			err := report.WriteJSON(w, r)
-			_, _ = w.WriteString("\n") // which keeps its first error for Flush
-			return err
-		},
-		"junit.xml": func(w *bufio.Writer) error {
-			data, err := report.JUnit(r)
-			_, _ = w.Write(data)
-			return err
-		},
-		"summary.md": func(w *bufio.Writer) error {
-			_, err := w.WriteString(report.Markdown(r))
-			return err
-		},
-	}
-	if e.options.Template != "" {
-		files["index.html"] = func(w *bufio.Writer) error { return report.WritePage(w, e.options.Template, r) }
-	}
-	for _, name := range sortedKeys(files) {
-		if err := replace(filepath.Join(e.dir, name), files[name]); err != nil {
-			return fmt.Errorf("the run's report can't be written: %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-func replace(path string, write func(*bufio.Writer) error) error {
-	next, err := os.Create(path + ".next")
-	if err != nil {
-		return err
-	}
-	b := bufio.NewWriter(next)
-	if err := cmp.Or(write(b), b.Flush(), next.Close()); err != nil {
-		return err
-	}
-	return os.Rename(next.Name(), path)
-}
+func (e *engine) save(r *report.Run) error { return report.Save(e.dir, e.options.Template, r) }
 
 // summary is run.summary, to be the script's handleSummary: it writes the last report and returns what k6 prints.
 func (m *instance) summary(e *engine, data sobek.Value) map[string]any {

@@ -28,8 +28,8 @@ func offset(o *outcome) []row {
 	}
 	c := g.run.Clock
 	return []row{{
-		what, told + " ms", micros(c.OffsetMS) + " ms", "its bound " + millis(c.BoundMS),
-		c.Reference == "redis TIME" && c.OffsetMS >= low-c.BoundMS && c.OffsetMS <= high+c.BoundMS,
+		what, told + " ms", micros(*c.OffsetMS) + " ms", "its bound " + millis(c.BoundMS),
+		c.Reference == "redis TIME" && *c.OffsetMS >= low-c.BoundMS && *c.OffsetMS <= high+c.BoundMS,
 	}}
 }
 
@@ -52,8 +52,8 @@ func drift(ppm float64) check {
 		}
 		tolerance := 5 + 2*r.Clock.BoundMS*1000/ended.Sub(began).Seconds()
 		return []row{{
-			what, fmt.Sprintf("%g ppm", ppm), fmt.Sprintf("%.1f ppm", r.Clock.DriftPPM), fmt.Sprintf("±%.1f ppm", tolerance),
-			math.Abs(r.Clock.DriftPPM-ppm) <= tolerance,
+			what, fmt.Sprintf("%g ppm", ppm), fmt.Sprintf("%.1f ppm", *r.Clock.DriftPPM), fmt.Sprintf("±%.1f ppm", tolerance),
+			math.Abs(*r.Clock.DriftPPM-ppm) <= tolerance,
 		}}
 	}
 }

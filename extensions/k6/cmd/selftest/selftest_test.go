@@ -257,7 +257,7 @@ func TestTheClockIsHeldToItsOwnBound(t *testing.T) {
 		o := judged(&testCase{}, 1)
 		o.gens[0].run.Run.Ended = &ended
 		o.gens[0].fake = &fake.Pipeline{Redis: &fake.Redis{Clock: fake.Clock{Ahead: 500 * ms}}}
-		o.gens[0].run.Clock = report.Clock{Reference: "redis TIME", OffsetMS: c.offset, BoundMS: 0.01, DriftPPM: c.drift}
+		o.gens[0].run.Clock = report.Clock{Reference: "redis TIME", OffsetMS: &c.offset, BoundMS: 0.01, DriftPPM: &c.drift}
 		assert.Equal(t, c.offsetOK, holds(offset(o)), "%+v", c)
 		assert.Equal(t, c.driftRight, holds(drift(0)(o)), "%+v", c)
 	}

@@ -21,6 +21,8 @@ func New(gs *state.GlobalState) *cobra.Command {
 	}
 	root.AddCommand(
 		arrival.NewRecordCommand(gs),
+		newMerge(gs),
+		newCheck(gs),
 	)
 	return root
 }

@@ -93,10 +93,13 @@ func TestMarkdownIsTheRunInShort(t *testing.T) {
 		p50 := float64(1 + 9*i)
 		r.Steps = append(r.Steps, Step{VUs: &vus[i], Measured: true, Latency: Latencies{Arrival: Latency{P50: &p50}}})
 	}
-	r.Figures = []Figure{{"HTTP mean", ptr(0.0483), "ms"}, {"time to drain", ptr(3.25), "s"}, {"senders", ptr(64.0), ""}, {"time until p99 is back", nil, "s"}}
+	r.Figures = []Figure{
+		{Name: "HTTP mean", Value: ptr(0.0483), Unit: "ms"}, {Name: "time to drain", Value: ptr(3.25), Unit: "s"},
+		{Name: "senders", Value: ptr(64.0)}, {Name: "time until p99 is back", Unit: "s"},
+	}
 	text = Markdown(r)
 	assert.Contains(t, text, "\nknee: 1 VU: with 8 p50 has taken off for good\n")
-	assert.Contains(t, text, "\n- HTTP mean: 0.048 ms\n- time to drain: 3.25 s\n- senders: 64 \n- time until p99 is back: not available\n")
+	assert.Contains(t, text, "\n- HTTP mean: 0.048 ms\n- time to drain: 3.25 s\n- senders: 64\n- time until p99 is back: not available\n")
 
 	r = failed()
 	r.Account.Balanced = false

@@ -83,7 +83,7 @@ func NewQuantiles(s *ledger.Series) *Quantiles {
 	return &Quantiles{
 		Count: s.Count,
 		Mean:  float64(s.Sum) / float64(s.Count) / 1000,
-		P50:   ms(v[0]), P95: ms(v[1]), P99: ms(v[2]), Max: ms(s.Max),
+		P50:   ptr(ms(v[0])), P95: ptr(ms(v[1])), P99: ptr(ms(v[2])), Max: ms(s.Max),
 	}
 }
 

@@ -44,15 +44,11 @@ func Markdown(r *Run) string {
 	if k := NewKnee(r.Steps); k != nil && r.Account.Balanced {
 		fmt.Fprintf(&b, "\nknee: %s\n", knees(k))
 	}
-	for i, f := range r.Figures {
+	for i, f := range scriptFigures(r.Figures, "not available") {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		value := "not available"
-		if f.Value != nil {
-			value = figure(f.Value) + " " + plain(f.Unit)
-		}
-		fmt.Fprintf(&b, "- %s: %s\n", plain(f.Name), value)
+		fmt.Fprintf(&b, "- %s: %s\n", plain(f[0]), plain(f[1]))
 	}
 	for i, rule := range limited(r.Verdict.Rules) {
 		if i == 0 {

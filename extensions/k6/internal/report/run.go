@@ -16,8 +16,9 @@ type Run struct {
 	Clock       Clock          `json:"clock"`
 	Health      Health         `json:"health"`
 	Latency     Latencies      `json:"latency"`
-	Canary      *Canary        `json:"canary"`  // nil: the run had none
-	Sampled     *Sampled       `json:"sampled"` // of the measured phases; nil: not asked for
+	Canary      *Canary        `json:"canary"`               // nil: the run had none
+	Generators  []Part         `json:"generators,omitempty"` // of a merged run: one of each instance that it should have
+	Sampled     *Sampled       `json:"sampled"`              // of the measured phases; nil: not asked for
 	Steps       []Step         `json:"steps"`
 	Figures     []Figure       `json:"figures"` // never nil
 	Flows       []FlowResult   `json:"flows"`
@@ -58,6 +59,27 @@ type Generator struct {
 	Sequence string  `json:"sequence"`
 	StartUS  int64   `json:"start_us"` // start of all of them, on the clock of Redis
 	LateMS   float64 `json:"late_ms"`  // how long after the start it was there; 0: in time
+}
+
+// Missing is the result of an instance that has left nothing.
+const Missing = "missing"
+
+// Part is what one of several instances adds to their run. nil: it is missing, or does not tell.
+type Part struct {
+	Number          int      `json:"number"`
+	Segment         string   `json:"segment"`
+	Result          string   `json:"result"` // as of a run, or Missing
+	Reasons         []string `json:"reasons"`
+	LateMS          *float64 `json:"late_ms"`
+	Scheduled       *int     `json:"scheduled"`
+	Arrived         *int     `json:"arrived"`
+	ScheduleP99MS   *float64 `json:"schedule_p99_ms"` // of its lateness
+	SocketWaitP99MS *float64 `json:"socket_wait_p99_ms"`
+	Cores           any      `json:"cores"`
+	Kernel          any      `json:"kernel"`
+	CPUPercentMax   *float64 `json:"cpu_percent_max"`
+	ClockOffsetMS   *float64 `json:"clock_offset_ms"`
+	ClockBoundMS    *float64 `json:"clock_bound_ms"`
 }
 
 // Models of load. In the open one requests are due at the times of the profile. In the closed one so many VUs each send
@@ -186,6 +208,8 @@ type Figure struct {
 	Name  string   `json:"name"`
 	Value *float64 `json:"value"` // nil: it did not come about
 	Unit  string   `json:"unit"`
+
+	Generator int `json:"generator,omitempty"` // whose it is; 0: the run has one
 }
 
 // FlowResult is a flow as it went in the measured phases. Arrived counts deliveries.

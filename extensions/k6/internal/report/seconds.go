@@ -23,14 +23,14 @@ type Interval struct {
 	Generator Usage              `json:"generator"`
 }
 
-// Quantiles of an interval, ms.
+// Quantiles of an interval, ms. Those of several that were added without their histograms have no percentiles.
 type Quantiles struct {
-	Count int64   `json:"count"`
-	Mean  float64 `json:"mean"`
-	P50   float64 `json:"p50"`
-	P95   float64 `json:"p95"`
-	P99   float64 `json:"p99"`
-	Max   float64 `json:"max"`
+	Count int64    `json:"count"`
+	Mean  float64  `json:"mean"`
+	P50   *float64 `json:"p50"`
+	P95   *float64 `json:"p95"`
+	P99   *float64 `json:"p99"`
+	Max   float64  `json:"max"`
 }
 
 // Usage of a process; 100 % is one core. Null where the system does not tell.

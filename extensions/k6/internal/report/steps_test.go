@@ -22,10 +22,10 @@ func TestTheStepsAreATable(t *testing.T) {
 	assert.Contains(t, text, "    1,234             81     7\n")
 
 	r.Figures = []Figure{
-		{"time to drain", ptr(3.25), "s"}, {"time until p99 is back", nil, "s"}, {"held", ptr(15000.0), ""}, {"lost", ptr(0.0), ""},
+		{Name: "time to drain", Value: ptr(3.25), Unit: "s"}, {Name: "time until p99 is back", Unit: "s"}, {Name: "held", Value: ptr(15000.0)}, {Name: "lost", Value: ptr(0.0)},
 	}
 	text = Text(r, "", false)
-	assert.Contains(t, text, "\n  figure      time to drain: 3.25 s\n  figure      time until p99 is back: n/a s\n")
+	assert.Contains(t, text, "\n  figure      time to drain: 3.25 s\n  figure      time until p99 is back: n/a\n")
 	assert.Contains(t, text, "\n  figure      held: 15,000\n  figure      lost: 0\n", "what is counted has no decimals")
 
 	r.Account.Balanced = false

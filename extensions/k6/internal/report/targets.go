@@ -92,7 +92,7 @@ func (t Target) p99() float64 {
 	if t.Arrival == nil || t.Arrival.Count < hundred {
 		return 0
 	}
-	return t.Arrival.P99
+	return *t.Arrival.P99
 }
 
 func (t Target) arrived() float64 {

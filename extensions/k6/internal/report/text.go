@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -88,8 +89,8 @@ func Text(r *Run, where string, colour bool) string {
 
 	if len(r.Figures) > 0 && r.Account.Balanced {
 		b.WriteString("\n")
-		for _, f := range r.Figures {
-			line("figure", "%s", strings.TrimSpace(fmt.Sprintf("%s: %s %s", f.Name, figure(f.Value), f.Unit)))
+		for _, f := range scriptFigures(r.Figures, "n/a") {
+			line("figure", "%s: %s", f[0], f[1])
 		}
 	}
 
@@ -112,6 +113,14 @@ func Text(r *Run, where string, colour bool) string {
 	line("clock", "%s", clock(r.Clock))
 	if told := instrument(r); told != "" {
 		line("instrument", "%s", told)
+	}
+	for _, p := range r.Generators {
+		own := ""
+		if p.Scheduled != nil {
+			own = fmt.Sprintf(" · %s scheduled · %s arrived · lateness p99 %s ms · CPU max %s %%", count(*p.Scheduled), count(*p.Arrived),
+				num(p.ScheduleP99MS), num(p.CPUPercentMax))
+		}
+		line(fmt.Sprintf("generator %d", p.Number), "%s · %s%s", p.Segment, p.Result, own)
 	}
 	for _, e := range r.Errors {
 		line("error", "%s × %s at %s: %s", count(e.Count), e.Class, e.Stage, e.Example)
@@ -202,7 +211,10 @@ func clock(c Clock) string {
 	if c.LimitMS != nil {
 		s += fmt.Sprintf(", limit %s ms", num(c.LimitMS))
 	}
-	if drift := strconv.FormatFloat(c.DriftPPM, 'f', 1, 64); drift != "0.0" && drift != "-0.0" {
+	if c.DriftPPM == nil {
+		return s
+	}
+	if drift := strconv.FormatFloat(*c.DriftPPM, 'f', 1, 64); drift != "0.0" && drift != "-0.0" {
 		s += ", drift " + drift + " ppm"
 	}
 	return s
@@ -262,6 +274,31 @@ func figure(value *float64) string {
 		return count(int(*value))
 	}
 	return num(value)
+}
+
+// scriptFigures are the names and the values, with their units, of what scripts say; one that several instances have told has a value of each.
+func scriptFigures(figures []Figure, none string) (shown [][2]string) {
+	for i, f := range figures {
+		same := func(o Figure) bool { return o.Name == f.Name }
+		if slices.ContainsFunc(figures[:i], same) {
+			continue
+		}
+		var values []string
+		unit := ""
+		for _, o := range figures {
+			if !same(o) {
+				continue
+			}
+			if o.Value == nil {
+				values = append(values, none)
+				continue
+			}
+			values = append(values, figure(o.Value))
+			unit = f.Unit
+		}
+		shown = append(shown, [2]string{f.Name, strings.TrimSpace(strings.Join(values, " · ") + " " + unit)})
+	}
+	return shown
 }
 
 func count(n int) string { return grouped(strconv.Itoa(n)) }

@@ -48,7 +48,7 @@ func TestTheClockTellsLimitAndDriftWhereThereIsOne(t *testing.T) {
 		{ptr(2.0), 0.25, "redis TIME, bound ±0.031 ms, limit 2.00 ms, drift 0.2 ppm"},
 	} {
 		r := balanced()
-		r.Clock.LimitMS, r.Clock.DriftPPM = c.limit, c.drift
+		r.Clock.LimitMS, r.Clock.DriftPPM = c.limit, &c.drift
 		assert.Contains(t, Text(r, "", false), "\n  clock       "+c.line+"\n")
 	}
 }
@@ -77,7 +77,7 @@ func TestWhatIsToldOfTheInstrumentFitsAHundredColumns(t *testing.T) {
 	r := balanced()
 	r.Account.Requests.Retried, r.Health.SamplesDiscarded = 999_999, 9_999_999
 	r.Health.Gaps = []Gap{{0, 0, ptr(3600.0), ""}, {1, 0, nil, ""}}
-	r.Clock.LimitMS, r.Clock.DriftPPM = ptr(1.0), -1234.5
+	r.Clock.LimitMS, r.Clock.DriftPPM = ptr(1.0), ptr(-1234.5)
 	r.Canary = &Canary{Sent: 99_999, Arrived: 99_999, Latency: NewLatency(ramp(100), false)}
 	seen := 0
 	for line := range strings.Lines(Text(r, "", false)) {

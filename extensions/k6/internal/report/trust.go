@@ -4,15 +4,16 @@ import "github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 
 // What run.json says of the instrument itself: its clock, whether it kept up, and its canary.
 
-// Clock says how far the stamps of different processes can be compared. Offset, drift and probes are the generator's.
+// Clock says how far the stamps of different processes can be compared. Offset, drift and probes are the generator's; of several there is
+// no one offset nor drift (nil).
 type Clock struct {
 	Reference        string         `json:"reference"`
-	OffsetMS         float64        `json:"offset_ms"`          // reference minus own clock
+	OffsetMS         *float64       `json:"offset_ms"`          // reference minus own clock
 	BoundMS          float64        `json:"bound_ms"`           // the two widest of generator and processes, summed
 	GeneratorBoundMS float64        `json:"generator_bound_ms"` // of OffsetMS
 	OneHost          bool           `json:"one_host"`           // one host, one clock: the bound is no reason to doubt a stage
 	LimitMS          *float64       `json:"limit_ms"`           // that the user set for BoundMS; nil: none
-	DriftPPM         float64        `json:"drift_ppm"`
+	DriftPPM         *float64       `json:"drift_ppm"`
 	Probes           int            `json:"probes"`
 	Processes        []ProcessClock `json:"processes"` // never nil
 }

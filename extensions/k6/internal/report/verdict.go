@@ -33,14 +33,25 @@ type Rule struct {
 	Result string   `json:"result"` // what the run is if the rule does not hold
 	Basis  string   `json:"basis"`  // what Limit is made of; empty: it was set as it is
 	Reason string   `json:"reason"` // in plain words, why it does not hold; empty: it holds, or another reason says it
+
+	Generator int `json:"generator,omitempty"` // of a merged run, whose it is; 0: it is about the whole
 }
 
 // Limited is the rule in short: "arrival_p99 < 250 ms".
 func (r Rule) Limited() string {
+	name := r.named()
 	if limit := r.limit(); limit != "" {
-		return r.Name + " " + limit
+		return name + " " + limit
 	}
-	return r.Name
+	return name
+}
+
+// named is the rule's name, behind that of the instance whose it is.
+func (r Rule) named() string {
+	if r.Generator == 0 {
+		return r.Name
+	}
+	return fmt.Sprintf("generator %d: %s", r.Generator, r.Name)
 }
 
 var signs = strings.NewReplacer("<=", "≤", ">=", "≥", "===", "=", "==", "=", "!=", "≠")
@@ -67,6 +78,18 @@ func (r Rule) Unjudged(expression string) Rule {
 // Broken is a limit that does not hold, in short: "arrival_p99 14.4 ms, limit < 0.1 ms".
 func (r Rule) Broken() string {
 	return fmt.Sprintf("%s %s, limit %s", r.Name, withUnit(r.Value, r.Unit), r.limit())
+}
+
+// Measured is a rule with what was measured: "lateness ≤ 2 ms: 0.348 ms".
+func (r Rule) Measured() string {
+	s := r.Limited()
+	if r.Value != nil {
+		s += ": " + withUnit(r.Value, r.Unit)
+	}
+	if r.Reason != "" {
+		s += " (" + r.Reason + ")"
+	}
+	return s
 }
 
 func withUnit(value *float64, unit string) string {

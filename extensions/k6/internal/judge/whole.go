@@ -1,0 +1,153 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// OfParts judges a run that several instances have done together: it is worth what its worst part is, and the limits that a script sets
+// have to hold for each instance and for all of them together.
+//
+// run is the whole but for its verdict, parts are those that are there, by their numbers, requests are those of its profile (0: nobody knew).
+func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict {
+	w := whole{run: run, verdict: report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{}, Stands: []string{}}}
+	of, there := len(run.Generators), true
+	for _, g := range run.Generators {
+		if g.Result == report.Missing {
+			there = false
+			w.broken("finished", report.Incomplete, fmt.Sprintf("generator %d of %d (%s) is missing, and what it sent is not in the account",
+				g.Number, of, g.Segment))
+		}
+	}
+	for _, part := range parts {
+		there = w.part(part, of) && there
+	}
+	if sent := run.Account.Requests.Scheduled; there && requests > 0 && sent != requests {
+		w.broken("requests", report.Invalid, fmt.Sprintf("the parts have %d requests together, and the profile has %d", sent, requests))
+	}
+	if !run.Account.Balanced {
+		w.broken("balanced", report.Invalid, "the account does not balance")
+	}
+	w.limits(parts, there)
+
+	slices.SortStableFunc(w.told, func(a, b told) int { return slices.Index(gravity, b.worth) - slices.Index(gravity, a.worth) })
+	for _, t := range w.told { // what decides stands first
+		w.verdict.Reasons = append(w.verdict.Reasons, t.reason)
+		w.verdict.Result = graver(w.verdict.Result, t.worth)
+	}
+	if w.verdict.Result == report.Invalid && !slices.ContainsFunc(parts, func(p *report.Run) bool {
+		return p.Verdict.Result != report.Pass && len(p.Verdict.Stands) == 0
+	}) {
+		w.verdict.Stands = append(w.verdict.Stands, "http")
+	}
+	return w.verdict
+}
+
+type whole struct {
+	run     *report.Run
+	verdict report.Verdict
+	told    []told
+}
+
+type told struct{ worth, reason string }
+
+func (w *whole) tell(worth, format string, args ...any) {
+	w.told = append(w.told, told{worth, fmt.Sprintf(format, args...)})
+}
+
+// broken adds a fact about the whole that is not as it should be.
+func (w *whole) broken(name, worth, reason string) {
+	w.verdict.Rules = append(w.verdict.Rules, report.Rule{Name: name, OK: new(false), Result: worth, Reason: reason})
+	w.tell(worth, "%s", reason)
+}
+
+// part adds the rules and the reasons of an instance, and reports whether it came to its end.
+func (w *whole) part(part *report.Run, of int) bool {
+	v, g, ended := part.Verdict, part.Run.Generator, part.Run.Ended != nil
+	who := fmt.Sprintf("generator %d", g.Number)
+	reasons := v.Reasons
+	if !ended {
+		known := 0
+		if n := len(part.Timeline); n > 0 {
+			known = part.Timeline[n-1].T + 1
+		}
+		w.tell(report.Incomplete, "%s of %d (%s) was cut off: its account ends after %d s, with %d messages",
+			who, of, g.Segment, known, part.Account.Scheduled)
+		reasons = reasons[min(1, len(reasons)):] // the first one says the same
+	}
+	for _, reason := range reasons {
+		w.tell(v.Result, "%s: %s", who, reason)
+	}
+	var open []string
+	for _, rule := range v.Rules {
+		if rule.OK == nil && rule.Limit != nil {
+			open = append(open, rule.Limited())
+		}
+		rule.Generator = g.Number
+		w.verdict.Rules = append(w.verdict.Rules, rule)
+	}
+	if ended && v.Result == report.Pass && len(open) > 0 {
+		w.tell(report.Incomplete, "%s: not judged: %s", who, strings.Join(open, ", "))
+	}
+	if v.Result != report.Pass && len(v.Reasons) == 0 { // a part that gives no reason is worth no more for it
+		w.tell(v.Result, "%s: %s", who, v.Result)
+	}
+	return ended
+}
+
+// limits holds the figures of all parts together against the limits that the script sets for such a figure. What k6 measured is known of
+// each instance only.
+func (w *whole) limits(parts []*report.Run, there bool) {
+	for _, rule := range parts[0].Verdict.Rules {
+		figure, known := w.figure(rule.Name)
+		if rule.Limit == nil || rule.Op == "" || !known {
+			continue
+		}
+		rule.Value, rule.OK, rule.Reason = figure, nil, ""
+		if there && figure != nil {
+			rule.OK = new(Holds(*figure, rule.Op, *rule.Limit))
+			if !*rule.OK {
+				rule.Reason = rule.Broken()
+				w.tell(rule.Result, "%s", rule.Reason)
+			}
+		} else if there {
+			w.tell(report.Incomplete, "not judged: %s", rule.Limited())
+		}
+		w.verdict.Rules = append(w.verdict.Rules, rule)
+	}
+}
+
+// figure is what all parts together have of a metric of k6/x/arrival.
+func (w *whole) figure(metric string) (value *float64, known bool) {
+	if metric == "arrival_p99" {
+		return w.run.Latency.Arrival.P99, true
+	}
+	a := w.run.Account
+	n, known := map[string]int{
+		"arrival_scheduled": a.Scheduled, "arrival_dropped": a.Dropped, "arrival_rejected": a.Rejected, "arrival_unknown": a.Unknown,
+		"arrival_arrived": a.Arrived, "arrival_dead_lettered": a.DeadLettered, "arrival_queued": a.Queued, "arrival_lost": a.Lost,
+		"arrival_duplicates": a.Duplicates, "arrival_reordered": a.Reordered, "arrival_negative": a.Negative,
+	}[metric]
+	return new(float64(n)), known
+}
+
+// Holds reports whether a value is to a limit as an operator of k6's thresholds says.
+func Holds(value float64, op string, limit float64) bool {
+	switch op {
+	case "<":
+		return value < limit
+	case "<=":
+		return value <= limit
+	case ">":
+		return value > limit
+	case ">=":
+		return value >= limit
+	case "!=":
+		return value != limit
+	default:
+		return value == limit
+	}
+}

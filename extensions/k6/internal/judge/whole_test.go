@@ -1,0 +1,151 @@
+package judge
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// instances are three parts of a run of 300 requests, and the whole of those that are there; a change of nil stands for one that is missing.
+func instances(changes ...func(r *report.Run)) (*report.Run, []*report.Run) {
+	whole := run(func(r *report.Run) { r.Account = report.Account{Balanced: true} })
+	var parts []*report.Run
+	segments := []string{"0:1/3", "1/3:2/3", "2/3:1"}
+	for i, segment := range segments {
+		g := report.Part{Number: i + 1, Segment: segment, Result: report.Missing}
+		if change := changes[i]; change != nil {
+			part := run(change)
+			part.Run.Generator = &report.Generator{Number: i + 1, Of: 3, Segment: segment}
+			part.Account.Requests.Scheduled += 100
+			g.Result = part.Verdict.Result
+			whole.Account.Balanced = whole.Account.Balanced && part.Account.Balanced
+			whole.Account.Requests.Scheduled += part.Account.Requests.Scheduled
+			whole.Account.Duplicates += part.Account.Duplicates
+			parts = append(parts, part)
+		}
+		whole.Generators = append(whole.Generators, g)
+	}
+	return whole, parts
+}
+
+// worth is a verdict that an instance has, with its reasons.
+func worth(result string, reasons ...string) func(r *report.Run) {
+	return func(r *report.Run) { r.Verdict = report.Verdict{Result: result, Reasons: reasons} }
+}
+
+var fine = worth(report.Pass)
+
+func together(changes ...func(r *report.Run)) report.Verdict {
+	whole, parts := instances(changes...)
+	return OfParts(whole, parts, 300)
+}
+
+func TestAWholeOfPartsThatPassPasses(t *testing.T) {
+	t.Parallel()
+	v := together(fine, fine, fine)
+	assert.Equal(t, report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{}, Stands: []string{}}, v)
+}
+
+func TestWhatIsMissingOrCutOffMakesTheWholeIncompleteByItsName(t *testing.T) {
+	t.Parallel()
+	cut := func(r *report.Run) {
+		worth(report.Incomplete, "cut off at 0:02 of 0:10")(r)
+		r.Run.Ended, r.Timeline = nil, []report.Interval{{T: 0}, {T: 1}}
+	}
+	v := together(worth(report.Invalid, "the generator was late"), nil, cut)
+	assert.Equal(t, report.Incomplete, v.Result)
+	assert.Equal(t, []string{
+		"generator 2 of 3 (1/3:2/3) is missing, and what it sent is not in the account",
+		"generator 3 of 3 (2/3:1) was cut off: its account ends after 2 s, with 100 messages",
+		"generator 1: the generator was late",
+	}, v.Reasons, "what decides stands first")
+	assert.Equal(t, []string{"finished"}, broken(v))
+}
+
+func TestPartsThatDoNotAddUpAreNotTrusted(t *testing.T) {
+	t.Parallel()
+	less := func(r *report.Run) { fine(r); r.Account.Requests.Scheduled-- }
+	v := together(fine, fine, less)
+	assert.Equal(t, report.Invalid, v.Result)
+	assert.Equal(t, []string{"the parts have 299 requests together, and the profile has 300"}, v.Reasons)
+	assert.Equal(t, []string{"requests"}, broken(v))
+
+	odd := func(r *report.Run) { fine(r); r.Account.Balanced = false }
+	v = together(fine, fine, odd)
+	assert.Equal(t, report.Invalid, v.Result)
+	assert.Equal(t, []string{"the account does not balance"}, v.Reasons)
+
+	whole, parts := instances(fine, fine, less)
+	assert.Equal(t, report.Pass, OfParts(whole, parts, 0).Result, "in the closed model nobody knows how many there will be")
+}
+
+func TestAPartThatGivesNoReasonLetsNothingPass(t *testing.T) {
+	t.Parallel()
+	for _, result := range []string{report.Fail, report.Invalid, report.Incomplete} {
+		v := together(fine, worth(result), fine)
+		assert.Equal(t, result, v.Result)
+		assert.Equal(t, []string{"generator 2: " + result}, v.Reasons)
+	}
+}
+
+// judged is an instance with a rule, of which it says that it passes.
+func judged(rule report.Rule, change func(r *report.Run)) func(r *report.Run) {
+	return func(r *report.Run) {
+		fine(r)
+		r.Verdict.Rules = []report.Rule{rule}
+		if change != nil {
+			change(r)
+		}
+	}
+}
+
+func TestALimitThatOneInstanceDidNotJudgeIsNoPass(t *testing.T) {
+	t.Parallel()
+	rule := report.Rule{Name: "m", Value: new(1.0), Op: "<", Limit: new(2.0), OK: new(true), Result: report.Fail}
+	open := rule
+	open.OK = nil
+	v := together(judged(rule, nil), judged(open, nil), judged(rule, nil))
+	assert.Equal(t, report.Incomplete, v.Result)
+	assert.Equal(t, []string{"generator 2: not judged: m < 2"}, v.Reasons)
+	of := []int{}
+	for _, r := range v.Rules {
+		of = append(of, r.Generator)
+	}
+	assert.Equal(t, []int{1, 2, 3}, of, "each has its rules, and of what only k6 measured there is no whole")
+}
+
+func TestALimitHasToHoldForAllTogether(t *testing.T) {
+	t.Parallel()
+	rule := report.Rule{Name: "arrival_duplicates", Value: new(4.0), Op: "<", Limit: new(10.0), Unit: "messages", OK: new(true), Result: report.Fail}
+	four := judged(rule, func(r *report.Run) { r.Account.Duplicates = 4 })
+	v := together(four, four, four)
+	assert.Equal(t, report.Fail, v.Result)
+	assert.Equal(t, []string{"arrival_duplicates 12 messages, limit < 10 messages"}, v.Reasons)
+	assert.Equal(t, report.Rule{
+		Name: "arrival_duplicates", Value: new(12.0), Op: "<", Limit: new(10.0), Unit: "messages", OK: new(false), Result: report.Fail,
+		Reason: "arrival_duplicates 12 messages, limit < 10 messages",
+	}, v.Rules[3])
+	assert.Equal(t, report.Pass, together(four, four, judged(rule, nil)).Result)
+	assert.Nil(t, together(four, four, nil).Rules[3].OK, "of what is missing nobody knows")
+
+	p99 := func(ok *bool) func(r *report.Run) { return judged(limit(4, ok), nil) } // below 5 ms, and all together have 10
+	assert.Equal(t, []string{"arrival_p99 10 ms, limit < 5 ms"}, together(p99(new(true)), p99(new(true)), p99(new(true))).Reasons)
+	whole, parts := instances(p99(new(true)), p99(new(true)), p99(new(true)))
+	whole.Latency.Arrival = report.Latency{}
+	v = OfParts(whole, parts, 300)
+	assert.Equal(t, report.Incomplete, v.Result)
+	assert.Equal(t, []string{"not judged: arrival_p99 < 5 ms"}, v.Reasons)
+}
+
+func TestRequestsOfAWholeStandWhereThoseOfItsPartsDo(t *testing.T) {
+	t.Parallel()
+	stands := func(r *report.Run) {
+		worth(report.Invalid, "a gap")(r)
+		r.Verdict.Stands = []string{"http"}
+	}
+	assert.Equal(t, []string{"http"}, together(fine, stands, fine).Stands)
+	assert.Empty(t, together(fine, stands, worth(report.Invalid, "late")).Stands)
+	assert.Empty(t, together(fine, stands, nil).Stands, "it is incomplete")
+}

@@ -1,0 +1,125 @@
+package merge
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// The goldens were made by another implementation of merge, in TypeScript and with hdr-histogram-js. Of the three instances of `whole` all is
+// well. In `odd` the second is missing, the third was cut off, the first has crossed a limit, and their hosts and clocks differ.
+func TestTheWholeIsTheGolden(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"whole", "odd"} {
+		dir := filepath.Join("testdata", name)
+		out := filepath.Join(t.TempDir(), name+"-ts")
+		at, r, err := Directories([]string{dir}, out, `<script id="run" type="application/json">null</script>`)
+		require.NoError(t, err)
+		assert.Equal(t, out, at)
+
+		got, want := document(t, filepath.Join(out, "run.json")), document(t, filepath.Join(dir, "golden.json"))
+		compare(t, name, want, got)
+		for file, golden := range map[string]string{"junit.xml": "golden.xml"} {
+			assert.Equal(t, readFile(t, filepath.Join(dir, golden)), readFile(t, filepath.Join(out, file)))
+		}
+		written, err := report.Read(out)
+		require.NoError(t, err, "it is valid")
+		assert.Equal(t, r.Verdict, written.Verdict)
+		page, err := report.Shown([]byte(readFile(t, filepath.Join(out, "index.html"))))
+		require.NoError(t, err)
+		assert.Equal(t, written.Generators, page.Generators)
+		compareLogs(t, len(r.Timeline), dir, out)
+	}
+}
+
+func readFile(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(data)
+}
+
+func document(t *testing.T, file string) (data map[string]any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(readFile(t, file)), &data))
+	return data
+}
+
+// byRank are figures that hdr-histogram-js takes from the sample of the next rank, and hdrhistogram-go from that of the nearest. The histograms
+// that they are made of are compared.
+var byRank = []string{"p50", "p75", "p90", "p95", "p99", "p999", "curve"}
+
+// extra is what the goldens do not have.
+var extra = []string{"sampled", "steal_percent"}
+
+func compare(t *testing.T, where string, want, got any) {
+	t.Helper()
+	switch want := want.(type) {
+	case map[string]any:
+		got, ok := got.(map[string]any)
+		require.True(t, ok, where)
+		for _, name := range slices.Sorted(maps.Keys(got)) {
+			_, known := want[name]
+			assert.True(t, known || slices.Contains(extra, name), "%s.%s", where, name)
+		}
+		for name, value := range want {
+			switch {
+			case name == "histogram" && value != nil:
+				assert.Equal(t, counts(t, value), counts(t, got[name]), "%s.%s", where, name)
+			case slices.Contains(byRank, name):
+				assert.Equal(t, value == nil, got[name] == nil, "%s.%s", where, name)
+			default:
+				compare(t, where+"."+name, value, got[name])
+			}
+		}
+	case []any:
+		require.Len(t, got, len(want), where)
+		for i := range want {
+			compare(t, fmt.Sprintf("%s[%d]", where, i), want[i], got.([]any)[i])
+		}
+	case float64:
+		assert.InDelta(t, want, got, 1e-9, where)
+	default:
+		assert.Equal(t, want, got, where)
+	}
+}
+
+func counts(t *testing.T, histogram any) []int64 {
+	t.Helper()
+	h, err := hdrhistogram.Decode([]byte(histogram.(string)))
+	require.NoError(t, err)
+	return h.Export().Counts
+}
+
+func compareLogs(t *testing.T, seconds int, dir, out string) {
+	t.Helper()
+	golden := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(golden, report.LogName), []byte(readFile(t, filepath.Join(dir, "golden.hlog"))), 0o644))
+	want, err := report.OpenLog(golden)
+	require.NoError(t, err)
+	got, err := report.OpenLog(out)
+	require.NoError(t, err)
+	samples := int64(0)
+	for second := range seconds {
+		a, err := want.At(second)
+		require.NoError(t, err)
+		b, err := got.At(second)
+		require.NoError(t, err)
+		require.Len(t, b, len(a))
+		for tag, h := range a {
+			assert.Equal(t, h.Export().Counts, b[tag].Export().Counts, "%s in second %d", tag, second)
+			samples += h.TotalCount()
+		}
+	}
+	assert.Positive(t, samples)
+}

@@ -1,0 +1,225 @@
+package merge
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// part is the record of one of three instances, with a change.
+func part(t *testing.T, number int, change func(r *report.Run)) Part {
+	t.Helper()
+	p, err := read(filepath.Join("testdata/whole", fmt.Sprintf("generator-%d", number)))
+	require.NoError(t, err)
+	if change != nil {
+		change(p.Run)
+	}
+	return p
+}
+
+func three(t *testing.T, changes ...func(r *report.Run)) []Part {
+	t.Helper()
+	changes = append(changes, nil, nil, nil)
+	return []Part{part(t, 3, changes[2]), part(t, 1, changes[0]), part(t, 2, changes[1])}
+}
+
+// merged is the whole, which has to be a valid document.
+func merged(t *testing.T, parts []Part) *report.Run {
+	t.Helper()
+	r, err := Runs(parts, "whole", io.Discard)
+	require.NoError(t, err)
+	data, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.NoError(t, report.Validate(data))
+	return r
+}
+
+func series(values ...int64) *ledger.Series {
+	s := ledger.NewSeries()
+	for _, v := range values {
+		s.Add(v)
+	}
+	return &s
+}
+
+func TestHistogramsAreAddedCountByCount(t *testing.T) {
+	t.Parallel()
+	few := []int64{1000, 2000, 2000, 70_000, 2 * ledger.Highest} // the last one is above what a histogram holds
+	var many []int64
+	for i := range int64(500) {
+		many = append(many, 100+13*i)
+	}
+	a, b, none := report.NewLatency(series(few...), true), report.NewLatency(series(many...), true), report.NewLatency(series(), true)
+	both, err := latency([]*report.Latency{&a, &b, &none})
+	require.NoError(t, err)
+	assert.Equal(t, report.NewLatency(series(append(few, many...)...), true), both)
+
+	a.Histogram = nil
+	_, err = latency([]*report.Latency{&a, &b})
+	assert.EqualError(t, err, "a latency has no histogram, so it cannot be added to others")
+}
+
+// logOf is a histogram log of one second, and half a line: its run was killed.
+func logOf(t *testing.T, s *ledger.Series) *report.Log {
+	t.Helper()
+	encoded, err := s.Histogram.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	text := fmt.Sprintf("#[BaseTime: 100.000 (seconds since epoch)]\nTag=arrival,1.000,1.000,1.000,%s\nTag=arrival,2.0", encoded)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, report.LogName), []byte(text), 0o644))
+	log, err := report.OpenLog(dir)
+	require.NoError(t, err)
+	return log
+}
+
+func TestASecondIsThatOfAllSamplesNotOfTheirPercentiles(t *testing.T) {
+	t.Parallel()
+	fast, slow := series(), series(90_000)
+	fast.AddMany(1000, 99)
+	parts := three(t)
+	for i, s := range []*ledger.Series{nil, fast, slow} {
+		for j := range parts[i].Run.Timeline {
+			row := &parts[i].Run.Timeline[j]
+			row.Arrival, row.FromSend = nil, nil
+			if s != nil && row.T == 1 {
+				row.Arrival = report.NewQuantiles(s)
+				row.FromSend = row.Arrival
+			}
+		}
+		if s != nil {
+			parts[i].Log = logOf(t, s)
+		}
+	}
+	parts[0].Log = &report.Log{}
+	var log bytes.Buffer
+	r, err := Runs(parts, "whole", &log)
+	require.NoError(t, err)
+	want := &report.Quantiles{Count: 100, Mean: 1.89, P50: new(1.0), P95: new(1.0), P99: new(1.0), Max: 90}
+	assert.Equal(t, want, r.Timeline[1].Arrival)
+	want = &report.Quantiles{Count: 100, Mean: 1.89, Max: 90}
+	assert.Equal(t, want, r.Timeline[1].FromSend, "without histograms there is no percentile")
+}
+
+func TestBinsThatBeginElsewhereAreAdded(t *testing.T) {
+	t.Parallel()
+	assert.Nil(t, addBins(nil))
+	assert.Equal(t, []int64{3, 7, 0, 0, 1, 3, 3}, addBins([][]int64{{6, 1, 2}, {3, 7}, {7, 1, 3}}))
+}
+
+func TestSeveralMakeAWholeWhoeverComesFirst(t *testing.T) {
+	t.Parallel()
+	one := part(t, 1, nil).Run
+	r := merged(t, three(t))
+	assert.Equal(t, report.Pass, r.Verdict.Result, r.Verdict.Reasons)
+	assert.Nil(t, r.Run.Generator)
+	assert.Equal(t, 3*one.Account.Scheduled, r.Account.Scheduled)
+	assert.Len(t, r.Generators, 3)
+	text := report.Text(r, "", false)
+	assert.Contains(t, text, "\n  generator 2 1/3:2/3 · pass · 190 scheduled · 190 arrived · lateness p99 0.348 ms · CPU max 5.00 %\n")
+	assert.Contains(t, text, " scheduled = 0 dropped")
+}
+
+func TestWhatAScriptSaysHasAValueOfEachGenerator(t *testing.T) {
+	t.Parallel()
+	says := func(held, p99 *float64) func(r *report.Run) {
+		return func(r *report.Run) {
+			r.Figures = []report.Figure{{Name: "connections held", Value: held}, {Name: "canary p99", Value: p99, Unit: "ms"}}
+		}
+	}
+	r := merged(t, three(t, says(new(14_001.0), new(1.5)), says(new(14_002.0), nil), says(new(14_003.0), new(3.5))))
+	text := report.Text(r, "", false)
+	assert.Contains(t, text, "\n  figure      connections held: 14,001 · 14,002 · 14,003\n")
+	assert.Contains(t, text, "\n  figure      canary p99: 1.50 · n/a · 3.50 ms\n")
+	assert.Contains(t, report.Markdown(r), "\n- canary p99: 1.50 · not available · 3.50 ms\n")
+}
+
+func TestTheClockHasTheWidestBoundsAndEachItsOwnOffset(t *testing.T) {
+	t.Parallel()
+	clock := func(bound, own float64, oneHost bool, processes int) func(r *report.Run) {
+		return func(r *report.Run) {
+			r.Clock = report.Clock{
+				Reference: "redis TIME", OffsetMS: &own, BoundMS: bound, GeneratorBoundMS: own, OneHost: oneHost, DriftPPM: &own, Probes: 10,
+				Processes: make([]report.ProcessClock, processes),
+			}
+		}
+	}
+	r := merged(t, three(t, clock(0.5, 0.25, true, 1), clock(0.75, 0.5, false, 3), clock(0.25, 0.75, true, 2)))
+	assert.Equal(t, report.Clock{
+		Reference: "redis TIME", BoundMS: 0.75, GeneratorBoundMS: 0.75, Probes: 30, Processes: make([]report.ProcessClock, 3),
+	}, r.Clock)
+	for i, own := range []float64{0.25, 0.5, 0.75} {
+		assert.Equal(t, []float64{own, own}, []float64{*r.Generators[i].ClockOffsetMS, *r.Generators[i].ClockBoundMS})
+	}
+	assert.NotContains(t, report.Text(r, "", false), "drift")
+}
+
+func TestPartsOfDifferentRunsAreRefused(t *testing.T) {
+	t.Parallel()
+	for message, change := range map[string]func(r *report.Run){
+		"generator 2 has another run than generator 1 (other, not xssm4yqm)":                           func(r *report.Run) { r.Run.ID = "other" },
+		"generator 2 has another profile than generator 1":                                             func(r *report.Run) { r.Run.Profile.Name = "other" },
+		"generator 2 has another method than generator 1 (ramp, not smoke)":                            func(r *report.Run) { r.Run.Method = "ramp" },
+		"generator 2 has another version of k6 than generator 1 (1.0.0, not 2.2.0)":                    func(r *report.Run) { r.Run.Tool.Version = "1.0.0" },
+		"generator 2 has another start than generator 1 (1795317507755881, not 1795428596485845)":      func(r *report.Run) { r.Run.Generator.StartUS = 1_795_317_507_755_881 },
+		"generator 2 has another sequence of segments than generator 1 (0,1/2,2/3,1, not 0,1/3,2/3,1)": func(r *report.Run) { r.Run.Generator.Sequence = "0,1/2,2/3,1" },
+		"generator 1 is there twice": func(r *report.Run) { r.Run.Generator.Number = 1 },
+	} {
+		_, err := Runs(three(t, nil, change), "whole", io.Discard)
+		assert.EqualError(t, err, message)
+	}
+	_, err := Runs(nil, "whole", io.Discard)
+	assert.EqualError(t, err, "there is nothing to merge")
+}
+
+// write puts a run into a directory of its own.
+func write(t *testing.T, r *report.Run) string {
+	t.Helper()
+	dir := t.TempDir()
+	data, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, report.FileName), data, 0o644))
+	return dir
+}
+
+func TestWhatIsNoPartIsNamed(t *testing.T) {
+	t.Parallel()
+	for what, change := range map[string]func(r *report.Run){
+		"is a run of one instance; merge takes what each instance of a run by segments has left": func(r *report.Run) { r.Run.Generator = nil },
+		"has been merged already; merge takes what each instance of a run by segments has left": func(r *report.Run) {
+			r.Run.Generator, r.Generators = nil, []report.Part{}
+			r.Generators = append(r.Generators, report.Part{Number: 1, Segment: "0:1", Result: report.Pass, Reasons: []string{}})
+		},
+		"is of generator 4 of 3": func(r *report.Run) { r.Run.Generator.Number = 4 },
+	} {
+		dir := write(t, part(t, 1, change).Run)
+		_, _, err := Directories([]string{dir}, t.TempDir(), "")
+		assert.EqualError(t, err, dir+" "+what)
+	}
+	_, _, err := Directories([]string{"testdata/whole/generator-1", "testdata/odd/generator-3"}, "", "")
+	assert.EqualError(t, err, "the parts do not lie in one directory of their run: --out says where the whole goes")
+	_, _, err = Directories([]string{write(t, part(t, 1, nil).Run)}, "", "")
+	assert.EqualError(t, err, "the parts do not lie in one directory of their run: --out says where the whole goes")
+
+	// One of a version that had no rules.
+	dir := write(t, part(t, 1, nil).Run)
+	file := filepath.Join(dir, report.FileName)
+	var data map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(readFile(t, file)), &data))
+	data["verdict"] = json.RawMessage(`{"result":"pass","reasons":[]}`)
+	old, err := json.Marshal(data)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, old, 0o644))
+	_, _, err = Directories([]string{dir}, t.TempDir(), "")
+	assert.ErrorContains(t, err, "is a run of an earlier version, without the rules that it was judged by")
+}

@@ -1,0 +1,166 @@
+package merge
+
+import (
+	"io"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// tags are the histograms of a second, in the order of the log.
+var tags = [...]string{"arrival", "from_send", "http"}
+
+// seconds makes the timeline of all, and writes their histogram log. All count from one moment of Redis' clock, so second t of one is second t
+// of the others. Of each log one second at a time is decoded.
+func seconds(parts []Part, id string, startMS int64, w io.Writer) ([]report.Interval, error) {
+	log := hdrhistogram.NewHistogramLogWriter(w)
+	if err := report.Begin(log, id, startMS); err != nil {
+		return nil, err
+	}
+	length := 0
+	rows := make([]map[int]*report.Interval, len(parts))
+	for i, p := range parts {
+		rows[i] = map[int]*report.Interval{}
+		for j := range p.Run.Timeline {
+			row := &p.Run.Timeline[j]
+			rows[i][row.T] = row
+			length = max(length, row.T+1)
+		}
+	}
+	timeline := make([]report.Interval, 0, length)
+	for t := range length {
+		var there []*report.Interval
+		histograms := map[string]*hdrhistogram.Histogram{}
+		for i, p := range parts {
+			found, err := p.Log.At(t)
+			if err != nil {
+				return nil, err
+			}
+			row, ok := rows[i][t]
+			if !ok { // a log may go on where the timeline of its report ends: that part was cut off, and its report counts
+				continue
+			}
+			there = append(there, row)
+			for tag, h := range found {
+				if histograms[tag] == nil {
+					histograms[tag] = ledger.NewSeries().Histogram
+				}
+				if err := add(histograms[tag], h); err != nil {
+					return nil, err
+				}
+			}
+		}
+		for _, tag := range tags {
+			h := histograms[tag]
+			if h == nil {
+				continue
+			}
+			h.SetTag(tag)
+			h.SetStartTimeMs(startMS + int64(t)*1000)
+			h.SetEndTimeMs(startMS + int64(t+1)*1000)
+			if err := log.OutputIntervalHistogram(h); err != nil {
+				return nil, err
+			}
+		}
+		timeline = append(timeline, second(t, there, histograms))
+	}
+	return timeline, nil
+}
+
+func second(t int, rows []*report.Interval, histograms map[string]*hdrhistogram.Histogram) report.Interval {
+	all := report.Interval{T: t}
+	var briefs [len(tags)][]*report.Quantiles
+	var bins [][]int64
+	for _, r := range rows {
+		if all.Phase == nil {
+			all.Phase = r.Phase
+		}
+		all.Requests += r.Requests
+		all.Scheduled += r.Scheduled
+		all.Sent += r.Sent
+		all.Accepted += r.Accepted
+		all.Rejected += r.Rejected
+		all.Failed += r.Failed
+		all.Arrived += r.Arrived
+		all.Backlog += r.Backlog
+		for i, q := range []*report.Quantiles{r.Arrival, r.FromSend, r.HTTP} {
+			briefs[i] = append(briefs[i], q)
+		}
+		if r.Bins != nil {
+			bins = append(bins, r.Bins)
+		}
+		all.CanaryMS = most(all.CanaryMS, r.CanaryMS)
+		// Each has cores of its own, so the sum of all would be of nothing.
+		all.Generator.CPUPercent = most(all.Generator.CPUPercent, r.Generator.CPUPercent)
+		all.Generator.RSSMB = most(all.Generator.RSSMB, r.Generator.RSSMB)
+		all.Generator.StealPercent = most(all.Generator.StealPercent, r.Generator.StealPercent)
+	}
+	for i, to := range []**report.Quantiles{&all.Arrival, &all.FromSend, &all.HTTP} {
+		*to = ofSecond(quantiles(briefs[i]), histograms[tags[i]])
+	}
+	all.Bins, all.Stages = addBins(bins), addStages(rows)
+	return all
+}
+
+// ofSecond adds the percentiles. There are none without the histogram of one of the parts.
+func ofSecond(all *report.Quantiles, h *hdrhistogram.Histogram) *report.Quantiles {
+	if all == nil || h == nil || h.TotalCount() != all.Count {
+		return all
+	}
+	own := report.NewQuantiles(&ledger.Series{Histogram: h, Count: all.Count, Max: micros(all.Max)})
+	own.Mean = all.Mean
+	return own
+}
+
+// addBins adds counts that stand behind the number of their first bin.
+func addBins(all [][]int64) []int64 {
+	var sum []int64
+	for _, bins := range all {
+		if sum == nil {
+			sum = []int64{bins[0]}
+		}
+		if before := sum[0] - bins[0]; before > 0 {
+			sum = append(append([]int64{bins[0]}, make([]int64, before)...), sum[1:]...)
+		}
+		for i, n := range bins[1:] {
+			at := int(bins[0]-sum[0]) + i + 1
+			for len(sum) <= at {
+				sum = append(sum, 0)
+			}
+			sum[at] += n
+		}
+	}
+	return sum
+}
+
+// addStages are means, weighted with the deliveries that arrived.
+func addStages(rows []*report.Interval) map[string]float64 {
+	var sums map[string]float64
+	arrived := int64(0)
+	for _, r := range rows {
+		if r.Stages == nil || r.Arrived == 0 {
+			continue
+		}
+		if sums == nil {
+			sums = map[string]float64{}
+		}
+		arrived += r.Arrived
+		for stage, mean := range r.Stages {
+			sums[stage] += mean * float64(r.Arrived)
+		}
+	}
+	for stage := range sums {
+		sums[stage] /= float64(arrived)
+	}
+	return sums
+}
+
+// most is the larger of what is known.
+func most(a, b *float64) *float64 {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
+}

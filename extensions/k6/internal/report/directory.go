@@ -1,0 +1,141 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// What a run leaves in its directory; Save says what else.
+const (
+	FileName     = "run.json"
+	PageName     = "index.html"
+	LogName      = "arrival.hlog"
+	TimelineName = "timeline.ndjson"
+)
+
+// Save puts run.json, what CI reads, and the page into a run's directory, each at once: a reader never finds half a file.
+// template is that of the page; empty: without one.
+func Save(dir, template string, r *Run) error {
+	files := map[string]func(*bufio.Writer) error{
+		FileName: func(w *bufio.Writer) error {
+			err := WriteJSON(w, r)
+			_, _ = w.WriteString("\n") // which keeps its first error for Flush
+			return err
+		},
+		"junit.xml": func(w *bufio.Writer) error {
+			data, err := JUnit(r)
+			_, _ = w.Write(data)
+			return err
+		},
+		"summary.md": func(w *bufio.Writer) error {
+			_, err := w.WriteString(Markdown(r))
+			return err
+		},
+	}
+	if template != "" {
+		files[PageName] = func(w *bufio.Writer) error { return WritePage(w, template, r) }
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := Replace(filepath.Join(dir, name), files[name]); err != nil {
+			return fmt.Errorf("the run's report can't be written: %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Replace writes a file at once, in the place of one that may be there.
+func Replace(path string, write func(*bufio.Writer) error) error {
+	next, err := os.Create(path + ".next")
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriter(next)
+	if err := cmp.Or(write(b), b.Flush(), next.Close()); err != nil {
+		return err
+	}
+	return os.Rename(next.Name(), path)
+}
+
+// Read is the run that a directory, or a run.json, holds. Its errors name the file and what is wrong with it.
+func Read(path string) (*Run, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, FileName)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := Validate(data); err != nil {
+		return nil, fmt.Errorf("%s %w", path, err)
+	}
+	r := &Run{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("%s is not a run that this version can read: %w", path, err)
+	}
+	return r, nil
+}
+
+// Begin writes the head of a histogram log: µs, an interval a second, of a run that started at a time in ms since 1970.
+func Begin(w *hdrhistogram.HistogramLogWriter, id string, startMS int64) error {
+	w.SetBaseTime(startMS)
+	return cmp.Or(w.OutputComment("[arrival "+id+": µs, one interval a second]"), w.OutputLogFormatVersion(),
+		w.OutputStartTime(startMS), w.OutputBaseTime(startMS), w.OutputLegend())
+}
+
+// Log reads a run's histogram log second by second.
+type Log struct {
+	reader *hdrhistogram.HistogramLogReader
+	base   float64 // start of the run, seconds since 1970
+	next   *hdrhistogram.Histogram
+}
+
+var baseTime = regexp.MustCompile(`#\[BaseTime: ([\d.]+)`)
+
+// OpenLog opens the histogram log of a run's directory. A run that was killed may have none, or have left half a line.
+func OpenLog(dir string) (*Log, error) {
+	data, err := os.ReadFile(filepath.Join(dir, LogName))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	data = data[:bytes.LastIndexByte(data, '\n')+1]
+	l := &Log{reader: hdrhistogram.NewHistogramLogReader(bytes.NewReader(data))}
+	if base := baseTime.FindSubmatch(data); base != nil {
+		l.base, _ = strconv.ParseFloat(string(base[1]), 64) // digits and points; what is no number has no seconds that are asked for
+	}
+	if l.next, err = l.reader.NextIntervalHistogram(); err != nil {
+		return nil, fmt.Errorf("%s is no histogram log: %w", filepath.Join(dir, LogName), err)
+	}
+	return l, nil
+}
+
+// At returns the histograms of a second of the run by their tag. Seconds are asked for in ascending order.
+func (l *Log) At(second int) (map[string]*hdrhistogram.Histogram, error) {
+	found := map[string]*hdrhistogram.Histogram{}
+	for l.next != nil {
+		at := int(math.Round(float64(l.next.StartTimeMs())/1000 - l.base))
+		if at > second {
+			break
+		}
+		if at == second {
+			found[l.next.Tag()] = l.next
+		}
+		var err error
+		if l.next, err = l.reader.NextIntervalHistogram(); err != nil {
+			return nil, fmt.Errorf("%s is broken in second %d: %w", LogName, second, err)
+		}
+	}
+	return found, nil
+}
