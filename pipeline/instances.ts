@@ -1,15 +1,11 @@
 import { randomInt } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { mergeDirectories } from '../reports/merge/command.ts';
-import { mergedText } from '../reports/merge/text.ts';
-import type { VerdictResult } from '../reports/run.ts';
+import { readdir } from 'node:fs/promises';
+import { merge } from '../reports/merge.ts';
 import type { Ended, Generator } from './child.ts';
 import { ConfigError } from './config.ts';
 import { K6Run } from './k6.ts';
 
 const MOST = 32;
-const TEMPLATE = join(import.meta.dirname, '../reports/dist/index.html');
 
 /** Takes `--instances <n>` out of the arguments: the others are k6's. */
 export function instancesOf(args: readonly string[]): { instances: number; args: string[] } {
@@ -72,10 +68,7 @@ export class Instances implements Generator {
   }
 }
 
-/** Makes one run of what they have left, and prints it. @returns its verdict; incomplete: there is nothing */
-export async function mergeInstances(runDir: string): Promise<VerdictResult> {
-  if ((await readdir(runDir)).length === 0) return 'incomplete';
-  const { run } = await mergeDirectories([runDir], undefined, await readFile(TEMPLATE, 'utf8'));
-  console.log(`\n${mergedText(run)}\n`);
-  return run.verdict.result;
+/** Makes one run of what they have left, and prints it. @returns whether it passes; what has left nothing does not */
+export async function mergeInstances(runDir: string): Promise<boolean> {
+  return (await readdir(runDir)).length > 0 && merge([runDir]);
 }

@@ -104,7 +104,7 @@ async function runScript(
       instances === 1 ? new K6Run(script, args, trusting) : new Instances(script, args, trusting, instances),
     );
     const report = join(runDir, 'index.html');
-    const result = instances === 1 ? await resultOf(runDir) : await mergeInstances(runDir);
+    const passed = await (instances === 1 ? hasPassed(runDir) : mergeInstances(runDir));
     if (ended.signal !== null) {
       const left = existsSync(report) ? `its report is ${shortPath(report)}` : 'it left no report';
       console.error(`k6 was killed by ${ended.signal}: the run is incomplete, ${left}`);
@@ -112,17 +112,19 @@ async function runScript(
       // k6 draws its progress once more below its summary: what is looked for stands last.
       console.log(`report  ${shortPath(report)}`);
     }
-    return exitCodeOf(ended) || (result === undefined || result === 'pass' ? 0 : NOT_PASSED);
+    return exitCodeOf(ended) || (passed ? 0 : NOT_PASSED);
   });
 }
 
 /** As k6 says it where a threshold is crossed: k6 may have been told to judge none, and knows nothing of a whole of several instances. */
 const NOT_PASSED = 99;
 
-/** The verdict of a run; undefined: the script left none. */
-async function resultOf(runDir: string): Promise<VerdictResult | undefined> {
+const PASS: VerdictResult = 'pass';
+
+/** Whether a run passes; its script may have left none. */
+async function hasPassed(runDir: string): Promise<boolean> {
   const text = await readFile(join(runDir, 'run.json'), 'utf8').catch(() => undefined);
-  return text === undefined ? undefined : (JSON.parse(text) as Run).verdict.result;
+  return text === undefined || (JSON.parse(text) as Run).verdict.result === PASS;
 }
 
 /**

@@ -16,8 +16,7 @@ import { COMPARISONS, moment, newDirectory, RUNS } from './directory.ts';
 import { Catalogue } from './history/catalogue.ts';
 import { latest } from './history/latest.ts';
 import { listText } from './history/text.ts';
-import { mergeDirectories } from './merge/command.ts';
-import { mergedText } from './merge/text.ts';
+import { merge } from './merge.ts';
 import { renderReport } from './render.ts';
 
 const USAGE = `Usage: npm run report -- <run>                      writes the page of a run anew from its run.json
@@ -210,13 +209,7 @@ async function checkRun(names: string[], values: Values): Promise<number> {
 async function mergeParts(names: string[], out: string | undefined): Promise<number> {
   if (names.length === 0)
     throw new UsageError('merge takes the runs of the instances, or the directory that holds them');
-  const { directory, run } = await mergeDirectories(
-    await Promise.all(names.map(directoryOf)),
-    out,
-    await pageTemplate(),
-  );
-  console.log(`${mergedText(run)}\n  report      ${shortPath(join(directory, 'index.html'))}`);
-  return run.verdict.result === 'pass' ? 0 : 1;
+  return (await merge(await Promise.all(names.map(directoryOf)), out)) ? 0 : 1;
 }
 
 /** A directory, the name of one in reports/runs, or the newest there. */

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { execa } from 'execa';
+import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
+import type { Run } from '../run.ts';
+import { type GOLDENS, golden } from './goldens.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+let dir: string;
+before(async () => {
+  dir = await temporaryDirectory();
+});
+after(() => remove(dir));
+
+const check = (...files: string[]) =>
+  execa(join(ROOT, 'k6'), ['x', 'arrival', 'check', ...files], { reject: false, cwd: dir });
+
+async function put(name: (typeof GOLDENS)[number], change: (run: Run) => void = () => {}): Promise<string> {
+  const run = golden(name);
+  change(run);
+  await writeFile(join(dir, 'run.json'), JSON.stringify(run));
+  return '.';
+}
+
+test('a run that passes, with its rules', async () => {
+  const { exitCode, stdout, stderr } = await check(await put('passing'));
+  assert.deepEqual([exitCode, stderr], [0, '']);
+  assert.match(stdout, /^pass {8}\.\n/);
+  assert.match(stdout, /^ {2}held {8}arrival_p99 < 250 ms: [\d.]+ ms$/m);
+});
+
+test('one that does not pass says by which rule, whatever the others are', async () => {
+  const file = join(ROOT, 'reports/testdata/failing.json');
+  const { exitCode, stdout } = await check(await put('passing'), file);
+  assert.equal(exitCode, 99);
+  assert.match(stdout, /^fail {8}\S+failing\.json$/m);
+  assert.match(stdout, /^ {2}fail {8}arrival_p99 < 250 ms: 4,020 ms/m);
+});
+
+test('a limit that was not judged is no pass, nor is a run without rules', async () => {
+  const open = await check(
+    await put('passing', ({ verdict }) => {
+      const limit = verdict.rules?.find(({ name }) => name === 'arrival_p99');
+      assert.ok(limit);
+      limit.ok = null;
+    }),
+  );
+  assert.equal(open.exitCode, 99);
+  assert.match(open.stdout, /^incomplete {2}\.$/m);
+  assert.match(open.stdout, /^ {2}not judged {2}arrival_p99/m);
+  const earlier = await check(await put('passing', ({ verdict }) => delete verdict.rules));
+  assert.equal(earlier.exitCode, 99);
+});
+
+test('a file that is no valid run is named with what is wrong, and is neither', async () => {
+  const broken = await put('passing', ({ account }) => {
+    Object.assign(account, { lost: 'three' });
+  });
+  const { exitCode, stdout, stderr } = await check(broken, join(ROOT, 'reports/testdata/failing.json'));
+  assert.equal(exitCode, 1);
+  assert.match(stdout, /^fail /m, 'the others are checked all the same');
+  assert.match(stderr, /run\.json is no valid run: account\.lost: got string, want integer/);
+  for (const args of [[], ['nowhere']]) assert.equal((await check(...args)).exitCode, 1);
+});
