@@ -3,7 +3,6 @@ import { percentile, protocolOf, scriptFigures, uncertain } from './page/facts.t
 import { count, fixed, ms as msOf, plural, visible } from './page/format.ts';
 import { limited, limitText, rulesOf, withUnit } from './rules.ts';
 import { type Account, type Latency, type Run, STAGES, type VerdictResult } from './run.ts';
-import { grown, knee, pointOf, sweepSteps } from './sweep.ts';
 
 /**
  * A case for the verdict and one for each rule, in the form that Ant's and Jenkins' schemas have in common. A limit of the pipeline that does
@@ -129,19 +128,14 @@ function equation(account: Account): string {
 }
 
 /** Where a sweep turns; null: it is none, or does not. */
-function turn(run: Run): string | null {
-  const steps = sweepSteps(run);
-  const at = knee(steps.map((step) => pointOf(step)));
-  const [last, next] = [steps[at ?? -1], steps[(at ?? -1) + 1]];
-  if (at === -1 && next !== undefined) {
-    const longest = grown(null, next.latency);
-    const most = longest === null ? '' : `, and ${longest} takes longest`;
-    return `below ${plural(next.vus, 'VU')}: with ${count(next.vus)} a backlog grows already${most}`;
+function turn({ knee }: Run): string | null {
+  if (!knee) return null;
+  if (knee.vus === 0) {
+    const most = knee.stage === '' ? '' : `, and ${knee.stage} takes longest`;
+    return `below ${plural(knee.next, 'VU')}: with ${count(knee.next)} a backlog grows already${most}`;
   }
-  if (at === null || last === undefined || next === undefined) return null;
-  const stage = grown(last.latency, next.latency);
-  const grew = stage === null ? '' : `, and ${stage} has grown most`;
-  return `${plural(last.vus, 'VU')}: with ${count(next.vus)} p50 has taken off for good${grew}`;
+  const grew = knee.stage === '' ? '' : `, and ${knee.stage} has grown most`;
+  return `${plural(knee.vus, 'VU')}: with ${count(knee.next)} p50 has taken off for good${grew}`;
 }
 
 /** That the run took; 0 if it has not ended. */

@@ -35,6 +35,8 @@ export interface Run {
   sampled?: Sampled | null;
   /** The phases that were reached: the profile's first ones. */
   steps: Step[];
+  /** Where a sweep turns; null: it is none, or does not; absent: of an earlier version. */
+  knee?: Knee | null;
   /** What the script says beyond what every run says; a value of null did not come about. */
   figures?: ScriptFigure[];
   flows: Flow[];
@@ -263,6 +265,16 @@ export interface Step {
   cpu_percent?: Record<string, number> | null;
   latency: Latencies;
   sampled?: Sampled | null;
+}
+
+/** Made by extensions/k6/internal/report/knee.go alone: p50 of arrival takes off for good. */
+export interface Knee {
+  /** The last concurrency before; 0: it is below the first step, where a backlog grows already. */
+  vus: number;
+  /** The one after it. */
+  next: number;
+  /** Whose mean grew most from the one to the other, or of the first step the longest; empty: not known. */
+  stage: Stage | '';
 }
 
 /** Arrival as one message in so many tells it, whose times stand in the trace lists of ingest and relay. In ms; null: no sample. */

@@ -139,7 +139,7 @@ function subject(
       ]),
     ) as Record<Stage, number | null>,
     steps: summaries,
-    knee: kneeOf(summaries, first.run),
+    knee: kneeOf(summaries, runs),
     timeline: balanced ? timeline(first.run, width) : { t: [], p50: [], p99: [] },
   };
 }

@@ -1,5 +1,5 @@
 /** The data of a comparison, worked out before the page or the table shows it. Latencies are in ms. */
-import type { Account, Stage, VerdictResult } from '../run.ts';
+import type { Account, Knee as RunKnee, Stage, VerdictResult } from '../run.ts';
 import type { Measure } from './measures.ts';
 
 export interface Comparison {
@@ -44,8 +44,8 @@ export interface Subject {
   /** Means; null: no stamps. */
   stages: Record<Stage, number | null>;
   steps: StepSummary[];
-  /** Of a sweep of concurrency; null: it has none, or is no sweep. */
-  knee: Knee | null;
+  /** Of a sweep of concurrency; null: it has none, or is no sweep; absent: a run of an earlier version does not say. */
+  knee?: Knee | null | undefined;
   /** Of arrival by the second, of the first run; of long runs the worst of so many seconds, as many in all subjects. */
   timeline: { t: number[]; p50: (number | null)[]; p99: (number | null)[] };
 }
@@ -82,16 +82,10 @@ export interface StepSummary {
   };
 }
 
-/** The last concurrency before arrival p50 takes off for good. */
-export interface Knee {
-  /** 0: below the first step, where a backlog grows already. */
-  vus: number;
-  /** Arrival, ms, there. */
+/** A run's, with what is there. */
+export interface Knee extends RunKnee {
+  /** Arrival, ms. */
   p50: number | null;
-  /** The concurrency of the step after it. */
-  next: number;
-  /** Whose mean grew most from the one to the other; null: not known. */
-  stage: Stage | null;
 }
 
 export interface Row {

@@ -2,7 +2,7 @@
 
 import { rulesOf } from '../rules.ts';
 import { type Interval, type Resource, type Run, STAGES, type Stage } from '../run.ts';
-import { carried, grown, knee, missed, pointOf, sweepSteps, whole } from '../sweep.ts';
+import { carried, missed, sweepSteps, whole } from '../sweep.ts';
 import { isGenerator, percentile } from './facts.ts';
 import { clock, count, figure, msUnit, percent, plural } from './format.ts';
 
@@ -46,27 +46,25 @@ export function findings(run: Run, sound: boolean): Finding[] {
 }
 
 function kneeSentence(run: Run): string | null {
+  const { knee } = run;
   const steps = sweepSteps(run);
-  if (steps.length === 0) return null;
-  const p50 = (i: number) => steps[i]?.latency.arrival.p50 ?? null;
-  const at = knee(steps.map((step) => pointOf(step)));
-  const [from, to] = [steps[at ?? -1], steps[(at ?? -1) + 1]];
-  if (at === -1 && to) {
-    const longest = grown(null, to.latency);
-    const most = longest === null ? '' : `; ${longest} takes longest`;
-    return `The knee is below ${plural(to.vus, 'VU')}: ${count(to.backlog)} of ${plural(to.scheduled, 'message')} were owed at the end of that step${most}.`;
-  }
-  if (at === null || !from || !to) {
+  if (steps.length === 0 || knee === undefined) return null;
+  const [from, to] = [knee?.vus, knee?.next].map((vus) => steps.find((step) => step.vus === vus));
+  if (!knee || !to) {
     const short = steps.filter((step) => !whole(run, step)).map(({ vus }) => count(vus));
     const but = short.length === 0 ? '' : `, but with ${short.join(', ')} not every message arrived`;
     return `No knee: up to ${plural(steps.at(-1)?.vus ?? 0, 'VU')} arrival p50 did not take off${but}.`;
   }
-  const stage = grown(from.latency, to.latency);
+  if (!from) {
+    const most = knee.stage === '' ? '' : `; ${knee.stage} takes longest`;
+    return `The knee is below ${plural(to.vus, 'VU')}: ${count(to.backlog)} of ${plural(to.scheduled, 'message')} were owed at the end of that step${most}.`;
+  }
+  const [before, after] = [from.latency.arrival.p50, to.latency.arrival.p50];
   const then =
-    p50(at + 1) === null
+    after === null
       ? 'nothing arrives'
-      : `arrival p50 goes from ${msUnit(p50(at))} to ${msUnit(p50(at + 1))} and stays up`;
-  const grew = stage === null ? '' : `; ${stage} grows most`;
+      : `arrival p50 goes from ${msUnit(before)} to ${msUnit(after)} and stays up`;
+  const grew = knee.stage === '' ? '' : `; ${knee.stage} grows most`;
   return `The knee is at ${plural(from.vus, 'VU')}, ${figure(carried(run, from))} messages/s: with ${count(to.vus)} ${then}${grew}.`;
 }
 

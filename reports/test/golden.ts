@@ -253,6 +253,7 @@ function closedModel(): Run {
   const golden = run('sweep', SWEEP);
   golden.run.model = 'closed';
   golden.run.ended = '2026-11-21T09:48:14.219Z';
+  golden.knee = { vus: 4, next: 16, stage: 'request' };
   golden.figures = [
     { name: 'time to drain', value: 0.3, unit: 's' },
     { name: 'time until p99 is back', value: null, unit: 's' },

@@ -80,7 +80,7 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 		step.Sampled = traced.of(i).Against(step.Latency.Arrival)
 		r.Steps = append(r.Steps, step)
 	}
-	r.Latency = report.NewLatencies(total, lossless)
+	r.Latency, r.Knee = report.NewLatencies(total, lossless), report.NewKnee(r.Steps)
 	r.Sampled = traced.all().Against(r.Latency.Arrival)
 
 	for i, f := range e.options.profile.Flows {

@@ -1,27 +1,32 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Run } from '../../run.ts';
 import { golden } from '../../test/goldens.ts';
 import { compare } from '../compare.ts';
 import { turns } from '../knees.ts';
 import type { Recording } from '../recording.ts';
 import { comparisonText } from '../text.ts';
 
-/** A sweep over 1, 4, 16 and 32 VUs with these p50s, on a pipeline with such a queue. */
-function sweep(p50s: number[], queue = 'stream'): Recording {
+/** A sweep over 1, 4, 16 and 32 VUs with these p50s and such a knee, on a pipeline with such a queue. */
+function sweep(p50s: number[], knee: Run['knee'], queue = 'stream'): Recording {
   const run = golden('closed');
   const measured = run.steps.filter((step) => step.measured);
   for (const [i, step] of measured.entries()) step.latency.arrival.p50 = p50s[i] ?? null;
-  for (const step of run.steps) for (const stage of Object.values(step.latency.stages)) stage.mean = 1;
-  const after = measured[p50s.findIndex((p50) => p50 > 5)];
-  if (after) after.latency.stages[queue === 'list' ? 'queue' : 'request'].mean = 50;
+  if (knee === undefined) delete run.knee;
+  else run.knee = knee;
   run.environment.pipeline = { queue, node: '24' };
   return { run, histograms: new Map() };
 }
 
+const at = (vus: number, next: number, stage: 'request' | 'queue') => ({ vus, next, stage });
+
 const plain = (text: string) => text.replaceAll('\u00a0', ' ');
 
 test('two sweeps: the knee of each with its stage, and how far apart they are', () => {
-  const comparison = compare([sweep([1, 1, 2, 20]), sweep([1, 9, 40, 90], 'list')]);
+  const comparison = compare([
+    sweep([1, 1, 2, 20], at(16, 32, 'request')),
+    sweep([1, 9, 40, 90], at(1, 4, 'queue'), 'list'),
+  ]);
   assert.deepEqual(
     comparison.subjects.map(({ title, knee }) => [title, knee]),
     [
@@ -39,13 +44,9 @@ test('two sweeps: the knee of each with its stage, and how far apart they are', 
 });
 
 test('a sweep that begins beyond its knee says so', () => {
-  const behind = sweep([2033, 6197, 11_280, 7733], 'list');
-  for (const step of behind.run.steps) Object.assign(step, { scheduled: 1000, backlog: 310 });
-  const first = behind.run.steps.find(({ vus, measured }) => vus === 1 && measured);
-  assert.ok(first);
-  first.latency.stages.queue.mean = 2000;
+  const behind = sweep([2033, 6197, 11_280, 7733], at(0, 1, 'queue'), 'list');
   assert.deepEqual(
-    turns(compare([sweep([1, 1, 2, 20]), behind]).subjects)
+    turns(compare([sweep([1, 1, 2, 20], at(16, 32, 'request')), behind]).subjects)
       .map(plain)
       .slice(1),
     [
@@ -56,18 +57,27 @@ test('a sweep that begins beyond its knee says so', () => {
 });
 
 test('a sweep that does not turn says how far it went; what is no sweep says nothing', () => {
-  const flat = sweep([1, 1, 1, 2]);
-  assert.deepEqual(turns(compare([flat, sweep([1, 9, 9, 9], 'list')]).subjects).map(plain), [
+  const flat = sweep([1, 1, 1, 2], null);
+  const early = at(1, 4, 'queue');
+  assert.deepEqual(turns(compare([flat, sweep([1, 9, 9, 9], early, 'list')]).subjects).map(plain), [
     'A has no knee up to 32 VUs.',
     'B: knee at 1 VU, arrival p50 1.00 ms there; with 4 it has taken off for good, and queue has grown most.',
     'B against A: only B turns.',
   ]);
   assert.equal(turns(compare([flat, flat]).subjects).at(-1), 'B against A: neither turns.');
-  const same = compare([sweep([1, 9, 9, 9]), sweep([1, 8, 9, 9])]).subjects;
+  const same = compare([sweep([1, 9, 9, 9], early), sweep([1, 8, 9, 9], early)]).subjects;
   assert.match(
     plain(turns(same).at(-1) ?? ''),
     /^B against A: both turn at the same step; with 4 VUs arrival p50 is 9\.00 ms → 8\.00 ms\.$/,
   );
   const open = { run: golden('passing'), histograms: new Map() };
   assert.deepEqual(turns(compare([open, open]).subjects), []);
+});
+
+test('of repeats the knee in the middle counts; runs of an earlier version do not say where they turn', () => {
+  const repeats = [at(16, 32, 'queue'), null, at(1, 4, 'queue')].map((knee) => sweep([1, 1, 2, 20], knee));
+  const [subject] = compare([...repeats, sweep([1, 1, 2, 20], null, 'list')]).subjects;
+  assert.deepEqual(subject?.knee, { ...at(16, 32, 'queue'), p50: 2 });
+  const earlier = compare([sweep([1, 1, 2, 20], undefined), sweep([1, 1, 2, 20], null, 'list')]).subjects;
+  assert.deepEqual([earlier[0]?.knee, turns(earlier)], [undefined, []]);
 });

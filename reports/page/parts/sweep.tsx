@@ -1,5 +1,5 @@
 import type { Run, Step } from '../../run.ts';
-import { carried, grown, knee, pointOf, sweepSteps, TAKE_OFF } from '../../sweep.ts';
+import { carried, sweepSteps } from '../../sweep.ts';
 import { fitUsl, type Usl } from '../../usl.ts';
 import { Chart } from '../chart.tsx';
 import { type Line, msValue } from '../chart-options.ts';
@@ -18,34 +18,29 @@ type SweepStep = Step & { vus: number };
 export function SweepSection({ run }: PartProps) {
   const steps = sweepSteps(run);
   if (steps.length === 0) return null;
-  const at = knee(steps.map((step) => pointOf(step)));
-  const marks = at === null || at < 0 ? [] : [{ x: steps[at]?.vus ?? 0, name: 'knee' }];
+  const marks = run.knee?.vus ? [{ x: run.knee.vus, name: 'knee' }] : [];
   return (
     <section class="sweep">
       <h2>Sweep of concurrency</h2>
       <div class="charts">
-        <LatencyChart steps={steps} marks={marks} at={at} protocol={protocolOf(run)} />
+        <LatencyChart run={run} steps={steps} marks={marks} />
         <ThroughputChart run={run} steps={steps} marks={marks} />
       </div>
       <p class="small">
-        The knee is the last concurrency before arrival p50 takes off for good: with more VUs it stays above{' '}
-        {TAKE_OFF} times the lowest p50 of the sweep.
+        The knee is the last concurrency before arrival p50 takes off for good: with more VUs it stays above 5
+        times the lowest p50 of the sweep.
       </p>
     </section>
   );
 }
 
 interface SweepChartProps {
+  run: Run;
   steps: SweepStep[];
   marks: { x: number; name: string }[];
 }
 
-function LatencyChart({
-  steps,
-  marks,
-  at,
-  protocol,
-}: SweepChartProps & { at: number | null; protocol: string }) {
+function LatencyChart({ run, steps, marks }: SweepChartProps) {
   const line = (
     label: string,
     style: Pick<Line, 'colour' | 'dash'>,
@@ -59,7 +54,7 @@ function LatencyChart({
     <Chart
       name="Latency by concurrency"
       unit="ms, logarithmic"
-      title={latencyTitle(steps, at)}
+      title={latencyTitle(run, steps)}
       kind="vus"
       x={steps.map(({ vus }) => vus)}
       log
@@ -71,25 +66,27 @@ function LatencyChart({
         line('arrival p99', { colour: 'p99', dash: 'dashed' }, ({ latency }) =>
           percentile(latency.arrival, 'p99'),
         ),
-        line(`${protocol} mean`, { colour: 'orange', dash: 'dotted' }, ({ latency }) => latency.http.mean),
+        line(
+          `${protocolOf(run)} mean`,
+          { colour: 'orange', dash: 'dotted' },
+          ({ latency }) => latency.http.mean,
+        ),
       ]}
     />
   );
 }
 
-function latencyTitle(steps: SweepStep[], at: number | null): string {
-  const [from, to] = [steps[at ?? -1], steps[(at ?? -1) + 1]];
-  if (at === -1 && to) {
-    const longest = grown(null, to.latency);
-    return `The knee is below ${plural(to.vus, 'VU')}: a backlog grows already, and arrival p50 is ${msUnit(to.latency.arrival.p50)}${longest === null ? '' : `; ${longest} takes longest`}`;
-  }
-  if (!from || !to)
-    return `No knee: up to ${plural(steps.at(-1)?.vus ?? 0, 'VU')} arrival p50 did not take off`;
-  const stage = grown(from.latency, to.latency);
-  return `Knee at ${plural(from.vus, 'VU')}: arrival p50 is ${msUnit(from.latency.arrival.p50)} there and ${msUnit(to.latency.arrival.p50)} with ${count(to.vus)}${stage === null ? '' : `; ${stage} grows most`}`;
+function latencyTitle({ knee }: Run, steps: SweepStep[]): string {
+  const most = plural(steps.at(-1)?.vus ?? 0, 'VU');
+  if (knee === undefined) return `Up to ${most}`; // an earlier version did not look for the knee
+  const p50 = (vus: number) => msUnit(steps.find((step) => step.vus === vus)?.latency.arrival.p50 ?? null);
+  if (knee === null) return `No knee: up to ${most} arrival p50 did not take off`;
+  if (knee.vus === 0)
+    return `The knee is below ${plural(knee.next, 'VU')}: a backlog grows already, and arrival p50 is ${p50(knee.next)}${knee.stage === '' ? '' : `; ${knee.stage} takes longest`}`;
+  return `Knee at ${plural(knee.vus, 'VU')}: arrival p50 is ${p50(knee.vus)} there and ${p50(knee.next)} with ${count(knee.next)}${knee.stage === '' ? '' : `; ${knee.stage} grows most`}`;
 }
 
-function ThroughputChart({ run, steps, marks }: SweepChartProps & { run: Run }) {
+function ThroughputChart({ run, steps, marks }: SweepChartProps) {
   const perSecond = (step: Step) => carried(run, step);
   const usl = fitUsl(steps.map((step) => [step.vus, perSecond(step)]));
   const measured = new Map(steps.map((step) => [step.vus, step]));

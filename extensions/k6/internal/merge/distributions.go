@@ -26,6 +26,7 @@ func addUp(r *report.Run, runs []*report.Run) (err error) {
 	if r.Steps, err = steps(runs, r.Resources); err != nil {
 		return err
 	}
+	r.Knee = report.NewKnee(r.Steps)
 	r.Flows = make([]report.FlowResult, len(runs[0].Flows))
 	for i := range r.Flows {
 		flow := &r.Flows[i]

@@ -88,11 +88,7 @@ func TestMarkdownIsTheRunInShort(t *testing.T) {
 	assert.NotContains(t, text, "stage ", "there were no stamps")
 
 	r := failed()
-	vus := []int{1, 8}
-	for i := range vus {
-		p50 := float64(1 + 9*i)
-		r.Steps = append(r.Steps, Step{VUs: &vus[i], Measured: true, Latency: Latencies{Arrival: Latency{P50: &p50}}})
-	}
+	r.Knee = &Knee{VUs: 1, Next: 8}
 	r.Figures = []Figure{
 		{Name: "HTTP mean", Value: ptr(0.0483), Unit: "ms"}, {Name: "time to drain", Value: ptr(3.25), Unit: "s"},
 		{Name: "senders", Value: ptr(64.0)}, {Name: "time until p99 is back", Unit: "s"},

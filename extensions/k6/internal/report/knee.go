@@ -7,8 +7,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// takeOff is how many times the lowest p50 of a sweep a step's p50 must exceed to have taken off. reports/sweep.ts has the
-// same rule; both are tested against reports/sweep.vectors.json.
+// takeOff is how many times the lowest p50 of a sweep a step's p50 must exceed to have taken off.
 const takeOff = 5
 
 // owedMuch is the share of a step's messages that, owed at its end, says that a backlog grew: so much is not just under way.
@@ -16,9 +15,9 @@ const owedMuch = 0.1
 
 // Knee is where a sweep of concurrency turns.
 type Knee struct {
-	VUs   int    // the last concurrency before p50 takes off for good; 0: it is below the first, where a backlog grows already
-	Next  int    // the one after it
-	Stage string // whose mean grew most from the one to the other; empty: not known
+	VUs   int    `json:"vus"`   // the last concurrency before p50 takes off for good; 0: it is below the first, where a backlog grows already
+	Next  int    `json:"next"`  // the one after it
+	Stage string `json:"stage"` // whose mean grew most from the one to the other, or of the first the longest; empty: not known
 }
 
 // NewKnee finds the knee of a run's measured steps; nil if they have one concurrency, which is no sweep, or there is no knee: the last

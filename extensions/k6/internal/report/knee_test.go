@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheKneeIsWhereReportsSay(t *testing.T) {
+func TestTheKneeIsTheLastPointBeforeP50TakesOffForGood(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../../../../reports/sweep.vectors.json")
+	data, err := os.ReadFile("testdata/knee.json")
 	require.NoError(t, err)
 	var vectors []struct {
 		Name   string       `json:"name"`
@@ -51,13 +51,14 @@ func TestTheKneeIsOfTheMeasuredSteps(t *testing.T) {
 	}
 	assert.Equal(t, &Knee{VUs: 4, Next: 8, Stage: "queue"}, NewKnee(steps))
 	r := balanced()
-	r.Steps = steps
+	r.Knee = NewKnee(steps)
 	assert.Contains(t, Text(r, "", false), "\n  knee        4 VUs: with 8 p50 has taken off for good, and queue has grown most\n")
 	for i := range steps {
 		steps[i].Scheduled, steps[i].Backlog = 100, new(int)
 		*steps[i].Backlog = 30
 	}
 	assert.Equal(t, &Knee{VUs: 0, Next: 1, Stage: "delivery"}, NewKnee(steps))
+	r.Knee = NewKnee(steps)
 	assert.Contains(t, Text(r, "", false), "\n  knee        below 1 VU: with 1 a backlog grows already, and delivery takes longest\n")
 	assert.Nil(t, NewKnee(steps[:1]))
 	assert.Nil(t, NewKnee([]Step{{Measured: true}}), "the open model")

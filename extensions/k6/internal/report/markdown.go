@@ -41,7 +41,7 @@ func Markdown(r *Run) string {
 	} else {
 		b.WriteString("Latency is not shown: the account does not balance.\n")
 	}
-	if k := NewKnee(r.Steps); k != nil && r.Account.Balanced {
+	if k := r.Knee; k != nil && r.Account.Balanced {
 		fmt.Fprintf(&b, "\nknee: %s\n", knees(k))
 	}
 	for i, f := range scriptFigures(r.Figures, "not available") {

@@ -20,6 +20,7 @@ type Run struct {
 	Generators  []Part         `json:"generators,omitempty"` // of a merged run: one of each instance that it should have
 	Sampled     *Sampled       `json:"sampled"`              // of the measured phases; nil: not asked for
 	Steps       []Step         `json:"steps"`
+	Knee        *Knee          `json:"knee"`    // nil: it is no sweep, or the last step has not taken off
 	Figures     []Figure       `json:"figures"` // never nil
 	Flows       []FlowResult   `json:"flows"`
 	Targets     *Targets       `json:"targets"` // nil: the run has not ended

@@ -73,7 +73,7 @@ func Text(r *Run, where string, colour bool) string {
 				line("", "%s", row)
 			}
 		}
-		if k := NewKnee(r.Steps); k != nil {
+		if k := r.Knee; k != nil {
 			b.WriteString("\n")
 			line("knee", "%s", knees(k))
 		}

@@ -32,7 +32,7 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
     return `${letter} ${figure(highest)}`;
   });
   const at = sweeps.map(({ subject: { letter, knee } }) => {
-    if (knee === null) return `${letter} has none`;
+    if (!knee) return `${letter} has ${knee === null ? 'none' : 'one that is not known'}`;
     return knee.vus > 0
       ? `${letter} at ${plural(knee.vus, 'VU')}`
       : `${letter} below ${plural(knee.next, 'VU')}`;
