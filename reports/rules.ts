@@ -1,5 +1,5 @@
 /** The rules that a run was judged by, as run.json has them: they are shown, and never judged again. Pure. */
-import { ms, told } from './page/format.ts';
+import { ms } from './page/format.ts';
 import type { Rule, Run } from './run.ts';
 
 /** In the order of the judge. A run of an earlier version has thresholds, without what was measured. */
@@ -44,8 +44,4 @@ export function limitText({ op, limit, unit, basis }: Rule): string {
   if (limit === null || op === '') return '';
   const number = basis === '' ? limit.toLocaleString('en-US', { maximumFractionDigits: 20 }) : ms(limit);
   return `${SIGNS[op] ?? op} ${number} ${unit}`.trim();
-}
-
-export function withUnit(value: number | null, unit: string): string {
-  return value === null ? 'n/a' : `${told(value)} ${unit}`.trim();
 }

@@ -1,6 +1,6 @@
 /** A comparison as Markdown, for a comment on a change. */
 import { equation } from '../account.ts';
-import { plain } from '../ci.ts';
+import { visible } from '../page/format.ts';
 import type { Comparison, Subject } from './comparison.ts';
 import type { Finding } from './conditions.ts';
 import { turns } from './knees.ts';
@@ -60,4 +60,20 @@ function heading({ letter, title, runs, obstacle }: Subject, index: number): str
     ...(index === 0 ? ['baseline'] : []),
     ...(obstacle === null ? [] : [`**${plain(obstacle)}**`]),
   ].join(' · ');
+}
+
+/** In characters, of a name or a reason in Markdown. */
+const LONGEST = 500;
+
+/** Text that Markdown shows as it is, on one line; its bidi controls are seen, and run.json has what is cut off. */
+function plain(text: string): string {
+  const all = [...text.toWellFormed()];
+  const shown = all.slice(0, LONGEST).map((c) => {
+    if (/[\p{Cc}\u2028\u2029]/u.test(c)) return ' ';
+    if (visible(c) !== c) return visible(c).replace(/[[\]]/g, '\\$&');
+    if (c === '<') return '&lt;';
+    if (c === '&') return '&amp;';
+    return /[\\`*_[\]|#>~]/.test(c) ? `\\${c}` : c;
+  });
+  return shown.join('') + (all.length > LONGEST ? '… (run.json has all of it)' : '');
 }

@@ -99,7 +99,7 @@ function number(value: number | null | undefined, decimals: number): string {
 }
 
 /** As Go writes it, so that the terminal and the page say the same: toFixed rounds what lies in the middle up, Go to the even digit. */
-export function fixed(value: number, digits: number): string {
+function fixed(value: number, digits: number): string {
   const text = value.toFixed(digits);
   const middle = Math.abs(value * 2 ** (digits + 1)) % 2 === 1;
   const odd = Number(text.at(-1)) % 2 === 1;
