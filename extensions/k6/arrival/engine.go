@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"fmt"
-	"runtime"
 	"slices"
 	"sort"
 	"sync"
@@ -28,7 +27,6 @@ const lateLimit = 30 * time.Second
 // engine is the run of this process.
 type engine struct {
 	options *options
-	cores   int      // that it may use
 	segment *segment // what this instance does of the run; nil: all
 	id      string   // of the run
 	name    string   // of what is this instance's alone
@@ -57,7 +55,6 @@ type engine struct {
 	gate       *gate
 	handles    handles       // requests that scripts send themselves, or the caller
 	caller     *recording    // who sends in the place of k6; nil: k6 does
-	loop       func() *loop  // sends for pumps; it returns nil where each of their connections wants a goroutine
 	started    chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted     chan struct{} // closed when there is no use in sending any more
 	comeBack   time.Duration // how long a subscriber tries to connect again
@@ -95,7 +92,6 @@ func newEngine(o *options, part *segment) *engine {
 	id := cmp.Or(o.RunID, newRunID())
 	e := &engine{
 		options: o,
-		cores:   runtime.GOMAXPROCS(0),
 		segment: part,
 		id:      id,
 		name:    part.name(id),
@@ -128,12 +124,6 @@ func newEngine(o *options, part *segment) *engine {
 			deliveries += n * o.profile.Flows[i].Deliveries
 		}
 	}
-	e.loop = sync.OnceValue(func() *loop {
-		if !e.plain() {
-			return nil
-		}
-		return newLoop(e)
-	})
 	if o.Sampled > 0 {
 		e.ledger.Keep(o.Sampled, traceLength)
 	}

@@ -74,7 +74,7 @@ func (g *gate) open(now time.Time) {
 // wait returns when w is due; false when ctx ends or halted closes first.
 func (g *gate) wait(ctx context.Context, halted <-chan struct{}, w *waiter, due time.Time) bool {
 	if !time.Now().Before(due) {
-		return sleepUntil(ctx, halted, due) // which does not sleep
+		return goesOn(ctx, halted)
 	}
 	w.due = due
 	if !g.join(w) {
@@ -82,7 +82,7 @@ func (g *gate) wait(ctx context.Context, halted <-chan struct{}, w *waiter, due 
 	}
 	select {
 	case <-w.turn:
-		return sleepUntil(ctx, halted, due)
+		return goesOn(ctx, halted)
 	case <-ctx.Done():
 	case <-halted:
 	}

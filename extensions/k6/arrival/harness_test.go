@@ -95,11 +95,9 @@ func (s *script) run() *report.Run {
 }
 
 // pumped is run with pumps.
-func (s *script) pumped() *report.Run { return s.pumpedBy(4) }
-
-func (s *script) pumpedBy(vus int) *report.Run {
+func (s *script) pumped() *report.Run {
 	s.t.Helper()
-	return s.runWith(vus, func(ctx context.Context, e *engine) { e.pump(ctx, s.state) })
+	return s.runWith(4, func(ctx context.Context, e *engine) { e.pump(ctx, s.state) })
 }
 
 func (s *script) runWith(vus int, sender func(context.Context, *engine)) *report.Run {

@@ -25,14 +25,15 @@ func (l *link) closed() bool {
 	if err != nil {
 		return true
 	}
-	ended := false
-	err = raw.Control(func(fd uintptr) { ended = spoken(int(fd), l.secure == nil) })
-	return ended || err != nil
-}
-
-// spoken reports whether a socket has an end, an error, or, with any, anything to read: under TLS what has come may be a ticket.
-func spoken(fd int, any bool) bool {
-	var b [1]byte
-	n, _, err := unix.Recvfrom(fd, b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-	return err == nil && (n == 0 || any) || err != nil && !errors.Is(err, unix.EAGAIN)
+	n := 0
+	if refused := raw.Control(func(fd uintptr) {
+		var b [1]byte
+		n, _, err = unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	}); refused != nil {
+		return true
+	}
+	if err != nil {
+		return !errors.Is(err, unix.EAGAIN)
+	}
+	return n == 0 || l.secure == nil // under TLS what has come may be a ticket
 }

@@ -3,6 +3,7 @@ package arrival
 import (
 	"context"
 	"maps"
+	"runtime"
 	"slices"
 	"time"
 
@@ -30,7 +31,7 @@ func (e *engine) judge(r *report.Run, ran time.Duration) report.Verdict {
 	}
 	return judge.Of(judge.Evidence{
 		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: e.doubts, Limits: limits, Replaced: replaced,
-		Cores: e.cores, Unattended: e.unattended.Load(), AtMostOnce: e.options.MQTT.QoS == 0, Halted: e.isHalted(),
+		Cores: runtime.GOMAXPROCS(0), Unattended: e.unattended.Load(), AtMostOnce: e.options.MQTT.QoS == 0, Halted: e.isHalted(),
 	})
 }
 

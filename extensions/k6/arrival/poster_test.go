@@ -91,6 +91,7 @@ var keep = options{Ingest: ingestOptions{KeepAlive: true}}
 func TestEachKindOfAnswerIsRead(t *testing.T) {
 	t.Parallel()
 	ok := "HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\nok"
+	long := strings.Repeat("x", 20_000)
 	for name, c := range map[string]struct {
 		texts       []string
 		want        string // status and body of each answer, or the class of its error
@@ -99,6 +100,8 @@ func TestEachKindOfAnswerIsRead(t *testing.T) {
 		"the same again":               {[]string{ok}, "202 ok, 202 ok, 202 ok", 1},
 		"another each time":            {[]string{ok, "HTTP/1.1 400 Bad\r\nContent-Length: 3\r\n\r\nbad", ok}, "202 ok, 400 bad, 202 ok", 1},
 		"in pieces":                    {[]string{"HTTP/1.1 20|2 Accepted\r\nContent-|Length: 2\r\n\r|\no|k"}, "202 ok, 202 ok, 202 ok", 1},
+		"its header alone first":       {[]string{ok, "HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\n|busy", ok}, "202 ok, 503 busy, 202 ok", 1},
+		"longer than the buffer":       {[]string{"HTTP/1.1 400 Bad\r\nContent-Length: 20000\r\n\r\n" + long, ok}, "400 " + long + ", 202 ok, 202 ok", 1},
 		"a shorter one follows":        {[]string{"HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 40\r\n\r\n" + strings.Repeat("x", 40), "HTTP/1.1 202 \r\nContent-Length: 0\r\n\r\n"}, "503 " + strings.Repeat("x", 40) + ", 202 , 202 ", 1},
 		"no body":                      {[]string{ok, "HTTP/1.1 204 No Content\r\n\r\n", ok}, "202 ok, 204 , 202 ok", 1},
 		"chunked":                      {[]string{"HTTP/1.1 202 A\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", ok}, "202 ok, 202 ok, 202 ok", 1},

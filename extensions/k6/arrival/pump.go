@@ -3,7 +3,6 @@ package arrival
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,15 +27,10 @@ func (e *engine) take(ctx context.Context, w *waiter) (slot pacer.Slot, ok bool)
 		return e.takeNow(ctx, w)
 	}
 	slot, due, ok := e.draw(ctx)
-	switch {
-	case !ok:
-		return slot, false
-	case !time.Now().Before(due):
-		ok = !e.isHalted()
-	default:
-		ok = e.gate.wait(ctx, e.halted, w, due)
-	}
 	if !ok {
+		return slot, false
+	}
+	if ok = e.gate.wait(ctx, e.halted, w, due); !ok {
 		e.leave(slot)
 	}
 	return slot, ok
@@ -89,10 +83,6 @@ func (e *engine) dropLeft(now time.Time) {
 // pump sends until the schedule is empty, without JavaScript in between: as many requests at a time as a VU may have in
 // flight.
 func (e *engine) pump(ctx context.Context, state *lib.State) {
-	if l := e.loop(); l != nil {
-		l.pump(ctx, state)
-		return
-	}
 	var senders sync.WaitGroup
 	for range e.options.InFlight {
 		senders.Go(func() {
@@ -101,10 +91,4 @@ func (e *engine) pump(ctx context.Context, state *lib.State) {
 		})
 	}
 	senders.Wait()
-}
-
-// plain reports whether a pump's requests are of the kind that the loop knows: over connections that stay, and once each.
-func (e *engine) plain() bool {
-	o := e.options.Ingest
-	return !e.pacer.Closed() && o.KeepAlive && o.Retries == 0 && strings.HasPrefix(o.URL, "http:")
 }

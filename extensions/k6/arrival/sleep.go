@@ -25,6 +25,11 @@ func sleepUntil(ctx context.Context, halted <-chan struct{}, t time.Time) bool {
 	for wait := time.Until(t); wait > 0; wait = time.Until(t) {
 		nanosleep(wait) // a signal may end it early
 	}
+	return goesOn(ctx, halted)
+}
+
+// goesOn reports whether neither ctx has ended nor halted is closed.
+func goesOn(ctx context.Context, halted <-chan struct{}) bool {
 	select {
 	case <-halted:
 		return false

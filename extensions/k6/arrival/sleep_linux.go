@@ -24,14 +24,16 @@ func nanosleep(d time.Duration) {
 		timer = os.NewFile(uintptr(fd), "timer")
 	}
 	raw, err := timer.SyscallConn()
+	set := false
 	if err == nil {
-		err = raw.Control(func(fd uintptr) {
-			_ = unix.TimerfdSettime(int(fd), 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(d.Nanoseconds())}, nil)
+		// What it counts is not read: to set it again clears that.
+		err = raw.Read(func(fd uintptr) (over bool) {
+			if set {
+				return true
+			}
+			set = true
+			return unix.TimerfdSettime(int(fd), 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(d.Nanoseconds())}, nil) != nil
 		})
-	}
-	var expirations [8]byte
-	if err == nil {
-		_, err = timer.Read(expirations[:])
 	}
 	if err != nil {
 		_ = timer.Close()

@@ -89,7 +89,7 @@ func (e *engine) readTelemetry(ctx context.Context, client *store) {
 // environment describes the machine of the generator. What the system does not tell is left out.
 func (e *engine) environment() map[string]any {
 	env := map[string]any{
-		"os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU(), "gomaxprocs": e.cores,
+		"os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU(), "gomaxprocs": runtime.GOMAXPROCS(0),
 		"go": runtime.Version(), "shared_host": e.sharedHost(),
 	}
 	if name, err := os.Hostname(); err == nil {

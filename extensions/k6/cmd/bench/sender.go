@@ -64,7 +64,7 @@ func (b *bench) steady(rate float64) string {
 }
 
 func pump(ctx context.Context, b *bench) ([]figure, error) {
-	f := figure{limit: 1.5}
+	f := figure{limit: 2}
 	in, err := b.startIngest(nil)
 	if err != nil {
 		return nil, err
