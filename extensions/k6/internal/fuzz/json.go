@@ -6,40 +6,44 @@ import (
 	"errors"
 	"math"
 	"strconv"
-	"strings"
 )
 
-// reader reads the JSON form, token by token, since errors tell where something stands and keys keep their order.
-type reader struct {
-	*json.Decoder
-	text   string
-	start  int // of the last token
-	fields int
+// member is a key of an object with its value.
+type member struct {
+	key   string
+	at    int // where the key stands
+	value json.RawMessage
+	is    int // where the value stands
 }
 
+// members takes apart an object that is valid JSON, in its order.
+func (m member) members() []member {
+	d := json.NewDecoder(bytes.NewReader(m.value))
+	_, _ = d.Token() // the {
+	var all []member
+	for d.More() {
+		end := int(d.InputOffset())
+		rest := m.value[end:]
+		n := member{at: m.is + end + len(rest) - len(bytes.TrimLeft(rest, " \t\r\n,"))}
+		token, _ := d.Token()
+		n.key, _ = token.(string)
+		_ = d.Decode(&n.value)
+		n.is = m.is + int(d.InputOffset()) - len(n.value)
+		all = append(all, n)
+	}
+	return all
+}
+
+// reader reads the JSON form. Errors say where something stands, and keys keep their order.
+type reader struct{ fields int }
+
 func parseJSON(text string) ([]field, error) {
-	// The decoder's tokens do not say exactly where JSON is broken; the parser of the whole does.
 	var whole json.RawMessage
 	if err := json.Unmarshal([]byte(text), &whole); err != nil {
 		return nil, broken(err, text)
 	}
-	r := &reader{Decoder: json.NewDecoder(strings.NewReader(text)), text: text}
-	r.UseNumber()
-	if _, err := r.Token(); err != nil { // the {
-		return nil, r.broken(err)
-	}
-	return r.object(1)
+	return new(reader).object(member{value: []byte(text)}, 1) // with the space before it, for the places
 }
-
-// Token notes where it begins: behind the last one, and what separates the two.
-func (r *reader) Token() (json.Token, error) {
-	end := int(r.InputOffset())
-	rest := r.text[end:]
-	r.start = end + len(rest) - len(strings.TrimLeft(rest, " \t\r\n,:"))
-	return r.Decoder.Token()
-}
-
-func (r *reader) broken(err error) error { return broken(err, r.text) }
 
 func broken(err error, text string) error {
 	var syntax *json.SyntaxError
@@ -50,204 +54,153 @@ func broken(err error, text string) error {
 	return at(len(text), "not JSON: it ends too early")
 }
 
-// object reads the fields of an object whose { has been read.
-func (r *reader) object(depth int) ([]field, error) {
+// object reads the fields of an object.
+func (r *reader) object(of member, depth int) ([]field, error) {
 	if depth > mostDepth {
-		return nil, at(r.start, "more than %d objects in each other", mostDepth)
+		return nil, at(of.is, "more than %d objects in each other", mostDepth)
 	}
 	var fields []field
 	seen := map[string]bool{}
-	for r.More() {
-		token, err := r.Token()
-		if err != nil {
-			return nil, r.broken(err)
+	for _, m := range of.members() {
+		if seen[m.key] {
+			return nil, at(m.at, "the key %q stands twice", m.key)
 		}
-		key, _ := token.(string)
-		if seen[key] {
-			return nil, at(r.start, "the key %q stands twice", key)
-		}
-		seen[key] = true
+		seen[m.key] = true
 		if r.fields++; r.fields > mostFields {
-			return nil, at(r.start, "more than %d fields", mostFields)
+			return nil, at(m.at, "more than %d fields", mostFields)
 		}
-		f, err := r.field(key, depth)
+		f, err := r.field(m, depth)
 		if err != nil {
 			return nil, err
 		}
 		fields = append(fields, f)
 	}
-	if _, err := r.Token(); err != nil { // the }
-		return nil, r.broken(err)
-	}
 	return fields, nil
 }
 
 // field reads what stands behind a key.
-func (r *reader) field(key string, depth int) (field, error) {
-	token, err := r.Token()
-	if err != nil {
-		return field{}, r.broken(err)
-	}
-	switch token := token.(type) {
-	case string:
-		f, ok := newField(key, token)
+func (r *reader) field(m member, depth int) (field, error) {
+	switch m.value[0] {
+	case '"':
+		var kind string
+		_ = json.Unmarshal(m.value, &kind)
+		f, ok := newField(m.key, kind)
 		if !ok {
-			return f, at(r.start, "type %q is not known; allowed: %s, a list of values, or an object with \"type\"", token, kinds)
+			return f, at(m.is, "type %q is not known; allowed: %s, a list of values, or an object with \"type\"", kind, kinds)
 		}
 		return f, nil
-	case json.Delim:
-		if token == '[' {
-			return r.choice(key)
-		}
-		return r.described(key, depth)
-	default:
-		return field{}, at(r.start, "%v is no type; allowed: %s, a list of values, or an object with \"type\"", token, kinds)
+	case '[':
+		f, _ := newField(m.key, "")
+		var err error
+		f.allowed, err = choice(m, m.key)
+		return f, err
+	case '{':
+		return r.described(m, depth)
 	}
+	return field{}, at(m.is, "%s is no type; allowed: %s, a list of values, or an object with \"type\"", m.value, kinds)
 }
 
-// choice reads a list of allowed values whose [ has been read.
-func (r *reader) choice(key string) (field, error) {
-	quoted, _ := json.Marshal(key)
-	f := field{key: append(quoted, ':')}
-	for r.More() {
-		var value json.RawMessage
-		if err := r.Decode(&value); err != nil {
-			return f, r.broken(err)
-		}
+// choice reads a list of allowed values.
+func choice(m member, key string) ([][]byte, error) {
+	var values []json.RawMessage
+	if json.Unmarshal(m.value, &values) != nil || values == nil {
+		return nil, at(m.at, "enum of %q is no list of values", key)
+	}
+	if len(values) == 0 {
+		return nil, at(m.is+bytes.IndexByte(m.value, ']'), "the list of values of %q is empty", key)
+	}
+	var allowed [][]byte
+	for _, value := range values {
 		compact := &bytes.Buffer{}
-		_ = json.Compact(compact, value) // it was decoded
-		f.allowed = append(f.allowed, compact.Bytes())
+		_ = json.Compact(compact, value)
+		allowed = append(allowed, compact.Bytes())
 	}
-	if _, err := r.Token(); err != nil {
-		return f, r.broken(err)
-	}
-	if len(f.allowed) == 0 {
-		return f, at(r.start, "the list of values of %q is empty", key)
-	}
-	return f, nil
+	return allowed, nil
 }
 
-// description is an object that says what values are like.
-type description struct {
-	key      string
-	kind     string
-	bounds   [2]float64 // range or length
-	values   [][]byte   // enum; nil: none
-	children []field
-	start    int
-	places   map[string]int // of what it says
-}
-
-// described reads a description whose { has been read.
-func (r *reader) described(key string, depth int) (field, error) {
-	d := description{key: key, start: r.start, places: map[string]int{}}
-	for r.More() {
-		token, err := r.Token()
-		if err != nil {
-			return field{}, r.broken(err)
+// described reads an object that says what values are like, if its parts belong together.
+func (r *reader) described(m member, depth int) (field, error) {
+	parts, said := m.members(), map[string]member{}
+	for _, part := range parts {
+		if _, twice := said[part.key]; twice {
+			return field{}, at(part.at, "%s of %q stands twice", part.key, m.key)
 		}
-		name, _ := token.(string)
-		here := r.start
-		if _, twice := d.places[name]; twice {
-			return field{}, at(here, "%s of %q stands twice", name, key)
-		}
-		d.places[name] = here
-		switch name {
-		case "type":
-			if err := r.Decode(&d.kind); err != nil {
-				return field{}, at(here, "the type of %q is no text; allowed: %s, object", key, kinds)
-			}
-		case "range", "length":
-			var pair []float64
-			if err := r.Decode(&pair); err != nil || len(pair) != 2 || pair[0] > pair[1] || math.Abs(pair[0]) > 1<<53 || math.Abs(pair[1]) > 1<<53 {
-				return field{}, at(here, "%s of %q is not [lowest, highest]", name, key)
-			}
-			d.bounds = [2]float64(pair)
-		case "enum":
-			if token, err := r.Token(); err != nil || token != json.Delim('[') {
-				return field{}, at(here, "enum of %q is no list of values", key)
-			}
-			choice, err := r.choice(key)
-			if err != nil {
-				return choice, err
-			}
-			d.values = choice.allowed
-		case "fields":
-			if token, err := r.Token(); err != nil || token != json.Delim('{') {
-				return field{}, at(here, "fields of %q is no object", key)
-			}
-			if d.children, err = r.object(depth + 1); err != nil {
-				return field{}, err
-			}
+		switch part.key {
+		case "type", "range", "length", "enum", "fields":
+			said[part.key] = part
 		default:
-			return field{}, at(here, "%q is not known; allowed: type, range (int, float), length (string), enum, fields (object)", name)
+			return field{}, at(part.at, "%q is not known; allowed: type, range (int, float), length (string), enum, fields (object)", part.key)
 		}
 	}
-	if _, err := r.Token(); err != nil {
-		return field{}, r.broken(err)
+	kind := ""
+	of, typed := said["type"]
+	if typed && json.Unmarshal(of.value, &kind) != nil {
+		return field{}, at(of.at, "the type of %q is no text; allowed: %s, object", m.key, kinds)
 	}
-	return d.field()
-}
-
-// place is where it says a name, or where it begins.
-func (d *description) place(name string) int {
-	if place, said := d.places[name]; said {
-		return place
+	f, known := newField(m.key, kind)
+	known = known || kind == kindObject
+	enum, listed := said["enum"]
+	if !known && (typed || !listed) {
+		if !typed {
+			of.at = m.is
+		}
+		return f, at(of.at, "type %q of %q is not known; allowed: %s, object", kind, m.key, kinds)
 	}
-	return d.start
-}
-
-func (d *description) says(name string) bool {
-	_, said := d.places[name]
-	return said
-}
-
-// field is what is described, if its parts belong together.
-func (d *description) field() (field, error) {
-	f, known := newField(d.key, d.kind)
-	if d.kind == kindObject {
-		f.children, known = d.children, true
-	}
-	if !known && (d.says("type") || d.values == nil) {
-		return f, at(d.place("type"), "type %q of %q is not known; allowed: %s, object", d.kind, d.key, kinds)
-	}
-	for _, part := range []struct {
-		name    string
-		belongs bool
-	}{
-		{"range", f.kind == kindInt || f.kind == kindFloat},
-		{"length", f.kind == kindString},
-		{"fields", f.kind == kindObject},
-	} {
-		switch {
-		case !d.says(part.name):
-		case d.values != nil:
-			return f, at(d.place(part.name), "%s of %q stands beside enum, which lists all values", part.name, d.key)
-		case !part.belongs:
-			return f, at(d.place(part.name), "%s does not belong to the type %s of %q", part.name, f.kind, d.key)
+	if listed {
+		var err error
+		if f.allowed, err = choice(enum, m.key); err != nil {
+			return f, err
 		}
 	}
-	for _, value := range d.values {
+	for _, value := range f.allowed {
 		if known && !isOf(f.kind, value) {
-			return f, at(d.place("enum"), "%s in the enum of %q is no %s", value, d.key, f.kind)
+			return f, at(enum.at, "%s in the enum of %q is no %s", value, m.key, f.kind)
 		}
 	}
-	f.allowed = d.values
-	if d.says("range") || d.says("length") {
-		f.low, f.high = d.bounds[0], d.bounds[1]
+	belongs := map[string]bool{
+		"range": f.kind == kindInt || f.kind == kindFloat, "length": f.kind == kindString, "fields": f.kind == kindObject,
 	}
-	switch {
-	case f.allowed != nil:
-	case f.kind == kindObject && len(f.children) == 0:
-		return f, at(d.start, "%q is an object without fields", d.key)
-	case f.kind == kindString && (f.low < 0 || f.high > mostLength):
-		return f, at(d.place("length"), "length of %q is outside 0 to %d", d.key, mostLength)
-	case f.kind == kindString && math.Ceil(f.low) > math.Floor(f.high):
-		return f, at(d.place("length"), "length of %q holds no whole number", d.key)
-	case f.kind == kindInt && math.Ceil(f.low) > math.Floor(f.high):
-		return f, at(d.place("range"), "range of %q holds no whole number", d.key)
+	for _, part := range parts {
+		fits, limits := belongs[part.key]
+		switch {
+		case !limits: // type and enum
+		case listed:
+			return f, at(part.at, "%s of %q stands beside enum, which lists all values", part.key, m.key)
+		case !fits:
+			return f, at(part.at, "%s does not belong to the type %s of %q", part.key, f.kind, m.key)
+		case part.key != "fields":
+			if err := f.bound(part, m.key); err != nil {
+				return f, err
+			}
+		case part.value[0] != '{':
+			return f, at(part.at, "fields of %q is no object", m.key)
+		default:
+			var err error
+			if f.children, err = r.object(part, depth+1); err != nil {
+				return f, err
+			}
+		}
+	}
+	if f.kind == kindObject && !listed && len(f.children) == 0 {
+		return f, at(m.is, "%q is an object without fields", m.key)
 	}
 	return f, nil
+}
+
+// bound sets the bounds of a field by its range or length.
+func (f *field) bound(by member, key string) error {
+	var pair []float64
+	if json.Unmarshal(by.value, &pair) != nil || len(pair) != 2 || pair[0] > pair[1] || math.Abs(pair[0]) > 1<<53 || math.Abs(pair[1]) > 1<<53 {
+		return at(by.at, "%s of %q is not [lowest, highest]", by.key, key)
+	}
+	f.low, f.high = pair[0], pair[1]
+	switch {
+	case f.kind == kindString && (f.low < 0 || f.high > mostLength):
+		return at(by.at, "length of %q is outside 0 to %d", key, mostLength)
+	case f.kind != kindFloat && math.Ceil(f.low) > math.Floor(f.high):
+		return at(by.at, "%s of %q holds no whole number", by.key, key)
+	}
+	return nil
 }
 
 // isOf says whether a value of JSON is of a type.
