@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 )
 
 type mqttOptions struct {
@@ -71,7 +71,7 @@ func (o mqttOptions) check(p *profile.Profile) error {
 		}
 	}
 	for _, more := range o.More {
-		if _, err := receiver.ParseAddress(more); err != nil {
+		if _, err := mqttwire.ParseAddress(more); err != nil {
 			return fmt.Errorf("mqtt.more: %w", err)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/grafana/sobek"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -199,7 +199,7 @@ func (o *options) check() (err error) {
 	if u.User != nil {
 		return errors.New("ingest.url (INGEST_URL) holds a user or a password, which would end up in tags: use a token (INGEST_TOKEN)")
 	}
-	if _, err := receiver.ParseAddress(o.MQTT.URL); err != nil {
+	if _, err := mqttwire.ParseAddress(o.MQTT.URL); err != nil {
 		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
 	}
 	if o.Redis.URL != "" {

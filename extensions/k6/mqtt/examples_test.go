@@ -27,7 +27,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/wsconn"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
 // The scripts in examples/ are documentation, and their thresholds are assertions: each runs with the real ./k6, against
@@ -175,7 +175,7 @@ func (b *testBroker) overWebSocket() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		socket, err := upgrader.Upgrade(w, r, nil)
 		if err == nil && socket.Subprotocol() == "mqtt" {
-			b.serve(wsconn.New(socket))
+			b.serve(mqttwire.NewWeb(socket))
 		}
 	})
 }

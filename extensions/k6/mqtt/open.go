@@ -29,7 +29,7 @@ func openLink(ctx context.Context, s *server, o *linkOptions) (*link, error) {
 	}
 	said := o.hello
 	if said.username == "" && said.password == "" {
-		said.username, said.password = s.username, s.password
+		said.username, said.password = s.Username, s.Password
 	}
 	limited, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()

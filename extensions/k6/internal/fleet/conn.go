@@ -16,7 +16,7 @@ import (
 
 	"github.com/eclipse/paho.golang/packets"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
 // Options say where, as whom and how to connect.
@@ -64,8 +64,8 @@ type waiting struct {
 }
 
 // ParseAddress refuses what Connect does not speak.
-func ParseAddress(url string) (receiver.Address, error) {
-	a, err := receiver.ParseAddress(url)
+func ParseAddress(url string) (mqttwire.Address, error) {
+	a, err := mqttwire.ParseAddress(url)
 	if err == nil && a.Web {
 		err = errors.New("WebSocket is not for connections by the thousand; allowed: mqtt, tcp, mqtts, ssl, tls")
 	}
@@ -80,19 +80,11 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	stream, err := o.Dial(ctx, "tcp", a.Host)
+	stream, err := a.Dial(ctx, o.Dial, o.TLS, 0)
 	if err != nil {
 		return nil, fmt.Errorf("MQTT broker %s can't be reached: %w", a.Host, err)
 	}
 	_ = stream.SetDeadline(time.Now().Add(o.Timeout))
-	if a.Secure {
-		config := o.TLS.Clone()
-		config.NextProtos = nil // k6 sets HTTP's there
-		if config.ServerName == "" {
-			config.ServerName, _, _ = net.SplitHostPort(a.Host)
-		}
-		stream = tls.Client(stream, config)
-	}
 	c := &Conn{net: stream, in: bufio.NewReaderSize(stream, readSize), timeout: o.Timeout, most: math.MaxUint16, alive: keepAlive}
 	if o.Username == "" && o.Password == "" {
 		o.Username, o.Password = a.Username, a.Password

@@ -19,6 +19,7 @@ import (
 
 	"github.com/eclipse/paho.golang/packets"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
@@ -104,7 +105,7 @@ func (c *Conn) Forget(ctx context.Context) error {
 }
 
 func connect(ctx context.Context, o Options, open *openIDs) (*Conn, error) {
-	a, err := ParseAddress(o.URL)
+	a, err := mqttwire.ParseAddress(o.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,15 @@ func connect(ctx context.Context, o Options, open *openIDs) (*Conn, error) {
 	}
 	ctx, cancel := limit(ctx)
 	defer cancel()
-	stream, s, err := dial(ctx, &o, a)
+	var s *socket.Conn // below the stream of MQTT packets
+	stream, err := a.Dial(ctx, func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := o.Dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		s = socket.New(conn, a.Secure || a.Web)
+		return s, nil
+	}, o.TLS, readSize)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)

@@ -1,7 +1,6 @@
 package receiver
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -114,41 +113,5 @@ func TestTheLengthOfAPacketIsWrittenAsItIsRead(t *testing.T) {
 		b := appendVarint(nil, n)
 		value, size := varint(b)
 		assert.Equal(t, []int{n, len(b)}, []int{value, size})
-	}
-}
-
-func TestParseAddress(t *testing.T) {
-	t.Parallel()
-	for raw, want := range map[string]string{
-		"mqtt://h":              "h:1883 false false",
-		"tcp://h:9":             "h:9 false false",
-		"mqtts://u:p@h":         "h:8883 true false u p",
-		"mqtt://[::1]:11883":    "[::1]:11883 false false",
-		"ws://h":                "h:80 false true ws://h:80/mqtt",
-		"wss://u:p@h/":          "h:443 true true u p wss://h:443/",
-		"wss://h:9/path?jwt=ey": "h:9 true true wss://h:9/path?jwt=ey",
-	} {
-		a, err := ParseAddress(raw)
-		require.NoError(t, err, raw)
-		got := fmt.Sprint(a.Host, " ", a.Secure, " ", a.Web)
-		if a.Username != "" {
-			got += " " + a.Username + " " + a.Password
-		}
-		if a.url != nil {
-			got += " " + a.url.String()
-		}
-		assert.Equal(t, want, got)
-	}
-	const unreadable = "not an MQTT address; write it like " +
-		"mqtt://host:port, mqtts://host:port, ws://host:port/path or wss://host:port/path"
-	for raw, want := range map[string]string{
-		"":             unreadable,
-		"127.0.0.1":    unreadable,
-		"mqtt://u:p@":  unreadable,
-		"mqtt://h:9a/": unreadable,
-		"http://h":     `scheme "http" of the MQTT address is not supported; allowed: mqtt, tcp, mqtts, ssl, tls, ws, wss`,
-	} {
-		_, err := ParseAddress(raw)
-		assert.EqualError(t, err, want, raw)
 	}
 }

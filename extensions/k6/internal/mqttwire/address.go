@@ -1,6 +1,8 @@
-package receiver
+// Package mqttwire opens the stream that MQTT packets run over: TCP, TLS or a WebSocket.
+package mqttwire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -15,7 +17,24 @@ type Address struct {
 	Username string // empty without one
 	Password string
 
-	url *url.URL // of a WebSocket, without the credentials
+	URL *url.URL // of a WebSocket, without the credentials
+}
+
+// Scheme is what a URL's scheme says.
+type Scheme struct {
+	Port        string // by default
+	Secure, Web bool
+}
+
+// Schemes are those of brokers.
+var Schemes = map[string]Scheme{
+	"mqtt":  {Port: "1883"},
+	"tcp":   {Port: "1883"},
+	"mqtts": {Port: "8883", Secure: true},
+	"ssl":   {Port: "8883", Secure: true},
+	"tls":   {Port: "8883", Secure: true},
+	"ws":    {Port: "80", Web: true},
+	"wss":   {Port: "443", Secure: true, Web: true},
 }
 
 // webPath is where brokers offer MQTT over WebSocket (EMQX, HiveMQ; Mosquitto takes any path).
@@ -29,24 +48,12 @@ func ParseAddress(raw string) (Address, error) {
 		return Address{}, errors.New("not an MQTT address; write it like " +
 			"mqtt://host:port, mqtts://host:port, ws://host:port/path or wss://host:port/path")
 	}
-	a, port := Address{}, ""
-	switch u.Scheme {
-	case "mqtt", "tcp":
-		port = "1883"
-	case "mqtts", "ssl", "tls":
-		a.Secure, port = true, "8883"
-	case "ws":
-		a.Web, port = true, "80"
-	case "wss":
-		a.Web, a.Secure, port = true, true, "443"
-	default:
+	scheme, ok := Schemes[u.Scheme]
+	if !ok {
 		return Address{}, fmt.Errorf(
 			"scheme %q of the MQTT address is not supported; allowed: mqtt, tcp, mqtts, ssl, tls, ws, wss", u.Scheme)
 	}
-	if u.Port() != "" {
-		port = u.Port()
-	}
-	a.Host = net.JoinHostPort(u.Hostname(), port)
+	a := Address{Host: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), scheme.Port)), Secure: scheme.Secure, Web: scheme.Web}
 	if u.User != nil {
 		a.Username = u.User.Username()
 		a.Password, _ = u.User.Password()
@@ -56,7 +63,7 @@ func ParseAddress(raw string) (Address, error) {
 		if u.Path == "" {
 			u.Path = webPath
 		}
-		a.url = u
+		a.URL = u
 	}
 	return a, nil
 }

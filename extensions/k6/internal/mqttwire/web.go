@@ -1,5 +1,4 @@
-// Package wsconn turns a WebSocket into the byte stream that MQTT runs over.
-package wsconn
+package mqttwire
 
 import (
 	"errors"
@@ -10,20 +9,20 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// Subprotocol is what a client asks for in the handshake [MQTT-6.0.0-3].
-const Subprotocol = "mqtt"
+// subprotocol is what a client asks for in the handshake [MQTT-6.0.0-3].
+const subprotocol = "mqtt"
 
-// Conn is the byte stream inside a WebSocket: MQTT packets and messages need not line up [MQTT-6.0.0-2].
-type Conn struct {
+// Web is the byte stream inside a WebSocket: MQTT packets and messages need not line up [MQTT-6.0.0-2].
+type Web struct {
 	*websocket.Conn
 	writing sync.Mutex
 	message io.Reader // rest of the message being read, nil between messages
 }
 
-// New returns the stream inside a WebSocket.
-func New(socket *websocket.Conn) *Conn { return &Conn{Conn: socket} }
+// NewWeb returns the stream inside a WebSocket.
+func NewWeb(socket *websocket.Conn) *Web { return &Web{Conn: socket} }
 
-func (c *Conn) Read(p []byte) (int, error) {
+func (c *Web) Read(p []byte) (int, error) {
 	for {
 		if c.message == nil {
 			_, message, err := c.NextReader()
@@ -43,7 +42,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 }
 
-func (c *Conn) Write(p []byte) (int, error) {
+func (c *Web) Write(p []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	// [MQTT-6.0.0-1]
@@ -54,12 +53,12 @@ func (c *Conn) Write(p []byte) (int, error) {
 }
 
 // SetWriteDeadline is for writes that start later: the WebSocket's own isn't for use beside a write.
-func (c *Conn) SetWriteDeadline(t time.Time) error {
+func (c *Web) SetWriteDeadline(t time.Time) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	return c.Conn.SetWriteDeadline(t)
 }
 
-func (c *Conn) SetDeadline(t time.Time) error {
+func (c *Web) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
