@@ -274,8 +274,8 @@ export class Run {
   send(): boolean;
 
   /**
-   * Sends until the schedule is empty, `inFlight` requests at a time and without JavaScript in between, which saves up to
-   * half of the CPU a request. For the sender of `scenarios({ pump: true })`.
+   * Sends until the schedule is empty, `inFlight` requests at a time and without JavaScript in between, which takes less CPU a
+   * request than `send()`. For the sender of `scenarios({ pump: true })`.
    */
   pump(): void;
 
