@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { within } from '../health.ts';
 import { BROKER_USERS, REDIS_USERS, SUBSCRIBER_STATUS, secret, secrets, urls } from '../stack/access.ts';
+import type { Launch } from '../stack/launch.ts';
 import { freePort } from '../stack/ports.ts';
 import { Supervised } from '../stack/process.ts';
-import { HOST, INGEST_FLAGS, type Launch, prepareMosquitto, prepareRedis } from '../stack/services.ts';
+import { HOST, INGEST_FLAGS, prepareMosquitto, prepareRedis } from '../stack/services.ts';
 import { arrivals, failureOf } from './account.ts';
 import { command, configOf, ISOLATION, step } from './buildah.ts';
 

@@ -1,8 +1,9 @@
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BROKER_USERS, REDIS_USERS, secret, secrets, urls } from '../stack/access.ts';
+import type { Launch } from '../stack/launch.ts';
 import { freePort } from '../stack/ports.ts';
-import { INGEST_FLAGS, type Launch, prepareMosquitto, prepareRedis } from '../stack/services.ts';
+import { INGEST_FLAGS, prepareMosquitto, prepareRedis } from '../stack/services.ts';
 import { Member } from './member.ts';
 import { Rig } from './rig.ts';
 import { type Link, Toxiproxy } from './toxiproxy.ts';

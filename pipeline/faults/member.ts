@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import type { Launch } from '../stack/launch.ts';
 import { Supervised } from '../stack/process.ts';
-import type { Launch } from '../stack/services.ts';
 
 const READY_MS = 60_000;
 

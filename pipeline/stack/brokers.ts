@@ -2,9 +2,10 @@
 import { ConfigError, type StackConfig } from '../config.ts';
 import { BROKER_USERS, type BrokerUser, sameFor, secrets, urls } from './access.ts';
 import type { Certificate } from './certificates.ts';
+import type { Launch } from './launch.ts';
 import { claimPort } from './ports.ts';
 import { checkBroker } from './probe.ts';
-import { brokerName, HOST, type Launch, type Listen, prepareMosquitto } from './services.ts';
+import { brokerName, HOST, type Listen, prepareMosquitto } from './services.ts';
 
 /** What a server of a stack is started with. */
 export interface ServerSetting {

@@ -3,7 +3,7 @@ import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { writePrivateFile } from './file.ts';
-import { DAEMON_PATH } from './services.ts';
+import { DAEMON_PATH } from './launch.ts';
 
 /** A server's certificate and its key: files in PEM. */
 export interface Certificate {

@@ -3,7 +3,8 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { installCommand } from '../setup/packages.mjs';
-import { DAEMON_PATH, type Launch, type Listen } from './services.ts';
+import { DAEMON_PATH, type Launch } from './launch.ts';
+import type { Listen } from './services.ts';
 
 /** Two for each client that it proxies; must stay within the files that a process may have open. */
 const CONNECTIONS = 8192;

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DAEMON_PATH, type Launch } from './launch.ts';
 import { endGroup, leash } from './leash.ts';
-import { DAEMON_PATH, type Launch } from './services.ts';
 
 const KEPT_LINES = 20;
 

@@ -4,19 +4,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { type BrokerUser, brokerAclFile, type RedisUser, redisAclFile } from './access.ts';
 import type { Certificate } from './certificates.ts';
-
-/** How a process of the stack is started. Nothing secret is among the arguments: anyone can list them. */
-export interface Launch {
-  name: string;
-  command: string;
-  args: string[];
-  env?: Record<string, string>;
-  /** What asks it to end; SIGTERM unless told. */
-  stopSignal?: NodeJS.Signals;
-}
-
-/** Debian puts daemons where a user's PATH does not look. */
-export const DAEMON_PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin:/opt/homebrew/sbin`;
+import { DAEMON_PATH, type Launch } from './launch.ts';
 
 /** Where servers listen: on the loopback alone, or, in a network namespace of their own, on every address of it. */
 export type Listen = '127.0.0.1' | '0.0.0.0';

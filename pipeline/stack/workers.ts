@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import type { StackConfig } from '../config.ts';
 import type { BrokerUser, RedisUser } from './access.ts';
 import type { Certificate } from './certificates.ts';
-import { HOST, INGEST_FLAGS, type Launch, type Listen } from './services.ts';
+import type { Launch } from './launch.ts';
+import { HOST, INGEST_FLAGS, type Listen } from './services.ts';
 
 export interface WorkerSetting {
   config: StackConfig;

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BROKER_USERS, type BrokerUser, REDIS_USERS, type RedisUser, urls } from '../stack/access.ts';
 import type { Certificate } from '../stack/certificates.ts';
+import type { Launch } from '../stack/launch.ts';
 import { freePort } from '../stack/ports.ts';
 import { Supervised } from '../stack/process.ts';
-import { type Launch, type Listen, prepareMosquitto, prepareRedis } from '../stack/services.ts';
+import { type Listen, prepareMosquitto, prepareRedis } from '../stack/services.ts';
 
 /** Where a test's process runs: on this host, or in a network namespace. */
 export interface Host {

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { ownDirectory } from '../../pipeline/stack/directory.ts';
 import { readStackFile, writeStackFile } from '../../pipeline/stack/file.ts';
+import { DAEMON_PATH } from '../../pipeline/stack/launch.ts';
 import { Supervised } from '../../pipeline/stack/process.ts';
-import { DAEMON_PATH } from '../../pipeline/stack/services.ts';
 import { sh } from '../matrix/shell.ts';
 import { moved, portOf } from '../matrix/way.ts';
 

@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { DAEMON_PATH } from '../../pipeline/stack/services.ts';
+import { DAEMON_PATH } from '../../pipeline/stack/launch.ts';
 
 /**
  * Runs commands of a shell. Rejects in a line with what the first that fails says.
