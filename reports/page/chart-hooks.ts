@@ -1,6 +1,6 @@
 /** What is drawn on a chart's canvas beside its lines: phases, gaps, cells, marks. */
 import type uPlot from 'uplot';
-import type { ChartData, Colour } from './chart-options.ts';
+import type { ChartData, Colour } from './chart-data.ts';
 import type { PhaseSpan, Span } from './facts.ts';
 import { drawHeat } from './heat.ts';
 

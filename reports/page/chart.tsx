@@ -1,7 +1,8 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { beforeLoad } from './before-load.ts';
-import { alignedData, type ChartData, chartOptions, label, TIME, X_NAMES } from './chart-options.ts';
+import type { ChartData } from './chart-data.ts';
+import { alignedData, chartOptions, label, TIME, X_NAMES } from './chart-options.ts';
 import { clock, count, ms } from './format.ts';
 import { binStart, cells, type HeatColumn, merged, usedBins } from './heat.ts';
 import { onKey } from './keys.ts';

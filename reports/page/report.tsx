@@ -2,6 +2,7 @@ import { useLayoutEffect, useState } from 'preact/hooks';
 import type { Run } from '../run.ts';
 import { beforeLoad } from './before-load.ts';
 import { balance } from './facts.ts';
+import type { PartProps } from './part.ts';
 import { AccountSection } from './parts/account.tsx';
 import { DetailsSection } from './parts/details.tsx';
 import { FlowsSection } from './parts/flows.tsx';
@@ -14,12 +15,6 @@ import { SampledSection } from './parts/sampled.tsx';
 import { StagesSection } from './parts/stages.tsx';
 import { SweepSection } from './parts/sweep.tsx';
 import { TimelineSection } from './parts/timeline.tsx';
-
-export interface PartProps {
-  run: Run;
-  /** The account balances, so latencies may be shown. */
-  sound: boolean;
-}
 
 /**
  * The whole page, the answer first.

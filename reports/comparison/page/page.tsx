@@ -1,4 +1,4 @@
-import type { Comparison } from '../comparison.ts';
+import type { PartProps } from './part.ts';
 import { AccountsSection } from './parts/accounts.tsx';
 import { AdditionsSection } from './parts/additions.tsx';
 import { DifferencesSection } from './parts/differences.tsx';
@@ -8,10 +8,6 @@ import { LatencySection } from './parts/latency.tsx';
 import { StagesSection } from './parts/stages.tsx';
 import { StepsSection } from './parts/steps.tsx';
 import { SweepSection } from './parts/sweep.tsx';
-
-export interface PartProps {
-  comparison: Comparison;
-}
 
 /** The whole page, the answer first. */
 export function Page(props: PartProps) {

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Chart } from '../../page/chart.tsx';
-import { type Line, msValue, wantsLog } from '../../page/chart-options.ts';
+import type { Line } from '../../page/chart-data.ts';
+import { msValue, wantsLog } from '../../page/chart-options.ts';
 import type { PhaseSpan } from '../../page/facts.ts';
 import { clock, count, figure, msUnit, plural, visible } from '../../page/format.ts';
 import { Facts } from '../../page/table.tsx';

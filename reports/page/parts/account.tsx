@@ -1,7 +1,7 @@
 import { ENDS, type End } from '../../run.ts';
 import { balance } from '../facts.ts';
 import { count, plural } from '../format.ts';
-import type { PartProps } from '../report.tsx';
+import type { PartProps } from '../part.ts';
 import { Facts } from '../table.tsx';
 
 const MEANINGS: Record<End, string> = {

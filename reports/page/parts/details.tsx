@@ -2,7 +2,7 @@ import { limitText, rulesOf } from '../../rules.ts';
 import type { Rule, Run } from '../../run.ts';
 import { csv, download, hlog } from '../download.ts';
 import { count, duration, figure, local, told } from '../format.ts';
-import type { PartProps } from '../report.tsx';
+import type { PartProps } from '../part.ts';
 import { Facts, Long, LongTable, Table } from '../table.tsx';
 
 /** A rule's name, with what its limit is made of. */

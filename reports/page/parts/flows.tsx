@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Flow, Latency, Run, TargetFigures } from '../../run.ts';
 import { percentile } from '../facts.ts';
 import { count, figure, ms, msUnit, plural } from '../format.ts';
-import type { PartProps } from '../report.tsx';
+import type { PartProps } from '../part.ts';
 import { type Column, Table } from '../table.tsx';
 
 /** Targets that are shown before the reader asks for more. */

@@ -3,7 +3,7 @@ import { answer, type PercentileKey, percentile, protocolOf, scriptFigures, verd
 import { findings } from '../findings.ts';
 import { duration, instant, ms, plural } from '../format.ts';
 import { canaryPace, canarySentence } from '../health.ts';
-import type { PartProps } from '../report.tsx';
+import type { PartProps } from '../part.ts';
 import { Facts, Long } from '../table.tsx';
 import { InstrumentLine } from './instrument.tsx';
 

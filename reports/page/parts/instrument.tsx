@@ -1,7 +1,7 @@
 import type { Gap, GeneratorResult, Run } from '../../run.ts';
 import { count, duration, figure, ms, msUnit, plural, clock as time } from '../format.ts';
 import { type Check, checks } from '../health.ts';
-import type { PartProps } from '../report.tsx';
+import type { PartProps } from '../part.ts';
 import { Long, Table } from '../table.tsx';
 
 /** Beside the verdict whatever they are; of the others what is exceeded. */

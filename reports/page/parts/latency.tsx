@@ -3,7 +3,7 @@ import { Chart } from '../chart.tsx';
 import { msValue } from '../chart-options.ts';
 import { curve, percentile, protocolOf } from '../facts.ts';
 import { count, ms, msUnit } from '../format.ts';
-import type { PartProps } from '../report.tsx';
+import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
 
 const ROWS: [name: string, value: (latency: Latency) => string][] = [

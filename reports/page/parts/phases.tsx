@@ -1,7 +1,7 @@
 import type { Latency, Run, Step } from '../../run.ts';
 import { largestStage, type PercentileKey, percentile, protocolOf } from '../facts.ts';
 import { clock, count, figure, ms, percent, plural } from '../format.ts';
-import type { PartProps } from '../report.tsx';
+import type { PartProps } from '../part.ts';
 import { type Column, LongTable } from '../table.tsx';
 
 /** A column of latencies in ms. */

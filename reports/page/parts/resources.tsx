@@ -1,9 +1,10 @@
 import type { Resource, Run } from '../../run.ts';
 import { Chart } from '../chart.tsx';
-import { type Line, styleOf } from '../chart-options.ts';
+import type { Line } from '../chart-data.ts';
+import { styleOf } from '../chart-options.ts';
 import { gapSpans, phaseSpans } from '../facts.ts';
 import { count, figure } from '../format.ts';
-import type { PartProps } from '../report.tsx';
+import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
 
 const HOST = 'host';

@@ -1,7 +1,7 @@
 import type { Sampled, Step } from '../../run.ts';
 import { percentile } from '../facts.ts';
 import { count, ms, msUnit, percent } from '../format.ts';
-import type { PartProps } from '../report.tsx';
+import type { PartProps } from '../part.ts';
 import { type Column, Table } from '../table.tsx';
 
 type Key = keyof Sampled['difference'];

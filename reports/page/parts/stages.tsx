@@ -3,7 +3,7 @@ import { Chart } from '../chart.tsx';
 import { msValue } from '../chart-options.ts';
 import { gapSpans, largestStage, percentile, phaseSpans, STAGE_FACTS, share, uncertain } from '../facts.ts';
 import { count, ms, msUnit, percent } from '../format.ts';
-import type { PartProps } from '../report.tsx';
+import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
 import { Waterfall } from './waterfall.tsx';
 

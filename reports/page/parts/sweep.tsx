@@ -2,10 +2,11 @@ import type { Run, Step } from '../../run.ts';
 import { carried, sweepSteps } from '../../sweep.ts';
 import { fitUsl, type Usl } from '../../usl.ts';
 import { Chart } from '../chart.tsx';
-import { type Line, msValue } from '../chart-options.ts';
+import type { Line } from '../chart-data.ts';
+import { msValue } from '../chart-options.ts';
 import { percentile, protocolOf } from '../facts.ts';
 import { count, figure, msUnit, percent, plural } from '../format.ts';
-import type { PartProps } from '../report.tsx';
+import type { PartProps } from '../part.ts';
 
 /** Points of the fitted curve between two steps. */
 const BETWEEN = 8;

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { Brief, Interval, Run } from '../../run.ts';
 import { Chart } from '../chart.tsx';
-import { type Line, msValue, wantsLog } from '../chart-options.ts';
+import type { Line } from '../chart-data.ts';
+import { msValue, wantsLog } from '../chart-options.ts';
 import {
   dueDeliveries,
   gapSpans,
@@ -12,7 +13,7 @@ import {
   protocolOf,
 } from '../facts.ts';
 import { clock, count, ms, msUnit, plural } from '../format.ts';
-import type { PartProps } from '../report.tsx';
+import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
 
 /** What was offered, what got through, and how long it took, second by second. */

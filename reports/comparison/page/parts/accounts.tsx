@@ -2,7 +2,7 @@ import { count } from '../../../page/format.ts';
 import { Table } from '../../../page/table.tsx';
 import { ENDS } from '../../../run.ts';
 import type { Subject } from '../../comparison.ts';
-import type { PartProps } from '../page.tsx';
+import type { PartProps } from '../part.ts';
 
 type Line = [name: string, of: (subject: Subject) => number];
 

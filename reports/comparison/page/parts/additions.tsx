@@ -1,5 +1,5 @@
 import { Table } from '../../../page/table.tsx';
-import type { PartProps } from '../page.tsx';
+import type { PartProps } from '../part.ts';
 
 /** What whoever compares has to say beside: of two tools, whether they agree. */
 export function AdditionsSection({ comparison: { additions = [] } }: PartProps) {

@@ -1,7 +1,7 @@
 import { type Column, Table } from '../../../page/table.tsx';
 import type { Difference, Row } from '../../comparison.ts';
 import { change, label, range, unit, value } from '../../words.ts';
-import type { PartProps } from '../page.tsx';
+import type { PartProps } from '../part.ts';
 
 /** The words that tell of a direction, and whether it is the one that is wished for. */
 const TONES: Partial<Record<Difference['word'], string>> = { slower: 'worse', faster: 'better' };

@@ -1,5 +1,5 @@
 import { Table } from '../../../page/table.tsx';
-import type { PartProps } from '../page.tsx';
+import type { PartProps } from '../part.ts';
 
 /** What else was different: a difference of latency may come from there. */
 export function EnvironmentSection({ comparison: { subjects, environment } }: PartProps) {

@@ -3,7 +3,7 @@ import { styleOf } from '../../../page/chart-options.ts';
 import { Long } from '../../../page/table.tsx';
 import type { Subject } from '../../comparison.ts';
 import { SURVIVORS } from '../../words.ts';
-import type { PartProps } from '../page.tsx';
+import type { PartProps } from '../part.ts';
 import { answers } from '../tell.ts';
 
 /** Who is compared with whom, and what came out. */

@@ -3,7 +3,7 @@ import { type Column, Table } from '../../../page/table.tsx';
 import { STAGES, type Stage } from '../../../run.ts';
 import type { Subject } from '../../comparison.ts';
 import { change, range } from '../../words.ts';
-import type { PartProps } from '../page.tsx';
+import type { PartProps } from '../part.ts';
 
 /** The stages side by side: where the difference comes from. */
 export function StagesSection({ comparison: { subjects, rows } }: PartProps) {

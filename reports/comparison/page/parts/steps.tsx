@@ -1,7 +1,7 @@
 import { figure, ms } from '../../../page/format.ts';
 import { type Column, Table } from '../../../page/table.tsx';
 import type { Comparison, StepSummary } from '../../comparison.ts';
-import type { PartProps } from '../page.tsx';
+import type { PartProps } from '../part.ts';
 
 interface StepRow {
   letter: string;

@@ -2,7 +2,7 @@ import { Chart } from '../../../page/chart.tsx';
 import { msValue, styleOf } from '../../../page/chart-options.ts';
 import { figure, plural } from '../../../page/format.ts';
 import { type Point, pointsOf, turns } from '../../knees.ts';
-import type { PartProps } from '../page.tsx';
+import type { PartProps } from '../part.ts';
 import { legend } from '../tell.ts';
 
 /** Sweeps of concurrency over one another, each with its knee; nothing where fewer than two runs are one. */

@@ -1,0 +1,47 @@
+/** What a chart shows, before uPlot knows of it. */
+import type { PhaseSpan, Span } from './facts.ts';
+import type { HeatColumn } from './heat.ts';
+
+/** A custom property of report.css: `--blue` is the colour `blue`. */
+export type Colour = string;
+
+export interface Line {
+  label: string;
+  /** One per x; null leaves a gap. */
+  values: (number | null)[];
+  colour: Colour;
+  dash?: 'dashed' | 'dotted';
+  fill?: boolean;
+  /** A curve, not measured points. */
+  smooth?: boolean;
+}
+
+export interface ChartData {
+  /**
+   * time: s since the start of the run. percentile: 0 to 100, drawn so that 90, 99, 99.9 are equally far apart.
+   * vus: concurrency.
+   */
+  kind: 'time' | 'percentile' | 'vus';
+  x: number[];
+  lines: Line[];
+  /** Of y, and after a comma or semicolon what else there is to know of it. */
+  unit: string;
+  /** Beside the axis of y; the unit if not given. */
+  axis?: string;
+  /** Writes a value of y, without its unit. */
+  format: (value: number | null) => string;
+  /** Each line on top of the one before. */
+  stacked?: boolean;
+  log?: boolean;
+  /** Values are counts: no ticks between whole numbers. */
+  whole?: boolean;
+  phases?: PhaseSpan[];
+  /** Shaded: spans in which a subscriber had no connection. */
+  gaps?: Span[];
+  /** Cells behind the lines; y is logarithmic. */
+  heat?: HeatColumn[];
+  /** Lines across, with their names. */
+  marks?: { x: number; name: string }[];
+  /** px; 200 if not given. */
+  height?: number;
+}
