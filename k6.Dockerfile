@@ -16,7 +16,7 @@
 # Another run: append the words for k6, such as: run -e PROFILE=profiles/smoke.yml scenarios/ramp.js
 #
 # Behind mirrors, and nothing of it stays in the image: --build-arg GOPROXY, --secret id=npmrc,src=$HOME/.npmrc, and for authorities of
-# one's own --secret id=authorities,src=/etc/ssl/certs/ca-certificates.crt. Without Docker or a registry: npm run images.
+# one's own --secret id=authorities,src=/etc/ssl/certs/ca-certificates.crt.
 
 ARG VERSION=0.1.0
 ARG GO=golang:1.26-bookworm

@@ -2,14 +2,10 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, matchesGlob, relative } from 'node:path';
 import { test } from 'node:test';
-import { BASES, SERVERS, standIn, VERSIONS } from './bases.ts';
-import { requirePrograms } from './buildah.ts';
-import { COMMANDS, imagesOf } from './compose.ts';
-import { HELP, IMAGES, programsOf, readOptions } from './images.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
-const DOCKERFILES = [...new Set(IMAGES.map(({ file }) => file))];
+const DOCKERFILES = ['k6.Dockerfile', 'pipeline/pipeline.Dockerfile'];
 
 /** Instructions, a continued one on one line, without comments. */
 const instructions = (text: string) =>
@@ -24,22 +20,19 @@ const npmPackages = JSON.parse(read('package.json')) as {
 };
 
 for (const file of DOCKERFILES) {
-  test(`${file}: there is a stand-in for each base, of the same version`, () => {
+  test(`${file}: each stage begins with one of its own or with an argument that names an image and its version`, () => {
     const lines = instructions(read(file));
-    const stages = lines.flatMap((line) => /^FROM \S+ AS (\S+)$/.exec(line)?.[1] ?? []);
-    for (const from of lines.flatMap((line) => /^FROM (\S+)/.exec(line)?.[1] ?? [])) {
+    const found = (pattern: RegExp) => lines.flatMap((line) => pattern.exec(line)?.[1] ?? []);
+    const stages = found(/^FROM \S+ AS (\S+)$/);
+    for (const from of found(/^FROM (\S+)/)) {
       const argument = /^\$\{(\w+)\}$/.exec(from)?.[1];
-      assert.ok(from === 'scratch' || stages.includes(from) || (argument && argument in BASES), from);
+      const pinned = lines.some((line) => new RegExp(`^ARG ${argument}=\\S+:\\d`).test(line));
+      assert.ok(from === 'scratch' || stages.includes(from) || pinned, from);
     }
-    const wanted = {
-      GO: `golang:${VERSIONS.go}-${VERSIONS.suite}`,
-      NODE: `node:${VERSIONS.node}-${VERSIONS.suite}-slim`,
-    };
-    for (const [name, base] of Object.entries(wanted)) {
-      const told = lines.find((line) => line.startsWith(`ARG ${name}=`));
-      if (told !== undefined) assert.equal(told, `ARG ${name}=${base}`);
-    }
-    assert.equal(npmPackages.dependencies.node?.split('.')[0], VERSIONS.node);
+    for (const node of found(/^ARG NODE=node:(\d+)-/))
+      assert.equal(node, npmPackages.dependencies.node?.split('.')[0]);
+    for (const go of found(/^ARG GO=golang:([\d.]+)-/))
+      assert.match(read('extensions/k6/go.mod'), new RegExp(`^go ${go.replace('.', '\\.')}\\.`, 'm'));
   });
 
   test(`${file}: what is copied from the repository is there`, () => {
@@ -82,55 +75,3 @@ function covers(rule: string, path: string): boolean {
   const pattern = rule.replace(/^!/, '');
   return matchesGlob(path, pattern) || matchesGlob(path, `${pattern}/**`);
 }
-
-test('what is missing is told with the command that installs it', () => {
-  const check = (present: string[], uid: number) => () =>
-    requirePrograms(['buildah', 'mmdebstrap'], (name: string) => present.includes(name), uid);
-  assert.throws(
-    check([], 0),
-    /^Error: buildah and mmdebstrap missing\. .* apt-get install .*buildah mmdebstrap$/,
-  );
-  assert.throws(check(['buildah', 'mmdebstrap'], 1000), /sudo npm run images/);
-  check(['buildah', 'mmdebstrap'], 0)();
-  const all = programsOf({ fromPackages: true, smoke: true, compose: true });
-  assert.throws(() => requirePrograms(all, (name) => name === 'unshare', 0), {
-    message:
-      'buildah and mmdebstrap and dockerd and docker and containerd and runc and iptables and ip missing. Type, on Debian: ' +
-      'sudo apt-get install --no-install-recommends buildah mmdebstrap docker.io containerd runc iptables iproute2',
-  });
-});
-
-test('every image of the Compose file is one of ours, or has a stand-in of its Debian release', () => {
-  const bases = read('pipeline/deploy/bases.Dockerfile');
-  const images = [...imagesOf(read('pipeline/deploy/compose.yaml'))];
-  assert.equal(images.length, 2 + Object.keys(SERVERS).length);
-  for (const [image, kept] of images) {
-    if (IMAGES.some(({ name }) => name === image)) assert.equal(kept, `localhost/${image}`);
-    else
-      assert.ok(
-        Object.keys(SERVERS).some((name) => kept === standIn(name) && bases.includes(` AS ${name}\n`)),
-        image,
-      );
-  }
-});
-
-test('what the README tells to type is what is tried', () => {
-  const readme = read('pipeline/deploy/README.md');
-  const [up, ...more] = COMMANDS.up;
-  for (const words of [[up, '--build', ...more], COMMANDS.copy, COMMANDS.down])
-    assert.ok(
-      readme.includes(`docker compose -f pipeline/deploy/compose.yaml ${words.join(' ')} `) ||
-        readme.includes(`docker compose -f pipeline/deploy/compose.yaml ${words.join(' ')}\n`),
-      words.join(' '),
-    );
-});
-
-test('npm run images tells what it does, and refuses what it does not know', () => {
-  for (const { name } of IMAGES) assert.match(HELP, new RegExp(`\\b${name}\\b`));
-  assert.equal(readOptions(['-h']), 'help');
-  assert.deepEqual(readOptions(['--smoke']), { fromPackages: false, smoke: true, compose: false });
-  assert.throws(() => readOptions(['--compose']), /--compose goes with --from-packages/);
-  assert.throws(() => readOptions(['--push']), {
-    message: "Unknown option '--push'; --help tells what is allowed",
-  });
-});

@@ -47,8 +47,6 @@ const PACKAGES = {
   nft: { debian: 'nftables', dnf: 'nftables', apk: 'nftables', pacman: 'nftables' },
   nsenter: { debian: 'util-linux', dnf: 'util-linux', apk: 'util-linux-misc', pacman: 'util-linux' },
   unshare: { debian: 'util-linux', dnf: 'util-linux', apk: 'util-linux-misc', pacman: 'util-linux' },
-  dockerd: { debian: 'docker.io' },
-  docker: { debian: 'docker.io' },
   chromium: { brew: '--cask chromium' },
   pdftotext: {
     debian: 'poppler-utils',
