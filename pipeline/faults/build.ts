@@ -118,7 +118,6 @@ async function build(
     relays,
     link: { ingestRedis, relayRedis, relayBroker, subscriberBroker, senderIngest },
     brokerUrls,
-    redisUrls,
     admin: `redis://admin:${admin}@${HOST}:${redisPort}/0`,
     setting: {
       ingest: { url: `http://${HOST}:${ingestPort}`, token },

@@ -1,8 +1,8 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Account } from '../../reports/run.ts';
+import type { Account, Run } from '../../reports/run.ts';
 import { type RigOptions, startRig } from './build.ts';
-import { type Case, type Outcome, type Scale, Scene } from './case.ts';
+import { type Case, type Scale, Scene } from './case.ts';
 import { brokerCases } from './cases/broker.ts';
 import { ingestCases } from './cases/ingest.ts';
 import { redisCases } from './cases/redis.ts';
@@ -63,14 +63,14 @@ export async function play(
     },
     harmless,
   );
-  let outcome: Outcome = { checks: scene.checks };
+  let run: Run | undefined;
   let error: string | null = null;
   let timer: NodeJS.Timeout | undefined;
   try {
     const limit = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`not over after ${CASE_LIMIT_S} s`)), 1000 * CASE_LIMIT_S);
     });
-    outcome = await Promise.race([one.play(scene), limit, interrupted]);
+    run = await Promise.race([one.play(scene), limit, interrupted]);
   } catch (reason) {
     error = (reason as Error).message;
   } finally {
@@ -79,7 +79,7 @@ export async function play(
     over = true;
     for (const rig of await Promise.allSettled(rigs)) if (rig.status === 'fulfilled') await rig.value.stop();
   }
-  const checks = outcome.checks.all;
+  const checks = scene.checks.all;
   const ok = error === null && checks.length > 0 && checks.every((check) => check.ok);
   if (ok) await rm(place, { recursive: true, force: true });
   return {
@@ -88,7 +88,7 @@ export async function play(
     expected: one.expected,
     ok,
     checks,
-    account: outcome.run?.account ?? null,
+    account: run?.account ?? null,
     error,
     seconds: (performance.now() - since) / 1000,
   };

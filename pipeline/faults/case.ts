@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Run } from '../../reports/run.ts';
 import type { RigOptions } from './build.ts';
-import { Checks } from './checks.ts';
+import { Checks, type OtherEnd } from './checks.ts';
 import type { FurtherOptions, Load } from './load.ts';
 import type { Rig } from './rig.ts';
 
@@ -23,13 +23,8 @@ export interface Case {
   row: number;
   fault: string;
   expected: string;
-  play: (scene: Scene) => Promise<Outcome>;
-}
-
-/** What is said of a case: its checks, and the account of its run, if there was one. */
-export interface Outcome {
-  checks: Checks;
-  run?: Run;
+  /** Returns the run whose account is shown, if there is one. */
+  play: (scene: Scene) => Promise<Run | undefined>;
 }
 
 /** What a case has to work with. Everything that it starts ends with it. */
@@ -71,10 +66,18 @@ export class Scene {
     return sleep(1000 * seconds);
   }
 
-  /** The end of a load: its account balances over enough messages, and what `none` names did not happen. */
-  async settle(load: Load, ...none: Parameters<Checks['none']>[1][]): Promise<Run> {
+  /** A pipeline whose load has flowed for 2 s. */
+  async underLoad(options?: RigOptions, further?: FurtherOptions, atLeast?: number) {
+    const rig = await this.rig(options);
+    const load = await this.load(rig, further, atLeast);
+    await load.flowing(2);
+    return { rig, load };
+  }
+
+  /** The end of a load: its account balances over enough messages, which all arrived or ended in one of the `allowed` ways. */
+  async settle(load: Load, ...allowed: OtherEnd[]): Promise<Run> {
     const run = await load.result();
-    this.checks.account(run, this.scale.messages).none(run, ...none);
+    this.checks.account(run, this.scale.messages, allowed);
     return run;
   }
 }

@@ -9,16 +9,22 @@ export interface Check {
 
 type Count = Exclude<keyof Account, 'balanced' | 'requests' | 'deliveries'>;
 
+/** How a message ends that does not arrive. */
+const OTHER_ENDS = ['lost', 'queued', 'dead_lettered', 'rejected', 'unknown'] as const;
+export type OtherEnd = (typeof OTHER_ENDS)[number];
+
 const word = (name: string) => name.replaceAll('_', '-');
 
 /** Collects what is expected of a run and of the pipeline around it. */
 export class Checks {
   readonly all: Check[] = [];
 
-  /** The account balances, and over at least so many messages. */
-  account({ account }: Run, atLeast: number): this {
-    this.holds('account', account.balanced ? 'balances' : 'does not balance', account.balanced);
-    return this.atLeast('scheduled', account.scheduled, atLeast);
+  /** The account balances over at least so many messages, which all arrived or ended in one of the `allowed` ways. */
+  account(run: Run, atLeast: number, allowed: readonly OtherEnd[] = []): this {
+    const { balanced, scheduled } = run.account;
+    return this.holds('account', balanced ? 'balances' : 'does not balance', balanced)
+      .atLeast('scheduled', scheduled, atLeast)
+      .none(run, ...OTHER_ENDS.filter((end) => !allowed.includes(end)));
   }
 
   /** These ends of the account are 0. */

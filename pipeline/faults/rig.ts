@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import mqtt from 'mqtt';
 import { decodeFrame, unpackFrames } from '../queue/frame.ts';
-import { type BrokerUser, type RedisUser, SUBSCRIBER_STATUS } from '../stack/access.ts';
+import { type BrokerUser, SUBSCRIBER_STATUS } from '../stack/access.ts';
 import { type FurtherOptions, Load, type LoadOptions } from './load.ts';
 import type { Member } from './member.ts';
 import type { Link, Toxiproxy } from './toxiproxy.ts';
@@ -30,7 +30,6 @@ export interface RigParts {
   }>;
   /** The broker's addresses by user, past all proxies. */
   readonly brokerUrls: Record<BrokerUser, string>;
-  readonly redisUrls: Record<RedisUser, string>;
   /** The address of Redis as a user who may do everything. */
   readonly admin: string;
   readonly toxiproxy: Toxiproxy;
@@ -50,7 +49,6 @@ export class Rig {
   readonly relays: readonly Member[];
   readonly link: RigParts['link'];
   readonly brokerUrls: RigParts['brokerUrls'];
-  readonly redisUrls: RigParts['redisUrls'];
   readonly #setting: RigParts['setting'];
   readonly #admin: string;
   readonly #toxiproxy: Toxiproxy;
@@ -65,7 +63,6 @@ export class Rig {
     this.relays = parts.relays;
     this.link = parts.link;
     this.brokerUrls = parts.brokerUrls;
-    this.redisUrls = parts.redisUrls;
     this.#admin = parts.admin;
     this.#setting = parts.setting;
     this.#toxiproxy = parts.toxiproxy;

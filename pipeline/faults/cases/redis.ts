@@ -1,6 +1,7 @@
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Case, Scene } from '../case.ts';
+import type { FurtherOptions } from '../load.ts';
 import { type Rig, until } from '../rig.ts';
 
 /** ms that an answer takes at most while Redis is away: half of them where the ingest has a core to itself, and each on any machine. */
@@ -37,15 +38,26 @@ async function accepts(rig: Rig): Promise<void> {
   await until(async () => (await rig.post()).status === 202, 'the ingest accepts again');
 }
 
+/** A pipeline under load whose relays stand still until `goOn`, once more than `depth` messages wait in Redis. */
+async function heldUp(scene: Scene, depth: number, further: FurtherOptions = {}, atLeast?: number) {
+  const rig = await scene.rig();
+  for (const relay of rig.relays) relay.signal('SIGSTOP');
+  const load = await scene.load(rig, { idle: '60s', ...further }, atLeast);
+  await until(async () => (await rig.depth()) > depth, 'messages wait');
+  const goOn = async () => {
+    for (const relay of rig.relays) relay.signal('SIGCONT');
+    await accepts(rig);
+  };
+  return { rig, load, goOn };
+}
+
 export const redisCases: Case[] = [
   {
     row: 6,
     fault: 'connection to Redis reset during a blocking read, whose reply vanishes, 5 times',
     expected: 'what was claimed and not seen is recovered; 0 lost',
     async play(scene) {
-      const rig = await scene.rig();
-      const load = await scene.load(rig, {}, 15);
-      await load.flowing(2);
+      const { rig, load } = await scene.underLoad({}, {}, 15);
       const published = await rig.taken();
       let unseen = 0;
       for (let n = 0; n < 5; n++) {
@@ -61,9 +73,9 @@ export const redisCases: Case[] = [
         await until(() => published.ids.size > size + scene.scale.rate / 10, 'relays that publish again');
       }
       await published.close();
-      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'rejected', 'unknown');
+      const run = await scene.settle(load);
       scene.checks.atLeast('claimed by a reply that nobody saw', unseen, 5);
-      return { checks: scene.checks, run };
+      return run;
     },
   },
   {
@@ -82,12 +94,12 @@ export const redisCases: Case[] = [
       const after = await rig.ingest.memory();
       await scene.harm(() => rig.redis.start());
       await accepts(rig);
-      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
+      const run = await scene.settle(load, 'rejected');
       refusedPromptly(scene, answers, PROMPTLY_MS.half);
       scene.checks
         .atMost('growth of the ingest, MB', after - before, 20)
         .atLeast('rejected', run.account.rejected, 1);
-      return { checks: scene.checks, run };
+      return run;
     },
   },
   {
@@ -95,19 +107,17 @@ export const redisCases: Case[] = [
     fault: 'Redis hangs: it takes commands and answers none',
     expected: '503 by the deadline, then promptly; nothing pends for ever; 0 lost',
     async play(scene) {
-      const rig = await scene.rig();
-      const load = await scene.load(rig, {}, 10);
-      await load.flowing(2);
+      const { rig, load } = await scene.underLoad({}, {}, 10);
       await scene.harm(() => rig.redis.signal('SIGSTOP'));
       const first = await rig.post();
       const answers = await ask(rig, 3);
       rig.redis.signal('SIGCONT');
       await accepts(rig);
-      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
+      const run = await scene.settle(load, 'rejected');
       scene.checks.atMost('first answer, ms', first.ms, DEADLINE_MS + PROMPTLY_MS.all);
       // The load goes on at its full rate, and each of it is refused.
       refusedPromptly(scene, answers, PROMPTLY_MS.all);
-      return { checks: scene.checks, run };
+      return run;
     },
   },
   {
@@ -124,13 +134,13 @@ export const redisCases: Case[] = [
         batch: 10,
         senders: 512,
       });
-      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
+      const run = await scene.settle(load, 'rejected');
       const p50 = (stage: keyof typeof run.latency.stages) => run.latency.stages[stage].p50 ?? Number.NaN;
       scene.checks.atLeast('queue p50, ms', p50('queue'), 190);
       for (const stage of ['schedule', 'request', 'ingest', 'relay', 'delivery'] as const) {
         scene.checks.atMost(`${stage} p50, ms`, p50(stage), 50);
       }
-      return { checks: scene.checks, run };
+      return run;
     },
   },
   {
@@ -138,21 +148,17 @@ export const redisCases: Case[] = [
     fault: 'Redis killed, started again with its append-only file',
     expected: 'what was acknowledged is there; 0 lost',
     async play(scene) {
-      const rig = await scene.rig();
-      for (const relay of rig.relays) relay.signal('SIGSTOP');
-      const load = await scene.load(rig, { idle: '60s' }, 10);
-      await until(async () => (await rig.depth()) > 1000, 'messages wait');
+      const { rig, load, goOn } = await heldUp(scene, 1000, {}, 10);
       const before = await rig.depth();
       await scene.harm(() => rig.redis.kill());
       await scene.harm(() => rig.redis.start());
       const after = await rig.depth();
-      for (const relay of rig.relays) relay.signal('SIGCONT');
-      await accepts(rig);
-      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
+      await goOn();
+      const run = await scene.settle(load, 'rejected');
       scene.checks
         .atLeast('in the queue after it', after, before)
         .atLeast('rejected', run.account.rejected, 1);
-      return { checks: scene.checks, run };
+      return run;
     },
   },
   {
@@ -160,10 +166,7 @@ export const redisCases: Case[] = [
     fault: "Redis' memory is full; a policy that evicts",
     expected: '503, the queue intact, 0 lost; with a policy that evicts the ingest does not start',
     async play(scene) {
-      const rig = await scene.rig();
-      for (const relay of rig.relays) relay.signal('SIGSTOP');
-      const load = await scene.load(rig, { idle: '60s' }, 8);
-      await until(async () => (await rig.depth()) > 1000, 'messages wait');
+      const { rig, load, goOn } = await heldUp(scene, 1000, {}, 8);
       const limit = (value: string) => rig.inRedis((redis) => redis.config('SET', 'maxmemory', value));
       const info = await rig.inRedis((redis) => redis.info('memory'));
       await scene.harm(() => limit(String(Number(/used_memory:(\d+)/.exec(info)?.[1]) + 500_000)));
@@ -172,9 +175,8 @@ export const redisCases: Case[] = [
       await scene.wait(1);
       const later = await rig.depth();
       await limit('0');
-      for (const relay of rig.relays) relay.signal('SIGCONT');
-      await accepts(rig);
-      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
+      await goOn();
+      const run = await scene.settle(load, 'rejected');
       scene.checks
         .holds('answer when full', `${answer.status}`, answer.status === 503 && answer.retryAfter !== null)
         .atLeast('in the queue a second later', later, full)
@@ -188,7 +190,7 @@ export const redisCases: Case[] = [
       const how = await rig.ingest.process.ended;
       const words = rig.ingest.process.lastLines.at(-1) ?? '';
       scene.checks.holds('ingest, evicting', words, how.endsWith('code 1') && words.includes('allkeys-lru'));
-      return { checks: scene.checks, run };
+      return run;
     },
   },
   {
@@ -196,11 +198,8 @@ export const redisCases: Case[] = [
     fault: 'Redis is loading its data',
     expected: 'not ready, no 202 before it is done; 0 lost',
     async play(scene) {
-      const rig = await scene.rig();
-      for (const relay of rig.relays) relay.signal('SIGSTOP');
-      const load = await scene.load(rig, { idle: '60s', drain: '120s' }, 10);
       // Some ten thousand commands, fewer where messages were written together.
-      await until(async () => (await rig.depth()) > 30_000, 'messages wait');
+      const { rig, load, goOn } = await heldUp(scene, 30_000, { drain: '120s' }, 10);
       await scene.harm(() => rig.redis.kill());
       // Redis' own means to load slowly, µs a command, and to answer meanwhile: every 1,024 commands.
       await appendFile(
@@ -220,13 +219,12 @@ export const redisCases: Case[] = [
         answers++;
         statuses.add(posted).add(ready);
       }
-      for (const relay of rig.relays) relay.signal('SIGCONT');
-      await accepts(rig);
-      const run = await scene.settle(load, 'lost', 'queued', 'dead_lettered', 'unknown');
+      await goOn();
+      const run = await scene.settle(load, 'rejected');
       scene.checks
         .atLeast('asked meanwhile', answers, 1)
         .holds('answers', [...statuses].join(', '), statuses.size === 1 && statuses.has(503));
-      return { checks: scene.checks, run };
+      return run;
     },
   },
 ];
