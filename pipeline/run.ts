@@ -11,7 +11,7 @@ import { ConfigError, RunConfig, readConfig, StackConfig } from './config.ts';
 import { isEntry } from './entry.ts';
 import { Instances, instancesOf, mergeInstances, newRunId, segmentsOf } from './instances.ts';
 import { checkScript, K6Run, variablesOf } from './k6.ts';
-import { explain } from './stack/explain.ts';
+import { exitAfter, explain } from './stack/explain.ts';
 import { runningStack, type StackFile, shortPath } from './stack/file.ts';
 import { onInterrupt } from './stack/interrupt.ts';
 import { checkSettings } from './stack/settings.ts';
@@ -294,11 +294,5 @@ export function runName(
 }
 
 if (isEntry(import.meta)) {
-  main().then(
-    (code) => process.exit(code),
-    (error: Error) => {
-      explain(error);
-      process.exit(1);
-    },
-  );
+  exitAfter(main());
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { moment, newDirectory, RUNS } from '../../reports/directory.ts';
 import { ConfigError } from '../config.ts';
-import { explain } from '../stack/explain.ts';
+import { exitAfter } from '../stack/explain.ts';
 import { shortPath } from '../stack/file.ts';
 import { onInterrupt } from '../stack/interrupt.ts';
 import { CASES, equation, markdown, play, type Result, seen } from './campaign.ts';
@@ -126,10 +126,4 @@ function whole(flag: string, text: string, minimum: number, maximum: number): nu
   );
 }
 
-main().then(
-  (code) => process.exit(code),
-  (error: Error) => {
-    explain(error);
-    process.exit(1);
-  },
-);
+exitAfter(main());

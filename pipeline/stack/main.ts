@@ -9,7 +9,7 @@ import {
 } from '../config.ts';
 import { deadLetters } from '../dead-letters.ts';
 import { levelOf, readable } from '../log.ts';
-import { explain } from './explain.ts';
+import { exitAfter, explain } from './explain.ts';
 import { shortPath } from './file.ts';
 import { onInterrupt } from './interrupt.ts';
 import { OUR_OWN } from './settings.ts';
@@ -112,10 +112,4 @@ function printer(level: number): (name: string, line: string) => void {
   };
 }
 
-main().then(
-  (code) => process.exit(code),
-  (error: Error) => {
-    explain(error);
-    process.exit(1);
-  },
-);
+exitAfter(main());

@@ -14,7 +14,7 @@ import {
   runName,
   settle,
 } from '../../pipeline/run.ts';
-import { explain } from '../../pipeline/stack/explain.ts';
+import { exitAfter } from '../../pipeline/stack/explain.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { checkVariables, variablesIn } from '../../pipeline/usage.ts';
 import { renderReport } from '../../reports/render.ts';
@@ -229,10 +229,4 @@ async function addAnswer(dir: string, figures: NonNullable<Run['figures']>, answ
   await appendFile(join(dir, 'summary.md'), `\n${answer}\n`);
 }
 
-main().then(
-  (code) => process.exit(code),
-  (error: Error) => {
-    explain(error);
-    process.exit(1);
-  },
-);
+exitAfter(main());

@@ -1,7 +1,7 @@
 /** A pipeline in the network namespace that this process is in: its servers listen on every address there. Until SIGTERM. */
 import { once } from 'node:events';
 import { readConfig, StackConfig } from '../../pipeline/config.ts';
-import { explain } from '../../pipeline/stack/explain.ts';
+import { exitAfter, explain } from '../../pipeline/stack/explain.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
 
 async function main(): Promise<number> {
@@ -15,10 +15,4 @@ async function main(): Promise<number> {
   return 1;
 }
 
-main().then(
-  (code) => process.exit(code),
-  (error: Error) => {
-    explain(error);
-    process.exit(1);
-  },
-);
+exitAfter(main());

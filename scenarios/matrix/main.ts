@@ -1,5 +1,5 @@
 /** `npm run matrix`: every topology over every network. */
-import { explain } from '../../pipeline/stack/explain.ts';
+import { exitAfter } from '../../pipeline/stack/explain.ts';
 import { requireNginx } from '../../pipeline/stack/nginx.ts';
 import { overNetworks, refuseOwnPipeline } from './around.ts';
 import { campaign } from './campaign.ts';
@@ -16,10 +16,4 @@ async function main(): Promise<number> {
   return overNetworks(options.networks, options.by, (plans, lab) => campaign(options, plans, lab));
 }
 
-main().then(
-  (code) => process.exit(code),
-  (error: Error) => {
-    explain(error);
-    process.exit(1);
-  },
-);
+exitAfter(main());
