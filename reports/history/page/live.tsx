@@ -29,9 +29,8 @@ export function Live({ run }: { run: string }) {
   }, [run]);
   const last = seconds.at(-1);
   const shown = seconds.slice(-SHOWN);
-  const x = shown.map(({ t }) => t + 0.5);
+  const common = { kind: 'time' as const, x: shown.map(({ t }) => t + 0.5), phases: phasesOf(shown) };
   const column = (of: (second: Second) => number | null) => shown.map(of);
-  const phases = phasesOf(shown);
   const latency: Line[] = [
     { label: 'p50', values: column((s) => s.p50), colour: 'p50', dash: 'dotted' },
     { label: 'p99', values: column((s) => s.p99), colour: 'p99' },
@@ -66,9 +65,7 @@ export function Live({ run }: { run: string }) {
               unit="per second"
               axis="messages per second"
               title={`${count(last.scheduled)} scheduled and ${count(last.accepted)} accepted in the last second`}
-              phases={phases}
-              kind="time"
-              x={x}
+              {...common}
               whole
               format={count}
               lines={[
@@ -91,9 +88,7 @@ export function Live({ run }: { run: string }) {
               unit="deliveries due and not arrived, at the end of each second"
               axis="deliveries"
               title={`${plural(last.backlog, 'delivery', 'deliveries')} behind`}
-              phases={phases}
-              kind="time"
-              x={x}
+              {...common}
               whole
               format={count}
               lines={[{ label: 'backlog', values: column((s) => s.backlog), colour: 'orange', fill: true }]}
@@ -106,9 +101,7 @@ export function Live({ run }: { run: string }) {
                   ? 'Too little arrived in the last second for a p99'
                   : `p99 of the last second is ${msUnit(last.p99)}`
               }
-              phases={phases}
-              kind="time"
-              x={x}
+              {...common}
               log={wantsLog(latency)}
               format={msValue}
               lines={latency}

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Brief, Interval, Run } from '../../run.ts';
 import { Chart } from '../chart.tsx';
-import type { Line } from '../chart-data.ts';
+import type { Colour, Line } from '../chart-data.ts';
 import { msValue, wantsLog } from '../chart-options.ts';
 import {
   dueDeliveries,
@@ -26,7 +26,16 @@ export function TimelineSection({ run, sound }: PartProps) {
     gaps: gapSpans(run),
   };
   const column = (value: (second: Interval) => number | null) => timeline.map(value);
-  const some = (key: 'rejected' | 'failed') => timeline.some((second) => second[key] > 0);
+  /** A line of what most runs have none of. */
+  const seldom = (
+    key: 'rejected' | 'failed',
+    label: string,
+    colour: Colour,
+    dash: 'dashed' | 'dotted',
+  ): Line[] =>
+    timeline.some((second) => second[key] > 0)
+      ? [{ label, values: column((s) => s[key]), colour, dash }]
+      : [];
   const due = dueDeliveries(timeline);
   const closed = run.run.model === 'closed';
   const latency: Line[] = [
@@ -74,26 +83,8 @@ export function TimelineSection({ run, sound }: PartProps) {
                 ? []
                 : [{ label: 'scheduled', values: column((s) => s.scheduled), colour: 'grey', fill: true }]),
               { label: 'accepted', values: column((s) => s.accepted), colour: 'blue' },
-              ...(some('rejected')
-                ? [
-                    {
-                      label: 'rejected',
-                      values: column((s) => s.rejected),
-                      colour: 'orange',
-                      dash: 'dashed' as const,
-                    },
-                  ]
-                : []),
-              ...(some('failed')
-                ? [
-                    {
-                      label: 'unknown',
-                      values: column((s) => s.failed),
-                      colour: 'magenta',
-                      dash: 'dotted' as const,
-                    },
-                  ]
-                : []),
+              ...seldom('rejected', 'rejected', 'orange', 'dashed'),
+              ...seldom('failed', 'unknown', 'magenta', 'dotted'),
             ]}
           />
           <Chart
