@@ -3,13 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { execa } from 'execa';
 import { Child } from '../../pipeline/child.ts';
 import { RunConfig, readConfig } from '../../pipeline/config.ts';
 import { cameToItsEnd, checkScript, onlyEnvironmentArgs } from '../../pipeline/k6.ts';
 import { ADDRESSES } from '../../pipeline/run.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
-import { shortPath } from '../../pipeline/stack/file.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import { requireNginx } from '../../pipeline/stack/nginx.ts';
 import { checkVariables, linesOf } from '../../pipeline/usage.ts';
@@ -17,6 +15,7 @@ import { COMPARISONS, moment, newDirectory } from '../../reports/directory.ts';
 import type { Run } from '../../reports/run.ts';
 import { scripts } from '../lib/declarations.js';
 import { Lab } from '../matrix/lab.ts';
+import { comparePage } from '../matrix/page.ts';
 import { NamespacePipeline } from './namespace.ts';
 import { type Measured, table } from './table.ts';
 
@@ -77,7 +76,12 @@ async function main(): Promise<number> {
   if (stopped) return 1;
   console.log(`\n${table(all)}\n`);
   if (refusal !== undefined) console.log(`namespace   not measured: ${refusal}`);
-  await compare(all);
+  const page = join(newDirectory(join(COMPARISONS, `deployments-${moment()}`)), 'index.html');
+  await comparePage(
+    page,
+    all.map(({ dir }) => dir),
+    '--each',
+  );
   return refusal === undefined && all.every(({ run }) => run.verdict.result === 'pass') ? 0 : 99;
 }
 
@@ -135,22 +139,6 @@ class ScriptRun extends Child {
       console.log(line);
     });
   }
-}
-
-async function compare(all: Measured[]): Promise<void> {
-  const page = join(newDirectory(join(COMPARISONS, `deployments-${moment()}`)), 'index.html');
-  const args = [
-    join(ROOT, 'reports/main.ts'),
-    'compare',
-    '--each',
-    '--allow-failed', // what a deployment refused or lost stands on top of the page
-    '--out',
-    page,
-    ...all.map(({ dir }) => dir),
-  ];
-  const { failed, all: said } = await execa(process.execPath, args, { cwd: ROOT, reject: false, all: true });
-  if (failed) throw new Error(`the runs could not be compared: ${said}`);
-  console.log(`comparison  ${shortPath(page)}`);
 }
 
 main().then(

@@ -5,7 +5,7 @@ import { ownDirectory } from '../../pipeline/stack/directory.ts';
 import { readStackFile, writeStackFile } from '../../pipeline/stack/file.ts';
 import { DAEMON_PATH } from '../../pipeline/stack/launch.ts';
 import { Supervised } from '../../pipeline/stack/process.ts';
-import { sh } from '../matrix/shell.ts';
+import { holdNamespace, inNamespaceOf, sh } from '../matrix/shell.ts';
 import { moved, portOf } from '../matrix/way.ts';
 
 /** Of those for documentation (RFC 5737), which no network has. */
@@ -34,26 +34,23 @@ export class NamespacePipeline {
     const own = join(dir, 'generator');
     const all = new NamespacePipeline(own, []);
     try {
-      const hold = 'ip link set lo up && echo ready && exec sleep infinity';
-      const holder = await all.#hold(
-        logs,
-        'namespace',
-        ['unshare', '--net', 'sh', '-c', hold],
-        {},
-        /^ready$/,
-      );
+      const holder = await holdNamespace('namespace', logs);
+      all.#holders.push(holder);
       const link = `arrival${process.pid}`;
       await sh(`ip link add ${link} type veth peer name eth0 netns ${holder.pid}
         ip addr add ${HOST}/30 dev ${link}
         ip link set ${link} up`);
-      const within = ['nsenter', `--net=/proc/${holder.pid}/ns/net`, '--'];
+      const within = inNamespaceOf(holder.pid);
       await sh(
         `ip addr add ${PIPELINE}/30 dev eth0
         ip link set eth0 up`,
         within,
       );
-      const command = [...within, process.execPath, join(import.meta.dirname, 'inside.ts')];
-      await all.#hold(logs, 'pipeline', command, { ...env, STACK_DIR: dir }, /^up$/);
+      const [command = '', ...args] = [...within, process.execPath, join(import.meta.dirname, 'inside.ts')];
+      const launch = { name: 'pipeline', command, args, env: { ...env, STACK_DIR: dir } };
+      const pipeline = await Supervised.start(launch, { logs });
+      all.#holders.push(pipeline);
+      await pipeline.says(/^up$/, 60_000);
       const stack = await readStackFile(dir);
       if (stack === undefined) throw new Error(`the pipeline in the namespace left no stack.json in ${dir}`);
       await mkdir(own, { recursive: true, mode: 0o700 });
@@ -70,19 +67,6 @@ export class NamespacePipeline {
       await all.stop();
       throw error;
     }
-  }
-
-  async #hold(
-    logs: string,
-    name: string,
-    [command = '', ...args]: string[],
-    env: Record<string, string>,
-    ready: RegExp,
-  ): Promise<Supervised> {
-    const holder = await Supervised.start({ name, command, args, env }, { logs });
-    this.#holders.push(holder);
-    await holder.says(ready, 60_000);
-    return holder;
   }
 
   async stop(): Promise<void> {

@@ -18,6 +18,7 @@ import { Bare, bottlenecks, type NetworkFigures } from './baseline.ts';
 import { type Lab, PIPELINE } from './lab.ts';
 import { factsOf, type Plan, wantsProxy } from './networks.ts';
 import type { Options, Topology } from './options.ts';
+import { comparePage } from './page.ts';
 import { line, type Result, resultOf, table } from './table.ts';
 import { type Builders, openWay, portOf, tellGenerator, type Way } from './way.ts';
 
@@ -256,15 +257,9 @@ class Matrix {
     );
     console.log(`figures     ${shortPath(join(dir, 'matrix.json'))}`);
     if (this.#results.length < 2) return;
-    const page = join(dir, 'index.html');
-    // A cell may be more than the pipeline bears: what it refused or lost stands on top of the page.
-    const args = [join(ROOT, 'reports/main.ts'), 'compare', '--allow-failed', '--out', page];
-    const { all, failed } = await execa(process.execPath, [...args, ...this.#results.map((r) => r.dir)], {
-      cwd: ROOT,
-      reject: false,
-      all: true,
-    });
-    if (failed) throw new Error(`the runs could not be compared: ${all}`);
-    console.log(`comparison  ${shortPath(page)}`);
+    await comparePage(
+      join(dir, 'index.html'),
+      this.#results.map((result) => result.dir),
+    );
   }
 }

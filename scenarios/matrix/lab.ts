@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { installCommand, isInstalled } from '../../pipeline/setup/packages.mjs';
-import { Supervised } from '../../pipeline/stack/process.ts';
+import type { Supervised } from '../../pipeline/stack/process.ts';
 import { type Means, type Plan, qdisc, type Refusal, ruleset } from './networks.ts';
-import { sh } from './shell.ts';
+import { holdNamespace, inNamespaceOf, sh } from './shell.ts';
 
 /** Addresses for documentation (RFC 5737), which no network has; they are known in the namespaces alone. */
 export const PIPELINE = '192.0.2.1';
@@ -54,13 +54,8 @@ export class Lab {
     try {
       const pids = {} as Record<Role, number>;
       for (const role of ROLES) {
-        const hold = 'ip link set lo up && echo ready && exec sleep infinity';
-        const holder = await Supervised.start(
-          { name: role, command: 'unshare', args: ['--net', 'sh', '-c', hold] },
-          { logs },
-        );
+        const holder = await holdNamespace(role, logs);
         holders.push(holder);
-        await holder.says(/^ready$/, 10_000);
         pids[role] = holder.pid;
       }
       const lab = new Lab({ namespaces: null, netem: null, tbf: null, nftables: null }, pids, stop);
@@ -86,7 +81,7 @@ export class Lab {
 
   /** What to put before a command that is to run in a namespace. */
   within(role: Role): string[] {
-    return ['nsenter', `--net=/proc/${this.#pids[role]}/ns/net`, '--'];
+    return inNamespaceOf(this.#pids[role]);
   }
 
   /** @param ports of the pipeline, which the generator may connect to. */

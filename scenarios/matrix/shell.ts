@@ -1,5 +1,6 @@
 import { execa } from 'execa';
 import { DAEMON_PATH } from '../../pipeline/stack/launch.ts';
+import { Supervised } from '../../pipeline/stack/process.ts';
 
 /**
  * Runs commands of a shell. Rejects in a line with what the first that fails says.
@@ -23,3 +24,20 @@ export async function sh(script: string, within: readonly string[] = [], input?:
   const tool = /^\s*(\S+)/.exec(script)?.[1] ?? '';
   throw new Error(`${tool}: ${(first || shortMessage).replace(/^Error: /, '').replace(/\.$/, '')}`);
 }
+
+/** A process that holds a network namespace of its own, with a loopback, for as long as it lives. */
+export async function holdNamespace(name: string, logs: string): Promise<Supervised> {
+  const hold = 'ip link set lo up && echo ready && exec sleep infinity';
+  const args = ['--net', 'sh', '-c', hold];
+  const holder = await Supervised.start({ name, command: 'unshare', args }, { logs });
+  try {
+    await holder.says(/^ready$/, 10_000);
+  } catch (error) {
+    await holder.stop();
+    throw error;
+  }
+  return holder;
+}
+
+/** What to put before a command that is to run in the network namespace of a process. */
+export const inNamespaceOf = (pid: number): string[] => ['nsenter', `--net=/proc/${pid}/ns/net`, '--'];
