@@ -128,10 +128,11 @@ test('the image of the pipeline prepares, starts, passes a message and ends in o
   await eventually(() => arrived.length > 0, 'the message');
   assert.deepEqual(arrived, ['through-the-image']);
 
-  for (const { name, pid, ended } of processes) {
+  for (const one of processes) {
     // To Node itself: buildah kills what it runs, and does not hand on the signal.
-    process.kill(await lastOf(pid), 'SIGTERM');
-    assert.equal(await ended, 'exited with code 0', name);
+    process.kill(await lastOf(one.pid), 'SIGTERM');
+    await eventually(() => !one.alive, `the end of the ${one.name}`);
+    assert.equal(await one.ended, 'exited with code 0', one.name);
   }
 });
 
