@@ -1,5 +1,5 @@
+import { type Account, ENDS } from './contract/run.ts';
 import { count } from './page/format.ts';
-import { type Account, ENDS } from './run.ts';
 
 /** Ends of messages that the pipeline did not bring to their subscribers. */
 const FAILED = ['rejected', 'unknown', 'dead_lettered', 'queued', 'lost'] as const;

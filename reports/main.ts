@@ -3,7 +3,7 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { printable } from '../pipeline/printable.ts';
+import { printable } from '../pipeline/common/printable.ts';
 import { comparisonOf, FailedRunsError } from './comparison/compare.ts';
 import type { Comparison } from './comparison/comparison.ts';
 import { type Condition, ConditionError, check, judge, parseCondition } from './comparison/conditions.ts';

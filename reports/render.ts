@@ -1,5 +1,5 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { type Latencies, type Latency, type Run, STAGES } from './run.ts';
+import { type Latencies, type Latency, type Run, STAGES } from './contract/run.ts';
 
 /** Where the data goes; exactly once in a template. */
 export const SLOT = '<script id="run" type="application/json">null</script>';

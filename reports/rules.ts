@@ -1,6 +1,7 @@
 /** The rules that a run was judged by, as run.json has them: they are shown, and never judged again. Pure. */
+
+import type { Rule, Run } from './contract/run.ts';
 import { ms } from './page/format.ts';
-import type { Rule, Run } from './run.ts';
 
 /** In the order of the judge. A run of an earlier version has thresholds, without what was measured. */
 export function rulesOf({ verdict, thresholds = [] }: Pick<Run, 'verdict' | 'thresholds'>): Rule[] {

@@ -1,5 +1,5 @@
 /** A sweep of concurrency: its points. */
-import type { Run, Step } from './run.ts';
+import type { Run, Step } from './contract/run.ts';
 
 /** The share of a step's messages that, owed at its end, says that a backlog grew, as internal/report/knee.go has it. */
 const OWED_MUCH = 0.1;

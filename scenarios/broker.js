@@ -37,7 +37,7 @@ export function sender() {
   const client = new Client({ protocol_version: 5, username, password });
   client.connect(url);
   for (let slot = run.next(); slot !== null; slot = run.next()) {
-    // pipeline/hops.ts: received, and the stages since then, which are not gone through here
+    // pipeline/common/hops.ts: received, and the stages since then, which are not gone through here
     const properties = { user: { hops: `${slot.stamp},0,0,0` } };
     let status = 0;
     try {

@@ -1,5 +1,5 @@
 // One cell of the matrix: does this topology carry a rate over this network, and how long do messages take?
-//   npm run matrix                                       every topology over every network: scenarios/matrix/ makes them
+//   npm run matrix                                       every topology over every network: scenarios/campaigns/matrix/ makes them
 //   npm run scenario -- scenarios/matrix.js              one cell, over the network that there is
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';

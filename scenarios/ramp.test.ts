@@ -5,8 +5,8 @@ import { basename, dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { execa } from 'execa';
 import { eventually, remove } from '../pipeline/test/services.ts';
+import type { Run } from '../reports/contract/run.ts';
 import { shownRun } from '../reports/render.ts';
-import type { Run } from '../reports/run.ts';
 import { Reader } from '../reports/test/browser.ts';
 import { charts } from '../reports/test/looking.ts';
 import { assertAnswers } from '../reports/test/reading.ts';
@@ -54,7 +54,7 @@ function assertComplete(run: Run): void {
 describe('npm run ramp', () => {
   test('sends a real load through real servers, accounts for every message and leaves a report', async (t) => {
     const { dir, env } = await place(t);
-    const ramp = node(['pipeline/run.ts', 'scenarios/ramp.js', ...SMOKE], env);
+    const ramp = node(['scenarios/run/run.ts', 'scenarios/ramp.js', ...SMOKE], env);
     await eventually(() => stackFile(dir).then(Boolean, () => false), 'a stack', 30_000);
     const { processes } = await stackFile(dir);
     const programs = await Promise.all(
@@ -156,7 +156,7 @@ describe('npm run ramp', () => {
       ([name, rate]) => `{name: ${name}, duration: ${name === 'hold' ? 60 : 1}, arrivalRate: ${rate}}`,
     );
     await writeFile(profile, `phases: [${phases.join(', ')}]\nflows: [{name: direct}]`);
-    const ramp = node(['pipeline/run.ts', 'scenarios/ramp.js', '-e', `PROFILE=${profile}`], env);
+    const ramp = node(['scenarios/run/run.ts', 'scenarios/ramp.js', '-e', `PROFILE=${profile}`], env);
     await eventually(() => stackFile(dir).then(Boolean, () => false), 'a stack', 30_000);
     const { processes } = await stackFile(dir);
     let pid = 0;
@@ -215,7 +215,7 @@ describe('npm run ramp', () => {
     for (const [what, args, settings, message] of wrong) {
       test(what, async (t) => {
         const { env } = await place(t);
-        const { exitCode, stderr } = await node(['pipeline/run.ts', 'scenarios/ramp.js', ...args], {
+        const { exitCode, stderr } = await node(['scenarios/run/run.ts', 'scenarios/ramp.js', ...args], {
           ...env,
           ...settings,
         });
@@ -243,7 +243,7 @@ describe('npm run ramp', () => {
         const profile = join(dir, 'own.yml');
         await writeFile(profile, text);
         const { exitCode, stderr } = await node(
-          ['pipeline/run.ts', 'scenarios/ramp.js', '-e', `PROFILE=${profile}`],
+          ['scenarios/run/run.ts', 'scenarios/ramp.js', '-e', `PROFILE=${profile}`],
           env,
         );
         assert.equal(stderr.trim().split('\n').length, 1, stderr);

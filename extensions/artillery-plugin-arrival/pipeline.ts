@@ -1,9 +1,9 @@
 /** Where the pipeline is: what the environment says, else what `npm run pipeline` has written. */
 import { resolve } from 'node:path';
-import { RunConfig, readConfig } from '../../pipeline/config.ts';
+import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
+import { labelsOf } from '../../pipeline/common/labels.js';
+import { trust, trustText } from '../../pipeline/common/trust.ts';
 import { runningStack } from '../../pipeline/stack/file.ts';
-import { trust, trustText } from '../../pipeline/trust.ts';
-import { labelsOf } from '../../scenarios/lib/labels.js';
 
 /** The options are wrong. The message is one line: what, where, what is allowed. */
 export class OptionError extends Error {}

@@ -2,11 +2,10 @@
 import type { ChildProcessByStdio } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import os from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { Child, type Ended } from '../../pipeline/child.ts';
-import { K6, QUIET } from '../../pipeline/k6.ts';
+import { Child, type Ended } from '../../pipeline/stack/child.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
 import { openChannel, type Result, type Said } from './thread.ts';
 
@@ -23,10 +22,10 @@ class RecorderProcess extends Child {
   lastWords = '';
 
   constructor(options: object, hear: (said: Said) => void) {
-    const k6 = process.env.ARRIVAL_K6 || K6;
+    const k6 = process.env.ARRIVAL_K6 || resolve(import.meta.dirname, '../../k6');
     super([k6, 'x', 'arrival', 'record', '--quiet', '--log-format=raw'], {
       stdio: ['pipe', 'pipe', 'pipe'],
-      env: { GOGC: '400', ...process.env, ...QUIET },
+      env: { GOGC: '400', ...process.env },
     });
     // Where the recorder is gone, its end says so.
     this.child.stdin?.on('error', () => {});

@@ -1,6 +1,6 @@
 /** What Artillery's two threads share: the lines that recorder and sender exchange, and the clock. */
 import { BroadcastChannel } from 'node:worker_threads';
-import type { Account } from '../../reports/run.ts';
+import type { Account } from '../../reports/contract/run.ts';
 
 /** A request that the recorder hands out. */
 export interface Slot {

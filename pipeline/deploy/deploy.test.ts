@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { TObject } from '@sinclair/typebox';
 import { execa } from 'execa';
-import { IngestConfig, RelayConfig, readConfig } from '../config.ts';
+import { IngestConfig, RelayConfig, readConfig } from '../common/config.ts';
 import { BROKER_USERS, REDIS_USERS, secrets } from '../stack/access.ts';
 import { DAEMON_PATH } from '../stack/launch.ts';
 import { nginxConfig } from '../stack/nginx.ts';

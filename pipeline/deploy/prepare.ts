@@ -9,8 +9,8 @@ import { pbkdf2Sync, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ConfigError, IngestConfig } from '../config.ts';
-import { isEntry } from '../entry.ts';
+import { ConfigError, IngestConfig } from '../common/config.ts';
+import { isEntry } from '../common/entry.ts';
 import {
   BROKER_USERS,
   brokerAclFile,

@@ -1,4 +1,4 @@
-import { counter, type Figures, gauge } from '../metrics.ts';
+import { counter, type Figures, gauge } from '../common/metrics.ts';
 
 /** What the ingest tells of itself: counts since its start, and how much it holds now. */
 export interface IngestCounters {

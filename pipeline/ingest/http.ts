@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { type FastifyInstance, fastify, LogController } from 'fastify';
-import type { IngestConfig } from '../config.ts';
+import type { IngestConfig } from '../common/config.ts';
 import type { IngestCounters } from './counters.ts';
 import type { Tls } from './tls.ts';
 import { announcedLength } from './unread.ts';

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { Transform } from 'node:stream';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, preParsingHookHandler } from 'fastify';
-import { formatStamps } from '../hops.ts';
+import { formatStamps } from '../common/hops.ts';
 import { explainRedis } from '../queue/problems.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { Trace } from '../queue/trace.ts';

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, Server } from 'node:tls';
-import { ConfigError, type IngestConfig } from '../config.ts';
-import type { Logger } from '../log.ts';
+import { ConfigError, type IngestConfig } from '../common/config.ts';
+import type { Logger } from '../common/log.ts';
 
 export interface Tls {
   cert: Buffer;

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
-import { ConfigError, TOKEN } from '../config.ts';
-import type { Logger } from '../log.ts';
+import { ConfigError, TOKEN } from '../common/config.ts';
+import type { Logger } from '../common/log.ts';
 
 const LONGEST = 256;
 const SCHEME = 'Bearer ';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { nodesOf } from '../config.ts';
+import { nodesOf } from '../common/config.ts';
 
 export interface QueueOptions {
   /** One address, or those of some nodes of a Redis Cluster: `redis://user:password@host:port,host:port`. */

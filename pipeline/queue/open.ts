@@ -1,4 +1,4 @@
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../common/config.ts';
 import { isCluster, type QueueOptions } from './connection.ts';
 import { ListQueue } from './list.ts';
 import type { Queue, QueueKind } from './queue.ts';

@@ -5,9 +5,9 @@ import { after, before, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { sumOfAccounts } from '../../reports/account.ts';
 import { readRun } from '../../reports/comparison/recording.ts';
-import type { Interval } from '../../reports/run.ts';
-import { nodesOf } from '../config.ts';
-import { Instances } from '../instances.ts';
+import type { Interval } from '../../reports/contract/run.ts';
+import { Instances } from '../../scenarios/run/instances.ts';
+import { nodesOf } from '../common/config.ts';
 import { secret } from '../stack/access.ts';
 import { freePort } from '../stack/ports.ts';
 import { Supervised } from '../stack/process.ts';
@@ -20,7 +20,7 @@ import { shardOf } from './keys.ts';
 import { openQueue } from './open.ts';
 import { type Entry, messagesOf, type Queue } from './queue.ts';
 
-const LOAD = join(import.meta.dirname, '../faults/load.js');
+const LOAD = join(import.meta.dirname, '../../scenarios/campaigns/faults/load.js');
 const SHARDS = 4;
 const TARGETS = Array.from({ length: 20 }, (_, i) => `user/${i}`);
 

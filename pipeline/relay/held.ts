@@ -1,4 +1,4 @@
-import { readQueued } from '../hops.ts';
+import { readQueued } from '../common/hops.ts';
 import { bytesOf, frameEnds } from '../queue/frame.ts';
 import type { Entry } from '../queue/queue.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { openLog } from '../log.ts';
+import { openLog } from '../common/log.ts';
 import { openQueue } from '../queue/open.ts';
 import { type Entry, messagesOf, type QueueOptions } from '../queue/queue.ts';
 import { eventually, startRedis } from '../test/services.ts';

@@ -1,5 +1,5 @@
-import type { Logger } from '../log.ts';
-import { counter, type Figures, gauge } from '../metrics.ts';
+import type { Logger } from '../common/log.ts';
+import { counter, type Figures, gauge } from '../common/metrics.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { Broker } from './broker.ts';
 

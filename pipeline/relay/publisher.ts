@@ -1,4 +1,4 @@
-import { formatDeltas } from '../hops.ts';
+import { formatDeltas } from '../common/hops.ts';
 import { type Broker, FIRST_FAILURE, PASSING, type Publication, reasonName } from './broker.ts';
 import type { Held } from './held.ts';
 

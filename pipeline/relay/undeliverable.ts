@@ -1,4 +1,4 @@
-import type { Logger } from '../log.ts';
+import type { Logger } from '../common/log.ts';
 import type { Part, Queue } from '../queue/queue.ts';
 import type { Held, HeldEntry } from './held.ts';
 

@@ -13,7 +13,7 @@ import { locked, run } from './steps.mjs';
 
 // The set-up looked for the hash under another name than it was built in with, and so built k6 each time.
 test('after a set-up there is nothing to do', async () => {
-  const setup = join(import.meta.dirname, '../setup.mjs');
+  const setup = join(import.meta.dirname, './main.mjs');
   const { stdout } = await execa(process.execPath, [setup, '--test'], {
     env: { INGEST_URL: '', MQTT_URL: '', REDIS_URL: '' },
   });
@@ -29,7 +29,7 @@ test('a checkout whose path has spaces, letters that are not ASCII, % and #', as
   const env = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0', TOPOLOGY: 'cluster', TLS: 'true' };
   const run = (...args: string[]) =>
     execa(join(checkout, 'node_modules/.bin/node'), args, { cwd: checkout, env, reject: false, all: true });
-  const { all: setup } = await run('pipeline/setup.mjs');
+  const { all: setup } = await run('pipeline/setup/main.mjs');
   assert.equal(setup, 'setup  nothing to do');
   const settings = ['RATE=5', 'WARMUP_RATE=5', 'THINK=0.1', 'TIMEOUT=5'];
   const durations = ['WARMUP_DURATION=1', 'RAMP_DURATION=1', 'SUSTAINED_DURATION=1'];
@@ -38,7 +38,7 @@ test('a checkout whose path has spaces, letters that are not ASCII, % and #', as
     ['phases.js', [...settings, ...durations]], // it has a file of its own, which k6 opens another way
   ] as const) {
     const { all } = await run(
-      'pipeline/run.ts',
+      'scenarios/run/run.ts',
       `scenarios/${script}`,
       '-q',
       ...given.flatMap((one) => ['-e', one]),

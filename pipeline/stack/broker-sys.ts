@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type MqttClient } from 'mqtt';
-import type { TelemetryData } from '../telemetry.ts';
+import type { TelemetryData } from '../common/telemetry.ts';
 
 const GAUGES = {
   'clients/connected': ['clients', 1],

@@ -1,5 +1,5 @@
 /** The Mosquittos of a stack: one, several for themselves, or several in a row with bridges between. */
-import { ConfigError, type StackConfig } from '../config.ts';
+import { ConfigError, type StackConfig } from '../common/config.ts';
 import { BROKER_USERS, type BrokerUser, sameFor, secrets, urls } from './access.ts';
 import type { Certificate } from './certificates.ts';
 import type { Launch } from './launch.ts';

@@ -7,9 +7,9 @@ import { execa } from 'execa';
 import { connectAsync } from 'mqtt';
 // @ts-expect-error it has no types
 import parsePrometheus from 'parse-prometheus-text-format';
-import type { Resource, Run } from '../../reports/run.ts';
-import { validateRun } from '../../reports/validate.ts';
-import { readConfig, StackConfig } from '../config.ts';
+import type { Resource, Run } from '../../reports/contract/run.ts';
+import { validateRun } from '../../reports/contract/validate.ts';
+import { readConfig, StackConfig } from '../common/config.ts';
 import { eventually, remove, temporaryDirectory } from '../test/services.ts';
 import { isAlive, type StackFile } from './file.ts';
 import { requireNginx } from './nginx.ts';
@@ -52,7 +52,7 @@ after(async () => {
 
 /** A short run against the stack that is up. */
 function ramp(env: Record<string, string> = {}) {
-  return execa(process.execPath, ['pipeline/run.ts', 'scenarios/ramp.js', ...SHORT], {
+  return execa(process.execPath, ['scenarios/run/run.ts', 'scenarios/ramp.js', ...SHORT], {
     cwd: ROOT,
     env: { STACK_DIR: dir, ...env },
     reject: false,

@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../common/config.ts';
 import { releaseLock, takeLock } from '../setup/lock.mjs';
 import { isAlive, readStackFile, removeStackFile, shortPath, writePrivateFile } from './file.ts';
 

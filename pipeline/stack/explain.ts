@@ -1,5 +1,5 @@
-import { readable } from '../log.ts';
-import { printableLines } from '../printable.ts';
+import { readable } from '../common/log.ts';
+import { printableLines } from '../common/printable.ts';
 import { ProcessFailure } from './process.ts';
 
 /** Tells on the terminal why a command stops: a process's last lines under its name, then one line. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { IngestConfig, RelayConfig, StackConfig } from '../config.ts';
+import type { IngestConfig, RelayConfig, StackConfig } from '../common/config.ts';
 import type { StackFile } from './file.ts';
 import { field } from './redis-info.ts';
 import { AOF_POLICY, BROKER_LIMITS } from './services.ts';

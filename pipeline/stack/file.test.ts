@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../common/config.ts';
 import { identity } from '../setup/lock.mjs';
 import { remove, temporaryDirectory } from '../test/services.ts';
 import { runningStack, type StackFile, writeStackFile } from './file.ts';

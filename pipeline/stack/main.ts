@@ -6,9 +6,9 @@ import {
   readConfig,
   StackConfig,
   withoutPassword,
-} from '../config.ts';
-import { deadLetters } from '../dead-letters.ts';
-import { levelOf, readable } from '../log.ts';
+} from '../common/config.ts';
+import { levelOf, readable } from '../common/log.ts';
+import { deadLetters } from './dead-letters.ts';
 import { exitAfter, explain } from './explain.ts';
 import { shortPath } from './file.ts';
 import { onInterrupt } from './interrupt.ts';

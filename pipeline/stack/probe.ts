@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectAsync, type MqttClient } from 'mqtt';
-import { withoutPassword } from '../config.ts';
+import { withoutPassword } from '../common/config.ts';
+import { withAdvice } from '../common/trust.ts';
 import type { QueueOptions } from '../queue/connection.ts';
 import { openQueue } from '../queue/open.ts';
-import { withAdvice } from '../trust.ts';
 
 const ANSWER_MS = 5000;
 

@@ -1,4 +1,4 @@
-import type { TelemetryData } from '../telemetry.ts';
+import type { TelemetryData } from '../common/telemetry.ts';
 
 const MB = 1e6;
 

@@ -1,5 +1,5 @@
 /** The Redis of a stack, or one of the user's own. */
-import { queueOptions } from '../config.ts';
+import { queueOptions } from '../common/config.ts';
 import { REDIS_USERS, type RedisUser, sameFor, secrets, urls } from './access.ts';
 import type { ServerSetting } from './brokers.ts';
 import { claimPort } from './ports.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TProperties, Type } from '@sinclair/typebox';
-import { readAffinity } from '../affinity.ts';
-import { commandOf } from '../command.ts';
-import { ConfigError, IngestConfig, RelayConfig, readConfig, StackConfig } from '../config.ts';
+import { commandOf } from '../common/command.ts';
+import { ConfigError, IngestConfig, RelayConfig, readConfig, StackConfig } from '../common/config.ts';
+import { readAffinity } from './affinity.ts';
 import type { StackFile } from './file.ts';
 
 /** The file of the tokens that the ingest takes, in the stack's directory. */

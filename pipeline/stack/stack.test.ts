@@ -7,7 +7,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { connectAsync } from 'mqtt';
-import { readConfig, StackConfig } from '../config.ts';
+import { readConfig, StackConfig } from '../common/config.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 import { claimDirectory } from './directory.ts';
 import { isAlive, type StackFile } from './file.ts';

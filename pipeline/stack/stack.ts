@@ -1,14 +1,14 @@
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Affinity, onItsCpus, readAffinity } from '../affinity.ts';
-import { Clock } from '../clock.ts';
-import { IngestConfig, queueOptions, RelayConfig, readConfig, type StackConfig } from '../config.ts';
+import { Clock } from '../common/clock.ts';
+import { IngestConfig, queueOptions, RelayConfig, readConfig, type StackConfig } from '../common/config.ts';
+import { trust } from '../common/trust.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
 import { identity } from '../setup/lock.mjs';
-import { trust } from '../trust.ts';
 import { SUBSCRIBER_STATUS, secret } from './access.ts';
+import { type Affinity, onItsCpus, readAffinity } from './affinity.ts';
 import { BrokerSys } from './broker-sys.ts';
 import { checkBrokers, startBrokers } from './brokers.ts';
 import { type Certificate, makeCertificates } from './certificates.ts';

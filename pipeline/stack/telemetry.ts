@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../common/clock.ts';
+import type { TelemetryData } from '../common/telemetry.ts';
 import type { Queue } from '../queue/queue.ts';
-import type { TelemetryData } from '../telemetry.ts';
 import type { BrokerSys } from './broker-sys.ts';
 import { redisFigures } from './redis-info.ts';
 import { hostUsage, memoryInUse, processUsage, type Usage } from './usage.ts';

@@ -1,6 +1,6 @@
 /** The processes of our own that a stack starts: with which program, and what they are told. */
 import { join } from 'node:path';
-import type { StackConfig } from '../config.ts';
+import type { StackConfig } from '../common/config.ts';
 import type { BrokerUser, RedisUser } from './access.ts';
 import type { Certificate } from './certificates.ts';
 import type { Launch } from './launch.ts';

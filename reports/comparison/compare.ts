@@ -1,7 +1,7 @@
 /** From runs to a comparison. Pure. */
 import { equation, failures, sumOfAccounts } from '../account.ts';
+import { type Interval, type Run, STAGES, type Stage, type Step } from '../contract/run.ts';
 import { curve, percentile } from '../page/facts.ts';
-import { type Interval, type Run, STAGES, type Stage, type Step } from '../run.ts';
 import { carried } from '../sweep.ts';
 import type { Comparison, Curve, Row, StepSummary, Subject } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';

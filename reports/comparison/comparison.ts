@@ -1,5 +1,5 @@
 /** The data of a comparison, worked out before the page or the table shows it. Latencies are in ms. */
-import type { Account, Knee as RunKnee, Stage, VerdictResult } from '../run.ts';
+import type { Account, Knee as RunKnee, Stage, VerdictResult } from '../contract/run.ts';
 import type { Measure } from './measures.ts';
 
 export interface Comparison {

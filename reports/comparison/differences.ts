@@ -1,6 +1,6 @@
 /** How far a figure of one group is from the baseline's, and which word that warrants. */
 import { failures } from '../account.ts';
-import { type Brief, type Run, STAGES, type Stage } from '../run.ts';
+import { type Brief, type Run, STAGES, type Stage } from '../contract/run.ts';
 import type { Difference, Word } from './comparison.ts';
 import { blockLength, fromBlocks, fromRepeats, LEAST_BLOCKS, type LogInterval, mean } from './intervals.ts';
 import type { Measure } from './measures.ts';

@@ -1,6 +1,7 @@
 /** Where sweeps of concurrency turn, and how far that is apart. Pure. */
+
+import type { Run } from '../contract/run.ts';
 import { count, msUnit, plural } from '../page/format.ts';
-import type { Run } from '../run.ts';
 import type { Knee, StepSummary, Subject } from './comparison.ts';
 
 export type Point = StepSummary & { vus: number };

@@ -1,6 +1,7 @@
 /** What can be compared: every figure of a run that has a name. */
+
+import { ENDS, type Latency, type Run, STAGES, type Stage } from '../contract/run.ts';
 import { percentile } from '../page/facts.ts';
-import { ENDS, type Latency, type Run, STAGES, type Stage } from '../run.ts';
 
 export interface Measure {
   /** arrival.p99, queue.mean, rate.accepted, account.lost */

@@ -1,8 +1,8 @@
 /** A run as it lies in its directory. */
 import { join } from 'node:path';
+import type { Run } from '../contract/run.ts';
+import { validateRun } from '../contract/validate.ts';
 import { readText } from '../files.ts';
-import type { Run } from '../run.ts';
-import { validateRun } from '../validate.ts';
 import { parseHistograms, type Recorded } from './seconds.ts';
 
 export interface Recording {

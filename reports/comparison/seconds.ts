@@ -1,6 +1,6 @@
 /** The seconds of a run as samples of its figures: what blocks are made of. */
 import { type Histogram, HistogramLogReader } from 'hdr-histogram-js';
-import type { Run } from '../run.ts';
+import type { Run } from '../contract/run.ts';
 
 /** A distribution: values in ms, ascending, and how often each was seen. */
 export interface Counted {

@@ -1,7 +1,8 @@
 /** Which runs are repeats of one another, what tells them from the others, and whether they can be compared. */
+
+import type { Run } from '../contract/run.ts';
 import { balance, verdict } from '../page/facts.ts';
 import { instant, percent } from '../page/format.ts';
-import type { Run } from '../run.ts';
 import type { Recording } from './recording.ts';
 
 /** Runs that are repeats of one another. */

@@ -1,6 +1,6 @@
 /** A comparison as a table for the terminal. */
 
-import { printable } from '../../pipeline/printable.ts';
+import { printable } from '../../pipeline/common/printable.ts';
 import { equation } from '../account.ts';
 import type { Addition, Comparison, Subject } from './comparison.ts';
 import { turns } from './knees.ts';

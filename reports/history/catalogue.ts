@@ -1,10 +1,10 @@
 /** The runs in a directory. Only the beginning of each run.json is read, and that only once as long as it does not change. */
 import { type FileHandle, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Account, Latency, Run, RunInfo } from '../contract/run.ts';
+import { type PartName, validatePart } from '../contract/validate.ts';
 import { OF_GENERATOR, openFile } from '../files.ts';
 import { supports } from '../page/facts.ts';
-import type { Account, Latency, Run, RunInfo } from '../run.ts';
-import { type PartName, validatePart } from '../validate.ts';
 import type { Entry, Misfit } from './entry.ts';
 import { members } from './members.ts';
 

@@ -1,5 +1,5 @@
 /** What the list shows of a run. */
-import type { VerdictResult } from '../run.ts';
+import type { VerdictResult } from '../contract/run.ts';
 
 export interface Entry {
   /** Of its directory. */

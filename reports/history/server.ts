@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { Type } from '@sinclair/typebox';
 import closeWithGrace from 'close-with-grace';
 import { fastify } from 'fastify';
-import { ConfigError, readConfig } from '../../pipeline/config.ts';
+import { ConfigError, readConfig } from '../../pipeline/common/config.ts';
 import { comparisonTemplate } from '../comparison/page.ts';
 import { history } from './app.ts';
 import { Catalogue } from './catalogue.ts';

@@ -1,5 +1,5 @@
 /** The list of runs for the terminal, and which runs a reader means. */
-import { printable } from '../../pipeline/printable.ts';
+import { printable } from '../../pipeline/common/printable.ts';
 import { ms } from '../page/format.ts';
 import type { Entry, Misfit } from './entry.ts';
 

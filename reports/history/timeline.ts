@@ -1,10 +1,10 @@
 /** timeline.ndjson: as a small picture of a run, and as it grows. */
 import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Interval } from '../contract/run.ts';
+import { validatePart } from '../contract/validate.ts';
 import { openFile } from '../files.ts';
 import { percentile } from '../page/facts.ts';
-import type { Interval } from '../run.ts';
-import { validatePart } from '../validate.ts';
 import type { Second } from './entry.ts';
 
 const FILE = 'timeline.ndjson';

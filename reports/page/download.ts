@@ -1,5 +1,5 @@
 /** Files made from the data that the page holds; nothing is asked for. */
-import { type Brief, type Interval, type Latency, type Run, STAGES } from '../run.ts';
+import { type Brief, type Interval, type Latency, type Run, STAGES } from '../contract/run.ts';
 
 /** Hands a file to the reader's browser. */
 export function download(name: string, type: string, text: string): void {

@@ -11,7 +11,7 @@ import {
   STAGES,
   type Stage,
   type Step,
-} from '../run.ts';
+} from '../contract/run.ts';
 import { carried } from '../sweep.ts';
 import { count, figure, msUnit, percent, plural, told } from './format.ts';
 

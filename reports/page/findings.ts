@@ -1,7 +1,7 @@
 /** What stands out in a run, in plain sentences: the rules are stated beside the figures they judge. Pure. */
 
+import { type Interval, type Resource, type Run, STAGES, type Stage } from '../contract/run.ts';
 import { rulesOf } from '../rules.ts';
-import { type Interval, type Resource, type Run, STAGES, type Stage } from '../run.ts';
 import { carried, missed, sweepSteps, whole } from '../sweep.ts';
 import { isGenerator, percentile } from './facts.ts';
 import { clock, count, figure, msUnit, percent, plural } from './format.ts';

@@ -1,6 +1,7 @@
 /** What is known of the instrument, each figure beside the limit that run.json has for it. Pure. */
+
+import type { Gap, Latency, Run } from '../contract/run.ts';
 import { ruleOf } from '../rules.ts';
-import type { Gap, Latency, Run } from '../run.ts';
 import { crossing, percentile, uncertain } from './facts.ts';
 import { count, duration, figure, msUnit, percent, plural } from './format.ts';
 

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'fflate';
 import { render } from 'preact';
-import type { Run } from '../run.ts';
+import type { Run } from '../contract/run.ts';
 import { visible } from './format.ts';
 import { Report } from './report.tsx';
 

@@ -1,4 +1,4 @@
-import type { Run } from '../run.ts';
+import type { Run } from '../contract/run.ts';
 
 /** PartProps is what each part of a run's page is given. */
 export interface PartProps {

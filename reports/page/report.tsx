@@ -1,5 +1,5 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
-import type { Run } from '../run.ts';
+import type { Run } from '../contract/run.ts';
 import { beforeLoad } from './before-load.ts';
 import { balance } from './facts.ts';
 import type { PartProps } from './part.ts';

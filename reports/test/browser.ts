@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { launchChromium } from '../chromium.ts';
+import type { Run } from '../contract/run.ts';
 import { renderReport } from '../render.ts';
-import type { Run } from '../run.ts';
 import { template } from './template.ts';
 
 export interface Opened {

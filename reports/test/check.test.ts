@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { execa } from 'execa';
 import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
-import type { Run } from '../run.ts';
+import type { Run } from '../contract/run.ts';
 import { type GOLDENS, golden } from './goldens.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { STAGES } from '../contract/run.ts';
 import {
   answer,
   balance,
@@ -11,7 +12,6 @@ import {
   verdict,
 } from '../page/facts.ts';
 import { clock, duration, figure, instant, ms, percent } from '../page/format.ts';
-import { STAGES } from '../run.ts';
 import { golden } from './goldens.ts';
 
 test('the account is added up anew', () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Run } from '../contract/run.ts';
 import { answer } from '../page/facts.ts';
 import { findings, p99Limit } from '../page/findings.ts';
-import type { Run } from '../run.ts';
 import { carried } from '../sweep.ts';
 import { golden } from './goldens.ts';
 

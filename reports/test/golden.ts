@@ -1,7 +1,7 @@
 /** Writes the golden runs: `node reports/test/golden.ts`. */
 import { writeFileSync } from 'node:fs';
-import { isEntry } from '../../pipeline/entry.ts';
-import type { Rule, Run, Step } from '../run.ts';
+import { isEntry } from '../../pipeline/common/entry.ts';
+import type { Rule, Run, Step } from '../contract/run.ts';
 import type { Plan } from './offer.ts';
 import { simulate } from './simulate.ts';
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Run } from '../run.ts';
+import type { Run } from '../contract/run.ts';
 
 export const GOLDENS = [
   'passing',

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { type Rule, type Run, STAGES } from '../contract/run.ts';
 import { crossing, gapSpans, uncertain } from '../page/facts.ts';
 import { type Check, canaryPace, canarySentence, checks } from '../page/health.ts';
 import { ruleOf } from '../rules.ts';
-import { type Rule, type Run, STAGES } from '../run.ts';
 import { golden } from './goldens.ts';
 
 function check(run: Run, what: string): Check {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { STAGES } from '../contract/run.ts';
+import { validateRun } from '../contract/validate.ts';
 import { uncertain } from '../page/facts.ts';
 import { ms } from '../page/format.ts';
 import { canarySentence, checks } from '../page/health.ts';
-import { STAGES } from '../run.ts';
-import { validateRun } from '../validate.ts';
 import { Reader } from './browser.ts';
 import { golden } from './goldens.ts';
 import { legend, painted, text } from './looking.ts';

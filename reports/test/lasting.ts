@@ -1,5 +1,5 @@
 /** Runs of any length, for the size of pages. */
-import type { Interval, Resource, Run } from '../run.ts';
+import type { Interval, Resource, Run } from '../contract/run.ts';
 import { mulberry32 } from './samples.ts';
 
 /** Of the figures that a process tells (maxBins of internal/report). */

@@ -1,5 +1,5 @@
 /** Runs that are valid, and that no instrument writes: pages have to bear them. */
-import type { Run } from '../run.ts';
+import type { Run } from '../contract/run.ts';
 import { golden } from './goldens.ts';
 
 /** All of Unicode's bidi controls. */

@@ -1,5 +1,5 @@
 /** The load of a plan, and what a simulated pipeline makes of each request. */
-import { type Run, STAGES, type Stage } from '../run.ts';
+import { type Run, STAGES, type Stage } from '../contract/run.ts';
 import { mulberry32, normal } from './samples.ts';
 
 type Phase = Run['run']['profile']['phases'][number];

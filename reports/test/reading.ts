@@ -1,7 +1,7 @@
 /** What the page of any run has to show. */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import type { Run } from '../run.ts';
+import type { Run } from '../contract/run.ts';
 import { charts, type Drawn, overflow } from './looking.ts';
 
 /** Fewer pixels are no line, no cell and no name. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Run } from '../contract/run.ts';
 import { renderReport, SLOT, shownRun } from '../render.ts';
-import type { Run } from '../run.ts';
 import { GOLDENS, golden } from './goldens.ts';
 
 const TEMPLATE = `<html>${SLOT}<script>page()</script></html>`;

@@ -1,5 +1,5 @@
 /** Statistics of simulated samples, and the random numbers behind them. */
-import type { Brief, Latency } from '../run.ts';
+import type { Brief, Latency } from '../contract/run.ts';
 
 const CURVE = [
   ...[50, 55, 60, 65, 70, 75, 80, 85, 90, 92, 94, 95, 96, 97, 98, 98.5, 99, 99.2, 99.4, 99.5, 99.6, 99.7],

@@ -8,7 +8,7 @@ import {
   STAGES,
   type Stage,
   type Step,
-} from '../run.ts';
+} from '../contract/run.ts';
 import { type Delivery, type Message, offer, type Plan, type Request } from './offer.ts';
 import { average, bins, brief, latency, mulberry32, normal, round } from './samples.ts';
 import { targets } from './targets.ts';

@@ -1,5 +1,5 @@
 /** What a simulated run tells of its targets. */
-import type { Targets } from '../run.ts';
+import type { Targets } from '../contract/run.ts';
 import type { Message, Plan } from './offer.ts';
 import { brief } from './samples.ts';
 

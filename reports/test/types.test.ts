@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { execa } from 'execa';
 import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
-import schema from '../run.schema.json' with { type: 'json' };
+import schema from '../contract/run.schema.json' with { type: 'json' };
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -59,7 +59,7 @@ test('run.ts has the fields of run.schema.json, and knows which may be absent or
   });
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
-  const text = `import type * as Types from ${JSON.stringify(join(ROOT, 'reports/run.ts'))};
+  const text = `import type * as Types from ${JSON.stringify(join(ROOT, 'reports/contract/run.ts'))};
 type Known<T> = keyof { [K in keyof T as string extends K ? never : K]: T[K] };
 type Absent<T> = { [K in Known<T>]-?: object extends Pick<T, K> ? K : never }[Known<T>];
 type Null<T> = { [K in Known<T>]-?: null extends T[K] ? K : never }[Known<T>];

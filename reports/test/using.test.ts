@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
+import { STAGES } from '../contract/run.ts';
 import { csv } from '../page/download.ts';
 import { clock, count } from '../page/format.ts';
 import { renderReport } from '../render.ts';
-import { STAGES } from '../run.ts';
 import { Reader } from './browser.ts';
 import { golden } from './goldens.ts';
 import { lasting } from './lasting.ts';

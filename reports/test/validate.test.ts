@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readdirSync, statSync } from 'node:fs';
 import { test } from 'node:test';
-import schema from '../run.schema.json' with { type: 'json' };
-import { validateRun } from '../validate.ts';
+import schema from '../contract/run.schema.json' with { type: 'json' };
+import { validateRun } from '../contract/validate.ts';
 import { GOLDENS, golden } from './goldens.ts';
 
 for (const name of GOLDENS) {

@@ -1,7 +1,8 @@
 // The setting of a run: where the pipeline is and what load it gets, from the environment and the files that it names.
+
+import { labelsOf } from '../../pipeline/common/labels.js';
 import { every } from './declarations.js';
 import { read } from './env.js';
-import { labelsOf } from './labels.js';
 import { at, readStack } from './stack.js';
 
 /** A profile with its name for the report: an absolute path, or one seen from scenarios/. */

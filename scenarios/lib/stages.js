@@ -5,7 +5,7 @@ import { at, readStack } from './stack.js';
 
 /**
  * For scripts that reach the pipeline by a module with no setting for whom to trust: the authority of a pipeline of ours that speaks
- * TLS is made for each start. pipeline/run.ts names it to k6.
+ * TLS is made for each start. scenarios/run/run.ts names it to k6.
  */
 export function checkTrust(module) {
   const { ca } = readStack();

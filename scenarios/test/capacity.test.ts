@@ -1,11 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Rule, Run } from '../../reports/run.ts';
+import type { Rule, Run } from '../../reports/contract/run.ts';
 import { golden } from '../../reports/test/goldens.ts';
-import { line, type Row, sentence } from '../capacity/answer.ts';
-import { about, Budget } from '../capacity/budget.ts';
-import { disturbance, gaveWay, judge } from '../capacity/judge.ts';
-import { ahead, type Bracket, confirm, NOTHING, type Outcome, search, tried } from '../capacity/search.ts';
+import { line, type Row, sentence } from '../campaigns/capacity/answer.ts';
+import { about, Budget } from '../campaigns/capacity/budget.ts';
+import { disturbance, gaveWay, judge } from '../campaigns/capacity/judge.ts';
+import {
+  ahead,
+  type Bracket,
+  confirm,
+  NOTHING,
+  type Outcome,
+  search,
+  tried,
+} from '../campaigns/capacity/search.ts';
 import { killRelay, node, place } from './harness.ts';
 
 const SEARCH = { start: 500, lowest: 10, highest: 50_000, precision: 0.05 };
@@ -269,7 +277,7 @@ test('a wrong setting of the search is told in one line, before anything starts'
   ] as const;
   await Promise.all(
     wrong.map(async ([args, message]) => {
-      const { stderr, exitCode } = await node(['scenarios/capacity/main.ts', ...args], {});
+      const { stderr, exitCode } = await node(['scenarios/campaigns/capacity/main.ts', ...args], {});
       assert.equal(stderr, message);
       assert.equal(exitCode, 1);
     }),
@@ -281,7 +289,7 @@ test('a process of the pipeline dies: the search ends, and says so', async (t) =
   const { dir, runDir, env } = await place(t);
   const settings = ['P99=60000', 'START=50', 'PROBE=1', 'CONFIRM=1', 'WARMUP=0.1', `RUN_DIR=${runDir}`];
   const args = settings.flatMap((setting) => ['-e', setting]);
-  const search = node(['scenarios/capacity/main.ts', ...args], env);
+  const search = node(['scenarios/campaigns/capacity/main.ts', ...args], env);
   search.stdout.on('data', (told) => {
     if (/ (not )?held/.test(String(told))) killRelay(dir);
   });

@@ -5,13 +5,13 @@ import { test } from 'node:test';
 import { execa } from 'execa';
 import { remove } from '../../pipeline/test/services.ts';
 import { golden } from '../../reports/test/goldens.ts';
-import { table } from '../deployments/table.ts';
+import { table } from '../campaigns/deployments/table.ts';
 import { assertPass, lacks, node, place, ROOT, readRun } from './harness.ts';
 
 test('each deployment is measured, and a page compares them', async (t) => {
   const { env } = await place(t);
   const refusal = lacks('network namespaces');
-  const args = ['scenarios/deployments/main.ts', '-e', 'CONCURRENCY=2', '-e', 'REQUESTS=20'];
+  const args = ['scenarios/campaigns/deployments/main.ts', '-e', 'CONCURRENCY=2', '-e', 'REQUESTS=20'];
   // On a host of its own, where there can be one: the addresses are free there, and what stays behind is seen.
   const alone = 'ip link set lo up; code=0; "$0" "$@" || code=$?; ip -o link; exit $code';
   const command =
@@ -52,7 +52,7 @@ test('a second one on the host at the same time is told why its namespace can no
   const refusal = lacks('network namespaces');
   if (refusal !== null) return t.skip(refusal);
   const { dir } = await place(t);
-  const start = `const { NamespacePipeline } = await import('${ROOT}/scenarios/deployments/namespace.ts');
+  const start = `const { NamespacePipeline } = await import('${ROOT}/scenarios/lab/namespace.ts');
     await NamespacePipeline.start('${dir}', {}).catch(({ message }) => console.log(message));`;
   const taken = 'ip addr add 192.0.2.9/30 dev lo && exec "$0" --input-type=module -e "$1"';
   const within = ['--net', 'sh', '-c', taken, process.execPath, start];
@@ -88,7 +88,7 @@ test('what the deployments can not be given is told in one line, before anything
   ] as const;
   await Promise.all(
     wrong.map(async ([args, env, message]) => {
-      const { stderr, exitCode } = await node(['scenarios/deployments/main.ts', ...args], env);
+      const { stderr, exitCode } = await node(['scenarios/campaigns/deployments/main.ts', ...args], env);
       assert.match(stderr, message);
       assert.equal(exitCode, 1);
     }),

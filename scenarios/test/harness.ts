@@ -9,16 +9,16 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { execa } from 'execa';
-import { readConfig, StackConfig } from '../../pipeline/config.ts';
+import { readConfig, StackConfig } from '../../pipeline/common/config.ts';
 import { installCommand, isInstalled } from '../../pipeline/setup/packages.mjs';
 import { isAlive } from '../../pipeline/stack/file.ts';
 import { DAEMON_PATH } from '../../pipeline/stack/launch.ts';
 import { leash } from '../../pipeline/stack/leash.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
 import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
-import type { Run } from '../../reports/run.ts';
-import { validateRun } from '../../reports/validate.ts';
-import { Lab } from '../matrix/lab.ts';
+import type { Run } from '../../reports/contract/run.ts';
+import { validateRun } from '../../reports/contract/validate.ts';
+import { Lab } from '../lab/lab.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { labelsOf } from '../../pipeline/common/labels.js';
 import { count, flag, number, numbers, read, text } from '../lib/env.js';
 import { cost } from '../lib/held.js';
-import { labelsOf } from '../lib/labels.js';
 import { drained, restored } from '../lib/recovery.js';
 import { latencyDrift, memoryGrowth, mostGrowth, sentence, UNKNOWN } from '../lib/steadiness.js';
 

@@ -4,17 +4,17 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { before, describe, type TestContext, test } from 'node:test';
 import { execa } from 'execa';
-import { buildToxiproxy } from '../../pipeline/faults/toxiproxy.ts';
 import { remove } from '../../pipeline/test/services.ts';
-import type { Run } from '../../reports/run.ts';
-import { Bare, bottlenecks } from '../matrix/baseline.ts';
-import { Lab, PIPELINE } from '../matrix/lab.ts';
-import { type Means, NETWORKS, type Network, planOf, qdisc, wantsProxy } from '../matrix/networks.ts';
-import { readOptions } from '../matrix/options.ts';
-import { line, meanAndSpread, type Result, table } from '../matrix/table.ts';
+import type { Run } from '../../reports/contract/run.ts';
+import { Bare, bottlenecks } from '../campaigns/matrix/baseline.ts';
+import { readOptions } from '../campaigns/matrix/options.ts';
+import { line, meanAndSpread, type Result, table } from '../campaigns/matrix/table.ts';
+import { Lab, PIPELINE } from '../lab/lab.ts';
+import { type Means, NETWORKS, type Network, planOf, qdisc, wantsProxy } from '../lab/networks.ts';
+import { buildToxiproxy } from '../lab/toxiproxy.ts';
 import { assertPass, killRelay, lacks, node, place, ROOT, readRun } from './harness.ts';
 
-const MAIN = 'scenarios/matrix/main.ts';
+const MAIN = 'scenarios/campaigns/matrix/main.ts';
 const [LAN, FIREWALL, INTERNET] = NETWORKS as [Network, Network, Network];
 const ALL: Means = { namespaces: null, netem: null, tbf: null, nftables: null };
 
@@ -213,7 +213,7 @@ describe('network namespaces', { concurrency: true }, () => {
     t.after(() => lab.close());
     assert.equal(lab.means.nftables, null);
     // A server in the pipeline's namespace, with two ports, of which the router knows one.
-    const bare = join(ROOT, 'scenarios/matrix/baseline.ts');
+    const bare = join(ROOT, 'scenarios/campaigns/matrix/baseline.ts');
     const serve = `const { Bare } = await import('${bare}'); const b = await Bare.start('0.0.0.0');
       console.log(b.httpPort, b.tcpPort);`;
     const [command = '', ...args] = [...lab.within('pipeline'), process.execPath, '--input-type=module'];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Redis } from 'ioredis';
-import { STAGES } from '../../reports/run.ts';
+import { STAGES } from '../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, node, Pipeline, place, readRun } from './harness.ts';
 
 describe('with a pipeline of its own', { concurrency: true }, () => {
@@ -17,7 +17,7 @@ describe('with a pipeline of its own', { concurrency: true }, () => {
   test('with TLS, the modules that k6 has of its own trust the pipeline too', async (t) => {
     const { runDir, env } = await place(t);
     const settings = ['-e', `RUN_DIR=${runDir}`, '-e', 'RATE=20', '-e', 'DURATION=0.5'];
-    const { all } = await node(['pipeline/run.ts', 'scenarios/broker.js', ...settings], {
+    const { all } = await node(['scenarios/run/run.ts', 'scenarios/broker.js', ...settings], {
       ...env,
       TLS: 'true',
     });

@@ -3,11 +3,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { newRunId, segmentsOf } from '../../pipeline/instances.ts';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
+import type { Run } from '../../reports/contract/run.ts';
 import { Catalogue } from '../../reports/history/catalogue.ts';
 import { shownRun } from '../../reports/render.ts';
-import type { Run } from '../../reports/run.ts';
+import { newRunId, segmentsOf } from '../run/instances.ts';
 import { assertPass, k6, node, Pipeline, place, ROOT, readRun } from './harness.ts';
 
 const QUIET = ['run', '-q', '--log-format', 'raw', '--address', ''];
@@ -171,7 +171,7 @@ describe('instances by execution segments', () => {
         '{name: "1", vus: 1, requests: 20, duration: 60, drain: 60}, {name: "4", vus: 4, requests: 56, duration: 60}';
       await writeFile(profile, `{phases: [${steps}], flows: [{name: direct}]}`);
       const { exitCode, stdout, all } = await node(
-        ['pipeline/run.ts', 'scenarios/sweep.js', '--instances', '2', '-e', `PROFILE=${profile}`],
+        ['scenarios/run/run.ts', 'scenarios/sweep.js', '--instances', '2', '-e', `PROFILE=${profile}`],
         pipeline.env,
       );
       const page = stdout.match(/^report {2}(\S+)$/m)?.[1];
@@ -220,7 +220,7 @@ test('what can not be divided is told in one line, before anything is started', 
   ];
   await Promise.all(
     wrong.map(async ([script, args, message]) => {
-      const command = ['pipeline/run.ts', `scenarios/${script}.js`, ...args];
+      const command = ['scenarios/run/run.ts', `scenarios/${script}.js`, ...args];
       const { exitCode, stdout, stderr } = await node(command, env);
       assert.match(stderr.trim(), message);
       assert.equal(stderr.trim().split('\n').length, 1, stderr);

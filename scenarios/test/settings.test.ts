@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { describe, test } from 'node:test';
-import { ADDRESSES } from '../../pipeline/run.ts';
-import { checkVariables, headOf, rowsOf } from '../../pipeline/usage.ts';
 import { broker, every, queue, samples, scripts } from '../lib/declarations.js';
+import { ADDRESSES } from '../run/run.ts';
+import { checkVariables, headOf, rowsOf } from '../run/usage.ts';
 import { k6, place, ROOT } from './harness.ts';
 
 test('each script says what it answers and with which command, and is listed', async () => {

@@ -11,12 +11,12 @@ import { execa } from 'execa';
 import { parse, stringify } from 'yaml';
 import { eventually, remove } from '../../../pipeline/test/services.ts';
 import type { Addition, Comparison } from '../../../reports/comparison/comparison.ts';
+import { type Run, STAGES, type Step } from '../../../reports/contract/run.ts';
 import { shownRun } from '../../../reports/render.ts';
-import { type Run, STAGES, type Step } from '../../../reports/run.ts';
 import { node, Pipeline, place, ROOT, readRun } from '../../../scenarios/test/harness.ts';
 
-const MAIN = 'extensions/artillery-plugin-arrival/run.ts';
-const COMPARE = 'extensions/artillery-plugin-arrival/compare/main.ts';
+const MAIN = 'scenarios/run/artillery.ts';
+const COMPARE = 'scenarios/campaigns/compare/main.ts';
 const RAMP = 'scenarios/ramp.artillery.yml';
 const SWEEP = 'scenarios/sweep.artillery.yml';
 const SESSIONS = 'scenarios/phases.artillery.yml';

@@ -13,7 +13,7 @@ test('the command that runs Artillery is killed: Artillery does not stay behind'
   t.after(() => remove(dir));
   const bin = join(dir, 'artillery.mjs');
   await writeFile(bin, 'console.log(process.pid); setInterval(() => {}, 1000);');
-  const script = `import { ArtilleryRun } from ${JSON.stringify(join(import.meta.dirname, '../artillery.ts'))};
+  const script = `import { ArtilleryRun } from ${JSON.stringify(join(import.meta.dirname, '../../../scenarios/run/artillery-run.ts'))};
     const run = new ArtilleryRun(${JSON.stringify(bin)}, [], process.env);
     console.error('it is held');
     await run.ended;`;

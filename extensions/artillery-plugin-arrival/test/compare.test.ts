@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Resource, Run } from '../../../reports/run.ts';
-import { agreementOf } from '../compare/agreement.ts';
-import { bottleneck, findLimit, limitText } from '../compare/limits.ts';
-import { type Options, readOptions } from '../compare/options.ts';
-import { cpuPerMessage, generatorsOf, reachOf } from '../compare/tools.ts';
-import { figuresIn } from '../compare/wrk.ts';
+import type { Resource, Run } from '../../../reports/contract/run.ts';
+import { agreementOf } from '../../../scenarios/campaigns/compare/agreement.ts';
+import { bottleneck, findLimit, limitText } from '../../../scenarios/campaigns/compare/limits.ts';
+import { type Options, readOptions } from '../../../scenarios/campaigns/compare/options.ts';
+import { cpuPerMessage, generatorsOf, reachOf } from '../../../scenarios/campaigns/compare/tools.ts';
+import { figuresIn } from '../../../scenarios/campaigns/compare/wrk.ts';
 
 const GOLDEN = join(import.meta.dirname, '../../../reports/testdata/passing.json');
 

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
-import { K6 } from '../../../pipeline/k6.ts';
+import { K6 } from '../../../scenarios/run/k6.ts';
 import { assertPass, node, Pipeline, readRun } from '../../../scenarios/test/harness.ts';
 
 const RAMP = join(import.meta.dirname, '../../../scenarios/ramp.artillery.yml');

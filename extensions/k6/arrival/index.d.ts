@@ -294,10 +294,10 @@ export class Run {
   settle(slot: Slot, status: number): void;
 
   /**
-   * run.json as it stands (reports/run.schema.json), without histograms; after `collect()` it is that of the whole run. What a script
+   * run.json as it stands (reports/contract/run.schema.json), without histograms; after `collect()` it is that of the whole run. What a script
    * finds in it can become a figure, or a k6 metric with a threshold. Throws before the run has begun.
    */
-  result(): import('../../../reports/run.ts').Run;
+  result(): import('../../../reports/contract/run.ts').Run;
 
   /**
    * A figure of the script's own for the report and the terminal: `run.figure('time to drain', 3.2, 's')`. One that is no finite

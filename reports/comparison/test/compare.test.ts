@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PipelineFacts, Run } from '../../run.ts';
+import type { PipelineFacts, Run } from '../../contract/run.ts';
 import { compare, FailedRunsError } from '../compare.ts';
 import type { Comparison } from '../comparison.ts';
 import { ConditionError, check, judge, parseCondition } from '../conditions.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Run } from '../../run.ts';
+import type { Run } from '../../contract/run.ts';
 import { golden } from '../../test/goldens.ts';
 import { compare } from '../compare.ts';
 import { turns } from '../knees.ts';

@@ -1,6 +1,6 @@
 /** Runs whose truth is known: arrivals around a median that wanders from second to second. */
 
-import type { Brief, Interval, Latency, Run, Step } from '../../run.ts';
+import type { Brief, Interval, Latency, Run, Step } from '../../contract/run.ts';
 import { golden } from '../../test/goldens.ts';
 import { mulberry32, normal } from '../../test/samples.ts';
 import { pooled } from '../pools.ts';

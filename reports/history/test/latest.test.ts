@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Run } from '../../run.ts';
+import type { Run } from '../../contract/run.ts';
 import { golden } from '../../test/goldens.ts';
 import { latest } from '../latest.ts';
 import { grow, temporaryRuns, writeRun } from './runs.ts';

@@ -2,7 +2,7 @@
 import { appendFile, mkdir, mkdtemp, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Run } from '../../run.ts';
+import type { Run } from '../../contract/run.ts';
 
 export function temporaryRuns(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'arrival-runs-'));

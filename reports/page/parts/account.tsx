@@ -1,4 +1,4 @@
-import { ENDS, type End } from '../../run.ts';
+import { ENDS, type End } from '../../contract/run.ts';
 import { balance } from '../facts.ts';
 import { count, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';

@@ -1,5 +1,5 @@
+import type { Rule, Run } from '../../contract/run.ts';
 import { limitText, rulesOf } from '../../rules.ts';
-import type { Rule, Run } from '../../run.ts';
 import { csv, download, hlog } from '../download.ts';
 import { count, duration, figure, local, told } from '../format.ts';
 import type { PartProps } from '../part.ts';

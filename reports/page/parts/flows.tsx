@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Flow, Latency, Run, TargetFigures } from '../../run.ts';
+import type { Flow, Latency, Run, TargetFigures } from '../../contract/run.ts';
 import { percentile } from '../facts.ts';
 import { count, figure, ms, msUnit, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';

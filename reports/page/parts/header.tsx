@@ -1,4 +1,4 @@
-import type { VerdictResult } from '../../run.ts';
+import type { VerdictResult } from '../../contract/run.ts';
 import { answer, type PercentileKey, percentile, protocolOf, scriptFigures, verdict } from '../facts.ts';
 import { findings } from '../findings.ts';
 import { duration, instant, ms, plural } from '../format.ts';

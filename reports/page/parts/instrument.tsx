@@ -1,4 +1,4 @@
-import type { Gap, GeneratorResult, Run } from '../../run.ts';
+import type { Gap, GeneratorResult, Run } from '../../contract/run.ts';
 import { count, duration, figure, ms, msUnit, plural, clock as time } from '../format.ts';
 import { type Check, checks } from '../health.ts';
 import type { PartProps } from '../part.ts';

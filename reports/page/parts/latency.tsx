@@ -1,4 +1,4 @@
-import type { Latencies, Latency } from '../../run.ts';
+import type { Latencies, Latency } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import { msValue } from '../chart-options.ts';
 import { curve, percentile, protocolOf } from '../facts.ts';

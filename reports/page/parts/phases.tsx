@@ -1,4 +1,4 @@
-import type { Latency, Run, Step } from '../../run.ts';
+import type { Latency, Run, Step } from '../../contract/run.ts';
 import { largestStage, type PercentileKey, percentile, protocolOf } from '../facts.ts';
 import { clock, count, figure, ms, percent, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';

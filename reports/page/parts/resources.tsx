@@ -1,4 +1,4 @@
-import type { Resource, Run } from '../../run.ts';
+import type { Resource, Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import type { Line } from '../chart-data.ts';
 import { styleOf } from '../chart-options.ts';

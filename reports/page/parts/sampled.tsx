@@ -1,4 +1,4 @@
-import type { Sampled, Step } from '../../run.ts';
+import type { Sampled, Step } from '../../contract/run.ts';
 import { percentile } from '../facts.ts';
 import { count, ms, msUnit, percent } from '../format.ts';
 import type { PartProps } from '../part.ts';

@@ -1,4 +1,4 @@
-import { STAGES, type Stage } from '../../run.ts';
+import { STAGES, type Stage } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import { msValue } from '../chart-options.ts';
 import { gapSpans, largestStage, percentile, phaseSpans, STAGE_FACTS, share, uncertain } from '../facts.ts';

@@ -1,4 +1,4 @@
-import type { Run, Step } from '../../run.ts';
+import type { Run, Step } from '../../contract/run.ts';
 import { carried, sweepSteps } from '../../sweep.ts';
 import { fitUsl, type Usl } from '../../usl.ts';
 import { Chart } from '../chart.tsx';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Brief, Interval, Run } from '../../run.ts';
+import type { Brief, Interval, Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import type { Colour, Line } from '../chart-data.ts';
 import { msValue, wantsLog } from '../chart-options.ts';

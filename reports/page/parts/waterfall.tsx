@@ -1,4 +1,4 @@
-import { type Latencies, type Run, STAGES, type Stage } from '../../run.ts';
+import { type Latencies, type Run, STAGES, type Stage } from '../../contract/run.ts';
 import { percentile } from '../facts.ts';
 import { ms, msUnit, plural } from '../format.ts';
 import { LongTable } from '../table.tsx';

@@ -19,7 +19,10 @@ export function capacity(pipeline: Pipeline): void {
       'MINUTES=10',
     ];
     const args = settings.flatMap((setting) => ['-e', setting]);
-    const { exitCode, stdout, all } = await node(['scenarios/capacity/main.ts', ...args], pipeline.env);
+    const { exitCode, stdout, all } = await node(
+      ['scenarios/campaigns/capacity/main.ts', ...args],
+      pipeline.env,
+    );
     const tried = [...stdout.matchAll(/^ +50\/s {2}1 s .* (held|not held: .*?)( · about .+ left)?$/gm)].map(
       ([, what]) => what,
     );

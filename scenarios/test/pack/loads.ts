@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { connectAsync } from 'mqtt';
 import { eventually } from '../../../pipeline/test/services.ts';
-import type { Run } from '../../../reports/run.ts';
+import type { Run } from '../../../reports/contract/run.ts';
 import { drained, restored } from '../../lib/recovery.js';
 import { assertAllArrived, assertPass, brokenOf, type Pipeline, place } from '../harness.ts';
 

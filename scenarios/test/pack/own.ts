@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { connectAsync } from 'mqtt';
-import { Clock } from '../../../pipeline/clock.ts';
+import { Clock } from '../../../pipeline/common/clock.ts';
 import { assertAllArrived, assertPass, type Pipeline } from '../harness.ts';
 
 /** 50 messages after the warm-up, whatever time they take. */

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Run } from '../../../reports/run.ts';
+import type { Run } from '../../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, brokenOf, type Pipeline, ROOT } from '../harness.ts';
 
 /** Scripts whose requests belong together. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Run } from '../../../reports/run.ts';
+import type { Run } from '../../../reports/contract/run.ts';
 import { latencyDrift } from '../../lib/steadiness.js';
 import { assertAllArrived, brokenOf, type Fate, type Pipeline } from '../harness.ts';
 

@@ -4,8 +4,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '../../../pipeline/test/services.ts';
+import type { Run } from '../../../reports/contract/run.ts';
 import { ruleOf } from '../../../reports/rules.ts';
-import type { Run } from '../../../reports/run.ts';
 import { brokenOf, k6, type Pipeline, place, ROOT, readRun } from '../harness.ts';
 
 /** k6's exit code where a test was marked as failed: nothing else said so. */

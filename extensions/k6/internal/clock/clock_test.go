@@ -19,7 +19,7 @@ import (
 // The pipeline's processes estimate their clocks in the same way, so both are tested against one set of vectors.
 func TestEstimateAgreesWithThePipeline(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../../../../pipeline/clock.vectors.json")
+	data, err := os.ReadFile("../../../../reports/contract/clock.vectors.json")
 	require.NoError(t, err)
 	var vectors []struct {
 		Name    string

@@ -26,7 +26,7 @@ type Estimate struct {
 }
 
 // Of returns what samples, oldest first, prove of the offset at a moment after them. It panics without a sample.
-// pipeline/clock.ts does the same; both are tested against pipeline/clock.vectors.json.
+// pipeline/common/clock.ts does the same; both are tested against reports/contract/clock.vectors.json.
 func Of(samples []Sample, at float64) Estimate {
 	e := Estimate{At: at, Slowest: -steepest, Fastest: steepest}
 	for e.Kept < len(samples) {

@@ -30,7 +30,7 @@ type Way struct{ Request, Ingest, Queue, Relay, Delivery time.Duration }
 // Length is how long the whole way takes.
 func (w Way) Length() time.Duration { return w.Request + w.Ingest + w.Queue + w.Relay + w.Delivery }
 
-// Stamps are those of pipeline/hops.ts for messages that go this way, made by a clock.
+// Stamps are those of pipeline/common/hops.ts for messages that go this way, made by a clock.
 func (w Way) Stamps(c Clock) func(at time.Time) string {
 	return func(at time.Time) string {
 		return fmt.Sprintf("%d,%d,%d,%d", c.Micros(at.Add(w.Request)),

@@ -12,7 +12,7 @@ import (
 // The relay writes what this package reads, so both are tested against one set of vectors.
 func TestParseAgreesWithTheRelay(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../../../../pipeline/hops.vectors.json")
+	data, err := os.ReadFile("../../../../reports/contract/hops.vectors.json")
 	require.NoError(t, err)
 	var vectors []struct {
 		Name, Hops                           string

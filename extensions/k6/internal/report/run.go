@@ -1,4 +1,4 @@
-// Package report turns what a run has measured into what it leaves behind: run.json (reports/run.schema.json),
+// Package report turns what a run has measured into what it leaves behind: run.json (reports/contract/run.schema.json),
 // timeline.ndjson, the histogram log, the page and the summary on the terminal.
 package report
 

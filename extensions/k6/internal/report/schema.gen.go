@@ -1,4 +1,4 @@
-// Code generated from reports/run.schema.json; DO NOT EDIT.
+// Code generated from reports/contract/run.schema.json; DO NOT EDIT.
 
 package report
 

@@ -24,7 +24,7 @@ func TestTheBinaryHoldsTheSchemaAsItStandsInReports(t *testing.T) {
 	var compact bytes.Buffer
 	require.NoError(t, json.Compact(&compact, text))
 	if *update {
-		code := "// Code generated from reports/run.schema.json; DO NOT EDIT.\n\npackage report\n\nconst schema = " + strconv.Quote(compact.String()) + "\n"
+		code := "// Code generated from reports/contract/run.schema.json; DO NOT EDIT.\n\npackage report\n\nconst schema = " + strconv.Quote(compact.String()) + "\n"
 		require.NoError(t, os.WriteFile("schema.gen.go", []byte(code), 0o644))
 		return
 	}

@@ -133,7 +133,7 @@ func Text(r *Run, where string, colour bool) string {
 var obeyed = regexp.MustCompile(`[\p{Cc}\x{61c}\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}]`)
 
 // Printable is text that somebody else wrote, for a terminal: what that would obey, and what hides the order of letters, stands there as
-// JSON writes it. pipeline/printable.ts does the same.
+// JSON writes it. pipeline/common/printable.ts does the same.
 func Printable(text string) string {
 	return obeyed.ReplaceAllStringFunc(strings.ToValidUTF8(text, "\uFFFD"), func(one string) string {
 		switch one {

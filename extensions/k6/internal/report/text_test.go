@@ -92,7 +92,7 @@ func TestWhatIsToldOfTheInstrumentFitsAHundredColumns(t *testing.T) {
 
 func TestATerminalGetsNothingToObey(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../../../../pipeline/printable.vectors.json")
+	data, err := os.ReadFile("../../../../reports/contract/printable.vectors.json")
 	require.NoError(t, err)
 	var vectors [][2]string
 	require.NoError(t, json.Unmarshal(data, &vectors))

@@ -1,6 +1,6 @@
+import { ENDS } from '../../../contract/run.ts';
 import { count } from '../../../page/format.ts';
 import { Table } from '../../../page/table.tsx';
-import { ENDS } from '../../../run.ts';
 import type { Subject } from '../../comparison.ts';
 import type { PartProps } from '../part.ts';
 

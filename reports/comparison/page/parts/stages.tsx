@@ -1,6 +1,6 @@
+import { STAGES, type Stage } from '../../../contract/run.ts';
 import { ms, msUnit, percent } from '../../../page/format.ts';
 import { type Column, Table } from '../../../page/table.tsx';
-import { STAGES, type Stage } from '../../../run.ts';
 import type { Subject } from '../../comparison.ts';
 import { change, range } from '../../words.ts';
 import type { PartProps } from '../part.ts';

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { type TestContext, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { Clock, type Estimate, estimate, type Sample, wallClockBase } from './clock.ts';
+
+test('no sample proves nothing', () => {
+  const { offset_us, bound_us } = estimate([], 0);
+  assert.deepEqual([offset_us, bound_us], [0, Number.POSITIVE_INFINITY]);
+});
+
+interface Vector extends Estimate {
+  name: string;
+  samples: Sample[];
+}
+
+const vectors: Vector[] = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../reports/contract/clock.vectors.json'), 'utf8'),
+);
+for (const { name, samples, at, ...expected } of vectors) {
+  test(name, () => {
+    const got = estimate(samples, at);
+    assert.equal(got.kept, expected.kept);
+    for (const figure of ['offset_us', 'bound_us', 'drift_ppm'] as const) {
+      assert.ok(
+        Math.abs(got[figure] - expected[figure]) < 1e-3,
+        `${figure}: ${got[figure]}, not ${expected[figure]}`,
+      );
+    }
+  });
+}
+
+test('the wall clock is read to a microsecond, however often the process is held up meanwhile', () => {
+  const wallAtZero = 1_790_000_000_000.5;
+  const read = (costMs: (at: number) => number) => {
+    let at = 0;
+    const look = () => {
+      at += costMs(at);
+      return at;
+    };
+    const base = wallClockBase(look, () => Math.floor(wallAtZero + look()));
+    return { error_us: Math.abs(base - wallAtZero * 1000), at };
+  };
+  const quick = read(() => 1e-4);
+  assert.ok(quick.error_us < 1 && quick.at < 2, `${quick.error_us} µs after ${quick.at} ms`);
+  const held = read((at) => (at < 8 ? 0.031 : 1e-4));
+  assert.ok(held.error_us < 1 && held.at < 10, `${held.error_us} µs after ${held.at} ms`);
+  // Never at ease: it ends all the same, with what all ticks together tell.
+  const always = read(() => 0.031);
+  assert.ok(always.error_us < 31 && always.at < 60, `${always.error_us} µs after ${always.at} ms`);
+});
+
+test('a clock follows its reference, in whole microseconds', async (t) => {
+  const { clock, reference, off } = scripted(t);
+  reference.ahead = 3_600_000;
+  await clock.probe();
+  assert.ok(Number.isInteger(clock.now()));
+  assert.ok(Math.abs(off()) <= 1, `${off()} µs off`);
+});
+
+test('a clock on the host of its reference keeps its own time', async () => {
+  const clock = new Clock(async () => clock.now());
+  await clock.probe();
+  assert.equal(clock.estimate.offset_us, 0);
+});
+
+test('a clock whose reference is away keeps what it knew', async () => {
+  let away = false;
+  const clock = new Clock(async () => {
+    if (away) throw new Error('away');
+    return Date.now() * 1000 + 1e9;
+  });
+  await clock.probe();
+  away = true;
+  await assert.rejects(clock.probe(), /away/);
+  assert.ok(clock.now() > Date.now() * 1000 + 0.9e9);
+});
+
+/** A clock in virtual time that asks a reference which is so many ms ahead, over a network that takes so long both ways. */
+function scripted(t: TestContext) {
+  const epoch = 1_763_700_000_000;
+  let now = 0;
+  t.mock.method(performance, 'now', () => now);
+  // A quarter of a µs, and a binary fraction: the tick is noticed well within one.
+  t.mock.method(Date, 'now', () => {
+    now += 2 ** -12;
+    return Math.floor(epoch + now);
+  });
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const reference = {
+    ahead: 0,
+    away: false,
+    asked: 0,
+    /** The way there and back of each question in turn. */
+    ways: [[0.25, 0.25]] as [number, number][],
+  };
+  const clock = new Clock(async () => {
+    if (reference.away) throw new Error('away');
+    const [there, back] = reference.ways[reference.asked++ % reference.ways.length] as [number, number];
+    now += there + back;
+    return (epoch + now - back + reference.ahead) * 1000;
+  });
+  /** Lets time pass, and the probes that are due come to their end. */
+  const pass = async (ms: number) => {
+    now += ms;
+    t.mock.timers.tick(ms);
+    await setImmediate();
+  };
+  const off = () => clock.now() - (epoch + now + reference.ahead) * 1000;
+  return { clock, reference, pass, off };
+}
+
+for (const [position, where] of ['first', 'second', 'third', 'last'].entries()) {
+  test(`of a round the sample with the shortest round trip counts: the ${where}`, async (t) => {
+    const { clock, reference, off } = scripted(t);
+    reference.ahead = 5000;
+    reference.ways = [
+      [8, 0],
+      [0, 16],
+      [4, 0],
+      [0, 32],
+    ];
+    reference.ways[position] = [0.5, 0.5];
+    await clock.probe();
+    assert.equal(reference.asked, 4);
+    const { bound_us, kept } = clock.estimate;
+    assert.equal(kept, 1);
+    assert.ok(Math.abs(off()) < 1, `${off()} µs off`);
+    // Half of the round trip, and what may have drifted away in the rest of the round.
+    assert.ok(bound_us > 500 && bound_us < 510, `${bound_us} µs`);
+  });
+}
+
+test('a clock probes ten times a second until it is stopped, and follows a reference that is set', async (t) => {
+  const { clock, reference, pass, off } = scripted(t);
+  await clock.start();
+  assert.equal(reference.asked, 4);
+  for (let round = 2; round <= 5; round++) {
+    await pass(99);
+    assert.equal(reference.asked, (round - 1) * 4);
+    await pass(1);
+    assert.equal(reference.asked, round * 4);
+  }
+  assert.ok(Math.abs(off()) <= 1, `${off()} µs off`);
+
+  reference.ahead = 1000;
+  await pass(100);
+  assert.ok(Math.abs(off()) <= 1, `${off()} µs off`);
+
+  reference.away = true;
+  await pass(1000);
+  assert.ok(Math.abs(off()) <= 1, 'what was known holds');
+  const { bound_us } = clock.estimate;
+  reference.away = false;
+  await pass(100);
+  assert.ok(clock.estimate.bound_us < bound_us, 'the reference is back');
+
+  clock.stop();
+  const { asked } = reference;
+  await pass(1000);
+  assert.equal(reference.asked, asked);
+});
+
+test('a short round trip of long ago still tells among many long ones', async (t) => {
+  const { clock, reference, pass } = scripted(t);
+  await clock.probe();
+  reference.ways = [[10, 10]];
+  for (let round = 0; round < 100; round++) {
+    await pass(100);
+    await clock.probe();
+  }
+  const { bound_us, kept } = clock.estimate;
+  assert.equal(kept, 64);
+  assert.ok(bound_us < 5000, `${bound_us} µs, half of a round trip is 10,000`);
+});

@@ -1,0 +1,107 @@
+/** What the search for the capacity found, in words and figures. Pure. */
+
+import type { Run } from '../../../reports/contract/run.ts';
+import { ms } from '../../../reports/page/format.ts';
+import { about } from './budget.ts';
+import { middle } from './search.ts';
+
+/** One run of the search, as capacity.json lists it. */
+export interface Row {
+  rate: number;
+  seconds: number;
+  holds: boolean;
+  p99_ms: number | null;
+  reasons: string[];
+  /** What may be the reason that it did not hold, and is none of the pipeline's; null: nothing. */
+  disturbed: string | null;
+}
+
+export interface Answer {
+  p99_limit_ms: number;
+  /** Requests per second; null: none was confirmed. */
+  rate: number | null;
+  not_held: number | null;
+  gave_way: string | null;
+}
+
+/** Of capacity/main.ts. */
+interface Settings {
+  CONFIRM: number;
+  HIGHEST: number;
+  PRECISION: number;
+}
+
+/** A run in a line. @param ahead s that are left of the search after it, about */
+export function line({ rate, seconds, holds, p99_ms, reasons, disturbed }: Row, ahead: number): string {
+  const p99 = `p99 ${ms(p99_ms)} ms`.padEnd(14);
+  const said = holds
+    ? 'held'
+    : `not held: ${[...reasons, ...(disturbed === null ? [] : [disturbed])].join(', ')}`;
+  const left = ahead > 0 ? ` · about ${about(ahead)} left` : '';
+  return `${String(rate).padStart(8)}/s  ${`${seconds} s`.padEnd(4)}  ${p99}  ${said}${left}`;
+}
+
+/** In how many of the runs at a rate it was held, and how many of the others were disturbed. */
+function runs(rows: Row[], rate: number): { held: number; of: number; apart: string } {
+  const tried = rows.filter((row) => row.rate === rate);
+  const disturbed = tried.filter((row) => row.disturbed !== null).length;
+  return {
+    held: tried.filter(({ holds }) => holds).length,
+    of: tried.length,
+    apart: disturbed > 0 ? `, ${disturbed} disturbed` : '',
+  };
+}
+
+/** The answer as figures of the report. A rate of null stands as not available. */
+export function answerFigures(
+  { rate, not_held, gave_way }: Answer,
+  rows: Row[],
+): NonNullable<Run['figures']> {
+  const tried = (at: number, more = '') => {
+    const { held, of, apart } = runs(rows, at);
+    return { name: `runs at ${at}/s that held${more}`, value: held, unit: `of ${of}${apart}` };
+  };
+  const figures: NonNullable<Run['figures']> = [
+    { name: 'highest rate that held', value: rate, unit: 'requests/s' },
+  ];
+  if (rate !== null) figures.push(tried(rate));
+  if (not_held !== null) {
+    figures.push({ name: 'lowest rate that did not', value: not_held, unit: 'requests/s' });
+    figures.push(tried(not_held, gave_way === null ? '' : `; what gave way: ${gave_way}`));
+  }
+  return figures;
+}
+
+/** The answer in words: the rate, how sure it is, what gave way above it, and what may have kept it from being higher. */
+export function sentence(
+  { p99_limit_ms, rate, not_held, gave_way }: Answer,
+  rows: Row[],
+  { CONFIRM, HIGHEST, PRECISION }: Settings,
+): string {
+  if (rate === null)
+    return `capacity  none was confirmed: p99 below ${p99_limit_ms} ms held at no rate that was tried for ${CONFIRM} s`;
+  const times = (at: number) => {
+    const { held, of, apart } = runs(rows, at);
+    return `${held} of ${of} runs${apart}`;
+  };
+  const lines = [
+    `capacity  ${rate} requests/s with p99 below ${p99_limit_ms} ms: held in ${times(rate)}, the last of ${CONFIRM} s`,
+  ];
+  const more = (text: string) => lines.push(`          ${text}`);
+  if (not_held === null) {
+    more(`no higher rate was tried: ${rate === HIGHEST ? 'HIGHEST' : 'MINUTES'} ends the search there`);
+  } else {
+    const width = ((not_held / rate - 1) * 100).toFixed(1);
+    const above = `${not_held}/s (${width} % above) held in ${times(not_held)}`;
+    more(gave_way === null ? above : `${above}; what gave way there: ${gave_way}`);
+    const confirmed = rows.some((row) => row.rate === not_held && row.seconds === CONFIRM);
+    if (!confirmed || middle(rate, not_held, PRECISION) !== undefined)
+      more('MINUTES ended the search before it was sure of that: the rate may be higher');
+  }
+  const disturbed = rows.filter((row) => row.disturbed !== null).length;
+  if (disturbed > 0)
+    more(
+      `${disturbed} of ${rows.length} runs were disturbed: capacity.json says by what; a machine that is not shared may hold more`,
+    );
+  return lines.join('\n');
+}

@@ -1,0 +1,113 @@
+import { type Run, STAGES } from '../../../reports/contract/run.ts';
+import { figure, ms } from '../../../reports/page/format.ts';
+import { isOpen, limited, rulesOf } from '../../../reports/rules.ts';
+
+/** What a probe says of its rate. */
+export interface Judgement {
+  holds: boolean;
+  /** Why not, in a few words each. */
+  reasons: string[];
+}
+
+/**
+ * A rate is held when each message has arrived, p99 is below the limit and the backlog flat: every rule of the run but those on
+ * the instrument. A generator that is late counts in the arrival, so what is held with it is held without it. What was never sent, or
+ * can't be measured, holds nothing.
+ */
+export function judge(run: Run): Judgement {
+  const rules = rulesOf(run);
+  const reasons = rules
+    .filter(
+      (rule) =>
+        (rule.result !== 'invalid' || MEASURED.includes(rule.name)) && (rule.ok === false || isOpen(rule)),
+    )
+    .map(
+      (rule) =>
+        SAID[rule.name]?.(run) ??
+        (rule.ok === null ? `${limited(rule)}: not judged` : rule.reason || rule.name),
+    );
+  return { holds: rules.length > 0 && reasons.length === 0, reasons };
+}
+
+/** Rules on the instrument without which there is nothing to judge: where a subscriber was away, no rule says that nothing was lost. */
+const MEASURED = ['balanced', 'measured', 'dropped', 'gaps'];
+
+const SAID: Record<string, (run: Run) => string> = {
+  arrival_p99: ({ latency }) => `p99 ${ms(latency.arrival.p99)} ms`,
+  backlog_growth: ({ figures }) => `the backlog grows by ${figure(figures?.[0]?.value)} % of the rate`,
+  rejected: ({ account }) => `${account.rejected} rejected`,
+  lost: ({ account }) => `${account.lost} lost`,
+  queued: ({ account }) => `${account.queued} left in the queue`,
+  unknown: ({ account }) => `${account.unknown} without an answer`,
+  dropped: ({ account }) => `${account.dropped} messages were never sent`,
+  balanced: () => 'the run could not be measured',
+  measured: () => 'the run could not be measured',
+  gaps: ({ account }) =>
+    `a subscriber lost its connection, and ${account.deliveries.missing} deliveries are missing`,
+  finished: () => 'the run was cut off',
+};
+
+/** As internal/judge has it: from so much on, in % of the host's CPU, a hypervisor that gave it to others is named. */
+const STEAL_MUCH = 2;
+/** And in one second: of a run of ten, p99 is what happens in a tenth of one. */
+const STEAL_MUCH_AT_ONCE = 10;
+/** What processes that are not of the run may use, in % of the host's CPU: who looks on takes some. */
+const OTHERS_MUCH = 5;
+
+/** Of what was due, so much less may arrive in a run: what is under way is owed. */
+const UNDER_WAY = 0.02;
+
+/**
+ * Whether a run that did not hold might have held on a machine of its own: others had CPU, and what did not arrive meanwhile is no more
+ * than that would have carried. Undefined: no.
+ */
+export function disturbance(run: Run): string | undefined {
+  const hold = run.timeline.filter(({ phase }) => phase === 'hold');
+  const steal = hold.flatMap(({ generator }) => generator?.steal_percent ?? []);
+  const mean = steal.length === 0 ? 0 : sum(steal) / steal.length;
+  const most = Math.max(0, ...steal);
+  const others = othersUse(run);
+  const told: string[] = [];
+  if (mean >= STEAL_MUCH || most >= STEAL_MUCH_AT_ONCE)
+    told.push(`the hypervisor took ${figure(mean)} % of the CPU, ${figure(most)} % in the worst second`);
+  if (others >= OTHERS_MUCH) told.push(`other processes took ${figure(others)} % of the CPU`);
+  const carried = sum(hold.map(({ arrived }) => arrived)) / sum(hold.map(({ scheduled }) => scheduled));
+  const overloaded = carried < (1 - (mean + others) / 100) * (1 - UNDER_WAY);
+  return told.length === 0 || overloaded ? undefined : told.join(', ');
+}
+
+/** What processes other than those of the run use of the host that it shares, in % of its CPU; 0 where that is not known. */
+function othersUse({ steps, environment: { shared_host, cores } }: Run): number {
+  const { host, ...ours } = steps.find(({ name }) => name === 'hold')?.cpu_percent ?? {};
+  if (!shared_host || !cores || host === undefined) return 0;
+  return Math.max(0, host - sum(Object.values(ours))) / cores;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((all, value) => all + value, 0);
+}
+
+/** Requests that capacity.js can have in flight. */
+const IN_FLIGHT = 256;
+
+/**
+ * What gave way from a run that held (undefined: none did) to one that did not: the stage whose mean grew the most. The generator
+ * is late (`schedule`) also where all of its connections wait for answers; then it is the request. Where it shares its cores with the
+ * pipeline, it is late when these are used up, and the stage that grew most beside it is named too. Undefined: the pipeline tells no stages.
+ */
+export function gaveWay(held: Run | undefined, not: Run): string | undefined {
+  if (not.account.rejected > 0) return 'ingest, which refused messages';
+  const [stage, next] = STAGES.map((name): [string, number] => {
+    const [from, to] = [held, not].map((run) => run?.latency.stages[name]?.mean ?? 0) as [number, number];
+    return [name, to - from];
+  })
+    .filter(([, growth]) => growth > 0)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name]) => name);
+  if (stage !== 'schedule') return stage;
+  const hold = not.steps.find((step) => step.measured);
+  const waiting = hold ? (hold.requests / hold.duration_s) * ((hold.latency.http.mean ?? 0) / 1000) : 0;
+  if (waiting > 0.8 * IN_FLIGHT) return 'request';
+  if (!not.environment.shared_host) return 'schedule: the generator, not the pipeline';
+  return `schedule: the generator, which shares its cores with the pipeline${next === undefined ? '' : `; of the pipeline ${next}`}`;
+}

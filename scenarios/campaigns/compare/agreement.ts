@@ -1,0 +1,68 @@
+/** Whether k6 and Artillery measure the same arrival, within 10 %. Each takes both ends of it by one clock, so no clock bound comes on top. */
+import type { Addition } from '../../../reports/comparison/comparison.ts';
+import type { Run } from '../../../reports/contract/run.ts';
+
+/** Of k6's figure. */
+const SHARE = 0.1;
+
+export interface Agreement {
+  /** Undefined: it cannot be said, since runs are invalid or there is one tool alone. */
+  agree: boolean | undefined;
+  /** For terminal and page. */
+  shown: Addition;
+}
+
+export function agreementOf(runs: readonly Run[]): Agreement {
+  const of = (tool: string) => runs.filter(({ run }) => run.tool.name === tool);
+  const compared = (['arrival', 'from_send'] as const).flatMap((series) =>
+    (['p50', 'p99'] as const).flatMap((p) => {
+      const [k6, artillery] = ['k6', 'artillery'].map((tool) =>
+        median(of(tool).flatMap(({ latency }) => latency[series][p] ?? [])),
+      );
+      if (k6 === undefined || artillery === undefined) return [];
+      const [apart, allowed] = [artillery - k6, SHARE * k6];
+      return { series, p, k6, artillery, apart, allowed, within: Math.abs(apart) <= allowed };
+    }),
+  );
+  const invalid = runs.filter(({ verdict }) => verdict.result === 'invalid').length;
+  const asked = compared.filter(({ series }) => series === 'arrival');
+  const agree = asked.length < 2 || invalid > 0 ? undefined : asked.every(({ within }) => within);
+  const apart = asked.filter(({ within }) => !within).map(({ p }) => p);
+  const answer =
+    asked.length < 2
+      ? 'It cannot be said whether the tools agree: one of them has measured nothing.'
+      : invalid > 0
+        ? `It cannot be said whether the tools agree: ${invalid} of ${runs.length} runs are invalid, and their figures tell of the generator.`
+        : agree
+          ? 'The tools agree on p50 and p99 of arrival.'
+          : `The tools do not agree on ${apart.join(' and ')} of arrival.`;
+  return {
+    agree,
+    shown: {
+      title: 'Agreement',
+      caption: `Medians of the runs (k6 ${of('k6').length}, Artillery ${of('artillery').length}), network ${networksOf(runs)}, ms`,
+      head: ['figure', 'k6', 'Artillery', 'apart', 'allowed', 'within'],
+      rows: compared.map(({ series, p, k6, artillery, apart, allowed, within }) => [
+        `${series.replace('_', ' ')} ${p}`,
+        k6.toFixed(3),
+        artillery.toFixed(3),
+        `${apart < 0 ? '−' : '+'}${Math.abs(apart).toFixed(3)}`,
+        `±${allowed.toFixed(3)}`,
+        within ? 'yes' : 'NO',
+      ]),
+      notes: [
+        answer,
+        `Allowed: ${SHARE * 100} % of k6's. The answer is of arrival; "from send" is without the tools' lateness.`,
+      ],
+    },
+  };
+}
+
+function networksOf(runs: readonly Run[]): string {
+  return [...new Set(runs.map(({ run }) => run.network))].join(', ');
+}
+
+function median(values: number[]): number | undefined {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor((sorted.length - 1) / 2)];
+}

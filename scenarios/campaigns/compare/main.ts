@@ -1,0 +1,218 @@
+/** `npm run compare`: k6 and Artillery in turn, with the same profile, against one pipeline; wrk as a third. */
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { stringify } from 'yaml';
+import { readProfile } from '../../../extensions/artillery-plugin-arrival/options.ts';
+import { findPipeline } from '../../../extensions/artillery-plugin-arrival/pipeline.ts';
+import { commandOf } from '../../../pipeline/common/command.ts';
+import { ConfigError, RunConfig, readConfig, StackConfig } from '../../../pipeline/common/config.ts';
+import { trust } from '../../../pipeline/common/trust.ts';
+import type { Generator } from '../../../pipeline/stack/child.ts';
+import { explain } from '../../../pipeline/stack/explain.ts';
+import { failures } from '../../../reports/account.ts';
+import { comparisonOf } from '../../../reports/comparison/compare.ts';
+import { comparisonTemplate, renderComparison } from '../../../reports/comparison/page.ts';
+import { readRecording, readRun } from '../../../reports/comparison/recording.ts';
+import { grouped } from '../../../reports/comparison/subjects.ts';
+import { accountsText, additionText } from '../../../reports/comparison/text.ts';
+import type { Run } from '../../../reports/contract/run.ts';
+import { COMPARISONS, moment, newDirectory, RUNS } from '../../../reports/directory.ts';
+import { overNetworks, refuseOwnPipeline } from '../../lab/around.ts';
+import type { Plan } from '../../lab/networks.ts';
+import { installed } from '../../run/artillery-install.ts';
+import { ArtilleryRun } from '../../run/artillery-run.ts';
+import { K6Run } from '../../run/k6.ts';
+import { against, Interrupted, runEnvironment, type SettledRun, settle } from '../../run/run.ts';
+import { agreementOf } from './agreement.ts';
+import { findLimit, type Limit } from './limits.ts';
+import { HELP, type Options, PROBE_SECONDS, readOptions, UsageError } from './options.ts';
+import { RemotePipeline } from './remote.ts';
+import { generatorsOf, reachOf } from './tools.ts';
+import { hasWrk, type WrkFigures, WrkRun } from './wrk.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const RAMP = join(ROOT, 'scenarios/ramp.artillery.yml');
+const TOOLS = ['k6', 'artillery'] as const;
+type Tool = (typeof TOOLS)[number];
+/** Connections of each tool, at least: k6's senders, Artillery's pool, wrk's. */
+const CONNECTIONS = 64;
+
+interface Load {
+  /** Requests/s. */
+  rate: number;
+  /** s */
+  warmUp: number;
+  duration: number;
+}
+
+async function main(): Promise<number> {
+  const options = readOptions(process.argv.slice(2));
+  if (options === 'help') {
+    console.log(HELP);
+    return 0;
+  }
+  const { network } = options;
+  if (network !== undefined)
+    refuseOwnPipeline('over a network the tools are compared at a pipeline of their own');
+  const config = readConfig(RunConfig);
+  if (config.INGEST_URL !== undefined && (config.MQTT_URL === undefined || config.REDIS_URL === undefined)) {
+    throw new ConfigError('INGEST_URL is set; allowed: with MQTT_URL and REDIS_URL, which both tools need');
+  }
+  const bin = await installed();
+  if (network === undefined) {
+    const settled = await settle(config);
+    trust(config.TLS_CA);
+    return new Comparison(options, settled, bin).run();
+  }
+  return overNetworks([network], 'auto', async ([plan], lab) => {
+    const remote = new RemotePipeline(plan as Plan, lab);
+    const { TOPOLOGY } = readConfig(StackConfig);
+    const settled = { ...config, TOPOLOGY, NETWORK: network.name, STACK_DIR: remote.toolsDir };
+    try {
+      return await new Comparison(options, settled, bin, remote).run();
+    } finally {
+      await remote.close();
+    }
+  });
+}
+
+class Comparison {
+  readonly #options: Options;
+  readonly #config: SettledRun;
+  /** Artillery. */
+  readonly #bin: string;
+  readonly #remote: RemotePipeline | undefined;
+  readonly #stamp = moment();
+  readonly #dir: string;
+
+  constructor(options: Options, config: SettledRun, bin: string, remote?: RemotePipeline) {
+    this.#options = options;
+    this.#config = config;
+    this.#bin = bin;
+    this.#remote = remote;
+    this.#dir = newDirectory(join(COMPARISONS, `tools-${options.rate}-${config.NETWORK}-${this.#stamp}`));
+  }
+
+  /** @returns the exit code */
+  async run(): Promise<number> {
+    const { rate, duration, repeat, most } = this.#options;
+    const { TOPOLOGY, NETWORK } = this.#config;
+    return against(
+      this.#config,
+      async (launch, stop) => {
+        /** Runs a tool, and returns what it has left. */
+        const one = async (tool: Tool, load: Load, runDir: string) => {
+          const start = await this.#prepare(tool, load, runDir);
+          await launch(start);
+          const run = existsSync(join(runDir, 'run.json')) ? await readRun(runDir) : undefined;
+          if (run !== undefined && run.verdict.result !== 'incomplete') return run;
+          if (stop.aborted) throw new Interrupted();
+          throw new Error(`${tool} left no whole report at ${load.rate}/s, so there is nothing to compare`);
+        };
+        const dirs: string[] = [];
+        const runs: Run[] = [];
+        for (let i = 0; i < 2 * repeat; i++) {
+          const tool = TOOLS[i % 2] as Tool;
+          const name = `compare-${tool}-${TOPOLOGY}-${NETWORK}-${this.#stamp}-${i + 1}`;
+          const runDir = newDirectory(join(RUNS, name));
+          dirs.push(runDir);
+          console.log(`run    ${i + 1} of ${2 * repeat}, ${tool}, ${rate}/s for ${duration} s`);
+          runs.push(await one(tool, { rate, duration, warmUp: 10 }, runDir));
+        }
+        const limits: Limit[] = [];
+        for (const tool of most === 0 ? [] : TOOLS) {
+          let probes = 0;
+          const probe = async (at: number) => {
+            console.log(`probe  ${tool}, ${at}/s for ${PROBE_SECONDS} s`);
+            const runDir = join(this.#dir, 'probes', `${tool}-${at}-${++probes}`);
+            return one(tool, { rate: at, duration: PROBE_SECONDS, warmUp: 3 }, runDir);
+          };
+          limits.push(await findLimit(tool, rate, most, probe));
+        }
+        const wrk = this.#remote === undefined && hasWrk() ? await this.#post(launch) : undefined;
+        return this.#tell(runs, dirs, limits, wrk);
+      },
+      this.#remote && (() => (this.#remote as RemotePipeline).open()),
+    );
+  }
+
+  /** Makes the load's profile, and returns what starts the tool with it. */
+  async #prepare(tool: Tool, load: Load, runDir: string): Promise<() => Generator> {
+    const { phases, flows } = profileOf(load);
+    const profile = join(this.#dir, `profile-${load.rate}.yml`);
+    await writeFile(profile, stringify({ phases, flows }));
+    const command = commandOf('', process.argv.slice(2), 'compare');
+    const env = runEnvironment(this.#config, runDir, command);
+    const within = this.#remote?.within ?? [];
+    // So many are under way at a time over the network, and as many again.
+    const roundTrip = (2 * (this.#options.network?.delay ?? 0)) / 1000;
+    const connections = Math.max(CONNECTIONS, Math.ceil(2 * load.rate * roundTrip));
+    if (tool === 'k6') {
+      const own = { PROFILE: profile, P99: '60000', SENDERS: String(connections) };
+      return () => new K6Run(join(ROOT, 'scenarios/ramp.js'), [], { ...env, ...own }, true, within);
+    }
+    const config = {
+      phases: phases.map(({ measured: _, ...phase }) => phase),
+      http: { pool: connections },
+      plugins: { arrival: { profile } },
+    };
+    const args = ['run', '--quiet', '--overrides', JSON.stringify({ config }), RAMP];
+    return () => new ArtilleryRun(this.#bin, args, env, within);
+  }
+
+  /** What wrk finds; last, since what it leaves in the queue would be in everybody's way. */
+  async #post(launch: (start: () => WrkRun) => Promise<unknown>): Promise<WrkFigures | undefined> {
+    const pipeline = await findPipeline(process.env);
+    const seconds = Math.min(this.#options.duration, 10);
+    console.log(`run    wrk, as fast as it is answered, for ${seconds} s`);
+    let run: WrkRun | undefined;
+    await launch(() => {
+      run = new WrkRun(pipeline, CONNECTIONS, seconds);
+      return run;
+    });
+    return run?.figures;
+  }
+
+  /**
+   * The tables here and beside the page, and the page.
+   * @returns the exit code
+   */
+  async #tell(runs: Run[], dirs: string[], limits: Limit[], wrk: WrkFigures | undefined): Promise<number> {
+    const { agree, shown } = agreementOf(runs);
+    const reach = reachOf(limits, wrk);
+    const additions = [shown, ...(reach ? [reach] : []), generatorsOf(runs)];
+    const recordings = await Promise.all(dirs.map((dir) => readRecording(dir)));
+    // The tools are compared also where messages of theirs failed, which the accounts on top say.
+    const comparison = { ...comparisonOf(grouped(recordings, false), { allowFailed: true }), additions };
+    const accounts = accountsText(comparison.subjects).join('\n');
+    const text = [accounts, ...additions.map(additionText)].join('\n\n');
+    console.log(`\n${text}\n`);
+    await writeFile(join(this.#dir, 'tools.txt'), `${text}\n`);
+    const page = join(this.#dir, 'index.html');
+    await writeFile(page, renderComparison(comparison, await comparisonTemplate()));
+    console.log(`report  ${relative('', page)}`);
+    const sound = runs.every(({ account }) => account.balanced);
+    const agreed = agree === true && runs.every(({ account }) => failures(account) === null);
+    return sound && (agreed || !this.#options.mustAgree) ? 0 : 1;
+  }
+}
+
+/** Names are those that scenarios/ramp.js may override. */
+function profileOf({ rate, duration, warmUp }: Load) {
+  const { flows } = readProfile(join(ROOT, 'scenarios/profiles/ramp.yml'));
+  const phases = [
+    { name: 'warm-up', duration: warmUp, arrivalRate: rate, measured: false },
+    { name: 'ramp', duration: 1, arrivalRate: rate, measured: false },
+    { name: 'sustained', duration, arrivalRate: rate, measured: true },
+  ];
+  return { phases, flows };
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: Error) => {
+    explain(error);
+    process.exit(error instanceof UsageError ? 2 : 1);
+  },
+);

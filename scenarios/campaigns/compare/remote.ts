@@ -1,0 +1,61 @@
+import { rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { readConfig, StackConfig } from '../../../pipeline/common/config.ts';
+import { ownDirectory } from '../../../pipeline/stack/directory.ts';
+import { Stack } from '../../../pipeline/stack/stack.ts';
+import type { Lab } from '../../lab/lab.ts';
+import { type Plan, wantsProxy } from '../../lab/networks.ts';
+import { Toxiproxy } from '../../lab/toxiproxy.ts';
+import { openWay, portOf, tellGenerator, type Way } from '../../lab/way.ts';
+
+/** A pipeline that the tools reach over a network. */
+export class RemotePipeline {
+  readonly #plan: Plan;
+  readonly #lab: Lab | undefined;
+  readonly #dir = join(resolve(readConfig(StackConfig).STACK_DIR), 'compare');
+  #toxiproxy: Toxiproxy | undefined;
+  #way: Way | undefined;
+
+  /** @param lab in whose namespace for the pipeline we are; undefined: everything is on the loopback */
+  constructor(plan: Plan, lab: Lab | undefined) {
+    this.#plan = plan;
+    this.#lab = lab;
+  }
+
+  /** Where the tools find stack.json. */
+  get toolsDir(): string {
+    return join(this.#dir, 'generator');
+  }
+
+  /** What to put before the command of a tool. */
+  get within(): string[] {
+    return this.#lab?.within('generator') ?? [];
+  }
+
+  async open(): Promise<Stack> {
+    const [plan, lab] = [this.#plan, this.#lab];
+    await ownDirectory(this.#dir);
+    if (wantsProxy(plan)) this.#toxiproxy = await Toxiproxy.start(this.#dir);
+    const own = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0', STACK_DIR: this.#dir };
+    const config = readConfig(StackConfig, { ...process.env, ...own });
+    const stack = await Stack.start(config, {}, { listen: lab === undefined ? '127.0.0.1' : '0.0.0.0' });
+    try {
+      const { ingest, mqtt } = stack.file;
+      const ports = { ingest: portOf(ingest.url), mqtt: portOf(mqtt.url) };
+      this.#way = await openWay(plan, { lab, toxiproxy: this.#toxiproxy }, ports);
+      await tellGenerator(this.#dir, stack.file, this.#way, plan);
+      return stack;
+    } catch (error) {
+      await stack.stop(0);
+      throw error;
+    }
+  }
+
+  /** To be called when the tools and the pipeline have ended. */
+  async close(): Promise<void> {
+    await this.#way?.close();
+    await this.#toxiproxy?.stop();
+    // Else it is of another one, who has the directory.
+    if (this.#way !== undefined) await rm(this.toolsDir, { recursive: true, force: true });
+  }
+}

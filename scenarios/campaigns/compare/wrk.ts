@@ -1,0 +1,59 @@
+/** wrk as a third, where it is installed: the same requests as fast as they are answered. It knows neither arrival nor account. */
+import { join } from 'node:path';
+import type { Pipeline } from '../../../extensions/artillery-plugin-arrival/pipeline.ts';
+import { isInstalled } from '../../../pipeline/setup/packages.mjs';
+import { Child } from '../../../pipeline/stack/child.ts';
+
+const SCRIPT = join(import.meta.dirname, '../../../extensions/k6/cmd/bench/scripts/post.lua');
+const UNITS: Record<string, number> = { us: 0.001, ms: 1, s: 1000, m: 60_000 };
+
+export interface WrkFigures {
+  connections: number;
+  /** Requests/s. */
+  rate: number;
+  /** ms, of whole requests. */
+  p50: number;
+  p99: number;
+  /** Answers other than 2xx and 3xx. */
+  refused: number;
+}
+
+export const hasWrk = (): boolean => isInstalled('wrk');
+
+/** One run of wrk against the ingest, a message of 64 bytes of payload in each request. */
+export class WrkRun extends Child {
+  readonly #connections: number;
+  #text = '';
+
+  constructor({ ingest }: Pipeline, connections: number, seconds: number) {
+    const body = JSON.stringify({ id: 'wrk', source: 'wrk', target: 'wrk/0', payload: 'x'.repeat(64) });
+    const load = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency'];
+    super(['wrk', ...load, '-s', SCRIPT, `${ingest.url}/messages`], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, BODY: body, TOKEN: ingest.token ?? '' },
+    });
+    this.#connections = connections;
+    this.child.stdout?.setEncoding('utf8').on('data', (part: string) => {
+      this.#text += part;
+    });
+  }
+
+  /** @throws an error of one line, when wrk has not said what it found */
+  get figures(): WrkFigures {
+    return { connections: this.#connections, ...figuresIn(this.#text) };
+  }
+}
+
+/** What wrk prints with --latency. */
+export function figuresIn(text: string): Omit<WrkFigures, 'connections'> {
+  const rate = Number(/^Requests\/sec:\s+([\d.]+)/m.exec(text)?.[1]);
+  const at = (p: number) => {
+    const [, value, unit = ''] = new RegExp(`^\\s+${p}%\\s+([\\d.]+)(us|ms|s|m)$`, 'm').exec(text) ?? [];
+    return Number(value) * (UNITS[unit] ?? Number.NaN);
+  };
+  const figures = { rate, p50: at(50), p99: at(99) };
+  if (Object.values(figures).some(Number.isNaN)) {
+    throw new Error(`wrk said nothing of its requests: ${text.trim().split('\n').at(-1)}`);
+  }
+  return { ...figures, refused: Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? 0) };
+}

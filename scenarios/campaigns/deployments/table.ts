@@ -1,0 +1,38 @@
+import type { Run } from '../../../reports/contract/run.ts';
+import { ms } from '../../../reports/page/format.ts';
+
+export interface Measured {
+  /** Of the deployment. */
+  name: string;
+  dir: string;
+  run: Run;
+}
+
+const FIGURES = [
+  ['average', 'mean'],
+  ['max', 'max'],
+  ['min', 'min'],
+] as const;
+const WIDTH = 9;
+
+/** HTTP by concurrency, each deployment beside the others, in ms. A run whose account does not balance has no figures. */
+export function table(all: readonly Measured[]): string {
+  const row = (head: string, cells: (measured: Measured) => string[]) =>
+    `${head.padEnd(12)}${all
+      .map((one) =>
+        cells(one)
+          .map((cell) => cell.padStart(WIDTH))
+          .join(''),
+      )
+      .join('  ')}`;
+  const head = `${''.padEnd(12)}${all.map(({ name }) => name.padStart(FIGURES.length * WIDTH)).join('  ')}`;
+  const rows = (all[0]?.run.steps ?? []).map(({ name }) =>
+    row(name, ({ run }) => {
+      const http = run.account.balanced
+        ? run.steps.find((step) => step.name === name)?.latency.http
+        : undefined;
+      return FIGURES.map(([, key]) => ms(http?.[key]));
+    }),
+  );
+  return [head, row('concurrent', () => FIGURES.map(([word]) => word)), ...rows, '(HTTP, ms)'].join('\n');
+}

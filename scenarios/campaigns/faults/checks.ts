@@ -1,0 +1,63 @@
+import type { Account, Run } from '../../../reports/contract/run.ts';
+
+/** One expectation of a case, and what was seen. */
+export interface Check {
+  what: string;
+  seen: string;
+  ok: boolean;
+}
+
+type Count = Exclude<keyof Account, 'balanced' | 'requests' | 'deliveries'>;
+
+/** How a message ends that does not arrive. */
+const OTHER_ENDS = ['lost', 'queued', 'dead_lettered', 'rejected', 'unknown'] as const;
+export type OtherEnd = (typeof OTHER_ENDS)[number];
+
+const word = (name: string) => name.replaceAll('_', '-');
+
+/** Collects what is expected of a run and of the pipeline around it. */
+export class Checks {
+  readonly all: Check[] = [];
+
+  /** The account balances over at least so many messages, which all arrived or ended in one of the `allowed` ways. */
+  account(run: Run, atLeast: number, allowed: readonly OtherEnd[] = []): this {
+    const { balanced, scheduled } = run.account;
+    return this.holds('account', balanced ? 'balances' : 'does not balance', balanced)
+      .atLeast('scheduled', scheduled, atLeast)
+      .none(run, ...OTHER_ENDS.filter((end) => !allowed.includes(end)));
+  }
+
+  /** These ends of the account are 0. */
+  none({ account }: Run, ...counts: Count[]): this {
+    for (const count of counts) this.holds(word(count), number(account[count]), account[count] === 0);
+    return this;
+  }
+
+  atLeast(what: string, value: number, minimum: number): this {
+    return this.holds(what, `${number(value)} (≥ ${number(minimum)})`, value >= minimum);
+  }
+
+  atMost(what: string, value: number, maximum: number): this {
+    return this.holds(what, `${number(value)} (≤ ${number(maximum)})`, value <= maximum);
+  }
+
+  same(what: string, value: number, expected: number): this {
+    return this.holds(what, `${number(value)} (= ${number(expected)})`, value === expected);
+  }
+
+  verdict({ verdict }: Run, allowed: readonly Run['verdict']['result'][], reason?: RegExp): this {
+    const named = reason === undefined || verdict.reasons.some((text) => reason.test(text));
+    return this.holds('verdict', verdict.result, allowed.includes(verdict.result) && named);
+  }
+
+  holds(what: string, seen: string, ok: boolean): this {
+    this.all.push({ what, seen, ok });
+    return this;
+  }
+}
+
+/** With thousands apart and no more digits than matter. */
+export function number(value: number): string {
+  const digits = Math.abs(value) < 100 && !Number.isInteger(value) ? 1 : 0;
+  return value.toLocaleString('en', { maximumFractionDigits: digits });
+}

@@ -1,0 +1,129 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Supervised } from '../../../pipeline/stack/process.ts';
+import type { Interval, Run } from '../../../reports/contract/run.ts';
+import { K6, QUIET } from '../../run/k6.ts';
+
+const SCRIPT = join(import.meta.dirname, 'load.js');
+const READY_MS = 60_000;
+
+/** What a case asks of the generator; the rest is as index.d.ts of k6/x/arrival has it. */
+export interface LoadOptions {
+  /** Requests/s. */
+  rate: number;
+  seconds: number;
+  /** Messages of a request, 1 unless said. */
+  batch?: number;
+  /** Bytes of a message's payload. */
+  fill?: number;
+  ingest: { url: string; token: string; retries?: number };
+  mqtt: { url: string; qos?: 0 | 1; session?: 'clean' | 'persistent' };
+  redis?: { url: string };
+  [further: string]: unknown;
+}
+
+/** What a case changes; the addresses are the rig's unless it says so. */
+export interface FurtherOptions {
+  ingest?: Partial<LoadOptions['ingest']>;
+  mqtt?: Partial<LoadOptions['mqtt']>;
+  [further: string]: unknown;
+}
+
+/** One run of k6, whose account is the judge of a case. */
+export class Load {
+  readonly dir: string;
+  readonly #process: Supervised;
+
+  private constructor(dir: string, process: Supervised) {
+    this.dir = dir;
+    this.#process = process;
+  }
+
+  /**
+   * @param dir the run's own directory.
+   * @param within a command that runs k6 in another place, like a network namespace, and becomes it.
+   */
+  static async start(
+    options: LoadOptions,
+    dir: string,
+    logs: string,
+    within: readonly string[] = [],
+  ): Promise<Load> {
+    const [command = K6, ...before] = [...within, K6];
+    const process = await Supervised.start(
+      {
+        name: 'k6',
+        command,
+        args: [...before, 'run', '-q', '--log-format', 'raw', '--no-color', SCRIPT],
+        env: {
+          ...QUIET,
+          GOGC: '400',
+          RUN_DIR: dir,
+          FAULT_LOAD: JSON.stringify({ senders: 128, batch: 1, fill: 0, ...options }),
+        },
+      },
+      { logs },
+    );
+    return new Load(dir, process);
+  }
+
+  get alive(): boolean {
+    return this.#process.alive;
+  }
+
+  /** Resolves once `seconds` of the load are over, and something arrived. */
+  flowing(seconds = 1): Promise<void> {
+    return this.#shows(({ t, arrived }) => t >= seconds - 1 && arrived > 0, 'nothing arrives', seconds);
+  }
+
+  /** Resolves once the ingest has accepted something. */
+  sending(): Promise<void> {
+    return this.#shows(({ accepted }) => accepted > 0, 'nothing is accepted');
+  }
+
+  async #shows(what: (second: Interval) => boolean, otherwise: string, seconds = 0): Promise<void> {
+    const deadline = Date.now() + READY_MS + 1000 * seconds;
+    for (;;) {
+      const lines = await this.#timeline();
+      if (lines.some(what)) return;
+      if (!this.#process.alive)
+        throw new Error(`k6 ${await this.#process.ended}: ${this.#process.lastLines.join(' · ')}`);
+      if (Date.now() > deadline) throw new Error(otherwise);
+      await sleep(20);
+    }
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process.signal(signal);
+  }
+
+  /** Waits for the end, and returns what run.json says. */
+  async result(): Promise<Run> {
+    await this.#process.ended;
+    const text = await readFile(join(this.dir, 'run.json'), 'utf8').catch(() => {
+      throw new Error(`k6 left no report: ${this.#process.lastLines.join(' · ')}`);
+    });
+    return JSON.parse(text);
+  }
+
+  /** What k6 said last, and how it ended. */
+  async lastWords(): Promise<string> {
+    const how = await this.#process.ended;
+    return `${how}: ${this.#process.lastLines.join(' · ')}`;
+  }
+
+  async stop(): Promise<void> {
+    await this.#process.stop(0);
+  }
+
+  /** A line that is being written counts when it is whole. */
+  async #timeline(): Promise<Interval[]> {
+    const text = await readFile(join(this.dir, 'timeline.ndjson'), 'utf8').catch(() => '');
+    return text
+      .slice(0, text.lastIndexOf('\n') + 1)
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line));
+  }
+}

@@ -1,0 +1,129 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { ConfigError } from '../../../pipeline/common/config.ts';
+import { exitAfter } from '../../../pipeline/stack/explain.ts';
+import { shortPath } from '../../../pipeline/stack/file.ts';
+import { onInterrupt } from '../../../pipeline/stack/interrupt.ts';
+import { moment, newDirectory, RUNS } from '../../../reports/directory.ts';
+import { buildToxiproxy } from '../../lab/toxiproxy.ts';
+import { CASES, equation, markdown, play, type Result, seen } from './campaign.ts';
+import type { Case, Scale } from './case.ts';
+
+const HELP = `Harms a running pipeline in each way of the table below, under load, and looks what became of every message.
+
+  npm run faults [-- <flags>]
+
+  --list            the cases, without running them
+  --only 7,9        these rows alone
+  --rate 4000       messages/s of a load
+  --messages 50000  at least so many in a case
+  --without-faults  leaves the harm out: each row has to fail then, which shows that it checks its fault
+
+About 13 minutes. Each case has a pipeline of its own on free ports. The exit code is 0 when everything was as expected, else 1.
+The table is left in reports/runs/faults-<time>/, with the logs and the run of each case that was not as expected.
+`;
+
+async function main(): Promise<number> {
+  const { values } = options();
+  if (values.help) {
+    console.log(HELP);
+    return 0;
+  }
+  const cases = chosen(values.only);
+  if (values.list) {
+    for (const { row, fault, expected } of cases)
+      console.log(`${String(row).padStart(3)}  ${fault}\n     ${expected}`);
+    return 0;
+  }
+  const scale: Scale = {
+    rate: whole('--rate', values.rate, 100, 50_000),
+    messages: whole('--messages', values.messages, 100, 10_000_000),
+    outage: 30,
+    flood: 60,
+  };
+
+  const interruption = Promise.withResolvers<never>();
+  interruption.promise.catch(() => {});
+  let interrupted = false;
+  onInterrupt(
+    () => {
+      interrupted = true;
+      interruption.reject(new Error('interrupted'));
+    },
+    () => process.exit(130),
+  );
+
+  const harmless = values['without-faults'];
+  const good = (result: Result) => result.ok !== harmless;
+  await buildToxiproxy();
+  const dir = newDirectory(join(RUNS, `faults-${moment()}`));
+  const results: Result[] = [];
+  for (const one of cases) {
+    const place = `${results.length + 1} of ${cases.length}`;
+    if (process.stdout.isTTY) process.stdout.write(`${place}  ${one.fault} …`);
+    const result = await play(one, scale, dir, interruption.promise, harmless);
+    if (process.stdout.isTTY) process.stdout.write('\r\x1b[K');
+    if (interrupted) break;
+    results.push(result);
+    print(result, good(result));
+    if (harmless) continue;
+    await writeFile(join(dir, 'campaign.json'), `${JSON.stringify({ scale, results }, null, 2)}\n`);
+    await writeFile(join(dir, 'campaign.md'), markdown(results, scale));
+  }
+  if (results.length === 0 || harmless) await rm(dir, { recursive: true });
+  const failed = results.filter((result) => !good(result));
+  const rest = cases.length - results.length;
+  console.log(
+    `\n${results.length - failed.length} of ${results.length} ${harmless ? 'fail without their fault, as they have to' : 'as expected'}${rest > 0 ? `, ${rest} not played` : ''}`,
+  );
+  if (results.length > 0 && !harmless) console.log(`table  ${shortPath(join(dir, 'campaign.md'))}`);
+  if (interrupted) return 130;
+  return failed.length === 0 ? 0 : 1;
+}
+
+function print(result: Result, good: boolean): void {
+  const { row, fault, account, seconds } = result;
+  console.log(`${good ? 'ok  ' : 'FAIL'} ${String(row).padStart(2)}  ${fault}  ${seconds.toFixed(0)} s`);
+  console.log(`         ${seen(result)}`);
+  if (account !== null) console.log(`         ${equation(account)}`);
+}
+
+function options() {
+  try {
+    return parseArgs({
+      options: {
+        help: { type: 'boolean', short: 'h', default: false },
+        list: { type: 'boolean', default: false },
+        only: { type: 'string' },
+        rate: { type: 'string', default: '4000' },
+        messages: { type: 'string', default: '50000' },
+        'without-faults': { type: 'boolean', default: false },
+      },
+    });
+  } catch (error) {
+    throw new ConfigError((error as Error).message);
+  }
+}
+
+function chosen(only: string | undefined): readonly Case[] {
+  if (only === undefined) return CASES;
+  const rows = only.split(',').map((text) => text.trim());
+  const unknown = rows.find((row) => !CASES.some((one) => String(one.row) === row));
+  if (unknown !== undefined) {
+    throw new ConfigError(
+      `--only: there is no row ${unknown}; allowed: ${CASES.map(({ row }) => row).join(',')}`,
+    );
+  }
+  return CASES.filter(({ row }) => rows.includes(String(row)));
+}
+
+function whole(flag: string, text: string, minimum: number, maximum: number): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
+  throw new ConfigError(
+    `${flag} is ${JSON.stringify(text)}; allowed: whole numbers from ${minimum} to ${maximum}`,
+  );
+}
+
+exitAfter(main());

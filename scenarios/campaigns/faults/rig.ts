@@ -1,0 +1,218 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import mqtt from 'mqtt';
+import { decodeFrame, unpackFrames } from '../../../pipeline/queue/frame.ts';
+import { type BrokerUser, SUBSCRIBER_STATUS } from '../../../pipeline/stack/access.ts';
+import type { Link, Toxiproxy } from '../../lab/toxiproxy.ts';
+import { type FurtherOptions, Load, type LoadOptions } from './load.ts';
+import type { Member } from './member.ts';
+
+/** Entries, more than any relay holds. */
+const MOST_CLAIMED = 10_000;
+const READY_MS = 60_000;
+
+/** What a rig is made of. */
+export interface RigParts {
+  /** Where configuration, logs, data and runs are. */
+  readonly dir: string;
+  readonly redis: Member;
+  readonly broker: Member;
+  readonly ingest: Member;
+  readonly relays: readonly Member[];
+  /** Between the two that the name says, the client first. */
+  readonly link: Readonly<{
+    ingestRedis: Link;
+    relayRedis: readonly Link[];
+    relayBroker: readonly Link[];
+    subscriberBroker: Link;
+    senderIngest: Link;
+  }>;
+  /** The broker's addresses by user, past all proxies. */
+  readonly brokerUrls: Record<BrokerUser, string>;
+  /** The address of Redis as a user who may do everything. */
+  readonly admin: string;
+  readonly toxiproxy: Toxiproxy;
+  /** What a load is told unless a case changes it. */
+  readonly setting: Pick<LoadOptions, 'ingest' | 'mqtt' | 'redis'>;
+}
+
+/**
+ * A pipeline for one case: real servers and processes, each of which can be harmed, and a proxy between every two that
+ * talk to each other.
+ */
+export class Rig {
+  readonly dir: string;
+  readonly redis: Member;
+  readonly broker: Member;
+  readonly ingest: Member;
+  readonly relays: readonly Member[];
+  readonly link: RigParts['link'];
+  readonly brokerUrls: RigParts['brokerUrls'];
+  readonly #setting: RigParts['setting'];
+  readonly #admin: string;
+  readonly #toxiproxy: Toxiproxy;
+  readonly #loads: Load[] = [];
+  #over = false;
+
+  constructor(parts: RigParts) {
+    this.dir = parts.dir;
+    this.redis = parts.redis;
+    this.broker = parts.broker;
+    this.ingest = parts.ingest;
+    this.relays = parts.relays;
+    this.link = parts.link;
+    this.brokerUrls = parts.brokerUrls;
+    this.#admin = parts.admin;
+    this.#setting = parts.setting;
+    this.#toxiproxy = parts.toxiproxy;
+  }
+
+  /** The relay with this index. */
+  relay(index: number): Member {
+    return this.relays[index] as Member;
+  }
+
+  /** The proxies of one relay. */
+  linksOf(index: number): { redis: Link; broker: Link } {
+    return { redis: this.link.relayRedis[index] as Link, broker: this.link.relayBroker[index] as Link };
+  }
+
+  /** Starts k6 with so much load. `further` are options of k6/x/arrival. */
+  async load(rate: number, seconds: number, further: FurtherOptions = {}): Promise<Load> {
+    if (this.#over) throw new Error('there is no load: the case is over');
+    const { ingest, mqtt, ...others } = further;
+    const dir = join(this.dir, `run-${this.#loads.length + 1}`);
+    const load = await Load.start(
+      {
+        rate,
+        seconds,
+        redis: this.#setting.redis ?? { url: '' },
+        ...others,
+        ingest: { ...this.#setting.ingest, ...ingest },
+        mqtt: { ...this.#setting.mqtt, ...mqtt },
+      },
+      dir,
+      this.dir,
+    );
+    this.#loads.push(load);
+    if (this.#over) await load.stop();
+    return load;
+  }
+
+  /** One message, posted past all proxies; what the ingest answered, and after how many ms. */
+  async post(body: object | string = { id: 'probe', target: 'probe/1' }): Promise<{
+    status: number;
+    retryAfter: string | null;
+    ms: number;
+  }> {
+    const since = performance.now();
+    const { url, token } = this.#setting.ingest;
+    const response = await fetch(`${url}/messages`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+    await response.arrayBuffer();
+    return {
+      status: response.status,
+      retryAfter: response.headers.get('retry-after'),
+      ms: performance.now() - since,
+    };
+  }
+
+  /** The ingest's status at a path. */
+  async get(path: string): Promise<number> {
+    const response = await fetch(`${this.#setting.ingest.url}${path}`);
+    await response.arrayBuffer();
+    return response.status;
+  }
+
+  /** Does something in Redis as a user who may do everything. */
+  async inRedis<T>(work: (redis: Redis) => Promise<T>): Promise<T> {
+    const redis = new Redis(this.#admin, {
+      lazyConnect: true,
+      retryStrategy: null,
+      // What Redis says while it loads is an answer too.
+      enableReadyCheck: false,
+    });
+    redis.on('error', () => {});
+    await redis.connect();
+    try {
+      return await work(redis);
+    } finally {
+      redis.disconnect();
+    }
+  }
+
+  /** The ingest's address, past all proxies. */
+  get ingestUrl(): string {
+    return this.#setting.ingest.url;
+  }
+
+  /** Messages in the queue. */
+  depth(): Promise<number> {
+    return this.inRedis(async (redis) => {
+      const [entries, messages] = await Promise.all([
+        redis.xlen('arrival:messages'),
+        redis.get('arrival:depth'),
+      ]);
+      return entries === 0 ? 0 : Number(messages);
+    });
+  }
+
+  /** The ids of messages that relays, or one of them, have claimed and not acknowledged. */
+  claimed(relay = 'relay'): Promise<string[]> {
+    return this.inRedis(async (redis) => {
+      const rows = (await redis.xpending('arrival:messages', 'relays', '-', '+', MOST_CLAIMED)) as [
+        id: string,
+        consumer: string,
+      ][];
+      const own = new Set(rows.flatMap(([id, consumer]) => (consumer.startsWith(`${relay}-`) ? [id] : [])));
+      const [[oldest = '-'] = [], [newest = '-'] = []] = [rows[0], rows.at(-1)];
+      const entries = await redis.xrangeBuffer('arrival:messages', oldest, newest);
+      return entries
+        .filter(([id]) => own.has(id.toString()))
+        .flatMap(([, fields]) => unpackFrames(fields[1] as Buffer))
+        .map((frame) => JSON.parse(decodeFrame(frame).body.toString()).id);
+    });
+  }
+
+  /** The ids of messages that the broker takes from now on, as they come. */
+  async taken(): Promise<{ ids: ReadonlySet<string>; close(): Promise<void> }> {
+    const mark = `${SUBSCRIBER_STATUS}mark`;
+    const client = await mqtt.connectAsync(this.brokerUrls.subscriber, { protocolVersion: 5 });
+    const ids = new Set<string>();
+    let marked = false;
+    client.on('message', (topic, body) => {
+      if (topic === mark) marked = true;
+      else if (marked) ids.add(JSON.parse(body.toString()).id);
+    });
+    await client.subscribeAsync(['messages/#', mark]);
+    // What comes behind it was taken after it.
+    await client.publishAsync(mark, '');
+    return { ids, close: () => client.endAsync(true) };
+  }
+
+  /** Stops all of it for good. */
+  async stop(): Promise<void> {
+    this.#over = true;
+    for (const load of this.#loads) await load.stop();
+    await Promise.all([this.ingest, ...this.relays].map((member) => member.end()));
+    await Promise.all([this.broker.end(), this.redis.end()]);
+    await this.#toxiproxy.stop();
+  }
+}
+
+/** Waits until something holds, looking often; fails after `withinMs` with what it was. */
+export async function until(
+  holds: () => boolean | Promise<boolean>,
+  what: string,
+  withinMs = READY_MS,
+): Promise<void> {
+  const deadline = Date.now() + withinMs;
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(`${what}: not within ${withinMs / 1000} s`);
+    await sleep(20);
+  }
+}

@@ -1,0 +1,117 @@
+/** What generator and bare network can do, without the pipeline, and whether that is enough. */
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { Listen } from '../../../pipeline/stack/services.ts';
+import { PROBE, rateOf, send } from './probe.ts';
+
+/** What a network does without the pipeline. */
+export interface NetworkFigures {
+  /** Median round trip of a byte over TCP, ms. */
+  rtt_ms: number;
+  /** To the pipeline and back, Mbit/s. */
+  up_mbit: number;
+  down_mbit: number;
+}
+
+/**
+ * Bytes of the wire for a request of one message, each way, with what acknowledges them. A router's counters (/proc/net/dev) said 460
+ * at 200/s; retransmissions and longer ids take more.
+ */
+export const BYTES_A_REQUEST = 1000;
+
+/** How much more than the load generator and network have to do alone. */
+export const HEADROOM = 2;
+
+export interface Demand {
+  /** Requests per second. */
+  rate: number;
+  /** Requests that the generator can have in flight. */
+  connections: number;
+}
+
+/**
+ * Why a matrix would measure generator or network in the place of the pipeline; each is a line.
+ * @param alone requests per second of the generator alone
+ */
+export function bottlenecks(
+  { rate, connections }: Demand,
+  alone: number,
+  networks: Record<string, NetworkFigures>,
+): string[] {
+  const wanted = HEADROOM * rate;
+  const lines: string[] = [];
+  if (alone < wanted)
+    lines.push(
+      `the generator alone sends ${Math.round(alone)} requests/s, and ${wanted} are wanted (${HEADROOM} × RATE): lower --rate to ${Math.floor(alone / HEADROOM)}`,
+    );
+  for (const [name, { rtt_ms, up_mbit, down_mbit }] of Object.entries(networks)) {
+    const carried = Math.min(up_mbit, down_mbit);
+    const needed = (wanted * BYTES_A_REQUEST * 8) / 1e6;
+    if (carried < needed)
+      lines.push(
+        `the network ${name} carries ${carried.toFixed(1)} Mbit/s, and ${needed.toFixed(1)} are wanted (${HEADROOM} × RATE × ${BYTES_A_REQUEST} bytes): lower --rate to ${Math.floor((rate * carried) / needed)}`,
+      );
+    const most = connections / (rtt_ms / 1000);
+    if (most < wanted)
+      lines.push(
+        `over the network ${name} (round trip ${rtt_ms.toFixed(1)} ms) ${connections} connections send ${Math.floor(most)} requests/s, and ${wanted} are wanted (${HEADROOM} × RATE): more --connections`,
+      );
+  }
+  return lines;
+}
+
+/** Servers that do nothing with what they get: one answers 202 to each request, one is the other end of probe.ts. */
+export class Bare {
+  readonly httpPort: number;
+  readonly tcpPort: number;
+  readonly #servers: Server[];
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(servers: Server[]) {
+    this.#servers = servers;
+    [this.httpPort, this.tcpPort] = servers.map((server) => (server.address() as AddressInfo).port) as [
+      number,
+      number,
+    ];
+    for (const server of servers)
+      server.on('connection', (socket) => {
+        this.#sockets.add(socket);
+        socket.on('close', () => this.#sockets.delete(socket));
+        socket.on('error', () => {});
+      });
+  }
+
+  static async start(listen: Listen): Promise<Bare> {
+    const http = createHttpServer((request, response) => {
+      request.resume();
+      request.on('end', () => response.writeHead(202, { 'content-length': 0 }).end());
+    });
+    const tcp = createServer({ noDelay: true }, (socket) => {
+      socket.once('data', (first) => {
+        const [what] = first;
+        if (what === PROBE.echo) {
+          socket.write(first);
+          socket.pipe(socket);
+        } else if (what === PROBE.up) {
+          rateOf(socket).then(
+            (mbit) => socket.end(JSON.stringify(mbit)),
+            () => {}, // the other end tells
+          );
+        } else {
+          send(socket);
+        }
+      });
+    });
+    for (const server of [http, tcp])
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(0, listen, resolve);
+      });
+    return new Bare([http, tcp]);
+  }
+
+  stop(): void {
+    for (const server of this.#servers) server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}

@@ -1,0 +1,93 @@
+import { parseArgs } from 'node:util';
+import { type By, NETWORKS, type Network } from '../../lab/networks.ts';
+
+export const TOPOLOGIES = ['single', 'cluster'] as const;
+export type Topology = (typeof TOPOLOGIES)[number];
+
+export interface Options {
+  topologies: Topology[];
+  networks: Network[];
+  repeat: number;
+  /** Requests per second. */
+  rate: number;
+  /** Of the measured phase, s. */
+  duration: number;
+  connections: number;
+  by: By;
+}
+
+export const HELP = `Measures each topology over each network, in turn, and compares them.
+
+  npm run matrix [-- <flags>]
+
+  --repeat 3           how often each cell is measured; one after the other, then all again
+  --duration 10        s of the measured phase, after a warm-up of 2 s
+  --rate 200           requests/s, of one message each
+  --connections 64     HTTP connections of the generator
+  --topologies single,cluster           cluster: nginx before two ingests
+  --networks lan,firewall,internet      lan: 100 Mbit/s; firewall: that, and nftables on the way;
+                       internet: both, and 20 ms each way, 0.1 % of the packets lost
+  --by auto            kernel: network namespaces, veth and tc (Linux, root); proxy: a TCP proxy on the loopback;
+                       auto: the kernel as far as it can, a TCP proxy for the rest. Each run and the first lines say which.
+
+Generator and network are measured alone first. The matrix is refused where the generator sends less than twice the rate, a network carries
+less than twice what the load needs, or the connections are too few for its round trip.
+Leaves a run in reports/runs/matrix-<topology>-<network>-<time>/ for each measurement, and in reports/comparisons/ a page that compares the
+cells, with matrix.json. Exit code: 0 when every run passed, 99 when one did not, 1 when the matrix was refused or broke off.`;
+
+/** Throws in one line: the flag, its value, what is allowed. */
+export function readOptions(args: readonly string[]): Options | 'help' {
+  let values: Record<string, string | boolean | undefined>;
+  try {
+    const text = { type: 'string' } as const;
+    ({ values } = parseArgs({
+      args: [...args],
+      options: {
+        repeat: text,
+        duration: text,
+        rate: text,
+        connections: text,
+        topologies: text,
+        networks: text,
+        by: text,
+        help: { type: 'boolean', short: 'h' },
+      },
+    }));
+  } catch (error) {
+    throw new Error(`${(error as Error).message.split(/\.? To |\n/)[0]}; --help tells what is allowed`);
+  }
+  if (values.help) return 'help';
+  const number = (name: string, fallback: number, least: number, most: number, whole = true) => {
+    const value = values[name] === '' ? Number.NaN : Number(values[name] ?? fallback);
+    if (!(value >= least && value <= most) || (whole && !Number.isInteger(value)))
+      throw new Error(
+        `--${name} is "${values[name]}"; allowed: ${whole ? 'whole numbers from ' : ''}${least} to ${most}`,
+      );
+    return value;
+  };
+  const list = <T extends string>(name: string, allowed: readonly T[]): T[] => {
+    const given = String(values[name] ?? allowed.join(',')).split(',');
+    for (const one of given)
+      if (!allowed.includes(one as T))
+        throw new Error(
+          `--${name} is "${values[name]}"; allowed: ${allowed.join(', ')}, with commas between`,
+        );
+    return allowed.filter((one) => given.includes(one));
+  };
+  const by = String(values.by ?? 'auto');
+  if (by !== 'auto' && by !== 'kernel' && by !== 'proxy')
+    throw new Error(`--by is "${by}"; allowed: auto, kernel, proxy`);
+  const networks = list(
+    'networks',
+    NETWORKS.map(({ name }) => name),
+  );
+  return {
+    topologies: list('topologies', TOPOLOGIES),
+    networks: NETWORKS.filter(({ name }) => networks.includes(name)),
+    repeat: number('repeat', 3, 1, 20),
+    rate: number('rate', 200, 1, 100_000),
+    duration: number('duration', 10, 0.5, 3600, false),
+    connections: number('connections', 64, 1, 1024),
+    by,
+  };
+}

@@ -1,0 +1,93 @@
+/** Makes networks, and runs what wants them where the pipeline is to be. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { RunConfig, readConfig, StackConfig } from '../../pipeline/common/config.ts';
+import { leash } from '../../pipeline/stack/leash.ts';
+import { Lab } from './lab.ts';
+import { type By, type Means, type Network, type Plan, planOf, sentence, wantsProxy } from './networks.ts';
+import { buildToxiproxy } from './toxiproxy.ts';
+
+/** What tells the process in the pipeline's namespace of the lab. */
+const LAB = 'ARRIVAL_LAB';
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/**
+ * Rejects settings that no network of ours goes with: a pipeline of the user's own is where it is.
+ * @param who wants networks, in a message
+ */
+export function refuseOwnPipeline(who: string): void {
+  const config = readConfig(RunConfig);
+  for (const name of ['INGEST_URL', 'REDIS_URL', 'MQTT_URL'] as const)
+    if (config[name] !== undefined) throw new Error(`${name} is set, and ${who}: leave it out`);
+  if (config.TLS) throw new Error(`TLS is true, and ${who}, which speaks none: leave it out`);
+  readConfig(StackConfig);
+}
+
+/**
+ * Where the kernel has network namespaces, this command is run once more in the pipeline's, and `body` there; else here.
+ * @param body is given what makes each network, and the lab if there is one
+ * @returns its exit code
+ */
+export async function overNetworks(
+  networks: readonly Network[],
+  by: By,
+  body: (plans: Plan[], lab: Lab | undefined) => Promise<number>,
+): Promise<number> {
+  const told = process.env[LAB];
+  if (told !== undefined) {
+    const lab = Lab.told(told);
+    return body(plansOf(networks, by, lab.means), lab);
+  }
+
+  // Ctrl-C is the body's, also where it is in another process: what it needs is there until it has stopped.
+  let interrupted = false;
+  for (const signal of SIGNALS)
+    process.on(signal, () => {
+      interrupted = true;
+    });
+  const lab = await openLab(by);
+  try {
+    const plans = plansOf(networks, by, typeof lab === 'string' ? meansWithout(lab) : lab.means);
+    for (const plan of plans) console.log(`network     ${sentence(plan)}`);
+    if (plans.some(wantsProxy)) await buildToxiproxy();
+    if (interrupted) return 1;
+    if (typeof lab === 'string') return await body(plans, undefined);
+    return await inside(lab);
+  } finally {
+    if (typeof lab !== 'string') await lab.close();
+  }
+}
+
+/** The namespaces, or why there are none. Rejects where they are asked for and can't be had. */
+async function openLab(by: By): Promise<Lab | string> {
+  if (by === 'proxy') return '--by proxy';
+  const refusal = Lab.refusal();
+  const lab = refusal ?? (await Lab.open().catch((error: Error) => error.message));
+  if (by === 'kernel' && typeof lab === 'string') throw new Error(`--by kernel: ${lab}`);
+  return lab;
+}
+
+function meansWithout(refusal: string): Means {
+  return { namespaces: refusal, netem: refusal, tbf: refusal, nftables: refusal };
+}
+
+/** Rejects where the kernel alone is asked for, and can't do it. */
+function plansOf(networks: readonly Network[], by: By, means: Means): Plan[] {
+  const plans = networks.map((network) => planOf(network, means));
+  const short = plans.find(({ shortcomings }) => shortcomings.length > 0);
+  if (by === 'kernel' && short !== undefined)
+    throw new Error(`--by kernel: ${short.network.name} would have ${short.shortcomings.join('; ')}`);
+  return plans;
+}
+
+/** Runs this command once more, in the pipeline's namespace. */
+async function inside(lab: Lab): Promise<number> {
+  const [command = '', ...args] = [...lab.within('pipeline'), process.execPath, ...process.argv.slice(1)];
+  const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, [LAB]: lab.tell() } });
+  leash.hold(child.pid as number);
+  // The terminal signals it too; a kill of this process alone is handed on.
+  for (const signal of SIGNALS) process.on(signal, () => child.kill(signal));
+  const [code] = await once(child, 'exit');
+  leash.release(child.pid as number);
+  return code ?? 1;
+}

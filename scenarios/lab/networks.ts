@@ -1,0 +1,127 @@
+/** The networks of the matrix, and what makes each of them. Pure. */
+
+/** What is asked of a network. */
+export interface Network {
+  name: string;
+  /** Mbit/s each way. */
+  rate: number;
+  /** ms each way. */
+  delay: number;
+  /** Percent of the packets each way. */
+  loss: number;
+  /** A packet filter on the way, which knows connections and lets those to ingest and broker through. */
+  firewall: boolean;
+}
+
+export const NETWORKS: readonly Network[] = [
+  { name: 'lan', rate: 100, delay: 0, loss: 0, firewall: false },
+  { name: 'firewall', rate: 100, delay: 0, loss: 0, firewall: true },
+  { name: 'internet', rate: 100, delay: 20, loss: 0.1, firewall: true },
+];
+
+/** Over an ocean, and nothing is lost: a lost packet holds up all that follow it, which makes each p99 another. */
+export const WAN: Network = { name: 'wan', rate: 100, delay: 50, loss: 0, firewall: false };
+
+/** Why something cannot be had, in a few words; null: it can. */
+export type Refusal = string | null;
+
+/** kernel and proxy: that, or nothing; auto: the kernel as far as it can. */
+export type By = 'auto' | 'kernel' | 'proxy';
+
+/** What this machine has to make networks with. */
+export interface Means {
+  /** Network namespaces, joined by veth. */
+  namespaces: Refusal;
+  /** tc's netem: delay, loss and rate of packets. */
+  netem: Refusal;
+  /** tc's tbf: their rate. */
+  tbf: Refusal;
+  nftables: Refusal;
+}
+
+/** What makes a network here: the kernel as far as it can, and for the rest a TCP proxy. */
+export interface Plan {
+  network: Network;
+  namespaces: boolean;
+  rate: 'netem' | 'tbf' | 'proxy';
+  delay: 'netem' | 'proxy' | 'none';
+  /** A TCP proxy drops no packets. */
+  loss: 'netem' | 'none';
+  /** A TCP proxy is no packet filter; it stands in the way as one does. */
+  firewall: 'nftables' | 'proxy' | 'none';
+  /** What is asked of the network and not made as it is meant, with the reason. */
+  shortcomings: string[];
+}
+
+export function planOf(network: Network, means: Means): Plan {
+  const kernel = means.namespaces === null;
+  const has = (one: 'netem' | 'tbf' | 'nftables') => kernel && means[one] === null;
+  const why = (one: 'netem' | 'tbf' | 'nftables') => means.namespaces ?? means[one] ?? '';
+  const rate = has('netem') ? 'netem' : has('tbf') ? 'tbf' : 'proxy';
+  const wantsDelay = network.delay > 0;
+  const delay = wantsDelay ? (has('netem') ? 'netem' : 'proxy') : 'none';
+  const loss = network.loss > 0 && has('netem') ? 'netem' : 'none';
+  const firewall = network.firewall ? (has('nftables') ? 'nftables' : 'proxy') : 'none';
+  const shortcomings: string[] = [];
+  if (rate === 'proxy') shortcomings.push(`rate by a TCP proxy, each connection for itself (${why('tbf')})`);
+  if (delay === 'proxy') shortcomings.push(`delay by a TCP proxy, new connections apart (${why('netem')})`);
+  if (network.loss > 0 && loss === 'none') shortcomings.push(`no loss (${why('netem')})`);
+  if (firewall === 'proxy') shortcomings.push(`no packet filter but a TCP proxy (${why('nftables')})`);
+  return { network, namespaces: kernel, rate, delay, loss, firewall, shortcomings };
+}
+
+/** Whether a TCP proxy is part of it. */
+export function wantsProxy({ rate, delay, firewall }: Plan): boolean {
+  return rate === 'proxy' || delay === 'proxy' || firewall === 'proxy';
+}
+
+/** For the report: `environment.pipeline` of run.json. */
+export function factsOf(plan: Plan): Record<string, string> {
+  const { network } = plan;
+  return {
+    network_way: plan.namespaces ? 'network namespaces, veth, a router between' : 'loopback',
+    network_rate: `${network.rate} Mbit/s (${plan.rate})`,
+    network_delay: network.delay > 0 ? `${network.delay} ms each way (${plan.delay})` : 'none',
+    network_loss: plan.loss === 'netem' ? `${network.loss} % each way (netem)` : 'none',
+    network_firewall: plan.firewall,
+    ...(plan.shortcomings.length > 0 && { network_shortcomings: plan.shortcomings.join('; ') }),
+  };
+}
+
+/** One line for the terminal. */
+export function sentence(plan: Plan): string {
+  const { network, shortcomings } = plan;
+  const parts = [`${network.rate} Mbit/s by ${plan.rate}`];
+  if (network.delay > 0) parts.push(`${network.delay} ms each way by ${plan.delay}`);
+  if (plan.loss === 'netem') parts.push(`${network.loss} % lost by netem`);
+  if (plan.firewall === 'nftables') parts.push('nftables on the way');
+  return `${network.name.padEnd(9)} ${parts.join(', ')}${shortcomings.length > 0 ? `; ${shortcomings.join('; ')}` : ''}`;
+}
+
+/** tc's arguments behind `root` that shape what leaves an interface; undefined: the kernel shapes nothing. */
+export function qdisc({ network, rate, delay, loss }: Plan): string | undefined {
+  if (rate === 'tbf') return `tbf rate ${network.rate}mbit burst 64kb latency 100ms`;
+  if (rate !== 'netem') return undefined;
+  return [
+    // As many packets as fit into the delay, and a queue before it.
+    'netem limit 10000',
+    ...(delay === 'netem' ? [`delay ${network.delay}ms`] : []),
+    ...(loss === 'netem' ? [`loss ${network.loss}%`] : []),
+    `rate ${network.rate}mbit`,
+  ].join(' ');
+}
+
+/** nftables' rules of the router: what is not known is dropped; new connections go to these ports alone. */
+export function ruleset(ports: readonly number[]): string {
+  return `flush ruleset
+table inet arrival {
+  chain passing {
+    type filter hook forward priority 0; policy drop;
+    ct state invalid counter drop
+    ct state established,related counter accept
+    iifname "generator" tcp dport { ${ports.join(', ')} } ct state new counter accept
+    counter
+  }
+}
+`;
+}

@@ -1,0 +1,45 @@
+/** Artillery itself, 470 MB: installed by the first command that wants it, beside the plugin, from a lock file of its own. */
+import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const DIR = join(import.meta.dirname, '../../extensions/artillery-plugin-arrival/artillery');
+const BIN = join(DIR, 'node_modules/artillery/bin/run');
+/** Holds the lock file that the installation was made from. */
+const DONE = join(DIR, 'node_modules/.installed');
+
+/** No browser, and nothing told to anybody. */
+export const QUIET = {
+  PUPPETEER_SKIP_DOWNLOAD: '1',
+  PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD: '1',
+  ARTILLERY_DISABLE_TELEMETRY: 'true',
+};
+
+/** @returns what Node is to run */
+export async function installed(): Promise<string> {
+  const lock = readFileSync(join(DIR, 'package-lock.json'), 'utf8');
+  if (lock === read(DONE)) return BIN;
+  process.stdout.write('setup  Artillery, 470 MB, on first use … ');
+  const started = performance.now();
+  const npm = spawn('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: DIR,
+    env: { ...process.env, ...QUIET },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const code = await new Promise((resolve, reject) => {
+    npm.once('error', reject);
+    npm.once('exit', resolve);
+  });
+  if (code !== 0) throw new Error(`Artillery could not be installed: npm ci in ${DIR} ended with ${code}`);
+  writeFileSync(DONE, lock);
+  console.log(`ok ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  return BIN;
+}
+
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,74 @@
+import { randomInt } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { ConfigError } from '../../pipeline/common/config.ts';
+import type { Ended, Generator } from '../../pipeline/stack/child.ts';
+import { merge } from '../../reports/merge.ts';
+import { K6Run } from './k6.ts';
+
+const MOST = 32;
+
+/** Takes `--instances <n>` out of the arguments: the others are k6's. */
+export function instancesOf(args: readonly string[]): { instances: number; args: string[] } {
+  const at = args.findIndex((arg) => arg === '--instances' || arg.startsWith('--instances='));
+  if (at === -1) return { instances: 1, args: [...args] };
+  const apart = args[at] === '--instances';
+  const text = (apart ? args[at + 1] : args[at]?.slice('--instances='.length)) ?? '';
+  const instances = Number(text);
+  if (!/^\d+$/.test(text) || instances < 1 || instances > MOST) {
+    throw new ConfigError(`--instances is "${text}"; allowed: 1 to ${MOST}`);
+  }
+  return { instances, args: [...args.slice(0, at), ...args.slice(at + (apart ? 2 : 1))] };
+}
+
+/** k6's flags for each of n instances that do a run in equal parts. The tag keeps their metrics apart where they go to one place. */
+export function segmentsOf(n: number): string[][] {
+  const limits = Array.from({ length: n + 1 }, (_, i) => (i === 0 ? '0' : i === n ? '1' : `${i}/${n}`));
+  return Array.from({ length: n }, (_, i) => [
+    '--execution-segment-sequence',
+    limits.join(','),
+    '--execution-segment',
+    `${limits[i]}:${limits[i + 1]}`,
+    '--tag',
+    `generator=${i + 1}`,
+  ]);
+}
+
+/** The name that the instances of a run share, as k6's extension draws those of others. */
+export function newRunId(): string {
+  const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+  return Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join('');
+}
+
+/** Several k6 on this host that do one run: what several hosts would. */
+export class Instances implements Generator {
+  readonly #runs: K6Run[];
+  /** When all of them have ended: the first code that is not 0, and the signal that ended one. */
+  readonly ended: Promise<Ended>;
+
+  constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv, n: number) {
+    const own = { ...env, RUN_ID: newRunId() };
+    const told = new Set<string>(); // what is wrong with all of them is told once
+    const tell = (line: string) => {
+      if (!told.has(line)) console.error(line);
+      told.add(line);
+    };
+    // One port for k6's own API is not enough for all.
+    const flags = ['--log-format', 'raw', '--address', ''];
+    this.#runs = segmentsOf(n).map(
+      (segment) => new K6Run(script, [...flags, ...segment, ...args], own, true, [], tell),
+    );
+    this.ended = Promise.all(this.#runs.map((run) => run.ended)).then((ends) => ({
+      code: ends.find(({ code }) => code !== 0)?.code ?? 0,
+      signal: ends.find(({ signal }) => signal !== null)?.signal ?? null,
+    }));
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    for (const run of this.#runs) run.signal(signal);
+  }
+}
+
+/** Makes one run of what they have left, and prints it. @returns whether it passes; what has left nothing does not */
+export async function mergeInstances(runDir: string): Promise<boolean> {
+  return (await readdir(runDir)).length > 0 && merge([runDir]);
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env node
+import { explain } from '../../pipeline/stack/explain.ts';
+import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
+import { installed } from './artillery-install.ts';
+import { ArtilleryRun } from './artillery-run.ts';
+/** `npx artillery`: Artillery as it is, which finds the plugin by its name. Installed on first use; the set-up links this file. */
+import { exitCodeOf } from './run.ts';
+
+async function main(): Promise<number> {
+  const run = new ArtilleryRun(await installed(), process.argv.slice(2), process.env);
+  onInterrupt(
+    (signal) => run.signal(signal),
+    () => run.signal('SIGKILL'),
+  );
+  return exitCodeOf(await run.ended);
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: Error) => {
+    explain(error);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { commandOf } from '../../pipeline/common/command.ts';
+import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
+import { environmentArgs, firstProblem, K6 } from './k6.ts';
+import { runName } from './run.ts';
+import { variablesIn } from './usage.ts';
+
+const MAIN = join(import.meta.dirname, 'run.ts');
+
+let dir: string;
+let script: string;
+before(async () => {
+  dir = await temporaryDirectory();
+  script = join(dir, 'scenario.js');
+  await writeFile(
+    script,
+    `import { sleep } from 'k6';
+import exec from 'k6/execution';
+if (__ENV.BROKEN) throw new Error('weights sum to 0: at least one flow needs a weight above 0');
+export const options = { vus: 1, iterations: 1, thresholds: { iterations: ['count>' + (__ENV.COUNT || 0)] } };
+export default function () {
+  console.log('RUN_DIR ' + __ENV.RUN_DIR + ' COMMAND ' + __ENV.ARRIVAL_COMMAND + ' pid');
+  if (__ENV.SLEEP) sleep(Number(__ENV.SLEEP));
+}
+`,
+  );
+});
+after(() => remove(dir));
+
+interface Started {
+  output(): string;
+  ended: Promise<number | null>;
+  signal(signal: NodeJS.Signals): void;
+}
+
+function start(args: string[], env: Record<string, string | undefined> = {}): Started {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: {
+      ...process.env,
+      STACK_DIR: join(dir, 'stack'),
+      INGEST_PORT: '0',
+      REDIS_PORT: '0',
+      MQTT_PORT: '0',
+      npm_lifecycle_event: undefined,
+      ...env,
+    },
+  });
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    output += chunk;
+  });
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  return { output: () => output, ended, signal: (signal) => child.kill(signal) };
+}
+
+/** Somebody's own pipeline, which these scripts never call. */
+const OWN = { INGEST_URL: 'http://127.0.0.1:1', MQTT_URL: 'mqtt://127.0.0.1:1' };
+
+/** Pids of the k6 processes that run this test's script. */
+async function k6Pids(): Promise<string[]> {
+  const ps = spawn('ps', ['-eo', 'pid=,args=']);
+  let table = '';
+  ps.stdout.on('data', (chunk) => {
+    table += chunk;
+  });
+  await once(ps, 'close');
+  const rows = table.split('\n').filter((row) => row.includes(`${K6} run`) && row.includes(script));
+  return rows.map((row) => row.trim().split(' ')[0] as string);
+}
+
+test('the name of a run', () => {
+  const now = new Date('2026-11-21T09:48:00.123Z');
+  const name = runName('scenarios/ramp.js', { TOPOLOGY: 'cluster', NETWORK: 'lan' }, now);
+  assert.equal(name, 'ramp-cluster-lan-20261121T094800Z');
+});
+
+test('the command to type again', () => {
+  const command = (args: string[], npmScript?: string) => commandOf('a.js', args, npmScript, { env: {} });
+  assert.equal(command([], 'ramp'), 'npm run ramp');
+  assert.equal(command(['-e', 'RATE=3000'], 'ramp'), 'npm run ramp -- -e RATE=3000');
+  const anyScript = "npm run scenario -- a.js -e 'NOTE=it'\\''s mine'";
+  assert.equal(command(['-e', "NOTE=it's mine"], 'scenario'), anyScript);
+  assert.equal(command(['-e', "NOTE=it's mine"]), anyScript);
+  const secrets = [
+    '-e',
+    'INGEST_TOKEN=s3cret',
+    '--env=MQTT_URL=mqtt://user:s3cret@host',
+    '--out',
+    'x=http://u:s3cret@h',
+  ];
+  assert.equal(
+    command(secrets, 'ramp'),
+    'npm run ramp -- -e INGEST_TOKEN=… --env=MQTT_URL=… --out x=http://…@h',
+  );
+});
+
+test('the command to type again has what came by the environment: settings of the pipeline and of the script', () => {
+  const env = {
+    ...{
+      QUEUE: 'list',
+      TOPOLOGY: 'cluster',
+      RATE: '300',
+      RAMP_DURATION: '',
+      CANARY: 'off',
+      RELAY_WINDOW: '9',
+    },
+    ...{ PROFILE: "it's mine.yml", RUN_DIR: '/tmp/x', RUN_ID: 'x', CONCURRENCY: '7', HOME: '/root' },
+    ...{ INGEST_TOKEN: 's3cret', REDIS_URL: 'redis://u:s3cret@h', P99: '50' },
+  };
+  assert.equal(
+    commandOf('scenarios/ramp.js', ['-q'], 'ramp', { env, names: variablesIn('scenarios/ramp.js') }),
+    "CANARY=off INGEST_TOKEN=… P99=50 PROFILE='it'\\''s mine.yml' QUEUE=list RATE=300 REDIS_URL=… RELAY_WINDOW=9 " +
+      'TOPOLOGY=cluster npm run ramp -- -q',
+  );
+  assert.equal(
+    commandOf('', [], 'matrix', { env: { ...env, QUEUE: '' }, names: ['CONCURRENCY'] }),
+    'CONCURRENCY=7 INGEST_TOKEN=… REDIS_URL=… RELAY_WINDOW=9 TOPOLOGY=cluster npm run matrix',
+  );
+});
+
+test('what k6 says, without its dressing', () => {
+  assert.equal(firstProblem('Error: weights sum to 0\n\tat file:///a.js:2:7(13)\n'), 'weights sum to 0');
+  assert.equal(firstProblem('TypeError: x is not a function\n\tat a\n'), 'x is not a function');
+  assert.equal(firstProblem(''), '');
+});
+
+test('of the flags only those that set variables go to the check', () => {
+  const args = ['-q', '-e', 'A=1', '--env', 'B=2', '--env=C=3', '-eD=4', '--vus', '3', '-e'];
+  assert.deepEqual(environmentArgs(args), ['-e', 'A=1', '--env', 'B=2', '--env=C=3', '-eD=4']);
+});
+
+test('--help lists the settings of a scenario with what it says of itself, and else the scenarios', async () => {
+  const ramp = start(['scenarios/ramp.js', '--help']);
+  assert.equal(await ramp.ended, 0);
+  assert.match(ramp.output(), /^How long does a message take to arrive while the load ramps up/m);
+  assert.match(ramp.output(), /^ {2}P99 +ms that .*250/m);
+  assert.match(ramp.output(), /^Settings of every scenario\n(?: {2}.*\n)* {2}CANARY /m);
+  const none = start(['--help']);
+  assert.equal(await none.ended, 0);
+  assert.match(none.output(), /^ {2}ramp\.js +How long does a message take to arrive/m);
+  const own = start([script, '--help']);
+  assert.equal(await own.ended, 0);
+  assert.match(own.output(), /a name that is misspelt is not noticed/);
+});
+
+test('a setting that the script does not know is refused before anything starts', async () => {
+  const run = start(['scenarios/ramp.js', '-q', '-e', 'RTAE=3000']);
+  assert.equal(await run.ended, 1);
+  assert.match(run.output(), /^RTAE is no setting of scenarios\/ramp\.js, RATE is; allowed: CANARY, /);
+  assert.ok(!existsSync(join(dir, 'stack')));
+});
+
+test("with somebody's own pipeline nothing is started, and the exit code is k6's", async () => {
+  const good = start([script, '-q'], OWN);
+  assert.equal(await good.ended, 0, good.output());
+  assert.match(good.output(), /RUN_DIR .*\/reports\/runs\/scenario-single-loopback-\d{8}T\d{6}Z /);
+  assert.match(
+    good.output(),
+    /COMMAND INGEST_PORT=0 INGEST_URL=… .* npm run scenario -- .*scenario\.js -q pid/,
+  );
+  assert.ok(!existsSync(join(dir, 'stack')));
+  const failed = start([script, '-q', '-e', 'COUNT=7'], OWN);
+  assert.equal(await failed.ended, 99);
+});
+
+test('RUN_DIR is where the run goes; a directory that has something in it is refused', async () => {
+  const runDir = join(dir, 'run');
+  await mkdir(runDir);
+  for (const [args, env] of [
+    [[], { RUN_DIR: runDir }],
+    [['-e', `RUN_DIR=${runDir}`], {}],
+  ] as const) {
+    const run = start([script, '-q', ...args], { ...OWN, ...env });
+    assert.equal(await run.ended, 0, run.output());
+    assert.match(run.output(), new RegExp(`RUN_DIR ${runDir} `));
+  }
+  await writeFile(join(runDir, 'run.json'), '{}');
+  const refused = start([script, '-q'], { ...OWN, RUN_DIR: runDir });
+  assert.equal(await refused.ended, 1);
+  assert.match(
+    refused.output(),
+    /^RUN_DIR is \S+, and there is something in it; allowed: .* new or empty\n$/,
+  );
+});
+
+test('a script that makes no sense: its own words in one line, before anything is started', async () => {
+  const broken = start([script, '-e', 'BROKEN=1']);
+  assert.equal(await broken.ended, 1);
+  assert.equal(broken.output(), 'weights sum to 0: at least one flow needs a weight above 0\n');
+  assert.ok(!existsSync(join(dir, 'stack')));
+});
+
+test('a script that is not there: one line', async () => {
+  const missing = start([join(dir, 'nowhere.js')]);
+  assert.equal(await missing.ended, 1);
+  assert.match(missing.output(), /^there is no scenario [^\n]*nowhere\.js; allowed: [^\n]*\n$/);
+  const relative = start(['scenarios/nowhere.js']);
+  assert.equal(await relative.ended, 1);
+  assert.match(relative.output(), /^there is no scenario scenarios\/nowhere\.js; allowed: [^\n]*\n$/);
+});
+
+test('an ingest without a broker: one line', async () => {
+  const half = start([script], { INGEST_URL: 'http://127.0.0.1:1', MQTT_URL: undefined });
+  assert.equal(await half.ended, 1);
+  assert.match(half.output(), /^MQTT_URL is not set, and INGEST_URL is; allowed: both[^\n]*\n$/);
+});
+
+test('it starts a pipeline, runs, and stops it', async () => {
+  const run = start([script, '-q']);
+  assert.equal(await run.ended, 0, run.output());
+  assert.match(run.output(), /^stack {2}redis, mosquitto, ingest-1, relay-1 … ready in [\d.,]+ s$/m);
+  assert.ok(!existsSync(join(dir, 'stack/stack.json')));
+});
+
+// It ran against the other one's pipeline, which ended in the middle of it.
+test('a pipeline that another run has started is not used', async () => {
+  const first = start([script, '-q', '-e', 'SLEEP=20']);
+  await eventually(() => first.output().includes('RUN_DIR'), 'a run');
+  const second = start([script, '-q']);
+  assert.equal(await second.ended, 1);
+  assert.match(
+    second.output(),
+    /^the pipeline in \S+ \(pid \d+\) is another run's, and ends with it: [^\n]*\n$/,
+  );
+  first.signal('SIGINT');
+  await first.ended;
+});
+
+test('a relay dies: k6 is ended, and why is told', async () => {
+  const run = start([script, '-q', '-e', 'SLEEP=20']);
+  await eventually(() => run.output().includes('RUN_DIR'), 'a run');
+  const stack = JSON.parse(await readFile(join(dir, 'stack/stack.json'), 'utf8'));
+  process.kill(stack.processes['relay-1'], 'SIGKILL');
+  assert.notEqual(await run.ended, 0);
+  assert.match(run.output(), /^relay-1 was killed by SIGKILL$/m);
+});
+
+test('k6 killed: what that means for the run, and the exit code of a signal', async () => {
+  const run = start([script, '-q', '-e', 'SLEEP=20'], OWN);
+  await eventually(() => run.output().includes('RUN_DIR'), 'a run');
+  const [pid] = await k6Pids();
+  process.kill(Number(pid), 'SIGKILL');
+  assert.equal(await run.ended, 137);
+  assert.match(run.output(), /^k6 was killed by SIGKILL: the run is incomplete, it left no report$/m);
+});
+
+test('Ctrl-C reaches k6 once, which ends in order', async () => {
+  const run = start([script, '-q', '-e', 'SLEEP=20'], OWN);
+  await eventually(() => run.output().includes('RUN_DIR'), 'a run');
+  run.signal('SIGINT');
+  assert.notEqual(await run.ended, 0);
+  assert.doesNotMatch(run.output(), /killed/);
+  assert.deepEqual(await k6Pids(), []);
+});
+
+test('the command itself killed: neither k6 nor a pipeline stays behind', async () => {
+  const run = start([script, '-q', '-e', 'SLEEP=20'], { RUN_DIR: join(dir, 'killed') });
+  await eventually(() => run.output().includes('RUN_DIR'), 'a run');
+  run.signal('SIGKILL');
+  await run.ended;
+  await eventually(async () => (await k6Pids()).length === 0, 'the end of k6');
+});

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
+import { count, number, text } from '../lib/env.js';
+import { checkVariables, declaredBy, headOf, linesOf, usageOf, variablesIn } from './usage.ts';
+
+test('a line for each setting: unit, meaning, default, what is allowed', () => {
+  const declared = {
+    RATE: number(15_000, 'requests/s', 'of the load', { min: 1 }),
+    LIMIT: number(({ RATE }: { RATE: number }) => RATE, '', 'by default RATE'),
+    PLAIN: count('', '', 'of them', { max: 9 }),
+    FILE: text('a.yml', 'a file'),
+  };
+  assert.deepEqual(linesOf(declared).split('\n'), [
+    '  RATE                requests/s of the load (default 15000; 1 to 1e9)',
+    '  LIMIT               by default RATE (default 15000; 0 to 1e9)',
+    '  PLAIN               of them (whole numbers from 1 to 9)',
+    '  FILE                a file (default a.yml)',
+  ]);
+});
+
+test('a name that a script does not know is refused, with the nearest one: a typing error would leave the default', () => {
+  const ramp = (...args: string[]) => checkVariables('scenarios/ramp.js', args);
+  ramp(
+    '-q',
+    '-e',
+    'RATE=1',
+    '--env=P99=1',
+    '-eQUEUE=list',
+    '-e',
+    'RUN_DIR=x',
+    '-e',
+    'K6_X=1',
+    '--tag',
+    'A=b',
+  );
+  assert.throws(
+    () => ramp('-e', 'RATE=1', '-e', 'RTAE=3000'),
+    /^ConfigError: RTAE is no setting .* RATE is; allowed: /,
+  );
+  assert.throws(
+    () => ramp('--env=P9=1'),
+    /P9 is no setting of scenarios\/ramp\.js, P99 is; allowed: .*\bSENDERS\b/,
+  );
+  assert.throws(
+    () => checkVariables('scenarios/connections.js', ['-e', 'P99=9']),
+    /^ConfigError: P99 is no setting/,
+  );
+  assert.throws(
+    () => checkVariables('scenarios/capacity.js', ['-e', 'PROBE=9']),
+    /^ConfigError: PROBE is no setting/,
+  );
+  checkVariables('scenarios/capacity.js', ['-e', 'PROBE=9'], ['PROBE']);
+});
+
+test('a value that is not allowed is refused, of flags and of the environment', (t) => {
+  const ramp = (...args: string[]) => checkVariables('scenarios/ramp.js', args);
+  assert.throws(() => ramp('-e', 'SENDERS=0'), {
+    message: 'SENDERS is "0"; allowed: whole numbers from 1 to 10000',
+  });
+  process.env.CANARY = 'no';
+  t.after(() => delete process.env.CANARY);
+  assert.throws(() => ramp(), { message: 'CANARY is "no"; allowed: true, on, false, off' });
+  ramp('-e', 'CANARY=off');
+});
+
+test("somebody's own script declares nothing: nothing is refused, and the help says so", async (t) => {
+  const dir = await temporaryDirectory();
+  t.after(() => remove(dir));
+  const script = join(dir, 'ramp.js');
+  await writeFile(
+    script,
+    '// What does it do?\n//   like this\n\n__ENV.OTHER; __ENV.RTAE; {{ $env.YAML }}; read({ OWN: 1 })\n',
+  );
+  assert.equal(declaredBy(script), undefined);
+  checkVariables(script, ['-e', 'RTAE=1']);
+  assert.deepEqual(headOf(script), ['What does it do?', '  like this']);
+  assert.match(usageOf(script), /^What does it do\?\n {2}like this\n\n.* misspelt /);
+  assert.deepEqual(
+    ['OTHER', 'RTAE', 'YAML', 'OWN', 'CANARY', 'P99'].filter((name) => variablesIn(script).includes(name)),
+    ['OTHER', 'RTAE', 'YAML', 'OWN', 'CANARY'],
+  );
+});
