@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { identity } from '../../../pipeline/setup/lock.mjs';
-import { eventually, remove, temporaryDirectory } from '../../../pipeline/test/services.ts';
+import { identity } from '../../pipeline/setup/lock.mjs';
+import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 
 // It went on sending for the whole profile, with nobody to stop it.
 test('the command that runs Artillery is killed: Artillery does not stay behind', async (t) => {
@@ -13,7 +13,7 @@ test('the command that runs Artillery is killed: Artillery does not stay behind'
   t.after(() => remove(dir));
   const bin = join(dir, 'artillery.mjs');
   await writeFile(bin, 'console.log(process.pid); setInterval(() => {}, 1000);');
-  const script = `import { ArtilleryRun } from ${JSON.stringify(join(import.meta.dirname, '../../../scenarios/run/artillery-run.ts'))};
+  const script = `import { ArtilleryRun } from ${JSON.stringify(join(import.meta.dirname, '../run/artillery-run.ts'))};
     const run = new ArtilleryRun(${JSON.stringify(bin)}, [], process.env);
     console.error('it is held');
     await run.ended;`;

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Resource, Run } from '../../../reports/contract/run.ts';
-import { agreementOf } from '../../../scenarios/campaigns/compare/agreement.ts';
-import { bottleneck, findLimit, limitText } from '../../../scenarios/campaigns/compare/limits.ts';
-import { type Options, readOptions } from '../../../scenarios/campaigns/compare/options.ts';
-import { cpuPerMessage, generatorsOf, reachOf } from '../../../scenarios/campaigns/compare/tools.ts';
-import { figuresIn } from '../../../scenarios/campaigns/compare/wrk.ts';
+import type { Resource, Run } from '../../reports/contract/run.ts';
+import { agreementOf } from '../campaigns/compare/agreement.ts';
+import { bottleneck, findLimit, limitText } from '../campaigns/compare/limits.ts';
+import { type Options, readOptions } from '../campaigns/compare/options.ts';
+import { cpuPerMessage, generatorsOf, reachOf } from '../campaigns/compare/tools.ts';
+import { figuresIn } from '../campaigns/compare/wrk.ts';
 
-const GOLDEN = join(import.meta.dirname, '../../../reports/testdata/passing.json');
+const GOLDEN = join(import.meta.dirname, '../../reports/testdata/passing.json');
 
 /** The golden run, as if of a tool, with an arrival p50. */
 function runOf(tool: string, p50: number): Run {
