@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write schema.gen.go anew")
 
 func TestTheBinaryHoldsTheSchemaAsItStandsInReports(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(reports + "run.schema.json")
+	text, err := os.ReadFile(reports + "contract/run.schema.json")
 	require.NoError(t, err)
 	var compact bytes.Buffer
 	require.NoError(t, json.Compact(&compact, text))
