@@ -32,8 +32,20 @@ export const relayCases: Case[] = [
     expected: 'duplicates, the window at most; 0 lost',
     async play(scene) {
       const { rig, load } = await scene.underLoad({ relay });
+      const broker = await rig.taken();
       await scene.harm(() => rig.linksOf(0).redis.swallow('up'));
-      await scene.wait(0.5);
+      let before: string[] = [];
+      await until(
+        async () => {
+          const held = (await rig.claimed('relay-1')).filter((id) => broker.ids.has(id));
+          const stays = held.some((id) => before.includes(id)); // or its acknowledgement was on the way
+          before = held;
+          return stays;
+        },
+        'relay-1 holds what the broker has taken',
+        20_000,
+      );
+      await broker.close();
       await scene.harm(() => rig.relay(0).kill());
       const run = await scene.settle(load);
       scene.checks
