@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { eventually } from '../../../pipeline/test/services.ts';
 import { launchChromium } from '../../chromium.ts';
 import type { Run } from '../../contract/run.ts';
 import { renderReport } from '../../render.ts';
@@ -356,11 +357,12 @@ test('a run in progress is drawn as it goes, and ends', async () => {
     assert.ok(!(await legend(page, 'Messages')).includes('rejected or unknown'));
     await grow(directory, `${JSON.stringify({ ...run.timeline[0], t: 22, rejected: 700, failed: 34 })}\n`);
     await page.getByRole('heading', { name: '0:23' }).waitFor();
-    // A run that is refused looked like one with little load.
-    assert.ok((await legend(page, 'Messages')).includes('rejected or unknown'));
+    // A run that is refused looked like one with little load. Charts are drawn after the heading.
+    const refused = async () => (await legend(page, 'Messages')).includes('rejected or unknown');
+    await eventually(refused, 'a line of what is refused');
+    const named = async () => (await charts(page)).filter(({ names }) => names.phases > 40).length === 3;
+    await eventually(named, 'three charts with names of phases');
     const live = await charts(page);
-    assert.equal(live.length, 3);
-    for (const { name, names } of live) assert.ok(names.phases > 40, `${name}: phases without names`);
     const latency = live.find(({ name }) => name === 'Arrival latency');
     assert.equal(new Set(latency?.lines.map(({ pattern }) => pattern)).size, 2, 'told by colour alone');
     assert.deepEqual(await violations(page), []);

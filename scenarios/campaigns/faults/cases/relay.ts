@@ -33,19 +33,16 @@ export const relayCases: Case[] = [
     async play(scene) {
       const { rig, load } = await scene.underLoad({ relay });
       const broker = await rig.taken();
-      await scene.harm(() => rig.linksOf(0).redis.swallow('up'));
-      let before: string[] = [];
-      await until(
-        async () => {
-          const held = (await rig.claimed('relay-1')).filter((id) => broker.ids.has(id));
-          const stays = held.some((id) => before.includes(id)); // or its acknowledgement was on the way
-          before = held;
-          return stays;
-        },
-        'relay-1 holds what the broker has taken',
-        20_000,
-      );
-      await broker.close();
+      try {
+        // At any moment relay-1 holds what the broker has.
+        await scene.harm(() => rig.linksOf(0).broker.delay(300, 'down'));
+        const holds = async () => (await rig.claimed('relay-1')).some((id) => broker.ids.has(id));
+        await until(holds, 'relay-1 holds what the broker has taken');
+        await scene.harm(() => rig.linksOf(0).redis.swallow('up'));
+      } finally {
+        await broker.close();
+      }
+      await scene.wait(0.5); // the PUBACKs come
       await scene.harm(() => rig.relay(0).kill());
       const run = await scene.settle(load);
       scene.checks
