@@ -12,7 +12,7 @@ import { runningStack, type StackFile, shortPath } from '../../pipeline/stack/fi
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import { checkSettings } from '../../pipeline/stack/settings.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
-import type { Run, VerdictResult } from '../../reports/contract/run.ts';
+import type { Run } from '../../reports/contract/run.ts';
 import { moment, newDirectory, RUNS } from '../../reports/directory.ts';
 import { every } from '../lib/declarations.js';
 import { Instances, instancesOf, mergeInstances, newRunId, segmentsOf } from './instances.ts';
@@ -119,12 +119,10 @@ async function runScript(
 /** As k6 says it where a threshold is crossed: k6 may have been told to judge none, and knows nothing of a whole of several instances. */
 const NOT_PASSED = 99;
 
-const PASS: VerdictResult = 'pass';
-
 /** Whether a run passes; its script may have left none. */
 async function hasPassed(runDir: string): Promise<boolean> {
   const text = await readFile(join(runDir, 'run.json'), 'utf8').catch(() => undefined);
-  return text === undefined || (JSON.parse(text) as Run).verdict.result === PASS;
+  return text === undefined || (JSON.parse(text) as Run).verdict.result === 'pass';
 }
 
 /**
