@@ -177,10 +177,10 @@ test('Redis hangs: 503 by the deadline, promptly from then on, and back', async 
 
 test('Redis killed: 503, alive but not ready; started again: nothing acknowledged is gone', async () => {
   await redis.del('arrival:messages', 'arrival:depth');
-  // While the disk is busy, Redis keeps what it has acknowledged back from its log, for two seconds at most.
-  const idle = async () => /aof_pending_bio_fsync:0/.test(await redis.info('persistence'));
-  await eventually(idle, 'an idle disk');
   await accepted();
+  // While the disk is busy, Redis keeps what it has acknowledged back from its log, for two seconds at most.
+  const written = async () => /aof_buffer_length:0\b/.test(await redis.info('persistence'));
+  await eventually(written, 'a log that has the message');
   service.signal('SIGKILL');
   await eventually(() => !queue.ready, 'the loss to be noticed');
   unavailable(await post(), /^Redis is away$/);

@@ -172,6 +172,8 @@ export class Relay {
           });
         } else {
           this.#take(await queue.claim(consumer, size));
+          // mqtt.js writes at the next tick: what was claimed is on its way before the next is asked for.
+          await new Promise<void>(process.nextTick);
         }
         if (failures > 0) this.#told();
         failures = 0;

@@ -12,7 +12,7 @@ const never = Promise.withResolvers<never>().promise;
 before(() => buildToxiproxy());
 
 // One of each server and one of a relay, each with a pipeline of its own; the others are for `npm run faults`.
-describe('rows of the campaign', { concurrency: true }, () => {
+describe('rows of the campaign', { concurrency: 2 }, () => {
   for (const row of [2, 10, 13]) {
     const one = CASES.find((candidate) => candidate.row === row);
     test(`row ${row}: ${one?.fault}`, async (t) => {

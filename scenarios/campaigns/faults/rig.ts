@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import mqtt from 'mqtt';
+import mqtt, { type MqttClient } from 'mqtt';
 import { decodeFrame, unpackFrames } from '../../../pipeline/queue/frame.ts';
 import { type BrokerUser, SUBSCRIBER_STATUS } from '../../../pipeline/stack/access.ts';
 import type { Link, Toxiproxy } from '../../lab/toxiproxy.ts';
@@ -53,6 +53,7 @@ export class Rig {
   readonly #admin: string;
   readonly #toxiproxy: Toxiproxy;
   readonly #loads: Load[] = [];
+  readonly #watchers: MqttClient[] = [];
   #over = false;
 
   constructor(parts: RigParts) {
@@ -181,7 +182,9 @@ export class Rig {
   /** The ids of messages that the broker takes from now on, as they come. */
   async taken(): Promise<{ ids: ReadonlySet<string>; close(): Promise<void> }> {
     const mark = `${SUBSCRIBER_STATUS}mark`;
-    const client = await mqtt.connectAsync(this.brokerUrls.subscriber, { protocolVersion: 5 });
+    const client = await mqtt.connectAsync(this.brokerUrls.subscriber, { protocolVersion: 5 }, false);
+    this.#watchers.push(client);
+    if (this.#over) await client.endAsync(true);
     const ids = new Set<string>();
     let marked = false;
     client.on('message', (topic, body) => {
@@ -198,6 +201,7 @@ export class Rig {
   async stop(): Promise<void> {
     this.#over = true;
     for (const load of this.#loads) await load.stop();
+    for (const client of this.#watchers) await client.endAsync(true);
     await Promise.all([this.ingest, ...this.relays].map((member) => member.end()));
     await Promise.all([this.broker.end(), this.redis.end()]);
     await this.#toxiproxy.stop();

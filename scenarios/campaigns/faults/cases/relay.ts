@@ -31,10 +31,19 @@ export const relayCases: Case[] = [
     fault: 'relay killed after the PUBACK, before it acknowledges to Redis',
     expected: 'duplicates, the window at most; 0 lost',
     async play(scene) {
-      const { rig, load } = await scene.underLoad({ relay });
+      // Nobody takes over what relay-1 holds before it is killed, and somebody does before the load is over.
+      const { rig, load } = await scene.underLoad({ relay: { RELAY_LEASE_MS: '4000' } }, {}, 14);
+      const { ids: taken } = await rig.taken();
+      // Redis hands a relay that stands still what it has asked for, at the latest.
+      rig.relay(0).signal('SIGSTOP');
       await scene.harm(() => rig.linksOf(0).redis.swallow('up'));
-      await scene.wait(0.5);
-      await scene.harm(() => rig.relay(0).kill());
+      await until(async () => (await rig.claimed('relay-1')).length > 0, 'relay-1 holds messages');
+      rig.relay(0).signal('SIGCONT');
+      await scene.harm(async () => {
+        const unacknowledged = async () => (await rig.claimed('relay-1')).some((id) => taken.has(id));
+        await until(unacknowledged, 'the broker has what relay-1 holds');
+        await rig.relay(0).kill();
+      });
       const run = await scene.settle(load);
       scene.checks
         .atLeast('duplicates', run.account.duplicates, 1)
