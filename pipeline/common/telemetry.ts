@@ -1,9 +1,17 @@
-import { monitorEventLoopDelay, type RecordableHistogram } from 'node:perf_hooks';
+import {
+  constants,
+  monitorEventLoopDelay,
+  PerformanceObserver,
+  type RecordableHistogram,
+} from 'node:perf_hooks';
 import type { Clock } from './clock.ts';
 import type { Figure, Figures } from './metrics.ts';
 
 const PERIOD_MS = 1000;
 const RESOLUTION_MS = 10;
+
+/** @types/node has no type for what an observer of `gc` is given. */
+type GarbageCollection = PerformanceEntry & { detail: { kind?: number } };
 
 /** What `data` of an entry of the telemetry stream holds; the k6 side reads it (extensions/k6/arrival/telemetry.go). */
 export interface TelemetryData {
@@ -36,6 +44,7 @@ export function startTelemetry<T extends object>(options: TelemetryOptions<T>): 
   const { queue, clock, process: name, figures, read } = options;
   const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   loop.enable();
+  const live = watchLiveHeap();
   let since = process.hrtime.bigint();
   let cpu = process.cpuUsage();
   const timer = setInterval(() => {
@@ -48,7 +57,12 @@ export function startTelemetry<T extends object>(options: TelemetryOptions<T>): 
     const data: TelemetryData = {
       cpu_percent: round((100 * (used.user + used.system)) / elapsed_us),
       rss_mb: round(process.memoryUsage.rss() / 1e6),
-      gauges: { event_loop_p99_ms: loopDelay(loop), ...ofKind('gauge', figures, own) },
+      gauges: {
+        event_loop_p99_ms: loopDelay(loop),
+        ...(live.mb !== undefined && { live_heap_mb: live.mb }),
+        external_mb: round(process.memoryUsage().external / 1e6),
+        ...ofKind('gauge', figures, own),
+      },
       counters: ofKind('counter', figures, own),
       clock: clock.estimate,
     };
@@ -58,6 +72,7 @@ export function startTelemetry<T extends object>(options: TelemetryOptions<T>): 
   }, PERIOD_MS).unref();
   return () => {
     clearInterval(timer);
+    live.stop();
     loop.disable();
   };
 }
@@ -67,6 +82,21 @@ function ofKind<T extends object>(kind: Figure['kind'], figures: Figures<T>, own
   return Object.fromEntries(
     names.filter((name) => figures[name].kind === kind).map((name) => [name, Number(own[name])]),
   );
+}
+
+/**
+ * MB of heap after the last full garbage collection; undefined: there was none yet. Between two of them resident memory grows by what
+ * is garbage, for minutes. Buffers are not in it: V8 counts those that it has freed until the next collection.
+ */
+function watchLiveHeap(): { mb: number | undefined; stop(): void } {
+  const observer = new PerformanceObserver((list) => {
+    const entries = list.getEntries() as GarbageCollection[];
+    const full = entries.some(({ detail }) => detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR);
+    if (full) live.mb = round(process.memoryUsage().heapUsed / 1e6);
+  });
+  observer.observe({ entryTypes: ['gc'] });
+  const live = { mb: undefined as number | undefined, stop: () => observer.disconnect() };
+  return live;
 }
 
 /** The histogram holds the time between two timer ticks: what exceeds the tick itself is delay. */

@@ -14,18 +14,37 @@ export const UNKNOWN = 1e9;
 
 /**
  * How much more memory each process held in the last quarter than in the second, in MB, the most first; NaN, at the end, of one that
- * says nothing in one of them.
+ * says nothing in one of them. Where the process tells, it is what garbage collections left of its heap, and the least that it had in
+ * buffers; of the others the least that was resident: what a process gives back it did not need.
  */
 export function memoryGrowth(resources, seconds) {
   return resources
-    .map(({ process, series }) => {
-      const known = series.filter(([t, , rss]) => t !== null && rss !== null).map(([t, , rss]) => [t, rss]);
-      const [early, late] = quarters(known, seconds);
-      return { process, mb: mean(late) - mean(early) };
+    .map(({ process, series, figures }) => {
+      const gauge = (name) => figures?.t.map((t, i) => [t, figures.gauges[name]?.[i] ?? null]) ?? [];
+      const heap = between(gauge('live_heap_mb'), seconds, mean);
+      const mb = Number.isNaN(heap)
+        ? between(
+            series.map(([t, , rss]) => [t, rss]),
+            seconds,
+            least,
+          )
+        : heap + (between(gauge('external_mb'), seconds, least) || 0);
+      return { process, mb };
     })
     .sort((a, b) =>
       Number.isNaN(a.mb) || Number.isNaN(b.mb) ? Number.isNaN(a.mb) - Number.isNaN(b.mb) : b.mb - a.mb,
     );
+}
+
+const least = (values) => Math.min(...values);
+
+/** By how much the values of the last quarter are above those of the second, by some measure of each; NaN where one has none. */
+function between(rows, seconds, measure) {
+  const [early, late] = quarters(
+    rows.filter(([t, value]) => t !== null && value !== null),
+    seconds,
+  );
+  return early.length > 0 && late.length > 0 ? measure(late) - measure(early) : Number.NaN;
 }
 
 /** Whether it is a process of the pipeline: `host` is the memory of all programs on that machine, and k6 the generator. */
@@ -43,8 +62,7 @@ export function mostGrowth(grown) {
 /** How much the median of the seconds' p99 has grown, in ms; NaN where a quarter has no second with arrivals. */
 export function latencyDrift(timeline, seconds) {
   const known = timeline.filter(({ arrival }) => arrival !== null).map(({ t, arrival }) => [t, arrival.p99]);
-  const [early, late] = quarters(known, seconds);
-  return early.length > 0 && late.length > 0 ? median(late) - median(early) : Number.NaN;
+  return between(known, seconds, median);
 }
 
 function median(values) {

@@ -120,20 +120,28 @@ test('memory that grows is told by process, the most first', () => {
       { process: 'silent', series: series(() => null) },
       { process: 'forgotten', series: series(() => 70).slice(50) },
       { process: 'k6', series: series((t) => 90 - t / 10) },
+      {
+        process: 'collector',
+        series: series((t) => 150 + t),
+        figures: { t: [30, 80], gauges: { live_heap_mb: [44, 45], external_mb: [20, 22] } },
+      },
+      { process: 'sawtooth', series: series((t) => 100 + ((t * 7) % 20)) },
     ],
     100,
   );
   assert.deepEqual(grown, [
     { process: 'leak', mb: 50 },
+    { process: 'collector', mb: 3 },
     { process: 'flat', mb: 0 },
+    { process: 'sawtooth', mb: 0 },
     { process: 'k6', mb: -5 },
     { process: 'silent', mb: Number.NaN },
     { process: 'forgotten', mb: Number.NaN },
   ]);
-  assert.equal(mostGrowth(grown.slice(0, 3)), 50);
-  assert.equal(mostGrowth(grown.slice(1, 3)), 0);
-  assert.equal(mostGrowth(grown.slice(0, 4)), UNKNOWN, 'one has said nothing');
-  assert.equal(mostGrowth(grown.slice(2, 3)), UNKNOWN, 'only the generator has said anything');
+  assert.equal(mostGrowth(grown.slice(0, 5)), 50);
+  assert.equal(mostGrowth(grown.slice(2, 5)), 0);
+  assert.equal(mostGrowth(grown.slice(0, 6)), UNKNOWN, 'one has said nothing');
+  assert.equal(mostGrowth(grown.slice(4, 5)), UNKNOWN, 'only the generator has said anything');
   assert.equal(mostGrowth([]), UNKNOWN);
 });
 
