@@ -8,7 +8,7 @@ import { setting } from './lib/setting.js';
 
 const { CONCURRENCY: vus, REQUESTS: requests, DURATION: duration, KEEPALIVE: keepAlive } = settings('fixed');
 
-const shared = setting();
+const shared = setting('fixed');
 const run = new Run({
   name: 'fixed',
   ...shared,

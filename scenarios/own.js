@@ -4,7 +4,7 @@
 // What it has to do: take a POST, and publish what came of it to MQTT with the id in it.
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
-import { profileOf } from './lib/load.js';
+import { fuzz, profileOf } from './lib/load.js';
 import { sampled } from './lib/sampled.js';
 import { openProfile, setting } from './lib/setting.js';
 
@@ -49,6 +49,7 @@ const run = new Run({
     version: set.MQTT_VERSION,
   },
   body: set.BODY ?? (set.BODY_FILE && open(set.BODY_FILE)),
+  fuzz: fuzz(set),
   timeout: set.TIMEOUT,
   sampled: sampled(set),
   canary: shared.canary && !set.FILTER,

@@ -30,6 +30,16 @@ export const broker = () => ({
   BROKER_URL: text('', 'the broker, where it is not that of the pipeline that is up'),
 });
 
+/** Of scripts that can make random bodies. */
+export const bodies = (spec = '') => ({
+  SPEC: text(spec, 'keys and types of random payloads: string, int, float, boolean'),
+  SPEC_FILE: text('', 'a JSON file instead: ranges, lengths, allowed values, nested objects'),
+  SEED: number(1, '', 'the same one makes the same bodies', { max: 1e15, whole: true }),
+});
+
+/** Scripts that measure HTTP alone where there is an INGEST_URL and no MQTT_URL. */
+export const withoutBroker = ['fuzz', 'fixed'];
+
 /** Of scripts that can read the pipeline's trace lists. */
 export const samples = () => ({
   SAMPLED: flag(false, 'true: beside all messages, those that the pipeline leaves in trace lists in Redis'),
@@ -99,9 +109,8 @@ export const scripts = {
     CONCURRENCY: numbers('10,100,500,1000', '', 'requests under way at a time, a step each'),
     REQUESTS: requests('each step'),
     STEP_DURATION: seconds(longest(10), 'of a step; with REQUESTS at most, by default 3600', DAY),
-    SPEC: text('[userId,string,userAge,int,score,float,ok,boolean]', 'keys and types of the bodies'),
-    SPEC_FILE: text('', 'a JSON file instead: ranges, lengths, allowed values, nested objects'),
-    SEED: number(1, '', 'the same one makes the same bodies', { max: 1e15, whole: true }),
+    TIMEOUT: timeout(),
+    ...bodies('[userId,string,userAge,int,score,float,ok,boolean]'),
   }),
   fixed: () => ({
     CONCURRENCY: count(50, '', 'connections, each with one request at a time', { max: 10_000 }),
@@ -197,6 +206,7 @@ export const scripts = {
     TIMEOUT: timeout(),
     RETRIES: number(0, '', 'how often a request is repeated', { max: 100, whole: true }),
     KEEPALIVE: flag(true, 'false: a connection for each request'),
+    ...bodies(),
     ...samples(),
   }),
 };

@@ -1,4 +1,5 @@
 // The load of a run.
+import { at } from './stack.js';
 
 /** Kinds of requests that scripts share. */
 export const flows = {
@@ -11,6 +12,12 @@ export const flows = {
     { name: 'batch', weight: 1, target: 'user', targets: 100, messages: 10 },
   ],
 };
+
+/** Random payloads by the settings of bodies(); undefined where none are asked for. */
+export function fuzz({ SPEC, SPEC_FILE, SEED }) {
+  const spec = SPEC_FILE ? open(at('..', SPEC_FILE)) : SPEC;
+  return spec && { spec, seed: SEED };
+}
 
 /** A profile as new Run() takes it. Its name is for the report. */
 export function profileOf(name, { phases, flows }) {

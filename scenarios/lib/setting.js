@@ -1,7 +1,7 @@
 // The setting of a run: where the pipeline is and what load it gets, from the environment and the files that it names.
 
 import { labelsOf } from '../../pipeline/common/labels.js';
-import { every } from './declarations.js';
+import { every, withoutBroker } from './declarations.js';
 import { read } from './env.js';
 import { at, readStack } from './stack.js';
 
@@ -25,9 +25,13 @@ export function pipeline() {
   };
 }
 
-/** What is the same in every script: the pipeline, and where the run's record goes. */
-export function setting() {
+/**
+ * What is the same in every script: the pipeline, and where the run's record goes.
+ * @param script of one that can do without a broker
+ */
+export function setting(script) {
   const reached = pipeline();
+  const answers = Boolean(__ENV.INGEST_URL && !__ENV.MQTT_URL) && withoutBroker.includes(script);
   const set = read(every());
   return {
     ...reached,
@@ -36,7 +40,8 @@ export function setting() {
     network: __ENV.NETWORK || 'loopback',
     labels: labelsOf(set.LABELS ?? ''),
     clock: set.CLOCK_LIMIT ? { limit: set.CLOCK_LIMIT } : {},
-    canary: ['true', 'on'].includes(set.CANARY),
+    ...(answers && { answers, drain: 0.1, idle: 0.1 }), // what was not answered never arrives
+    canary: !answers && ['true', 'on'].includes(set.CANARY),
     everyFlow: { payloadBytes: set.PAYLOAD_BYTES, targets: set.TARGETS },
     dir: set.RUN_DIR ?? '',
     runId: set.RUN_ID ?? '',

@@ -14,10 +14,10 @@ import { checkSettings } from '../../pipeline/stack/settings.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
 import type { Run } from '../../reports/contract/run.ts';
 import { moment, newDirectory, RUNS } from '../../reports/directory.ts';
-import { every } from '../lib/declarations.js';
+import { every, withoutBroker } from '../lib/declarations.js';
 import { Instances, instancesOf, mergeInstances, newRunId, segmentsOf } from './instances.ts';
 import { checkScript, K6Run, variablesOf } from './k6.ts';
-import { checkVariables, linesOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
+import { checkVariables, declaredBy, linesOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -70,9 +70,10 @@ async function main(): Promise<number> {
   const config = await settle(readConfig(RunConfig));
   // Where samples are asked for, the pipeline that is started leaves them: one message in a hundred, unless it is told otherwise.
   if (variablesOf(args).SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
-  if (config.INGEST_URL !== undefined && config.MQTT_URL === undefined) {
+  const alone = declaredBy(script) !== undefined && withoutBroker.includes(basename(script, '.js'));
+  if (config.INGEST_URL !== undefined && config.MQTT_URL === undefined && !alone) {
     throw new ConfigError(
-      'MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere',
+      `MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere, or ${withoutBroker.join(', ')}, which measure HTTP alone`,
     );
   }
   trust(config.TLS_CA);

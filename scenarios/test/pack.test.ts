@@ -1,7 +1,7 @@
 import { after, describe } from 'node:test';
 import { Pipeline } from './harness.ts';
 import { capacity } from './pack/capacity.ts';
-import { loads, sampledLoads } from './pack/loads.ts';
+import { addressAlone, loads, sampledLoads } from './pack/loads.ts';
 import { own, ownSampled } from './pack/own.ts';
 import { sessions } from './pack/sessions.ts';
 import { soaks } from './pack/soak.ts';
@@ -15,7 +15,7 @@ after(() => pipeline.stop());
 describe('a short form of each script', () => {
   // They mostly wait. Long ones first.
   describe('beside each other', { concurrency: 3 }, () => {
-    for (const tests of [soaks, sessions, loads, own, stages, verdicts]) tests(pipeline);
+    for (const tests of [soaks, sessions, loads, addressAlone, own, stages, verdicts]) tests(pipeline);
   });
 
   describe('alone', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { describe, test } from 'node:test';
-import { broker, every, queue, samples, scripts } from '../lib/declarations.js';
+import { bodies, broker, every, queue, samples, scripts } from '../lib/declarations.js';
 import { ADDRESSES } from '../run/run.ts';
 import { checkVariables, headOf, rowsOf } from '../run/usage.ts';
 import { k6, place, ROOT } from './harness.ts';
@@ -33,7 +33,7 @@ test('each script of the folder declares its settings, and reads those', async (
       ...[...destructured.matchAll(/\b([A-Z]\w*)/g)].map(([, one]) => one),
       ...[...source.matchAll(/\bset\.([A-Z]\w*)/g)].map(([, one]) => one),
     ]);
-    const shared = Object.keys({ ...queue(), ...broker(), ...samples() }); // read in lib/
+    const shared = Object.keys({ ...queue(), ...broker(), ...bodies(), ...samples() }); // read in lib/
     const own = Object.keys(declared()).filter((one) => !shared.includes(one));
     assert.deepEqual([...read].sort(), own.sort(), name);
   }

@@ -51,6 +51,8 @@ type engine struct {
 	senders atomic.Int64         // closed model: those that have come to send
 	taking  atomic.Int64         // closed model: those that take a request, and have not sent it yet
 
+	answers atomic.Pointer[subscribers] // takes what arrives with its answer
+
 	unattended atomic.Int64 // requests that found no free sender when they were due, and were late by more than lateFloor
 	gate       *gate
 	handles    handles       // requests that scripts send themselves, or the caller
@@ -108,6 +110,9 @@ func newEngine(o *options, part *segment) *engine {
 	e.ledger = ledger.New(e.levelled(), schedule)
 	if o.Queue != nil {
 		e.ledger.EndAt(ledger.Queue)
+	}
+	if o.Answers {
+		e.ledger.EndAt(ledger.Request)
 	}
 	deliveries := 0
 	for _, p := range o.profile.Phases {

@@ -64,9 +64,9 @@ export interface RunOptions {
   };
   /**
    * Where messages arrive: `mqtt://[user:password@]host:port` (also `tcp`), `mqtts://` (`ssl`, `tls`), `ws://` or `wss://`; TLS as
-   * k6's own options say.
+   * k6's own options say. Missing only with `answers`.
    */
-  mqtt: {
+  mqtt?: {
     url: string;
     username?: string;
     password?: string;
@@ -166,6 +166,11 @@ export interface RunOptions {
    * Wants `canary: false` and flows of one delivery. The stages relay and delivery are not there.
    */
   queue?: { url: string; kind?: 'stream' | 'list' };
+  /**
+   * There is no broker: messages have arrived when their request is answered with 2xx, and what is measured is HTTP. Wants `canary: false`,
+   * flows of one delivery, and no `mqtt`, `queue` or `publishers`.
+   */
+  answers?: boolean;
   /**
    * Generator and pipeline are on one machine although their addresses do not say so (network namespaces): it has one clock, and they
    * share its cores. Default: true where all addresses are loopback.

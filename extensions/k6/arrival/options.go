@@ -41,6 +41,7 @@ type options struct {
 	InFlight   int                       `json:"inFlight"`
 	Publishers *publishersOptions        `json:"publishers"`
 	Queue      *queueOptions             `json:"queue"`
+	Answers    bool                      `json:"answers"` // messages have arrived when their request is accepted
 	Timeout    seconds                   `json:"timeout"`
 	Drain      seconds                   `json:"drain"`
 	Idle       seconds                   `json:"idle"`
@@ -199,7 +200,11 @@ func (o *options) check() (err error) {
 	if u.User != nil {
 		return errors.New("ingest.url (INGEST_URL) holds a user or a password, which would end up in tags: use a token (INGEST_TOKEN)")
 	}
-	if _, err := mqttwire.ParseAddress(o.MQTT.URL); err != nil {
+	if o.Answers {
+		if err := o.checkAnswers(); err != nil {
+			return err
+		}
+	} else if _, err := mqttwire.ParseAddress(o.MQTT.URL); err != nil {
 		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
 	}
 	if o.Redis.URL != "" {

@@ -42,6 +42,9 @@ func (e *engine) answered(slot pacer.Slot, a answer, sent time.Time) ledger.Outc
 	}
 	switch {
 	case a.status >= 200 && a.status < 300:
+		if e.options.Answers {
+			e.arriveAnswered(slot, a.done)
+		}
 		return ledger.Accepted
 	case a.status == http.StatusBadGateway || a.status == http.StatusGatewayTimeout:
 		// A gateway's word says nothing of what stands behind it.

@@ -52,6 +52,11 @@ func (e *engine) subscribe(ctx context.Context, state *lib.State, latency *metri
 		}
 		return s, nil
 	}
+	if e.options.Answers {
+		_, s.stop = context.WithCancel(ctx)
+		e.answers.Store(s)
+		return s, nil
+	}
 	s.topics = e.options.topics(e.name, e.targetLevel())
 	s.failed = make(chan error, len(s.topics))
 	s.conns = make([]*receiver.Conn, len(s.topics))

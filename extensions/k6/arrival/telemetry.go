@@ -119,7 +119,7 @@ func (e *engine) sharedHost() bool { return e.options.OneHost || isLoopback(e.op
 
 // loopback reports whether all that the run speaks to is on this host.
 func (o *options) loopback() bool {
-	return o.OneHost || (isLoopback(o.Ingest.URL) && isLoopback(o.MQTT.URL) && isLoopback(o.Redis.URL))
+	return o.OneHost || (isLoopback(o.Ingest.URL) && (o.Answers || isLoopback(o.MQTT.URL)) && isLoopback(o.Redis.URL))
 }
 
 func isLoopback(address string) bool {

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { connectAsync } from 'mqtt';
 import { eventually } from '../../../pipeline/test/services.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { drained, restored } from '../../lib/recovery.js';
-import { assertAllArrived, assertPass, brokenOf, type Pipeline, place } from '../harness.ts';
+import { assertAllArrived, assertPass, brokenOf, node, type Pipeline, place, readRun } from '../harness.ts';
 
 /** Scripts that ask what a load does. */
 export function loads(pipeline: Pipeline): void {
@@ -111,6 +114,36 @@ export function loads(pipeline: Pipeline): void {
     await eventually(() => ours().length >= 400, 'every body');
     for (const { plan, age } of ours().map(({ payload }) => payload))
       assert.ok(/^(free|paid)$/.test(plan) && Number.isInteger(age) && age >= 18 && age <= 99);
+  });
+}
+
+/** A server of which the address alone is known. */
+export function addressAlone(): void {
+  test('fuzz: an address without a broker gives the HTTP figures, and TIMEOUT ends a request', async (t) => {
+    const { runDir, env } = await place(t);
+    let requests = 0;
+    const server = createServer((request, response) => {
+      requests++;
+      if (requests < 20) request.resume().on('end', () => response.end());
+    });
+    t.after(() => server.closeAllConnections());
+    t.after(() => server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const INGEST_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const settings = ['CONCURRENCY=2', 'REQUESTS=20', 'TIMEOUT=0.5', `RUN_DIR=${runDir}`];
+    const args = [
+      'scenarios/run/run.ts',
+      'scenarios/fuzz.js',
+      '-q',
+      ...settings.flatMap((one) => ['-e', one]),
+    ];
+    const { all, exitCode } = await node(args, { ...env, INGEST_URL });
+    const run = await readRun(runDir).catch((error) => assert.fail(`${error}\n${all}`));
+    assert.deepEqual([requests, run.account.arrived, run.account.unknown], [20, 19, 1], all);
+    assert.match(String(run.errors[0]?.example), /^no answer within 500ms$/);
+    assert.equal(run.latency.http.count, 19);
+    assert.equal(run.latency.stages.queue.count, 0);
+    assert.equal(exitCode, 99);
   });
 }
 

@@ -49,8 +49,10 @@ export function own(pipeline: Pipeline): void {
       const received = clock.now();
       paths.add(request.url);
       const body = String(await request.reduce((all, chunk) => all + chunk, ''));
-      const { meta, target } = JSON.parse(body);
-      response.writeHead(typeof meta.id === 'string' ? 202 : 400).end();
+      const { meta, target, payload } = JSON.parse(body);
+      const good = typeof meta.id === 'string' && Number.isInteger(payload.age) && payload.ok !== undefined;
+      response.writeHead(good ? 202 : 400).end();
+      if (!good) return;
       const hops = `${received},0,0,${clock.now() - received}`;
       publisher.publish(`messages/theirs/${target}`, body, {
         qos: 1,
@@ -62,7 +64,13 @@ export function own(pipeline: Pipeline): void {
     const INGEST_URL = `http://127.0.0.1:${(theirs.address() as AddressInfo).port}`;
     const { run, exitCode, text } = await pipeline.run(
       'own.js',
-      { ...LOAD, INGEST_PATH: '/v1/events', ID_KEY: 'meta.id', TOPIC_PREFIX: 'messages/theirs/' },
+      {
+        ...LOAD,
+        INGEST_PATH: '/v1/events',
+        ID_KEY: 'meta.id',
+        TOPIC_PREFIX: 'messages/theirs/',
+        SPEC: '[age,int,ok,boolean]',
+      },
       { INGEST_URL, MQTT_URL, REDIS_URL },
     );
     assertPass(run, exitCode);

@@ -1,0 +1,42 @@
+package arrival
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.k6.io/k6/v2/js/modulestest"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// A server without a broker could not be measured at all: the options wanted an address of MQTT.
+func TestWithoutABrokerTheAnswerIsTheArrival(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Copies: func(int) int { return 0 }}
+	r := newScript(t, f, twenty, "answers: true, mqtt: undefined").run()
+	result, reasons, _ := verdict(r)
+	assert.Equal(t, report.Pass, result, reasons)
+	assert.Equal(t, r.Account.Scheduled, r.Account.Arrived)
+	assert.Equal(t, r.Latency.HTTP.Count, r.Latency.Arrival.Count)
+	assert.Equal(t, r.Latency.Arrival.Count, r.Latency.Stages[ledger.Request.String()].Count)
+	assert.Zero(t, r.Latency.Stages[ledger.Ingest.String()].Count)
+}
+
+func TestAnswersThatMakeNoSense(t *testing.T) {
+	t.Parallel()
+	rt := modulestest.NewRuntime(t)
+	require.NoError(t, rt.VU.Runtime().Set("Run", New().NewModuleInstance(rt.VU).Exports().Named["Run"]))
+	for options, want := range map[string]string{
+		"mqtt: {url: 'mqtt://h'}":   "answers is set, so nothing arrives by mqtt, queue or publishers: leave these out",
+		"queue: {url: 'redis://h'}": "answers is set, so nothing arrives by mqtt, queue or publishers: leave these out",
+		"canary: true":              "answers is set, and the canary arrives by MQTT: canary: false",
+	} {
+		_, err := rt.VU.Runtime().RunString(fmt.Sprintf(
+			"new Run({ ingest: {url: 'http://h'}, answers: true, canary: false, profile: %q, %s })", twenty, options))
+		assert.ErrorContains(t, err, want)
+	}
+}
