@@ -33,6 +33,19 @@ export function whole(run: Run, step: Step): boolean {
   );
 }
 
+/** The highest rate of a step of a sweep that kept arrival p99 below a limit (ms), messages/s, and whether all of them did; 0: none. */
+export function heldBelow(run: Run, limit: number): { rate: number; all: boolean } {
+  const steps = sweepSteps(run);
+  const held = steps.filter((step) => {
+    const { p99 } = step.latency.arrival;
+    return p99 !== null && p99 < limit && whole(run, step);
+  });
+  return {
+    rate: Math.max(0, ...held.map((step) => carried(run, step))),
+    all: held.length === steps.length,
+  };
+}
+
 /** The measured steps of the closed model by ascending concurrency; empty where there are fewer than two of them. */
 export function sweepSteps(run: Run): (Step & { vus: number })[] {
   const steps = run.steps.filter(

@@ -2,10 +2,12 @@
 //   npm run sweep                                        1 to 20, 10 s each
 //   npm run sweep -- -e CONCURRENCY=1,2,5,10,50 -e STEP_DURATION=5
 //   npm run sweep -- -e PROFILE=profiles/sweep.yml       steps from a file, as sweep.artillery.yml has them
-//   npm run sweep -- -e P99=100                          the report names the highest rate with arrival p99 below 100 ms
+//   npm run sweep -- --repeat 3                          three sweeps, and the spread of knee and rates over them
+//   npm run sweep -- -e P99=100                          report and terminal name the highest rate with arrival p99 below 100 ms
 //   npm run sweep -- -e SAMPLED=true                     beside it one message in a hundred by trace lists in Redis, and how far that is off
 // Each step begins when everything of the last one has arrived. Every message counts.
 import { Run } from 'k6/x/arrival';
+import { heldBelow } from '../reports/sweep.ts';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { sampled } from './lib/sampled.js';
@@ -34,6 +36,8 @@ export const options = { scenarios: run.scenarios({ pump: true }), thresholds: r
 export function subscriber() {
   run.collect();
   run.figure('limit of arrival p99', limit, 'ms');
+  const { rate } = heldBelow(run.result(), limit);
+  run.figure('highest rate of a step below it', rate, 'messages/s');
 }
 
 export function sender() {

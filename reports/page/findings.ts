@@ -2,7 +2,7 @@
 
 import { type Interval, type Resource, type Run, STAGES, type Stage } from '../contract/run.ts';
 import { rulesOf } from '../rules.ts';
-import { carried, missed, sweepSteps, whole } from '../sweep.ts';
+import { carried, heldBelow, missed, sweepSteps, whole } from '../sweep.ts';
 import { isGenerator, percentile } from './facts.ts';
 import { clock, count, figure, msUnit, percent, plural } from './format.ts';
 
@@ -89,11 +89,9 @@ function heldRate(run: Run): string | null {
   const below = (p99: number | null) => p99 != null && p99 < limit;
   const steps = sweepSteps(run);
   if (steps.length > 0) {
-    const held = steps.filter((step) => below(step.latency.arrival.p99) && whole(run, step));
-    const best = Math.max(0, ...held.map((step) => carried(run, step)));
     const before = Math.max(0, ...steps.slice(0, -1).map((step) => carried(run, step)));
-    const grows = held.length === steps.length && best > before * (1 + AS_MUCH);
-    return `Highest rate of a step with arrival p99 < ${msUnit(limit)}: ${rateOf(best, grows)}.`;
+    const { rate, all } = heldBelow(run, limit);
+    return `Highest rate of a step with arrival p99 < ${msUnit(limit)}: ${rateOf(rate, all && rate > before * (1 + AS_MUCH))}.`;
   }
   const windows = windowsOf(run, below);
   const held = windows.filter(({ kept }) => kept).sort((a, b) => b.rate - a.rate)[0];

@@ -211,5 +211,10 @@ export const scripts = {
   }),
 };
 
+/** Of a campaign, beside those of its script. */
+export const workers = () => ({
+  RELAYS: numbers('1,2,4', '', 'relay processes, a run of each number in each mode', { max: 64 }),
+});
+
 /** The values of a script's settings. */
 export const settings = (script) => read(scripts[script]());

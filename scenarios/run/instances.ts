@@ -1,24 +1,11 @@
 import { randomInt } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
-import { ConfigError } from '../../pipeline/common/config.ts';
 import type { Ended, Generator } from '../../pipeline/stack/child.ts';
 import { merge } from '../../reports/merge.ts';
 import { K6Run } from './k6.ts';
 
-const MOST = 32;
-
-/** Takes `--instances <n>` out of the arguments: the others are k6's. */
-export function instancesOf(args: readonly string[]): { instances: number; args: string[] } {
-  const at = args.findIndex((arg) => arg === '--instances' || arg.startsWith('--instances='));
-  if (at === -1) return { instances: 1, args: [...args] };
-  const apart = args[at] === '--instances';
-  const text = (apart ? args[at + 1] : args[at]?.slice('--instances='.length)) ?? '';
-  const instances = Number(text);
-  if (!/^\d+$/.test(text) || instances < 1 || instances > MOST) {
-    throw new ConfigError(`--instances is "${text}"; allowed: 1 to ${MOST}`);
-  }
-  return { instances, args: [...args.slice(0, at), ...args.slice(at + (apart ? 2 : 1))] };
-}
+/** Instances of a run, at most. */
+export const MOST = 32;
 
 /** k6's flags for each of n instances that do a run in equal parts. The tag keeps their metrics apart where they go to one place. */
 export function segmentsOf(n: number): string[][] {

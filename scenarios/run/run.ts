@@ -15,8 +15,9 @@ import { Stack } from '../../pipeline/stack/stack.ts';
 import type { Run } from '../../reports/contract/run.ts';
 import { moment, newDirectory, RUNS } from '../../reports/directory.ts';
 import { every, withoutBroker } from '../lib/declarations.js';
-import { Instances, instancesOf, mergeInstances, newRunId, segmentsOf } from './instances.ts';
+import { Instances, MOST, mergeInstances, newRunId, segmentsOf } from './instances.ts';
 import { checkScript, K6Run, variablesOf } from './k6.ts';
+import { countFlag, repeated } from './series.ts';
 import { checkVariables, declaredBy, linesOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -35,6 +36,7 @@ const HELP = `Runs a scenario against the pipeline and leaves a report in report
   npm run scenario -- scenarios/<script> [<k6 flags>]
   npm run ramp [-- <k6 flags>]               also smoke, sweep, fixed, spike, soak
 
+  --repeat <n>      n runs, each from the start, a table with the spread of each figure, and a page that compares them
   --instances <n>   so many k6 do the run together, each a segment of it, and are merged: what n hosts would do
 
 It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
@@ -65,7 +67,8 @@ async function main(): Promise<number> {
     console.log(help([script, ...given].find((arg) => arg !== undefined && !arg.startsWith('-'))));
     return script === undefined ? 1 : 0;
   }
-  const { instances, args } = instancesOf(given);
+  const { count: times, args: once } = countFlag('--repeat', 20, given);
+  const { count: instances, args } = countFlag('--instances', MOST, once);
   checkVariables(script, args);
   const config = await settle(readConfig(RunConfig));
   // Where samples are asked for, the pipeline that is started leaves them: one message in a hundred, unless it is told otherwise.
@@ -76,6 +79,7 @@ async function main(): Promise<number> {
       `MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere, or ${withoutBroker.join(', ')}, which measure HTTP alone`,
     );
   }
+  if (times > 1) return repeated(script, runName(script, config, new Date()).replace(/-.*/, ''), once, times);
   trust(config.TLS_CA);
   const command = commandOf(script, given, process.env.npm_lifecycle_event, {
     env: process.env,

@@ -81,7 +81,7 @@ test('what the deployments can not be given is told in one line, before anything
     [
       [],
       { INGEST_URL: 'http://127.0.0.1:1' },
-      /^INGEST_URL is set, and each deployment is a pipeline that is started: leave it out$/,
+      /^INGEST_URL is set, and deployments starts each pipeline by itself: leave it out$/,
     ],
     [['-e', 'SEDE=7'], {}, /^SEDE is no setting of scenarios\/fuzz\.js, SEED is; allowed: .+$/],
     [['-e', 'CONCURRENCY=9..1'], {}, /^CONCURRENCY is "9\.\.1": 9 is above 1; allowed: .+$/],

@@ -1,26 +1,11 @@
 /** `npm run deployments`: fuzz.js on three deployments of the pipeline, side by side. */
-import { readFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
-import { RunConfig, readConfig } from '../../../pipeline/common/config.ts';
-import { Child } from '../../../pipeline/stack/child.ts';
-import { explain } from '../../../pipeline/stack/explain.ts';
-import { onInterrupt } from '../../../pipeline/stack/interrupt.ts';
 import { requireNginx } from '../../../pipeline/stack/nginx.ts';
-import type { Run } from '../../../reports/contract/run.ts';
-import { COMPARISONS, moment, newDirectory } from '../../../reports/directory.ts';
 import { Lab } from '../../lab/lab.ts';
 import { NamespacePipeline } from '../../lab/namespace.ts';
 import { scripts } from '../../lib/declarations.js';
-import { cameToItsEnd, checkScript, onlyEnvironmentArgs } from '../../run/k6.ts';
-import { ADDRESSES } from '../../run/run.ts';
-import { checkVariables, linesOf } from '../../run/usage.ts';
-import { comparePage } from '../page.ts';
-import { type Measured, table } from './table.ts';
-
-const ROOT = join(import.meta.dirname, '../../..');
-const SCRIPT = 'scenarios/fuzz.js';
+import { linesOf } from '../../run/usage.ts';
+import { main, PORTS } from '../variants.ts';
+import { table } from './table.ts';
 
 const HELP = `Runs scenarios/fuzz.js on three deployments of the pipeline, and compares them.
 
@@ -37,114 +22,22 @@ were measured, 99 when not, 1 when it broke off.
 Settings, by -e or in the environment
 ${linesOf(scripts.fuzz())}`;
 
-let stopped = false;
-let signalled: ((signal: NodeJS.Signals) => void) | undefined;
-
-async function main(): Promise<number> {
-  const args = process.argv.slice(2);
-  if (args.includes('--help') || args.includes('-h')) {
-    console.log(HELP);
-    return 0;
-  }
-  const variables = onlyEnvironmentArgs(args);
-  const config = readConfig(RunConfig);
-  for (const name of ['INGEST_URL', 'REDIS_URL', 'MQTT_URL', 'TOPOLOGY'] as const)
-    if (config[name] !== undefined)
-      throw new Error(`${name} is set, and each deployment is a pipeline that is started: leave it out`);
-  checkVariables(SCRIPT, variables);
-  await checkScript(SCRIPT, variables, { ...process.env, ...ADDRESSES });
-  await requireNginx();
-  onInterrupt(
-    (signal) => {
-      stopped = true;
-      signalled?.(signal);
-    },
-    () => process.exit(1),
-  );
-
-  const dir = join(resolve(config.STACK_DIR), 'deployments');
-  const ports = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0' };
-  const all: Measured[] = [];
-  for (const [name, env] of [
-    ['bare', { TOPOLOGY: 'single', NETWORK: 'loopback' }],
-    ['nginx', { TOPOLOGY: 'cluster', NETWORK: 'loopback' }],
-  ] as const) {
-    all.push(await measure(name, variables, { ...ports, ...env, STACK_DIR: dir }));
-    if (stopped) return 1;
-  }
-  const refusal = await inNamespace(all, variables, dir, ports);
-  if (stopped) return 1;
-  console.log(`\n${table(all)}\n`);
-  if (refusal !== undefined) console.log(`namespace   not measured: ${refusal}`);
-  const page = join(newDirectory(join(COMPARISONS, `deployments-${moment()}`)), 'index.html');
-  await comparePage(
-    page,
-    all.map(({ dir }) => dir),
-    '--each',
-  );
-  return refusal === undefined && all.every(({ run }) => run.verdict.result === 'pass') ? 0 : 99;
-}
-
-/** @returns why it was not measured */
-async function inNamespace(
-  all: Measured[],
-  variables: string[],
-  dir: string,
-  ports: Record<string, string>,
-): Promise<string | undefined> {
+async function namespace(dir: string): Promise<NamespacePipeline> {
   const refusal = Lab.refusal();
-  if (refusal !== null) return refusal;
-  let pipeline: NamespacePipeline;
-  try {
-    pipeline = await NamespacePipeline.start(dir, { ...ports, TOPOLOGY: 'single' });
-  } catch (error) {
-    return (error as Error).message;
-  }
-  try {
-    const env = { ...ports, TOPOLOGY: 'single', NETWORK: 'namespace', STACK_DIR: pipeline.dir };
-    if (!stopped) all.push(await measure('namespace', variables, env));
-  } finally {
-    await pipeline.stop();
-  }
-  return undefined;
+  if (refusal !== null) throw new Error(refusal);
+  return NamespacePipeline.start(dir, { ...PORTS, TOPOLOGY: 'single' });
 }
 
-/** Runs the script, with what it says, and reads what it has left. */
-async function measure(name: string, variables: string[], env: Record<string, string>): Promise<Measured> {
-  console.log(`deployment  ${name}`);
-  const run = new ScriptRun(variables, env);
-  signalled = (signal) => run.signal(signal);
-  const { code, signal } = await run.ended;
-  const { report } = run;
-  if (stopped || report === undefined || !cameToItsEnd({ code, signal }))
-    throw new Error(`${name}: the run ended with ${signal ?? code}`);
-  const dir = dirname(resolve(ROOT, report));
-  return { name, dir, run: JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as Run };
-}
-
-/** The script against a pipeline that it starts, or finds. */
-class ScriptRun extends Child {
-  /** The path of its report, which it tells last. */
-  report: string | undefined;
-
-  constructor(variables: string[], env: Record<string, string>) {
-    super([process.execPath, join(ROOT, 'scenarios/run/run.ts'), SCRIPT, '-q', ...variables], {
-      cwd: ROOT,
-      // One directory is not enough for all of them.
-      env: { ...process.env, npm_lifecycle_event: undefined, RUN_DIR: undefined, ...env },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    createInterface(this.child.stdout as Readable).on('line', (line) => {
-      this.report = /^report {2}(\S+)$/.exec(line)?.[1] ?? this.report;
-      console.log(line);
-    });
-  }
-}
-
-main().then(
-  (code) => process.exit(code),
-  (error: Error) => {
-    if (!stopped) explain(error);
-    process.exit(1);
-  },
-);
+main({
+  name: 'deployments',
+  script: 'scenarios/fuzz.js',
+  help: HELP,
+  owns: ['TOPOLOGY'],
+  variants: () => [
+    { name: 'bare', env: { TOPOLOGY: 'single', NETWORK: 'loopback' } },
+    { name: 'nginx', env: { TOPOLOGY: 'cluster', NETWORK: 'loopback' } },
+    { name: 'namespace', env: { TOPOLOGY: 'single', NETWORK: 'namespace' }, place: namespace },
+  ],
+  require: requireNginx,
+  table,
+});

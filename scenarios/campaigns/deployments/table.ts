@@ -1,12 +1,5 @@
-import type { Run } from '../../../reports/contract/run.ts';
 import { ms } from '../../../reports/page/format.ts';
-
-export interface Measured {
-  /** Of the deployment. */
-  name: string;
-  dir: string;
-  run: Run;
-}
+import type { Measured } from '../../run/series.ts';
 
 const FIGURES = [
   ['average', 'mean'],

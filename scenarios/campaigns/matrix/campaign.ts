@@ -17,7 +17,7 @@ import { Toxiproxy } from '../../lab/toxiproxy.ts';
 import { type Builders, openWay, portOf, tellGenerator, type Way } from '../../lab/way.ts';
 import { cameToItsEnd, checkScript, K6Run } from '../../run/k6.ts';
 import { ADDRESSES, runName } from '../../run/run.ts';
-import { comparePage } from '../page.ts';
+import { comparePage } from '../../run/series.ts';
 import { Bare, bottlenecks, type NetworkFigures } from './baseline.ts';
 import type { Options, Topology } from './options.ts';
 import { line, type Result, resultOf, table } from './table.ts';

@@ -1,0 +1,83 @@
+/** A script on several variants of the pipeline, one after the other, and a table of them: deployments and workers. */
+import { join, resolve } from 'node:path';
+import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
+import { exitAfter } from '../../pipeline/stack/explain.ts';
+import { checkScript, onlyEnvironmentArgs, variablesOf } from '../run/k6.ts';
+import { ADDRESSES } from '../run/run.ts';
+import { type Measured, RunFailed, Series } from '../run/series.ts';
+import { checkVariables } from '../run/usage.ts';
+
+export const PORTS = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0' };
+
+/** Makes a variant that takes more than settings. @returns the directory of the stack.json to read */
+export type Place = (dir: string) => Promise<{ dir: string; stop(): Promise<void> }>;
+
+export interface Variant {
+  name: string;
+  /** Settings of the pipeline, and of the run. */
+  env: Record<string, string>;
+  /** Undefined: run.ts starts the pipeline. It rejects with the reason where this machine can't have it. */
+  place?: Place;
+}
+
+export interface Campaign {
+  name: string;
+  script: string;
+  help: string;
+  /** Settings of the pipeline that it makes itself. */
+  owns: readonly string[];
+  /** The names of settings of its own, beside the script's. */
+  settings?: readonly string[];
+  variants(env: NodeJS.ProcessEnv): Variant[];
+  /** Rejects where a tool is missing. */
+  require?(): Promise<void>;
+  table(all: readonly Measured[]): string;
+}
+
+/** Ends this process with the campaign's exit code. */
+export function main(campaign: Campaign): void {
+  exitAfter(measure(campaign, process.argv.slice(2)));
+}
+
+async function measure(campaign: Campaign, args: string[]): Promise<number> {
+  const { name, script, owns, settings = [] } = campaign;
+  if (args.includes('--help') || args.includes('-h')) {
+    console.log(campaign.help);
+    return 0;
+  }
+  const variables = onlyEnvironmentArgs(args);
+  const env = variablesOf(variables);
+  const taken = ['INGEST_URL', 'REDIS_URL', 'MQTT_URL', ...owns].find((one) => env[one]);
+  if (taken !== undefined)
+    throw new Error(`${taken} is set, and ${name} starts each pipeline by itself: leave it out`);
+  checkVariables(script, variables, settings);
+  const variants = campaign.variants(env);
+  await checkScript(script, variables, { ...process.env, ...ADDRESSES });
+  await campaign.require?.();
+
+  const series = new Series(script, env);
+  const dir = join(resolve(readConfig(RunConfig).STACK_DIR), name);
+  const refused: string[] = [];
+  for (const variant of variants) {
+    const place = await variant.place?.(dir).catch((error: Error) => error.message);
+    if (typeof place === 'string') {
+      refused.push(`${variant.name}   not measured: ${place}`);
+      continue;
+    }
+    try {
+      console.log(`${name}  ${variant.name}`);
+      await series.measure(variant.name, ['-q'], {
+        ...PORTS,
+        ...variant.env,
+        STACK_DIR: place?.dir ?? dir,
+      });
+    } catch (error) {
+      if (series.stopped && error instanceof RunFailed) return 1;
+      throw error;
+    } finally {
+      await place?.stop();
+    }
+  }
+  const code = await series.compare(name, [campaign.table(series.all), ...refused].join('\n\n'));
+  return refused.length > 0 ? 99 : code;
+}

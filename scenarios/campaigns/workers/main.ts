@@ -1,0 +1,39 @@
+/** `npm run workers`: what more relays, and a relay that does not wait, change. */
+import * as declarations from '../../lib/declarations.js';
+import { read } from '../../lib/env.js';
+import { linesOf } from '../../run/usage.ts';
+import { main } from '../variants.ts';
+import { table } from './table.ts';
+
+const MODES = ['pipelined', 'serial'] as const;
+
+const HELP = `Workers against cores: a sweep of concurrency (scenarios/sweep.js) with 1, 2 and 4 relays that publish many messages at a time
+(pipelined), and with as many that wait for each message (serial).
+
+  npm run workers [-- -e NAME=value …]
+
+Leaves a run in reports/runs/ for each, a table, and a page in reports/comparisons/ that compares them. Exit code: 0 when every run
+passed, 99 when not, 1 when it broke off.
+
+Settings, by -e or in the environment
+${linesOf({ ...declarations.workers(), ...declarations.scripts.sweep() })}`;
+
+main({
+  name: 'workers',
+  script: 'scenarios/sweep.js',
+  help: HELP,
+  owns: ['RELAY_WORKERS', 'RELAY_MODE'],
+  settings: ['RELAYS'],
+  variants: (env) =>
+    MODES.flatMap((mode) =>
+      (read(declarations.workers(), env).RELAYS as number[]).map((relays) => ({
+        name: `${relays} ${mode}`,
+        env: {
+          RELAY_WORKERS: `${relays}`,
+          RELAY_MODE: mode,
+          LABELS: `relays=${relays},mode=${mode}`,
+        },
+      })),
+    ),
+  table,
+});

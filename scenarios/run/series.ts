@@ -1,0 +1,186 @@
+/** Runs of scenarios one after the other, each by run.ts in a process of its own, and a page that compares them. */
+import { readFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { execa } from 'execa';
+import { ConfigError } from '../../pipeline/common/config.ts';
+import { Child, type Ended } from '../../pipeline/stack/child.ts';
+import { shortPath } from '../../pipeline/stack/file.ts';
+import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
+import type { Run } from '../../reports/contract/run.ts';
+import { COMPARISONS, moment, newDirectory } from '../../reports/directory.ts';
+import { told } from '../../reports/page/format.ts';
+import { cameToItsEnd, variablesOf } from './k6.ts';
+import { aligned, spread } from './table.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** A run of a series. */
+export interface Measured {
+  name: string;
+  dir: string;
+  run: Run;
+}
+
+/** A run that left nothing to compare. What was wrong with it, it has printed itself. */
+export class RunFailed extends Error {
+  readonly code: number;
+  constructor(name: string, { code, signal }: Ended) {
+    super(`${name}: the run ended with ${signal ?? code}`);
+    this.code = code || 1;
+  }
+}
+
+/** Takes a flag with a count out of the arguments; it is 1 by default. */
+export function countFlag(
+  flag: string,
+  most: number,
+  args: readonly string[],
+): { count: number; args: string[] } {
+  const at = args.findIndex((arg) => arg === flag || arg.startsWith(`${flag}=`));
+  if (at === -1) return { count: 1, args: [...args] };
+  const apart = args[at] === flag;
+  const text = (apart ? args[at + 1] : args[at]?.slice(flag.length + 1)) ?? '';
+  const count = Number(text);
+  if (!/^\d+$/.test(text) || count < 1 || count > most)
+    throw new ConfigError(`${flag} is "${text}"; allowed: 1 to ${most}`);
+  return { count, args: [...args.slice(0, at), ...args.slice(at + (apart ? 2 : 1))] };
+}
+
+export class Series {
+  readonly all: Measured[] = [];
+  /** Somebody has interrupted: nothing more is to be done. */
+  stopped = false;
+  readonly #script: string;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #began = moment();
+  #current: Child | undefined;
+
+  /** @param env of all runs */
+  constructor(script: string, env: NodeJS.ProcessEnv) {
+    if (env.RUN_DIR)
+      throw new ConfigError('RUN_DIR is one directory, and each run has one of its own: leave it out');
+    this.#script = script;
+    this.#env = env;
+    onInterrupt(
+      (signal) => {
+        this.stopped = true;
+        this.#current?.signal(signal);
+      },
+      () => process.exit(1),
+    );
+  }
+
+  /** Runs the script against a pipeline that it starts, or finds; prints what it says, and reads what it has left. */
+  async measure(name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<void> {
+    if (this.stopped) throw new RunFailed(name, { code: 1, signal: null });
+    let report: string | undefined;
+    const child = new ScriptRun([this.#script, ...args], { ...this.#env, ...env }, (path) => {
+      report = path;
+    });
+    this.#current = child;
+    const ended = await child.ended;
+    this.#current = undefined;
+    if (this.stopped || report === undefined || !cameToItsEnd(ended)) throw new RunFailed(name, ended);
+    const dir = dirname(resolve(ROOT, report));
+    this.all.push({
+      name,
+      dir,
+      run: JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as Run,
+    });
+  }
+
+  /** Prints a table, and makes the page. @returns the exit code */
+  async compare(name: string, table: string): Promise<number> {
+    console.log(`\n${table}\n`);
+    const page = join(newDirectory(join(COMPARISONS, `${name}-${this.#began}`)), 'index.html');
+    await comparePage(
+      page,
+      this.all.map(({ dir }) => dir),
+      '--each',
+    );
+    return this.all.every(({ run }) => run.verdict.result === 'pass') ? 0 : 99;
+  }
+}
+
+/** A run by run.ts, which prints the path of its report last. */
+class ScriptRun extends Child {
+  constructor(args: readonly string[], env: NodeJS.ProcessEnv, told: (report: string) => void) {
+    super([process.execPath, join(ROOT, 'scenarios/run/run.ts'), ...args], {
+      cwd: ROOT,
+      env: { ...env, npm_lifecycle_event: undefined },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    createInterface(this.child.stdout as Readable).on('line', (line) => {
+      const [, path] = /^report {2}(\S+)$/.exec(line) ?? [];
+      if (path !== undefined) told(path);
+      console.log(line);
+    });
+  }
+}
+
+/** Makes one page of several runs. What a run refused or lost stands on top of it: none is refused for that. */
+export async function comparePage(
+  page: string,
+  dirs: readonly string[],
+  ...flags: readonly string[]
+): Promise<void> {
+  const args = ['compare', '--allow-failed', ...flags, '--out', page, ...dirs];
+  const { all, failed } = await execa(process.execPath, [join(ROOT, 'reports/main.ts'), ...args], {
+    cwd: ROOT,
+    reject: false,
+    all: true,
+  });
+  if (failed) throw new Error(`the runs could not be compared: ${all}`);
+  console.log(`comparison  ${shortPath(page)}`);
+}
+
+/** `--repeat`: a scenario so many times, each time from the start, and what its figures are on average. @returns the exit code */
+export async function repeated(
+  script: string,
+  name: string,
+  args: readonly string[],
+  times: number,
+): Promise<number> {
+  const series = new Series(script, variablesOf(args));
+  try {
+    for (let n = 1; n <= times; n++) {
+      console.log(`repeat  ${n} of ${times}`);
+      await series.measure(`run ${n}`, args);
+    }
+  } catch (error) {
+    if (error instanceof RunFailed) return error.code;
+    throw error;
+  }
+  return series.compare(`${name}-repeats`, repeats(series.all.map(({ run }) => run)));
+}
+
+type Value = (run: Run) => number | null | undefined;
+
+/** A row for each figure, with its value in each run, and mean and spread over those whose instrument can be trusted. Pure. */
+export function repeats(runs: readonly Run[]): string {
+  const names = new Map(
+    runs.flatMap(({ figures = [] }) => figures.map(({ name, unit }) => [name, `${name}, ${unit}`])),
+  );
+  const rows: [string, Value][] = [
+    ['arrival p50, ms', ({ latency }) => latency.arrival.p50],
+    ['arrival p99, ms', ({ latency }) => latency.arrival.p99],
+    ['HTTP p99, ms', ({ latency }) => latency.http.p99],
+    ...(runs.some(({ knee }) => knee) ? [['knee, VUs', ({ knee }) => knee?.vus] as [string, Value]] : []),
+    ...[...names].map(([name, label]): [string, Value] => [
+      label,
+      ({ figures = [] }) => figures.find((one) => one.name === name)?.value,
+    ]),
+  ];
+  const sound = runs.filter(({ verdict: { result } }) => result === 'pass' || result === 'fail');
+  return `${aligned([
+    ['', ...runs.map((_, i) => `run ${i + 1}`), `mean of ${sound.length}`],
+    ['verdict', ...runs.map(({ verdict }) => verdict.result), ''],
+    ...rows.map(([label, value]) => [
+      label,
+      ...runs.map(value).map((one) => (one == null ? 'n/a' : told(one))),
+      spread(sound.map((run) => value(run) ?? null)),
+    ]),
+  ])}\n(mean ± standard deviation, of runs that pass or fail)`;
+}

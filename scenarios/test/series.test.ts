@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { remove } from '../../pipeline/test/services.ts';
+import { golden } from '../../reports/test/goldens.ts';
+import { table } from '../campaigns/workers/table.ts';
+import { repeats } from '../run/series.ts';
+import { assertPass, node, place, ROOT, readRun } from './harness.ts';
+
+/** What a command printed that it has left, which goes with the test. */
+async function left(t: TestContext, stdout: string) {
+  const paths = (what: string) =>
+    [...stdout.matchAll(new RegExp(`^${what} {2}(\\S+)$`, 'gm'))].map(([, page]) => join(ROOT, String(page)));
+  const [reports, pages] = [paths('report'), paths('comparison')];
+  for (const page of [...reports, ...pages]) t.after(() => remove(dirname(page)));
+  assert.deepEqual(pages.map(existsSync), [true], stdout);
+  return Promise.all(reports.map((page) => readRun(dirname(page))));
+}
+
+test('--repeat: a scenario as often, and the spread of its figures', async (t) => {
+  const { env } = await place(t);
+  const settings = ['CONCURRENCY=1,2', 'STEP_DURATION=0.5', 'P99=60000'].flatMap((one) => ['-e', one]);
+  const args = ['scenarios/run/run.ts', 'scenarios/sweep.js', '-q', '--repeat', '2', ...settings];
+  const { stdout, all, exitCode } = await node(args, env);
+  const runs = await left(t, stdout);
+  assert.equal(runs.length, 2, all);
+  for (const run of runs) {
+    assertPass(run, run.verdict.result === 'pass' ? 0 : 99);
+    assert.match(
+      stdout,
+      /^ +figure +highest rate of a step below it: [\d.,]+ messages\/s$/m,
+      'each names the rate on the terminal',
+    );
+  }
+  assert.match(stdout, /^ +run 1 +run 2 +mean of [0-2]$/m);
+  assert.match(stdout, /^highest rate of a step below it, messages\/s +[\d.,]+ +[\d.,]+ +([\d.]+|n\/a)/m);
+  assert.equal(exitCode, runs.every(({ verdict }) => verdict.result === 'pass') ? 0 : 99, all);
+});
+
+test('--repeat that makes no sense is told in one line', async (t) => {
+  const { runDir, env } = await place(t);
+  const wrong = [
+    [['--repeat', '0'], /^--repeat is "0"; allowed: 1 to 20$/],
+    [['--repeat'], /^--repeat is ""; allowed: 1 to 20$/],
+    [
+      ['--repeat=2', '-e', `RUN_DIR=${runDir}`],
+      /^RUN_DIR is one directory, and each run has one of its own: leave it out$/,
+    ],
+  ] as const;
+  for (const [args, message] of wrong) {
+    const { stderr, exitCode } = await node(['scenarios/run/run.ts', 'scenarios/smoke.js', ...args], env);
+    assert.match(stderr, message);
+    assert.equal(exitCode, 1);
+  }
+});
+
+test('the spread is that of runs whose instrument can be trusted', () => {
+  const runs = [golden('closed'), golden('closed'), golden('closed')];
+  runs.forEach((run, i) => {
+    run.knee = { vus: 4 + 13 * i, next: 40, stage: 'queue' };
+    run.verdict.result = i === 2 ? 'invalid' : 'pass';
+  });
+  const text = repeats(runs);
+  assert.match(text, /^ +run 1 +run 2 +run 3 +mean of 2$/m);
+  assert.match(text, /^verdict +pass +pass +invalid$/m);
+  assert.match(text, /^knee, VUs +4 +17 +30 +10\.5 ± 9\.2$/m);
+});
+
+test('workers: a sweep for each number of relays in each mode, and a row for each', async (t) => {
+  const { env } = await place(t);
+  const settings = ['RELAYS=2', 'CONCURRENCY=1,2', 'STEP_DURATION=0.5'].flatMap((one) => ['-e', one]);
+  const { stdout, all, exitCode } = await node(['scenarios/campaigns/workers/main.ts', ...settings], env);
+  const runs = await left(t, stdout);
+  assert.deepEqual(
+    runs.map(({ run, environment: { pipeline } }) => [run.labels, pipeline?.relay_workers]),
+    [
+      [{ relays: '2', mode: 'pipelined' }, 2],
+      [{ relays: '2', mode: 'serial' }, 2],
+    ],
+    all,
+  );
+  assert.match(stdout, /^relays +mode +messages\/s +VUs .* verdict$/m);
+  for (const mode of ['pipelined', 'serial'])
+    assert.match(stdout, new RegExp(`^2 +${mode} +[\\d.,]+ +[12] .*(pass|invalid)$`, 'm'));
+  assert.equal(exitCode, runs.every(({ verdict }) => verdict.result === 'pass') ? 0 : 99, all);
+});
+
+test('workers: the step that carried most stands for its sweep', () => {
+  const run = golden('closed');
+  const [row = ''] = table([{ name: '4 serial', dir: '', run }], 2)
+    .split('\n')
+    .slice(1);
+  assert.match(row, /^4 +serial +[\d.,]+ +\d+ /);
+  run.account.balanced = false;
+  assert.match(table([{ name: '4 serial', dir: '', run }], 2), /^4 +serial +– +– /m);
+});
