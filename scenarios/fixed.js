@@ -25,9 +25,17 @@ export const options = { scenarios: run.scenarios({ pump: true }), thresholds: r
 
 export function subscriber() {
   run.collect();
-  const [fixed] = run.result().steps;
+  const { steps, latency } = run.result();
+  const [fixed] = steps;
+  const connect = run.connections();
   run.figure('requests', fixed.requests / fixed.duration_s, 'requests/s');
   run.figure('time taken', fixed.duration_s, 's');
+  for (const [name, { min, mean, max }] of [
+    ['connect', connect],
+    ['HTTP', latency.http],
+  ])
+    for (const [word, value] of Object.entries({ min, mean, max }))
+      run.figure(`${name}, ${word}`, value ?? Number.NaN, 'ms');
 }
 
 export function sender() {

@@ -66,10 +66,11 @@ type engine struct {
 	canary *canary // nil: none
 
 	mu        sync.Mutex
-	left      []pacer.Slot // drawn by senders that were stopped before it was due
-	collected bool         // collect has begun; there is one
-	ended     time.Time    // or stopped; zero: it goes on
-	finished  bool         // collect came to its end
+	connects  ledger.Series // how long connections to the ingest took
+	left      []pacer.Slot  // drawn by senders that were stopped before it was due
+	collected bool          // collect has begun; there is one
+	ended     time.Time     // or stopped; zero: it goes on
+	finished  bool          // collect came to its end
 	dir       string
 	doubts    []string                      // why the instrument can't be trusted, noted on the way
 	asked     map[string]metrics.Thresholds // of k6's options
@@ -106,6 +107,7 @@ func newEngine(o *options, part *segment) *engine {
 
 		comeBack: max(comeBackLeast, o.Drain.duration()),
 		errors:   map[string]*report.ErrorClass{},
+		connects: ledger.NewSeries(),
 	}
 	e.ledger = ledger.New(e.levelled(), schedule)
 	if o.Queue != nil {

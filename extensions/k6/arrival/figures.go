@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/js/common"
@@ -20,7 +21,27 @@ func (m *instance) result(e *engine) sobek.Value {
 	default:
 		common.Throw(rt, errors.New("run.result() is for a run that has begun: before collect() has subscribed there is none"))
 	}
-	text, err := json.Marshal(e.report(false))
+	return m.asObject(e.report(false))
+}
+
+// connections is run.connections(): how long it took to open them.
+func (m *instance) connections(e *engine) sobek.Value {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return m.asObject(report.NewLatency(&e.connects, false))
+}
+
+// opened notes how long a connection to the ingest took, with TLS.
+func (e *engine) opened(took time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.connects.Add(took.Microseconds())
+}
+
+// asObject is a value as a JavaScript object, by JSON.
+func (m *instance) asObject(v any) sobek.Value {
+	rt := m.vu.Runtime()
+	text, err := json.Marshal(v)
 	if err != nil {
 		common.Throw(rt, err)
 	}

@@ -304,6 +304,9 @@ export class Run {
    */
   result(): import('../../../reports/contract/run.ts').Run;
 
+  /** How long the native sender's connections to the ingest took to open, with TLS, in ms; `count` says how many there were. */
+  connections(): import('../../../reports/contract/run.ts').Latency;
+
   /**
    * A figure of the script's own for the report and the terminal: `run.figure('time to drain', 3.2, 's')`. One that is no finite
    * number is told as not available. The last one of a name counts.

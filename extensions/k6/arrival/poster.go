@@ -22,6 +22,7 @@ type poster struct {
 	trust     *trust
 	address   string
 	secure    bool
+	opened    func(time.Duration) // of each connection; nil: nobody asks
 	keepAlive bool
 	timeout   time.Duration
 	urls      [2]string // of one message, of a batch
@@ -116,9 +117,13 @@ func (p *poster) exchange(now time.Time) error {
 	}
 	deadline := now.Add(p.timeout)
 	if p.link == nil {
+		began := time.Now()
 		l, err := p.dial(deadline)
 		if err != nil {
 			return err
+		}
+		if p.opened != nil {
+			p.opened(time.Since(began))
 		}
 		p.link = l
 		p.reader.Reset(incoming{l})

@@ -66,6 +66,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 	set("next", func(flow string) sobek.Value { return m.next(e, flow) })
 	set("settle", func(slot *slotHandle, status int) { m.settle(e, slot, status) })
 	set("result", func() sobek.Value { return m.result(e) })
+	set("connections", func() sobek.Value { return m.connections(e) })
 	set("figure", func(name string, value float64, unit string) { e.figure(name, value, unit) })
 	set("summary", func(data sobek.Value) map[string]any { return m.summary(e, data) })
 	return o

@@ -24,6 +24,7 @@ type sender struct {
 
 func newSender(e *engine, state *lib.State) *sender {
 	p := newPoster(e, state)
+	p.opened = e.opened
 	return &sender{poster: p, engine: e, samples: newRequestSamples(e, state, p.urls), waiter: newWaiter()}
 }
 

@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/pem"
 	"fmt"
@@ -257,5 +258,23 @@ func TestK6sTrendsAreBounded(t *testing.T) {
 	}
 	for flow := range int64(10) {
 		assert.InDelta(t, 1000, taken[flow+1], 200, "6.6 standard deviations")
+	}
+}
+
+// What a connection costs was in the latency of its request, and nowhere by itself.
+func TestConnectionsAreTimed(t *testing.T) {
+	t.Parallel()
+	for keepAlive, want := range map[bool]int64{false: 20, true: 1} {
+		s := newScript(t, &fake.Pipeline{}, twenty, fmt.Sprintf("ingest: { url: 'PIPELINE', keepAlive: %t }", keepAlive))
+		s.runWith(1, func(ctx context.Context, e *engine) {
+			for vu := newSender(e, s.state); vu.send(ctx); {
+			}
+		})
+		out, err := s.runtime.VU.Runtime().RunString(`run.connections()`)
+		require.NoError(t, err)
+		got := out.ToObject(s.runtime.VU.Runtime())
+		assert.Equal(t, want, got.Get("count").ToInteger())
+		assert.Greater(t, got.Get("min").ToFloat(), 0.0)
+		assert.LessOrEqual(t, got.Get("min").ToFloat(), got.Get("mean").ToFloat())
 	}
 }

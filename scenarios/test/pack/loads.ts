@@ -54,8 +54,15 @@ export function loads(pipeline: Pipeline): void {
     assert.deepEqual(run.run.profile.flows[0]?.payload_bytes, 500);
     assert.deepEqual(
       run.figures?.map(({ name }) => name),
-      ['requests', 'time taken'],
+      [
+        'requests',
+        'time taken',
+        ...['connect', 'HTTP'].flatMap((what) => ['min', 'mean', 'max'].map((word) => `${what}, ${word}`)),
+      ],
     );
+    const [min, mean, max] = run.figures?.slice(2, 5).map(({ value }) => value ?? Number.NaN) ?? [];
+    assert.ok(0 < Number(min) && Number(min) <= Number(mean) && Number(mean) <= Number(max));
+    assert.equal(run.figures?.at(-1)?.value, run.latency.http.max);
     assert.equal(run.figures?.[1]?.value, run.steps[0]?.duration_s);
   });
 

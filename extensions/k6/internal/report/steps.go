@@ -23,7 +23,8 @@ func stepsText(r *Run) []string {
 		head += fmt.Sprintf(" %*s", max(len(role), 4), role)
 	}
 	lines := []string{head}
-	for _, s := range steps {
+	some := someOf(steps)
+	for _, s := range some {
 		a, h := s.Latency.Arrival, s.Latency.HTTP
 		backlog := "n/a"
 		if s.Backlog != nil {
@@ -36,7 +37,27 @@ func stepsText(r *Run) []string {
 		}
 		lines = append(lines, line)
 	}
+	if len(some) < len(steps) {
+		lines = append(lines, fmt.Sprintf("%d of %s: the report has all", len(some), plural(len(steps), "phase")))
+	}
 	return lines
+}
+
+const (
+	stepsMost = 24 // that a terminal shows, all of them: a sweep has 20
+	stepsSome = 10 // of more
+)
+
+// someOf are so many steps as a terminal has room for, the first and the last among them.
+func someOf(steps []Step) []Step {
+	if len(steps) <= stepsMost {
+		return steps
+	}
+	some := make([]Step, stepsSome)
+	for i := range some {
+		some[i] = steps[i*(len(steps)-1)/(stepsSome-1)]
+	}
+	return some
 }
 
 // stepWidth is that of the column with the steps' names.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -34,4 +35,18 @@ func TestTheStepsAreATable(t *testing.T) {
 	r = balanced()
 	r.Steps = []Step{{Name: "4", Requests: 9, DurationS: 10}}
 	assert.NotContains(t, Text(r, "", false), "HTTP mean", "one step is no comparison")
+}
+
+// 100 clients of throughput.js were 100 rows, and as many figures.
+func TestManyStepsAreTenRows(t *testing.T) {
+	t.Parallel()
+	r := balanced()
+	for vus := 1; vus <= 97; vus++ {
+		r.Steps = append(r.Steps, Step{Name: fmt.Sprint("step", vus), VUs: &vus, DurationS: 10, Requests: 1000})
+	}
+	text := Text(r, "", false)
+	assert.Equal(t, 10, strings.Count(text, " step"), text)
+	assert.Contains(t, text, " step1 ")
+	assert.Contains(t, text, " step97 ")
+	assert.Contains(t, text, "10 of 97 phases: the report has all")
 }
