@@ -52,15 +52,15 @@ export function readOptions(script: { config?: Table; scenarios?: unknown }, pat
   const flows = list(planned.flows, `${profile}, flows`);
   const profiled = list(planned.phases, `${profile}, phases`);
   const closed = profiled.some(({ vus }) => vus !== undefined);
-  const unmeasured = profiled.filter(({ measured }) => measured === false).map(({ name }) => name);
-  const phases = closed
-    ? profiled
-    : list(config.phases, 'config.phases').map((phase, i) => phaseOf(phase, i, unmeasured));
   checkScenarios(
     script.scenarios,
     closed,
     flows.map(({ name }) => String(name)),
   );
+  const unmeasured = profiled.filter(({ measured }) => measured === false).map(({ name }) => name);
+  const phases = closed
+    ? begun(profiled, profile, config.phases, script.scenarios)
+    : list(config.phases, 'config.phases').map((phase, i) => phaseOf(phase, i, unmeasured));
   const intervals = phases.map(intervalOf).filter((interval) => interval > 0);
   return {
     closed,
@@ -154,6 +154,24 @@ export function stepsOf(flow: Table[]): Table[] {
   return flow.flatMap((step) =>
     Array.isArray(step.loop) ? [step, ...stepsOf(step.loop as Table[])] : [step],
   );
+}
+
+/**
+ * Phases of the closed model. Where virtual users go through a scenario and end, config.phases says when they begin, and so how long
+ * the profile's phases of these names are; what comes after them is not measured.
+ */
+function begun(profiled: Table[], profile: string, phases: unknown, scenarios: unknown): Table[] {
+  const steps = stepsOf(list(scenarios, 'scenarios').flatMap(({ flow }) => flow as Table[]));
+  if (steps.some(({ whileTrue }) => whileTrue !== undefined)) return profiled;
+  const given = list(phases, 'config.phases');
+  const names = given.map(({ name }, i) => name ?? `phase ${i + 1}`);
+  const wanted = profiled.map(({ name }) => name);
+  const least = profiled.findLastIndex(({ measured }) => measured !== false) + 1;
+  if (names.length < least || names.some((name, i) => name !== wanted[i]))
+    throw new OptionError(
+      `config.phases are ${names.join(', ')}, and those of ${profile} are ${wanted.join(', ')}; allowed: ${wanted.slice(0, least).join(', ')}`,
+    );
+  return profiled.map((phase, i) => ({ ...phase, duration: given[i]?.duration ?? phase.duration }));
 }
 
 /** A phase of Artillery's, as a profile has it. */

@@ -104,8 +104,24 @@ test('a profile with vus is of the closed model: its phases are those of the run
   );
 });
 
+// They began in other phases than the profile's, all of them in the warm-up, and after 200 s nothing had been measured.
+test('sessions begin in the phases of the profile, which are as long as config.phases says', () => {
+  const sessions = readOptions(
+    script(SESSIONS, (s) => s.config.phases.forEach((phase, i) => Object.assign(phase, { duration: i + 1 }))),
+    SESSIONS,
+  );
+  assert.deepEqual(
+    profileOf(sessions).phases.map(({ duration }) => duration),
+    [1, 2, 3, 15],
+  );
+});
+
 test('of the closed model, what is wrong is told in one line', () => {
   const wrong: [change: (s: Script) => void, says: RegExp][] = [
+    [
+      (s) => (s.config.phases = [{ duration: 20, arrivalRate: 200 }]),
+      /^config\.phases are phase 1, and those of profiles\/phases\.yml are warm-up, ramp, sustained, finish; allowed: warm-up, ramp, sustained$/,
+    ],
     [
       (s) => ((s.scenarios[2]?.flow as Table[])[0] = { post: { name: 'wrote', url: '/' } }),
       /^scenario 3: the post is named wrote; allowed: a flow of the profile, browse, view, join, write$/,
