@@ -107,7 +107,9 @@ test('a profile with vus is of the closed model: its phases are those of the run
 // They began in other phases than the profile's, all of them in the warm-up, and after 200 s nothing had been measured.
 test('sessions begin in the phases of the profile, which are as long as config.phases says', () => {
   const sessions = readOptions(
-    script(SESSIONS, (s) => s.config.phases.forEach((phase, i) => Object.assign(phase, { duration: i + 1 }))),
+    script(SESSIONS, (s) => {
+      s.config.phases = s.config.phases.map((phase, i) => ({ ...phase, duration: i + 1 }));
+    }),
     SESSIONS,
   );
   assert.deepEqual(

@@ -95,8 +95,8 @@ export interface RunOptions {
     connections?: number;
     /**
      * Where subscribers say whether they are there: the beginning of a topic, like `status/subscriber/`, to which each adds its
-     * name. It holds a retained `online`, and `offline` when the connection is gone, by a Last Will. The user must
-     * be allowed to write there. Default: none.
+     * name. It holds a retained `online`; when the run is over it says `offline` and is cleared, and when the connection is lost a Last Will
+     * leaves a retained `offline`. The user must be allowed to write there. Default: none.
      */
     status?: string;
     /**

@@ -39,7 +39,7 @@ type Options struct {
 	// Persistent asks the broker to hold the session while we are not connected: subscriptions, and messages with QoS 1
 	// and 2. With MQTT 5 that ends after an hour; in 3.1.1 the session stays until Forget.
 	Persistent bool
-	// Status is the topic of a retained "online", and of "offline" when the connection is gone, however it went. Empty: none.
+	// Status is the topic of a retained "online", and of "offline" when the connection is gone; retained where it was lost. Empty: none.
 	Status string
 	TLS    *tls.Config // for mqtts and wss
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
@@ -142,7 +142,7 @@ func connect(ctx context.Context, o Options, open *openIDs) (*Conn, error) {
 		*c.open = openIDs{}
 	}
 	if o.Status != "" {
-		_ = c.write(statusPacket(&o, online)) // a failure shows in Read
+		_ = c.write(statusPacket(&o, online, retained)) // a failure shows in Read
 	}
 	go c.ping()
 	return c, nil
@@ -242,7 +242,7 @@ func (c *Conn) write(b []byte) error {
 func (c *Conn) Close() {
 	var last []byte
 	if c.options.Status != "" {
-		last = statusPacket(&c.options, offline)
+		last = goodbyePackets(&c.options)
 	}
 	c.end(append(last, disconnectPacket(&c.options)...))
 }

@@ -66,20 +66,29 @@ const offlineExpiry = 3600
 
 // statusProperties are those of a PUBLISH and of a will (3.3.2.3, 3.1.3.2).
 func statusProperties(status string) []byte {
-	if status == online {
+	if status != offline {
 		return nil
 	}
 	return binary.BigEndian.AppendUint32([]byte{packets.PropMessageExpiry}, offlineExpiry)
 }
 
-// statusPacket is a retained PUBLISH at QoS 0 (3.3), which has no answer.
-func statusPacket(o *Options, status string) []byte {
+// goodbyePackets tell who watches that the connection is over, and leave nothing at the broker: an empty retained message removes the one
+// that is there (3.3.1.3). What a will says stays.
+func goodbyePackets(o *Options) []byte {
+	return append(statusPacket(o, offline, 0), statusPacket(o, "", retained)...)
+}
+
+// retained is a flag of PUBLISH.
+const retained = 1
+
+// statusPacket is a PUBLISH at QoS 0 (3.3), which has no answer.
+func statusPacket(o *Options, status string, flags byte) []byte {
 	b := appendField(nil, o.Status)
 	if o.Version == version5 {
 		properties := statusProperties(status)
 		b = append(appendVarint(b, len(properties)), properties...)
 	}
-	return packet(packets.PUBLISH<<4|1, append(b, status...))
+	return packet(packets.PUBLISH<<4|flags, append(b, status...))
 }
 
 // subscribePacket is SUBSCRIBE (3.8).

@@ -312,16 +312,24 @@ func TestAStatusTellsWhoIsThere(t *testing.T) {
 			assert.Equal(t, "online", <-word)
 			lost.end(nil) // without DISCONNECT: the broker has the last word
 			assert.Equal(t, "offline", <-word)
+			// It is retained: whoever comes later learns it too.
+			late := subscribed(t, Options{URL: m.url("mqtt"), ClientID: "late for " + name}, 1, o.Status)
+			got, _ := reading(late, func([]seen) { go late.Close() })()
+			assert.Equal(t, []string{"offline"}, payloads(got))
+
 			back, err := lost.Reconnect(t.Context())
 			require.NoError(t, err)
 			assert.Equal(t, "online", <-word)
 			back.Close()
 			assert.Equal(t, "offline", <-word)
+			assert.Empty(t, <-word)
 
-			// It is retained: whoever comes later learns it too.
-			late := subscribed(t, Options{URL: m.url("mqtt"), ClientID: "late for " + name}, 1, o.Status)
-			got, _ := reading(late, func([]seen) { go late.Close() })()
-			assert.Equal(t, []string{"offline"}, payloads(got))
+			// Who said goodbye leaves nothing behind: each run left an "offline", and a watcher of the next ones got them all.
+			later := subscribed(t, Options{URL: m.url("mqtt"), ClientID: "later for " + name}, 1, o.Status)
+			again := subscribed(t, o, 1, "messages")
+			defer again.Close()
+			got, _ = reading(later, func([]seen) { go later.Close() })()
+			assert.Equal(t, []string{"online"}, payloads(got))
 		})
 	}
 }
