@@ -152,6 +152,31 @@ describe('a short matrix', { concurrency: true }, () => {
     }
   });
 
+  test('--capacity: the highest rate that a cell holds, and the run that held it', async (t) => {
+    const { env } = await place(t);
+    const flags = '--capacity --p99 60000 --by proxy --repeat 1 --topologies single --networks lan';
+    const args = `--duration 1 --rate 20 --highest 40 ${flags}`.split(' ');
+    const { all, exitCode } = await node([MAIN, ...args], { ...env, WARMUP: '0.1' });
+    const said = String(all);
+    const folder = dirname(join(ROOT, /^figures {5}(\S+)$/m.exec(said)?.[1] ?? assert.fail(said)));
+    t.after(() => remove(folder));
+    const { runs } = JSON.parse(await readFile(join(folder, 'matrix.json'), 'utf8'));
+    t.after(() => remove(join(ROOT, runs[0].dir)));
+    const run = await readRun(join(ROOT, runs[0].dir));
+    const tried = [...said.matchAll(/^ +(\d+)\/s {2}(held|not held)/gm)].map(
+      ([, rate, what]) => `${rate} ${what}`,
+    );
+    assert.equal(tried[0]?.split(' ')[0], '20', said);
+    const held = Math.max(
+      0,
+      ...tried.filter((one) => / held$/.test(one) && !/not/.test(one)).map(Number.parseFloat),
+    );
+    assert.equal(runs[0].rate, held, said);
+    if (held > 0) assert.match(run.run.profile.name, new RegExp(`^${held}/s$`));
+    assert.match(said, /^topology +network +requests\/s +arrival p50/m);
+    assert.equal(exitCode, held > 0 ? 0 : 99, said);
+  });
+
   test('by the kernel: a cluster behind a firewall', async (t) => {
     const refusal = lacks('network namespaces', 'traffic shaping', 'nftables');
     if (refusal !== null) return t.skip(refusal);

@@ -19,6 +19,11 @@ export interface NetworkFigures {
  */
 export const BYTES_A_REQUEST = 1000;
 
+/** Requests per second that a network carries; without a bound where it was not measured. */
+export function carries({ up_mbit, down_mbit }: Partial<NetworkFigures> = {}): number {
+  return (Math.min(up_mbit ?? Infinity, down_mbit ?? Infinity) * 1e6) / 8 / BYTES_A_REQUEST;
+}
+
 /** How much more than the load generator and network have to do alone. */
 export const HEADROOM = 2;
 

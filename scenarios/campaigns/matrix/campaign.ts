@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { commandOf } from '../../../pipeline/common/command.ts';
@@ -18,12 +18,18 @@ import { type Builders, openWay, portOf, tellGenerator, type Way } from '../../l
 import { cameToItsEnd, checkScript, K6Run } from '../../run/k6.ts';
 import { ADDRESSES, runName } from '../../run/run.ts';
 import { comparePage } from '../../run/series.ts';
-import { Bare, bottlenecks, type NetworkFigures } from './baseline.ts';
+import { disturbance, judge } from '../capacity/judge.ts';
+import { type Outcome, search, tried } from '../capacity/search.ts';
+import { Bare, bottlenecks, carries, type NetworkFigures } from './baseline.ts';
 import type { Options, Topology } from './options.ts';
 import { line, type Result, resultOf, table } from './table.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const SCRIPT = join(ROOT, 'scenarios/matrix.js');
+/** What says whether a rate is held. */
+const HOLD = join(ROOT, 'scenarios/capacity.js');
+/** Between the rate that a cell held and the one that it did not, as a share. */
+const PRECISION = 0.1;
 /** s of the generator alone. */
 const ALONE = 1;
 /** s around the measured phase of a run: warm-up, k6's start and end; and s until a pipeline is up. For the estimate. */
@@ -55,6 +61,8 @@ class Matrix {
   readonly #dir = join(resolve(readConfig(StackConfig).STACK_DIR), 'matrix');
   readonly #stop = new AbortController();
   readonly #results: Result[] = [];
+  /** Of generator and networks without the pipeline. */
+  readonly #alone: { generator?: number; networks?: Record<string, NetworkFigures> } = {};
   #toxiproxy: Toxiproxy | undefined;
   #stack: Stack | undefined;
   #bare: Bare | undefined;
@@ -89,7 +97,7 @@ class Matrix {
     this.#bare = await Bare.start(this.#listen);
     const cells = topologies.length * this.#plans.length * repeat;
     const began = new Date();
-    const alone: { generator?: number; networks?: Record<string, NetworkFigures> } = {};
+    const alone = this.#alone;
     for (let round = 0; round < repeat; round++) {
       for (const topology of topologies) {
         await this.#startStack(topology);
@@ -99,7 +107,11 @@ class Matrix {
           const reasons = bottlenecks(this.#options, alone.generator, alone.networks);
           if (reasons.length > 0) throw new Error(`the matrix is refused: ${reasons.join('\n')}`);
           const minutes = (cells * (duration + AROUND) + repeat * topologies.length * START) / 60;
-          console.log(`matrix      ${cells} runs of ${duration} s, about ${Math.ceil(minutes)} min`);
+          console.log(
+            this.#options.capacity
+              ? `matrix      ${cells} searches, each of some runs of ${duration} s`
+              : `matrix      ${cells} runs of ${duration} s, about ${Math.ceil(minutes)} min`,
+          );
         }
         for (const plan of this.#plans) await this.#cell(topology, plan, cells);
         await this.#stopStack();
@@ -107,7 +119,9 @@ class Matrix {
     }
     console.log(`\n${table(this.#results)}\n`);
     await this.#compare(began, alone);
-    return this.#results.every(({ verdict }) => verdict === 'pass') ? 0 : 99;
+    return this.#results.every(({ verdict, rate }) => (rate === undefined ? verdict === 'pass' : rate > 0))
+      ? 0
+      : 99;
   }
 
   /** Ends everything that is still there. */
@@ -163,7 +177,7 @@ class Matrix {
   }
 
   /** Runs k6 in the generator's place, and returns what it left. */
-  async #generate(runDir: string, env: NodeJS.ProcessEnv): Promise<Run> {
+  async #generate(runDir: string, env: NodeJS.ProcessEnv, script = SCRIPT): Promise<Run> {
     const all = {
       ...process.env,
       ...this.#settings,
@@ -171,7 +185,7 @@ class Matrix {
       ARRIVAL_COMMAND: commandOf('', process.argv.slice(2), 'matrix'),
       ...env,
     };
-    this.#k6 = new K6Run(SCRIPT, [], all, true, this.#within);
+    this.#k6 = new K6Run(script, [], all, true, this.#within);
     const { code, signal } = await this.#k6.ended;
     this.#stop.signal.throwIfAborted();
     await this.#checkStack();
@@ -237,12 +251,45 @@ class Matrix {
       await this.#checkStack();
       const labels = { TOPOLOGY: topology, NETWORK: plan.network.name };
       const runDir = newDirectory(join(RUNS, runName(SCRIPT, labels, new Date())));
-      const result = resultOf(await this.#generate(runDir, labels), runDir);
+      const result = this.#options.capacity
+        ? await this.#capacity(plan, runDir, labels)
+        : resultOf(await this.#generate(runDir, labels), runDir);
       this.#results.push(result);
       console.log(`${String(this.#results.length).padStart(4)} of ${cells}  ${line(result)}`);
     } finally {
       await way.close();
     }
+  }
+
+  /** Looks for the highest rate that a cell holds. The run that held it stays. */
+  async #capacity(plan: Plan, runDir: string, labels: NodeJS.ProcessEnv): Promise<Result> {
+    const { rate, highest, p99 } = this.#options;
+    const probe = join(runDir, 'probe');
+    let best: Run | undefined;
+    const attempt = async (rate: number): Promise<Outcome> => {
+      const run = await this.#generate(probe, { ...labels, RATE: `${rate}`, P99: `${p99}` }, HOLD);
+      const { holds, reasons } = judge(run);
+      if (holds || best === undefined) {
+        best = run;
+        for (const file of await readdir(probe)) await rename(join(probe, file), join(runDir, file));
+      }
+      await rm(probe, { recursive: true, force: true });
+      console.log(`${`${rate}`.padStart(14)}/s  ${holds ? 'held' : `not held: ${reasons.join(', ')}`}`);
+      if (holds) return 'held';
+      return disturbance(run) === undefined ? 'not held' : 'disturbed';
+    };
+    const { generator = highest, networks = {} } = this.#alone;
+    const bound = Math.floor(Math.min(highest, generator, carries(networks[plan.network.name])));
+    const { held } = await search(
+      { start: Math.min(rate, bound), lowest: 1, highest: bound, precision: PRECISION },
+      (rate) =>
+        tried(
+          () => attempt(rate),
+          () => true,
+        ),
+      () => true,
+    );
+    return { ...resultOf(best as Run, runDir), rate: held, ...(held === bound && { least: true }) };
   }
 
   /** One page for all runs, and what was measured before them beside it. */

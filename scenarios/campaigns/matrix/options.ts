@@ -13,6 +13,10 @@ export interface Options {
   /** Of the measured phase, s. */
   duration: number;
   connections: number;
+  /** Look for the highest rate that a cell holds, from `rate` up to `highest`, with arrival p99 below `p99` ms. */
+  capacity: boolean;
+  highest: number;
+  p99: number;
   by: By;
 }
 
@@ -23,6 +27,9 @@ export const HELP = `Measures each topology over each network, in turn, and comp
   --repeat 3           how often each cell is measured; one after the other, then all again
   --duration 10        s of the measured phase, after a warm-up of 2 s
   --rate 200           requests/s, of one message each
+  --capacity           finds the highest requests/s that each cell holds, from --rate on, instead of one rate; a probe lasts --duration
+  --p99 100            ms that p99 of the arrival stays below there
+  --highest 50000      requests/s that are tried, and no more than generator and network do alone
   --connections 64     HTTP connections of the generator
   --topologies single,cluster           cluster: nginx before two ingests
   --networks lan,firewall,internet      lan: 100 Mbit/s; firewall: that, and nftables on the way;
@@ -47,6 +54,9 @@ export function readOptions(args: readonly string[]): Options | 'help' {
         duration: text,
         rate: text,
         connections: text,
+        capacity: { type: 'boolean' },
+        highest: text,
+        p99: text,
         topologies: text,
         networks: text,
         by: text,
@@ -88,6 +98,9 @@ export function readOptions(args: readonly string[]): Options | 'help' {
     rate: number('rate', 200, 1, 100_000),
     duration: number('duration', 10, 0.5, 3600, false),
     connections: number('connections', 64, 1, 1024),
+    capacity: values.capacity === true,
+    highest: number('highest', 50_000, 1, 100_000),
+    p99: number('p99', 100, 1, 3_600_000),
     by,
   };
 }

@@ -12,6 +12,10 @@ export interface Result {
   verdict: Run['verdict']['result'];
   /** The first reason why it is not `pass`. */
   reason?: string;
+  /** Requests per second that it held, where that was looked for. */
+  rate?: number;
+  /** Generator or network do no more, or no more was to be tried. */
+  least?: true;
   /** ms; null: not known. */
   p50: number | null;
   p99: number | null;
@@ -37,11 +41,13 @@ export function resultOf(run: Run, dir: string): Result {
 }
 
 /** One result in a line. */
-export function line({ topology, network, verdict, reason, p50, p99, http_p50, missing }: Result): string {
+export function line({ topology, network, rate, least, ...result }: Result): string {
+  const { verdict, reason, p50, p99, http_p50, missing } = result;
+  const held = rate === undefined ? '' : `${least ? 'at least ' : ''}${rate} requests/s  `;
   const ms = (value: number | null) => spread([value]).padStart(7);
   const why = reason === undefined ? '' : `: ${printable(reason)}`;
   const lost = missing > 0 ? `, ${missing} messages missing` : '';
-  return `${topology.padEnd(8)} ${network.padEnd(9)} arrival p50${ms(p50)} p99${ms(p99)} HTTP p50${ms(http_p50)} ms  ${verdict}${lost}${why}`;
+  return `${topology.padEnd(8)} ${network.padEnd(9)} ${held}arrival p50${ms(p50)} p99${ms(p99)} HTTP p50${ms(http_p50)} ms  ${verdict}${lost}${why}`;
 }
 
 /** A row for each cell, in the order in which they come first. Runs that are invalid or incomplete count in `runs` alone. */
@@ -49,12 +55,18 @@ export function table(results: readonly Result[]): string {
   const cells = Object.values(
     Object.groupBy(results, ({ topology, network }) => `${topology} ${network}`),
   ) as Result[][];
+  const found = results.some(({ rate }) => rate !== undefined);
   const rows = cells.map((cell) => {
-    const sound = cell.filter(({ verdict }) => verdict === 'pass' || verdict === 'fail');
+    // A generator that was late makes a rate harder to hold: what was held counts.
+    const sound = cell.filter(
+      ({ verdict, rate = 0 }) => verdict === 'pass' || verdict === 'fail' || rate > 0,
+    );
+    const rates = sound.flatMap(({ rate }) => rate ?? []);
     const [{ topology, network }] = cell as [Result];
     return [
       topology,
       network,
+      ...(found ? [`${cell.some(({ least }) => least) ? '≥ ' : ''}${spread(rates)}`] : []),
       spread(sound.map(({ p50 }) => p50)),
       spread(sound.map(({ p99 }) => p99)),
       spread(sound.map(({ http_p50 }) => http_p50)),
@@ -62,6 +74,10 @@ export function table(results: readonly Result[]): string {
       `${sound.length} of ${cell.length}`,
     ];
   });
-  const all = [['topology', 'network', 'arrival p50', 'p99', 'HTTP p50', 'missing', 'runs counted'], ...rows];
+  const rate = found ? ['requests/s'] : [];
+  const all = [
+    ['topology', 'network', ...rate, 'arrival p50', 'p99', 'HTTP p50', 'missing', 'runs counted'],
+    ...rows,
+  ];
   return `${aligned(all, 2)}\n(ms, mean ± standard deviation over the runs of a cell)`;
 }
