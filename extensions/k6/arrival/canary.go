@@ -13,6 +13,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"go.k6.io/k6/v2/lib"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -95,7 +96,7 @@ func (c *canary) fly(ctx context.Context) {
 func (c *canary) send(ctx context.Context) {
 	e := c.engine
 	for n := 0; e.pacer.Closed() || n < int(e.options.profile.Duration()/canaryEvery); n++ {
-		if !sleepUntil(ctx, e.halted, c.due(n)) || e.turn.Load().over {
+		if !clock.SleepUntil(ctx, e.halted, c.due(n)) || e.turn.Load().over {
 			return
 		}
 		c.mu.Lock()
@@ -168,7 +169,7 @@ func (c *canary) settle(ctx context.Context) {
 		if missing == 0 {
 			return
 		}
-		sleepUntil(ctx, nil, time.Now().Add(look))
+		clock.SleepUntil(ctx, nil, time.Now().Add(look))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.k6.io/k6/v2/lib"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 )
 
 const (
@@ -107,7 +109,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if client != nil && e.ledger.Open() > 0 {
 		// While the subscribers still read: what leaves the queue now is on its way to them.
 		e.find(ctx, client)
-		sleepUntil(ctx, nil, time.Now().Add(linger))
+		clock.SleepUntil(ctx, nil, time.Now().Add(linger))
 	}
 	subs.close()
 	subs.hand(e.ledger.Arrive(0, nil, nil)) // of what came before the word that it was sent

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 )
 
 // Instances of one run begin at one moment of Redis' clock. Each says that it is ready when its subscribers hold their topics, and goes
@@ -107,7 +109,7 @@ func (e *engine) meet(ctx context.Context, client *store) (start int64, err erro
 			other, told.there = told.there[0], nil
 		}
 		over := time.Now().After(giveUp)
-		if over || !sleepUntil(ctx, nil, time.Now().Add(runLook)) {
+		if over || !clock.SleepUntil(ctx, nil, time.Now().Add(runLook)) {
 			if start, err := own.leave(context.WithoutCancel(ctx)); err != nil || over && start != 0 {
 				return start, err
 			}
@@ -141,7 +143,7 @@ func (e *engine) together(ctx context.Context, client *store, phase int, limit t
 			return e.moment(told.start)
 		}
 		over := time.Now().After(limit)
-		if !over && sleepUntil(ctx, e.halted, time.Now().Add(runLook)) {
+		if !over && clock.SleepUntil(ctx, e.halted, time.Now().Add(runLook)) {
 			continue
 		}
 		if own != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/eclipse/paho.golang/packets"
 	"go.k6.io/k6/v2/lib"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fleet"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
@@ -115,7 +116,7 @@ func (e *engine) publish(ctx context.Context, state *lib.State) {
 	}
 	writers.Wait()
 	p.tell()
-	for e.ledger.InFlight() > 0 && sleepUntil(ctx, nil, time.Now().Add(look)) {
+	for e.ledger.InFlight() > 0 && clock.SleepUntil(ctx, nil, time.Now().Add(look)) {
 	}
 	stop()
 	work.Wait()
@@ -134,7 +135,7 @@ func (p *publishers) connect(ctx context.Context) {
 	for n := range p.engine.segment.scale(p.Connections) {
 		i := p.engine.segment.unscale(n+1) - 1 // its number in the whole
 		due := p.engine.epoch.Add(time.Duration(float64(i) / p.Rate * float64(time.Second)))
-		if !sleepUntil(ctx, p.engine.halted, due) {
+		if !clock.SleepUntil(ctx, p.engine.halted, due) {
 			return
 		}
 		p.conns.Go(func() { p.hold(ctx, i) })
@@ -222,7 +223,7 @@ func (p *publishers) tell() {
 
 // tend keeps the connections alive, and ends those that have no answer.
 func (p *publishers) tend(ctx context.Context) {
-	for sleepUntil(ctx, nil, time.Now().Add(patrol)) {
+	for clock.SleepUntil(ctx, nil, time.Now().Add(patrol)) {
 		p.mu.Lock()
 		open := append([]*fleet.Conn{}, p.open...)
 		p.mu.Unlock()
@@ -253,7 +254,7 @@ func (p *publishers) pick(ctx context.Context) *fleet.Conn {
 		}
 		hopeless := p.tried == p.engine.segment.scale(p.Connections)
 		p.mu.Unlock()
-		if hopeless || !sleepUntil(ctx, p.engine.halted, time.Now().Add(look)) {
+		if hopeless || !clock.SleepUntil(ctx, p.engine.halted, time.Now().Add(look)) {
 			return nil
 		}
 	}

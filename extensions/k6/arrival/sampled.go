@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
@@ -57,7 +58,7 @@ func (e *engine) readTraces(ctx context.Context, client *store) {
 		times[k.Seq] = &traced{}
 	}
 	for look := range traceLooks {
-		if look > 0 && !sleepUntil(ctx, nil, time.Now().Add(tracePause)) {
+		if look > 0 && !clock.SleepUntil(ctx, nil, time.Now().Add(tracePause)) {
 			return
 		}
 		missing := 2 * len(times)
