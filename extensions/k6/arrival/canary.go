@@ -13,6 +13,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"go.k6.io/k6/v2/lib"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
@@ -45,7 +46,7 @@ const canaryEvery = time.Second
 // newCanary connects and subscribes. It sends nothing before fly.
 func (e *engine) newCanary(ctx context.Context, state *lib.State) (*canary, error) {
 	target := "canary/" + e.name
-	before, after := e.options.fixed(e.name+".canary.", target)
+	before, after := e.options.messages().Fixed(e.name+".canary.", target)
 	c := &canary{
 		engine: e, poster: newPoster(e, state), latency: ledger.NewSeries(), greets: make(chan struct{}, 1),
 		body: before, tail: after, topic: e.options.MQTT.Prefix + target,
@@ -72,11 +73,11 @@ func (c *canary) greet(ctx context.Context) error {
 	a := c.poster.post(time.Now(), []byte(c.body+strconv.Itoa(greeting)+c.tail), 1)
 	switch {
 	case a.err != nil:
-		return fmt.Errorf("the ingest %s can't be reached (INGEST_URL): %w", mask(o.Ingest.URL), advise(a.err))
+		return fmt.Errorf("the ingest %s can't be reached (INGEST_URL): %w", report.Mask(o.Ingest.URL), advise(a.err))
 	case a.status == http.StatusBadRequest:
-		return fmt.Errorf("the ingest %s refuses messages: HTTP 400 %s; has it another name for the id than %s?", mask(o.Ingest.URL), excerpt(a.body()), o.ID)
+		return fmt.Errorf("the ingest %s refuses messages: HTTP 400 %s; has it another name for the id than %s?", report.Mask(o.Ingest.URL), excerpt(a.body()), o.ID)
 	case a.status >= 300:
-		return fmt.Errorf("the ingest %s refuses messages: HTTP %d %s", mask(o.Ingest.URL), a.status, excerpt(a.body()))
+		return fmt.Errorf("the ingest %s refuses messages: HTTP %d %s", report.Mask(o.Ingest.URL), a.status, excerpt(a.body()))
 	}
 	select {
 	case <-c.greets:
@@ -124,7 +125,7 @@ func (c *canary) listen(ctx context.Context) {
 	for {
 		err := c.conn.Read("", func(messages []receiver.Message) {
 			for _, m := range messages {
-				if n, ok := numberAfter(m.Payload, prefix, false); ok {
+				if n, ok := body.NumberAfter(m.Payload, prefix, false); ok {
 					c.arrive(n, c.engine.clock.At(m.At))
 				}
 			}

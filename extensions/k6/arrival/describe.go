@@ -1,6 +1,8 @@
 package arrival
 
 import (
+	"cmp"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -189,6 +191,6 @@ func (e *engine) identity() report.Identity {
 	return report.Identity{
 		ID: e.id, Name: e.runName(), Generator: e.met, Tool: e.options.tool,
 		Method: e.options.Name, Protocol: e.options.Protocol, Model: e.model(), Topology: e.options.Topology, Network: e.options.Network, Labels: labels,
-		Started: e.epoch.UTC().Format(stampFormat), Command: e.command(), Profile: e.options.describeProfile(),
+		Started: e.epoch.UTC().Format(stampFormat), Command: cmp.Or(e.options.Command, report.Command(os.Args[1:])), Profile: e.options.describeProfile(),
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/metrics"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
@@ -30,7 +31,7 @@ type engine struct {
 	segment *segment // what this instance does of the run; nil: all
 	id      string   // of the run
 	name    string   // of what is this instance's alone
-	bodies  *bodies
+	bodies  *body.Bodies
 	pacer   *pacer.Pacer
 	ledger  *ledger.Ledger
 	clock   *clock.Clock
@@ -134,7 +135,7 @@ func newEngine(o *options, part *segment) *engine {
 	}
 	e.turnTo(turn{})
 	e.planSpans()
-	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, part.generator()), e.targetLevel())
+	e.bodies = body.New(o.messages(), e.levelled().Flows, schedule, fmt.Sprintf("%s.%d.", e.id, part.generator()))
 	return e
 }
 

@@ -26,7 +26,7 @@ const (
 // move from the one to the other unseen.
 func (e *engine) find(ctx context.Context, client *store) {
 	note := func(frame string, fate ledger.Fate) {
-		if seq, ok := e.seqOf([]byte(bodyOf(frame))); ok {
+		if seq, ok := e.bodies.Seq([]byte(bodyOf(frame))); ok {
 			e.ledger.Find(seq, fate)
 		}
 	}
@@ -112,13 +112,4 @@ func scan(ctx context.Context, client *store, stream, from string, read func(red
 		}
 		from = "(" + entries[len(entries)-1].ID
 	}
-}
-
-// seqOf finds the number of a message of this instance in it.
-func (e *engine) seqOf(payload []byte) (seq int, ok bool) {
-	id, ok := e.bodies.seq(payload)
-	if !ok {
-		return 0, false
-	}
-	return e.pacer.SeqOf(id)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -127,14 +126,14 @@ func (e *engine) settle(h *given, a answer) {
 // content makes what a request carries.
 func (e *engine) content(slot pacer.Slot) content {
 	c := content{
-		Flow: e.options.profile.Flows[slot.Flow].Name, Path: e.options.Ingest.Path, Body: string(e.bodies.append(nil, slot)),
+		Flow: e.options.profile.Flows[slot.Flow].Name, Path: e.options.Ingest.Path, Body: string(e.bodies.Append(nil, slot)),
 	}
 	if slot.Messages > 1 {
 		c.Path = e.options.Ingest.BatchPath
 	}
 	for i := range slot.Messages {
-		c.IDs = append(c.IDs, e.bodies.prefix+strconv.Itoa(slot.FirstID+i))
-		c.Targets = append(c.Targets, string(e.bodies.flows[slot.Flow].target(nil, slot, i)))
+		c.IDs = append(c.IDs, e.bodies.ID(slot.FirstID+i))
+		c.Targets = append(c.Targets, string(e.bodies.AppendTarget(nil, slot, i)))
 	}
 	return c
 }

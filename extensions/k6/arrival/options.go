@@ -15,6 +15,7 @@ import (
 
 	"github.com/grafana/sobek"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
@@ -194,7 +195,7 @@ func (o *options) check() (err error) {
 	}
 	u, err := url.Parse(o.Ingest.URL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return fmt.Errorf("ingest.url %q is not an address: http://host:port or https://host:port (INGEST_URL, or start: npm run pipeline)", mask(o.Ingest.URL))
+		return fmt.Errorf("ingest.url %q is not an address: http://host:port or https://host:port (INGEST_URL, or start: npm run pipeline)", report.Mask(o.Ingest.URL))
 	}
 	if u.User != nil {
 		return errors.New("ingest.url (INGEST_URL) holds a user or a password, which would end up in tags: use a token (INGEST_TOKEN)")
@@ -256,7 +257,7 @@ func (o *options) check() (err error) {
 			return err
 		}
 	}
-	if _, err := parseBody(o.bodyTemplate(), "", ""); err != nil {
+	if err := o.messages().Check(); err != nil {
 		return err
 	}
 	if o.MQTT.Filter != "" && o.Canary {
@@ -290,6 +291,15 @@ func (o *options) check() (err error) {
 		}
 	}
 	return nil
+}
+
+// messages are what the options say of them.
+func (o *options) messages() body.Format {
+	f := body.Format{Template: o.Body, ID: o.ID, Source: o.tool.Name}
+	if o.Fuzz != nil {
+		f.Fuzz, f.Seed = o.Fuzz.spec, o.Fuzz.Seed
+	}
+	return f
 }
 
 // same refuses a second run in one process: VUs share the schedule, so they must mean the same one.

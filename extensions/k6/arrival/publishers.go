@@ -268,8 +268,8 @@ func (p *publishers) send(ctx context.Context, slot pacer.Slot) {
 		e.ledger.Drop(slot)
 		return
 	}
-	topic := e.bodies.flows[slot.Flow].target([]byte(e.options.MQTT.Prefix), slot, 0)
-	body := e.bodies.append(nil, slot)
+	topic := e.bodies.AppendTarget([]byte(e.options.MQTT.Prefix), slot, 0)
+	body := e.bodies.Append(nil, slot)
 	sent := time.Now()
 	at := e.clock.At(sent)
 	var stamps packets.User

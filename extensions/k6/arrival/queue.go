@@ -146,7 +146,7 @@ func (s *subscribers) taken(at int64, frames []string) {
 	for _, frame := range frames {
 		_, rest, _ := strings.Cut(frame, "\n")
 		told, body, _ := strings.Cut(rest, "\n") // pipeline/queue/frame.ts
-		seq, ok := e.bodies.seq([]byte(body))
+		seq, ok := e.bodies.Seq([]byte(body))
 		if !ok {
 			foreign++
 			continue

@@ -34,7 +34,7 @@ func TestQueueIsReadAndEmptied(t *testing.T) {
 			require.NoError(t, own.XAdd(t.Context(), &redis.XAddArgs{Stream: messageStream, Values: []string{"frame", frame}}).Err())
 		}
 		put("user/1\n\nnot ours")
-		put("user/1\n\n" + string(e.bodies.append(nil, e.pacer.Slot(0))))
+		put("user/1\n\n" + string(e.bodies.Append(nil, e.pacer.Slot(0))))
 		e.ledger.Start(0)
 		e.ledger.Sent(e.pacer.Slot(0), 1)
 		ctx, cancel := context.WithCancel(t.Context())

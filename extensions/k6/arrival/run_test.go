@@ -230,3 +230,16 @@ func TestTheAccountReachesK6sThresholds(t *testing.T) {
 		assert.Zero(t, v, zero)
 	}
 }
+
+// A pipeline of one's own has other messages and other topics.
+func TestAPipelineWithMessagesAndTopicsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	r := newScript(t, &fake.Pipeline{}, `
+phases: [{name: steady, duration: 1, arrivalRate: 50}]
+flows: [{name: own, target: devices, targets: 1}]`,
+		"body: `{\"MsgID\":\"{{id}}\",\"target\":\"{{target}}\"}`, mqtt: { url: 'BROKER', filter: 'messages/devices/0' }").run()
+	result, reasons, _ := verdict(r)
+	assert.Equal(t, report.Pass, result, reasons)
+	assert.Equal(t, 50, r.Account.Arrived)
+	assert.Contains(t, report.Text(r, "", false), "request to delivery as one: the pipeline told no stamps")
+}

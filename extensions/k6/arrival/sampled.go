@@ -3,8 +3,6 @@ package arrival
 import (
 	"context"
 	"encoding/json"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
@@ -109,9 +107,8 @@ func (e *engine) traceOf(entry string, back func(int64) int64) (seq int, at int6
 	if json.Unmarshal([]byte(entry), &noted) != nil {
 		return 0, 0, false
 	}
-	number, own := strings.CutPrefix(noted.ID, e.bodies.prefix)
-	seq, err := strconv.Atoi(number)
-	return seq, noted.Time + back(noted.Time), own && err == nil
+	seq, ok = e.bodies.NumberOf(noted.ID)
+	return seq, noted.Time + back(noted.Time), ok
 }
 
 // joined makes rows of samples, as the steps have them of all deliveries.

@@ -24,7 +24,7 @@ flows: [{name: direct}]`, fmt.Sprintf("sampled: 10, redis: { url: %q }", url))
 	t.Cleanup(func() { _ = client.Close() })
 	offset := e.clock.Offset(e.clock.Now())
 	trace := func(key string, seq int, at int64) {
-		entry := fmt.Sprintf(`{"id":"%s%d","time":%d}`, e.bodies.prefix, seq, at+offset)
+		entry := fmt.Sprintf(`{"id":%q,"time":%d}`, e.bodies.ID(seq), at+offset)
 		require.NoError(t, client.LPush(t.Context(), key, entry).Err())
 	}
 	require.NoError(t, client.LPush(t.Context(), ingestTrace, `{"id":"other.1.10","time":1}`, "no JSON").Err())

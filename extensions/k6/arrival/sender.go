@@ -34,7 +34,7 @@ func (s *sender) send(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
-	s.body = e.bodies.append(s.body[:0], slot)
+	s.body = e.bodies.Append(s.body[:0], slot)
 
 	sent := time.Now()
 	e.sent(slot, sent)

@@ -203,9 +203,9 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 		back := e.clock.Back()
 		foreign := 0
 		for _, m := range messages {
-			seq, ok := e.seqOf(m.Payload)
+			seq, ok := e.bodies.Seq(m.Payload)
 			if !ok {
-				if e.segment == nil || !e.bodies.sibling(m.Payload) {
+				if e.segment == nil || !e.bodies.Sibling(m.Payload) {
 					foreign++
 				}
 				continue

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 
 	"go.k6.io/k6/v2/lib"
@@ -46,6 +47,15 @@ func advise(err error) error {
 	var unknown x509.UnknownAuthorityError
 	if errors.As(err, &unknown) {
 		return fmt.Errorf("%w (ca, TLS_CA: the file of its authority)", err)
+	}
+	return err
+}
+
+// withoutURL takes the address, which may hold a password, off an error of net/url.
+func withoutURL(err error) error {
+	var wrong *url.Error
+	if errors.As(err, &wrong) {
+		return wrong.Err
 	}
 	return err
 }

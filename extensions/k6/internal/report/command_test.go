@@ -1,4 +1,4 @@
-package arrival
+package report
 
 import (
 	"testing"
@@ -19,21 +19,12 @@ func TestSecretsAreMasked(t *testing.T) {
 		"htp://bob:hunter2@h:1":          "htp://…@h:1",
 		"scenarios/ramp.js":              "scenarios/ramp.js",
 	} {
-		assert.Equal(t, want, mask(word))
+		assert.Equal(t, want, Mask(word))
 	}
 }
 
 func TestWordsOfACommandAreQuoted(t *testing.T) {
 	t.Parallel()
-	for word, want := range map[string]string{
-		"X=a b":       "'X=a b'",
-		"NOTE=it's":   `'NOTE=it'\''s'`,
-		"":            "''",
-		"X=$(reboot)": "'X=$(reboot)'",
-		"RATE=3000":   "RATE=3000",
-		"MQTT_URL=…":  "MQTT_URL=…",
-		"./a-b/c.js":  "./a-b/c.js",
-	} {
-		assert.Equal(t, want, quote(word))
-	}
+	words := []string{"X=a b", "NOTE=it's", "", "X=$(reboot)", "RATE=3000", "API_KEY=a b", "./a-b/c.js"}
+	assert.Equal(t, `./k6 'X=a b' 'NOTE=it'\''s' '' 'X=$(reboot)' RATE=3000 API_KEY=… ./a-b/c.js`, Command(words))
 }
