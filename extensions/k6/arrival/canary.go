@@ -16,8 +16,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
 // canary sends one message a second all the way round, over connections of its own and to a topic of its own. Where the load
@@ -25,7 +27,7 @@ import (
 // connections, and the instrument behind them. It is no part of the account.
 type canary struct {
 	engine *engine
-	poster *poster
+	poster *send.Poster
 	conn   *receiver.Conn
 	body   string // up to the number
 	tail   string // after it
@@ -48,7 +50,7 @@ func (e *engine) newCanary(ctx context.Context, state *lib.State) (*canary, erro
 	target := "canary/" + e.name
 	before, after := e.options.messages().Fixed(e.name+".canary.", target)
 	c := &canary{
-		engine: e, poster: newPoster(e, state), latency: ledger.NewSeries(), greets: make(chan struct{}, 1),
+		engine: e, poster: send.NewPoster(e.options.Ingest, e.trust.Of(state), e.options.Timeout.duration()), latency: ledger.NewSeries(), greets: make(chan struct{}, 1),
 		body: before, tail: after, topic: e.options.MQTT.Prefix + target,
 	}
 	var err error
@@ -70,14 +72,14 @@ const greeting = 999_999_999_999
 // greet sends a message all the way round, so that a caller learns before its load that nothing would arrive.
 func (c *canary) greet(ctx context.Context) error {
 	o := c.engine.options
-	a := c.poster.post(time.Now(), []byte(c.body+strconv.Itoa(greeting)+c.tail), 1)
+	a := c.poster.Post(time.Now(), []byte(c.body+strconv.Itoa(greeting)+c.tail), 1)
 	switch {
-	case a.err != nil:
-		return fmt.Errorf("the ingest %s can't be reached (INGEST_URL): %w", report.Mask(o.Ingest.URL), advise(a.err))
-	case a.status == http.StatusBadRequest:
-		return fmt.Errorf("the ingest %s refuses messages: HTTP 400 %s; has it another name for the id than %s?", report.Mask(o.Ingest.URL), excerpt(a.body()), o.ID)
-	case a.status >= 300:
-		return fmt.Errorf("the ingest %s refuses messages: HTTP %d %s", report.Mask(o.Ingest.URL), a.status, excerpt(a.body()))
+	case a.Err != nil:
+		return fmt.Errorf("the ingest %s can't be reached (INGEST_URL): %w", report.Mask(o.Ingest.URL), network.Advise(a.Err))
+	case a.Status == http.StatusBadRequest:
+		return fmt.Errorf("the ingest %s refuses messages: HTTP 400 %s; has it another name for the id than %s?", report.Mask(o.Ingest.URL), a.Excerpt(), o.ID)
+	case a.Status >= 300:
+		return fmt.Errorf("the ingest %s refuses messages: HTTP %d %s", report.Mask(o.Ingest.URL), a.Status, a.Excerpt())
 	}
 	select {
 	case <-c.greets:
@@ -104,12 +106,12 @@ func (c *canary) send(ctx context.Context) {
 		c.sent++
 		c.seconds = append(c.seconds, -1)
 		c.mu.Unlock()
-		a := c.poster.post(time.Now(), []byte(c.body+strconv.Itoa(n)+c.tail), 1)
+		a := c.poster.Post(time.Now(), []byte(c.body+strconv.Itoa(n)+c.tail), 1)
 		switch {
-		case a.err != nil:
-			c.engine.count("canary", classOf(a.err), a.err.Error())
-		case a.status >= 300:
-			c.engine.count("canary", "HTTP "+strconv.Itoa(a.status), excerpt(a.body()))
+		case a.Err != nil:
+			c.engine.count("canary", network.ClassOf(a.Err), a.Err.Error())
+		case a.Status >= 300:
+			c.engine.count("canary", "HTTP "+strconv.Itoa(a.Status), a.Excerpt())
 		}
 	}
 }

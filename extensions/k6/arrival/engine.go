@@ -16,9 +16,11 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 )
 
 // lateLimit is how late a request may leave. One that would be later is dropped, and counted: a generator that is half a
@@ -35,7 +37,8 @@ type engine struct {
 	pacer   *pacer.Pacer
 	ledger  *ledger.Ledger
 	clock   *clock.Clock
-	trust   trust
+	trust   network.Trust
+	parts   run.Parts
 
 	pumped    atomic.Bool // the scenarios' senders call pump()
 	pending   pending     // samples for k6
@@ -98,7 +101,7 @@ func newEngine(o *options, part *segment) *engine {
 		name:    part.name(id),
 		pacer:   schedule,
 		clock:   clock.New(),
-		trust:   trust{ca: o.CA},
+		trust:   network.Trust{CA: o.CA},
 		gate:    newGate(),
 		started: make(chan struct{}),
 		halted:  make(chan struct{}),
@@ -136,6 +139,10 @@ func newEngine(o *options, part *segment) *engine {
 	e.turnTo(turn{})
 	e.planSpans()
 	e.bodies = body.New(o.messages(), e.levelled().Flows, schedule, fmt.Sprintf("%s.%d.", e.id, part.generator()))
+	e.parts = run.Parts{
+		ID: e.id, Name: e.name, Profile: e.levelled(), Bodies: e.bodies, Ledger: e.ledger, Clock: e.clock, Halted: e.halted,
+		Count: e.count, Distrust: e.distrust,
+	}
 	return e
 }
 

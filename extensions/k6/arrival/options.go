@@ -20,6 +20,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
 // options are those of new Run(). index.d.ts documents them.
@@ -31,7 +32,7 @@ type options struct {
 	Profile    profileOption             `json:"profile"`
 	Phases     map[string]map[string]any `json:"phases"`
 	EveryFlow  map[string]any            `json:"everyFlow"`
-	Ingest     ingestOptions             `json:"ingest"`
+	Ingest     send.Ingest               `json:"ingest"`
 	MQTT       mqttOptions               `json:"mqtt"`
 	Redis      redisOptions              `json:"redis"`
 	CA         string                    `json:"ca"`
@@ -40,7 +41,7 @@ type options struct {
 	Fuzz       *fuzzOptions              `json:"fuzz"`
 	Senders    int                       `json:"senders"`
 	InFlight   int                       `json:"inFlight"`
-	Publishers *publishersOptions        `json:"publishers"`
+	Publishers *send.PublisherOptions    `json:"publishers"`
 	Queue      *queueOptions             `json:"queue"`
 	Timeout    seconds                   `json:"timeout"`
 	Drain      seconds                   `json:"drain"`
@@ -65,16 +66,6 @@ type options struct {
 }
 
 type profileOption struct{ Name, Text string }
-
-type ingestOptions struct {
-	URL       string            `json:"url"`
-	Token     string            `json:"token"`
-	Path      string            `json:"path"`
-	BatchPath string            `json:"batchPath"`
-	Headers   map[string]string `json:"headers"`
-	KeepAlive bool              `json:"keepAlive"`
-	Retries   int               `json:"retries"`
-}
 
 // fuzzOptions make payloads of random values.
 type fuzzOptions struct {
@@ -134,7 +125,7 @@ func defaults() options {
 	return options{
 		Name: "run", ID: "id", Senders: 64, InFlight: 1, SenderConnections: 1, Canary: true, Topology: "single", Network: "loopback", Runs: "reports/runs",
 		Gather: seconds(time.Minute), Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
-		Ingest: ingestOptions{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
+		Ingest: send.Ingest{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
 		MQTT:   mqttOptions{Prefix: "messages/", QoS: 1, Version: "5", Session: "clean", Topics: "exact"},
 		tool:   report.Tool{Name: "k6", Version: k6Version()},
 	}
@@ -267,7 +258,7 @@ func (o *options) check() (err error) {
 		return err
 	}
 	if o.Publishers != nil {
-		if err := o.Publishers.check(o); err != nil {
+		if err := o.Publishers.Check(o.profile, len(o.MQTT.More)); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
 // queueOptions are the queue of a pipeline that has no relays: messages have arrived when they are in there.
@@ -68,7 +69,7 @@ func (e *engine) takeFromQueue(ctx context.Context, state *lib.State, s *subscri
 	}
 	if err := take(ctx, s); err != nil { // tells what the user may not do, before anything is sent
 		_ = client.Close()
-		return fmt.Errorf("the queue can't be read: %w", advise(err))
+		return fmt.Errorf("the queue can't be read: %w", network.Advise(err))
 	}
 	s.read.Go(func() {
 		defer client.Close()

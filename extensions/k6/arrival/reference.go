@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"go.k6.io/k6/v2/lib"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
 // redisPatience is how long a connection to Redis may take, unless its URL says it.
@@ -27,7 +31,7 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*store, er
 	}
 	if err := e.clock.Probe(ctx, client); err != nil {
 		_ = client.Close()
-		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", client.Options().Addr, advise(err))
+		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", client.Options().Addr, network.Advise(err))
 	}
 	return openStore(ctx, client, e.options.Redis.URL), nil
 }
@@ -42,10 +46,10 @@ func (e *engine) redisClient(state *lib.State, address, option string) (*redis.C
 	o.Dialer = state.Dialer.DialContext
 	o.DialTimeout = cmp.Or(o.DialTimeout, redisPatience)
 	if secure := o.TLSConfig; secure != nil { // rediss: go-redis leaves it to the dialer
-		own := e.trust.config(state)
+		own := e.trust.Of(state).TLS
 		own.ServerName = secure.ServerName
-		o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := state.Dialer.DialContext(ctx, network, address)
+		o.Dialer = func(ctx context.Context, kind, address string) (net.Conn, error) {
+			conn, err := state.Dialer.DialContext(ctx, kind, address)
 			if err != nil {
 				return nil, err
 			}
@@ -78,4 +82,13 @@ func (e *engine) keepTime(ctx context.Context, client *store) (stop func()) {
 		<-done
 		_ = client.Close()
 	}
+}
+
+// withoutURL takes the address, which may hold a password, off an error of net/url.
+func withoutURL(err error) error {
+	var wrong *url.Error
+	if errors.As(err, &wrong) {
+		return wrong.Err
+	}
+	return err
 }

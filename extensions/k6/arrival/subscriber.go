@@ -14,6 +14,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
@@ -80,7 +81,7 @@ func (e *engine) receiverOptions(state *lib.State, name string) receiver.Options
 	o := e.options.MQTT
 	return receiver.Options{
 		URL: o.URL, Username: o.Username, Password: o.Password, Version: mqttVersions[o.Version],
-		ClientID: fmt.Sprintf("arrival-%s-%s", e.name, name), TLS: e.trust.config(state), Dial: state.Dialer.DialContext,
+		ClientID: fmt.Sprintf("arrival-%s-%s", e.name, name), TLS: e.trust.Of(state).TLS, Dial: state.Dialer.DialContext,
 	}
 }
 
@@ -99,7 +100,7 @@ func (s *subscribers) connect(ctx context.Context, i int) error {
 		conn, err = receiver.Connect(ctx, o)
 	}
 	if err != nil {
-		return advise(err)
+		return network.Advise(err)
 	}
 	if !conn.SessionPresent() || !s.whole[i] {
 		s.whole[i] = false

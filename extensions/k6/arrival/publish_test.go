@@ -2,11 +2,9 @@ package arrival
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -15,11 +13,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/js/modulestest"
-	"go.k6.io/k6/v2/lib"
-	"go.k6.io/k6/v2/lib/netext"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
 // published runs a script with publishers, against subscribers at a broker.
@@ -56,38 +53,14 @@ func TestManyConnectionsPublishAndAreAccountedFor(t *testing.T) {
 		r := published(t, m.address, options)
 		assert.Equal(t, 100, r.Account.Arrived, "QoS %d", qos)
 		assert.Equal(t, 100, r.Account.Requests.Sent)
-		held := figureOf(t, r, figureHeld) // a machine that stands still opens the rest too late
+		held := figureOf(t, r, send.FigureHeld) // a machine that stands still opens the rest too late
 		assert.True(t, held > 0 && held <= 30, "%g held", held)
-		assert.Zero(t, figureOf(t, r, figureRefused)+figureOf(t, r, figureLost))
+		assert.Zero(t, figureOf(t, r, send.FigureRefused)+figureOf(t, r, send.FigureLost))
 		assert.Empty(t, r.Errors)
 		if qos == 1 {
 			assert.Positive(t, *r.Latency.HTTP.Max, "the time until PUBACK")
 		}
 	}
-}
-
-func TestConnectionsOverTheLoopbackBeginAtManyAddresses(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("elsewhere the loopback is one address")
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	dialer := netext.NewDialer(net.Dialer{}, nil)
-	spreadSources(&lib.State{Dialer: dialer})
-	from := map[string]int{}
-	for number := range 4 {
-		out, err := dialer.DialContext(withSource(t.Context(), 600*number), "tcp", listener.Addr().String())
-		require.NoError(t, err)
-		in, err := listener.Accept()
-		require.NoError(t, err)
-		address, _, err := net.SplitHostPort(in.RemoteAddr().String())
-		require.NoError(t, err)
-		from[address]++
-		require.NoError(t, errors.Join(in.Close(), out.Close()))
-	}
-	assert.Equal(t, map[string]int{"127.1.0.0": 2, "127.1.0.1": 2}, from)
 }
 
 func TestConnectionsAreSpreadOverBrokers(t *testing.T) {
@@ -98,7 +71,7 @@ func TestConnectionsAreSpreadOverBrokers(t *testing.T) {
 			"publishers: { url: 'mqtt://%[1]s', more: ['mqtt://%[2]s'], connections: 30, rate: 100, qos: 1 }", one, two))
 	e := s.module.root.engine
 	assert.Equal(t, []string{"mqtt://" + one, "mqtt://" + two, "mqtt://" + one},
-		[]string{e.options.Publishers.broker(0), e.options.Publishers.broker(1), e.options.Publishers.broker(2)})
+		[]string{e.options.Publishers.Broker(0), e.options.Publishers.Broker(1), e.options.Publishers.Broker(2)})
 	topics := e.options.topics(e.name, e.targetLevel())
 	require.Len(t, topics, 2)
 	assert.Len(t, topics[0], 5)
@@ -150,7 +123,7 @@ func TestConnectionsThatAreLostAndWhatTheyCouldNotSend(t *testing.T) {
 	m := startMosquitto(t)
 	cutting := brokerOf(t, func(conn net.Conn) { _, _ = packets.ReadPacket(conn) }) // a message, and the end
 	r := published(t, m.address, fmt.Sprintf("url: 'mqtt://%s', connections: 10, rate: 1000, qos: 1", cutting))
-	lost := figureOf(t, r, figureLost)
+	lost := figureOf(t, r, send.FigureLost)
 	assert.True(t, lost > 0 && lost <= 10, "%g lost", lost)
 	a := r.Account
 	assert.True(t, a.Balanced)
@@ -165,7 +138,7 @@ func TestConnectionsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	m := startMosquitto(t)
 	r := published(t, m.address, "url: 'mqtt://127.0.0.1:1', connections: 10, rate: 1000")
-	assert.Equal(t, 10.0, figureOf(t, r, figureRefused))
+	assert.Equal(t, 10.0, figureOf(t, r, send.FigureRefused))
 	assert.Equal(t, 100, r.Account.Dropped)
 	require.NotEmpty(t, r.Errors)
 	assert.Equal(t, "no connection: refused", r.Errors[0].Class)
@@ -182,7 +155,7 @@ func TestABrokerThatNeverAcknowledges(t *testing.T) {
 	assert.Positive(t, a.Unknown)
 	assert.LessOrEqual(t, a.Unknown, 5, "no more than the broker allows")
 	assert.Equal(t, 100, a.Unknown+a.Rejected+a.Dropped)
-	assert.Equal(t, 1.0, figureOf(t, r, figureLost), "no PUBACK within the time-out")
+	assert.Equal(t, 1.0, figureOf(t, r, send.FigureLost), "no PUBACK within the time-out")
 }
 
 func TestPublishersThatMakeNoSense(t *testing.T) {
@@ -204,11 +177,4 @@ func TestPublishersThatMakeNoSense(t *testing.T) {
 			"new Run({ ingest: {url: 'http://h'}, mqtt: {url: 'mqtt://h'}, profile: %q, publishers: { %s } })", c.profile, c.options))
 		assert.ErrorContains(t, err, c.want)
 	}
-}
-
-func TestAConnectionThatOpensTooLateIsClosed(t *testing.T) {
-	t.Parallel()
-	p := &publishers{closed: true}
-	assert.False(t, p.joined(nil, nil))
-	assert.Empty(t, p.open)
 }

@@ -1,4 +1,6 @@
-package arrival
+// Package send sends the requests of a run: POSTs over connections of its own (Poster), or messages over MQTT connections by the
+// thousand (Publishers).
+package send
 
 import (
 	"bufio"
@@ -11,20 +13,32 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-	"go.k6.io/k6/v2/lib"
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
-// poster posts to the ingest over one connection of its own, one request at a time. It writes head and body at once, reads the
+// Ingest are the settings of the front API.
+type Ingest struct {
+	URL       string            `json:"url"`
+	Token     string            `json:"token"` // Bearer; empty: none
+	Path      string            `json:"path"`  // of a request with one message
+	BatchPath string            `json:"batchPath"`
+	Headers   map[string]string `json:"headers"`
+	KeepAlive bool              `json:"keepAlive"`
+	Retries   int               `json:"retries"` // of a request that was not accepted
+}
+
+// Poster posts to the ingest over one connection of its own, one request at a time. It writes head and body at once, reads the
 // answer with fasthttp's parser, and leaves out what a client for any request needs between: that took a third of its CPU.
-type poster struct {
-	state     *lib.State
-	trust     *trust
+type Poster struct {
+	URLs [2]string // of one message, of a batch
+
+	network   network.Network
 	address   string
 	secure    bool
 	keepAlive bool
 	timeout   time.Duration
-	urls      [2]string // of one message, of a batch
 	heads     [2][]byte // of their requests, up to the length of the body
 
 	link   *link // nil: none
@@ -50,20 +64,20 @@ const (
 	interimMost = 16
 )
 
-func newPoster(e *engine, state *lib.State) *poster {
-	o := e.options
-	base := strings.TrimSuffix(o.Ingest.URL, "/")
-	p := &poster{
-		state: state, trust: &e.trust, keepAlive: o.Ingest.KeepAlive, timeout: o.Timeout.duration(), answer: &fasthttp.Response{},
+// NewPoster makes one that connects when it posts. timeout is that of a request, from its beginning to its answer.
+func NewPoster(o Ingest, n network.Network, timeout time.Duration) *Poster {
+	base := strings.TrimSuffix(o.URL, "/")
+	p := &Poster{
+		network: n, keepAlive: o.KeepAlive, timeout: timeout, answer: &fasthttp.Response{},
 		reader: bufio.NewReaderSize(nil, headerMost),
-		urls:   [2]string{base + o.Ingest.Path, base + o.Ingest.BatchPath},
+		URLs:   [2]string{base + o.Path, base + o.BatchPath},
 	}
-	for i, url := range p.urls {
+	for i, url := range p.URLs {
 		var u fasthttp.URI
 		_ = u.Parse(nil, []byte(url)) // checked with the options
 		p.secure = string(u.Scheme()) == "https"
 		p.address = fasthttp.AddMissingPort(string(u.Host()), p.secure)
-		p.heads[i] = head(&u, o.Ingest)
+		p.heads[i] = head(&u, o)
 	}
 	return p
 }
@@ -72,7 +86,7 @@ func newPoster(e *engine, state *lib.State) *poster {
 var bodyLength = []byte("Content-Length: ")
 
 // head renders what all requests to a URL have in common.
-func head(u *fasthttp.URI, o ingestOptions) []byte {
+func head(u *fasthttp.URI, o Ingest) []byte {
 	var h fasthttp.RequestHeader
 	h.SetMethod(fasthttp.MethodPost)
 	h.SetRequestURIBytes(u.RequestURI())
@@ -93,24 +107,24 @@ func head(u *fasthttp.URI, o ingestOptions) []byte {
 	return append(bytes.TrimSuffix(text, []byte("\r\n")), bodyLength...)
 }
 
-// kind says which URL so many messages go to.
-func kind(messages int) int { return min(messages-1, 1) }
+// Kind says which of a Poster's URLs so many messages go to.
+func Kind(messages int) int { return min(messages-1, 1) }
 
-// post sends a body of so many messages and waits for the answer.
-func (p *poster) post(now time.Time, body []byte, messages int) answer {
+// Post sends a body of so many messages and waits for the answer, which is valid until the next one. now is the moment.
+func (p *Poster) Post(now time.Time, body []byte, messages int) Answer {
 	p.compose(body, messages)
 	return p.conclude(p.exchange(now))
 }
 
 // compose writes a request to packet.
-func (p *poster) compose(body []byte, messages int) {
-	p.packet = append(p.packet[:0], p.heads[kind(messages)]...)
+func (p *Poster) compose(body []byte, messages int) {
+	p.packet = append(p.packet[:0], p.heads[Kind(messages)]...)
 	p.packet = strconv.AppendInt(p.packet, int64(len(body)), 10)
 	p.packet = append(append(p.packet, "\r\n\r\n"...), body...)
 }
 
 // exchange sends packet and reads the answer.
-func (p *poster) exchange(now time.Time) error {
+func (p *Poster) exchange(now time.Time) error {
 	if p.link != nil && p.stale(now) {
 		p.hangUp()
 	}
@@ -133,21 +147,24 @@ func (p *poster) exchange(now time.Time) error {
 }
 
 // conclude says what came of an exchange.
-func (p *poster) conclude(err error) answer {
-	a := answer{body: p.answer.Body, err: err}
+func (p *Poster) conclude(err error) Answer {
+	a := Answer{Body: p.answer.Body, Err: err}
 	if err == nil {
-		a.status = p.answer.StatusCode()
+		a.Status = p.answer.StatusCode()
 	}
 	if p.link != nil && (err != nil || !p.reusable()) {
 		p.hangUp()
 	}
-	a.done = time.Now()
-	p.used = a.done
+	a.Done = time.Now()
+	p.used = a.Done
 	return a
 }
 
+// Header is a field of the last answer's header; empty: it has none.
+func (p *Poster) Header(name string) string { return string(p.answer.Header.Peek(name)) }
+
 // read takes the answer off the connection.
-func (p *poster) read() error {
+func (p *Poster) read() error {
 	err := p.readAnswer()
 	if err == nil {
 		return nil
@@ -158,7 +175,7 @@ func (p *poster) read() error {
 	return fmt.Errorf("the answer is not HTTP: %w", err)
 }
 
-func (p *poster) readAnswer() error {
+func (p *Poster) readAnswer() error {
 	a := p.answer
 	for n := 0; ; n++ {
 		if err := p.readHeader(); err != nil {
@@ -188,7 +205,7 @@ var endOfHeader = []byte("\r\n\r\n")
 
 // readHeader reads the next header, and parses it where it is another than the last one. A server's answers differ in their Date,
 // which is another once a second: to parse them all took a tenth of the CPU.
-func (p *poster) readHeader() error {
+func (p *Poster) readHeader() error {
 	if _, err := p.reader.Peek(1); err != nil {
 		return err
 	}
@@ -213,7 +230,7 @@ func (p *poster) readHeader() error {
 	return err
 }
 
-func (p *poster) parseHeader() error {
+func (p *Poster) parseHeader() error {
 	h := &p.answer.Header
 	err := h.Read(p.reader)
 	p.closes = h.ConnectionClose() // fasthttp knows it in lower case and alone only
@@ -226,18 +243,18 @@ func (p *poster) parseHeader() error {
 
 // reusable reports whether another request may follow on the connection. What has come beyond the answer would be taken for the
 // answer to that one.
-func (p *poster) reusable() bool {
+func (p *Poster) reusable() bool {
 	return p.keepAlive && !p.closes && p.reader.Buffered() == 0 &&
 		p.answer.StatusCode() != fasthttp.StatusSwitchingProtocols
 }
 
 // stale reports whether a connection has been idle for too long, or was closed meanwhile.
-func (p *poster) stale(now time.Time) bool {
+func (p *Poster) stale(now time.Time) bool {
 	idle := now.Sub(p.used)
 	return idle > idleMost || idle > idleUnchecked && p.link.closed()
 }
 
-func (p *poster) hangUp() {
+func (p *Poster) hangUp() {
 	if p.link.secure != nil {
 		_ = p.link.secure.Close()
 	}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package arrival
+package send
 
 import (
 	"context"
@@ -11,4 +11,4 @@ import (
 func withSource(ctx context.Context, _ int) context.Context { return ctx }
 
 // spreadSources is for Linux, where all of 127.0.0.0/8 is the loopback.
-func spreadSources(*lib.State) {}
+func spreadSources(lib.DialContexter) {}

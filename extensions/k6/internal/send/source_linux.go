@@ -1,4 +1,4 @@
-package arrival
+package send
 
 import (
 	"context"
@@ -21,10 +21,10 @@ func withSource(ctx context.Context, number int) context.Context {
 	return context.WithValue(ctx, sourceKey{}, number)
 }
 
-// spreadSources lets a VU's connections over the loopback begin at many addresses of it. Between two addresses there are 28,000 ports, and
+// spreadSources lets a dialer's connections over the loopback begin at many addresses of it. Between two addresses there are 28,000 ports, and
 // the kernel looks for a free one in turn: with some thousands taken that is milliseconds of a core for each connection.
-func spreadSources(state *lib.State) {
-	dialer, ok := state.Dialer.(*netext.Dialer)
+func spreadSources(of lib.DialContexter) {
+	dialer, ok := of.(*netext.Dialer)
 	if !ok || dialer.LocalAddr != nil || dialer.Control != nil || dialer.ControlContext != nil {
 		return // somebody has chosen
 	}

@@ -1,7 +1,8 @@
-package arrival
+package send
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -14,8 +15,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/lib/netext"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
 // speaker is a server that answers with the texts that it is given, one after the other, whatever it is asked.
@@ -71,13 +73,10 @@ func (s *speaker) serve(conn net.Conn, texts []string) {
 	}
 }
 
-func newTestPoster(t *testing.T, url string, o options) *poster {
+func newTestPoster(t *testing.T, url string, o Ingest, timeout time.Duration) *Poster {
 	t.Helper()
-	o.Ingest.URL, o.Ingest.Path, o.Ingest.BatchPath = url, "/messages", "/messages/batch"
-	if o.Timeout == 0 {
-		o.Timeout = seconds(20 * time.Second)
-	}
-	p := newPoster(&engine{options: &o}, &lib.State{Dialer: netext.NewDialer(net.Dialer{}, noNames{})})
+	o.URL, o.Path, o.BatchPath = url, "/messages", "/messages/batch"
+	p := NewPoster(o, network.Network{Dialer: netext.NewDialer(net.Dialer{}, nil), TLS: &tls.Config{}}, timeout)
 	t.Cleanup(func() {
 		if p.link != nil {
 			p.hangUp()
@@ -86,7 +85,17 @@ func newTestPoster(t *testing.T, url string, o options) *poster {
 	return p
 }
 
-var keep = options{Ingest: ingestOptions{KeepAlive: true}}
+// ingest is an HTTP server of the test's own.
+func ingest(t *testing.T, handle http.HandlerFunc) (url string) {
+	t.Helper()
+	server := httptest.NewServer(handle)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+var keep = Ingest{KeepAlive: true}
+
+const patient = 20 * time.Second
 
 func TestEachKindOfAnswerIsRead(t *testing.T) {
 	t.Parallel()
@@ -131,14 +140,14 @@ func TestEachKindOfAnswerIsRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := speak(t, c.texts...)
-			p := newTestPoster(t, server.url, keep)
+			p := newTestPoster(t, server.url, keep, patient)
 			var got []string
 			for range 3 {
-				a := p.post(time.Now(), []byte(`{"id":"1"}`), 1)
-				if a.err != nil {
-					got = append(got, classOf(a.err))
+				a := p.Post(time.Now(), []byte(`{"id":"1"}`), 1)
+				if a.Err != nil {
+					got = append(got, network.ClassOf(a.Err))
 				} else {
-					got = append(got, fmt.Sprintf("%d %s", a.status, a.body()))
+					got = append(got, fmt.Sprintf("%d %s", a.Status, a.Body()))
 				}
 			}
 			assert.Equal(t, c.want, strings.Join(got, ", "))
@@ -151,18 +160,18 @@ func TestARequestIsWhatTheOptionsSay(t *testing.T) {
 	t.Parallel()
 	var seen *http.Request
 	var body []byte
-	url, _ := ingest(t, false, func(w http.ResponseWriter, r *http.Request) {
+	url := ingest(t, func(w http.ResponseWriter, r *http.Request) {
 		seen = r
 		body, _ = io.ReadAll(r.Body)
 		w.WriteHeader(http.StatusAccepted)
 	})
-	p := newTestPoster(t, url+"/v1/", options{Ingest: ingestOptions{
+	p := newTestPoster(t, url+"/v1/", Ingest{
 		KeepAlive: true, Token: "hush", Headers: map[string]string{"content-type": "text/plain", "X-Tenant": "blue", "Content-Length": "9", "Host": "a.example"},
-	}})
+	}, patient)
 	for messages, path := range map[int]string{1: "/v1/messages", 2: "/v1/messages/batch"} {
-		a := p.post(time.Now(), []byte(`["hello"]`), messages)
-		require.NoError(t, a.err)
-		assert.Equal(t, http.StatusAccepted, a.status)
+		a := p.Post(time.Now(), []byte(`["hello"]`), messages)
+		require.NoError(t, a.Err)
+		assert.Equal(t, http.StatusAccepted, a.Status)
 		assert.Equal(t, path, seen.URL.Path)
 		assert.Equal(t, "POST HTTP/1.1 a.example", seen.Method+" "+seen.Proto+" "+seen.Host)
 		assert.Equal(t, `["hello"]`, string(body))
@@ -178,7 +187,7 @@ func TestEachRequestHasItsOwnTimeout(t *testing.T) {
 	t.Parallel()
 	const timeout = 4 * time.Second
 	silent := make(chan struct{})
-	url, _ := ingest(t, false, func(w http.ResponseWriter, r *http.Request) {
+	url := ingest(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		switch string(body) {
 		case "slow":
@@ -192,26 +201,26 @@ func TestEachRequestHasItsOwnTimeout(t *testing.T) {
 		w.WriteHeader(http.StatusAccepted)
 	})
 	t.Cleanup(func() { close(silent) })
-	p := newTestPoster(t, url, options{Timeout: seconds(timeout), Ingest: ingestOptions{KeepAlive: true}})
+	p := newTestPoster(t, url, keep, timeout)
 	began := time.Now()
-	require.NoError(t, p.post(time.Now(), nil, 1).err)
+	require.NoError(t, p.Post(time.Now(), nil, 1).Err)
 	first := p.link
 	time.Sleep(time.Until(began.Add(timeout / 2)))
 	sent := time.Now()
-	a := p.post(sent, []byte("slow"), 1)
-	if a.err == nil {
+	a := p.Post(sent, []byte("slow"), 1)
+	if a.Err == nil {
 		assert.Same(t, first, p.link)
 	} else { // a busy machine may hold it up until its own moment, which is later than the first one's
-		assert.Equal(t, "timeout", classOf(a.err), a.err)
-		assert.GreaterOrEqual(t, a.done.Sub(sent), timeout)
+		assert.Equal(t, "timeout", network.ClassOf(a.Err), a.Err)
+		assert.GreaterOrEqual(t, a.Done.Sub(sent), timeout)
 	}
 	sent = time.Now()
-	a = p.post(sent, []byte("silent"), 1)
-	assert.Equal(t, "timeout", classOf(a.err), a.err)
-	assert.GreaterOrEqual(t, a.done.Sub(sent), timeout)
-	assert.Less(t, a.done.Sub(sent), 15*timeout)
+	a = p.Post(sent, []byte("silent"), 1)
+	assert.Equal(t, "timeout", network.ClassOf(a.Err), a.Err)
+	assert.GreaterOrEqual(t, a.Done.Sub(sent), timeout)
+	assert.Less(t, a.Done.Sub(sent), 15*timeout)
 	assert.Nil(t, p.link, "what is answered late is no answer to the next one")
-	require.NoError(t, p.post(time.Now(), nil, 1).err)
+	require.NoError(t, p.Post(time.Now(), nil, 1).Err)
 }
 
 // A server that closes an idle connection has not seen the request that is written into it at that moment.
@@ -227,11 +236,11 @@ func TestAConnectionThatTheServerHasClosedIsNotUsedAgain(t *testing.T) {
 	}
 	server.Start()
 	t.Cleanup(server.Close)
-	p := newTestPoster(t, server.URL, keep)
+	p := newTestPoster(t, server.URL, keep, patient)
 	for range 3 {
-		a := p.post(time.Now(), nil, 1)
-		require.NoError(t, a.err)
-		require.Equal(t, http.StatusAccepted, a.status)
+		a := p.Post(time.Now(), nil, 1)
+		require.NoError(t, a.Err)
+		require.Equal(t, http.StatusAccepted, a.Status)
 		<-closed
 		time.Sleep(time.Until(p.used.Add(idleUnchecked + time.Millisecond))) // before that it is not looked at
 	}
@@ -242,7 +251,7 @@ func TestALargeBodyIsWrittenToTheEnd(t *testing.T) {
 	t.Parallel()
 	const timeout = 4 * time.Second
 	var got atomic.Int64
-	url, _ := ingest(t, false, func(w http.ResponseWriter, r *http.Request) {
+	url := ingest(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength > 0 {
 			time.Sleep(timeout * 3 / 4) // past the first request's moment
 		}
@@ -250,14 +259,14 @@ func TestALargeBodyIsWrittenToTheEnd(t *testing.T) {
 		got.Store(n)
 		w.WriteHeader(http.StatusAccepted)
 	})
-	p := newTestPoster(t, url, options{Timeout: seconds(timeout), Ingest: ingestOptions{KeepAlive: true}})
+	p := newTestPoster(t, url, keep, timeout)
 	began := time.Now()
-	require.NoError(t, p.post(time.Now(), nil, 1).err)
+	require.NoError(t, p.Post(time.Now(), nil, 1).Err)
 	time.Sleep(time.Until(began.Add(timeout / 2)))
 	const size = 32 << 20
-	a := p.post(time.Now(), make([]byte, size), 1)
-	if a.err != nil { // a busy machine: then it is the time-out, and nothing else
-		assert.Equal(t, "timeout", classOf(a.err), a.err)
+	a := p.Post(time.Now(), make([]byte, size), 1)
+	if a.Err != nil { // a busy machine: then it is the time-out, and nothing else
+		assert.Equal(t, "timeout", network.ClassOf(a.Err), a.Err)
 		return
 	}
 	assert.EqualValues(t, size, got.Load())

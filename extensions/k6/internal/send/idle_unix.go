@@ -1,6 +1,6 @@
 //go:build unix
 
-package arrival
+package send
 
 import (
 	"errors"

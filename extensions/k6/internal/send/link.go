@@ -1,4 +1,4 @@
-package arrival
+package send
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// link is a poster's connection to the ingest. A request has a moment by which it is to be answered, and to tell the runtime
+// link is a Poster's connection to the ingest. A request has a moment by which it is to be answered, and to tell the runtime
 // of it for each request took a twentieth of the CPU: the socket keeps the moment of an earlier one, and gets a new one when that
 // has come and the request's own has not.
 type link struct {
@@ -20,19 +20,19 @@ type link struct {
 	lost     error     // what ended it
 }
 
-// dial connects, and shakes hands, before deadline. Its errors are dialErrors: nothing has been sent.
-func (p *poster) dial(deadline time.Time) (*link, error) {
+// dial connects, and shakes hands, before deadline. Its errors are DialErrors: nothing has been sent.
+func (p *Poster) dial(deadline time.Time) (*link, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	conn, err := p.state.Dialer.DialContext(ctx, "tcp", p.address)
+	conn, err := p.network.Dialer.DialContext(ctx, "tcp", p.address)
 	if err != nil {
-		return nil, &dialError{err}
+		return nil, &DialError{err}
 	}
 	l := &link{Conn: conn}
 	if !p.secure {
 		return l, nil
 	}
-	config := p.trust.config(p.state)
+	config := p.network.TLS.Clone()
 	if config.ServerName == "" {
 		config.ServerName, _, _ = net.SplitHostPort(p.address)
 	}
@@ -40,7 +40,7 @@ func (p *poster) dial(deadline time.Time) (*link, error) {
 	l.secure = tls.Client(l, config)
 	if err := l.secure.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
-		return nil, &dialError{err}
+		return nil, &DialError{err}
 	}
 	return l, nil
 }
