@@ -7,6 +7,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 // The closed model: each sender sends its next request when its last one has been answered, so a message is due when it is sent.
@@ -116,7 +117,7 @@ func (e *engine) choose(chosen bool) bool {
 const ending = time.Millisecond
 
 // lead leads the phases of the closed model, one after the other.
-func (e *engine) lead(ctx context.Context, client *store) {
+func (e *engine) lead(ctx context.Context, client *store.Store) {
 	defer e.turnTo(turn{over: true})
 	begin := e.opening(ctx)
 	for i, p := range e.options.profile.Phases {

@@ -22,7 +22,7 @@ func (e *engine) report(lossless bool) *report.Run {
 	resources := append([]report.Resource{}, e.resources...)
 	e.mu.Unlock()
 	for i := range timeline {
-		timeline[i].CanaryMS = e.canary.at(timeline[i].T) // it may have arrived after its second was over
+		timeline[i].CanaryMS = e.canary.At(timeline[i].T) // it may have arrived after its second was over
 	}
 
 	var ran time.Duration
@@ -39,7 +39,7 @@ func (e *engine) report(lossless bool) *report.Run {
 	account := standing.Account
 	r := &report.Run{
 		Schema: report.Schema, Run: e.identity(),
-		Account: report.NewAccount(account), Clock: e.describeClock(), Canary: e.canary.describe(lossless), Health: e.describeHealth(lossless),
+		Account: report.NewAccount(account), Clock: e.describeClock(), Canary: e.canary.Describe(lossless), Health: e.describeHealth(lossless),
 		Timeline: timeline, Resources: resources, Errors: e.errorClasses(),
 		Environment: e.environment(), Steps: []report.Step{}, Figures: e.figuresNow(), Flows: []report.FlowResult{},
 	}
@@ -58,7 +58,9 @@ func (e *engine) report(lossless bool) *report.Run {
 // describeLatencies fills in the steps, the flows and the whole.
 func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []span, lossless bool) {
 	total := ledger.NewTimes()
-	counts, traced := standing.Phases, e.sampledNow()
+	e.mu.Lock()
+	counts, traced := standing.Phases, e.sampled
+	e.mu.Unlock()
 	for i, p := range e.options.profile.Phases {
 		times := e.ledger.Times(i)
 		if p.Measured {
@@ -79,11 +81,11 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 			CPUPercent: report.CPUBetween(r.Resources, span.start.Seconds(), span.end.Seconds()),
 			Latency:    report.NewLatencies(times, lossless),
 		}
-		step.Sampled = traced.of(i).Against(step.Latency.Arrival)
+		step.Sampled = traced.Of(i).Against(step.Latency.Arrival)
 		r.Steps = append(r.Steps, step)
 	}
 	r.Latency, r.Knee = report.NewLatencies(total, lossless), report.NewKnee(r.Steps)
-	r.Sampled = traced.all().Against(r.Latency.Arrival)
+	r.Sampled = traced.All().Against(r.Latency.Arrival)
 
 	for i, f := range e.options.profile.Flows {
 		s := e.ledger.FlowTimes(i)
@@ -122,10 +124,8 @@ func (e *engine) describeClock() report.Clock {
 
 func (e *engine) describeHealth(lossless bool) report.Health {
 	lateness, reading := e.ledger.Lateness(), e.ledger.Reading()
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	h := report.Health{
-		Gaps: append([]report.Gap{}, e.gaps...), SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.trend.n,
+		Gaps: e.subscribers.Gaps(), SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.trend.n,
 	}
 	if lateness.Count > 0 {
 		h.Lateness = new(report.NewLatency(lateness, lossless))

@@ -19,9 +19,15 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
+
+// comeBackLeast is how long an outage of a broker may last before the load is halted; where what is late is waited for longer than
+// that (drain), so is the broker.
+const comeBackLeast = 30 * time.Second
 
 // lateLimit is how late a request may leave. One that would be later is dropped, and counted: a generator that is half a
 // minute behind measures nothing but itself.
@@ -65,7 +71,8 @@ type engine struct {
 	epoch      time.Time
 	met        *report.Generator // this instance among those of the run; nil: it is the only one
 
-	canary *canary // nil: none
+	subscribers *receive.Subscribers // nil: there are none yet
+	canary      *receive.Canary      // nil: none
 
 	mu        sync.Mutex
 	left      []pacer.Slot // drawn by senders that were stopped before it was due
@@ -79,10 +86,9 @@ type engine struct {
 	execution *lib.ExecutionState // nil: in tests
 	marked    bool                // k6 was told that the test has failed
 	errors    map[string]*report.ErrorClass
-	gaps      []report.Gap
 	spans     []span // the phases as they went
 	figures   []report.Figure
-	sampled   *sampled // nil: not asked for, or not there yet
+	sampled   *store.Sampled // nil: not asked for, or not there yet
 	processes []report.ProcessClock
 	timeline  []report.Interval
 	resources []report.Resource
@@ -91,7 +97,7 @@ type engine struct {
 }
 
 func newEngine(o *options, part *segment) *engine {
-	o.profile.Connections = max(o.MQTT.Connections, o.MQTT.brokers())
+	o.profile.Connections = max(o.MQTT.Connections, o.MQTT.Brokers())
 	schedule := part.share(pacer.New(o.profile))
 	id := cmp.Or(o.RunID, newRunID())
 	e := &engine{
@@ -129,7 +135,7 @@ func newEngine(o *options, part *segment) *engine {
 		}
 	}
 	if o.Sampled > 0 {
-		e.ledger.Keep(o.Sampled, traceLength)
+		e.ledger.Keep(o.Sampled, store.TraceLength)
 	}
 	e.trend, e.httpTrend = thin(deliveries), thin(requests)
 	e.chosen = make([]atomic.Int64, len(o.profile.Flows))
@@ -138,7 +144,7 @@ func newEngine(o *options, part *segment) *engine {
 	}
 	e.turnTo(turn{})
 	e.planSpans()
-	e.bodies = body.New(o.messages(), e.levelled().Flows, schedule, fmt.Sprintf("%s.%d.", e.id, part.generator()))
+	e.bodies = body.New(o.messages(), e.levelled().Flows, schedule, fmt.Sprintf("%s.%d.", e.id, part.generator()), part != nil)
 	e.parts = run.Parts{
 		ID: e.id, Name: e.name, Profile: e.levelled(), Bodies: e.bodies, Ledger: e.ledger, Clock: e.clock, Halted: e.halted,
 		Count: e.count, Distrust: e.distrust,

@@ -167,13 +167,6 @@ func (e *engine) builtIn() map[string][]string {
 	return all
 }
 
-// hasGaps reports whether a subscriber was without its connection for a while.
-func (e *engine) hasGaps() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.gaps) > 0
-}
-
 func (e *engine) isHalted() bool {
 	select {
 	case <-e.halted:

@@ -19,8 +19,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 // options are those of new Run(). index.d.ts documents them.
@@ -33,7 +35,7 @@ type options struct {
 	Phases     map[string]map[string]any `json:"phases"`
 	EveryFlow  map[string]any            `json:"everyFlow"`
 	Ingest     send.Ingest               `json:"ingest"`
-	MQTT       mqttOptions               `json:"mqtt"`
+	MQTT       receive.Options           `json:"mqtt"`
 	Redis      redisOptions              `json:"redis"`
 	CA         string                    `json:"ca"`
 	ID         string                    `json:"id"`
@@ -42,7 +44,7 @@ type options struct {
 	Senders    int                       `json:"senders"`
 	InFlight   int                       `json:"inFlight"`
 	Publishers *send.PublisherOptions    `json:"publishers"`
-	Queue      *queueOptions             `json:"queue"`
+	Queue      *store.QueueOptions       `json:"queue"`
 	Timeout    seconds                   `json:"timeout"`
 	Drain      seconds                   `json:"drain"`
 	Idle       seconds                   `json:"idle"`
@@ -126,7 +128,7 @@ func defaults() options {
 		Name: "run", ID: "id", Senders: 64, InFlight: 1, SenderConnections: 1, Canary: true, Topology: "single", Network: "loopback", Runs: "reports/runs",
 		Gather: seconds(time.Minute), Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
 		Ingest: send.Ingest{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
-		MQTT:   mqttOptions{Prefix: "messages/", QoS: 1, Version: "5", Session: "clean", Topics: "exact"},
+		MQTT:   receive.Options{Prefix: "messages/", QoS: 1, Version: "5", Session: "clean", Topics: "exact"},
 		tool:   report.Tool{Name: "k6", Version: k6Version()},
 	}
 }
@@ -195,8 +197,8 @@ func (o *options) check() (err error) {
 		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
 	}
 	if o.Redis.URL != "" {
-		if _, _, err := parseRedis(o.Redis.URL); err != nil {
-			return fmt.Errorf("redis.url (REDIS_URL): %w", withoutURL(err))
+		if _, _, err := store.Parse(o.Redis.URL); err != nil {
+			return fmt.Errorf("redis.url (REDIS_URL): %w", err)
 		}
 	}
 	if at, isURL := strings.CutPrefix(o.Runs, "file://"); isURL {
@@ -254,7 +256,7 @@ func (o *options) check() (err error) {
 	if o.MQTT.Filter != "" && o.Canary {
 		return errors.New("mqtt.filter is set, so it is not known where the canary arrives: canary: false")
 	}
-	if err := o.MQTT.check(o.profile); err != nil {
+	if err := o.MQTT.Check(o.profile); err != nil {
 		return err
 	}
 	if o.Publishers != nil {
@@ -263,8 +265,14 @@ func (o *options) check() (err error) {
 		}
 	}
 	if o.Queue != nil {
-		if err := o.Queue.check(o); err != nil {
+		if err := o.Queue.Check(o.profile); err != nil {
 			return err
+		}
+		if o.Canary {
+			return errors.New("queue is set, and the canary arrives by MQTT: canary: false")
+		}
+		if o.Publishers != nil {
+			return errors.New("queue is where messages of an ingest arrive, and publishers have none: leave out one of them")
 		}
 	}
 	if o.Protocol == "" {

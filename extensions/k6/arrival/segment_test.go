@@ -147,7 +147,7 @@ func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
 func TestWhatAnotherGeneratorHasSentIsNotForeign(t *testing.T) {
 	t.Parallel()
 	o := &options{ID: "id", profile: newScript(t, &fake.Pipeline{}, twenty, "").module.root.engine.options.profile}
-	b := body.New(o.messages(), o.profile.Flows, pacer.New(o.profile), "abcd1234.2.")
+	b := body.New(o.messages(), o.profile.Flows, pacer.New(o.profile), "abcd1234.2.", true)
 	for payload, sibling := range map[string]bool{
 		`{"id":"abcd1234.1.17"}`: true, `{"id":"abcd1234.12.17"}`: true, `{"id":"abcd1234.canary.3"}`: false,
 		`{"id":"other567.1.17"}`: false, `{"id":"abcd1234."}`: false, `{}`: false,

@@ -28,7 +28,7 @@ type Bodies struct {
 	schedule *pacer.Pacer
 	prefix   string // <run>.<generator>.
 	mark     []byte // the prefix, as it stands in a message
-	family   []byte // as far as the run: other generators of the run have it too
+	family   []byte // as far as the run: its other generators have it too; empty: there are none
 	quoted   bool   // an id stands in quotes
 	flows    []flow
 }
@@ -56,13 +56,15 @@ const (
 )
 
 // New makes the messages of flows, whose ids begin with prefix, "<run>.<generator>.". The template must have passed Check. schedule
-// says which messages are this generator's.
-func New(f Format, flows []profile.Flow, schedule *pacer.Pacer, prefix string) *Bodies {
+// says which messages are this generator's; siblings, whether others send messages of the run too.
+func New(f Format, flows []profile.Flow, schedule *pacer.Pacer, prefix string, siblings bool) *Bodies {
 	b := &Bodies{format: f, schedule: schedule, prefix: prefix, mark: []byte(prefix), quoted: f.Template == ""}
 	if b.quoted {
 		b.mark = []byte(`"` + prefix)
 	}
-	b.family = b.mark[:bytes.IndexByte(b.mark, '.')+1]
+	if siblings {
+		b.family = b.mark[:bytes.IndexByte(b.mark, '.')+1]
+	}
 	for _, one := range flows {
 		payload := strings.Repeat("x", one.PayloadBytes)
 		if f.Fuzz != nil {
@@ -222,7 +224,7 @@ func (b *Bodies) Seq(payload []byte) (seq int, ok bool) {
 // Sibling reports whether a message is of another generator of this run.
 func (b *Bodies) Sibling(payload []byte) bool {
 	i := bytes.Index(payload, b.family)
-	if i < 0 {
+	if i < 0 || len(b.family) == 0 {
 		return false
 	}
 	generator, _, ok := bytes.Cut(payload[i+len(b.family):], []byte("."))

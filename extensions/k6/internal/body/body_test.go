@@ -19,7 +19,7 @@ func bodiesOf(t *testing.T, f body.Format) *body.Bodies {
 	p, err := profile.Parse("p", "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, target: user, targets: 3, payloadBytes: 4}]")
 	require.NoError(t, err)
 	require.NoError(t, f.Check())
-	return body.New(f, p.Flows, pacer.New(p), prefix)
+	return body.New(f, p.Flows, pacer.New(p), prefix, false)
 }
 
 func TestBodiesAreMadeFromATemplate(t *testing.T) {

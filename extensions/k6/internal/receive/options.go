@@ -1,4 +1,4 @@
-package arrival
+package receive
 
 import (
 	"errors"
@@ -6,10 +6,13 @@ import (
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 )
 
-type mqttOptions struct {
+// Options are the settings of the broker that the messages arrive from.
+type Options struct {
 	URL         string   `json:"url"`
 	Username    string   `json:"username"`
 	Password    string   `json:"password"`
@@ -30,18 +33,19 @@ const persistentSession = "persistent"
 // mqttVersions are protocol levels (MQTT 5, 3.1.2.2).
 var mqttVersions = map[string]int{"3.1.1": 4, "5": 5}
 
-// brokers is how many there are.
-func (o mqttOptions) brokers() int { return 1 + len(o.More) }
+// Brokers is how many there are.
+func (o Options) Brokers() int { return 1 + len(o.More) }
 
-// broker is where connection i of the subscribers goes.
-func (o mqttOptions) broker(i int) string {
-	if i %= o.brokers(); i > 0 {
+// Broker is where connection i of the subscribers goes.
+func (o Options) Broker(i int) string {
+	if i %= o.Brokers(); i > 0 {
 		return o.More[i-1]
 	}
 	return o.URL
 }
 
-func (o mqttOptions) check(p *profile.Profile) error {
+// Check refuses settings that make no sense with a profile.
+func (o Options) Check(p *profile.Profile) error {
 	if o.QoS < 0 || o.QoS > 2 {
 		return fmt.Errorf("mqtt.qos %d is not 0, 1 or 2", o.QoS)
 	}
@@ -87,4 +91,12 @@ func (o mqttOptions) check(p *profile.Profile) error {
 		return fmt.Errorf("mqtt.status %q begins the name of a topic: + and # are not allowed", o.Status)
 	}
 	return nil
+}
+
+// Connection is how one of the run's connections is made.
+func (o Options) Connection(n network.Network, run, name string) receiver.Options {
+	return receiver.Options{
+		URL: o.URL, Username: o.Username, Password: o.Password, Version: mqttVersions[o.Version],
+		ClientID: fmt.Sprintf("arrival-%s-%s", run, name), TLS: n.TLS, Dial: n.Dialer.DialContext,
+	}
 }

@@ -1,4 +1,6 @@
-package arrival
+// Package receive is the receiving side of a run: the connections that hold its topics (Subscribers, over internal/receiver), or its
+// queue, and the message that goes round beside the load (Canary).
+package receive
 
 import (
 	"context"
@@ -9,55 +11,63 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"go.k6.io/k6/v2/lib"
-	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 // topicsPerSubscribe bounds one SUBSCRIBE packet.
 const topicsPerSubscribe = 1000
 
-// subscribers are the connections that hold the run's topics, or the one that reads the queue.
-type subscribers struct {
-	engine *engine
-	state  *lib.State
-	metric *metrics.Metric
-	tags   *metrics.TagSet // of metric
-	topics [][]string      // of each connection
-	read   sync.WaitGroup
-	failed chan error
-	vu     context.Context // of the VU: k6 takes samples until it ends
-	stop   context.CancelFunc
-
-	whole []bool // a connection has subscribed to all of its topics
-	gone  sync.Once
-
-	mu    sync.Mutex // for conns while they are replaced
-	conns []*receiver.Conn
+// Receiving is what Subscribers need to know of their run.
+type Receiving struct {
+	MQTT      Options
+	Queue     *store.QueueOptions // in the place of MQTT; nil: MQTT
+	Network   network.Network
+	Stamped   bool                       // the pipeline's stamps are on the clock of Redis, which is known
+	Patience  time.Duration              // how long a broker may be away
+	Elapsed   func() time.Duration       // since the epoch; 0 before it
+	Latencies func(microseconds []int64) // takes those of what has arrived
 }
 
-// subscribe connects, subscribes, and begins to read. It does not return before the broker has confirmed every topic.
-func (e *engine) subscribe(ctx context.Context, state *lib.State, latency *metrics.Metric) (*subscribers, error) {
-	s := &subscribers{engine: e, state: state, metric: latency, tags: state.Tags.GetCurrentValues().Tags, vu: ctx}
-	if e.options.Queue != nil {
-		s.failed = make(chan error, 1)
-		ctx, s.stop = context.WithCancel(ctx)
-		if err := e.takeFromQueue(ctx, state, s); err != nil {
+// Subscribers are the connections that hold the run's topics, or the one that reads the queue.
+type Subscribers struct {
+	Failed chan error // receives what ends a subscriber before its time
+
+	Receiving
+	*run.Parts
+	topics [][]string // of each connection
+	read   sync.WaitGroup
+	stop   context.CancelFunc
+	whole  []bool // a connection has subscribed to all of its topics
+	gone   sync.Once
+
+	mu    sync.Mutex
+	conns []*receiver.Conn // replaced under the lock
+	gaps  []report.Gap
+}
+
+// Subscribe connects, subscribes, and begins to read. It does not return before the broker has confirmed every topic.
+func Subscribe(ctx context.Context, parts *run.Parts, o Receiving) (*Subscribers, error) {
+	s := &Subscribers{Receiving: o, Parts: parts}
+	ctx, s.stop = context.WithCancel(ctx)
+	if o.Queue != nil {
+		s.Failed = make(chan error, 1)
+		if err := s.takeFromQueue(ctx); err != nil {
 			s.stop()
 			return nil, err
 		}
 		return s, nil
 	}
-	s.topics = e.options.topics(e.name, e.targetLevel())
-	s.failed = make(chan error, len(s.topics))
+	s.topics = o.MQTT.Filters(s.Profile, s.Name)
+	s.Failed = make(chan error, len(s.topics))
 	s.conns = make([]*receiver.Conn, len(s.topics))
 	s.whole = make([]bool, len(s.topics))
-	ctx, s.stop = context.WithCancel(ctx)
 	failures := make([]error, len(s.topics))
 	var connecting sync.WaitGroup
 	for i := range s.topics {
@@ -66,7 +76,7 @@ func (e *engine) subscribe(ctx context.Context, state *lib.State, latency *metri
 	connecting.Wait()
 	for _, err := range failures {
 		if err != nil {
-			s.close()
+			s.Close()
 			return nil, err
 		}
 	}
@@ -76,26 +86,17 @@ func (e *engine) subscribe(ctx context.Context, state *lib.State, latency *metri
 	return s, nil
 }
 
-// receiverOptions are those of one connection of the run.
-func (e *engine) receiverOptions(state *lib.State, name string) receiver.Options {
-	o := e.options.MQTT
-	return receiver.Options{
-		URL: o.URL, Username: o.Username, Password: o.Password, Version: mqttVersions[o.Version],
-		ClientID: fmt.Sprintf("arrival-%s-%s", e.name, name), TLS: e.trust.Of(state).TLS, Dial: state.Dialer.DialContext,
-	}
-}
-
 // connect opens connection i, or opens it again, and subscribes unless the broker still has its session.
-func (s *subscribers) connect(ctx context.Context, i int) error {
+func (s *Subscribers) connect(ctx context.Context, i int) error {
 	conn, err := s.conns[i], error(nil)
 	if conn != nil {
 		conn, err = conn.Reconnect(ctx)
 	} else {
-		o := s.engine.receiverOptions(s.state, fmt.Sprintf("subscriber-%d", i+1))
-		o.URL = s.engine.options.MQTT.broker(i)
-		o.Persistent = s.engine.options.MQTT.Session == persistentSession
-		if prefix := s.engine.options.MQTT.Status; prefix != "" {
-			o.Status = fmt.Sprintf("%s%s-%d", prefix, s.engine.name, i+1)
+		o := s.MQTT.Connection(s.Network, s.Name, fmt.Sprintf("subscriber-%d", i+1))
+		o.URL = s.MQTT.Broker(i)
+		o.Persistent = s.MQTT.Session == persistentSession
+		if prefix := s.MQTT.Status; prefix != "" {
+			o.Status = fmt.Sprintf("%s%s-%d", prefix, s.Name, i+1)
 		}
 		conn, err = receiver.Connect(ctx, o)
 	}
@@ -104,7 +105,7 @@ func (s *subscribers) connect(ctx context.Context, i int) error {
 	}
 	if !conn.SessionPresent() || !s.whole[i] {
 		s.whole[i] = false
-		if err := subscribeAll(ctx, conn, s.topics[i], byte(s.engine.options.MQTT.QoS)); err != nil {
+		if err := subscribeAll(ctx, conn, s.topics[i], byte(s.MQTT.QoS)); err != nil {
 			conn.Close()
 			return err
 		}
@@ -133,8 +134,7 @@ func subscribeAll(ctx context.Context, conn *receiver.Conn, topics []string, qos
 
 // hold reads connection i, and connects anew where it is lost. What the broker did not keep meanwhile is missing from the
 // account, so the gap is noted.
-func (s *subscribers) hold(ctx context.Context, i int) {
-	e := s.engine
+func (s *Subscribers) hold(ctx context.Context, i int) {
 	short := 0 // connections in a row that did not last
 	for {
 		since := time.Now()
@@ -145,14 +145,14 @@ func (s *subscribers) hold(ctx context.Context, i int) {
 		if short++; time.Since(since) > shortLived {
 			short = 0
 		}
-		gap := e.openGap(i, err)
-		e.count("delivery", "subscriber lost", err.Error())
+		gap := s.openGap(i, err)
+		s.Count("delivery", "subscriber lost", err.Error())
 		// Two clients with one id throw each other out for ever. Mosquitto 2.0 does not tell the reason, nor can MQTT 3.1.1.
 		if short == shortMost {
 			err = fmt.Errorf("%w (%d connections in a row did not last %s; is another client using its id?)", err, short, shortLived)
 		}
 		if errors.Is(err, receiver.ErrTakenOver) || short == shortMost {
-			s.failed <- fmt.Errorf("subscriber %d: %w", i+1, err)
+			s.Failed <- fmt.Errorf("subscriber %d: %w", i+1, err)
 			return
 		}
 		_, err = backoff.Retry(ctx, func() (struct{}, error) {
@@ -161,19 +161,14 @@ func (s *subscribers) hold(ctx context.Context, i int) {
 				err = backoff.Permanent(err)
 			}
 			return struct{}{}, err
-		}, backoff.WithMaxElapsedTime(e.comeBack),
-			backoff.WithBackOff(reconnectWaits()))
+		}, backoff.WithMaxElapsedTime(s.Patience), backoff.WithBackOff(reconnectWaits()))
 		if err != nil {
-			s.failed <- fmt.Errorf("subscriber %d did not come back: %w", i+1, err)
+			s.Failed <- fmt.Errorf("subscriber %d did not come back: %w", i+1, err)
 			return
 		}
-		e.closeGap(gap)
+		s.closeGap(gap)
 	}
 }
-
-// comeBackLeast is how long an outage of a broker may last before the load is halted; where what is late is waited for longer than
-// that (drain), so is the broker.
-const comeBackLeast = 30 * time.Second
 
 // A connection that lasts less than shortLived, so many times in a row, is given up.
 const (
@@ -189,57 +184,50 @@ func reconnectWaits() backoff.BackOff {
 }
 
 // listen hands what one subscriber reads to the ledger and to k6's metric, until the connection ends.
-func (s *subscribers) listen(i int, conn *receiver.Conn) error {
-	e := s.engine
+func (s *Subscribers) listen(i int, conn *receiver.Conn) error {
 	var (
 		arrivals  []ledger.Arrival
 		latencies []int64
 	)
-	if e.options.MQTT.Topics == sharedTopics || e.options.MQTT.brokers() > 1 {
+	if s.MQTT.Topics == sharedTopics || s.MQTT.Brokers() > 1 {
 		i = 0 // they are one subscriber: a second copy is a duplicate, whoever gets it
 	}
-	clocked := e.options.Redis.URL != "" // stamps mean nothing without the clock that they were made by
 	return conn.Read(hops.Property, func(messages []receiver.Message) {
 		arrivals, latencies = arrivals[:0], latencies[:0]
-		back := e.clock.Back()
+		back := s.Clock.Back()
 		foreign := 0
 		for _, m := range messages {
-			seq, ok := e.bodies.Seq(m.Payload)
+			seq, ok := s.Bodies.Seq(m.Payload)
 			if !ok {
-				if e.segment == nil || !e.bodies.Sibling(m.Payload) {
+				if !s.Bodies.Sibling(m.Payload) {
 					foreign++
 				}
 				continue
 			}
-			a := ledger.Arrival{Seq: seq, At: e.clock.At(m.At), Kernel: m.Kernel, Waited: m.Waited.Microseconds()}
+			a := ledger.Arrival{Seq: seq, At: s.Clock.At(m.At), Kernel: m.Kernel, Waited: m.Waited.Microseconds()}
 			if m.Waited < 0 { // less than a µs below
 				a.Waited = -1
 			}
-			if m.Hops != nil && clocked {
+			if m.Hops != nil && s.Stamped {
 				stamps, err := hops.Parse(m.Hops)
 				if a.Stamped = err == nil; a.Stamped {
 					a.Stamps = stamps.Move(back)
 				} else {
-					e.count("delivery", "stamps unreadable", err.Error())
+					s.Count("delivery", "stamps unreadable", err.Error())
 				}
 			}
 			arrivals = append(arrivals, a)
 		}
-		latencies = e.ledger.Arrive(i, arrivals, latencies)
+		latencies = s.Ledger.Arrive(i, arrivals, latencies)
 		if foreign > 0 {
-			e.ledger.Foreign(foreign)
+			s.Ledger.Foreign(foreign)
 		}
-		s.hand(latencies)
+		s.Latencies(latencies)
 	})
 }
 
-// hand gives latencies to k6.
-func (s *subscribers) hand(us []int64) {
-	s.engine.pending.latencies(s.vu, s.state, s.metric, s.tags, us, s.engine.trend)
-}
-
-// close ends the connections, and their sessions.
-func (s *subscribers) close() {
+// Close ends the connections, and their sessions. It may be called more than once.
+func (s *Subscribers) Close() {
 	s.stop()
 	s.mu.Lock()
 	for _, c := range s.conns {
@@ -254,19 +242,18 @@ func (s *subscribers) close() {
 
 // forget ends the sessions that outlive their connections: a broker would go on queueing for them. MQTT 5 has ended them with
 // DISCONNECT, where there was a connection to say it over.
-func (s *subscribers) forget() {
-	o := s.engine.options.MQTT
-	if o.Session != persistentSession || (o.Version == "5" && !s.engine.hasGaps()) {
+func (s *Subscribers) forget() {
+	if s.MQTT.Session != persistentSession || (s.MQTT.Version == "5" && len(s.Gaps()) == 0) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.vu), farewell)
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	var forgetting sync.WaitGroup
 	for _, c := range s.conns {
 		if c != nil {
 			forgetting.Go(func() {
 				if err := c.Forget(ctx); err != nil {
-					s.engine.count("delivery", "session left behind", err.Error())
+					s.Count("delivery", "session left behind", err.Error())
 				}
 			})
 		}
@@ -278,18 +265,28 @@ func (s *subscribers) forget() {
 const farewell = 5 * time.Second
 
 // openGap notes that a subscriber has lost its connection.
-func (e *engine) openGap(subscriber int, err error) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.gaps = append(e.gaps, report.Gap{
-		Subscriber: subscriber + 1, FromS: e.elapsed().Seconds(), Reason: err.Error(),
+func (s *Subscribers) openGap(subscriber int, err error) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gaps = append(s.gaps, report.Gap{
+		Subscriber: subscriber + 1, FromS: s.Elapsed().Seconds(), Reason: err.Error(),
 	})
-	return len(e.gaps) - 1
+	return len(s.gaps) - 1
 }
 
 // closeGap notes that it is back.
-func (e *engine) closeGap(gap int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.gaps[gap].ToS = new(e.elapsed().Seconds())
+func (s *Subscribers) closeGap(gap int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gaps[gap].ToS = new(s.Elapsed().Seconds())
+}
+
+// Gaps are when subscribers were without their connections. Before there are subscribers, s being nil, there are none.
+func (s *Subscribers) Gaps() []report.Gap {
+	if s == nil {
+		return []report.Gap{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]report.Gap{}, s.gaps...)
 }

@@ -1,63 +1,62 @@
-package arrival
+package store
 
 import (
 	"context"
 	"encoding/json"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 )
 
 const (
-	// traceLength is how many times each of the pipeline's trace lists holds, the newest ones (pipeline/queue/queue.ts).
-	traceLength = 100_000
+	// TraceLength is how many times each of the pipeline's trace lists holds, the newest ones (pipeline/queue/queue.ts).
+	TraceLength = 100_000
 	// traceLooks is how often what is missing in the lists is looked for: they are written beside the messages, not before them.
 	traceLooks = 10
 	tracePause = 100 * time.Millisecond
 )
 
-// sampled is what the trace lists have told of a run, by phase, and of all measured phases.
-type sampled struct {
+// Sampled is what the trace lists have told of a run, by phase, and of all measured phases. nil: nothing.
+type Sampled struct {
 	phases []*report.Sampled
 	whole  *report.Sampled
 }
 
-func (s *sampled) of(phase int) *report.Sampled {
+// Of is what they told of a phase.
+func (s *Sampled) Of(phase int) *report.Sampled {
 	if s == nil {
 		return nil
 	}
 	return s.phases[phase]
 }
 
-func (s *sampled) all() *report.Sampled {
+// All is what they told of all measured phases.
+func (s *Sampled) All() *report.Sampled {
 	if s == nil {
 		return nil
 	}
 	return s.whole
 }
 
-func (e *engine) sampledNow() *sampled {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.sampled
-}
-
 // traced is when ingest and relay noted a message, µs on the own clock; 0: they did not.
 type traced struct{ ingest, relay int64 }
 
-// readTraces joins the pipeline's trace lists with the deliveries that the ledger has kept, by id, and deletes the lists.
-func (e *engine) readTraces(ctx context.Context, client *store) {
-	kept, seen := e.ledger.Kept()
-	back := e.clock.Back()
+// Traces joins the pipeline's trace lists with the deliveries that the ledger has kept, one in so many, by id, and deletes the lists.
+func (s *Store) Traces(ctx context.Context, r *run.Parts, oneIn int) *Sampled {
+	kept, seen := r.Ledger.Kept()
+	back := r.Clock.Back()
 	times := make(map[int]*traced, len(kept))
 	for _, k := range kept {
 		times[k.Seq] = &traced{}
 	}
 	for look := range traceLooks {
 		if look > 0 && !clock.SleepUntil(ctx, nil, time.Now().Add(tracePause)) {
-			return
+			return nil
 		}
 		missing := 2 * len(times)
 		for key, into := range map[string]func(*traced) *int64{
@@ -65,13 +64,13 @@ func (e *engine) readTraces(ctx context.Context, client *store) {
 			relayTrace:  func(t *traced) *int64 { return &t.relay },
 		} {
 			// The newest stands first: of a message that was noted twice the first time stays.
-			if err := scanList(ctx, client, key, func(entry string) {
-				if seq, at, ok := e.traceOf(entry, back); ok && times[seq] != nil {
+			if err := s.scanList(ctx, key, func(entry string) {
+				if seq, at, ok := traceOf(entry, r.Bodies, back); ok && times[seq] != nil {
 					*into(times[seq]) = at
 				}
 			}); err != nil {
-				e.distrust("%s could not be read in Redis, so there are no samples: %s", key, err)
-				return
+				r.Distrust("%s could not be read in Redis, so there are no samples: %s", key, err)
+				return nil
 			}
 			for _, t := range times {
 				if *into(t) != 0 {
@@ -84,22 +83,19 @@ func (e *engine) readTraces(ctx context.Context, client *store) {
 		}
 	}
 	for _, key := range []string{ingestTrace, relayTrace} {
-		node, err := client.holder(ctx, key)
+		node, err := s.Holder(ctx, key)
 		if err == nil {
 			err = node.Unlink(ctx, key).Err()
 		}
 		if err != nil {
-			e.count("trace", "lists not deleted", err.Error())
+			r.Count("trace", "lists not deleted", err.Error())
 		}
 	}
-	all := e.joined(kept, seen, times)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.sampled = all
+	return joined(r.Profile.Phases, oneIn, kept, seen, times)
 }
 
 // traceOf reads an entry of a trace list, {"id": "<run>.<generator>.<number>", "time": µs on Redis' clock}, if it is of this run.
-func (e *engine) traceOf(entry string, back func(int64) int64) (seq int, at int64, ok bool) {
+func traceOf(entry string, own *body.Bodies, back func(int64) int64) (seq int, at int64, ok bool) {
 	var noted struct {
 		ID   string `json:"id"`
 		Time int64  `json:"time"`
@@ -107,12 +103,12 @@ func (e *engine) traceOf(entry string, back func(int64) int64) (seq int, at int6
 	if json.Unmarshal([]byte(entry), &noted) != nil {
 		return 0, 0, false
 	}
-	seq, ok = e.bodies.NumberOf(noted.ID)
+	seq, ok = own.NumberOf(noted.ID)
 	return seq, noted.Time + back(noted.Time), ok
 }
 
 // joined makes rows of samples, as the steps have them of all deliveries.
-func (e *engine) joined(kept []ledger.Kept, seen []int, times map[int]*traced) *sampled {
+func joined(phases []profile.Phase, oneIn int, kept []ledger.Kept, seen []int, times map[int]*traced) *Sampled {
 	type row struct {
 		arrival ledger.Series
 		parts   [3]int64
@@ -133,15 +129,15 @@ func (e *engine) joined(kept []ledger.Kept, seen []int, times map[int]*traced) *
 		}
 	}
 	whole, missing := row{arrival: ledger.NewSeries()}, 0
-	out := &sampled{}
+	out := &Sampled{}
 	empty := ledger.NewSeries()
 	for i, r := range rows {
 		if r == nil {
 			r = &row{arrival: empty}
 		}
 		notFound := seen[i] - int(r.arrival.Count)
-		out.phases = append(out.phases, report.NewSampled(e.options.Sampled, notFound, &r.arrival, r.parts))
-		if !e.options.profile.Phases[i].Measured {
+		out.phases = append(out.phases, report.NewSampled(oneIn, notFound, &r.arrival, r.parts))
+		if !phases[i].Measured {
 			continue
 		}
 		whole.arrival.Merge(&r.arrival)
@@ -150,6 +146,6 @@ func (e *engine) joined(kept []ledger.Kept, seen []int, times map[int]*traced) *
 			whole.parts[k] += us
 		}
 	}
-	out.whole = report.NewSampled(e.options.Sampled, missing, &whole.arrival, whole.parts)
+	out.whole = report.NewSampled(oneIn, missing, &whole.arrival, whole.parts)
 	return out
 }
