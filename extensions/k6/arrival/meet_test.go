@@ -15,8 +15,8 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/servers"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 func TestNothingIsSentWhereAnInstanceIsMissing(t *testing.T) {
@@ -70,7 +70,7 @@ func meetings(t *testing.T, check func(t *testing.T, now *int64, one, two, anoth
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
 	require.NoError(t, f.Start())
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
-	for name, address := range map[string]string{"fake": f.Redis.URL(), "real": servers.Redis(t)} {
+	for name, address := range map[string]string{"fake": f.Redis.URL(), "real": test.Redis(t)} {
 		t.Run(name, func(t *testing.T) {
 			o, err := redis.ParseURL(address)
 			require.NoError(t, err)

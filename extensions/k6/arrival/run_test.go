@@ -12,7 +12,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/servers"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 const steady = `
@@ -195,7 +195,7 @@ func TestStampsMeanNothingWithoutTheirClock(t *testing.T) {
 
 func TestStagesSumToArrival(t *testing.T) {
 	t.Parallel()
-	r := newScript(t, &fake.Pipeline{Hops: stamps}, steady, fmt.Sprintf("redis: { url: %q }", servers.Redis(t))).run()
+	r := newScript(t, &fake.Pipeline{Hops: stamps}, steady, fmt.Sprintf("redis: { url: %q }", test.Redis(t))).run()
 	assert.Equal(t, "redis TIME", r.Clock.Reference)
 	sum := 0.0
 	for name, s := range r.Latency.Stages {

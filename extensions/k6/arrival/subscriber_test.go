@@ -113,7 +113,7 @@ func TestAnotherClientWithTheSameID(t *testing.T) {
 	work.Go(func() {
 		<-e.started
 		for rival.Err() == nil { // as clients do
-			conn, err := receiver.Connect(rival, e.options.MQTT.Connection(e.trust.Of(s.state), e.name, "subscriber-1"))
+			conn, err := receiver.Connect(rival, receiver.Options{URL: e.options.MQTT.URL, ClientID: "arrival-" + e.name + "-subscriber-1", Dial: s.state.Dialer.DialContext})
 			if err != nil {
 				continue
 			}

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
@@ -29,7 +27,7 @@ type Canary struct {
 	Circling
 	*run.Parts
 	poster *send.Poster
-	conn   *receiver.Conn
+	line   *line
 	body   string // up to the number
 	tail   string // after it
 	topic  string
@@ -66,12 +64,8 @@ func NewCanary(ctx context.Context, parts *run.Parts, o Circling) (*Canary, erro
 		Circling: o, Parts: parts, poster: send.NewPoster(o.Ingest, o.Network, o.Timeout), latency: ledger.NewSeries(),
 		greets: make(chan struct{}, 1), body: before, tail: after, topic: o.MQTT.Prefix + target,
 	}
-	var err error
-	if c.conn, err = receiver.Connect(ctx, o.MQTT.Connection(o.Network, parts.Name, "canary")); err != nil {
-		return nil, err
-	}
-	if err := c.conn.Subscribe(ctx, []string{c.topic}, byte(o.MQTT.QoS)); err != nil {
-		c.conn.Close()
+	c.line = o.MQTT.line(o.Network, parts.Name, "canary", []string{c.topic})
+	if err := c.line.connect(ctx); err != nil {
 		return nil, fmt.Errorf("%w (the canary's topic; canary: false leaves it out)", err)
 	}
 	ctx, c.land = context.WithCancel(ctx)
@@ -142,7 +136,7 @@ func due(n int) time.Duration { return time.Duration(n)*every + every/2 }
 func (c *Canary) listen(ctx context.Context) {
 	prefix := []byte(c.Name + ".canary.")
 	for {
-		err := c.conn.Read("", func(messages []receiver.Message) {
+		err := c.line.conn.Read("", func(messages []receiver.Message) {
 			for _, m := range messages {
 				if n, ok := body.NumberAfter(m.Payload, prefix, false); ok {
 					c.arrive(n, c.Clock.At(m.At))
@@ -153,31 +147,11 @@ func (c *Canary) listen(ctx context.Context) {
 			return
 		}
 		c.Count("canary", "connection lost", err.Error())
-		if _, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, c.reconnect(ctx) },
-			backoff.WithMaxElapsedTime(c.Patience), backoff.WithBackOff(reconnectWaits())); err != nil {
+		if err := c.line.again(ctx, c.Patience); err != nil {
 			c.Count("canary", "did not come back", err.Error())
 			return
 		}
 	}
-}
-
-func (c *Canary) reconnect(ctx context.Context) error {
-	conn, err := c.conn.Reconnect(ctx)
-	if err != nil {
-		return err
-	}
-	if err := conn.Subscribe(ctx, []string{c.topic}, byte(c.MQTT.QoS)); err != nil {
-		conn.Close()
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if ctx.Err() != nil {
-		conn.Close()
-		return ctx.Err()
-	}
-	c.conn = conn
-	return nil
 }
 
 // look is how often it is looked whether all of them have arrived.
@@ -243,8 +217,6 @@ func (c *Canary) Describe(lossless bool) *report.Canary {
 // Close ends it.
 func (c *Canary) Close() {
 	c.land()
-	c.mu.Lock()
-	c.conn.Close()
-	c.mu.Unlock()
+	c.line.close()
 	c.work.Wait()
 }

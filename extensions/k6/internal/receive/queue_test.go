@@ -18,14 +18,14 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/servers"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 // What another run left goes too, and is foreign; what is read is gone.
 func TestQueueIsReadAndEmptied(t *testing.T) {
 	t.Parallel()
-	address := servers.Redis(t)
+	address := test.Redis(t)
 	o, err := redis.ParseURL(address)
 	require.NoError(t, err)
 	own := redis.NewClient(o)

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
@@ -20,9 +18,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
-
-// topicsPerSubscribe bounds one SUBSCRIBE packet.
-const topicsPerSubscribe = 1000
 
 // Receiving is what Subscribers need to know of their run.
 type Receiving struct {
@@ -41,15 +36,13 @@ type Subscribers struct {
 
 	Receiving
 	*run.Parts
-	topics [][]string // of each connection
-	read   sync.WaitGroup
-	stop   context.CancelFunc
-	whole  []bool // a connection has subscribed to all of its topics
-	gone   sync.Once
+	lines []*line
+	read  sync.WaitGroup
+	stop  context.CancelFunc
+	gone  sync.Once
 
-	mu    sync.Mutex
-	conns []*receiver.Conn // replaced under the lock
-	gaps  []report.Gap
+	mu   sync.Mutex
+	gaps []report.Gap
 }
 
 // Subscribe connects, subscribes, and begins to read. It does not return before the broker has confirmed every topic.
@@ -64,14 +57,19 @@ func Subscribe(ctx context.Context, parts *run.Parts, o Receiving) (*Subscribers
 		}
 		return s, nil
 	}
-	s.topics = o.MQTT.Filters(s.Profile, s.Name)
-	s.Failed = make(chan error, len(s.topics))
-	s.conns = make([]*receiver.Conn, len(s.topics))
-	s.whole = make([]bool, len(s.topics))
-	failures := make([]error, len(s.topics))
+	filters := o.MQTT.Filters(s.Profile, s.Name)
+	s.Failed = make(chan error, len(filters))
+	failures := make([]error, len(filters))
 	var connecting sync.WaitGroup
-	for i := range s.topics {
-		connecting.Go(func() { failures[i] = s.connect(ctx, i) })
+	for i, topics := range filters {
+		l := o.MQTT.line(o.Network, s.Name, fmt.Sprintf("subscriber-%d", i+1), topics)
+		l.options.URL = o.MQTT.Broker(i)
+		l.options.Persistent = o.MQTT.Session == persistentSession
+		if prefix := o.MQTT.Status; prefix != "" {
+			l.options.Status = fmt.Sprintf("%s%s-%d", prefix, s.Name, i+1)
+		}
+		s.lines = append(s.lines, l)
+		connecting.Go(func() { failures[i] = l.connect(ctx) })
 	}
 	connecting.Wait()
 	for _, err := range failures {
@@ -80,65 +78,19 @@ func Subscribe(ctx context.Context, parts *run.Parts, o Receiving) (*Subscribers
 			return nil, err
 		}
 	}
-	for i := range s.conns {
-		s.read.Go(func() { s.hold(ctx, i) })
+	for i, l := range s.lines {
+		s.read.Go(func() { s.hold(ctx, i, l) })
 	}
 	return s, nil
 }
 
-// connect opens connection i, or opens it again, and subscribes unless the broker still has its session.
-func (s *Subscribers) connect(ctx context.Context, i int) error {
-	conn, err := s.conns[i], error(nil)
-	if conn != nil {
-		conn, err = conn.Reconnect(ctx)
-	} else {
-		o := s.MQTT.Connection(s.Network, s.Name, fmt.Sprintf("subscriber-%d", i+1))
-		o.URL = s.MQTT.Broker(i)
-		o.Persistent = s.MQTT.Session == persistentSession
-		if prefix := s.MQTT.Status; prefix != "" {
-			o.Status = fmt.Sprintf("%s%s-%d", prefix, s.Name, i+1)
-		}
-		conn, err = receiver.Connect(ctx, o)
-	}
-	if err != nil {
-		return network.Advise(err)
-	}
-	if !conn.SessionPresent() || !s.whole[i] {
-		s.whole[i] = false
-		if err := subscribeAll(ctx, conn, s.topics[i], byte(s.MQTT.QoS)); err != nil {
-			conn.Close()
-			return err
-		}
-	}
-	s.whole[i] = true
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if ctx.Err() != nil {
-		conn.Close()
-		return ctx.Err()
-	}
-	s.conns[i] = conn
-	return nil
-}
-
-func subscribeAll(ctx context.Context, conn *receiver.Conn, topics []string, qos byte) error {
-	for len(topics) > 0 {
-		n := min(len(topics), topicsPerSubscribe)
-		if err := conn.Subscribe(ctx, topics[:n], qos); err != nil {
-			return err
-		}
-		topics = topics[n:]
-	}
-	return nil
-}
-
 // hold reads connection i, and connects anew where it is lost. What the broker did not keep meanwhile is missing from the
 // account, so the gap is noted.
-func (s *Subscribers) hold(ctx context.Context, i int) {
+func (s *Subscribers) hold(ctx context.Context, i int, l *line) {
 	short := 0 // connections in a row that did not last
 	for {
 		since := time.Now()
-		err := s.listen(i, s.conns[i])
+		err := s.listen(i, l.conn)
 		if errors.Is(err, net.ErrClosed) || ctx.Err() != nil {
 			return
 		}
@@ -155,14 +107,7 @@ func (s *Subscribers) hold(ctx context.Context, i int) {
 			s.Failed <- fmt.Errorf("subscriber %d: %w", i+1, err)
 			return
 		}
-		_, err = backoff.Retry(ctx, func() (struct{}, error) {
-			err := s.connect(ctx, i)
-			if errors.Is(err, receiver.ErrRefused) {
-				err = backoff.Permanent(err)
-			}
-			return struct{}{}, err
-		}, backoff.WithMaxElapsedTime(s.Patience), backoff.WithBackOff(reconnectWaits()))
-		if err != nil {
+		if err := l.again(ctx, s.Patience); err != nil {
 			s.Failed <- fmt.Errorf("subscriber %d did not come back: %w", i+1, err)
 			return
 		}
@@ -175,13 +120,6 @@ const (
 	shortLived = time.Second
 	shortMost  = 5
 )
-
-// reconnectWaits are those between attempts to connect again.
-func reconnectWaits() backoff.BackOff {
-	return &backoff.ExponentialBackOff{
-		InitialInterval: 20 * time.Millisecond, MaxInterval: time.Second, Multiplier: 2, RandomizationFactor: 0.5,
-	}
-}
 
 // listen hands what one subscriber reads to the ledger and to k6's metric, until the connection ends.
 func (s *Subscribers) listen(i int, conn *receiver.Conn) error {
@@ -229,13 +167,9 @@ func (s *Subscribers) listen(i int, conn *receiver.Conn) error {
 // Close ends the connections, and their sessions. It may be called more than once.
 func (s *Subscribers) Close() {
 	s.stop()
-	s.mu.Lock()
-	for _, c := range s.conns {
-		if c != nil {
-			c.Close()
-		}
+	for _, l := range s.lines {
+		l.close()
 	}
-	s.mu.Unlock()
 	s.read.Wait()
 	s.gone.Do(s.forget)
 }
@@ -249,10 +183,10 @@ func (s *Subscribers) forget() {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	var forgetting sync.WaitGroup
-	for _, c := range s.conns {
-		if c != nil {
+	for _, l := range s.lines {
+		if l.conn != nil {
 			forgetting.Go(func() {
-				if err := c.Forget(ctx); err != nil {
+				if err := l.conn.Forget(ctx); err != nil {
 					s.Count("delivery", "session left behind", err.Error())
 				}
 			})

@@ -29,34 +29,26 @@ const (
 // Find looks for the messages that did not arrive in the queue, and then among the dead letters: in this order none can
 // move from the one to the other unseen. It notes them in the ledger.
 func (s *Store) Find(ctx context.Context, r *run.Parts) {
-	note := func(frame string, fate ledger.Fate) {
-		_, body := Parts(frame)
-		if seq, ok := r.Bodies.Seq([]byte(body)); ok {
-			r.Ledger.Find(seq, fate)
-		}
-	}
-	stream := func(key string, fate ledger.Fate) error {
-		return s.Scan(ctx, key, "-", func(entry redis.XMessage) {
-			for frame := range framesOf(entry) {
-				note(frame, fate)
+	look := func(key string, fate ledger.Fate, read func(context.Context, string, func(frame string)) error) {
+		if err := read(ctx, key, func(frame string) {
+			_, body := Parts(frame)
+			if seq, ok := r.Bodies.Seq([]byte(body)); ok {
+				r.Ledger.Find(seq, fate)
 			}
-		})
+		}); err != nil {
+			r.Distrust("%s could not be read in Redis, so what is missing could not be looked for: %s", key, err)
+		}
 	}
 	messages, deadLetters, err := s.places(ctx)
 	if err != nil {
 		r.Distrust("%s could not be read in Redis, so what is missing could not be looked for in shards: %s", shardCount, err)
 	}
-	missed := func(key string, err error) {
-		if err != nil {
-			r.Distrust("%s could not be read in Redis, so what is missing could not be looked for: %s", key, err)
-		}
-	}
 	for _, key := range messages {
-		missed(key, stream(key, ledger.Queued))
+		look(key, ledger.Queued, s.scanFrames)
 	}
-	missed(messageList, s.scanList(ctx, messageList, func(frame string) { note(frame, ledger.Queued) }))
+	look(messageList, ledger.Queued, s.scanList)
 	for _, key := range deadLetters {
-		missed(key, stream(key, ledger.DeadLettered))
+		look(key, ledger.DeadLettered, s.scanFrames)
 	}
 }
 
@@ -114,6 +106,15 @@ func (s *Store) scanList(ctx context.Context, key string, read func(string)) err
 			return nil
 		}
 	}
+}
+
+// scanFrames reads the messages of a stream.
+func (s *Store) scanFrames(ctx context.Context, stream string, read func(frame string)) error {
+	return s.Scan(ctx, stream, "-", func(entry redis.XMessage) {
+		for frame := range framesOf(entry) {
+			read(frame)
+		}
+	})
 }
 
 // Scan reads a stream from an id to its end.

@@ -16,8 +16,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/servers"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 // Forty messages of 1 to 40 ms, of which every tenth stands in the lists of ingest and relay; one of these in one list alone.
@@ -34,7 +34,7 @@ flows: [{name: direct}]`)
 		Distrust: func(format string, args ...any) { t.Errorf(format, args...) },
 	}
 	r.Ledger.Keep(10, store.TraceLength)
-	client, err := store.Open(t.Context(), network.Network{Dialer: &net.Dialer{}}, servers.Redis(t), r.Clock)
+	client, err := store.Open(t.Context(), network.Network{Dialer: &net.Dialer{}}, test.Redis(t), r.Clock)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	offset := r.Clock.Offset(r.Clock.Now())

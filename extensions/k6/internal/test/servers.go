@@ -1,5 +1,4 @@
-// Package servers starts real servers for tests.
-package servers
+package test
 
 import (
 	"net"
@@ -10,17 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Redis starts a Redis of the test's own and returns its URL.
+// Redis starts a real Redis of the test's own and returns its address.
 func Redis(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	return "redis://" + Start(t, func(port string) *exec.Cmd {
+	return "redis://" + Server(t, func(port string) *exec.Cmd {
 		return exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", dir)
 	})
 }
 
-// Start starts a server on a free port, ends it with the test, and returns its address once it takes connections.
-func Start(t *testing.T, command func(port string) *exec.Cmd) (address string) {
+// Server starts a server on a free port, ends it with the test, and returns its address once it takes connections.
+func Server(t *testing.T, command func(port string) *exec.Cmd) (address string) {
 	t.Helper()
 	for range 5 { // somebody else may take the port between the look and the start
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
