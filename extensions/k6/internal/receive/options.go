@@ -12,7 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 )
 
-// Options are the settings of the broker that the messages arrive from.
+// Options are the settings of the broker that the messages arrive from; index.d.ts documents them.
 type Options struct {
 	URL         string   `json:"url"`
 	Username    string   `json:"username"`

@@ -18,7 +18,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
-// Ingest are the settings of the front API.
+// Ingest are the settings of the front API; index.d.ts documents them.
 type Ingest struct {
 	URL       string            `json:"url"`
 	Token     string            `json:"token"` // Bearer; empty: none
