@@ -57,18 +57,11 @@ func (f *Pipeline) serve(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		var answer *packets.ControlPacket
 		switch p := packet.Content.(type) {
-		case *packets.Connect:
-			answer = packets.NewControlPacket(packets.CONNACK)
 		case *packets.Subscribe:
-			answer = packets.NewControlPacket(packets.SUBACK)
-			ack := answer.Content.(*packets.Suback)
-			ack.PacketID = p.PacketID
 			f.mu.Lock()
 			for _, s := range p.Subscriptions {
 				f.subscribers[s.Topic] = append(f.subscribers[s.Topic], conn)
-				ack.Reasons = append(ack.Reasons, s.QoS)
 			}
 			f.mu.Unlock()
 		case *packets.Puback:
@@ -76,11 +69,11 @@ func (f *Pipeline) serve(conn net.Conn) {
 				f.acked <- time.Now() // one is on its way, so there is room
 			}
 			continue
-		case *packets.Pingreq:
-			answer = packets.NewControlPacket(packets.PINGRESP)
 		case *packets.Disconnect:
 			return
-		default:
+		}
+		answer := Answer(packet)
+		if answer == nil {
 			f.mu.Lock()
 			f.failed = fmt.Errorf("unexpected packet: %s", packet.PacketType())
 			f.mu.Unlock()
@@ -90,6 +83,25 @@ func (f *Pipeline) serve(conn net.Conn) {
 			return
 		}
 	}
+}
+
+// Answer is what a broker says to a client that connects, subscribes or pings; nil to anything else.
+func Answer(packet *packets.ControlPacket) *packets.ControlPacket {
+	switch p := packet.Content.(type) {
+	case *packets.Connect:
+		return packets.NewControlPacket(packets.CONNACK)
+	case *packets.Subscribe:
+		answer := packets.NewControlPacket(packets.SUBACK)
+		ack := answer.Content.(*packets.Suback)
+		ack.PacketID = p.PacketID
+		for _, s := range p.Subscriptions {
+			ack.Reasons = append(ack.Reasons, s.QoS)
+		}
+		return answer
+	case *packets.Pingreq:
+		return packets.NewControlPacket(packets.PINGRESP)
+	}
+	return nil
 }
 
 // forget ends a connection: what is due to it from now on is delivered to nobody, as after the end of a clean session.
