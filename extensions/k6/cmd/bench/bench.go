@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 // bench is one run of the bench.
@@ -26,14 +28,14 @@ type bench struct {
 }
 
 func newBench(ctx context.Context, s settings) *bench {
-	root := must(os.Getwd())
+	root := must.Get(os.Getwd())
 	if s.profiles != "" {
-		check(os.MkdirAll(s.profiles, 0o700))
+		must.Do(os.MkdirAll(s.profiles, 0o700))
 	}
-	dir := must(os.MkdirTemp(filepath.Join(root, ".stack"), "bench-"))
+	dir := must.Get(os.MkdirTemp(filepath.Join(root, ".stack"), "bench-"))
 	// The same binary until the end, whatever is built meanwhile.
 	if err := os.Link(filepath.Join(root, "k6"), filepath.Join(dir, "k6")); err != nil {
-		check(fmt.Errorf("there is no ./k6 here: npm run bench, in the repository's root, builds it (%w)", err))
+		must.Fail("there is no ./k6 here: npm run bench, in the repository's root, builds it (%w)", err)
 	}
 	return &bench{settings: s, ctx: ctx, root: root, dir: dir, unleash: func() {}}
 }
@@ -42,36 +44,6 @@ func (b *bench) close() {
 	b.stopAll()
 	b.unleash()
 	_ = os.RemoveAll(b.dir)
-}
-
-// failure ends a row from within, as Fatal ends a test: nothing that a row measures is worth anything after an error.
-type failure struct{ error }
-
-// check gives the row up where there is an error. Only for the goroutine that runs the row.
-func check(err error) {
-	if err != nil {
-		panic(failure{err})
-	}
-}
-
-func must[T any](value T, err error) T {
-	check(err)
-	return value
-}
-
-// attempt returns the error that work was given up for.
-func attempt(work func()) (err error) {
-	defer func() {
-		switch f := recover().(type) {
-		case nil:
-		case failure:
-			err = f.error
-		default:
-			panic(f)
-		}
-	}()
-	work()
-	return nil
 }
 
 // say prints a line of progress.
@@ -84,15 +56,15 @@ func (b *bench) closing(c io.Closer) { b.closers = append(b.closers, func() { _ 
 
 // listen opens a free port until the row is over.
 func (b *bench) listen() net.Listener {
-	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))
 	b.closing(l)
 	return l
 }
 
 // freeAddress is one on which nobody listens.
 func freeAddress() string {
-	l := must(net.Listen("tcp", "127.0.0.1:0"))
-	check(l.Close())
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))
+	must.Do(l.Close())
 	return l.Addr().String()
 }
 
@@ -101,12 +73,12 @@ func (b *bench) sleep(d time.Duration, watched ...*process) {
 	select {
 	case <-time.After(d):
 	case <-b.ctx.Done():
-		check(b.ctx.Err())
+		must.Do(b.ctx.Err())
 	}
 	for _, p := range watched {
 		select {
 		case <-p.done:
-			check(p.failure())
+			must.Do(p.failure())
 		default:
 		}
 	}
@@ -118,7 +90,7 @@ const readyWithin = 10 * time.Second
 func (b *bench) eventually(what string, within time.Duration, holds func() bool, watched ...*process) {
 	for deadline := time.Now().Add(within); !holds(); b.sleep(20*time.Millisecond, watched...) {
 		if time.Now().After(deadline) {
-			check(fmt.Errorf("%s did not come about within %s", what, within))
+			must.Fail("%s did not come about within %s", what, within)
 		}
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -147,10 +149,9 @@ func TestSidesAreMeasuredInTurn(t *testing.T) {
 	assert.InDelta(t, 20.0, all.median(0, use.each), 1e-9)
 	assert.InDelta(t, 20.0, all.median(1, use.each), 1e-9)
 	assert.InDelta(t, 0.75, all.ratio(cost), 1e-9, "of a round, not of the medians")
-	require.ErrorIs(t, attempt(func() {
-		b.turns(3, "request", side("a", 1), func() use { return must(use{}, exec.ErrNotFound) })
+	require.ErrorIs(t, must.Try(func() {
+		b.turns(3, "request", side("a", 1), func() use { return must.Get(use{}, exec.ErrNotFound) })
 	}), exec.ErrNotFound)
-	assert.Panics(t, func() { _ = attempt(func() { panic("a fault of the bench itself") }) })
 }
 
 func TestCPUOfAProcess(t *testing.T) {
@@ -220,5 +221,5 @@ func TestWhatWasStartedIsStopped(t *testing.T) {
 	defer b.close()
 	err = b.start("a liar", nil, "sh", "-c", "echo not today; exit 3").wait(t.Context())
 	require.ErrorContains(t, err, "exit status 3\nnot today")
-	require.ErrorIs(t, attempt(func() { b.start("nothing", nil, "no-such-program") }), exec.ErrNotFound)
+	require.ErrorIs(t, must.Try(func() { b.start("nothing", nil, "no-such-program") }), exec.ErrNotFound)
 }

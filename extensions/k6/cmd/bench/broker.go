@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 )
 
@@ -46,10 +47,10 @@ func (s *server) mqtt() string  { return "mqtt://" + s.address }
 // startMosquitto starts a real broker of the row's own. It queues without a limit: one that drops what a slow subscriber
 // does not take would make it look cheap.
 func (b *bench) startMosquitto() *server {
-	me := must(user.Current())
+	me := must.Get(user.Current())
 	conf := filepath.Join(b.dir, "mosquitto.conf")
 	return b.serve("a broker", func(port string) *process {
-		check(os.WriteFile(conf, fmt.Appendf(nil, "listener %s 127.0.0.1\nuser %s\nallow_anonymous true\nset_tcp_nodelay true\n"+
+		must.Do(os.WriteFile(conf, fmt.Appendf(nil, "listener %s 127.0.0.1\nuser %s\nallow_anonymous true\nset_tcp_nodelay true\n"+
 			"max_inflight_messages 0\nmax_queued_messages 0\nmax_queued_bytes 0\npersistence false\nlog_dest stderr\n", port, me.Username), 0o600))
 		return b.start("mosquitto", daemons(), "mosquitto", "-c", conf)
 	})
@@ -68,7 +69,7 @@ func daemons() []string { return []string{"PATH=" + os.Getenv("PATH") + ":/usr/s
 
 // openRedis connects to a Redis until the row is over.
 func (b *bench) openRedis(url string) *redis.Client {
-	client := redis.NewClient(must(redis.ParseURL(url)))
+	client := redis.NewClient(must.Get(redis.ParseURL(url)))
 	b.closing(client)
 	return client
 }
@@ -79,7 +80,7 @@ func (b *bench) connect(url, id string) (conn *receiver.Conn, stream net.Conn) {
 		stream, err = (&net.Dialer{}).DialContext(ctx, network, address)
 		return stream, err
 	}
-	conn = must(receiver.Connect(b.ctx, receiver.Options{URL: url, ClientID: id, Dial: dial}))
+	conn = must.Get(receiver.Connect(b.ctx, receiver.Options{URL: url, ClientID: id, Dial: dial}))
 	b.closers = append(b.closers, conn.Close)
 	return conn, stream
 }
@@ -134,9 +135,9 @@ func (b *bench) startSink(url string, wakes int) *sink {
 	for i := range topics {
 		topics[i] = fmt.Sprint("messages/user/", i)
 	}
-	check(conn.Subscribe(b.ctx, topics, 1))
+	must.Do(conn.Subscribe(b.ctx, topics, 1))
 	if wakes > 1 { // from here on: answers of the broker are shorter
-		check(wakeAt(stream, wakes))
+		must.Do(wakeAt(stream, wakes))
 	}
 	k := &sink{}
 	go func() {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 // k6 starts a script of scripts/, as npm run ramp would: with its collector's setting.
@@ -37,10 +39,10 @@ func (b *bench) long() float64  { return 2*b.warmup.Seconds() + b.duration.Secon
 
 // arrival starts k6 with the native instrument.
 func (b *bench) arrival(o options, pump bool) *process {
-	dir := must(os.MkdirTemp(b.dir, "run-"))
+	dir := must.Get(os.MkdirTemp(b.dir, "run-"))
 	o["dir"] = dir
 	// In the environment, as some hold credentials.
-	env := []string{"RUN=" + string(must(json.Marshal(o))), fmt.Sprint("PUMP=", pump)}
+	env := []string{"RUN=" + string(must.Get(json.Marshal(o))), fmt.Sprint("PUMP=", pump)}
 	var args []string
 	pprof := ""
 	if b.profiles != "" {
@@ -54,14 +56,14 @@ func (b *bench) arrival(o options, pump bool) *process {
 
 // finish waits until an arrival run has ended by itself, and returns how many messages have arrived if all have.
 func (b *bench) finish(p *process) int {
-	check(p.wait(b.ctx))
+	must.Do(p.wait(b.ctx))
 	var run struct {
 		Account struct{ Scheduled, Arrived int }
 	}
-	check(json.Unmarshal(must(os.ReadFile(p.report)), &run))
+	must.Do(json.Unmarshal(must.Get(os.ReadFile(p.report)), &run))
 	a := run.Account
 	if a.Arrived != a.Scheduled || a.Arrived == 0 {
-		check(fmt.Errorf("%d of %d messages arrived: what was measured is not what was meant\n%s", a.Arrived, a.Scheduled, p.tail))
+		must.Fail("%d of %d messages arrived: what was measured is not what was meant\n%s", a.Arrived, a.Scheduled, p.tail)
 	}
 	return a.Arrived
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 // settings are the command line's.
@@ -128,7 +130,7 @@ func run(s settings) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	var b *bench
-	if err := attempt(func() { b = newBench(ctx, s) }); err != nil {
+	if err := must.Try(func() { b = newBench(ctx, s) }); err != nil {
 		return err
 	}
 	defer b.close()
@@ -136,7 +138,7 @@ func run(s settings) error {
 	var figures []figure
 	for _, r := range chosen {
 		b.row = r.name
-		err := attempt(func() {
+		err := must.Try(func() {
 			for _, f := range r.run(b) {
 				f.row = strings.TrimSuffix(r.name+", "+f.row, ", ")
 				figures = append(figures, f)

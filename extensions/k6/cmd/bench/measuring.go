@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"maps"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 // measuring compares the CPU of the real pipeline's processes a message. On a machine that generator and pipeline share,
@@ -70,7 +72,7 @@ func (b *bench) plain(s *stack, sink *sink) use {
 	u := b.observe(s.Processes, s.count, p)
 	p.kill()
 	if taken := sink.taken.Load() - before; taken < u.count {
-		check(fmt.Errorf("the sink took %d messages of at least %d", taken, u.count))
+		must.Fail("the sink took %d messages of at least %d", taken, u.count)
 	}
 	return u
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 const (
@@ -19,7 +21,7 @@ func memory(b *bench) []figure {
 		b.say("%d messages, load average %s", in.messages.Load(), loadAverage())
 	}
 	arrived := b.finish(p)
-	peak := float64(must(peakOf(p))) / (1 << 20)
+	peak := float64(must.Get(peakOf(p))) / (1 << 20)
 	b.say("%d messages measured, %.0f MB at most, load average %s", arrived, peak, loadAverage())
 	f := against(memoryLimit, "k6", peak, "MB")
 	f.notes = []string{fmt.Sprintf("peak resident memory of k6 in a run of %d measured messages, its summary included; MB of 1024² bytes", arrived)}

@@ -14,6 +14,8 @@ import (
 
 	paho "github.com/eclipse/paho.mqtt.golang"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 // The peer is the Go pipeline of the write-up that this project began with, made anew from its description: an API that pushes each message
@@ -114,7 +116,7 @@ const peerRounds = 5
 func compared(b *bench) []figure {
 	ours := b.startStack()
 	redis, broker := b.startRedis("no"), b.startMosquitto()
-	self := must(os.Executable())
+	self := must.Get(os.Executable())
 	pids := map[string]int{"redis": redis.pid, "broker": broker.pid}
 	start := func(name string) *server {
 		s := b.serve("the peer's "+name, func(port string) *process {

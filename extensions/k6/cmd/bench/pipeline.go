@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 // busy is how many requests are under way at a time where a server is to be saturated.
@@ -19,7 +21,7 @@ func ingesting(b *bench) []figure {
 			"LOG_LEVEL=warn", "INGEST_TOKEN="+token, "INGEST_HOST=127.0.0.1", "BACKLOG_LIMIT=1000000000")
 	})
 	all := b.turns(senderRounds, "request", func() use { return b.doingNothing(empty) }, func() use {
-		check(client.FlushAll(b.ctx).Err())
+		must.Do(client.FlushAll(b.ctx).Err())
 		return b.posting(ours, map[string]int{"server": ours.pid, "redis": redis.pid}, func() (int64, error) {
 			return client.Get(b.ctx, depthKey).Int64()
 		})
@@ -97,8 +99,8 @@ func (b *bench) carrying(s *stack, sink *sink, what string, connections int, pat
 		accepted = append(accepted, n)
 		return sink.taken.Load(), err
 	}, p)
-	if refused := must(s.metric("arrival_ingest_requests_unavailable_total")); refused > 0 {
-		check(fmt.Errorf("the ingest has refused %d requests, and their CPU would count as that of messages", refused))
+	if refused := must.Get(s.metric("arrival_ingest_requests_unavailable_total")); refused > 0 {
+		must.Fail("the ingest has refused %d requests, and their CPU would count as that of messages", refused)
 	}
 	// The last two looks are those that the measurement begins and ends with. The ingest may take more than arrives, or less while a
 	// backlog shrinks: each process's CPU is for the messages that it carried, and is brought to one number of them.

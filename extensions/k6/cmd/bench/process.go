@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 // process is a program that the bench started, and stops.
@@ -61,7 +63,7 @@ func (b *bench) start(name string, env []string, program string, args ...string)
 	// A group of its own: Ctrl-C is for us alone, who stop in order.
 	p.child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.child.Start(); err != nil {
-		check(fmt.Errorf("%s can't be started: %w (npm run setup -- --bench installs what is needed)", name, err))
+		must.Fail("%s can't be started: %w (npm run setup -- --bench installs what is needed)", name, err)
 	}
 	p.pid = p.child.Process.Pid
 	b.children = append(b.children, p)

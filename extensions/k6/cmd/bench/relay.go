@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 const (
@@ -32,7 +34,7 @@ var (
 // core of its own: the kernel wakes a subscriber on the core of the broker that sends to it, in its place, while others are idle.
 func relay(b *bench) []figure {
 	broker := b.startMosquitto()
-	b.closers = append(b.closers, must(reserve(broker.pid)))
+	b.closers = append(b.closers, must.Get(reserve(broker.pid)))
 	redis := b.startRedis("no")
 	client := b.openRedis(redis.redis())
 	sink := b.startSink(broker.mqtt(), subscriberWakes)
@@ -44,7 +46,7 @@ func relay(b *bench) []figure {
 			defer p.kill()
 			u := b.observe(map[string]int{"relay": p.pid, "broker": broker.pid, "redis": redis.pid, "subscriber": os.Getpid()}, sink.count, p)
 			if b.left(client, w) == 0 {
-				check(fmt.Errorf("the queue ran empty: this machine relays more than %d messages/s; a shorter --duration helps", w.most))
+				must.Fail("the queue ran empty: this machine relays more than %d messages/s; a shorter --duration helps", w.most)
 			}
 			return u
 		}
@@ -95,7 +97,7 @@ const (
 
 // fill makes a new queue with as many messages as can be relayed until the measurement is over.
 func (b *bench) fill(client *redis.Client, w way) {
-	check(client.FlushAll(b.ctx).Err())
+	must.Do(client.FlushAll(b.ctx).Err())
 	many := int(float64(w.most) * b.exact())
 	for n := 0; n < many; {
 		pipe := client.Pipeline()
@@ -115,7 +117,7 @@ func (b *bench) fill(client *redis.Client, w way) {
 			pipe.IncrBy(b.ctx, depthKey, inEntry)
 		}
 		_, err := pipe.Exec(b.ctx)
-		check(err)
+		must.Do(err)
 	}
 }
 

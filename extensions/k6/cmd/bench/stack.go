@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 // stack is a whole real pipeline, as npm run pipeline starts it.
@@ -23,7 +25,7 @@ type stack struct {
 }
 
 func (b *bench) startStack(env ...string) *stack {
-	dir := must(os.MkdirTemp(b.dir, "stack-"))
+	dir := must.Get(os.MkdirTemp(b.dir, "stack-"))
 	p := b.node("the pipeline", "pipeline/stack/main.ts", append([]string{
 		"STACK_DIR=" + dir, "INGEST_PORT=0", "REDIS_PORT=0", "MQTT_PORT=0", "REDIS_URL=", "MQTT_URL=", "DRAIN_LIMIT_MS=0",
 	}, env...)...)
@@ -54,7 +56,7 @@ func (s *stack) metric(name string) (int64, error) {
 
 // mqttURL holds the credentials of the subscriber.
 func (s *stack) mqttURL() string {
-	u := must(url.Parse(s.MQTT.URL))
+	u := must.Get(url.Parse(s.MQTT.URL))
 	u.User = url.UserPassword(s.MQTT.Username, s.MQTT.Password)
 	return u.String()
 }

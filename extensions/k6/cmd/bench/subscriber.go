@@ -3,12 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 // The subscriber's load: 20,000 messages of 200 B per second through Mosquitto at QoS 0, 100 at a time.
@@ -92,7 +93,7 @@ func (b *bench) handler(broker *server, fed bool) use {
 	}
 	u := b.observe(map[string]int{"k6": p.pid}, count, p)
 	if feed.Err() != nil {
-		check(errors.New("mosquitto took no more messages"))
+		must.Fail("mosquitto took no more messages")
 	}
 	return u
 }

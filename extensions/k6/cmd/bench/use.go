@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +9,8 @@ import (
 
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/load"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 // use is what processes used between two moments.
@@ -82,9 +83,9 @@ func (b *bench) observe(pids map[string]int, count counter, watched ...*process)
 	u := use{cpu: map[string]time.Duration{}}
 	take := func(sign int64) {
 		for name, pid := range pids {
-			u.cpu[name] += time.Duration(sign) * must(cpuOf(pid))
+			u.cpu[name] += time.Duration(sign) * must.Get(cpuOf(pid))
 		}
-		u.count += sign * must(count())
+		u.count += sign * must.Get(count())
 	}
 	began, before := time.Now(), hostNow()
 	take(-1)
@@ -92,7 +93,7 @@ func (b *bench) observe(pids map[string]int, count counter, watched ...*process)
 	u.seconds, u.host = time.Since(began).Seconds(), hostNow().since(before)
 	take(1)
 	if u.count <= 0 {
-		check(errors.New("nothing was counted while it was measured"))
+		must.Fail("nothing was counted while it was measured")
 	}
 	return u
 }
