@@ -35,7 +35,7 @@ func NewSampled(oneIn, notFound int, arrival *ledger.Series, parts [3]int64) *Sa
 	s := &Sampled{OneIn: oneIn, Count: l.Count, NotFound: notFound, Mean: l.Mean, P50: l.P50, P99: l.P99, Max: l.Max}
 	if l.Count > 0 {
 		for i, to := range []**float64{&s.Parts.Ingest, &s.Parts.Relay, &s.Parts.Arrival} {
-			*to = ptr(float64(parts[i]) / float64(l.Count) / 1000)
+			*to = new(float64(parts[i]) / float64(l.Count) / 1000)
 		}
 	}
 	return s
@@ -51,7 +51,7 @@ func (s *Sampled) Against(all Latency) *Sampled {
 		if sampled == nil || of == nil {
 			return nil
 		}
-		return ptr(*sampled - *of)
+		return new(*sampled - *of)
 	}
 	told.Difference.Mean, told.Difference.P50 = difference(s.Mean, all.Mean), difference(s.P50, all.P50)
 	told.Difference.P99 = difference(s.P99, all.P99)
@@ -73,14 +73,15 @@ func sampledText(r *Run) []string {
 		return lines
 	}
 	width := stepWidth(r.Steps)
-	lines = append(lines, fmt.Sprintf("%*s %8s  %8s %8s %-17s  %8s %8s %-17s  %8s %8s %s", width, "phase", "samples",
+	const row = "%*s %8s  %8s %8s %-17s  %8s %8s %-17s  %8s %8s %s"
+	lines = append(lines, fmt.Sprintf(row, width, "phase", "samples",
 		"mean", "full", "difference", "p50", "full", "difference", "p99", "full", "difference"))
 	for _, step := range r.Steps {
 		if step.Sampled == nil || step.Requests == 0 {
 			continue
 		}
 		own, all := step.Sampled, step.Latency.Arrival
-		lines = append(lines, fmt.Sprintf("%*s %8s  %8s %8s %-17s  %8s %8s %-17s  %8s %8s %s", width, step.Name, count(int(own.Count)),
+		lines = append(lines, fmt.Sprintf(row, width, step.Name, count(int(own.Count)),
 			num(own.Mean), num(all.Mean), change(own.Difference.Mean, all.Mean),
 			num(own.P50), num(all.P50), change(own.Difference.P50, all.P50),
 			num(own.P99), num(all.P99), change(own.Difference.P99, all.P99)))
