@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -29,29 +28,18 @@ type process struct {
 	pprof  string // where its CPU profile is; empty: none is wanted
 }
 
-// tail keeps the last of what a process prints, for the case that it fails.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
+// tail keeps the last of what a process prints, for the case that it fails. It is read when the process has ended.
+type tail []byte
 
 const tailSize = 4096
 
 func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, b...)
-	if len(t.text) > tailSize {
-		t.text = append(t.text[:0], t.text[len(t.text)-tailSize:]...)
-	}
+	*t = append(*t, b...)
+	*t = (*t)[max(0, len(*t)-tailSize):]
 	return len(b), nil
 }
 
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.text))
-}
+func (t *tail) String() string { return strings.TrimSpace(string(*t)) }
 
 // start starts a program with more environment variables. It is stopped at the end of the row at the latest.
 func (b *bench) start(name string, env []string, program string, args ...string) *process {

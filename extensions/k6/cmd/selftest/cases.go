@@ -147,51 +147,40 @@ func lostSubscriber(name string, seconds [2]int, end func(*fake.Pipeline), check
 
 func frozen() *fake.Pipeline { return &fake.Pipeline{Freeze: fake.Freeze{Nth: 1000, For: time.Second}} }
 
-func leaky() *fake.Pipeline {
-	return &fake.Pipeline{Copies: func(nth int) int {
-		switch {
-		case nth%1000 == 0:
-			return 0
-		case nth%500 == 250:
-			return 2
+// of is what one in so many gets: the numbers that leave this rest.
+type of[T any] struct {
+	divisor, rest int
+	is            T
+}
+
+// mostly gives each number what the first rule that is for it says, and all others the same.
+func mostly[T any](otherwise T, rules ...of[T]) func(nth int) T {
+	return func(nth int) T {
+		for _, r := range rules {
+			if nth%r.divisor == r.rest {
+				return r.is
+			}
 		}
-		return 1
-	}}
+		return otherwise
+	}
+}
+
+func leaky() *fake.Pipeline {
+	return &fake.Pipeline{Copies: mostly(1, of[int]{1000, 0, 0}, of[int]{500, 250, 2})}
 }
 
 func swapping() *fake.Pipeline {
-	return &fake.Pipeline{Swap: func(nth int) bool { return nth%10 == 5 }}
+	return &fake.Pipeline{Swap: mostly(false, of[bool]{10, 5, true})}
 }
 
 // scattered rejects 1 request in 50 and leaves 1 in 100 unanswered; of the messages that it accepts 1 in 20 stays in the
 // queue, 1 in 40 becomes a dead letter and 1 in 80 is lost.
 func scattered() *fake.Pipeline {
 	return &fake.Pipeline{
-		Redis: &fake.Redis{},
-		Status: func(nth int) int {
-			switch {
-			case nth%50 == 1:
-				return 503
-			case nth%100 == 2:
-				return 0
-			}
-			return 202
-		},
-		Keep: func(nth int) string {
-			switch {
-			case nth%20 == 3:
-				return fake.Messages
-			case nth%40 == 4:
-				return fake.DeadLetters
-			}
-			return ""
-		},
-		Copies: func(nth int) int {
-			if nth%80 == 5 {
-				return 0
-			}
-			return 1
-		},
+		Redis:  &fake.Redis{},
+		Status: mostly(202, of[int]{50, 1, 503}, of[int]{100, 2, 0}),
+		Keep:   mostly("", of[string]{20, 3, fake.Messages}, of[string]{40, 4, fake.DeadLetters}),
+		Copies: mostly(1, of[int]{80, 5, 0}),
 	}
 }
 
@@ -225,11 +214,4 @@ func stuck() *fake.Pipeline {
 // delivered is how many messages stuck delivers.
 const delivered = 200
 
-func haunted() *fake.Pipeline {
-	return &fake.Pipeline{Leftovers: func(nth int) int {
-		if nth%4 == 0 {
-			return 1
-		}
-		return 0
-	}}
-}
+func haunted() *fake.Pipeline { return &fake.Pipeline{Leftovers: mostly(0, of[int]{4, 0, 1})} }
