@@ -221,5 +221,6 @@ func TestWhatWasStartedIsStopped(t *testing.T) {
 	defer b.close()
 	err = b.start("a liar", nil, "sh", "-c", "echo not today; exit 3").wait(t.Context())
 	require.ErrorContains(t, err, "exit status 3\nnot today")
+	require.NoError(t, b.start("a k6 whose run is no pass", nil, "sh", "-c", "exit 110").wait(t.Context(), notPassed))
 	require.ErrorIs(t, must.Try(func() { b.start("nothing", nil, "no-such-program") }), exec.ErrNotFound)
 }

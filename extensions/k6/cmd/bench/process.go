@@ -77,11 +77,11 @@ func (p *process) failure() error {
 	return fmt.Errorf("%s: %s\n%s", p.name, how, p.tail)
 }
 
-// wait returns when the process has ended by itself.
-func (p *process) wait(ctx context.Context) error {
+// wait returns when the process has ended by itself. Exit codes but 0 are failures if they are not named.
+func (p *process) wait(ctx context.Context, codes ...int) error {
 	select {
 	case <-p.done:
-		if p.err != nil {
+		if p.err != nil && !slices.Contains(codes, p.child.ProcessState.ExitCode()) {
 			return p.failure()
 		}
 		return nil
