@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
@@ -65,14 +66,24 @@ func (b *bench) measured(s *stack) use {
 }
 
 // plain is its use when the same requests come at the same moments, but nothing is stamped and a sink takes what arrives. The
-// requests are the pump's, so that they come as evenly; its subscriber listens where nothing is sent.
+// requests are the pump's, so that they come as evenly.
 func (b *bench) plain(s *stack, sink *sink) use {
-	p := b.arrival(sending(b.load(), measuringSenders, s.Ingest.URL, s.Ingest.Token, b.nowhere()), true)
 	before := sink.taken.Load()
-	u := b.observe(s.Processes, s.count, p)
-	p.kill()
+	u, _ := b.alone(s.Ingest.URL, s.Ingest.Token, s.Processes, s.count)
 	if taken := sink.taken.Load() - before; taken < u.count {
 		must.Fail("the sink took %d messages of at least %d", taken, u.count)
 	}
 	return u
+}
+
+// alone is the use of a pipeline, and that of k6, when k6 sends the load to url and listens where nothing is sent.
+func (b *bench) alone(url, token string, pids map[string]int, count counter) (pipeline, k6 use) {
+	p := b.arrival(sending(b.load(), measuringSenders, url, token, b.nowhere()), true)
+	defer p.kill()
+	all := map[string]int{"k6": p.pid}
+	maps.Copy(all, pids)
+	pipeline = b.observe(all, count, p)
+	k6 = use{cpu: map[string]time.Duration{"k6": pipeline.cpu["k6"]}, count: pipeline.count, seconds: pipeline.seconds}
+	delete(pipeline.cpu, "k6")
+	return pipeline, k6
 }

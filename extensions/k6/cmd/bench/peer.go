@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	paho "github.com/eclipse/paho.mqtt.golang"
 	"github.com/redis/go-redis/v9"
@@ -112,7 +111,7 @@ func (p *peer) trace(component string, message []byte) error {
 const peerRounds = 5
 
 // compared measures our whole pipeline against the peer, by the same requests at the same moments. Ours includes k6's subscriber: what k6
-// takes to send and receive, without what it takes to send alone, as it does to the peer in the same round.
+// takes to send and receive, without what it takes to send the same alone.
 func compared(b *bench) []figure {
 	ours := b.startStack()
 	redis, broker := b.startRedis("no"), b.startMosquitto()
@@ -127,17 +126,14 @@ func compared(b *bench) []figure {
 	}
 	client, api := start("client"), start("api")
 	start("push")
-	all := b.turns(peerRounds, "message, k6's sending included", func() use {
-		p := b.arrival(sending(b.load(), measuringSenders, api.http(), token, b.nowhere()), true)
-		defer p.kill()
-		pids["k6"] = p.pid
-		return b.observe(pids, func() (int64, error) { return b.counted(client.http()) }, p, api.process, client.process)
-	}, func() use { return b.measured(ours) })
-	for i, pair := range all {
-		sends := use{cpu: map[string]time.Duration{"k6": pair[0].cpu["k6"]}, count: pair[0].count}
-		all[i] = [2]use{pair[0].without(sends), pair[1].without(sends)}
-	}
-	delete(pids, "k6")
+	all := b.turns(peerRounds, "message", func() use {
+		u, _ := b.alone(api.http(), token, pids, func() (int64, error) { return b.counted(client.http()) })
+		return u
+	}, func() use {
+		whole := b.measured(ours)
+		_, sends := b.alone(ours.Ingest.URL, ours.Ingest.Token, nil, ours.count)
+		return whole.without(sends)
+	})
 	f := all.costs(0.75, "a Go pipeline", "ours")
 	f.note("CPU a message of all processes at %.0f and %.0f messages/s of %d B, %d rounds with both sides in each; the Go pipeline is "+
 		"net/http, LPUSH, BRPOP and QoS 0 with %d threads, ours has an append-only file, QoS 1 and credentials, and measures every message",

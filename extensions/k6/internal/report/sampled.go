@@ -47,14 +47,9 @@ func (s *Sampled) Against(all Latency) *Sampled {
 		return nil
 	}
 	told := *s
-	difference := func(sampled, of *float64) *float64 {
-		if sampled == nil || of == nil {
-			return nil
-		}
-		return new(*sampled - *of)
+	if d := &told.Difference; s.Count > 0 && all.Count > 0 {
+		d.Mean, d.P50, d.P99 = new(*s.Mean-*all.Mean), new(*s.P50-*all.P50), new(*s.P99-*all.P99)
 	}
-	told.Difference.Mean, told.Difference.P50 = difference(s.Mean, all.Mean), difference(s.P50, all.P50)
-	told.Difference.P99 = difference(s.P99, all.P99)
 	return &told
 }
 
@@ -94,11 +89,10 @@ func change(difference, from *float64) string {
 	if difference == nil {
 		return "n/a"
 	}
-	sign := ""
+	text := num(difference) + " ms"
 	if *difference >= 0 {
-		sign = "+"
+		text = "+" + text
 	}
-	text := sign + num(difference) + " ms"
 	if from != nil && *from > 0 {
 		text += fmt.Sprintf(" (%+.0f %%)", *difference / *from * 100)
 	}
