@@ -1,7 +1,7 @@
 /**
  * Configuration and credentials of a pipeline in containers, made as the stack makes its own:
  *
- *     node pipeline/deploy/prepare.ts <directory> [compose|kubernetes]
+ *     npx node pipeline/deploy/prepare.ts <directory> [compose|kubernetes]
  *
  * What is there already is kept: containers that run have its passwords. Which file is whose: README.md.
  */

@@ -220,6 +220,9 @@ const raw: [name: string, parts: () => string[], status: number][] = [
     431,
   ],
   ['no HTTP', () => ['hello\r\n\r\n'], 400],
+  // Node answered both by itself, without a word.
+  ['no Host', () => ['GET /livez HTTP/1.1\r\n\r\n'], 400],
+  ['another expectation', () => ['GET /livez HTTP/1.1\r\nhost: a\r\nexpect: bogus\r\n\r\n'], 417],
   ['two lengths', () => [ingest.head('content-length: 2', 'transfer-encoding: chunked'), '{}'], 400],
   ['10 MB announced, a part sent', () => [ingest.head(`content-length: ${10 * MB}`), '{"id":'], 413],
   [

@@ -88,6 +88,17 @@ test('a sparkline is read anew when the timeline has changed, and only then', as
   await rm(directory, { recursive: true });
 });
 
+test('the list says queue and mode of the pipeline, and the highest rate of the load', async () => {
+  const directory = await writeRun(root, 'real', golden('real'));
+  const { runs } = await list('?text=pipelined');
+  assert.deepEqual(
+    runs.map(({ conditions }) => conditions),
+    [['stream', 'pipelined', '50/s']],
+  );
+  assert.deepEqual((await list('?text=two')).runs[0]?.conditions, ['1,500/s'], 'of an older run');
+  await rm(directory, { recursive: true });
+});
+
 test('the list by text, label and part', async () => {
   const names = async (query: string) => (await list(query)).runs.map(({ directory }) => directory);
   assert.deepEqual(await names('?text=RAMP+fail'), ['two & three']);
@@ -162,7 +173,11 @@ test('the files of a run, as what they are, and apart from this site', async () 
   assert.match(String(page.headers['content-security-policy']), /^sandbox allow-scripts/);
   assert.equal(page.headers['x-content-type-options'], 'nosniff');
   assert.match(String((await get('/runs/one/run.json')).headers['content-type']), /^application\/json/);
-  assert.equal((await get('/runs/two%20%26%20three')).headers.location, '/runs/two%20%26%20three/index.html');
+  for (const end of ['', '/'])
+    assert.equal(
+      (await get(`/runs/two%20%26%20three${end}`)).headers.location,
+      '/runs/two%20%26%20three/index.html',
+    );
   assert.equal((await get('/runs/one/arrival.hlog')).statusCode, 404);
 });
 
@@ -196,13 +211,7 @@ test('nothing outside of the runs can be read', async () => {
         '/runs/%00/run.json',
         '/runs/one/run.json%00.html',
       ],
-      ...[
-        '/runs/./run.json',
-        '/runs/one/__proto__',
-        '/runs/one/constructor',
-        '/runs/one/',
-        '/runs/one/run.json/',
-      ],
+      ...['/runs/./run.json', '/runs/one/__proto__', '/runs/one/constructor', '/runs/one/run.json/'],
       ...['/runs/linked/index.html', '/runs/link/run.json', '/runs/link/index.html', '/runs/head/run.json'],
       ...['/live/link', '/api/runs/link/live', '/api/runs/%2e%2e/live', '/compare?run=one&run=link'],
       ...[
