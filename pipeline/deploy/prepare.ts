@@ -98,7 +98,7 @@ function nginx(): string {
 
 async function main([directory, word = 'compose', ...more]: string[]): Promise<void> {
   const engine = ENGINES.find((name) => name === word);
-  if (directory === undefined || engine === undefined || more.length > 0) {
+  if (directory === undefined || directory.startsWith('-') || engine === undefined || more.length > 0) {
     throw new ConfigError(`prepare.ts: allowed: <directory>, and ${ENGINES.join(' or ')} (compose)`);
   }
   const made = join(directory, 'stack.json');
