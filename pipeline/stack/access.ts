@@ -87,27 +87,25 @@ export function secret(): string {
   return randomBytes(24).toString('base64url');
 }
 
-/** A password for each user. */
-export function secrets<User extends string>(users: readonly User[]): Record<User, string> {
-  return Object.fromEntries(users.map((user) => [user, secret()])) as Record<User, string>;
+function forEach<User extends string>(
+  users: readonly User[],
+  of: (user: User) => string,
+): Record<User, string> {
+  return Object.fromEntries(users.map((user) => [user, of(user)])) as Record<User, string>;
 }
+
+/** A password for each user. */
+export const secrets = <User extends string>(users: readonly User[]) => forEach(users, secret);
 
 /** The address of a server with the credentials of each user. */
-export function urls<User extends string>(
-  passwords: Record<User, string>,
-  address: string,
-): Record<User, string> {
-  const entries = Object.entries<string>(passwords).map(([user, password]) => [
-    user,
-    address.replace('://', `://${user}:${password}@`),
-  ]);
-  return Object.fromEntries(entries) as Record<User, string>;
-}
+export const urls = <User extends string>(passwords: Record<User, string>, address: string) =>
+  forEach(Object.keys(passwords) as User[], (user) =>
+    address.replace('://', `://${user}:${passwords[user]}@`),
+  );
 
 /** A server of the user's own knows one user, whom he names. */
-export function sameFor<User extends string>(users: readonly User[], url: string): Record<User, string> {
-  return Object.fromEntries(users.map((user) => [user, url])) as Record<User, string>;
-}
+export const sameFor = <User extends string>(users: readonly User[], url: string) =>
+  forEach(users, () => url);
 
 /** Redis' ACL file. It holds hashes; a fast one is enough where the password is not a person's. */
 export function redisAclFile(passwords: Record<RedisUser, string>): string[] {
