@@ -23,7 +23,7 @@ type client struct {
 	link        *link           // nil unless connected, connecting again or ending
 	ended       bool            // the end event has fired since the last connect
 	connect     *connectOptions // of the last connect(), nil before it
-	dialect     dialect         // with the session, since the last connect()
+	session     *session        // since the last connect()
 	url         string          // the server's address as a tag
 	connectTags map[string]string
 	tagCache    map[tagKey]*metrics.TagSet

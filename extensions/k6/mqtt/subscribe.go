@@ -1,6 +1,9 @@
 package mqtt
 
-import "github.com/grafana/sobek"
+import (
+	"github.com/eclipse/paho.golang/packets"
+	"github.com/grafana/sobek"
+)
 
 func (c *client) subscribeCall(call sobek.FunctionCall) sobek.Value {
 	return c.run(c.subscribe(c.args("client.subscribe"), call))
@@ -14,10 +17,25 @@ func (c *client) subscribeAsyncCall(call sobek.FunctionCall) sobek.Value {
 func (c *client) subscribe(a args, call sobek.FunctionCall) *request {
 	filters := a.texts(call.Argument(0), "topic")
 	o := a.options(call.Argument(1), "options", "qos", "tags")
-	qos := o.qos()
 	return &request{
-		method: "subscribe", topics: filters, tags: o.tags(), sent: -1, err: checkFilters(filters),
-		start: func(w wire) answer { return w.subscribe(filters, qos) },
+		method: "subscribe", call: newSubscribe(packets.SUBSCRIBE, filters, o.qos()), tags: o.tags(), sent: -1, err: checkFilters(filters),
+	}
+}
+
+func (c *client) unsubscribeCall(call sobek.FunctionCall) sobek.Value {
+	return c.run(c.unsubscribe(c.args("client.unsubscribe"), call))
+}
+
+func (c *client) unsubscribeAsyncCall(call sobek.FunctionCall) sobek.Value {
+	return c.runAsync(func() *request { return c.unsubscribe(c.args("client.unsubscribeAsync"), call) })
+}
+
+// unsubscribe reads unsubscribe(topic | topics, {tags}).
+func (c *client) unsubscribe(a args, call sobek.FunctionCall) *request {
+	filters := a.texts(call.Argument(0), "topic")
+	o := a.options(call.Argument(1), "options", "tags")
+	return &request{
+		method: "unsubscribe", call: newSubscribe(packets.UNSUBSCRIBE, filters, 0), tags: o.tags(), sent: -1, err: checkFilters(filters),
 	}
 }
 
