@@ -252,10 +252,9 @@ func (w *wire) take(kind byte, body []byte, received time.Time) error {
 func (w *wire) message(p *mqttwire.Publish, received time.Time) {
 	if p.QoS < 2 || w.handedOn.Add(p.ID) { // else it came before, and the broker missed PUBREC (MQTT 5, 4.3.3)
 		m := &incoming{topic: string(p.Topic), payload: slices.Clone(p.Payload), received: received}
-		mqttwire.UserProperties(p.Properties, func(u mqttwire.UserProperty) bool {
+		for _, u := range mqttwire.UserProperties(p.Properties) {
 			m.user = append(m.user, userProperty{string(u.Key), string(u.Value)})
-			return true
-		})
+		}
 		w.on.arrived(m)
 	}
 	if p.QoS > 0 {

@@ -19,15 +19,28 @@ var unsaid = Said{KeepAlive: -1, ReceiveMaximum: MaxField, MaxPacket: 5 + MaxRem
 // UserProperty is a name and a value that a message bears (MQTT 5, 3.3.2.3.7).
 type UserProperty struct{ Key, Value []byte }
 
-// UserProperties calls each for those of a PUBLISH that was read, in their order, until it returns false.
-func UserProperties(b []byte, each func(UserProperty) bool) {
+// UserProperties are those of a PUBLISH that was read, in their order.
+func UserProperties(b []byte) (all []UserProperty) {
 	for len(b) > 0 {
 		p, rest, _ := next(b)
-		if p.identifier == packets.PropUser && !each(UserProperty{p.key, p.value}) {
-			return
+		if p.identifier == packets.PropUser {
+			all = append(all, UserProperty{p.key, p.value})
 		}
 		b = rest
 	}
+	return all
+}
+
+// FindUserProperty is the value of the last one with the key, nil without one.
+func FindUserProperty(b []byte, key string) (value []byte) {
+	for len(b) > 0 {
+		p, rest, _ := next(b)
+		if p.identifier == packets.PropUser && string(p.key) == key {
+			value = p.value
+		}
+		b = rest
+	}
+	return value
 }
 
 // AppendUserProperty adds one to properties that are written.
@@ -94,14 +107,14 @@ func next(b []byte) (p property, rest []byte, ok bool) {
 	size := int(shapes[p.identifier].size)
 	switch size {
 	case isPair:
-		if p.key, b, ok = field(b); !ok || !isText(p.key) {
+		if p.key, b, ok = field(b); !ok {
 			return p, nil, false
 		}
 		p.value, b, ok = field(b)
-		return p, b, ok && isText(p.value)
+		return p, b, ok
 	case isString, isBinary:
 		p.value, b, ok = field(b)
-		return p, b, ok && (size == isBinary || isText(p.value))
+		return p, b, ok
 	case isVarint:
 		_, size = varint(b)
 	}
@@ -110,6 +123,17 @@ func next(b []byte) (p property, rest []byte, ok bool) {
 	}
 	p.value = b[:size]
 	return p, b[size:], true
+}
+
+// isText reports false for a string that the standard does not allow.
+func (p *property) isText() bool {
+	switch shapes[p.identifier].size {
+	case isString:
+		return isText(p.value)
+	case isPair:
+		return isText(p.key) && isText(p.value)
+	}
+	return true
 }
 
 // properties takes those of a packet, with their length, off its bytes, and checks them. said gets what the broker says; it may be nil.
@@ -122,7 +146,7 @@ func properties(kind byte, b []byte, said *Said) (all, rest []byte, err error) {
 	seen := uint64(0)
 	for left := all; len(left) > 0; {
 		p, after, ok := next(left)
-		if !ok || shapes[p.identifier].on>>(kind>>4)&1 == 0 { // 2.2.2.2
+		if !ok || shapes[p.identifier].on>>(kind>>4)&1 == 0 || !p.isText() { // 2.2.2.2
 			return nil, nil, malformed("%s has a wrong property 0x%02x", Name(kind), left[0])
 		}
 		left = after
