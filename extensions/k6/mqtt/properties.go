@@ -69,21 +69,22 @@ func (c *client) arrival(m *incoming) sobek.Value {
 }
 
 // userObject has a member for each key: its value or, when the message repeats the key, an array of them.
-func (c *client) userObject(user []userProperty) *sobek.Object {
+func (c *client) userObject(user []mqttwire.UserProperty) *sobek.Object {
 	values := make(map[string][]any, len(user))
 	for _, p := range user {
-		values[p.key] = append(values[p.key], p.value)
+		values[string(p.Key)] = append(values[string(p.Key)], string(p.Value))
 	}
 	object := c.rt.NewObject()
 	for _, p := range user { // in the order of the message
-		switch all := values[p.key]; len(all) {
+		key := string(p.Key)
+		switch all := values[key]; len(all) {
 		case 0: // done with the first of this key
 		case 1:
-			define(object, p.key, c.rt.ToValue(all[0]))
+			define(object, key, c.rt.ToValue(all[0]))
 		default:
-			define(object, p.key, c.rt.NewArray(all...))
+			define(object, key, c.rt.NewArray(all...))
 		}
-		delete(values, p.key)
+		delete(values, key)
 	}
 	return object
 }

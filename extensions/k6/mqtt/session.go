@@ -25,8 +25,8 @@ type call struct {
 	id       uint16 // 0 until it is written
 	number   int    // in the order of the session
 	due      byte   // the packet that answers it, 0 for none
-	written  bool
-	released bool // PUBREC came: the broker has the message
+	written  bool   // and waits for an answer
+	released bool   // PUBREC came: the broker has the message
 	givenUp  bool
 }
 

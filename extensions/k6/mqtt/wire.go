@@ -35,10 +35,8 @@ type incoming struct {
 	topic    string
 	payload  []byte
 	received time.Time // when its last byte left the socket
-	user     []userProperty
+	user     []mqttwire.UserProperty
 }
-
-type userProperty struct{ key, value string }
 
 // wire is a connection that the broker has accepted. A goroutine reads: it takes the time after each read, and waits for nobody,
 // so that the time is right. Another one writes calls, in the order they were made, and what the reading one has to say.
@@ -251,11 +249,10 @@ func (w *wire) take(kind byte, body []byte, received time.Time) error {
 // message hands a message on and acknowledges it then.
 func (w *wire) message(p *mqttwire.Publish, received time.Time) {
 	if p.QoS < 2 || w.handedOn.Add(p.ID) { // else it came before, and the broker missed PUBREC (MQTT 5, 4.3.3)
-		m := &incoming{topic: string(p.Topic), payload: slices.Clone(p.Payload), received: received}
-		for _, u := range mqttwire.UserProperties(p.Properties) {
-			m.user = append(m.user, userProperty{string(u.Key), string(u.Value)})
-		}
-		w.on.arrived(m)
+		w.on.arrived(&incoming{
+			topic: string(p.Topic), payload: slices.Clone(p.Payload), received: received,
+			user: mqttwire.UserProperties(slices.Clone(p.Properties)),
+		})
 	}
 	if p.QoS > 0 {
 		w.mu.Lock()

@@ -36,7 +36,7 @@ func (w *wire) giveUp(c *call, limit time.Duration) error {
 	c.givenUp = true
 	ms := limit.Milliseconds()
 	switch {
-	case c.written && c.due != 0:
+	case c.written:
 		return fmt.Errorf("no %s within %d ms%s: check the broker or raise request_timeout in connect()", name(c.due), ms, w.stray)
 	case w.messages > 0 && w.full(c, w.accepted.Said.ReceiveMaximum):
 		return fmt.Errorf("not written within %d ms: the broker has %d messages to acknowledge and takes no more: "+
@@ -90,8 +90,8 @@ func (w *wire) gather(b []byte) (_ []byte, written []*call) {
 			continue
 		}
 		w.add(c)
-		if b, c.written = c.append(b, w.version), true; c.due == 0 {
-			c.written = false // until the socket has it
+		b = c.append(b, w.version)
+		if c.written = c.due != 0; !c.written { // it is when the socket has it
 			written = append(written, c)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/eclipse/paho.golang/packets"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
 const readyWithin = 10 * time.Second
@@ -75,10 +77,8 @@ func (b *bench) connectPublisher(address string) (net.Conn, error) {
 		return nil, err
 	}
 	b.closers = append(b.closers, func() { _ = conn.Close() })
-	packet := packets.NewControlPacket(packets.CONNECT)
-	connect := packet.Content.(*packets.Connect)
-	connect.ClientID, connect.CleanStart = "bench", true // a keep-alive of 0: none
-	if _, err := packet.WriteTo(conn); err != nil {
+	hello := mqttwire.Connect{Version: mqttwire.Version5, ClientID: "bench", Clean: true} // a keep-alive of 0: none
+	if _, err := conn.Write(hello.Append(nil)); err != nil {
 		return nil, err
 	}
 	answer, err := packets.ReadPacket(conn)
@@ -118,23 +118,7 @@ func serveSubscriber(conn net.Conn, subscribed func(net.Conn)) {
 		if err != nil {
 			return
 		}
-		var answer *packets.ControlPacket
-		switch p := packet.Content.(type) {
-		case *packets.Connect:
-			answer = packets.NewControlPacket(packets.CONNACK)
-		case *packets.Subscribe:
-			answer = packets.NewControlPacket(packets.SUBACK)
-			ack := answer.Content.(*packets.Suback)
-			ack.PacketID = p.PacketID
-			for _, s := range p.Subscriptions {
-				ack.Reasons = append(ack.Reasons, s.QoS)
-			}
-		case *packets.Pingreq:
-			answer = packets.NewControlPacket(packets.PINGRESP) // one write, so it cuts into no packet of the other writer
-		default:
-			continue
-		}
-		if _, err := answer.WriteTo(conn); err != nil {
+		if _, err := conn.Write(mqttwire.Reply(packet)); err != nil { // one write, so it cuts into no packet of the other writer
 			return
 		}
 		if packet.Type == packets.SUBSCRIBE {
