@@ -8,14 +8,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
-func (c *client) publishCall(call sobek.FunctionCall) sobek.Value {
-	return c.run(c.publish(c.args("client.publish"), call))
-}
-
-func (c *client) publishAsyncCall(call sobek.FunctionCall) sobek.Value {
-	return c.runAsync(func() *request { return c.publish(c.args("client.publishAsync"), call) })
-}
-
 // maxPublish is the longest topic and payload: a packet holds the topic's length and the packet identifier too.
 const maxPublish = mqttwire.MaxRemaining - 4
 

@@ -61,7 +61,7 @@ func TestMessagesHaveTheTimeOfTheReadThatCompletedThem(t *testing.T) {
 		}
 		assert.Len(t, on.messages[2].payload, 3*writeSize)
 		assert.Empty(t, on.messages[3].payload)
-		assert.Len(t, w.buf, readSize, "the memory of a large message is not kept")
+		assert.Len(t, w.in.B, readSize, "the memory of a large message is not kept")
 	})
 }
 

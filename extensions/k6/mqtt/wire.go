@@ -46,8 +46,7 @@ type wire struct {
 	on       listener
 	accepted mqttwire.Answer
 
-	buf    []byte // of the stream: the first filled bytes wait to be taken apart
-	filled int
+	in mqttwire.Buffer
 
 	*session             // and its lock, which guards all below
 	changed    sync.Cond // there is something to write, or the end has come
@@ -86,22 +85,19 @@ var changes = map[byte]string{
 // connectWire says CONNECT and blocks until the broker's CONNACK; closing the connection ends the wait.
 func connectWire(conn net.Conn, hello *mqttwire.Connect, s *session, on listener) (*wire, error) {
 	w := &wire{
-		Conn: conn, version: hello.Version, on: on, session: s, buf: make([]byte, readSize),
+		Conn: conn, version: hello.Version, on: on, session: s, in: mqttwire.Buffer{B: make([]byte, readSize), Most: mqttwire.MaxRemaining},
 		done: make(chan struct{}), writerDone: make(chan struct{}),
 	}
 	w.changed.L = &s.mu
-	if _, err := conn.Write(hello.Append(nil)); err != nil {
-		return nil, err
+	var err error
+	if w.accepted, err = hello.Hello(conn, &w.in, w.fill); err != nil {
+		return nil, protocolError(err)
 	}
-	if err := w.handshake(); err != nil {
-		var wrong *mqttwire.Violation
-		if errors.As(err, &wrong) {
-			if w.version == mqtt5 { // MQTT 5, 4.13.1
-				_, _ = conn.Write(mqttwire.AppendDisconnect(nil, w.version, wrong.Code, nil))
-			}
-			err = fmt.Errorf("%w: %w", errProtocol, err)
-		}
-		return nil, err
+	switch a := &w.accepted; {
+	case a.Old && w.version == mqtt5:
+		return nil, &refusal{"it speaks MQTT 3.1.1 only", "leave protocol_version out"}
+	case a.Refused():
+		return nil, &refusal{a.Said.Words(a.Code), changes[a.Code]}
 	}
 	w.replies = s.begin(w.version, hello.Clean, w.accepted.Present)
 	w.sent, w.heard = time.Now(), time.Now()
@@ -119,63 +115,29 @@ func connectWire(conn net.Conn, hello *mqttwire.Connect, s *session, on listener
 
 var errProtocol = errors.New("the broker breaks the protocol")
 
-func (w *wire) handshake() error {
-	for {
-		kind, body, size, err := mqttwire.Frame(w.buf[:w.filled], mqttwire.MaxRemaining)
-		if err != nil {
-			return err
-		}
-		if size == 0 {
-			if err := w.fill(); err != nil {
-				return err
-			}
-			continue
-		}
-		if kind>>4 != packets.CONNACK {
-			return mqttwire.ProtocolError("it answered CONNECT with %s", mqttwire.Name(kind)) // [MQTT-3.2.0-1]
-		}
-		if w.accepted, err = mqttwire.ReadAnswer(w.version, kind, body); err != nil {
-			return err
-		}
-		w.filled = copy(w.buf, w.buf[size:w.filled]) // messages of a session may follow at once
-		switch a := &w.accepted; {
-		case a.Old && w.version == mqtt5:
-			return &refusal{"it speaks MQTT 3.1.1 only", "leave protocol_version out"}
-		case a.Refused():
-			return &refusal{a.Said.Words(a.Code), changes[a.Code]}
-		}
-		return nil
-	}
-}
-
-// fill reads more of the stream into the buffer.
-func (w *wire) fill() error {
-	if w.filled == len(w.buf) {
-		w.buf = append(w.buf, make([]byte, len(w.buf))...)
-	}
-	n, err := w.Read(w.buf[w.filled:])
-	w.filled += n
-	if n > 0 {
-		return nil // an error comes again
+// protocolError adds who is to blame.
+func protocolError(err error) error {
+	if wrong := new(mqttwire.Violation); errors.As(err, &wrong) {
+		return fmt.Errorf("%w: %w", errProtocol, err)
 	}
 	return err
 }
 
+func (w *wire) fill() error { return w.in.Fill(w.Conn) }
+
 // read hands on messages until the connection ends.
 func (w *wire) read() {
 	err := w.packets()
-	var wrong *mqttwire.Violation
-	if errors.As(err, &wrong) {
-		err = fmt.Errorf("%w: %w", errProtocol, err)
-		if w.version == mqtt5 { // MQTT 5, 4.13.1; 4.8 of 3.1.1 has the connection closed
-			w.leave(wrong.Code)
-		}
+	wrong, violated := err.(*mqttwire.Violation)
+	if violated && w.version == mqtt5 { // MQTT 5, 4.13.1; 4.8 of 3.1.1 has the connection closed
+		w.leave(wrong.Code)
 	}
+	err = protocolError(err)
 	_ = w.Close()
 	w.mu.Lock()
 	if w.failure == nil {
 		w.failure = err
-	} else if wrong == nil {
+	} else if !violated {
 		err = w.failure
 	}
 	w.changed.Broadcast()
@@ -189,7 +151,7 @@ func (w *wire) packets() error {
 	for received := time.Now(); ; received = time.Now() {
 		used := 0
 		for {
-			kind, body, size, err := mqttwire.Frame(w.buf[used:w.filled], mqttwire.MaxRemaining)
+			kind, body, size, err := w.in.At(used)
 			if err != nil {
 				return err
 			}
@@ -201,9 +163,9 @@ func (w *wire) packets() error {
 				return err
 			}
 		}
-		w.filled = copy(w.buf, w.buf[used:w.filled])
-		if w.filled == 0 && len(w.buf) > writeSize {
-			w.buf = make([]byte, readSize) // it was for a large message
+		w.in.Drop(0, used)
+		if w.in.Held == 0 && len(w.in.B) > writeSize {
+			w.in.B = make([]byte, readSize) // it was for a large message
 		}
 		if err := w.fill(); err != nil {
 			return err

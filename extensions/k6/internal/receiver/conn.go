@@ -66,9 +66,8 @@ type Conn struct {
 	packetID  uint16
 	open      *mqttwire.IDs // QoS 2 messages that were handed on, and not released
 
-	buf    []byte // of the stream: the first filled bytes wait to be handed on
-	filled int
-	reads  atomic.Uint64 // odd while a read waits for bytes
+	in    mqttwire.Buffer
+	reads atomic.Uint64 // odd while a read waits for bytes
 
 	writes sync.Mutex
 	closed chan struct{}
@@ -151,7 +150,7 @@ func connect(ctx context.Context, o Options, open *mqttwire.IDs) (*Conn, error) 
 func newConn(stream net.Conn, s *socket.Conn, o Options, address string) *Conn {
 	return &Conn{
 		options: o, address: address, net: stream, socket: s, keepAlive: keepAlive, open: &mqttwire.IDs{},
-		buf: make([]byte, readSize), closed: make(chan struct{}),
+		in: mqttwire.Buffer{B: make([]byte, readSize), Most: maxPacket}, closed: make(chan struct{}),
 	}
 }
 

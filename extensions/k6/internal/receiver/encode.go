@@ -10,7 +10,7 @@ import (
 )
 
 // connectPacket is CONNECT (3.1).
-func connectPacket(o *Options) []byte {
+func connectPacket(o *Options) mqttwire.Connect {
 	hello := mqttwire.Connect{
 		Version: o.Version, ClientID: o.ClientID, Username: o.Username, Password: o.Password,
 		KeepAlive: uint16(keepAlive / time.Second), Clean: !o.Persistent,
@@ -23,7 +23,7 @@ func connectPacket(o *Options) []byte {
 		hello.Will = status(o, offline)
 		hello.Will.QoS = 1
 	}
-	return hello.Append(nil)
+	return hello
 }
 
 // What a status says.

@@ -40,7 +40,7 @@ type batch struct {
 func (c *Conn) Read(property string, handle func(messages []Message)) error {
 	c.socket.Watch()
 	var b batch
-	for known := c.filled; ; {
+	for known := c.in.Held; ; {
 		used, end := c.parse(&b, property)
 		for i := range b.ends {
 			b.ends[i] = max(0, b.ends[i]-known)
@@ -58,8 +58,8 @@ func (c *Conn) Read(property string, handle func(messages []Message)) error {
 		if end != nil {
 			return c.violated(end)
 		}
-		c.filled = copy(c.buf, c.buf[used:c.filled])
-		known = c.filled
+		c.in.Drop(0, used)
+		known = c.in.Held
 		if err := c.fill(); err != nil {
 			return c.reason(err)
 		}
@@ -70,7 +70,7 @@ func (c *Conn) Read(property string, handle func(messages []Message)) error {
 func (c *Conn) parse(b *batch, property string) (used int, end error) {
 	b.messages, b.ends, b.acks = b.messages[:0], b.ends[:0], b.acks[:0]
 	for {
-		kind, body, size, err := mqttwire.Frame(c.buf[used:c.filled], maxPacket)
+		kind, body, size, err := c.in.At(used)
 		if err != nil {
 			return used, err
 		}

@@ -16,33 +16,10 @@ const maxEarly = 64 << 20
 
 // handshake sends CONNECT and takes CONNACK (3.2).
 func (c *Conn) handshake() error {
-	if err := c.write(connectPacket(&c.options)); err != nil {
-		return fmt.Errorf("MQTT broker %s: %w", c.address, err)
-	}
-	for {
-		kind, body, size, err := mqttwire.Frame(c.buf[:c.filled], maxPacket)
-		if err != nil {
-			return c.violated(err)
-		}
-		if size == 0 {
-			if err := c.fill(); err != nil {
-				return fmt.Errorf("MQTT broker %s did not answer CONNECT: %w", c.address, err)
-			}
-			continue
-		}
-		if kind>>4 != packets.CONNACK {
-			return fmt.Errorf("MQTT broker %s answered CONNECT with %s", c.address, mqttwire.Name(kind))
-		}
-		err = c.connack(kind, body)
-		c.filled = copy(c.buf, c.buf[size:c.filled]) // messages of a session may follow at once
-		return err
-	}
-}
-
-func (c *Conn) connack(kind byte, body []byte) error {
-	a, err := mqttwire.ReadAnswer(c.options.Version, kind, body)
+	hello := connectPacket(&c.options)
+	a, err := hello.Hello(c.net, &c.in, c.fill)
 	if err != nil {
-		return c.violated(err)
+		return fmt.Errorf("MQTT broker %s: %w", c.address, err)
 	}
 	switch a.Code {
 	case packets.ConnackSuccess:
@@ -81,12 +58,12 @@ func (c *Conn) Subscribe(ctx context.Context, topics []string, qos byte) error {
 // topics that are subscribed to already, and those of a session that is resumed. They stay where they are, for Read.
 func (c *Conn) suback(topics []string, qos byte) error {
 	for at := 0; ; {
-		kind, body, size, err := mqttwire.Frame(c.buf[at:c.filled], maxPacket)
+		kind, body, size, err := c.in.At(at)
 		switch {
 		case err != nil:
 			return c.violated(err)
 		case size == 0:
-			if c.filled > maxEarly {
+			if c.in.Held > maxEarly {
 				return fmt.Errorf("MQTT broker %s sent more than %d MiB of messages before it answered SUBSCRIBE",
 					c.address, maxEarly>>20)
 			}
@@ -98,7 +75,7 @@ func (c *Conn) suback(topics []string, qos byte) error {
 		switch kind >> 4 {
 		case packets.SUBACK:
 			err := c.granted(kind, body, topics, qos)
-			c.filled = at + copy(c.buf[at:], c.buf[at+size:c.filled])
+			c.in.Drop(at, size)
 			return err
 		case packets.PUBLISH, packets.PUBREL, packets.PINGRESP:
 			at += size
@@ -163,15 +140,7 @@ func (c *Conn) violated(err error) error {
 
 // fill reads more of the stream into the buffer.
 func (c *Conn) fill() error {
-	if c.filled == len(c.buf) {
-		c.buf = append(c.buf, make([]byte, len(c.buf))...)
-	}
 	c.reads.Add(1)
-	n, err := c.net.Read(c.buf[c.filled:])
-	c.reads.Add(1)
-	c.filled += n
-	if n > 0 {
-		return nil // an error comes again
-	}
-	return err
+	defer c.reads.Add(1)
+	return c.in.Fill(c.net)
 }

@@ -160,7 +160,7 @@ func TestTheBrokersRefusalIsToldInWords(t *testing.T) {
 		{5, []byte{0x20, 3, 0, 0xff, 0}, ` refused the connection: reason code 0xff`, true},
 		// A broker that knows 3.1.1 only.
 		{5, []byte{0x20, 2, 0, 1}, ` refused the connection: Unsupported Protocol Version`, true},
-		{5, []byte{0xf0, 0}, ` answered CONNECT with AUTH`, false},
+		{5, []byte{0xf0, 0}, `: Protocol Error: it answered CONNECT with AUTH`, false},
 		{5, []byte{0x20, 3, 0, 1, 0}, `: Protocol Error: CONNACK has the reason code 0x01`, false},
 		{5, []byte{0x20, 1, 0}, `: Malformed Packet: CONNACK has the bytes 00`, false},
 	} {
