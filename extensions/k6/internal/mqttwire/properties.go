@@ -1,8 +1,6 @@
 package mqttwire
 
-import (
-	"github.com/eclipse/paho.golang/packets"
-)
+import "github.com/eclipse/paho.golang/packets"
 
 // Said is what a broker adds to an answer of MQTT 5, or the default where it does not.
 type Said struct {
@@ -136,7 +134,7 @@ func (p *property) isText() bool {
 	return true
 }
 
-// properties takes those of a packet, with their length, off its bytes, and checks them. said gets what the broker says; it may be nil.
+// properties takes those of a packet, with their length, off its bytes, and checks them. said gets what the broker says.
 func properties(kind byte, b []byte, said *Said) (all, rest []byte, err error) {
 	length, n := varint(b)
 	if n <= 0 || len(b) < n+length {
@@ -156,11 +154,11 @@ func properties(kind byte, b []byte, said *Said) (all, rest []byte, err error) {
 		if p.identifier == packets.PropTopicAlias { // [MQTT-3.1.2-27]: CONNECT has announced none
 			return nil, nil, &Violation{packets.DisconnectTopicAliasInvalid, "PUBLISH has a topic alias, and none are allowed"}
 		}
-		if bit := uint64(1) << p.identifier; seen&bit != 0 || !said.take(p) { // 3.2.2.3, 3.3.2.3
+		bit := uint64(1) << p.identifier
+		if seen&bit != 0 || !said.take(p) { // 3.2.2.3, 3.3.2.3
 			return nil, nil, ProtocolError("%s has the property 0x%02x twice, or a value that it can't have", Name(kind), p.identifier)
-		} else {
-			seen |= bit
 		}
+		seen |= bit
 	}
 	return all, rest, nil
 }
@@ -172,13 +170,6 @@ func (s *Said) take(p property) bool {
 		for _, b := range p.value {
 			value = value<<8 | int(b)
 		}
-	}
-	switch p.identifier {
-	case packets.PropPayloadFormat, packets.PropWildcardSubAvailable, packets.PropSubIDAvailable, packets.PropSharedSubAvailable:
-		return value <= 1
-	}
-	if s == nil {
-		return true
 	}
 	switch p.identifier {
 	case packets.PropReasonString:
@@ -193,10 +184,8 @@ func (s *Said) take(p property) bool {
 		return value > 0
 	case packets.PropMaximumQOS:
 		s.MaxQoS = byte(value)
-		return value <= 1
 	case packets.PropRetainAvailable:
 		s.NoRetained = value == 0
-		return value <= 1
 	}
-	return true
+	return shapes[p.identifier].size != 1 || value <= 1
 }

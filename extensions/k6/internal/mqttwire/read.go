@@ -31,7 +31,7 @@ func ReadPublish(version int, kind byte, b []byte) (p Publish, err error) {
 		}
 	}
 	if version == Version5 {
-		if p.Properties, b, err = properties(kind, b, nil); err != nil {
+		if p.Properties, b, err = properties(kind, b, &Said{}); err != nil {
 			return p, err
 		}
 	}
