@@ -55,7 +55,6 @@ func (f *Pipeline) serve(conn net.Conn) {
 			return
 		}
 		switch p := packet.Content.(type) {
-		case *packets.Connect, *packets.Pingreq:
 		case *packets.Subscribe:
 			f.mu.Lock()
 			for _, s := range p.Subscriptions {
@@ -69,13 +68,15 @@ func (f *Pipeline) serve(conn net.Conn) {
 			continue
 		case *packets.Disconnect:
 			return
-		default:
+		}
+		answer := mqttwire.Reply(packet)
+		if answer == nil {
 			f.mu.Lock()
 			f.failed = fmt.Errorf("unexpected packet: %s", packet.PacketType())
 			f.mu.Unlock()
 			return
 		}
-		if _, err := conn.Write(mqttwire.Reply(packet)); err != nil {
+		if _, err := conn.Write(answer); err != nil {
 			return
 		}
 	}
@@ -135,11 +136,9 @@ func (f *Pipeline) awaitAck() bool {
 
 // delivery is a message that is ready to be written.
 type delivery struct {
-	id       string
-	received time.Time
-	made     time.Time
-	packet   []byte
-	copies   int
+	Delivery
+	packet []byte
+	copies int
 }
 
 // handle does to a message what it is told; f.mu is held.
@@ -149,24 +148,20 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	var m struct{ ID, Target string }
 	_ = json.Unmarshal(message, &m) // what is no message has no topic, and nobody holds it
 	topic := "messages/" + m.Target
-	if f.Leftovers != nil {
-		for range f.Leftovers(nth) {
-			f.leftovers++
-			body := fmt.Sprintf(`{"id":"another0.1.%d","source":"k6","target":%q,"payload":""}`, f.leftovers, m.Target)
-			f.write(topic, f.publish(topic, []byte(body), a.at))
-		}
+	for range told(f.Leftovers, nth, 0) {
+		f.leftovers++
+		body := fmt.Sprintf(`{"id":"another0.1.%d","source":"k6","target":%q,"payload":""}`, f.leftovers, m.Target)
+		f.write(topic, f.publish(topic, []byte(body), a.at))
 	}
-	if f.Keep != nil {
-		if stream := f.Keep(nth); stream != "" {
-			f.note(f.Redis.add(stream, string(message), m.Target))
-			return
-		}
+	if stream := told(f.Keep, nth, ""); stream != "" {
+		f.note(f.Redis.add(stream, string(message), m.Target))
+		return
 	}
-	d := delivery{id: m.ID, received: a.received, made: time.Now(), packet: f.publish(topic, message, a.at), copies: 1}
-	if f.Copies != nil {
-		d.copies = f.Copies(nth)
+	d := delivery{
+		Delivery: Delivery{ID: m.ID, Received: a.received, Made: time.Now()},
+		packet:   f.publish(topic, message, a.at), copies: told(f.Copies, nth, 1),
 	}
-	if f.Swap != nil && f.Swap(nth) {
+	if told(f.Swap, nth, false) {
 		f.held[topic] = d
 		return
 	}
@@ -177,15 +172,22 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	}
 }
 
+// told is what a function says of the nth, or what goes without one.
+func told[T any](of func(nth int) T, nth int, otherwise T) T {
+	if of == nil {
+		return otherwise
+	}
+	return of(nth)
+}
+
 func (f *Pipeline) deliver(topic string, d delivery) {
-	at, taken := time.Now(), false
+	taken := false
+	d.Written = time.Now()
 	for range d.copies {
 		taken = f.write(topic, d.packet) || taken
 	}
-	if taken {
-		f.log = append(f.log, Delivery{
-			ID: d.id, Received: d.received, Made: d.made, Written: at, Handed: time.Now(),
-		})
+	if d.Handed = time.Now(); taken {
+		f.log = append(f.log, d.Delivery)
 	}
 }
 
