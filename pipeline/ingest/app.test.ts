@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { after, before, beforeEach, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { Clock } from '../common/clock.ts';
-import { parseHops } from '../common/hops.ts';
 import { decodeFrame, unpackFrames } from '../queue/frame.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
+import { hopsOf } from '../test/hops.ts';
 import { AUTHORIZED, TestIngest } from '../test/ingest.ts';
 import { eventually, type Service, startRedis } from '../test/services.ts';
 
@@ -60,7 +60,7 @@ test('a message is in the queue when 202 comes, its bytes untouched, its stamps 
   assert.equal(more.length, 0);
   assert.equal(entry?.body, body);
   assert.equal(entry?.target, 'user/17');
-  const { received, queued } = parseHops(`${entry?.stamps},0,0`);
+  const { received, queued } = hopsOf(`${entry?.stamps},0,0`);
   assert.ok(before_us <= received && received <= queued && queued <= clock.now());
 });
 
