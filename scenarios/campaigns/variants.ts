@@ -2,7 +2,7 @@
 import { join, resolve } from 'node:path';
 import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { exitAfter } from '../../pipeline/stack/explain.ts';
-import { checkScript, onlyEnvironmentArgs, variablesOf } from '../run/k6.ts';
+import { checkScript, onlyVariables, variablesOf } from '../run/k6.ts';
 import { ADDRESSES } from '../run/run.ts';
 import { type Measured, RunFailed, Series } from '../run/series.ts';
 import { checkVariables } from '../run/usage.ts';
@@ -45,14 +45,15 @@ async function measure(campaign: Campaign, args: string[]): Promise<number> {
     console.log(campaign.help);
     return 0;
   }
-  const variables = onlyEnvironmentArgs(args);
-  const env = variablesOf(variables);
+  onlyVariables(args);
+  const env = variablesOf(args);
   const taken = ['INGEST_URL', 'REDIS_URL', 'MQTT_URL', ...owns].find((one) => env[one]);
   if (taken !== undefined)
     throw new Error(`${taken} is set, and ${name} starts each pipeline by itself: leave it out`);
-  checkVariables(script, variables, settings);
+  checkVariables(script, args, { name: `npm run ${name}`, settings, chooses: ['RUN_DIR', 'RUN_ID'] });
+  Object.assign(process.env, env);
   const variants = campaign.variants(env);
-  await checkScript(script, variables, { ...process.env, ...ADDRESSES });
+  await checkScript(script, [], { ...env, ...ADDRESSES });
   await campaign.require?.();
 
   const series = new Series(script, env);

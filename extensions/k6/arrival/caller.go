@@ -16,7 +16,7 @@ func (r *recording) opening(ctx context.Context) (time.Time, error) {
 	}
 	e := r.engine
 	if e.canary != nil {
-		if err := e.canary.greet(ctx); err != nil {
+		if err := e.canary.Greet(ctx); err != nil {
 			return time.Time{}, err
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 // The closed model: each sender sends its next request when its last one has been answered, so a message is due when it is sent.
@@ -115,11 +117,11 @@ func (e *engine) choose(chosen bool) bool {
 const ending = time.Millisecond
 
 // lead leads the phases of the closed model, one after the other.
-func (e *engine) lead(ctx context.Context, client *store) {
+func (e *engine) lead(ctx context.Context, client *store.Store) {
 	defer e.turnTo(turn{over: true})
 	begin := e.opening(ctx)
 	for i, p := range e.options.profile.Phases {
-		if !sleepUntil(ctx, e.halted, begin) {
+		if !clock.SleepUntil(ctx, e.halted, begin) {
 			return
 		}
 		end := begin.Add(p.Duration)
@@ -147,7 +149,7 @@ func (e *engine) lead(ctx context.Context, client *store) {
 			begin = e.together(ctx, client, i+1, latest.Add(phaseWait))
 		}
 	}
-	sleepUntil(ctx, e.halted, begin)
+	clock.SleepUntil(ctx, e.halted, begin)
 }
 
 // waitsAfter reports whether the instances of a run wait for each other after a phase: each ends it when its own requests have been
@@ -170,7 +172,7 @@ func (e *engine) waits() (d time.Duration) {
 // opening is when the first phase begins: with the epoch, or with the first sender, where a scenario of the script's own begins later.
 func (e *engine) opening(ctx context.Context) time.Time {
 	for e.segment == nil && e.senders.Load() == 0 && time.Since(e.epoch) < lateLimit {
-		if !sleepUntil(ctx, e.halted, time.Now().Add(ending)) {
+		if !clock.SleepUntil(ctx, e.halted, time.Now().Add(ending)) {
 			break
 		}
 	}
@@ -183,14 +185,14 @@ func (e *engine) opening(ctx context.Context) time.Time {
 // last returns when a turn has ended, and when that was: after its time, or when the last of its requests has been answered.
 func (e *engine) last(ctx context.Context, t *turn) time.Time {
 	if t.left == nil {
-		sleepUntil(ctx, e.halted, t.end)
+		clock.SleepUntil(ctx, e.halted, t.end)
 		return t.end
 	}
 	for now := time.Now(); now.Before(t.end); now = time.Now() {
 		if t.spent() && e.quiet() {
 			return now
 		}
-		if !sleepUntil(ctx, e.halted, now.Add(ending)) {
+		if !clock.SleepUntil(ctx, e.halted, now.Add(ending)) {
 			break
 		}
 	}
@@ -200,7 +202,7 @@ func (e *engine) last(ctx context.Context, t *turn) time.Time {
 // drained waits until every request has been answered and everything that was accepted has arrived, and reports whether that came about.
 func (e *engine) drained(ctx context.Context, limit time.Time) bool {
 	for !e.quiet() || e.ledger.Owed() > 0 {
-		if time.Now().After(limit) || !sleepUntil(ctx, e.halted, time.Now().Add(ending)) {
+		if time.Now().After(limit) || !clock.SleepUntil(ctx, e.halted, time.Now().Add(ending)) {
 			return false
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -88,7 +89,7 @@ func TestTheFirstPhaseBeginsWithTheFirstSender(t *testing.T) {
 	var vu sync.WaitGroup
 	vu.Go(func() {
 		<-e.started
-		sleepUntil(t.Context(), nil, e.epoch.Add(late))
+		clock.SleepUntil(t.Context(), nil, e.epoch.Add(late))
 		for vu := newSender(e, s.state); vu.send(t.Context()); {
 		}
 	})

@@ -6,6 +6,10 @@ import (
 	"time"
 
 	"go.k6.io/k6/v2/lib"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 const (
@@ -42,24 +46,33 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if err := e.checkDir(); err != nil {
 		return err
 	}
-	client, err := e.connectRedis(ctx, state)
-	if err != nil {
-		return err
+	var client *store.Store // nil: the pipeline's stamps are left aside, and only this process's own clock counts
+	var err error
+	o, network := e.options, e.trust.Of(state)
+	if o.Redis.URL != "" {
+		if client, err = store.Open(ctx, network, o.Redis.URL, e.clock); err != nil {
+			return err
+		}
+		defer client.KeepTime(ctx, e.clock)()
 	}
-	if client != nil {
-		defer e.keepTime(ctx, client)()
-	}
-	subs, err := e.subscribe(ctx, state, m.latency)
-	if err != nil {
+	tags := state.Tags.GetCurrentValues().Tags
+	hand := func(us []int64) { e.pending.latencies(ctx, state, m.latency, tags, us, e.trend) }
+	if e.subscribers, err = receive.Subscribe(ctx, &e.parts, receive.Receiving{
+		MQTT: o.MQTT, Queue: o.Queue, Answers: o.Answers, Network: network, Stamped: client != nil, Patience: e.comeBack, Elapsed: e.elapsed,
+		Latencies: hand,
+	}); err != nil {
 		return err
 	}
 	defer e.pending.end(ctx, state)
-	defer subs.close()
-	if e.options.Canary {
-		if e.canary, err = e.newCanary(ctx, state); err != nil {
+	defer e.subscribers.Close()
+	if o.Canary {
+		if e.canary, err = receive.NewCanary(ctx, &e.parts, receive.Circling{
+			MQTT: o.MQTT, Ingest: o.Ingest, Timeout: o.Timeout.duration(), Format: o.messages(), Network: network, Patience: e.comeBack,
+			Drain: o.Drain.duration(),
+		}); err != nil {
 			return err
 		}
-		defer e.canary.close()
+		defer e.canary.Close()
 	}
 	if err := e.setStart(ctx, client); err != nil {
 		return err
@@ -91,9 +104,13 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		go e.lead(e.caller.untilEnd(tending), client)
 	}
 	if e.canary != nil {
-		e.canary.fly(tending)
+		load := time.Duration(0)
+		if !e.pacer.Closed() {
+			load = o.profile.Duration()
+		}
+		e.canary.Fly(tending, e.epoch, load, func() bool { return e.turn.Load().over })
 	}
-	if err := e.watch(ctx, subs, rec); err != nil {
+	if err := e.watch(ctx, state, rec); err != nil {
 		e.mu.Lock()
 		e.ended = time.Now()
 		e.mu.Unlock()
@@ -102,29 +119,31 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	}
 	leave()
 	if e.canary != nil {
-		e.canary.settle(ctx)
+		e.canary.Settle(ctx)
 	}
 	if client != nil && e.ledger.Open() > 0 {
 		// While the subscribers still read: what leaves the queue now is on its way to them.
-		e.find(ctx, client)
-		sleepUntil(ctx, nil, time.Now().Add(linger))
+		client.Find(ctx, &e.parts)
+		clock.SleepUntil(ctx, nil, time.Now().Add(linger))
 	}
-	subs.close()
-	subs.hand(e.ledger.Arrive(0, nil, nil)) // of what came before the word that it was sent
+	e.subscribers.Close()
+	hand(e.ledger.Arrive(0, nil, nil)) // of what came before the word that it was sent
 	e.pending.end(ctx, state)
 	rec.cut()
 	rec.close()
 	if client != nil {
 		e.readTelemetry(ctx, client)
-		if e.options.Sampled > 0 {
-			e.readTraces(ctx, client)
-		}
+	}
+	var sampled *store.Sampled
+	if o.Sampled > 0 {
+		sampled = client.Traces(ctx, &e.parts, o.Sampled)
 	}
 	e.clock.End()
 	rec.doubt()
 
 	e.mu.Lock()
 	e.resources = append(e.resources, rec.resources()...)
+	e.sampled = sampled
 	e.ended, e.finished = time.Now(), true
 	e.mu.Unlock()
 	m.end(ctx, state, e)
@@ -132,7 +151,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 }
 
 // watch returns when everything is in, when nothing has come for the idle time, or at the drain limit.
-func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) error {
+func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) error {
 	looks := time.NewTicker(look)
 	defer looks.Stop()
 	nextCut := e.epoch.Add(tick)
@@ -152,10 +171,10 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 		select {
 		case <-ctx.Done():
 			return errStopped
-		case err := <-subs.failed:
+		case err := <-e.subscribers.Failed:
 			halt("a subscriber lost its connection, so the rest of the load was not sent: %s", err)
 		case now := <-looks.C:
-			e.pending.flush(ctx, subs.state)
+			e.pending.flush(ctx, state)
 			if !now.Before(nextCut) {
 				nextCut = nextCut.Add(tick)
 				rec.cut()
@@ -171,6 +190,10 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 			if alone == aloneMost {
 				halt("the senders have taken %d of %d requests and no more for %.0f s: did one of them fail? Its log says it",
 					e.next.Load(), e.pacer.Requests(), lateLimit.Seconds())
+			}
+			if n := e.strangers.Load(); n >= strangersMost && !e.welcome.Load() {
+				halt("the ingest answered the first %d requests with 401, so the rest of the load was not sent: "+
+					"the token is missing or wrong (INGEST_TOKEN, ingest.token)", n)
 			}
 			if e.pacer.Closed() && over {
 				e.ledger.End()
@@ -206,6 +229,8 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 const (
 	quietLeast = 5
 	aloneMost  = 50
+	// strangersMost answers of 401, and no request accepted: the next one is answered alike.
+	strangersMost = 10
 )
 
 // abandoned reports whether the next request of the schedule is so late that it will not be sent any more, and nobody is at work who

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -122,7 +123,7 @@ flows: [{name: direct, weight: 2}, {name: batch, messages: 10}]`, "")
 	}
 	require.ErrorIs(t, e.collect(ctx, s.state, s.module.metrics), errStopped)
 	senders.Wait()
-	sleepUntil(t.Context(), nil, time.Now().Add(200*time.Millisecond)) // ten more would have been due
+	clock.SleepUntil(t.Context(), nil, time.Now().Add(200*time.Millisecond)) // ten more would have been due
 	_, err := s.runtime.VU.Runtime().RunString(`run.summary()`)
 	require.NoError(t, err)
 	r := s.written()

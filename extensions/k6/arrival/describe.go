@@ -1,6 +1,8 @@
 package arrival
 
 import (
+	"cmp"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -20,7 +22,7 @@ func (e *engine) report(lossless bool) *report.Run {
 	resources := append([]report.Resource{}, e.resources...)
 	e.mu.Unlock()
 	for i := range timeline {
-		timeline[i].CanaryMS = e.canary.at(timeline[i].T) // it may have arrived after its second was over
+		timeline[i].CanaryMS = e.canary.At(timeline[i].T) // it may have arrived after its second was over
 	}
 
 	var ran time.Duration
@@ -37,7 +39,7 @@ func (e *engine) report(lossless bool) *report.Run {
 	account := standing.Account
 	r := &report.Run{
 		Schema: report.Schema, Run: e.identity(),
-		Account: report.NewAccount(account), Clock: e.describeClock(), Canary: e.canary.describe(lossless), Health: e.describeHealth(lossless),
+		Account: report.NewAccount(account), Clock: e.describeClock(), Canary: e.canary.Describe(lossless), Health: e.describeHealth(lossless),
 		Timeline: timeline, Resources: resources, Errors: e.errorClasses(),
 		Environment: e.environment(), Steps: []report.Step{}, Figures: e.figuresNow(), Flows: []report.FlowResult{},
 	}
@@ -56,7 +58,9 @@ func (e *engine) report(lossless bool) *report.Run {
 // describeLatencies fills in the steps, the flows and the whole.
 func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []span, lossless bool) {
 	total := ledger.NewTimes()
-	counts, traced := standing.Phases, e.sampledNow()
+	e.mu.Lock()
+	counts, traced := standing.Phases, e.sampled
+	e.mu.Unlock()
 	for i, p := range e.options.profile.Phases {
 		times := e.ledger.Times(i)
 		if p.Measured {
@@ -77,11 +81,11 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 			CPUPercent: report.CPUBetween(r.Resources, span.start.Seconds(), span.end.Seconds()),
 			Latency:    report.NewLatencies(times, lossless),
 		}
-		step.Sampled = traced.of(i).Against(step.Latency.Arrival)
+		step.Sampled = traced.Of(i).Against(step.Latency.Arrival)
 		r.Steps = append(r.Steps, step)
 	}
 	r.Latency, r.Knee = report.NewLatencies(total, lossless), report.NewKnee(r.Steps)
-	r.Sampled = traced.all().Against(r.Latency.Arrival)
+	r.Sampled = traced.All().Against(r.Latency.Arrival)
 
 	for i, f := range e.options.profile.Flows {
 		s := e.ledger.FlowTimes(i)
@@ -120,10 +124,8 @@ func (e *engine) describeClock() report.Clock {
 
 func (e *engine) describeHealth(lossless bool) report.Health {
 	lateness, reading := e.ledger.Lateness(), e.ledger.Reading()
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	h := report.Health{
-		Gaps: append([]report.Gap{}, e.gaps...), SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.trend.n,
+		Gaps: e.subscribers.Gaps(), SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.trend.n,
 	}
 	if lateness.Count > 0 {
 		h.Lateness = new(report.NewLatency(lateness, lossless))
@@ -189,6 +191,6 @@ func (e *engine) identity() report.Identity {
 	return report.Identity{
 		ID: e.id, Name: e.runName(), Generator: e.met, Tool: e.options.tool,
 		Method: e.options.Name, Protocol: e.options.Protocol, Model: e.model(), Topology: e.options.Topology, Network: e.options.Network, Labels: labels,
-		Started: e.epoch.UTC().Format(stampFormat), Command: e.command(), Profile: e.options.describeProfile(),
+		Started: e.epoch.UTC().Format(stampFormat), Command: cmp.Or(e.options.Command, report.Command(os.Args[1:])), Profile: e.options.describeProfile(),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
 // desk hands requests out to the caller of a recorder, and takes back what became of them.
@@ -106,7 +107,7 @@ func (d *desk) sent(n int, at time.Time) error {
 	return nil
 }
 
-func (d *desk) settled(n, retries int, a answer) error {
+func (d *desk) settled(n, retries int, a send.Answer) error {
 	d.mu.Lock()
 	t := d.tickets[n]
 	delete(d.tickets, n)
@@ -118,8 +119,8 @@ func (d *desk) settled(n, retries int, a answer) error {
 		return nil
 	case t.state == handedOut:
 		return fmt.Errorf("request %d was settled, but not sent", n)
-	case a.done.Before(t.sent):
-		return fmt.Errorf("request %d was settled %.3f s before it was sent", n, t.sent.Sub(a.done).Seconds())
+	case a.Done.Before(t.sent):
+		return fmt.Errorf("request %d was settled %.3f s before it was sent", n, t.sent.Sub(a.Done).Seconds())
 	}
 	for range retries {
 		d.engine.ledger.Retried()

@@ -13,12 +13,21 @@ import (
 	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/metrics"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
+
+// comeBackLeast is how long an outage of a broker may last before the load is halted; where what is late is waited for longer than
+// that (drain), so is the broker.
+const comeBackLeast = 30 * time.Second
 
 // lateLimit is how late a request may leave. One that would be later is dropped, and counted: a generator that is half a
 // minute behind measures nothing but itself.
@@ -30,11 +39,12 @@ type engine struct {
 	segment *segment // what this instance does of the run; nil: all
 	id      string   // of the run
 	name    string   // of what is this instance's alone
-	bodies  *bodies
+	bodies  *body.Bodies
 	pacer   *pacer.Pacer
 	ledger  *ledger.Ledger
 	clock   *clock.Clock
-	trust   trust
+	trust   network.Trust
+	parts   run.Parts
 
 	pumped    atomic.Bool // the scenarios' senders call pump()
 	pending   pending     // samples for k6
@@ -51,19 +61,20 @@ type engine struct {
 	senders atomic.Int64         // closed model: those that have come to send
 	taking  atomic.Int64         // closed model: those that take a request, and have not sent it yet
 
-	answers atomic.Pointer[subscribers] // takes what arrives with its answer
-
 	unattended atomic.Int64 // requests that found no free sender when they were due, and were late by more than lateFloor
 	gate       *gate
 	handles    handles       // requests that scripts send themselves, or the caller
 	caller     *recording    // who sends in the place of k6; nil: k6 does
 	started    chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted     chan struct{} // closed when there is no use in sending any more
+	strangers  atomic.Int64  // requests that were answered 401 before any was accepted
+	welcome    atomic.Bool   // one was accepted
 	comeBack   time.Duration // how long a subscriber tries to connect again
 	epoch      time.Time
 	met        *report.Generator // this instance among those of the run; nil: it is the only one
 
-	canary *canary // nil: none
+	subscribers *receive.Subscribers // nil: there are none yet
+	canary      *receive.Canary      // nil: none
 
 	mu        sync.Mutex
 	connects  ledger.Series // how long connections to the ingest took
@@ -78,10 +89,9 @@ type engine struct {
 	execution *lib.ExecutionState // nil: in tests
 	marked    bool                // k6 was told that the test has failed
 	errors    map[string]*report.ErrorClass
-	gaps      []report.Gap
 	spans     []span // the phases as they went
 	figures   []report.Figure
-	sampled   *sampled // nil: not asked for, or not there yet
+	sampled   *store.Sampled // nil: not asked for, or not there yet
 	processes []report.ProcessClock
 	timeline  []report.Interval
 	resources []report.Resource
@@ -90,7 +100,7 @@ type engine struct {
 }
 
 func newEngine(o *options, part *segment) *engine {
-	o.profile.Connections = max(o.MQTT.Connections, o.MQTT.brokers())
+	o.profile.Connections = max(o.MQTT.Connections, o.MQTT.Brokers())
 	schedule := part.share(pacer.New(o.profile))
 	id := cmp.Or(o.RunID, newRunID())
 	e := &engine{
@@ -100,7 +110,7 @@ func newEngine(o *options, part *segment) *engine {
 		name:    part.name(id),
 		pacer:   schedule,
 		clock:   clock.New(),
-		trust:   trust{ca: o.CA},
+		trust:   network.Trust{CA: o.CA},
 		gate:    newGate(),
 		started: make(chan struct{}),
 		halted:  make(chan struct{}),
@@ -132,7 +142,7 @@ func newEngine(o *options, part *segment) *engine {
 		}
 	}
 	if o.Sampled > 0 {
-		e.ledger.Keep(o.Sampled, traceLength)
+		e.ledger.Keep(o.Sampled, store.TraceLength)
 	}
 	e.trend, e.httpTrend = thin(deliveries), thin(requests)
 	e.chosen = make([]atomic.Int64, len(o.profile.Flows))
@@ -141,7 +151,11 @@ func newEngine(o *options, part *segment) *engine {
 	}
 	e.turnTo(turn{})
 	e.planSpans()
-	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, part.generator()), e.targetLevel())
+	e.bodies = body.New(o.messages(), e.levelled().Flows, schedule, fmt.Sprintf("%s.%d.", e.id, part.generator()), part != nil)
+	e.parts = run.Parts{
+		ID: e.id, Name: e.name, Profile: e.levelled(), Bodies: e.bodies, Ledger: e.ledger, Clock: e.clock, Halted: e.halted,
+		Count: e.count, Distrust: e.distrust,
+	}
 	return e
 }
 

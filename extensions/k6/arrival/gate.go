@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 )
 
 // gate lets senders go when their requests are due. One goroutine waits for all of them: to set a timer for each request took
@@ -51,7 +53,7 @@ func (g *gate) tend(ctx context.Context) {
 		if soonest := time.Now().Add(atOnce); due.Before(soonest) {
 			due = soonest
 		}
-		if !sleepUntil(ctx, nil, due) {
+		if !clock.SleepUntil(ctx, nil, due) {
 			return
 		}
 		g.open(time.Now())
@@ -74,15 +76,15 @@ func (g *gate) open(now time.Time) {
 // wait returns when w is due; false when ctx ends or halted closes first.
 func (g *gate) wait(ctx context.Context, halted <-chan struct{}, w *waiter, due time.Time) bool {
 	if !time.Now().Before(due) {
-		return goesOn(ctx, halted)
+		return clock.GoesOn(ctx, halted)
 	}
 	w.due = due
 	if !g.join(w) {
-		return sleepUntil(ctx, halted, due)
+		return clock.SleepUntil(ctx, halted, due)
 	}
 	select {
 	case <-w.turn:
-		return goesOn(ctx, halted)
+		return clock.GoesOn(ctx, halted)
 	case <-ctx.Done():
 	case <-halted:
 	}

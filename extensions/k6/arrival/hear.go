@@ -15,6 +15,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
 // recordOptions are those of new Run(), and what else a recorder has to know.
@@ -224,16 +225,16 @@ var failures = map[string]bool{
 }
 
 // answerOf is what a settled line says came of a request.
-func (r *recording) answerOf(l line) (a answer, err error) {
-	if a.done, err = r.moment(l.AtUS); err != nil {
+func (r *recording) answerOf(l line) (a send.Answer, err error) {
+	if a.Done, err = r.moment(l.AtUS); err != nil {
 		return a, err
 	}
 	if l.Retries < 0 {
 		return a, fmt.Errorf("retries %d is below 0", l.Retries)
 	}
-	a.body = func() []byte { return []byte(l.Body) }
+	a.Body = func() []byte { return []byte(l.Body) }
 	if l.Error == "" {
-		if a.status = l.Status; a.status < 100 || a.status > 599 {
+		if a.Status = l.Status; a.Status < 100 || a.Status > 599 {
 			return a, fmt.Errorf("status %d and no error; allowed: a status from 100 to 599, or an error", l.Status)
 		}
 		return a, nil
@@ -246,12 +247,12 @@ func (r *recording) answerOf(l line) (a answer, err error) {
 	if l.Connected != nil {
 		connected = *l.Connected
 	}
-	a.class, a.err = l.Error, errors.New(l.Message)
+	a.Class, a.Err = l.Error, errors.New(l.Message)
 	if l.Message == "" {
-		a.err = errors.New(l.Error)
+		a.Err = errors.New(l.Error)
 	}
 	if !connected {
-		a.err = &dialError{a.err}
+		a.Err = &send.DialError{Cause: a.Err}
 	}
 	return a, nil
 }

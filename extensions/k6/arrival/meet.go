@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 // Instances of one run begin at one moment of Redis' clock. Each says that it is ready when its subscribers hold their topics, and goes
@@ -57,7 +60,7 @@ if own and string.match(own, '^%w+') == ARGV[2] then redis.call('HDEL', KEYS[1],
 return ''`)
 
 // setStart says when the schedule begins: soon, or when all instances of the run have met.
-func (e *engine) setStart(ctx context.Context, client *store) error {
+func (e *engine) setStart(ctx context.Context, client *store.Store) error {
 	if e.segment == nil {
 		e.epoch = time.Now().Add(lead)
 		return nil
@@ -76,8 +79,8 @@ func (e *engine) setStart(ctx context.Context, client *store) error {
 }
 
 // meet waits until all instances of the run are ready, and returns the moment of the start, µs on the clock of Redis.
-func (e *engine) meet(ctx context.Context, client *store) (start int64, err error) {
-	node, err := client.holder(ctx, runKeys+e.id)
+func (e *engine) meet(ctx context.Context, client *store.Store) (start int64, err error) {
+	node, err := client.Holder(ctx, runKeys+e.id)
 	if err != nil {
 		return 0, unmet(err)
 	}
@@ -107,7 +110,7 @@ func (e *engine) meet(ctx context.Context, client *store) (start int64, err erro
 			other, told.there = told.there[0], nil
 		}
 		over := time.Now().After(giveUp)
-		if over || !sleepUntil(ctx, nil, time.Now().Add(runLook)) {
+		if over || !clock.SleepUntil(ctx, nil, time.Now().Add(runLook)) {
 			if start, err := own.leave(context.WithoutCancel(ctx)); err != nil || over && start != 0 {
 				return start, err
 			}
@@ -122,12 +125,12 @@ func (e *engine) meet(ctx context.Context, client *store) (start int64, err erro
 
 // together is when a phase of the closed model begins: soon after all instances of the run have ended the one before. One that has not by
 // the limit is not waited for, and then the run can't be trusted.
-func (e *engine) together(ctx context.Context, client *store, phase int, limit time.Time) time.Time {
+func (e *engine) together(ctx context.Context, client *store.Store, phase int, limit time.Time) time.Time {
 	run := fmt.Sprintf("%s:%d", e.id, phase)
 	var own *meeting
 	ask := func() (told presence, err error) {
 		if own == nil {
-			node, err := client.holder(ctx, runKeys+run)
+			node, err := client.Holder(ctx, runKeys+run)
 			if err != nil {
 				return told, err
 			}
@@ -141,7 +144,7 @@ func (e *engine) together(ctx context.Context, client *store, phase int, limit t
 			return e.moment(told.start)
 		}
 		over := time.Now().After(limit)
-		if !over && sleepUntil(ctx, e.halted, time.Now().Add(runLook)) {
+		if !over && clock.SleepUntil(ctx, e.halted, time.Now().Add(runLook)) {
 			continue
 		}
 		if own != nil {
@@ -151,7 +154,7 @@ func (e *engine) together(ctx context.Context, client *store, phase int, limit t
 		}
 		switch name := e.options.profile.Phases[phase].Name; {
 		case over && err != nil:
-			e.distrust("the instances could not agree on when phase %q begins: %s", name, withoutURL(err))
+			e.distrust("the instances could not agree on when phase %q begins: %s", name, err)
 		case over:
 			e.distrust("phase %q began without %s, which had not ended the one before", name, missing(told.there, own.of))
 		}

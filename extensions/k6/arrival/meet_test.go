@@ -15,6 +15,8 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 func TestNothingIsSentWhereAnInstanceIsMissing(t *testing.T) {
@@ -41,7 +43,7 @@ func TestARunBeginsOnce(t *testing.T) {
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
 	one := newSegment(t, f, unequalParts[0], unequal, steady, "runId: 'abcd1234', gather: 60")
 	e := one.module.root.engine
-	client, err := e.connectRedis(t.Context(), one.state)
+	client, err := store.Open(t.Context(), e.trust.Of(one.state), e.options.Redis.URL, e.clock)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	ctx, leave := context.WithCancel(t.Context())
@@ -68,7 +70,7 @@ func meetings(t *testing.T, check func(t *testing.T, now *int64, one, two, anoth
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
 	require.NoError(t, f.Start())
 	t.Cleanup(func() { assert.NoError(t, f.Close()) })
-	for name, address := range map[string]string{"fake": f.Redis.URL(), "real": startRedis(t)} {
+	for name, address := range map[string]string{"fake": f.Redis.URL(), "real": test.Redis(t)} {
 		t.Run(name, func(t *testing.T) {
 			o, err := redis.ParseURL(address)
 			require.NoError(t, err)
@@ -148,7 +150,7 @@ func TestInstancesBeginByTheClockOfRedis(t *testing.T) {
 		s := newSegment(t, f, one, unequal, steady, "runId: 'abcd1234'")
 		engines[i] = s.module.root.engine
 		work.Go(func() {
-			client, err := engines[i].connectRedis(t.Context(), s.state)
+			client, err := store.Open(t.Context(), engines[i].trust.Of(s.state), engines[i].options.Redis.URL, engines[i].clock)
 			if assert.NoError(t, err) {
 				defer func() { _ = client.Close() }()
 				assert.NoError(t, engines[i].setStart(t.Context(), client))
@@ -219,7 +221,7 @@ func TestAPhaseBeginsWithoutAnInstanceThatDoesNotCome(t *testing.T) {
 	s := newSegment(t, f, unequalParts[1], unequal,
 		"phases: [{duration: 60, vus: 6, drain: 60}, {name: two, duration: 60, vus: 6}]\nflows: [{name: direct}]", "runId: 'abcd1234'")
 	e := s.module.root.engine
-	client, err := e.connectRedis(t.Context(), s.state)
+	client, err := store.Open(t.Context(), e.trust.Of(s.state), e.options.Redis.URL, e.clock)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	begin := e.together(t.Context(), client, 1, time.Now())

@@ -106,7 +106,7 @@ func (r *recorder) cut() {
 	t := len(e.timeline)
 	from, to := time.Duration(t)*tick, time.Duration(t+1)*tick
 	row := report.Interval{
-		T: t, Phase: e.phaseAt(from), Requests: i.Requests, Scheduled: i.Sent, CanaryMS: e.canary.at(t),
+		T: t, Phase: e.phaseAt(from), Requests: i.Requests, Scheduled: i.Sent, CanaryMS: e.canary.At(t),
 		Sent: i.Sent, Accepted: i.Accepted, Rejected: i.Rejected, Failed: i.Failed,
 		Arrived: i.Arrival.Count, Backlog: i.Backlog,
 		Arrival: report.NewQuantiles(&i.Arrival), FromSend: report.NewQuantiles(&i.FromSend), HTTP: report.NewQuantiles(&i.HTTP),
