@@ -188,7 +188,7 @@ export async function against(
     const failure = await failed();
     if (failure === undefined) return code;
     explain(failure);
-    return code || 1;
+    return 1;
   } catch (error) {
     if (error instanceof Interrupted) return INTERRUPTED;
     // Whatever else went wrong came of it.
