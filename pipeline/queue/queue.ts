@@ -257,7 +257,8 @@ export function otherwise(there: string, wanted: number): string {
   return `its queue has ${there} shards; allowed is STREAM_SHARDS=${there}, not ${wanted} (once it is empty: DEL ${SHARDS})`;
 }
 
-async function becomeReady(connection: Connection, withinMs: number): Promise<void> {
+/** Resolves once commands can be written; rejects after `withinMs`. */
+export async function becomeReady(connection: Connection, withinMs: number): Promise<void> {
   const deadline = Date.now() + withinMs;
   let reason = 'Redis is away';
   const onError = (error: Error) => {

@@ -80,11 +80,13 @@ export const REDIS_ACL = {
     '+xrange',
     '+xreadgroup',
   ],
-  /** The supervisor: how much is left to drain, and what the servers use. */
+  /** The supervisor: how much is left, and what the servers use. */
   stack: [
     '%R~arrival:messages',
     '%R~arrival:{*}:messages',
     '%R~arrival:list',
+    '%R~arrival:dead-letters',
+    '%R~arrival:{*}:dead-letters',
     counting('+get'),
     TELEMETRY,
     DIVISION_SEEN,
