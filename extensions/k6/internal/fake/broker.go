@@ -16,6 +16,9 @@ const takenOver = 0x8E
 // Cut closes the connections of all subscribers without a word. Copies may call it.
 func (f *Pipeline) Cut() { f.end(func(net.Conn) {}) }
 
+// Silence leaves the subscribers their connections, and says nothing over them any more. Copies may call it.
+func (f *Pipeline) Silence() { f.silent.Store(true) }
+
 // TakeOver closes the connections of all subscribers, as a broker does to a client whose id another one uses. Copies may
 // call it.
 func (f *Pipeline) TakeOver() {
@@ -78,6 +81,9 @@ func (f *Pipeline) serve(conn net.Conn) {
 			f.failed = fmt.Errorf("unexpected packet: %s", packet.PacketType())
 			f.mu.Unlock()
 			return
+		}
+		if f.silent.Load() {
+			continue
 		}
 		if _, err := answer.WriteTo(conn); err != nil {
 			return
@@ -227,6 +233,9 @@ func (f *Pipeline) publish(topic string, payload []byte, at time.Time) *packets.
 // write reports whether anybody took the packet: who has gone gets nothing.
 func (f *Pipeline) write(topic string, packet *packets.ControlPacket) (taken bool) {
 	for _, conn := range f.subscribers[topic] {
+		if f.silent.Load() {
+			return false
+		}
 		_, err := packet.WriteTo(conn)
 		taken = taken || err == nil
 	}

@@ -175,6 +175,7 @@ func (c *Conn) fill() error {
 	c.reads.Add(1)
 	c.filled += n
 	if n > 0 {
+		c.heard.Store(time.Now().UnixNano())
 		return nil // an error comes again
 	}
 	return err
