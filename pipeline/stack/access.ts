@@ -10,10 +10,10 @@ const DIVISION_SEEN = '(%R~arrival:shards +get)';
 const LEASES =
   '(~arrival:relays ~arrival:{*}:lease +del +eval +evalsha +get +set +zadd +zcard +zrem +zremrangebyscore)';
 /** How many messages the queue holds. Who runs a script that counts has these keys beside those of the queue, too. */
-const COUNT = ['~arrival:depth', '~arrival:{*}:depth'] as const;
-const counting = <Commands extends string>(commands: Commands) => `(${COUNT.join(' ')} ${commands})` as const;
+const COUNT = '~arrival:depth ~arrival:{*}:depth';
+const counting = (commands: string) => `(${COUNT} ${commands})`;
 /** Of a cluster, who has which slots. */
-const CLUSTER = ['+cluster|info', '+cluster|slots'] as const;
+const CLUSTER = '+cluster|info +cluster|slots';
 
 /**
  * Who may do what in Redis: keys to read (`%R~`), to write (`%W~`), or both (`~`), and commands. The default user is
@@ -21,132 +21,37 @@ const CLUSTER = ['+cluster|info', '+cluster|slots'] as const;
  */
 export const REDIS_ACL = {
   /** Fills the queue, and has no command to read what is in it. A script's keys count as read and written. */
-  ingest: [
-    '~arrival:messages',
-    '~arrival:{*}:messages',
-    '%W~arrival:list',
-    ...COUNT,
-    counting('+del +get +incrby'),
-    TELEMETRY,
-    DIVISION,
-    '%W~arrival:trace:*',
-    ...CLUSTER,
-    '+eval',
-    '+evalsha',
-    '+exec',
-    '+info',
-    '+llen',
-    '+lpush',
-    '+ltrim',
-    '+multi',
-    '+time',
-    '+xadd',
-    '+xlen',
-  ],
-  relay: [
-    '~arrival:messages',
-    '~arrival:{*}:messages',
-    '~arrival:list',
-    '~arrival:dead-letters',
-    '~arrival:{*}:dead-letters',
-    ...COUNT,
-    counting('+del +get +incrby'),
-    TELEMETRY,
-    DIVISION,
-    LEASES,
-    '%W~arrival:trace:*',
-    ...CLUSTER,
-    '+blmpop',
-    '+brpop',
-    '+client|id',
-    '+client|unblock',
-    '+eval',
-    '+evalsha',
-    '+info',
-    '+llen',
-    '+lpush',
-    '+ltrim',
-    '+rpush',
-    '+time',
-    '+xack',
-    '+xadd',
-    '+xautoclaim',
-    '+xclaim',
-    '+xdel',
-    '+xgroup|create',
-    '+xgroup|delconsumer',
-    '+xlen',
-    '+xpending',
-    '+xrange',
-    '+xreadgroup',
-  ],
+  ingest: `
+    ~arrival:messages ~arrival:{*}:messages %W~arrival:list ${COUNT}
+    ${counting('+del +get +incrby')} ${TELEMETRY} ${DIVISION} %W~arrival:trace:* ${CLUSTER} +eval
+    +evalsha +exec +info +llen +lpush +ltrim +multi +time +xadd +xlen`,
+  relay: `
+    ~arrival:messages ~arrival:{*}:messages ~arrival:list ~arrival:dead-letters
+    ~arrival:{*}:dead-letters ${COUNT} ${counting('+del +get +incrby')} ${TELEMETRY} ${DIVISION}
+    ${LEASES} %W~arrival:trace:* ${CLUSTER} +blmpop +brpop +client|id +client|unblock +eval +evalsha
+    +info +llen +lpush +ltrim +rpush +time +xack +xadd +xautoclaim +xclaim +xdel +xgroup|create
+    +xgroup|delconsumer +xlen +xpending +xrange +xreadgroup`,
   /** The supervisor: how much is left, and what the servers use. */
-  stack: [
-    '%R~arrival:messages',
-    '%R~arrival:{*}:messages',
-    '%R~arrival:list',
-    '%R~arrival:dead-letters',
-    '%R~arrival:{*}:dead-letters',
-    counting('+get'),
-    TELEMETRY,
-    DIVISION_SEEN,
-    ...CLUSTER,
-    '+info',
-    '+llen',
-    '+time',
-    '+xlen',
-  ],
+  stack: `
+    %R~arrival:messages %R~arrival:{*}:messages %R~arrival:list %R~arrival:dead-letters
+    %R~arrival:{*}:dead-letters ${counting('+get')} ${TELEMETRY} ${DIVISION_SEEN} ${CLUSTER} +info
+    +llen +time +xlen`,
   /** Whoever looks after dead letters: sees them, puts them back into the queue, or drops them. */
-  operator: [
-    '~arrival:messages',
-    '~arrival:{*}:messages',
-    '~arrival:list',
-    '~arrival:dead-letters',
-    '~arrival:{*}:dead-letters',
-    ...COUNT,
-    counting('+incrby'),
-    DIVISION_SEEN,
-    ...CLUSTER,
-    '+eval',
-    '+evalsha',
-    '+info',
-    '+lpush',
-    '+time',
-    '+xadd',
-    '+xdel',
-    '+xlen',
-    '+xrange',
-  ],
+  operator: `
+    ~arrival:messages ~arrival:{*}:messages ~arrival:list ~arrival:dead-letters
+    ~arrival:{*}:dead-letters ${COUNT} ${counting('+incrby')} ${DIVISION_SEEN} ${CLUSTER} +eval
+    +evalsha +info +lpush +time +xadd +xdel +xlen +xrange`,
   /** The k6 side where there are no relays: takes the messages out of the queue. */
-  collector: [
-    '~arrival:messages',
-    counting('+decrby'),
-    DIVISION_SEEN,
-    '~arrival:list',
-    '+blmpop',
-    '+ping',
-    '+time',
-    '+xdel',
-    '+xlen',
-    '+xread',
-  ],
+  collector: `
+    ~arrival:messages ${counting('+decrby')} ${DIVISION_SEEN} ~arrival:list +blmpop +ping +time
+    +xdel +xlen +xread`,
   /**
    * The k6 side: the clock, what is left in the queue, and what the pipeline says of itself; it deletes trace lists that it has read.
    * Where several instances do a run together they write down when it begins.
    */
-  reader: [
-    '%R~arrival:*',
-    DIVISION_SEEN,
-    ...CLUSTER,
-    '+info',
-    '+lrange',
-    '+ping',
-    '+time',
-    '+xlen',
-    '+xrange',
-    '(%W~arrival:trace:* +unlink)',
-    '(~arrival:run:* +eval +evalsha +expire +hdel +hget +hset)',
-  ],
+  reader: `
+    %R~arrival:* ${DIVISION_SEEN} ${CLUSTER} +info +lrange +ping +time +xlen +xrange
+    (%W~arrival:trace:* +unlink) (~arrival:run:* +eval +evalsha +expire +hdel +hget +hset)`,
 } as const;
 
 export type RedisUser = keyof typeof REDIS_ACL;
@@ -204,7 +109,8 @@ export function redisAclFile(passwords: Record<RedisUser, string>): string[] {
     // all rights it would leave out every transaction in there, and so most of the queue.
     'user default reset ~* &* +@all',
     ...REDIS_USERS.map(
-      (user) => `user ${user} reset on #${hash(passwords[user])} ${REDIS_ACL[user].join(' ')}`,
+      (user) =>
+        `user ${user} reset on #${hash(passwords[user])} ${REDIS_ACL[user].trim().replace(/\s+/g, ' ')}`,
     ),
   ];
 }
