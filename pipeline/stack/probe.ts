@@ -109,14 +109,9 @@ export async function probeRoundTrip(
       throw new Error(`the ingest answered ${response.status}: ${await response.text()}`);
     }
     const limitMs = withinMs + patienceMs;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => reject(new Error(`the message that proves readiness did not arrive within ${limitMs} ms`)),
-        limitMs,
-      );
-    });
-    await Promise.race([arrived, late]).finally(() => clearTimeout(timer));
+    const late = sleep(limitMs, limitMs, { ref: false });
+    if ((await Promise.race([arrived, late])) === limitMs)
+      throw new Error(`the message that proves readiness did not arrive within ${limitMs} ms`);
   } finally {
     await client.endAsync(true);
   }

@@ -50,8 +50,9 @@ export function startStackTelemetry({ queue, clock, servers, broker }: StackTele
     const used = meter.since(name, usages[name]?.());
     const told = await Promise.resolve(figures[name]?.()).catch(() => undefined);
     if (!queue.ready || (used === undefined && told === undefined)) return;
-    const gauges = told?.gauges && mapValues(told.gauges, round);
-    await queue.record(name, clock.now(), { ...used, ...told, ...(gauges && { gauges }) });
+    const gauges = told?.gauges ?? {};
+    for (const name in gauges) gauges[name] = round(gauges[name] ?? 0);
+    await queue.record(name, clock.now(), { ...used, ...told });
   };
   const names = new Set([...Object.keys(usages), ...Object.keys(figures)]);
   const timer = setInterval(() => {
@@ -79,14 +80,6 @@ class Meter {
     return { cpu_percent: round(cpu_percent), rss_mb: round(usage.rss_mb) };
   }
 }
-
-function mapValues(
-  values: Record<string, number>,
-  change: (value: number) => number,
-): Record<string, number> {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
-}
-
 function round(value: number): number {
   return Math.round(value * 100) / 100;
 }

@@ -2,7 +2,7 @@
 import { commandOf } from '../../pipeline/common/command.ts';
 import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { trust } from '../../pipeline/common/trust.ts';
-import { explain } from '../../pipeline/stack/explain.ts';
+import { exitAfter } from '../../pipeline/stack/explain.ts';
 import { installed } from './artillery-install.ts';
 import { ArtilleryRun } from './artillery-run.ts';
 import { against, exitCodeOf, inRunDirectory, runEnvironment, runName, settle } from './run.ts';
@@ -47,10 +47,4 @@ async function main(): Promise<number> {
   });
 }
 
-main().then(
-  (code) => process.exit(code),
-  (error: Error) => {
-    explain(error);
-    process.exit(1);
-  },
-);
+exitAfter(main());

@@ -61,12 +61,12 @@ test('step, time left, rate and p99 so far', async (t) => {
 
 test('where nobody watches, a line at each phase and every ten seconds', async (t) => {
   const { shown, progress, second } = await begin(t, false);
-  for (let n = 0; n < 20; n++) {
-    await second(n, n < 8 ? '1' : '8', 1);
+  for (let n = 0; n < 24; n++) {
+    await second(n, n < 8 ? '1' : n < 20 ? '8' : null, 1);
     progress.look();
   }
   assert.deepEqual(
     shown.map((line) => /^ {2}(\d:\d\d) .*\n$/.exec(line)?.[1]),
-    ['0:01', '0:09', '0:19'],
+    ['0:01', '0:09', '0:19', '0:21'],
   );
 });
