@@ -43,50 +43,19 @@ type Recovered = [
   deleted: Buffer[],
 ];
 
+/** Keys, then arguments, as the script's file has them. */
+type Script<Reply> = (...args: (string | number | Buffer)[]) => Promise<Reply>;
+
 export interface Connection extends Redis {
-  forgetDepth(key: string, depth: string): Promise<number>;
-  acknowledgeEntries(
-    key: string,
-    depth: string,
-    group: string,
-    ...idsAndCounts: (string | number)[]
-  ): Promise<number>;
-  buryEntry(
-    key: string,
-    depth: string,
-    deadLetters: string,
-    group: string,
-    id: string,
-    reason: string,
-    deliveries: number,
-  ): Promise<number>;
-  splitEntry(
-    key: string,
-    depth: string,
-    group: string,
-    id: string,
-    stays: 0 | 1,
-    count: number,
-    ...messages: (Buffer | string | number)[]
-  ): Promise<number>;
-  recoverEntriesBuffer(
-    key: string,
-    group: string,
-    consumer: string,
-    idleMs: number,
-    cursor: string,
-    count: number,
-  ): Promise<Recovered>;
-  requeueLetters(
-    deadLetters: string,
-    key: string,
-    depth: string,
-    kind: string,
-    ...ids: string[]
-  ): Promise<string[]>;
-  leaveGroup(key: string, group: string, consumer: string): Promise<number>;
-  holdLease(key: string, relay: string, ms: number): Promise<number>;
-  sayPresent(key: string, relay: string, ms: number): Promise<number>;
+  forgetDepth: Script<number>;
+  acknowledgeEntries: Script<number>;
+  buryEntry: Script<number>;
+  splitEntry: Script<number>;
+  recoverEntriesBuffer: Script<Recovered>;
+  requeueLetters: Script<string[]>;
+  leaveGroup: Script<number>;
+  holdLease: Script<number>;
+  sayPresent: Script<number>;
 }
 
 /** How often a client of a cluster looks who has which slots, beside being told by nodes that have not. */

@@ -184,19 +184,8 @@ export abstract class Queue {
 
   /** Appends one telemetry entry; `at` in Redis-clock microseconds. The newest 100,000 are kept. */
   async record(process: string, at: number, data: object): Promise<void> {
-    await this.redis.xadd(
-      TELEMETRY,
-      'MAXLEN',
-      '~',
-      TELEMETRY_LENGTH,
-      '*',
-      'process',
-      process,
-      'at',
-      at,
-      'data',
-      JSON.stringify(data),
-    );
+    const fields = ['process', process, 'at', at, 'data', JSON.stringify(data)];
+    await this.redis.xadd(TELEMETRY, 'MAXLEN', '~', TELEMETRY_LENGTH, '*', ...fields);
   }
 
   /** Adds what {@link Trace} notes to the list of a component, the newest first. The newest 100,000 are kept. */
