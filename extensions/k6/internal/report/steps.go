@@ -17,7 +17,7 @@ func stepsText(r *Run, wide bool) []string {
 		return nil
 	}
 	for i := range steps {
-		if name := []rune(steps[i].Name); len(name) > nameMost {
+		if name := []rune(Printable(steps[i].Name)); len(name) > nameMost {
 			steps[i].Name = string(name[:nameMost-1]) + "…"
 		}
 	}
