@@ -37,25 +37,21 @@ const scripts = {
 };
 
 export type RawEntry = [id: Buffer, fields: Buffer[] | null];
-type Recovered = [
-  cursor: Buffer,
-  taken: [id: Buffer, fields: Buffer[], counter: number][],
-  deleted: Buffer[],
-];
+type Taken = [id: Buffer, fields: Buffer[], counter: number];
+type Recovered = [cursor: Buffer, taken: Taken[], deleted: Buffer[]];
+type Argument = Buffer | string | number;
 
-/** Keys, then arguments, as the script's file has them. */
-type Script<Reply> = (...args: (string | number | Buffer)[]) => Promise<Reply>;
-
+/** Keys and arguments of a script are said in its file. */
 export interface Connection extends Redis {
-  forgetDepth: Script<number>;
-  acknowledgeEntries: Script<number>;
-  buryEntry: Script<number>;
-  splitEntry: Script<number>;
-  recoverEntriesBuffer: Script<Recovered>;
-  requeueLetters: Script<string[]>;
-  leaveGroup: Script<number>;
-  holdLease: Script<number>;
-  sayPresent: Script<number>;
+  forgetDepth(key: string, depth: string): Promise<number>;
+  acknowledgeEntries(key: string, depth: string, group: string, ...idsAndCounts: Argument[]): Promise<number>;
+  buryEntry(key: string, depth: string, deadLetters: string, ...entry: Argument[]): Promise<number>;
+  splitEntry(key: string, depth: string, group: string, ...entry: Argument[]): Promise<number>;
+  recoverEntriesBuffer(key: string, group: string, ...from: Argument[]): Promise<Recovered>;
+  requeueLetters(deadLetters: string, key: string, depth: string, ...kindAndIds: string[]): Promise<string[]>;
+  leaveGroup(key: string, group: string, consumer: string): Promise<number>;
+  holdLease(key: string, relay: string, ms: number): Promise<number>;
+  sayPresent(key: string, relay: string, ms: number): Promise<number>;
 }
 
 /** How often a client of a cluster looks who has which slots, beside being told by nodes that have not. */

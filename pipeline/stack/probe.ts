@@ -59,16 +59,11 @@ export async function probeReady(health: string, withinMs: number): Promise<void
  */
 export async function probeBridges(mqttUrl: string, withinMs: number): Promise<void> {
   const client = await subscriber('BRIDGE', mqttUrl);
-  const timer = setTimeout(() => client.end(true), withinMs);
   try {
-    const told = new Promise<boolean>((resolve) => {
-      client.once('message', () => resolve(true));
-      client.once('close', () => resolve(false));
-    });
+    const told = messageWithin(client, withinMs);
     await client.subscribeAsync('status/relay/#', { qos: 1 });
     if (!(await told)) throw new Error(`nothing has come over the bridges within ${withinMs} ms`);
   } finally {
-    clearTimeout(timer);
     await client.endAsync(true);
   }
 }
@@ -115,6 +110,15 @@ export async function probeRoundTrip(
   } finally {
     await client.endAsync(true);
   }
+}
+
+/** Resolves with whether a message comes in time, on this connection. */
+function messageWithin(client: MqttClient, ms: number): Promise<boolean> {
+  const told = new Promise<boolean>((resolve) => {
+    client.once('message', () => resolve(true));
+    client.once('close', () => resolve(false));
+  });
+  return Promise.race([told, sleep(ms, false, { ref: false })]);
 }
 
 /** `meta.id` and `a` make `{ meta: { id: 'a' } }`. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../common/clock.ts';
-import type { TelemetryData } from '../common/telemetry.ts';
+import { round, type TelemetryData } from '../common/telemetry.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { BrokerSys } from './broker-sys.ts';
 import { redisFigures } from './redis-info.ts';
@@ -50,9 +50,8 @@ export function startStackTelemetry({ queue, clock, servers, broker }: StackTele
     const used = meter.since(name, usages[name]?.());
     const told = await Promise.resolve(figures[name]?.()).catch(() => undefined);
     if (!queue.ready || (used === undefined && told === undefined)) return;
-    const gauges = told?.gauges ?? {};
-    for (const name in gauges) gauges[name] = round(gauges[name] ?? 0);
-    await queue.record(name, clock.now(), { ...used, ...told });
+    const gauges = told?.gauges && mapValues(told.gauges, round);
+    await queue.record(name, clock.now(), { ...used, ...told, ...(gauges && { gauges }) });
   };
   const names = new Set([...Object.keys(usages), ...Object.keys(figures)]);
   const timer = setInterval(() => {
@@ -80,6 +79,10 @@ class Meter {
     return { cpu_percent: round(cpu_percent), rss_mb: round(usage.rss_mb) };
   }
 }
-function round(value: number): number {
-  return Math.round(value * 100) / 100;
+
+function mapValues(
+  values: Record<string, number>,
+  change: (value: number) => number,
+): Record<string, number> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
 }

@@ -200,6 +200,10 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 				halt("the senders have taken %d of %d requests and no more for %.0f s: did one of them fail? Its log says it",
 					e.next.Load(), e.pacer.Requests(), lateLimit.Seconds())
 			}
+			if n := e.strangers.Load(); n >= strangersMost && !e.welcome.Load() {
+				halt("the ingest answered the first %d requests with 401, so the rest of the load was not sent: "+
+					"the token is missing or wrong (INGEST_TOKEN, ingest.token)", n)
+			}
 			if e.pacer.Closed() && over {
 				e.ledger.End()
 			}
@@ -234,6 +238,8 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 const (
 	quietLeast = 5
 	aloneMost  = 50
+	// strangersMost answers of 401, and no request accepted: the next one is answered alike.
+	strangersMost = 10
 )
 
 // abandoned reports whether the next request of the schedule is so late that it will not be sent any more, and nobody is at work who

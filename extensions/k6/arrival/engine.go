@@ -67,6 +67,8 @@ type engine struct {
 	caller     *recording    // who sends in the place of k6; nil: k6 does
 	started    chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted     chan struct{} // closed when there is no use in sending any more
+	strangers  atomic.Int64  // requests that were answered 401 before any was accepted
+	welcome    atomic.Bool   // one was accepted
 	comeBack   time.Duration // how long a subscriber tries to connect again
 	epoch      time.Time
 	met        *report.Generator // this instance among those of the run; nil: it is the only one

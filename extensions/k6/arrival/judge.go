@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"runtime"
 	"slices"
@@ -32,7 +33,20 @@ func (e *engine) judge(r *report.Run, ran time.Duration) report.Verdict {
 	return judge.Of(judge.Evidence{
 		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: e.doubts, Limits: limits, Replaced: replaced,
 		Cores: runtime.GOMAXPROCS(0), Unattended: e.unattended.Load(), AtMostOnce: e.options.MQTT.QoS == 0, Halted: e.isHalted(),
+		Subscribed: e.subscribed(),
 	})
+}
+
+// subscribed says what the subscribers hold, by the names that scripts and users have for it; empty: they are none of MQTT.
+func (e *engine) subscribed() string {
+	o := e.options.MQTT
+	switch {
+	case o.URL == "":
+		return ""
+	case o.Filter != "":
+		return fmt.Sprintf("mqtt.filter (FILTER) %q at QoS %d", o.Filter, o.QoS)
+	}
+	return fmt.Sprintf("targets behind mqtt.prefix (TOPIC_PREFIX) %q at QoS %d", o.Prefix, o.QoS)
 }
 
 // measured merges the times of the measured phases.

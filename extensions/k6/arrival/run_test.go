@@ -115,7 +115,7 @@ func TestALateGeneratorIsToldWhatItLacks(t *testing.T) {
 // Such a run was green: an empty Trend has a p99 of 0, which is below every threshold.
 func TestARunInWhichNothingArrivesIsNotGreen(t *testing.T) {
 	t.Parallel()
-	f := &fake.Pipeline{Status: func(int) int { return http.StatusUnauthorized }}
+	f := &fake.Pipeline{Status: func(int) int { return http.StatusForbidden }}
 	s := newScript(t, f, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "")
 	r := s.run()
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
@@ -130,6 +130,30 @@ func TestARunInWhichNothingArrivesIsNotGreen(t *testing.T) {
 	}
 	assert.InDelta(t, 1+late, sums["arrival_invalid"], 0, "k6's exit code agrees")
 	assert.InDelta(t, 1e9, sums["arrival_p99"], 0, "ms: above any limit")
+}
+
+// It sent all of the load, and then wanted more cores.
+func TestARunThatTheIngestDoesNotKnowEndsAfterTheFirstAnswers(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Status: func(int) int { return http.StatusUnauthorized }}
+	r := newScript(t, f, "phases: [{duration: 600, arrivalRate: 50}]\nflows: [{name: direct}]", "").run()
+	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Less(t, r.Account.Requests.Sent, 10_000)
+	reasons := strings.Join(r.Verdict.Reasons, "\n")
+	assert.Regexp(t, `the ingest answered the first \d+ requests with 401, .*INGEST_TOKEN`, reasons)
+	assert.NotContains(t, reasons, "cores")
+}
+
+func TestAWrongFilterIsNamedWhereNothingArrives(t *testing.T) {
+	t.Parallel()
+	for more, want := range map[string]string{
+		`filter: "elsewhere/#"`: `mqtt.filter (FILTER) "elsewhere/#" at QoS 1`,
+		`prefix: "elsewhere/"`:  `targets behind mqtt.prefix (TOPIC_PREFIX) "elsewhere/" at QoS 1`,
+	} {
+		s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]",
+			`mqtt: { url: "BROKER", `+more+` }, idle: 1`)
+		assert.Contains(t, strings.Join(s.run().Verdict.Reasons, "\n"), want)
+	}
 }
 
 func TestNobodyAtTheIngestIsARejection(t *testing.T) {

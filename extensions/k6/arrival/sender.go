@@ -73,6 +73,12 @@ func (e *engine) answered(slot pacer.Slot, a send.Answer, sent time.Time) ledger
 	if a.Status != 0 {
 		e.ledger.Answered(slot.Phase, a.Done.Sub(sent).Microseconds())
 	}
+	switch {
+	case a.Status == http.StatusUnauthorized:
+		e.strangers.Add(1)
+	case a.Status/100 == 2 && !e.welcome.Load():
+		e.welcome.Store(true)
+	}
 	outcome, class, example := a.Outcome(e.options.Timeout.duration())
 	if class != "" {
 		e.count("request", class, example)

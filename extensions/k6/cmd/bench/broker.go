@@ -14,7 +14,7 @@ import (
 	"github.com/eclipse/paho.golang/packets"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 )
@@ -111,11 +111,7 @@ func serveSubscriber(conn net.Conn, subscribed func(net.Conn)) {
 		if err != nil {
 			return
 		}
-		answer := fake.Answer(packet)
-		if answer == nil {
-			continue
-		}
-		if _, err := answer.WriteTo(conn); err != nil { // one write, so it cuts into no packet of the other writer
+		if _, err := conn.Write(mqttwire.Reply(packet)); err != nil { // one write, so it cuts into no packet of the other writer
 			return
 		}
 		if packet.Type == packets.SUBSCRIBE {

@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"github.com/eclipse/paho.golang/packets"
-)
 
-// takenOver is the reason code for a session that another client has taken over (MQTT 5, 3.14.2.1).
-const takenOver = 0x8E
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+)
 
 // Cut closes the connections of all subscribers without a word. Copies may call it.
 func (f *Pipeline) Cut() { f.end(func(net.Conn) {}) }
@@ -23,9 +22,7 @@ func (f *Pipeline) Silence() { f.silent.Store(true) }
 // call it.
 func (f *Pipeline) TakeOver() {
 	f.end(func(conn net.Conn) {
-		packet := packets.NewControlPacket(packets.DISCONNECT)
-		packet.Content.(*packets.Disconnect).ReasonCode = takenOver
-		_, _ = packet.WriteTo(conn)
+		_, _ = conn.Write(mqttwire.AppendDisconnect(nil, mqttwire.Version5, packets.DisconnectSessionTakenOver, nil))
 	})
 }
 
@@ -75,7 +72,7 @@ func (f *Pipeline) serve(conn net.Conn) {
 		case *packets.Disconnect:
 			return
 		}
-		answer := Answer(packet)
+		answer := mqttwire.Reply(packet)
 		if answer == nil {
 			f.mu.Lock()
 			f.failed = fmt.Errorf("unexpected packet: %s", packet.PacketType())
@@ -85,29 +82,10 @@ func (f *Pipeline) serve(conn net.Conn) {
 		if f.silent.Load() {
 			continue
 		}
-		if _, err := answer.WriteTo(conn); err != nil {
+		if _, err := conn.Write(answer); err != nil {
 			return
 		}
 	}
-}
-
-// Answer is what a broker says to a client that connects, subscribes or pings; nil to anything else.
-func Answer(packet *packets.ControlPacket) *packets.ControlPacket {
-	switch p := packet.Content.(type) {
-	case *packets.Connect:
-		return packets.NewControlPacket(packets.CONNACK)
-	case *packets.Subscribe:
-		answer := packets.NewControlPacket(packets.SUBACK)
-		ack := answer.Content.(*packets.Suback)
-		ack.PacketID = p.PacketID
-		for _, s := range p.Subscriptions {
-			ack.Reasons = append(ack.Reasons, s.QoS)
-		}
-		return answer
-	case *packets.Pingreq:
-		return packets.NewControlPacket(packets.PINGRESP)
-	}
-	return nil
 }
 
 // forget ends a connection: what is due to it from now on is delivered to nobody, as after the end of a clean session.
@@ -165,7 +143,7 @@ func (f *Pipeline) awaitAck() bool {
 // delivery is a message that is ready to be written.
 type delivery struct {
 	Delivery
-	packet *packets.ControlPacket
+	packet []byte
 	copies int
 }
 
@@ -220,23 +198,21 @@ func (f *Pipeline) deliver(topic string, d delivery) {
 }
 
 // publish makes the packet of a message that was accepted at this moment.
-func (f *Pipeline) publish(topic string, payload []byte, at time.Time) *packets.ControlPacket {
-	packet := packets.NewControlPacket(packets.PUBLISH)
-	p := packet.Content.(*packets.Publish)
-	p.Topic, p.Payload, p.QoS, p.PacketID = topic, payload, 1, uint16(f.messages%0xffff+1)
+func (f *Pipeline) publish(topic string, payload []byte, at time.Time) []byte {
+	p := mqttwire.Publish{Topic: []byte(topic), Payload: payload, QoS: 1, ID: uint16(f.messages%0xffff + 1)}
 	if f.Hops != nil {
-		p.Properties = &packets.Properties{User: []packets.User{{Key: "hops", Value: f.Hops(at)}}}
+		p.Properties = mqttwire.AppendUserProperty(nil, "hops", f.Hops(at))
 	}
-	return packet
+	return p.Append(nil, mqttwire.Version5)
 }
 
 // write reports whether anybody took the packet: who has gone gets nothing.
-func (f *Pipeline) write(topic string, packet *packets.ControlPacket) (taken bool) {
+func (f *Pipeline) write(topic string, packet []byte) (taken bool) {
 	for _, conn := range f.subscribers[topic] {
 		if f.silent.Load() {
 			return false
 		}
-		_, err := packet.WriteTo(conn)
+		_, err := conn.Write(packet)
 		taken = taken || err == nil
 	}
 	return taken
