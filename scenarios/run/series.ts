@@ -113,7 +113,7 @@ class ScriptRun extends Child {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     createInterface(this.child.stdout as Readable).on('line', (line) => {
-      const [, path] = /^report {2}(\S+)$/.exec(line) ?? [];
+      const [, path] = /^ *report +(\S+)$/.exec(line) ?? [];
       if (path !== undefined) told(path);
       console.log(line);
     });

@@ -25,7 +25,7 @@ test('each deployment is measured, and a page compares them', async (t) => {
       : node(args, env);
   const { all, stdout, exitCode } = await command;
   const left = (what: string) =>
-    [...stdout.matchAll(new RegExp(`^${what} {2}(\\S+)$`, 'gm'))].map(([, page]) => join(ROOT, String(page)));
+    [...stdout.matchAll(new RegExp(`^ *${what} +(\\S+)$`, 'gm'))].map(([, page]) => join(ROOT, String(page)));
   const [reports, pages] = [left('report'), left('comparison')];
   for (const page of [...reports, ...pages]) t.after(() => remove(dirname(page)));
   // Where there can be no namespace, the reason is printed.

@@ -11,7 +11,7 @@ import { assertPass, node, place, ROOT, readRun } from './harness.ts';
 /** What a command printed that it has left, which goes with the test. */
 async function left(t: TestContext, stdout: string) {
   const paths = (what: string) =>
-    [...stdout.matchAll(new RegExp(`^${what} {2}(\\S+)$`, 'gm'))].map(([, page]) => join(ROOT, String(page)));
+    [...stdout.matchAll(new RegExp(`^ *${what} +(\\S+)$`, 'gm'))].map(([, page]) => join(ROOT, String(page)));
   const [reports, pages] = [paths('report'), paths('comparison')];
   for (const page of [...reports, ...pages]) t.after(() => remove(dirname(page)));
   assert.deepEqual(pages.map(existsSync), [true], stdout);

@@ -115,11 +115,18 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		e.ended = time.Now()
 		e.mu.Unlock()
 		rec.close()
+		if unwritten(err) {
+			e.removePage()
+			return err
+		}
 		return errors.Join(err, e.write()) // a script may have no summary, and the last report may be minutes old
 	}
 	leave()
 	if e.canary != nil {
 		e.canary.Settle(ctx)
+	}
+	if e.ledger.Open() > 0 {
+		e.subscribers.Check()
 	}
 	if client != nil && e.ledger.Open() > 0 {
 		// While the subscribers still read: what leaves the queue now is on its way to them.
@@ -179,6 +186,9 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 				nextCut = nextCut.Add(tick)
 				rec.cut()
 				rec.checkpoint()
+			}
+			if err := rec.failed(); err != nil {
+				return err
 			}
 			e.noteBacklogs(now)
 			e.giveUp(now)

@@ -96,7 +96,8 @@ type engine struct {
 	timeline  []report.Interval
 	resources []report.Resource
 
-	failedByScript bool // test.fail() of k6/execution
+	failedByScript bool  // test.fail() of k6/execution
+	full           error // why a file of the run could not be written, which ended it
 }
 
 func newEngine(o *options, part *segment) *engine {

@@ -22,7 +22,16 @@ func (e *engine) write() error {
 	return e.save(e.report(lossless))
 }
 
-func (e *engine) save(r *report.Run) error { return report.Save(e.dir, e.options.Template, r) }
+func (e *engine) save(r *report.Run) error {
+	err := report.Save(e.dir, e.options.Template, r)
+	if err != nil {
+		e.removePage()
+	}
+	return err
+}
+
+// removePage removes a page that is older than what could not be written.
+func (e *engine) removePage() { _ = os.Remove(filepath.Join(e.dir, report.PageName)) }
 
 // summary is run.summary, to be the script's handleSummary: it writes the last report and returns what k6 prints.
 func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
@@ -33,11 +42,12 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 		common.Throw(m.vu.Runtime(), errors.New("run.summary() is for handleSummary: the test goes on; run.result() is the run so far"))
 	}
 	r, err := e.lastReport(m.root.registry)
+	where := e.whereabouts()
 	if err != nil {
-		common.Throw(m.vu.Runtime(), err)
+		where = "none: " + err.Error()
 	}
 	m.root.concluded.Store(true)
-	return map[string]any{"stdout": report.Text(r, e.whereabouts(), colours(m.vu.Runtime(), data))}
+	return map[string]any{"stdout": report.Text(r, where, colours(m.vu.Runtime(), data))}
 }
 
 // lastReport judges what has been counted, and writes it.
@@ -91,10 +101,16 @@ func (r *RootModule) exit() {
 	r.mu.Lock()
 	e := r.engine
 	r.mu.Unlock()
-	if e == nil || e.dir == "" || r.concluded.Load() {
+	if e == nil || e.dir == "" {
 		return
 	}
-	if _, err := e.lastReport(r.registry); err != nil {
-		r.logger.Error(err)
+	if !r.concluded.Load() {
+		if _, err := e.lastReport(r.registry); err != nil {
+			r.logger.Error(err)
+		}
+	}
+	if e.full != nil { // k6 would end with 108, as where a script ends the test
+		r.logger.Error("the run was ended: " + report.Printable(e.full.Error()))
+		os.Exit(1)
 	}
 }
