@@ -88,6 +88,14 @@ func (e *engine) sent(slot pacer.Slot, at time.Time) {
 	}
 }
 
+// drop drops a request that was taken, and will not be sent.
+func (e *engine) drop(slot pacer.Slot) {
+	e.ledger.Drop(slot)
+	if e.pacer.Closed() {
+		e.taking.Add(-1)
+	}
+}
+
 // quiet reports whether no request is under way, nor about to be: the ledger does not know one yet that has been taken and whose body
 // is being made.
 func (e *engine) quiet() bool { return e.taking.Load() == 0 && e.ledger.InFlight() == 0 }
@@ -131,7 +139,7 @@ func (e *engine) lead(ctx context.Context, client *store) {
 		}
 		e.beginSpan(i, begin, end)
 		end = e.last(ctx, e.turnTo(now))
-		if now := time.Now(); e.caller != nil && e.caller.hasEnded() && now.Before(end) {
+		if now := time.Now(); e.external != nil && e.external.hasEnded() && now.Before(end) {
 			end = now
 		}
 		e.endSpan(i, end, e.ledger.Owed())
@@ -169,7 +177,7 @@ func (e *engine) waits() (d time.Duration) {
 
 // opening is when the first phase begins: with the epoch, or with the first sender, where a scenario of the script's own begins later.
 func (e *engine) opening(ctx context.Context) time.Time {
-	for e.segment == nil && e.senders.Load() == 0 && time.Since(e.epoch) < lateLimit {
+	for e.segment == nil && e.senders.Load() == 0 && time.Since(e.epoch) < LateLimit {
 		if !sleepUntil(ctx, e.halted, time.Now().Add(ending)) {
 			break
 		}

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// lead is the time between the last subscription and the first request.
-	lead = 250 * time.Millisecond
+	// Lead is the time between the last subscription and the first request.
+	Lead = 250 * time.Millisecond
 	// linger is how long duplicates are waited for after everything is in.
 	linger = 250 * time.Millisecond
 	// look is how often the ledger is asked whether everything is in.
@@ -75,7 +75,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	defer rec.close()
 	if e.segment == nil {
 		// Anew: the first report of a run of many phases may have taken longer.
-		if e.epoch, err = e.caller.opening(ctx); err != nil {
+		if e.epoch, err = e.external.opening(ctx); err != nil {
 			rec.close()
 			return errors.Join(err, e.withdraw())
 		}
@@ -88,7 +88,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	go e.gate.tend(tending)
 	e.start()
 	if e.pacer.Closed() {
-		go e.lead(e.caller.untilEnd(tending), client)
+		go e.lead(e.external.untilEnd(tending), client)
 	}
 	if e.canary != nil {
 		e.canary.fly(tending)
@@ -164,19 +164,19 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 			e.noteBacklogs(now)
 			e.giveUp(now)
 			e.dropLeft(now)
-			e.caller.dropUnsent(now)
+			e.external.look(now)
 			if alone++; !e.abandoned(now) {
 				alone = 0
 			}
 			if alone == aloneMost {
 				halt("the senders have taken %d of %d requests and no more for %.0f s: did one of them fail? Its log says it",
-					e.next.Load(), e.pacer.Requests(), lateLimit.Seconds())
+					e.next.Load(), e.pacer.Requests(), LateLimit.Seconds())
 			}
 			if e.pacer.Closed() && over {
 				e.ledger.End()
 			}
 			over = e.turn.Load().over && e.taking.Load() == 0 // at the next look what was taken before has been sent
-			if !e.ledger.Settled() && (!halted || e.ledger.InFlight() > 0) || !e.caller.hasEnded() {
+			if !e.ledger.Settled() && (!halted || e.ledger.InFlight() > 0) || !e.external.hasEnded() {
 				continue
 			}
 			if settledAt.IsZero() {
@@ -213,7 +213,7 @@ const (
 func (e *engine) abandoned(now time.Time) bool {
 	n := int(e.next.Load())
 	return !e.pacer.Closed() && n < e.pacer.Requests() && e.ledger.InFlight() == 0 &&
-		now.Sub(e.epoch.Add(e.pacer.Slot(n).Due)) > lateLimit
+		now.Sub(e.epoch.Add(e.pacer.Slot(n).Due)) > LateLimit
 }
 
 // errStopped means that k6 ended the subscriber's iteration before the run was over.

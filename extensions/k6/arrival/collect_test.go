@@ -17,6 +17,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 func TestASubscriberThatDoesNotComeBackEndsTheLoadAndTheRunIsInvalid(t *testing.T) {
@@ -50,10 +51,10 @@ func TestAScheduleThatNobodyTakesFromIsAbandoned(t *testing.T) {
 	e := s.module.root.engine
 	e.epoch = time.Now()
 	due := e.epoch.Add(e.pacer.Slot(0).Due)
-	assert.False(t, e.abandoned(due.Add(lateLimit)), "it may still be sent")
-	assert.True(t, e.abandoned(due.Add(lateLimit+1)))
+	assert.False(t, e.abandoned(due.Add(LateLimit)), "it may still be sent")
+	assert.True(t, e.abandoned(due.Add(LateLimit+1)))
 	e.next.Add(1)
-	assert.False(t, e.abandoned(due.Add(lateLimit+1)), "the next one is due later")
+	assert.False(t, e.abandoned(due.Add(LateLimit+1)), "the next one is due later")
 	slot := e.pacer.Slot(0)
 	e.ledger.Sent(slot, 0)
 	hour := due.Add(time.Hour)
@@ -301,8 +302,7 @@ func TestADirectoryThatHoldsARunIsRefused(t *testing.T) {
 		t.Run(fmt.Sprint(c.there, len(c.flags)), func(t *testing.T) {
 			t.Parallel()
 			f := &fake.Pipeline{Redis: &fake.Redis{}}
-			require.NoError(t, f.Start())
-			t.Cleanup(func() { assert.NoError(t, f.Close()) })
+			test.Start(t, f)
 			s := newScriptAt(t, f, twenty, "redis: { url: 'REDIS' }, runId: 'mine', gather: '1ms'", c.flags...)
 			path := filepath.Join(s.dir, c.there)
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))

@@ -20,9 +20,9 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// lateLimit is how late a request may leave. One that would be later is dropped, and counted: a generator that is half a
+// LateLimit is how late a request may leave. One that would be later is dropped, and counted: a generator that is half a
 // minute behind measures nothing but itself.
-const lateLimit = 30 * time.Second
+const LateLimit = 30 * time.Second
 
 // engine is the run of this process.
 type engine struct {
@@ -54,7 +54,7 @@ type engine struct {
 	unattended atomic.Int64 // requests that found no free sender when they were due, and were late by more than lateFloor
 	gate       *gate
 	handles    handles       // requests that scripts send themselves, or the caller
-	caller     *recording    // who sends in the place of k6; nil: k6 does
+	external   *External     // who sends in the place of k6; nil: k6 does
 	started    chan struct{} // closed when the subscribers hold their topics; epoch is set before
 	halted     chan struct{} // closed when there is no use in sending any more
 	comeBack   time.Duration // how long a subscriber tries to connect again
@@ -158,11 +158,18 @@ func (e *engine) start() {
 
 // elapsed is the time since the epoch; 0 before it.
 func (e *engine) elapsed() time.Duration {
-	select {
-	case <-e.started:
-		return max(0, time.Since(e.epoch))
-	default:
+	if !isClosed(e.started) {
 		return 0
+	}
+	return max(0, time.Since(e.epoch))
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -25,14 +25,17 @@ type given struct {
 	over  func()          // called when it is settled; nil: nobody wants to know
 }
 
-// content is what such a request carries.
-type content struct {
+// Content is what such a request carries.
+type Content struct {
 	IDs     []string `js:"ids" json:"ids"`
 	Targets []string `js:"targets" json:"targets"`
 	Flow    string   `js:"flow" json:"flow"`
 	Path    string   `js:"path" json:"path"`
 	Body    string   `js:"body" json:"body"`
 }
+
+// content is Content under a name that scripts do not see.
+type content = Content
 
 // slotHandle is what run.next() returns.
 type slotHandle struct {
@@ -125,8 +128,8 @@ func (e *engine) settle(h *given, a answer) {
 }
 
 // content makes what a request carries.
-func (e *engine) content(slot pacer.Slot) content {
-	c := content{
+func (e *engine) content(slot pacer.Slot) Content {
+	c := Content{
 		Flow: e.options.profile.Flows[slot.Flow].Name, Path: e.options.Ingest.Path, Body: string(e.bodies.append(nil, slot)),
 	}
 	if slot.Messages > 1 {

@@ -174,11 +174,4 @@ func (e *engine) hasGaps() bool {
 	return len(e.gaps) > 0
 }
 
-func (e *engine) isHalted() bool {
-	select {
-	case <-e.halted:
-		return true
-	default:
-		return false
-	}
-}
+func (e *engine) isHalted() bool { return isClosed(e.halted) }

@@ -151,7 +151,7 @@ func TestWhatIsHalfAMinuteLateIsDroppedAndTold(t *testing.T) {
 			s := newScript(t, &fake.Pipeline{Status: func(int) int { return http.StatusServiceUnavailable }},
 				"phases: [{duration: 40, arrivalRate: 0.1}]\nflows: [{name: direct}]", "inFlight: 1")
 			e := s.module.root.engine
-			e.dir, e.epoch = s.dir, time.Now().Add(-lateLimit-11*time.Second) // so they are late by 41, 31, 21 and 11 s
+			e.dir, e.epoch = s.dir, time.Now().Add(-LateLimit-11*time.Second) // so they are late by 41, 31, 21 and 11 s
 			e.start()
 			rec, err := newRecorder(e)
 			require.NoError(t, err)

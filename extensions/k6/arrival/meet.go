@@ -59,7 +59,7 @@ return ''`)
 // setStart says when the schedule begins: soon, or when all instances of the run have met.
 func (e *engine) setStart(ctx context.Context, client *store) error {
 	if e.segment == nil {
-		e.epoch = time.Now().Add(lead)
+		e.epoch = time.Now().Add(Lead)
 		return nil
 	}
 	start, err := e.meet(ctx, client)
@@ -68,7 +68,7 @@ func (e *engine) setStart(ctx context.Context, client *store) error {
 	}
 	e.epoch = e.moment(start)
 	late := time.Since(e.epoch)
-	if late > lateLimit {
+	if late > LateLimit {
 		return fmt.Errorf("%s comes %.0f s after the start of the run %s: too late to take part", e.segment, late.Seconds(), e.id)
 	}
 	e.met = e.segment.describe(start, float64(max(0, late).Microseconds())/1000)

@@ -15,13 +15,13 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 func TestNothingIsSentWhereAnInstanceIsMissing(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	const options = "runId: 'abcd1234', gather: '300ms'"
 	two := newSegment(t, f, unequalParts[1], unequal, steady, options)
 	err := two.module.root.engine.collect(t.Context(), two.state, two.module.metrics)
@@ -37,8 +37,7 @@ func TestNothingIsSentWhereAnInstanceIsMissing(t *testing.T) {
 func TestARunBeginsOnce(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	one := newSegment(t, f, unequalParts[0], unequal, steady, "runId: 'abcd1234', gather: 60")
 	e := one.module.root.engine
 	client, err := e.connectRedis(t.Context(), one.state)
@@ -66,8 +65,7 @@ func TestARunBeginsOnce(t *testing.T) {
 // meetings are two of one run, at a moment that the test sets, in the Redis that tests have and in a real one.
 func meetings(t *testing.T, check func(t *testing.T, now *int64, one, two, another *meeting)) {
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	for name, address := range map[string]string{"fake": f.Redis.URL(), "real": startRedis(t)} {
 		t.Run(name, func(t *testing.T) {
 			o, err := redis.ParseURL(address)
@@ -140,8 +138,7 @@ func TestInstancesBeginByTheClockOfRedis(t *testing.T) {
 	t.Parallel()
 	const ahead = 100 * time.Second
 	f := &fake.Pipeline{Redis: &fake.Redis{Clock: fake.Clock{Ahead: ahead}}}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	engines := make([]*engine, 3)
 	var work sync.WaitGroup
 	for i, one := range unequalParts {
@@ -169,8 +166,7 @@ func TestInstancesOfTheClosedModelBeginAPhaseTogether(t *testing.T) {
 	t.Parallel()
 	const late = 300 * time.Millisecond
 	f := &fake.Pipeline{Redis: &fake.Redis{}, Delay: late}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	const phases = `
 phases: [{name: one, duration: 60, vus: 1, requests: 5, drain: 60}, {name: two, duration: 60, vus: 6, requests: 61}]
 flows: [{name: direct}]`
@@ -214,8 +210,7 @@ flows: [{name: direct}]`
 func TestAPhaseBeginsWithoutAnInstanceThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	s := newSegment(t, f, unequalParts[1], unequal,
 		"phases: [{duration: 60, vus: 6, drain: 60}, {name: two, duration: 60, vus: 6}]\nflows: [{name: direct}]", "runId: 'abcd1234'")
 	e := s.module.root.engine

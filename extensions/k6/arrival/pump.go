@@ -50,13 +50,20 @@ func (e *engine) draw(ctx context.Context) (slot pacer.Slot, due time.Time, ok b
 		slot = e.pacer.Slot(n)
 		due = e.epoch.Add(slot.Due)
 		late := time.Since(due)
-		if late <= lateLimit {
+		if late <= LateLimit {
 			if late > lateFloor {
 				e.unattended.Add(1)
 			}
 			return slot, due, true
 		}
 		e.ledger.Drop(slot)
+	}
+}
+
+// dropRest drops what of the open model nobody has taken.
+func (e *engine) dropRest() {
+	for n := int(e.next.Add(1)) - 1; !e.pacer.Closed() && n < e.pacer.Requests(); n = int(e.next.Add(1)) - 1 {
+		e.ledger.Drop(e.pacer.Slot(n))
 	}
 }
 

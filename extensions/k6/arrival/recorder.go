@@ -53,8 +53,8 @@ func newRecorder(e *engine) (*recorder, error) {
 	}
 	r.hdr = hdrhistogram.NewHistogramLogWriter(r.log)
 	r.sender = newMeter(os.Getpid())
-	if e.caller != nil {
-		r.sender, r.own = newMeter(e.caller.pid), r.sender
+	if e.external != nil {
+		r.sender, r.own = newMeter(e.external.pid), r.sender
 	}
 	return r, r.engine.write()
 }
@@ -130,7 +130,7 @@ func (r *recorder) cut() {
 	e.mu.Lock()
 	e.timeline = append(e.timeline, row) // after the file: whoever finds a report of a killed run finds its lines
 	e.mu.Unlock()
-	e.caller.second(row)
+	e.external.second(row)
 	for tag, s := range map[string]*ledger.Series{"arrival": &i.Arrival, "from_send": &i.FromSend, "http": &i.HTTP} {
 		if s.Count == 0 {
 			continue

@@ -96,7 +96,7 @@ func (e *engine) scenarios(how scenarioOptions) map[string]any {
 	e.pumped.Store(how.Pump)
 	retries := time.Duration(o.Ingest.Retries)
 	patience := (1+retries)*o.Timeout.duration() + retries*retryAfterMost
-	sending := o.profile.Duration() + o.profile.Drains() + e.waits() + lateLimit + patience
+	sending := o.profile.Duration() + o.profile.Drains() + e.waits() + LateLimit + patience
 	all := map[string]any{
 		"subscriber": map[string]any{
 			"executor": "per-vu-iterations", "exec": "subscriber", "vus": e.segment.unscale(1), "iterations": 1,

@@ -14,6 +14,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 // unequal are a half, a third and a sixth.
@@ -87,8 +88,7 @@ func TestScenariosSayWhatIsLeftAfterK6HasDividedIt(t *testing.T) {
 func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	var work sync.WaitGroup
 	scripts, runs := make([]*script, 3), make([]*report.Run, 3)
 	for i, one := range unequalParts {
@@ -159,8 +159,7 @@ func TestWhatAnotherGeneratorHasSentIsNotForeign(t *testing.T) {
 func TestTheClosedModelIsDividedByItsVUs(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	four := "phases: [{name: four, duration: 1, vus: 4}]\nflows: [{name: direct}]"
 	s := newSegment(t, f, "1/2:1", "0,1/2,1", four, "runId: 'abcd1234'")
 	e := s.module.root.engine
