@@ -13,6 +13,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"go.k6.io/k6/v2/lib"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -94,8 +95,8 @@ func (c *canary) fly(ctx context.Context) {
 
 func (c *canary) send(ctx context.Context) {
 	e := c.engine
-	for n := 0; e.pacer.Closed() || n < int(e.options.profile.Duration()/canaryEvery); n++ {
-		if !sleepUntil(ctx, e.halted, c.due(n)) || e.turn.Load().over {
+	for n := 0; e.Pacer.Closed() || n < int(e.options.profile.Duration()/canaryEvery); n++ {
+		if !clock.SleepUntil(ctx, e.Halted, c.due(n)) || e.turns.Over() {
 			return
 		}
 		c.mu.Lock()
@@ -114,7 +115,7 @@ func (c *canary) send(ctx context.Context) {
 
 // due is the middle of each second: the cuts of the timeline are elsewhere.
 func (c *canary) due(n int) time.Time {
-	return c.engine.epoch.Add(time.Duration(n)*canaryEvery + canaryEvery/2)
+	return c.engine.Epoch.Add(time.Duration(n)*canaryEvery + canaryEvery/2)
 }
 
 // listen reads until the run ends, and connects anew where the connection is lost.
@@ -124,7 +125,7 @@ func (c *canary) listen(ctx context.Context) {
 		err := c.conn.Read("", func(messages []receiver.Message) {
 			for _, m := range messages {
 				if n, ok := numberAfter(m.Payload, prefix, false); ok {
-					c.arrive(n, c.engine.clock.At(m.At))
+					c.arrive(n, c.engine.Clock.At(m.At))
 				}
 			}
 		})
@@ -168,7 +169,7 @@ func (c *canary) settle(ctx context.Context) {
 		if missing == 0 {
 			return
 		}
-		sleepUntil(ctx, nil, time.Now().Add(look))
+		clock.SleepUntil(ctx, nil, time.Now().Add(look))
 	}
 }
 
@@ -185,7 +186,7 @@ func (c *canary) arrive(n int, at int64) {
 	if n >= len(c.seconds) || c.seconds[n] >= 0 {
 		return
 	}
-	us := max(0, at-c.engine.clock.At(c.due(n)))
+	us := max(0, at-c.engine.Clock.At(c.due(n)))
 	c.seconds[n] = float64(us) / 1000
 	c.latency.Add(us)
 }

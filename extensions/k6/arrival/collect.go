@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"go.k6.io/k6/v2/lib"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 const (
@@ -27,15 +30,10 @@ const (
 // collect is the life of a run: subscribe, let the senders go, watch, wait until everything is in, look for what is not,
 // and close the account. An error means that the run could not begin, or that it was stopped.
 func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) error {
-	e.mu.Lock()
-	again := e.collected
-	e.collected = true
-	e.asked, e.execution = state.Options.Thresholds, lib.GetExecutionState(ctx)
-	e.mu.Unlock()
-	if again {
+	if !e.life.begin() {
 		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
 	}
-
+	e.judging.begin(state.Options.Thresholds, lib.GetExecutionState(ctx))
 	if err := e.segment.inEffect(state.Options); err != nil {
 		return err
 	}
@@ -75,7 +73,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	defer rec.close()
 	if e.segment == nil {
 		// Anew: the first report of a run of many phases may have taken longer.
-		if e.epoch, err = e.external.opening(ctx); err != nil {
+		if e.Epoch, err = e.external.opening(ctx); err != nil {
 			rec.close()
 			return errors.Join(err, e.withdraw())
 		}
@@ -85,18 +83,16 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	}
 	tending, leave := context.WithCancel(ctx)
 	defer leave()
-	go e.gate.tend(tending)
-	e.start()
-	if e.pacer.Closed() {
+	go e.open.Tend(tending)
+	e.Start()
+	if e.turns != nil {
 		go e.lead(e.external.untilEnd(tending), client)
 	}
 	if e.canary != nil {
 		e.canary.fly(tending)
 	}
 	if err := e.watch(ctx, subs, rec); err != nil {
-		e.mu.Lock()
-		e.ended = time.Now()
-		e.mu.Unlock()
+		e.life.end(false)
 		rec.close()
 		return errors.Join(err, e.write()) // a script may have no summary, and the last report may be minutes old
 	}
@@ -104,13 +100,13 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if e.canary != nil {
 		e.canary.settle(ctx)
 	}
-	if client != nil && e.ledger.Open() > 0 {
+	if client != nil && e.Ledger.Open() > 0 {
 		// While the subscribers still read: what leaves the queue now is on its way to them.
 		e.find(ctx, client)
-		sleepUntil(ctx, nil, time.Now().Add(linger))
+		clock.SleepUntil(ctx, nil, time.Now().Add(linger))
 	}
 	subs.close()
-	subs.hand(e.ledger.Arrive(0, nil, nil)) // of what came before the word that it was sent
+	subs.hand(e.Ledger.Arrive(0, nil, nil)) // of what came before the word that it was sent
 	e.pending.end(ctx, state)
 	rec.cut()
 	rec.close()
@@ -120,13 +116,11 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 			e.readTraces(ctx, client)
 		}
 	}
-	e.clock.End()
+	e.Clock.End()
 	rec.doubt()
 
-	e.mu.Lock()
-	e.resources = append(e.resources, rec.resources()...)
-	e.ended, e.finished = time.Now(), true
-	e.mu.Unlock()
+	e.used(rec.resources(), nil)
+	e.life.end(true)
 	m.end(ctx, state, e)
 	return e.write() // again when k6 has ended the test, with what k6 measured
 }
@@ -135,14 +129,14 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) error {
 	looks := time.NewTicker(look)
 	defer looks.Stop()
-	nextCut := e.epoch.Add(tick)
+	nextCut := e.Epoch.Add(tick)
 	lastMove, lastSeen := time.Now(), -1 // the latest delivery in the drain
 	var settledAt, completeAt time.Time
 	halted, over := false, false
 	halt := func(format string, args ...any) {
 		if !halted {
 			halted = true
-			close(e.halted)
+			close(e.Halted)
 			e.distrust(format, args...)
 		}
 	}
@@ -161,31 +155,31 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 				rec.cut()
 				rec.checkpoint()
 			}
-			e.noteBacklogs(now)
+			e.phases.NoteBacklogs(now)
 			e.giveUp(now)
-			e.dropLeft(now)
+			e.open.DropLeft(now)
 			e.external.look(now)
-			if alone++; !e.abandoned(now) {
+			if alone++; e.turns != nil || !e.open.Abandoned(now) {
 				alone = 0
 			}
 			if alone == aloneMost {
 				halt("the senders have taken %d of %d requests and no more for %.0f s: did one of them fail? Its log says it",
-					e.next.Load(), e.pacer.Requests(), LateLimit.Seconds())
+					e.open.Drawn(), e.Pacer.Requests(), schedule.LateLimit.Seconds())
 			}
-			if e.pacer.Closed() && over {
-				e.ledger.End()
+			if over {
+				e.Ledger.End()
 			}
-			over = e.turn.Load().over && e.taking.Load() == 0 // at the next look what was taken before has been sent
-			if !e.ledger.Settled() && (!halted || e.ledger.InFlight() > 0) || !e.external.hasEnded() {
+			over = e.turns.Over() && e.turns.Idle() // at the next look what was taken before has been sent
+			if !e.Ledger.Settled() && (!halted || e.Ledger.InFlight() > 0) || !e.external.hasEnded() {
 				continue
 			}
 			if settledAt.IsZero() {
 				settledAt, lastMove = now, now
 			}
-			if quiet++; e.ledger.Deliveries() != lastSeen {
-				lastSeen, lastMove, quiet = e.ledger.Deliveries(), now, 0
+			if quiet++; e.Ledger.Deliveries() != lastSeen {
+				lastSeen, lastMove, quiet = e.Ledger.Deliveries(), now, 0
 			}
-			if e.ledger.Open() == 0 {
+			if e.Ledger.Open() == 0 {
 				if completeAt.IsZero() {
 					completeAt = now
 				}
@@ -207,14 +201,6 @@ const (
 	quietLeast = 5
 	aloneMost  = 50
 )
-
-// abandoned reports whether the next request of the schedule is so late that it will not be sent any more, and nobody is at work who
-// would take it. Such a run went on until k6 ended it, after all of its time.
-func (e *engine) abandoned(now time.Time) bool {
-	n := int(e.next.Load())
-	return !e.pacer.Closed() && n < e.pacer.Requests() && e.ledger.InFlight() == 0 &&
-		now.Sub(e.epoch.Add(e.pacer.Slot(n).Due)) > LateLimit
-}
 
 // errStopped means that k6 ended the subscriber's iteration before the run was over.
 var errStopped = errors.New("the run was stopped before everything was in")

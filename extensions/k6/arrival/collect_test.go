@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
@@ -44,27 +44,6 @@ func TestASubscriberThatDoesNotComeBackEndsTheLoadAndTheRunIsInvalid(t *testing.
 	assert.Nil(t, r.Health.Gaps[0].ToS)
 }
 
-// A script whose senders threw waited until k6's limit, which is longer than the schedule.
-func TestAScheduleThatNobodyTakesFromIsAbandoned(t *testing.T) {
-	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 1}]\nflows: [{name: direct}]", "")
-	e := s.module.root.engine
-	e.epoch = time.Now()
-	due := e.epoch.Add(e.pacer.Slot(0).Due)
-	assert.False(t, e.abandoned(due.Add(LateLimit)), "it may still be sent")
-	assert.True(t, e.abandoned(due.Add(LateLimit+1)))
-	e.next.Add(1)
-	assert.False(t, e.abandoned(due.Add(LateLimit+1)), "the next one is due later")
-	slot := e.pacer.Slot(0)
-	e.ledger.Sent(slot, 0)
-	hour := due.Add(time.Hour)
-	assert.False(t, e.abandoned(hour), "a sender waits for an answer")
-	e.ledger.Settle(slot, ledger.Accepted)
-	assert.True(t, e.abandoned(hour))
-	e.next.Store(int64(e.pacer.Requests()))
-	assert.False(t, e.abandoned(hour), "all are taken")
-}
-
 func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
@@ -80,7 +59,7 @@ func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
 	}()
 	go func() {
 		<-sent
-		for e.ledger.Deliveries() == 0 {
+		for e.Ledger.Deliveries() == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		cancel()
@@ -123,7 +102,7 @@ flows: [{name: direct, weight: 2}, {name: batch, messages: 10}]`, "")
 	}
 	require.ErrorIs(t, e.collect(ctx, s.state, s.module.metrics), errStopped)
 	senders.Wait()
-	sleepUntil(t.Context(), nil, time.Now().Add(200*time.Millisecond)) // ten more would have been due
+	clock.SleepUntil(t.Context(), nil, time.Now().Add(200*time.Millisecond)) // ten more would have been due
 	_, err := s.runtime.VU.Runtime().RunString(`run.summary()`)
 	require.NoError(t, err)
 	r := s.written()
@@ -180,8 +159,8 @@ func TestThereIsAReportBeforeTheFirstMessage(t *testing.T) {
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
 	require.NoError(t, os.MkdirAll(s.dir, 0o755))
 	e := s.module.root.engine
-	e.dir = s.dir
-	e.epoch = time.Now()
+	e.life.dir = s.dir
+	e.Epoch = time.Now()
 	rec, err := newRecorder(e)
 	require.NoError(t, err)
 	defer rec.close()
@@ -203,7 +182,7 @@ func TestWhatAStoppedSenderHadDrawnIsDropped(t *testing.T) {
 			r := s.runWith(1, func(ctx context.Context, e *engine) {
 				ctx, stop := context.WithCancel(ctx)
 				go func() {
-					for e.next.Load() == 0 {
+					for e.open.Drawn() == 0 {
 						time.Sleep(time.Millisecond)
 					}
 					stop()
@@ -220,21 +199,6 @@ func TestWhatAStoppedSenderHadDrawnIsDropped(t *testing.T) {
 	}
 }
 
-func TestAHaltedRunHandsOutNoRequests(t *testing.T) {
-	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 1}]\nflows: [{name: direct}]", "")
-	e := s.module.root.engine
-	e.epoch = time.Now()
-	close(e.started)
-	close(e.halted)
-	for range 3 {
-		_, ok := e.take(t.Context(), newWaiter())
-		assert.False(t, ok)
-	}
-	assert.Zero(t, e.next.Load())
-	assert.Empty(t, e.left)
-}
-
 // run.result() may be called by any VU, and so while the end of the run adds what the processes used.
 func TestTheReportOfARunMayBeReadAtAnyTime(t *testing.T) {
 	t.Parallel()
@@ -243,7 +207,7 @@ func TestTheReportOfARunMayBeReadAtAnyTime(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var reader sync.WaitGroup
 	reader.Go(func() {
-		<-e.started // run.result() refuses before
+		<-e.Started // run.result() refuses before
 		for ctx.Err() == nil {
 			assert.NotNil(t, e.report(false).Resources)
 		}
@@ -269,7 +233,7 @@ func TestNoTwoRunsShareADirectory(t *testing.T) {
 	for range 5 {
 		s := newScript(t, &fake.Pipeline{}, twenty, fmt.Sprintf("dir: '', runs: %q", filepath.Join(runs, "deep")))
 		require.NoError(t, s.module.root.engine.makeDir())
-		dirs = append(dirs, s.module.root.engine.dir)
+		dirs = append(dirs, s.module.root.engine.life.dir)
 	}
 	slices.Sort(dirs)
 	assert.Len(t, slices.Compact(dirs), 5, dirs)
@@ -336,7 +300,7 @@ func TestTwoRunsThatAreGivenOneDirectoryDoNotBothBegin(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, twenty, "")
 	e := s.module.root.engine
-	e.epoch = time.Now()
+	e.Epoch = time.Now()
 	for _, begins := range []bool{true, false} {
 		require.NoError(t, e.makeDir())
 		rec, err := newRecorder(e)
@@ -345,7 +309,7 @@ func TestTwoRunsThatAreGivenOneDirectoryDoNotBothBegin(t *testing.T) {
 			t.Cleanup(rec.close)
 		} else {
 			assert.ErrorContains(t, err, "there is a run in it (timeline.ndjson)")
-			assert.Empty(t, e.dir, "so that the summary writes nothing there")
+			assert.Empty(t, e.life.dir, "so that the summary writes nothing there")
 		}
 	}
 }

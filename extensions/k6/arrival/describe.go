@@ -8,38 +8,37 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 const stampFormat = "2006-01-02T15:04:05.000Z"
 
 // report describes the run as it stands. lossless adds the histograms themselves, which the last report of a run has.
 func (e *engine) report(lossless bool) *report.Run {
-	e.mu.Lock()
-	finished, ended := e.finished, e.ended
-	timeline := append([]report.Interval{}, e.timeline...)
-	resources := append([]report.Resource{}, e.resources...)
-	e.mu.Unlock()
-	for i := range timeline {
-		timeline[i].CanaryMS = e.canary.at(timeline[i].T) // it may have arrived after its second was over
+	ended, finished := e.life.now()
+	noted := e.notes.copy()
+	for i := range noted.timeline {
+		noted.timeline[i].CanaryMS = e.canary.at(noted.timeline[i].T) // it may have arrived after its second was over
 	}
 
 	var ran time.Duration
-	standing := e.ledger.Running(func() int {
-		if ran = e.elapsed(); !ended.IsZero() {
-			ran = max(0, ended.Sub(e.epoch))
+	standing := e.Ledger.Running(func() int {
+		if ran = e.Elapsed(); !ended.IsZero() {
+			ran = max(0, ended.Sub(e.Epoch))
 		}
-		return e.pacer.Due(ran)
+		return e.Pacer.Due(ran)
 	})
-	spans := e.spansUntil(ran)
+	spans := e.phases.Until(ran)
 	if finished {
-		standing, spans = e.ledger.Ended(), e.spansNow()
+		standing, spans = e.Ledger.Ended(), e.phases.Now()
 	}
 	account := standing.Account
 	r := &report.Run{
 		Schema: report.Schema, Run: e.identity(),
-		Account: report.NewAccount(account), Clock: e.describeClock(), Canary: e.canary.describe(lossless), Health: e.describeHealth(lossless),
-		Timeline: timeline, Resources: resources, Errors: e.errorClasses(),
-		Environment: e.environment(), Steps: []report.Step{}, Figures: e.figuresNow(), Flows: []report.FlowResult{},
+		Account: report.NewAccount(account), Clock: e.describeClock(noted.processes),
+		Canary: e.canary.describe(lossless), Health: e.describeHealth(noted.gaps, lossless),
+		Timeline: noted.timeline, Resources: noted.resources, Errors: noted.errors,
+		Environment: e.environment(), Steps: []report.Step{}, Figures: noted.figures, Flows: []report.FlowResult{},
 	}
 	if finished {
 		stamp := ended.UTC().Format(stampFormat)
@@ -47,34 +46,34 @@ func (e *engine) report(lossless bool) *report.Run {
 	}
 	e.describeLatencies(r, standing, spans, lossless)
 	if finished {
-		r.Targets = report.NewTargets(e.ledger.Targets())
+		r.Targets = report.NewTargets(e.Ledger.Targets())
 	}
-	r.Verdict = e.judge(r, ran)
+	r.Verdict = e.judge(r, noted.doubts, ran)
 	return r
 }
 
 // describeLatencies fills in the steps, the flows and the whole.
-func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []span, lossless bool) {
+func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []schedule.Span, lossless bool) {
 	total := ledger.NewTimes()
 	counts, traced := standing.Phases, e.sampledNow()
 	for i, p := range e.options.profile.Phases {
-		times := e.ledger.Times(i)
+		times := e.Ledger.Times(i)
 		if p.Measured {
 			total.Merge(times)
 		}
 		span := spans[i]
-		if !span.begun {
+		if !span.Begun {
 			continue
 		}
-		seconds := max(span.end-span.start, ending).Seconds()
+		seconds := max(span.End-span.Start, schedule.Ending).Seconds()
 		step := report.Step{
-			VUs: e.vus(p), Name: p.Name, StartS: span.start.Seconds(), DurationS: seconds, Measured: p.Measured,
+			VUs: e.vus(p), Name: p.Name, StartS: span.Start.Seconds(), DurationS: seconds, Measured: p.Measured,
 			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted, Due: counts[i].Due,
 			Arrived:       int(times.Arrival.Count),
 			ScheduledPerS: float64(counts[i].Messages) / seconds, AcceptedPerS: float64(counts[i].Accepted) / seconds,
 			ArrivedPerS: float64(times.Arrival.Count) / seconds,
-			Backlog:     span.backlog, DrainedS: span.drained,
-			CPUPercent: report.CPUBetween(r.Resources, span.start.Seconds(), span.end.Seconds()),
+			Backlog:     span.Backlog, DrainedS: span.Drained,
+			CPUPercent: report.CPUBetween(r.Resources, span.Start.Seconds(), span.End.Seconds()),
 			Latency:    report.NewLatencies(times, lossless),
 		}
 		step.Sampled = traced.of(i).Against(step.Latency.Arrival)
@@ -84,18 +83,15 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 	r.Sampled = traced.all().Against(r.Latency.Arrival)
 
 	for i, f := range e.options.profile.Flows {
-		s := e.ledger.FlowTimes(i)
+		s := e.Ledger.FlowTimes(i)
 		r.Flows = append(r.Flows, report.FlowResult{
 			Name: f.Name, Scheduled: standing.Flows[i], Arrived: s.Count, Arrival: report.NewLatency(s, lossless),
 		})
 	}
 }
 
-func (e *engine) describeClock() report.Clock {
-	r := e.clock.Read()
-	e.mu.Lock()
-	processes := append([]report.ProcessClock{}, e.processes...)
-	e.mu.Unlock()
+func (e *engine) describeClock(processes []report.ProcessClock) report.Clock {
+	r := e.Clock.Read()
 	c := report.Clock{Reference: "monotonic", OffsetMS: new(0.0), DriftPPM: new(0.0), Processes: processes}
 	if limit := e.options.Clock.Limit; limit != nil {
 		c.LimitMS = new(limit.duration().Seconds() * 1000)
@@ -118,13 +114,9 @@ func (e *engine) describeClock() report.Clock {
 	return c
 }
 
-func (e *engine) describeHealth(lossless bool) report.Health {
-	lateness, reading := e.ledger.Lateness(), e.ledger.Reading()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	h := report.Health{
-		Gaps: append([]report.Gap{}, e.gaps...), SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.trend.n,
-	}
+func (e *engine) describeHealth(gaps []report.Gap, lossless bool) report.Health {
+	lateness, reading := e.Ledger.Lateness(), e.Ledger.Reading()
+	h := report.Health{Gaps: gaps, SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.pending.trend.n}
 	if lateness.Count > 0 {
 		h.Lateness = new(report.NewLatency(lateness, lossless))
 	}
@@ -136,7 +128,7 @@ func (e *engine) describeHealth(lossless bool) report.Health {
 }
 
 func (e *engine) model() string {
-	if e.pacer.Closed() {
+	if e.Pacer.Closed() {
 		return report.Closed
 	}
 	return report.Open
@@ -144,7 +136,7 @@ func (e *engine) model() string {
 
 // vus is the concurrency of a phase in the closed model, nil in the open one.
 func (e *engine) vus(p profile.Phase) *int {
-	if !e.pacer.Closed() {
+	if !e.Pacer.Closed() {
 		return nil
 	}
 	return new(e.segment.scale(p.VUs))
@@ -152,10 +144,11 @@ func (e *engine) vus(p profile.Phase) *int {
 
 // runName is that of the run's directory.
 func (e *engine) runName() string {
+	dir := e.life.place()
 	if e.segment == nil {
-		return filepath.Base(e.dir)
+		return filepath.Base(dir)
 	}
-	return filepath.Base(filepath.Dir(e.dir)) + "-" + filepath.Base(e.dir)
+	return filepath.Base(filepath.Dir(dir)) + "-" + filepath.Base(dir)
 }
 
 func (o *options) describeProfile() report.Profile {
@@ -189,6 +182,6 @@ func (e *engine) identity() report.Identity {
 	return report.Identity{
 		ID: e.id, Name: e.runName(), Generator: e.met, Tool: e.options.tool,
 		Method: e.options.Name, Protocol: e.options.Protocol, Model: e.model(), Topology: e.options.Topology, Network: e.options.Network, Labels: labels,
-		Started: e.epoch.UTC().Format(stampFormat), Command: e.command(), Profile: e.options.describeProfile(),
+		Started: e.Epoch.UTC().Format(stampFormat), Command: e.command(), Profile: e.options.describeProfile(),
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 // Caller is what a run asks of the program that sends its requests in the place of k6's VUs.
@@ -100,7 +101,7 @@ func NewExternal(text []byte, caller Caller, parent int, logger logrus.FieldLogg
 	}
 	x.engine = newEngine(&o.options, nil)
 	x.engine.external = x
-	x.engine.ledger.AwaitSending()
+	x.engine.Ledger.AwaitSending()
 	return x, nil
 }
 
@@ -174,17 +175,17 @@ func (x *External) Collect(ctx context.Context) error {
 }
 
 // Started is closed when the schedule has its beginning.
-func (x *External) Started() <-chan struct{} { return x.engine.started }
+func (x *External) Started() <-chan struct{} { return x.engine.Started }
 
 // Closed reports whether the run has the closed model.
-func (x *External) Closed() bool { return x.engine.pacer.Closed() }
+func (x *External) Closed() bool { return x.engine.Pacer.Closed() }
 
 // Flow is the number of a flow that is chosen in the closed model, from 1; 0: none is named.
 func (x *External) Flow(name string) (int, error) { return x.engine.flowNumber(name) }
 
 // Next takes the next request of the open model, ahead of its time; nil: there is none left.
 func (x *External) Next(ctx context.Context) *Request {
-	slot, due, ok := x.engine.draw(ctx)
+	slot, due, ok := x.engine.open.Draw(ctx)
 	if !ok {
 		return nil
 	}
@@ -194,15 +195,15 @@ func (x *External) Next(ctx context.Context) *Request {
 // Turn takes a request of the closed model, due now, for one of so many senders. Where it is not that one's turn it returns what is closed
 // when that may have changed; nil: there will be no more requests.
 func (x *External) Turn(ctx context.Context, sender, flow int) (*Request, <-chan struct{}) {
-	x.engine.senders.CompareAndSwap(0, 1) // the first phase waits for it
-	slot, instead := x.engine.takeIn(ctx, sender, flow)
+	x.engine.turns.Attend() // the first phase waits for it
+	slot, instead := x.engine.turns.TakeIn(ctx, sender, flow)
 	switch {
 	case instead == nil:
 		return x.request(ctx, slot, time.Now()), nil
-	case instead.over:
+	case instead.Over:
 		return nil, nil
 	}
-	return nil, instead.next
+	return nil, instead.Next()
 }
 
 func (x *External) request(ctx context.Context, slot pacer.Slot, due time.Time) *Request {
@@ -221,7 +222,7 @@ func (x *External) Sent(r *Request, at time.Time, over func()) {
 // Settle says what came of a request that has left.
 func (x *External) Settle(r *Request, a Answer) {
 	for range a.Retries {
-		x.engine.ledger.Retried()
+		x.engine.Ledger.Retried()
 	}
 	told := answer{status: a.Status, class: a.Error, body: func() []byte { return []byte(a.Body) }, done: a.At}
 	if a.Error != "" {
@@ -237,7 +238,11 @@ func (x *External) Settle(r *Request, a Answer) {
 func (x *External) Drop(r *Request) { x.engine.drop(r.slot) }
 
 // DropRest drops what of the open model nobody has taken.
-func (x *External) DropRest() { x.engine.dropRest() }
+func (x *External) DropRest() {
+	if !x.Closed() {
+		x.engine.open.DropRest()
+	}
+}
 
 // TooLate counts a request that was sent after it had been dropped.
 func (x *External) TooLate(r *Request) {
@@ -252,7 +257,7 @@ func (x *External) Figure(name string, value float64, unit string) {
 // Result judges the run, and writes the last report.
 func (x *External) Result() (run *report.Run, summary, directory string, err error) {
 	run, err = x.engine.lastReport(x.registry)
-	return run, report.Text(run, x.engine.whereabouts(), false), x.engine.dir, err
+	return run, report.Text(run, x.engine.whereabouts(), false), x.engine.life.place(), err
 }
 
 // opening returns the moment of the start: k6 begins soon, a caller when it says so.
@@ -266,20 +271,20 @@ func (x *External) opening(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
-	p := Prepared{Run: e.id, Name: e.runName(), Directory: e.dir, Senders: e.options.Senders, Closed: e.pacer.Closed()}
+	p := Prepared{Run: e.id, Name: e.runName(), Directory: e.life.place(), Senders: e.options.Senders, Closed: e.Pacer.Closed()}
 	for _, phase := range e.options.profile.Phases {
 		p.Phases = append(p.Phases, phase.Name)
 	}
 	if p.Closed {
 		p.Senders = e.options.profile.Most()
 	} else {
-		p.Requests = new(e.pacer.Requests())
+		p.Requests = new(e.Pacer.Requests())
 	}
 	return x.caller.Open(ctx, p)
 }
 
 // hasEnded reports whether the caller has ended its load; of a run that k6 sends, the schedule says it.
-func (x *External) hasEnded() bool { return x == nil || isClosed(x.caller.Ended()) }
+func (x *External) hasEnded() bool { return x == nil || schedule.IsClosed(x.caller.Ended()) }
 
 // untilEnd returns a context that ends with the load.
 func (x *External) untilEnd(ctx context.Context) context.Context {

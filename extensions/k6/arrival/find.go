@@ -27,7 +27,7 @@ const (
 func (e *engine) find(ctx context.Context, client *store) {
 	note := func(frame string, fate ledger.Fate) {
 		if seq, ok := e.seqOf([]byte(bodyOf(frame))); ok {
-			e.ledger.Find(seq, fate)
+			e.Ledger.Find(seq, fate)
 		}
 	}
 	stream := func(key string, fate ledger.Fate) error {
@@ -120,5 +120,5 @@ func (e *engine) seqOf(payload []byte) (seq int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	return e.pacer.SeqOf(id)
+	return e.Pacer.SeqOf(id)
 }

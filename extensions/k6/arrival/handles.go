@@ -15,6 +15,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 // given is a request that somebody else sends: a script, or the caller of a recorder.
@@ -107,7 +108,7 @@ func (e *engine) giveUp(now time.Time) {
 
 // close settles a request that has been removed.
 func (e *engine) close(h *given, outcome ledger.Outcome) {
-	e.ledger.Settle(h.slot, outcome)
+	e.Ledger.Settle(h.slot, outcome)
 	if h.over != nil {
 		h.over()
 	}
@@ -147,11 +148,11 @@ func (e *engine) flowNumber(name string) (int, error) {
 	number := 0
 	if name != "" {
 		number = 1 + slices.IndexFunc(e.options.profile.Flows, func(f profile.Flow) bool { return f.Name == name && f.Weight > 0 })
-		if number == 0 || !e.pacer.Closed() {
+		if number == 0 || !e.Pacer.Closed() {
 			return 0, errors.New("a flow can be chosen in the closed model, if the profile has it with a weight above 0")
 		}
 	}
-	if e.pacer.Closed() && !e.choose(number > 0) {
+	if e.Pacer.Closed() && !e.turns.Choose(number > 0) {
 		return 0, errors.New("a flow is chosen in each call of a run, or in none")
 	}
 	return number, nil
@@ -167,10 +168,10 @@ func (m *instance) next(e *engine, flow string) sobek.Value {
 		if m.misplaced(e) {
 			return sobek.Null()
 		}
-		m.waiter = newWaiter()
+		m.waiter = schedule.NewWaiter()
 	}
 	var err error
-	if m.waiter.flow, err = e.flowNumber(flow); err != nil {
+	if m.waiter.Flow, err = e.flowNumber(flow); err != nil {
 		common.Throw(rt, fmt.Errorf("run.next(%q): %w", flow, err))
 	}
 	slot, ok := e.take(m.vu.Context(), m.waiter)
@@ -180,8 +181,8 @@ func (m *instance) next(e *engine, flow string) sobek.Value {
 	h := &slotHandle{content: e.content(slot), given: &given{slot: slot, taker: m.vu.Context()}}
 	now := time.Now()
 	if e.options.Redis.URL != "" {
-		at := e.clock.At(now)
-		h.Stamp = float64(at + e.clock.Offset(at))
+		at := e.Clock.At(now)
+		h.Stamp = float64(at + e.Clock.Offset(at))
 	}
 	e.depart(h.given, now)
 	return rt.ToValue(h)

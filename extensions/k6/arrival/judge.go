@@ -5,6 +5,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"go.k6.io/k6/v2/lib"
@@ -16,22 +17,89 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// lateFloor is the lateness of a request up to which it is the operating system's.
-const lateFloor = 2 * time.Millisecond
+// judging is what a run is judged by that k6 knows: the script's thresholds, and how k6 sees the test.
+type judging struct {
+	mu             sync.Mutex
+	asked          map[string]metrics.Thresholds // of k6's options
+	limits         limits
+	execution      *lib.ExecutionState // nil: there is no test of k6's
+	marked         bool                // k6 was told that the test has failed
+	failedByScript bool                // test.fail() of k6/execution
+}
 
-// judge gives a report its verdict. ran is how long a run has lasted that is not finished.
-func (e *engine) judge(r *report.Run, ran time.Duration) report.Verdict {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	limits, replaced := e.limits.judge(e.asked, e.builtIn())
-	if e.failedByScript {
-		limits = append(limits, report.Rule{
+func (j *judging) begin(asked map[string]metrics.Thresholds, execution *lib.ExecutionState) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.asked, j.execution = asked, execution
+}
+
+// rules are those that the script sets, and the ends of the account for which it has limits of its own.
+func (j *judging) rules(builtIn map[string][]string) (rules []report.Rule, replaced []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	rules, replaced = j.limits.judge(j.asked, builtIn)
+	if j.failedByScript {
+		rules = append(rules, report.Rule{
 			Name: "script", OK: new(false), Result: report.Fail, Reason: "the script marked the test as failed (test.fail() of k6/execution)",
 		})
 	}
+	return rules, replaced
+}
+
+// measured takes what this module has measured of a run that lasted so long.
+func (j *judging) measured(own map[string]float64, ran time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.limits = limits{own: maps.Clone(own), duration: j.lasted(ran)} // another VU may ask for the run's result meanwhile
+}
+
+// mark tells k6 that the test has failed, unless k6 will find so by itself.
+func (j *judging) mark(test *lib.TestStatus, own map[string]float64, k6Judges bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	final := limits{own: own, duration: j.limits.duration}
+	if test == nil || test.Failed() || k6Judges && final.crossed(j.asked) {
+		return
+	}
+	j.marked = true
+	test.MarkFailed()
+}
+
+// conclude judges what k6 has measured. It is for when k6 counts no more.
+func (j *judging) conclude(registry *metrics.Registry, ran time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.limits.own == nil { // the run did not come to its end
+		return
+	}
+	look := find(registry)
+	j.limits.k6, j.limits.duration = look, j.lasted(ran)
+	m := look("arrival_scheduled")
+	j.limits.ingested = m != nil && !m.Sink.IsEmpty() // end() has pushed it
+	j.failedByScript = !j.marked && j.execution != nil && j.execution.Test.TestStatus.Failed()
+}
+
+// testEnded reports whether k6 runs no function of the script any more but handleSummary.
+func (j *judging) testEnded() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.execution == nil || j.execution.GetCurrentExecutionStatus() >= lib.ExecutionStatusEnded
+}
+
+// lasted is how long the test did, or the run, where there is no test of k6's.
+func (j *judging) lasted(ran time.Duration) time.Duration {
+	if j.execution == nil {
+		return ran
+	}
+	return j.execution.GetCurrentTestRunDuration()
+}
+
+// judge gives a report its verdict. ran is how long a run has lasted that is not finished.
+func (e *engine) judge(r *report.Run, doubts []string, ran time.Duration) report.Verdict {
+	limits, replaced := e.judging.rules(e.builtIn())
 	return judge.Of(judge.Evidence{
-		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: e.doubts, Limits: limits, Replaced: replaced,
-		Cores: runtime.GOMAXPROCS(0), Unattended: e.unattended.Load(), AtMostOnce: e.options.MQTT.QoS == 0, Halted: e.isHalted(),
+		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: doubts, Limits: limits, Replaced: replaced,
+		Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(), AtMostOnce: e.options.MQTT.QoS == 0, Halted: e.IsHalted(),
 	})
 }
 
@@ -40,7 +108,7 @@ func (e *engine) measured() *ledger.Times {
 	total := ledger.NewTimes()
 	for i, p := range e.options.profile.Phases {
 		if p.Measured {
-			total.Merge(e.ledger.Times(i))
+			total.Merge(e.Ledger.Times(i))
 		}
 	}
 	return total
@@ -57,7 +125,7 @@ func (e *engine) planned() time.Duration {
 
 // values are the module's metrics but arrival_latency, when the run has ended.
 func (e *engine) values() map[string]float64 {
-	a := e.ledger.Final()
+	a := e.Ledger.Final()
 	values := map[string]float64{"arrival_p99": unmeasured}
 	for name, n := range map[string]int{
 		"scheduled": a.Scheduled, "dropped": a.Dropped, "rejected": a.Rejected, "unknown": a.Unknown, "arrived": a.Arrived,
@@ -75,10 +143,7 @@ func (e *engine) values() map[string]float64 {
 // end judges what this module has measured, and hands it to k6, so that a script's thresholds see it.
 func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 	values := e.values()
-	e.mu.Lock()
-	own := limits{own: maps.Clone(values), duration: e.testDuration()} // another VU may ask for the run's result meanwhile
-	e.limits = own
-	e.mu.Unlock()
+	e.judging.measured(values, e.lasted())
 	verdict := e.report(false).Verdict
 	values["arrival_invalid"] = 0
 	for _, rule := range verdict.Rules {
@@ -98,10 +163,8 @@ func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 		})
 	}
 	metrics.PushIfNotDone(ctx, state.Samples, samples)
-	own.own = values
-	if failed(verdict) && state.TestStatus != nil && !state.TestStatus.Failed() && !(m.judged && own.crossed(e.asked)) {
-		e.marked = true
-		state.TestStatus.MarkFailed()
+	if failed(verdict) {
+		e.judging.mark(state.TestStatus, values, m.judged)
 	}
 }
 
@@ -127,32 +190,10 @@ func (l limits) crossed(thresholds map[string]metrics.Thresholds) bool {
 	return false
 }
 
-// conclude judges what k6 has measured. It is for when k6 counts no more.
-func (e *engine) conclude(registry *metrics.Registry) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.limits.own == nil { // the run did not come to its end
-		return
-	}
-	look := find(registry)
-	e.limits.k6, e.limits.duration = look, e.testDuration()
-	m := look("arrival_scheduled")
-	e.limits.ingested = m != nil && !m.Sink.IsEmpty() // end() has pushed it
-	e.failedByScript = !e.marked && e.execution != nil && e.execution.Test.TestStatus.Failed()
-}
-
-// testEnded reports whether k6 runs no function of the script any more but handleSummary.
-func (e *engine) testEnded() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.execution == nil || e.execution.GetCurrentExecutionStatus() >= lib.ExecutionStatusEnded
-}
-
-func (e *engine) testDuration() time.Duration {
-	if e.execution == nil { // no test of k6's: its run
-		return max(0, e.ended.Sub(e.epoch))
-	}
-	return e.execution.GetCurrentTestRunDuration()
+// lasted is how long the run did.
+func (e *engine) lasted() time.Duration {
+	ended, _ := e.life.now()
+	return max(0, ended.Sub(e.Epoch))
 }
 
 // builtIn are the thresholds that k6 is given for what every run is judged by, so that it ends with 99.
@@ -166,12 +207,3 @@ func (e *engine) builtIn() map[string][]string {
 	}
 	return all
 }
-
-// hasGaps reports whether a subscriber was without its connection for a while.
-func (e *engine) hasGaps() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.gaps) > 0
-}
-
-func (e *engine) isHalted() bool { return isClosed(e.halted) }

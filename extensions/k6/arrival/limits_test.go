@@ -154,7 +154,7 @@ func inTest(t *testing.T, s *script) *lib.ExecutionState {
 	require.NoError(t, err)
 	before := &lib.TestPreInitState{TestStatus: lib.NewTestStatus()}
 	test := lib.NewExecutionState(&lib.TestRunState{TestPreInitState: before}, whole, 1, 1)
-	s.module.root.engine.execution = test
+	s.module.root.engine.judging.execution = test
 	return test
 }
 
@@ -174,6 +174,6 @@ func TestARunPassesNoTestThatTheScriptHasFailed(t *testing.T) {
 	test.Test.TestStatus.MarkFailed()
 	assert.True(t, broken())
 	assert.NotEqual(t, report.Pass, s.written().Verdict.Result)
-	s.module.root.engine.marked = true
+	s.module.root.engine.judging.marked = true
 	assert.False(t, broken(), "the run itself has marked it")
 }

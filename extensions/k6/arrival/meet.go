@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 // Instances of one run begin at one moment of Redis' clock. Each says that it is ready when its subscribers hold their topics, and goes
@@ -59,16 +62,16 @@ return ''`)
 // setStart says when the schedule begins: soon, or when all instances of the run have met.
 func (e *engine) setStart(ctx context.Context, client *store) error {
 	if e.segment == nil {
-		e.epoch = time.Now().Add(Lead)
+		e.Epoch = time.Now().Add(Lead)
 		return nil
 	}
 	start, err := e.meet(ctx, client)
 	if err != nil {
 		return err
 	}
-	e.epoch = e.moment(start)
-	late := time.Since(e.epoch)
-	if late > LateLimit {
+	e.Epoch = e.moment(start)
+	late := time.Since(e.Epoch)
+	if late > schedule.LateLimit {
 		return fmt.Errorf("%s comes %.0f s after the start of the run %s: too late to take part", e.segment, late.Seconds(), e.id)
 	}
 	e.met = e.segment.describe(start, float64(max(0, late).Microseconds())/1000)
@@ -107,7 +110,7 @@ func (e *engine) meet(ctx context.Context, client *store) (start int64, err erro
 			other, told.there = told.there[0], nil
 		}
 		over := time.Now().After(giveUp)
-		if over || !sleepUntil(ctx, nil, time.Now().Add(runLook)) {
+		if over || !clock.SleepUntil(ctx, nil, time.Now().Add(runLook)) {
 			if start, err := own.leave(context.WithoutCancel(ctx)); err != nil || over && start != 0 {
 				return start, err
 			}
@@ -141,7 +144,7 @@ func (e *engine) together(ctx context.Context, client *store, phase int, limit t
 			return e.moment(told.start)
 		}
 		over := time.Now().After(limit)
-		if !over && sleepUntil(ctx, e.halted, time.Now().Add(runLook)) {
+		if !over && clock.SleepUntil(ctx, e.Halted, time.Now().Add(runLook)) {
 			continue
 		}
 		if own != nil {
@@ -205,12 +208,12 @@ func (m *meeting) leave(ctx context.Context) (start int64, err error) {
 
 // redisNow is the time of Redis, µs.
 func (e *engine) redisNow() int64 {
-	now := e.clock.Now()
-	return now + e.clock.Offset(now)
+	now := e.Clock.Now()
+	return now + e.Clock.Offset(now)
 }
 
 // moment is one of Redis' clock, µs, on the own.
-func (e *engine) moment(at int64) time.Time { return e.clock.Time(at + e.clock.Back()(at)) }
+func (e *engine) moment(at int64) time.Time { return e.Clock.Time(at + e.Clock.Back()(at)) }
 
 // startOf is the start of a run as Redis has it; 0: there is none so far.
 func startOf(text string) int64 {

@@ -156,8 +156,8 @@ func TestInstancesBeginByTheClockOfRedis(t *testing.T) {
 	for _, e := range engines {
 		require.NotNil(t, e.met)
 		assert.Equal(t, engines[0].met.StartUS, e.met.StartUS)
-		bound := time.Duration(e.clock.Read().Bound)*time.Microsecond + time.Millisecond
-		assert.InDelta(t, 0, time.UnixMicro(e.met.StartUS).Sub(e.epoch.Add(ahead)), float64(bound))
+		bound := time.Duration(e.Clock.Read().Bound)*time.Microsecond + time.Millisecond
+		assert.InDelta(t, 0, time.UnixMicro(e.met.StartUS).Sub(e.Epoch.Add(ahead)), float64(bound))
 	}
 }
 

@@ -22,6 +22,8 @@ import (
 	"go.k6.io/k6/v2/js/common"
 	"go.k6.io/k6/v2/js/modules"
 	"go.k6.io/k6/v2/metrics"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 // RootModule is the module of the process; it holds the run that all VUs share.
@@ -31,6 +33,7 @@ type RootModule struct {
 	logger    logrus.FieldLogger
 	events    sync.Once
 	concluded atomic.Bool // the last report has been written
+	pumped    atomic.Bool // the scenarios' senders call pump()
 	mu        sync.Mutex
 	engine    *engine
 }
@@ -83,7 +86,7 @@ type instance struct {
 	vu      modules.VU
 	metrics *runMetrics
 	exports modules.Exports
-	waiter  *waiter // of run.next()
+	waiter  *schedule.Waiter // of run.next()
 }
 
 // Exports implements modules.Instance.

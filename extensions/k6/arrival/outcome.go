@@ -38,7 +38,7 @@ var errAgain = errors.New("try again")
 // answered counts one attempt and says what it means for the messages.
 func (e *engine) answered(slot pacer.Slot, a answer, sent time.Time) ledger.Outcome {
 	if a.status != 0 {
-		e.ledger.Answered(slot.Phase, a.done.Sub(sent).Microseconds())
+		e.Ledger.Answered(slot.Phase, a.done.Sub(sent).Microseconds())
 	}
 	switch {
 	case a.status >= 200 && a.status < 300:

@@ -12,10 +12,12 @@ import (
 	"github.com/eclipse/paho.golang/packets"
 	"go.k6.io/k6/v2/lib"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fleet"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 // publishersOptions are MQTT connections that publish the messages, in the place of requests to an ingest.
@@ -93,7 +95,7 @@ const (
 func (e *engine) publish(ctx context.Context, state *lib.State) {
 	p := &publishers{publishersOptions: e.options.Publishers, engine: e, state: state}
 	select {
-	case <-e.started:
+	case <-e.Started:
 	case <-ctx.Done():
 		return
 	}
@@ -104,7 +106,7 @@ func (e *engine) publish(ctx context.Context, state *lib.State) {
 	work.Go(func() { p.tend(tending) })
 	for range publisherWriters {
 		writers.Go(func() {
-			for w := newWaiter(); ; {
+			for w := schedule.NewWaiter(); ; {
 				slot, ok := e.take(ctx, w)
 				if !ok {
 					return
@@ -115,7 +117,7 @@ func (e *engine) publish(ctx context.Context, state *lib.State) {
 	}
 	writers.Wait()
 	p.tell()
-	for e.ledger.InFlight() > 0 && sleepUntil(ctx, nil, time.Now().Add(look)) {
+	for e.Ledger.InFlight() > 0 && clock.SleepUntil(ctx, nil, time.Now().Add(look)) {
 	}
 	stop()
 	work.Wait()
@@ -133,8 +135,8 @@ func (e *engine) publish(ctx context.Context, state *lib.State) {
 func (p *publishers) connect(ctx context.Context) {
 	for n := range p.engine.segment.scale(p.Connections) {
 		i := p.engine.segment.unscale(n+1) - 1 // its number in the whole
-		due := p.engine.epoch.Add(time.Duration(float64(i) / p.Rate * float64(time.Second)))
-		if !sleepUntil(ctx, p.engine.halted, due) {
+		due := p.engine.Epoch.Add(time.Duration(float64(i) / p.Rate * float64(time.Second)))
+		if !clock.SleepUntil(ctx, p.engine.Halted, due) {
 			return
 		}
 		p.conns.Go(func() { p.hold(ctx, i) })
@@ -176,7 +178,7 @@ func (p *publishers) joined(conn *fleet.Conn, err error) bool {
 	} else {
 		p.open = append(p.open, conn)
 		p.most = max(p.most, len(p.open))
-		p.took = time.Since(p.engine.epoch)
+		p.took = time.Since(p.engine.Epoch)
 	}
 	tell := err != nil || p.tried == p.engine.segment.scale(p.Connections)
 	p.mu.Unlock()
@@ -222,7 +224,7 @@ func (p *publishers) tell() {
 
 // tend keeps the connections alive, and ends those that have no answer.
 func (p *publishers) tend(ctx context.Context) {
-	for sleepUntil(ctx, nil, time.Now().Add(patrol)) {
+	for clock.SleepUntil(ctx, nil, time.Now().Add(patrol)) {
 		p.mu.Lock()
 		open := append([]*fleet.Conn{}, p.open...)
 		p.mu.Unlock()
@@ -253,7 +255,7 @@ func (p *publishers) pick(ctx context.Context) *fleet.Conn {
 		}
 		hopeless := p.tried == p.engine.segment.scale(p.Connections)
 		p.mu.Unlock()
-		if hopeless || !sleepUntil(ctx, p.engine.halted, time.Now().Add(look)) {
+		if hopeless || !clock.SleepUntil(ctx, p.engine.Halted, time.Now().Add(look)) {
 			return nil
 		}
 	}
@@ -264,18 +266,18 @@ func (p *publishers) send(ctx context.Context, slot pacer.Slot) {
 	e := p.engine
 	conn := p.pick(ctx)
 	if conn == nil {
-		e.ledger.Drop(slot)
+		e.Ledger.Drop(slot)
 		return
 	}
 	topic := e.bodies.flows[slot.Flow].target([]byte(e.options.MQTT.Prefix), slot, 0)
 	body := e.bodies.append(nil, slot)
 	sent := time.Now()
-	at := e.clock.At(sent)
+	at := e.Clock.At(sent)
 	var stamps packets.User
 	if e.options.Redis.URL != "" {
-		stamps = packets.User{Key: hops.Property, Value: fmt.Sprintf("%d,0,0,0", at+e.clock.Offset(at))}
+		stamps = packets.User{Key: hops.Property, Value: fmt.Sprintf("%d,0,0,0", at+e.Clock.Offset(at))}
 	}
-	e.ledger.Sent(slot, at)
+	e.Ledger.Sent(slot, at)
 	conn.Publish(string(topic), body, byte(p.QoS), stamps, func(reason byte, err error) {
 		outcome := ledger.Accepted
 		switch {
@@ -290,8 +292,8 @@ func (p *publishers) send(ctx context.Context, slot pacer.Slot) {
 			outcome = ledger.Rejected
 		}
 		if err == nil {
-			e.ledger.Answered(slot.Phase, time.Since(sent).Microseconds())
+			e.Ledger.Answered(slot.Phase, time.Since(sent).Microseconds())
 		}
-		e.ledger.Settle(slot, outcome)
+		e.Ledger.Settle(slot, outcome)
 	})
 }

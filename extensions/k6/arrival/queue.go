@@ -89,7 +89,7 @@ func (e *engine) streamTaker(client *redis.Client) func(context.Context, *subscr
 		read, err := client.XRead(ctx, &redis.XReadArgs{
 			Streams: []string{messageStream}, ID: last, Count: queueBatch, Block: queueWait,
 		}).Result()
-		at := e.clock.Now()
+		at := e.Clock.Now()
 		if errors.Is(err, redis.Nil) {
 			return nil
 		}
@@ -118,7 +118,7 @@ func (e *engine) listTaker(client *redis.Client) func(context.Context, *subscrib
 	wait := fmt.Sprintf("%g", queueWait.Seconds()) // go-redis' own BLMPop waits for whole seconds
 	return func(ctx context.Context, s *subscribers) error {
 		answer, err := client.Do(ctx, "BLMPOP", wait, 1, messageList, "RIGHT", "COUNT", queueBatch).Slice()
-		at := e.clock.Now()
+		at := e.Clock.Now()
 		if errors.Is(err, redis.Nil) {
 			return nil
 		}
@@ -141,7 +141,7 @@ func (e *engine) listTaker(client *redis.Client) func(context.Context, *subscrib
 func (s *subscribers) taken(at int64, frames []string) {
 	e := s.engine
 	arrivals := make([]ledger.Arrival, 0, len(frames))
-	back := e.clock.Back()
+	back := e.Clock.Back()
 	foreign := 0
 	for _, frame := range frames {
 		_, rest, _ := strings.Cut(frame, "\n")
@@ -163,9 +163,9 @@ func (s *subscribers) taken(at int64, frames []string) {
 		}
 		arrivals = append(arrivals, a)
 	}
-	latencies := e.ledger.Arrive(0, arrivals, nil)
+	latencies := e.Ledger.Arrive(0, arrivals, nil)
 	if foreign > 0 {
-		e.ledger.Foreign(foreign)
+		e.Ledger.Foreign(foreign)
 	}
 	s.hand(latencies)
 }

@@ -25,7 +25,7 @@ func (e *engine) connectRedis(ctx context.Context, state *lib.State) (*store, er
 	if err != nil {
 		return nil, err
 	}
-	if err := e.clock.Probe(ctx, client); err != nil {
+	if err := e.Clock.Probe(ctx, client); err != nil {
 		_ = client.Close()
 		return nil, fmt.Errorf("redis %s can't be used as the run's clock (REDIS_URL): %w", client.Options().Addr, advise(err))
 	}
@@ -71,7 +71,7 @@ func (e *engine) keepTime(ctx context.Context, client *store) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		e.clock.Keep(ctx, client.Client)
+		e.Clock.Keep(ctx, client.Client)
 	}()
 	return func() {
 		cancel()

@@ -12,6 +12,7 @@ import (
 	"go.k6.io/k6/v2/js/common"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 // object is what new Run() returns. Its members are functions that k6 can call without a receiver, so that
@@ -24,7 +25,11 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 		}
 	}
 	set("id", e.name)
-	set("scenarios", func(o scenarioOptions) map[string]any { return e.scenarios(o) })
+	set("scenarios", func(how scenarioOptions) map[string]any {
+		how.Pump = how.Pump || e.options.Publishers != nil // one VU has all connections
+		m.root.pumped.Store(how.Pump)
+		return e.scenarios(how)
+	})
 	set("thresholds", func(own map[string]any) map[string]any { return e.thresholds(own) })
 	set("collect", func() { m.collect(e) })
 	var s *sender
@@ -33,7 +38,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 		if state == nil {
 			common.Throw(rt, errors.New("run.send() is for a scenario's function: in the init context there is no load yet"))
 		}
-		if e.pumped.Load() {
+		if m.root.pumped.Load() {
 			common.Throw(rt, errors.New("run.send() is for scenarios(): with scenarios({ pump: true }) the sender calls run.pump()"))
 		}
 		if s == nil {
@@ -42,7 +47,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 			}
 			s = newSender(e, state)
 		}
-		if e.pacer.Closed() { // its iteration is as long as the load
+		if e.Pacer.Closed() { // its iteration is as long as the load
 			for s.send(m.vu.Context()) {
 			}
 			return rt.ToValue(false)
@@ -51,7 +56,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 	})
 	set("pump", func() {
 		state := m.vu.State()
-		if state == nil || !e.pumped.Load() {
+		if state == nil || !m.root.pumped.Load() {
 			common.Throw(rt, errors.New("run.pump() is for the sender of scenarios({ pump: true })"))
 		}
 		if m.misplaced(e) {
@@ -89,14 +94,13 @@ func (e *engine) startup() time.Duration {
 
 // scenarios returns one VU that collects, and VUs that send.
 func (e *engine) scenarios(how scenarioOptions) map[string]any {
-	o, senders := e.options, min(max(1, e.segment.scale(e.options.Senders)), e.pacer.Requests())
-	if o.Publishers != nil { // one VU has all connections
-		how.Pump, senders = true, 1
+	o, senders := e.options, min(max(1, e.segment.scale(e.options.Senders)), e.Pacer.Requests())
+	if o.Publishers != nil {
+		senders = 1
 	}
-	e.pumped.Store(how.Pump)
 	retries := time.Duration(o.Ingest.Retries)
 	patience := (1+retries)*o.Timeout.duration() + retries*retryAfterMost
-	sending := o.profile.Duration() + o.profile.Drains() + e.waits() + LateLimit + patience
+	sending := o.profile.Duration() + o.profile.Drains() + e.waits() + schedule.LateLimit + patience
 	all := map[string]any{
 		"subscriber": map[string]any{
 			"executor": "per-vu-iterations", "exec": "subscriber", "vus": e.segment.unscale(1), "iterations": 1,
@@ -115,7 +119,7 @@ func (e *engine) scenarios(how scenarioOptions) map[string]any {
 		// As many iterations as requests, so that k6's progress bar tells the truth.
 		all["sender"] = map[string]any{
 			"executor": "shared-iterations", "exec": "sender",
-			"vus": e.segment.unscale(senders), "iterations": e.segment.unscaleShared(e.pacer.Requests(), e.segment.unscale(senders)),
+			"vus": e.segment.unscale(senders), "iterations": e.segment.unscaleShared(e.Pacer.Requests(), e.segment.unscale(senders)),
 			"maxDuration": wholeSeconds(e.startup() + sending), "gracefulStop": wholeSeconds(patience),
 		}
 	}

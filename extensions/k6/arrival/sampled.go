@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
@@ -50,14 +51,14 @@ type traced struct{ ingest, relay int64 }
 
 // readTraces joins the pipeline's trace lists with the deliveries that the ledger has kept, by id, and deletes the lists.
 func (e *engine) readTraces(ctx context.Context, client *store) {
-	kept, seen := e.ledger.Kept()
-	back := e.clock.Back()
+	kept, seen := e.Ledger.Kept()
+	back := e.Clock.Back()
 	times := make(map[int]*traced, len(kept))
 	for _, k := range kept {
 		times[k.Seq] = &traced{}
 	}
 	for look := range traceLooks {
-		if look > 0 && !sleepUntil(ctx, nil, time.Now().Add(tracePause)) {
+		if look > 0 && !clock.SleepUntil(ctx, nil, time.Now().Add(tracePause)) {
 			return
 		}
 		missing := 2 * len(times)

@@ -22,22 +22,22 @@ flows: [{name: direct}]`, fmt.Sprintf("sampled: 10, redis: { url: %q }", url))
 	client, err := e.connectRedis(t.Context(), s.state)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
-	offset := e.clock.Offset(e.clock.Now())
+	offset := e.Clock.Offset(e.Clock.Now())
 	trace := func(key string, seq int, at int64) {
 		entry := fmt.Sprintf(`{"id":"%s%d","time":%d}`, e.bodies.prefix, seq, at+offset)
 		require.NoError(t, client.LPush(t.Context(), key, entry).Err())
 	}
 	require.NoError(t, client.LPush(t.Context(), ingestTrace, `{"id":"other.1.10","time":1}`, "no JSON").Err())
 
-	e.ledger.Start(e.clock.Now())
+	e.Ledger.Start(e.Clock.Now())
 	for seq := range 40 {
-		slot := e.pacer.Slot(seq)
-		due := e.clock.Now() // as good as any: what matters is told by the ledger
-		e.ledger.Sent(slot, due)
-		e.ledger.Settle(slot, ledger.Accepted)
-		e.ledger.Arrive(0, []ledger.Arrival{{Seq: seq, At: due + int64(seq+1)*1000 + slot.Due.Microseconds()}}, nil)
+		slot := e.Pacer.Slot(seq)
+		due := e.Clock.Now() // as good as any: what matters is told by the ledger
+		e.Ledger.Sent(slot, due)
+		e.Ledger.Settle(slot, ledger.Accepted)
+		e.Ledger.Arrive(0, []ledger.Arrival{{Seq: seq, At: due + int64(seq+1)*1000 + slot.Due.Microseconds()}}, nil)
 	}
-	kept, _ := e.ledger.Kept()
+	kept, _ := e.Ledger.Kept()
 	require.Len(t, kept, 4)
 	for _, k := range kept {
 		trace(ingestTrace, k.Seq, k.Due+200)
@@ -57,7 +57,7 @@ flows: [{name: direct}]`, fmt.Sprintf("sampled: 10, redis: { url: %q }", url))
 	assert.InDelta(t, 0.2, *whole.Parts.Ingest, 0.05)
 	assert.InDelta(t, 0.5, *whole.Parts.Arrival, 0.05)
 	assert.InDelta(t, *whole.Mean, *whole.Parts.Ingest+*whole.Parts.Relay+*whole.Parts.Arrival, 1e-6)
-	e.finished = true // so both phases were reached
+	e.life.finished = true // so both phases were reached
 	full := e.report(false)
 	assert.InDelta(t, *whole.P99-*full.Latency.Arrival.P99, *full.Sampled.Difference.P99, 1e-9)
 	assert.Equal(t, *all.phases[0].Mean-*full.Steps[0].Latency.Arrival.Mean, *full.Steps[0].Sampled.Difference.Mean)

@@ -123,7 +123,7 @@ func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
 	assert.Equal(t, 150, runs[0].Account.Requests.Sent, "half of 300")
 
 	// What one instance would have sent: each number once, by the generator that k6 gives it to.
-	whole := newScript(t, &fake.Pipeline{}, steady, "").module.root.engine.pacer
+	whole := newScript(t, &fake.Pipeline{}, steady, "").module.root.engine.Pacer
 	assert.Equal(t, whole.Messages(whole.Requests()), scheduled)
 	got := map[string]int{}
 	for _, d := range f.Log() {
@@ -216,10 +216,10 @@ func TestALedgerHoldsNoPlaceForTheOthers(t *testing.T) {
 	s := segmentOf(t, "999/1000:1", "0,999/1000,1")
 	o := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 10000}]\nflows: [{name: a}]", "").module.root.engine.options
 	e := newEngine(o, s)
-	last := e.pacer.Slot(e.pacer.Requests() - 1)
-	assert.Equal(t, 1000, e.pacer.Requests())
+	last := e.Pacer.Slot(e.Pacer.Requests() - 1)
+	assert.Equal(t, 1000, e.Pacer.Requests())
 	assert.Equal(t, 999, last.FirstSeq)
 	assert.Greater(t, last.FirstID, 900_000)
 	assert.Greater(t, last.Due, 90*time.Second)
-	assert.Equal(t, 1000, ledger.New(o.profile, e.pacer).Final().Scheduled)
+	assert.Equal(t, 1000, ledger.New(o.profile, e.Pacer).Final().Scheduled)
 }

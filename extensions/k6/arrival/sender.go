@@ -11,6 +11,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 // sender sends requests of the schedule and settles them.
@@ -18,13 +19,13 @@ type sender struct {
 	*poster
 	engine  *engine
 	samples *requestSamples
-	waiter  *waiter
+	waiter  *schedule.Waiter
 	body    []byte
 }
 
 func newSender(e *engine, state *lib.State) *sender {
 	p := newPoster(e, state)
-	return &sender{poster: p, engine: e, samples: newRequestSamples(e, state, p.urls), waiter: newWaiter()}
+	return &sender{poster: p, engine: e, samples: newRequestSamples(e, state, p.urls), waiter: schedule.NewWaiter()}
 }
 
 // send takes the next request, posts it, and settles it.
@@ -44,7 +45,7 @@ func (s *sender) send(ctx context.Context) bool {
 	} else {
 		outcome = s.persist(ctx, slot)
 	}
-	e.ledger.Settle(slot, outcome)
+	e.Ledger.Settle(slot, outcome)
 	return true
 }
 
@@ -75,7 +76,7 @@ func (s *sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
 	defer stop()
 	go func() {
 		select {
-		case <-s.engine.halted:
+		case <-s.engine.Halted:
 			stop()
 		case <-ctx.Done():
 		}
@@ -84,7 +85,7 @@ func (s *sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
 	unknown, first := false, true
 	outcome, _ := backoff.Retry(ctx, func() (ledger.Outcome, error) {
 		if !first {
-			s.engine.ledger.Retried()
+			s.engine.Ledger.Retried()
 		}
 		first = false
 		outcome, err := s.attempt(vu, slot, time.Now())

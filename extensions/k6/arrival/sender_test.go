@@ -235,7 +235,7 @@ func TestPumpSendsEveryRequest(t *testing.T) {
 	_, err = rt.RunString(`run.pump()`)
 	require.NoError(t, err)
 	require.NoError(t, <-done)
-	assert.Equal(t, 570, e.ledger.Final().Arrived)
+	assert.Equal(t, 570, e.Ledger.Final().Arrived)
 
 	_, err = newScript(t, &fake.Pipeline{}, steady, "").runtime.VU.Runtime().RunString(`run.pump()`)
 	require.ErrorContains(t, err, "run.pump() is for the sender of scenarios({ pump: true })")

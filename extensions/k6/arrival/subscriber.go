@@ -200,7 +200,7 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 	clocked := e.options.Redis.URL != "" // stamps mean nothing without the clock that they were made by
 	return conn.Read(hops.Property, func(messages []receiver.Message) {
 		arrivals, latencies = arrivals[:0], latencies[:0]
-		back := e.clock.Back()
+		back := e.Clock.Back()
 		foreign := 0
 		for _, m := range messages {
 			seq, ok := e.seqOf(m.Payload)
@@ -210,7 +210,7 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 				}
 				continue
 			}
-			a := ledger.Arrival{Seq: seq, At: e.clock.At(m.At), Kernel: m.Kernel, Waited: m.Waited.Microseconds()}
+			a := ledger.Arrival{Seq: seq, At: e.Clock.At(m.At), Kernel: m.Kernel, Waited: m.Waited.Microseconds()}
 			if m.Waited < 0 { // less than a µs below
 				a.Waited = -1
 			}
@@ -224,9 +224,9 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 			}
 			arrivals = append(arrivals, a)
 		}
-		latencies = e.ledger.Arrive(i, arrivals, latencies)
+		latencies = e.Ledger.Arrive(i, arrivals, latencies)
 		if foreign > 0 {
-			e.ledger.Foreign(foreign)
+			e.Ledger.Foreign(foreign)
 		}
 		s.hand(latencies)
 	})
@@ -234,7 +234,7 @@ func (s *subscribers) listen(i int, conn *receiver.Conn) error {
 
 // hand gives latencies to k6.
 func (s *subscribers) hand(us []int64) {
-	s.engine.pending.latencies(s.vu, s.state, s.metric, s.tags, us, s.engine.trend)
+	s.engine.pending.latencies(s.vu, s.state, s.metric, s.tags, us)
 }
 
 // close ends the connections, and their sessions.
@@ -281,7 +281,7 @@ func (e *engine) openGap(subscriber int, err error) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.gaps = append(e.gaps, report.Gap{
-		Subscriber: subscriber + 1, FromS: e.elapsed().Seconds(), Reason: err.Error(),
+		Subscriber: subscriber + 1, FromS: e.Elapsed().Seconds(), Reason: err.Error(),
 	})
 	return len(e.gaps) - 1
 }
@@ -290,5 +290,5 @@ func (e *engine) openGap(subscriber int, err error) int {
 func (e *engine) closeGap(gap int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.gaps[gap].ToS = new(e.elapsed().Seconds())
+	e.gaps[gap].ToS = new(e.Elapsed().Seconds())
 }

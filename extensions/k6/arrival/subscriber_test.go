@@ -111,7 +111,7 @@ func TestAnotherClientWithTheSameID(t *testing.T) {
 	rival, stop := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	work.Go(func() {
-		<-e.started
+		<-e.Started
 		for rival.Err() == nil { // as clients do
 			conn, err := receiver.Connect(rival, e.receiverOptions(s.state, "subscriber-1"))
 			if err != nil {

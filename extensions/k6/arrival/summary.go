@@ -15,21 +15,19 @@ import (
 
 // write puts run.json, the page and what CI reads into the run's directory, each at once: a reader never finds half a file.
 func (e *engine) write() error {
-	e.mu.Lock()
+	_, finished := e.life.now()
 	// One of several instances always: what is left of one that is killed is merged with the others.
-	lossless := e.finished || e.segment != nil
-	e.mu.Unlock()
-	return e.save(e.report(lossless))
+	return e.save(e.report(finished || e.segment != nil))
 }
 
-func (e *engine) save(r *report.Run) error { return report.Save(e.dir, e.options.Template, r) }
+func (e *engine) save(r *report.Run) error { return report.Save(e.life.place(), e.options.Template, r) }
 
 // summary is run.summary, to be the script's handleSummary: it writes the last report and returns what k6 prints.
 func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
-	if e.dir == "" {
+	if e.life.place() == "" {
 		return map[string]any{"stdout": "\n  INCOMPLETE  the run did not begin; there is no report\n\n"}
 	}
-	if !e.testEnded() { // k6 still counts, so its limits can't be judged
+	if !e.judging.testEnded() { // k6 still counts, so its limits can't be judged
 		common.Throw(m.vu.Runtime(), errors.New("run.summary() is for handleSummary: the test goes on; run.result() is the run so far"))
 	}
 	r, err := e.lastReport(m.root.registry)
@@ -42,17 +40,18 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 
 // lastReport judges what has been counted, and writes it.
 func (e *engine) lastReport(registry *metrics.Registry) (*report.Run, error) {
-	e.conclude(registry)
+	e.judging.conclude(registry, e.lasted())
 	r := e.report(true)
 	return r, e.save(r)
 }
 
 // whereabouts is where a reader finds the report.
 func (e *engine) whereabouts() string {
+	dir := e.life.place()
 	if e.options.Template == "" {
-		return "run.json in " + e.dir + " (no page: there is no template)"
+		return "run.json in " + dir + " (no page: there is no template)"
 	}
-	where := filepath.Join(e.dir, "index.html")
+	where := filepath.Join(dir, "index.html")
 	if wd, err := os.Getwd(); err == nil {
 		if short, err := filepath.Rel(wd, where); err == nil && len(short) < len(where) {
 			return short
@@ -91,7 +90,7 @@ func (r *RootModule) exit() {
 	r.mu.Lock()
 	e := r.engine
 	r.mu.Unlock()
-	if e == nil || e.dir == "" || r.concluded.Load() {
+	if e == nil || e.life.place() == "" || r.concluded.Load() {
 		return
 	}
 	if _, err := e.lastReport(r.registry); err != nil {

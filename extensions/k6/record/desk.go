@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 // desk hands requests out to the caller of a recorder, and takes back what became of them.
@@ -129,7 +130,7 @@ func (d *desk) dropUnsent(now time.Time) {
 		if t.state != handedOut {
 			continue
 		}
-		if now.Sub(t.Due) <= arrival.LateLimit {
+		if now.Sub(t.Due) <= schedule.LateLimit {
 			break
 		}
 		d.drop(t)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 // line is what the caller of a recorder says. README.md documents the lines; each is one of the pointers and what belongs to it.
@@ -68,7 +69,7 @@ func leadOf(start json.RawMessage) (us int64, err error) {
 	if bytes.Equal(start, []byte("true")) {
 		return arrival.Lead.Microseconds(), nil
 	}
-	if err := arrival.Decode(start, &in); err != nil || in.US < 0 || in.US > arrival.LateLimit.Microseconds() {
+	if err := arrival.Decode(start, &in); err != nil || in.US < 0 || in.US > schedule.LateLimit.Microseconds() {
 		return 0, errors.New(`start is not understood; allowed: true, or {"in_us": 0 to 30000000}`)
 	}
 	return in.US, nil

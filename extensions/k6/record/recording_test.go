@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/errext/exitcodes"
 
-	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -111,7 +111,7 @@ func TestARequestThatIsNotSentInTimeIsDropped(t *testing.T) {
 	c.send(slots[0])
 	c.say(`{"now": true}`)
 	c.hear(func(l answerLine) bool { return l.Now != nil }) // it has read what stands before
-	c.recording.desk.dropUnsent(c.clock.time(slots[1].DueUS).Add(arrival.LateLimit + time.Millisecond))
+	c.recording.desk.dropUnsent(c.clock.time(slots[1].DueUS).Add(schedule.LateLimit + time.Millisecond))
 	c.say(`{"sent": %d, "at_us": %d}`, slots[1].N, c.clock.us(time.Now()))
 	c.say(`{"settled": %d, "at_us": %d, "status": 202}`, slots[1].N, c.clock.us(time.Now()))
 	time.Sleep(time.Until(c.clock.time(slots[2].DueUS)))

@@ -1,4 +1,4 @@
-package arrival
+package clock
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 // coarse is what Go's timers are good for: its poller waits in whole milliseconds.
 const coarse = 2 * time.Millisecond
 
-// sleepUntil waits for t, with the runtime's timer for the most of it and the kernel's for the rest. It returns at once
+// SleepUntil waits for t, with the runtime's timer for the most of it and the kernel's for the rest. It returns at once
 // when t has passed, and false when ctx ends or halted closes first.
-func sleepUntil(ctx context.Context, halted <-chan struct{}, t time.Time) bool {
+func SleepUntil(ctx context.Context, halted <-chan struct{}, t time.Time) bool {
 	if wait := time.Until(t) - coarse; wait > 0 {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
@@ -25,11 +25,11 @@ func sleepUntil(ctx context.Context, halted <-chan struct{}, t time.Time) bool {
 	for wait := time.Until(t); wait > 0; wait = time.Until(t) {
 		nanosleep(wait) // a signal may end it early
 	}
-	return goesOn(ctx, halted)
+	return GoesOn(ctx, halted)
 }
 
-// goesOn reports whether neither ctx has ended nor halted is closed.
-func goesOn(ctx context.Context, halted <-chan struct{}) bool {
+// GoesOn reports whether neither ctx has ended nor halted is closed.
+func GoesOn(ctx context.Context, halted <-chan struct{}) bool {
 	select {
 	case <-halted:
 		return false

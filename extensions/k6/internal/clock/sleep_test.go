@@ -1,4 +1,4 @@
-package arrival
+package clock
 
 import (
 	"context"
@@ -12,11 +12,11 @@ func TestNothingIsSentBeforeItIsDue(t *testing.T) {
 	t.Parallel()
 	for range 200 {
 		at := time.Now().Add(300 * time.Microsecond)
-		assert.True(t, sleepUntil(t.Context(), nil, at))
+		assert.True(t, SleepUntil(t.Context(), nil, at))
 		assert.False(t, time.Now().Before(at))
 	}
 	at := time.Now().Add(5 * time.Millisecond) // the runtime's timer for the most of it
-	assert.True(t, sleepUntil(t.Context(), nil, at))
+	assert.True(t, SleepUntil(t.Context(), nil, at))
 	assert.False(t, time.Now().Before(at))
 }
 
@@ -27,7 +27,7 @@ func TestAWaitEndsWithTheVUOrTheRun(t *testing.T) {
 	halted := make(chan struct{})
 	close(halted)
 	hour := time.Now().Add(time.Hour)
-	assert.False(t, sleepUntil(stopped, nil, hour))
-	assert.False(t, sleepUntil(t.Context(), halted, hour))
-	assert.False(t, sleepUntil(t.Context(), halted, time.Now()), "what is due is not sent either")
+	assert.False(t, SleepUntil(stopped, nil, hour))
+	assert.False(t, SleepUntil(t.Context(), halted, hour))
+	assert.False(t, SleepUntil(t.Context(), halted, time.Now()), "what is due is not sent either")
 }

@@ -1,0 +1,110 @@
+package arrival
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// notes are what is noted for the report on the way, beside the ledger.
+type notes struct {
+	mu        sync.Mutex
+	doubts    []string // why the instrument can't be trusted
+	errors    map[string]*report.ErrorClass
+	gaps      []report.Gap
+	figures   []report.Figure
+	sampled   *sampled // nil: not asked for, or not there yet
+	processes []report.ProcessClock
+	timeline  []report.Interval
+	resources []report.Resource
+}
+
+// count adds one to a class of errors. The first of a class is kept as its example.
+func (n *notes) count(stage, class, example string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	key := stage + " " + class
+	if n.errors == nil {
+		n.errors = map[string]*report.ErrorClass{}
+	}
+	if n.errors[key] == nil {
+		n.errors[key] = &report.ErrorClass{Stage: stage, Class: class, Example: example}
+	}
+	n.errors[key].Count++
+}
+
+// distrust makes the run invalid, for a reason in plain words. internal/judge knows the rules that are about figures.
+func (n *notes) distrust(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.doubts = append(n.doubts, fmt.Sprintf(format, args...))
+}
+
+// figure is run.figure(name, value, unit): what the script says beyond what every run says. A second one of a name replaces the first.
+func (n *notes) figure(name string, value float64, unit string) {
+	f := report.Figure{Name: name, Unit: unit}
+	if !math.IsNaN(value) && !math.IsInf(value, 0) {
+		f.Value = &value
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if i := slices.IndexFunc(n.figures, func(o report.Figure) bool { return o.Name == name }); i >= 0 {
+		n.figures[i] = f
+		return
+	}
+	n.figures = append(n.figures, f)
+}
+
+// second adds a second of the run.
+func (n *notes) second(row report.Interval) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.timeline = append(n.timeline, row)
+}
+
+// used adds what processes used, and how well they knew the time.
+func (n *notes) used(resources []report.Resource, clocks []report.ProcessClock) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.resources = append(n.resources, resources...)
+	n.processes = append(n.processes, clocks...)
+}
+
+// hasGaps reports whether a subscriber was without its connection for a while.
+func (n *notes) hasGaps() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.gaps) > 0
+}
+
+// noted is a copy of notes, for a report.
+type noted struct {
+	doubts    []string
+	errors    []report.ErrorClass
+	gaps      []report.Gap
+	figures   []report.Figure
+	processes []report.ProcessClock
+	timeline  []report.Interval
+	resources []report.Resource
+}
+
+func (n *notes) copy() noted {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := noted{
+		slices.Clone(n.doubts), make([]report.ErrorClass, 0, len(n.errors)), copyOf(n.gaps), copyOf(n.figures), copyOf(n.processes),
+		copyOf(n.timeline), copyOf(n.resources),
+	}
+	for _, class := range n.errors {
+		c.errors = append(c.errors, *class)
+	}
+	sort.Slice(c.errors, func(i, j int) bool { return c.errors[i].Count > c.errors[j].Count })
+	return c
+}
+
+// copyOf is never nil: JSON has an empty list then.
+func copyOf[T any](list []T) []T { return append([]T{}, list...) }
