@@ -7,6 +7,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 )
 
 // How long a phase of the closed model takes that ends with a number of requests, or with everything having arrived, is up to what is
@@ -22,10 +23,10 @@ func (e *engine) lead(ctx context.Context, client *store) {
 		}
 		end := begin.Add(p.Duration)
 		latest := end.Add(p.Drain)
-		now := schedule.Turn{Phase: i, VUs: e.segment.scale(p.VUs), End: end}
+		now := schedule.Turn{Phase: i, VUs: e.segment.Scale(p.VUs), End: end}
 		if p.Requests > 0 {
 			now.Left = new(atomic.Int64)
-			now.Left.Store(int64(e.segment.scaleShared(p.Requests, p.VUs)))
+			now.Left.Store(int64(e.segment.ScaleShared(p.Requests, p.VUs)))
 		}
 		e.phases.Begin(i, begin, end)
 		end = e.turns.Last(ctx, e.turns.To(now))
@@ -42,7 +43,7 @@ func (e *engine) lead(ctx context.Context, client *store) {
 			begin = time.Now()
 		}
 		if e.waitsAfter(i) {
-			begin = e.together(ctx, client, i+1, latest.Add(phaseWait))
+			begin = e.together(ctx, client, i+1, latest.Add(segment.PhaseWait))
 		}
 	}
 	clock.SleepUntil(ctx, e.Halted, begin)
@@ -59,7 +60,7 @@ func (e *engine) waitsAfter(i int) bool {
 func (e *engine) waits() (d time.Duration) {
 	for i := range e.options.profile.Phases {
 		if e.waitsAfter(i) {
-			d += phaseWait + phaseLead
+			d += segment.PhaseWait + segment.PhaseLead
 		}
 	}
 	return d
@@ -79,12 +80,12 @@ func (e *engine) opening(ctx context.Context) time.Time {
 // closedScenario is the one of the senders: each has one iteration, which lasts as long as the load.
 func (e *engine) closedScenario(how scenarioOptions, patience time.Duration) map[string]any {
 	p := e.options.profile
-	vus := e.segment.scale(p.Most())
+	vus := e.segment.Scale(p.Most())
 	if how.Pump {
 		vus = (vus + e.options.InFlight - 1) / e.options.InFlight
 	}
 	return map[string]any{
-		"executor": "per-vu-iterations", "exec": "sender", "vus": e.segment.unscale(vus), "iterations": 1,
+		"executor": "per-vu-iterations", "exec": "sender", "vus": e.segment.Unscale(vus), "iterations": 1,
 		"maxDuration": wholeSeconds(e.startup() + p.Duration() + p.Drains() + e.waits() + patience), "gracefulStop": wholeSeconds(patience),
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -247,7 +248,7 @@ func TestNoTwoRunsShareADirectory(t *testing.T) {
 func TestADirectoryThatHoldsARunIsRefused(t *testing.T) {
 	t.Parallel()
 	var one []string
-	second := []string{sequenceFlag + "=0,1/2,1", segmentFlag + "=1/2:1"}
+	second := []string{segment.SequenceFlag + "=0,1/2,1", segment.Flag + "=1/2:1"}
 	for _, c := range []struct {
 		there   string // in the directory
 		flags   []string

@@ -139,7 +139,7 @@ func (e *engine) vus(p profile.Phase) *int {
 	if !e.Pacer.Closed() {
 		return nil
 	}
-	return new(e.segment.scale(p.VUs))
+	return new(e.segment.Scale(p.VUs))
 }
 
 // runName is that of the run's directory.

@@ -51,7 +51,7 @@ func (e *engine) partOf(dir string) string {
 	if e.segment == nil {
 		return dir
 	}
-	return filepath.Join(dir, partDir+strconv.Itoa(e.segment.generator()))
+	return filepath.Join(dir, partDir+strconv.Itoa(e.segment.Number()))
 }
 
 // makeDir makes the directory of the run: reports/runs/<method>-<topology>-<network>-<time>, and in it, where there are several

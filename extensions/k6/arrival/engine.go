@@ -12,6 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 )
 
 // engine is the run of this process. What changes has an owner each, with a lock of its own.
@@ -40,17 +41,17 @@ type engine struct {
 type generator struct {
 	id      string            // of the run
 	name    string            // of what is this instance's alone
-	segment *segment          // what this instance does of the run; nil: all
+	segment *segment.Segment  // what this instance does of the run; nil: all
 	met     *report.Generator // this instance among the others; nil: it is the only one
 }
 
-func newEngine(o *options, part *segment) *engine {
+func newEngine(o *options, part *segment.Segment) *engine {
 	o.profile.Connections = max(o.MQTT.Connections, o.MQTT.brokers())
-	due := part.share(pacer.New(o.profile))
+	due := part.Share(pacer.New(o.profile))
 	id := cmp.Or(o.RunID, newRunID())
 	e := &engine{
 		options:   o,
-		generator: generator{id: id, name: part.name(id), segment: part},
+		generator: generator{id: id, name: part.Name(id), segment: part},
 		Course:    schedule.New(due),
 		trust:     trust{ca: o.CA},
 		comeBack:  max(comeBackLeast, o.Drain.duration()),
@@ -69,7 +70,7 @@ func newEngine(o *options, part *segment) *engine {
 		e.turns = schedule.NewTurns(e.Course, len(o.profile.Flows))
 	}
 	e.phases = schedule.NewPhases(e.Course, o.profile.Phases)
-	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, part.generator()), e.targetLevel())
+	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, part.Number()), e.targetLevel())
 	return e
 }
 
@@ -89,7 +90,7 @@ func (e *engine) targetLevel() string {
 	if e.segment == nil || e.options.MQTT.Filter != "" { // the script's own filter knows no more levels, so all get everything
 		return ""
 	}
-	return fmt.Sprintf("/%d", e.segment.generator())
+	return fmt.Sprintf("/%d", e.segment.Number())
 }
 
 // levelled is the profile with the targets as they are.

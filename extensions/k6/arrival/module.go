@@ -24,6 +24,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 )
 
 // RootModule is the module of the process; it holds the run that all VUs share.
@@ -109,11 +110,11 @@ func (r *RootModule) join(o *options) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.engine == nil {
-		part, err := readSegment(r.args)
+		part, err := segment.Read(r.args)
 		if err != nil {
 			return err
 		}
-		if err := part.check(o); err != nil {
+		if err := o.divisible(part); err != nil {
 			return err
 		}
 		if err := o.checkFiles(part, openFiles()); err != nil {

@@ -16,6 +16,8 @@ import (
 
 	paho "github.com/eclipse/paho.mqtt.golang"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 // mosquitto is a real broker of the test's own, with an ingest before it that publishes at QoS 2 what it takes, and a
@@ -34,7 +36,7 @@ type mosquitto struct {
 func startMosquitto(t *testing.T) *mosquitto {
 	t.Helper()
 	conf := filepath.Join(t.TempDir(), "mosquitto.conf")
-	m := &mosquitto{address: startServer(t, func(port string) *exec.Cmd {
+	m := &mosquitto{address: test.Server(t, func(port string) *exec.Cmd {
 		require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil,
 			"listener %s 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\nmax_inflight_messages 0\nmax_queued_messages 0\n", port), 0o600))
 		return exec.Command("mosquitto", "-c", conf)

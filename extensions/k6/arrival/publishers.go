@@ -133,8 +133,8 @@ func (e *engine) publish(ctx context.Context, state *lib.State) {
 
 // connect opens the connections, so many a second.
 func (p *publishers) connect(ctx context.Context) {
-	for n := range p.engine.segment.scale(p.Connections) {
-		i := p.engine.segment.unscale(n+1) - 1 // its number in the whole
+	for n := range p.engine.segment.Scale(p.Connections) {
+		i := p.engine.segment.Unscale(n+1) - 1 // its number in the whole
 		due := p.engine.Epoch.Add(time.Duration(float64(i) / p.Rate * float64(time.Second)))
 		if !clock.SleepUntil(ctx, p.engine.Halted, due) {
 			return
@@ -180,7 +180,7 @@ func (p *publishers) joined(conn *fleet.Conn, err error) bool {
 		p.most = max(p.most, len(p.open))
 		p.took = time.Since(p.engine.Epoch)
 	}
-	tell := err != nil || p.tried == p.engine.segment.scale(p.Connections)
+	tell := err != nil || p.tried == p.engine.segment.Scale(p.Connections)
 	p.mu.Unlock()
 	if tell {
 		p.tell()
@@ -215,7 +215,7 @@ const (
 func (p *publishers) tell() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.engine.figure(figureWanted, float64(p.engine.segment.scale(p.Connections)), "")
+	p.engine.figure(figureWanted, float64(p.engine.segment.Scale(p.Connections)), "")
 	p.engine.figure(figureHeld, float64(p.most), "")
 	p.engine.figure(figureRefused, float64(p.refused), "")
 	p.engine.figure(figureLost, float64(p.lost), "")
@@ -253,7 +253,7 @@ func (p *publishers) pick(ctx context.Context) *fleet.Conn {
 			}
 			continue
 		}
-		hopeless := p.tried == p.engine.segment.scale(p.Connections)
+		hopeless := p.tried == p.engine.segment.Scale(p.Connections)
 		p.mu.Unlock()
 		if hopeless || !clock.SleepUntil(ctx, p.engine.Halted, time.Now().Add(look)) {
 			return nil

@@ -2,14 +2,13 @@ package arrival
 
 import (
 	"net"
-	"os/exec"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 // The password went over the wire as it is: go-redis leaves TLS to the dialer, and the dialer is k6's.
@@ -53,55 +52,4 @@ func TestAddressesOfACluster(t *testing.T) {
 	}
 }
 
-// startRedis starts a real Redis of the test's own and returns its address.
-func startRedis(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	return "redis://" + startServer(t, func(port string) *exec.Cmd {
-		return exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", dir)
-	})
-}
-
-// startServer starts a server on a free port, ends it with the test, and returns its address once it takes connections.
-func startServer(t *testing.T, command func(port string) *exec.Cmd) (address string) {
-	t.Helper()
-	for range 5 { // somebody else may take the port between the look and the start
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		address = listener.Addr().String()
-		_, port, err := net.SplitHostPort(address)
-		require.NoError(t, err)
-		require.NoError(t, listener.Close())
-		server := command(port)
-		require.NoError(t, server.Start())
-		ended := make(chan struct{})
-		go func() {
-			_ = server.Wait()
-			close(ended)
-		}()
-		t.Cleanup(func() {
-			_ = server.Process.Kill()
-			<-ended
-		})
-		if answers(address, ended) {
-			return address
-		}
-	}
-	require.Fail(t, "the server did not start")
-	return ""
-}
-
-// answers waits until somebody takes connections; false when the server has ended before.
-func answers(address string, ended <-chan struct{}) bool {
-	for {
-		if conn, err := net.Dial("tcp", address); err == nil {
-			_ = conn.Close()
-			return true
-		}
-		select {
-		case <-ended:
-			return false
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
+var startRedis = test.Redis

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 )
 
 // object is what new Run() returns. Its members are functions that k6 can call without a receiver, so that
@@ -89,12 +90,12 @@ func (e *engine) startup() time.Duration {
 	if e.segment == nil {
 		return startup
 	}
-	return startup + e.options.Gather.duration() + runLead
+	return startup + e.options.Gather.duration() + segment.Lead
 }
 
 // scenarios returns one VU that collects, and VUs that send.
 func (e *engine) scenarios(how scenarioOptions) map[string]any {
-	o, senders := e.options, min(max(1, e.segment.scale(e.options.Senders)), e.Pacer.Requests())
+	o, senders := e.options, min(max(1, e.segment.Scale(e.options.Senders)), e.Pacer.Requests())
 	if o.Publishers != nil {
 		senders = 1
 	}
@@ -103,7 +104,7 @@ func (e *engine) scenarios(how scenarioOptions) map[string]any {
 	sending := o.profile.Duration() + o.profile.Drains() + e.waits() + schedule.LateLimit + patience
 	all := map[string]any{
 		"subscriber": map[string]any{
-			"executor": "per-vu-iterations", "exec": "subscriber", "vus": e.segment.unscale(1), "iterations": 1,
+			"executor": "per-vu-iterations", "exec": "subscriber", "vus": e.segment.Unscale(1), "iterations": 1,
 			"maxDuration": wholeSeconds(e.startup() + sending + o.Drain.duration() + startup), "gracefulStop": "0s",
 		},
 	}
@@ -112,14 +113,14 @@ func (e *engine) scenarios(how scenarioOptions) map[string]any {
 		all["sender"] = e.closedScenario(how, patience)
 	case how.Pump:
 		all["sender"] = map[string]any{
-			"executor": "per-vu-iterations", "exec": "sender", "vus": e.segment.unscale(senders), "iterations": 1,
+			"executor": "per-vu-iterations", "exec": "sender", "vus": e.segment.Unscale(senders), "iterations": 1,
 			"maxDuration": wholeSeconds(e.startup() + sending), "gracefulStop": wholeSeconds(patience),
 		}
 	default:
 		// As many iterations as requests, so that k6's progress bar tells the truth.
 		all["sender"] = map[string]any{
 			"executor": "shared-iterations", "exec": "sender",
-			"vus": e.segment.unscale(senders), "iterations": e.segment.unscaleShared(e.Pacer.Requests(), e.segment.unscale(senders)),
+			"vus": e.segment.Unscale(senders), "iterations": e.segment.UnscaleShared(e.Pacer.Requests(), e.segment.Unscale(senders)),
 			"maxDuration": wholeSeconds(e.startup() + sending), "gracefulStop": wholeSeconds(patience),
 		}
 	}
@@ -159,7 +160,7 @@ func (m *instance) abort(err error) {
 
 // misplaced ends the test where k6 means another segment than the run: its senders would wait for a subscriber that is not there.
 func (m *instance) misplaced(e *engine) bool {
-	err := e.segment.inEffect(m.vu.State().Options)
+	err := e.segment.InEffect(m.vu.State().Options)
 	if err != nil {
 		m.abort(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -22,9 +23,9 @@ const unequal = "0,1/2,5/6,1"
 
 var unequalParts = []string{"0:1/2", "1/2:5/6", "5/6:1"}
 
-func segmentOf(t *testing.T, one, all string) *segment {
+func segmentOf(t *testing.T, one, all string) *segment.Segment {
 	t.Helper()
-	s, err := readSegment([]string{"k6", "run", segmentFlag, one, sequenceFlag + "=" + all, "script.js"})
+	s, err := segment.Read([]string{segment.Flag, one, segment.SequenceFlag, all})
 	require.NoError(t, err)
 	return s
 }
@@ -32,57 +33,13 @@ func segmentOf(t *testing.T, one, all string) *segment {
 // newSegment is one of several instances.
 func newSegment(t *testing.T, f *fake.Pipeline, one, all, profile, options string) *script {
 	t.Helper()
-	s := newScriptAt(t, f, profile, "redis: { url: 'REDIS' }, "+options, segmentFlag, one, sequenceFlag, all)
-	segment := s.module.root.engine.segment.tuple.Segment
-	sequence := s.module.root.engine.segment.tuple.Sequence.ExecutionSegmentSequence
-	s.state.Options = lib.Options{ExecutionSegment: segment, ExecutionSegmentSequence: &sequence}
+	s := newScriptAt(t, f, profile, "redis: { url: 'REDIS' }, "+options, segment.Flag, one, segment.SequenceFlag, all)
+	part, err := lib.NewExecutionSegmentFromString(one)
+	require.NoError(t, err)
+	sequence, err := lib.NewExecutionSegmentSequenceFromString(all)
+	require.NoError(t, err)
+	s.state.Options = lib.Options{ExecutionSegment: part, ExecutionSegmentSequence: &sequence}
 	return s
-}
-
-func TestASegmentIsReadFromTheCommandLine(t *testing.T) {
-	t.Parallel()
-	for _, flags := range [][]string{{"run", "script.js"}, {segmentFlag, "0:1", sequenceFlag, "0,1"}} {
-		s, err := readSegment(flags)
-		require.NoError(t, err)
-		assert.Nil(t, s, "one instance does all")
-	}
-	assert.Equal(t, "generator 2 of 3", segmentOf(t, unequalParts[1], unequal).String())
-	for want, flags := range map[string][]string{
-		"--execution-segment and --execution-segment-sequence say which instance this is": {segmentFlag, "1/3"},
-		"--execution-segment 0:x: ":                      {segmentFlag, "0:x", sequenceFlag, "0,1/2,1"},
-		"couldn't find segment 0:1/3 in sequence 0,1/2,": {segmentFlag, "0:1/3", sequenceFlag, "0,1/2,1"},
-	} {
-		_, err := readSegment(flags)
-		assert.ErrorContains(t, err, want)
-	}
-}
-
-// k6 divides what a scenario says among the instances, and gave two of three no subscriber.
-func TestScenariosSayWhatIsLeftAfterK6HasDividedIt(t *testing.T) {
-	t.Parallel()
-	vus, iterations := 0, 0
-	shared := map[int]int{}
-	for _, one := range unequalParts {
-		s := segmentOf(t, one, unequal)
-		for n := 1; n < 30; n++ {
-			assert.Equal(t, n, s.scale(s.unscale(n)))
-			if n > 1 {
-				assert.Equal(t, n-1, s.scale(s.unscale(n)-1), "the smallest")
-			}
-			assert.Equal(t, n, s.scaleShared(s.unscaleShared(n, s.unscale(7)), s.unscale(7)))
-		}
-		vus += s.scale(64)
-		iterations += s.scale(1001)
-		for vus := 1; vus < 30; vus++ {
-			own := s.scaleShared(1001, vus)
-			assert.Equal(t, s.scale(vus) > 0, own > 0, "who has VUs has requests")
-			shared[vus] += own
-		}
-	}
-	assert.Equal(t, []int{64, 1001}, []int{vus, iterations})
-	for vus, requests := range shared {
-		assert.Equal(t, 1001, requests, vus)
-	}
 }
 
 func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
@@ -184,7 +141,7 @@ func TestWhatCanNotBeDividedIsRefused(t *testing.T) {
 		}
 		s := newScript(t, &fake.Pipeline{}, twenty, "")
 		root := New()
-		root.args = []string{segmentFlag, unequalParts[2], sequenceFlag, unequal}
+		root.args = []string{segment.Flag, unequalParts[2], segment.SequenceFlag, unequal}
 		m, ok := root.NewModuleInstance(s.runtime.VU).(*instance)
 		require.True(t, ok)
 		rt := s.runtime.VU.Runtime()
@@ -192,21 +149,6 @@ func TestWhatCanNotBeDividedIsRefused(t *testing.T) {
 		_, err := rt.RunString(fmt.Sprintf(
 			`new Run({ profile: %q, ingest: { url: 'http://127.0.0.1:1' }, mqtt: { url: 'mqtt://127.0.0.1:1' }, %s })`, c[0], options))
 		assert.ErrorContains(t, err, want)
-	}
-}
-
-// A segment in a script's options gave this instance senders, and no subscriber.
-func TestASegmentFromElsewhereIsRefused(t *testing.T) {
-	t.Parallel()
-	here := segmentOf(t, unequalParts[1], unequal)
-	other := segmentOf(t, unequalParts[0], unequal)
-	in := func(s *segment) lib.Options {
-		return lib.Options{ExecutionSegment: s.tuple.Segment, ExecutionSegmentSequence: &s.tuple.Sequence.ExecutionSegmentSequence}
-	}
-	require.NoError(t, here.inEffect(in(here)))
-	require.NoError(t, (*segment)(nil).inEffect(lib.Options{}))
-	for _, err := range []error{(*segment)(nil).inEffect(in(here)), here.inEffect(in(other)), here.inEffect(lib.Options{})} {
-		assert.ErrorContains(t, err, "has to stand on k6's command line")
 	}
 }
 
