@@ -33,7 +33,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if !e.life.begin() {
 		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
 	}
-	e.judging.begin(state.Options.Thresholds, lib.GetExecutionState(ctx))
+	e.judging.Begin(state.Options.Thresholds, lib.GetExecutionState(ctx))
 	if err := e.segment.InEffect(state.Options); err != nil {
 		return err
 	}

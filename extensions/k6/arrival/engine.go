@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/limits"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -32,7 +33,7 @@ type engine struct {
 	external *External        // who sends in the place of k6; nil: k6 does
 	phases   *schedule.Phases // as they went
 	pending  pending          // samples for k6
-	judging  judging          // thresholds, and what k6 says of them
+	judging  limits.Judging   // thresholds, and what k6 says of them
 	life     life             // how far the run has come
 	canary   *canary          // nil: none
 }

@@ -27,7 +27,7 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 	if e.life.place() == "" {
 		return map[string]any{"stdout": "\n  INCOMPLETE  the run did not begin; there is no report\n\n"}
 	}
-	if !e.judging.testEnded() { // k6 still counts, so its limits can't be judged
+	if !e.judging.TestEnded() { // k6 still counts, so its limits can't be judged
 		common.Throw(m.vu.Runtime(), errors.New("run.summary() is for handleSummary: the test goes on; run.result() is the run so far"))
 	}
 	r, err := e.lastReport(m.root.registry)
@@ -40,7 +40,7 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 
 // lastReport judges what has been counted, and writes it.
 func (e *engine) lastReport(registry *metrics.Registry) (*report.Run, error) {
-	e.judging.conclude(registry, e.lasted())
+	e.judging.Conclude(registry, e.lasted())
 	r := e.report(true)
 	return r, e.save(r)
 }
