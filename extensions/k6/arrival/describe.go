@@ -16,7 +16,7 @@ const stampFormat = "2006-01-02T15:04:05.000Z"
 // report describes the run as it stands. lossless adds the histograms themselves, which the last report of a run has.
 func (e *engine) report(lossless bool) *report.Run {
 	ended, finished := e.life.now()
-	noted := e.notes.copy()
+	noted, classes := e.noted()
 	for i := range noted.timeline {
 		noted.timeline[i].CanaryMS = e.canary.at(noted.timeline[i].T) // it may have arrived after its second was over
 	}
@@ -37,7 +37,7 @@ func (e *engine) report(lossless bool) *report.Run {
 		Schema: report.Schema, Run: e.identity(),
 		Account: report.NewAccount(account), Clock: e.describeClock(noted.processes),
 		Canary: e.canary.describe(lossless), Health: e.describeHealth(noted.gaps, lossless),
-		Timeline: noted.timeline, Resources: noted.resources, Errors: noted.errors,
+		Timeline: noted.timeline, Resources: noted.resources, Errors: classes,
 		Environment: e.environment(), Steps: []report.Step{}, Figures: noted.figures, Flows: []report.FlowResult{},
 	}
 	if finished {

@@ -150,19 +150,7 @@ func (x *External) readLimits(limits map[string][]string) (map[string]metrics.Th
 
 // Collect is the life of the run.
 func (x *External) Collect(ctx context.Context) error {
-	counted := make(chan struct{})
-	x.samples = make(chan metrics.SampleContainer, pendingMost)
-	go func() {
-		defer close(counted)
-		for container := range x.samples {
-			for _, sample := range container.GetSamples() {
-				sample.Metric.Sink.Add(sample)
-				if sample.Metric == x.metrics.latency {
-					x.recent.add(sample.Value)
-				}
-			}
-		}
-	}()
+	counted := x.countSamples()
 	state := &lib.State{
 		Options: lib.Options{Thresholds: x.limits}, Samples: x.samples, Tags: lib.NewVUStateTags(x.registry.RootTagSet()),
 		Logger: x.logger, BuiltinMetrics: metrics.RegisterBuiltinMetrics(x.registry),
@@ -306,24 +294,4 @@ func (x *External) look(now time.Time) {
 	if x != nil {
 		x.caller.Look(now)
 	}
-}
-
-// second shows a second that is over.
-func (x *External) second(row report.Interval) {
-	if x == nil {
-		return
-	}
-	counted := make(mark)
-	x.samples <- counted
-	<-counted
-	x.caller.Second(row, x.recent.take())
-}
-
-// mark is closed when the samples before it have been counted.
-type mark chan struct{}
-
-// GetSamples implements metrics.SampleContainer.
-func (m mark) GetSamples() []metrics.Sample {
-	close(m)
-	return nil
 }

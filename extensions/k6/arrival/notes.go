@@ -12,12 +12,17 @@ import (
 
 // notes are what is noted for the report on the way, beside the ledger.
 type notes struct {
-	mu        sync.Mutex
+	mu      sync.Mutex
+	errors  map[string]*report.ErrorClass
+	sampled *sampled // nil: not asked for, or not there yet
+	lists
+}
+
+// lists are what a report takes as it is.
+type lists struct {
 	doubts    []string // why the instrument can't be trusted
-	errors    map[string]*report.ErrorClass
 	gaps      []report.Gap
 	figures   []report.Figure
-	sampled   *sampled // nil: not asked for, or not there yet
 	processes []report.ProcessClock
 	timeline  []report.Interval
 	resources []report.Resource
@@ -81,29 +86,18 @@ func (n *notes) hasGaps() bool {
 	return len(n.gaps) > 0
 }
 
-// noted is a copy of notes, for a report.
-type noted struct {
-	doubts    []string
-	errors    []report.ErrorClass
-	gaps      []report.Gap
-	figures   []report.Figure
-	processes []report.ProcessClock
-	timeline  []report.Interval
-	resources []report.Resource
-}
-
-func (n *notes) copy() noted {
+// noted is a copy of the lists, and the classes of errors, the most frequent first.
+func (n *notes) noted() (lists, []report.ErrorClass) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	c := noted{
-		slices.Clone(n.doubts), make([]report.ErrorClass, 0, len(n.errors)), copyOf(n.gaps), copyOf(n.figures), copyOf(n.processes),
-		copyOf(n.timeline), copyOf(n.resources),
-	}
+	classes := make([]report.ErrorClass, 0, len(n.errors))
 	for _, class := range n.errors {
-		c.errors = append(c.errors, *class)
+		classes = append(classes, *class)
 	}
-	sort.Slice(c.errors, func(i, j int) bool { return c.errors[i].Count > c.errors[j].Count })
-	return c
+	sort.Slice(classes, func(i, j int) bool { return classes[i].Count > classes[j].Count })
+	return lists{
+		copyOf(n.doubts), copyOf(n.gaps), copyOf(n.figures), copyOf(n.processes), copyOf(n.timeline), copyOf(n.resources),
+	}, classes
 }
 
 // copyOf is never nil: JSON has an empty list then.

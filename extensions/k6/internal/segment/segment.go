@@ -120,12 +120,20 @@ func (s *Segment) UnscaleShared(n, vus int) int {
 	if s == nil {
 		return n
 	}
+	if own := s.among(vus); own != nil {
+		return own.Unscale(n)
+	}
+	return n
+}
+
+// among is the instance among those that have some of so many VUs; nil: it has none of them.
+func (s *Segment) among(vus int) *Segment {
 	tuple, err := s.tuple.GetNewExecutionTupleFromValue(int64(vus))
-	if err != nil { // it has none of these VUs
-		return n
+	if err != nil {
+		return nil
 	}
 	own, every := stripes(tuple)
-	return (&Segment{tuple: tuple, own: own, every: every}).Unscale(n)
+	return &Segment{tuple: tuple, own: own, every: every}
 }
 
 // ScaleShared is the instance's share of the requests that so many VUs share: what it has of the VUs.
@@ -133,11 +141,10 @@ func (s *Segment) ScaleShared(n, vus int) int {
 	if s == nil {
 		return n
 	}
-	tuple, err := s.tuple.GetNewExecutionTupleFromValue(int64(vus))
-	if err != nil { // it has none of these VUs
-		return 0
+	if own := s.among(vus); own != nil {
+		return own.Scale(n)
 	}
-	return int(tuple.ScaleInt64(int64(n)))
+	return 0
 }
 
 // Share is the schedule of the instance.
