@@ -76,16 +76,3 @@ func (e *engine) opening(ctx context.Context) time.Time {
 	}
 	return e.Epoch
 }
-
-// closedScenario is the one of the senders: each has one iteration, which lasts as long as the load.
-func (e *engine) closedScenario(how scenarioOptions, patience time.Duration) map[string]any {
-	p := e.options.profile
-	vus := e.segment.Scale(p.Most())
-	if how.Pump {
-		vus = (vus + e.options.InFlight - 1) / e.options.InFlight
-	}
-	return map[string]any{
-		"executor": "per-vu-iterations", "exec": "sender", "vus": e.segment.Unscale(vus), "iterations": 1,
-		"maxDuration": wholeSeconds(e.startup() + p.Duration() + p.Drains() + e.waits() + patience), "gracefulStop": wholeSeconds(patience),
-	}
-}

@@ -95,36 +95,32 @@ func (e *engine) startup() time.Duration {
 
 // scenarios returns one VU that collects, and VUs that send.
 func (e *engine) scenarios(how scenarioOptions) map[string]any {
-	o, senders := e.options, min(max(1, e.segment.Scale(e.options.Senders)), e.Pacer.Requests())
-	if o.Publishers != nil {
-		senders = 1
-	}
+	o, s := e.options, e.segment
 	retries := time.Duration(o.Ingest.Retries)
 	patience := (1+retries)*o.Timeout.duration() + retries*retryAfterMost
-	sending := o.profile.Duration() + o.profile.Drains() + e.waits() + schedule.LateLimit + patience
-	all := map[string]any{
+	load := e.startup() + o.profile.Duration() + o.profile.Drains() + e.waits() + patience
+	executor, vus, iterations, late := "per-vu-iterations", min(max(1, s.Scale(o.Senders)), e.Pacer.Requests()), 1, schedule.LateLimit
+	switch {
+	case e.turns != nil: // each has one iteration, which lasts as long as the load
+		vus, late = s.Scale(o.profile.Most()), 0
+		if how.Pump {
+			vus = (vus + o.InFlight - 1) / o.InFlight
+		}
+	case o.Publishers != nil:
+		vus = 1
+	case !how.Pump: // as many iterations as requests, so that k6's progress bar tells the truth
+		executor, iterations = "shared-iterations", s.UnscaleShared(e.Pacer.Requests(), s.Unscale(vus))
+	}
+	return map[string]any{
 		"subscriber": map[string]any{
-			"executor": "per-vu-iterations", "exec": "subscriber", "vus": e.segment.Unscale(1), "iterations": 1,
-			"maxDuration": wholeSeconds(e.startup() + sending + o.Drain.duration() + startup), "gracefulStop": "0s",
+			"executor": "per-vu-iterations", "exec": "subscriber", "vus": s.Unscale(1), "iterations": 1,
+			"maxDuration": wholeSeconds(load + schedule.LateLimit + o.Drain.duration() + startup), "gracefulStop": "0s",
+		},
+		"sender": map[string]any{
+			"executor": executor, "exec": "sender", "vus": s.Unscale(vus), "iterations": iterations,
+			"maxDuration": wholeSeconds(load + late), "gracefulStop": wholeSeconds(patience),
 		},
 	}
-	switch {
-	case o.profile.Closed():
-		all["sender"] = e.closedScenario(how, patience)
-	case how.Pump:
-		all["sender"] = map[string]any{
-			"executor": "per-vu-iterations", "exec": "sender", "vus": e.segment.Unscale(senders), "iterations": 1,
-			"maxDuration": wholeSeconds(e.startup() + sending), "gracefulStop": wholeSeconds(patience),
-		}
-	default:
-		// As many iterations as requests, so that k6's progress bar tells the truth.
-		all["sender"] = map[string]any{
-			"executor": "shared-iterations", "exec": "sender",
-			"vus": e.segment.Unscale(senders), "iterations": e.segment.UnscaleShared(e.Pacer.Requests(), e.segment.Unscale(senders)),
-			"maxDuration": wholeSeconds(e.startup() + sending), "gracefulStop": wholeSeconds(patience),
-		}
-	}
-	return all
 }
 
 // wholeSeconds writes a duration as k6 reads it.

@@ -60,28 +60,21 @@ func (e *engine) whereabouts() string {
 	return where
 }
 
-// summaryData is what k6 hands to handleSummary, as far as it is of use here.
-type summaryData struct {
-	State struct {
-		IsStdOutTTY bool `json:"isStdOutTTY"`
-	} `json:"state"`
-	Options struct {
-		NoColor bool `json:"noColor"`
-	} `json:"options"`
-}
-
-func readSummary(rt *sobek.Runtime, v sobek.Value) (d summaryData) {
-	if v == nil || sobek.IsUndefined(v) {
-		return d
-	}
-	if text, err := json.Marshal(v.ToObject(rt)); err == nil {
-		_ = json.Unmarshal(text, &d) // what k6 does not hand over is absent
-	}
-	return d
-}
-
+// colours reports whether k6 prints to a terminal that shows them, by what it hands to handleSummary.
 func colours(rt *sobek.Runtime, v sobek.Value) bool {
-	d := readSummary(rt, v)
+	var d struct {
+		State struct {
+			IsStdOutTTY bool `json:"isStdOutTTY"`
+		} `json:"state"`
+		Options struct {
+			NoColor bool `json:"noColor"`
+		} `json:"options"`
+	}
+	if v != nil && !sobek.IsUndefined(v) {
+		if text, err := json.Marshal(v.ToObject(rt)); err == nil {
+			_ = json.Unmarshal(text, &d) // what k6 does not hand over is absent
+		}
+	}
 	return d.State.IsStdOutTTY && !d.Options.NoColor && os.Getenv("NO_COLOR") == ""
 }
 

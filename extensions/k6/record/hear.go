@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 // futureMost is how far ahead of the recorder's clock a time of its caller may be.
@@ -135,7 +136,7 @@ func (r *recording) end() error {
 	if !r.asked {
 		return errors.New(`end before start; allowed: {"start": true} first, or to close the input`)
 	}
-	if closed(r.ended) {
+	if schedule.IsClosed(r.ended) {
 		return errors.New("a second end line; allowed: one")
 	}
 	select {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 // recording is a run whose requests another program sends, the caller. They exchange lines of JSON.
@@ -59,7 +60,7 @@ func (r *recording) record(ctx context.Context, in io.Reader) (exitcodes.ExitCod
 		select {
 		case text, more := <-lines:
 			if !more {
-				if lines = nil; !closed(r.ended) {
+				if lines = nil; !schedule.IsClosed(r.ended) {
 					stop()
 					return r.cutOff(errGone)
 				}
@@ -112,7 +113,7 @@ func readLines(ctx context.Context, in io.Reader) <-chan []byte {
 // refuse ends the recording for a reason that stands in what the caller said, or in what is measured.
 func (r *recording) refuse(line int, err error) (exitcodes.ExitCode, error) {
 	code := exitcodes.ThresholdsHaveFailed
-	if !closed(r.ready) {
+	if !schedule.IsClosed(r.ready) {
 		code = exitcodes.InvalidConfig
 	}
 	message := report.Printable(err.Error())
@@ -124,7 +125,7 @@ func (r *recording) refuse(line int, err error) (exitcodes.ExitCode, error) {
 // cutOff ends the recording before its end. What is known is written.
 func (r *recording) cutOff(why error) (exitcodes.ExitCode, error) {
 	r.wait()
-	if r.run != nil && closed(r.run.Started()) {
+	if r.run != nil && schedule.IsClosed(r.run.Started()) {
 		result, err := r.result()
 		if err != nil {
 			return exitcodes.ExternalAbort, errors.Join(why, err)
@@ -163,15 +164,6 @@ func (r *recording) result() (resultLine, error) {
 func (r *recording) wait() {
 	if r.done != nil {
 		<-r.done
-	}
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 
