@@ -74,7 +74,7 @@ func TestHeadersAndTokenAreSent(t *testing.T) {
 func TestAnIngestBehindTLS(t *testing.T) {
 	t.Parallel()
 	url, _ := ingest(t, true, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
-	s := newScript(t, &fake.Pipeline{}, twenty, at(url, ""))
+	s := newScript(t, &fake.Pipeline{}, twenty, at(url, "")+", timeout: '1m'") // on a busy machine a handshake takes its time
 	r := s.run()
 	assert.Equal(t, 20, r.Account.Rejected, "nobody vouches for its certificate")
 	require.Len(t, r.Errors, 1)
