@@ -2,7 +2,8 @@
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { ConfigError } from '../pipeline/common/config.ts';
+import { readFlags } from '../pipeline/common/flags.ts';
 import { printable } from '../pipeline/common/printable.ts';
 import { comparisonOf, FailedRunsError } from './comparison/compare.ts';
 import type { Comparison } from './comparison/comparison.ts';
@@ -25,7 +26,8 @@ const USAGE = `Usage: npm run report -- <run>                      writes the pa
        npm run report -- merge <run>…               makes one run of what its instances have left
        npm run report -- list                       lists the runs, newest first
 
-A run is a directory, the name of one in reports/runs, latest, or latest:<method> like latest:ramp: the newest there that is over.
+A run is a directory, the name of one in reports/runs, latest, or latest:<method> like latest:ramp: the newest there that is over,
+of k6's; latest:ramp:artillery is one of Artillery's.
 
 compare
   --fail-if <condition>   exit 1 when it holds, like 'arrival.p99 > +10%' or 'account.lost > 0'; may be repeated
@@ -49,14 +51,10 @@ reports/README.md has the grammar of conditions and says what the words of a com
 
 const TEMPLATE = fileURLToPath(new URL('dist/index.html', import.meta.url));
 
-/** The command is wrong: nothing has been done. */
-class UsageError extends Error {}
-
 /** There is nothing that a condition could be held against. */
 class UnjudgedError extends Error {}
 
 const options = {
-  help: { type: 'boolean', short: 'h' },
   'fail-if': { type: 'string', multiple: true },
   sure: { type: 'boolean' },
   each: { type: 'boolean' },
@@ -83,7 +81,7 @@ main().then(
   },
   (error: Error) => {
     console.error(`report: ${printable(error.message.split('\n')[0] as string)}`);
-    process.exitCode = error instanceof UsageError || error instanceof UnjudgedError ? 2 : 1;
+    process.exitCode = error instanceof ConfigError || error instanceof UnjudgedError ? 2 : 1;
   },
 );
 
@@ -98,39 +96,35 @@ async function main(): Promise<number> {
   for (const name of Object.keys(values)) {
     if (!ALLOWED[command]?.includes(name)) {
       const places = Object.keys(ALLOWED).filter((one) => ALLOWED[one]?.includes(name));
-      throw new UsageError(`--${name} belongs to ${places.join(' and ')}; --help tells more`);
+      throw new ConfigError(`--${name} belongs to ${places.join(' and ')}; --help tells more`);
     }
   }
   if (command === 'compare') return compareRuns(rest, values);
   if (command === 'check') return checkRun(rest, values);
   if (command === 'merge') return mergeParts(rest, values.out);
   if (command === 'list') {
-    if (rest.length > 0) throw new UsageError(`list takes no ${rest[0]}; --text finds runs`);
+    if (rest.length > 0) throw new ConfigError(`list takes no ${rest[0]}; --text finds runs`);
     const { entries, misfits } = await new Catalogue(RUNS).list();
     console.log(listText(entries, misfits, values.text ?? ''));
     return 0;
   }
   if (positionals.length !== 1) {
-    throw new UsageError(`expected one run, got ${positionals.length}; --help tells more`);
+    throw new ConfigError(`expected one run, got ${positionals.length}; --help tells more`);
   }
   console.log(await report(await directoryOf(first)));
   return 0;
 }
 
 function parse() {
-  try {
-    return parseArgs({ options, allowPositionals: true });
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
+  return readFlags(process.argv.slice(2), options, true);
 }
 
 /** @returns the exit code */
 async function compareRuns(names: string[], values: Values): Promise<number> {
-  if (names.length < 2) throw new UsageError(`compare takes two runs at least, got ${names.length}`);
+  if (names.length < 2) throw new ConfigError(`compare takes two runs at least, got ${names.length}`);
   const conditions = conditionsOf(values);
   if (values.sure && conditions.length === 0)
-    throw new UsageError('--sure is about --fail-if, and there is none');
+    throw new ConfigError('--sure is about --fail-if, and there is none');
   const template = await comparisonTemplate();
   const directories = await Promise.all(names.map(directoryOf));
   const recordings = await Promise.all(directories.map((directory) => readRecording(directory)));
@@ -155,17 +149,17 @@ async function compareRuns(names: string[], values: Values): Promise<number> {
   return findings.some(({ fails }) => fails) ? 1 : 0;
 }
 
-/** @throws {UsageError} if it is not allowed */
+/** @throws {ConfigError} if it is not allowed */
 function comparisonAsked(groups: readonly Group[], allowFailed: boolean): Comparison {
   try {
     return comparisonOf(groups, { allowFailed });
   } catch (error) {
     if (!(error instanceof FailedRunsError)) throw error;
-    throw new UsageError(`${error.message}; --allow-failed compares them all the same`);
+    throw new ConfigError(`${error.message}; --allow-failed compares them all the same`);
   }
 }
 
-/** @throws {UsageError} */
+/** @throws {ConfigError} */
 function conditionsOf(values: Values): Condition[] {
   return (values['fail-if'] ?? []).map((text) => wellFormed(() => parseCondition(text)));
 }
@@ -175,7 +169,7 @@ function wellFormed<T>(make: () => T): T {
   try {
     return make();
   } catch (error) {
-    throw error instanceof ConditionError ? new UsageError(error.message) : error;
+    throw error instanceof ConditionError ? new ConfigError(error.message) : error;
   }
 }
 
@@ -188,9 +182,9 @@ async function writeTo(path: string | undefined, text: string): Promise<void> {
 
 /** @returns the exit code */
 async function checkRun(names: string[], values: Values): Promise<number> {
-  if (names.length !== 1) throw new UsageError(`check takes one run, got ${names.length}`);
+  if (names.length !== 1) throw new ConfigError(`check takes one run, got ${names.length}`);
   const conditions = conditionsOf(values);
-  if (conditions.length === 0) throw new UsageError('check takes conditions: --fail-if');
+  if (conditions.length === 0) throw new ConfigError('check takes conditions: --fail-if');
   const directory = await directoryOf(names[0] as string);
   const run = await readRun(directory).catch((error: Error) => {
     throw new UnjudgedError(error.message);
@@ -208,7 +202,7 @@ async function checkRun(names: string[], values: Values): Promise<number> {
 /** @returns the exit code */
 async function mergeParts(names: string[], out: string | undefined): Promise<number> {
   if (names.length === 0)
-    throw new UsageError('merge takes the runs of the instances, or the directory that holds them');
+    throw new ConfigError('merge takes the runs of the instances, or the directory that holds them');
   return (await merge(await Promise.all(names.map(directoryOf)), out)) ? 0 : 1;
 }
 
@@ -219,7 +213,7 @@ async function directoryOf(name: string): Promise<string> {
   }
   const found = await latest(name, RUNS);
   if (found !== undefined) return found;
-  throw new UsageError(
+  throw new ConfigError(
     `${name} is no directory, and no name of one in reports/runs; list tells which there are`,
   );
 }

@@ -1,13 +1,13 @@
-/** `node reports/picture.ts <run directory> <file.png>`: a picture of a run's report, from its top to where the time goes. */
+/** `npx node reports/picture.ts <run directory> <file.png>`: a picture of a run's report, from its top to where the time goes. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
+import { readFlags } from '../pipeline/common/flags.ts';
 import { launchChromium } from './chromium.ts';
 import { renderReport } from './render.ts';
 
-const USAGE = `Usage: node reports/picture.ts <run directory> <file.png>
+const USAGE = `Usage: npx node reports/picture.ts <run directory> <file.png>
 
 Writes a picture of the report of a run. It needs Chromium (CHROMIUM names its path) and the built page.`;
 const TEMPLATE = fileURLToPath(new URL('dist/index.html', import.meta.url));
@@ -20,10 +20,7 @@ const LAST = '.stages';
 const MARGIN = 24;
 
 try {
-  const { values, positionals } = parseArgs({
-    options: { help: { type: 'boolean', short: 'h' } },
-    allowPositionals: true,
-  });
+  const { values, positionals } = readFlags(process.argv.slice(2), {}, true);
   const [directory, file] = positionals;
   if (values.help) console.log(USAGE);
   else if (directory === undefined || file === undefined || positionals.length > 2) {

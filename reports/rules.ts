@@ -17,7 +17,7 @@ function ofThreshold({ metric, expression, ok }: NonNullable<Run['thresholds']>[
     return { ...rule, name: `${metric}: ${expression}`, op: '', limit: 0, unit: '' };
   const name = how === 'count' || how === 'value' ? metric : `${metric} ${how}`;
   const unit = /^(arrival_latency|arrival_p99|http_req_duration)/.test(metric) ? 'ms' : '';
-  return { ...rule, name, op, limit, unit };
+  return { ...rule, name, op: op as Rule['op'], limit, unit };
 }
 
 /** The rule of a name, of several generators the worst; undefined: the run was not judged by it. */

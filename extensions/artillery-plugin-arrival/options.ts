@@ -48,7 +48,7 @@ export function readOptions(script: { config?: Table; scenarios?: unknown }, pat
   if (typeof profile !== 'string') {
     throw new OptionError(`config.plugins.arrival.profile is ${profile ?? 'missing'}; allowed: a file`);
   }
-  const planned = readProfile(resolve(dirname(path), profile));
+  const planned = readFile(resolve(dirname(path), profile));
   const flows = list(planned.flows, `${profile}, flows`);
   const profiled = list(planned.phases, `${profile}, phases`);
   const closed = profiled.some(({ vus }) => vus !== undefined);
@@ -105,11 +105,11 @@ export async function recordOptions(options: Options, script: string, version: s
 }
 
 /** @throws {OptionError} */
-export function readProfile(file: string): Table {
+export function readFile(file: string): Table {
   try {
     return (parse(readFileSync(file, 'utf8')) ?? {}) as Table;
   } catch (error) {
-    throw new OptionError(`profile ${file} cannot be read: ${(error as Error).message.split('\n')[0]}`);
+    throw new OptionError(`${file} cannot be read: ${(error as Error).message.split('\n')[0]}`);
   }
 }
 

@@ -1,37 +1,13 @@
 /**
- * A message's stamps on its way through the pipeline, in microseconds of the Redis clock.
- * They travel beside the payload: `stamps` in the stream entry, `hops` as an MQTT 5 user property.
+ * A message's stamps on its way through the pipeline, in microseconds of the Redis clock: `<received>,<d1>,<d2>,<d3>`. The first is when
+ * the ingest saw the request; then come, each as the length from the one before: just before the write to Redis left the ingest, when a
+ * relay took the entry from the stream, when the PUBLISH packet was encoded. Below zero is legal: two hosts' clocks differ.
+ * They travel beside the payload: the first two in the stream entry, all as an MQTT 5 user property `hops`.
  */
-export interface Hops {
-  /** The ingest saw the request. */
-  received: number;
-  /** Just before the write to Redis left the ingest. */
-  queued: number;
-  /** A relay took the entry from the stream. */
-  claimed: number;
-  /** The PUBLISH packet was encoded. */
-  published: number;
-}
 
 /** `<received>,<queued − received>`: what the ingest writes into the stream entry. */
 export function formatStamps(received: number, queued: number): string {
   return `${received},${queued - received}`;
-}
-
-/**
- * Reads `<received>,<d1>,<d2>,<d3>`: the first stamp, then each stage's length from the stamp before, which {@link formatStamps} and
- * {@link formatDeltas} wrote. A delta below zero is legal: two hosts' clocks differ. Throws a `RangeError` that quotes the text.
- */
-export function parseHops(text: string): Hops {
-  const parts = text.split(',');
-  const wellFormed = parts.length === 4 && parts.every((part, i) => (i === 0 ? STAMP : DELTA).test(part));
-  if (!wellFormed) throw new RangeError(malformed(text, 4));
-  let at = 0;
-  const [received, queued, claimed, published] = parts.map((part) => {
-    at += Number(part);
-    return at;
-  }) as [number, number, number, number];
-  return { received, queued, claimed, published };
 }
 
 /**
@@ -44,13 +20,14 @@ export function readQueued(bytes: Buffer, from: number, to: number): number {
   const delta = negative ? comma + 2 : comma + 1;
   const end = digits(bytes, delta, to, DELTA_DIGITS);
   if (comma === from || bytes[comma] !== COMMA || end === delta || end !== to) {
-    throw new RangeError(malformed(bytes.toString('utf8', from, to), 2));
+    const text = bytes.toString('utf8', from, to);
+    throw new RangeError(`"${text}" is not 2 comma-separated integers of microseconds`);
   }
   const length = value(bytes, delta, end);
   return value(bytes, from, comma) + (negative ? -length : length);
 }
 
-/** `,<d2>,<d3>`: appended to the stamps it makes them hops. */
+/** `,<d2>,<d3>`: appended to the stamps they make hops. */
 export function formatDeltas(queued: number, claimed: number, published: number): string {
   return `,${claimed - queued},${published - claimed}`;
 }
@@ -75,10 +52,3 @@ function value(bytes: Buffer, from: number, to: number): number {
   for (let at = from; at < to; at++) n = n * 10 + (bytes[at] as number) - ZERO;
   return n;
 }
-
-function malformed(text: string, count: number): string {
-  return `"${text}" is not ${count} comma-separated integers of microseconds`;
-}
-
-const STAMP = /^\d{1,16}$/;
-const DELTA = /^-?\d{1,15}$/;

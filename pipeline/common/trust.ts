@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import tls from 'node:tls';
-import { ConfigError } from './config.ts';
+import { ConfigError, readFileOf } from './read-config.ts';
 
 /**
  * Makes this process trust the authorities in a PEM file beside the built-in ones, for every connection it opens
@@ -9,18 +8,12 @@ import { ConfigError } from './config.ts';
  */
 export function trust(file: string | undefined): string {
   if (file === undefined) return '';
-  const wrong = (why: string) =>
-    new ConfigError(`TLS_CA is ${JSON.stringify(file)}, ${why}; allowed: a file of certificates in PEM`);
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    throw wrong(`which cannot be read: ${(error as Error).message}`);
-  }
+  const allowed = 'a file of certificates in PEM';
+  const text = readFileOf('TLS_CA', file, allowed).toString();
   try {
     new X509Certificate(text);
   } catch {
-    throw wrong('which does not hold one');
+    throw new ConfigError(`TLS_CA is ${JSON.stringify(file)}, which does not hold one; allowed: ${allowed}`);
   }
   trustText(text);
   return text;

@@ -1,7 +1,7 @@
 /**
  * Configuration and credentials of a pipeline in containers, made as the stack makes its own:
  *
- *     node pipeline/deploy/prepare.ts <directory> [compose|kubernetes]
+ *     npx node pipeline/deploy/prepare.ts <directory> [compose|kubernetes]
  *
  * What is there already is kept: containers that run have its passwords. Which file is whose: README.md.
  */
@@ -98,7 +98,7 @@ function nginx(): string {
 
 async function main([directory, word = 'compose', ...more]: string[]): Promise<void> {
   const engine = ENGINES.find((name) => name === word);
-  if (directory === undefined || engine === undefined || more.length > 0) {
+  if (directory === undefined || directory.startsWith('-') || engine === undefined || more.length > 0) {
     throw new ConfigError(`prepare.ts: allowed: <directory>, and ${ENGINES.join(' or ')} (compose)`);
   }
   const made = join(directory, 'stack.json');

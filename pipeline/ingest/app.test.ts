@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { after, before, beforeEach, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { Clock } from '../common/clock.ts';
-import { parseHops } from '../common/hops.ts';
 import { decodeFrame, unpackFrames } from '../queue/frame.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
+import { hopsOf } from '../test/hops.ts';
 import { AUTHORIZED, TestIngest } from '../test/ingest.ts';
 import { eventually, type Service, startRedis } from '../test/services.ts';
 
@@ -60,7 +60,7 @@ test('a message is in the queue when 202 comes, its bytes untouched, its stamps 
   assert.equal(more.length, 0);
   assert.equal(entry?.body, body);
   assert.equal(entry?.target, 'user/17');
-  const { received, queued } = parseHops(`${entry?.stamps},0,0`);
+  const { received, queued } = hopsOf(`${entry?.stamps},0,0`);
   assert.ok(before_us <= received && received <= queued && queued <= clock.now());
 });
 
@@ -220,6 +220,9 @@ const raw: [name: string, parts: () => string[], status: number][] = [
     431,
   ],
   ['no HTTP', () => ['hello\r\n\r\n'], 400],
+  // Node answered both by itself, without a word.
+  ['no Host', () => ['GET /livez HTTP/1.1\r\n\r\n'], 400],
+  ['another expectation', () => ['GET /livez HTTP/1.1\r\nhost: a\r\nexpect: bogus\r\n\r\n'], 417],
   ['two lengths', () => [ingest.head('content-length: 2', 'transfer-encoding: chunked'), '{}'], 400],
   ['10 MB announced, a part sent', () => [ingest.head(`content-length: ${10 * MB}`), '{"id":'], 413],
   [

@@ -17,6 +17,13 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
   const intake = new Intake(options);
   app.addHook('onReady', async () => intake.start());
   app.addHook('onClose', async () => intake.stop());
+  // RFC 9112, 3.2.
+  app.addHook('onRequest', (request, reply, done) => {
+    const { host } = request.headers;
+    if (host !== undefined || request.raw.httpVersion !== '1.1') return done();
+    reply.header('connection', 'close');
+    done(new Refusal(400, 'the header Host is missing'));
+  });
   app.decorateRequest('received', 0);
   app.decorateRequest('held', undefined);
   // A body is read where messages are expected, after the request was let in, and nowhere else.

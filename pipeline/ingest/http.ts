@@ -24,6 +24,7 @@ export function createHttp(
     requestTimeout: REQUEST_TIMEOUT_MS,
     // Node throws when it is longer than the whole may take.
     headersTimeout: Math.min(HEADERS_TIMEOUT_MS, REQUEST_TIMEOUT_MS),
+    requireHostHeader: false, // Node's own answer has no body; see app.ts
     connectionsCheckingInterval: Math.min(1000, Math.ceil(HEADERS_TIMEOUT_MS / 4)),
   };
   const app = fastify({
@@ -45,8 +46,18 @@ export function createHttp(
     if ((announcedLength(request) ?? 0) <= BODY_LIMIT) response.writeContinue();
     app.server.emit('request', request, response);
   });
+  // RFC 9110, 10.1.1.
+  app.server.on('checkExpectation', (request, response) => {
+    counters.refused++;
+    request.resume();
+    response.statusCode = 417;
+    response.setHeaders(new Map(Object.entries({ 'content-type': JSON_TYPE, connection: 'close' })));
+    response.end(JSON.stringify({ error: 'the header Expect may only be 100-continue' }));
+  });
   return app;
 }
+
+const JSON_TYPE = 'application/json; charset=utf-8';
 
 const CLIENT_ERRORS: Record<string, [status: string, message: string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request took too long to come in'],
@@ -61,10 +72,6 @@ function onClientError(error: Error & { code?: string }, socket: Socket): void {
   }
   const [status, message] = CLIENT_ERRORS[error.code ?? ''] ?? ['400 Bad Request', 'this is no HTTP request'];
   const body = JSON.stringify({ error: message });
-  const head = [
-    'content-type: application/json; charset=utf-8',
-    `content-length: ${body.length}`,
-    'connection: close',
-  ];
+  const head = [`content-type: ${JSON_TYPE}`, `content-length: ${body.length}`, 'connection: close'];
   socket.end(`HTTP/1.1 ${status}\r\n${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }

@@ -1,14 +1,9 @@
 import closeWithGrace from 'close-with-grace';
-import { Clock } from '../common/clock.ts';
-import { ConfigError, IngestConfig, queueOptions, readConfig } from '../common/config.ts';
+import { ConfigError, IngestConfig, readConfig } from '../common/config.ts';
 import { metrics, serveHealth } from '../common/health.ts';
 import { openLog } from '../common/log.ts';
-import { openMetrics } from '../common/metrics.ts';
-import { startTelemetry } from '../common/telemetry.ts';
 import { trust } from '../common/trust.ts';
-import { openQueue } from '../queue/open.ts';
-import { UnusableRedis } from '../queue/problems.ts';
-import { Trace } from '../queue/trace.ts';
+import { fail, openProcess } from '../queue/process.ts';
 import { ingest } from './app.ts';
 import { INGEST_FIGURES, noCounts } from './counters.ts';
 import { createHttp } from './http.ts';
@@ -26,23 +21,9 @@ async function main(): Promise<void> {
   const tokens = new Tokens(config.INGEST_TOKEN, config.INGEST_TOKENS_FILE);
   const tls = readTls(config);
   const log = openLog(config.LOG_LEVEL, { name: config.PROCESS_NAME, settings: config });
-  const queue = openQueue(config.QUEUE, {
-    url: config.REDIS_URL,
-    ...queueOptions(config),
-    timeoutMs: config.REDIS_TIMEOUT_MS,
-    onState: (up, reason) => {
-      if (!up) return log.warn(`Redis is away: ${reason}`);
-      log.info('Redis answers');
-      checkRedis().catch(fail);
-      void checkPolicy();
-    },
+  const { queue, checkRedis, clock, trace, observe } = openProcess('ingest', config, log, {
+    onAnswer: () => void checkPolicy(),
   });
-  /** Redis may come up later than the process, and be another one each time. */
-  async function checkRedis(): Promise<void> {
-    await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
-      if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
-    });
-  }
   // Another Redis may be there after each time it was away.
   let evicts: string | undefined;
   async function checkPolicy(): Promise<void> {
@@ -50,20 +31,8 @@ async function main(): Promise<void> {
     evicts = await queue.evicts().catch(() => before);
     if (evicts !== undefined && evicts !== before) log.error(`Redis: ${evicts}`);
   }
-  const clock = new Clock(() => queue.time());
   const counters = noCounts();
   const app = createHttp(config, tls, counters);
-  const trace =
-    config.TRACE_LOG_EVERY > 0
-      ? new Trace({
-          queue,
-          component: 'ingest',
-          every: config.TRACE_LOG_EVERY,
-          now: () => clock.now(),
-          idKey: config.ID_KEY,
-          onTrouble: (what) => log.warn(what),
-        })
-      : undefined;
   await app.register(ingest, {
     queue,
     now: config.STAMPS ? () => clock.now() : undefined,
@@ -78,31 +47,17 @@ async function main(): Promise<void> {
     onTrouble: (reason) => (reason === undefined ? log.info('Redis takes messages again') : log.warn(reason)),
     onError: (error) => log.error(error),
   });
-  const registry = openMetrics({
-    role: 'ingest',
-    figures: INGEST_FIGURES,
-    read: () => counters,
-    clock,
-    backlog: () => queue.depth(),
-    up: { redis: () => queue.ready },
-  });
-  await app.register(metrics, { metrics: registry });
+  const observed = observe(INGEST_FIGURES, () => counters, {});
+  await app.register(metrics, observed);
   await app.ready();
   const health = await serveHealth(config.HEALTH_HOST, config.HEALTH_PORT, {
     ready: async () => {
       const { error } = (await app.inject('/readyz')).json();
       return { problem: error, redis: queue.ready, backlog: counters.backlog };
     },
-    metrics: registry,
+    metrics: observed.metrics,
   });
   log.info(`health at ${health.url}`);
-  const stopTelemetry = startTelemetry({
-    queue,
-    clock,
-    process: config.PROCESS_NAME,
-    figures: INGEST_FIGURES,
-    read: () => counters,
-  });
 
   const unwatch = tokens.watch(log);
   process.on('SIGHUP', () => {
@@ -115,7 +70,7 @@ async function main(): Promise<void> {
     await app.close();
     await health.close();
     unwatch();
-    stopTelemetry();
+    observed.stop();
     clock.stop();
     queue.close();
   });
@@ -137,11 +92,6 @@ async function main(): Promise<void> {
     throw new ConfigError(`INGEST_PORT=${config.INGEST_PORT} cannot be used: ${error.message}`);
   });
   log.info(`listening at ${url}`);
-}
-
-function fail(error: Error): never {
-  console.error(error instanceof ConfigError ? error.message : error);
-  process.exit(1);
 }
 
 main().catch(fail);

@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createSecureContext, Server } from 'node:tls';
-import { ConfigError, type IngestConfig } from '../common/config.ts';
+import { ConfigError, type IngestConfig, readFileOf } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
 
 export interface Tls {
@@ -11,21 +10,24 @@ export interface Tls {
 
 type TlsConfig = Pick<IngestConfig, 'INGEST_TLS_CERT' | 'INGEST_TLS_KEY'>;
 
+const CERT = 'a certificate in PEM';
+const KEY = 'the private key of INGEST_TLS_CERT in PEM, without a passphrase';
+
 /** What the ingest speaks TLS with, or undefined. Throws a {@link ConfigError} when the two do not fit. */
-export function readTls(config: TlsConfig): Tls | undefined {
-  const { INGEST_TLS_CERT, INGEST_TLS_KEY } = config;
-  if (INGEST_TLS_CERT === undefined && INGEST_TLS_KEY === undefined) return undefined;
+export function readTls({ INGEST_TLS_CERT: cert, INGEST_TLS_KEY: key }: TlsConfig): Tls | undefined {
+  if (cert === undefined && key === undefined) return undefined;
+  if (cert === undefined || key === undefined) {
+    const [missing, other] = cert === undefined ? ['CERT', 'KEY'] : ['KEY', 'CERT'];
+    throw new ConfigError(
+      `INGEST_TLS_${missing} is not set, and INGEST_TLS_${other} is; allowed: both or none`,
+    );
+  }
   const tls = {
-    cert: read('INGEST_TLS_CERT', INGEST_TLS_CERT, 'INGEST_TLS_KEY'),
-    key: read('INGEST_TLS_KEY', INGEST_TLS_KEY, 'INGEST_TLS_CERT'),
+    cert: readFileOf('INGEST_TLS_CERT', cert, CERT),
+    key: readFileOf('INGEST_TLS_KEY', key, KEY),
   };
-  check('INGEST_TLS_CERT', INGEST_TLS_CERT, 'a certificate in PEM', () => new X509Certificate(tls.cert));
-  check(
-    'INGEST_TLS_KEY',
-    INGEST_TLS_KEY,
-    'the private key of INGEST_TLS_CERT in PEM, without a passphrase',
-    () => createSecureContext(tls),
-  );
+  check('INGEST_TLS_CERT', cert, CERT, () => new X509Certificate(tls.cert));
+  check('INGEST_TLS_KEY', key, KEY, () => createSecureContext(tls));
   return tls;
 }
 
@@ -44,18 +46,7 @@ export function reloadTls(
   }
 }
 
-function read(name: string, path: string | undefined, other: string): Buffer {
-  if (path === undefined) throw new ConfigError(`${name} is not set, and ${other} is; allowed: both or none`);
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw new ConfigError(
-      `${name} is ${JSON.stringify(path)}, which cannot be read: ${(error as Error).message}`,
-    );
-  }
-}
-
-function check(name: string, path: string | undefined, allowed: string, uses: () => unknown): void {
+function check(name: string, path: string, allowed: string, uses: () => unknown): void {
   try {
     uses();
   } catch (error) {

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
-import { readFileSync, unwatchFile, watchFile } from 'node:fs';
-import { ConfigError, TOKEN } from '../common/config.ts';
+import { unwatchFile, watchFile } from 'node:fs';
+import { ConfigError, readFileOf, TOKEN } from '../common/config.ts';
 import type { Logger } from '../common/log.ts';
 
 const LONGEST = 256;
@@ -84,16 +84,10 @@ function padded(token: string): Buffer {
 }
 
 function readTokens(file: string): string[] {
+  const allowed = `one token a line, ${TOKEN.description}`;
   const wrong = (what: string) =>
-    new ConfigError(
-      `INGEST_TOKENS_FILE is ${JSON.stringify(file)}, ${what}; allowed: one token a line, ${TOKEN.description}`,
-    );
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    throw wrong(`which cannot be read: ${(error as Error).message}`);
-  }
+    new ConfigError(`INGEST_TOKENS_FILE is ${JSON.stringify(file)}, ${what}; allowed: ${allowed}`);
+  const text = readFileOf('INGEST_TOKENS_FILE', file, allowed).toString();
   const tokens: string[] = [];
   for (const [i, raw] of text.split('\n').entries()) {
     const line = raw.trim();

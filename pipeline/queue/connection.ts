@@ -37,53 +37,18 @@ const scripts = {
 };
 
 export type RawEntry = [id: Buffer, fields: Buffer[] | null];
-type Recovered = [
-  cursor: Buffer,
-  taken: [id: Buffer, fields: Buffer[], counter: number][],
-  deleted: Buffer[],
-];
+type Taken = [id: Buffer, fields: Buffer[], counter: number];
+type Recovered = [cursor: Buffer, taken: Taken[], deleted: Buffer[]];
+type Argument = Buffer | string | number;
 
+/** Keys and arguments of a script are said in its file. */
 export interface Connection extends Redis {
   forgetDepth(key: string, depth: string): Promise<number>;
-  acknowledgeEntries(
-    key: string,
-    depth: string,
-    group: string,
-    ...idsAndCounts: (string | number)[]
-  ): Promise<number>;
-  buryEntry(
-    key: string,
-    depth: string,
-    deadLetters: string,
-    group: string,
-    id: string,
-    reason: string,
-    deliveries: number,
-  ): Promise<number>;
-  splitEntry(
-    key: string,
-    depth: string,
-    group: string,
-    id: string,
-    stays: 0 | 1,
-    count: number,
-    ...messages: (Buffer | string | number)[]
-  ): Promise<number>;
-  recoverEntriesBuffer(
-    key: string,
-    group: string,
-    consumer: string,
-    idleMs: number,
-    cursor: string,
-    count: number,
-  ): Promise<Recovered>;
-  requeueLetters(
-    deadLetters: string,
-    key: string,
-    depth: string,
-    kind: string,
-    ...ids: string[]
-  ): Promise<string[]>;
+  acknowledgeEntries(key: string, depth: string, group: string, ...idsAndCounts: Argument[]): Promise<number>;
+  buryEntry(key: string, depth: string, deadLetters: string, ...entry: Argument[]): Promise<number>;
+  splitEntry(key: string, depth: string, group: string, ...entry: Argument[]): Promise<number>;
+  recoverEntriesBuffer(key: string, group: string, ...from: Argument[]): Promise<Recovered>;
+  requeueLetters(deadLetters: string, key: string, depth: string, ...kindAndIds: string[]): Promise<string[]>;
   leaveGroup(key: string, group: string, consumer: string): Promise<number>;
   holdLease(key: string, relay: string, ms: number): Promise<number>;
   sayPresent(key: string, relay: string, ms: number): Promise<number>;

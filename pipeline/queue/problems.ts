@@ -19,10 +19,18 @@ const PLAIN: Record<string, string> = {
   WRONGTYPE: 'a key of ours holds something else in this Redis',
 };
 
+/** What ioredis says, which is of its own options. */
+const OF_CLIENT: [says: RegExp, plain: string][] = [
+  [/max retries per request/, 'the connection to Redis broke before it answered'],
+  [/Connection is closed|Stream isn't writeable/, 'there is no connection to Redis'],
+  [/^Command timed out/, 'Redis did not answer in time'],
+];
+
 /** What an error of a queue command means, in one short sentence. Redis' own errors begin with a code. */
 export function explainRedis(error: Error): string {
   // Of a transaction the code is behind what it means for it.
   const code = /^(?:ERR |EXECABORT .*: )?([A-Z]+) /.exec(error.message)?.[1];
   const plain = code === undefined ? undefined : PLAIN[code];
-  return plain === undefined ? error.message : `${plain} (${code})`;
+  if (plain !== undefined) return `${plain} (${code})`;
+  return OF_CLIENT.find(([says]) => says.test(error.message))?.[1] ?? error.message;
 }

@@ -12,6 +12,12 @@ const problems: [error: string, says: RegExp][] = [
   ["NOGROUP No such key 'arrival:messages' or consumer group", /consumer group is gone/],
   ['LOADING Redis is loading the dataset in memory', /still loading/],
   ['connect ECONNREFUSED 127.0.0.1:1', /^connect ECONNREFUSED/],
+  [
+    'Reached the max retries per request limit (which is 0). Refer to "maxRetriesPerRequest" option for details.',
+    /^the connection to Redis broke/,
+  ],
+  ["Stream isn't writeable and enableOfflineQueue options is false", /^there is no connection to Redis$/],
+  ['Command timed out', /^Redis did not answer in time$/],
   ['ERR unknown command', /^ERR unknown command$/],
 ];
 for (const [error, says] of problems) {

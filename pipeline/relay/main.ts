@@ -1,17 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import closeWithGrace from 'close-with-grace';
-import { Clock } from '../common/clock.ts';
-import { ConfigError, queueOptions, RelayConfig, readConfig } from '../common/config.ts';
+import type { Clock } from '../common/clock.ts';
+import { ConfigError, RelayConfig, readConfig } from '../common/config.ts';
 import { type Readiness, serveHealth, within } from '../common/health.ts';
 import { openLog } from '../common/log.ts';
-import { openMetrics } from '../common/metrics.ts';
-import { startTelemetry } from '../common/telemetry.ts';
 import { trust } from '../common/trust.ts';
-import { openQueue } from '../queue/open.ts';
-import { explainRedis, UnusableRedis } from '../queue/problems.ts';
+import { explainRedis } from '../queue/problems.ts';
+import { fail, openProcess } from '../queue/process.ts';
 import { messagesOf, type Queue } from '../queue/queue.ts';
-import { Trace } from '../queue/trace.ts';
 import { Broker } from './broker.ts';
 import { RELAY_FIGURES } from './options.ts';
 import { Relay } from './relay.ts';
@@ -27,24 +24,9 @@ async function main(): Promise<void> {
   const config = readConfig(RelayConfig);
   trust(config.TLS_CA);
   const log = openLog(config.LOG_LEVEL, { name: config.PROCESS_NAME, settings: config });
-  const queue = openQueue(config.QUEUE, {
-    url: config.REDIS_URL,
-    ...queueOptions(config),
-    timeoutMs: config.REDIS_TIMEOUT_MS,
-    onState: (up, reason) => {
-      if (!up) return log.warn(`Redis is away: ${reason}`);
-      log.info('Redis answers');
-      checkRedis().catch(fail);
-    },
+  const { queue, checkRedis, clock, trace, observe } = openProcess('relay', config, log, {
     onLost: (ids) => relay?.giveUp(ids) ?? [],
   });
-  /** Redis may come up later than the process, and be another one each time. */
-  async function checkRedis(): Promise<void> {
-    await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
-      if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
-    });
-  }
-  const clock = new Clock(() => queue.time());
   let relay: Relay | undefined;
   const broker = new Broker({
     url: config.MQTT_URL,
@@ -64,17 +46,6 @@ async function main(): Promise<void> {
 
   // Unique for good: a relay that starts under a dead one's name must not take its leases for its own.
   const consumer = `${config.PROCESS_NAME}-${randomBytes(4).toString('hex')}`;
-  const trace =
-    config.TRACE_LOG_EVERY > 0
-      ? new Trace({
-          queue,
-          component: 'relay',
-          every: config.TRACE_LOG_EVERY,
-          now: () => clock.now(),
-          idKey: config.ID_KEY,
-          onTrouble: (what) => log.warn(what),
-        })
-      : undefined;
   const running = new Relay({
     queue,
     broker,
@@ -92,23 +63,10 @@ async function main(): Promise<void> {
     onPublished: trace && ((body, at) => trace.noteBody(body, at)),
   });
   relay = running;
-  const stopTelemetry = startTelemetry({
-    queue,
-    clock,
-    process: config.PROCESS_NAME,
-    figures: RELAY_FIGURES,
-    read: () => running.counters,
-  });
+  const observed = observe(RELAY_FIGURES, () => running.counters, { mqtt: () => broker.up });
   const health = await serveHealth(config.HEALTH_HOST, config.HEALTH_PORT, {
     ready: () => readiness({ queue, broker, clock, relay: running, limit: config.READY_BACKLOG }),
-    metrics: openMetrics({
-      role: 'relay',
-      figures: RELAY_FIGURES,
-      read: () => running.counters,
-      clock,
-      backlog: () => queue.depth(),
-      up: { redis: () => queue.ready, mqtt: () => broker.up },
-    }),
+    metrics: observed.metrics,
   });
   let started = false;
   closeWithGrace({ logger: log, delay: config.RELAY_GRACE_MS + GOODBYE_MS }, async ({ err }) => {
@@ -117,7 +75,7 @@ async function main(): Promise<void> {
     if (held.length > 0)
       log.warn(`${messagesOf(held)} messages were not delivered in time: they stay in the queue`);
     if (started) await queue.leave(consumer, held).catch((error) => log.warn(explainRedis(error)));
-    stopTelemetry();
+    observed.stop();
     clock.stop();
     await broker.close();
     await health.close();
@@ -165,11 +123,6 @@ interface ReadinessSources {
   relay: Pick<Relay, 'problem'>;
   /** Messages in the queue from which on it is far behind. */
   limit: number;
-}
-
-function fail(error: Error): never {
-  console.error(error instanceof ConfigError ? error.message : error);
-  process.exit(1);
 }
 
 main().catch(fail);

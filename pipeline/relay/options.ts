@@ -1,5 +1,5 @@
 import type { Logger } from '../common/log.ts';
-import { counter, type Figures, gauge } from '../common/metrics.ts';
+import { counter, gauge } from '../common/metrics.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { Broker } from './broker.ts';
 
@@ -30,22 +30,8 @@ export interface RelayOptions {
   onPublished?: ((body: Buffer, at: number) => void) | undefined;
 }
 
-/** Messages since the start, by what became of them, and how many are held and in flight now. */
-export interface RelayCounters {
-  claimed: number;
-  recovered: number;
-  published: number;
-  acknowledged: number;
-  dead_lettered: number;
-  /** Deleted from the queue by somebody else while a relay held them. */
-  deleted: number;
-  /** Shards of the queue that this relay reads. */
-  shards: number;
-  held: number;
-  in_flight: number;
-}
-
-export const RELAY_FIGURES: Figures<RelayCounters> = {
+/** What the relay tells of itself: counts since its start, and how much it holds now. */
+export const RELAY_FIGURES = {
   claimed: counter('messages_claimed_total', 'Messages taken from the queue for the first time.'),
   recovered: counter('messages_recovered_total', 'Messages taken over from a relay that held them too long.'),
   published: counter('messages_published_total', 'Messages that the broker has taken.'),
@@ -59,3 +45,5 @@ export const RELAY_FIGURES: Figures<RelayCounters> = {
   held: gauge('held', 'Messages claimed and not yet acknowledged.'),
   in_flight: gauge('in_flight', 'Messages published that the broker has not acknowledged.'),
 };
+
+export type RelayCounters = Record<keyof typeof RELAY_FIGURES, number>;

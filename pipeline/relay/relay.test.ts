@@ -4,10 +4,11 @@ import { after, before, beforeEach, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { connectAsync, type MqttClient } from 'mqtt';
 import { Clock } from '../common/clock.ts';
-import { formatStamps, type Hops, parseHops } from '../common/hops.ts';
+import { formatStamps } from '../common/hops.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
 import { Supervised } from '../stack/process.ts';
+import { type Hops, hopsOf } from '../test/hops.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
@@ -51,7 +52,7 @@ before(async () => {
     arrivals.push({
       topic,
       body: payload.toString(),
-      hops: hops === undefined ? undefined : parseHops(hops),
+      hops: hops === undefined ? undefined : hopsOf(hops),
     });
   });
 });

@@ -9,7 +9,6 @@
  * need: a browser, nginx, libfaketime, Toxiproxy and the check of manifests; with --bench what
  * `npm run bench` compares with: wrk.
  */
-import { execFile } from 'node:child_process';
 import {
   existsSync,
   readdirSync,
@@ -22,72 +21,53 @@ import {
 } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } from './packages.mjs';
-import { hashFiles, k6Sources, pageSources } from './sources.mjs';
-import { locked, run, StepError, step } from './steps.mjs';
+import { builtFrom, HASH, hashFiles, k6Sources, pageSources } from './sources.mjs';
+import { buildGo, locked, run, StepError, step } from './steps.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const purpose = { forTests: process.argv.includes('--test'), forBench: process.argv.includes('--bench') };
+const flags = process.argv.slice(2);
+const purpose = { forTests: flags.includes('--test'), forBench: flags.includes('--bench') };
 const at = (...path) => join(root, ...path);
 
 const NPM_STAMP = at('node_modules/.arrival-lock.sha256');
 const ARTILLERY = at('node_modules/.bin/artillery');
 const PAGE_STAMP = at('reports/dist/sources.sha256');
-const GO_MINOR = 25;
 
 /** Each step: is there something to do, and how. In this order: the later need the earlier. */
 const steps = [
-  { name: 'npm packages', due: async () => isStale(), work: installNpmPackages },
-  { name: 'npx artillery', due: async () => isStale() || !existsSync(ARTILLERY), work: linkArtillery },
-  { name: 'servers and tools', due: async () => missingPrograms().length > 0, work: installPrograms },
+  { name: 'npm packages', due: isStale, work: installNpmPackages },
+  { name: 'npx artillery', due: () => isStale() || !existsSync(ARTILLERY), work: linkArtillery },
+  { name: 'servers and tools', due: () => missingPrograms().length > 0, work: installPrograms },
   {
     name: 'k6 (the first build takes some minutes)',
-    due: async () => (await builtK6()) !== k6Sources(root),
+    due: () => builtFrom(at('k6')) !== k6Sources(root),
     work: buildK6,
   },
   ...(purpose.forTests
     ? [
-        { name: 'Toxiproxy', due: async () => !isNew(TOXIPROXY, TOXIPROXY_MODULE), work: buildToxiproxy },
-        { name: 'check of manifests', due: async () => !isNew(CHECK, CHECK_MODULE), work: buildCheck },
+        { name: 'Toxiproxy', due: () => !isNew(TOXIPROXY, TOXIPROXY_MODULE), work: buildToxiproxy },
+        { name: 'check of manifests', due: () => !isNew(CHECK, CHECK_MODULE), work: buildCheck },
       ]
     : []),
-  { name: 'report pages', due: async () => read(PAGE_STAMP) !== pageSources(root), work: buildPages },
+  { name: 'report pages', due: () => read(PAGE_STAMP) !== pageSources(root), work: buildPages },
 ];
 
 async function main() {
   const [major] = process.versions.node.split('.').map(Number);
   if (major < 20) throw new StepError(`Node ${process.versions.node} is too old: 20 or newer is needed`);
-  if (!isInstalled('git')) throw new StepError('git is not installed');
-  await requireGo();
+  const unknown = flags.find((flag) => flag !== '--test' && flag !== '--bench');
+  if (unknown !== undefined) throw new StepError(`${unknown} is not known; allowed: --test, --bench`);
 
-  const due = async () => {
-    const answers = await Promise.all(steps.map((one) => one.due()));
-    return steps.filter((_, i) => answers[i]);
-  };
-  if ((await due()).length === 0) {
+  const due = () => steps.filter((one) => one.due());
+  if (due().length === 0) {
     console.log('setup  nothing to do');
     return;
   }
   await locked(at('.stack/setup.pid'), async () => {
     // Another set-up may have done it meanwhile.
-    for (const { name, work } of await due()) await step(name, work);
+    for (const { name, work } of due()) await step(name, work);
   });
-}
-
-async function requireGo() {
-  let version;
-  try {
-    version = (await promisify(execFile)('go', ['version'])).stdout;
-  } catch {
-    throw new StepError(`Go is not installed: 1.${GO_MINOR} or newer is needed (https://go.dev/dl)`);
-  }
-  const [, major, minor] = /go(\d+)\.(\d+)/.exec(version) ?? [];
-  if (Number(major) === 1 && Number(minor) < GO_MINOR) {
-    throw new StepError(
-      `Go ${major}.${minor} is too old: 1.${GO_MINOR} or newer is needed (https://go.dev/dl)`,
-    );
-  }
 }
 
 /** Whether the npm packages are others than those that are locked. */
@@ -142,25 +122,10 @@ async function installPrograms() {
     throw new StepError(`apt-get succeeded, and yet these are missing: ${still.join(', ')}`);
 }
 
-/** The variable of `cmd/k6` that holds the hash of its sources. */
-const HASH = 'main.hash';
-
-/** The sources that the binary says it was built from. */
-async function builtK6() {
-  if (!existsSync(at('k6'))) return undefined;
-  try {
-    const { stdout } = await promisify(execFile)('go', ['version', '-m', at('k6')]);
-    return new RegExp(`${HASH}=([0-9a-f]{64})`).exec(stdout)?.[1];
-  } catch {
-    return undefined;
-  }
-}
-
 async function buildK6() {
   const sources = k6Sources(root);
   const draft = at('.stack/k6.building');
-  const args = ['build', '-buildvcs=false', '-ldflags', `-X ${HASH}=${sources}`, '-o', draft, './cmd/k6'];
-  await run('go', args, { cwd: at('extensions/k6') });
+  await buildGo(at('extensions/k6'), draft, './cmd/k6', ['-ldflags', `-X ${HASH}=${sources}`]);
   // In one step: a k6 that is running goes on with the file it has.
   renameSync(draft, at('k6'));
 }
@@ -181,13 +146,12 @@ const CHECK_MODULE = at('pipeline/deploy/check');
 async function buildCheck() {
   // Go leaves a program as old as it is when nothing in it would change.
   rmSync(CHECK, { force: true });
-  await run('go', ['build', '-buildvcs=false', '-o', CHECK, '.'], { cwd: CHECK_MODULE });
+  await buildGo(CHECK_MODULE, CHECK, '.');
 }
 
 /** As `npm run faults` does, which finds the modules fetched then. */
-async function buildToxiproxy() {
-  const source = 'github.com/Shopify/toxiproxy/v2/cmd/server';
-  await run('go', ['build', '-buildvcs=false', '-o', TOXIPROXY, source], { cwd: TOXIPROXY_MODULE });
+function buildToxiproxy() {
+  return buildGo(TOXIPROXY_MODULE, TOXIPROXY, 'github.com/Shopify/toxiproxy/v2/cmd/server');
 }
 
 async function buildPages() {

@@ -8,8 +8,8 @@ import { test } from 'node:test';
 import { execa } from 'execa';
 import { remove, temporaryDirectory } from '../test/services.ts';
 import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } from './packages.mjs';
-import { filesBelow, hashFiles, isK6Source } from './sources.mjs';
-import { locked, run } from './steps.mjs';
+import { builtFrom, filesBelow, hashFiles, isK6Source, k6Sources } from './sources.mjs';
+import { buildGo, locked, run } from './steps.mjs';
 
 // The set-up looked for the hash under another name than it was built in with, and so built k6 each time.
 test('after a set-up there is nothing to do', async () => {
@@ -18,6 +18,32 @@ test('after a set-up there is nothing to do', async () => {
     env: { INGEST_URL: '', MQTT_URL: '', REDIS_URL: '' },
   });
   assert.equal(stdout, 'setup  nothing to do');
+});
+
+// It asked for Go, of a version that no module wanted, where everything was built.
+test('Go is asked for where something is to be built, of the version in go.mod', async (t) => {
+  const dir = await temporaryDirectory();
+  t.after(() => remove(dir));
+  const root = join(import.meta.dirname, '../..');
+  assert.equal(builtFrom(join(root, 'k6')), k6Sources(root));
+  assert.equal(builtFrom(join(dir, 'k6')), undefined);
+  writeFileSync(join(dir, 'k6'), 'no program of ours');
+  assert.equal(builtFrom(join(dir, 'k6')), undefined);
+  writeFileSync(join(dir, 'go.mod'), 'module x\n\ngo 9.9.1\n');
+  const PATH = process.env.PATH;
+  t.after(() => {
+    process.env.PATH = PATH;
+  });
+  process.env.PATH = dir;
+  await assert.rejects(buildGo(dir, 'x', '.'), /^Error: Go 9\.9\.1 or newer is needed \(.*go cannot be run/);
+});
+
+test('a flag that the set-up does not know is refused', async () => {
+  const setup = execa(process.execPath, [join(import.meta.dirname, 'main.mjs'), '--tset']);
+  await assert.rejects(setup, {
+    exitCode: 1,
+    stderr: 'setup  --tset is not known; allowed: --test, --bench',
+  });
 });
 
 // k6 and Node name files by URL, and nobody decoded it: every scenario ended with "stat …/my%20project/…: no such file or directory".

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
@@ -26,6 +26,17 @@ export function filesBelow(folder, counts = () => true) {
     .map((path) => path.slice(folder.length + 1).replaceAll('\\', '/'))
     .filter(counts)
     .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+}
+
+/** The variable of `cmd/k6` that holds the hash of its sources; the binary says so in its build information. */
+export const HASH = 'main.hash';
+
+/** The sources that a k6 says it was built from, without Go's help; undefined: there is none, or it does not say. */
+export function builtFrom(binary) {
+  if (!existsSync(binary)) return undefined;
+  const bytes = readFileSync(binary);
+  const at = bytes.indexOf(`${HASH}=`) + HASH.length + 1;
+  return /^[0-9a-f]{64}/.exec(bytes.toString('latin1', at, at + 64))?.[0];
 }
 
 /** What `./k6` is built from. */

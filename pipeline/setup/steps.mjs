@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { releaseLock, takeLock } from './lock.mjs';
 
 const SHOWN_LINES = 20;
@@ -30,6 +30,15 @@ export function run(command, args, { cwd, env } = {}) {
       reject(new StepError(`${command} ${args[0] ?? ''} ended with ${signal ?? `code ${code}`}`, tail));
     });
   });
+}
+
+/** Builds a program of a Go module, whose go.mod says which Go it wants. */
+export async function buildGo(module, program, source, flags = []) {
+  const [, version] = /^go (\S+)/m.exec(readFileSync(join(module, 'go.mod'), 'utf8')) ?? [];
+  await run('go', ['version'], { cwd: module }).catch(({ output, message }) => {
+    throw new StepError(`Go ${version} or newer is needed (https://go.dev/dl): ${message}`, output);
+  });
+  await run('go', ['build', '-buildvcs=false', ...flags, '-o', program, source], { cwd: module });
 }
 
 /** Does one step and prints its line: `setup  npm packages … ok 12.3 s`. */

@@ -1,148 +1,63 @@
 import { createHash, randomBytes } from 'node:crypto';
 
+/** The queue of a stream, whole or in shards; and that of a list. */
+const STREAM = '~arrival:messages ~arrival:{*}:messages';
+const LIST = '~arrival:list';
+const DEAD_LETTERS = '~arrival:dead-letters ~arrival:{*}:dead-letters';
+/** How many messages the queue holds. Who runs a script that counts has these keys beside those of the queue, too. */
+const DEPTH = '~arrival:depth ~arrival:{*}:depth';
 /** Each process adds to the telemetry: a selector of its own, so that no other command reaches it. */
 const TELEMETRY = '(%W~arrival:telemetry +xadd)';
-
+const TRACE = '%W~arrival:trace:*';
 /** How the queue is divided, said by the first who uses it. */
 const DIVISION = '(~arrival:shards +get +set)';
 const DIVISION_SEEN = '(%R~arrival:shards +get)';
 /** Who reads which shard. */
 const LEASES =
   '(~arrival:relays ~arrival:{*}:lease +del +eval +evalsha +get +set +zadd +zcard +zrem +zremrangebyscore)';
-/** How many messages the queue holds. Who runs a script that counts has these keys beside those of the queue, too. */
-const COUNT = ['~arrival:depth', '~arrival:{*}:depth'] as const;
-const counting = <Commands extends string>(commands: Commands) => `(${COUNT.join(' ')} ${commands})` as const;
 /** Of a cluster, who has which slots. */
-const CLUSTER = ['+cluster|info', '+cluster|slots'] as const;
+const CLUSTER = '+cluster|info +cluster|slots';
 
 /**
  * Who may do what in Redis: keys to read (`%R~`), to write (`%W~`), or both (`~`), and commands. The default user is
  * off. What a Lua script does counts as done by the user who calls it.
  */
-export const REDIS_ACL = {
+const REDIS_ACL = {
   /** Fills the queue, and has no command to read what is in it. A script's keys count as read and written. */
   ingest: [
-    '~arrival:messages',
-    '~arrival:{*}:messages',
-    '%W~arrival:list',
-    ...COUNT,
-    counting('+del +get +incrby'),
-    TELEMETRY,
-    DIVISION,
-    '%W~arrival:trace:*',
-    ...CLUSTER,
-    '+eval',
-    '+evalsha',
-    '+exec',
-    '+info',
-    '+llen',
-    '+lpush',
-    '+ltrim',
-    '+multi',
-    '+time',
-    '+xadd',
-    '+xlen',
+    ...[STREAM, `%W${LIST}`, DEPTH, `(${DEPTH} +del +get +incrby)`, TELEMETRY, DIVISION, TRACE, CLUSTER],
+    '+eval +evalsha +exec +info +llen +lpush +ltrim +multi +time +xadd +xlen',
   ],
   relay: [
-    '~arrival:messages',
-    '~arrival:{*}:messages',
-    '~arrival:list',
-    '~arrival:dead-letters',
-    '~arrival:{*}:dead-letters',
-    ...COUNT,
-    counting('+del +get +incrby'),
-    TELEMETRY,
-    DIVISION,
-    LEASES,
-    '%W~arrival:trace:*',
-    ...CLUSTER,
-    '+blmpop',
-    '+brpop',
-    '+client|id',
-    '+client|unblock',
-    '+eval',
-    '+evalsha',
-    '+info',
-    '+llen',
-    '+lpush',
-    '+ltrim',
-    '+rpush',
-    '+time',
-    '+xack',
-    '+xadd',
-    '+xautoclaim',
-    '+xclaim',
-    '+xdel',
-    '+xgroup|create',
-    '+xgroup|delconsumer',
-    '+xlen',
-    '+xpending',
-    '+xrange',
-    '+xreadgroup',
+    ...[STREAM, LIST, DEAD_LETTERS, DEPTH, `(${DEPTH} +del +get +incrby)`],
+    ...[TELEMETRY, DIVISION, LEASES, TRACE, CLUSTER],
+    '+blmpop +brpop +client|id +client|unblock +eval +evalsha +info +llen +lpush +ltrim +rpush +time',
+    '+xack +xadd +xautoclaim +xclaim +xdel +xgroup|create +xgroup|delconsumer +xlen +xpending +xrange +xreadgroup',
   ],
   /** The supervisor: how much is left to drain, and what the servers use. */
   stack: [
-    '%R~arrival:messages',
-    '%R~arrival:{*}:messages',
-    '%R~arrival:list',
-    counting('+get'),
-    TELEMETRY,
-    DIVISION_SEEN,
-    ...CLUSTER,
-    '+info',
-    '+llen',
-    '+time',
-    '+xlen',
+    '%R~arrival:messages %R~arrival:{*}:messages %R~arrival:list',
+    ...[`(${DEPTH} +get)`, TELEMETRY, DIVISION_SEEN, CLUSTER],
+    '+info +llen +time +xlen',
   ],
   /** Whoever looks after dead letters: sees them, puts them back into the queue, or drops them. */
   operator: [
-    '~arrival:messages',
-    '~arrival:{*}:messages',
-    '~arrival:list',
-    '~arrival:dead-letters',
-    '~arrival:{*}:dead-letters',
-    ...COUNT,
-    counting('+incrby'),
-    DIVISION_SEEN,
-    ...CLUSTER,
-    '+eval',
-    '+evalsha',
-    '+info',
-    '+lpush',
-    '+time',
-    '+xadd',
-    '+xdel',
-    '+xlen',
-    '+xrange',
+    ...[STREAM, LIST, DEAD_LETTERS, DEPTH, `(${DEPTH} +incrby)`, DIVISION_SEEN, CLUSTER],
+    '+eval +evalsha +info +lpush +time +xadd +xdel +xlen +xrange',
   ],
   /** The k6 side where there are no relays: takes the messages out of the queue. */
   collector: [
-    '~arrival:messages',
-    counting('+decrby'),
-    DIVISION_SEEN,
-    '~arrival:list',
-    '+blmpop',
-    '+ping',
-    '+time',
-    '+xdel',
-    '+xlen',
-    '+xread',
+    ...['~arrival:messages', `(${DEPTH} +decrby)`, DIVISION_SEEN, LIST],
+    '+blmpop +ping +time +xdel +xlen +xread',
   ],
   /**
    * The k6 side: the clock, what is left in the queue, and what the pipeline says of itself; it deletes trace lists that it has read.
    * Where several instances do a run together they write down when it begins.
    */
   reader: [
-    '%R~arrival:*',
-    DIVISION_SEEN,
-    ...CLUSTER,
-    '+info',
-    '+lrange',
-    '+ping',
-    '+time',
-    '+xlen',
-    '+xrange',
-    '(%W~arrival:trace:* +unlink)',
+    ...['%R~arrival:*', DIVISION_SEEN, CLUSTER],
+    '+info +lrange +ping +time +xlen +xrange',
+    `(${TRACE} +unlink)`,
     '(~arrival:run:* +eval +evalsha +expire +hdel +hget +hset)',
   ],
 } as const;
@@ -172,27 +87,25 @@ export function secret(): string {
   return randomBytes(24).toString('base64url');
 }
 
-/** A password for each user. */
-export function secrets<User extends string>(users: readonly User[]): Record<User, string> {
-  return Object.fromEntries(users.map((user) => [user, secret()])) as Record<User, string>;
+function forEach<User extends string>(
+  users: readonly User[],
+  of: (user: User) => string,
+): Record<User, string> {
+  return Object.fromEntries(users.map((user) => [user, of(user)])) as Record<User, string>;
 }
+
+/** A password for each user. */
+export const secrets = <User extends string>(users: readonly User[]) => forEach(users, secret);
 
 /** The address of a server with the credentials of each user. */
-export function urls<User extends string>(
-  passwords: Record<User, string>,
-  address: string,
-): Record<User, string> {
-  const entries = Object.entries<string>(passwords).map(([user, password]) => [
-    user,
-    address.replace('://', `://${user}:${password}@`),
-  ]);
-  return Object.fromEntries(entries) as Record<User, string>;
-}
+export const urls = <User extends string>(passwords: Record<User, string>, address: string) =>
+  forEach(Object.keys(passwords) as User[], (user) =>
+    address.replace('://', `://${user}:${passwords[user]}@`),
+  );
 
 /** A server of the user's own knows one user, whom he names. */
-export function sameFor<User extends string>(users: readonly User[], url: string): Record<User, string> {
-  return Object.fromEntries(users.map((user) => [user, url])) as Record<User, string>;
-}
+export const sameFor = <User extends string>(users: readonly User[], url: string) =>
+  forEach(users, () => url);
 
 /** Redis' ACL file. It holds hashes; a fast one is enough where the password is not a person's. */
 export function redisAclFile(passwords: Record<RedisUser, string>): string[] {

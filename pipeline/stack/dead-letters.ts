@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { ConfigError, DeadLettersConfig, describe, queueOptions, readConfig } from '../common/config.ts';
+import { readFlags } from '../common/flags.ts';
 import { printable } from '../common/printable.ts';
 import { trust, trustText } from '../common/trust.ts';
 import type { DeadLetter, Letters } from '../queue/dead-letters.ts';
@@ -54,15 +54,8 @@ export async function deadLetters(args: readonly string[]): Promise<number> {
 }
 
 function read(args: readonly string[]): Request | 'help' {
-  let parsed: ReturnType<typeof parse>;
-  try {
-    parsed = parse(args);
-  } catch (error) {
-    throw new ConfigError(
-      `dead-letters: ${(error as Error).message.split('. ')[0]}; --help says what is allowed`,
-    );
-  }
-  const { values, positionals } = parsed;
+  const flag = { type: 'boolean' } as const;
+  const { values, positionals } = readFlags(args, { all: flag, json: flag }, true);
   if (values.help) return 'help';
   const [word = 'list', ...ids] = positionals;
   const action = ACTIONS.find((name) => name === word);
@@ -77,12 +70,6 @@ function read(args: readonly string[]): Request | 'help' {
     throw new ConfigError(`dead-letters ${action}: allowed: one id or more, or --all`);
   }
   return { action, ids, all, json };
-}
-
-function parse(args: readonly string[]) {
-  const flag = { type: 'boolean' } as const;
-  const options = { all: flag, json: flag, help: { ...flag, short: 'h' } } as const;
-  return parseArgs({ args: [...args], allowPositionals: true, options });
 }
 
 async function open(config: DeadLettersConfig): Promise<Queue> {

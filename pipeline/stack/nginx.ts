@@ -1,8 +1,9 @@
-import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { installCommand } from '../setup/packages.mjs';
+import { writePrivateFile } from './file.ts';
 import { DAEMON_PATH, type Launch } from './launch.ts';
 import type { Listen } from './services.ts';
 
@@ -49,8 +50,7 @@ export async function prepareNginx(dir: string, options: NginxOptions): Promise<
   await rm(home, { recursive: true, force: true });
   await mkdir(home, { recursive: true, mode: 0o700 });
   const config = join(home, 'nginx.conf');
-  await writeFile(config, nginxConfig(home, options), { mode: 0o600 });
-  await chmod(config, 0o600);
+  await writePrivateFile(config, nginxConfig(home, options));
   return {
     name: 'nginx',
     command: 'nginx',

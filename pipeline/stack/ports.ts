@@ -1,14 +1,18 @@
 import { execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { promisify } from 'node:util';
+import { printable } from '../common/printable.ts';
 
 const HOST = '127.0.0.1';
 
 /** Below what Linux (from 32,768) and macOS (from 49,152) give to a connection by chance: nobody has it before it is listened on. */
 const [LOWEST, HIGHEST] = [20_000, 32_767];
 const TRIES = 100;
+/** Characters of a command line. */
+const SHOWN = 100;
 
 /** A port that nobody listens on. */
 export async function freePort(): Promise<number> {
@@ -47,12 +51,22 @@ async function listenOnce(port: number): Promise<number> {
   return chosen;
 }
 
+/** A process's command line, its beginning and without passwords: a process may have any name, and all of Node's are MainThread. */
+function programOf(pid: number): string | undefined {
+  try {
+    const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+    return printable(words.replace(/:\/\/[^/\s]*@/g, '://…@').slice(0, SHOWN)) || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 async function portHolder(port: number): Promise<string | undefined> {
   const run = promisify(execFile);
   try {
     const { stdout } = await run('ss', ['-Hltnp', `sport = :${port}`]);
     const found = /users:\(\("([^"]+)",pid=(\d+)/.exec(stdout);
-    if (found) return `${found[1]} (pid ${found[2]})`;
+    if (found) return `${programOf(Number(found[2])) ?? found[1]} (pid ${found[2]})`;
   } catch {
     // No ss here: macOS has lsof.
   }

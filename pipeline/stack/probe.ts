@@ -59,16 +59,11 @@ export async function probeReady(health: string, withinMs: number): Promise<void
  */
 export async function probeBridges(mqttUrl: string, withinMs: number): Promise<void> {
   const client = await subscriber('BRIDGE', mqttUrl);
-  const timer = setTimeout(() => client.end(true), withinMs);
   try {
-    const told = new Promise<boolean>((resolve) => {
-      client.once('message', () => resolve(true));
-      client.once('close', () => resolve(false));
-    });
+    const told = messageWithin(client, withinMs);
     await client.subscribeAsync('status/relay/#', { qos: 1 });
     if (!(await told)) throw new Error(`nothing has come over the bridges within ${withinMs} ms`);
   } finally {
-    clearTimeout(timer);
     await client.endAsync(true);
   }
 }
@@ -89,7 +84,7 @@ export async function probeRoundTrip(
     const [granted] = await client.subscribeAsync(topic, { qos: 1 });
     if (granted === undefined || granted.qos > 2)
       throw new Error(`the broker refused a subscription to ${topic}`);
-    const arrived = new Promise<void>((resolve) => client.once('message', () => resolve()));
+    const arrived = messageWithin(client, withinMs);
     const response = await fetch(`${ingest.url}/messages`, {
       method: 'POST',
       headers: { authorization: `Bearer ${ingest.token}`, 'content-type': 'application/json' },
@@ -99,17 +94,21 @@ export async function probeRoundTrip(
     if (response.status !== 202) {
       throw new Error(`the ingest answered ${response.status}: ${await response.text()}`);
     }
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => reject(new Error(`the message that proves readiness did not arrive within ${withinMs} ms`)),
-        withinMs,
-      );
-    });
-    await Promise.race([arrived, late]).finally(() => clearTimeout(timer));
+    if (!(await arrived)) {
+      throw new Error(`the message that proves readiness did not arrive within ${withinMs} ms`);
+    }
   } finally {
     await client.endAsync(true);
   }
+}
+
+/** Resolves with whether a message comes in time, on this connection. */
+function messageWithin(client: MqttClient, ms: number): Promise<boolean> {
+  const told = new Promise<boolean>((resolve) => {
+    client.once('message', () => resolve(true));
+    client.once('close', () => resolve(false));
+  });
+  return Promise.race([told, sleep(ms, false, { ref: false })]);
 }
 
 /** `meta.id` and `a` make `{ meta: { id: 'a' } }`. */

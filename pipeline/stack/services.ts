@@ -1,9 +1,10 @@
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { type BrokerUser, brokerAclFile, type RedisUser, redisAclFile } from './access.ts';
 import type { Certificate } from './certificates.ts';
+import { writePrivateFile } from './file.ts';
 import { DAEMON_PATH, type Launch } from './launch.ts';
 
 /** Where servers listen: on the loopback alone, or, in a network namespace of their own, on every address of it. */
@@ -169,7 +170,4 @@ export async function prepareMosquitto(
   return { name, command: 'mosquitto', args: ['-c', config] };
 }
 
-async function writePrivate(path: string, lines: string[]): Promise<void> {
-  await writeFile(path, `${lines.join('\n')}\n`, { mode: 0o600 });
-  await chmod(path, 0o600);
-}
+const writePrivate = (path: string, lines: string[]) => writePrivateFile(path, `${lines.join('\n')}\n`);

@@ -1,5 +1,5 @@
 import type { Clock } from '../common/clock.ts';
-import type { TelemetryData } from '../common/telemetry.ts';
+import { round, type TelemetryData } from '../common/telemetry.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { BrokerSys } from './broker-sys.ts';
 import { redisFigures } from './redis-info.ts';
@@ -85,8 +85,4 @@ function mapValues(
   change: (value: number) => number,
 ): Record<string, number> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
-}
-
-function round(value: number): number {
-  return Math.round(value * 100) / 100;
 }

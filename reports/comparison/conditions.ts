@@ -63,9 +63,7 @@ export function parseCondition(text: string): Condition {
   const start = at;
   const name = take('measure') ?? fail(no('measure'), 'a measure like arrival.p99');
   const measure = measureOf(name) ?? unknown(name, (what, allowed) => fail(what, allowed, start));
-  skip();
   const comparator = (take('comparator') ?? fail(no('comparison'), COMPARATORS.join(' '))) as Comparator;
-  skip();
   const sign = take('sign');
   const number = Number(take('number') ?? fail(no('number'), '+10% −5ms 250ms 0'));
   skip();

@@ -8,12 +8,7 @@ const TEMPLATE = fileURLToPath(new URL('../dist/comparison/index.html', import.m
 
 /** @param template the built page */
 export function renderComparison(comparison: Comparison, template: string): string {
-  return fillPage(escapeJson(JSON.stringify(comparison)), template);
-}
-
-/** JSON that can't end the script element it stands in. */
-function escapeJson(json: string): string {
-  return json.replace(/[<\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return fillPage(JSON.stringify(comparison), template);
 }
 
 /** @throws if the page has not been built */

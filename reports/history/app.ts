@@ -132,14 +132,15 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
     },
   );
 
-  app.get<{ Params: { run: string } }>(
-    '/runs/:run',
-    { schema: { params: RunParams } },
-    async (request, reply) => {
-      await directoryOf(request.params.run);
-      return reply.redirect(`/runs/${encodeURIComponent(request.params.run)}/index.html`);
-    },
-  );
+  for (const path of ['/runs/:run', '/runs/:run/'])
+    app.get<{ Params: { run: string } }>(
+      path,
+      { schema: { params: RunParams } },
+      async ({ params: { run } }, reply) => {
+        await directoryOf(run);
+        return reply.redirect(`/runs/${encodeURIComponent(run)}/index.html`);
+      },
+    );
 
   app.get<{ Params: { run: string; file: string } }>(
     '/runs/:run/:file',

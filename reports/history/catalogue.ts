@@ -5,6 +5,7 @@ import type { Account, Latency, Run, RunInfo } from '../contract/run.ts';
 import { type PartName, validatePart } from '../contract/validate.ts';
 import { OF_GENERATOR, openFile } from '../files.ts';
 import { supports } from '../page/facts.ts';
+import { figure } from '../page/format.ts';
 import type { Entry, Misfit } from './entry.ts';
 import { members } from './members.ts';
 
@@ -12,6 +13,8 @@ import { members } from './members.ts';
 const HEAD_BYTES = 65_536;
 /** A run whose figures are not in the head is read up to here. */
 const MOST_BYTES = 1_048_576;
+/** The environment fits in here. */
+const TAIL_BYTES = 16_384;
 /** A run writes a line a second: one that has written none for this long, ms, is not in progress. */
 const SILENCE = 10_000;
 const AT_ONCE = 16;
@@ -82,7 +85,7 @@ export class Catalogue {
       const stamp = `${info.mtimeMs} ${info.size} ${info.ino}`;
       let known = this.#known.get(directory);
       if (known?.stamp !== stamp) {
-        known = { stamp, entry: await readHead(file, directory) };
+        known = { stamp, entry: await readEntry(file, directory, info.size) };
         this.#known.set(directory, known);
       }
       const { entry } = known;
@@ -108,18 +111,38 @@ async function directoriesIn(directory: string): Promise<string[]> {
   return all.filter((one) => one.isDirectory()).map(({ name }) => name);
 }
 
-async function readHead(file: FileHandle, directory: string): Promise<Omit<Entry, 'live'> | Misfit> {
+async function readEntry(
+  file: FileHandle,
+  directory: string,
+  size: number,
+): Promise<Omit<Entry, 'live'> | Misfit> {
   for (const bytes of [HEAD_BYTES, MOST_BYTES]) {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, 0);
     try {
       const entry = entryOf(buffer.toString('utf8', 0, bytesRead), directory);
-      if (entry !== null) return entry;
+      if (entry !== null) {
+        const conditions = [...(await pipelineOf(file, size)), ...entry.conditions];
+        return { ...entry, conditions };
+      }
     } catch (error) {
       return { directory, error: `run.json: ${(error as Error).message.split('\n')[0]}` };
     }
     if (bytesRead < bytes) break;
   }
   return { directory, error: 'run.json has no run, verdict, account and latency in its first MB' };
+}
+
+/** Queue and mode: the environment stands last in run.json. */
+async function pipelineOf(file: FileHandle, size: number): Promise<string[]> {
+  const length = Math.min(size, TAIL_BYTES);
+  const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
+  const [, environment] = /.*"environment":(\{.*\})\s*\}\s*$/s.exec(buffer.toString()) ?? [];
+  try {
+    const { queue, relay_mode } = JSON.parse(environment as string).pipeline;
+    return [queue, relay_mode].filter((one) => typeof one === 'string');
+  } catch {
+    return [];
+  }
 }
 
 /** @returns null if the text does not go far enough */
@@ -137,6 +160,10 @@ function entryOf(text: string, directory: string): Omit<Entry, 'live'> | null {
   const { result }: Run['verdict'] = part('verdict', verdict);
   const { scheduled, arrived, lost, balanced }: Account = part('account', account);
   const { count, p50, p99 }: Latency = part('latency', arrival);
+  const rate = Math.max(
+    0,
+    ...info.profile.phases.flatMap((one) => [one.arrival_rate ?? 0, one.ramp_to ?? 0]),
+  );
   return {
     directory,
     name: info.name,
@@ -146,6 +173,7 @@ function entryOf(text: string, directory: string): Omit<Entry, 'live'> | null {
     network: info.network,
     profile: info.profile.name,
     labels: info.labels,
+    conditions: rate > 0 ? [`${figure(rate)}/s`] : [],
     started: info.started,
     ended: info.ended,
     verdict: result === 'pass' && !balanced ? 'invalid' : result,

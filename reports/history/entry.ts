@@ -11,6 +11,8 @@ export interface Entry {
   network: string;
   profile: string;
   labels: Record<string, string>;
+  /** Queue and mode of the pipeline, and the highest rate of the load, as far as they are known: stream, pipelined, 1,500/s. */
+  conditions: string[];
   /** RFC 3339. */
   started: string;
   ended: string | null;

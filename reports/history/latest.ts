@@ -1,22 +1,28 @@
 import { join } from 'node:path';
 import { Catalogue } from './catalogue.ts';
+import type { Entry } from './entry.ts';
 
 /**
  * The newest run that is over, of all or of one method. An instance's part of one is none.
- * @param name `latest`, or `latest:<method>`
+ * @param name `latest`, `latest:<method>`, which is one of k6's, or `latest:<method>:<tool>`
  * @param root the directory of the runs
  * @returns its directory; undefined: it is another name
  * @throws an error of one line where there is no such run
  */
 export async function latest(name: string, root: string): Promise<string | undefined> {
-  const [, method] = /^latest(?::(.+))?$/.exec(name) ?? [name, null];
-  if (method === null) return undefined;
+  const [, asked] = /^latest(?::(.+))?$/.exec(name) ?? [name, null];
+  if (asked === null) return undefined;
   const { entries } = await new Catalogue(root).list();
   const whole = entries.filter(({ live, generator }) => !live && generator === null);
-  const found = whole.find((entry) => method === undefined || entry.method === method);
+  const found = whole.find((entry) => asked === undefined || nameOf(entry) === asked);
   if (found !== undefined) return join(root, found.directory);
-  const methods = [...new Set(entries.map((entry) => entry.method))].sort().join(', ');
+  const methods = [...new Set(entries.map(nameOf))].sort().join(', ');
   throw new Error(
-    `there is no run${method === undefined ? '' : ` of ${method}`} that is over in reports/runs; there are runs of: ${methods || 'nothing'}`,
+    `there is no run${asked === undefined ? '' : ` of ${asked}`} that is over in reports/runs; there are runs of: ${methods || 'nothing'}`,
   );
+}
+
+/** ramp:artillery runs the load of ramp, with other limits and other reach. */
+function nameOf({ method, tool }: Entry): string {
+  return tool === 'k6' ? method : `${method}:${tool}`;
 }

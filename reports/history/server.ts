@@ -2,11 +2,11 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { Type } from '@sinclair/typebox';
 import closeWithGrace from 'close-with-grace';
 import { fastify } from 'fastify';
 import { ConfigError, readConfig } from '../../pipeline/common/config.ts';
+import { readFlags } from '../../pipeline/common/flags.ts';
 import { comparisonTemplate } from '../comparison/page.ts';
 import { history } from './app.ts';
 import { Catalogue } from './catalogue.ts';
@@ -31,9 +31,8 @@ const Config = Type.Object({
 });
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: { help: { type: 'boolean', short: 'h' }, port: { type: 'string' }, runs: { type: 'string' } },
-  });
+  const text = { type: 'string' } as const;
+  const { values } = readFlags(process.argv.slice(2), { port: text, runs: text });
   if (values.help) {
     console.log(HELP);
     return;
@@ -83,8 +82,8 @@ async function isDirectory(path: string): Promise<boolean> {
   );
 }
 
-main().catch((error: NodeJS.ErrnoException) => {
-  const ours = error instanceof ConfigError || error.code?.startsWith('ERR_PARSE_ARGS');
+main().catch((error: Error) => {
+  const ours = error instanceof ConfigError;
   console.error(ours ? `reports: ${error.message.split('\n')[0]}` : error);
   process.exit(ours ? 2 : 1);
 });

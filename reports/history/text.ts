@@ -5,8 +5,19 @@ import type { Entry, Misfit } from './entry.ts';
 
 /** Whether all the words stand in what names the run, whatever their case. */
 export function matches(entry: Entry, words: string): boolean {
-  const { name, directory, tool, method, topology, network, profile, verdict, labels } = entry;
-  const text = [name, directory, tool, method, topology, network, profile, verdict, ...labelsOf({ labels })]
+  const { name, directory, tool, method, topology, network, profile, verdict, labels, conditions } = entry;
+  const text = [
+    name,
+    directory,
+    tool,
+    method,
+    topology,
+    network,
+    profile,
+    verdict,
+    ...conditions,
+    ...labelsOf({ labels }),
+  ]
     .join('\n')
     .toLowerCase();
   return words

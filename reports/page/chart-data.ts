@@ -16,6 +16,15 @@ export interface Line {
   smooth?: boolean;
 }
 
+type Points = (readonly [x: number, ...value: (number | null)[]])[];
+
+/** Curves over one axis: where any of them has a point, and the value of each there. The first of several points counts. */
+export function overOneAxis(curves: Points[]): { x: number[]; values: (number | null)[][] } {
+  const x = [...new Set(curves.flatMap((points) => points.map(([at]) => at)))].sort((a, b) => a - b);
+  const known = curves.map((points) => new Map(points.toReversed().map(([at, value]) => [at, value])));
+  return { x, values: known.map((points) => x.map((at) => points.get(at) ?? null)) };
+}
+
 export interface ChartData {
   /**
    * time: s since the start of the run. percentile: 0 to 100, drawn so that 90, 99, 99.9 are equally far apart.

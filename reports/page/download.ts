@@ -11,27 +11,21 @@ export function download(name: string, type: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
+const MESSAGES = ['requests', 'scheduled', 'sent', 'accepted', 'rejected', 'failed'] as const;
+const PLAIN = ['t', 'phase', ...MESSAGES, 'arrived', 'backlog'] as const;
 const BRIEF: (keyof Brief)[] = ['count', 'mean', 'p50', 'p95', 'p99', 'max'];
+
+type Cell = string | number | null | undefined;
+type Column = [head: string, value: (second: Interval) => Cell];
 
 /** The timeline, a line a second; latencies in ms, what is not known empty. RFC 4180. */
 export function csv({ timeline }: Run): string {
-  const briefs = ['arrival', 'from_send', 'http'] as const;
-  const columns: [string, (second: Interval) => string | number | null | undefined][] = [
-    ...(['t', 'phase', 'requests', 'scheduled', 'sent', 'accepted', 'rejected', 'failed'] as const).map(
-      (key): [string, (second: Interval) => string | number | null] => [key, (second) => second[key]],
+  const columns: Column[] = [
+    ...PLAIN.map((key): Column => [key, (second) => second[key]]),
+    ...(['arrival', 'from_send', 'http'] as const).flatMap((name) =>
+      BRIEF.map((key): Column => [`${name}_${key}${key === 'count' ? '' : '_ms'}`, (s) => s[name]?.[key]]),
     ),
-    ['arrived', (second) => second.arrived],
-    ['backlog', (second) => second.backlog],
-    ...briefs.flatMap((name) =>
-      BRIEF.map((key): [string, (second: Interval) => number | null | undefined] => [
-        `${name}_${key}${key === 'count' ? '' : '_ms'}`,
-        (second) => second[name]?.[key],
-      ]),
-    ),
-    ...STAGES.map((stage): [string, (second: Interval) => number | null | undefined] => [
-      `${stage}_mean_ms`,
-      (second) => second.stages?.[stage],
-    ]),
+    ...STAGES.map((stage): Column => [`${stage}_mean_ms`, (second) => second.stages?.[stage]]),
     ['canary_ms', (second) => second.canary_ms],
     ['generator_cpu_percent', (second) => second.generator?.cpu_percent],
     ['generator_rss_mb', (second) => second.generator?.rss_mb],
@@ -44,7 +38,7 @@ export function csv({ timeline }: Run): string {
 }
 
 /** A field of CSV; what a spreadsheet would take for a formula is kept text. */
-function quoted(value: string | number | null | undefined): string {
+function quoted(value: Cell): string {
   if (typeof value !== 'string') return value == null ? '' : String(value);
   const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n']/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

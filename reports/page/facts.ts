@@ -132,8 +132,13 @@ export interface PhaseSpan extends Span {
   measured: boolean;
 }
 
+/** What the charts over time have in common. */
+export function overTime(run: Run) {
+  return { kind: 'time' as const, phases: phaseSpans(run), gaps: gapSpans(run) };
+}
+
 /** The phases as they went. */
-export function phaseSpans(run: Run): PhaseSpan[] {
+function phaseSpans(run: Run): PhaseSpan[] {
   return run.steps.map((step) => ({
     name: step.name,
     start: step.start_s,

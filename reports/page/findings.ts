@@ -233,24 +233,22 @@ function vmstat({ resources }: Run): string[] {
   const bound = part(({ id, in: interrupts }) => id >= 40 && id <= 50 && interrupts > INTERRUPTS);
   const swapped = [...column('si'), ...column('so')].some((value) => (value ?? 0) > 0);
   const steal = column('st').flatMap((value) => value ?? []);
-  return [
-    ...(mean(steal) >= STEAL
-      ? [
-          `The hypervisor took ${figure(mean(steal))} % of the host's CPU, and ${figure(Math.max(...steal))} % in the worst second: these latencies hold pauses that are nobody's here.`,
-        ]
-      : []),
-    ...(spent >= MUCH_OF_THE_RUN
-      ? [
-          `In ${percent(spent)} of the run the host was less than ${IDLE} % idle with more than ${count(SWITCHES)} context switches a second: its cores have no more to give.`,
-        ]
-      : []),
-    ...(bound >= MUCH_OF_THE_RUN
-      ? [
-          `In ${percent(bound)} of the run the host was 40 to 50 % idle with more than ${count(INTERRUPTS)} interrupts a second: look at the network interface, not at the cores.`,
-        ]
-      : []),
-    ...(swapped ? ['The host swapped: it needs more memory, and these latencies hold disk accesses.'] : []),
+  const said: [holds: boolean, sentence: string][] = [
+    [
+      mean(steal) >= STEAL,
+      `The hypervisor took ${figure(mean(steal))} % of the host's CPU, and ${figure(Math.max(...steal))} % in the worst second: these latencies hold pauses that are nobody's here.`,
+    ],
+    [
+      spent >= MUCH_OF_THE_RUN,
+      `In ${percent(spent)} of the run the host was less than ${IDLE} % idle with more than ${count(SWITCHES)} context switches a second: its cores have no more to give.`,
+    ],
+    [
+      bound >= MUCH_OF_THE_RUN,
+      `In ${percent(bound)} of the run the host was 40 to 50 % idle with more than ${count(INTERRUPTS)} interrupts a second: look at the network interface, not at the cores.`,
+    ],
+    [swapped, 'The host swapped: it needs more memory, and these latencies hold disk accesses.'],
   ];
+  return said.flatMap(([holds, sentence]) => (holds ? [sentence] : []));
 }
 
 function meanStage(seconds: Interval[], stage: Stage): number {

@@ -94,7 +94,7 @@ function number(value: number | null | undefined, decimals: number): string {
   if (size > MOST) return value.toExponential(2);
   const magnitude = size === 0 ? 0 : Math.floor(Math.log10(size));
   const places = size === 0 ? 0 : Math.min(decimals, Math.max(0, 2 - magnitude));
-  const text = grouped(fixed(value, places));
+  const text = local(Number(fixed(value, places)), { minimumFractionDigits: places });
   return decimals === 1 ? text.replace(/\.0$/, '') : text;
 }
 
@@ -104,9 +104,4 @@ function fixed(value: number, digits: number): string {
   const middle = Math.abs(value * 2 ** (digits + 1)) % 2 === 1;
   const odd = Number(text.at(-1)) % 2 === 1;
   return middle && odd ? (value - Math.sign(value) * 0.25 * 10 ** -digits).toFixed(digits) : text;
-}
-
-/** With thousands separators. */
-function grouped(text: string): string {
-  return text.replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ','));
 }

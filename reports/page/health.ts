@@ -25,24 +25,25 @@ export function checks(run: Run, sound: boolean): Check[] {
     ...(sound ? late : []),
     cpu(run),
     {
-      what: 'dropped',
-      meaning: 'messages never sent by the generator',
-      figure: count(account.dropped),
+      ...row('dropped', 'messages never sent by the generator', count(account.dropped)),
       ...judged(run, 'dropped'),
     },
     ...(sound ? [socketWait(run)] : []),
     ...canary(run, sound),
     { ...gaps(health.gaps), ...judged(run, 'gaps') },
     {
-      what: 'discarded',
-      meaning: 'samples that k6 did not take',
-      figure: count(health.samples_discarded),
+      ...row('discarded', 'samples that k6 did not take', count(health.samples_discarded)),
       ...judged(run, 'samples_discarded'),
     },
     ...trend(health.trend_one_in),
     negative(run),
     ...(sound ? clockBound(run) : []),
   ];
+}
+
+/** A row of what no limit is set for. */
+function row(what: string, meaning: string, figure: string, more = ''): Check {
+  return { what, meaning, figure, more, limit: null, ok: null };
 }
 
 /** What run.json says of the limit: none, where the run was not judged by it. */
@@ -103,15 +104,9 @@ function canary({ canary: own, latency }: Run, sound: boolean): Check[] {
   const p50 = percentile(own.latency, 'p50');
   const whole = percentile(latency.arrival, 'p50');
   const shares = p50 !== null && whole ? `, ${percent(p50 / whole)} of arrival p50` : '';
+  const more = sound && own.arrived > 0 ? `p50 ${msUnit(p50)}${shares}; max ${msUnit(own.latency.max)}` : '';
   return [
-    {
-      what: 'canary',
-      meaning: 'on a connection of its own',
-      figure: `${count(own.arrived)} of ${count(own.sent)} arrived`,
-      more: sound && own.arrived > 0 ? `p50 ${msUnit(p50)}${shares}; max ${msUnit(own.latency.max)}` : '',
-      limit: null,
-      ok: null,
-    },
+    row('canary', 'on a connection of its own', `${count(own.arrived)} of ${count(own.sent)} arrived`, more),
   ];
 }
 
@@ -129,46 +124,29 @@ export function canaryPace(interval_s: number): string {
   return interval_s === 1 ? 'one message a second' : `one message every ${duration(interval_s)}`;
 }
 
-function gaps(all: Gap[]): Omit<Check, 'limit' | 'ok'> {
+function gaps(all: Gap[]): Check {
   const closed = all.flatMap(({ from_s, to_s }) => (to_s === null ? [] : [to_s - from_s]));
   const open = all.length - closed.length;
   const parts = [
     ...(closed.length > 0 ? [`${duration(closed.reduce((sum, s) => sum + s, 0))} in all`] : []),
     ...(open > 0 ? [`${count(open)} without end`] : []),
   ];
-  return {
-    what: 'gaps',
-    meaning: 'a subscriber without connection',
-    figure: all.length === 0 ? 'none' : count(all.length),
-    more: parts.join('; '),
-  };
+  const figure = all.length === 0 ? 'none' : count(all.length);
+  return row('gaps', 'a subscriber without connection', figure, parts.join('; '));
 }
 
 function trend(one_in: number): Check[] {
   if (one_in === 1) return [];
   const more = 'this page is made from histograms, which hold all';
-  return [
-    {
-      what: 'k6’s Trend',
-      meaning: 'in thresholds',
-      figure: `1 sample in ${count(one_in)}`,
-      more,
-      limit: null,
-      ok: null,
-    },
-  ];
+  return [row('k6’s Trend', 'in thresholds', `1 sample in ${count(one_in)}`, more)];
 }
 
 function negative(run: Run): Check {
   const { negative, deliveries } = run.account;
+  const share = negative > 0 && deliveries.arrived > 0 ? negative / deliveries.arrived : null;
+  const more = share === null ? '' : `${percent(share)} of the deliveries`;
   return {
-    what: 'negative',
-    meaning: 'deliveries with a stage below zero',
-    figure: count(negative),
-    more:
-      negative > 0 && deliveries.arrived > 0
-        ? `${percent(negative / deliveries.arrived)} of the deliveries`
-        : '',
+    ...row('negative', 'deliveries with a stage below zero', count(negative), more),
     ...judged(run, 'negative'),
   };
 }
@@ -177,13 +155,9 @@ function clockBound(run: Run): Check[] {
   const { clock } = run;
   if (clock === null || clock.reference === 'monotonic' || clock.bound_ms === null) return [];
   const marked = crossing(run).some((stage) => uncertain(run, stage));
+  const meaning = clock.one_host ? 'one host, one clock' : 'between stamps of two processes';
+  const more = marked ? 'stages shorter than ten times as much are marked ±' : '';
   return [
-    {
-      what: 'clock bound',
-      meaning: clock.one_host ? 'one host, one clock' : 'between stamps of two processes',
-      figure: `±${msUnit(clock.bound_ms)}`,
-      more: marked ? 'stages shorter than ten times as much are marked ±' : '',
-      ...judged(run, 'clock_bound'),
-    },
+    { ...row('clock bound', meaning, `±${msUnit(clock.bound_ms)}`, more), ...judged(run, 'clock_bound') },
   ];
 }

@@ -161,7 +161,7 @@ function refusing(): Run {
   const golden = run('ramp', { ...RAMP, refuses: 0.9 });
   const { rejected } = golden.account;
   Object.assign(golden.verdict, { result: 'fail', reasons: [`rejected: ${rejected} messages`] });
-  const none = { op: '<=', limit: 0, unit: 'messages', basis: '', reason: '' };
+  const none = { op: '<=' as const, limit: 0, unit: 'messages', basis: '', reason: '' };
   golden.verdict.rules?.push({ ...none, name: 'rejected', value: rejected, ok: false, result: 'fail' });
   golden.errors = [
     { stage: 'request', class: 'HTTP 503', count: golden.account.rejected, example: 'status 503' },
@@ -238,7 +238,7 @@ function gap(): Run {
   const bound = {
     name: 'clock_bound',
     value: 0.019,
-    op: '<=',
+    op: '<=' as const,
     limit: 0.01,
     unit: 'ms',
     basis: '',
@@ -274,7 +274,7 @@ function hostile(): Run {
   const hostileRule = {
     name: HOSTILE,
     value: 1,
-    op: '<',
+    op: '<' as const,
     limit: 1,
     unit: HOSTILE,
     basis: HOSTILE,

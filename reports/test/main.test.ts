@@ -55,7 +55,7 @@ for (const [name, content, expected] of [
 for (const [name, args, expected] of [
   ['a directory that does not exist', ['/nowhere'], /^report: \/nowhere is no directory, and no name of one/],
   ['no directory', [], /^report: expected one run, got 0; --help tells more\n$/],
-  ['an unknown option', ['--what'], /^report: Unknown option '--what'/],
+  ['an unknown option', ['--what'], /^report: --what is not known; allowed: --fail-if, /],
   [
     'an option of another command',
     ['list', '--sure'],

@@ -201,5 +201,24 @@ export const scripts = {
   }),
 };
 
-/** The values of a script's settings. */
-export const settings = (script) => read(scripts[script]());
+/** What lib/setting.js reads beside them. */
+const PLACES = [
+  'INGEST_URL',
+  'INGEST_TOKEN',
+  'MQTT_URL',
+  'REDIS_URL',
+  'TLS_CA',
+  'STACK_DIR',
+  'TOPOLOGY',
+  'NETWORK',
+];
+
+/** The values of a script's settings. Throws where a flag sets another one: ./k6 says in ARRIVAL_GIVEN which flags set. */
+export function settings(script) {
+  const declared = scripts[script]();
+  const allowed = [...Object.keys({ ...declared, ...every() }), ...PLACES].sort();
+  const given = (__ENV.ARRIVAL_GIVEN ?? '').split(',').filter((name) => name && !name.startsWith('K6_'));
+  const unknown = given.find((name) => !allowed.includes(name));
+  if (unknown) throw new Error(`${unknown} is no setting of ${script}.js; allowed: ${allowed.join(', ')}`);
+  return read(declared);
+}

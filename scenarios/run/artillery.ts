@@ -1,8 +1,12 @@
 /** `npm run artillery`: a file of Artillery's against the pipeline. */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { readFile, readOptions, type Table } from '../../extensions/artillery-plugin-arrival/options.ts';
 import { commandOf } from '../../pipeline/common/command.ts';
-import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
+import { ConfigError, RunConfig, readConfig } from '../../pipeline/common/config.ts';
+import { like, readFlags } from '../../pipeline/common/flags.ts';
 import { trust } from '../../pipeline/common/trust.ts';
-import { explain } from '../../pipeline/stack/explain.ts';
+import { exitAfter } from '../../pipeline/stack/explain.ts';
 import { installed } from './artillery-install.ts';
 import { ArtilleryRun } from './artillery-run.ts';
 import { against, exitCodeOf, inRunDirectory, runEnvironment, runName, settle } from './run.ts';
@@ -12,9 +16,11 @@ const RAMP = 'scenarios/ramp.artillery.yml';
 
 const HELP = `Runs a file of Artillery's against the pipeline and leaves a report in reports/runs/.
 
-  npm run artillery [-- <file.yml> [<flags of artillery run>]]
+  npm run artillery [-- [<file.yml>] [<flags of artillery run>]]
+  npm run artillery -- -e full     the load of npm run ramp, of which one thread sends the most late
 
-The file is ${RAMP} unless another is named. Artillery is installed on first use, 470 MB.
+The file is ${RAMP} unless another is named; its 50 requests/s are what one thread sends on time beside the pipeline.
+Artillery is installed on first use, 470 MB.
 It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
 The exit code is Artillery's own: 0 when the run has passed and what the plugin ensure asks for holds,
 99 when the run is invalid or has failed, 1 when it could not start.
@@ -24,22 +30,43 @@ Environment
   TOPOLOGY, NETWORK, LABELS, CLOCK_LIMIT, STACK_DIR, RUN_DIR   as for npm run ramp
 `;
 
+const text = { type: 'string' } as const;
+const flag = { type: 'boolean' } as const;
+/** Those of `artillery run` on this host. */
+const FLAGS = {
+  environment: { ...text, short: 'e' },
+  config: { ...text, short: 'c' },
+  target: { ...text, short: 't' },
+  variables: { ...text, short: 'v' },
+  payload: { ...text, short: 'p' },
+  output: { ...text, short: 'o' },
+  insecure: { ...flag, short: 'k' },
+  quiet: { ...flag, short: 'q' },
+  solo: { ...flag, short: 's' },
+  ...{ overrides: text, 'scenario-name': text, dotenv: text, 'env-file': text, count: text },
+  ...{ name: text, tags: text, note: text, key: text, record: flag },
+} as const;
+
 async function main(): Promise<number> {
   const args = process.argv.slice(2);
-  if (args.some((arg) => arg === '--help' || arg === '-h')) {
+  const { values, positionals } = readFlags(args, FLAGS, true);
+  if (values.help) {
     console.log(HELP);
     return 0;
   }
-  const [file, flags] = args[0]?.startsWith('-') === false ? [args[0], args.slice(1)] : [RAMP, args];
+  const [file = RAMP, more] = positionals;
+  if (more !== undefined) throw new ConfigError(`${more} is one file too many; allowed: one of Artillery's`);
+  checkFile(file, values);
   const config = await settle(readConfig(RunConfig));
   trust(config.TLS_CA);
 
-  const bin = await installed();
   const command = commandOf(file, args, process.env.npm_lifecycle_event ?? 'artillery', {
     env: process.env,
     names: variablesIn(file),
   });
-  return inRunDirectory(process.env.RUN_DIR, runName(file, config, new Date()), (runDir) => {
+  const flags = args.filter((arg) => arg !== file);
+  return inRunDirectory(process.env.RUN_DIR, runName(file, config, new Date()), async (runDir) => {
+    const bin = await installed();
     const env = runEnvironment(config, runDir, command);
     return against(config, async (launch) =>
       exitCodeOf(await launch(() => new ArtilleryRun(bin, ['run', file, ...flags], env))),
@@ -47,10 +74,23 @@ async function main(): Promise<number> {
   });
 }
 
-main().then(
-  (code) => process.exit(code),
-  (error: Error) => {
-    explain(error);
-    process.exit(1);
-  },
-);
+/**
+ * Refuses what is wrong with a file as far as it is known without Artillery: what flags put into it Artillery works out.
+ * @throws in one line
+ */
+function checkFile(file: string, given: { environment?: string; config?: string; overrides?: string }): void {
+  if (!existsSync(file)) throw new ConfigError(`there is no ${file}; allowed: a file, such as ${RAMP}`);
+  if (given.config !== undefined || !/\.(ya?ml|json)$/.test(file)) return;
+  const { config = {}, scenarios } = readFile(file) as { config?: Table; scenarios?: unknown };
+  const environments = (config.environments ?? {}) as Record<string, Table>;
+  const names = Object.keys(environments);
+  const { environment: name } = given;
+  if (name !== undefined && !names.includes(name)) {
+    const allowed = names.join(', ') || 'none, as it has none';
+    throw new ConfigError(`-e ${name} is no environment of ${file}${like(name, names)}; allowed: ${allowed}`);
+  }
+  if (given.overrides !== undefined) return;
+  readOptions({ config: { ...config, ...environments[name ?? ''] }, scenarios }, resolve(file));
+}
+
+exitAfter(main());

@@ -4,6 +4,8 @@ import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { execa } from 'execa';
+import { ConfigError } from '../../pipeline/common/config.ts';
+import { like } from '../../pipeline/common/flags.ts';
 import { onItsCpus, readAffinity } from '../../pipeline/stack/affinity.ts';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
 
@@ -31,7 +33,8 @@ export async function checkScript(
   if (script !== '-' && !script.includes('://') && !existsSync(script)) {
     throw new Error(`there is no scenario ${script}; allowed: a file, such as scenarios/ramp.js`);
   }
-  const flags = ['--include-system-env-vars', '--log-format', 'raw', '--no-color', ...environmentArgs(args)];
+  await checkFlags(args);
+  const flags = ['--include-system-env-vars', '--log-format', 'raw', '--no-color'];
   // `k6 inspect` knows no segments, and `k6 archive` does.
   const looking = segment.length > 0 ? ['archive', '-O', devNull, ...segment] : ['inspect'];
   const { exitCode, stderr } = await execa(K6, [...looking, ...flags, script], {
@@ -47,28 +50,64 @@ export function firstProblem(stderr: string): string {
   return (lines[0] ?? '').replace(/^(\w*Error: |GoError: )+/, '').trim();
 }
 
-/** `k6 inspect` knows only some of the flags of `k6 run`: those that set variables matter here. */
-export function environmentArgs(args: readonly string[]): string[] {
+/**
+ * Has k6 read flags, which are its own. With three words too many it does no more than that, and says how many there are.
+ * @throws what is wrong, in one line
+ */
+async function checkFlags(args: readonly string[]): Promise<void> {
+  const { stderr } = await execa(K6, ['run', ...args, ...'xxx'], { env: QUIET, reject: false });
+  const words = Number(/received (\d+):/.exec(stderr)?.[1]);
+  if (words === 3) return;
+  const allowed = "allowed: -e NAME=value, and k6's own flags, which ./k6 run --help lists";
+  if (words < 3) throw new ConfigError(`${args.at(-1)} has no value; ${allowed}`);
+  if (words > 3) {
+    const behind = (i: number) => args[i - 1] ?? '';
+    const word = args.find(
+      (arg, i) =>
+        !/^(-e|--env|--tag)$/.test(behind(i)) &&
+        (/^\w+=/.test(arg) || !(arg.startsWith('-') || behind(i).startsWith('-'))),
+    );
+    throw new ConfigError(`${word ?? 'a word'} stands without a flag; ${allowed}`);
+  }
+  const { stdout: help } = await execa(K6, ['run', '--help'], { env: QUIET, reject: false });
+  const [, flag] = /unknown flag: (--[^"]*)/.exec(stderr) ?? [];
+  const [, problem = firstProblem(stderr)] = /msg="((?:[^"\\]|\\.)*)"/.exec(stderr) ?? [];
+  throw new ConfigError(
+    flag === undefined
+      ? `${problem.replaceAll('\\"', '"')}; ${allowed}`
+      : `${flag} is not known${like(flag, help.match(/--[a-z-]+/g) ?? [])}; ${allowed}`,
+  );
+}
+
+/** What the flags of a command set, as NAME=value. */
+export function assignmentsOf(args: readonly string[]): string[] {
   return args.flatMap((arg, i) => {
-    if (arg === '-e' || arg === '--env') return args[i + 1] === undefined ? [] : [arg, args[i + 1] as string];
-    return /^(--env=|-e.)/.test(arg) ? [arg] : [];
+    if (arg === '-e' || arg === '--env') return args.slice(i + 1, i + 2);
+    const [, text] = /^(?:--env=|-e)(.+)/s.exec(arg) ?? [];
+    return text === undefined ? [] : [text];
   });
 }
 
-/** The flags of a command that passes variables on to its script, and knows no other. Throws when there is one. */
-export function onlyEnvironmentArgs(args: readonly string[]): string[] {
-  const variables = environmentArgs(args);
-  const extra = args.find((arg) => !variables.includes(arg));
-  if (extra !== undefined) throw new Error(`${extra} is not known; allowed: -e NAME=value, --help`);
-  return variables;
+/** The other flags. */
+export function withoutVariables(args: readonly string[]): string[] {
+  return args.filter(
+    (arg, i) =>
+      !/^(-e|--env=)./s.test(arg) &&
+      !/^(-e|--env)$/.test(args[i - 1] ?? '') &&
+      !(/^(-e|--env)$/.test(arg) && i + 1 < args.length),
+  );
 }
 
-/** The variables that the script is given: those of the environment, and in front of them what flags set. */
+/** Throws where a command that passes variables on to its script, and knows no flag, is given one. */
+export function onlyVariables(args: readonly string[]): void {
+  const [extra] = withoutVariables(args);
+  if (extra !== undefined) throw new ConfigError(`${extra} is not known; allowed: -e NAME=value, --help`);
+}
+
+/** The variables of a command: those of the environment, and in front of them what flags set. */
 export function variablesOf(args: readonly string[]): NodeJS.ProcessEnv {
-  const given = environmentArgs(args)
-    .filter((arg) => arg !== '-e' && arg !== '--env')
-    .map((arg) => arg.replace(/^(--env=|-e)/, ''));
-  return { ...process.env, ...Object.fromEntries(given.map((text) => text.split(/=(.*)/s, 2))) };
+  const given = assignmentsOf(args).map((text) => text.split(/=(.*)/s, 2));
+  return { ...process.env, ...Object.fromEntries(given) };
 }
 
 /** k6's exit codes of a run that came to its end: it passed, a threshold was crossed, or the run failed where k6 judged no threshold. */

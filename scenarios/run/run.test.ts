@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { commandOf } from '../../pipeline/common/command.ts';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
-import { environmentArgs, firstProblem, K6 } from './k6.ts';
+import { assignmentsOf, firstProblem, K6, withoutVariables } from './k6.ts';
 import { runName } from './run.ts';
 import { variablesIn } from './usage.ts';
 
@@ -133,9 +133,10 @@ test('what k6 says, without its dressing', () => {
   assert.equal(firstProblem(''), '');
 });
 
-test('of the flags only those that set variables go to the check', () => {
+test('flags that set variables, and the others', () => {
   const args = ['-q', '-e', 'A=1', '--env', 'B=2', '--env=C=3', '-eD=4', '--vus', '3', '-e'];
-  assert.deepEqual(environmentArgs(args), ['-e', 'A=1', '--env', 'B=2', '--env=C=3', '-eD=4']);
+  assert.deepEqual(assignmentsOf(args), ['A=1', 'B=2', 'C=3', 'D=4']);
+  assert.deepEqual(withoutVariables(args), ['-q', '--vus', '3', '-e']);
 });
 
 test('--help lists the settings of a scenario with what it says of itself, and else the scenarios', async () => {
@@ -157,6 +158,34 @@ test('a setting that the script does not know is refused before anything starts'
   assert.equal(await run.ended, 1);
   assert.match(run.output(), /^RTAE is no setting of scenarios\/ramp\.js, RATE is; allowed: CANARY, /);
   assert.ok(!existsSync(join(dir, 'stack')));
+});
+
+// k6 refused them when the pipeline was up; RATE=10 alone it took for a script.
+test('a flag that k6 does not know, or a word without one, is refused before anything starts', async () => {
+  for (const [args, message] of [
+    [['-e'], /^-e has no value; allowed: -e NAME=value, and k6's own flags/],
+    [['-q', 'RATE=10'], /^RATE=10 stands without a flag; allowed: -e NAME=value/],
+    [['--quite'], /^--quite is not known, --quiet is; allowed: /],
+    [['--vus', 'many'], /^invalid argument "many" for "-u, --vus" flag: .*; allowed: /],
+    [
+      ['-e', 'RUN_DIR=/proc/x'],
+      /^RUN_DIR is \/proc\/x, which cannot be written: ENOENT; allowed: a directory/,
+    ],
+  ] as const) {
+    const run = start(['scenarios/smoke.js', ...args]);
+    assert.equal(await run.ended, 1);
+    assert.match(run.output(), message);
+    assert.equal(run.output().trim().split('\n').length, 1, run.output());
+    assert.ok(!existsSync(join(dir, 'stack')));
+  }
+});
+
+test('what -e sets reaches the pipeline that is started', async () => {
+  const run = start([script, '-q', '-e', 'INGEST_WORKERS=2', '-e', 'TOPOLOGY=cluster'], {
+    STACK_DIR: join(dir, 'cluster'),
+  });
+  assert.equal(await run.ended, 0, run.output());
+  assert.match(run.output(), /^stack {2}redis, mosquitto, ingest-1, ingest-2, relay-1, nginx … ready/m);
 });
 
 test("with somebody's own pipeline nothing is started, and the exit code is k6's", async () => {

@@ -1,7 +1,7 @@
-import { existsSync, readdirSync, rmdirSync } from 'node:fs';
+import { constants as access, accessSync, existsSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { constants } from 'node:os';
-import { basename, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { commandOf } from '../../pipeline/common/command.ts';
 import { ConfigError, RunConfig, readConfig, StackConfig } from '../../pipeline/common/config.ts';
 import { isEntry } from '../../pipeline/common/entry.ts';
@@ -16,7 +16,7 @@ import type { Run } from '../../reports/contract/run.ts';
 import { moment, newDirectory, RUNS } from '../../reports/directory.ts';
 import { every } from '../lib/declarations.js';
 import { Instances, instancesOf, mergeInstances, newRunId, segmentsOf } from './instances.ts';
-import { checkScript, K6Run, variablesOf } from './k6.ts';
+import { checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
 import { checkVariables, linesOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -67,21 +67,29 @@ async function main(): Promise<number> {
   }
   const { instances, args } = instancesOf(given);
   checkVariables(script, args);
+  const command = commandOf(script, given, process.env.npm_lifecycle_event, {
+    env: process.env,
+    names: variablesIn(script),
+  });
+  Object.assign(process.env, variablesOf(args)); // for k6, and for the pipeline too
   const config = await settle(readConfig(RunConfig));
   // Where samples are asked for, the pipeline that is started leaves them: one message in a hundred, unless it is told otherwise.
-  if (variablesOf(args).SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
+  if (process.env.SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
   if (config.INGEST_URL !== undefined && config.MQTT_URL === undefined) {
     throw new ConfigError(
       'MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere',
     );
   }
   trust(config.TLS_CA);
-  const command = commandOf(script, given, process.env.npm_lifecycle_event, {
-    env: process.env,
-    names: variablesIn(script),
-  });
-  return inRunDirectory(variablesOf(args).RUN_DIR, runName(script, config, new Date()), (runDir) =>
-    runScript(script, args, instances, config, runEnvironment(config, runDir, command), runDir),
+  return inRunDirectory(process.env.RUN_DIR, runName(script, config, new Date()), (runDir) =>
+    runScript(
+      script,
+      withoutVariables(args),
+      instances,
+      config,
+      runEnvironment(config, runDir, command),
+      runDir,
+    ),
   );
 }
 
@@ -265,20 +273,34 @@ export async function inRunDirectory<T>(
   name: string,
   run: (runDir: string) => Promise<T>,
 ): Promise<T> {
-  if (asked) {
-    const given = resolve(asked);
-    if (existsSync(given) && readdirSync(given).length > 0)
-      throw new ConfigError(
-        `RUN_DIR is ${shortPath(given)}, and there is something in it; allowed: a directory that is new or empty`,
-      );
-    return run(given);
-  }
-  const own = newDirectory(join(RUNS, name));
+  const there = asked && existsSync(asked);
+  const own = asked ? emptyDirectory(resolve(asked)) : newDirectory(join(RUNS, name));
   try {
     return await run(own);
   } finally {
-    if (readdirSync(own).length === 0) rmdirSync(own);
+    if (!there && readdirSync(own).length === 0) rmdirSync(own);
   }
+}
+
+/** Node's own, with `recursive`, comes to no end below /proc. */
+function makeDirectory(path: string): void {
+  if (existsSync(path)) return;
+  makeDirectory(dirname(path));
+  mkdirSync(path);
+}
+
+/** Makes the directory that RUN_DIR names, where it is not there. @returns its path */
+function emptyDirectory(path: string): string {
+  const refused = (why: string) =>
+    new ConfigError(`RUN_DIR is ${shortPath(path)}, ${why}; allowed: a directory that is new or empty`);
+  try {
+    makeDirectory(path);
+    accessSync(path, access.W_OK);
+  } catch (error) {
+    throw refused(`which cannot be written: ${(error as NodeJS.ErrnoException).code}`);
+  }
+  if (readdirSync(path).length > 0) throw refused('and there is something in it');
+  return path;
 }
 
 /** `<method>-<topology>-<network>-<time>`, the directory below reports/runs/. */

@@ -52,7 +52,17 @@ test('a name that a script does not know is refused, with the nearest one: a typ
     () => checkVariables('scenarios/capacity.js', ['-e', 'PROBE=9']),
     /^ConfigError: PROBE is no setting/,
   );
-  checkVariables('scenarios/capacity.js', ['-e', 'PROBE=9'], ['PROBE']);
+  const capacity = { name: 'npm run capacity', settings: ['PROBE'], chooses: ['RATE'] };
+  checkVariables('scenarios/capacity.js', ['-e', 'PROBE=9'], capacity);
+  // Its runs had rates of their own, and nobody was told.
+  assert.throws(
+    () => checkVariables('scenarios/capacity.js', ['-e', 'RATE=9'], capacity),
+    /^ConfigError: RATE is no setting of npm run capacity; allowed: .*\bPROBE\b/,
+  );
+  for (const script of ['scenarios/ramp.js', 'own.js'])
+    assert.throws(() => checkVariables(script, ['-e', 'RATE']), {
+      message: '-e RATE sets nothing; allowed: -e NAME=value',
+    });
 });
 
 test('a value that is not allowed is refused, of flags and of the environment', (t) => {

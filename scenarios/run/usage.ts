@@ -1,12 +1,12 @@
 /** What a scenario says of itself, for `--help` and for the check before a run: its head comment, and the settings that it declares. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { closest } from 'fastest-levenshtein';
 import { NOT_TOLD, SETTINGS } from '../../pipeline/common/command.ts';
 import { ConfigError } from '../../pipeline/common/config.ts';
+import { like } from '../../pipeline/common/flags.ts';
 import { every, scripts } from '../lib/declarations.js';
 import { read } from '../lib/env.js';
-import { environmentArgs, variablesOf } from './k6.ts';
+import { assignmentsOf, variablesOf } from './k6.ts';
 
 const SCENARIOS = join(import.meta.dirname, '..');
 /** A variable that a file of somebody's own names: __ENV.RATE, {{ $env.RATE }}, read({ RATE: … }). */
@@ -34,25 +34,39 @@ export function variablesIn(script: string): string[] {
 }
 
 /**
- * Refuses in one line what is wrong with the settings of a script that declares them: a name that it does not know, as a typing error
- * would leave the default, or a value.
- * @param more names that flags may set beside those of the script
+ * Refuses in one line what is wrong with the settings of a script: one without a value and, where it declares them, a name that it does not
+ * know, as a typing error would leave the default, or a value.
+ * @param campaign of which the script is a part, and which has settings of its own beside the script's, or in the place of them
  */
-export function checkVariables(script: string, args: readonly string[], more: readonly string[] = []): void {
+export function checkVariables(
+  script: string,
+  args: readonly string[],
+  campaign?: { name: string; settings?: readonly string[]; chooses: readonly string[] },
+): void {
+  const given = assignmentsOf(args).map((text) => {
+    const [, name] = /^(\w+)=/.exec(text) ?? [];
+    if (name === undefined) throw new ConfigError(`-e ${text} sets nothing; allowed: -e NAME=value`);
+    return name;
+  });
   const own = declaredBy(script);
   if (own === undefined) return;
-  const all = { ...own, ...every() };
-  const allowed = [...new Set([...Object.keys(all), ...more])].sort();
+  const all: Declarations = { ...own, ...every() };
+  const { name: whose = script, settings = [], chooses = [] } = campaign ?? {};
+  const variables = variablesOf(args);
+  const chosen = chooses.filter((name) => variables[name] && !settings.includes(name));
+  const allowed = [...new Set([...Object.keys(all), ...settings])]
+    .filter((name) => !chooses.includes(name))
+    .sort();
   const known = new Set([...allowed, ...SETTINGS, ...NOT_TOLD]);
-  for (const arg of environmentArgs(args)) {
-    const name = arg.replace(/^(--env=|-e)/, '').replace(/=.*/s, '');
-    if (!/^\w+$/.test(name) || name.startsWith('K6_') || known.has(name)) continue;
+  const unknown = given.find((name) => !name.startsWith('K6_') && !known.has(name));
+  const wrong = chosen[0] ?? unknown;
+  if (wrong !== undefined) {
     throw new ConfigError(
-      `${name} is no setting of ${script}, ${closest(name, allowed)} is; allowed: ${allowed.join(', ')}`,
+      `${wrong} is no setting of ${whose}${like(wrong, allowed)}; allowed: ${allowed.join(', ')}`,
     );
   }
   try {
-    read(all, variablesOf(args));
+    read(all, variables);
   } catch (error) {
     throw new ConfigError((error as Error).message);
   }

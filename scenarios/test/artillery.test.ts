@@ -6,6 +6,29 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { identity } from '../../pipeline/setup/lock.mjs';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
+import { node } from './harness.ts';
+
+// 470 MB were installed, and a pipeline was started, before Artillery refused them.
+test('what is wrong with a file or a flag is refused before Artillery is installed', async () => {
+  const cases: [args: string[], env: NodeJS.ProcessEnv, says: RegExp][] = [
+    [['nope.yml'], {}, /^there is no nope\.yml; allowed: a file, such as scenarios\/ramp\.artillery\.yml$/],
+    [['scenarios/profiles/ramp.yml'], {}, /^config\.plugins\.arrival\.profile is missing; allowed: a file$/],
+    [['--quite'], {}, /^--quite is not known, --quiet is; allowed: .*--overrides/],
+    [['-e'], {}, /^Option '-e, --environment <value>'.*; allowed: /],
+    [
+      ['-e', 'RATE=10'],
+      {},
+      /^-e RATE=10 is no environment of scenarios\/ramp\.artillery\.yml; allowed: full$/,
+    ],
+    [['a.yml', 'b.yml'], {}, /^b\.yml is one file too many; /],
+    [[], { RUN_DIR: '/proc/x' }, /^RUN_DIR is \/proc\/x, which cannot be written: ENOENT; /],
+  ];
+  for (const [args, env, says] of cases) {
+    const { stderr, stdout, exitCode } = await node(['scenarios/run/artillery.ts', ...args], env);
+    assert.match(stderr, says);
+    assert.deepEqual([stdout, exitCode], ['', 1]);
+  }
+});
 
 // It went on sending for the whole profile, with nobody to stop it.
 test('the command that runs Artillery is killed: Artillery does not stay behind', async (t) => {

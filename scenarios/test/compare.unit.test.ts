@@ -144,7 +144,7 @@ test('a wrong flag is told in one line', () => {
     [['--network', 'moon'], '--network is "moon"; allowed: lan, firewall, internet, wan'],
     [['--network', 'lan', '--delay', '9'], '--delay is that of --network wan, which is not asked for'],
     [['--network', 'wan', '--delay', '0'], '--delay is "0"; allowed: whole numbers from 1 to 1000'],
-    [['--speed', '9'], /^Unknown option '--speed'/],
+    [['--speed', '9'], /^--speed is not known; allowed: --rate, /],
   ];
   for (const [args, message] of wrong) assert.throws(() => readOptions(args), { message });
   const args = ['--network=wan', '--delay=20', '--most=0', '--must-agree'];

@@ -83,7 +83,9 @@ test('what the deployments can not be given is told in one line, before anything
       { INGEST_URL: 'http://127.0.0.1:1' },
       /^INGEST_URL is set, and each deployment is a pipeline that is started: leave it out$/,
     ],
-    [['-e', 'SEDE=7'], {}, /^SEDE is no setting of scenarios\/fuzz\.js, SEED is; allowed: .+$/],
+    [['-e', 'SEDE=7'], {}, /^SEDE is no setting of npm run deployments, SEED is; allowed: .+$/],
+    [['-e', 'RATE=5'], {}, /^RATE is no setting of npm run deployments; allowed: .+$/],
+    [['-e', 'RUN_DIR=/tmp/x'], {}, /^RUN_DIR is no setting of npm run deployments; allowed: .+$/],
     [['-e', 'CONCURRENCY=9..1'], {}, /^CONCURRENCY is "9\.\.1": 9 is above 1; allowed: .+$/],
   ] as const;
   await Promise.all(

@@ -62,6 +62,7 @@ test('the tables of the README are the declarations', async () => {
 
 describe('a setting that makes no sense is told in one line', { concurrency: 2 }, () => {
   const wrong: [script: string, setting: string, message: RegExp][] = [
+    ['smoke.js', 'RAET=5', /^RAET is no setting of smoke\.js; allowed: .*\bRATE\b/], // it ran with the default
     ['smoke.js', 'DURATION=soon', /^DURATION is "soon"; allowed: 0 to 1e9$/],
     [
       'sweep.js',

@@ -237,7 +237,7 @@ describe('Artillery with the plugin', () => {
       [
         { plugins: { arrival: { profile: 'none.yml' } } },
         {},
-        /^arrival: profile \S+none\.yml cannot be read: ENOENT/m,
+        /^arrival: \S+none\.yml cannot be read: ENOENT/m,
       ],
       [
         { plugins: { arrival: { idd: 'id' } } },

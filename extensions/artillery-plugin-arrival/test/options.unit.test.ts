@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { type Options, readOptions, readProfile } from '../options.ts';
+import { type Options, readFile, readOptions } from '../options.ts';
 import { OptionError } from '../pipeline.ts';
 
 const SCENARIOS = join(import.meta.dirname, '../../../scenarios');
@@ -18,10 +18,11 @@ function ramp(change: (script: Script) => void = () => {}): Script {
   return script;
 }
 
-test('the ramp of Artillery has the phases of the profile that k6 reads', () => {
-  const planned = readProfile(join(SCENARIOS, 'profiles/ramp.yml')).phases as Table[];
+test('the ramp of Artillery has, as full, the phases of the profile that k6 reads', () => {
+  const planned = readFile(join(SCENARIOS, 'profiles/ramp.yml')).phases as Table[];
+  const { environments } = ramp().config as unknown as { environments: { full: Table } };
   assert.deepEqual(
-    ramp().config.phases,
+    environments.full.phases,
     planned.map(({ measured: _, ...phase }) => phase),
   );
   const options = readOptions(ramp(), RAMP);
@@ -30,7 +31,7 @@ test('the ramp of Artillery has the phases of the profile that k6 reads', () => 
     phases.map(({ measured }) => measured),
     [false, true, true],
   );
-  assert.deepEqual(flows, readProfile(join(SCENARIOS, 'profiles/ramp.yml')).flows);
+  assert.deepEqual(flows, readFile(join(SCENARIOS, 'profiles/ramp.yml')).flows);
   const { closed, length, spread, largest } = options;
   assert.deepEqual([closed, length, spread], [false, 50, 0]);
   assert.ok(largest > 10 * 64, 'a batch of ten');

@@ -8,13 +8,14 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 // How long a phase of the closed model takes that ends with a number of requests, or with everything having arrived, is up to what is
 // under test. k6's executors want to know it beforehand, so the run leads its phases itself.
 
 // lead leads the phases of the closed model, one after the other.
-func (e *engine) lead(ctx context.Context, client *store) {
+func (e *engine) lead(ctx context.Context, client *store.Store) {
 	defer e.turns.To(schedule.Turn{Over: true})
 	begin := e.opening(ctx)
 	for i, p := range e.options.profile.Phases {

@@ -8,7 +8,9 @@ import (
 	"go.k6.io/k6/v2/lib"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 const (
@@ -40,24 +42,32 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if err := e.checkDir(); err != nil {
 		return err
 	}
-	client, err := e.connectRedis(ctx, state)
-	if err != nil {
-		return err
+	var client *store.Store // nil: the pipeline's stamps are left aside, and only this process's own clock counts
+	var err error
+	o, network := e.options, e.trust.Of(state)
+	if o.Redis.URL != "" {
+		if client, err = store.Open(ctx, network, o.Redis.URL, e.Clock); err != nil {
+			return err
+		}
+		defer client.KeepTime(ctx, e.Clock)()
 	}
-	if client != nil {
-		defer e.keepTime(ctx, client)()
-	}
-	subs, err := e.subscribe(ctx, state, m.latency)
-	if err != nil {
+	tags := state.Tags.GetCurrentValues().Tags
+	hand := func(us []int64) { e.pending.latencies(ctx, state, m.latency, tags, us) }
+	if e.subscribers, err = receive.Subscribe(ctx, &e.Parts, receive.Receiving{
+		MQTT: o.MQTT, Queue: o.Queue, Network: network, Stamped: client != nil, Patience: e.comeBack, Latencies: hand,
+	}); err != nil {
 		return err
 	}
 	defer e.pending.end(ctx, state)
-	defer subs.close()
-	if e.options.Canary {
-		if e.canary, err = e.newCanary(ctx, state); err != nil {
+	defer e.subscribers.Close()
+	if o.Canary {
+		if e.canary, err = receive.NewCanary(ctx, &e.Parts, receive.Circling{
+			MQTT: o.MQTT, Ingest: o.Ingest, Timeout: o.Timeout.duration(), Format: o.messages(), Network: network, Patience: e.comeBack,
+			Drain: o.Drain.duration(),
+		}); err != nil {
 			return err
 		}
-		defer e.canary.close()
+		defer e.canary.Close()
 	}
 	if err := e.setStart(ctx, client); err != nil {
 		return err
@@ -89,32 +99,36 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		go e.lead(e.external.untilEnd(tending), client)
 	}
 	if e.canary != nil {
-		e.canary.fly(tending)
+		load := time.Duration(0)
+		if !e.Pacer.Closed() {
+			load = o.profile.Duration()
+		}
+		e.canary.Fly(tending, load, e.turns.Over)
 	}
-	if err := e.watch(ctx, subs, rec); err != nil {
+	if err := e.watch(ctx, state, rec); err != nil {
 		e.life.end(false)
 		rec.close()
 		return errors.Join(err, e.write()) // a script may have no summary, and the last report may be minutes old
 	}
 	leave()
 	if e.canary != nil {
-		e.canary.settle(ctx)
+		e.canary.Settle(ctx)
 	}
 	if client != nil && e.Ledger.Open() > 0 {
 		// While the subscribers still read: what leaves the queue now is on its way to them.
-		e.find(ctx, client)
+		client.Find(ctx, &e.Parts)
 		clock.SleepUntil(ctx, nil, time.Now().Add(linger))
 	}
-	subs.close()
-	subs.hand(e.Ledger.Arrive(0, nil, nil)) // of what came before the word that it was sent
+	e.subscribers.Close()
+	hand(e.Ledger.Arrive(0, nil, nil)) // of what came before the word that it was sent
 	e.pending.end(ctx, state)
 	rec.cut()
 	rec.close()
 	if client != nil {
 		e.readTelemetry(ctx, client)
-		if e.options.Sampled > 0 {
-			e.readTraces(ctx, client)
-		}
+	}
+	if o.Sampled > 0 {
+		e.traced(client.Traces(ctx, &e.Parts, o.Sampled))
 	}
 	e.Clock.End()
 	rec.doubt()
@@ -126,7 +140,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 }
 
 // watch returns when everything is in, when nothing has come for the idle time, or at the drain limit.
-func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) error {
+func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) error {
 	looks := time.NewTicker(look)
 	defer looks.Stop()
 	nextCut := e.Epoch.Add(tick)
@@ -146,10 +160,10 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 		select {
 		case <-ctx.Done():
 			return errStopped
-		case err := <-subs.failed:
+		case err := <-e.subscribers.Failed:
 			halt("a subscriber lost its connection, so the rest of the load was not sent: %s", err)
 		case now := <-looks.C:
-			e.pending.flush(ctx, subs.state)
+			e.pending.flush(ctx, state)
 			if !now.Before(nextCut) {
 				nextCut = nextCut.Add(tick)
 				rec.cut()
@@ -165,6 +179,10 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 			if alone == aloneMost {
 				halt("the senders have taken %d of %d requests and no more for %.0f s: did one of them fail? Its log says it",
 					e.open.Drawn(), e.Pacer.Requests(), schedule.LateLimit.Seconds())
+			}
+			if n := e.strangers.Load(); n >= strangersMost && !e.welcome.Load() {
+				halt("the ingest answered the first %d requests with 401, so the rest of the load was not sent: "+
+					"the token is missing or wrong (INGEST_TOKEN, ingest.token)", n)
 			}
 			if over {
 				e.Ledger.End()
@@ -200,6 +218,8 @@ func (e *engine) watch(ctx context.Context, subs *subscribers, rec *recorder) er
 const (
 	quietLeast = 5
 	aloneMost  = 50
+	// strangersMost answers of 401, and no request accepted: the next one is answered alike.
+	strangersMost = 10
 )
 
 // errStopped means that k6 ended the subscriber's iteration before the run was over.

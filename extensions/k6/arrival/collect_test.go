@@ -170,7 +170,7 @@ func TestThereIsAReportBeforeTheFirstMessage(t *testing.T) {
 	require.NoError(t, err)
 	shown, err := report.Shown(page)
 	require.NoError(t, err)
-	assert.Equal(t, e.id, shown.Run.ID)
+	assert.Equal(t, e.ID, shown.Run.ID)
 }
 
 // The number that a sender had drawn was missing from the account of a run, which so never settled.

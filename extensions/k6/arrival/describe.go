@@ -1,6 +1,8 @@
 package arrival
 
 import (
+	"cmp"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 const stampFormat = "2006-01-02T15:04:05.000Z"
@@ -18,7 +21,7 @@ func (e *engine) report(lossless bool) *report.Run {
 	ended, finished := e.life.now()
 	noted, classes := e.noted()
 	for i := range noted.timeline {
-		noted.timeline[i].CanaryMS = e.canary.at(noted.timeline[i].T) // it may have arrived after its second was over
+		noted.timeline[i].CanaryMS = e.canary.At(noted.timeline[i].T) // it may have arrived after its second was over
 	}
 
 	var ran time.Duration
@@ -36,7 +39,7 @@ func (e *engine) report(lossless bool) *report.Run {
 	r := &report.Run{
 		Schema: report.Schema, Run: e.identity(),
 		Account: report.NewAccount(account), Clock: e.describeClock(noted.processes),
-		Canary: e.canary.describe(lossless), Health: e.describeHealth(noted.gaps, lossless),
+		Canary: e.canary.Describe(lossless), Health: e.describeHealth(lossless),
 		Timeline: noted.timeline, Resources: noted.resources, Errors: classes,
 		Environment: e.environment(), Steps: []report.Step{}, Figures: noted.figures, Flows: []report.FlowResult{},
 	}
@@ -44,7 +47,7 @@ func (e *engine) report(lossless bool) *report.Run {
 		stamp := ended.UTC().Format(stampFormat)
 		r.Run.Ended = &stamp
 	}
-	e.describeLatencies(r, standing, spans, lossless)
+	e.describeLatencies(r, standing, spans, noted.sampled, lossless)
 	if finished {
 		r.Targets = report.NewTargets(e.Ledger.Targets())
 	}
@@ -53,9 +56,9 @@ func (e *engine) report(lossless bool) *report.Run {
 }
 
 // describeLatencies fills in the steps, the flows and the whole.
-func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []schedule.Span, lossless bool) {
+func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []schedule.Span, traced *store.Sampled, lossless bool) {
 	total := ledger.NewTimes()
-	counts, traced := standing.Phases, e.sampledNow()
+	counts := standing.Phases
 	for i, p := range e.options.profile.Phases {
 		times := e.Ledger.Times(i)
 		if p.Measured {
@@ -76,11 +79,11 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 			CPUPercent: report.CPUBetween(r.Resources, span.Start.Seconds(), span.End.Seconds()),
 			Latency:    report.NewLatencies(times, lossless),
 		}
-		step.Sampled = traced.of(i).Against(step.Latency.Arrival)
+		step.Sampled = traced.Of(i).Against(step.Latency.Arrival)
 		r.Steps = append(r.Steps, step)
 	}
 	r.Latency, r.Knee = report.NewLatencies(total, lossless), report.NewKnee(r.Steps)
-	r.Sampled = traced.all().Against(r.Latency.Arrival)
+	r.Sampled = traced.All().Against(r.Latency.Arrival)
 
 	for i, f := range e.options.profile.Flows {
 		s := e.Ledger.FlowTimes(i)
@@ -114,9 +117,11 @@ func (e *engine) describeClock(processes []report.ProcessClock) report.Clock {
 	return c
 }
 
-func (e *engine) describeHealth(gaps []report.Gap, lossless bool) report.Health {
+func (e *engine) describeHealth(lossless bool) report.Health {
 	lateness, reading := e.Ledger.Lateness(), e.Ledger.Reading()
-	h := report.Health{Gaps: gaps, SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.pending.trend.n}
+	h := report.Health{
+		Gaps: e.subscribers.Gaps(), SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.pending.trend.n,
+	}
 	if lateness.Count > 0 {
 		h.Lateness = new(report.NewLatency(lateness, lossless))
 	}
@@ -180,8 +185,8 @@ func (e *engine) identity() report.Identity {
 		labels = map[string]string{}
 	}
 	return report.Identity{
-		ID: e.id, Name: e.runName(), Generator: e.met, Tool: e.options.tool,
+		ID: e.ID, Name: e.runName(), Generator: e.met, Tool: e.options.tool,
 		Method: e.options.Name, Protocol: e.options.Protocol, Model: e.model(), Topology: e.options.Topology, Network: e.options.Network, Labels: labels,
-		Started: e.Epoch.UTC().Format(stampFormat), Command: e.command(), Profile: e.options.describeProfile(),
+		Started: e.Epoch.UTC().Format(stampFormat), Command: cmp.Or(e.options.Command, report.Command(os.Args[1:])), Profile: e.options.describeProfile(),
 	}
 }

@@ -6,64 +6,73 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/limits"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
+
+// comeBackLeast is how long an outage of a broker may last before the load is halted; where what is late is waited for longer than
+// that (drain), so is the broker.
+const comeBackLeast = 30 * time.Second
 
 // engine is the run of this process. What changes has an owner each, with a lock of its own.
 type engine struct {
-	*schedule.Course // schedule, ledger and clock
-	generator        // which of the run's instances this is
-	notes            // errors, doubts and figures for the report
+	run.Parts // what those who send, receive and look up share with it
+	notes     // errors, doubts and figures for the report
 
 	options  *options
-	bodies   *bodies
-	trust    trust
+	segment  *segment.Segment  // what this instance does of the run; nil: all
+	met      *report.Generator // this instance among the others; nil: it is the only one
+	trust    network.Trust
 	comeBack time.Duration // how long a subscriber tries to connect again
 
-	open     *schedule.Open   // hands out requests in the open model
-	turns    *schedule.Turns  // and in the closed one; nil: it is the open one
-	handles  handles          // requests that scripts send themselves, or a caller
-	external *External        // who sends in the place of k6; nil: k6 does
-	phases   *schedule.Phases // as they went
-	pending  pending          // samples for k6
-	judging  limits.Judging   // thresholds, and what k6 says of them
-	life     life             // how far the run has come
-	canary   *canary          // nil: none
-}
+	open      *schedule.Open   // hands out requests in the open model
+	turns     *schedule.Turns  // and in the closed one; nil: it is the open one
+	handles   handles          // requests that scripts send themselves, or a caller
+	external  *External        // who sends in the place of k6; nil: k6 does
+	strangers atomic.Int64     // requests that were answered 401 before any was accepted
+	welcome   atomic.Bool      // one was accepted
+	phases    *schedule.Phases // as they went
+	pending   pending          // samples for k6
+	judging   limits.Judging   // thresholds, and what k6 says of them
+	life      life             // how far the run has come
 
-// generator is one of the instances of a run.
-type generator struct {
-	id      string            // of the run
-	name    string            // of what is this instance's alone
-	segment *segment.Segment  // what this instance does of the run; nil: all
-	met     *report.Generator // this instance among the others; nil: it is the only one
+	subscribers *receive.Subscribers // nil: there are none yet
+	canary      *receive.Canary      // nil: none
 }
 
 func newEngine(o *options, part *segment.Segment) *engine {
-	o.profile.Connections = max(o.MQTT.Connections, o.MQTT.brokers())
+	o.profile.Connections = max(o.MQTT.Connections, o.MQTT.Brokers())
 	due := part.Share(pacer.New(o.profile))
-	id := cmp.Or(o.RunID, newRunID())
 	e := &engine{
-		options:   o,
-		generator: generator{id: id, name: part.Name(id), segment: part},
-		Course:    schedule.New(due),
-		trust:     trust{ca: o.CA},
-		comeBack:  max(comeBackLeast, o.Drain.duration()),
+		options:  o,
+		segment:  part,
+		trust:    network.Trust{CA: o.CA},
+		comeBack: max(comeBackLeast, o.Drain.duration()),
 	}
-	e.Ledger = ledger.New(e.levelled(), due)
+	id, own := cmp.Or(o.RunID, newRunID()), e.levelled()
+	e.Parts = run.Parts{
+		ID: id, Name: part.Name(id), Profile: own, Course: schedule.New(due), Count: e.count, Distrust: e.distrust,
+		Bodies: body.New(o.messages(), own.Flows, due, fmt.Sprintf("%s.%d.", id, part.Number()), part != nil),
+	}
+	e.Ledger = ledger.New(own, due)
 	if o.Queue != nil {
 		e.Ledger.EndAt(ledger.Queue)
 	}
 	if o.Sampled > 0 {
-		e.Ledger.Keep(o.Sampled, traceLength)
+		e.Ledger.Keep(o.Sampled, store.TraceLength)
 	}
 	deliveries, requests := expected(o.profile, due)
 	e.pending.trend, e.pending.http = thin(deliveries), thin(requests)
@@ -72,7 +81,6 @@ func newEngine(o *options, part *segment.Segment) *engine {
 		e.turns = schedule.NewTurns(e.Course, len(o.profile.Flows))
 	}
 	e.phases = schedule.NewPhases(e.Course, o.profile.Phases)
-	e.bodies = newBodies(o, fmt.Sprintf("%s.%d.", e.id, part.Number()), e.targetLevel())
 	return e
 }
 

@@ -1,7 +1,6 @@
 package arrival
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
 // Caller is what a run asks of the program that sends its requests in the place of k6's VUs.
@@ -66,17 +66,6 @@ type Request struct {
 	Content
 
 	given
-}
-
-// Answer is what the caller says came of a request: a status, or an error.
-type Answer struct {
-	Status    int
-	Body      string
-	Error     string // what kind of; empty: there is a status
-	Message   string
-	Connected bool // the request may have left
-	At        time.Time
-	Retries   int
 }
 
 // externalOptions are those of new Run(), and what else is to be known of a caller.
@@ -207,19 +196,12 @@ func (x *External) Sent(r *Request, at time.Time, over func()) {
 	x.engine.depart(&r.given, at)
 }
 
-// Settle says what came of a request that has left.
-func (x *External) Settle(r *Request, a Answer) {
-	for range a.Retries {
+// Settle says what came of a request that has left, after so many retries.
+func (x *External) Settle(r *Request, a send.Answer, retries int) {
+	for range retries {
 		x.engine.Ledger.Retried()
 	}
-	told := answer{status: a.Status, class: a.Error, body: func() []byte { return []byte(a.Body) }, done: a.At}
-	if a.Error != "" {
-		told.err = errors.New(cmp.Or(a.Message, a.Error))
-		if !a.Connected {
-			told.err = &dialError{told.err}
-		}
-	}
-	x.engine.settle(&r.given, told)
+	x.engine.settle(&r.given, a)
 }
 
 // Drop drops a request that was taken, and does not leave.
@@ -255,11 +237,11 @@ func (x *External) opening(ctx context.Context) (time.Time, error) {
 	}
 	e := x.engine
 	if e.canary != nil {
-		if err := e.canary.greet(ctx); err != nil {
+		if err := e.canary.Greet(ctx); err != nil {
 			return time.Time{}, err
 		}
 	}
-	p := Prepared{Run: e.id, Name: e.runName(), Directory: e.life.place(), Senders: e.options.Senders, Closed: e.Pacer.Closed()}
+	p := Prepared{Run: e.ID, Name: e.runName(), Directory: e.life.place(), Senders: e.options.Senders, Closed: e.Pacer.Closed()}
 	for _, phase := range e.options.profile.Phases {
 		p.Phases = append(p.Phases, phase.Name)
 	}

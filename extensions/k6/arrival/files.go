@@ -24,7 +24,7 @@ func (o *options) checkFiles(part *segment.Segment, limit uint64) error {
 	if o.SenderConnections > 1 {
 		connections, each = senders*o.SenderConnections, fmt.Sprintf(" with %d connections each", o.SenderConnections)
 	}
-	subscribers := max(o.profile.Subscribers(), o.MQTT.Connections, o.MQTT.brokers())
+	subscribers := max(o.profile.Subscribers(), o.MQTT.Connections, o.MQTT.Brokers())
 	if needed := uint64(connections + subscribers + spareFiles); needed > limit {
 		return fmt.Errorf("%d %s%s and %d subscribers need %d open files, and this process may have %d: ulimit -n %d, or fewer of them",
 			senders, who, each, subscribers, needed, limit, needed)

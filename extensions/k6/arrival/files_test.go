@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
 func TestMoreConnectionsThanOpenFilesAreRefused(t *testing.T) {
@@ -21,14 +22,14 @@ func TestMoreConnectionsThanOpenFilesAreRefused(t *testing.T) {
 	assert.Positive(t, openFiles())
 	assert.NoError(t, o.checkFiles(nil, openFiles()))
 
-	o.Publishers = &publishersOptions{Connections: 15_000}
+	o.Publishers = &send.PublisherOptions{Connections: 15_000}
 	assert.NoError(t, o.checkFiles(nil, 15_069))
 	assert.ErrorContains(t, o.checkFiles(nil, 15_068), "15000 publishers and 5 subscribers need 15069 open files, and this process may have 15068")
 
 	o.Publishers, o.Senders, o.InFlight, o.SenderConnections = nil, 1000, 1, 2
 	assert.EqualError(t, o.checkFiles(nil, 1500),
 		"1000 senders with 2 connections each and 5 subscribers need 2069 open files, and this process may have 1500: ulimit -n 2069, or fewer of them")
-	o.Publishers, o.SenderConnections = &publishersOptions{Connections: 15_000}, 0
+	o.Publishers, o.SenderConnections = &send.PublisherOptions{Connections: 15_000}, 0
 
 	third := segmentOf(t, "0:1/3", "0,1/3,2/3,1")
 	assert.NoError(t, o.checkFiles(third, 5069), "of several instances each has its share")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
 // given is a request that somebody else sends: a script, or the caller of a recorder.
@@ -122,7 +122,7 @@ func (e *engine) depart(h *given, at time.Time) {
 }
 
 // settle says what came of a request that has left. It comes to nothing for one that was given up.
-func (e *engine) settle(h *given, a answer) {
+func (e *engine) settle(h *given, a send.Answer) {
 	if e.handles.remove(h) {
 		e.close(h, e.answered(h.slot, a, h.sent))
 	}
@@ -131,14 +131,14 @@ func (e *engine) settle(h *given, a answer) {
 // content makes what a request carries.
 func (e *engine) content(slot pacer.Slot) Content {
 	c := Content{
-		Flow: e.options.profile.Flows[slot.Flow].Name, Path: e.options.Ingest.Path, Body: string(e.bodies.append(nil, slot)),
+		Flow: e.options.profile.Flows[slot.Flow].Name, Path: e.options.Ingest.Path, Body: string(e.Bodies.Append(nil, slot)),
 	}
 	if slot.Messages > 1 {
 		c.Path = e.options.Ingest.BatchPath
 	}
 	for i := range slot.Messages {
-		c.IDs = append(c.IDs, e.bodies.prefix+strconv.Itoa(slot.FirstID+i))
-		c.Targets = append(c.Targets, string(e.bodies.flows[slot.Flow].target(nil, slot, i)))
+		c.IDs = append(c.IDs, e.Bodies.ID(slot.FirstID+i))
+		c.Targets = append(c.Targets, string(e.Bodies.AppendTarget(nil, slot, i)))
 	}
 	return c
 }
@@ -194,5 +194,5 @@ func (m *instance) settle(e *engine, h *slotHandle, status int) {
 		common.Throw(m.vu.Runtime(), errors.New("run.settle() wants what run.next() returned, once"))
 	}
 	h.done = true
-	e.settle(h.given, answer{status: status, body: func() []byte { return nil }, done: time.Now()})
+	e.settle(h.given, send.Answer{Status: status, Body: func() []byte { return nil }, Done: time.Now()})
 }

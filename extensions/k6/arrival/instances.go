@@ -9,6 +9,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 // divisible refuses what can't be divided, before anything is connected.
@@ -49,7 +50,7 @@ func (o *options) divisible(s *segment.Segment) error {
 }
 
 // setStart says when the schedule begins: soon, or when all instances of the run have met.
-func (e *engine) setStart(ctx context.Context, client *store) error {
+func (e *engine) setStart(ctx context.Context, client *store.Store) error {
 	if e.segment == nil {
 		e.Epoch = time.Now().Add(Lead)
 		return nil
@@ -61,19 +62,19 @@ func (e *engine) setStart(ctx context.Context, client *store) error {
 	e.Epoch = e.moment(start)
 	late := time.Since(e.Epoch)
 	if late > schedule.LateLimit {
-		return fmt.Errorf("%s comes %.0f s after the start of the run %s: too late to take part", e.segment, late.Seconds(), e.id)
+		return fmt.Errorf("%s comes %.0f s after the start of the run %s: too late to take part", e.segment, late.Seconds(), e.ID)
 	}
 	e.met = e.segment.Describe(start, float64(max(0, late).Microseconds())/1000)
 	return nil
 }
 
 // meet waits until all instances of the run are ready, and returns the moment of the start, µs on the clock of Redis.
-func (e *engine) meet(ctx context.Context, client *store) (start int64, err error) {
-	node, err := client.holder(ctx, segment.Keys+e.id)
+func (e *engine) meet(ctx context.Context, client *store.Store) (start int64, err error) {
+	node, err := client.Holder(ctx, segment.Keys+e.ID)
 	if err != nil {
 		return 0, segment.Unmet(err)
 	}
-	own := e.segment.Meeting(node, e.id, segment.Lead, e.redisNow)
+	own := e.segment.Meeting(node, e.ID, segment.Lead, e.redisNow)
 	giveUp := time.Now().Add(e.options.Gather.duration())
 	other := ""
 	for {
@@ -90,11 +91,11 @@ func (e *engine) meet(ctx context.Context, client *store) (start int64, err erro
 			return told.Start, nil
 		case "late":
 			return 0, fmt.Errorf("the run %s began %.0f s ago: %s came too late for it, or the id has been used before (runId, RUN_ID: new for each run)",
-				e.id, float64(e.redisNow()-told.Start)/1e6, e.segment)
+				e.ID, float64(e.redisNow()-told.Start)/1e6, e.segment)
 		case "taken": // by who has gone, if it does not say so again
 			if other != "" && other != told.There[0] {
 				return 0, fmt.Errorf("%s of the run %s is there already: each instance has a segment of its own, and each run an id (runId, RUN_ID)",
-					e.segment, e.id)
+					e.segment, e.ID)
 			}
 			other, told.There = told.There[0], nil
 		}
@@ -107,19 +108,19 @@ func (e *engine) meet(ctx context.Context, client *store) (start int64, err erro
 				return 0, errStopped
 			}
 			return 0, fmt.Errorf("%d of %d instances of the run %s were ready within %s, so nothing was sent; missing: %s",
-				len(told.There), e.segment.Of(), e.id, e.options.Gather.duration(), own.Missing(told.There))
+				len(told.There), e.segment.Of(), e.ID, e.options.Gather.duration(), own.Missing(told.There))
 		}
 	}
 }
 
 // together is when a phase of the closed model begins: soon after all instances of the run have ended the one before. One that has not by
 // the limit is not waited for, and then the run can't be trusted.
-func (e *engine) together(ctx context.Context, client *store, phase int, limit time.Time) time.Time {
-	run := fmt.Sprintf("%s:%d", e.id, phase)
+func (e *engine) together(ctx context.Context, client *store.Store, phase int, limit time.Time) time.Time {
+	run := fmt.Sprintf("%s:%d", e.ID, phase)
 	var own *segment.Meeting
 	ask := func() (told segment.Presence, err error) {
 		if own == nil {
-			node, err := client.holder(ctx, segment.Keys+run)
+			node, err := client.Holder(ctx, segment.Keys+run)
 			if err != nil {
 				return told, err
 			}
@@ -143,7 +144,7 @@ func (e *engine) together(ctx context.Context, client *store, phase int, limit t
 		}
 		switch name := e.options.profile.Phases[phase].Name; {
 		case over && err != nil:
-			e.distrust("the instances could not agree on when phase %q begins: %s", name, withoutURL(err))
+			e.distrust("the instances could not agree on when phase %q begins: %s", name, err)
 		case over:
 			e.distrust("phase %q began without %s, which had not ended the one before", name, own.Missing(told.There))
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
@@ -39,7 +40,7 @@ func TestARunBeginsOnce(t *testing.T) {
 	test.Start(t, f)
 	one := newSegment(t, f, unequalParts[0], unequal, steady, "runId: 'abcd1234', gather: 60")
 	e := one.module.root.engine
-	client, err := e.connectRedis(t.Context(), one.state)
+	client, err := store.Open(t.Context(), e.trust.Of(one.state), e.options.Redis.URL, e.Clock)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	ctx, leave := context.WithCancel(t.Context())
@@ -73,7 +74,7 @@ func TestInstancesBeginByTheClockOfRedis(t *testing.T) {
 		s := newSegment(t, f, one, unequal, steady, "runId: 'abcd1234'")
 		engines[i] = s.module.root.engine
 		work.Go(func() {
-			client, err := engines[i].connectRedis(t.Context(), s.state)
+			client, err := store.Open(t.Context(), engines[i].trust.Of(s.state), engines[i].options.Redis.URL, engines[i].Clock)
 			if assert.NoError(t, err) {
 				defer func() { _ = client.Close() }()
 				assert.NoError(t, engines[i].setStart(t.Context(), client))
@@ -142,7 +143,7 @@ func TestAPhaseBeginsWithoutAnInstanceThatDoesNotCome(t *testing.T) {
 	s := newSegment(t, f, unequalParts[1], unequal,
 		"phases: [{duration: 60, vus: 6, drain: 60}, {name: two, duration: 60, vus: 6}]\nflows: [{name: direct}]", "runId: 'abcd1234'")
 	e := s.module.root.engine
-	client, err := e.connectRedis(t.Context(), s.state)
+	client, err := store.Open(t.Context(), e.trust.Of(s.state), e.options.Redis.URL, e.Clock)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	begin := e.together(t.Context(), client, 1, time.Now())

@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -22,7 +23,20 @@ func (e *engine) judge(r *report.Run, doubts []string, ran time.Duration) report
 	return judge.Of(judge.Evidence{
 		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: doubts, Limits: rules, Replaced: replaced,
 		Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(), AtMostOnce: e.options.MQTT.QoS == 0, Halted: e.IsHalted(),
+		Subscribed: e.subscribed(),
 	})
+}
+
+// subscribed says what the subscribers hold, by the names that scripts and users have for it; empty: they are none of MQTT.
+func (e *engine) subscribed() string {
+	o := e.options.MQTT
+	switch {
+	case o.URL == "":
+		return ""
+	case o.Filter != "":
+		return fmt.Sprintf("mqtt.filter (FILTER) %q at QoS %d", o.Filter, o.QoS)
+	}
+	return fmt.Sprintf("targets behind mqtt.prefix (TOPIC_PREFIX) %q at QoS %d", o.Prefix, o.QoS)
 }
 
 // measured merges the times of the measured phases.

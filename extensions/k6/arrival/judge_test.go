@@ -93,8 +93,6 @@ func TestTheRunsOwnEvidenceReachesTheJudge(t *testing.T) {
 		"halted": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, func(e *engine, _ *recorder) { close(e.Halted) }, nil},
 		"samples discarded": {"", inTime, 0, func(e *engine, _ *recorder) { e.pending.discarded.Add(7) }, []string{
 			"k6 did not take 7 samples, so its thresholds are about the others only"}},
-		"a gap": {"", inTime, 0, func(e *engine, _ *recorder) { e.openGap(0, os.ErrClosed) }, []string{
-			"a subscriber was without its connection (once): what waited for it counts as the pipeline's latency, and of 0 missing deliveries it may have lost some"}},
 		"the record has gaps": {"", inTime, 0, func(_ *engine, rec *recorder) { rec.note(os.ErrClosed) }, []string{
 			"the record of the run has gaps: file already closed"}},
 		"the pipeline's clocks are unknown": {clocked, inTime, 0, nil, []string{

@@ -8,24 +8,24 @@ import (
 	"sync"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 // notes are what is noted for the report on the way, beside the ledger.
 type notes struct {
-	mu      sync.Mutex
-	errors  map[string]*report.ErrorClass
-	sampled *sampled // nil: not asked for, or not there yet
+	mu     sync.Mutex
+	errors map[string]*report.ErrorClass
 	lists
 }
 
 // lists are what a report takes as it is.
 type lists struct {
 	doubts    []string // why the instrument can't be trusted
-	gaps      []report.Gap
 	figures   []report.Figure
 	processes []report.ProcessClock
 	timeline  []report.Interval
 	resources []report.Resource
+	sampled   *store.Sampled // nil: not asked for, or not there yet
 }
 
 // count adds one to a class of errors. The first of a class is kept as its example.
@@ -79,11 +79,11 @@ func (n *notes) used(resources []report.Resource, clocks []report.ProcessClock) 
 	n.processes = append(n.processes, clocks...)
 }
 
-// hasGaps reports whether a subscriber was without its connection for a while.
-func (n *notes) hasGaps() bool {
+// traced notes what the trace lists have told.
+func (n *notes) traced(s *store.Sampled) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return len(n.gaps) > 0
+	n.sampled = s
 }
 
 // noted is a copy of the lists, and the classes of errors, the most frequent first.
@@ -96,7 +96,7 @@ func (n *notes) noted() (lists, []report.ErrorClass) {
 	}
 	sort.Slice(classes, func(i, j int) bool { return classes[i].Count > classes[j].Count })
 	return lists{
-		copyOf(n.doubts), copyOf(n.gaps), copyOf(n.figures), copyOf(n.processes), copyOf(n.timeline), copyOf(n.resources),
+		copyOf(n.doubts), copyOf(n.figures), copyOf(n.processes), copyOf(n.timeline), copyOf(n.resources), n.sampled,
 	}, classes
 }
 

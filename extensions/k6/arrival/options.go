@@ -15,10 +15,14 @@ import (
 
 	"github.com/grafana/sobek"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 // options are those of new Run(). index.d.ts documents them.
@@ -30,8 +34,8 @@ type options struct {
 	Profile    profileOption             `json:"profile"`
 	Phases     map[string]map[string]any `json:"phases"`
 	EveryFlow  map[string]any            `json:"everyFlow"`
-	Ingest     ingestOptions             `json:"ingest"`
-	MQTT       mqttOptions               `json:"mqtt"`
+	Ingest     send.Ingest               `json:"ingest"`
+	MQTT       receive.Options           `json:"mqtt"`
 	Redis      redisOptions              `json:"redis"`
 	CA         string                    `json:"ca"`
 	ID         string                    `json:"id"`
@@ -39,8 +43,8 @@ type options struct {
 	Fuzz       *fuzzOptions              `json:"fuzz"`
 	Senders    int                       `json:"senders"`
 	InFlight   int                       `json:"inFlight"`
-	Publishers *publishersOptions        `json:"publishers"`
-	Queue      *queueOptions             `json:"queue"`
+	Publishers *send.PublisherOptions    `json:"publishers"`
+	Queue      *store.QueueOptions       `json:"queue"`
 	Timeout    seconds                   `json:"timeout"`
 	Drain      seconds                   `json:"drain"`
 	Idle       seconds                   `json:"idle"`
@@ -64,16 +68,6 @@ type options struct {
 }
 
 type profileOption struct{ Name, Text string }
-
-type ingestOptions struct {
-	URL       string            `json:"url"`
-	Token     string            `json:"token"`
-	Path      string            `json:"path"`
-	BatchPath string            `json:"batchPath"`
-	Headers   map[string]string `json:"headers"`
-	KeepAlive bool              `json:"keepAlive"`
-	Retries   int               `json:"retries"`
-}
 
 // fuzzOptions make payloads of random values.
 type fuzzOptions struct {
@@ -133,8 +127,8 @@ func defaults() options {
 	return options{
 		Name: "run", ID: "id", Senders: 64, InFlight: 1, SenderConnections: 1, Canary: true, Topology: "single", Network: "loopback", Runs: "reports/runs",
 		Gather: seconds(time.Minute), Timeout: seconds(10 * time.Second), Drain: seconds(30 * time.Second), Idle: seconds(10 * time.Second),
-		Ingest: ingestOptions{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
-		MQTT:   mqttOptions{Prefix: "messages/", QoS: 1, Version: "5", Session: "clean", Topics: "exact"},
+		Ingest: send.Ingest{Path: "/messages", BatchPath: "/messages/batch", KeepAlive: true},
+		MQTT:   receive.Options{Prefix: "messages/", QoS: 1, Version: "5", Session: "clean", Topics: "exact"},
 		tool:   report.Tool{Name: "k6", Version: k6Version()},
 	}
 }
@@ -194,7 +188,7 @@ func (o *options) check() (err error) {
 	}
 	u, err := url.Parse(o.Ingest.URL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return fmt.Errorf("ingest.url %q is not an address: http://host:port or https://host:port (INGEST_URL, or start: npm run pipeline)", mask(o.Ingest.URL))
+		return fmt.Errorf("ingest.url %q is not an address: http://host:port or https://host:port (INGEST_URL, or start: npm run pipeline)", report.Mask(o.Ingest.URL))
 	}
 	if u.User != nil {
 		return errors.New("ingest.url (INGEST_URL) holds a user or a password, which would end up in tags: use a token (INGEST_TOKEN)")
@@ -203,8 +197,8 @@ func (o *options) check() (err error) {
 		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
 	}
 	if o.Redis.URL != "" {
-		if _, _, err := parseRedis(o.Redis.URL); err != nil {
-			return fmt.Errorf("redis.url (REDIS_URL): %w", withoutURL(err))
+		if _, _, err := store.Parse(o.Redis.URL); err != nil {
+			return fmt.Errorf("redis.url (REDIS_URL): %w", err)
 		}
 	}
 	if at, isURL := strings.CutPrefix(o.Runs, "file://"); isURL {
@@ -256,23 +250,29 @@ func (o *options) check() (err error) {
 			return err
 		}
 	}
-	if _, err := parseBody(o.bodyTemplate(), "", ""); err != nil {
+	if err := o.messages().Check(); err != nil {
 		return err
 	}
 	if o.MQTT.Filter != "" && o.Canary {
 		return errors.New("mqtt.filter is set, so it is not known where the canary arrives: canary: false")
 	}
-	if err := o.MQTT.check(o.profile); err != nil {
+	if err := o.MQTT.Check(o.profile); err != nil {
 		return err
 	}
 	if o.Publishers != nil {
-		if err := o.Publishers.check(o); err != nil {
+		if err := o.Publishers.Check(o.profile, len(o.MQTT.More)); err != nil {
 			return err
 		}
 	}
 	if o.Queue != nil {
-		if err := o.Queue.check(o); err != nil {
+		if err := o.Queue.Check(o.profile); err != nil {
 			return err
+		}
+		if o.Canary {
+			return errors.New("queue is set, and the canary arrives by MQTT: canary: false")
+		}
+		if o.Publishers != nil {
+			return errors.New("queue is where messages of an ingest arrive, and publishers have none: leave out one of them")
 		}
 	}
 	if o.Protocol == "" {
@@ -290,6 +290,15 @@ func (o *options) check() (err error) {
 		}
 	}
 	return nil
+}
+
+// messages are what the options say of them.
+func (o *options) messages() body.Format {
+	f := body.Format{Template: o.Body, ID: o.ID, Source: o.tool.Name}
+	if o.Fuzz != nil {
+		f.Fuzz, f.Seed = o.Fuzz.spec, o.Fuzz.Seed
+	}
+	return f
 }
 
 // same refuses a second run in one process: VUs share the schedule, so they must mean the same one.

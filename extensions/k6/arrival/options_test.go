@@ -88,3 +88,21 @@ func TestTheFolderOfRunsIsAPathOrAURL(t *testing.T) {
 		assert.Equal(t, dir, filepath.Dir(e.life.dir))
 	}
 }
+
+func TestQueueThatMakesNoSense(t *testing.T) {
+	t.Parallel()
+	rt := modulestest.NewRuntime(t)
+	require.NoError(t, rt.VU.Runtime().Set("Run", New().NewModuleInstance(rt.VU).Exports().Named["Run"]))
+	const one, five = "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a}]",
+		"phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, deliveries: 5}]"
+	for _, c := range []struct{ profile, options, want string }{
+		{one, "queue: {url: 'redis://h'}", "queue is set, and the canary arrives by MQTT: canary: false"},
+		{one, "canary: false, queue: {url: 'redis://h', kind: 'heap'}", "queue.kind \"heap\" is not \"stream\" or \"list\""},
+		{one, "canary: false, queue: {url: 'http://h'}", "queue.url: redis: invalid URL scheme: http"},
+		{five, "canary: false, queue: {url: 'redis://h'}", "the queue hands out each message once, but flow \"a\" has 5 deliveries"},
+	} {
+		_, err := rt.VU.Runtime().RunString(fmt.Sprintf(
+			"new Run({ ingest: {url: 'http://h'}, mqtt: {url: 'mqtt://h'}, profile: %q, %s })", c.profile, c.options))
+		assert.ErrorContains(t, err, c.want)
+	}
+}

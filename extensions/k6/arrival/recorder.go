@@ -61,7 +61,7 @@ func newRecorder(e *engine) (*recorder, error) {
 // begin is called when the epoch is settled.
 func (r *recorder) begin() error {
 	e := r.engine
-	if err := report.Begin(r.hdr, e.id, e.Epoch.UnixMilli()); err != nil {
+	if err := report.Begin(r.hdr, e.ID, e.Epoch.UnixMilli()); err != nil {
 		return fmt.Errorf("the run's histogram log can't be written: %w", err)
 	}
 	r.usage()
@@ -105,7 +105,7 @@ func (r *recorder) cut() {
 	t := len(e.timeline)
 	from, to := time.Duration(t)*tick, time.Duration(t+1)*tick
 	row := report.Interval{
-		T: t, Phase: e.phases.At(from), Requests: i.Requests, Scheduled: i.Sent, CanaryMS: e.canary.at(t),
+		T: t, Phase: e.phases.At(from), Requests: i.Requests, Scheduled: i.Sent, CanaryMS: e.canary.At(t),
 		Sent: i.Sent, Accepted: i.Accepted, Rejected: i.Rejected, Failed: i.Failed,
 		Arrived: i.Arrival.Count, Backlog: i.Backlog,
 		Arrival: report.NewQuantiles(&i.Arrival), FromSend: report.NewQuantiles(&i.FromSend), HTTP: report.NewQuantiles(&i.HTTP),

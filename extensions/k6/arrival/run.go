@@ -25,7 +25,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 			common.Throw(rt, err)
 		}
 	}
-	set("id", e.name)
+	set("id", e.Name)
 	set("scenarios", func(how scenarioOptions) map[string]any {
 		how.Pump = how.Pump || e.options.Publishers != nil // one VU has all connections
 		m.root.pumped.Store(how.Pump)

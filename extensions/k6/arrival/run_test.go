@@ -99,7 +99,7 @@ func TestALateGeneratorIsToldWhatItLacks(t *testing.T) {
 // Such a run was green: an empty Trend has a p99 of 0, which is below every threshold.
 func TestARunInWhichNothingArrivesIsNotGreen(t *testing.T) {
 	t.Parallel()
-	f := &fake.Pipeline{Status: func(int) int { return http.StatusUnauthorized }}
+	f := &fake.Pipeline{Status: func(int) int { return http.StatusForbidden }}
 	s := newScript(t, f, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]", "")
 	r := s.run()
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
@@ -114,6 +114,30 @@ func TestARunInWhichNothingArrivesIsNotGreen(t *testing.T) {
 	}
 	assert.InDelta(t, 1+late, sums["arrival_invalid"], 0, "k6's exit code agrees")
 	assert.InDelta(t, 1e9, sums["arrival_p99"], 0, "ms: above any limit")
+}
+
+// It sent all of the load, and then wanted more cores.
+func TestARunThatTheIngestDoesNotKnowEndsAfterTheFirstAnswers(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Status: func(int) int { return http.StatusUnauthorized }}
+	r := newScript(t, f, "phases: [{duration: 600, arrivalRate: 50}]\nflows: [{name: direct}]", "").run()
+	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	assert.Less(t, r.Account.Requests.Sent, 10_000)
+	reasons := strings.Join(r.Verdict.Reasons, "\n")
+	assert.Regexp(t, `the ingest answered the first \d+ requests with 401, .*INGEST_TOKEN`, reasons)
+	assert.NotContains(t, reasons, "cores")
+}
+
+func TestAWrongFilterIsNamedWhereNothingArrives(t *testing.T) {
+	t.Parallel()
+	for more, want := range map[string]string{
+		`filter: "elsewhere/#"`: `mqtt.filter (FILTER) "elsewhere/#" at QoS 1`,
+		`prefix: "elsewhere/"`:  `targets behind mqtt.prefix (TOPIC_PREFIX) "elsewhere/" at QoS 1`,
+	} {
+		s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]",
+			`mqtt: { url: "BROKER", `+more+` }, idle: 1`)
+		assert.Contains(t, strings.Join(s.run().Verdict.Reasons, "\n"), want)
+	}
 }
 
 func TestNobodyAtTheIngestIsARejection(t *testing.T) {
@@ -179,7 +203,7 @@ func TestStampsMeanNothingWithoutTheirClock(t *testing.T) {
 
 func TestStagesSumToArrival(t *testing.T) {
 	t.Parallel()
-	r := newScript(t, &fake.Pipeline{Hops: stamps}, steady, fmt.Sprintf("redis: { url: %q }", startRedis(t))).run()
+	r := newScript(t, &fake.Pipeline{Hops: stamps}, steady, fmt.Sprintf("redis: { url: %q }", test.Redis(t))).run()
 	assert.Equal(t, "redis TIME", r.Clock.Reference)
 	sum := 0.0
 	for name, s := range r.Latency.Stages {
@@ -214,4 +238,17 @@ func TestTheAccountReachesK6sThresholds(t *testing.T) {
 		assert.True(t, pushed, zero)
 		assert.Zero(t, v, zero)
 	}
+}
+
+// A pipeline of one's own has other messages and other topics.
+func TestAPipelineWithMessagesAndTopicsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	r := newScript(t, &fake.Pipeline{}, `
+phases: [{name: steady, duration: 1, arrivalRate: 50}]
+flows: [{name: own, target: devices, targets: 1}]`,
+		"body: `{\"MsgID\":\"{{id}}\",\"target\":\"{{target}}\"}`, mqtt: { url: 'BROKER', filter: 'messages/devices/0' }").run()
+	result, reasons, _ := verdict(r)
+	assert.Equal(t, report.Pass, result, reasons)
+	assert.Equal(t, 50, r.Account.Arrived)
+	assert.Contains(t, report.Text(r, "", false), "request to delivery as one: the pipeline told no stamps")
 }

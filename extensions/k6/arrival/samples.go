@@ -11,6 +11,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
 // trendMost is about how many samples k6's own Trends get of a run. A Trend keeps each of them, 16 bytes and more, and
@@ -92,7 +93,7 @@ func (s *requestSamples) push(ctx context.Context, slot pacer.Slot, status int, 
 	if base != s.of {
 		s.of, s.tags = base, map[requestTags]*metrics.TagSet{}
 	}
-	url := kind(slot.Messages)
+	url := send.Kind(slot.Messages)
 	key := requestTags{url, slot.Flow, status}
 	tags := s.tags[key]
 	if tags == nil {

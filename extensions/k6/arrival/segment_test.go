@@ -11,8 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/lib"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
@@ -102,13 +104,13 @@ func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
 func TestWhatAnotherGeneratorHasSentIsNotForeign(t *testing.T) {
 	t.Parallel()
 	o := &options{ID: "id", profile: newScript(t, &fake.Pipeline{}, twenty, "").module.root.engine.options.profile}
-	b := newBodies(o, "abcd1234.2.", "")
+	b := body.New(o.messages(), o.profile.Flows, pacer.New(o.profile), "abcd1234.2.", true)
 	for payload, sibling := range map[string]bool{
 		`{"id":"abcd1234.1.17"}`: true, `{"id":"abcd1234.12.17"}`: true, `{"id":"abcd1234.canary.3"}`: false,
 		`{"id":"other567.1.17"}`: false, `{"id":"abcd1234."}`: false, `{}`: false,
 	} {
-		assert.Equal(t, sibling, b.sibling([]byte(payload)), payload)
-		_, ok := b.seq([]byte(payload))
+		assert.Equal(t, sibling, b.Sibling([]byte(payload)), payload)
+		_, ok := b.Seq([]byte(payload))
 		assert.False(t, ok, payload)
 	}
 }

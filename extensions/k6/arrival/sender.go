@@ -2,6 +2,7 @@ package arrival
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -12,11 +13,12 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
 // sender sends requests of the schedule and settles them.
 type sender struct {
-	*poster
+	*send.Poster
 	engine  *engine
 	samples *requestSamples
 	waiter  *schedule.Waiter
@@ -24,8 +26,8 @@ type sender struct {
 }
 
 func newSender(e *engine, state *lib.State) *sender {
-	p := newPoster(e, state)
-	return &sender{poster: p, engine: e, samples: newRequestSamples(e, state, p.urls), waiter: schedule.NewWaiter()}
+	p := send.NewPoster(e.options.Ingest, e.trust.Of(state), e.options.Timeout.duration())
+	return &sender{Poster: p, engine: e, samples: newRequestSamples(e, state, p.URLs), waiter: schedule.NewWaiter()}
 }
 
 // send takes the next request, posts it, and settles it.
@@ -35,7 +37,7 @@ func (s *sender) send(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
-	s.body = e.bodies.append(s.body[:0], slot)
+	s.body = e.Bodies.Append(s.body[:0], slot)
 
 	sent := time.Now()
 	e.sent(slot, sent)
@@ -51,17 +53,38 @@ func (s *sender) send(ctx context.Context) bool {
 
 // attempt posts once. The error says that another attempt may help, and when.
 func (s *sender) attempt(ctx context.Context, slot pacer.Slot, sent time.Time) (ledger.Outcome, error) {
-	a := s.post(sent, s.body, slot.Messages)
+	a := s.Post(sent, s.body, slot.Messages)
 	outcome := s.engine.answered(slot, a, sent)
-	s.samples.push(ctx, slot, a.status, sent, a.done)
-	if !mayHelp(a.status) {
+	s.samples.push(ctx, slot, a.Status, sent, a.Done)
+	if !mayHelp(a.Status) {
 		return outcome, nil
 	}
-	after, err := strconv.Atoi(string(s.answer.Header.Peek("Retry-After")))
-	if a.status == 0 || err != nil || after <= 0 {
+	after, err := strconv.Atoi(s.Header("Retry-After"))
+	if a.Status == 0 || err != nil || after <= 0 {
 		return outcome, errAgain
 	}
 	return outcome, backoff.RetryAfter(min(after, int(retryAfterMost/time.Second)))
+}
+
+// errAgain says that another attempt may help.
+var errAgain = errors.New("try again")
+
+// answered counts one attempt and says what it means for the messages.
+func (e *engine) answered(slot pacer.Slot, a send.Answer, sent time.Time) ledger.Outcome {
+	if a.Status != 0 {
+		e.Ledger.Answered(slot.Phase, a.Done.Sub(sent).Microseconds())
+	}
+	switch {
+	case a.Status == http.StatusUnauthorized:
+		e.strangers.Add(1)
+	case a.Status/100 == 2 && !e.welcome.Load():
+		e.welcome.Store(true)
+	}
+	outcome, class, example := a.Outcome(e.options.Timeout.duration())
+	if class != "" {
+		e.count("request", class, example)
+	}
+	return outcome
 }
 
 // mayHelp reports whether another attempt may be answered better: after no answer, 429 and 5xx.

@@ -113,7 +113,7 @@ func TestAnotherClientWithTheSameID(t *testing.T) {
 	work.Go(func() {
 		<-e.Started
 		for rival.Err() == nil { // as clients do
-			conn, err := receiver.Connect(rival, e.receiverOptions(s.state, "subscriber-1"))
+			conn, err := receiver.Connect(rival, receiver.Options{URL: e.options.MQTT.URL, ClientID: "arrival-" + e.Name + "-subscriber-1", Dial: s.state.Dialer.DialContext})
 			if err != nil {
 				continue
 			}
@@ -132,6 +132,6 @@ func TestAnotherClientWithTheSameID(t *testing.T) {
 	assert.Positive(t, r.Account.Dropped)
 	assert.True(t, r.Account.Balanced)
 	gaps := r.Health.Gaps // on a busy machine one of the connections may last
-	require.GreaterOrEqual(t, len(gaps), shortMost)
+	require.GreaterOrEqual(t, len(gaps), 5)
 	assert.Nil(t, gaps[len(gaps)-1].ToS)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/shirou/gopsutil/v4/mem"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 // baseline is how long before the run telemetry is read: what counters stood at when it began.
@@ -38,14 +39,14 @@ type said struct {
 
 // readTelemetry collects what the pipeline's processes have said of themselves during the run: what they used, what they
 // counted, and how well they knew the time.
-func (e *engine) readTelemetry(ctx context.Context, client *store) {
+func (e *engine) readTelemetry(ctx context.Context, client *store.Store) {
 	rows := map[string][][3]*float64{}
 	samples := map[string][]report.Sample{}
 	clocks := map[string]report.ProcessClock{}
 	epoch := e.Clock.At(e.Epoch)
 	offset := e.Clock.Offset(epoch)
 	from := strconv.FormatInt((epoch+offset-baseline.Microseconds())/1000, 10)
-	err := scan(ctx, client, telemetryStream, from, func(entry redis.XMessage) {
+	err := client.Scan(ctx, store.TelemetryStream, from, func(entry redis.XMessage) {
 		name, _ := entry.Values["process"].(string)
 		data, _ := entry.Values["data"].(string)
 		stamp, _ := entry.Values["at"].(string)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/js/common"
@@ -137,6 +138,11 @@ func (o options) integer(key string, fallback, lowest, highest int64, expected s
 		o.wrong(name, expected, v)
 	}
 	return int64(number)
+}
+
+// milliseconds is a time-out, of 30 s unless given.
+func (o options) milliseconds(key string) time.Duration {
+	return time.Millisecond * time.Duration(o.integer(key, 30_000, 1, 86_400_000, "a whole number of milliseconds, at least 1"))
 }
 
 // qos is 0 unless given.

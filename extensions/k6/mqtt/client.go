@@ -23,7 +23,7 @@ type client struct {
 	link        *link           // nil unless connected, connecting again or ending
 	ended       bool            // the end event has fired since the last connect
 	connect     *connectOptions // of the last connect(), nil before it
-	dialect     dialect         // with the session, since the last connect()
+	session     *session        // since the last connect()
 	url         string          // the server's address as a tag
 	connectTags map[string]string
 	tagCache    map[tagKey]*metrics.TagSet
@@ -42,19 +42,23 @@ func newClient(vu modules.VU, in *instruments, call sobek.ConstructorCall) *sobe
 	}
 	c.options = readClientOptions(c.args("new Client"), call.Argument(0))
 	for name, method := range map[string]func(sobek.FunctionCall) sobek.Value{
-		"connect":          c.connectCall,
-		"reconnect":        c.reconnectCall,
-		"end":              c.endCall,
-		"endAsync":         c.endAsyncCall,
-		"subscribe":        c.subscribeCall,
-		"subscribeAsync":   c.subscribeAsyncCall,
-		"unsubscribe":      c.unsubscribeCall,
-		"unsubscribeAsync": c.unsubscribeAsyncCall,
-		"publish":          c.publishCall,
-		"publishAsync":     c.publishAsyncCall,
-		"on":               c.onCall,
+		"connect":   c.connectCall,
+		"reconnect": c.reconnectCall,
+		"end":       c.endCall,
+		"endAsync":  c.endAsyncCall,
+		"on":        c.onCall,
 	} {
 		define(call.This, name, c.rt.ToValue(method))
+	}
+	for name, read := range map[string]func(args, sobek.FunctionCall) *request{
+		"subscribe": c.subscribe, "unsubscribe": c.unsubscribe, "publish": c.publish,
+	} {
+		define(call.This, name, c.rt.ToValue(func(call sobek.FunctionCall) sobek.Value {
+			return c.run(read(c.args("client."+name), call))
+		}))
+		define(call.This, name+"Async", c.rt.ToValue(func(call sobek.FunctionCall) sobek.Value {
+			return c.runAsync(func() *request { return read(c.args("client."+name+"Async"), call) })
+		}))
 	}
 	connected := c.rt.ToValue(func(sobek.FunctionCall) sobek.Value { return c.rt.ToValue(c.connected()) })
 	must(call.This.DefineAccessorProperty("connected", connected, nil, sobek.FLAG_FALSE, sobek.FLAG_TRUE))

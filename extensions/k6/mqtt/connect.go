@@ -5,7 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/eclipse/paho.golang/packets"
 	"github.com/grafana/sobek"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
 // connectCall is client.connect(url, options) and client.connect(options).
@@ -18,7 +21,7 @@ func (c *client) connectCall(call sobek.FunctionCall) sobek.Value {
 		return sobek.Undefined()
 	}
 	c.leave(true)
-	c.connect, c.dialect = options, newDialect(c.options.version)
+	c.connect, c.session = options, newSession()
 	c.open("connect", a)
 	return sobek.Undefined()
 }
@@ -77,19 +80,23 @@ func (c *client) open(method string, a args) bool {
 	clear(c.tagCache)
 
 	o := &linkOptions{
-		hello: hello{
-			clientID: c.options.clientID, will: c.options.will,
-			keepalive: c.connect.keepalive, cleanSession: c.connect.cleanSession,
+		hello: mqttwire.Connect{
+			Version: c.options.version, ClientID: c.options.clientID, Will: c.options.will,
+			KeepAlive: c.connect.keepalive, Clean: c.connect.cleanSession,
 		},
-		dialect: c.dialect, timeout: c.connect.timeout,
+		session: c.session, timeout: c.connect.timeout, requestTimeout: c.connect.requestTimeout,
 		dialer: state.Dialer, tls: state.TLSConfig, logger: state.Logger,
 		onMessage: c.arrived,
 		onLost: func(l *link) {
 			l.deliver(func() bool { return c.loop.post(func() error { return c.finish(l, true) }) })
 		},
 	}
-	o.username, o.password = c.credentials(a)
-	err := c.checkIdentity(o)
+	if !o.hello.Clean {
+		never := []byte{packets.PropSessionExpiryInterval, 0xff, 0xff, 0xff, 0xff}
+		o.hello.Properties = never // as in MQTT 3.1.1 (MQTT 5, 3.1.2.11.2)
+	}
+	o.hello.Username, o.hello.Password = c.credentials(a)
+	err := checkIdentity(&o.hello)
 
 	c.loop.hold() // for the link: it may be lost at once
 	var l *link
@@ -122,11 +129,11 @@ func (c *client) open(method string, a args) bool {
 }
 
 // checkIdentity refuses what the protocol forbids.
-func (c *client) checkIdentity(o *linkOptions) error {
-	if !o.cleanSession && o.clientID == "" { // [MQTT-3.1.3-8]
+func checkIdentity(hello *mqttwire.Connect) error {
+	if !hello.Clean && hello.ClientID == "" { // [MQTT-3.1.3-8]
 		return errors.New("clean_session: false needs a client_id in new Client({…}): the broker finds the session by it")
 	}
-	if c.options.version == mqtt311 && o.username == "" && o.password != "" { // [MQTT-3.1.2-22]
+	if hello.Version == mqtt311 && hello.Username == "" && hello.Password != "" { // [MQTT-3.1.2-22]
 		return errors.New("a password needs a username in MQTT 3.1.1: set both")
 	}
 	return nil

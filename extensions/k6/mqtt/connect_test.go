@@ -87,7 +87,7 @@ func testConnectErrors(t *testing.T, v int) {
 		"wrong password": {
 			`new Client({ username: "subscriber", password: "wrong" }).connect(broker)`,
 			"mqtt://" + b.address + ": the broker refused: " + map[int]string{
-				mqtt311: "not Authorized", mqtt5: "Bad User Name or Password",
+				mqtt311: "Not authorized", mqtt5: "Bad User Name or Password",
 			}[v] + ": set username and password in new Client({…})",
 		},
 		"nothing listening": {

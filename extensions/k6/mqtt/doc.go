@@ -26,15 +26,16 @@
 //
 // # Time of arrival
 //
-// The message handler's third argument says when the message left the socket. timedConn reads the socket in a goroutine
-// of its own, up to 1 MiB ahead of whoever takes the packets apart, and pairs each PUBLISH with the read that completed
-// it. So the time depends neither on the event loop nor on acknowledgements that wait to be written, but on how soon
-// that goroutine gets a CPU once bytes are there.
+// The message handler's third argument says when the message left the socket. A goroutine of the connection reads, takes
+// the time after each read and hands messages on. It waits for nobody: acknowledgements are another goroutine's to write.
+// So the time depends neither on the event loop nor on the broker, but on how soon that goroutine gets a CPU once bytes
+// are there.
 //
 // # Versions
 //
-// A wire is a connection in one version of MQTT: wire3 is paho.mqtt.golang, wire5 is our own over the packets and the
-// session state of paho.golang. Everything above is the same for both.
+// A wire is a connection in either version of MQTT, over the packets of internal/mqttwire. A packet that the standard
+// forbids ends the connection, with the reason code of MQTT 5: no client library refuses them all, and paho.mqtt.golang
+// panics on some, which would end k6.
 //
 // # Connection lost
 //

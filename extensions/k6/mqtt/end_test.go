@@ -160,7 +160,7 @@ func testStopDuringConnectAndDuringAcknowledgement(t *testing.T, v int) {
 	}
 }
 
-// What paho has acknowledged the broker won't send again: the script gets it, or k6's log says how many it did not get.
+// What was acknowledged the broker won't send again: the script gets it, or k6's log says how many it did not get.
 func TestNoAcknowledgedMessageIsLostUnseen(t *testing.T) {
 	eachVersion(t, testNoAcknowledgedMessageIsLostUnseen)
 }
@@ -216,12 +216,12 @@ func testNoAcknowledgedMessageIsLostUnseen(t *testing.T, v int) {
 
 var leftOver = regexp.MustCompile(`before its message handler got to (\d+) messages`)
 
-// ourGoroutines counts goroutines of links and of paho.
+// ourGoroutines counts goroutines of links and of wires.
 func ourGoroutines(t *testing.T) int {
 	t.Helper()
 	n := 0
 	for _, stack := range strings.Split(profile(t), "\n\n") {
-		if strings.Contains(stack, "paho.mqtt.golang") || strings.Contains(stack, "mqtt.(*link)") {
+		if strings.Contains(stack, "mqtt.(*wire)") || strings.Contains(stack, "mqtt.(*link)") {
 			n++
 		}
 	}

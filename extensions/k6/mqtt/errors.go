@@ -32,6 +32,8 @@ func connectError(s *server, err error, timeout time.Duration) error {
 		errors.As(err, &timedOut) && timedOut.Timeout():
 		return fmt.Errorf("%s: no answer within %d ms: correct the address or raise connect_timeout: %w",
 			s.label, timeout.Milliseconds(), err)
+	case errors.Is(err, errProtocol):
+		advice = "is it an MQTT broker, with TLS as the scheme says?"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		advice = "the peer closed the connection: is it an MQTT broker, with TLS as the scheme says?"
 	}

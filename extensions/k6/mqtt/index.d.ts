@@ -121,12 +121,17 @@ export interface ConnectOptions {
   /** More servers, tried in order after the url until one takes the connection. */
   servers?: string[];
   /**
-   * Seconds without traffic until the client pings the broker, 0 to 65535; 0 is off. Default 60. Without an answer within as long
-   * (MQTT 3.1.1: 10 s at most) the connection is lost.
+   * Seconds without traffic until the client pings the broker, 0 to 65535; 0 is off. Default 60. Without an answer within as long,
+   * 10 s at most, the connection is lost.
    */
   keepalive?: number;
   /** Milliseconds each server has, from name look-up to CONNACK. Default 30000. */
   connect_timeout?: number;
+  /**
+   * Milliseconds that each `subscribe`, `unsubscribe` and `publish` has until the broker has answered it (QoS 0: until it is
+   * written). After that the call fails; the connection stays. Default 30000. grafana/xk6-mqtt waits without limit.
+   */
+  request_timeout?: number;
   /**
    * false keeps the subscriptions and the QoS 1 and 2 messages on the broker between connections, without end; needs
    * a `client_id`. Default true.
@@ -168,11 +173,10 @@ export interface Arrival {
    * When the message's last byte was read from the socket (and decrypted): milliseconds since 1970, to the
    * microsecond. To compare with `Date.now()`, which cuts the fraction off.
    *
-   * A goroutine that does nothing else reads the socket and takes the time after each read, so neither a busy VU nor
+   * A goroutine that waits for nobody reads the socket and takes the time after each read, so neither a busy VU nor
    * messages that wait for their handler make it later. It is later than the arrival at this machine by the time that
    * goroutine waits for a CPU: microseconds, or the 10 ms and more of a scheduler's turn when all CPUs are busy.
-   * Messages of one read (16 KiB at most) share a time. When more than 1 MiB has been read and not yet taken apart,
-   * the rest stays in the socket, and its time is late.
+   * Messages of one read (16 KiB at most) share a time.
    */
   received: number;
   /** MQTT 5 only. `publish` takes it as it is, to pass it on. */
@@ -247,7 +251,8 @@ export class Client {
   /**
    * Subscribes and returns after the broker's SUBACK. `+` stands for one level, `#` for all the rest.
    *
-   * @throws {MQTTError} not connected, a wrong filter, refused by the broker, or the connection was lost.
+   * @throws {MQTTError} not connected, a wrong filter, refused by the broker, no answer within `request_timeout`, or the
+   *   connection was lost.
    * @example
    * client.subscribe(["messages/user/+", "status/#"], { qos: 1 });
    */
@@ -258,7 +263,7 @@ export class Client {
   /**
    * Ends subscriptions and returns after UNSUBACK. Messages that had arrived before still come.
    *
-   * @throws {MQTTError} not connected, a wrong filter, or the connection was lost.
+   * @throws {MQTTError} not connected, a wrong filter, no answer within `request_timeout`, or the connection was lost.
    * @example
    * client.unsubscribe("status/#");
    */
@@ -269,7 +274,8 @@ export class Client {
   /**
    * Publishes and returns when the message is written (QoS 0) or acknowledged (PUBACK for QoS 1, PUBCOMP for QoS 2).
    *
-   * @throws {MQTTError} not connected, a wrong topic, the connection was lost, or an MQTT 5 broker refused the message.
+   * @throws {MQTTError} not connected, a wrong topic, no answer within `request_timeout`, the connection was lost, or an MQTT 5
+   *   broker refused the message.
    * @example
    * client.publish("messages/user/17", JSON.stringify({ id: "k3v9x2ab.1.17" }), { qos: 1 });
    */
@@ -305,7 +311,7 @@ export class Client {
   /** `reconnect`: a `reconnect()` succeeded; the `connect` event follows. */
   on(event: 'reconnect', handler: () => unknown): void;
   /**
-   * `error`: a call failed (before it returns), or the connection was lost: then the calls in flight failed first, and
+   * `error`: a call failed (before it returns), or the connection was lost, also because the broker broke the protocol: then the calls in flight failed first, and
    * the `end` event follows unless the handler has connected again. Without a handler a lost connection is an error in
    * k6's log.
    *

@@ -10,39 +10,32 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-const (
-	// drainLimit is how long end() waits for calls in flight, and then for messages that were read.
-	drainLimit = 5 * time.Second
-	// quiesce is how long a DISCONNECT may take to be written before the connection is just closed.
-	quiesce = 250 * time.Millisecond
-)
+// drainLimit is how long end() waits for calls in flight.
+const drainLimit = 5 * time.Second
 
 var (
 	errNotConnected = errors.New("not connected: call connect() first, or reconnect() after the connection was lost")
 	errEnded        = errors.New("the client was ended before the call was done")
 )
 
-// link is one network connection: a wire and the goroutine that hands it the calls in order. A link isn't used again
-// once it is over. Nothing in it touches the JavaScript runtime.
+// link is what a client has of one connection. It isn't used again once it is over. Nothing in it touches the JavaScript
+// runtime.
 type link struct {
 	ctx       context.Context // of the iteration that connected
-	wire      wire
+	wire      *wire
+	limit     time.Duration // for a call
 	logger    logrus.FieldLogger
 	onMessage func(*link, *incoming)
 	onLost    func(*link)
 
-	calls    chan struct{} // signals that pending has calls
-	mu       sync.Mutex    // guards the fields down to early
-	pending  []*call
-	inFlight int           // calls submitted and not done
-	idle     chan struct{} // closed when inFlight gets to 0; nil while nobody waits
+	ending sync.Once
+	over   chan struct{} // closed when the connection is over; cause is set before
+	cause  error
+	gone   chan struct{} // closed when over and the network connection is closed too
 
-	ending  sync.Once
-	over    chan struct{} // closed when the connection is over; cause is set before
-	cause   error
-	gone    chan struct{} // closed when over and the network connection is closed too
-	written chan struct{} // closed when the writing goroutine has returned
-
+	mu        sync.Mutex    // guards the fields down to early
+	inFlight  int           // calls submitted and not done
+	idle      chan struct{} // closed when inFlight gets to 0; nil while nobody waits
 	announced bool          // the connect event is queued
 	early     []func() bool // posts that came before it: a broker may send messages right after CONNACK
 
@@ -51,12 +44,6 @@ type link struct {
 	finished     bool        // event loop only: the end was handled
 	undelivered  int         // event loop only: messages an aborted iteration left
 	late         atomic.Bool // a message came after the end and was reported
-}
-
-// call is one call handed to the wire; answer gets the handle for its outcome.
-type call struct {
-	start  func(wire) answer
-	answer chan answer
 }
 
 // arrived implements listener.
@@ -101,41 +88,16 @@ func (l *link) open() bool {
 	}
 }
 
-// submit queues a call; await and done must follow.
-func (l *link) submit(start func(wire) answer) *call {
-	c := &call{start: start, answer: make(chan answer, 1)}
+// submit has a call written; await and done must follow, unless there is an error.
+func (l *link) submit(c *call) error {
 	l.mu.Lock()
 	l.inFlight++
-	l.pending = append(l.pending, c)
 	l.mu.Unlock()
-	select {
-	case l.calls <- struct{}{}:
-	default:
+	err := l.wire.submit(c)
+	if err != nil {
+		l.done()
 	}
-	return c
-}
-
-// write hands calls to the wire one after the other. It blocks while the socket does, so this is no job for the event
-// loop; and if the connection is lost just then, paho.mqtt.golang holds this goroutine back for up to 30 seconds.
-func (l *link) write() {
-	defer close(l.written)
-	for {
-		select {
-		case <-l.over:
-			return
-		case <-l.calls:
-		}
-		l.mu.Lock()
-		calls := l.pending
-		l.pending = nil
-		l.mu.Unlock()
-		for _, c := range calls {
-			if !l.open() {
-				return
-			}
-			c.answer <- c.start(l.wire)
-		}
-	}
+	return err
 }
 
 // done ends a call, after its outcome was posted.
@@ -164,16 +126,23 @@ func (l *link) whenIdle() <-chan struct{} {
 	return idle
 }
 
-// await blocks until the broker has answered, or the connection is over.
+// await blocks until the broker has answered, request_timeout is over, or the connection is.
 func (l *link) await(c *call) error {
+	limit := time.NewTimer(l.limit)
+	defer limit.Stop()
 	select {
-	case a := <-c.answer:
-		if answered, err := a.wait(l.over); answered {
-			return err
-		}
+	case err := <-c.outcome:
+		return err
+	case <-limit.C:
+		return l.wire.giveUp(c, l.limit)
 	case <-l.over:
 	}
-	return l.cause
+	select {
+	case err := <-c.outcome: // both are there: the answer counts
+		return err
+	default:
+		return l.cause
+	}
 }
 
 // end marks the connection over and reports whether this call did it.
@@ -206,13 +175,7 @@ func (l *link) abort(cause error) bool {
 		<-l.gone
 		return false
 	}
-	limit := time.NewTimer(quiesce)
-	defer limit.Stop()
-	select {
-	case <-l.written:
-	case <-limit.C:
-	}
-	l.wire.disconnect(quiesce)
+	l.wire.disconnect()
 	close(l.gone)
 	return true
 }

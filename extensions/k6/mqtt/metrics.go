@@ -102,3 +102,11 @@ func withTags(tags *metrics.TagSet, more map[string]string) *metrics.TagSet {
 	}
 	return tags
 }
+
+// protocolName is the value of the proto tag.
+func protocolName(version int) string {
+	if version == mqtt5 {
+		return "MQTT/5.0"
+	}
+	return "MQTT/3.1.1"
+}

@@ -117,10 +117,10 @@ func TestLimitsOfTheBroker(t *testing.T) {
 	for code, want := range map[string]string{
 		`client.publish("t", "x", { qos: 2 })`:            "the broker takes messages of QoS 1 at most, this one has 2",
 		`client.publish("t", "x", { retain: true })`:      "the broker keeps no retained messages: leave retain out",
-		`client.publish("t", "x".repeat(100))`:            "the message makes a packet of 109 bytes: 100 are allowed",
-		`client.publish("t", "x".repeat(92), { qos: 1 })`: "the message makes a packet of 103 bytes: 100 are allowed",
+		`client.publish("t", "x".repeat(100))`:            "the message makes a packet of 106 bytes: 100 are allowed",
+		`client.publish("t", "x".repeat(93), { qos: 1 })`: "the message makes a packet of 101 bytes: 100 are allowed",
 		`client.publish("t", "x", { properties: { user: { key: "x".repeat(90) } } })`: "the message makes a packet of " +
-			"108 bytes: 100 are allowed",
+			"105 bytes: 100 are allowed",
 	} {
 		t.Run(code, func(t *testing.T) {
 			s := newScript(t, mqtt5, nil).start()
@@ -169,7 +169,7 @@ func TestServersThatAreNotMQTT5Brokers(t *testing.T) {
 	}{
 		"MQTT 3.1.1 only": {[]byte{0x20, 2, 0, 1}, "the broker refused: it speaks MQTT 3.1.1 only: leave protocol_version out"},
 		"HTTP":            {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), "is it an MQTT broker, with TLS as the scheme says?"},
-		"not CONNACK":     {[]byte{0xd0, 0}, "the broker answered CONNECT with PINGRESP"},
+		"not CONNACK":     {[]byte{0xd0, 0}, "it answered CONNECT with PINGRESP"},
 		"silent":          {nil, "is it an MQTT broker, with TLS as the scheme says?"},
 	} {
 		t.Run(name, func(t *testing.T) {

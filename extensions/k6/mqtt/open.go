@@ -7,39 +7,40 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"go.k6.io/k6/v2/lib"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
 // linkOptions is what a connection attempt needs besides the server.
 type linkOptions struct {
-	hello
-	dialect   dialect
-	timeout   time.Duration
-	dialer    lib.DialContexter
-	tls       *tls.Config
-	logger    logrus.FieldLogger
-	onMessage func(*link, *incoming)
-	onLost    func(*link)
+	hello                   mqttwire.Connect
+	session                 *session
+	timeout, requestTimeout time.Duration
+	dialer                  lib.DialContexter
+	tls                     *tls.Config
+	logger                  logrus.FieldLogger
+	onMessage               func(*link, *incoming)
+	onLost                  func(*link)
 }
 
 // openLink connects to one server and blocks until the broker's CONNACK, an error, connect_timeout or the context's end.
 func openLink(ctx context.Context, s *server, o *linkOptions) (*link, error) {
 	l := &link{
-		ctx: ctx, logger: o.logger, onMessage: o.onMessage, onLost: o.onLost, calls: make(chan struct{}, 1),
-		over: make(chan struct{}), gone: make(chan struct{}), written: make(chan struct{}),
+		ctx: ctx, limit: o.requestTimeout, logger: o.logger, onMessage: o.onMessage, onLost: o.onLost,
+		over: make(chan struct{}), gone: make(chan struct{}),
 	}
-	said := o.hello
-	if said.username == "" && said.password == "" {
-		said.username, said.password = s.Username, s.Password
+	hello := o.hello
+	if hello.Username == "" && hello.Password == "" {
+		hello.Username, hello.Password = s.Username, s.Password
 	}
 	limited, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	socket, err := s.open(limited, o.dialer, o.tls)
+	conn, err := s.open(limited, o.dialer, o.tls)
 	if err != nil {
 		return nil, connectError(s, err, o.timeout)
 	}
-	conn := newTimedConn(socket)
 	stop := context.AfterFunc(limited, func() { _ = conn.Close() }) // the wait for CONNACK has no context
-	l.wire, err = o.dialect.connect(conn, &said, l)
+	l.wire, err = connectWire(conn, &hello, o.session, l)
 	inTime := stop()
 	switch {
 	case err == nil && !inTime: // CONNACK came together with the end of the wait
@@ -53,6 +54,5 @@ func openLink(ctx context.Context, s *server, o *linkOptions) (*link, error) {
 	if err != nil {
 		return nil, connectError(s, err, o.timeout)
 	}
-	go l.write()
 	return l, nil
 }

@@ -9,25 +9,24 @@ import (
 
 	"github.com/grafana/sobek"
 	"go.k6.io/k6/v2/js/common"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
 // clientOptions are the options of `new Client`.
 type clientOptions struct {
 	version                      int // mqtt311 or mqtt5
 	clientID, username, password string
-	credentials                  sobek.Callable // nil unless credentials_provider was given
-	will                         *will
+	credentials                  sobek.Callable    // nil unless credentials_provider was given
+	will                         *mqttwire.Publish // nil without one
 	tags                         map[string]string
 	tagTopic                     bool
 }
 
-type will struct {
-	topic   string
-	payload []byte
-	qos     byte
-	retain  bool
-	user    []userProperty // MQTT 5
-}
+const (
+	mqtt311 = mqttwire.Version311
+	mqtt5   = mqttwire.Version5
+)
 
 func readClientOptions(a args, v sobek.Value) *clientOptions {
 	o := a.options(v, "options",
@@ -45,13 +44,15 @@ func readClientOptions(a args, v sobek.Value) *clientOptions {
 	}
 	if value, name, ok := o.get("will"); ok {
 		w := a.options(value, name, "topic", "payload", "qos", "retain", "properties")
-		topic, topicName, _ := w.get("topic")
-		read.will = &will{topic: a.text(topic, topicName), qos: w.qos(), retain: w.boolean("retain", false)}
-		read.will.user = w.userProperties(read.version)
-		if payload, payloadName, given := w.get("payload"); given {
-			read.will.payload = a.payload(payload, payloadName)
+		value, topicName, _ := w.get("topic")
+		topic := a.text(value, topicName)
+		read.will = &mqttwire.Publish{
+			Topic: []byte(topic), QoS: w.qos(), Retain: w.boolean("retain", false), Properties: w.userProperties(read.version),
 		}
-		if err := checkTopic(read.will.topic); err != nil {
+		if payload, payloadName, given := w.get("payload"); given {
+			read.will.Payload = a.payload(payload, payloadName)
+		}
+		if err := checkTopic(topic); err != nil {
 			panic(a.rt.NewTypeError("%s: %s: %s", a.call, topicName, err))
 		}
 	}
@@ -60,11 +61,12 @@ func readClientOptions(a args, v sobek.Value) *clientOptions {
 
 // connectOptions are the options of connect().
 type connectOptions struct {
-	servers      []*server
-	keepalive    time.Duration // 0 is off
-	timeout      time.Duration // for each server
-	cleanSession bool
-	tags         map[string]string
+	servers        []*server
+	keepalive      uint16        // s; 0 is off
+	timeout        time.Duration // for each server
+	requestTimeout time.Duration // for each call
+	cleanSession   bool
+	tags           map[string]string
 }
 
 // readConnectOptions reads connect(url, options) and connect(options); a url goes before options.servers.
@@ -80,7 +82,7 @@ func readConnectOptions(a args, first, second sobek.Value) *connectOptions {
 		names = nil
 		second = first
 	}
-	o := a.options(second, "options", "servers", "keepalive", "connect_timeout", "clean_session", "tags")
+	o := a.options(second, "options", "servers", "keepalive", "connect_timeout", "request_timeout", "clean_session", "tags")
 	if list, name, ok := o.get("servers"); ok {
 		for i, address := range a.texts(list, name) {
 			addresses = append(addresses, address)
@@ -90,12 +92,11 @@ func readConnectOptions(a args, first, second sobek.Value) *connectOptions {
 		a.wrong("options.servers", "an array of broker addresses when there is no url", nil)
 	}
 	read := &connectOptions{
-		keepalive: time.Second * time.Duration(o.integer("keepalive", 60, 0, 65535,
-			"a whole number of seconds from 0 (off) to 65535")),
-		timeout: time.Millisecond * time.Duration(o.integer("connect_timeout", 30_000, 1, 86_400_000,
-			"a whole number of milliseconds, at least 1")),
-		cleanSession: o.boolean("clean_session", true),
-		tags:         o.tags(),
+		keepalive:      uint16(o.integer("keepalive", 60, 0, 65535, "a whole number of seconds from 0 (off) to 65535")),
+		timeout:        o.milliseconds("connect_timeout"),
+		requestTimeout: o.milliseconds("request_timeout"),
+		cleanSession:   o.boolean("clean_session", true),
+		tags:           o.tags(),
 	}
 	for i, address := range addresses {
 		s, err := parseServer(address)
@@ -156,8 +157,8 @@ func checkTopicText(topic string) error {
 	switch {
 	case topic == "":
 		return errors.New("the topic is empty")
-	case len(topic) > 65535:
-		return fmt.Errorf("the topic has %d bytes: 65535 are allowed", len(topic))
+	case len(topic) > mqttwire.MaxField:
+		return fmt.Errorf("the topic has %d bytes: %d are allowed", len(topic), mqttwire.MaxField)
 	case strings.ContainsRune(topic, 0):
 		return fmt.Errorf("the topic %q has a NUL character", topic)
 	}

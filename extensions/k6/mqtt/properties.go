@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/grafana/sobek"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
-// userProperties reads the option properties: { user: { key: value | [value, …] } }, which needs MQTT 5.
-func (o options) userProperties(version int) []userProperty {
+// userProperties reads the option properties, { user: { key: value | [value, …] } }, which needs MQTT 5, into a packet's bytes.
+func (o options) userProperties(version int) (user []byte) {
 	value, name, ok := o.get("properties")
 	if !ok {
 		return nil
@@ -26,12 +28,11 @@ func (o options) userProperties(version int) []userProperty {
 	if !isObject || all.ClassName() != "Object" {
 		o.wrong(name, "an object", object)
 	}
-	var user []userProperty
 	for _, key := range all.Keys() {
 		of := name + "." + key
 		for _, text := range o.texts(all.Get(key), of) {
 			o.checkPropertyText(of, text)
-			user = append(user, userProperty{key, text})
+			user = mqttwire.AppendUserProperty(user, key, text)
 		}
 		o.checkPropertyText("the name of "+of, key)
 	}
@@ -42,8 +43,8 @@ func (o options) userProperties(version int) []userProperty {
 func (a args) checkPropertyText(name, text string) {
 	var wrong string
 	switch {
-	case len(text) > 65535:
-		wrong = fmt.Sprintf("has %d bytes: 65535 are allowed", len(text))
+	case len(text) > mqttwire.MaxField:
+		wrong = fmt.Sprintf("has %d bytes: %d are allowed", len(text), mqttwire.MaxField)
 	case strings.ContainsRune(text, 0):
 		wrong = "has a NUL character"
 	default:
@@ -68,21 +69,22 @@ func (c *client) arrival(m *incoming) sobek.Value {
 }
 
 // userObject has a member for each key: its value or, when the message repeats the key, an array of them.
-func (c *client) userObject(user []userProperty) *sobek.Object {
+func (c *client) userObject(user []mqttwire.UserProperty) *sobek.Object {
 	values := make(map[string][]any, len(user))
 	for _, p := range user {
-		values[p.key] = append(values[p.key], p.value)
+		values[string(p.Key)] = append(values[string(p.Key)], string(p.Value))
 	}
 	object := c.rt.NewObject()
 	for _, p := range user { // in the order of the message
-		switch all := values[p.key]; len(all) {
+		key := string(p.Key)
+		switch all := values[key]; len(all) {
 		case 0: // done with the first of this key
 		case 1:
-			define(object, p.key, c.rt.ToValue(all[0]))
+			define(object, key, c.rt.ToValue(all[0]))
 		default:
-			define(object, p.key, c.rt.NewArray(all...))
+			define(object, key, c.rt.NewArray(all...))
 		}
-		delete(values, p.key)
+		delete(values, key)
 	}
 	return object
 }

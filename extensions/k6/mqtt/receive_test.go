@@ -1,159 +1,82 @@
 package mqtt
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
-// publishPacket is a QoS 0 PUBLISH with a payload of n bytes.
+// collector is a listener.
+type collector struct {
+	messages []*incoming
+	ended    chan error
+}
+
+func (c *collector) arrived(m *incoming) { c.messages = append(c.messages, m) }
+func (c *collector) lost(err error)      { c.ended <- err }
+
+// accepted is a wire over a pipe, and the broker's end of it.
+func accepted(t *testing.T) (*wire, *collector, *peer) {
+	t.Helper()
+	theirs, ours := net.Pipe()
+	broker := &peer{theirs, bufio.NewReader(theirs)}
+	go broker.accept(0)
+	on := &collector{ended: make(chan error, 1)}
+	w, err := connectWire(ours, &mqttwire.Connect{Version: mqtt311, Clean: true}, newSession(), on)
+	require.NoError(t, err)
+	return w, on, broker
+}
+
 func publishPacket(n int) []byte {
-	packet := []byte{typePublish << 4}
-	remaining := 3 + n
-	for ; remaining >= 0x80; remaining >>= 7 {
-		packet = append(packet, byte(remaining)|0x80)
-	}
-	packet = append(packet, byte(remaining), 0, 1, 't')
-	return append(packet, bytes.Repeat([]byte{typePublish << 4}, n)...)
-}
-
-func TestFramesFindTheEndOfEachPublish(t *testing.T) {
-	other := [][]byte{{0x20, 2, 0, 0}, {0xd0, 0}, {0x40, 2, 0x30, 0x30}} // CONNACK, PINGRESP, PUBACK
-	var stream []byte
-	var ends []int // offsets after which a PUBLISH is complete
-	for i, size := range []int{0, 1, 124, 125, 126, 16_380, 16_381, 2_097_148, 2_097_149, 3} {
-		stream = append(stream, other[i%len(other)]...)
-		stream = append(stream, publishPacket(size)...)
-		ends = append(ends, len(stream))
-	}
-	for _, piece := range []int{1, 2, 3, 7, 4096, len(stream)} {
-		var f frames
-		found := 0
-		for at := 0; at < len(stream); at += piece {
-			end := min(at+piece, len(stream))
-			found += f.publishes(stream[at:end])
-			if found < len(ends) && ends[found] <= end || found > 0 && ends[found-1] > end {
-				t.Fatalf("in pieces of %d bytes: %d found after %d bytes", piece, found, end)
-			}
-		}
-		assert.Equal(t, len(ends), found)
-	}
-}
-
-// handOnAll takes the times of all messages that Read has completed.
-func (a *arrivals) handOnAll() (times []time.Time) {
-	for len(a.times) > 0 {
-		a.handOn(func(received time.Time) { times = append(times, received) })
-	}
-	return times
+	return (&mqttwire.Publish{Topic: []byte("t"), Payload: bytes.Repeat([]byte{typePublish << 4}, n)}).Append(nil, mqtt311)
 }
 
 func TestMessagesHaveTheTimeOfTheReadThatCompletedThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broker, socket := net.Pipe()
-		conn := newTimedConn(socket)
+		w, on, broker := accepted(t)
 		start := time.Now()
-		stream := append(append(append([]byte{}, publishPacket(10)...), publishPacket(20)...), publishPacket(30)...)
+		stream := slices.Concat(publishPacket(10), publishPacket(20), publishPacket(3*writeSize), publishPacket(0))
 		cut := len(publishPacket(10)) + len(publishPacket(20)) + 5
 		_, _ = broker.Write(stream[:cut]) // two messages and a piece
 		time.Sleep(5 * time.Millisecond)
 		_, _ = broker.Write(stream[cut:])
 		synctest.Wait()
-
-		time.Sleep(time.Hour) // the script is slow; the times are those of the socket
-		got := make([]byte, len(stream))
-		_, err := io.ReadFull(conn, got)
-		require.NoError(t, err)
-		assert.Equal(t, stream, got)
-		assert.Equal(t, []time.Time{start, start, start.Add(5 * time.Millisecond)}, conn.arrivals.handOnAll())
-		require.NoError(t, conn.Close())
+		time.Sleep(time.Hour)
+		_ = broker.Close()
+		require.ErrorIs(t, <-on.ended, io.EOF)
+		<-w.done
+		later := start.Add(5 * time.Millisecond)
+		for i, want := range []time.Time{start, start, later, later} {
+			assert.Equal(t, want, on.messages[i].received)
+		}
+		assert.Len(t, on.messages[2].payload, 3*writeSize)
+		assert.Empty(t, on.messages[3].payload)
+		assert.Len(t, w.in.B, readSize, "the memory of a large message is not kept")
 	})
 }
 
-func TestReadAheadIsBounded(t *testing.T) {
+// The times of messages do not wait for a broker that leaves acknowledgements in the socket.
+func TestAcknowledgementsThatCannotBeWrittenHoldNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		broker, socket := net.Pipe()
-		conn := newTimedConn(socket)
-		const size = 3 * readAhead
-		sent := bytes.Repeat([]byte("abcdefghijklm"), size/13+1)[:size]
-		go func() {
-			_, _ = broker.Write(sent)
-			_ = broker.Close()
-		}()
+		w, on, broker := accepted(t)
+		for id := range uint16(100) {
+			p := mqttwire.Publish{Topic: []byte("t"), QoS: 1, ID: id + 1}
+			_, _ = broker.Write(p.Append(nil, mqtt311))
+		}
 		synctest.Wait()
-		assert.Greater(t, len(conn.ahead.data), readAhead)
-		assert.LessOrEqual(t, len(conn.ahead.data), readAhead+readSize)
-
-		got, err := io.ReadAll(conn)
-		require.NoError(t, err)
-		assert.True(t, bytes.Equal(sent, got))
-		require.NoError(t, conn.Close())
-	})
-}
-
-func TestCloseKeepsWhatWasRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		broker, socket := net.Pipe()
-		conn := newTimedConn(socket)
-		_, _ = broker.Write([]byte("read"))
-		synctest.Wait()
-		require.NoError(t, conn.Close())
-		got, err := io.ReadAll(conn)
-		assert.Equal(t, "read", string(got))
-		require.ErrorIs(t, err, net.ErrClosed)
-	})
-}
-
-func TestCloseEndsAFullReadAheadAndAWaitingRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		broker, socket := net.Pipe()
-		conn := newTimedConn(socket)
-		go func() { _, _ = broker.Write(make([]byte, 2*readAhead)) }()
-		synctest.Wait()
-		require.NoError(t, conn.Close())
-
-		_, socket = net.Pipe()
-		idle := newTimedConn(socket)
-		ended := make(chan error)
-		go func() {
-			_, err := idle.Read(make([]byte, 1))
-			ended <- err
-		}()
-		synctest.Wait()
-		require.NoError(t, idle.Close())
-		require.ErrorIs(t, <-ended, net.ErrClosed)
-	}) // which fails when a goroutine is left
-}
-
-func TestDrainWaitsForMessagesToBeHandedOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		broker, socket := net.Pipe()
-		conn := newTimedConn(socket)
-		_, _ = broker.Write(publishPacket(1))
-		synctest.Wait()
-		require.NoError(t, conn.Close())
-		done := false
-		go func() {
-			conn.arrivals.drain(time.Minute)
-			done = true
-		}()
-		_, err := io.ReadAll(conn)
-		require.ErrorIs(t, err, net.ErrClosed)
-		synctest.Wait()
-		assert.False(t, done, "the message has not been handed on")
-		conn.arrivals.handOnAll()
-		synctest.Wait()
-		assert.True(t, done)
-
-		before := time.Now()
-		newTimedConn(broker).arrivals.drain(time.Minute) // whose reader has stopped early
-		assert.Equal(t, time.Minute, time.Since(before))
+		assert.Len(t, on.messages, 100)
+		w.disconnect()
+		<-on.ended
 	})
 }
 

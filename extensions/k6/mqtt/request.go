@@ -9,19 +9,18 @@ import (
 
 // request is one subscribe, unsubscribe or publish.
 type request struct {
-	method string   // without "Async"; the method tag
-	topics []string // each counts as a call
+	method string // without "Async"; the method tag
+	call   *call  // each of its topics counts as one
 	tags   map[string]string
-	start  func(wire) answer
 	sent   int   // payload bytes of a publish, else -1
 	err    error // found before anything was sent
 }
 
 // run sends a request and blocks until the broker has answered.
 func (c *client) run(r *request) sobek.Value {
-	l, queued, err := c.send(r)
-	if queued != nil {
-		err = l.await(queued)
+	l, err := c.send(r)
+	if err == nil {
+		err = l.await(r.call)
 		l.done()
 	}
 	if stopped := c.vu.Context().Err(); stopped != nil && err != nil {
@@ -56,14 +55,14 @@ func (c *client) runAsync(read func() *request) sobek.Value {
 		}
 		return resolve(sobek.Undefined()) // the error handler has it
 	}
-	l, queued, err := c.send(r)
-	if queued == nil {
+	l, err := c.send(r)
+	if err != nil {
 		c.settled(settle(err))
 		return c.rt.ToValue(promise)
 	}
 	c.loop.hold()
 	go func() {
-		err := l.await(queued)
+		err := l.await(r.call)
 		c.loop.post(func() error {
 			defer c.loop.release()
 			return settle(err)
@@ -73,26 +72,26 @@ func (c *client) runAsync(read func() *request) sobek.Value {
 	return c.rt.ToValue(promise)
 }
 
-// send queues a request on the connection; without a queued call err says why not.
-func (c *client) send(r *request) (l *link, queued *call, err error) {
+// send queues a request on the connection.
+func (c *client) send(r *request) (*link, error) {
 	if r.err != nil {
-		return nil, nil, r.err
+		return nil, r.err
 	}
 	if !c.connected() {
-		return nil, nil, errNotConnected
+		return nil, errNotConnected
 	}
-	return c.link, c.link.submit(r.start), nil
+	return c.link, c.link.submit(r.call)
 }
 
 // count emits the samples of a request that is done; errors are counted where they are reported.
 func (c *client) count(r *request, err error) {
 	if c.options.tagTopic {
-		for _, topic := range r.topics {
+		for _, topic := range r.call.topics {
 			c.countCalls(r, err, topic, 1)
 		}
 		return
 	}
-	c.countCalls(r, err, "", len(r.topics))
+	c.countCalls(r, err, "", len(r.call.topics))
 }
 
 func (c *client) countCalls(r *request, err error, topic string, calls int) {

@@ -31,6 +31,8 @@ func scripted(t *testing.T, connections ...func(*peer)) string {
 	return "mqtt://" + listener.Addr().String()
 }
 
+const typePublish = 3
+
 type peer struct {
 	net.Conn
 	reader *bufio.Reader
@@ -39,22 +41,27 @@ type peer struct {
 // expect reads packets until one of the kind comes, whose first byte and body it returns.
 func (p *peer) expect(kind byte) (first byte, body []byte) {
 	for {
-		first, err := p.reader.ReadByte()
-		if err != nil {
-			return 0, nil
-		}
-		length, err := binary.ReadUvarint(p.reader)
-		if err != nil {
-			return 0, nil
-		}
-		body = make([]byte, length)
-		if _, err := io.ReadFull(p.reader, body); err != nil {
-			return 0, nil
-		}
-		if first>>4 == kind {
+		if first, body = p.next(); first>>4 == kind || first == 0 {
 			return first, body
 		}
 	}
+}
+
+// next reads a packet; 0 at the end.
+func (p *peer) next() (first byte, body []byte) {
+	first, err := p.reader.ReadByte()
+	if err != nil {
+		return 0, nil
+	}
+	length, err := binary.ReadUvarint(p.reader)
+	if err != nil {
+		return 0, nil
+	}
+	body = make([]byte, length)
+	if _, err := io.ReadFull(p.reader, body); err != nil {
+		return 0, nil
+	}
+	return first, body
 }
 
 // accept answers CONNECT, in either version.

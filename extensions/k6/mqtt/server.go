@@ -1,11 +1,8 @@
 package mqtt
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"strings"
@@ -29,30 +26,15 @@ func parseServer(address string) (*server, error) {
 	if !strings.Contains(address, "://") {
 		prefix = "mqtt://"
 	}
-	u, err := url.Parse(prefix + address)
+	parsed, err := mqttwire.ParseAddress(prefix + address)
 	if err != nil {
-		if reason := (*url.Error)(nil); errors.As(err, &reason) {
-			err = reason.Err
-		}
-		return nil, fmt.Errorf("the address is not a URL (%w): write it like mqtt://user:password@host:1883", err)
+		return nil, err
 	}
-	scheme, ok := mqttwire.Schemes[u.Scheme]
-	if !ok {
-		return nil, fmt.Errorf("the scheme %q is unknown: use mqtt, tcp, mqtts, ssl, tls, ws or wss", u.Scheme)
+	u, _ := url.Parse(prefix + address)
+	if u.User = nil; parsed.Web {
+		parsed.URL.Path = u.Path // grafana/xk6-mqtt asks for no path by default
 	}
-	if u.Hostname() == "" {
-		return nil, errors.New("the address has no host: write it like mqtt://host:1883")
-	}
-	s := &server{Address: mqttwire.Address{URL: u, Secure: scheme.Secure, Web: scheme.Web}}
-	if u.User != nil {
-		s.Username = u.User.Username()
-		s.Password, _ = u.User.Password()
-		u.User = nil
-	}
-	s.label = strings.TrimPrefix(u.String(), prefix)
-	u.Host = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), scheme.Port))
-	s.Host = u.Host
-	return s, nil
+	return &server{parsed, strings.TrimPrefix(u.String(), prefix)}, nil
 }
 
 // open makes the network connection through the VU's dialer, with k6's TLS options. The context bounds it, handshakes

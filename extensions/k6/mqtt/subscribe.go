@@ -1,31 +1,27 @@
 package mqtt
 
-import "github.com/grafana/sobek"
-
-func (c *client) subscribeCall(call sobek.FunctionCall) sobek.Value {
-	return c.run(c.subscribe(c.args("client.subscribe"), call))
-}
-
-func (c *client) subscribeAsyncCall(call sobek.FunctionCall) sobek.Value {
-	return c.runAsync(func() *request { return c.subscribe(c.args("client.subscribeAsync"), call) })
-}
+import (
+	"github.com/eclipse/paho.golang/packets"
+	"github.com/grafana/sobek"
+)
 
 // subscribe reads subscribe(topic | topics, {qos, tags}). All filters go in one SUBSCRIBE.
 func (c *client) subscribe(a args, call sobek.FunctionCall) *request {
-	filters := a.texts(call.Argument(0), "topic")
 	o := a.options(call.Argument(1), "options", "qos", "tags")
-	qos := o.qos()
-	return &request{
-		method: "subscribe", topics: filters, tags: o.tags(), sent: -1, err: checkFilters(filters),
-		start: func(w wire) answer { return w.subscribe(filters, qos) },
-	}
+	return topicsRequest(a, call, "subscribe", packets.SUBSCRIBE, o.qos(), o)
 }
 
-func checkFilters(filters []string) error {
-	for _, filter := range filters {
-		if err := checkFilter(filter); err != nil {
-			return err
-		}
+// unsubscribe reads unsubscribe(topic | topics, {tags}).
+func (c *client) unsubscribe(a args, call sobek.FunctionCall) *request {
+	return topicsRequest(a, call, "unsubscribe", packets.UNSUBSCRIBE, 0, a.options(call.Argument(1), "options", "tags"))
+}
+
+func topicsRequest(a args, call sobek.FunctionCall, method string, kind, qos byte, o options) *request {
+	r := &request{method: method, sent: -1, tags: o.tags()}
+	filters := a.texts(call.Argument(0), "topic")
+	for i := 0; i < len(filters) && r.err == nil; i++ {
+		r.err = checkFilter(filters[i])
 	}
-	return nil
+	r.call = newSubscribe(kind, filters, qos)
+	return r
 }

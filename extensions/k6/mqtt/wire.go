@@ -1,90 +1,69 @@
 package mqtt
 
 import (
+	"errors"
 	"fmt"
+	"net"
+	"slices"
+	"sync"
 	"time"
+
+	"github.com/eclipse/paho.golang/packets"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
-// dialect is one version of MQTT, and what of a session outlives its connection.
-type dialect interface {
-	// connect says CONNECT and blocks until the broker's CONNACK; closing the connection ends the wait.
-	connect(conn *timedConn, h *hello, on listener) (wire, error)
-}
-
-// wire is a connection that the broker has accepted. One goroutine at a time makes the calls; they go out in the
-// order they were made, and a call blocks while the socket takes nothing.
-type wire interface {
-	subscribe(filters []string, qos byte) answer
-	unsubscribe(filters []string) answer
-	publish(*outgoing) answer
-	// disconnect says DISCONNECT, which has the limit to be written, and closes the connection. When it returns, every
-	// message that was read has been handed on.
-	disconnect(limit time.Duration)
-}
+const (
+	// readSize is the most that one read takes off the socket; the messages it completes share a time.
+	readSize = 16 << 10
+	// writeSize is how many bytes one write gathers, and one packet more.
+	writeSize = 64 << 10
+	// longestPing is how long a PINGRESP may take, where keepalive is no shorter.
+	longestPing = 10 * time.Second
+	// quiesce is how long a DISCONNECT may take to be written before the connection is just closed.
+	quiesce = 250 * time.Millisecond
+)
 
 // listener gets what comes from the network, in that order, from one goroutine.
 type listener interface {
 	arrived(*incoming)
-	// lost comes last, unless disconnect was called.
+	// lost comes last, with the reason.
 	lost(error)
-}
-
-// answer is the broker's answer to a call.
-type answer interface {
-	// wait blocks until it is there, or the connection over: then answered is false.
-	wait(over <-chan struct{}) (answered bool, err error)
-}
-
-// hello is what CONNECT says.
-type hello struct {
-	clientID, username, password string
-	will                         *will
-	keepalive                    time.Duration // 0 is off
-	cleanSession                 bool
-}
-
-type outgoing struct {
-	topic   string
-	payload []byte
-	qos     byte
-	retain  bool
-	user    []userProperty // MQTT 5
 }
 
 type incoming struct {
 	topic    string
 	payload  []byte
-	received time.Time      // when its last byte left the socket
-	user     []userProperty // MQTT 5
+	received time.Time // when its last byte left the socket
+	user     []mqttwire.UserProperty
 }
 
-type userProperty struct{ key, value string }
+// wire is a connection that the broker has accepted. A goroutine reads: it takes the time after each read, and waits for nobody,
+// so that the time is right. Another one writes calls, in the order they were made, and what the reading one has to say.
+type wire struct {
+	net.Conn
+	version  int
+	on       listener
+	accepted mqttwire.Answer
 
-const (
-	mqtt311 = 4 // the protocol level of CONNECT
-	mqtt5   = 5
-)
+	in mqttwire.Buffer
 
-func newDialect(version int) dialect {
-	if version == mqtt5 {
-		return newDialect5()
-	}
-	return newDialect3()
-}
-
-// protocolName is the value of the proto tag.
-func protocolName(version int) string {
-	if version == mqtt5 {
-		return "MQTT/5.0"
-	}
-	return "MQTT/3.1.1"
+	*session             // and its lock, which guards all below
+	changed    sync.Cond // there is something to write, or the end has come
+	queue      []*call   // not written
+	replies    []byte    // acknowledgements and pings, not written
+	bye        []byte    // the last packet
+	failure    error     // of a write or a ping
+	stray      string    // an answer to no call
+	sent       time.Time
+	heard      time.Time
+	pinged     time.Time // when a PINGREQ was sent that has no answer; zero: none
+	done       chan struct{}
+	writerDone chan struct{}
 }
 
 // refusal is a CONNACK that says no.
-type refusal struct {
-	reason string
-	change string // what a script author can do, may be empty
-}
+type refusal struct{ reason, change string }
 
 func (r *refusal) Error() string {
 	if r.change == "" {
@@ -93,28 +72,180 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("the broker refused: %s: %s", r.reason, r.change)
 }
 
-const (
-	changeCredentials = "set username and password in new Client({…}), or check the broker's access rules"
-	changeClientID    = "set another client_id in new Client({…})"
-	changeServer      = "it takes no clients now"
-)
+// changes is what a script author can do about the reason code of a CONNACK (MQTT 5, 3.2.2.2).
+var changes = map[byte]string{
+	packets.ConnackBadUsernameOrPassword:      "set username and password in new Client({…}), or check the broker's access rules",
+	packets.ConnackNotAuthorized:              "set username and password in new Client({…}), or check the broker's access rules",
+	packets.ConnackInvalidClientID:            "set another client_id in new Client({…})",
+	packets.ConnackUnsupportedProtocolVersion: "set another protocol_version in new Client({…}), 4 or 5",
+	packets.ConnackServerUnavailable:          "it takes no clients now",
+	packets.ConnackServerBusy:                 "it takes no clients now",
+}
 
-// answered is an answer that is known at once.
-type answered struct{ err error }
-
-func (a answered) wait(<-chan struct{}) (bool, error) { return true, a.err }
-
-// first waits for an answer or the end of the connection; when both are there the answer counts.
-func first[T any](reply <-chan T, over <-chan struct{}) (value T, ok bool) {
-	select {
-	case value = <-reply:
-		return value, true
-	case <-over:
+// connectWire says CONNECT and blocks until the broker's CONNACK; closing the connection ends the wait.
+func connectWire(conn net.Conn, hello *mqttwire.Connect, s *session, on listener) (*wire, error) {
+	w := &wire{
+		Conn: conn, version: hello.Version, on: on, session: s, in: mqttwire.Buffer{B: make([]byte, readSize), Most: mqttwire.MaxRemaining},
+		done: make(chan struct{}), writerDone: make(chan struct{}),
 	}
-	select {
-	case value = <-reply:
-		return value, true
-	default:
-		return value, false
+	w.changed.L = &s.mu
+	var err error
+	if w.accepted, err = hello.Hello(conn, &w.in, w.fill); err != nil {
+		return nil, protocolError(err)
 	}
+	switch a := &w.accepted; {
+	case a.Old && w.version == mqtt5:
+		return nil, &refusal{"it speaks MQTT 3.1.1 only", "leave protocol_version out"}
+	case a.Refused():
+		return nil, &refusal{a.Said.Words(a.Code), changes[a.Code]}
+	}
+	w.replies = s.begin(w.version, hello.Clean, w.accepted.Present)
+	w.sent, w.heard = time.Now(), time.Now()
+	keepalive := int(hello.KeepAlive)
+	if said := w.accepted.Said.KeepAlive; said >= 0 { // [MQTT-3.2.2-21]
+		keepalive = said
+	}
+	go w.write()
+	go w.read()
+	if keepalive > 0 {
+		go w.ping(time.Duration(keepalive) * time.Second)
+	}
+	return w, nil
+}
+
+var errProtocol = errors.New("the broker breaks the protocol")
+
+// protocolError adds who is to blame.
+func protocolError(err error) error {
+	if wrong := new(mqttwire.Violation); errors.As(err, &wrong) {
+		return fmt.Errorf("%w: %w", errProtocol, err)
+	}
+	return err
+}
+
+func (w *wire) fill() error { return w.in.Fill(w.Conn) }
+
+// read hands on messages until the connection ends.
+func (w *wire) read() {
+	err := w.packets()
+	wrong, violated := err.(*mqttwire.Violation)
+	if violated && w.version == mqtt5 { // MQTT 5, 4.13.1; 4.8 of 3.1.1 has the connection closed
+		w.leave(wrong.Code)
+	}
+	err = protocolError(err)
+	_ = w.Close()
+	w.mu.Lock()
+	if w.failure == nil {
+		w.failure = err
+	} else if !violated {
+		err = w.failure
+	}
+	w.changed.Broadcast()
+	w.mu.Unlock()
+	<-w.writerDone
+	close(w.done)
+	w.on.lost(err)
+}
+
+func (w *wire) packets() error {
+	for received := time.Now(); ; received = time.Now() {
+		used := 0
+		for {
+			kind, body, size, err := w.in.At(used)
+			if err != nil {
+				return err
+			}
+			if size == 0 {
+				break
+			}
+			used += size
+			if err := w.take(kind, body, received); err != nil {
+				return err
+			}
+		}
+		w.in.Drop(0, used)
+		if w.in.Held == 0 && len(w.in.B) > writeSize {
+			w.in.B = make([]byte, readSize) // it was for a large message
+		}
+		if err := w.fill(); err != nil {
+			return err
+		}
+		w.mu.Lock()
+		w.heard = time.Now()
+		w.mu.Unlock()
+	}
+}
+
+// take takes one packet.
+func (w *wire) take(kind byte, body []byte, received time.Time) error {
+	switch kind >> 4 {
+	case packets.PUBLISH:
+		p, err := mqttwire.ReadPublish(w.version, kind, body)
+		if err == nil {
+			w.message(&p, received)
+		}
+		return err
+	case packets.PINGRESP:
+		w.mu.Lock()
+		w.pinged = time.Time{}
+		w.mu.Unlock()
+		return nil
+	case packets.PUBACK, packets.PUBREC, packets.PUBREL, packets.PUBCOMP, packets.SUBACK, packets.UNSUBACK:
+		a, err := mqttwire.ReadAnswer(w.version, kind, body)
+		if err == nil {
+			err = w.answer(&a)
+		}
+		return err
+	case packets.DISCONNECT:
+		if w.version == mqtt5 { // in 3.1.1 it is the client's alone
+			a, err := mqttwire.ReadAnswer(w.version, kind, body)
+			if err == nil {
+				err = fmt.Errorf("the broker ended the connection: %s", a.Said.Words(a.Code))
+			}
+			return err
+		}
+	}
+	return mqttwire.ProtocolError("%s is not due", mqttwire.Name(kind))
+}
+
+// message hands a message on and acknowledges it then.
+func (w *wire) message(p *mqttwire.Publish, received time.Time) {
+	if p.QoS < 2 || w.handedOn.Add(p.ID) { // else it came before, and the broker missed PUBREC (MQTT 5, 4.3.3)
+		w.on.arrived(&incoming{
+			topic: string(p.Topic), payload: slices.Clone(p.Payload), received: received,
+			user: mqttwire.UserProperties(slices.Clone(p.Properties)),
+		})
+	}
+	if p.QoS > 0 {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.reply(mqttwire.AppendAck(w.replies, [...]byte{0, packets.PUBACK, packets.PUBREC}[p.QoS], p.ID))
+	}
+}
+
+func (w *wire) reply(b []byte) {
+	w.replies = b
+	w.changed.Signal()
+}
+
+func (w *wire) answer(a *mqttwire.Answer) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	kind := a.Kind >> 4
+	if kind == packets.PUBREL {
+		w.handedOn.Remove(a.ID)
+		w.reply(mqttwire.AppendAck(w.replies, packets.PUBCOMP, a.ID)) // of an unknown one too [MQTT-4.3.3-11]
+		return nil
+	}
+	c := w.waiting[a.ID]
+	if c == nil {
+		w.stray = fmt.Sprintf(": the broker sent %s for the packet id %d, which no call has", name(kind), a.ID)
+		if kind == packets.PUBREC { // or the broker keeps it
+			w.reply(mqttwire.AppendAck(w.replies, packets.PUBREL, a.ID))
+		}
+		return nil
+	}
+	reply, err := w.answered(c, a, w.version)
+	w.reply(append(w.replies, reply...)) // at least, there may be room for another call
+	return err
 }

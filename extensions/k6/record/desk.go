@@ -9,6 +9,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
 // desk hands requests out to the caller of a recorder, and takes back what became of them.
@@ -101,7 +102,7 @@ func (d *desk) sent(n int, at time.Time) error {
 	return nil
 }
 
-func (d *desk) settled(n int, a arrival.Answer) error {
+func (d *desk) settled(n, retries int, a send.Answer) error {
 	d.mu.Lock()
 	t := d.tickets[n]
 	delete(d.tickets, n)
@@ -113,10 +114,10 @@ func (d *desk) settled(n int, a arrival.Answer) error {
 		return nil
 	case t.state == handedOut:
 		return fmt.Errorf("request %d was settled, but not sent", n)
-	case a.At.Before(t.sent):
-		return fmt.Errorf("request %d was settled %.3f s before it was sent", n, t.sent.Sub(a.At).Seconds())
+	case a.Done.Before(t.sent):
+		return fmt.Errorf("request %d was settled %.3f s before it was sent", n, t.sent.Sub(a.Done).Seconds())
 	}
-	d.run.Settle(t.Request, a)
+	d.run.Settle(t.Request, a, retries)
 	return nil
 }
 

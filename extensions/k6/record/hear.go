@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
 // futureMost is how far ahead of the recorder's clock a time of its caller may be.
@@ -52,7 +54,7 @@ func (r *recording) hear(ctx context.Context, text []byte) error {
 		if err != nil {
 			return fmt.Errorf("settled %d: %w", *l.Settled, err)
 		}
-		return r.desk.settled(*l.Settled, a)
+		return r.desk.settled(*l.Settled, l.Retries, a)
 	}
 	return r.end()
 }
@@ -168,16 +170,16 @@ var failures = map[string]bool{
 }
 
 // answerOf is what a settled line says came of a request.
-func (r *recording) answerOf(l line) (a arrival.Answer, err error) {
-	a = arrival.Answer{Status: l.Status, Body: l.Body, Error: l.Error, Message: l.Message, Retries: l.Retries}
-	if a.At, err = r.moment(l.AtUS); err != nil {
+func (r *recording) answerOf(l line) (a send.Answer, err error) {
+	if a.Done, err = r.moment(l.AtUS); err != nil {
 		return a, err
 	}
 	if l.Retries < 0 {
 		return a, fmt.Errorf("retries %d is below 0", l.Retries)
 	}
+	a.Body = func() []byte { return []byte(l.Body) }
 	if l.Error == "" {
-		if l.Status < 100 || l.Status > 599 {
+		if a.Status = l.Status; a.Status < 100 || a.Status > 599 {
 			return a, fmt.Errorf("status %d and no error; allowed: a status from 100 to 599, or an error", l.Status)
 		}
 		return a, nil
@@ -187,8 +189,12 @@ func (r *recording) answerOf(l line) (a arrival.Answer, err error) {
 		return a, fmt.Errorf("error %q, status %d; allowed: one of both, and as error %s", l.Error, l.Status,
 			strings.Join(slices.Sorted(maps.Keys(failures)), ", "))
 	}
-	if a.Connected = connected; l.Connected != nil {
-		a.Connected = *l.Connected
+	if l.Connected != nil {
+		connected = *l.Connected
+	}
+	a.Class, a.Err = l.Error, errors.New(cmp.Or(l.Message, l.Error))
+	if !connected {
+		a.Err = &send.DialError{Cause: a.Err}
 	}
 	return a, nil
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PipelineFacts, Run } from '../../contract/run.ts';
+import type { Environment, Run } from '../../contract/run.ts';
 import { compare, FailedRunsError } from '../compare.ts';
 import type { Comparison } from '../comparison.ts';
 import { ConditionError, check, judge, parseCondition } from '../conditions.ts';
@@ -181,7 +181,7 @@ test('runs that agree in every name are repeats, if others do not', () => {
 });
 
 test('runs through other pipelines are no repeats, and are titled by what their pipelines do', () => {
-  const through = (seed: number, facts: PipelineFacts, tool = 'k6') =>
+  const through = (seed: number, facts: NonNullable<Environment['pipeline']>, tool = 'k6') =>
     recording(seed, ({ run }) => {
       run.run.tool.name = tool;
       run.environment.pipeline = { queue: 'stream', relay_batch: 500, mqtt_open_files: seed, ...facts };

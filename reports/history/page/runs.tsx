@@ -37,6 +37,7 @@ export function Runs({ runs, ticked, onTick }: RunsProps) {
                 [
                   run.tool,
                   run.profile,
+                  ...run.conditions,
                   ...(run.generator === null
                     ? []
                     : [`generator ${run.generator.number} of ${run.generator.of}`]),

@@ -4,6 +4,7 @@ import { cp, mkdir, rm, symlink, truncate, utimes, writeFile } from 'node:fs/pro
 import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { type FastifyInstance, fastify } from 'fastify';
+import { dataOf } from '../../render.ts';
 import { golden } from '../../test/goldens.ts';
 import { template } from '../../test/template.ts';
 import { history } from '../app.ts';
@@ -15,6 +16,8 @@ import { grow, temporaryRuns, writeRun } from './runs.ts';
 let root: string;
 let app: FastifyInstance;
 const errors: Error[] = [];
+/** What a page shows, as JSON. */
+const shown = (html: string) => JSON.stringify(dataOf(html));
 before(async () => {
   root = await temporaryRuns();
   const passing = golden('passing');
@@ -85,6 +88,17 @@ test('a sparkline is read anew when the timeline has changed, and only then', as
   await write(9, 2_000_000);
   const many = Array.from({ length: 9 }, () => directory);
   assert.deepEqual(await sparks.of([...many, join(root, 'no-run')]), [...many.map(() => [9]), []]);
+  await rm(directory, { recursive: true });
+});
+
+test('the list says queue and mode of the pipeline, and the highest rate of the load', async () => {
+  const directory = await writeRun(root, 'real', golden('real'));
+  const { runs } = await list('?text=pipelined');
+  assert.deepEqual(
+    runs.map(({ conditions }) => conditions),
+    [['stream', 'pipelined', '50/s']],
+  );
+  assert.deepEqual((await list('?text=two')).runs[0]?.conditions, ['1,500/s'], 'of an older run');
   await rm(directory, { recursive: true });
 });
 
@@ -162,7 +176,11 @@ test('the files of a run, as what they are, and apart from this site', async () 
   assert.match(String(page.headers['content-security-policy']), /^sandbox allow-scripts/);
   assert.equal(page.headers['x-content-type-options'], 'nosniff');
   assert.match(String((await get('/runs/one/run.json')).headers['content-type']), /^application\/json/);
-  assert.equal((await get('/runs/two%20%26%20three')).headers.location, '/runs/two%20%26%20three/index.html');
+  for (const end of ['', '/'])
+    assert.equal(
+      (await get(`/runs/two%20%26%20three${end}`)).headers.location,
+      '/runs/two%20%26%20three/index.html',
+    );
   assert.equal((await get('/runs/one/arrival.hlog')).statusCode, 404);
 });
 
@@ -196,13 +214,7 @@ test('nothing outside of the runs can be read', async () => {
         '/runs/%00/run.json',
         '/runs/one/run.json%00.html',
       ],
-      ...[
-        '/runs/./run.json',
-        '/runs/one/__proto__',
-        '/runs/one/constructor',
-        '/runs/one/',
-        '/runs/one/run.json/',
-      ],
+      ...['/runs/./run.json', '/runs/one/__proto__', '/runs/one/constructor', '/runs/one/run.json/'],
       ...['/runs/linked/index.html', '/runs/link/run.json', '/runs/link/index.html', '/runs/head/run.json'],
       ...['/live/link', '/api/runs/link/live', '/api/runs/%2e%2e/live', '/compare?run=one&run=link'],
       ...[
@@ -218,7 +230,7 @@ test('nothing outside of the runs can be read', async () => {
     for (const name of ['hlog', 'pipe']) {
       const { statusCode, body } = await get(`/compare?run=one&run=${name}`);
       assert.equal(statusCode, 200, body.slice(0, 200));
-      assert.doesNotMatch(body, /secret/);
+      assert.doesNotMatch(shown(body), /secret/);
     }
     const { runs } = await list();
     assert.ok(!runs.some(({ directory }) => directory === 'link' || directory === 'head'));
@@ -243,7 +255,7 @@ test('it only shows, and only to this host', async () => {
 test('a comparison, and why there is none', async () => {
   const { statusCode, body } = await get('/compare?run=one&run=two%20%26%20three&allow-failed=true');
   assert.equal(statusCode, 200);
-  assert.match(body, /"schema":"arrival\/comparison\/1"/);
+  assert.match(shown(body), /"schema":"arrival\/comparison\/1"/);
   const one = await get('/compare?run=one');
   assert.equal(one.statusCode, 400);
   assert.equal((await get('/compare?run=one&run=nothing')).statusCode, 404);
@@ -270,7 +282,7 @@ test('runs in which messages failed are compared when the reader says so', async
   assert.equal(link, '/compare?run=one&run=refusing&allow-failed=true');
   const { statusCode, body } = await get(link as string);
   assert.equal(statusCode, 200);
-  assert.match(body, /"failed":"78,751 rejected"/);
+  assert.match(shown(body), /"failed":"78,751 rejected"/);
   await rm(directory, { recursive: true });
 });
 

@@ -31,7 +31,14 @@ test('latest is the newest run that is over, of all or of one method', async (t)
   assert.equal(await latest('latest', root), join(root, 'a'), 'and no part of one');
   assert.equal(await latest('latest:ramp', root), join(root, 'c'));
   assert.equal(await latest('ramp', root), undefined);
+  // A check of latest:ramp judged a run of Artillery's, whose method is ramp too.
+  const other = run('ramp', 15);
+  other.run.tool.name = 'artillery';
+  await writeRun(root, 'f', other);
+  assert.equal(await latest('latest:ramp', root), join(root, 'c'));
+  assert.equal(await latest('latest:ramp:artillery', root), join(root, 'f'));
   await assert.rejects(latest('latest:soak', root), {
-    message: 'there is no run of soak that is over in reports/runs; there are runs of: ramp, sweep',
+    message:
+      'there is no run of soak that is over in reports/runs; there are runs of: ramp, ramp:artillery, sweep',
   });
 });

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Flow, Latency, Run, TargetFigures } from '../../contract/run.ts';
+import type { Brief, Flow, Run, TargetFigures } from '../../contract/run.ts';
 import { percentile } from '../facts.ts';
 import { count, figure, ms, msUnit, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
@@ -25,11 +25,6 @@ export function FlowsSection({ run, sound }: PartProps) {
 
 function Flows({ run: { flows, run }, sound }: PartProps) {
   const plan = (flow: Flow) => run.profile.flows[flows.indexOf(flow)];
-  const arrival = (head: string, value: (latency: Latency) => number | null): Column<Flow> => ({
-    head,
-    unit: 'ms',
-    cell: (flow) => ms(value(flow.arrival)),
-  });
   return (
     <Table
       caption="Flows, over the measured phases"
@@ -46,16 +41,31 @@ function Flows({ run: { flows, run }, sound }: PartProps) {
         ...(sound
           ? [
               { head: 'samples', unit: 'deliveries', cell: (flow: Flow) => count(flow.arrival.count) },
-              arrival('arrival mean', ({ mean }) => mean),
-              arrival('p50', (latency) => percentile(latency, 'p50')),
-              arrival('p99', (latency) => percentile(latency, 'p99')),
-              arrival('max', ({ max }) => max),
+              ...arrivalColumns(({ arrival }: Flow) => arrival),
             ]
           : []),
       ]}
       rows={flows}
     />
   );
+}
+
+/** An arrival latency, ms. */
+function arrivalColumns<Row>(of: (row: Row) => Brief | null): Column<Row>[] {
+  const column = (head: string, value: (brief: Brief) => number | null): Column<Row> => ({
+    head,
+    unit: 'ms',
+    cell: (row) => {
+      const brief = of(row);
+      return ms(brief && value(brief));
+    },
+  });
+  return [
+    column('arrival mean', ({ mean }) => mean),
+    column('p50', (brief) => percentile(brief, 'p50')),
+    column('p99', (brief) => percentile(brief, 'p99')),
+    column('max', ({ max }) => max),
+  ];
 }
 
 interface Row extends TargetFigures {
@@ -93,14 +103,6 @@ function Targets({ run, sound }: PartProps) {
 }
 
 function TargetTable({ caption, rows, sound }: { caption: string; rows: Row[]; sound: boolean }) {
-  const arrival = (
-    head: string,
-    value: (brief: NonNullable<Row['arrival']>) => number | null,
-  ): Column<Row> => ({
-    head,
-    unit: 'ms',
-    cell: (row) => ms(row.arrival && value(row.arrival)),
-  });
   return (
     <Table
       caption={caption}
@@ -113,14 +115,7 @@ function TargetTable({ caption, rows, sound }: { caption: string; rows: Row[]; s
           unit: 'messages',
           cell: (row) => <span class={row.lost > 0 ? 'worry' : ''}>{count(row.lost)}</span>,
         },
-        ...(sound
-          ? [
-              arrival('arrival mean', ({ mean }) => mean),
-              arrival('p50', (brief) => percentile(brief, 'p50')),
-              arrival('p99', (brief) => percentile(brief, 'p99')),
-              arrival('max', ({ max }) => max),
-            ]
-          : []),
+        ...(sound ? arrivalColumns(({ arrival }: Row) => arrival) : []),
       ]}
       rows={rows}
     />

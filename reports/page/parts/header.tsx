@@ -72,26 +72,18 @@ export function Header({ run, sound }: PartProps) {
   );
 }
 
-function about({
-  tool,
-  profile,
-  model,
-  started,
-  ended,
-  topology,
-  network,
-  labels,
-}: PartProps['run']['run']): string {
+function about(run: PartProps['run']['run']): string {
+  const { tool, started, ended } = run;
   const length = ended === null ? null : (Date.parse(ended) - Date.parse(started)) / 1000;
   return [
     instant(started),
     length === null ? 'not ended' : duration(length),
     `${tool.name}${tool.version === null ? '' : ` ${tool.version}`}`,
-    `profile ${profile.name}`,
-    ...(model === 'closed' ? ['closed model'] : []),
-    topology,
-    network,
-    ...Object.entries(labels).map(([name, value]) => `${name}: ${value}`),
+    `profile ${run.profile.name}`,
+    ...(run.model === 'closed' ? ['closed model'] : []),
+    run.topology,
+    run.network,
+    ...Object.entries(run.labels).map(([name, value]) => `${name}: ${value}`),
   ].join(' · ');
 }
 

@@ -1,5 +1,6 @@
 import type { Latencies, Latency } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
+import { overOneAxis } from '../chart-data.ts';
 import { msValue } from '../chart-options.ts';
 import { curve, percentile, protocolOf } from '../facts.ts';
 import { count, ms, msUnit } from '../format.ts';
@@ -64,32 +65,23 @@ export function LatencySection({ run: { latency, steps, run } }: PartProps) {
   );
 }
 
-interface PercentileChartProps {
-  latency: Latencies;
-  corrected: boolean;
-  protocol: string;
-}
-
 /** Of many phases the first and the last. */
 function phases(names: string[]): string {
   if (names.length <= MOST_NAMES) return names.join(', ');
   return `${count(names.length)} phases, ${names[0]} to ${names.at(-1)}`;
 }
 
+type PercentileChartProps = { latency: Latencies; corrected: boolean; protocol: string };
+
 function PercentileChart({ latency, corrected, protocol }: PercentileChartProps) {
-  const curves = {
-    arrival: curve(latency.arrival),
-    from: corrected ? curve(latency.from_send) : [],
-    http: curve(latency.http),
-  };
-  const x = [...new Set(Object.values(curves).flatMap((points) => points.map(([p]) => p)))].sort(
-    (a, b) => a - b,
-  );
-  const along = (points: [number, number][]) => {
-    const known = new Map(points);
-    return x.map((p) => known.get(p) ?? null);
-  };
-  const last = curves.arrival.at(-1);
+  const arrival = curve(latency.arrival);
+  const { x, values } = overOneAxis([
+    arrival,
+    corrected ? curve(latency.from_send) : [],
+    curve(latency.http),
+  ]);
+  const [arrived = [], fromSend = [], answered = []] = values;
+  const last = arrival.at(-1);
   return (
     <Chart
       name="Latency by percentile"
@@ -106,9 +98,9 @@ function PercentileChart({ latency, corrected, protocol }: PercentileChartProps)
       height={300}
       format={msValue}
       lines={[
-        { label: 'arrival', values: along(curves.arrival), colour: 'blue' },
-        { label: 'from send', values: along(curves.from), colour: 'cyan', dash: 'dashed' },
-        { label: protocol, values: along(curves.http), colour: 'orange', dash: 'dotted' },
+        { label: 'arrival', values: arrived, colour: 'blue' },
+        { label: 'from send', values: fromSend, colour: 'cyan', dash: 'dashed' },
+        { label: protocol, values: answered, colour: 'orange', dash: 'dotted' },
       ]}
     />
   );

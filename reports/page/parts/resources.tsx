@@ -1,8 +1,8 @@
 import type { Resource, Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
-import type { Line } from '../chart-data.ts';
+import { overOneAxis } from '../chart-data.ts';
 import { styleOf } from '../chart-options.ts';
-import { gapSpans, phaseSpans } from '../facts.ts';
+import { overTime } from '../facts.ts';
 import { count, figure } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
@@ -61,12 +61,14 @@ interface UsageProps {
 }
 
 function UsageChart({ run, used, name, unit, column }: UsageProps) {
-  const x = [...new Set(used.flatMap((r) => r.series.map(([t]) => t)))].sort((a, b) => a - b);
+  const { x, values } = overOneAxis(
+    used.map(({ series }) => series.map((row) => [row[0] + 0.5, row[column]])),
+  );
   const max = (resource: Resource) => (column === 1 ? resource.cpu_percent : resource.rss_mb)?.max ?? null;
   const most = used.filter((r) => max(r) !== null).sort((a, b) => (max(b) ?? 0) - (max(a) ?? 0))[0];
   return (
     <Chart
-      {...common(run)}
+      {...overTime(run)}
       name={name}
       unit={unit}
       title={
@@ -74,16 +76,13 @@ function UsageChart({ run, used, name, unit, column }: UsageProps) {
           ? `${most.process.slice(0, 60)} used most: up to ${figure(max(most))}\u00a0${unit}`
           : 'How much was used is not known'
       }
-      x={x.map((t) => t + 0.5)}
+      x={x}
       format={figure}
-      lines={used.map((resource, i): Line => {
-        const known = new Map(resource.series.map((row) => [row[0], row[column]]));
-        return {
-          label: resource.process.slice(0, 60),
-          values: x.map((t) => known.get(t) ?? null),
-          ...styleOf(i),
-        };
-      })}
+      lines={used.map(({ process }, i) => ({
+        label: process.slice(0, 60),
+        values: values[i] ?? [],
+        ...styleOf(i),
+      }))}
     />
   );
 }
@@ -93,7 +92,7 @@ function HostCpuChart({ run, host }: { run: Run; host: Resource }) {
   const idle = (gauges.id ?? []).filter((value) => value !== null);
   return (
     <Chart
-      {...common(run)}
+      {...overTime(run)}
       name="Host: what its cores did"
       unit="% of all cores, stacked; the rest is idle"
       title={
@@ -120,7 +119,7 @@ function SwitchesChart({ run, host }: { run: Run; host: Resource }) {
   const swapped = [...(gauges.si ?? []), ...(gauges.so ?? [])].some((value) => (value ?? 0) > 0);
   return (
     <Chart
-      {...common(run)}
+      {...overTime(run)}
       name="Host: context switches and interrupts"
       unit="per second"
       title={`${switches.length > 0 ? `At most ${count(Math.max(...switches))} context switches a second; the` : 'The'} host ${swapped ? 'swapped' : 'did not swap'}`}
@@ -139,14 +138,10 @@ function middles({ figures }: Resource): number[] {
   return figures?.t.map((t) => t + figures.bin_s / 2) ?? [];
 }
 
-function common(run: Run) {
-  return { kind: 'time' as const, phases: phaseSpans(run), gaps: gapSpans(run) };
-}
-
 interface Row {
   process: string;
   name: string;
-  kind: string;
+  kind: 'count' | 'gauge';
   values: (number | null)[];
 }
 
@@ -171,24 +166,11 @@ function unitOf({ process, name }: Row): string {
 
 /** Counters and gauges that processes and servers told of themselves. */
 function Told({ resources }: { resources: Resource[] }) {
-  const rows = resources.flatMap(({ process, figures }): Row[] =>
-    figures == null
-      ? []
-      : [
-          ...Object.entries(figures.counts).map(([name, values]) => ({
-            process,
-            name,
-            kind: 'count',
-            values,
-          })),
-          ...Object.entries(figures.gauges).map(([name, values]) => ({
-            process,
-            name,
-            kind: 'gauge',
-            values,
-          })),
-        ],
-  );
+  const rows = resources.flatMap(({ process, figures }): Row[] => {
+    const of = (kind: Row['kind'], all: Record<string, Row['values']> = {}) =>
+      Object.entries(all).map(([name, values]) => ({ process, name, kind, values }));
+    return [...of('count', figures?.counts), ...of('gauge', figures?.gauges)];
+  });
   if (rows.length === 0) return null;
   const known = (row: Row) => row.values.filter((value) => value !== null);
   const sum = (row: Row) => known(row).reduce((total, value) => total + value, 0);

@@ -1,7 +1,7 @@
 import { STAGES, type Stage } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
 import { msValue } from '../chart-options.ts';
-import { gapSpans, largestStage, percentile, phaseSpans, STAGE_FACTS, share, uncertain } from '../facts.ts';
+import { largestStage, overTime, percentile, STAGE_FACTS, share, uncertain } from '../facts.ts';
 import { count, ms, msUnit, percent } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
@@ -123,12 +123,10 @@ function StageChart({ run }: PartProps) {
           ? `Over the measured phases ${largest.stage} holds most: ${percent(largest.share)} of the mean ${msUnit(run.latency.arrival.mean)}`
           : 'No stage is longer than 0 ms in the mean'
       }
-      kind="time"
+      {...overTime(run)}
       x={seconds.map((second) => second.t + 0.5)}
       stacked
       height={300}
-      phases={phaseSpans(run)}
-      gaps={gapSpans(run)}
       format={msValue}
       lines={STAGES.map((stage) => ({
         label: stage,

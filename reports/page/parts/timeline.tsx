@@ -1,17 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { Brief, Interval, Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
-import type { Colour, Line } from '../chart-data.ts';
+import type { Line } from '../chart-data.ts';
 import { msValue, wantsLog } from '../chart-options.ts';
-import {
-  dueDeliveries,
-  gapSpans,
-  type PercentileKey,
-  peak,
-  percentile,
-  phaseSpans,
-  protocolOf,
-} from '../facts.ts';
+import { dueDeliveries, overTime, type PercentileKey, peak, percentile, protocolOf } from '../facts.ts';
 import { clock, count, ms, msUnit, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
@@ -19,23 +11,11 @@ import { Table } from '../table.tsx';
 /** What was offered, what got through, and how long it took, second by second. */
 export function TimelineSection({ run, sound }: PartProps) {
   const { timeline } = run;
-  const common = {
-    kind: 'time' as const,
-    x: timeline.map((second) => second.t + 0.5),
-    phases: phaseSpans(run),
-    gaps: gapSpans(run),
-  };
+  const common = { ...overTime(run), x: timeline.map((second) => second.t + 0.5) };
   const column = (value: (second: Interval) => number | null) => timeline.map(value);
   /** A line of what most runs have none of. */
-  const seldom = (
-    key: 'rejected' | 'failed',
-    label: string,
-    colour: Colour,
-    dash: 'dashed' | 'dotted',
-  ): Line[] =>
-    timeline.some((second) => second[key] > 0)
-      ? [{ label, values: column((s) => s[key]), colour, dash }]
-      : [];
+  const seldom = (key: 'rejected' | 'failed', line: Omit<Line, 'values'>): Line[] =>
+    timeline.some((second) => second[key] > 0) ? [{ ...line, values: column((s) => s[key]) }] : [];
   const due = dueDeliveries(timeline);
   const closed = run.run.model === 'closed';
   const latency: Line[] = [
@@ -50,11 +30,7 @@ export function TimelineSection({ run, sound }: PartProps) {
     { label: 'p50', values: column((s) => of(s.http, 'p50')), colour: 'p50', dash: 'dotted' },
     { label: 'p99', values: column((s) => of(s.http, 'p99')), colour: 'p99' },
   ];
-  const heat = timeline.map((second) => ({
-    start: second.t,
-    end: second.t + 1,
-    bins: second.arrival_bins ?? null,
-  }));
+  const heat = timeline.map(({ t, arrival_bins = null }) => ({ start: t, end: t + 1, bins: arrival_bins }));
   return (
     <section>
       <h2>Over time</h2>
@@ -83,8 +59,8 @@ export function TimelineSection({ run, sound }: PartProps) {
                 ? []
                 : [{ label: 'scheduled', values: column((s) => s.scheduled), colour: 'grey', fill: true }]),
               { label: 'accepted', values: column((s) => s.accepted), colour: 'blue' },
-              ...seldom('rejected', 'rejected', 'orange', 'dashed'),
-              ...seldom('failed', 'unknown', 'magenta', 'dotted'),
+              ...seldom('rejected', { label: 'rejected', colour: 'orange', dash: 'dashed' }),
+              ...seldom('failed', { label: 'unknown', colour: 'magenta', dash: 'dotted' }),
             ]}
           />
           <Chart
@@ -220,16 +196,16 @@ function Seconds({ timeline, due, sound, canary }: SecondsProps) {
     ? timeline.map((second, i) => ({ ...second, due: due[i] ?? 0 })).filter((_, i) => i % step === 0)
     : [];
   type Row = (typeof rows)[number];
-  const counts: [string, string, (row: Row) => number][] = [
-    ['scheduled', 'messages', (row) => row.scheduled],
-    ['sent', 'messages', (row) => row.sent],
-    ['accepted', 'messages', (row) => row.accepted],
-    ['rejected', 'messages', (row) => row.rejected],
-    ['unknown', 'messages', (row) => row.failed],
-    ['due', 'deliveries', (row) => row.due],
-    ['arrived', 'deliveries', (row) => row.arrived],
-    ['backlog', 'deliveries', (row) => row.backlog],
-  ];
+  const messages = (head: string, key: 'scheduled' | 'sent' | 'accepted' | 'rejected' | 'failed') => ({
+    head,
+    unit: 'messages',
+    cell: (row: Row) => count(row[key]),
+  });
+  const deliveries = (key: 'due' | 'arrived' | 'backlog') => ({
+    head: key,
+    unit: 'deliveries',
+    cell: (row: Row) => count(row[key]),
+  });
   const latencies: [string, (row: Row) => number | null][] = [
     ['mean', (row) => row.arrival?.mean ?? null],
     ['p50', (row) => of(row.arrival, 'p50')],
@@ -246,14 +222,19 @@ function Seconds({ timeline, due, sound, canary }: SecondsProps) {
           columns={[
             { head: 'time', text: true, cell: (row) => clock(row.t) },
             { head: 'phase', text: true, cell: (row) => row.phase ?? '–' },
-            ...counts.map(([head, unit, value]) => ({ head, unit, cell: (row: Row) => count(value(row)) })),
-            ...(sound
-              ? latencies.map(([head, value]) => ({
-                  head,
-                  unit: 'arrival, ms',
-                  cell: (row: Row) => ms(value(row)),
-                }))
-              : []),
+            messages('scheduled', 'scheduled'),
+            messages('sent', 'sent'),
+            messages('accepted', 'accepted'),
+            messages('rejected', 'rejected'),
+            messages('unknown', 'failed'),
+            deliveries('due'),
+            deliveries('arrived'),
+            deliveries('backlog'),
+            ...(sound ? latencies : []).map(([head, value]) => ({
+              head,
+              unit: 'arrival, ms',
+              cell: (row: Row) => ms(value(row)),
+            })),
             ...(sound && canary
               ? [{ head: 'canary', unit: 'due here, ms', cell: (row: Row) => ms(row.canary_ms) }]
               : []),

@@ -8,7 +8,7 @@ import { exitAfter } from '../../../pipeline/stack/explain.ts';
 import { shortPath } from '../../../pipeline/stack/file.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { renderReport } from '../../../reports/render.ts';
-import { cameToItsEnd, checkScript, K6Run, onlyEnvironmentArgs, variablesOf } from '../../run/k6.ts';
+import { cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
 import {
   ADDRESSES,
   against,
@@ -68,19 +68,24 @@ async function main(): Promise<number> {
     console.log(HELP);
     return 0;
   }
-  const variables = onlyEnvironmentArgs(args);
-  const settings = readConfig(CapacityConfig, variablesOf(args));
+  onlyVariables(args);
   const names = Object.keys(CapacityConfig.properties);
-  checkVariables(SCRIPT, variables, names);
-  const plan = planOf(settings);
-  const config = await settle(readConfig(RunConfig));
+  const settings = readConfig(CapacityConfig, variablesOf(args));
+  checkVariables(SCRIPT, args, {
+    name: 'npm run capacity',
+    settings: names,
+    chooses: ['RATE', 'DURATION'],
+  });
   const command = commandOf(SCRIPT, args, process.env.npm_lifecycle_event ?? 'capacity', {
     env: process.env,
     names: [...names, ...variablesIn(SCRIPT)],
   });
+  Object.assign(process.env, variablesOf(args));
+  const plan = planOf(settings);
+  const config = await settle(readConfig(RunConfig));
   const env = (runDir: string) => runEnvironment(config, runDir, command);
-  return inRunDirectory(variablesOf(args).RUN_DIR, runName(SCRIPT, config, new Date()), async (dir) => {
-    await checkScript(SCRIPT, variables, { ...ADDRESSES, ...env(dir) });
+  return inRunDirectory(process.env.RUN_DIR, runName(SCRIPT, config, new Date()), async (dir) => {
+    await checkScript(SCRIPT, [], { ...ADDRESSES, ...env(dir) });
     if (
       config.INGEST_URL === undefined &&
       config.CPU_AFFINITY === undefined &&
@@ -96,7 +101,7 @@ async function main(): Promise<number> {
           '-e',
           one,
         ]);
-        const k6 = () => new K6Run(SCRIPT, [...variables, ...own], env(runDir), true);
+        const k6 = () => new K6Run(SCRIPT, own, env(runDir), true);
         const { code, signal } = await launch(k6);
         if (stop.aborted) throw new Interrupted();
         if (!cameToItsEnd({ code, signal })) throw new Error(`k6 ended with ${signal ?? code} at ${rate}/s`);

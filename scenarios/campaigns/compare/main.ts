@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { stringify } from 'yaml';
-import { readProfile } from '../../../extensions/artillery-plugin-arrival/options.ts';
+import { readFile } from '../../../extensions/artillery-plugin-arrival/options.ts';
 import { findPipeline } from '../../../extensions/artillery-plugin-arrival/pipeline.ts';
 import { commandOf } from '../../../pipeline/common/command.ts';
 import { ConfigError, RunConfig, readConfig, StackConfig } from '../../../pipeline/common/config.ts';
@@ -26,7 +26,7 @@ import { K6Run } from '../../run/k6.ts';
 import { against, Interrupted, runEnvironment, type SettledRun, settle } from '../../run/run.ts';
 import { agreementOf } from './agreement.ts';
 import { findLimit, type Limit } from './limits.ts';
-import { HELP, type Options, PROBE_SECONDS, readOptions, UsageError } from './options.ts';
+import { HELP, type Options, PROBE_SECONDS, readOptions } from './options.ts';
 import { RemotePipeline } from './remote.ts';
 import { generatorsOf, reachOf } from './tools.ts';
 import { hasWrk, type WrkFigures, WrkRun } from './wrk.ts';
@@ -200,7 +200,7 @@ class Comparison {
 
 /** Names are those that scenarios/ramp.js may override. */
 function profileOf({ rate, duration, warmUp }: Load) {
-  const { flows } = readProfile(join(ROOT, 'scenarios/profiles/ramp.yml'));
+  const { flows } = readFile(join(ROOT, 'scenarios/profiles/ramp.yml'));
   const phases = [
     { name: 'warm-up', duration: warmUp, arrivalRate: rate, measured: false },
     { name: 'ramp', duration: 1, arrivalRate: rate, measured: false },
@@ -213,6 +213,6 @@ main().then(
   (code) => process.exit(code),
   (error: Error) => {
     explain(error);
-    process.exit(error instanceof UsageError ? 2 : 1);
+    process.exit(error instanceof ConfigError ? 2 : 1);
   },
 );

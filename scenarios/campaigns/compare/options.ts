@@ -1,8 +1,6 @@
-import { parseArgs } from 'node:util';
+import { ConfigError } from '../../../pipeline/common/config.ts';
+import { numberOf, readFlags } from '../../../pipeline/common/flags.ts';
 import { NETWORKS, type Network, WAN } from '../../lab/networks.ts';
-
-/** The command is wrong: nothing has been done. */
-export class UsageError extends Error {}
 
 export interface Options {
   /** Requests/s. */
@@ -43,51 +41,34 @@ to the ingest at the end, as fast as it is answered; not over a network, where t
 Artillery is installed on first use, 470 MB. The environment is that of npm run ramp; over a network the pipeline is one of its own.
 Exit code: 0 when every run has left a report whose account balances, 1 otherwise, 2 when the command is wrong.`;
 
-/** @throws {UsageError} in one line: the flag, its value, what is allowed */
+/** @throws {ConfigError} in one line: the flag, its value, what is allowed */
 export function readOptions(args: readonly string[]): Options | 'help' {
   const text = { type: 'string' } as const;
-  const flag = { type: 'boolean' } as const;
-  const options = {
+  const { values } = readFlags(args, {
     rate: text,
     duration: text,
     repeat: text,
     most: text,
     network: text,
     delay: text,
-    'must-agree': flag,
-    help: { ...flag, short: 'h' },
-  } as const;
-  const parsed = () => {
-    try {
-      return parseArgs({ args: [...args], options }).values;
-    } catch (error) {
-      throw new UsageError((error as Error).message.split('\n')[0]);
-    }
-  };
-  const values = parsed();
+    'must-agree': { type: 'boolean' },
+  });
   if (values.help) return 'help';
   const count = (
     name: 'rate' | 'duration' | 'repeat' | 'most' | 'delay',
     fallback: number,
     most: number,
-    least = 1,
-  ) => {
-    const value = values[name] === '' ? Number.NaN : Number(values[name] ?? fallback);
-    if (!Number.isInteger(value) || value < least || value > most)
-      throw new UsageError(
-        `--${name} is "${values[name]}"; allowed: whole numbers from ${least} to ${most}${name === 'most' ? ', or 0' : ''}`,
-      );
-    return value;
-  };
+    more: { least?: number; or?: string } = {},
+  ) => numberOf(name, values[name] ?? String(fallback), { least: 1, most, ...more });
   const rate = count('rate', 200, 5000);
   const network = networkOf(values.network);
   if (values.delay !== undefined && network !== WAN)
-    throw new UsageError('--delay is that of --network wan, which is not asked for');
+    throw new ConfigError('--delay is that of --network wan, which is not asked for');
   return {
     rate,
     duration: count('duration', 20, 3600),
     repeat: count('repeat', 2, 20),
-    most: values.most === '0' ? 0 : count('most', Math.max(3200, rate), 20_000, rate),
+    most: count('most', Math.max(3200, rate), 20_000, { least: rate, or: '0' }),
     network: network === WAN ? { ...WAN, delay: count('delay', WAN.delay, 1000) } : network,
     mustAgree: values['must-agree'] ?? false,
   };
@@ -96,7 +77,7 @@ export function readOptions(args: readonly string[]): Options | 'help' {
 function networkOf(name: string | undefined): Network | undefined {
   const network = ALL_NETWORKS.find((one) => one.name === name);
   if (network === undefined && name !== undefined)
-    throw new UsageError(
+    throw new ConfigError(
       `--network is "${name}"; allowed: ${ALL_NETWORKS.map((one) => one.name).join(', ')}`,
     );
   return network;

@@ -13,7 +13,7 @@ import { COMPARISONS, moment, newDirectory } from '../../../reports/directory.ts
 import { Lab } from '../../lab/lab.ts';
 import { NamespacePipeline } from '../../lab/namespace.ts';
 import { scripts } from '../../lib/declarations.js';
-import { cameToItsEnd, checkScript, onlyEnvironmentArgs } from '../../run/k6.ts';
+import { cameToItsEnd, checkScript, onlyVariables, variablesOf } from '../../run/k6.ts';
 import { ADDRESSES } from '../../run/run.ts';
 import { checkVariables, linesOf } from '../../run/usage.ts';
 import { comparePage } from '../page.ts';
@@ -46,13 +46,17 @@ async function main(): Promise<number> {
     console.log(HELP);
     return 0;
   }
-  const variables = onlyEnvironmentArgs(args);
+  onlyVariables(args);
+  checkVariables(SCRIPT, args, {
+    name: 'npm run deployments',
+    chooses: ['RUN_DIR', 'RUN_ID'],
+  });
+  Object.assign(process.env, variablesOf(args));
   const config = readConfig(RunConfig);
   for (const name of ['INGEST_URL', 'REDIS_URL', 'MQTT_URL', 'TOPOLOGY'] as const)
     if (config[name] !== undefined)
       throw new Error(`${name} is set, and each deployment is a pipeline that is started: leave it out`);
-  checkVariables(SCRIPT, variables);
-  await checkScript(SCRIPT, variables, { ...process.env, ...ADDRESSES });
+  await checkScript(SCRIPT, [], { ...process.env, ...ADDRESSES });
   await requireNginx();
   onInterrupt(
     (signal) => {
@@ -69,10 +73,10 @@ async function main(): Promise<number> {
     ['bare', { TOPOLOGY: 'single', NETWORK: 'loopback' }],
     ['nginx', { TOPOLOGY: 'cluster', NETWORK: 'loopback' }],
   ] as const) {
-    all.push(await measure(name, variables, { ...ports, ...env, STACK_DIR: dir }));
+    all.push(await measure(name, { ...ports, ...env, STACK_DIR: dir }));
     if (stopped) return 1;
   }
-  const refusal = await inNamespace(all, variables, dir, ports);
+  const refusal = await inNamespace(all, dir, ports);
   if (stopped) return 1;
   console.log(`\n${table(all)}\n`);
   if (refusal !== undefined) console.log(`namespace   not measured: ${refusal}`);
@@ -88,7 +92,6 @@ async function main(): Promise<number> {
 /** @returns why it was not measured */
 async function inNamespace(
   all: Measured[],
-  variables: string[],
   dir: string,
   ports: Record<string, string>,
 ): Promise<string | undefined> {
@@ -102,7 +105,7 @@ async function inNamespace(
   }
   try {
     const env = { ...ports, TOPOLOGY: 'single', NETWORK: 'namespace', STACK_DIR: pipeline.dir };
-    if (!stopped) all.push(await measure('namespace', variables, env));
+    if (!stopped) all.push(await measure('namespace', env));
   } finally {
     await pipeline.stop();
   }
@@ -110,9 +113,9 @@ async function inNamespace(
 }
 
 /** Runs the script, with what it says, and reads what it has left. */
-async function measure(name: string, variables: string[], env: Record<string, string>): Promise<Measured> {
+async function measure(name: string, env: Record<string, string>): Promise<Measured> {
   console.log(`deployment  ${name}`);
-  const run = new ScriptRun(variables, env);
+  const run = new ScriptRun(env);
   signalled = (signal) => run.signal(signal);
   const { code, signal } = await run.ended;
   const { report } = run;
@@ -127,11 +130,10 @@ class ScriptRun extends Child {
   /** The path of its report, which it tells last. */
   report: string | undefined;
 
-  constructor(variables: string[], env: Record<string, string>) {
-    super([process.execPath, join(ROOT, 'scenarios/run/run.ts'), SCRIPT, '-q', ...variables], {
+  constructor(env: Record<string, string>) {
+    super([process.execPath, join(ROOT, 'scenarios/run/run.ts'), SCRIPT, '-q'], {
       cwd: ROOT,
-      // One directory is not enough for all of them.
-      env: { ...process.env, npm_lifecycle_event: undefined, RUN_DIR: undefined, ...env },
+      env: { ...process.env, npm_lifecycle_event: undefined, ...env },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     createInterface(this.child.stdout as Readable).on('line', (line) => {

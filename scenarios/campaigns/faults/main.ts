@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { ConfigError } from '../../../pipeline/common/config.ts';
+import { numberOf, readFlags } from '../../../pipeline/common/flags.ts';
 import { exitAfter } from '../../../pipeline/stack/explain.ts';
 import { shortPath } from '../../../pipeline/stack/file.ts';
 import { onInterrupt } from '../../../pipeline/stack/interrupt.ts';
@@ -25,7 +25,13 @@ The table is left in reports/runs/faults-<time>/, with the logs and the run of e
 `;
 
 async function main(): Promise<number> {
-  const { values } = options();
+  const { values } = readFlags(process.argv.slice(2), {
+    list: { type: 'boolean' },
+    only: { type: 'string' },
+    rate: { type: 'string', default: '4000' },
+    messages: { type: 'string', default: '50000' },
+    'without-faults': { type: 'boolean', default: false },
+  });
   if (values.help) {
     console.log(HELP);
     return 0;
@@ -37,8 +43,8 @@ async function main(): Promise<number> {
     return 0;
   }
   const scale: Scale = {
-    rate: whole('--rate', values.rate, 100, 50_000),
-    messages: whole('--messages', values.messages, 100, 10_000_000),
+    rate: numberOf('rate', values.rate, { least: 100, most: 50_000 }),
+    messages: numberOf('messages', values.messages, { least: 100, most: 10_000_000 }),
     outage: 30,
     flood: 60,
   };
@@ -89,23 +95,6 @@ function print(result: Result, good: boolean): void {
   if (account !== null) console.log(`         ${equation(account)}`);
 }
 
-function options() {
-  try {
-    return parseArgs({
-      options: {
-        help: { type: 'boolean', short: 'h', default: false },
-        list: { type: 'boolean', default: false },
-        only: { type: 'string' },
-        rate: { type: 'string', default: '4000' },
-        messages: { type: 'string', default: '50000' },
-        'without-faults': { type: 'boolean', default: false },
-      },
-    });
-  } catch (error) {
-    throw new ConfigError((error as Error).message);
-  }
-}
-
 function chosen(only: string | undefined): readonly Case[] {
   if (only === undefined) return CASES;
   const rows = only.split(',').map((text) => text.trim());
@@ -116,14 +105,6 @@ function chosen(only: string | undefined): readonly Case[] {
     );
   }
   return CASES.filter(({ row }) => rows.includes(String(row)));
-}
-
-function whole(flag: string, text: string, minimum: number, maximum: number): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
-  throw new ConfigError(
-    `${flag} is ${JSON.stringify(text)}; allowed: whole numbers from ${minimum} to ${maximum}`,
-  );
 }
 
 exitAfter(main());

@@ -1,4 +1,5 @@
-import { parseArgs } from 'node:util';
+import { ConfigError } from '../../../pipeline/common/config.ts';
+import { numberOf, readFlags } from '../../../pipeline/common/flags.ts';
 import { type By, NETWORKS, type Network } from '../../lab/networks.ts';
 
 export const TOPOLOGIES = ['single', 'cluster'] as const;
@@ -35,48 +36,34 @@ less than twice what the load needs, or the connections are too few for its roun
 Leaves a run in reports/runs/matrix-<topology>-<network>-<time>/ for each measurement, and in reports/comparisons/ a page that compares the
 cells, with matrix.json. Exit code: 0 when every run passed, 99 when one did not, 1 when the matrix was refused or broke off.`;
 
-/** Throws in one line: the flag, its value, what is allowed. */
+/** @throws {ConfigError} in one line: the flag, its value, what is allowed */
 export function readOptions(args: readonly string[]): Options | 'help' {
-  let values: Record<string, string | boolean | undefined>;
-  try {
-    const text = { type: 'string' } as const;
-    ({ values } = parseArgs({
-      args: [...args],
-      options: {
-        repeat: text,
-        duration: text,
-        rate: text,
-        connections: text,
-        topologies: text,
-        networks: text,
-        by: text,
-        help: { type: 'boolean', short: 'h' },
-      },
-    }));
-  } catch (error) {
-    throw new Error(`${(error as Error).message.split(/\.? To |\n/)[0]}; --help tells what is allowed`);
-  }
+  const text = { type: 'string' } as const;
+  const { values } = readFlags(args, {
+    repeat: text,
+    duration: text,
+    rate: text,
+    connections: text,
+    topologies: text,
+    networks: text,
+    by: text,
+  });
   if (values.help) return 'help';
-  const number = (name: string, fallback: number, least: number, most: number, whole = true) => {
-    const value = values[name] === '' ? Number.NaN : Number(values[name] ?? fallback);
-    if (!(value >= least && value <= most) || (whole && !Number.isInteger(value)))
-      throw new Error(
-        `--${name} is "${values[name]}"; allowed: ${whole ? 'whole numbers from ' : ''}${least} to ${most}`,
-      );
-    return value;
-  };
-  const list = <T extends string>(name: string, allowed: readonly T[]): T[] => {
-    const given = String(values[name] ?? allowed.join(',')).split(',');
+  type Name = Exclude<keyof typeof values, 'help'>;
+  const number = (name: Name, fallback: number, least: number, most: number, broken = false) =>
+    numberOf(name, values[name] ?? String(fallback), { least, most, broken });
+  const list = <T extends string>(name: Name, allowed: readonly T[]): T[] => {
+    const given = (values[name] ?? allowed.join(',')).split(',');
     for (const one of given)
       if (!allowed.includes(one as T))
-        throw new Error(
+        throw new ConfigError(
           `--${name} is "${values[name]}"; allowed: ${allowed.join(', ')}, with commas between`,
         );
     return allowed.filter((one) => given.includes(one));
   };
-  const by = String(values.by ?? 'auto');
+  const { by = 'auto' } = values;
   if (by !== 'auto' && by !== 'kernel' && by !== 'proxy')
-    throw new Error(`--by is "${by}"; allowed: auto, kernel, proxy`);
+    throw new ConfigError(`--by is "${by}"; allowed: auto, kernel, proxy`);
   const networks = list(
     'networks',
     NETWORKS.map(({ name }) => name),
@@ -86,7 +73,7 @@ export function readOptions(args: readonly string[]): Options | 'help' {
     networks: NETWORKS.filter(({ name }) => networks.includes(name)),
     repeat: number('repeat', 3, 1, 20),
     rate: number('rate', 200, 1, 100_000),
-    duration: number('duration', 10, 0.5, 3600, false),
+    duration: number('duration', 10, 0.5, 3600, true),
     connections: number('connections', 64, 1, 1024),
     by,
   };

@@ -12,8 +12,11 @@ import (
 	"time"
 
 	"github.com/eclipse/paho.golang/packets"
+	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -75,13 +78,11 @@ func TestMedian(t *testing.T) {
 
 func TestHost(t *testing.T) {
 	t.Parallel()
-	before := parseHost("cpu  100 10 50 700 100 0 20 20 5 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n")
+	before := hostOf(cpu.TimesStat{User: 100, Nice: 10, System: 50, Idle: 700, Iowait: 100, Softirq: 20, Steal: 20, Guest: 5})
 	assert.Equal(t, host{idle: 800, steal: 20, all: 1000}, before)
-	after := parseHost("cpu  150 10 100 740 110 0 20 70 5 0\n")
+	after := hostOf(cpu.TimesStat{User: 150, Nice: 10, System: 100, Idle: 740, Iowait: 110, Softirq: 20, Steal: 70, Guest: 5})
 	assert.Equal(t, "of all cores 25 % idle, 25 % steal", after.since(before).String())
-	for _, strange := range []string{"", "cpu 1 2 3", "intr 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6 7 x"} {
-		assert.Equal(t, "the host does not tell what it had left", parseHost(strange).String(), strange)
-	}
+	assert.Equal(t, "the host does not tell what it had left", host{}.String())
 }
 
 func TestTheEstimateOfARatio(t *testing.T) {
@@ -122,7 +123,7 @@ func TestUse(t *testing.T) {
 	whole := use{cpu: map[string]time.Duration{"k6": 9 * time.Millisecond, "redis": time.Millisecond}, count: 1000, seconds: 0.5}
 	assert.InDelta(t, 10.0, whole.each(), 1e-9)
 	assert.InDelta(t, 9.0, whole.of("k6"), 1e-9)
-	assert.InDelta(t, 0.018, whole.share("k6"), 1e-9)
+	assert.InDelta(t, 1.8, percent("k6")(whole), 1e-9)
 	assert.InDelta(t, 2000.0, whole.rate(), 1e-9)
 	rest := use{cpu: map[string]time.Duration{"k6": 4 * time.Millisecond}, count: 2000, seconds: 1}
 	left := whole.without(rest)
@@ -135,35 +136,22 @@ func TestSidesAreMeasuredInTurn(t *testing.T) {
 	t.Parallel()
 	b := &bench{}
 	order := ""
-	side := func(name string, us ...time.Duration) func() (use, error) {
-		return func() (use, error) {
+	side := func(name string, us ...time.Duration) func() use {
+		return func() use {
 			order += name
 			cpu := us[0] * time.Microsecond
 			us = us[1:]
-			return use{cpu: map[string]time.Duration{"k6": cpu}, count: 1, seconds: 1}, nil
+			return use{cpu: map[string]time.Duration{"k6": cpu}, count: 1, seconds: 1}
 		}
 	}
-	all, err := b.turns(3, "request", side("a", 10, 20, 40), side("b", 5, 20, 30))
-	require.NoError(t, err)
+	all := b.turns(3, "request", side("a", 10, 20, 40), side("b", 5, 20, 30))
 	assert.Equal(t, "abbaab", order)
 	assert.InDelta(t, 20.0, all.median(0, use.each), 1e-9)
 	assert.InDelta(t, 20.0, all.median(1, use.each), 1e-9)
 	assert.InDelta(t, 0.75, all.ratio(cost), 1e-9, "of a round, not of the medians")
-	_, err = b.turns(3, "request", side("a", 1), func() (use, error) { return use{}, exec.ErrNotFound })
-	require.ErrorIs(t, err, exec.ErrNotFound)
-}
-
-func TestProcFiles(t *testing.T) {
-	t.Parallel()
-	peak, err := parseStatus([]byte("Name:\tk6\nVmPeak:\t 900 kB\nVmHWM:\t   12345 kB\nVmRSS:\t 1 kB\n"))
-	require.NoError(t, err)
-	assert.EqualValues(t, 12345<<10, peak)
-	_, err = parseStatus([]byte("Name:\tk6\nState:\tZ (zombie)\n"))
-	require.ErrorContains(t, err, "no VmHWM")
-
-	own, err := peakOf(os.Getpid())
-	require.NoError(t, err)
-	assert.Positive(t, own)
+	require.ErrorIs(t, must.Try(func() {
+		b.turns(3, "request", side("a", 1), func() use { return must.Get(use{}, exec.ErrNotFound) })
+	}), exec.ErrNotFound)
 }
 
 func TestCPUOfAProcess(t *testing.T) {
@@ -217,8 +205,7 @@ func TestABatchIsPublishedMessageByMessage(t *testing.T) {
 func TestWhatWasStartedIsStopped(t *testing.T) {
 	t.Parallel()
 	b := &bench{root: "../../../..", dir: t.TempDir(), unleash: func() {}}
-	p, err := b.start("a sleeper", nil, "sleep", "3600")
-	require.NoError(t, err)
+	p := b.start("a sleeper", nil, "sleep", "3600")
 	closed := false
 	b.closers = append(b.closers, func() { closed = true })
 	b.close()
@@ -226,13 +213,14 @@ func TestWhatWasStartedIsStopped(t *testing.T) {
 	<-p.done
 	assert.ErrorContains(t, p.failure(), "a sleeper: signal: terminated")
 	assert.NoDirExists(t, b.dir)
+	peak, err := peakOf(p)
+	require.NoError(t, err)
+	assert.Positive(t, peak)
 
 	b = &bench{root: "../../../..", unleash: func() {}}
 	defer b.close()
-	p, err = b.start("a liar", nil, "sh", "-c", "echo not today; exit 3")
-	require.NoError(t, err)
-	err = p.wait(t.Context())
+	err = b.start("a liar", nil, "sh", "-c", "echo not today; exit 3").wait(t.Context())
 	require.ErrorContains(t, err, "exit status 3\nnot today")
-	_, err = b.start("nothing", nil, "no-such-program")
-	require.ErrorIs(t, err, exec.ErrNotFound)
+	require.NoError(t, b.start("a k6 whose run is no pass", nil, "sh", "-c", "exit 110").wait(t.Context(), notPassed))
+	require.ErrorIs(t, must.Try(func() { b.start("nothing", nil, "no-such-program") }), exec.ErrNotFound)
 }

@@ -2,9 +2,10 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
 	"strconv"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
 // The bench's ingest hands on what k6 posts, and costs little: it knows the JSON that it is sent.
@@ -45,20 +46,12 @@ func target(message []byte) []byte {
 	return value
 }
 
-// appendPublish adds a PUBLISH packet of QoS 0 (MQTT 5, 3.3) with a user property hops, as the pipeline's relay makes it.
+// appendPublish adds a PUBLISH packet of QoS 0 with a user property hops, as the pipeline's relay makes it.
 func appendPublish(b, target, payload []byte, at time.Time) []byte {
-	const prefix, key = "messages/", "hops"
-	hops := strconv.AppendInt(make([]byte, 0, 48), at.UnixMicro(), 10)
-	hops = append(hops, ",35,112,40"...)
-	property := 1 + 2 + len(key) + 2 + len(hops)
-	b = append(b, 0x30)
-	b = binary.AppendUvarint(b, uint64(2+len(prefix)+len(target)+1+property+len(payload))) // the same as MQTT's, 1.5.5
-	b = binary.BigEndian.AppendUint16(b, uint16(len(prefix)+len(target)))
-	b = append(append(b, prefix...), target...)
-	b = append(b, byte(property), 0x26) // below 128, so one byte
-	b = binary.BigEndian.AppendUint16(b, uint16(len(key)))
-	b = append(b, key...)
-	b = binary.BigEndian.AppendUint16(b, uint16(len(hops)))
-	b = append(b, hops...)
-	return append(b, payload...)
+	hops := append(strconv.AppendInt(make([]byte, 0, 48), at.UnixMicro(), 10), ",35,112,40"...)
+	p := mqttwire.Publish{
+		Topic: append([]byte("messages/"), target...), Payload: payload,
+		Properties: mqttwire.AppendUserProperty(nil, "hops", hops),
+	}
+	return p.Append(b, mqttwire.Version5)
 }

@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 // settings are the command line's.
@@ -40,7 +43,7 @@ func parse(args []string) (settings, error) {
 	f.DurationVar(&s.warmup, "warmup", 1500*time.Millisecond, "load before each measurement")
 	f.DurationVar(&s.duration, "duration", 5*time.Second, "length of each measurement")
 	f.IntVar(&s.rounds, "rounds", 12, "measuring: `times` that both sides are measured, in turn")
-	f.IntVar(&s.rate, "rate", 5000, "measuring: `requests` per second")
+	f.IntVar(&s.rate, "rate", 5000, "measuring, peer: `requests` per second")
 	f.IntVar(&s.messages, "messages", 5_000_000, "memory: `messages` measured")
 	f.StringVar(&s.profiles, "profiles", "", "`directory` for CPU profiles of our sides, go tool pprof reads them (takes CPU itself)")
 	f.Usage = func() {
@@ -70,7 +73,7 @@ func parse(args []string) (settings, error) {
 // row is one line of the table, or several that are measured at once.
 type row struct {
 	name, what string
-	run        func(context.Context, *bench) ([]figure, error)
+	run        func(*bench) []figure
 }
 
 var rows = []row{
@@ -81,6 +84,7 @@ var rows = []row{
 	{"relay", "CPU a message of the relay and its rate, against the loop that takes one message at a time; the broker's core", relay},
 	{"ingest", "requests a second of the ingest, against a route that does nothing; CPU a message of Redis", ingesting},
 	{"pipeline", "CPU a message of ingest, Redis, relay and broker at saturation, against what is allowed", pipeline},
+	{"peer", "CPU a message of all processes, k6's subscriber among them, against a plain Go pipeline at the same rate", compared},
 	{"memory", "resident memory of k6 after millions of measured messages, against what is allowed", memory},
 }
 
@@ -91,20 +95,20 @@ func choose(only string) ([]row, error) {
 	}
 	var chosen []row
 	for name := range strings.SplitSeq(only, ",") {
-		found := false
-		for _, r := range rows {
-			if r.name == name {
-				chosen, found = append(chosen, r), true
-			}
-		}
-		if !found {
+		at := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
+		if at < 0 {
 			return nil, fmt.Errorf("--only %q is no row; npm run bench -- --help lists them", name)
 		}
+		chosen = append(chosen, rows[at])
 	}
 	return chosen, nil
 }
 
 func main() {
+	if args := os.Args[1:]; len(args) == 5 && args[0] == peerRole {
+		fmt.Fprintln(os.Stderr, peerProcess(args[1], args[2], args[3], args[4]))
+		os.Exit(1)
+	}
 	s, err := parse(os.Args[1:])
 	if errors.Is(err, flag.ErrHelp) {
 		return
@@ -118,8 +122,6 @@ func main() {
 	}
 }
 
-var errMissed = errors.New("a ratio was missed")
-
 func run(s settings) error {
 	chosen, err := choose(s.only)
 	if err != nil {
@@ -127,8 +129,8 @@ func run(s settings) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	b, err := newBench(s)
-	if err != nil {
+	var b *bench
+	if err := must.Try(func() { b = newBench(ctx, s) }); err != nil {
 		return err
 	}
 	defer b.close()
@@ -136,7 +138,12 @@ func run(s settings) error {
 	var figures []figure
 	for _, r := range chosen {
 		b.row = r.name
-		found, err := r.run(ctx, b)
+		err := must.Try(func() {
+			for _, f := range r.run(b) {
+				f.row = strings.TrimSuffix(r.name+", "+f.row, ", ")
+				figures = append(figures, f)
+			}
+		})
 		b.stopAll()
 		if ctx.Err() != nil {
 			return errors.New("stopped; all that it had started is stopped too")
@@ -144,16 +151,10 @@ func run(s settings) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
-		for _, f := range found {
-			f.row = strings.TrimSuffix(r.name+", "+f.row, ", ")
-			figures = append(figures, f)
-		}
 	}
 	fmt.Print(table(figures))
-	for _, f := range figures {
-		if !f.holds() {
-			return errMissed
-		}
+	if slices.ContainsFunc(figures, func(f figure) bool { return !f.holds() }) {
+		return errors.New("a ratio was missed")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +21,11 @@ func cpuOf(pid int) (time.Duration, error) {
 		return 0, fmt.Errorf("the CPU time of process %d can't be read: %w", pid, err)
 	}
 	return time.Duration(t.Nano()), nil
+}
+
+// peakOf is the largest resident memory that a process has had which has ended, in bytes (getrusage(2)).
+func peakOf(p *process) (int64, error) {
+	return p.child.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10, nil
 }
 
 // wakeAt has the kernel wake a connection's reader once so many bytes are there, not for each segment (SO_RCVLOWAT, socket(7)).

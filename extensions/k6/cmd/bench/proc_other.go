@@ -12,6 +12,10 @@ func cpuOf(int) (time.Duration, error) {
 	return 0, errors.New("the CPU time of a process is read on Linux only")
 }
 
+func peakOf(*process) (int64, error) {
+	return 0, errors.New("the memory of a process is read on Linux only")
+}
+
 func wakeAt(net.Conn, int) error {
 	return errors.New("how many bytes wake a reader is set on Linux only")
 }

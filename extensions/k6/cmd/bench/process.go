@@ -2,17 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 // process is a program that the bench started, and stops.
@@ -23,35 +23,26 @@ type process struct {
 	err   error         // how; valid after done
 	tail  *tail
 	child *exec.Cmd
-	pprof string // where its CPU profile is; empty: none is wanted
+
+	report string // of a run of k6: its run.json
+	pprof  string // where its CPU profile is; empty: none is wanted
 }
 
-// tail keeps the last of what a process prints, for the case that it fails.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
+// tail keeps the last of what a process prints, for the case that it fails. It is read when the process has ended.
+type tail []byte
 
 const tailSize = 4096
 
 func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, b...)
-	if len(t.text) > tailSize {
-		t.text = append(t.text[:0], t.text[len(t.text)-tailSize:]...)
-	}
+	*t = append(*t, b...)
+	*t = (*t)[max(0, len(*t)-tailSize):]
 	return len(b), nil
 }
 
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.text))
-}
+func (t *tail) String() string { return strings.TrimSpace(string(*t)) }
 
 // start starts a program with more environment variables. It is stopped at the end of the row at the latest.
-func (b *bench) start(name string, env []string, program string, args ...string) (*process, error) {
+func (b *bench) start(name string, env []string, program string, args ...string) *process {
 	p := &process{name: name, done: make(chan struct{}), tail: &tail{}}
 	p.child = exec.Command(program, args...)
 	p.child.Dir = b.root
@@ -60,7 +51,7 @@ func (b *bench) start(name string, env []string, program string, args ...string)
 	// A group of its own: Ctrl-C is for us alone, who stop in order.
 	p.child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.child.Start(); err != nil {
-		return nil, fmt.Errorf("%s can't be started: %w (npm run setup -- --bench installs what is needed)", name, err)
+		must.Fail("%s can't be started: %w (npm run setup -- --bench installs what is needed)", name, err)
 	}
 	p.pid = p.child.Process.Pid
 	b.children = append(b.children, p)
@@ -69,7 +60,12 @@ func (b *bench) start(name string, env []string, program string, args ...string)
 		p.err = p.child.Wait()
 		close(p.done)
 	}()
-	return p, nil
+	return p
+}
+
+// node starts a program of the repository.
+func (b *bench) node(name, script string, env ...string) *process {
+	return b.start(name, env, filepath.Join(b.root, "node_modules/.bin/node"), script)
 }
 
 // failure says how a process ended that should not have.
@@ -81,11 +77,11 @@ func (p *process) failure() error {
 	return fmt.Errorf("%s: %s\n%s", p.name, how, p.tail)
 }
 
-// wait returns when the process has ended by itself.
-func (p *process) wait(ctx context.Context) error {
+// wait returns when the process has ended by itself. Exit codes but 0 are failures if they are not named.
+func (p *process) wait(ctx context.Context, codes ...int) error {
 	select {
 	case <-p.done:
-		if p.err != nil {
+		if p.err != nil && !slices.Contains(codes, p.child.ProcessState.ExitCode()) {
 			return p.failure()
 		}
 		return nil
@@ -94,14 +90,23 @@ func (p *process) wait(ctx context.Context) error {
 	}
 }
 
+// endsWithin waits for the end of a process, or of all waiting, for so long.
+func (p *process) endsWithin(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+	case <-time.After(d):
+		return false
+	}
+	return true
+}
+
 // patience is how long a process gets to end when it is told to: the stack stops six others in order.
 const patience = 20 * time.Second
 
 func (p *process) stop() {
 	_ = p.child.Process.Signal(syscall.SIGTERM) // it may have ended
-	select {
-	case <-p.done:
-	case <-time.After(patience):
+	if !p.endsWithin(context.Background(), patience) {
 		p.kill()
 	}
 }
@@ -114,11 +119,11 @@ func (p *process) kill() {
 
 // stopAll closes what runs in this process and stops what was started, the latest first.
 func (b *bench) stopAll() {
-	for i := len(b.closers) - 1; i >= 0; i-- {
-		b.closers[i]()
+	for _, end := range slices.Backward(b.closers) {
+		end()
 	}
-	for i := len(b.children) - 1; i >= 0; i-- {
-		b.children[i].stop()
+	for _, p := range slices.Backward(b.children) {
+		p.stop()
 	}
 	b.children, b.closers = nil, nil
 	b.leash()
@@ -144,46 +149,4 @@ func (b *bench) leash() {
 		pids = append(pids, fmt.Sprint(p.pid))
 	}
 	_, _ = io.WriteString(b.watchdog, strings.Join(pids, " ")+"\n")
-}
-
-// sleep waits, and fails when ctx ends or a process does.
-func sleep(ctx context.Context, d time.Duration, watched ...*process) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	for _, p := range watched {
-		select {
-		case <-p.done:
-			return p.failure()
-		default:
-		}
-	}
-	return nil
-}
-
-// eventually asks again and again until the answer is yes.
-func eventually(ctx context.Context, what string, within time.Duration, holds func() bool, watched ...*process) error {
-	deadline := time.Now().Add(within)
-	for !holds() {
-		if time.Now().After(deadline) {
-			return errors.New(what + " did not come about within " + within.String())
-		}
-		if err := sleep(ctx, 20*time.Millisecond, watched...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// get asks a process over HTTP. Who gets an answer closes its body.
-func get(ctx context.Context, url string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	return http.DefaultClient.Do(request)
 }

@@ -28,6 +28,16 @@ type figure struct {
 	notes          []string // below the table
 }
 
+// against is a figure that may be limit at most.
+func against(limit float64, what string, value float64, unit string) figure {
+	return figure{limit: 1, baseline: side{"allowed", limit, unit}, ours: side{what, value, unit}, ratio: value / limit}
+}
+
+// note adds a line below the table.
+func (f *figure) note(format string, args ...any) {
+	f.notes = append(f.notes, fmt.Sprintf(format, args...))
+}
+
 func (f figure) holds() bool {
 	if f.atLeast {
 		return f.ratio >= f.limit

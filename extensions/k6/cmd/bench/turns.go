@@ -7,23 +7,18 @@ import (
 
 // turns measures both sides of a comparison so many times, in turn. The one goes first, then the other: a drift of the machine
 // would favour the same one in each round. What disturbs a machine lasts for seconds, so ratios are of the same round.
-func (b *bench) turns(rounds int, what string, baseline, ours func() (use, error)) (pairs, error) {
-	var all pairs
-	for round := range rounds {
-		var pair [2]use
+func (b *bench) turns(rounds int, what string, baseline, ours func() use) pairs {
+	all := make(pairs, rounds)
+	for round := range all {
+		pair := &all[round]
 		for i := range pair {
 			i = (i + round) % 2
-			measure := [...]func() (use, error){baseline, ours}[i]
-			var err error
-			if pair[i], err = measure(); err != nil {
-				return nil, err
-			}
+			pair[i] = [...]func() use{baseline, ours}[i]()
 		}
-		all = append(all, pair)
 		b.say("round %d of %d: %.2f and %.2f µs CPU a %s, at %.0f and %.0f/s, load average %s",
 			round+1, rounds, pair[0].each(), pair[1].each(), what, pair[0].rate(), pair[1].rate(), loadAverage())
 	}
-	return all, nil
+	return all
 }
 
 // pairs are what was measured of the baseline and of ours, round by round.
@@ -83,3 +78,11 @@ func signedRanks(n int) []float64 {
 
 // cost is the ratio of CPU.
 func cost(baseline, ours use) float64 { return ours.each() / baseline.each() }
+
+// costs compares the CPU of one of what was counted.
+func (p pairs) costs(limit float64, baseline, ours string) figure {
+	return figure{
+		limit: limit, ratio: p.ratio(cost),
+		baseline: side{baseline, p.median(0, use.each), "µs"}, ours: side{ours, p.median(1, use.each), "µs"},
+	}
+}

@@ -4,6 +4,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"go.k6.io/k6/v2/cmd"
 	"go.k6.io/k6/v2/cmd/state"
@@ -27,7 +28,26 @@ func main() {
 	if len(os.Args) > 2 && os.Args[1] == "x" && os.Args[2] == command.Name {
 		stayOffline()
 	}
+	_ = os.Setenv("ARRIVAL_GIVEN", strings.Join(given(os.Args), ","))
 	cmd.Execute()
+}
+
+// given names the variables that -e and --env set, so that a script can refuse one that it does not know: in __ENV they stand among all
+// of the system's.
+func given(args []string) (names []string) {
+	for i, arg := range args {
+		text, found := strings.CutPrefix(arg, "--env=")
+		if !found && !strings.HasPrefix(arg, "--") {
+			text, found = strings.CutPrefix(arg, "-e")
+		}
+		if (arg == "-e" || arg == "--env") && i+1 < len(args) {
+			text, found = args[i+1], true
+		}
+		if name, _, _ := strings.Cut(text, "="); found && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // stayOffline keeps k6 from asking the internet which other commands there are, and from reporting that this one was used. What the

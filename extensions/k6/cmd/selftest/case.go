@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 // form is how thorough the self-test is.
@@ -80,7 +81,9 @@ func (c *testCase) try(run func(attempt int) (*outcome, error), again func(why s
 		}
 		var rows []row
 		for _, check := range c.checks {
-			rows = append(rows, check(o)...)
+			if err := must.Try(func() { rows = append(rows, check(o)...) }); err != nil {
+				rows = append(rows, row{what: "a check", told: "can be made", measured: err.Error(), tolerance: exact})
+			}
 		}
 		wrong := slices.IndexFunc(rows, func(r row) bool { return !r.ok })
 		why := o.doubt()
@@ -149,38 +152,53 @@ func (c *testCase) run(ctx context.Context, in instrument, f form, dir string) (
 // arrivals are what the arrival latencies of the measured messages were at least, by the pipeline's own record: from the
 // moment that a message was due to the moment just before it was written, in ms, ascending. A report tells the beginning of
 // its run in whole ms, cut off, so they are up to 1 ms too short.
-func (o *outcome) arrivals(g *generated) ([]float64, error) {
-	return g.written(func(seq int) (due time.Duration, measured bool) {
+func (o *outcome) arrivals() []float64 {
+	return o.gens[0].written(false, func(seq int) (due time.Duration, measured bool) {
 		return time.Duration(seq) * time.Second / time.Duration(o.rate), seq >= o.messages-o.measured
-	}, false)
+	})
 }
 
 // canaries are the same of the canary's messages, which are due in the middle of each second.
-func (o *outcome) canaries(g *generated) ([]float64, error) {
-	return g.written(func(seq int) (due time.Duration, measured bool) {
+func (o *outcome) canaries() []float64 {
+	return o.gens[0].written(true, func(seq int) (due time.Duration, measured bool) {
 		return time.Duration(seq)*time.Second + time.Second/2, true
-	}, true)
+	})
 }
 
 // written goes through the pipeline's record, of the canary or of the load; due says when a message was, since the beginning.
-func (g *generated) written(due func(seq int) (at time.Duration, measured bool), canary bool) ([]float64, error) {
-	began, err := time.Parse(time.RFC3339Nano, g.run.Run.Started)
-	if err != nil {
-		return nil, fmt.Errorf("the start of the run can't be read: %w", err)
-	}
+func (g *generated) written(canary bool, due func(seq int) (at time.Duration, measured bool)) []float64 {
+	began := g.began().Add(time.Millisecond)
 	var all []float64
 	for _, d := range g.log {
 		if strings.Contains(d.ID, ".canary.") != canary {
 			continue
 		}
-		seq, err := strconv.Atoi(d.ID[strings.LastIndexByte(d.ID, '.')+1:])
-		if err != nil {
-			return nil, fmt.Errorf("id %q does not end with a number", d.ID)
-		}
-		if at, measured := due(seq); measured {
-			all = append(all, max(0, millisOf(d.Written.Sub(began.Add(time.Millisecond+at)))))
+		if at, measured := due(must.Get(strconv.Atoi(d.ID[strings.LastIndexByte(d.ID, '.')+1:]))); measured {
+			all = append(all, max(0, millisOf(d.Written.Sub(began.Add(at)))))
 		}
 	}
+	if all == nil {
+		must.Fail("the pipeline has no record of a message")
+	}
 	slices.Sort(all)
-	return all, nil
+	return all
+}
+
+// began and ended are the ends of the run, as its report tells them.
+func (g *generated) began() time.Time {
+	return must.Get(time.Parse(time.RFC3339Nano, g.run.Run.Started))
+}
+func (g *generated) ended() time.Time {
+	if g.run.Run.Ended == nil {
+		must.Fail("the run did not end")
+	}
+	return must.Get(time.Parse(time.RFC3339Nano, *g.run.Run.Ended))
+}
+
+// millisOf is a duration in ms.
+func millisOf(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
+
+// counted is a line of a count that has to be exact.
+func counted(what string, told, measured int) row {
+	return row{what, count(told), count(measured), exact, measured == told}
 }

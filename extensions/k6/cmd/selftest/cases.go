@@ -15,15 +15,15 @@ const ms = time.Millisecond
 // zero by it.
 var way = fake.Way{Request: 20 * ms, Ingest: 20 * ms, Queue: 30 * ms, Relay: 40 * ms, Delivery: 20 * ms}
 
+// allArrived requires all messages to arrive, and nothing else to have happened.
+var allArrived = account(func(n int) report.Account { return report.Account{Arrived: n} })
+
 // cases are the known truths.
 var cases = []testCase{
 	delayed(0), delayed(50 * ms), delayed(200 * ms),
 	{
 		name: "freeze of 1 s", rate: 1000, seconds: [2]int{3, 3}, tell: one(frozen),
-		checks: []check{
-			account(func(n int) report.Account { return report.Account{Arrived: n} }),
-			slowArrivals, slowQuartiles, slowest, uncorrected, verdictNot(report.Pass),
-		},
+		checks: []check{allArrived, slowArrivals, slowQuartiles, slowest, uncorrected, verdictNot(report.Pass)},
 	},
 	{
 		name: "1 in 1,000 lost, 1 in 500 twice", rate: 1000, seconds: [2]int{10, 2}, tell: one(leaky),
@@ -63,15 +63,11 @@ var cases = []testCase{
 	clocked("clock drifting by 50 ppm", fake.Clock{PPM: 50}, [2]int{10, 0}),
 	{
 		name: "reader that is late", rate: 100, seconds: onLinux(10, 3), tell: one(writer), crowd: 2,
-		checks: []check{
-			account(func(n int) report.Account { return report.Account{Arrived: n} }),
-			negative, stamped, error99, sum,
-		},
+		checks: []check{allArrived, negative, stamped, error99, sum},
 	},
 	{
-		name: "warm-up that arrives late", rate: 100, seconds: [2]int{2, 1}, warmUp: 1,
-		tell:   one(func() *fake.Pipeline { return &fake.Pipeline{Delay: 500 * ms} }),
-		checks: []check{account(func(n int) report.Account { return report.Account{Arrived: n} }), samples, verdict(report.Pass)},
+		name: "warm-up that arrives late", rate: 100, seconds: [2]int{2, 1}, warmUp: 1, tell: one(slowed(500 * ms)),
+		checks: []check{allArrived, samples, verdict(report.Pass)},
 	},
 	{
 		name: "leftovers of another run", rate: 100, seconds: [2]int{2, 1}, tell: one(haunted),
@@ -88,34 +84,29 @@ var cases = []testCase{
 	lostSubscriber("subscriber cut off", [2]int{2, 1}, (*fake.Pipeline).Cut, missed, gaps(1)),
 	lostSubscriber("subscriber taken over", [2]int{2, 0}, (*fake.Pipeline).TakeOver, notSent, gaps(1)),
 	{
-		name: "canary beside the load", rate: 100, seconds: [2]int{3, 2}, options: map[string]any{"canary": true},
-		tell:   one(func() *fake.Pipeline { return &fake.Pipeline{Delay: 50 * ms} }),
-		checks: []check{account(func(n int) report.Account { return report.Account{Arrived: n} }), canary(50 * ms), verdict(report.Pass)},
+		name: "canary beside the load", rate: 100, seconds: [2]int{3, 2}, options: map[string]any{"canary": true}, tell: one(slowed(50 * ms)),
+		checks: []check{allArrived, canary(50 * ms), verdict(report.Pass)},
 	},
 	{
 		name: "two generators, 50 and 200 ms", rate: 200, seconds: [2]int{5, 2}, raw: true,
-		tell: []func() *fake.Pipeline{
-			func() *fake.Pipeline { return &fake.Pipeline{Delay: 50 * ms} },
-			func() *fake.Pipeline { return &fake.Pipeline{Delay: 200 * ms} },
-		},
-		checks: []check{
-			account(func(n int) report.Account { return report.Account{Arrived: n} }),
-			merged, mergedQuartiles, verdict(report.Pass),
-		},
+		tell:   []func() *fake.Pipeline{slowed(50 * ms), slowed(200 * ms)},
+		checks: []check{allArrived, merged, mergedQuartiles, verdict(report.Pass)},
 	},
 }
 
 func one(tell func() *fake.Pipeline) []func() *fake.Pipeline { return []func() *fake.Pipeline{tell} }
 
+// slowed is a pipeline whose messages take so long, and does nothing else.
+func slowed(delay time.Duration) func() *fake.Pipeline {
+	return func() *fake.Pipeline { return &fake.Pipeline{Delay: delay} }
+}
+
 // delayed delivers every message a fixed time after its acceptance.
 func delayed(delay time.Duration) testCase {
 	return testCase{
 		name: fmt.Sprintf("delay of %d ms", delay.Milliseconds()), rate: 200, seconds: [2]int{5, 2},
-		tell: one(func() *fake.Pipeline { return &fake.Pipeline{Delay: delay} }),
-		checks: []check{
-			account(func(n int) report.Account { return report.Account{Arrived: n} }),
-			fastest(delay), quantile(50, delay), quantile(99, delay), verdict(report.Pass),
-		},
+		tell:   one(slowed(delay)),
+		checks: []check{allArrived, fastest(delay), quantile(50, delay), quantile(99, delay), verdict(report.Pass)},
 	}
 }
 
@@ -128,8 +119,9 @@ func clocked(name string, clock fake.Clock, seconds [2]int) testCase {
 			return &fake.Pipeline{Delay: way.Length(), Hops: way.Stamps(clock), Redis: &fake.Redis{Clock: clock}}
 		}),
 		checks: []check{
-			account(func(n int) report.Account { return report.Account{Arrived: n} }),
-			offset, drift(clock.PPM), stages, ends, negative, sum, verdict(report.Pass),
+			allArrived,
+			offset, drift(clock.PPM), inside("ingest", way.Ingest), inside("queue", way.Queue), inside("relay", way.Relay),
+			across("request", way.Request), across("delivery", way.Delivery), negative, sum, verdict(report.Pass),
 		},
 	}
 }
@@ -155,51 +147,40 @@ func lostSubscriber(name string, seconds [2]int, end func(*fake.Pipeline), check
 
 func frozen() *fake.Pipeline { return &fake.Pipeline{Freeze: fake.Freeze{Nth: 1000, For: time.Second}} }
 
-func leaky() *fake.Pipeline {
-	return &fake.Pipeline{Copies: func(nth int) int {
-		switch {
-		case nth%1000 == 0:
-			return 0
-		case nth%500 == 250:
-			return 2
+// of is what one in so many gets: the numbers that leave this rest.
+type of[T any] struct {
+	divisor, rest int
+	is            T
+}
+
+// mostly gives each number what the first rule that is for it says, and all others the same.
+func mostly[T any](otherwise T, rules ...of[T]) func(nth int) T {
+	return func(nth int) T {
+		for _, r := range rules {
+			if nth%r.divisor == r.rest {
+				return r.is
+			}
 		}
-		return 1
-	}}
+		return otherwise
+	}
+}
+
+func leaky() *fake.Pipeline {
+	return &fake.Pipeline{Copies: mostly(1, of[int]{1000, 0, 0}, of[int]{500, 250, 2})}
 }
 
 func swapping() *fake.Pipeline {
-	return &fake.Pipeline{Swap: func(nth int) bool { return nth%10 == 5 }}
+	return &fake.Pipeline{Swap: mostly(false, of[bool]{10, 5, true})}
 }
 
 // scattered rejects 1 request in 50 and leaves 1 in 100 unanswered; of the messages that it accepts 1 in 20 stays in the
 // queue, 1 in 40 becomes a dead letter and 1 in 80 is lost.
 func scattered() *fake.Pipeline {
 	return &fake.Pipeline{
-		Redis: &fake.Redis{},
-		Status: func(nth int) int {
-			switch {
-			case nth%50 == 1:
-				return 503
-			case nth%100 == 2:
-				return 0
-			}
-			return 202
-		},
-		Keep: func(nth int) string {
-			switch {
-			case nth%20 == 3:
-				return fake.Messages
-			case nth%40 == 4:
-				return fake.DeadLetters
-			}
-			return ""
-		},
-		Copies: func(nth int) int {
-			if nth%80 == 5 {
-				return 0
-			}
-			return 1
-		},
+		Redis:  &fake.Redis{},
+		Status: mostly(202, of[int]{50, 1, 503}, of[int]{100, 2, 0}),
+		Keep:   mostly("", of[string]{20, 3, fake.Messages}, of[string]{40, 4, fake.DeadLetters}),
+		Copies: mostly(1, of[int]{80, 5, 0}),
 	}
 }
 
@@ -233,11 +214,4 @@ func stuck() *fake.Pipeline {
 // delivered is how many messages stuck delivers.
 const delivered = 200
 
-func haunted() *fake.Pipeline {
-	return &fake.Pipeline{Leftovers: func(nth int) int {
-		if nth%4 == 0 {
-			return 1
-		}
-		return 0
-	}}
-}
+func haunted() *fake.Pipeline { return &fake.Pipeline{Leftovers: mostly(0, of[int]{4, 0, 1})} }

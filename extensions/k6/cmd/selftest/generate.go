@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -51,9 +51,7 @@ func (g *generated) late() string {
 func (g *generated) points() string { return filepath.Join(g.dir, "points.json") }
 
 // generate runs k6 against a pipeline as the case says, in a directory of its own.
-func (in instrument) generate(
-	ctx context.Context, c *testCase, f *fake.Pipeline, seconds int, dir string,
-) (_ *generated, err error) {
+func (in instrument) generate(ctx context.Context, c *testCase, f *fake.Pipeline, seconds int, dir string) (*generated, error) {
 	half := make(chan struct{}) // closed where k6 is to be killed
 	if c.kill > 0 {
 		f.Status = func(nth int) int {
@@ -66,11 +64,22 @@ func (in instrument) generate(
 	if err := f.Start(); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("the directory of a run can't be made: %w", err)
-	}
+	g := &generated{fake: f, dir: dir}
+	err := must.Try(func() {
+		must.Do(os.MkdirAll(dir, 0o755))
+		g.exit = in.run(ctx, g, c, in.options(c, f, seconds, dir), half)
+		g.log = f.Log()
+		data, err := os.ReadFile(filepath.Join(dir, report.FileName))
+		if err != nil {
+			must.Fail("k6 ended with %d and left no report: %w", g.exit, err)
+		}
+		must.Do(json.Unmarshal(data, &g.run))
+	})
+	return g, errors.Join(err, f.Close())
+}
 
+// options are those of Run.
+func (in instrument) options(c *testCase, f *fake.Pipeline, seconds int, dir string) map[string]any {
 	options := map[string]any{
 		"name": "selftest", "dir": dir, "template": in.template, "command": "npm run selftest",
 		"profile": c.profileText(seconds),
@@ -81,17 +90,5 @@ func (in instrument) generate(
 		options["redis"] = map[string]any{"url": f.Redis.URL()}
 	}
 	maps.Copy(options, c.options)
-	g := &generated{fake: f, dir: dir}
-	if g.exit, err = in.run(ctx, g, c, options, half); err != nil {
-		return nil, err
-	}
-	g.log = f.Log()
-	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
-	if err != nil {
-		return nil, fmt.Errorf("k6 ended with %d and left no report: %w", g.exit, err)
-	}
-	if err := json.Unmarshal(data, &g.run); err != nil {
-		return nil, fmt.Errorf("run.json can't be read: %w", err)
-	}
-	return g, nil
+	return options
 }

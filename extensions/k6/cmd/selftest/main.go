@@ -98,7 +98,6 @@ func selftest(ctx context.Context, args []string) (int, error) {
 	fmt.Print(head())
 	hold, open, total := 0, 0, 0
 	for r := range runAll(ctx, in, f, selected, atOnce, dir) {
-		<-r.done
 		if ctx.Err() != nil {
 			return interrupted, errors.New("stopped")
 		}

@@ -10,28 +10,18 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
 // merged compares, bucket by bucket, the merged histograms of all generators with the one of all their samples.
 func merged(o *outcome) []row {
-	const what = "merged histogram, buckets"
-	sum, all := empty(), empty()
+	sum, all := o.sum(), empty()
 	for _, g := range o.gens {
-		h, err := histogram(g.run.Latency.Arrival)
-		if err != nil {
-			return failed(what, err)
-		}
-		if dropped := sum.Merge(h); dropped > 0 {
-			return failed(what, fmt.Errorf("%d samples did not fit", dropped))
-		}
-		if err := g.eachPoint("arrival_latency", func(ms float64) error {
-			return all.RecordValue(min(max(int64(math.Round(ms*1000)), 0), ledger.Highest))
-		}); err != nil {
-			return failed(what, err)
-		}
+		g.eachPoint("arrival_latency", func(ms float64) {
+			must.Do(all.RecordValue(min(max(int64(math.Round(ms*1000)), 0), ledger.Highest)))
+		})
 	}
-	told, differ := buckets(all), 0
-	measured := buckets(sum)
+	told, measured, differ := buckets(all), buckets(sum), 0
 	for value, n := range told {
 		if measured[value] != n {
 			differ++
@@ -42,29 +32,34 @@ func merged(o *outcome) []row {
 			differ++
 		}
 	}
+	samples := counted("merged histogram, samples", o.measured*len(o.gens), int(sum.TotalCount()))
+	samples.ok = samples.ok && sum.TotalCount() == all.TotalCount()
 	return []row{
-		{what, count(len(told)) + " of all samples", fmt.Sprintf("%s, %d differ", count(len(measured)), differ), exact, differ == 0},
-		{"merged histogram, samples", count(o.measured * len(o.gens)), count(int(sum.TotalCount())), exact,
-			sum.TotalCount() == all.TotalCount() && int(sum.TotalCount()) == o.measured*len(o.gens)},
+		{"merged histogram, buckets", count(len(told)) + " of all samples", fmt.Sprintf("%s, %d differ", count(len(measured)), differ), exact, differ == 0},
+		samples,
 	}
 }
 
 // mergedQuartiles compares the merged quartiles: a quarter of all is in the middle of the faster generator's, and so on.
 func mergedQuartiles(o *outcome) (rows []row) {
-	sum := empty()
-	for _, g := range o.gens {
-		h, err := histogram(g.run.Latency.Arrival)
-		if err != nil {
-			return failed("merged quartiles", err)
-		}
-		sum.Merge(h)
-	}
+	sum := o.sum()
 	for i, p := range []float64{25, 75} {
 		told := millisOf(o.gens[i].fake.Delay)
 		rows = append(rows, between(fmt.Sprintf("merged arrival, p%g", p), millis(told), float64(sum.ValueAtPercentile(p))/1000,
 			told, 0, o.form.slack(told)))
 	}
 	return rows
+}
+
+// sum adds the arrival latencies of all generators.
+func (o *outcome) sum() *hdrhistogram.Histogram {
+	sum := empty()
+	for _, g := range o.gens {
+		if dropped := sum.Merge(histogram(g.run.Latency.Arrival)); dropped > 0 {
+			must.Fail("%d samples did not fit", dropped)
+		}
+	}
+	return sum
 }
 
 // empty is a histogram like those of the ledger.
@@ -81,29 +76,19 @@ func buckets(h *hdrhistogram.Histogram) map[int64]int64 {
 }
 
 // eachPoint hands over the values of a metric that k6 wrote with --out json.
-func (g *generated) eachPoint(metric string, add func(value float64) error) error {
-	file, err := os.Open(g.points())
-	if err != nil {
-		return fmt.Errorf("k6 wrote no samples: %w", err)
-	}
+func (g *generated) eachPoint(metric string, add func(value float64)) {
+	file := must.Get(os.Open(g.points()))
 	defer func() { _ = file.Close() }()
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		var point struct {
-			Type   string `json:"type"`
-			Metric string `json:"metric"`
-			Data   struct {
-				Value float64 `json:"value"`
-			} `json:"data"`
+			Type, Metric string
+			Data         struct{ Value float64 }
 		}
-		if err := json.Unmarshal(lines.Bytes(), &point); err != nil {
-			return fmt.Errorf("a sample of k6 can't be read: %w", err)
-		}
+		must.Do(json.Unmarshal(lines.Bytes(), &point))
 		if point.Type == "Point" && point.Metric == metric {
-			if err := add(point.Data.Value); err != nil {
-				return err
-			}
+			add(point.Data.Value)
 		}
 	}
-	return lines.Err()
+	must.Do(lines.Err())
 }

@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
-)
 
-// widths of the columns: what, told, measured, tolerance. The last column is the answer.
-var widths = [...]int{32, 24, 24, 18}
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+)
 
 func head() string { return line("", "told", "measured", "tolerance", "") }
 
@@ -47,46 +47,30 @@ func (c *testCase) title(f form) string {
 }
 
 // line is one line of the table. A text that is too long for its column pushes the others on.
-func line(cells ...string) string {
-	var b strings.Builder
-	b.WriteString("  ")
-	for i, cell := range cells {
-		b.WriteString(cell)
-		if i < len(widths) {
-			b.WriteString(strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(cell))+1))
-		}
-	}
-	return strings.TrimRight(b.String(), " ") + "\n"
+func line(what, told, measured, tolerance, answer string) string {
+	return strings.TrimRight(fmt.Sprintf("  %-32s %-24s %-24s %-18s %s", what, told, measured, tolerance, answer), " ") + "\n"
 }
 
 // trim writes milliseconds to the µs, and long ones with four digits.
 func trim(ms float64) string {
-	decimals := 3
-	switch size := max(ms, -ms); {
+	scale := 1000.0
+	switch size := math.Abs(ms); {
 	case size >= 100:
-		decimals = 1
+		scale = 10
 	case size >= 10:
-		decimals = 2
+		scale = 100
 	}
-	text := strconv.FormatFloat(ms, 'f', decimals, 64)
-	if strings.Contains(text, ".") {
-		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
-	}
-	return strings.Replace(text, "-", "−", 1)
+	return minus(strconv.FormatFloat(math.Round(ms*scale)/scale, 'f', -1, 64))
 }
 
 // micros writes milliseconds to the µs, however many they are: what clocks are compared to.
-func micros(ms float64) string {
-	return strings.Replace(strconv.FormatFloat(ms, 'f', 3, 64), "-", "−", 1)
-}
+func micros(ms float64) string { return minus(fmt.Sprintf("%.3f", ms)) }
 
 func millis(ms float64) string { return trim(ms) + " ms" }
 
+func minus(number string) string { return strings.Replace(number, "-", "−", 1) }
+
 // count writes a number with thousands separators.
-func count(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func count(n int) string { return english.Sprint(n) }
+
+var english = message.NewPrinter(language.English)

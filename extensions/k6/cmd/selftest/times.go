@@ -9,6 +9,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -59,44 +60,24 @@ func fastest(delay time.Duration) check {
 // quantile compares a percentile of the arrival latency with the pipeline's own record.
 func quantile(percentile float64, delay time.Duration) check {
 	return func(o *outcome) []row {
-		g := o.gens[0]
-		what := fmt.Sprintf("arrival, p%g", percentile)
-		did, err := o.arrivals(g)
-		if err != nil {
-			return failed(what, err)
-		}
-		h, err := histogram(g.run.Latency.Arrival)
-		if err != nil {
-			return failed(what, err)
-		}
 		told := millisOf(delay)
-		least := max(told, at(did, percentile))
-		got := float64(h.ValueAtPercentile(percentile)) / 1000
-		return []row{between(what, recorded(told, least), got, least, 0, o.form.slack(told))}
+		least := max(told, at(o.arrivals(), percentile))
+		got := float64(histogram(o.gens[0].run.Latency.Arrival).ValueAtPercentile(percentile)) / 1000
+		return []row{between(fmt.Sprintf("arrival, p%g", percentile), recorded(told, least), got, least, 0, o.form.slack(told))}
 	}
 }
 
 // slowArrivals compares how many messages a freeze has held up: all that were due while it lasted, of which the last slow
 // ms don't count.
 func slowArrivals(o *outcome) []row {
-	const what = "arrivals slower than 100 ms"
-	g := o.gens[0]
-	did, err := o.arrivals(g)
-	if err != nil {
-		return failed(what, err)
-	}
-	h, err := histogram(g.run.Latency.Arrival)
-	if err != nil {
-		return failed(what, err)
-	}
-	told := due(o)
+	did := o.arrivals()
+	told, got := due(o), above(histogram(o.gens[0].run.Latency.Arrival))
 	low := slower(did, slow)
 	high := slower(did, slow-min(o.form.held(), slow/2)) // a little less may have become more on the way to the socket
-	got := above(h)
-	return []row{
-		{what, fmt.Sprintf("≥ %s (fake ≥ %s)", count(told), count(low)), count(got), fmt.Sprintf("−0 +%s", count(high-low)),
-			got >= told && got >= low && got <= high},
-	}
+	return []row{{
+		"arrivals slower than 100 ms", fmt.Sprintf("≥ %s (fake ≥ %s)", count(told), count(low)), count(got), fmt.Sprintf("−0 +%s", count(high-low)),
+		got >= told && got >= low && got <= high,
+	}}
 }
 
 // due is how many requests are due during a freeze and more than slow ms before its end. It may begin between two.
@@ -106,15 +87,8 @@ func due(o *outcome) int {
 
 // slowQuartiles compares how the messages that a freeze has held up are spread.
 func slowQuartiles(o *outcome) (rows []row) {
-	g := o.gens[0]
-	did, err := o.arrivals(g)
-	if err != nil {
-		return failed("their quartiles", err)
-	}
-	h, err := histogram(g.run.Latency.Arrival)
-	if err != nil {
-		return failed("their quartiles", err)
-	}
+	g, did := o.gens[0], o.arrivals()
+	h := histogram(g.run.Latency.Arrival)
 	did = did[len(did)-slower(did, slow):]
 	counted := above(h)
 	last := g.fake.Freeze.For.Seconds() * 1000
@@ -131,30 +105,18 @@ func slowQuartiles(o *outcome) (rows []row) {
 // slowest compares the longest arrival latency: the request that met the beginning of the freeze has waited for all of it.
 func slowest(o *outcome) []row {
 	g := o.gens[0]
-	did, err := o.arrivals(g)
-	if err != nil {
-		return failed("arrival, slowest", err)
-	}
-	told, last := g.fake.Freeze.For.Seconds()*1000, did[len(did)-1]
-	r := between("arrival, slowest", recorded(told, last), *g.run.Latency.Arrival.Max, last, 0, o.form.held())
-	r.ok = r.ok && *g.run.Latency.Arrival.Max >= told
+	told, last, got := millisOf(g.fake.Freeze.For), at(o.arrivals(), 100), *g.run.Latency.Arrival.Max
+	r := between("arrival, slowest", recorded(told, last), got, last, 0, o.form.held())
+	r.ok = r.ok && got >= told
 	return []row{r}
 }
 
 // uncorrected requires that the same run, measured from the actual send, misses most of what the freeze has held up: each
 // sender was held up once. It shows what the correction is for.
 func uncorrected(o *outcome) []row {
-	const what = "from send, slower than 100 ms"
-	var counts [2]int
-	for i, l := range []report.Latency{o.gens[0].run.Latency.FromSend, o.gens[0].run.Latency.Arrival} {
-		h, err := histogram(l)
-		if err != nil {
-			return failed(what, err)
-		}
-		counts[i] = above(h)
-	}
-	most := counts[1] / 2
-	return []row{{what, "misses most of them", count(counts[0]), "< " + count(most), counts[0] > 0 && counts[0] < most}}
+	l := o.gens[0].run.Latency
+	got, most := above(histogram(l.FromSend)), above(histogram(l.Arrival))/2
+	return []row{{"from send, slower than 100 ms", "misses most of them", count(got), "< " + count(most), got > 0 && got < most}}
 }
 
 // stamped requires that messages arrived when the kernel had them: all but the first few, as it begins to stamp a little after it was
@@ -171,12 +133,9 @@ func stamped(o *outcome) []row {
 // adds, and what the write takes. Where the writer itself was held up in it, the truth is not known better than that, and the message is left
 // out. What is left holds on any machine, since nothing waits for the reader but the acknowledgement.
 func error99(o *outcome) []row {
-	const what, most, share = "0.1 ms later than written", 0.1, 0.01 // ms
+	const most, share = 0.1, 0.01 // ms
 	g := o.gens[0]
-	h, err := histogram(g.run.Latency.Stages["delivery"])
-	if err != nil {
-		return failed(what, err)
-	}
+	h := histogram(g.run.Latency.Stages["delivery"])
 	late, known := 0, len(g.log)
 	acked := make([]float64, 0, len(g.log))
 	for _, d := range g.log {
@@ -194,19 +153,15 @@ func error99(o *outcome) []row {
 	slices.Sort(acked)
 	told := fmt.Sprintf("≤ 1 %% (acked in %s)", trim(at(acked, 99)))
 	got := fmt.Sprintf("%s of %s, p99 %s", count(max(0, late)), count(known), trim(float64(h.ValueAtPercentile(99))/1000))
-	return []row{{what, told, got, exact, known > 0 && float64(late) <= share*float64(known)}}
+	return []row{{"0.1 ms later than written", told, got, exact, known > 0 && float64(late) <= share*float64(known)}}
 }
 
 // histogram is the lossless form of a latency.
-func histogram(l report.Latency) (*hdrhistogram.Histogram, error) {
+func histogram(l report.Latency) *hdrhistogram.Histogram {
 	if l.Histogram == nil {
-		return nil, fmt.Errorf("the report holds no histogram of %d samples", l.Count)
+		must.Fail("the report holds no histogram of %d samples", l.Count)
 	}
-	h, err := hdrhistogram.Decode([]byte(*l.Histogram))
-	if err != nil {
-		return nil, fmt.Errorf("a histogram of the report can't be read: %w", err)
-	}
-	return h, nil
+	return must.Get(hdrhistogram.Decode([]byte(*l.Histogram)))
 }
 
 // above counts the samples that are longer than slow.

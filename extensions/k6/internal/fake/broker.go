@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"github.com/eclipse/paho.golang/packets"
-)
 
-// takenOver is the reason code for a session that another client has taken over (MQTT 5, 3.14.2.1).
-const takenOver = 0x8E
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+)
 
 // Cut closes the connections of all subscribers without a word. Copies may call it.
 func (f *Pipeline) Cut() { f.end(func(net.Conn) {}) }
@@ -20,9 +19,7 @@ func (f *Pipeline) Cut() { f.end(func(net.Conn) {}) }
 // call it.
 func (f *Pipeline) TakeOver() {
 	f.end(func(conn net.Conn) {
-		packet := packets.NewControlPacket(packets.DISCONNECT)
-		packet.Content.(*packets.Disconnect).ReasonCode = takenOver
-		_, _ = packet.WriteTo(conn)
+		_, _ = conn.Write(mqttwire.AppendDisconnect(nil, mqttwire.Version5, packets.DisconnectSessionTakenOver, nil))
 	})
 }
 
@@ -57,18 +54,11 @@ func (f *Pipeline) serve(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		var answer *packets.ControlPacket
 		switch p := packet.Content.(type) {
-		case *packets.Connect:
-			answer = packets.NewControlPacket(packets.CONNACK)
 		case *packets.Subscribe:
-			answer = packets.NewControlPacket(packets.SUBACK)
-			ack := answer.Content.(*packets.Suback)
-			ack.PacketID = p.PacketID
 			f.mu.Lock()
 			for _, s := range p.Subscriptions {
 				f.subscribers[s.Topic] = append(f.subscribers[s.Topic], conn)
-				ack.Reasons = append(ack.Reasons, s.QoS)
 			}
 			f.mu.Unlock()
 		case *packets.Puback:
@@ -76,17 +66,17 @@ func (f *Pipeline) serve(conn net.Conn) {
 				f.acked <- time.Now() // one is on its way, so there is room
 			}
 			continue
-		case *packets.Pingreq:
-			answer = packets.NewControlPacket(packets.PINGRESP)
 		case *packets.Disconnect:
 			return
-		default:
+		}
+		answer := mqttwire.Reply(packet)
+		if answer == nil {
 			f.mu.Lock()
 			f.failed = fmt.Errorf("unexpected packet: %s", packet.PacketType())
 			f.mu.Unlock()
 			return
 		}
-		if _, err := answer.WriteTo(conn); err != nil {
+		if _, err := conn.Write(answer); err != nil {
 			return
 		}
 	}
@@ -146,11 +136,9 @@ func (f *Pipeline) awaitAck() bool {
 
 // delivery is a message that is ready to be written.
 type delivery struct {
-	id       string
-	received time.Time
-	made     time.Time
-	packet   *packets.ControlPacket
-	copies   int
+	Delivery
+	packet []byte
+	copies int
 }
 
 // handle does to a message what it is told; f.mu is held.
@@ -160,24 +148,20 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	var m struct{ ID, Target string }
 	_ = json.Unmarshal(message, &m) // what is no message has no topic, and nobody holds it
 	topic := "messages/" + m.Target
-	if f.Leftovers != nil {
-		for range f.Leftovers(nth) {
-			f.leftovers++
-			body := fmt.Sprintf(`{"id":"another0.1.%d","source":"k6","target":%q,"payload":""}`, f.leftovers, m.Target)
-			f.write(topic, f.publish(topic, []byte(body), a.at))
-		}
+	for range told(f.Leftovers, nth, 0) {
+		f.leftovers++
+		body := fmt.Sprintf(`{"id":"another0.1.%d","source":"k6","target":%q,"payload":""}`, f.leftovers, m.Target)
+		f.write(topic, f.publish(topic, []byte(body), a.at))
 	}
-	if f.Keep != nil {
-		if stream := f.Keep(nth); stream != "" {
-			f.note(f.Redis.add(stream, string(message), m.Target))
-			return
-		}
+	if stream := told(f.Keep, nth, ""); stream != "" {
+		f.note(f.Redis.add(stream, string(message), m.Target))
+		return
 	}
-	d := delivery{id: m.ID, received: a.received, made: time.Now(), packet: f.publish(topic, message, a.at), copies: 1}
-	if f.Copies != nil {
-		d.copies = f.Copies(nth)
+	d := delivery{
+		Delivery: Delivery{ID: m.ID, Received: a.received, Made: time.Now()},
+		packet:   f.publish(topic, message, a.at), copies: told(f.Copies, nth, 1),
 	}
-	if f.Swap != nil && f.Swap(nth) {
+	if told(f.Swap, nth, false) {
 		f.held[topic] = d
 		return
 	}
@@ -188,33 +172,38 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	}
 }
 
+// told is what a function says of the nth, or what goes without one.
+func told[T any](of func(nth int) T, nth int, otherwise T) T {
+	if of == nil {
+		return otherwise
+	}
+	return of(nth)
+}
+
 func (f *Pipeline) deliver(topic string, d delivery) {
-	at, taken := time.Now(), false
+	taken := false
+	d.Written = time.Now()
 	for range d.copies {
 		taken = f.write(topic, d.packet) || taken
 	}
-	if taken {
-		f.log = append(f.log, Delivery{
-			ID: d.id, Received: d.received, Made: d.made, Written: at, Handed: time.Now(),
-		})
+	if d.Handed = time.Now(); taken {
+		f.log = append(f.log, d.Delivery)
 	}
 }
 
 // publish makes the packet of a message that was accepted at this moment.
-func (f *Pipeline) publish(topic string, payload []byte, at time.Time) *packets.ControlPacket {
-	packet := packets.NewControlPacket(packets.PUBLISH)
-	p := packet.Content.(*packets.Publish)
-	p.Topic, p.Payload, p.QoS, p.PacketID = topic, payload, 1, uint16(f.messages%0xffff+1)
+func (f *Pipeline) publish(topic string, payload []byte, at time.Time) []byte {
+	p := mqttwire.Publish{Topic: []byte(topic), Payload: payload, QoS: 1, ID: uint16(f.messages%0xffff + 1)}
 	if f.Hops != nil {
-		p.Properties = &packets.Properties{User: []packets.User{{Key: "hops", Value: f.Hops(at)}}}
+		p.Properties = mqttwire.AppendUserProperty(nil, "hops", f.Hops(at))
 	}
-	return packet
+	return p.Append(nil, mqttwire.Version5)
 }
 
 // write reports whether anybody took the packet: who has gone gets nothing.
-func (f *Pipeline) write(topic string, packet *packets.ControlPacket) (taken bool) {
+func (f *Pipeline) write(topic string, packet []byte) (taken bool) {
 	for _, conn := range f.subscribers[topic] {
-		_, err := packet.WriteTo(conn)
+		_, err := conn.Write(packet)
 		taken = taken || err == nil
 	}
 	return taken

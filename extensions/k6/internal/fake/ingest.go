@@ -39,8 +39,5 @@ func (f *Pipeline) request(at time.Time) int {
 	if f.requests == f.Freeze.Nth {
 		f.frozen = at
 	}
-	if f.Status == nil {
-		return http.StatusAccepted
-	}
-	return f.Status(f.requests)
+	return told(f.Status, f.requests, http.StatusAccepted)
 }

@@ -38,11 +38,15 @@ func (e Evidence) instrument() []report.Rule {
 	}
 	rules := []report.Rule{
 		because(report.Rule{Name: "balanced", OK: &a.Balanced, Result: report.Invalid}, "the account does not balance"),
-		because(measured(r), "no delivery was measured, so there is no latency to judge"),
+		because(measured(r), "no delivery was measured, so there is no latency to judge%s", e.unheard()),
 	}
 	if health.Lateness != nil {
-		rules = append(rules, because(late("lateness", value(health.Lateness.P99), arrival),
-			"the generator was late: lateness p99 %.1f ms of arrival p99 %.1f ms; %s", value(health.Lateness.P99), arrival, e.remedy()))
+		rule := late("lateness", value(health.Lateness.P99), arrival)
+		if !e.Halted {
+			rule = because(rule, "the generator was late: lateness p99 %.1f ms of arrival p99 %.1f ms; %s",
+				value(health.Lateness.P99), arrival, e.remedy())
+		}
+		rules = append(rules, rule)
 	}
 	if health.SocketWait != nil {
 		rules = append(rules, because(late("socket_wait", value(health.SocketWait.P99), arrival),
@@ -72,6 +76,14 @@ func (e Evidence) instrument() []report.Rule {
 		rules = append(rules, clockBound(r))
 	}
 	return rules
+}
+
+// unheard says what the subscribers held where all that was accepted went to nobody: it may be other topics than were published to.
+func (e Evidence) unheard() string {
+	if a := e.Run.Account; a.Lost == 0 || a.Arrived > 0 || e.Subscribed == "" {
+		return ""
+	}
+	return "; nothing arrived at all, and the subscribers hold " + e.Subscribed + ": does the pipeline publish there?"
 }
 
 func measured(r *report.Run) report.Rule {

@@ -21,6 +21,7 @@ type Evidence struct {
 	Cores      int           // that the generator may use
 	Unattended int64         // requests that were late as all senders waited for answers
 	AtMostOnce bool          // QoS 0: a loss is counted, and breaks no rule
+	Subscribed string        // what the subscribers hold, in words; empty: nothing that a topic could miss
 	Halted     bool          // the load was not sent to its end: one reason is enough for what is missing
 }
 

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -66,6 +67,18 @@ func TestEachEndOfTheAccountIsJudged(t *testing.T) {
 		assert.Equal(t, "messages", rule.Unit)
 		assert.Len(t, v.Reasons, 1)
 	}
+}
+
+// "Everything is lost" did not say that nothing had been listened to.
+func TestTopicsAreNamedWhereNothingArrives(t *testing.T) {
+	t.Parallel()
+	unheard := run(func(r *report.Run) {
+		r.Account.Lost, r.Account.Arrived = 9, 0
+		r.Latency.Arrival.Count = 0
+	})
+	reasons := strings.Join(Of(Evidence{Run: unheard, Subscribed: `FILTER "a/#"`}).Reasons, "\n")
+	assert.Contains(t, reasons, `the subscribers hold FILTER "a/#": does the pipeline publish there?`)
+	assert.NotContains(t, strings.Join(Of(Evidence{Run: unheard}).Reasons, "\n"), "subscribers")
 }
 
 func TestALossIsNoFailureWhereItMayBeNone(t *testing.T) {

@@ -3,6 +3,7 @@ package merge
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -19,12 +21,46 @@ var ofGenerator = regexp.MustCompile(`^generator-\d+$`)
 // Directories makes one run of what lies in directories of instances, or in those of runs that hold theirs, and writes what every run leaves.
 //
 // out is where to; empty: the directory that all of them are in. template is that of the page; empty: without a page. It returns the directory.
-func Directories(given []string, out, template string) (string, *report.Run, error) {
-	var dirs []string
+func Directories(given []string, out, template string) (directory string, r *report.Run, err error) {
+	err = must.Try(func() {
+		dirs := instancesIn(given)
+		if out == "" {
+			out = must.Get(commonOf(dirs))
+		}
+		var parts []Part
+		for _, dir := range dirs {
+			parts = append(parts, must.Get(read(dir)))
+		}
+		var log bytes.Buffer
+		r = must.Get(Runs(parts, filepath.Base(must.Get(filepath.Abs(out))), &log))
+		must.Do(os.MkdirAll(out, 0o755))
+		must.Do(report.Replace(filepath.Join(out, report.LogName), func(w *bufio.Writer) error { _, err := log.WriteTo(w); return err }))
+		must.Do(report.Replace(filepath.Join(out, report.TimelineName), func(w *bufio.Writer) (err error) {
+			rows := json.NewEncoder(w)
+			for i := range r.Timeline {
+				err = cmp.Or(err, rows.Encode(&r.Timeline[i]))
+			}
+			return err
+		}))
+		must.Do(report.Save(out, template, r))
+	})
+	return out, r, err
+}
+
+// instancesIn are the directories of instances: those that are given, or those that are in one that is given. One that has left no report is
+// missing.
+func instancesIn(given []string) (dirs []string) {
 	for _, dir := range given {
-		own, err := instancesIn(dir)
-		if err != nil {
-			return "", nil, err
+		dir = must.Get(filepath.Abs(dir))
+		own := []string{dir}
+		for _, entry := range must.Get(os.ReadDir(dir)) {
+			instance := filepath.Join(dir, entry.Name())
+			if _, err := os.Stat(filepath.Join(instance, report.FileName)); err == nil && ofGenerator.MatchString(entry.Name()) {
+				own = append(own, instance)
+			}
+		}
+		if len(own) > 1 {
+			own = own[1:]
 		}
 		for _, one := range own {
 			if !slices.Contains(dirs, one) {
@@ -32,71 +68,7 @@ func Directories(given []string, out, template string) (string, *report.Run, err
 			}
 		}
 	}
-	if out == "" {
-		var err error
-		if out, err = commonOf(dirs); err != nil {
-			return "", nil, err
-		}
-	}
-	parts := make([]Part, len(dirs))
-	for i, dir := range dirs {
-		var err error
-		if parts[i], err = read(dir); err != nil {
-			return "", nil, err
-		}
-	}
-	name, err := filepath.Abs(out)
-	if err != nil {
-		return "", nil, err
-	}
-	var log bytes.Buffer
-	r, err := Runs(parts, filepath.Base(name), &log)
-	if err != nil {
-		return "", nil, err
-	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return "", nil, err
-	}
-	for name, write := range map[string]func(w *bufio.Writer) error{
-		report.LogName: func(w *bufio.Writer) error { _, err := log.WriteTo(w); return err },
-		report.TimelineName: func(w *bufio.Writer) error {
-			rows := json.NewEncoder(w)
-			for i := range r.Timeline {
-				if err := rows.Encode(&r.Timeline[i]); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	} {
-		if err := report.Replace(filepath.Join(out, name), write); err != nil {
-			return "", nil, err
-		}
-	}
-	return out, r, report.Save(out, template, r)
-}
-
-// instancesIn are the directories of a run's instances: the one that is given, or those that are in it. One that has left no report is missing.
-func instancesIn(dir string) ([]string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var found []string
-	for _, entry := range entries {
-		own := filepath.Join(dir, entry.Name())
-		if _, err := os.Stat(filepath.Join(own, report.FileName)); err == nil && ofGenerator.MatchString(entry.Name()) {
-			found = append(found, own)
-		}
-	}
-	if found == nil {
-		return []string{dir}, nil
-	}
-	return found, nil
+	return dirs
 }
 
 // commonOf is the directory that all lie in as a run's instances do; where they don't, it is not known where the whole belongs.

@@ -8,59 +8,29 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// addUp fills in what has histograms.
-func addUp(r *report.Run, runs []*report.Run) (err error) {
-	all := make([]*report.Latencies, len(runs))
-	for i, one := range runs {
-		all[i] = &one.Latency
-	}
-	if r.Latency, err = latencies(all); err != nil {
-		return err
-	}
-	if r.Health, err = health(runs); err != nil {
-		return err
-	}
-	if r.Canary, err = canaries(runs); err != nil {
-		return err
-	}
-	if r.Steps, err = steps(runs, r.Resources); err != nil {
-		return err
-	}
-	r.Knee = report.NewKnee(r.Steps)
-	r.Flows = make([]report.FlowResult, len(runs[0].Flows))
-	for i := range r.Flows {
-		flow := &r.Flows[i]
-		flow.Name = runs[0].Flows[i].Name
+// flows are those of the profile, by their place.
+func flows(runs []*report.Run) []report.FlowResult {
+	all := make([]report.FlowResult, len(runs[0].Flows))
+	for i := range all {
 		var own []*report.Latency
-		for _, one := range runs {
-			if i >= len(one.Flows) {
-				continue
+		for _, r := range runs {
+			if i < len(r.Flows) {
+				addCounts(&all[i], &r.Flows[i])
+				own = append(own, &r.Flows[i].Arrival)
 			}
-			part := &one.Flows[i]
-			flow.Scheduled += part.Scheduled
-			flow.Arrived += part.Arrived
-			own = append(own, &part.Arrival)
 		}
-		if flow.Arrival, err = latency(own); err != nil {
-			return err
-		}
+		all[i].Name, all[i].Arrival = runs[0].Flows[i].Name, *latency(own)
 	}
-	return nil
+	return all
 }
 
-func health(runs []*report.Run) (report.Health, error) {
+func health(runs []*report.Run) report.Health {
 	all := report.NewHealth()
 	var lateness, waits []*report.Latency
 	for _, r := range runs {
 		h := r.Health
-		if h.Lateness != nil {
-			lateness = append(lateness, h.Lateness)
-		}
-		if h.SocketWait != nil {
-			waits = append(waits, h.SocketWait)
-		}
-		all.ArrivalStamps.Kernel += h.ArrivalStamps.Kernel
-		all.ArrivalStamps.Read += h.ArrivalStamps.Read
+		lateness, waits = append(lateness, h.Lateness), append(waits, h.SocketWait)
+		addCounts(&all.ArrivalStamps, &h.ArrivalStamps)
 		for _, gap := range h.Gaps {
 			gap.Reason = fmt.Sprintf("generator %d: %s", r.Run.Generator.Number, gap.Reason)
 			all.Gaps = append(all.Gaps, gap)
@@ -69,19 +39,11 @@ func health(runs []*report.Run) (report.Health, error) {
 		all.TrendOneIn = max(all.TrendOneIn, h.TrendOneIn)
 	}
 	slices.SortStableFunc(all.Gaps, func(a, b report.Gap) int { return cmp.Compare(a.FromS, b.FromS) })
-	for to, from := range map[**report.Latency][]*report.Latency{&all.Lateness: lateness, &all.SocketWait: waits} {
-		if len(from) > 0 {
-			sum, err := latency(from)
-			if err != nil {
-				return all, err
-			}
-			*to = &sum
-		}
-	}
-	return all, nil
+	all.Lateness, all.SocketWait = latency(lateness), latency(waits)
+	return all
 }
 
-func canaries(runs []*report.Run) (*report.Canary, error) {
+func canaries(runs []*report.Run) *report.Canary {
 	var all *report.Canary
 	var own []*report.Latency
 	for _, r := range runs {
@@ -92,20 +54,17 @@ func canaries(runs []*report.Run) (*report.Canary, error) {
 		if all == nil {
 			all = &report.Canary{IntervalS: c.IntervalS}
 		}
-		all.Sent += c.Sent
-		all.Arrived += c.Arrived
+		addCounts(all, c)
 		own = append(own, &c.Latency)
 	}
-	if all == nil {
-		return nil, nil
+	if all != nil {
+		all.Latency = *latency(own)
 	}
-	var err error
-	all.Latency, err = latency(own)
-	return all, err
+	return all
 }
 
 // steps are the phases by their place: each instance has all of them, as far as it came.
-func steps(runs []*report.Run, resources []report.Resource) ([]report.Step, error) {
+func steps(runs []*report.Run, resources []report.Resource) []report.Step {
 	all := []report.Step{}
 	for i := 0; ; i++ {
 		var there []*report.Step
@@ -115,35 +74,27 @@ func steps(runs []*report.Run, resources []report.Resource) ([]report.Step, erro
 			}
 		}
 		if len(there) == 0 {
-			return all, nil
+			return all
 		}
-		step, err := addSteps(there)
-		if err != nil {
-			return nil, err
-		}
+		step := addSteps(there)
 		step.CPUPercent = report.CPUBetween(resources, step.StartS, step.StartS+step.DurationS)
 		all = append(all, step)
 	}
 }
 
-func addSteps(parts []*report.Step) (all report.Step, err error) {
+func addSteps(parts []*report.Step) report.Step {
 	first := parts[0]
-	all = report.Step{Name: first.Name, StartS: first.StartS, Measured: first.Measured, Backlog: new(0), DrainedS: first.DrainedS}
+	all := report.Step{Name: first.Name, StartS: first.StartS, Measured: first.Measured, Backlog: new(0), DrainedS: first.DrainedS}
 	if first.VUs != nil {
 		all.VUs = new(0)
 	}
 	end := 0.0
-	var own []*report.Latencies
 	for _, p := range parts {
 		all.StartS, end = min(all.StartS, p.StartS), max(end, p.StartS+p.DurationS)
 		if all.VUs != nil && p.VUs != nil {
 			*all.VUs += *p.VUs
 		}
-		all.Requests += p.Requests
-		all.Scheduled += p.Scheduled
-		all.Accepted += p.Accepted
-		all.Due += p.Due
-		all.Arrived += p.Arrived
+		addCounts(&all, p)
 		if all.Backlog != nil && p.Backlog != nil {
 			*all.Backlog += *p.Backlog
 		} else {
@@ -154,11 +105,10 @@ func addSteps(parts []*report.Step) (all report.Step, err error) {
 		} else {
 			all.DrainedS = nil
 		}
-		own = append(own, &p.Latency)
 	}
 	all.DurationS = end - all.StartS
 	all.ScheduledPerS, all.AcceptedPerS = float64(all.Scheduled)/all.DurationS, float64(all.Accepted)/all.DurationS
 	all.ArrivedPerS = float64(all.Arrived) / all.DurationS
-	all.Latency, err = latencies(own)
-	return all, err
+	all.Latency = latencies(parts, func(p *report.Step) *report.Latencies { return &p.Latency })
+	return all
 }

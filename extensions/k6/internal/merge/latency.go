@@ -1,71 +1,69 @@
 package merge
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
 // add puts a histogram into another one, count by count.
-func add(to, from *hdrhistogram.Histogram) error {
+func add(to, from *hdrhistogram.Histogram) {
 	if lost := to.Merge(from); lost > 0 {
-		return fmt.Errorf("a histogram has %d times above the longest that can be told apart", lost)
+		must.Fail("a histogram has %d times above the longest that can be told apart", lost)
 	}
-	return nil
 }
 
-// latency adds distributions. Means, min and max stay exact: sums are whole µs.
-func latency(parts []*report.Latency) (report.Latency, error) {
-	sum := ledger.NewSeries()
+// latency adds the distributions that there are; nil: there is none. Means, min and max stay exact: sums are whole µs.
+func latency(parts []*report.Latency) *report.Latency {
+	sum, known := ledger.NewSeries(), false
 	for _, p := range parts {
-		if p.Count == 0 {
+		known = known || p != nil
+		if p == nil || p.Count == 0 {
 			continue
 		}
 		if p.Histogram == nil {
-			return report.Latency{}, errors.New("a latency has no histogram, so it cannot be added to others")
+			must.Fail("a latency has no histogram, so it cannot be added to others")
 		}
 		h, err := hdrhistogram.Decode([]byte(*p.Histogram))
 		if err != nil {
-			return report.Latency{}, fmt.Errorf("a latency's histogram can't be read: %w", err)
+			must.Fail("a latency's histogram can't be read: %w", err)
 		}
-		if err := add(sum.Histogram, h); err != nil {
-			return report.Latency{}, err
-		}
+		add(sum.Histogram, h)
 		sum.Count += p.Count
 		sum.Sum += micros(*p.Mean * float64(p.Count))
 		sum.Min, sum.Max = min(sum.Min, micros(*p.Min)), max(sum.Max, micros(*p.Max))
 	}
-	return report.NewLatency(&sum, true), nil
+	if !known {
+		return nil
+	}
+	return new(report.NewLatency(&sum, true))
 }
 
 func micros(ms float64) int64 { return int64(math.Round(ms * 1000)) }
 
-func latencies(parts []*report.Latencies) (all report.Latencies, err error) {
-	one := func(to *report.Latency, of func(p *report.Latencies) report.Latency) {
-		if err != nil {
-			return
-		}
+// latencies adds those of all parts.
+func latencies[P any](parts []P, of func(P) *report.Latencies) report.Latencies {
+	sum := func(one func(l *report.Latencies) report.Latency) report.Latency {
 		own := make([]*report.Latency, len(parts))
 		for i, p := range parts {
-			own[i] = new(of(p))
+			own[i] = new(one(of(p)))
 		}
-		*to, err = latency(own)
+		return *latency(own)
 	}
-	one(&all.Arrival, func(p *report.Latencies) report.Latency { return p.Arrival })
-	one(&all.FromSend, func(p *report.Latencies) report.Latency { return p.FromSend })
-	one(&all.HTTP, func(p *report.Latencies) report.Latency { return p.HTTP })
-	all.Stages = map[string]report.Latency{}
+	all := report.Latencies{
+		Arrival:  sum(func(l *report.Latencies) report.Latency { return l.Arrival }),
+		FromSend: sum(func(l *report.Latencies) report.Latency { return l.FromSend }),
+		HTTP:     sum(func(l *report.Latencies) report.Latency { return l.HTTP }),
+		Stages:   map[string]report.Latency{},
+	}
 	for i := range ledger.Stages {
-		var stage report.Latency
-		one(&stage, func(p *report.Latencies) report.Latency { return p.Stages[i.String()] })
-		all.Stages[i.String()] = stage
+		all.Stages[i.String()] = sum(func(l *report.Latencies) report.Latency { return l.Stages[i.String()] })
 	}
-	return all, err
+	return all
 }
 
 // quantiles is what is known of several without their histograms: no percentile, but how many, their mean and the longest.

@@ -85,36 +85,28 @@ func targets(runs []*report.Run) *report.Targets {
 		if r.Targets == nil {
 			return nil
 		}
-		for _, row := range r.Targets.Rows {
+		for i := range r.Targets.Rows {
+			row := &r.Targets.Rows[i]
 			at := slices.IndexFunc(all.Rows, func(o report.Target) bool { return o.Name == row.Name })
 			if at < 0 {
-				all.Rows = append(all.Rows, report.Target{Name: row.Name, Arrival: row.Arrival})
-				at = len(all.Rows) - 1
+				at = len(all.Rows)
+				all.Rows = append(all.Rows, report.Target{Name: row.Name})
 			}
-			one := &all.Rows[at]
-			one.Reordered += row.Reordered
-			one.Lost += row.Lost
+			addCounts(&all.Rows[at], row)
 			own[row.Name] = append(own[row.Name], row.Arrival)
-			if len(own[row.Name]) > 1 {
-				one.Arrival = quantiles(own[row.Name])
-			}
 		}
 		if o := r.Targets.Others; o != nil {
-			if all.Others == nil {
-				all.Others = &report.Others{}
-			}
-			all.Others.Targets += o.Targets
-			all.Others.Reordered += o.Reordered
-			all.Others.Lost += o.Lost
-			if others = append(others, o.Arrival); len(others) == 1 {
-				all.Others.Arrival = o.Arrival
-			} else {
-				all.Others.Arrival = quantiles(others)
-			}
+			all.Others = cmp.Or(all.Others, &report.Others{})
+			addCounts(all.Others, o)
+			others = append(others, o.Arrival)
 		}
+	}
+	for i := range all.Rows {
+		all.Rows[i].Arrival = together(own[all.Rows[i].Name])
 	}
 	all.Total = len(all.Rows)
 	if all.Others != nil {
+		all.Others.Arrival = together(others)
 		all.Total += all.Others.Targets
 	}
 	p99 := func(t report.Target) float64 {
@@ -125,4 +117,12 @@ func targets(runs []*report.Run) *report.Targets {
 	}
 	slices.SortStableFunc(all.Rows, func(a, b report.Target) int { return cmp.Compare(p99(b), p99(a)) })
 	return all
+}
+
+// together keeps the percentiles of one that stands alone.
+func together(parts []*report.Quantiles) *report.Quantiles {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return quantiles(parts)
 }

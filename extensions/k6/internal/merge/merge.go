@@ -2,21 +2,28 @@ package merge
 
 import (
 	"io"
+	"reflect"
 	"strings"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
 // Runs makes one run of its parts, and writes the histogram log of all.
 //
 // name is that of the run's directory.
-func Runs(parts []Part, name string, log io.Writer) (*report.Run, error) {
+func Runs(parts []Part, name string, log io.Writer) (r *report.Run, err error) {
 	if err := order(parts); err != nil {
 		return nil, err
 	}
+	err = must.Try(func() { r = whole(parts, name, log) })
+	return r, err
+}
+
+func whole(parts []Part, name string, log io.Writer) *report.Run {
 	first := parts[0].Run
 	runs := make([]*report.Run, len(parts))
 	for i, p := range parts {
@@ -25,20 +32,15 @@ func Runs(parts []Part, name string, log io.Writer) (*report.Run, error) {
 	r := &report.Run{
 		Schema: report.Schema, Run: first.Run, Account: accounts(runs), Clock: clocks(runs), Generators: generators(parts),
 		Figures: figures(runs), Resources: resources(runs), Errors: errorClasses(runs), Environment: environments(runs), Targets: targets(runs),
+		Latency: latencies(runs, func(r *report.Run) *report.Latencies { return &r.Latency }),
+		Health:  health(runs), Canary: canaries(runs), Flows: flows(runs),
 	}
 	r.Run.Name, r.Run.Generator, r.Run.Ended = name, nil, ended(runs)
-	started, err := time.Parse(time.RFC3339, first.Run.Started)
-	if err != nil {
-		return nil, err
-	}
-	if r.Timeline, err = seconds(parts, first.Run.ID, started.UnixMilli(), log); err != nil {
-		return nil, err
-	}
-	if err := addUp(r, runs); err != nil {
-		return nil, err
-	}
+	r.Timeline = seconds(parts, first.Run.ID, must.Get(time.Parse(time.RFC3339, first.Run.Started)).UnixMilli(), log)
+	r.Steps = steps(runs, r.Resources)
+	r.Knee = report.NewKnee(r.Steps)
 	r.Verdict = judge.OfParts(r, runs, requests(first.Run))
-	return r, nil
+	return r
 }
 
 // ended is when the last part came to its end; nil: one did not, or is missing.
@@ -92,23 +94,27 @@ func generators(parts []Part) []report.Part {
 func accounts(runs []*report.Run) report.Account {
 	all := report.Account{Balanced: true}
 	for _, r := range runs {
-		a := r.Account
-		all.Balanced = all.Balanced && a.Balanced
-		for _, sum := range []struct {
-			to *int
-			n  int
-		}{
-			{&all.Scheduled, a.Scheduled}, {&all.Dropped, a.Dropped}, {&all.Rejected, a.Rejected}, {&all.Unknown, a.Unknown},
-			{&all.Arrived, a.Arrived}, {&all.DeadLettered, a.DeadLettered}, {&all.Queued, a.Queued}, {&all.Lost, a.Lost},
-			{&all.Pending, a.Pending}, {&all.Duplicates, a.Duplicates}, {&all.Reordered, a.Reordered}, {&all.Negative, a.Negative},
-			{&all.Foreign, a.Foreign}, {&all.Requests.Scheduled, a.Requests.Scheduled}, {&all.Requests.Sent, a.Requests.Sent},
-			{&all.Requests.Retried, a.Requests.Retried}, {&all.Deliveries.Due, a.Deliveries.Due},
-			{&all.Deliveries.Arrived, a.Deliveries.Arrived}, {&all.Deliveries.Missing, a.Deliveries.Missing},
-		} {
-			*sum.to += sum.n
-		}
+		all.Balanced = all.Balanced && r.Account.Balanced
+		addCounts(&all, &r.Account)
 	}
 	return all
+}
+
+// addCounts adds the whole numbers of a record, and of the records in it, to those of another one of its kind. What is no sum (the second of an
+// interval, how many samples a latency has) is set afterwards.
+func addCounts[T any](to, from *T) {
+	addNumbers(reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem())
+}
+
+func addNumbers(to, from reflect.Value) {
+	for i := range to.NumField() {
+		switch field := to.Field(i); field.Kind() {
+		case reflect.Int, reflect.Int64:
+			field.SetInt(field.Int() + from.Field(i).Int())
+		case reflect.Struct:
+			addNumbers(field, from.Field(i))
+		}
+	}
 }
 
 // clocks are one: a stage lies between one generator and the pipeline, so the widest bound of a generator with the pipeline's processes is that

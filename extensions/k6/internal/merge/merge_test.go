@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -61,13 +62,11 @@ func TestHistogramsAreAddedCountByCount(t *testing.T) {
 		many = append(many, 100+13*i)
 	}
 	a, b, none := report.NewLatency(series(few...), true), report.NewLatency(series(many...), true), report.NewLatency(series(), true)
-	both, err := latency([]*report.Latency{&a, &b, &none})
-	require.NoError(t, err)
-	assert.Equal(t, report.NewLatency(series(append(few, many...)...), true), both)
+	assert.Equal(t, report.NewLatency(series(append(few, many...)...), true), *latency([]*report.Latency{&a, &b, &none}))
+	assert.Nil(t, latency([]*report.Latency{nil}))
 
 	a.Histogram = nil
-	_, err = latency([]*report.Latency{&a, &b})
-	assert.EqualError(t, err, "a latency has no histogram, so it cannot be added to others")
+	assert.EqualError(t, must.Try(func() { latency([]*report.Latency{&a, &b}) }), "a latency has no histogram, so it cannot be added to others")
 }
 
 // logOf is a histogram log of one second, and half a line: its run was killed.

@@ -6,6 +6,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -14,11 +15,9 @@ var tags = [...]string{"arrival", "from_send", "http"}
 
 // seconds makes the timeline of all, and writes their histogram log. All count from one moment of Redis' clock, so second t of one is second t
 // of the others. Of each log one second at a time is decoded.
-func seconds(parts []Part, id string, startMS int64, w io.Writer) ([]report.Interval, error) {
+func seconds(parts []Part, id string, startMS int64, w io.Writer) []report.Interval {
 	log := hdrhistogram.NewHistogramLogWriter(w)
-	if err := report.Begin(log, id, startMS); err != nil {
-		return nil, err
-	}
+	must.Do(report.Begin(log, id, startMS))
 	length := 0
 	rows := make([]map[int]*report.Interval, len(parts))
 	for i, p := range parts {
@@ -34,10 +33,7 @@ func seconds(parts []Part, id string, startMS int64, w io.Writer) ([]report.Inte
 		var there []*report.Interval
 		histograms := map[string]*hdrhistogram.Histogram{}
 		for i, p := range parts {
-			found, err := p.Log.At(t)
-			if err != nil {
-				return nil, err
-			}
+			found := must.Get(p.Log.At(t))
 			row, ok := rows[i][t]
 			if !ok { // a log may go on where the timeline of its report ends: that part was cut off, and its report counts
 				continue
@@ -47,44 +43,31 @@ func seconds(parts []Part, id string, startMS int64, w io.Writer) ([]report.Inte
 				if histograms[tag] == nil {
 					histograms[tag] = ledger.NewSeries().Histogram
 				}
-				if err := add(histograms[tag], h); err != nil {
-					return nil, err
-				}
+				add(histograms[tag], h)
 			}
 		}
 		for _, tag := range tags {
-			h := histograms[tag]
-			if h == nil {
-				continue
-			}
-			h.SetTag(tag)
-			h.SetStartTimeMs(startMS + int64(t)*1000)
-			h.SetEndTimeMs(startMS + int64(t+1)*1000)
-			if err := log.OutputIntervalHistogram(h); err != nil {
-				return nil, err
+			if h := histograms[tag]; h != nil {
+				h.SetTag(tag)
+				h.SetStartTimeMs(startMS + int64(t)*1000)
+				h.SetEndTimeMs(startMS + int64(t+1)*1000)
+				must.Do(log.OutputIntervalHistogram(h))
 			}
 		}
 		timeline = append(timeline, second(t, there, histograms))
 	}
-	return timeline, nil
+	return timeline
 }
 
 func second(t int, rows []*report.Interval, histograms map[string]*hdrhistogram.Histogram) report.Interval {
-	all := report.Interval{T: t}
+	all := report.Interval{}
 	var briefs [len(tags)][]*report.Quantiles
 	var bins [][]int64
 	for _, r := range rows {
 		if all.Phase == nil {
 			all.Phase = r.Phase
 		}
-		all.Requests += r.Requests
-		all.Scheduled += r.Scheduled
-		all.Sent += r.Sent
-		all.Accepted += r.Accepted
-		all.Rejected += r.Rejected
-		all.Failed += r.Failed
-		all.Arrived += r.Arrived
-		all.Backlog += r.Backlog
+		addCounts(&all, r)
 		for i, q := range []*report.Quantiles{r.Arrival, r.FromSend, r.HTTP} {
 			briefs[i] = append(briefs[i], q)
 		}
@@ -97,6 +80,7 @@ func second(t int, rows []*report.Interval, histograms map[string]*hdrhistogram.
 		all.Generator.RSSMB = most(all.Generator.RSSMB, r.Generator.RSSMB)
 		all.Generator.StealPercent = most(all.Generator.StealPercent, r.Generator.StealPercent)
 	}
+	all.T = t
 	for i, to := range []**report.Quantiles{&all.Arrival, &all.FromSend, &all.HTTP} {
 		*to = ofSecond(quantiles(briefs[i]), histograms[tags[i]])
 	}

@@ -1,4 +1,5 @@
-// Package mqttwire opens the stream that MQTT packets run over: TCP, TLS or a WebSocket.
+// Package mqttwire is what all clients of the project have in common: the stream that MQTT packets run over (TCP, TLS or a
+// WebSocket), and the packets, of MQTT 3.1.1 and 5, those of a broker checked against the standard.
 package mqttwire
 
 import (
@@ -20,21 +21,18 @@ type Address struct {
 	URL *url.URL // of a WebSocket, without the credentials
 }
 
-// Scheme is what a URL's scheme says.
-type Scheme struct {
-	Port        string // by default
-	Secure, Web bool
-}
-
-// Schemes are those of brokers.
-var Schemes = map[string]Scheme{
-	"mqtt":  {Port: "1883"},
-	"tcp":   {Port: "1883"},
-	"mqtts": {Port: "8883", Secure: true},
-	"ssl":   {Port: "8883", Secure: true},
-	"tls":   {Port: "8883", Secure: true},
-	"ws":    {Port: "80", Web: true},
-	"wss":   {Port: "443", Secure: true, Web: true},
+// schemes are what a URL's scheme says.
+var schemes = map[string]struct {
+	port        string // by default
+	secure, web bool
+}{
+	"mqtt":  {port: "1883"},
+	"tcp":   {port: "1883"},
+	"mqtts": {port: "8883", secure: true},
+	"ssl":   {port: "8883", secure: true},
+	"tls":   {port: "8883", secure: true},
+	"ws":    {port: "80", web: true},
+	"wss":   {port: "443", secure: true, web: true},
 }
 
 // webPath is where brokers offer MQTT over WebSocket (EMQX, HiveMQ; Mosquitto takes any path).
@@ -48,12 +46,12 @@ func ParseAddress(raw string) (Address, error) {
 		return Address{}, errors.New("not an MQTT address; write it like " +
 			"mqtt://host:port, mqtts://host:port, ws://host:port/path or wss://host:port/path")
 	}
-	scheme, ok := Schemes[u.Scheme]
+	scheme, ok := schemes[u.Scheme]
 	if !ok {
 		return Address{}, fmt.Errorf(
 			"scheme %q of the MQTT address is not supported; allowed: mqtt, tcp, mqtts, ssl, tls, ws, wss", u.Scheme)
 	}
-	a := Address{Host: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), scheme.Port)), Secure: scheme.Secure, Web: scheme.Web}
+	a := Address{Host: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), scheme.port)), Secure: scheme.secure, Web: scheme.web}
 	if u.User != nil {
 		a.Username = u.User.Username()
 		a.Password, _ = u.User.Password()

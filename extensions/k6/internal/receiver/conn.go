@@ -25,8 +25,8 @@ import (
 
 // MQTT's protocol levels (3.1.2.2).
 const (
-	version311 = 4
-	version5   = 5
+	version311 = mqttwire.Version311
+	version5   = mqttwire.Version5
 )
 
 // Options say where, as whom and how to connect.
@@ -64,11 +64,10 @@ type Conn struct {
 	present   bool
 	keepAlive time.Duration
 	packetID  uint16
-	open      *openIDs
+	open      *mqttwire.IDs // QoS 2 messages that were handed on, and not released
 
-	buf    []byte // of the stream: the first filled bytes wait to be handed on
-	filled int
-	reads  atomic.Uint64 // odd while a read waits for bytes
+	in    mqttwire.Buffer
+	reads atomic.Uint64 // odd while a read waits for bytes
 
 	writes sync.Mutex
 	closed chan struct{}
@@ -79,7 +78,7 @@ type Conn struct {
 // Connect opens a connection, with a clean session unless it is to be persistent. An error names the broker's address and
 // its reason; it is ErrRefused when the broker would say no again.
 func Connect(ctx context.Context, o Options) (*Conn, error) {
-	return connect(ctx, o, &openIDs{})
+	return connect(ctx, o, &mqttwire.IDs{})
 }
 
 // Reconnect gives up the connection, without DISCONNECT, and opens the next one of the same subscriber. A persistent
@@ -104,7 +103,7 @@ func (c *Conn) Forget(ctx context.Context) error {
 	return nil
 }
 
-func connect(ctx context.Context, o Options, open *openIDs) (*Conn, error) {
+func connect(ctx context.Context, o Options, open *mqttwire.IDs) (*Conn, error) {
 	a, err := mqttwire.ParseAddress(o.URL)
 	if err != nil {
 		return nil, err
@@ -139,10 +138,10 @@ func connect(ctx context.Context, o Options, open *openIDs) (*Conn, error) {
 		return nil, err
 	}
 	if !c.present {
-		*c.open = openIDs{}
+		*c.open = mqttwire.IDs{}
 	}
 	if o.Status != "" {
-		_ = c.write(statusPacket(&o, online)) // a failure shows in Read
+		_ = c.write(status(&o, online).Append(nil, o.Version)) // a failure shows in Read
 	}
 	go c.ping()
 	return c, nil
@@ -150,8 +149,8 @@ func connect(ctx context.Context, o Options, open *openIDs) (*Conn, error) {
 
 func newConn(stream net.Conn, s *socket.Conn, o Options, address string) *Conn {
 	return &Conn{
-		options: o, address: address, net: stream, socket: s, keepAlive: keepAlive, open: &openIDs{},
-		buf: make([]byte, readSize), closed: make(chan struct{}),
+		options: o, address: address, net: stream, socket: s, keepAlive: keepAlive, open: &mqttwire.IDs{},
+		in: mqttwire.Buffer{B: make([]byte, readSize), Most: maxPacket}, closed: make(chan struct{}),
 	}
 }
 
@@ -172,8 +171,8 @@ func (o *Options) complete() error {
 	for what, s := range map[string]string{
 		"client id": o.ClientID, "user name": o.Username, "password": o.Password, "status topic": o.Status,
 	} {
-		if len(s) > maxField {
-			return fmt.Errorf("the %s for the MQTT broker has %d bytes; allowed: %d", what, len(s), maxField)
+		if len(s) > mqttwire.MaxField {
+			return fmt.Errorf("the %s for the MQTT broker has %d bytes; allowed: %d", what, len(s), mqttwire.MaxField)
 		}
 	}
 	if o.Dial == nil {
@@ -242,7 +241,7 @@ func (c *Conn) write(b []byte) error {
 func (c *Conn) Close() {
 	var last []byte
 	if c.options.Status != "" {
-		last = statusPacket(&c.options, offline)
+		last = status(&c.options, offline).Append(nil, c.options.Version)
 	}
 	c.end(append(last, disconnectPacket(&c.options)...))
 }

@@ -143,8 +143,8 @@ func TestASubscriptionThatIsNotAllowedIsAnError(t *testing.T) {
 		]}]}`), 0o600))
 	m := startMosquitto(t, "plugin "+plugins[0], "plugin_opt_config_file "+config)
 	for version, reason := range map[int]string{
-		version5:   "not authorised",
-		version311: "no reason given; is the user allowed to read this topic?",
+		version5:   "Not authorized",
+		version311: "Unspecified error (no reason given; is the user allowed to read this topic?)",
 	} {
 		c, err := Connect(t.Context(), Options{URL: m.url("mqtt"), Version: version})
 		require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestAWrongPasswordIsAnError(t *testing.T) {
 	m := startMosquitto(t, "allow_anonymous false")
 	for _, version := range versions {
 		_, err := Connect(t.Context(), Options{URL: "mqtt://me:wrong@" + m.addresses["mqtt"], Version: version})
-		assert.EqualError(t, err, fmt.Sprintf(`MQTT broker %s refused user "me": not authorised`, m.addresses["mqtt"]))
+		assert.EqualError(t, err, fmt.Sprintf(`MQTT broker %s refused user "me": Not authorized`, m.addresses["mqtt"]))
 		assert.ErrorIs(t, err, ErrRefused)
 	}
 }

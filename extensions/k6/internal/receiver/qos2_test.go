@@ -82,20 +82,6 @@ func TestQoS1AndQoS2IDsDoNotMeet(t *testing.T) {
 	assert.Equal(t, []string{"two", "one", "one"}, payloads) // QoS 1 may come twice: the ledger counts it
 }
 
-func TestEveryIDCanBeOpenAtOnce(t *testing.T) {
-	t.Parallel()
-	var open openIDs
-	for _, expected := range []bool{true, false} {
-		for id := 1; id <= receiveMaximum; id++ {
-			require.Equal(t, expected, open.first(uint16(id)))
-		}
-	}
-	for id := 1; id <= receiveMaximum; id++ {
-		open.release(uint16(id))
-	}
-	assert.Equal(t, openIDs{}, open)
-}
-
 // PUBREC got lost with the connection, so the broker sends the message again over the next.
 func TestAQoS2MessageIsNotHandedOnAgainAfterTheConnectionWasLost(t *testing.T) {
 	t.Parallel()

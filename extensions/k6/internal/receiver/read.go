@@ -1,10 +1,9 @@
 package receiver
 
 import (
-	"fmt"
-
 	"github.com/eclipse/paho.golang/packets"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/socket"
 )
 
@@ -19,19 +18,8 @@ type Message struct {
 // readSize is one read from the socket: large enough that a burst costs few system calls.
 const readSize = 64 << 10
 
-// openIDs are the packet ids of QoS 2 messages that were handed on and that the broker has not released yet (MQTT 5,
-// 4.3.3). All ids fit, in 8 KiB.
-type openIDs [(receiveMaximum + 1) / 64]uint64
-
-// first notes an id, and tells whether it was not open yet.
-func (o *openIDs) first(id uint16) bool {
-	word, bit := &o[id/64], uint64(1)<<(id%64)
-	isNew := *word&bit == 0
-	*word |= bit
-	return isNew
-}
-
-func (o *openIDs) release(id uint16) { o[id/64] &^= 1 << (id % 64) }
+// maxPacket bounds what a broker can make us hold.
+const maxPacket = 16 << 20
 
 // batch is what one read completed.
 type batch struct {
@@ -52,7 +40,7 @@ type batch struct {
 func (c *Conn) Read(property string, handle func(messages []Message)) error {
 	c.socket.Watch()
 	var b batch
-	for known := c.filled; ; {
+	for known := c.in.Held; ; {
 		used, end := c.parse(&b, property)
 		for i := range b.ends {
 			b.ends[i] = max(0, b.ends[i]-known)
@@ -68,10 +56,10 @@ func (c *Conn) Read(property string, handle func(messages []Message)) error {
 			_ = c.write(b.acks) // where it fails, what came before the connection broke is still to be read, and the read says how that ended
 		}
 		if end != nil {
-			return end
+			return c.violated(end)
 		}
-		c.filled = copy(c.buf, c.buf[used:c.filled])
-		known = c.filled
+		c.in.Drop(0, used)
+		known = c.in.Held
 		if err := c.fill(); err != nil {
 			return c.reason(err)
 		}
@@ -82,9 +70,9 @@ func (c *Conn) Read(property string, handle func(messages []Message)) error {
 func (c *Conn) parse(b *batch, property string) (used int, end error) {
 	b.messages, b.ends, b.acks = b.messages[:0], b.ends[:0], b.acks[:0]
 	for {
-		kind, body, size, err := frame(c.buf[used:c.filled])
+		kind, body, size, err := c.in.At(used)
 		if err != nil {
-			return used, c.malformed(err)
+			return used, err
 		}
 		if size == 0 {
 			return used, nil
@@ -92,32 +80,33 @@ func (c *Conn) parse(b *batch, property string) (used int, end error) {
 		used += size
 		switch kind >> 4 {
 		case packets.PUBLISH:
-			m, id, err := publish(c.options.Version, kind, body, property)
+			p, err := mqttwire.ReadPublish(c.options.Version, kind, body)
 			if err != nil {
-				return used, c.malformed(err)
+				return used, err
 			}
-			switch kind >> 1 & 3 {
+			switch p.QoS {
 			case 1:
-				b.acks = append(b.acks, packets.PUBACK<<4, 2, byte(id>>8), byte(id))
+				b.acks = mqttwire.AppendAck(b.acks, packets.PUBACK, p.ID)
 			case 2:
-				b.acks = append(b.acks, packets.PUBREC<<4, 2, byte(id>>8), byte(id))
-				if !c.open.first(id) {
+				b.acks = mqttwire.AppendAck(b.acks, packets.PUBREC, p.ID)
+				if !c.open.Add(p.ID) {
 					continue // sent again, because our PUBREC was lost
 				}
 			}
+			m := Message{Topic: p.Topic, Payload: p.Payload, Hops: mqttwire.FindUserProperty(p.Properties, property)}
 			b.messages, b.ends = append(b.messages, m), append(b.ends, used)
 		case packets.PUBREL:
-			id, _, ok := packetID(body)
-			if !ok {
-				return used, c.malformed(errMalformed)
+			a, err := mqttwire.ReadAnswer(c.options.Version, kind, body)
+			if err != nil {
+				return used, err
 			}
-			c.open.release(id)
-			b.acks = append(b.acks, packets.PUBCOMP<<4, 2, byte(id>>8), byte(id))
+			c.open.Remove(a.ID)
+			b.acks = mqttwire.AppendAck(b.acks, packets.PUBCOMP, a.ID)
 		case packets.PINGRESP:
 		case packets.DISCONNECT:
-			return used, c.disconnected(body)
+			return used, c.disconnected(kind, body)
 		default:
-			return used, fmt.Errorf("MQTT broker %s sent %s, which was not due", c.address, packetName(kind))
+			return used, mqttwire.ProtocolError("%s is not due", mqttwire.Name(kind))
 		}
 	}
 }

@@ -64,12 +64,12 @@ func TestReadsWhatPahoWritesHoweverItIsCut(t *testing.T) {
 	t.Parallel()
 	c, broker := connected(t)
 	random := rand.New(rand.NewPCG(1, 2))
-	format, alias, expiry := byte(1), uint16(7), uint32(60)
+	format, expiry := byte(1), uint32(60)
 	properties := []*packets.Properties{
 		nil,
 		{User: []packets.User{{Key: "hops", Value: "1,2,3,4"}}},
 		{
-			PayloadFormat: &format, TopicAlias: &alias, MessageExpiry: &expiry, ContentType: "application/json",
+			PayloadFormat: &format, MessageExpiry: &expiry, ContentType: "application/json",
 			ResponseTopic: "back", CorrelationData: []byte{0, 1, 2},
 			User: []packets.User{{Key: "other", Value: "x"}, {Key: "hops", Value: "9,9,9,9"}, {Key: "", Value: ""}},
 		},
@@ -160,7 +160,7 @@ func TestTheEndOfAConnectionIsToldByItsKind(t *testing.T) {
 	c, broker = connected(t)
 	go func() { _, _ = broker.Write([]byte{packets.DISCONNECT << 4, 7, 0x8b, 5, 0x1f, 0, 2, 'h', 'i'}) }()
 	_, err = collect(c)
-	assert.EqualError(t, err, "MQTT broker broker:1883 ended the connection: server shutting down (hi)")
+	assert.EqualError(t, err, "MQTT broker broker:1883 ended the connection: Server shutting down (hi)")
 	assert.NotErrorIs(t, err, ErrTakenOver)
 	assert.NotErrorIs(t, err, ErrRefused)
 

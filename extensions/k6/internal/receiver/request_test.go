@@ -151,17 +151,18 @@ func TestTheBrokersRefusalIsToldInWords(t *testing.T) {
 		want    string
 		again   bool // would be refused again
 	}{
-		{4, []byte{0x20, 2, 0, 5}, ` refused user "u": not authorised`, true},
-		{4, []byte{0x20, 2, 0, 4}, ` refused user "u": bad user name or password`, true},
-		{4, []byte{0x20, 2, 0, 3}, ` refused the connection: MQTT service not available`, false},
-		{4, []byte{0x20, 2, 0, 99}, ` refused the connection: reason 0x63`, true},
-		{5, []byte{0x20, 3, 0, 0x87, 0}, ` refused user "u": not authorised`, true},
-		{5, []byte{0x20, 8, 0, 0x88, 5, 0x1f, 0, 2, 'h', 'i'}, ` refused the connection: server not available (hi)`, false},
-		{5, []byte{0x20, 3, 0, 0xff, 0}, ` refused the connection: reason 0xff`, true},
+		{4, []byte{0x20, 2, 0, 5}, ` refused user "u": Not authorized`, true},
+		{4, []byte{0x20, 2, 0, 4}, ` refused user "u": Bad User Name or Password`, true},
+		{4, []byte{0x20, 2, 0, 3}, ` refused the connection: Server unavailable`, false},
+		{4, []byte{0x20, 2, 0, 99}, `: Protocol Error: CONNACK has the return code 99`, false},
+		{5, []byte{0x20, 3, 0, 0x87, 0}, ` refused user "u": Not authorized`, true},
+		{5, []byte{0x20, 8, 0, 0x88, 5, 0x1f, 0, 2, 'h', 'i'}, ` refused the connection: Server unavailable (hi)`, false},
+		{5, []byte{0x20, 3, 0, 0xff, 0}, ` refused the connection: reason code 0xff`, true},
 		// A broker that knows 3.1.1 only.
-		{5, []byte{0x20, 2, 0, 1}, ` refused the connection: it does not speak the version of MQTT that was asked for`, true},
-		{5, []byte{0xf0, 0}, ` answered CONNECT with AUTH`, false},
-		{5, []byte{0x20, 1, 0}, `: malformed MQTT packet`, false},
+		{5, []byte{0x20, 2, 0, 1}, ` refused the connection: Unsupported Protocol Version`, true},
+		{5, []byte{0xf0, 0}, `: Protocol Error: it answered CONNECT with AUTH`, false},
+		{5, []byte{0x20, 3, 0, 1, 0}, `: Protocol Error: CONNACK has the reason code 0x01`, false},
+		{5, []byte{0x20, 1, 0}, `: Malformed Packet: CONNACK has the bytes 00`, false},
 	} {
 		s := newScript(c.connack)
 		_, err := Connect(t.Context(), Options{URL: "mqtt://broker", Username: "u", Version: c.version, Dial: s.dial})
@@ -178,13 +179,13 @@ func TestARefusedSubscriptionIsToldInWords(t *testing.T) {
 		want    string
 	}{
 		{4, []byte{0x90, 4, 0, 1, 1, 0x80},
-			" refused the subscription to b: no reason given; is the user allowed to read this topic?"},
-		{5, []byte{0x90, 5, 0, 1, 0, 1, 0x87}, " refused the subscription to b: not authorised"},
-		{5, []byte{0x90, 5, 0, 1, 0, 0x9e, 0x9e}, " refused the subscription to a: shared subscriptions not supported"},
+			" refused the subscription to b: Unspecified error (no reason given; is the user allowed to read this topic?)"},
+		{5, []byte{0x90, 5, 0, 1, 0, 1, 0x87}, " refused the subscription to b: Not authorized"},
+		{5, []byte{0x90, 5, 0, 1, 0, 0x9e, 0x9e}, " refused the subscription to a: Shared Subscriptions not supported"},
 		{5, []byte{0x90, 5, 0, 1, 0, 1, 0}, ": it grants QoS 0 on b, less than the 1 that was asked for: use QoS 0"},
-		{5, []byte{0x90, 5, 0, 9, 0, 1, 1}, ": malformed MQTT packet"},
-		{5, []byte{0x90, 4, 0, 1, 0, 1}, ": malformed MQTT packet"},
-		{5, []byte{0xe0, 1, 0x8b}, " ended the connection: server shutting down"},
+		{5, []byte{0x90, 5, 0, 9, 0, 1, 1}, ": Protocol Error: SUBACK has the packet id 9; SUBSCRIBE had 1"},
+		{5, []byte{0x90, 4, 0, 1, 0, 1}, ": Protocol Error: SUBACK has 1 codes for 2 topics"},
+		{5, []byte{0xe0, 1, 0x8b}, " ended the connection: Server shutting down"},
 		{5, []byte{0xb0, 0}, " answered SUBSCRIBE with UNSUBACK"},
 	} {
 		s := newScript(map[int][]byte{4: accepted311, 5: accepted5}[c.version], c.suback)

@@ -18,11 +18,11 @@ func failed() *Run {
 	ended := "2026-11-21T10:00:51.500Z"
 	r.Run.Name, r.Run.Started, r.Run.Ended = hostile, "2026-11-21T10:00:00.000Z", &ended
 	r.Verdict = Verdict{Result: Fail, Reasons: []string{hostile + strings.Repeat("x", 10_000)}, Rules: []Rule{
-		{Name: "finished", OK: ptr(true), Result: Incomplete},
-		{Name: "arrival_latency p(99)", Value: ptr(3.5), Op: "<", Limit: ptr(250.0), Unit: "ms", OK: ptr(true), Result: Fail},
-		{Name: hostile, Value: ptr(1.0), Op: "==", Limit: ptr(0.0), OK: ptr(false), Result: Fail, Reason: hostile},
-		{Name: "lateness", Value: ptr(3.0), Op: "<=", Limit: ptr(2.0), Unit: "ms", OK: ptr(false), Result: Invalid},
-		{Name: "not judged", Op: "<", Limit: ptr(0.5), Result: Fail},
+		{Name: "finished", OK: new(true), Result: Incomplete},
+		{Name: "arrival_latency p(99)", Value: new(3.5), Op: "<", Limit: new(250.0), Unit: "ms", OK: new(true), Result: Fail},
+		{Name: hostile, Value: new(1.0), Op: "==", Limit: new(0.0), OK: new(false), Result: Fail, Reason: hostile},
+		{Name: "lateness", Value: new(3.0), Op: "<=", Limit: new(2.0), Unit: "ms", OK: new(false), Result: Invalid},
+		{Name: "not judged", Op: "<", Limit: new(0.5), Result: Fail},
 	}}
 	r.Account = Account{Scheduled: 12345, Arrived: 12342, Lost: 3, Balanced: true, Deliveries: Deliveries{Due: 12345, Arrived: 12342}}
 	r.Latency.Arrival = NewLatency(ramp(2000), true)
@@ -90,8 +90,8 @@ func TestMarkdownIsTheRunInShort(t *testing.T) {
 	r := failed()
 	r.Knee = &Knee{VUs: 1, Next: 8}
 	r.Figures = []Figure{
-		{Name: "HTTP mean", Value: ptr(0.0483), Unit: "ms"}, {Name: "time to drain", Value: ptr(3.25), Unit: "s"},
-		{Name: "senders", Value: ptr(64.0)}, {Name: "time until p99 is back", Unit: "s"},
+		{Name: "HTTP mean", Value: new(0.0483), Unit: "ms"}, {Name: "time to drain", Value: new(3.25), Unit: "s"},
+		{Name: "senders", Value: new(64.0)}, {Name: "time until p99 is back", Unit: "s"},
 	}
 	text = Markdown(r)
 	assert.Contains(t, text, "\nknee: 1 VU: with 8 p50 has taken off for good\n")

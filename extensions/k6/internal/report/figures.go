@@ -22,9 +22,8 @@ func NewFigures(samples []Sample) *Figures {
 		return nil
 	}
 	width := max(0, samples[len(samples)-1].T)/maxBins + 1
-	sums, sizes, counts := map[string][]float64{}, map[string][]float64{}, map[string][]float64{}
-	counted := map[string]float64{}
-	f := &Figures{BinS: width, T: []int{}, Gauges: map[string][]*float64{}, Counts: map[string][]*float64{}}
+	f := &Figures{BinS: width, T: []int{}}
+	gauges, counts, counted := columns{}, columns{}, map[string]float64{}
 	for _, s := range samples {
 		if start := s.T / width * width; s.T >= 0 && (len(f.T) == 0 || f.T[len(f.T)-1] < start) {
 			f.T = append(f.T, start)
@@ -37,45 +36,47 @@ func NewFigures(samples []Sample) *Figures {
 				before = 0
 			}
 			if known && row >= 0 {
-				add(counts, name, row, value-before)
+				counts.add(name, row, value-before)
 			}
 		}
-		if row < 0 {
-			continue
-		}
 		for name, value := range s.Gauges {
-			add(sums, name, row, value)
-			add(sizes, name, row, 1)
+			if row >= 0 {
+				gauges.add(name, row, value)
+			}
 		}
 	}
-	for name, column := range sums {
-		for row, sum := range column {
-			f.Gauges[name] = append(f.Gauges[name], rounded(sum/sizes[name][row])) // 0/0 where it said nothing
-		}
-	}
-	for name, column := range counts {
-		for _, count := range column {
-			f.Counts[name] = append(f.Counts[name], rounded(count))
-		}
-	}
-	for _, columns := range []map[string][]*float64{f.Gauges, f.Counts} {
-		for name, column := range columns {
-			columns[name] = append(column, make([]*float64, len(f.T)-len(column))...)
-		}
-	}
-	if len(f.Gauges)+len(f.Counts) == 0 {
+	if len(gauges)+len(counts) == 0 {
 		return nil
 	}
+	f.Gauges = gauges.of(len(f.T), func(c cell) float64 { return c.sum / c.n }) // 0/0 where it said nothing
+	f.Counts = counts.of(len(f.T), func(c cell) float64 { return c.sum })
 	return f
 }
 
-func add(columns map[string][]float64, name string, row int, value float64) {
-	column := columns[name]
-	if missing := row + 1 - len(column); missing > 0 {
-		column = append(column, make([]float64, missing)...)
-		columns[name] = column
+// cell is what was added up of a bin, and columns have one for each bin up to the last that something was said in.
+type (
+	cell    struct{ sum, n float64 }
+	columns map[string][]cell
+)
+
+func (c columns) add(name string, row int, value float64) {
+	column := c[name]
+	column = append(column, make([]cell, max(0, row+1-len(column)))...)
+	column[row].sum += value
+	column[row].n++
+	c[name] = column
+}
+
+// of makes numbers of the cells; nil in the rows after the last.
+func (c columns) of(rows int, number func(cell) float64) map[string][]*float64 {
+	all := map[string][]*float64{}
+	for name, cells := range c {
+		all[name] = make([]*float64, rows)
+		for row, cell := range cells {
+			all[name][row] = rounded(number(cell))
+		}
 	}
-	column[row] += value
+	return all
 }
 
 // rounded is a number as JSON takes it: integers as they are, others to the 4 digits that a chart can show.

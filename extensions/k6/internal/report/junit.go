@@ -42,7 +42,7 @@ type junitText struct {
 // rule. A limit of the pipeline that does not hold is a failure. What says nothing of the pipeline, an instrument that can't be trusted or a
 // run that was cut off, is an error.
 func JUnit(r *Run) ([]byte, error) {
-	suite := junitSuite{Name: r.Run.Name, Time: fmt.Sprintf("%.3f", seconds(r)), Stamp: localStamp(r.Run.Started), Host: "localhost", Out: equation(r.Account)}
+	suite := junitSuite{Name: r.Run.Name, Time: fmt.Sprintf("%.3f", seconds(r)), Stamp: localStamp(r.Run.Started), Host: "localhost", Out: r.Account.line()}
 	if host, ok := r.Environment["hostname"].(string); ok {
 		suite.Host = host
 	}
@@ -104,19 +104,4 @@ func seconds(r *Run) float64 {
 		return 0
 	}
 	return to.Sub(from).Seconds()
-}
-
-// equation is the account in one line.
-func equation(a Account) string {
-	sign := "="
-	if !a.Balanced {
-		sign = "≠"
-	}
-	s := fmt.Sprintf("%s scheduled %s %s dropped + %s rejected + %s unknown + %s arrived + %s dead-lettered + %s queued + %s lost",
-		count(a.Scheduled), sign, count(a.Dropped), count(a.Rejected), count(a.Unknown), count(a.Arrived), count(a.DeadLettered),
-		count(a.Queued), count(a.Lost))
-	if a.Pending > 0 {
-		s += fmt.Sprintf(" + %s pending", count(a.Pending))
-	}
-	return s
 }

@@ -1,8 +1,9 @@
 package report
 
 import (
+	"cmp"
+	"math"
 	"slices"
-	"sort"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
@@ -34,49 +35,38 @@ func NewKnee(steps []Step) *Knee {
 	if len(several) < 2 {
 		return nil
 	}
-	sort.SliceStable(sweep, func(i, j int) bool { return *sweep[i].VUs < *sweep[j].VUs })
-	points := make([]kneePoint, len(sweep))
-	for i, s := range sweep {
-		points[i] = kneePoint{s.Latency.Arrival.P50, s.Backlog != nil && float64(*s.Backlog) > owedMuch*float64(s.Scheduled)}
-	}
-	at, ok := knee(points)
-	if !ok {
+	slices.SortStableFunc(sweep, func(a, b Step) int { return cmp.Compare(*a.VUs, *b.VUs) })
+	at, ok := knee(sweep)
+	switch {
+	case !ok:
 		return nil
-	}
-	if at < 0 {
+	case at < 0:
 		return &Knee{0, *sweep[0].VUs, grown(Latencies{}, sweep[0].Latency)}
 	}
 	return &Knee{*sweep[at].VUs, *sweep[at+1].VUs, grown(sweep[at].Latency, sweep[at+1].Latency)}
 }
 
-type kneePoint struct {
-	p50  *float64 // ms; nil: nothing arrived
-	owed bool     // more than owedMuch
-}
-
-// knee is the index of the last point before p50 takes off for good, in points by ascending concurrency; -1: a backlog grew at each of
+// knee is the index of the last step before p50 takes off for good, in steps by ascending concurrency; -1: a backlog grew at each of
 // them. It reports whether there is one.
-func knee(points []kneePoint) (int, bool) {
-	var known []float64
-	behind := true
-	for _, p := range points {
-		behind = behind && p.owed
-		if p.p50 != nil {
-			known = append(known, *p.p50)
+func knee(sweep []Step) (int, bool) {
+	lowest, behind := math.Inf(1), true
+	for _, s := range sweep {
+		behind = behind && s.Backlog != nil && float64(*s.Backlog) > owedMuch*float64(s.Scheduled)
+		if p50 := s.Latency.Arrival.P50; p50 != nil {
+			lowest = min(lowest, *p50)
 		}
 	}
-	if len(known) == 0 {
+	if math.IsInf(lowest, 1) { // nothing arrived
 		return 0, false
 	}
 	if behind {
 		return -1, true
 	}
-	limit := takeOff * slices.Min(known)
-	last := len(points) - 1
-	for last >= 0 && (points[last].p50 == nil || *points[last].p50 > limit) {
+	last := len(sweep) - 1
+	for last >= 0 && (sweep[last].Latency.Arrival.P50 == nil || *sweep[last].Latency.Arrival.P50 > takeOff*lowest) {
 		last--
 	}
-	return last, last < len(points)-1
+	return last, last < len(sweep)-1
 }
 
 // grown is the stage whose mean grew most; from none, the one that is longest.

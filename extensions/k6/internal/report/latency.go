@@ -31,9 +31,9 @@ func NewLatency(s *ledger.Series, lossless bool) Latency {
 	if s.Count == 0 {
 		return l
 	}
-	at := func(p float64) *float64 { return ptr(min(ms(s.Histogram.ValueAtPercentile(p)), ms(s.Max))) }
-	l.Min, l.Max = ptr(ms(s.Min)), ptr(ms(s.Max))
-	l.Mean = ptr(float64(s.Sum) / float64(s.Count) / 1000)
+	at := func(p float64) *float64 { return new(min(ms(s.Histogram.ValueAtPercentile(p)), ms(s.Max))) }
+	l.Min, l.Max = new(ms(s.Min)), new(ms(s.Max))
+	l.Mean = new(float64(s.Sum) / float64(s.Count) / 1000)
 	l.P50, l.P75, l.P90, l.P95, l.P99, l.P999 = at(50), at(75), at(90), at(95), at(99), at(99.9)
 	l.Curve = curve(s.Histogram)
 	for i := range l.Curve { // a histogram knows the upper end of a bucket, and its largest value may lie below that
@@ -41,8 +41,7 @@ func NewLatency(s *ledger.Series, lossless bool) Latency {
 	}
 	if lossless {
 		if encoded, err := s.Histogram.Encode(hdrhistogram.V2CompressedEncodingCookieBase); err == nil {
-			text := string(encoded)
-			l.Histogram = &text
+			l.Histogram = new(string(encoded))
 		}
 	}
 	return l
@@ -83,7 +82,7 @@ func NewQuantiles(s *ledger.Series) *Quantiles {
 	return &Quantiles{
 		Count: s.Count,
 		Mean:  float64(s.Sum) / float64(s.Count) / 1000,
-		P50:   ptr(ms(v[0])), P95: ptr(ms(v[1])), P99: ptr(ms(v[2])), Max: ms(s.Max),
+		P50:   new(ms(v[0])), P95: new(ms(v[1])), P99: new(ms(v[2])), Max: ms(s.Max),
 	}
 }
 
@@ -101,5 +100,3 @@ func NewAccount(a ledger.Account) Account {
 }
 
 func ms(us int64) float64 { return float64(us) / 1000 }
-
-func ptr[T any](v T) *T { return &v }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -20,7 +19,7 @@ func Markdown(r *Run) string {
 	if len(r.Verdict.Reasons) > 0 {
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "%s  \n%s of %s deliveries, %s duplicates, %s reordered\n\n", equation(r.Account),
+	fmt.Fprintf(&b, "%s  \n%s of %s deliveries, %s duplicates, %s reordered\n\n", r.Account.line(),
 		count(r.Account.Deliveries.Arrived), count(r.Account.Deliveries.Due), count(r.Account.Duplicates), count(r.Account.Reordered))
 	if r.Account.Balanced {
 		row("ms", "mean", "p50", "p95", "p99", "max", "samples")
@@ -42,7 +41,7 @@ func Markdown(r *Run) string {
 		b.WriteString("Latency is not shown: the account does not balance.\n")
 	}
 	if k := r.Knee; k != nil && r.Account.Balanced {
-		fmt.Fprintf(&b, "\nknee: %s\n", knees(k))
+		fmt.Fprintf(&b, "\nknee: %s\n", k)
 	}
 	for i, f := range scriptFigures(r.Figures, "not available") {
 		if i == 0 {
@@ -50,11 +49,16 @@ func Markdown(r *Run) string {
 		}
 		fmt.Fprintf(&b, "- %s: %s\n", plain(f[0]), plain(f[1]))
 	}
-	for i, rule := range limited(r.Verdict.Rules) {
-		if i == 0 {
+	head := true
+	for _, rule := range r.Verdict.Rules {
+		if rule.Limit == nil {
+			continue
+		}
+		if head {
 			b.WriteString("\n")
 			row("rule", "limit", "measured", "result")
 			row("---", "---", "---:", "---")
+			head = false
 		}
 		result := "held"
 		if rule.OK == nil {
@@ -65,11 +69,6 @@ func Markdown(r *Run) string {
 		row(plain(rule.Name), plain(rule.limit()), plain(withUnit(rule.Value, rule.Unit)), result)
 	}
 	return b.String()
-}
-
-// limited are the rules that have a limit.
-func limited(rules []Rule) []Rule {
-	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Limit == nil })
 }
 
 // longest that a name or a reason may be here, in characters.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -86,15 +87,15 @@ func Shown(page []byte) (*Run, error) {
 		return nil, errors.New("the page has no place for a run")
 	}
 	var packed []byte
-	if err := json.Unmarshal(text, &packed); err != nil {
-		return nil, fmt.Errorf("the page holds no run: %w", err)
-	}
-	data, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, fmt.Errorf("the page holds no run: %w", err)
-	}
 	r := &Run{}
-	if err := json.NewDecoder(data).Decode(r); err != nil {
+	err := json.Unmarshal(text, &packed)
+	if err == nil {
+		var data io.Reader
+		if data, err = gzip.NewReader(bytes.NewReader(packed)); err == nil {
+			err = json.NewDecoder(data).Decode(r)
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the page holds no run: %w", err)
 	}
 	return r, nil
@@ -106,34 +107,31 @@ func light(r *Run) *Run {
 	l := *r
 	l.Steps = slices.Clone(r.Steps)
 	for i := range l.Steps {
-		l.Steps[i].Latency = lightAll(l.Steps[i].Latency)
+		own := &l.Steps[i].Latency
+		own.Stages = maps.Clone(own.Stages)
+		for name, stage := range own.Stages {
+			own.Stages[name] = *bare(&stage)
+		}
+		own.Arrival, own.FromSend, own.HTTP = *bare(&own.Arrival), *bare(&own.FromSend), *bare(&own.HTTP)
 	}
 	l.Flows = slices.Clone(r.Flows)
 	for i := range l.Flows {
-		l.Flows[i].Arrival.Histogram = nil
+		l.Flows[i].Arrival = *bare(&l.Flows[i].Arrival)
 	}
 	if r.Canary != nil {
-		c := *r.Canary
-		c.Latency.Histogram = nil
-		l.Canary = &c
+		l.Canary = new(*r.Canary)
+		l.Canary.Latency = *bare(&l.Canary.Latency)
 	}
-	for _, part := range []**Latency{&l.Health.Lateness, &l.Health.SocketWait} {
-		if *part != nil {
-			w := **part
-			w.Histogram = nil
-			*part = &w
-		}
-	}
+	l.Health.Lateness, l.Health.SocketWait = bare(r.Health.Lateness), bare(r.Health.SocketWait)
 	return &l
 }
 
-func lightAll(l Latencies) Latencies {
-	l.Arrival.Histogram, l.FromSend.Histogram, l.HTTP.Histogram = nil, nil, nil
-	stages := make(map[string]Latency, len(l.Stages))
-	for name, s := range l.Stages {
-		s.Histogram = nil
-		stages[name] = s
+// bare is a latency without its histogram. nil stays nil.
+func bare(l *Latency) *Latency {
+	if l == nil {
+		return nil
 	}
-	l.Stages = stages
-	return l
+	own := *l
+	own.Histogram = nil
+	return &own
 }

@@ -1,5 +1,7 @@
 package report
 
+import "slices"
+
 // NewResource sums up what a process used. Rows are second of the run, cpu_percent, rss_mb; nil where the system does not tell.
 func NewResource(name string, rows [][3]*float64) Resource {
 	if rows == nil {
@@ -9,21 +11,24 @@ func NewResource(name string, rows [][3]*float64) Resource {
 }
 
 func meanMax(rows [][3]*float64, column int) MeanMax {
-	sum, most, n := 0.0, 0.0, 0
+	var told []float64
 	for _, row := range rows {
 		if v := row[column]; v != nil {
-			if n == 0 || *v > most {
-				most = *v
-			}
-			sum += *v
-			n++
+			told = append(told, *v)
 		}
 	}
-	if n == 0 {
+	if told == nil {
 		return MeanMax{}
 	}
-	mean := sum / float64(n)
-	return MeanMax{Mean: &mean, Max: &most}
+	return MeanMax{Mean: new(mean(told)), Max: new(slices.Max(told))}
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
 }
 
 // CPUBetween is what each process used in a span of the run (seconds): the mean of what it said in it, in percent of a core. Nil
@@ -31,18 +36,12 @@ func meanMax(rows [][3]*float64, column int) MeanMax {
 func CPUBetween(resources []Resource, from, to float64) map[string]float64 {
 	var used map[string]float64
 	for _, r := range resources {
-		sum, n := 0.0, 0
-		for _, row := range r.Series {
-			if t, cpu := row[0], row[1]; t != nil && cpu != nil && from <= *t && *t < to {
-				sum += *cpu
-				n++
-			}
-		}
-		if n > 0 {
+		within := slices.DeleteFunc(slices.Clone(r.Series), func(row [3]*float64) bool { return row[0] == nil || *row[0] < from || *row[0] >= to })
+		if cpu := meanMax(within, 1).Mean; cpu != nil {
 			if used == nil {
 				used = map[string]float64{}
 			}
-			used[r.Process] = sum / float64(n)
+			used[r.Process] = *cpu
 		}
 	}
 	return used

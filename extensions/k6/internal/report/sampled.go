@@ -35,7 +35,7 @@ func NewSampled(oneIn, notFound int, arrival *ledger.Series, parts [3]int64) *Sa
 	s := &Sampled{OneIn: oneIn, Count: l.Count, NotFound: notFound, Mean: l.Mean, P50: l.P50, P99: l.P99, Max: l.Max}
 	if l.Count > 0 {
 		for i, to := range []**float64{&s.Parts.Ingest, &s.Parts.Relay, &s.Parts.Arrival} {
-			*to = ptr(float64(parts[i]) / float64(l.Count) / 1000)
+			*to = new(float64(parts[i]) / float64(l.Count) / 1000)
 		}
 	}
 	return s
@@ -47,14 +47,9 @@ func (s *Sampled) Against(all Latency) *Sampled {
 		return nil
 	}
 	told := *s
-	difference := func(sampled, of *float64) *float64 {
-		if sampled == nil || of == nil {
-			return nil
-		}
-		return ptr(*sampled - *of)
+	if d := &told.Difference; s.Count > 0 && all.Count > 0 {
+		d.Mean, d.P50, d.P99 = new(*s.Mean-*all.Mean), new(*s.P50-*all.P50), new(*s.P99-*all.P99)
 	}
-	told.Difference.Mean, told.Difference.P50 = difference(s.Mean, all.Mean), difference(s.P50, all.P50)
-	told.Difference.P99 = difference(s.P99, all.P99)
 	return &told
 }
 
@@ -73,14 +68,15 @@ func sampledText(r *Run) []string {
 		return lines
 	}
 	width := stepWidth(r.Steps)
-	lines = append(lines, fmt.Sprintf("%*s %8s  %8s %8s %-17s  %8s %8s %-17s  %8s %8s %s", width, "phase", "samples",
+	const row = "%*s %8s  %8s %8s %-17s  %8s %8s %-17s  %8s %8s %s"
+	lines = append(lines, fmt.Sprintf(row, width, "phase", "samples",
 		"mean", "full", "difference", "p50", "full", "difference", "p99", "full", "difference"))
 	for _, step := range r.Steps {
 		if step.Sampled == nil || step.Requests == 0 {
 			continue
 		}
 		own, all := step.Sampled, step.Latency.Arrival
-		lines = append(lines, fmt.Sprintf("%*s %8s  %8s %8s %-17s  %8s %8s %-17s  %8s %8s %s", width, step.Name, count(int(own.Count)),
+		lines = append(lines, fmt.Sprintf(row, width, step.Name, count(int(own.Count)),
 			num(own.Mean), num(all.Mean), change(own.Difference.Mean, all.Mean),
 			num(own.P50), num(all.P50), change(own.Difference.P50, all.P50),
 			num(own.P99), num(all.P99), change(own.Difference.P99, all.P99)))
@@ -93,11 +89,10 @@ func change(difference, from *float64) string {
 	if difference == nil {
 		return "n/a"
 	}
-	sign := ""
+	text := num(difference) + " ms"
 	if *difference >= 0 {
-		sign = "+"
+		text = "+" + text
 	}
-	text := sign + num(difference) + " ms"
 	if from != nil && *from > 0 {
 		text += fmt.Sprintf(" (%+.0f %%)", *difference / *from * 100)
 	}

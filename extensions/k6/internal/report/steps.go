@@ -52,14 +52,12 @@ func stepWidth(steps []Step) int {
 func cpuRoles(steps []Step) []string {
 	var roles []string
 	for _, s := range steps {
-		for _, name := range sorted(s.CPUPercent) {
-			if role := roleOf(name); !slices.Contains(roles, role) {
-				roles = append(roles, role)
-			}
+		for name := range s.CPUPercent {
+			roles = append(roles, roleOf(name))
 		}
 	}
 	slices.Sort(roles)
-	return roles
+	return slices.Compact(roles)
 }
 
 // cpuOf sums the processes of a role.
@@ -83,13 +81,4 @@ func roleOf(process string) string {
 		return role
 	}
 	return process
-}
-
-func sorted(m map[string]float64) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -13,7 +13,7 @@ func TestTheStepsAreATable(t *testing.T) {
 	for i, vus := range []int{1, 8} {
 		r.Steps = append(r.Steps, Step{Name: fmt.Sprint(vus), VUs: &vus, DurationS: 10, Requests: 1000 * (i + 1)})
 	}
-	r.Steps[1].Backlog = ptr(1234)
+	r.Steps[1].Backlog = new(1234)
 	r.Steps[1].CPUPercent = map[string]float64{"ingest-1": 40, "ingest-2": 41, "redis": 7}
 	text := Text(r, "", false)
 	assert.Contains(t, text, "phase     req/s HTTP mean")
@@ -22,7 +22,7 @@ func TestTheStepsAreATable(t *testing.T) {
 	assert.Contains(t, text, "    1,234             81     7\n")
 
 	r.Figures = []Figure{
-		{Name: "time to drain", Value: ptr(3.25), Unit: "s"}, {Name: "time until p99 is back", Unit: "s"}, {Name: "held", Value: ptr(15000.0)}, {Name: "lost", Value: ptr(0.0)},
+		{Name: "time to drain", Value: new(3.25), Unit: "s"}, {Name: "time until p99 is back", Unit: "s"}, {Name: "held", Value: new(15000.0)}, {Name: "lost", Value: new(0.0)},
 	}
 	text = Text(r, "", false)
 	assert.Contains(t, text, "\n  figure      time to drain: 3.25 s\n  figure      time until p99 is back: n/a\n")

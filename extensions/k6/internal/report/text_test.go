@@ -44,8 +44,8 @@ func TestTheClockTellsLimitAndDriftWhereThereIsOne(t *testing.T) {
 		{nil, 0, "redis TIME, bound ±0.031 ms"},
 		{nil, -0.04, "redis TIME, bound ±0.031 ms"},
 		{nil, -49.96, "redis TIME, bound ±0.031 ms, drift -50.0 ppm"},
-		{ptr(0.5), 0, "redis TIME, bound ±0.031 ms, limit 0.500 ms"},
-		{ptr(2.0), 0.25, "redis TIME, bound ±0.031 ms, limit 2.00 ms, drift 0.2 ppm"},
+		{new(0.5), 0, "redis TIME, bound ±0.031 ms, limit 0.500 ms"},
+		{new(2.0), 0.25, "redis TIME, bound ±0.031 ms, limit 2.00 ms, drift 0.2 ppm"},
 	} {
 		r := balanced()
 		r.Clock.LimitMS, r.Clock.DriftPPM = c.limit, &c.drift
@@ -60,8 +60,8 @@ func TestTheInstrumentIsMentionedWhenThereIsSomethingAgainstIt(t *testing.T) {
 		retried int
 		line    string
 	}{
-		{Health{Gaps: []Gap{{2, 3.24, ptr(4.61), "EOF"}}}, 0, "1 gap, 1.4 s"},
-		{Health{Gaps: []Gap{{2, 3, ptr(4.5), "EOF"}, {0, 7, nil, "EOF"}}}, 0, "2 gaps, 1.5 s and 1 open"},
+		{Health{Gaps: []Gap{{2, 3.24, new(4.61), "EOF"}}}, 0, "1 gap, 1.4 s"},
+		{Health{Gaps: []Gap{{2, 3, new(4.5), "EOF"}, {0, 7, nil, "EOF"}}}, 0, "2 gaps, 1.5 s and 1 open"},
 		{Health{SamplesDiscarded: 1}, 0, "1 sample discarded"},
 		{Health{}, 1234, "1,234 requests repeated"},
 		{Health{SamplesDiscarded: 12}, 1, "12 samples discarded · 1 request repeated"},
@@ -76,8 +76,8 @@ func TestWhatIsToldOfTheInstrumentFitsAHundredColumns(t *testing.T) {
 	t.Parallel()
 	r := balanced()
 	r.Account.Requests.Retried, r.Health.SamplesDiscarded = 999_999, 9_999_999
-	r.Health.Gaps = []Gap{{0, 0, ptr(3600.0), ""}, {1, 0, nil, ""}}
-	r.Clock.LimitMS, r.Clock.DriftPPM = ptr(1.0), ptr(-1234.5)
+	r.Health.Gaps = []Gap{{0, 0, new(3600.0), ""}, {1, 0, nil, ""}}
+	r.Clock.LimitMS, r.Clock.DriftPPM = new(1.0), new(-1234.5)
 	r.Canary = &Canary{Sent: 99_999, Arrived: 99_999, Latency: NewLatency(ramp(100), false)}
 	seen := 0
 	for line := range strings.Lines(Text(r, "", false)) {
@@ -106,10 +106,10 @@ func TestATerminalGetsNothingToObey(t *testing.T) {
 	hostile := func(of string) string { return of + " \x1b[31m\u009b\r\n  PASS \u202e" }
 	r := balanced()
 	r.Run.Name, r.Run.Protocol, r.Verdict = hostile("name"), hostile("protocol"), Verdict{Result: Fail, Reasons: []string{hostile("reason")}}
-	r.Figures = []Figure{{Name: hostile("figure"), Unit: hostile("unit"), Value: ptr(1.0)}}
+	r.Figures = []Figure{{Name: hostile("figure"), Unit: hostile("unit"), Value: new(1.0)}}
 	r.Errors = []ErrorClass{{Stage: hostile("stage"), Class: hostile("class"), Example: hostile("example"), Count: 1}}
 	for range 3 {
-		step := Step{Name: hostile("phase"), Requests: 100, DurationS: 1, VUs: ptr(1)}
+		step := Step{Name: hostile("phase"), Requests: 100, DurationS: 1, VUs: new(1)}
 		step.Latency.Arrival = NewLatency(ramp(100), false)
 		r.Steps = append(r.Steps, step)
 	}

@@ -91,10 +91,3 @@ func (r Rule) Measured() string {
 	}
 	return s
 }
-
-func withUnit(value *float64, unit string) string {
-	if unit == "" || value == nil {
-		return figure(value)
-	}
-	return figure(value) + " " + unit
-}

@@ -1,10 +1,8 @@
 import { type Column, Table } from '../../../page/table.tsx';
 import type { Difference, Row } from '../../comparison.ts';
 import { change, label, range, unit, value } from '../../words.ts';
+import { columnsOf } from '../columns.tsx';
 import type { PartProps } from '../part.ts';
-
-/** The words that tell of a direction, and whether it is the one that is wished for. */
-const TONES: Partial<Record<Difference['word'], string>> = { slower: 'worse', faster: 'better' };
 
 /** Every measure of every subject; how far each is from the baseline, and what that warrants. */
 export function DifferencesSection({ comparison }: PartProps) {
@@ -24,23 +22,11 @@ export function DifferencesSection({ comparison }: PartProps) {
         </>
       ),
     },
-    ...subjects.flatMap(({ letter, obstacle }, i): Column<Row>[] => [
-      { head: letter, cell: (row) => value(row, row.values[i] ?? null) },
-      ...(i === 0 || obstacle !== null
-        ? []
-        : [
-            {
-              head: `${letter} against A`,
-              unit: '99 % interval',
-              cell: (row: Row) => <Change difference={row.differences[i] ?? null} reach={reach} />,
-            },
-            {
-              head: 'finding',
-              text: true,
-              cell: (row: Row) => <Verdict difference={row.differences[i] ?? null} />,
-            },
-          ]),
-    ]),
+    ...columnsOf(subjects, {
+      value: (row: Row, i) => value(row, row.values[i] ?? null),
+      difference: (row, i) => row.differences[i] ?? null,
+      change: (difference) => <Change difference={difference} reach={reach} />,
+    }),
   ];
   return (
     <section>
@@ -98,11 +84,6 @@ function Bar({ low, high, reach }: { low: number; high: number; reach: number })
       <i style={{ left: `${at(low)}%`, width: `${Math.max(2, at(high) - at(low))}%` }} />
     </span>
   );
-}
-
-function Verdict({ difference }: { difference: Difference | null }) {
-  if (difference === null) return <>–</>;
-  return <span class={TONES[difference.word] ?? ''}>{difference.word}</span>;
 }
 
 /** The scale of the bars: the widest interval, and 5 % at least. */

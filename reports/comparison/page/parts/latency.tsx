@@ -1,4 +1,5 @@
 import { Chart } from '../../../page/chart.tsx';
+import { overOneAxis } from '../../../page/chart-data.ts';
 import { msValue, styleOf } from '../../../page/chart-options.ts';
 import { clock, msUnit } from '../../../page/format.ts';
 import type { Comparison, Curve } from '../../comparison.ts';
@@ -40,14 +41,15 @@ function p99sOf({ subjects, rows }: Comparison, name: string): string {
   return `${what}: ${figures.join(', ')}`;
 }
 
-function OverTime({
-  comparison: { subjects },
-  percentile,
-}: {
+interface OverTimeProps {
   comparison: Comparison;
   percentile: 'p50' | 'p99';
-}) {
-  const t = longest(subjects.map(({ timeline }) => timeline.t));
+}
+
+function OverTime({ comparison: { subjects }, percentile }: OverTimeProps) {
+  const { x, values } = overOneAxis(
+    subjects.map(({ timeline: { t, ...of } }) => t.map((at, i) => [at + 0.5, positive(of[percentile][i])])),
+  );
   const worst = subjects.flatMap(({ letter, timeline }) => {
     const highest = peakOf(timeline[percentile]);
     return highest === null
@@ -64,18 +66,15 @@ function OverTime({
       title={`The worst second’s ${percentile}: ${worst.join(', ')}`}
       {...note}
       kind="time"
-      x={t.map((second) => second + 0.5)}
+      x={x}
       log
       height={240}
       format={msValue}
-      lines={subjects.map(({ timeline, ...subject }, i) => {
-        const known = new Map(timeline.t.map((second, k) => [second, timeline[percentile][k]]));
-        return {
-          label: legend(subject),
-          values: t.map((second) => positive(known.get(second))),
-          ...styleOf(i),
-        };
-      })}
+      lines={subjects.map((subject, i) => ({
+        label: legend(subject),
+        values: values[i] ?? [],
+        ...styleOf(i),
+      }))}
     />
   );
 }
@@ -96,7 +95,7 @@ interface PercentilesProps {
 }
 
 function Percentiles({ comparison: { subjects }, name, title, of }: PercentilesProps) {
-  const x = [...new Set(subjects.flatMap((_, i) => of(i).map(([p]) => p)))].sort((a, b) => a - b);
+  const { x, values } = overOneAxis(subjects.map((_, i) => of(i)));
   return (
     <Chart
       name={name}
@@ -107,10 +106,11 @@ function Percentiles({ comparison: { subjects }, name, title, of }: PercentilesP
       log
       height={300}
       format={msValue}
-      lines={subjects.map((subject, i) => {
-        const known = new Map(of(i));
-        return { label: legend(subject), values: x.map((p) => positive(known.get(p))), ...styleOf(i) };
-      })}
+      lines={subjects.map((subject, i) => ({
+        label: legend(subject),
+        values: values[i] ?? [],
+        ...styleOf(i),
+      }))}
     />
   );
 }
@@ -118,8 +118,4 @@ function Percentiles({ comparison: { subjects }, name, title, of }: PercentilesP
 /** A logarithmic axis has no 0. */
 function positive(ms: number | null | undefined): number | null {
   return ms != null && ms > 0 ? ms : null;
-}
-
-function longest(all: number[][]): number[] {
-  return all.reduce((most, one) => (one.length > most.length ? one : most), []);
 }

@@ -3,6 +3,7 @@ import { ms, msUnit, percent } from '../../../page/format.ts';
 import { type Column, Table } from '../../../page/table.tsx';
 import type { Subject } from '../../comparison.ts';
 import { change, range } from '../../words.ts';
+import { columnsOf } from '../columns.tsx';
 import type { PartProps } from '../part.ts';
 
 /** The stages side by side: where the difference comes from. */
@@ -10,8 +11,6 @@ export function StagesSection({ comparison: { subjects, rows } }: PartProps) {
   const known = STAGES.filter((stage) => subjects.some(({ stages }) => stages[stage] !== null));
   if (known.length === 0) return null;
   const scale = Math.max(...subjects.map(({ stages }) => total(stages)));
-  const differenceOf = (stage: Stage, i: number) =>
-    rows.find(({ name }) => name === `${stage}.mean`)?.differences[i] ?? null;
   const columns: Column<Stage>[] = [
     {
       head: 'stage',
@@ -22,27 +21,17 @@ export function StagesSection({ comparison: { subjects, rows } }: PartProps) {
         </>
       ),
     },
-    ...subjects.flatMap(({ letter, stages, obstacle }, i): Column<Stage>[] => [
-      { head: letter, unit: 'mean, ms', cell: (stage) => ms(stages[stage]) },
-      ...(i === 0 || obstacle !== null
-        ? []
-        : [
-            {
-              head: `${letter} against A`,
-              unit: '99 % interval',
-              cell: (stage: Stage) => {
-                const difference = differenceOf(stage, i);
-                return (
-                  <>
-                    {change(difference?.relative)}
-                    {difference?.interval && <small>{range(difference)}</small>}
-                  </>
-                );
-              },
-            },
-            { head: 'finding', text: true, cell: (stage: Stage) => differenceOf(stage, i)?.word ?? '–' },
-          ]),
-    ]),
+    ...columnsOf(subjects, {
+      unit: 'mean, ms',
+      value: (stage: Stage, i) => ms(subjects[i]?.stages[stage]),
+      difference: (stage, i) => rows.find(({ name }) => name === `${stage}.mean`)?.differences[i] ?? null,
+      change: (difference) => (
+        <>
+          {change(difference?.relative)}
+          {difference?.interval && <small>{range(difference)}</small>}
+        </>
+      ),
+    }),
   ];
   return (
     <section>

@@ -1,4 +1,5 @@
 import { Chart } from '../../../page/chart.tsx';
+import { overOneAxis } from '../../../page/chart-data.ts';
 import { msValue, styleOf } from '../../../page/chart-options.ts';
 import { figure, plural } from '../../../page/format.ts';
 import { type Point, pointsOf, turns } from '../../knees.ts';
@@ -11,16 +12,15 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
     .map((subject, index) => ({ subject, index, points: pointsOf(subject) }))
     .filter(({ points }) => points.length > 0);
   if (sweeps.length < 2) return null;
-  const x = [...new Set(sweeps.flatMap(({ points }) => points.map(({ vus }) => vus)))].sort((a, b) => a - b);
-  const lines = (value: (point: Point) => number | null) =>
-    sweeps.map(({ subject, index, points }) => ({
+  const over = (value: (point: Point) => number | null) => {
+    const { x, values } = overOneAxis(sweeps.map(({ points }) => points.map((p) => [p.vus, value(p)])));
+    const lines = sweeps.map(({ subject, index }, i) => ({
       label: legend(subject),
-      values: x.map((vus) => {
-        const point = points.find((one) => one.vus === vus);
-        return point === undefined ? null : value(point);
-      }),
+      values: values[i] ?? [],
       ...styleOf(index),
     }));
+    return { x, lines };
+  };
   const knees = new Map<number, string[]>();
   for (const { subject } of sweeps) {
     if (subject.knee && subject.knee.vus > 0)
@@ -37,7 +37,7 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
       ? `${letter} at ${plural(knee.vus, 'VU')}`
       : `${letter} below ${plural(knee.next, 'VU')}`;
   });
-  const common = { kind: 'vus' as const, x, height: 280, marks };
+  const common = { kind: 'vus' as const, height: 280, marks };
   return (
     <section>
       <h2>Sweep of concurrency</h2>
@@ -55,7 +55,7 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
           note="A knee is the last concurrency before arrival p50 takes off for good."
           log
           format={msValue}
-          lines={lines(({ arrival }) => arrival.p50)}
+          {...over(({ arrival }) => arrival.p50)}
         />
         <Chart
           {...common}
@@ -64,7 +64,7 @@ export function SweepSection({ comparison: { subjects } }: PartProps) {
           axis="messages per second"
           title={`Most messages/s accepted and arrived: ${most.join(', ')}`}
           format={figure}
-          lines={lines(({ carried_per_s }) => carried_per_s)}
+          {...over(({ carried_per_s }) => carried_per_s)}
         />
       </div>
     </section>

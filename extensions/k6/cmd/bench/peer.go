@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	paho "github.com/eclipse/paho.mqtt.golang"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
+)
+
+// The peer is the Go pipeline of the write-up that this project began with, made anew from its description: an API that pushes each message
+// onto a list of Redis, push servers that pop one, publish it at QoS 0 and wait, and a client. One message in a hundred is traced: at both
+// ends its id goes into a list, with the time of Redis. It is written as most people would, and the bench starts itself as its processes.
+const (
+	peerRole    = "peer" // the first argument of such a process; then come its name and three addresses
+	peerList    = "myapp"
+	peerTopic   = "/channel"
+	peerThreads = 4
+	peerSample  = 100
+)
+
+type peer struct {
+	redis *redis.Client
+	mqtt  paho.Client
+	count atomic.Int64
+}
+
+// peerProcess is one of "api", "push" and "client". It returns what ended it.
+func peerProcess(name, redisAddress, mqttURL, listen string) error {
+	p := &peer{redis: redis.NewClient(&redis.Options{Addr: redisAddress})}
+	if name != "api" {
+		p.mqtt = paho.NewClient(paho.NewClientOptions().AddBroker(mqttURL).SetClientID("peer-" + name))
+		if t := p.mqtt.Connect(); t.Wait() && t.Error() != nil {
+			return t.Error()
+		}
+	}
+	mux := http.NewServeMux()
+	switch name {
+	case "api":
+		mux.HandleFunc("POST /", p.post)
+	case "push":
+		for range peerThreads {
+			go p.push()
+		}
+	case "client":
+		if t := p.mqtt.Subscribe(peerTopic, 0, p.arrived); t.Wait() && t.Error() != nil {
+			return t.Error()
+		}
+	}
+	mux.HandleFunc("GET /count", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintf(w, `{"count":%d}`, p.count.Load()) })
+	return http.ListenAndServe(listen, mux)
+}
+
+func (p *peer) post(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = p.trace("apiserver", body)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if err := p.redis.LPush(r.Context(), peerList, body).Err(); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
+}
+
+func (p *peer) push() {
+	for {
+		popped, err := p.redis.BRPop(context.Background(), 0, peerList).Result()
+		if err != nil {
+			return
+		}
+		p.mqtt.Publish(peerTopic, 0, false, popped[1]).Wait()
+	}
+}
+
+func (p *peer) arrived(_ paho.Client, m paho.Message) {
+	if p.trace("mqttclient", m.Payload()) == nil {
+		p.count.Add(1)
+	}
+}
+
+// trace reads a message, and notes its id if that ends with a number that is to be.
+func (p *peer) trace(component string, message []byte) error {
+	var m struct{ ID, Source, Target, Payload string }
+	if err := json.Unmarshal(message, &m); err != nil {
+		return err
+	}
+	if n, err := strconv.Atoi(m.ID[strings.LastIndexByte(m.ID, '.')+1:]); err != nil || n%peerSample != 0 {
+		return err
+	}
+	ctx := context.Background()
+	at, err := p.redis.Time(ctx).Result()
+	if err == nil {
+		err = p.redis.LPush(ctx, component, fmt.Sprintf(`{"id":%q,"time":"%d.%06d"}`, m.ID, at.Unix(), at.Nanosecond()/1000)).Err()
+	}
+	return err
+}
+
+// peerRounds are those of the row peer.
+const peerRounds = 5
+
+// compared measures our whole pipeline against the peer, by the same requests at the same moments. Ours includes k6's subscriber: what k6
+// takes to send and receive, without what it takes to send the same alone.
+func compared(b *bench) []figure {
+	ours := b.startStack()
+	redis, broker := b.startRedis("no"), b.startMosquitto()
+	self := must.Get(os.Executable())
+	pids := map[string]int{"redis": redis.pid, "broker": broker.pid}
+	start := func(name string) *server {
+		s := b.serve("the peer's "+name, func(port string) *process {
+			return b.start(name, nil, self, peerRole, name, redis.address, broker.mqtt(), "127.0.0.1:"+port)
+		})
+		pids[name] = s.pid
+		return s
+	}
+	client, api := start("client"), start("api")
+	start("push")
+	all := b.turns(peerRounds, "message", func() use {
+		u, _ := b.alone(api.http(), token, pids, func() (int64, error) { return b.counted(client.http()) })
+		return u
+	}, func() use {
+		whole := b.measured(ours)
+		_, sends := b.alone(ours.Ingest.URL, ours.Ingest.Token, nil, ours.count)
+		return whole.without(sends)
+	})
+	f := all.costs(0.75, "a Go pipeline", "ours")
+	f.note("CPU a message of all processes at %.0f and %.0f messages/s of %d B, %d rounds with both sides in each; the Go pipeline is "+
+		"net/http, LPUSH, BRPOP and QoS 0 with %d threads, ours has an append-only file, QoS 1 and credentials, and measures every message",
+		all.median(0, use.rate), all.median(1, use.rate), len(body), peerRounds, peerThreads)
+	each := func(side int, pids map[string]int) string {
+		return parts(pids, func(name string) string { return fmt.Sprintf("%.1f", all.median(side, part(name))) })
+	}
+	f.note("µs of the Go pipeline: %s; ours: %s, k6's subscriber %.1f", each(0, pids), each(1, ours.Processes),
+		all.median(1, part("k6")))
+	return []figure{f}
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/load"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
+)
+
+// use is what processes used between two moments.
+type use struct {
+	cpu     map[string]time.Duration
+	count   int64
+	seconds float64
+	host    host
+}
+
+// each is the CPU, in µs, of one of what was counted.
+func (u use) each() float64 {
+	sum := time.Duration(0)
+	for _, cpu := range u.cpu {
+		sum += cpu
+	}
+	return micros(sum) / float64(u.count)
+}
+
+// of is one process's part of that.
+func (u use) of(name string) float64 { return micros(u.cpu[name]) / float64(u.count) }
+
+// part is a process's part of each, and percent what it used of a core.
+func part(name string) func(use) float64 { return func(u use) float64 { return u.of(name) } }
+func percent(name string) func(use) float64 {
+	return func(u use) float64 { return 100 * u.cpu[name].Seconds() / u.seconds }
+}
+
+// without takes off what the same processes use for the rest of what they do, each time.
+func (u use) without(rest use) use {
+	left := use{cpu: map[string]time.Duration{}, count: u.count, seconds: u.seconds}
+	for name, cpu := range u.cpu {
+		left.cpu[name] = cpu - time.Duration(rest.of(name)*float64(u.count)*1000)
+	}
+	return left
+}
+
+// parts lists the processes with what of says of each.
+func parts(pids map[string]int, of func(name string) string) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(pids)) {
+		all = append(all, name+" "+of(name))
+	}
+	return strings.Join(all, ", ")
+}
+
+func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
+
+func (u use) rate() float64 { return float64(u.count) / u.seconds }
+
+// counter says how many there have been so far of what is counted.
+type counter func() (int64, error)
+
+// observe waits until count moves, lets the load warm up, and measures.
+func (b *bench) observe(pids map[string]int, count counter, watched ...*process) use {
+	first := int64(-1)
+	b.eventually("the load", time.Minute, func() bool {
+		n, err := count()
+		if err == nil && first < 0 {
+			first = n
+		}
+		return err == nil && n > first
+	}, watched...)
+	b.sleep(b.warmup, watched...)
+	for _, p := range watched {
+		if p.pprof != "" {
+			go b.profile(p)
+		}
+	}
+	u := use{cpu: map[string]time.Duration{}}
+	take := func(sign int64) {
+		for name, pid := range pids {
+			u.cpu[name] += time.Duration(sign) * must.Get(cpuOf(pid))
+		}
+		u.count += sign * must.Get(count())
+	}
+	began, before := time.Now(), hostNow()
+	take(-1)
+	b.sleep(b.duration, watched...)
+	u.seconds, u.host = time.Since(began).Seconds(), hostNow().since(before)
+	take(1)
+	if u.count <= 0 {
+		must.Fail("nothing was counted while it was measured")
+	}
+	return u
+}
+
+// host is for how many seconds the cores of the machine were idle, were taken away by a hypervisor (steal), and were there in all, since its
+// start. All 0: the machine does not tell.
+type host struct{ idle, steal, all float64 }
+
+func hostNow() host {
+	times, err := cpu.Times(false)
+	if err != nil || len(times) == 0 {
+		return host{}
+	}
+	return hostOf(times[0])
+}
+
+// hostOf leaves out guests, which are in user and nice (proc_stat(5)).
+func hostOf(t cpu.TimesStat) host {
+	idle := t.Idle + t.Iowait
+	return host{idle, t.Steal, t.User + t.Nice + t.System + idle + t.Irq + t.Softirq + t.Steal}
+}
+
+// since are the times between two moments.
+func (h host) since(before host) host {
+	return host{h.idle - before.idle, h.steal - before.steal, h.all - before.all}
+}
+
+func (h host) String() string {
+	if h.all <= 0 {
+		return "the host does not tell what it had left"
+	}
+	return fmt.Sprintf("of all cores %.0f %% idle, %.0f %% steal", 100*h.idle/h.all, 100*h.steal/h.all)
+}
+
+// loadAverage is the machine's, of the last minute, for the notes: ratios taken on a busy machine are doubtful.
+func loadAverage() string {
+	average, err := load.Avg()
+	if err != nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.2f", average.Load1)
+}

@@ -1,0 +1,262 @@
+// Package body makes the messages of a run from a template, and finds their numbers again in what arrives.
+package body
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+)
+
+// Format says what messages look like.
+type Format struct {
+	Template string     // with {{id}}, {{target}} and {{payload}}; empty: a message of the pipeline in this repository
+	ID       string     // there the field of the id, with dots between nested ones
+	Source   string     // there the source
+	Fuzz     *fuzz.Spec // of payloads; nil: they are x, as many as the flow says
+	Seed     uint64     // of Fuzz
+}
+
+// Bodies makes the messages of one generator. JSON.stringify of five fields would cost 3 µs a message.
+type Bodies struct {
+	format   Format
+	schedule *pacer.Pacer
+	prefix   string // <run>.<generator>.
+	mark     []byte // the prefix, as it stands in a message
+	family   []byte // as far as the run: its other generators have it too; empty: there are none
+	quoted   bool   // an id stands in quotes
+	flows    []flow
+}
+
+// flow is what the messages of a flow look like.
+type flow struct {
+	profile.Flow
+	pieces []piece
+}
+
+// piece is a part of a message: a text that is the same in all, and then what is not.
+type piece struct {
+	text  string
+	holds placeholder
+}
+
+// placeholder is what stands in a message of a template.
+type placeholder uint8
+
+const (
+	nothing placeholder = iota
+	number              // of the message: the id's last part
+	target
+	random // an object of random values
+)
+
+// New makes the messages of flows, whose ids begin with prefix, "<run>.<generator>.". The template must have passed Check. schedule
+// says which messages are this generator's; siblings, whether others send messages of the run too.
+func New(f Format, flows []profile.Flow, schedule *pacer.Pacer, prefix string, siblings bool) *Bodies {
+	b := &Bodies{format: f, schedule: schedule, prefix: prefix, mark: []byte(prefix), quoted: f.Template == ""}
+	if b.quoted {
+		b.mark = []byte(`"` + prefix)
+	}
+	if siblings {
+		b.family = b.mark[:bytes.IndexByte(b.mark, '.')+1]
+	}
+	for _, one := range flows {
+		payload := strings.Repeat("x", one.PayloadBytes)
+		if f.Fuzz != nil {
+			payload = randomly
+		}
+		pieces, _ := f.parse(prefix, payload)
+		b.flows = append(b.flows, flow{one, pieces})
+	}
+	return b
+}
+
+// template is the script's own, or that of the pipeline in this repository.
+func (f Format) template() string {
+	if f.Template != "" {
+		return f.Template
+	}
+	payload := `"{{payload}}"`
+	if f.Fuzz != nil {
+		payload = "{{payload}}"
+	}
+	path := strings.Split(f.ID, ".")
+	return `{"` + strings.Join(path, `":{"`) + `":"{{id}}"` + strings.Repeat("}", len(path)-1) +
+		`,"source":"` + f.Source + `","target":"{{target}}","payload":` + payload + `}`
+}
+
+// Check refuses a template that makes no sense, with the place.
+func (f Format) Check() error {
+	_, err := f.parse("", "")
+	return err
+}
+
+// randomly stands for a payload that is made anew for each message.
+const randomly = "\x00"
+
+// parse splits the template. prefix is what stands before the number in an id.
+func (f Format) parse(prefix, payload string) ([]piece, error) {
+	template := f.template()
+	var pieces []piece
+	text, found := "", false
+	for at := 0; ; {
+		open := strings.Index(template[at:], "{{")
+		if open < 0 {
+			pieces = append(pieces, piece{text + template[at:], nothing})
+			break
+		}
+		text += template[at : at+open]
+		at += open
+		length := strings.Index(template[at:], "}}")
+		if length < 0 {
+			return nil, fmt.Errorf("body, character %d: {{ without }}", at+1)
+		}
+		switch name := template[at+2 : at+length]; strings.TrimSpace(name) {
+		case "id":
+			pieces = append(pieces, piece{text + prefix, number})
+			text, found = "", true
+		case "target":
+			pieces = append(pieces, piece{text, target})
+			text = ""
+		case "payload":
+			if payload == randomly {
+				pieces = append(pieces, piece{text, random})
+				text = ""
+			} else {
+				text += payload
+			}
+		default:
+			return nil, fmt.Errorf("body, character %d: {{%s}} is not known; allowed: {{id}}, {{target}}, {{payload}}", at+1, name)
+		}
+		at += length + 2
+	}
+	if !found {
+		return nil, errors.New("body has no {{id}}: a message that cannot be told from others cannot be followed")
+	}
+	return pieces, nil
+}
+
+// Append adds the body of a request to buf: one message, or an array of them.
+func (b *Bodies) Append(buf []byte, s pacer.Slot) []byte {
+	if s.Messages == 1 {
+		return b.message(buf, s, 0)
+	}
+	buf = append(buf, '[')
+	for i := range s.Messages {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf = b.message(buf, s, i)
+	}
+	return append(buf, ']')
+}
+
+func (b *Bodies) message(buf []byte, s pacer.Slot, i int) []byte {
+	for _, p := range b.flows[s.Flow].pieces {
+		buf = append(buf, p.text...)
+		switch p.holds {
+		case number:
+			buf = strconv.AppendInt(buf, int64(s.FirstID+i), 10)
+		case target:
+			buf = b.AppendTarget(buf, s, i)
+		case random:
+			buf = b.format.Fuzz.Append(buf, b.format.Seed, s.FirstID+i)
+		}
+	}
+	return buf
+}
+
+// AppendTarget adds the target of the i-th message of a request: <target>/<number>.
+func (b *Bodies) AppendTarget(buf []byte, s pacer.Slot, i int) []byte {
+	f := &b.flows[s.Flow]
+	buf = append(buf, f.Target...)
+	buf = append(buf, '/')
+	return strconv.AppendInt(buf, int64((s.OfFlow+i)%f.Targets), 10)
+}
+
+// ID is that of the message with a number.
+func (b *Bodies) ID(number int) string { return b.prefix + strconv.Itoa(number) }
+
+// NumberOf is the number in an id; false where another generator's.
+func (b *Bodies) NumberOf(id string) (number int, own bool) {
+	text, own := strings.CutPrefix(id, b.prefix)
+	number, err := strconv.Atoi(text)
+	return number, own && err == nil
+}
+
+// Fixed is a message with a target of its own, as far as the number in its id, which begins with prefix, and after it.
+func (f Format) Fixed(prefix, to string) (before, after string) {
+	payload := ""
+	if f.Fuzz != nil {
+		payload = "{}"
+	}
+	pieces, _ := f.parse(prefix, payload)
+	into := &before
+	for _, p := range pieces {
+		*into += p.text
+		switch {
+		case p.holds == target:
+			*into += to
+		case into == &before && p.holds == number:
+			into = &after
+		case p.holds == number:
+			*into += "0" // a second id: the first is the one that is read
+		}
+	}
+	return before, after
+}
+
+// Seq finds the number that the ledger knows a message of this generator by. The run's name is random, so where <run>.<generator>.
+// stands, the id stands: whatever its key is, nothing needs to be parsed.
+func (b *Bodies) Seq(payload []byte) (seq int, ok bool) {
+	number, ok := NumberAfter(payload, b.mark, b.quoted)
+	if !ok {
+		return 0, false
+	}
+	return b.schedule.SeqOf(number)
+}
+
+// Sibling reports whether a message is of another generator of this run.
+func (b *Bodies) Sibling(payload []byte) bool {
+	i := bytes.Index(payload, b.family)
+	if i < 0 || len(b.family) == 0 {
+		return false
+	}
+	generator, _, ok := bytes.Cut(payload[i+len(b.family):], []byte("."))
+	return ok && len(generator) > 0 && len(bytes.Trim(generator, "0123456789")) == 0
+}
+
+// NumberAfter finds the number that follows a prefix, up to the closing quote where there are quotes. Where there are none, the prefix may
+// also be the end of a longer one, which is another's.
+func NumberAfter(payload, prefix []byte, quoted bool) (int, bool) {
+	rest := payload
+	for begin := 0; ; {
+		i := bytes.Index(rest, prefix)
+		if i < 0 {
+			return 0, false
+		}
+		begin += i
+		rest = payload[begin+len(prefix):]
+		if quoted || begin == 0 || !inName(payload[begin-1]) {
+			break
+		}
+		begin += len(prefix)
+	}
+	n, digits := 0, 0
+	for digits < len(rest) && digits < 12 && rest[digits] >= '0' && rest[digits] <= '9' {
+		n = n*10 + int(rest[digits]-'0')
+		digits++
+	}
+	if digits == 0 || quoted && (digits == len(rest) || rest[digits] != '"') {
+		return 0, false
+	}
+	return n, true
+}
+
+// inName reports whether a run's name may have this character.
+func inName(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }

@@ -1,0 +1,91 @@
+package body_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+)
+
+const prefix = "run.1."
+
+func bodiesOf(t *testing.T, f body.Format) *body.Bodies {
+	t.Helper()
+	p, err := profile.Parse("p", "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: a, target: user, targets: 3, payloadBytes: 4}]")
+	require.NoError(t, err)
+	require.NoError(t, f.Check())
+	return body.New(f, p.Flows, pacer.New(p), prefix, false)
+}
+
+func TestBodiesAreMadeFromATemplate(t *testing.T) {
+	t.Parallel()
+	slot := pacer.Slot{FirstID: 41, OfFlow: 7, Messages: 1}
+	for template, want := range map[string]string{
+		"": `{"meta":{"id":"run.1.41"},"source":"k6","target":"user/1","payload":"xxxx"}`,
+		`<m id='{{id}}'><to>{{ target }}</to>{{payload}}</m>`: "<m id='run.1.41'><to>user/1</to>xxxx</m>",
+		`{{id}}`:          "run.1.41",
+		`{{id}} {{id}} `:  "run.1.41 run.1.41 ",
+		`{"{": "{{id}}"}`: `{"{": "run.1.41"}`,
+	} {
+		b := bodiesOf(t, body.Format{ID: "meta.id", Template: template, Source: "k6"})
+		made := b.Append(nil, slot)
+		assert.Equal(t, want, string(made))
+		seq, ok := b.Seq(made)
+		assert.True(t, ok, template)
+		assert.Equal(t, 41, seq, template)
+	}
+}
+
+func TestPayloadsCanBeRandomObjectsThatASeedRepeats(t *testing.T) {
+	t.Parallel()
+	slot := pacer.Slot{FirstID: 41, OfFlow: 7, Messages: 1}
+	spec, err := fuzz.Parse("[age,int,ok,boolean]")
+	require.NoError(t, err)
+	f := body.Format{ID: "id", Source: "k6", Fuzz: spec, Seed: 5}
+	made := string(bodiesOf(t, f).Append(nil, slot))
+	assert.Regexp(t, `^{"id":"run\.1\.41","source":"k6","target":"user/1","payload":{"age":\d+,"ok":(true|false)}}$`, made)
+	assert.Equal(t, made, string(bodiesOf(t, f).Append(nil, slot)))
+	before, after := f.Fixed("run.canary.", "canary/run")
+	assert.Equal(t, []string{`{"id":"run.canary.`, `","source":"k6","target":"canary/run","payload":{}}`}, []string{before, after})
+}
+
+func TestATemplateThatMakesNoSenseIsRefusedWithItsPlace(t *testing.T) {
+	t.Parallel()
+	for template, want := range map[string]string{
+		`{"id":"{{id}}","x":"{{source}}"}`: "body, character 21: {{source}} is not known; allowed: {{id}}, {{target}}, {{payload}}",
+		`{"id":"{{id"}`:                    "body, character 8: {{ without }}",
+		`{"to":"{{target}}"}`:              "body has no {{id}}: a message that cannot be told from others cannot be followed",
+	} {
+		assert.EqualError(t, body.Format{Template: template}.Check(), want)
+	}
+}
+
+func TestTheCanaryHasTheTemplateToo(t *testing.T) {
+	t.Parallel()
+	before, after := body.Format{Template: "{{target}}|{{id}}|{{payload}}|{{id}}|{{target}}"}.Fixed("run.canary.", "canary/run")
+	assert.Equal(t, []string{"canary/run|run.canary.", "||run.canary.0|canary/run"}, []string{before, after})
+}
+
+func TestAnIdInsideALongerOneIsAnothers(t *testing.T) {
+	t.Parallel()
+	for payload, want := range map[string]int{
+		`{"MsgID":"myrun1.1.17"}`:                      -1,
+		`{"before":"myrun1.1.17","MsgID":"run1.1.18"}`: 18,
+		`run1.1.19;`:           19,
+		`MsgID=run1.1.20`:      20,
+		`run1.1.`:              -1,
+		`xrun1.1.run1.1.21`:    21,
+		`xrun1.1.xrun1.1.2 x1`: -1,
+	} {
+		n, ok := body.NumberAfter([]byte(payload), []byte("run1.1."), false)
+		if !ok {
+			n = -1
+		}
+		assert.Equal(t, want, n, payload)
+	}
+}

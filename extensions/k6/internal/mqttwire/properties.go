@@ -1,0 +1,191 @@
+package mqttwire
+
+import "github.com/eclipse/paho.golang/packets"
+
+// Said is what a broker adds to an answer of MQTT 5, or the default where it does not.
+type Said struct {
+	Reason         string
+	KeepAlive      int // s; −1: ours
+	ReceiveMaximum int // messages of QoS 1 and 2 without acknowledgement
+	MaxPacket      int // bytes
+	MaxQoS         byte
+	NoRetained     bool
+}
+
+var unsaid = Said{KeepAlive: -1, ReceiveMaximum: MaxField, MaxPacket: 5 + MaxRemaining, MaxQoS: 2}
+
+// UserProperty is a name and a value that a message bears (MQTT 5, 3.3.2.3.7).
+type UserProperty struct{ Key, Value []byte }
+
+// UserProperties are those of a PUBLISH that was read, in their order.
+func UserProperties(b []byte) (all []UserProperty) {
+	for len(b) > 0 {
+		p, rest, _ := next(b)
+		if p.identifier == packets.PropUser {
+			all = append(all, UserProperty{p.key, p.value})
+		}
+		b = rest
+	}
+	return all
+}
+
+// FindUserProperty is the value of the last one with the key, nil without one.
+func FindUserProperty(b []byte, key string) (value []byte) {
+	for len(b) > 0 {
+		p, rest, _ := next(b)
+		if p.identifier == packets.PropUser && string(p.key) == key {
+			value = p.value
+		}
+		b = rest
+	}
+	return value
+}
+
+// AppendUserProperty adds one to properties that are written.
+func AppendUserProperty[T string | []byte](b []byte, key string, value T) []byte {
+	return appendField(appendField(append(b, packets.PropUser), key), value)
+}
+
+// What a property's value is, where it is no integer of so many bytes (MQTT 5, 2.2.2.2).
+const (
+	isString = -1 - iota
+	isBinary
+	isPair   // of strings
+	isVarint // a variable byte integer
+)
+
+const (
+	onPublish = 1 << packets.PUBLISH
+	onConnack = 1 << packets.CONNACK
+	onAny     = 0xffff
+)
+
+// shapes are the properties that a broker may send, and on which packets (MQTT 5, 2.2.2.2).
+var shapes = [...]struct {
+	size int8 // bytes, or one of the above
+	on   uint16
+}{
+	packets.PropPayloadFormat:          {1, onPublish},
+	packets.PropMessageExpiry:          {4, onPublish},
+	packets.PropContentType:            {isString, onPublish},
+	packets.PropResponseTopic:          {isString, onPublish},
+	packets.PropCorrelationData:        {isBinary, onPublish},
+	packets.PropSubscriptionIdentifier: {isVarint, onPublish},
+	packets.PropSessionExpiryInterval:  {4, onConnack},
+	packets.PropAssignedClientID:       {isString, onConnack},
+	packets.PropServerKeepAlive:        {2, onConnack},
+	packets.PropAuthMethod:             {isString, onConnack},
+	packets.PropAuthData:               {isBinary, onConnack},
+	packets.PropResponseInfo:           {isString, onConnack},
+	packets.PropServerReference:        {isString, onConnack | 1<<packets.DISCONNECT},
+	packets.PropReasonString:           {isString, onAny &^ onPublish},
+	packets.PropReceiveMaximum:         {2, onConnack},
+	packets.PropTopicAliasMaximum:      {2, onConnack},
+	packets.PropTopicAlias:             {2, onPublish},
+	packets.PropMaximumQOS:             {1, onConnack},
+	packets.PropRetainAvailable:        {1, onConnack},
+	packets.PropUser:                   {isPair, onAny},
+	packets.PropMaximumPacketSize:      {4, onConnack},
+	packets.PropWildcardSubAvailable:   {1, onConnack},
+	packets.PropSubIDAvailable:         {1, onConnack},
+	packets.PropSharedSubAvailable:     {1, onConnack},
+}
+
+type property struct {
+	identifier byte
+	key, value []byte // key is that of a user property
+}
+
+// next takes one property off b.
+func next(b []byte) (p property, rest []byte, ok bool) {
+	p.identifier, b = b[0], b[1:]
+	if int(p.identifier) >= len(shapes) {
+		return p, nil, false
+	}
+	size := int(shapes[p.identifier].size)
+	switch size {
+	case isPair:
+		if p.key, b, ok = field(b); !ok {
+			return p, nil, false
+		}
+		p.value, b, ok = field(b)
+		return p, b, ok
+	case isString, isBinary:
+		p.value, b, ok = field(b)
+		return p, b, ok
+	case isVarint:
+		_, size = varint(b)
+	}
+	if size <= 0 || len(b) < size {
+		return p, nil, false
+	}
+	p.value = b[:size]
+	return p, b[size:], true
+}
+
+// isText reports false for a string that the standard does not allow.
+func (p *property) isText() bool {
+	switch shapes[p.identifier].size {
+	case isString:
+		return isText(p.value)
+	case isPair:
+		return isText(p.key) && isText(p.value)
+	}
+	return true
+}
+
+// properties takes those of a packet, with their length, off its bytes, and checks them. said gets what the broker says.
+func properties(kind byte, b []byte, said *Said) (all, rest []byte, err error) {
+	length, n := varint(b)
+	if n <= 0 || len(b) < n+length {
+		return nil, nil, malformed("the properties of %s end beyond it", Name(kind))
+	}
+	all, rest = b[n:n+length], b[n+length:]
+	seen := uint64(0)
+	for left := all; len(left) > 0; {
+		p, after, ok := next(left)
+		if !ok || shapes[p.identifier].on>>(kind>>4)&1 == 0 || !p.isText() { // 2.2.2.2
+			return nil, nil, malformed("%s has a wrong property 0x%02x", Name(kind), left[0])
+		}
+		left = after
+		if p.identifier == packets.PropUser || p.identifier == packets.PropSubscriptionIdentifier {
+			continue // may come more than once
+		}
+		if p.identifier == packets.PropTopicAlias { // [MQTT-3.1.2-27]: CONNECT has announced none
+			return nil, nil, &Violation{packets.DisconnectTopicAliasInvalid, "PUBLISH has a topic alias, and none are allowed"}
+		}
+		bit := uint64(1) << p.identifier
+		if seen&bit != 0 || !said.take(p) { // 3.2.2.3, 3.3.2.3
+			return nil, nil, ProtocolError("%s has the property 0x%02x twice, or a value that it can't have", Name(kind), p.identifier)
+		}
+		seen |= bit
+	}
+	return all, rest, nil
+}
+
+// take reports whether the value is allowed.
+func (s *Said) take(p property) bool {
+	value := 0
+	if shapes[p.identifier].size > 0 {
+		for _, b := range p.value {
+			value = value<<8 | int(b)
+		}
+	}
+	switch p.identifier {
+	case packets.PropReasonString:
+		s.Reason = string(p.value)
+	case packets.PropServerKeepAlive: // [MQTT-3.2.2-21]
+		s.KeepAlive = value
+	case packets.PropReceiveMaximum:
+		s.ReceiveMaximum = value
+		return value > 0
+	case packets.PropMaximumPacketSize:
+		s.MaxPacket = value
+		return value > 0
+	case packets.PropMaximumQOS:
+		s.MaxQoS = byte(value)
+	case packets.PropRetainAvailable:
+		s.NoRetained = value == 0
+	}
+	return shapes[p.identifier].size != 1 || value <= 1
+}

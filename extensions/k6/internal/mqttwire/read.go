@@ -1,0 +1,157 @@
+package mqttwire
+
+import (
+	"bytes"
+
+	"github.com/eclipse/paho.golang/packets"
+)
+
+// Publish is a PUBLISH packet (3.3), or what a will publishes. One that was read shares its bytes with the packet.
+type Publish struct {
+	Topic, Payload []byte
+	Properties     []byte // of MQTT 5, without their length
+	ID             uint16 // 0 at QoS 0
+	QoS            byte
+	Dup, Retain    bool
+}
+
+// ReadPublish takes a PUBLISH apart, and refuses what a broker may not send to a client that has announced no topic aliases.
+func ReadPublish(version int, kind byte, b []byte) (p Publish, err error) {
+	p.QoS, p.Dup, p.Retain = kind>>1&3, kind&8 != 0, kind&1 != 0
+	if p.QoS == 3 { // [MQTT-3.3.1-4]
+		return p, malformed("PUBLISH has QoS 3")
+	}
+	var ok bool
+	if p.Topic, b, ok = field(b); !ok {
+		return p, malformed("PUBLISH ends within its topic")
+	}
+	if p.QoS > 0 {
+		if p.ID, b, err = packetID(kind, b); err != nil {
+			return p, err
+		}
+	}
+	if version == Version5 {
+		if p.Properties, b, err = properties(kind, b, &Said{}); err != nil {
+			return p, err
+		}
+	}
+	p.Payload = b
+	return p, checkTopic(p.Topic)
+}
+
+func checkTopic(topic []byte) error {
+	switch {
+	case len(topic) == 0: // MQTT 5, 3.3.2.1; [MQTT-4.7.3-1]
+		return ProtocolError("PUBLISH has no topic")
+	case !isText(topic):
+		return malformed("the topic %q of PUBLISH is not UTF-8 without NUL", topic)
+	case bytes.IndexByte(topic, '+') >= 0 || bytes.IndexByte(topic, '#') >= 0: // [MQTT-3.3.2-2]
+		return &Violation{packets.DisconnectTopicNameInvalid, "the topic \"" + string(topic) + "\" of PUBLISH has a wildcard"}
+	}
+	return nil
+}
+
+// Answer is what a broker says about a packet of ours: CONNACK, PUBACK, PUBREC, PUBREL, PUBCOMP, SUBACK, UNSUBACK, DISCONNECT.
+type Answer struct {
+	Kind  byte   // the first byte of the packet
+	ID    uint16 // 0 in CONNACK and DISCONNECT
+	Code  byte   // of MQTT 5, also where the broker speaks 3.1.1
+	Codes []byte // of SUBACK and UNSUBACK, one for each topic
+	Said  Said
+	// Present reports whether the broker held a session for us. Old is a CONNACK in the form of 3.1.1.
+	Present, Old bool
+}
+
+// Refused reports whether the answer is no.
+func (a *Answer) Refused() bool { return a.Code >= Failed }
+
+// ReadAnswer takes the answer apart.
+func ReadAnswer(version int, kind byte, b []byte) (a Answer, err error) {
+	a.Kind, a.Said = kind, unsaid
+	switch kind >> 4 {
+	case packets.CONNACK:
+		return a, a.readConnack(version, b)
+	case packets.DISCONNECT:
+	default:
+		if a.ID, b, err = packetID(kind, b); err != nil {
+			return a, err
+		}
+	}
+	switch kind >> 4 {
+	case packets.SUBACK, packets.UNSUBACK:
+		if version == Version5 {
+			if _, b, err = properties(kind, b, &a.Said); err != nil {
+				return a, err
+			}
+		}
+		a.Codes = b
+		return a, nil
+	}
+	if version == Version5 && len(b) > 0 { // 3.4.2.1, 3.14.2.1: what is left out is success, without properties
+		if a.Code, b = b[0], b[1:]; len(b) > 0 {
+			_, b, err = properties(kind, b, &a.Said)
+		}
+	}
+	if err == nil && len(b) > 0 {
+		err = malformed("%s has %d bytes too many", Name(kind), len(b))
+	}
+	return a, err
+}
+
+// connack311 are the reason codes that stand for the return codes of 3.1.1 (3.2.2.3).
+var connack311 = []byte{0, packets.ConnackUnsupportedProtocolVersion, packets.ConnackInvalidClientID,
+	packets.ConnackServerUnavailable, packets.ConnackBadUsernameOrPassword, packets.ConnackNotAuthorized}
+
+// A broker that does not know MQTT 5 refuses it in the form of its own version: without properties.
+func (a *Answer) readConnack(version int, b []byte) (err error) {
+	if len(b) < 2 || b[0] > 1 { // [MQTT-3.2.2-1]
+		return malformed("CONNACK has the bytes % x", b)
+	}
+	a.Present, a.Code, a.Old = b[0] == 1, b[1], len(b) == 2
+	if version == Version311 || a.Old {
+		if len(b) > 2 {
+			return malformed("CONNACK has %d bytes too many", len(b)-2)
+		}
+		if int(a.Code) >= len(connack311) { // 3.2.2.3 of 3.1.1: reserved
+			return ProtocolError("CONNACK has the return code %d", a.Code)
+		}
+		a.Code = connack311[a.Code]
+		return nil
+	}
+	if _, b, err = properties(a.Kind, b[2:], &a.Said); err != nil {
+		return err
+	}
+	switch {
+	case len(b) > 0:
+		return malformed("CONNACK has %d bytes too many", len(b))
+	case a.Code > 0 && a.Code < Failed: // [MQTT-3.2.2-8]
+		return ProtocolError("CONNACK has the reason code 0x%02x", a.Code)
+	}
+	return nil
+}
+
+// CheckCodes checks a SUBACK's or UNSUBACK's codes: one for each topic [MQTT-3.8.4-6], [MQTT-3.11.3-1], [MQTT-3.8.4-5] of 3.1.1,
+// and none but those that there are [MQTT-3.9.3-1], [MQTT-3.11.3-2], [MQTT-3.9.3-2] of 3.1.1. UNSUBACK of 3.1.1 has none.
+func (a *Answer) CheckCodes(version, topics int) error {
+	granted := byte(2) // QoS
+	if a.Kind>>4 == packets.UNSUBACK {
+		if granted = 0; version == Version311 {
+			topics = 0
+		}
+	}
+	if len(a.Codes) != topics {
+		return ProtocolError("%s has %d codes for %d topics", Name(a.Kind), len(a.Codes), topics)
+	}
+	for _, code := range a.Codes {
+		known := code <= granted || code == packets.UnsubackNoSubscriptionFound && granted == 0
+		if version == Version311 {
+			known = known || code == packets.SubackUnspecifiederror
+		} else {
+			known = known || code >= Failed
+		}
+		if !known {
+			return ProtocolError("%s has the code 0x%02x", Name(a.Kind), code)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+// Package network is how a run reaches its pipeline: through k6's dialer, whom it trusts, and what its errors are called.
+package network
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+
+	"go.k6.io/k6/v2/lib"
+)
+
+// Network is what connections are made with.
+type Network struct {
+	Dialer lib.DialContexter
+	TLS    *tls.Config // to be cloned by who changes it
+}
+
+// Trust is whom the run believes that it speaks to the right server.
+type Trust struct {
+	CA string // PEM; empty: whom k6 trusts
+
+	once  sync.Once
+	roots *x509.CertPool // the system's and those of CA; nil: the system's
+}
+
+// Of is the network of a VU: k6's own configuration of TLS, with the authorities of CA beside those of the system.
+func (t *Trust) Of(state *lib.State) Network {
+	t.once.Do(func() {
+		if t.CA == "" {
+			return
+		}
+		roots, err := x509.SystemCertPool()
+		if err != nil { // a machine without any
+			roots = x509.NewCertPool()
+		}
+		roots.AppendCertsFromPEM([]byte(t.CA))
+		t.roots = roots
+	})
+	if state.TLSConfig == nil {
+		return Network{state.Dialer, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: t.roots}}
+	}
+	config := state.TLSConfig.Clone()
+	if t.roots != nil {
+		config.RootCAs = t.roots
+	}
+	return Network{state.Dialer, config}
+}
+
+// Advise adds to an error of a connection what a user can do about it.
+func Advise(err error) error {
+	var unknown x509.UnknownAuthorityError
+	if errors.As(err, &unknown) {
+		return fmt.Errorf("%w (ca, TLS_CA: the file of its authority)", err)
+	}
+	return err
+}
+
+// ClassOf names the cause of an error as operators know it.
+func ClassOf(err error) string {
+	var (
+		name        *net.DNSError
+		timeout     net.Error
+		certificate *tls.CertificateVerificationError
+		authority   x509.UnknownAuthorityError
+		record      tls.RecordHeaderError
+		alert       tls.AlertError
+	)
+	switch {
+	case errors.As(err, &certificate), errors.As(err, &authority), errors.As(err, &record), errors.As(err, &alert):
+		return "TLS"
+	case errors.As(err, &name):
+		return "name not resolved"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "refused"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "reset"
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "timeout"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "closed"
+	}
+	return "failed"
+}

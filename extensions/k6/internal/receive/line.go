@@ -1,0 +1,81 @@
+package receive
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
+)
+
+// topicsPerSubscribe bounds one SUBSCRIBE packet.
+const topicsPerSubscribe = 1000
+
+// line is a subscribed connection that one goroutine reads, and connects anew where it is lost.
+type line struct {
+	options receiver.Options
+	topics  []string
+	qos     byte
+	whole   bool // it has subscribed to all of its topics
+
+	mu   sync.Mutex
+	conn *receiver.Conn // replaced under the lock; nil: there was none
+}
+
+// connect opens it, or opens it again, and subscribes unless the broker still has its session.
+func (l *line) connect(ctx context.Context) error {
+	conn, err := l.conn, error(nil)
+	if conn != nil {
+		conn, err = conn.Reconnect(ctx)
+	} else {
+		conn, err = receiver.Connect(ctx, l.options)
+	}
+	if err != nil {
+		return network.Advise(err)
+	}
+	if !conn.SessionPresent() || !l.whole {
+		l.whole = false
+		for some := range slices.Chunk(l.topics, topicsPerSubscribe) {
+			if err := conn.Subscribe(ctx, some, l.qos); err != nil {
+				conn.Close()
+				return err
+			}
+		}
+	}
+	l.whole = true
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ctx.Err() != nil {
+		conn.Close()
+		return ctx.Err()
+	}
+	l.conn = conn
+	return nil
+}
+
+// again connects after a loss, and goes on trying for a while.
+func (l *line) again(ctx context.Context, patience time.Duration) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := l.connect(ctx)
+		if errors.Is(err, receiver.ErrRefused) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(patience), backoff.WithBackOff(&backoff.ExponentialBackOff{
+		InitialInterval: 20 * time.Millisecond, MaxInterval: time.Second, Multiplier: 2, RandomizationFactor: 0.5,
+	}))
+	return err
+}
+
+func (l *line) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != nil {
+		l.conn.Close()
+	}
+}

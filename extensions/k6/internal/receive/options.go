@@ -1,0 +1,155 @@
+package receive
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
+)
+
+// Options are the settings of the broker that the messages arrive from; index.d.ts documents them.
+type Options struct {
+	URL         string   `json:"url"`
+	Username    string   `json:"username"`
+	Password    string   `json:"password"`
+	Prefix      string   `json:"prefix"`
+	QoS         int      `json:"qos"`
+	Version     string   `json:"version"`
+	Session     string   `json:"session"`
+	Topics      string   `json:"topics"`
+	Filter      string   `json:"filter"`
+	Connections int      `json:"connections"`
+	Status      string   `json:"status"`
+	More        []string `json:"more"` // brokers beside URL
+}
+
+// persistentSession is a session that the broker keeps while a subscriber is away.
+const persistentSession = "persistent"
+
+// mqttVersions are protocol levels (MQTT 5, 3.1.2.2).
+var mqttVersions = map[string]int{"3.1.1": 4, "5": 5}
+
+// Brokers is how many there are.
+func (o Options) Brokers() int { return 1 + len(o.More) }
+
+// Broker is where connection i of the subscribers goes.
+func (o Options) Broker(i int) string {
+	if i %= o.Brokers(); i > 0 {
+		return o.More[i-1]
+	}
+	return o.URL
+}
+
+// Check refuses settings that make no sense with a profile.
+func (o Options) Check(p *profile.Profile) error {
+	if o.QoS < 0 || o.QoS > 2 {
+		return fmt.Errorf("mqtt.qos %d is not 0, 1 or 2", o.QoS)
+	}
+	if mqttVersions[o.Version] == 0 {
+		return fmt.Errorf("mqtt.version %q is neither \"5\" nor \"3.1.1\"", o.Version)
+	}
+	if o.Session != "clean" && o.Session != persistentSession {
+		return fmt.Errorf("mqtt.session %q is neither \"clean\" nor \"persistent\"", o.Session)
+	}
+	if o.Session == persistentSession && o.QoS == 0 {
+		return errors.New("mqtt.session \"persistent\" wants mqtt.qos 1 or 2: a broker need not keep messages of QoS 0")
+	}
+	switch o.Topics {
+	case exactTopics, wildcardTopics:
+	case sharedTopics:
+		for _, f := range p.Flows {
+			if f.Deliveries != 1 {
+				return fmt.Errorf("mqtt.topics \"shared\" delivers each message once, but flow %q has %d deliveries", f.Name, f.Deliveries)
+			}
+		}
+	default:
+		return fmt.Errorf("mqtt.topics %q is not \"exact\", \"wildcard\" or \"shared\"", o.Topics)
+	}
+	for _, f := range p.Flows {
+		if n := max(p.Subscribers(), o.Connections); o.Filter != "" && f.Deliveries != n {
+			return fmt.Errorf("mqtt.filter hands every message to all %d connections, but flow %q has %d deliveries", n, f.Name, f.Deliveries)
+		}
+	}
+	for _, more := range o.More {
+		if _, err := mqttwire.ParseAddress(more); err != nil {
+			return fmt.Errorf("mqtt.more: %w", err)
+		}
+	}
+	for _, f := range p.Flows {
+		if len(o.More) > 0 && (f.Deliveries != 1 || o.Connections > 0) {
+			return fmt.Errorf("mqtt.more spreads topics over brokers, each with a connection of its own: flow %q has %d deliveries, 1 is allowed, and no mqtt.connections", f.Name, f.Deliveries)
+		}
+	}
+	if o.Connections < 0 || o.Connections > profile.MaxSubscribers {
+		return fmt.Errorf("mqtt.connections %d is outside 1 to %d", o.Connections, profile.MaxSubscribers)
+	}
+	if strings.ContainsAny(o.Status, "+#\x00") {
+		return fmt.Errorf("mqtt.status %q begins the name of a topic: + and # are not allowed", o.Status)
+	}
+	return nil
+}
+
+// line is one of the connections of a run, or of an instance of it; name is the connection's own.
+func (o Options) line(n network.Network, run, name string, topics []string) *line {
+	return &line{topics: topics, qos: byte(o.QoS), options: receiver.Options{
+		URL: o.URL, Username: o.Username, Password: o.Password, Version: mqttVersions[o.Version],
+		ClientID: "arrival-" + run + "-" + name, TLS: n.TLS, Dial: n.Dialer.DialContext,
+	}}
+}
+
+// How the run's topics are held.
+const (
+	exactTopics    = "exact"    // each topic by name
+	wildcardTopics = "wildcard" // all topics of a target with one filter
+	sharedTopics   = "shared"   // wildcards in one shared subscription (MQTT 5, 4.8.2): each message goes to one connection
+)
+
+// Filters returns the topic filters of each connection of a run's instance.
+//
+// Exact: target i of a flow with d deliveries is held by the connections i, i+1, … i+d−1 (modulo their number), so each
+// message is due at exactly d of them, and their load is even. Wildcard: the first d connections hold all targets. Shared: all
+// connections do, each message is due at one of them.
+//
+// With more than one broker each has a connection of its own, which holds everything there.
+//
+// The group of a shared subscription is the run's own: what is left of another run would take a share.
+func (o Options) Filters(p *profile.Profile, name string) [][]string {
+	filters := make([][]string, p.Subscribers())
+	if o.Filter != "" { // the pipeline's own topics: each connection gets every message
+		for c := range filters {
+			filters[c] = []string{o.Filter}
+		}
+		return filters
+	}
+	seen := map[string]bool{}
+	for _, f := range p.Flows {
+		if seen[f.Target] {
+			continue
+		}
+		seen[f.Target] = true
+		prefix := o.Prefix + f.Target + "/"
+		switch o.Topics {
+		case sharedTopics:
+			for c := range filters {
+				filters[c] = append(filters[c], "$share/arrival-"+name+"/"+prefix+"+")
+			}
+		case wildcardTopics:
+			for c := range max(f.Deliveries, min(len(filters), o.Brokers())) {
+				filters[c] = append(filters[c], prefix+"+")
+			}
+		default:
+			for i := range f.Targets {
+				for d := range max(f.Deliveries, min(len(filters), o.Brokers())) {
+					c := (i + d) % len(filters)
+					filters[c] = append(filters[c], prefix+strconv.Itoa(i))
+				}
+			}
+		}
+	}
+	return filters
+}

@@ -1,0 +1,25 @@
+package receive_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+)
+
+func TestTopicsOfEachConnection(t *testing.T) {
+	t.Parallel()
+	o := receive.Options{Prefix: "m/"}
+	p := &profile.Profile{Flows: []profile.Flow{
+		{Name: "direct", Target: "user", Targets: 2, Deliveries: 1}, {Name: "again", Target: "user", Targets: 2, Deliveries: 1},
+		{Name: "room", Target: "room", Targets: 1, Deliveries: 2},
+	}}
+	assert.Equal(t, [][]string{{"m/user/0", "m/room/0"}, {"m/user/1", "m/room/0"}}, o.Filters(p, "run1"))
+	o.Topics = "wildcard"
+	assert.Equal(t, [][]string{{"m/user/+", "m/room/+"}, {"m/room/+"}}, o.Filters(p, "run1"))
+	o.Topics = "shared"
+	shared := []string{"$share/arrival-run1/m/user/+", "$share/arrival-run1/m/room/+"}
+	assert.Equal(t, [][]string{shared, shared}, o.Filters(p, "run1"), "another run's group would take a share")
+}

@@ -1,0 +1,65 @@
+package receive
+
+import (
+	"context"
+	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
+)
+
+// takeFromQueue reads the queue in the place of a broker. What another run left in there is foreign, and goes too.
+func (s *Subscribers) takeFromQueue(ctx context.Context) error {
+	queue, err := store.OpenQueue(s.Network, s.Queue)
+	if err != nil {
+		return err
+	}
+	if err := queue.Take(ctx, s.taken); err != nil { // tells what the user may not do, before anything is sent
+		_ = queue.Close()
+		return err
+	}
+	s.read.Go(func() {
+		defer queue.Close()
+		for ctx.Err() == nil {
+			if err := queue.Take(ctx, s.taken); err != nil && ctx.Err() == nil {
+				s.Failed <- err
+				return
+			}
+		}
+	})
+	return nil
+}
+
+// taken hands frames that were read at one moment to the ledger and to k6's metric. Their way ends in the queue: nobody claims or
+// publishes them.
+func (s *Subscribers) taken(moment time.Time, frames []string) {
+	at := s.Clock.At(moment)
+	arrivals := make([]ledger.Arrival, 0, len(frames))
+	back := s.Clock.Back()
+	foreign := 0
+	for _, frame := range frames {
+		told, body := store.Parts(frame)
+		seq, ok := s.Bodies.Seq([]byte(body))
+		if !ok {
+			foreign++
+			continue
+		}
+		a := ledger.Arrival{Seq: seq, At: at, Waited: -1}
+		if told != "" && s.Stamped {
+			stamps, err := hops.Parse([]byte(told + ",0,0"))
+			if a.Stamped = err == nil; a.Stamped {
+				a.Stamps = stamps.Move(back)
+				a.Stamps.Claimed, a.Stamps.Published = at, at
+			} else {
+				s.Count("queue", "stamps unreadable", err.Error())
+			}
+		}
+		arrivals = append(arrivals, a)
+	}
+	latencies := s.Ledger.Arrive(0, arrivals, nil)
+	if foreign > 0 {
+		s.Ledger.Foreign(foreign)
+	}
+	s.Latencies(latencies)
+}

@@ -1,0 +1,74 @@
+package send
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
+)
+
+// Answer is what came of an attempt: a status, or an error; neither where a script says that there was no answer.
+type Answer struct {
+	Status int
+	Err    error
+	Class  string        // of Err; empty: network.ClassOf knows it
+	Body   func() []byte // of an answer with a status
+	Done   time.Time     // when it was there
+}
+
+// DialError says that a request did not leave, because there was no connection.
+type DialError struct{ Cause error }
+
+// Error implements error.
+func (e *DialError) Error() string { return e.Cause.Error() }
+
+// Unwrap is the cause.
+func (e *DialError) Unwrap() error { return e.Cause }
+
+// Outcome says what an attempt means for its messages, and what it counts as among the errors: a class and an example, empty where it was
+// accepted. timeout is what the request was given.
+func (a Answer) Outcome(timeout time.Duration) (outcome ledger.Outcome, class, example string) {
+	switch {
+	case a.Status >= 200 && a.Status < 300:
+		return ledger.Accepted, "", ""
+	case a.Status == http.StatusBadGateway || a.Status == http.StatusGatewayTimeout:
+		// A gateway's word says nothing of what stands behind it.
+		return ledger.Unknown, a.status(), a.Excerpt()
+	case a.Status != 0:
+		return ledger.Rejected, a.status(), a.Excerpt()
+	case a.Err == nil:
+		return ledger.Unknown, "no answer", "the script settled the request with status 0"
+	}
+	if class = a.Class; class == "" {
+		class = network.ClassOf(a.Err)
+	}
+	example = network.Advise(a.Err).Error()
+	var dial *DialError
+	switch {
+	case class == "TLS":
+		return ledger.Rejected, class, example
+	case errors.As(a.Err, &dial):
+		return ledger.Rejected, "no connection: " + class, example
+	case class == "timeout":
+		example = fmt.Sprintf("no answer within %s", timeout)
+	}
+	return ledger.Unknown, class, example
+}
+
+func (a Answer) status() string { return "HTTP " + strconv.Itoa(a.Status) }
+
+// Excerpt is the start of an answer's body, in one line.
+func (a Answer) Excerpt() string {
+	const most = 160
+	b := a.Body()
+	text := strings.Join(strings.Fields(string(b[:min(len(b), most)])), " ")
+	if len(b) > most {
+		text += " …"
+	}
+	return text
+}

@@ -1,0 +1,114 @@
+package send
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"os"
+	"time"
+)
+
+// link is a Poster's connection to the ingest. A request has a moment by which it is to be answered, and to tell the runtime
+// of it for each request took a twentieth of the CPU: the socket keeps the moment of an earlier one, and gets a new one when that
+// has come and the request's own has not.
+type link struct {
+	net.Conn           // of k6's dialer
+	secure   *tls.Conn // on top of it; nil: plain HTTP
+	deadline time.Time // of the request
+	told     time.Time // that the socket knows; never after deadline
+	lost     error     // what ended it
+}
+
+// dial connects, and shakes hands, before deadline. Its errors are DialErrors: nothing has been sent.
+func (p *Poster) dial(deadline time.Time) (*link, error) {
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	conn, err := p.network.Dialer.DialContext(ctx, "tcp", p.address)
+	if err != nil {
+		return nil, &DialError{err}
+	}
+	l := &link{Conn: conn}
+	if !p.secure {
+		return l, nil
+	}
+	config := p.network.TLS.Clone()
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(p.address)
+	}
+	config.NextProtos = []string{"http/1.1"}
+	l.secure = tls.Client(l, config)
+	if err := l.secure.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, &DialError{err}
+	}
+	return l, nil
+}
+
+// expect says that a request begins now, and by when its answer is wanted. It never is before the last one's.
+func (l *link) expect(now, deadline time.Time) {
+	l.deadline = deadline
+	if !l.told.After(now) {
+		l.tell()
+	}
+}
+
+func (l *link) tell() {
+	l.told = l.deadline
+	_ = l.SetDeadline(l.deadline) // a connection that has none fails in what follows
+}
+
+// early reports whether a socket gave up at an earlier request's moment, and tells it this one's.
+func (l *link) early(err error) bool {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(l.deadline) || !l.told.Before(l.deadline) {
+		return false
+	}
+	l.tell()
+	return true
+}
+
+// Read implements net.Conn.
+func (l *link) Read(b []byte) (int, error) {
+	for {
+		n, err := l.Conn.Read(b)
+		if n > 0 || err == nil || !l.early(err) {
+			return n, err
+		}
+	}
+}
+
+// Write implements net.Conn.
+func (l *link) Write(b []byte) (int, error) {
+	n := 0
+	for {
+		m, err := l.Conn.Write(b[n:])
+		if n += m; err == nil || !l.early(err) {
+			return n, err
+		}
+	}
+}
+
+// incoming reads what the ingest says, decrypted. It remembers how that ended, since fasthttp's parser says EOF to each cause.
+type incoming struct{ *link }
+
+func (a incoming) Read(b []byte) (n int, err error) {
+	if a.secure != nil {
+		n, err = a.secure.Read(b)
+	} else {
+		n, err = a.link.Read(b)
+	}
+	if err != nil {
+		a.lost = err
+	}
+	return n, err
+}
+
+// send writes a request.
+func (l *link) send(packet []byte) (err error) {
+	if l.secure != nil {
+		_, err = l.secure.Write(packet)
+	} else {
+		_, err = l.Write(packet)
+	}
+	return err
+}

@@ -1,0 +1,297 @@
+package send
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/eclipse/paho.golang/packets"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fleet"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+)
+
+// PublisherOptions are the settings of MQTT connections that publish the messages, in the place of requests to an ingest.
+type PublisherOptions struct {
+	URL         string   `json:"url"`
+	Username    string   `json:"username"`
+	Password    string   `json:"password"`
+	QoS         int      `json:"qos"`
+	Connections int      `json:"connections"`
+	Rate        float64  `json:"rate"` // connections opened in a second
+	More        []string `json:"more"` // brokers beside URL
+}
+
+// Broker is where connection i goes: to each in turn.
+func (o *PublisherOptions) Broker(i int) string {
+	if i %= 1 + len(o.More); i > 0 {
+		return o.More[i-1]
+	}
+	return o.URL
+}
+
+// Check refuses settings that make no sense with a profile, or beside so many further brokers of the subscribers.
+func (o *PublisherOptions) Check(p *profile.Profile, more int) error {
+	for i := range 1 + len(o.More) {
+		if _, err := fleet.ParseAddress(o.Broker(i)); err != nil {
+			return fmt.Errorf("publishers.%s: %w", []string{"url", "more"}[min(i, 1)], err)
+		}
+	}
+	if len(o.More) > 0 && len(o.More) != more {
+		return fmt.Errorf("publishers.more has %d brokers and mqtt.more %d: what is published to one has to be read there", len(o.More), more)
+	}
+	switch {
+	case o.QoS != 0 && o.QoS != 1:
+		return fmt.Errorf("publishers.qos %d is not 0 or 1", o.QoS)
+	case o.Connections < 1:
+		return fmt.Errorf("publishers.connections %d: 1 or more are wanted", o.Connections)
+	case !(o.Rate > 0):
+		return fmt.Errorf("publishers.rate %g: connections a second, above 0", o.Rate)
+	case p.Closed():
+		return errors.New("publishers want a profile with arrival rates: with vus a message is due when an answer is there")
+	}
+	for _, f := range p.Flows {
+		if f.Messages != 1 {
+			return fmt.Errorf("publishers send one message at a time, but flow %q has %d in a request", f.Name, f.Messages)
+		}
+	}
+	return nil
+}
+
+// Publishing is what Publishers need to know of their run.
+type Publishing struct {
+	*PublisherOptions
+	Prefix  string // of topics
+	Network network.Network
+	Timeout time.Duration // of a connection and of a message
+	Numbers []int         // of this instance's connections among those of all, from 0
+	Stamped bool          // a message holds when it was sent, on the clock of Redis
+	Figure  func(name string, value float64, unit string)
+}
+
+// Publishers hold the connections, and give each its turn.
+type Publishers struct {
+	Publishing
+	*run.Parts
+	work  sync.WaitGroup // what opens connections and tends them
+	stop  context.CancelFunc
+	conns sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool // what opens from now on is of no use
+	open    []*fleet.Conn
+	round   []*fleet.Conn // of the open ones, those whose turn comes still
+	tried   int
+	most    int // open at once
+	refused int
+	lost    int
+	took    time.Duration // until the last one was open
+}
+
+const (
+	// patrol is how often each connection is looked after.
+	patrol = time.Second
+	// look is how often it is looked whether there is a connection.
+	look = 20 * time.Millisecond
+)
+
+// Publish begins to open the connections. Close ends them.
+func Publish(ctx context.Context, parts *run.Parts, o Publishing) *Publishers {
+	p := &Publishers{Publishing: o, Parts: parts}
+	spreadSources(o.Network.Dialer)
+	ctx, p.stop = context.WithCancel(ctx)
+	p.work.Go(func() { p.connect(ctx) })
+	p.work.Go(func() { p.tend(ctx) })
+	return p
+}
+
+// Close waits until everything that was sent has been answered, and closes the connections.
+func (p *Publishers) Close(ctx context.Context) {
+	p.tell()
+	for p.Ledger.InFlight() > 0 && clock.SleepUntil(ctx, nil, time.Now().Add(look)) {
+	}
+	p.stop()
+	p.work.Wait()
+	p.mu.Lock()
+	open := p.open
+	p.open, p.closed = nil, true
+	p.mu.Unlock()
+	for _, c := range open {
+		c.Close()
+	}
+	p.conns.Wait()
+}
+
+// connect opens the connections, so many a second.
+func (p *Publishers) connect(ctx context.Context) {
+	for _, i := range p.Numbers {
+		due := p.Epoch.Add(time.Duration(float64(i) / p.Rate * float64(time.Second)))
+		if !clock.SleepUntil(ctx, p.Halted, due) {
+			return
+		}
+		p.conns.Go(func() { p.hold(ctx, i) })
+	}
+}
+
+// hold is the life of a connection.
+func (p *Publishers) hold(ctx context.Context, i int) {
+	conn, err := fleet.Connect(withSource(ctx, i), fleet.Options{
+		URL: p.Broker(i), Username: p.Username, Password: p.Password, ClientID: fmt.Sprintf("arrival-%s-publisher-%d", p.ID, i+1),
+		TLS: p.Network.TLS, Dial: p.Network.Dialer.DialContext, Timeout: p.Timeout,
+	})
+	if ctx.Err() != nil || !p.joined(conn, err) {
+		if err == nil {
+			conn.Close()
+		}
+		return
+	}
+	if err != nil {
+		p.Count("request", "no connection: "+network.ClassOf(err), network.Advise(err).Error())
+		return
+	}
+	if err := conn.Read(); !errors.Is(err, net.ErrClosed) {
+		p.left(conn)
+		p.Count("request", "connection lost: "+network.ClassOf(err), err.Error())
+	}
+}
+
+// joined notes what became of a connection; false when it comes too late.
+func (p *Publishers) joined(conn *fleet.Conn, err error) bool {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return false
+	}
+	if p.tried++; err != nil {
+		p.refused++
+	} else {
+		p.open = append(p.open, conn)
+		p.most = max(p.most, len(p.open))
+		p.took = time.Since(p.Epoch)
+	}
+	tell := err != nil || p.tried == len(p.Numbers)
+	p.mu.Unlock()
+	if tell {
+		p.tell()
+	}
+	return true
+}
+
+func (p *Publishers) left(conn *fleet.Conn) {
+	p.mu.Lock()
+	p.lost++
+	for i, c := range p.open {
+		if c == conn {
+			p.open[i] = p.open[len(p.open)-1]
+			p.open = p.open[:len(p.open)-1]
+			break
+		}
+	}
+	p.mu.Unlock()
+	p.tell()
+}
+
+// Figures of a run with Publishers.
+const (
+	FigureWanted  = "connections wanted"
+	FigureHeld    = "connections held"
+	FigureRefused = "connections refused"
+	FigureLost    = "connections lost"
+	FigureOpening = "time to open them"
+)
+
+// tell puts the figures into the report.
+func (p *Publishers) tell() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Figure(FigureWanted, float64(len(p.Numbers)), "")
+	p.Figure(FigureHeld, float64(p.most), "")
+	p.Figure(FigureRefused, float64(p.refused), "")
+	p.Figure(FigureLost, float64(p.lost), "")
+	p.Figure(FigureOpening, p.took.Seconds(), "s")
+}
+
+// tend keeps the connections alive, and ends those that have no answer.
+func (p *Publishers) tend(ctx context.Context) {
+	for clock.SleepUntil(ctx, nil, time.Now().Add(patrol)) {
+		p.mu.Lock()
+		open := append([]*fleet.Conn{}, p.open...)
+		p.mu.Unlock()
+		now := time.Now()
+		for _, c := range open {
+			c.Tend(now)
+		}
+	}
+}
+
+// pick is the next connection to publish. Each has one turn in a round, in an order that is drawn anew, so the time between two of its
+// messages is between 0 and twice the mean. It waits for the first to be open, and returns nil when there is none to wait for.
+func (p *Publishers) pick(ctx context.Context) *fleet.Conn {
+	for {
+		p.mu.Lock()
+		if len(p.round) == 0 {
+			p.round = append(p.round, p.open...)
+			rand.Shuffle(len(p.round), func(i, j int) { p.round[i], p.round[j] = p.round[j], p.round[i] })
+		}
+		if last := len(p.round) - 1; last >= 0 {
+			conn := p.round[last]
+			p.round = p.round[:last]
+			p.mu.Unlock()
+			if !conn.Ended() {
+				return conn
+			}
+			continue
+		}
+		hopeless := p.tried == len(p.Numbers)
+		p.mu.Unlock()
+		if hopeless || !clock.SleepUntil(ctx, p.Halted, time.Now().Add(look)) {
+			return nil
+		}
+	}
+}
+
+// Send publishes a message. What stands as HTTP is the time until its PUBACK, and all of its way is delivery.
+func (p *Publishers) Send(ctx context.Context, slot pacer.Slot) {
+	conn := p.pick(ctx)
+	if conn == nil {
+		p.Ledger.Drop(slot)
+		return
+	}
+	topic := p.Bodies.AppendTarget([]byte(p.Prefix), slot, 0)
+	body := p.Bodies.Append(nil, slot)
+	sent := time.Now()
+	at := p.Clock.At(sent)
+	var stamps packets.User
+	if p.Stamped {
+		stamps = packets.User{Key: hops.Property, Value: fmt.Sprintf("%d,0,0,0", at+p.Clock.Offset(at))}
+	}
+	p.Ledger.Sent(slot, at)
+	conn.Publish(string(topic), body, byte(p.QoS), stamps, func(reason byte, err error) {
+		outcome := ledger.Accepted
+		switch {
+		case errors.Is(err, fleet.ErrNotSent):
+			p.Count("request", "not sent", err.Error())
+			outcome = ledger.Rejected
+		case err != nil:
+			p.Count("request", "no PUBACK: "+network.ClassOf(err), err.Error())
+			outcome = ledger.Unknown
+		case reason >= packets.PubackUnspecifiedError:
+			p.Count("request", fmt.Sprintf("PUBACK 0x%02X", reason), "the broker refused the message")
+			outcome = ledger.Rejected
+		}
+		if err == nil {
+			p.Ledger.Answered(slot.Phase, time.Since(sent).Microseconds())
+		}
+		p.Ledger.Settle(slot, outcome)
+	})
+}

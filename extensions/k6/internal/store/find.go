@@ -1,0 +1,140 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+)
+
+// Keys of the pipeline. A pipeline that has others is measured all the same; its queued messages then count as lost.
+const (
+	messageStream    = "arrival:messages"
+	messageList      = "arrival:list"  // with QUEUE=list
+	messageCount     = "arrival:depth" // how many messages the stream holds
+	deadLetterStream = "arrival:dead-letters"
+	shardCount       = "arrival:shards"       // absent: the queue is not divided
+	ingestTrace      = "arrival:trace:ingest" // with TRACE_LOG_EVERY
+	relayTrace       = "arrival:trace:relay"
+
+	// TelemetryStream is what the pipeline's processes tell of themselves.
+	TelemetryStream = "arrival:telemetry"
+)
+
+// Find looks for the messages that did not arrive in the queue, and then among the dead letters: in this order none can
+// move from the one to the other unseen. It notes them in the ledger.
+func (s *Store) Find(ctx context.Context, r *run.Parts) {
+	look := func(key string, fate ledger.Fate, read func(context.Context, string, func(frame string)) error) {
+		if err := read(ctx, key, func(frame string) {
+			_, body := Parts(frame)
+			if seq, ok := r.Bodies.Seq([]byte(body)); ok {
+				r.Ledger.Find(seq, fate)
+			}
+		}); err != nil {
+			r.Distrust("%s could not be read in Redis, so what is missing could not be looked for: %s", key, err)
+		}
+	}
+	messages, deadLetters, err := s.places(ctx)
+	if err != nil {
+		r.Distrust("%s could not be read in Redis, so what is missing could not be looked for in shards: %s", shardCount, err)
+	}
+	for _, key := range messages {
+		look(key, ledger.Queued, s.scanFrames)
+	}
+	look(messageList, ledger.Queued, s.scanList)
+	for _, key := range deadLetters {
+		look(key, ledger.DeadLettered, s.scanFrames)
+	}
+}
+
+// places are where messages can be left: streams in the first list, and streams of dead letters in the second. A queue that is
+// divided has one of each for each of its shards (pipeline/queue/keys.ts).
+func (s *Store) places(ctx context.Context) (messages, deadLetters []string, err error) {
+	messages, deadLetters = []string{messageStream}, []string{deadLetterStream}
+	node, err := s.Holder(ctx, shardCount)
+	if err != nil {
+		return messages, deadLetters, err
+	}
+	shards, err := node.Get(ctx, shardCount).Int()
+	if err == redis.Nil {
+		return messages, deadLetters, nil
+	}
+	for shard := range shards {
+		messages = append(messages, fmt.Sprintf("arrival:{%d}:messages", shard))
+		deadLetters = append(deadLetters, fmt.Sprintf("arrival:{%d}:dead-letters", shard))
+	}
+	return messages, deadLetters, err
+}
+
+// framesOf are the messages of an entry (pipeline/queue/frame.ts).
+func framesOf(entry redis.XMessage) iter.Seq[string] {
+	frames, ok := entry.Values["frame"].(string)
+	if !ok {
+		return func(func(string) bool) {}
+	}
+	return strings.SplitSeq(frames, "\x1e")
+}
+
+// Parts are the stamps and the body of a frame, "<target>\n<stamps>\n<body>" (pipeline/queue/frame.ts).
+func Parts(frame string) (stamps, body string) {
+	_, rest, _ := strings.Cut(frame, "\n")
+	stamps, body, _ = strings.Cut(rest, "\n")
+	return stamps, body
+}
+
+// scanList reads a list from its newest element to its oldest. What is taken from its end meanwhile was not missing.
+func (s *Store) scanList(ctx context.Context, key string, read func(string)) error {
+	const batch = 1000
+	node, err := s.Holder(ctx, key)
+	if err != nil {
+		return err
+	}
+	for from := int64(0); ; from += batch {
+		frames, err := node.LRange(ctx, key, from, from+batch-1).Result()
+		if err != nil {
+			return err
+		}
+		for _, frame := range frames {
+			read(frame)
+		}
+		if len(frames) < batch {
+			return nil
+		}
+	}
+}
+
+// scanFrames reads the messages of a stream.
+func (s *Store) scanFrames(ctx context.Context, stream string, read func(frame string)) error {
+	return s.Scan(ctx, stream, "-", func(entry redis.XMessage) {
+		for frame := range framesOf(entry) {
+			read(frame)
+		}
+	})
+}
+
+// Scan reads a stream from an id to its end.
+func (s *Store) Scan(ctx context.Context, stream, from string, read func(redis.XMessage)) error {
+	const batch = 100 // entries, of up to 64 messages each
+	node, err := s.Holder(ctx, stream)
+	if err != nil {
+		return err
+	}
+	for {
+		entries, err := node.XRangeN(ctx, stream, from, "+", batch).Result()
+		if err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			read(entry)
+		}
+		if len(entries) < batch {
+			return nil
+		}
+		from = "(" + entries[len(entries)-1].ID
+	}
+}

@@ -1,0 +1,176 @@
+package mqtt
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/eclipse/paho.golang/packets"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+)
+
+// call is one SUBSCRIBE, UNSUBSCRIBE or PUBLISH of a script.
+type call struct {
+	kind    byte
+	topics  []string // filters, or the topic of a PUBLISH
+	qos     byte
+	message *mqttwire.Publish // of a PUBLISH
+	outcome chan error        // gets one, unless the connection ends first
+
+	// The wire's.
+	id       uint16 // 0 until it is written
+	number   int    // in the order of the session
+	due      byte   // the packet that answers it, 0 for none
+	written  bool   // and waits for an answer
+	released bool   // PUBREC came: the broker has the message
+	givenUp  bool
+}
+
+func newSubscribe(kind byte, filters []string, qos byte) *call {
+	return &call{kind: kind, topics: filters, qos: qos, due: kind + 1, outcome: make(chan error, 1)}
+}
+
+func newPublish(m *mqttwire.Publish) *call {
+	due := [...]byte{0, packets.PUBACK, packets.PUBREC}[m.QoS]
+	return &call{
+		kind: packets.PUBLISH, topics: []string{string(m.Topic)}, qos: m.QoS, message: m, due: due, outcome: make(chan error, 1),
+	}
+}
+
+func (c *call) append(b []byte, version int) []byte {
+	switch c.kind {
+	case packets.SUBSCRIBE:
+		return mqttwire.AppendSubscribe(b, version, c.id, c.topics, c.qos)
+	case packets.UNSUBSCRIBE:
+		return mqttwire.AppendUnsubscribe(b, version, c.id, c.topics)
+	}
+	return c.message.Append(b, version)
+}
+
+// session is what outlives a connection (MQTT 5, 4.1): messages that are not acknowledged, both ways. What a script was told
+// has failed is among them: the broker may have it. The lock guards the state of the wire that has the session, too.
+type session struct {
+	mu       sync.Mutex
+	lastID   uint16
+	calls    int
+	waiting  map[uint16]*call // for the broker's answer, by packet id
+	messages int              // of them
+	handedOn mqttwire.IDs     // QoS 2 messages that the broker has not released
+}
+
+func newSession() *session { return &session{waiting: map[uint16]*call{}} }
+
+// begin is called for each connection that the broker has accepted. It returns what is sent again.
+func (s *session) begin(version int, clean, present bool) (again []byte) {
+	if clean || !present { // [MQTT-3.2.2-5]
+		s.handedOn = mqttwire.IDs{}
+	}
+	// A broker of 3.1.1 that has no session gets the messages nevertheless [MQTT-4.4.0-1].
+	forget := clean || !present && version == mqttwire.Version5
+	var messages []*call
+	for id, c := range s.waiting {
+		if forget || c.kind != packets.PUBLISH {
+			delete(s.waiting, id)
+		} else {
+			messages = append(messages, c)
+		}
+	}
+	s.messages = len(messages)
+	slices.SortFunc(messages, func(a, b *call) int { return a.number - b.number }) // [MQTT-4.6.0-1]
+	for _, c := range messages {
+		if c.released {
+			again = mqttwire.AppendAck(again, packets.PUBREL, c.id)
+		} else {
+			c.message.Dup = true
+			again = c.message.Append(again, version)
+		}
+	}
+	return again
+}
+
+// add gives a call its packet id, which is 0 for a message of QoS 0.
+func (s *session) add(c *call) {
+	if c.due == 0 {
+		return
+	}
+	for used := true; used || s.lastID == 0; _, used = s.waiting[s.lastID] {
+		s.lastID++
+	}
+	s.calls++
+	c.id, c.number, s.waiting[s.lastID] = s.lastID, s.calls, c
+	if c.message != nil {
+		c.message.ID = c.id
+		s.messages++
+	}
+}
+
+// full reports that the broker takes no more of a call's kind now (MQTT 5, 4.9), or that all packet ids are used.
+func (s *session) full(c *call, receiveMaximum int) bool {
+	return c.due != 0 && len(s.waiting) == math.MaxUint16 || c.message != nil && c.qos > 0 && s.messages >= receiveMaximum
+}
+
+// answered takes the broker's answer to a call, and returns what there is to send then.
+func (s *session) answered(c *call, a *mqttwire.Answer, version int) (reply []byte, err error) {
+	kind := a.Kind >> 4
+	if kind == packets.PUBREC && c.released { // sent again
+		return mqttwire.AppendAck(nil, packets.PUBREL, c.id), nil
+	}
+	if kind != c.due {
+		return nil, mqttwire.ProtocolError("%s answers %s, which wants %s", name(kind), name(c.kind), name(c.due))
+	}
+	if c.message == nil {
+		if err := a.CheckCodes(version, len(c.topics)); err != nil {
+			return nil, err
+		}
+	}
+	if kind == packets.PUBREC && !a.Refused() {
+		c.released, c.due = true, packets.PUBCOMP
+		return mqttwire.AppendAck(nil, packets.PUBREL, c.id), nil
+	}
+	delete(s.waiting, c.id)
+	if c.message != nil {
+		s.messages--
+	}
+	c.outcome <- refused(c, a)
+	return nil, nil
+}
+
+func name(kind byte) string { return mqttwire.Name(kind << 4) }
+
+// refused is the error of an answer that says no.
+func refused(c *call, a *mqttwire.Answer) error {
+	if c.message != nil {
+		if !a.Refused() {
+			return nil
+		}
+		return fmt.Errorf("the broker refused the message on %s: %s%s", c.topics[0], a.Said.Words(a.Code), advice(a.Code))
+	}
+	what, change := "the subscription to ", ""
+	if c.kind == packets.UNSUBSCRIBE {
+		what = "to end the subscription to "
+	}
+	var refused []string
+	for i, code := range a.Codes { // in the order of the filters [MQTT-3.8.4-6], [MQTT-3.11.3-1]
+		if code >= mqttwire.Failed {
+			refused = append(refused, fmt.Sprintf("%s (%s)", c.topics[i], a.Said.Words(code)))
+			change = advice(code)
+		}
+	}
+	if refused == nil {
+		return nil
+	}
+	return errors.New("the broker refused " + what + strings.Join(refused, ", ") + change)
+}
+
+// advice is what a script author can do about a reason code. The one of a SUBACK of MQTT 3.1.1 says nothing.
+func advice(code byte) string {
+	switch code {
+	case packets.PubackNotAuthorized, packets.SubackUnspecifiederror: // the same in all packets
+		return ": check its access rules"
+	}
+	return ""
+}

@@ -1,0 +1,161 @@
+package mqtt
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/eclipse/paho.golang/packets"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+)
+
+// submit has a call written, when those before it are. It refuses what the broker has said it does not take.
+func (w *wire) submit(c *call) error {
+	if m, said := c.message, &w.accepted.Said; m != nil {
+		switch size := m.Size(w.version); {
+		case m.QoS > said.MaxQoS:
+			return fmt.Errorf("the broker takes messages of QoS %d at most, this one has %d", said.MaxQoS, m.QoS)
+		case m.Retain && said.NoRetained:
+			return errors.New("the broker keeps no retained messages: leave retain out")
+		case size > said.MaxPacket:
+			return fmt.Errorf("the message makes a packet of %d bytes: %d are allowed", size, said.MaxPacket)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = append(w.queue, c)
+	w.changed.Signal()
+	return nil
+}
+
+// giveUp is the error of a call that has waited for so long.
+func (w *wire) giveUp(c *call, limit time.Duration) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.givenUp = true
+	ms := limit.Milliseconds()
+	switch {
+	case c.written:
+		return fmt.Errorf("no %s within %d ms%s: check the broker or raise request_timeout in connect()", name(c.due), ms, w.stray)
+	case w.messages > 0 && w.full(c, w.accepted.Said.ReceiveMaximum):
+		return fmt.Errorf("not written within %d ms: the broker has %d messages to acknowledge and takes no more: "+
+			"check the broker or raise request_timeout in connect()", ms, w.messages)
+	}
+	return fmt.Errorf("not written within %d ms: the broker reads too little: check it or raise request_timeout in connect()", ms)
+}
+
+// write writes what there is to write, until the end.
+func (w *wire) write() {
+	defer close(w.writerDone)
+	var b []byte
+	for {
+		var written []*call // of QoS 0: they have no answer
+		w.mu.Lock()
+		for b, written = w.gather(b[:0]); len(b) == 0 && w.failure == nil; b, written = w.gather(b) {
+			w.changed.Wait()
+		}
+		last := w.bye != nil || w.failure != nil
+		w.sent = time.Now()
+		w.mu.Unlock()
+		if len(b) > 0 {
+			if _, err := w.Write(b); err != nil {
+				w.fail(err)
+				return
+			}
+		}
+		for _, c := range written {
+			c.outcome <- nil
+		}
+		if last {
+			return
+		}
+		if cap(b) > 2*writeSize {
+			b = nil // it was for a large message
+		}
+	}
+}
+
+// gather adds what is to be written now to b.
+func (w *wire) gather(b []byte) (_ []byte, written []*call) {
+	b = append(b, w.replies...)
+	w.replies = w.replies[:0]
+	if w.bye != nil {
+		return append(b, w.bye...), nil
+	}
+	for len(w.queue) > 0 && len(b) < writeSize && (w.queue[0].givenUp || !w.full(w.queue[0], w.accepted.Said.ReceiveMaximum)) {
+		c := w.queue[0]
+		w.queue[0], w.queue = nil, w.queue[1:]
+		if c.givenUp {
+			continue
+		}
+		w.add(c)
+		b = c.append(b, w.version)
+		if c.written = c.due != 0; !c.written { // it is when the socket has it
+			written = append(written, c)
+		}
+	}
+	return b, written
+}
+
+// fail ends the connection for a reason that reading does not find.
+func (w *wire) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failure == nil {
+		w.failure = err
+	}
+	w.changed.Broadcast()
+	_ = w.SetReadDeadline(time.Now().Add(quiesce)) // there may be messages to read, and why the broker ended the connection
+}
+
+// ping asks for a PINGRESP when there was no traffic for so long.
+func (w *wire) ping(interval time.Duration) {
+	limit := min(interval, longestPing)
+	for wait := interval; ; {
+		select {
+		case <-w.done:
+			return
+		case <-time.After(wait):
+		}
+		w.mu.Lock()
+		now, quiet := time.Now(), w.sent
+		if w.heard.Before(quiet) {
+			quiet = w.heard
+		}
+		switch {
+		case !w.pinged.IsZero() && w.heard.After(w.pinged): // it has more to say before
+			w.pinged, wait = w.heard, limit-now.Sub(w.heard)
+		case !w.pinged.IsZero():
+			w.mu.Unlock()
+			w.fail(fmt.Errorf("the broker is silent: no answer to a ping within %s", limit))
+			return
+		case now.Sub(quiet) < interval:
+			wait = interval - now.Sub(quiet)
+		default:
+			w.pinged, wait = now, limit
+			w.reply(append(w.replies, packets.PINGREQ<<4, 0))
+		}
+		w.mu.Unlock()
+	}
+}
+
+// leave writes what is due, and DISCONNECT, and closes the connection.
+func (w *wire) leave(code byte) {
+	late := time.AfterFunc(quiesce, func() { _ = w.Close() })
+	defer late.Stop()
+	w.mu.Lock()
+	if w.bye == nil {
+		w.bye = mqttwire.AppendDisconnect(nil, w.version, code, nil)
+	}
+	w.changed.Broadcast()
+	w.mu.Unlock()
+	<-w.writerDone
+	_ = w.Close()
+}
+
+// disconnect leaves. When it returns, every message that was read has been handed on.
+func (w *wire) disconnect() {
+	w.leave(0)
+	<-w.done
+}

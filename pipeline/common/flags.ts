@@ -1,0 +1,49 @@
+/** The flags of a command. What is unknown or out of range is refused in one line, with what is allowed. */
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import { closest, distance } from 'fastest-levenshtein';
+import { ConfigError } from './config.ts';
+
+/**
+ * Reads flags as node:util's parseArgs does, and `--help` beside them.
+ * @throws {ConfigError} the flag, the one that is most like it, all that are allowed
+ */
+export function readFlags<T extends ParseArgsOptionsConfig>(
+  args: readonly string[],
+  options: T,
+  allowPositionals = false,
+) {
+  const all = { ...options, help: { type: 'boolean', short: 'h' } as const };
+  try {
+    return parseArgs({ args: [...args], options: all, allowPositionals });
+  } catch (error) {
+    const message = (error as Error).message.split('\n')[0] as string;
+    const [, unknown] = /^(?:Unknown option|Unexpected argument) '(.*?)'/.exec(message) ?? [];
+    const allowed = Object.keys(all).map((name) => `--${name}`);
+    const what = unknown === undefined ? message : `${unknown} is not known${like(unknown, allowed)}`;
+    throw new ConfigError(`${what}; allowed: ${allowed.join(', ')}`);
+  }
+}
+
+/** `, RATE is` for RTAE: the allowed name that was meant, where one is near enough. */
+export function like(name: string, allowed: readonly string[]): string {
+  const near = closest(name, allowed);
+  const letters = name.replace(/^-+/, '').length;
+  return near && distance(name, near) <= Math.max(1, Math.min(3, letters / 2)) ? `, ${near} is` : '';
+}
+
+interface Range {
+  least: number;
+  most: number;
+  /** Fractions too. */
+  broken?: boolean;
+  /** A word of its own that is allowed. */
+  or?: string;
+}
+
+/** The number that a flag gives. @throws {ConfigError} */
+export function numberOf(flag: string, text: string, { least, most, broken = false, or }: Range): number {
+  const value = text === '' ? Number.NaN : Number(text);
+  if (text === or || (value >= least && value <= most && (broken || Number.isInteger(value)))) return value;
+  const range = `${broken ? '' : 'whole numbers from '}${least} to ${most}`;
+  throw new ConfigError(`--${flag} is "${text}"; allowed: ${range}${or === undefined ? '' : `, or ${or}`}`);
+}

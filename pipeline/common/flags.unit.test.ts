@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { like, numberOf, readFlags } from './flags.ts';
+
+const options = { rate: { type: 'string' }, list: { type: 'boolean' } } as const;
+
+test('flags, and --help beside them', () => {
+  assert.deepEqual({ ...readFlags(['--rate', '5', '-h'], options).values }, { rate: '5', help: true });
+  assert.deepEqual(readFlags(['a', '--list'], options, true).positionals, ['a']);
+});
+
+// Each command said in words of its own that a flag is not known, and most did not say which are.
+test('an unknown flag or word: the nearest one, and all that are allowed', () => {
+  for (const [args, message] of [
+    [['--raet', '5'], '--raet is not known, --rate is; allowed: --rate, --list, --help'],
+    [['--bogus'], '--bogus is not known; allowed: --rate, --list, --help'],
+    [['-e'], '-e is not known; allowed: --rate, --list, --help'],
+    [['RATE=5'], 'RATE=5 is not known; allowed: --rate, --list, --help'],
+  ] as const)
+    assert.throws(() => readFlags(args, options), { name: 'ConfigError', message });
+  assert.throws(
+    () => readFlags(['--rate'], options),
+    /^ConfigError: Option '--rate <value>'.*--list, --help$/,
+  );
+});
+
+test('what was meant is named where it is near', () => {
+  assert.equal(like('RAET', ['CANARY', 'RATE']), ', RATE is');
+  assert.equal(like('P9', ['P99']), ', P99 is');
+  assert.equal(like('RATE', ['GATHER', 'CANARY']), '');
+  assert.equal(like('--what', ['--out']), '');
+  assert.equal(like('RATE', []), '');
+});
+
+test('a number in its range', () => {
+  assert.equal(numberOf('rate', '5', { least: 1, most: 9 }), 5);
+  assert.equal(numberOf('rate', '0.5', { least: 0, most: 9, broken: true }), 0.5);
+  assert.equal(numberOf('most', '0', { least: 5, most: 9, or: '0' }), 0);
+  for (const text of ['', '0', '10', '1.5', 'x'])
+    assert.throws(() => numberOf('rate', text, { least: 1, most: 9 }), {
+      message: `--rate is "${text}"; allowed: whole numbers from 1 to 9`,
+    });
+});
