@@ -64,9 +64,9 @@ describe('npm run ramp', () => {
     assert.match(programs[1] as string, /mosquitto$/);
 
     const { exitCode, stdout, all } = await ramp;
-    const page = stdout.match(/^report {2}(\S+)$/m)?.[1];
+    const page = stdout.match(/^ +report +(\S+)$/m)?.[1];
     assert.ok(page, all);
-    assert.equal(stdout.trim().split('\n').at(-1), `report  ${page}`);
+    assert.equal(stdout.trimEnd().split('\n').at(-1), `  report      ${page}`);
     const runDir = dirname(join(ROOT, page));
     try {
       const run = await readRun(runDir);

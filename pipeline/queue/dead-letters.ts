@@ -96,22 +96,13 @@ function letterOf(letter: string, fields: readonly Buffer[], idPath: readonly st
 
 /** What a frame tells of its message; a letter is listed even when it can not be read. */
 function contents(frame: Buffer | undefined, idPath: readonly string[]): Pick<DeadLetter, 'id' | 'target'> {
-  const nothing = { id: undefined, target: undefined };
-  if (frame === undefined) return nothing;
+  let target: string | undefined;
+  let id: unknown;
   try {
-    const { target, body } = decodeFrame(frame);
-    return { target, id: idOf(body, idPath) };
-  } catch {
-    return nothing;
-  }
-}
-
-function idOf(body: Buffer, path: readonly string[]): string | undefined {
-  try {
-    let id: unknown = JSON.parse(body.toString());
-    for (const key of path) id = (id as Record<string, unknown> | null | undefined)?.[key];
-    return typeof id === 'string' ? id : undefined;
-  } catch {
-    return undefined;
-  }
+    const decoded = decodeFrame(frame ?? Buffer.alloc(0));
+    target = decoded.target;
+    id = JSON.parse(decoded.body.toString());
+  } catch {}
+  for (const key of idPath) id = (id as Record<string, unknown> | null | undefined)?.[key];
+  return { target, id: typeof id === 'string' ? id : undefined };
 }

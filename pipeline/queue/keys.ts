@@ -13,6 +13,9 @@ export const WHOLE: Keys = {
   deadLetters: 'arrival:dead-letters',
 };
 
+/** Of a queue that is a list. */
+export const LIST = 'arrival:list';
+
 /** How many shards the queue in this Redis has; absent: it is not divided. Written by the first who uses them. */
 export const SHARDS = 'arrival:shards';
 

@@ -1,6 +1,6 @@
 import { EntrySize } from './entry-size.ts';
 import { encodeFrame, type Message } from './frame.ts';
-import { WHOLE } from './keys.ts';
+import { LIST, WHOLE } from './keys.ts';
 import { CLAIM_WAIT_MS, type Claim, type Entry, Queue } from './queue.ts';
 
 const NOTHING: Claim = { entries: [], deleted: 0 };
@@ -12,7 +12,7 @@ const NOTHING: Claim = { entries: [], deleted: 0 };
 export class ListQueue extends Queue {
   readonly kind = 'list';
   readonly #size = new EntrySize(1);
-  protected readonly keys = { ...WHOLE, messages: 'arrival:list' };
+  protected readonly keys = { ...WHOLE, messages: LIST };
 
   append(messages: readonly Message[]): Promise<number> {
     return this.redis.lpush(this.keys.messages, ...messages.map(encodeFrame));

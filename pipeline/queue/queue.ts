@@ -184,19 +184,8 @@ export abstract class Queue {
 
   /** Appends one telemetry entry; `at` in Redis-clock microseconds. The newest 100,000 are kept. */
   async record(process: string, at: number, data: object): Promise<void> {
-    await this.redis.xadd(
-      TELEMETRY,
-      'MAXLEN',
-      '~',
-      TELEMETRY_LENGTH,
-      '*',
-      'process',
-      process,
-      'at',
-      at,
-      'data',
-      JSON.stringify(data),
-    );
+    const fields = ['process', process, 'at', at, 'data', JSON.stringify(data)];
+    await this.redis.xadd(TELEMETRY, 'MAXLEN', '~', TELEMETRY_LENGTH, '*', ...fields);
   }
 
   /** Adds what {@link Trace} notes to the list of a component, the newest first. The newest 100,000 are kept. */
@@ -257,7 +246,8 @@ export function otherwise(there: string, wanted: number): string {
   return `its queue has ${there} shards; allowed is STREAM_SHARDS=${there}, not ${wanted} (once it is empty: DEL ${SHARDS})`;
 }
 
-async function becomeReady(connection: Connection, withinMs: number): Promise<void> {
+/** Resolves once commands can be written; rejects after `withinMs`. */
+export async function becomeReady(connection: Connection, withinMs: number): Promise<void> {
   const deadline = Date.now() + withinMs;
   let reason = 'Redis is away';
   const onError = (error: Error) => {

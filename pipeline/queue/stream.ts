@@ -70,19 +70,10 @@ export class StreamQueue extends Queue {
   async claim(consumer: string, count: number): Promise<Claim> {
     if (!this.#agreed) await this.agree();
     const reader = await this.reader();
-    const reply = (await reader.xreadgroupBuffer(
-      'GROUP',
-      GROUP,
-      consumer,
-      'COUNT',
-      this.#size.entriesFor(count),
-      'BLOCK',
-      CLAIM_WAIT_MS,
-      'STREAMS',
-      this.keys.messages,
-      '>',
-    )) as [Buffer, RawEntry[]][] | null;
-    const raw = reply?.[0]?.[1] ?? [];
+    const most = ['COUNT', this.#size.entriesFor(count), 'BLOCK', CLAIM_WAIT_MS] as const;
+    const from = ['STREAMS', this.keys.messages, '>'] as const;
+    const reply = await reader.xreadgroupBuffer('GROUP', GROUP, consumer, ...most, ...from);
+    const raw = (reply as [Buffer, RawEntry[]][] | null)?.[0]?.[1] ?? [];
     const entries = raw.map(([id, fields]) => entryOf(id, fields, 1));
     this.#size.note(entries);
     return { entries, deleted: 0 };
@@ -149,16 +140,8 @@ export class StreamQueue extends Queue {
     const raws = new Map<string, RawEntry>();
     for (const [counter, group] of Map.groupBy(rows, deliveries)) {
       const ids = group.map(([id]) => id);
-      const claim = [
-        'XCLAIM',
-        this.keys.messages,
-        GROUP,
-        consumer,
-        0,
-        ...ids,
-        'RETRYCOUNT',
-        counter,
-      ] as const;
+      const key = this.keys.messages;
+      const claim = ['XCLAIM', key, GROUP, consumer, 0, ...ids, 'RETRYCOUNT', counter] as const;
       for (const raw of (await this.redis.callBuffer(...claim)) as RawEntry[])
         raws.set(raw[0].toString(), raw);
     }
@@ -193,12 +176,7 @@ export class StreamQueue extends Queue {
 
   async split({ id, frames }: Entry, parts: readonly Part[], stays: boolean): Promise<void> {
     const { messages, depth } = this.keys;
-    const told = parts.flatMap(({ frame, deliveries, suspect, reason }) => [
-      frame,
-      deliveries,
-      Number(suspect),
-      reason,
-    ]);
+    const told = parts.flatMap((part) => [part.frame, part.deliveries, Number(part.suspect), part.reason]);
     await this.redis.splitEntry(messages, depth, GROUP, id, stays ? 1 : 0, frames.length, ...told);
   }
 

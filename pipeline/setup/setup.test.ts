@@ -69,7 +69,7 @@ test('a checkout whose path has spaces, letters that are not ASCII, % and #', as
       '-q',
       ...given.flatMap((one) => ['-e', one]),
     );
-    const [, page = `no report: ${all}`] = /^report {2}(.*)$/m.exec(String(all)) ?? [];
+    const [, page = `no report: ${all}`] = /^ *report +(.*)$/m.exec(String(all)) ?? [];
     assert.ok(existsSync(join(checkout, page)), page);
     const { account } = JSON.parse(readFileSync(join(checkout, dirname(page), 'run.json'), 'utf8'));
     assert.ok(account.arrived > 0, script);

@@ -34,9 +34,10 @@ const REDIS_ACL = {
     '+blmpop +brpop +client|id +client|unblock +eval +evalsha +info +llen +lpush +ltrim +rpush +time',
     '+xack +xadd +xautoclaim +xclaim +xdel +xgroup|create +xgroup|delconsumer +xlen +xpending +xrange +xreadgroup',
   ],
-  /** The supervisor: how much is left to drain, and what the servers use. */
+  /** The supervisor: how much is left, and what the servers use. */
   stack: [
     '%R~arrival:messages %R~arrival:{*}:messages %R~arrival:list',
+    '%R~arrival:dead-letters %R~arrival:{*}:dead-letters',
     ...[`(${DEPTH} +get)`, TELEMETRY, DIVISION_SEEN, CLUSTER],
     '+info +llen +time +xlen',
   ],

@@ -3,19 +3,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type MqttClient } from 'mqtt';
 import type { TelemetryData } from '../common/telemetry.ts';
 
-const GAUGES = {
+const GAUGES: Record<string, readonly [name: string, scale: number]> = {
   'clients/connected': ['clients', 1],
   'heap/current': ['heap_mb', 1e-6],
   /** Retained, or waiting for a client. */
   'store/messages/count': ['stored_messages', 1],
-} as const;
+};
 
-const COUNTERS = {
+const COUNTERS: Record<string, string> = {
   'publish/messages/received': 'messages_received',
   'publish/messages/sent': 'messages_sent',
   /** Past a client's limit of messages in flight and queued, or of QoS 0 to one that does not keep up. */
   'publish/messages/dropped': 'messages_dropped',
-} as const;
+};
 
 const ROOT = '$SYS/broker/';
 
@@ -51,13 +51,11 @@ export class BrokerSys {
   figures(): Required<Pick<TelemetryData, 'gauges' | 'counters'>> | undefined {
     const gauges: Record<string, number> = {};
     const counters: Record<string, number> = {};
-    for (const [topic, [name, scale]] of Object.entries(GAUGES)) {
-      const said = this.#said.get(topic);
-      if (said !== undefined) gauges[name] = Number(said) * scale;
-    }
-    for (const [topic, name] of Object.entries(COUNTERS)) {
-      const said = this.#said.get(topic);
-      if (said !== undefined) counters[name] = Number(said);
+    for (const [topic, said] of this.#said) {
+      const [gauge, scale = 1] = GAUGES[topic] ?? [];
+      const counter = COUNTERS[topic];
+      if (gauge) gauges[gauge] = Number(said) * scale;
+      if (counter) counters[counter] = Number(said);
     }
     return Object.keys(gauges).length + Object.keys(counters).length === 0 ? undefined : { gauges, counters };
   }

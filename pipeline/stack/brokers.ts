@@ -5,6 +5,7 @@ import type { Certificate } from './certificates.ts';
 import type { Launch } from './launch.ts';
 import { claimPort } from './ports.ts';
 import { checkBroker } from './probe.ts';
+import type { Started } from './process.ts';
 import { brokerName, HOST, type Listen, prepareMosquitto } from './services.ts';
 
 /** What a server of a stack is started with. */
@@ -17,7 +18,7 @@ export interface ServerSetting {
   /** A file of authorities to trust; empty: the built-in ones. */
   ca: string;
   /** Starts a process, and resolves when it has printed a line like this. */
-  run: (launch: Launch, readyLine: RegExp) => Promise<unknown>;
+  run: (launch: Launch, readyLine: RegExp) => Promise<Started>;
 }
 
 export interface Brokers {

@@ -96,7 +96,7 @@ test('a run through the cluster: balanced account, and every worker has done its
     'relay-2',
   ]);
   const { all, stdout } = await ramp();
-  const page = /^report {2}(\S+)\/index\.html$/m.exec(stdout)?.[1];
+  const page = /^ *report +(\S+)\/index\.html$/m.exec(stdout)?.[1];
   assert.ok(page, all);
   const runDir = join(ROOT, page);
   try {

@@ -12,7 +12,8 @@ const LEASH_MS = 20_000;
 
 /** The file in a directory that is a stack's. */
 const MARK = 'arrival-stack';
-const MARK_TEXT = 'A directory of Arrival’s pipeline, which empties logs/, redis/ and tls/ when it starts.\n';
+const MARK_TEXT =
+  'A directory of Arrival’s pipeline, which empties logs/, tls/ and what a run left when it starts.\n';
 /** Where the repository keeps what it makes, the set-up too. */
 const REPOSITORY = join(import.meta.dirname, '../../.stack');
 
@@ -40,11 +41,11 @@ export async function ownDirectory(dir: string): Promise<void> {
 }
 
 /**
- * Makes the stack's directory ours, and empty of an earlier stack: messages of a run that is over
- * would only disturb the next one. Rejects in one line when another stack is running in it.
- * Returns what gives it back.
+ * Makes the stack's directory ours, and removes what an earlier stack left in it. Rejects in one line when another stack is running in it.
+ * @param drop data that is removed too
+ * @returns what gives it back
  */
-export async function claimDirectory(dir: string): Promise<() => void> {
+export async function claimDirectory(dir: string, drop: readonly string[] = []): Promise<() => void> {
   await ownDirectory(dir);
   const lock = join(dir, 'supervisor.pid');
   const holder = takeLock(lock);
@@ -56,7 +57,7 @@ export async function claimDirectory(dir: string): Promise<() => void> {
   try {
     await endLeftovers(dir);
     await removeStackFile(dir);
-    for (const data of ['redis', 'logs', 'tls']) await rm(join(dir, data), { recursive: true, force: true });
+    for (const data of [...drop, 'logs', 'tls']) await rm(join(dir, data), { recursive: true, force: true });
     await mkdir(join(dir, 'logs'), { mode: 0o700 });
   } catch (error) {
     releaseLock(lock);

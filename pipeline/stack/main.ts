@@ -12,6 +12,7 @@ import { deadLetters } from './dead-letters.ts';
 import { exitAfter, explain } from './explain.ts';
 import { shortPath } from './file.ts';
 import { onInterrupt } from './interrupt.ts';
+import { inWords } from './redis.ts';
 import { OUR_OWN } from './settings.ts';
 import { Stack } from './stack.ts';
 
@@ -21,6 +22,7 @@ const SHOWN = { debug: 40, info: 40, warn: 40, error: 50, silent: Number.POSITIV
 const HELP = `Starts the pipeline in the foreground: Redis, Mosquitto, ingest and relays. Ctrl-C drains and stops it.
 
   npm run pipeline
+  npm run pipeline -- --fresh                 what an earlier one accepted and did not deliver is dropped, not taken up
   npm run pipeline -- dead-letters --help     what could not be delivered
 
 Environment
@@ -35,7 +37,8 @@ ${describe(RelayConfig, OUR_OWN)}
 
 /** `npm run pipeline`: the stack in the foreground until Ctrl-C. */
 async function main(): Promise<number> {
-  const [command, ...args] = process.argv.slice(2);
+  const fresh = process.argv.slice(2).includes('--fresh');
+  const [command, ...args] = process.argv.slice(2).filter((arg) => arg !== '--fresh');
   if (command === 'dead-letters') return deadLetters(args);
   if (process.argv.includes('--help') || process.argv.includes('-h')) {
     console.log(HELP);
@@ -57,7 +60,8 @@ async function main(): Promise<number> {
     },
   );
 
-  stack = await Stack.start(config, { onLine: printer(SHOWN[config.LOG_LEVEL]) });
+  const events = { onLine: printer(SHOWN[config.LOG_LEVEL]) };
+  stack = await Stack.start(config, events, { earlier: fresh ? 'dropped' : 'taken up' });
   print(stack, (performance.now() - started) / 1000);
   const failure = await Promise.race([stack.failed, interrupted.promise]);
   if (failure === undefined) console.log('draining; Ctrl-C again stops at once');
@@ -70,40 +74,27 @@ async function main(): Promise<number> {
   return 1;
 }
 
-function print({ file, dir }: Stack, seconds: number): void {
+function print({ file, dir, left }: Stack, seconds: number): void {
   const here = shortPath(dir);
+  if (left) console.log(`${inWords(left)} of an earlier pipeline are taken up (--fresh would drop them)`);
   const rows = [
     ['ingest', `${file.ingest.url}/messages`],
-    ...(file.topology === 'cluster'
-      ? [
-          [
-            '',
-            `nginx, in turn to ${Object.entries(file.workers)
-              .map(([worker, url]) => `${worker} ${url}`)
-              .join(', ')}`,
-          ],
-        ]
-      : []),
+    ...(file.topology === 'cluster' ? [['', `nginx, in turn to ${listed(file.workers)}`]] : []),
     ['redis', withoutPassword(file.redis.url)],
     ['mqtt', file.mqtt.url],
-    [
-      'processes',
-      Object.entries(file.processes)
-        .map(([name, pid]) => `${name} (${pid})`)
-        .join(', '),
-    ],
-    [
-      'health',
-      Object.entries(file.health)
-        .map(([name, url]) => `${name} ${url}`)
-        .join(', '),
-    ],
+    ['processes', listed(file.processes)],
+    ['health', listed(file.health)],
     ['credentials', `${here}/stack.json`],
     ['logs', `${here}/logs/`],
   ];
   console.log(`The pipeline is ready after ${seconds.toFixed(1)} s. Ctrl-C drains and stops it.`);
   for (const [name, value] of rows) console.log(`  ${name?.padEnd(12)}${value}`);
 }
+
+const listed = (named: Record<string, string | number>) =>
+  Object.entries(named)
+    .map((pair) => pair.join(' '))
+    .join(', ');
 
 /** Redis' and Mosquitto's chatter is in their logs; what our own processes warn of is shown. */
 function printer(level: number): (name: string, line: string) => void {

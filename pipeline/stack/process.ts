@@ -29,6 +29,12 @@ export class ProcessFailure extends Error {
   }
 }
 
+/** A process that has printed that it is ready. */
+export interface Started {
+  process: Supervised;
+  ready: RegExpExecArray;
+}
+
 /** A process that the stack started, and stops. */
 export class Supervised {
   readonly name: string;
@@ -37,6 +43,8 @@ export class Supervised {
   readonly ended: Promise<string>;
   /** The last 20 lines it printed. */
   readonly lastLines: string[] = [];
+  /** It was asked to end. */
+  stopped = false;
   readonly #child: ChildProcess;
   readonly #stopSignal: NodeJS.Signals;
 
@@ -116,6 +124,7 @@ export class Supervised {
 
   /** Asks the process to end, and after `graceMs` makes it. Resolves when it is gone. */
   async stop(graceMs = 5000): Promise<void> {
+    this.stopped = true;
     this.signal(this.#stopSignal);
     const timer = setTimeout(() => this.signal('SIGKILL'), graceMs);
     await this.ended;

@@ -66,8 +66,8 @@ export async function prepareRedis(
   passwords: Record<RedisUser, string>,
   certificate?: Certificate,
   listen: Listen = HOST,
+  data = join(dir, 'redis'),
 ): Promise<Launch> {
-  const data = join(dir, 'redis');
   await mkdir(data, { recursive: true, mode: 0o700 });
   const [config, acl] = [join(dir, 'redis.conf'), join(dir, 'redis.acl')];
   await writePrivate(acl, redisAclFile(passwords));

@@ -16,6 +16,8 @@ import { Stack } from './stack.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
 
+const FREE = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0' };
+
 let dir: string;
 let stackDir: string;
 beforeEach(() => {
@@ -32,10 +34,10 @@ class Command {
   readonly #child;
   readonly ended: Promise<number | null>;
 
-  constructor(t: TestContext, env: Record<string, string> = {}) {
+  constructor(t: TestContext, env: Record<string, string> = {}, args: readonly string[] = []) {
     t.after(() => this.stop('SIGINT'));
-    this.#child = spawn(process.execPath, [MAIN], {
-      env: { ...process.env, STACK_DIR: stackDir, INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0', ...env },
+    this.#child = spawn(process.execPath, [MAIN, ...args], {
+      env: { ...process.env, STACK_DIR: stackDir, ...FREE, ...env },
     });
     this.#child.stdout.on('data', (chunk) => {
       this.output += chunk;
@@ -47,7 +49,8 @@ class Command {
   }
 
   async ready(): Promise<StackFile> {
-    await eventually(() => this.output.includes('is ready') || this.#child.exitCode !== null, 'a stack');
+    const over = () => this.output.includes('is ready') || this.#child.exitCode !== null;
+    await eventually(over, 'a stack', 180_000);
     assert.equal(this.#child.exitCode, null, this.output);
     return JSON.parse(await readFile(join(stackDir, 'stack.json'), 'utf8'));
   }
@@ -154,6 +157,47 @@ test('the supervisor is killed: its processes end, and the next start cleans up'
   assert.equal(await next.stop('SIGINT'), 0);
 });
 
+// The next start deleted them without a word.
+test('messages that were accepted before a crash are taken up by the next start, unless it is to be fresh', async (t) => {
+  // Sent to no relay, and then everything is killed.
+  const crash = async (env: Record<string, string>, targets: readonly string[]) => {
+    const command = new Command(t, { RELAY_WORKERS: '0', ...env });
+    const stack = await command.ready();
+    for (const target of targets) assert.equal(await post(stack, { id: `r.${target}`, target }), 202);
+    await command.stop('SIGKILL');
+    await gone(stack);
+    return command.output;
+  };
+  assert.doesNotMatch(await crash({}, ['user/1', 'user/2']), /earlier/);
+  assert.match(await crash({}, ['user/3']), /^2 messages .*earlier .*taken up.*--fresh/m);
+
+  const other = new Command(t, { STREAM_SHARDS: '2' });
+  assert.equal(await other.ended, 1);
+  assert.match(other.output, /^3 messages .*earlier .*QUEUE=stream STREAM_SHARDS=1.*--fresh[^\n]*\n$/);
+
+  // A run's are its own.
+  const run = await Stack.start(readConfig(StackConfig, { STACK_DIR: stackDir, ...FREE }));
+  await run.stop();
+
+  const next = new Command(t);
+  const { health } = await next.ready();
+  assert.match(next.output, /^3 messages .*earlier /m);
+  // Those three and the one that proves readiness.
+  const relayed = async () => (await fetch(`${health['relay-1']}/metrics`)).text();
+  await eventually(
+    async () => /^arrival_relay_messages_acknowledged_total\S* 4$/m.test(await relayed()),
+    'the messages',
+  );
+  assert.equal(await next.stop('SIGINT'), 0);
+
+  // Nothing is left, so it may be divided otherwise.
+  assert.doesNotMatch(await crash({ STREAM_SHARDS: '2' }, ['user/4']), /earlier/);
+  const fresh = new Command(t, {}, ['--fresh']);
+  await fresh.ready();
+  assert.doesNotMatch(fresh.output, /earlier/);
+  assert.equal(await fresh.stop('SIGINT'), 0);
+});
+
 // The one that was refused removed stack.json, the ingest's tokens and the certificates of the one that ran.
 test('a second one in the same directory, whatever refuses it: one line, and the first keeps its files', async (t) => {
   const command = new Command(t, { TLS: 'true' });
@@ -231,7 +275,7 @@ test('one server cannot start: the others are waited for, and stopped', async (t
   await once(server, 'listening');
   t.after(() => server.close());
   const { port } = server.address() as AddressInfo;
-  const env = { STACK_DIR: stackDir, INGEST_PORT: '0', REDIS_PORT: `${port}`, MQTT_PORT: '0', BROKERS: '6' };
+  const env = { STACK_DIR: stackDir, ...FREE, REDIS_PORT: `${port}`, BROKERS: '6' };
   const lines: string[] = [];
   const start = Stack.start(readConfig(StackConfig, env), {
     onLine: (...line) => lines.push(line.join(' ')),

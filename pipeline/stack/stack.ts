@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Clock } from '../common/clock.ts';
 import { IngestConfig, queueOptions, RelayConfig, readConfig, type StackConfig } from '../common/config.ts';
 import { trust } from '../common/trust.ts';
+import type { Left } from '../queue/left.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
 import { identity } from '../setup/lock.mjs';
@@ -20,7 +21,7 @@ import type { Launch } from './launch.ts';
 import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
 import { probeBridges, probeReady, probeRoundTrip } from './probe.ts';
-import { ProcessFailure, Supervised } from './process.ts';
+import { ProcessFailure, type Started, Supervised } from './process.ts';
 import { startRedis } from './redis.ts';
 import { HOST, type Listen } from './services.ts';
 import { settingsOf, TOKENS } from './settings.ts';
@@ -50,11 +51,11 @@ export interface StackPlace {
   listen?: Listen;
   /** It is one run's, and ends with it. */
   temporary?: boolean;
-}
-
-interface Started {
-  process: Supervised;
-  ready: RegExpExecArray;
+  /**
+   * What becomes of messages that an earlier one accepted and did not deliver. Absent: nothing. Such a stack keeps its own apart,
+   * and the next one of this kind drops them: those of a run that is over would disturb the next.
+   */
+  earlier?: 'taken up' | 'dropped';
 }
 
 /** A whole pipeline: Redis, Mosquitto, ingest and relays, started in order and stopped in order. */
@@ -64,8 +65,7 @@ export class Stack {
   readonly failed: Promise<ProcessFailure>;
   readonly #config: StackConfig;
   readonly #events: StackEvents;
-  readonly #listen: Listen;
-  readonly #temporary: boolean;
+  readonly #place: StackPlace;
   readonly #affinity: Affinity;
   readonly #processes: Supervised[] = [];
   readonly #undo: (() => void | Promise<void>)[] = [];
@@ -80,19 +80,17 @@ export class Stack {
   #file: StackFile | undefined;
   #stopping: Promise<void> | undefined;
 
-  private constructor(
-    config: StackConfig,
-    events: StackEvents,
-    { listen = HOST, temporary = false }: StackPlace,
-  ) {
+  private constructor(config: StackConfig, events: StackEvents, place: StackPlace) {
     this.#config = config;
     this.#events = events;
-    this.#listen = listen;
-    this.#temporary = temporary;
+    this.#place = place;
     this.#affinity = readAffinity(config.CPU_AFFINITY);
     this.dir = resolve(config.STACK_DIR);
     this.failed = this.#failure.promise;
   }
+
+  /** What an earlier one left in the queue, which is taken up; undefined: nothing. */
+  left: Left | undefined;
 
   /** What `stack.json` holds. */
   get file(): StackFile {
@@ -131,20 +129,23 @@ export class Stack {
     const ingests = config.INGEST_WORKERS ?? (cluster ? 2 : 1);
     checkBrokers(config);
     if (cluster) await requireNginx();
-    this.#release = await claimDirectory(this.dir);
+    const { listen = HOST, temporary = false, earlier } = this.#place;
+    const data = earlier === undefined ? 'redis-of-a-run' : 'redis';
+    this.#release = await claimDirectory(this.dir, earlier === 'taken up' ? [] : [data]);
     const ca = await this.#secure();
     const setting = {
       config,
       dir: this.dir,
-      listen: this.#listen,
+      listen,
       ca: this.#ca,
       run: (launch: Launch, readyLine: RegExp) => this.#run(launch, readyLine),
     };
-    const [redis, { broker, arrives, more }] = await allOf([
-      startRedis({ ...setting, certificate: this.#certificates.redis }),
+    const [{ redis, left }, { broker, arrives, more }] = await allOf([
+      startRedis({ ...setting, certificate: this.#certificates.redis }, join(this.dir, data)),
       startBrokers({ ...setting, certificate: this.#certificates.mosquitto }),
     ]);
 
+    this.left = left;
     const token = config.INGEST_TOKEN ?? secret();
     const port = await claimPort('INGEST_PORT', config.INGEST_PORT);
     // A file, so that the tokens can be changed while the ingest is up.
@@ -159,7 +160,7 @@ export class Stack {
       ca: this.#ca,
       tokens,
       port,
-      listen: this.#listen,
+      listen,
       certificate,
     });
     const started = await allOf(
@@ -185,7 +186,7 @@ export class Stack {
       const upstream = { ingests: Object.values(workers), bodyLimit: settings.ingest.BODY_LIMIT };
       const launch = await prepareNginx(this.dir, {
         port,
-        listen: this.#listen,
+        listen,
         ...upstream,
         ...(certificate && { tls: certificate }),
       });
@@ -195,7 +196,8 @@ export class Stack {
     const ingest = { url: `http${certificate === undefined ? '' : 's'}://${HOST}:${port}`, token };
     if (config.RELAY_WORKERS > 0) {
       if (config.BRIDGE) await probeBridges(arrives.stack, READY_MS);
-      await probeRoundTrip({ ...ingest, idKey: config.ID_KEY }, arrives.stack, READY_MS);
+      const patience = left === undefined ? 0 : settings.relay.RELAY_LEASE_MS + left.messages;
+      await probeRoundTrip({ ...ingest, idKey: config.ID_KEY }, arrives.stack, READY_MS, patience);
     } else {
       // A message would only stay in the queue.
       await Promise.all(Object.values(health).map((url) => probeReady(url, READY_MS)));
@@ -209,7 +211,7 @@ export class Stack {
     this.#file = {
       pid: process.pid,
       ...(self !== undefined && { identity: self }),
-      ...(this.#temporary && { temporary: true }),
+      ...(temporary && { temporary }),
       started: new Date().toISOString(),
       topology: config.TOPOLOGY,
       ingest,
@@ -273,7 +275,8 @@ export class Stack {
     );
     this.#processes.push(process);
     process.ended.then((how) => {
-      if (this.#stopping === undefined) this.#failure.resolve(new ProcessFailure(process, how));
+      if (!process.stopped && this.#stopping === undefined)
+        this.#failure.resolve(new ProcessFailure(process, how));
     });
     return { process, ready: await process.says(readyLine, READY_MS) };
   }
@@ -325,9 +328,7 @@ export class Stack {
   async #drain(withinMs: number): Promise<void> {
     if (this.#config.RELAY_WORKERS === 0) return;
     const deadline = Date.now() + withinMs;
-    const everyoneIsThere = () =>
-      this.#processes.every(({ name, alive }) => alive || name === 'nginx' || name.startsWith('ingest-'));
-    while (Date.now() < deadline && everyoneIsThere()) {
+    while (Date.now() < deadline && this.#processes.every(({ alive, stopped }) => alive || stopped)) {
       const depth = await this.#queue?.depth().catch(() => 0);
       if (!depth) return;
       await sleep(100);

@@ -19,13 +19,14 @@ export const QUIET = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT
  * Runs the script's init context, which does no I/O, and rejects in one line with what it says is wrong: a
  * profile that makes no sense is told before anything is started.
  * @param segment k6's flags of one of several instances
+ * @returns whether it is one of k6/x/arrival, which says how far it is; of one of several instances that is not looked for
  */
 export async function checkScript(
   script: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv,
   segment: readonly string[] = [],
-): Promise<void> {
+): Promise<boolean> {
   await access(K6).catch(() => {
     throw new Error('./k6 is not built: npm run setup builds it');
   });
@@ -37,11 +38,12 @@ export async function checkScript(
   const flags = ['--include-system-env-vars', '--log-format', 'raw', '--no-color'];
   // `k6 inspect` knows no segments, and `k6 archive` does.
   const looking = segment.length > 0 ? ['archive', '-O', devNull, ...segment] : ['inspect'];
-  const { exitCode, stderr } = await execa(K6, [...looking, ...flags, script], {
+  const { exitCode, stdout, stderr } = await execa(K6, [...looking, ...flags, script], {
     env: { ...env, ...QUIET },
     reject: false,
   });
   if (exitCode !== 0) throw new Error(firstProblem(stderr) || `k6 cannot read ${script}`);
+  return /"exec":\s*"subscriber"/.test(stdout);
 }
 
 /** The part of k6's words that says what is wrong: no stack trace, no JavaScript or Go dressing. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { explain } from '../../pipeline/stack/explain.ts';
+import { exitAfter } from '../../pipeline/stack/explain.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import { installed } from './artillery-install.ts';
 import { ArtilleryRun } from './artillery-run.ts';
@@ -15,10 +15,4 @@ async function main(): Promise<number> {
   return exitCodeOf(await run.ended);
 }
 
-main().then(
-  (code) => process.exit(code),
-  (error: Error) => {
-    explain(error);
-    process.exit(1);
-  },
-);
+exitAfter(main());

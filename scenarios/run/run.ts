@@ -17,6 +17,7 @@ import { moment, newDirectory, RUNS } from '../../reports/directory.ts';
 import { every } from '../lib/declarations.js';
 import { Instances, instancesOf, mergeInstances, newRunId, segmentsOf } from './instances.ts';
 import { checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
+import { Progress } from './progress.ts';
 import { checkVariables, linesOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -35,6 +36,7 @@ const HELP = `Runs a scenario against the pipeline and leaves a report in report
   npm run scenario -- scenarios/<script> [<k6 flags>]
   npm run ramp [-- <k6 flags>]               also smoke, sweep, fixed, spike, soak
 
+  --wide            the table of the phases with the CPU of each kind of process: more than a hundred columns
   --instances <n>   so many k6 do the run together, each a segment of it, and are merged: what n hosts would do
 
 It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
@@ -65,7 +67,8 @@ async function main(): Promise<number> {
     console.log(help([script, ...given].find((arg) => arg !== undefined && !arg.startsWith('-'))));
     return script === undefined ? 1 : 0;
   }
-  const { instances, args } = instancesOf(given);
+  const { instances, args } = instancesOf(given.filter((arg) => arg !== '--wide'));
+  if (given.includes('--wide')) process.env.ARRIVAL_WIDE = 'true';
   checkVariables(script, args);
   const command = commandOf(script, given, process.env.npm_lifecycle_event, {
     env: process.env,
@@ -104,21 +107,22 @@ async function runScript(
 ): Promise<number> {
   // The last of several has the smallest share.
   const segment = instances > 1 ? segmentsOf(instances).at(-1) : undefined;
-  await checkScript(script, args, { ...ADDRESSES, ...env, RUN_ID: newRunId() }, segment);
+  const told = await checkScript(script, args, { ...ADDRESSES, ...env, RUN_ID: newRunId() }, segment);
+  const shows = told && !args.some((arg) => arg === '-q' || arg === '--quiet');
 
   return against(config, async (launch) => {
     const trusting = { ...env, ...authorities(config) };
+    const progress = shows ? new Progress(runDir) : undefined;
     const ended = await launch(() =>
-      instances === 1 ? new K6Run(script, args, trusting) : new Instances(script, args, trusting, instances),
-    );
+      instances === 1
+        ? new K6Run(script, shows ? ['-q', ...args] : args, trusting)
+        : new Instances(script, args, trusting, instances),
+    ).finally(() => progress?.stop());
     const report = join(runDir, 'index.html');
     const passed = await (instances === 1 ? hasPassed(runDir) : mergeInstances(runDir));
     if (ended.signal !== null) {
       const left = existsSync(report) ? `its report is ${shortPath(report)}` : 'it left no report';
       console.error(`k6 was killed by ${ended.signal}: the run is incomplete, ${left}`);
-    } else if (existsSync(report)) {
-      // k6 draws its progress once more below its summary: what is looked for stands last.
-      console.log(`report  ${shortPath(report)}`);
     }
     return exitCodeOf(ended) || (passed ? 0 : NOT_PASSED);
   });
@@ -196,7 +200,7 @@ export async function against(
     const failure = await failed();
     if (failure === undefined) return code;
     explain(failure);
-    return code || 1;
+    return 1;
   } catch (error) {
     if (error instanceof Interrupted) return INTERRUPTED;
     // Whatever else went wrong came of it.

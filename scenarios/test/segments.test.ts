@@ -174,7 +174,7 @@ describe('instances by execution segments', () => {
         ['scenarios/run/run.ts', 'scenarios/sweep.js', '--instances', '2', '-e', `PROFILE=${profile}`],
         pipeline.env,
       );
-      const page = stdout.match(/^report {2}(\S+)$/m)?.[1];
+      const page = stdout.match(/^ +report +(\S+)$/m)?.[1];
       assert.ok(page, all);
       const at = dirname(join(ROOT, page));
       const [whole, ...parts] = await Promise.all(

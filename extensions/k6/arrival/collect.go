@@ -108,11 +108,18 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if err := e.watch(ctx, state, rec); err != nil {
 		e.life.end(false)
 		rec.close()
+		if unwritten(err) {
+			e.removePage()
+			return err
+		}
 		return errors.Join(err, e.write()) // a script may have no summary, and the last report may be minutes old
 	}
 	leave()
 	if e.canary != nil {
 		e.canary.Settle(ctx)
+	}
+	if e.Ledger.Open() > 0 {
+		e.subscribers.Check()
 	}
 	if client != nil && e.Ledger.Open() > 0 {
 		// While the subscribers still read: what leaves the queue now is on its way to them.
@@ -168,6 +175,9 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 				nextCut = nextCut.Add(tick)
 				rec.cut()
 				rec.checkpoint()
+			}
+			if err := rec.failed(); err != nil {
+				return err
 			}
 			e.phases.NoteBacklogs(now)
 			e.giveUp(now)

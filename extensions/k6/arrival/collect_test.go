@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -313,4 +314,44 @@ func TestTwoRunsThatAreGivenOneDirectoryDoNotBothBegin(t *testing.T) {
 			assert.Empty(t, e.life.dir, "so that the summary writes nothing there")
 		}
 	}
+}
+
+// It was named where its keep-alive ran out before the run did, and else what was missing was the pipeline's loss.
+func TestASubscriberThatFellSilentIsNamedWhenMessagesAreMissing(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{}
+	f.Copies = func(nth int) int {
+		if nth == 5 {
+			f.Silence()
+		}
+		return 1
+	}
+	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct}]", "idle: '300ms'").run()
+	_, reasons, _ := verdict(r)
+	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	require.Len(t, reasons, 1)
+	assert.Regexp(t, `; subscriber 1 from \d\.\d s on: .* silent: no answer to a ping`, reasons[0])
+	require.Len(t, r.Health.Gaps, 1)
+	assert.Nil(t, r.Health.Gaps[0].ToS)
+	assert.Equal(t, 6, r.Account.Lost)
+}
+
+// They were lost, though nobody had looked.
+func TestWhatRedisCouldNotBeAskedForIsUnknown(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{Redis: &fake.Redis{}}
+	f.Copies = func(nth int) int {
+		if nth == 10 {
+			f.Redis.Stop()
+		}
+		return nth % 2
+	}
+	r := newScript(t, f, "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct, targets: 2}]",
+		"idle: '300ms', redis: { url: 'REDIS' }").run()
+	assert.Equal(t, 5, r.Account.Unknown)
+	assert.Equal(t, 0, r.Account.Lost)
+	assert.True(t, r.Account.Balanced)
+	assert.Equal(t, report.Invalid, r.Verdict.Result)
+	about := slices.DeleteFunc(slices.Clone(r.Verdict.Reasons), func(s string) bool { return !strings.Contains(s, "Redis") })
+	assert.Len(t, about, 1, "one sentence, however many keys there are")
 }

@@ -120,6 +120,7 @@ type life struct {
 	ended    time.Time // or stopped; zero: it goes on
 	finished bool      // collect came to its end
 	dir      string    // empty: there is none
+	full     error     // why a file of the run could not be written, which ended it
 }
 
 // begin reports whether the run has not begun yet. It has then.
@@ -148,6 +149,19 @@ func (l *life) moveTo(dir string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dir = dir
+}
+
+func (l *life) fill(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.full = why
+}
+
+// filled is why a file of the run could not be written, which ended it; nil: each could.
+func (l *life) filled() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.full
 }
 
 // place is the directory of the run.

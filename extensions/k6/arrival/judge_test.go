@@ -85,7 +85,7 @@ func TestTheRunsOwnEvidenceReachesTheJudge(t *testing.T) {
 		"the account": {"mqtt: { url: 'BROKER', connections: 2 }", inTime, 0, func(e *engine, _ *recorder) { // one is sent twice, and arrives at both
 			e.Ledger.Sent(e.Pacer.Slot(0), e.Clock.At(e.Epoch))
 			e.Ledger.Arrive(1, []ledger.Arrival{{Seq: 0, At: e.Clock.At(e.Epoch) + 10_000}}, nil)
-		}, []string{"the account does not balance", "unknown: 1 of 100 messages had no answer, and did not arrive"}},
+		}, []string{"the account does not balance", "unknown: 1 of 100 messages may have been taken, and did not arrive"}},
 		"late to read": {"", inTime, 6000, nil, []string{
 			"the generator was late to read: what arrived may have lain in the subscriber's socket for 6.0 ms (p99) of arrival p99 10.0 ms"}},
 		"dropped": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, nil, []string{

@@ -89,12 +89,23 @@ func (r *recorder) note(err error) {
 	}
 }
 
-// doubt makes the run invalid where a file of it could not be written whole.
-func (r *recorder) doubt() {
+// failed is why a file of the run could not be written whole; nil: each could.
+func (r *recorder) failed() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err != nil {
-		r.engine.distrust("the record of the run has gaps: %s", r.err)
+	return r.err
+}
+
+// unwritten reports whether an error is a file's, as of a disk that is full.
+func unwritten(err error) bool {
+	var file *fs.PathError
+	return errors.As(err, &file)
+}
+
+// doubt makes the run invalid where a file of it could not be written whole.
+func (r *recorder) doubt() {
+	if err := r.failed(); err != nil {
+		r.engine.distrust("the record of the run has gaps: %s", err)
 	}
 }
 

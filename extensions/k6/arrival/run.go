@@ -145,6 +145,9 @@ func (m *instance) collect(e *engine) {
 		common.Throw(rt, errors.New("run.collect() is for a scenario's function: in the init context there is no load yet"))
 	}
 	if err := e.collect(m.vu.Context(), state, m.metrics); err != nil {
+		if unwritten(err) {
+			e.life.fill(err)
+		}
 		m.abort(err)
 	}
 }

@@ -20,7 +20,16 @@ func (e *engine) write() error {
 	return e.save(e.report(finished || e.segment != nil))
 }
 
-func (e *engine) save(r *report.Run) error { return report.Save(e.life.place(), e.options.Template, r) }
+func (e *engine) save(r *report.Run) error {
+	err := report.Save(e.life.place(), e.options.Template, r)
+	if err != nil {
+		e.removePage()
+	}
+	return err
+}
+
+// removePage removes a page that is older than what could not be written.
+func (e *engine) removePage() { _ = os.Remove(filepath.Join(e.life.place(), report.PageName)) }
 
 // summary is run.summary, to be the script's handleSummary: it writes the last report and returns what k6 prints.
 func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
@@ -31,11 +40,12 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 		common.Throw(m.vu.Runtime(), errors.New("run.summary() is for handleSummary: the test goes on; run.result() is the run so far"))
 	}
 	r, err := e.lastReport(m.root.registry)
+	where := e.whereabouts()
 	if err != nil {
-		common.Throw(m.vu.Runtime(), err)
+		where = "none: " + err.Error()
 	}
 	m.root.concluded.Store(true)
-	return map[string]any{"stdout": report.Text(r, e.whereabouts(), colours(m.vu.Runtime(), data))}
+	return map[string]any{"stdout": report.Text(r, where, colours(m.vu.Runtime(), data))}
 }
 
 // lastReport judges what has been counted, and writes it.
@@ -83,11 +93,17 @@ func (r *RootModule) exit() {
 	r.mu.Lock()
 	e := r.engine
 	r.mu.Unlock()
-	if e == nil || e.life.place() == "" || r.concluded.Load() {
+	if e == nil || e.life.place() == "" {
 		return
 	}
-	if _, err := e.lastReport(r.registry); err != nil {
-		r.logger.Error(err)
+	if !r.concluded.Load() {
+		if _, err := e.lastReport(r.registry); err != nil {
+			r.logger.Error(err)
+		}
+	}
+	if full := e.life.filled(); full != nil { // k6 would end with 108, as where a script ends the test
+		r.logger.Error("the run was ended: " + report.Printable(full.Error()))
+		os.Exit(1)
 	}
 }
 

@@ -137,7 +137,7 @@ class ScriptRun extends Child {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     createInterface(this.child.stdout as Readable).on('line', (line) => {
-      this.report = /^report {2}(\S+)$/.exec(line)?.[1] ?? this.report;
+      this.report = /^ *report +(\S+)$/.exec(line)?.[1] ?? this.report;
       console.log(line);
     });
   }

@@ -15,6 +15,9 @@ import (
 // Cut closes the connections of all subscribers without a word. Copies may call it.
 func (f *Pipeline) Cut() { f.end(func(net.Conn) {}) }
 
+// Silence leaves the subscribers their connections, and says nothing over them any more. Copies may call it.
+func (f *Pipeline) Silence() { f.silent.Store(true) }
+
 // TakeOver closes the connections of all subscribers, as a broker does to a client whose id another one uses. Copies may
 // call it.
 func (f *Pipeline) TakeOver() {
@@ -75,6 +78,9 @@ func (f *Pipeline) serve(conn net.Conn) {
 			f.failed = fmt.Errorf("unexpected packet: %s", packet.PacketType())
 			f.mu.Unlock()
 			return
+		}
+		if f.silent.Load() {
+			continue
 		}
 		if _, err := conn.Write(answer); err != nil {
 			return
@@ -203,6 +209,9 @@ func (f *Pipeline) publish(topic string, payload []byte, at time.Time) []byte {
 // write reports whether anybody took the packet: who has gone gets nothing.
 func (f *Pipeline) write(topic string, packet []byte) (taken bool) {
 	for _, conn := range f.subscribers[topic] {
+		if f.silent.Load() {
+			return false
+		}
 		_, err := conn.Write(packet)
 		taken = taken || err == nil
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,6 +29,7 @@ type Pipeline struct {
 	ingest *httptest.Server
 	broker net.Listener
 	queue  chan accepted
+	silent atomic.Bool
 	done   chan struct{}
 	acked  chan time.Time
 	work   sync.WaitGroup

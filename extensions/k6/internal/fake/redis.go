@@ -41,6 +41,9 @@ func (r *Redis) start() error {
 	return nil
 }
 
+// Stop makes it answer nothing but errors, as one that is on its way down.
+func (r *Redis) Stop() { r.server.SetError("LOADING it is away") }
+
 func (r *Redis) close() { r.server.Close() }
 
 // add appends a message to a stream as pipeline/queue/stream.ts does, in a frame without stamps.

@@ -64,7 +64,7 @@ func (e Evidence) instrument() []report.Rule {
 	if !e.Halted {
 		dropped = because(dropped, "the generator never sent %d of %d messages", a.Dropped, a.Scheduled)
 		gaps = because(gaps, "a subscriber was without its connection (%s): what waited for it counts as the pipeline's latency, and of "+
-			"%d missing deliveries it may have lost some", times(len(health.Gaps)), a.Deliveries.Missing)
+			"%d missing deliveries it may have lost some%s", times(len(health.Gaps)), a.Deliveries.Missing, open(health.Gaps))
 	}
 	negative := atMost("negative", float64(a.Negative), negativeShare*float64(a.Deliveries.Arrived), "deliveries", report.Invalid)
 	negative.Basis = fmt.Sprintf("%.0f %% of the deliveries", negativeShare*100)
@@ -146,6 +146,16 @@ func (e Evidence) remedy() string {
 		return fmt.Sprintf("%d requests were due while all senders waited for answers: more senders are needed", e.Unattended)
 	}
 	return "more cores are needed"
+}
+
+// open names the subscribers that did not come back.
+func open(gaps []report.Gap) (all string) {
+	for _, g := range gaps {
+		if g.ToS == nil {
+			all += fmt.Sprintf("; subscriber %d from %.1f s on: %s", g.Subscriber, g.FromS, g.Reason)
+		}
+	}
+	return all
 }
 
 func times(n int) string {

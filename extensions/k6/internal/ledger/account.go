@@ -10,7 +10,7 @@ type Account struct {
 	Scheduled    int
 	Dropped      int // never sent by the generator
 	Rejected     int // the ingest said no
-	Unknown      int // no answer, and it never arrived
+	Unknown      int // no answer, or not looked for in the queue, and it never arrived
 	Arrived      int // every delivery of it
 	DeadLettered int
 	Queued       int // still in the queue when the drain limit was reached
@@ -127,6 +127,9 @@ func (l *Ledger) final() Account {
 		case !l.pacer.Closed():
 			a.Dropped += to - from
 		}
+	}
+	if l.blind {
+		a.Unknown, a.Lost = a.Unknown+a.Lost, 0
 	}
 	return a
 }

@@ -51,6 +51,7 @@ type Ledger struct {
 	mu      sync.Mutex
 	epoch   int64
 	ended   bool
+	blind   bool    // Unsought
 	pages   []*page // as far as messages have been sent
 	watched []int   // pages that the next compaction looks at
 	seen    seen
@@ -241,6 +242,13 @@ func (l *Ledger) Find(seq int, fate Fate) bool {
 	}
 	r.fate = fate
 	return true
+}
+
+// Unsought says that what did not arrive could not be looked for where it may be: nobody knows whether it is lost.
+func (l *Ledger) Unsought() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.blind = true
 }
 
 // retract makes a message that was rejected one of which it is not known whether it was taken, since it has been seen.

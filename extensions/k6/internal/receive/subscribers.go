@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -193,6 +194,30 @@ func (s *Subscribers) forget() {
 	}
 	forgetting.Wait()
 }
+
+// Check pings over the connections, and notes a gap of each that does not answer: what is missing may have been on its way there.
+func (s *Subscribers) Check() {
+	var asking sync.WaitGroup
+	for i, l := range s.lines {
+		l.mu.Lock()
+		conn := l.conn
+		l.mu.Unlock()
+		asking.Go(func() {
+			last, err := conn.Answers(answering)
+			known := func(g report.Gap) bool { return g.Subscriber == i+1 && g.ToS == nil }
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if err != nil && !slices.ContainsFunc(s.gaps, known) {
+				from := max(0, s.Elapsed()-time.Since(last)).Seconds()
+				s.gaps = append(s.gaps, report.Gap{Subscriber: i + 1, FromS: from, Reason: err.Error()})
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// answering is how long a broker may take to answer a ping, however busy the machine is.
+const answering = 5 * time.Second
 
 // farewell is how long the end of a run waits for the broker to forget its sessions.
 const farewell = 5 * time.Second

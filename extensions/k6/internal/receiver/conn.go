@@ -68,6 +68,7 @@ type Conn struct {
 
 	in    mqttwire.Buffer
 	reads atomic.Uint64 // odd while a read waits for bytes
+	heard atomic.Int64  // when the last read brought some, ns since 1970
 
 	writes sync.Mutex
 	closed chan struct{}
@@ -227,6 +228,22 @@ func (c *Conn) ping() {
 	}
 }
 
+// Answers pings the broker. It returns nil when the broker says anything within this time, and else an error, and when it said the last.
+func (c *Conn) Answers(within time.Duration) (last time.Time, err error) {
+	before := c.heard.Load()
+	go func() { _ = c.write([]byte{packets.PINGREQ << 4, 0}) }() // a full socket would hold it up
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if c.heard.Load() != before {
+			return time.Now(), nil
+		}
+	}
+	return time.Unix(0, before), c.silence(within)
+}
+
+func (c *Conn) silence(within time.Duration) error {
+	return fmt.Errorf("MQTT broker %s is silent: no answer to a ping within %s", c.address, within)
+}
+
 func (c *Conn) write(b []byte) error {
 	c.writes.Lock()
 	defer c.writes.Unlock()
@@ -270,7 +287,7 @@ func (c *Conn) reason(err error) error {
 	default:
 	}
 	if c.silent.Load() {
-		return fmt.Errorf("MQTT broker %s is silent: no answer to a ping within %s", c.address, c.keepAlive/2)
+		return c.silence(c.keepAlive / 2)
 	}
 	return fmt.Errorf("MQTT broker %s: the connection ended: %w", c.address, err)
 }

@@ -142,5 +142,9 @@ func (c *Conn) violated(err error) error {
 func (c *Conn) fill() error {
 	c.reads.Add(1)
 	defer c.reads.Add(1)
-	return c.in.Fill(c.net)
+	err := c.in.Fill(c.net)
+	if err == nil {
+		c.heard.Store(time.Now().UnixNano())
+	}
+	return err
 }

@@ -64,6 +64,7 @@ func Replace(path string, write func(*bufio.Writer) error) error {
 	}
 	b := bufio.NewWriter(next)
 	if err := cmp.Or(write(b), b.Flush(), next.Close()); err != nil {
+		_ = os.Remove(next.Name())
 		return err
 	}
 	return os.Rename(next.Name(), path)

@@ -7,14 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// stepsText is a table of the phases as they went, a line each; nil where there is nothing to compare.
-func stepsText(r *Run) []string {
+// nameMost is the longest name of a phase with which a row of the table fits a hundred columns.
+const nameMost = 20
+
+// stepsText is a table of the phases as they went, a line each; nil where there is nothing to compare. wide has the CPU too.
+func stepsText(r *Run, wide bool) []string {
 	steps := slices.DeleteFunc(slices.Clone(r.Steps), func(s Step) bool { return s.Requests == 0 })
 	if len(steps) < 2 {
 		return nil
 	}
+	for i := range steps {
+		if name := []rune(Printable(steps[i].Name)); len(name) > nameMost {
+			steps[i].Name = string(name[:nameMost-1]) + "…"
+		}
+	}
 	width := stepWidth(steps)
-	roles := cpuRoles(steps)
+	var roles []string
+	if wide {
+		roles = cpuRoles(steps)
+	}
 	mean := r.Run.protocol() + " mean"
 	head := fmt.Sprintf("%*s %9s %s %8s %8s %8s %8s %8s", width, "phase", "req/s", mean, "p99", "arr. p50", "p99", "max", "backlog")
 	unit := strings.Repeat("  CPU %:", min(len(roles), 1))

@@ -2,10 +2,35 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 )
+
+// With the CPU of a pipeline's five processes a row had 120 columns.
+func TestTheTableOfTheStepsFitsAHundredColumns(t *testing.T) {
+	t.Parallel()
+	r := balanced()
+	for _, name := range []string{"the first of two phases, and a long one", "Δ"} {
+		r.Steps = append(r.Steps, Step{
+			Name: name, DurationS: 1, Requests: 100_000, Backlog: new(1_000_000),
+			CPUPercent: map[string]float64{"ingest-1": 100, "k6": 1, "mosquitto": 1, "redis": 7, "relay-1": 3},
+		})
+	}
+	rows := 0
+	for line := range strings.Lines(Text(r, "", false)) {
+		if strings.Contains(line, "1,000,000") || strings.Contains(line, "HTTP mean") {
+			rows++
+			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 100, line)
+		}
+	}
+	assert.Equal(t, 3, rows)
+	wide := stepsText(r, true)
+	assert.Greater(t, utf8.RuneCountInString(wide[0]), 100)
+	assert.Contains(t, wide[1], "the first of two ph… ")
+}
 
 func TestTheStepsAreATable(t *testing.T) {
 	t.Parallel()
@@ -18,8 +43,10 @@ func TestTheStepsAreATable(t *testing.T) {
 	text := Text(r, "", false)
 	assert.Contains(t, text, "phase     req/s HTTP mean")
 	assert.Contains(t, text, "    1       100       n/a")
-	assert.Contains(t, text, "  backlog  CPU %: ingest redis\n")
-	assert.Contains(t, text, "    1,234             81     7\n")
+	assert.NotContains(t, text, "CPU")
+	wide := strings.Join(stepsText(r, true), "\n")
+	assert.Contains(t, wide, "  backlog  CPU %: ingest redis\n")
+	assert.Contains(t, wide, "    1,234             81     7")
 
 	r.Figures = []Figure{
 		{Name: "time to drain", Value: new(3.25), Unit: "s"}, {Name: "time until p99 is back", Unit: "s"}, {Name: "held", Value: new(15000.0)}, {Name: "lost", Value: new(0.0)},

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -50,7 +51,7 @@ func Text(r *Run, where string, colour bool) string {
 	s.WriteString("\n")
 	if r.Account.Balanced {
 		s.latencies(r)
-		s.paragraph("", stepsText(r))
+		s.paragraph("", stepsText(r, os.Getenv("ARRIVAL_WIDE") != ""))
 		if k := r.Knee; k != nil {
 			s.paragraph("knee", []string{k.String()})
 		}

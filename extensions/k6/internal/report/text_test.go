@@ -115,9 +115,10 @@ func TestATerminalGetsNothingToObey(t *testing.T) {
 	}
 	text := Text(r, hostile("where"), false)
 	assert.NotRegexp(t, `[\p{Cc}\x{202e}]`, strings.ReplaceAll(text, "\n", ""))
-	for _, of := range []string{"name", "protocol", "phase", "reason", "figure", "unit", "stage", "class", "example", "where"} {
+	for _, of := range []string{"name", "protocol", "reason", "figure", "unit", "stage", "class", "example", "where"} {
 		assert.Contains(t, text, of+` \u001b[31m\u009b\r\n  PASS \u202e`)
 	}
+	assert.Contains(t, text, `phase \u001b[31m`, "the rest is cut")
 	assert.Regexp(t, `\n  FAIL +name`, text)
 	assert.NotRegexp(t, `\n +PASS`, text)
 	assert.Contains(t, Text(r, "", true), "\x1b[1;31mFAIL\x1b[0m", "its own colours stay")

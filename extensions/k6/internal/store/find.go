@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -29,26 +30,33 @@ const (
 // Find looks for the messages that did not arrive in the queue, and then among the dead letters: in this order none can
 // move from the one to the other unseen. It notes them in the ledger.
 func (s *Store) Find(ctx context.Context, r *run.Parts) {
+	var missed []string
+	var first error
+	miss := func(key string, err error) {
+		if err != nil {
+			missed, first = append(missed, key), cmp.Or(first, err)
+		}
+	}
 	look := func(key string, fate ledger.Fate, read func(context.Context, string, func(frame string)) error) {
-		if err := read(ctx, key, func(frame string) {
+		miss(key, read(ctx, key, func(frame string) {
 			_, body := Parts(frame)
 			if seq, ok := r.Bodies.Seq([]byte(body)); ok {
 				r.Ledger.Find(seq, fate)
 			}
-		}); err != nil {
-			r.Distrust("%s could not be read in Redis, so what is missing could not be looked for: %s", key, err)
-		}
+		}))
 	}
 	messages, deadLetters, err := s.places(ctx)
-	if err != nil {
-		r.Distrust("%s could not be read in Redis, so what is missing could not be looked for in shards: %s", shardCount, err)
-	}
+	miss(shardCount, err)
 	for _, key := range messages {
 		look(key, ledger.Queued, s.scanFrames)
 	}
 	look(messageList, ledger.Queued, s.scanList)
 	for _, key := range deadLetters {
 		look(key, ledger.DeadLettered, s.scanFrames)
+	}
+	if first != nil {
+		r.Ledger.Unsought()
+		r.Distrust("Redis could not be asked for what is missing (%s), so it is unknown and not lost: %s", strings.Join(missed, ", "), first)
 	}
 }
 

@@ -1,0 +1,64 @@
+package arrival
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+)
+
+// The run went on to its end, and left the page of its first second.
+func TestAFullDiskEndsTheRunAtOnceAndLeavesNoPage(t *testing.T) {
+	t.Parallel()
+	f := &fake.Pipeline{}
+	s := newScript(t, f, "phases: [{duration: 600, arrivalRate: 10}]\nflows: [{name: direct}]", "")
+	timeline := filepath.Join(s.dir, "timeline.ndjson")
+	f.Copies = func(nth int) int {
+		if nth == 1 {
+			fill(t, timeline)
+		}
+		return 1
+	}
+	e := s.module.root.engine
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		for vu := newSender(e, s.state); vu.send(ctx); {
+		}
+	}()
+	err := e.collect(ctx, s.state, s.module.metrics)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	assert.ErrorContains(t, err, timeline)
+	assert.NotContains(t, err.Error(), "\n")
+	assert.NoFileExists(t, filepath.Join(s.dir, "index.html"))
+	e.life.dir = "/dev/full"
+	out, err := s.runtime.VU.Runtime().RunString(`run.summary().stdout`)
+	require.NoError(t, err)
+	assert.Regexp(t, `report +none: .*/dev/full`, out.String())
+}
+
+// fill makes a file that this process has open one of a disk that is full.
+func fill(t *testing.T, path string) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if !assert.NoError(t, err) {
+		return
+	}
+	defer full.Close()
+	open, err := os.ReadDir("/proc/self/fd")
+	assert.NoError(t, err)
+	for _, entry := range open {
+		if target, _ := os.Readlink("/proc/self/fd/" + entry.Name()); target == path {
+			var fd int
+			for _, digit := range entry.Name() {
+				fd = 10*fd + int(digit-'0')
+			}
+			assert.NoError(t, syscall.Dup3(int(full.Fd()), fd, syscall.O_CLOEXEC))
+		}
+	}
+}

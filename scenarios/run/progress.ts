@@ -1,0 +1,98 @@
+/** How far a run is, a line a second: read from the files that it writes, since k6 knows only its iterations. */
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import hdr from 'hdr-histogram-js';
+import type { Interval, Run } from '../../reports/contract/run.ts';
+
+const LOOK_MS = 1000;
+/** Where nobody watches, as in CI: a line at each phase, and so many seconds after the last one. */
+const SELDOM_S = 10;
+/** Of a file at once: a second of a run is far less. */
+const PIECE = 2 ** 20;
+
+type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'write'>;
+
+export class Progress {
+  readonly #dir: string;
+  readonly #out: Output;
+  readonly #timer = setInterval(() => this.look(), LOOK_MS);
+  readonly #arrival = hdr.build({ numberOfSignificantValueDigits: 3, autoResize: true });
+  /** How many bytes of a file have been read. */
+  readonly #read: Record<string, number> = {};
+  #phases: Run['run']['profile']['phases'] | undefined;
+  #phase: { name: string | null; number: number; since: number } = { name: null, number: 0, since: 0 };
+  #told = -SELDOM_S;
+
+  constructor(dir: string, out: Output = process.stderr) {
+    this.#dir = dir;
+    this.#out = out;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Shows how far the run is, unless nothing has been added since, or it has ended: its summary follows. */
+  look(): void {
+    try {
+      const row = this.#added('timeline.ndjson').at(-1);
+      if (row === undefined || /"ended":\s*"/.test(piece(join(this.#dir, 'run.json')).toString())) return;
+      for (const line of this.#added('arrival.hlog')) {
+        const histogram = /^Tag=arrival,.*,([^,]+)$/.exec(line)?.[1];
+        if (histogram) this.#arrival.add(hdr.decodeFromCompressedBase64(histogram));
+      }
+      this.#show(JSON.parse(row));
+    } catch {
+      // It has not begun, or its files are gone: the run itself says what is wrong.
+    }
+  }
+
+  /** The whole lines that a file has got since the last time. */
+  #added(name: string): string[] {
+    const read = this.#read[name] ?? 0;
+    const added = piece(join(this.#dir, name), read);
+    const end = added.lastIndexOf('\n') + 1;
+    this.#read[name] = read + end;
+    return added.toString('utf8', 0, end).split('\n').slice(0, -1);
+  }
+
+  #show({ t, phase: name, requests, backlog }: Interval): void {
+    this.#phases ??= (
+      JSON.parse(readFileSync(join(this.#dir, 'run.json'), 'utf8')) as Run
+    ).run.profile.phases;
+    const phases = this.#phases;
+    const isNew = name !== this.#phase.name || t === 0;
+    if (isNew) {
+      const number = phases.findIndex((phase, i) => i >= this.#phase.number && phase.name === name) + 1;
+      this.#phase = { name, number: number || this.#phase.number, since: t };
+    }
+    const { number, since } = this.#phase;
+    const planned = phases.slice(number - 1).reduce((sum, { duration_s }) => sum + duration_s, 0);
+    const p99 = this.#arrival.getValueAtPercentile(99) / 1000;
+    const line = [
+      `  ${clock(t + 1)}  ${name === null ? 'waiting for what is on its way' : `${name} (${number} of ${phases.length})`}`,
+      ...(name === null ? [] : [`${clock(Math.max(0, planned - (t + 1 - since)))} left`]),
+      `${requests.toLocaleString('en')} requests/s`,
+      `arrival p99 so far ${this.#arrival.totalCount === 0 ? 'n/a' : `${p99.toPrecision(p99 < 100 ? 3 : 4)} ms`}`,
+      `backlog ${backlog.toLocaleString('en')}`,
+    ].join(' · ');
+    if (!this.#out.isTTY && !isNew && t - this.#told < SELDOM_S) return;
+    this.#told = t;
+    this.#out.write(this.#out.isTTY ? `\x1b[2K${line}\r` : `${line}\n`);
+  }
+}
+
+function piece(path: string, from = 0): Buffer {
+  const file = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(PIECE);
+    return bytes.subarray(0, readSync(file, bytes, 0, PIECE, from));
+  } finally {
+    closeSync(file);
+  }
+}
+
+function clock(seconds: number): string {
+  const s = Math.round(seconds);
+  return `${Math.floor(s / 60)}:${String(s % 60).padStart(2, '0')}`;
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import hdr from 'hdr-histogram-js';
+import { Progress } from './progress.ts';
+
+/** A run of two steps of 10 s, as far as its files say. */
+async function begin(t: TestContext, isTTY: boolean) {
+  const dir = await mkdtemp(join(tmpdir(), 'arrival-progress-'));
+  const shown: string[] = [];
+  const progress = new Progress(dir, { isTTY, write: (text: string) => shown.push(text) > 0 });
+  t.after(() => {
+    progress.stop();
+    return rm(dir, { recursive: true });
+  });
+  const phases = ['1', '8'].map((name) => ({ name, duration_s: 10 }));
+  const write = (ended: string | null) =>
+    writeFile(join(dir, 'run.json'), JSON.stringify({ run: { ended, profile: { phases } } }));
+  await write(null);
+  const second = async (n: number, phase: string | null, ms: number) => {
+    const histogram = hdr.build({ numberOfSignificantValueDigits: 3 });
+    histogram.recordValue(ms * 1000);
+    const text = hdr.encodeIntoCompressedBase64(histogram);
+    await appendFile(join(dir, 'arrival.hlog'), `Tag=arrival,${n}.000000,1.000000,0.1,${text}\n`);
+    const row = JSON.stringify({ t: n, phase, requests: 1200 + n, backlog: 7 });
+    await appendFile(join(dir, 'timeline.ndjson'), `${row}\n`);
+  };
+  return { dir, shown, progress, second, end: () => write('2026-11-23T10:00:00Z') };
+}
+
+// k6 showed "0/1 iters" and "24m20s max" from the first second to the last.
+test('step, time left, rate and p99 so far', async (t) => {
+  const { shown, progress, second, end } = await begin(t, true);
+  progress.look();
+  assert.deepEqual(shown, [], 'nothing is known yet');
+  await second(0, '1', 2);
+  progress.look();
+  assert.match(
+    shown.at(-1) ?? '',
+    /0:01 {2}1 \(1 of 2\) · 0:19 left · 1,200 requests\/s · .*p99 so far 2\.00 ms · /,
+  );
+  await second(1, '1', 30);
+  await second(12, '8', 20);
+  progress.look();
+  assert.match(
+    shown.at(-1) ?? '',
+    /0:13 {2}8 \(2 of 2\) · 0:09 left · 1,212 requests\/s · .*p99 so far 30\.0 ms · /,
+  );
+  progress.look();
+  assert.equal(shown.length, 2, 'nothing is new');
+  await second(13, null, 1);
+  progress.look();
+  assert.match(shown.at(-1) ?? '', /0:14 .*on its way · .*backlog 7/);
+  await second(14, null, 1);
+  await end();
+  progress.look();
+  assert.equal(shown.length, 3, 'the summary follows');
+});
+
+test('where nobody watches, a line at each phase and every ten seconds', async (t) => {
+  const { shown, progress, second } = await begin(t, false);
+  for (let n = 0; n < 24; n++) {
+    await second(n, n < 8 ? '1' : n < 20 ? '8' : null, 1);
+    progress.look();
+  }
+  assert.deepEqual(
+    shown.map((line) => /^ {2}(\d:\d\d) .*\n$/.exec(line)?.[1]),
+    ['0:01', '0:09', '0:19', '0:21'],
+  );
+});
