@@ -2,7 +2,6 @@ package arrival
 
 import (
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -88,8 +86,8 @@ func TestTheFirstPhaseBeginsWithTheFirstSender(t *testing.T) {
 	e := s.module.root.engine
 	var vu sync.WaitGroup
 	vu.Go(func() {
-		<-e.started
-		clock.SleepUntil(t.Context(), nil, e.epoch.Add(late))
+		<-e.Started
+		clock.SleepUntil(t.Context(), nil, e.Epoch.Add(late))
 		for vu := newSender(e, s.state); vu.send(t.Context()); {
 		}
 	})
@@ -98,18 +96,6 @@ func TestTheFirstPhaseBeginsWithTheFirstSender(t *testing.T) {
 	step := s.written().Steps[0]
 	assert.Equal(t, 10, step.Requests)
 	assert.GreaterOrEqual(t, step.StartS, late.Seconds())
-}
-
-// Senders beyond a phase's concurrency wait, and none takes a request when its time is over.
-func TestAPhaseOfTheClosedModelHasItsOwnSenders(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	two := turn{vus: 2, end: now.Add(time.Second)}
-	assert.True(t, two.take(1, now))
-	assert.True(t, two.take(2, now))
-	assert.False(t, two.take(3, now))
-	assert.False(t, two.take(1, now.Add(time.Second)))
-	assert.False(t, (&turn{}).take(1, now), "between phases nobody sends")
 }
 
 func TestAPhaseCanEndWithANumberOfRequests(t *testing.T) {
@@ -175,36 +161,9 @@ func TestAFlowIsChosenInEachCallOrInNone(t *testing.T) {
 			_, err = rt.RunString(`run.next('off')`)
 			require.ErrorContains(t, err, "if the profile has it with a weight above 0")
 			require.NoError(t, <-done)
-			a := e.ledger.Final()
+			a := e.Ledger.Final()
 			assert.True(t, a.Balanced())
 			assert.Equal(t, []int{c.messages, c.messages}, []int{a.Scheduled, a.Rejected})
 		})
 	}
-}
-
-// A request that has been taken and whose body is being made is in nobody's ledger yet.
-func TestAPhaseEndsWhenItsLastRequestHasBeenSentAndAnswered(t *testing.T) {
-	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, vus: 1, requests: 1, drain: 60}]\nflows: [{name: direct}]", "")
-	e := s.module.root.engine
-	e.epoch = time.Now()
-	e.ledger.Start(0)
-	left := new(atomic.Int64)
-	left.Store(1)
-	begun := e.turnTo(turn{vus: 1, end: time.Now().Add(time.Minute), left: left})
-	slot, ok := e.takeNow(t.Context(), newWaiter())
-	require.True(t, ok)
-
-	ended, drained := make(chan time.Time, 1), make(chan bool, 1)
-	go func() { ended <- e.last(t.Context(), begun) }()
-	go func() { drained <- e.drained(t.Context(), time.Now().Add(time.Minute)) }()
-	time.Sleep(20 * ending)
-	assert.Empty(t, ended)
-	assert.Empty(t, drained)
-	e.sent(slot, time.Now())
-	time.Sleep(20 * ending)
-	assert.Empty(t, ended)
-	e.ledger.Settle(slot, ledger.Rejected)
-	assert.True(t, (<-ended).Before(begun.end))
-	assert.True(t, <-drained)
 }

@@ -9,12 +9,13 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 const (
-	// lead is the time between the last subscription and the first request.
-	lead = 250 * time.Millisecond
+	// Lead is the time between the last subscription and the first request.
+	Lead = 250 * time.Millisecond
 	// linger is how long duplicates are waited for after everything is in.
 	linger = 250 * time.Millisecond
 	// look is how often the ledger is asked whether everything is in.
@@ -31,16 +32,11 @@ const (
 // collect is the life of a run: subscribe, let the senders go, watch, wait until everything is in, look for what is not,
 // and close the account. An error means that the run could not begin, or that it was stopped.
 func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) error {
-	e.mu.Lock()
-	again := e.collected
-	e.collected = true
-	e.asked, e.execution = state.Options.Thresholds, lib.GetExecutionState(ctx)
-	e.mu.Unlock()
-	if again {
+	if !e.life.begin() {
 		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
 	}
-
-	if err := e.segment.inEffect(state.Options); err != nil {
+	e.judging.Begin(state.Options.Thresholds, lib.GetExecutionState(ctx))
+	if err := e.segment.InEffect(state.Options); err != nil {
 		return err
 	}
 	if err := e.checkDir(); err != nil {
@@ -50,23 +46,22 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	var err error
 	o, network := e.options, e.trust.Of(state)
 	if o.Redis.URL != "" {
-		if client, err = store.Open(ctx, network, o.Redis.URL, e.clock); err != nil {
+		if client, err = store.Open(ctx, network, o.Redis.URL, e.Clock); err != nil {
 			return err
 		}
-		defer client.KeepTime(ctx, e.clock)()
+		defer client.KeepTime(ctx, e.Clock)()
 	}
 	tags := state.Tags.GetCurrentValues().Tags
-	hand := func(us []int64) { e.pending.latencies(ctx, state, m.latency, tags, us, e.trend) }
-	if e.subscribers, err = receive.Subscribe(ctx, &e.parts, receive.Receiving{
-		MQTT: o.MQTT, Queue: o.Queue, Answers: o.Answers, Network: network, Stamped: client != nil, Patience: e.comeBack, Elapsed: e.elapsed,
-		Latencies: hand,
+	hand := func(us []int64) { e.pending.latencies(ctx, state, m.latency, tags, us) }
+	if e.subscribers, err = receive.Subscribe(ctx, &e.Parts, receive.Receiving{
+		MQTT: o.MQTT, Queue: o.Queue, Answers: o.Answers, Network: network, Stamped: client != nil, Patience: e.comeBack, Latencies: hand,
 	}); err != nil {
 		return err
 	}
 	defer e.pending.end(ctx, state)
 	defer e.subscribers.Close()
 	if o.Canary {
-		if e.canary, err = receive.NewCanary(ctx, &e.parts, receive.Circling{
+		if e.canary, err = receive.NewCanary(ctx, &e.Parts, receive.Circling{
 			MQTT: o.MQTT, Ingest: o.Ingest, Timeout: o.Timeout.duration(), Format: o.messages(), Network: network, Patience: e.comeBack,
 			Drain: o.Drain.duration(),
 		}); err != nil {
@@ -88,7 +83,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	defer rec.close()
 	if e.segment == nil {
 		// Anew: the first report of a run of many phases may have taken longer.
-		if e.epoch, err = e.caller.opening(ctx); err != nil {
+		if e.Epoch, err = e.external.opening(ctx); err != nil {
 			rec.close()
 			return errors.Join(err, e.withdraw())
 		}
@@ -98,22 +93,20 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	}
 	tending, leave := context.WithCancel(ctx)
 	defer leave()
-	go e.gate.tend(tending)
-	e.start()
-	if e.pacer.Closed() {
-		go e.lead(e.caller.untilEnd(tending), client)
+	go e.open.Tend(tending)
+	e.Start()
+	if e.turns != nil {
+		go e.lead(e.external.untilEnd(tending), client)
 	}
 	if e.canary != nil {
 		load := time.Duration(0)
-		if !e.pacer.Closed() {
+		if !e.Pacer.Closed() {
 			load = o.profile.Duration()
 		}
-		e.canary.Fly(tending, e.epoch, load, func() bool { return e.turn.Load().over })
+		e.canary.Fly(tending, load, e.turns.Over)
 	}
 	if err := e.watch(ctx, state, rec); err != nil {
-		e.mu.Lock()
-		e.ended = time.Now()
-		e.mu.Unlock()
+		e.life.end(false)
 		rec.close()
 		if unwritten(err) {
 			e.removePage()
@@ -125,34 +118,30 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if e.canary != nil {
 		e.canary.Settle(ctx)
 	}
-	if e.ledger.Open() > 0 {
+	if e.Ledger.Open() > 0 {
 		e.subscribers.Check()
 	}
-	if client != nil && e.ledger.Open() > 0 {
+	if client != nil && e.Ledger.Open() > 0 {
 		// While the subscribers still read: what leaves the queue now is on its way to them.
-		client.Find(ctx, &e.parts)
+		client.Find(ctx, &e.Parts)
 		clock.SleepUntil(ctx, nil, time.Now().Add(linger))
 	}
 	e.subscribers.Close()
-	hand(e.ledger.Arrive(0, nil, nil)) // of what came before the word that it was sent
+	hand(e.Ledger.Arrive(0, nil, nil)) // of what came before the word that it was sent
 	e.pending.end(ctx, state)
 	rec.cut()
 	rec.close()
 	if client != nil {
 		e.readTelemetry(ctx, client)
 	}
-	var sampled *store.Sampled
 	if o.Sampled > 0 {
-		sampled = client.Traces(ctx, &e.parts, o.Sampled)
+		e.traced(client.Traces(ctx, &e.Parts, o.Sampled))
 	}
-	e.clock.End()
+	e.Clock.End()
 	rec.doubt()
 
-	e.mu.Lock()
-	e.resources = append(e.resources, rec.resources()...)
-	e.sampled = sampled
-	e.ended, e.finished = time.Now(), true
-	e.mu.Unlock()
+	e.used(rec.resources(), nil)
+	e.life.end(true)
 	m.end(ctx, state, e)
 	return e.write() // again when k6 has ended the test, with what k6 measured
 }
@@ -161,14 +150,14 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) error {
 	looks := time.NewTicker(look)
 	defer looks.Stop()
-	nextCut := e.epoch.Add(tick)
+	nextCut := e.Epoch.Add(tick)
 	lastMove, lastSeen := time.Now(), -1 // the latest delivery in the drain
 	var settledAt, completeAt time.Time
 	halted, over := false, false
 	halt := func(format string, args ...any) {
 		if !halted {
 			halted = true
-			close(e.halted)
+			close(e.Halted)
 			e.distrust(format, args...)
 		}
 	}
@@ -190,35 +179,35 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 			if err := rec.failed(); err != nil {
 				return err
 			}
-			e.noteBacklogs(now)
+			e.phases.NoteBacklogs(now)
 			e.giveUp(now)
-			e.dropLeft(now)
-			e.caller.dropUnsent(now)
-			if alone++; !e.abandoned(now) {
+			e.open.DropLeft(now)
+			e.external.look(now)
+			if alone++; e.turns != nil || !e.open.Abandoned(now) {
 				alone = 0
 			}
 			if alone == aloneMost {
 				halt("the senders have taken %d of %d requests and no more for %.0f s: did one of them fail? Its log says it",
-					e.next.Load(), e.pacer.Requests(), lateLimit.Seconds())
+					e.open.Drawn(), e.Pacer.Requests(), schedule.LateLimit.Seconds())
 			}
 			if n := e.strangers.Load(); n >= strangersMost && !e.welcome.Load() {
 				halt("the ingest answered the first %d requests with 401, so the rest of the load was not sent: "+
 					"the token is missing or wrong (INGEST_TOKEN, ingest.token)", n)
 			}
-			if e.pacer.Closed() && over {
-				e.ledger.End()
+			if over {
+				e.Ledger.End()
 			}
-			over = e.turn.Load().over && e.taking.Load() == 0 // at the next look what was taken before has been sent
-			if !e.ledger.Settled() && (!halted || e.ledger.InFlight() > 0) || !e.caller.hasEnded() {
+			over = e.turns.Over() && e.turns.Idle() // at the next look what was taken before has been sent
+			if !e.Ledger.Settled() && (!halted || e.Ledger.InFlight() > 0) || !e.external.hasEnded() {
 				continue
 			}
 			if settledAt.IsZero() {
 				settledAt, lastMove = now, now
 			}
-			if quiet++; e.ledger.Deliveries() != lastSeen {
-				lastSeen, lastMove, quiet = e.ledger.Deliveries(), now, 0
+			if quiet++; e.Ledger.Deliveries() != lastSeen {
+				lastSeen, lastMove, quiet = e.Ledger.Deliveries(), now, 0
 			}
-			if e.ledger.Open() == 0 {
+			if e.Ledger.Open() == 0 {
 				if completeAt.IsZero() {
 					completeAt = now
 				}
@@ -242,14 +231,6 @@ const (
 	// strangersMost answers of 401, and no request accepted: the next one is answered alike.
 	strangersMost = 10
 )
-
-// abandoned reports whether the next request of the schedule is so late that it will not be sent any more, and nobody is at work who
-// would take it. Such a run went on until k6 ended it, after all of its time.
-func (e *engine) abandoned(now time.Time) bool {
-	n := int(e.next.Load())
-	return !e.pacer.Closed() && n < e.pacer.Requests() && e.ledger.InFlight() == 0 &&
-		now.Sub(e.epoch.Add(e.pacer.Slot(n).Due)) > lateLimit
-}
 
 // errStopped means that k6 ended the subscriber's iteration before the run was over.
 var errStopped = errors.New("the run was stopped before everything was in")

@@ -17,8 +17,9 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 func TestASubscriberThatDoesNotComeBackEndsTheLoadAndTheRunIsInvalid(t *testing.T) {
@@ -45,27 +46,6 @@ func TestASubscriberThatDoesNotComeBackEndsTheLoadAndTheRunIsInvalid(t *testing.
 	assert.Nil(t, r.Health.Gaps[0].ToS)
 }
 
-// A script whose senders threw waited until k6's limit, which is longer than the schedule.
-func TestAScheduleThatNobodyTakesFromIsAbandoned(t *testing.T) {
-	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 1}]\nflows: [{name: direct}]", "")
-	e := s.module.root.engine
-	e.epoch = time.Now()
-	due := e.epoch.Add(e.pacer.Slot(0).Due)
-	assert.False(t, e.abandoned(due.Add(lateLimit)), "it may still be sent")
-	assert.True(t, e.abandoned(due.Add(lateLimit+1)))
-	e.next.Add(1)
-	assert.False(t, e.abandoned(due.Add(lateLimit+1)), "the next one is due later")
-	slot := e.pacer.Slot(0)
-	e.ledger.Sent(slot, 0)
-	hour := due.Add(time.Hour)
-	assert.False(t, e.abandoned(hour), "a sender waits for an answer")
-	e.ledger.Settle(slot, ledger.Accepted)
-	assert.True(t, e.abandoned(hour))
-	e.next.Store(int64(e.pacer.Requests()))
-	assert.False(t, e.abandoned(hour), "all are taken")
-}
-
 func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
@@ -81,7 +61,7 @@ func TestAStoppedRunLeavesAnIncompleteReport(t *testing.T) {
 	}()
 	go func() {
 		<-sent
-		for e.ledger.Deliveries() == 0 {
+		for e.Ledger.Deliveries() == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		cancel()
@@ -181,8 +161,8 @@ func TestThereIsAReportBeforeTheFirstMessage(t *testing.T) {
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 60, arrivalRate: 10}]\nflows: [{name: direct}]", "")
 	require.NoError(t, os.MkdirAll(s.dir, 0o755))
 	e := s.module.root.engine
-	e.dir = s.dir
-	e.epoch = time.Now()
+	e.life.dir = s.dir
+	e.Epoch = time.Now()
 	rec, err := newRecorder(e)
 	require.NoError(t, err)
 	defer rec.close()
@@ -191,7 +171,7 @@ func TestThereIsAReportBeforeTheFirstMessage(t *testing.T) {
 	require.NoError(t, err)
 	shown, err := report.Shown(page)
 	require.NoError(t, err)
-	assert.Equal(t, e.id, shown.Run.ID)
+	assert.Equal(t, e.ID, shown.Run.ID)
 }
 
 // The number that a sender had drawn was missing from the account of a run, which so never settled.
@@ -204,7 +184,7 @@ func TestWhatAStoppedSenderHadDrawnIsDropped(t *testing.T) {
 			r := s.runWith(1, func(ctx context.Context, e *engine) {
 				ctx, stop := context.WithCancel(ctx)
 				go func() {
-					for e.next.Load() == 0 {
+					for e.open.Drawn() == 0 {
 						time.Sleep(time.Millisecond)
 					}
 					stop()
@@ -221,21 +201,6 @@ func TestWhatAStoppedSenderHadDrawnIsDropped(t *testing.T) {
 	}
 }
 
-func TestAHaltedRunHandsOutNoRequests(t *testing.T) {
-	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 1}]\nflows: [{name: direct}]", "")
-	e := s.module.root.engine
-	e.epoch = time.Now()
-	close(e.started)
-	close(e.halted)
-	for range 3 {
-		_, ok := e.take(t.Context(), newWaiter())
-		assert.False(t, ok)
-	}
-	assert.Zero(t, e.next.Load())
-	assert.Empty(t, e.left)
-}
-
 // run.result() may be called by any VU, and so while the end of the run adds what the processes used.
 func TestTheReportOfARunMayBeReadAtAnyTime(t *testing.T) {
 	t.Parallel()
@@ -244,7 +209,7 @@ func TestTheReportOfARunMayBeReadAtAnyTime(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var reader sync.WaitGroup
 	reader.Go(func() {
-		<-e.started // run.result() refuses before
+		<-e.Started // run.result() refuses before
 		for ctx.Err() == nil {
 			assert.NotNil(t, e.report(false).Resources)
 		}
@@ -270,7 +235,7 @@ func TestNoTwoRunsShareADirectory(t *testing.T) {
 	for range 5 {
 		s := newScript(t, &fake.Pipeline{}, twenty, fmt.Sprintf("dir: '', runs: %q", filepath.Join(runs, "deep")))
 		require.NoError(t, s.module.root.engine.makeDir())
-		dirs = append(dirs, s.module.root.engine.dir)
+		dirs = append(dirs, s.module.root.engine.life.dir)
 	}
 	slices.Sort(dirs)
 	assert.Len(t, slices.Compact(dirs), 5, dirs)
@@ -284,7 +249,7 @@ func TestNoTwoRunsShareADirectory(t *testing.T) {
 func TestADirectoryThatHoldsARunIsRefused(t *testing.T) {
 	t.Parallel()
 	var one []string
-	second := []string{sequenceFlag + "=0,1/2,1", segmentFlag + "=1/2:1"}
+	second := []string{segment.SequenceFlag + "=0,1/2,1", segment.Flag + "=1/2:1"}
 	for _, c := range []struct {
 		there   string // in the directory
 		flags   []string
@@ -303,8 +268,7 @@ func TestADirectoryThatHoldsARunIsRefused(t *testing.T) {
 		t.Run(fmt.Sprint(c.there, len(c.flags)), func(t *testing.T) {
 			t.Parallel()
 			f := &fake.Pipeline{Redis: &fake.Redis{}}
-			require.NoError(t, f.Start())
-			t.Cleanup(func() { assert.NoError(t, f.Close()) })
+			test.Start(t, f)
 			s := newScriptAt(t, f, twenty, "redis: { url: 'REDIS' }, runId: 'mine', gather: '1ms'", c.flags...)
 			path := filepath.Join(s.dir, c.there)
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -338,7 +302,7 @@ func TestTwoRunsThatAreGivenOneDirectoryDoNotBothBegin(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, &fake.Pipeline{}, twenty, "")
 	e := s.module.root.engine
-	e.epoch = time.Now()
+	e.Epoch = time.Now()
 	for _, begins := range []bool{true, false} {
 		require.NoError(t, e.makeDir())
 		rec, err := newRecorder(e)
@@ -347,7 +311,7 @@ func TestTwoRunsThatAreGivenOneDirectoryDoNotBothBegin(t *testing.T) {
 			t.Cleanup(rec.close)
 		} else {
 			assert.ErrorContains(t, err, "there is a run in it (timeline.ndjson)")
-			assert.Empty(t, e.dir, "so that the summary writes nothing there")
+			assert.Empty(t, e.life.dir, "so that the summary writes nothing there")
 		}
 	}
 }

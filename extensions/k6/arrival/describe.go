@@ -10,75 +10,73 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
 const stampFormat = "2006-01-02T15:04:05.000Z"
 
 // report describes the run as it stands. lossless adds the histograms themselves, which the last report of a run has.
 func (e *engine) report(lossless bool) *report.Run {
-	e.mu.Lock()
-	finished, ended := e.finished, e.ended
-	timeline := append([]report.Interval{}, e.timeline...)
-	resources := append([]report.Resource{}, e.resources...)
-	e.mu.Unlock()
-	for i := range timeline {
-		timeline[i].CanaryMS = e.canary.At(timeline[i].T) // it may have arrived after its second was over
+	ended, finished := e.life.now()
+	noted, classes := e.noted()
+	for i := range noted.timeline {
+		noted.timeline[i].CanaryMS = e.canary.At(noted.timeline[i].T) // it may have arrived after its second was over
 	}
 
 	var ran time.Duration
-	standing := e.ledger.Running(func() int {
-		if ran = e.elapsed(); !ended.IsZero() {
-			ran = max(0, ended.Sub(e.epoch))
+	standing := e.Ledger.Running(func() int {
+		if ran = e.Elapsed(); !ended.IsZero() {
+			ran = max(0, ended.Sub(e.Epoch))
 		}
-		return e.pacer.Due(ran)
+		return e.Pacer.Due(ran)
 	})
-	spans := e.spansUntil(ran)
+	spans := e.phases.Until(ran)
 	if finished {
-		standing, spans = e.ledger.Ended(), e.spansNow()
+		standing, spans = e.Ledger.Ended(), e.phases.Now()
 	}
 	account := standing.Account
 	r := &report.Run{
 		Schema: report.Schema, Run: e.identity(),
-		Account: report.NewAccount(account), Clock: e.describeClock(), Canary: e.canary.Describe(lossless), Health: e.describeHealth(lossless),
-		Timeline: timeline, Resources: resources, Errors: e.errorClasses(),
-		Environment: e.environment(), Steps: []report.Step{}, Figures: e.figuresNow(), Flows: []report.FlowResult{},
+		Account: report.NewAccount(account), Clock: e.describeClock(noted.processes),
+		Canary: e.canary.Describe(lossless), Health: e.describeHealth(lossless),
+		Timeline: noted.timeline, Resources: noted.resources, Errors: classes,
+		Environment: e.environment(), Steps: []report.Step{}, Figures: noted.figures, Flows: []report.FlowResult{},
 	}
 	if finished {
 		stamp := ended.UTC().Format(stampFormat)
 		r.Run.Ended = &stamp
 	}
-	e.describeLatencies(r, standing, spans, lossless)
+	e.describeLatencies(r, standing, spans, noted.sampled, lossless)
 	if finished {
-		r.Targets = report.NewTargets(e.ledger.Targets())
+		r.Targets = report.NewTargets(e.Ledger.Targets())
 	}
-	r.Verdict = e.judge(r, ran)
+	r.Verdict = e.judge(r, noted.doubts, ran)
 	return r
 }
 
 // describeLatencies fills in the steps, the flows and the whole.
-func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []span, lossless bool) {
+func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []schedule.Span, traced *store.Sampled, lossless bool) {
 	total := ledger.NewTimes()
-	e.mu.Lock()
-	counts, traced := standing.Phases, e.sampled
-	e.mu.Unlock()
+	counts := standing.Phases
 	for i, p := range e.options.profile.Phases {
-		times := e.ledger.Times(i)
+		times := e.Ledger.Times(i)
 		if p.Measured {
 			total.Merge(times)
 		}
 		span := spans[i]
-		if !span.begun {
+		if !span.Begun {
 			continue
 		}
-		seconds := max(span.end-span.start, ending).Seconds()
+		seconds := max(span.End-span.Start, schedule.Ending).Seconds()
 		step := report.Step{
-			VUs: e.vus(p), Name: p.Name, StartS: span.start.Seconds(), DurationS: seconds, Measured: p.Measured,
+			VUs: e.vus(p), Name: p.Name, StartS: span.Start.Seconds(), DurationS: seconds, Measured: p.Measured,
 			Requests: counts[i].Requests, Scheduled: counts[i].Messages, Accepted: counts[i].Accepted, Due: counts[i].Due,
 			Arrived:       int(times.Arrival.Count),
 			ScheduledPerS: float64(counts[i].Messages) / seconds, AcceptedPerS: float64(counts[i].Accepted) / seconds,
 			ArrivedPerS: float64(times.Arrival.Count) / seconds,
-			Backlog:     span.backlog, DrainedS: span.drained,
-			CPUPercent: report.CPUBetween(r.Resources, span.start.Seconds(), span.end.Seconds()),
+			Backlog:     span.Backlog, DrainedS: span.Drained,
+			CPUPercent: report.CPUBetween(r.Resources, span.Start.Seconds(), span.End.Seconds()),
 			Latency:    report.NewLatencies(times, lossless),
 		}
 		step.Sampled = traced.Of(i).Against(step.Latency.Arrival)
@@ -88,18 +86,15 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 	r.Sampled = traced.All().Against(r.Latency.Arrival)
 
 	for i, f := range e.options.profile.Flows {
-		s := e.ledger.FlowTimes(i)
+		s := e.Ledger.FlowTimes(i)
 		r.Flows = append(r.Flows, report.FlowResult{
 			Name: f.Name, Scheduled: standing.Flows[i], Arrived: s.Count, Arrival: report.NewLatency(s, lossless),
 		})
 	}
 }
 
-func (e *engine) describeClock() report.Clock {
-	r := e.clock.Read()
-	e.mu.Lock()
-	processes := append([]report.ProcessClock{}, e.processes...)
-	e.mu.Unlock()
+func (e *engine) describeClock(processes []report.ProcessClock) report.Clock {
+	r := e.Clock.Read()
 	c := report.Clock{Reference: "monotonic", OffsetMS: new(0.0), DriftPPM: new(0.0), Processes: processes}
 	if limit := e.options.Clock.Limit; limit != nil {
 		c.LimitMS = new(limit.duration().Seconds() * 1000)
@@ -123,9 +118,9 @@ func (e *engine) describeClock() report.Clock {
 }
 
 func (e *engine) describeHealth(lossless bool) report.Health {
-	lateness, reading := e.ledger.Lateness(), e.ledger.Reading()
+	lateness, reading := e.Ledger.Lateness(), e.Ledger.Reading()
 	h := report.Health{
-		Gaps: e.subscribers.Gaps(), SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.trend.n,
+		Gaps: e.subscribers.Gaps(), SamplesDiscarded: int(e.pending.discarded.Load()), TrendOneIn: e.pending.trend.n,
 	}
 	if lateness.Count > 0 {
 		h.Lateness = new(report.NewLatency(lateness, lossless))
@@ -138,7 +133,7 @@ func (e *engine) describeHealth(lossless bool) report.Health {
 }
 
 func (e *engine) model() string {
-	if e.pacer.Closed() {
+	if e.Pacer.Closed() {
 		return report.Closed
 	}
 	return report.Open
@@ -146,18 +141,19 @@ func (e *engine) model() string {
 
 // vus is the concurrency of a phase in the closed model, nil in the open one.
 func (e *engine) vus(p profile.Phase) *int {
-	if !e.pacer.Closed() {
+	if !e.Pacer.Closed() {
 		return nil
 	}
-	return new(e.segment.scale(p.VUs))
+	return new(e.segment.Scale(p.VUs))
 }
 
 // runName is that of the run's directory.
 func (e *engine) runName() string {
+	dir := e.life.place()
 	if e.segment == nil {
-		return filepath.Base(e.dir)
+		return filepath.Base(dir)
 	}
-	return filepath.Base(filepath.Dir(e.dir)) + "-" + filepath.Base(e.dir)
+	return filepath.Base(filepath.Dir(dir)) + "-" + filepath.Base(dir)
 }
 
 func (o *options) describeProfile() report.Profile {
@@ -189,8 +185,8 @@ func (e *engine) identity() report.Identity {
 		labels = map[string]string{}
 	}
 	return report.Identity{
-		ID: e.id, Name: e.runName(), Generator: e.met, Tool: e.options.tool,
+		ID: e.ID, Name: e.runName(), Generator: e.met, Tool: e.options.tool,
 		Method: e.options.Name, Protocol: e.options.Protocol, Model: e.model(), Topology: e.options.Topology, Network: e.options.Network, Labels: labels,
-		Started: e.epoch.UTC().Format(stampFormat), Command: cmp.Or(e.options.Command, report.Command(os.Args[1:])), Profile: e.options.describeProfile(),
+		Started: e.Epoch.UTC().Format(stampFormat), Command: cmp.Or(e.options.Command, report.Command(os.Args[1:])), Profile: e.options.describeProfile(),
 	}
 }

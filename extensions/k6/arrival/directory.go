@@ -51,7 +51,7 @@ func (e *engine) partOf(dir string) string {
 	if e.segment == nil {
 		return dir
 	}
-	return filepath.Join(dir, partDir+strconv.Itoa(e.segment.generator()))
+	return filepath.Join(dir, partDir+strconv.Itoa(e.segment.Number()))
 }
 
 // makeDir makes the directory of the run: reports/runs/<method>-<topology>-<network>-<time>, and in it, where there are several
@@ -74,23 +74,22 @@ func (e *engine) makeDir() error {
 	if err != nil {
 		return fmt.Errorf("the directory of the run can't be made: %w", err)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.dir = dir
+	e.life.moveTo(dir)
 	return nil
 }
 
 // withdraw leaves nothing of a run that did not begin.
 func (e *engine) withdraw() error {
+	dir := e.life.place()
 	for _, name := range runFiles {
-		if err := os.Remove(filepath.Join(e.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	if e.options.Dir != "" { // it may have been there before
 		return nil
 	}
-	return os.Remove(e.dir)
+	return os.Remove(dir)
 }
 
 // claim makes a directory that nobody else has. One that was given may be there; that of an instance has to have its name.

@@ -5,23 +5,21 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
-	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"go.k6.io/k6/v2/lib"
-	"go.k6.io/k6/v2/metrics"
-
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/limits"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
@@ -29,134 +27,64 @@ import (
 // that (drain), so is the broker.
 const comeBackLeast = 30 * time.Second
 
-// lateLimit is how late a request may leave. One that would be later is dropped, and counted: a generator that is half a
-// minute behind measures nothing but itself.
-const lateLimit = 30 * time.Second
-
-// engine is the run of this process.
+// engine is the run of this process. What changes has an owner each, with a lock of its own.
 type engine struct {
-	options *options
-	segment *segment // what this instance does of the run; nil: all
-	id      string   // of the run
-	name    string   // of what is this instance's alone
-	bodies  *body.Bodies
-	pacer   *pacer.Pacer
-	ledger  *ledger.Ledger
-	clock   *clock.Clock
-	trust   network.Trust
-	parts   run.Parts
+	run.Parts // what those who send, receive and look up share with it
+	notes     // errors, doubts and figures for the report
 
-	pumped    atomic.Bool // the scenarios' senders call pump()
-	pending   pending     // samples for k6
-	trend     thinned     // arrival_latency
-	httpTrend thinned     // http_req_duration
+	options  *options
+	segment  *segment.Segment  // what this instance does of the run; nil: all
+	met      *report.Generator // this instance among the others; nil: it is the only one
+	trust    network.Trust
+	comeBack time.Duration // how long a subscriber tries to connect again
 
-	choice   sync.Once
-	choosing bool           // closed model: senders choose the flow of each request
-	byFlow   *pacer.Pacer   // numbers these
-	chosen   []atomic.Int64 // them, by flow
-
-	next    atomic.Int64         // the request that is taken next
-	turn    atomic.Pointer[turn] // closed model: what is to be done now
-	senders atomic.Int64         // closed model: those that have come to send
-	taking  atomic.Int64         // closed model: those that take a request, and have not sent it yet
-
-	unattended atomic.Int64 // requests that found no free sender when they were due, and were late by more than lateFloor
-	gate       *gate
-	handles    handles       // requests that scripts send themselves, or the caller
-	caller     *recording    // who sends in the place of k6; nil: k6 does
-	started    chan struct{} // closed when the subscribers hold their topics; epoch is set before
-	halted     chan struct{} // closed when there is no use in sending any more
-	strangers  atomic.Int64  // requests that were answered 401 before any was accepted
-	welcome    atomic.Bool   // one was accepted
-	comeBack   time.Duration // how long a subscriber tries to connect again
-	epoch      time.Time
-	met        *report.Generator // this instance among those of the run; nil: it is the only one
+	open      *schedule.Open   // hands out requests in the open model
+	turns     *schedule.Turns  // and in the closed one; nil: it is the open one
+	handles   handles          // requests that scripts send themselves, or a caller
+	external  *External        // who sends in the place of k6; nil: k6 does
+	strangers atomic.Int64     // requests that were answered 401 before any was accepted
+	welcome   atomic.Bool      // one was accepted
+	phases    *schedule.Phases // as they went
+	pending   pending          // samples for k6
+	judging   limits.Judging   // thresholds, and what k6 says of them
+	life      life             // how far the run has come
 
 	subscribers *receive.Subscribers // nil: there are none yet
 	canary      *receive.Canary      // nil: none
-
-	mu        sync.Mutex
-	connects  ledger.Series // how long connections to the ingest took
-	left      []pacer.Slot  // drawn by senders that were stopped before it was due
-	collected bool          // collect has begun; there is one
-	ended     time.Time     // or stopped; zero: it goes on
-	finished  bool          // collect came to its end
-	dir       string
-	doubts    []string                      // why the instrument can't be trusted, noted on the way
-	asked     map[string]metrics.Thresholds // of k6's options
-	limits    limits
-	execution *lib.ExecutionState // nil: in tests
-	marked    bool                // k6 was told that the test has failed
-	errors    map[string]*report.ErrorClass
-	spans     []span // the phases as they went
-	figures   []report.Figure
-	sampled   *store.Sampled // nil: not asked for, or not there yet
-	processes []report.ProcessClock
-	timeline  []report.Interval
-	resources []report.Resource
-
-	failedByScript bool  // test.fail() of k6/execution
-	full           error // why a file of the run could not be written, which ended it
 }
 
-func newEngine(o *options, part *segment) *engine {
+func newEngine(o *options, part *segment.Segment) *engine {
 	o.profile.Connections = max(o.MQTT.Connections, o.MQTT.Brokers())
-	schedule := part.share(pacer.New(o.profile))
-	id := cmp.Or(o.RunID, newRunID())
+	due := part.Share(pacer.New(o.profile))
 	e := &engine{
-		options: o,
-		segment: part,
-		id:      id,
-		name:    part.name(id),
-		pacer:   schedule,
-		clock:   clock.New(),
-		trust:   network.Trust{CA: o.CA},
-		gate:    newGate(),
-		started: make(chan struct{}),
-		halted:  make(chan struct{}),
-
+		options:  o,
+		segment:  part,
+		trust:    network.Trust{CA: o.CA},
 		comeBack: max(comeBackLeast, o.Drain.duration()),
-		errors:   map[string]*report.ErrorClass{},
-		connects: ledger.NewSeries(),
+		notes:    notes{connects: ledger.NewSeries()},
 	}
-	e.ledger = ledger.New(e.levelled(), schedule)
+	id, own := cmp.Or(o.RunID, newRunID()), e.levelled()
+	e.Parts = run.Parts{
+		ID: id, Name: part.Name(id), Profile: own, Course: schedule.New(due), Count: e.count, Distrust: e.distrust,
+		Bodies: body.New(o.messages(), own.Flows, due, fmt.Sprintf("%s.%d.", id, part.Number()), part != nil),
+	}
+	e.Ledger = ledger.New(own, due)
 	if o.Queue != nil {
-		e.ledger.EndAt(ledger.Queue)
+		e.Ledger.EndAt(ledger.Queue)
 	}
 	if o.Answers {
-		e.ledger.EndAt(ledger.Request)
-	}
-	deliveries := 0
-	for _, p := range o.profile.Phases {
-		most := int(p.Duration.Seconds() * closedRate)
-		if p.Requests > 0 {
-			most = min(most, p.Requests)
-		}
-		deliveries += most
-	}
-	requests := deliveries
-	if !schedule.Closed() {
-		deliveries, requests = 0, schedule.Requests()
-		for i, n := range schedule.FlowMessages(0, requests) {
-			deliveries += n * o.profile.Flows[i].Deliveries
-		}
+		e.Ledger.EndAt(ledger.Request)
 	}
 	if o.Sampled > 0 {
-		e.ledger.Keep(o.Sampled, store.TraceLength)
+		e.Ledger.Keep(o.Sampled, store.TraceLength)
 	}
-	e.trend, e.httpTrend = thin(deliveries), thin(requests)
-	e.chosen = make([]atomic.Int64, len(o.profile.Flows))
-	if schedule.Closed() {
-		e.byFlow = schedule.ByFlow()
+	deliveries, requests := expected(o.profile, due)
+	e.pending.trend, e.pending.http = thin(deliveries), thin(requests)
+	e.open = schedule.NewOpen(e.Course)
+	if due.Closed() {
+		e.turns = schedule.NewTurns(e.Course, len(o.profile.Flows))
 	}
-	e.turnTo(turn{})
-	e.planSpans()
-	e.bodies = body.New(o.messages(), e.levelled().Flows, schedule, fmt.Sprintf("%s.%d.", e.id, part.generator()), part != nil)
-	e.parts = run.Parts{
-		ID: e.id, Name: e.name, Profile: e.levelled(), Bodies: e.bodies, Ledger: e.ledger, Clock: e.clock, Halted: e.halted,
-		Count: e.count, Distrust: e.distrust,
-	}
+	e.phases = schedule.NewPhases(e.Course, o.profile.Phases)
 	return e
 }
 
@@ -171,58 +99,12 @@ func newRunID() string {
 	return string(b)
 }
 
-// start lets the senders go, from the epoch on.
-func (e *engine) start() {
-	e.ledger.Start(e.clock.At(e.epoch))
-	e.clock.Begin()
-	close(e.started)
-}
-
-// elapsed is the time since the epoch; 0 before it.
-func (e *engine) elapsed() time.Duration {
-	select {
-	case <-e.started:
-		return max(0, time.Since(e.epoch))
-	default:
-		return 0
-	}
-}
-
-// count adds one to a class of errors. The first of a class is kept as its example.
-func (e *engine) count(stage, class, example string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	key := stage + " " + class
-	if e.errors[key] == nil {
-		e.errors[key] = &report.ErrorClass{Stage: stage, Class: class, Example: example}
-	}
-	e.errors[key].Count++
-}
-
-func (e *engine) errorClasses() []report.ErrorClass {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	out := make([]report.ErrorClass, 0, len(e.errors))
-	for _, c := range e.errors {
-		out = append(out, *c)
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Count > out[j].Count })
-	return out
-}
-
-// distrust makes the run invalid, for a reason in plain words. internal/judge knows the rules that are about figures.
-func (e *engine) distrust(format string, args ...any) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.doubts = append(e.doubts, fmt.Sprintf(format, args...))
-}
-
 // targetLevel stands between a target and its number where several instances have topics of their own; empty: they have not.
 func (e *engine) targetLevel() string {
 	if e.segment == nil || e.options.MQTT.Filter != "" { // the script's own filter knows no more levels, so all get everything
 		return ""
 	}
-	return fmt.Sprintf("/%d", e.segment.generator())
+	return fmt.Sprintf("/%d", e.segment.Number())
 }
 
 // levelled is the profile with the targets as they are.
@@ -233,4 +115,62 @@ func (e *engine) levelled() *profile.Profile {
 		p.Flows[i].Target += e.targetLevel()
 	}
 	return &p
+}
+
+// life is how far a run has come, and where it is written.
+type life struct {
+	mu       sync.Mutex
+	begun    bool      // collect has begun; there is one
+	ended    time.Time // or stopped; zero: it goes on
+	finished bool      // collect came to its end
+	dir      string    // empty: there is none
+	full     error     // why a file of the run could not be written, which ended it
+}
+
+// begin reports whether the run has not begun yet. It has then.
+func (l *life) begin() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first := !l.begun
+	l.begun = true
+	return first
+}
+
+func (l *life) end(finished bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended, l.finished = time.Now(), finished
+}
+
+// now is when the run ended, zero if it goes on, and whether it came to its end.
+func (l *life) now() (ended time.Time, finished bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended, l.finished
+}
+
+func (l *life) moveTo(dir string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dir = dir
+}
+
+func (l *life) fill(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.full = why
+}
+
+// filled is why a file of the run could not be written, which ended it; nil: each could.
+func (l *life) filled() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.full
+}
+
+// place is the directory of the run.
+func (l *life) place() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dir
 }

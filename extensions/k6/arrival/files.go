@@ -1,12 +1,16 @@
 package arrival
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
+)
 
 // spareFiles are those that a process has open beside its connections: standard streams, the run's record, Redis, DNS, the canary.
 const spareFiles = 64
 
 // checkFiles refuses a run of whose connections this instance has more than it may have files open, before anything is connected.
-func (o *options) checkFiles(part *segment, limit uint64) error {
+func (o *options) checkFiles(part *segment.Segment, limit uint64) error {
 	senders := o.Senders * o.InFlight
 	who := "senders"
 	switch {
@@ -15,7 +19,7 @@ func (o *options) checkFiles(part *segment, limit uint64) error {
 	case o.profile.Closed():
 		senders = o.profile.Most()
 	}
-	senders, each := part.scale(senders), ""
+	senders, each := part.Scale(senders), ""
 	connections := senders
 	if o.SenderConnections > 1 {
 		connections, each = senders*o.SenderConnections, fmt.Sprintf(" with %d connections each", o.SenderConnections)

@@ -37,7 +37,7 @@ func TestAFullDiskEndsTheRunAtOnceAndLeavesNoPage(t *testing.T) {
 	assert.ErrorContains(t, err, timeline)
 	assert.NotContains(t, err.Error(), "\n")
 	assert.NoFileExists(t, filepath.Join(s.dir, "index.html"))
-	e.dir = "/dev/full"
+	e.life.dir = "/dev/full"
 	out, err := s.runtime.VU.Runtime().RunString(`run.summary().stdout`)
 	require.NoError(t, err)
 	assert.Regexp(t, `report +none: .*/dev/full`, out.String())

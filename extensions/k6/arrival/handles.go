@@ -14,6 +14,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
@@ -25,14 +26,17 @@ type given struct {
 	over  func()          // called when it is settled; nil: nobody wants to know
 }
 
-// content is what such a request carries.
-type content struct {
+// Content is what such a request carries.
+type Content struct {
 	IDs     []string `js:"ids" json:"ids"`
 	Targets []string `js:"targets" json:"targets"`
 	Flow    string   `js:"flow" json:"flow"`
 	Path    string   `js:"path" json:"path"`
 	Body    string   `js:"body" json:"body"`
 }
+
+// content is Content under a name that scripts do not see.
+type content = Content
 
 // slotHandle is what run.next() returns.
 type slotHandle struct {
@@ -104,7 +108,7 @@ func (e *engine) giveUp(now time.Time) {
 
 // close settles a request that has been removed.
 func (e *engine) close(h *given, outcome ledger.Outcome) {
-	e.ledger.Settle(h.slot, outcome)
+	e.Ledger.Settle(h.slot, outcome)
 	if h.over != nil {
 		h.over()
 	}
@@ -125,16 +129,16 @@ func (e *engine) settle(h *given, a send.Answer) {
 }
 
 // content makes what a request carries.
-func (e *engine) content(slot pacer.Slot) content {
-	c := content{
-		Flow: e.options.profile.Flows[slot.Flow].Name, Path: e.options.Ingest.Path, Body: string(e.bodies.Append(nil, slot)),
+func (e *engine) content(slot pacer.Slot) Content {
+	c := Content{
+		Flow: e.options.profile.Flows[slot.Flow].Name, Path: e.options.Ingest.Path, Body: string(e.Bodies.Append(nil, slot)),
 	}
 	if slot.Messages > 1 {
 		c.Path = e.options.Ingest.BatchPath
 	}
 	for i := range slot.Messages {
-		c.IDs = append(c.IDs, e.bodies.ID(slot.FirstID+i))
-		c.Targets = append(c.Targets, string(e.bodies.AppendTarget(nil, slot, i)))
+		c.IDs = append(c.IDs, e.Bodies.ID(slot.FirstID+i))
+		c.Targets = append(c.Targets, string(e.Bodies.AppendTarget(nil, slot, i)))
 	}
 	return c
 }
@@ -144,11 +148,11 @@ func (e *engine) flowNumber(name string) (int, error) {
 	number := 0
 	if name != "" {
 		number = 1 + slices.IndexFunc(e.options.profile.Flows, func(f profile.Flow) bool { return f.Name == name && f.Weight > 0 })
-		if number == 0 || !e.pacer.Closed() {
+		if number == 0 || !e.Pacer.Closed() {
 			return 0, errors.New("a flow can be chosen in the closed model, if the profile has it with a weight above 0")
 		}
 	}
-	if e.pacer.Closed() && !e.choose(number > 0) {
+	if e.Pacer.Closed() && !e.turns.Choose(number > 0) {
 		return 0, errors.New("a flow is chosen in each call of a run, or in none")
 	}
 	return number, nil
@@ -164,10 +168,10 @@ func (m *instance) next(e *engine, flow string) sobek.Value {
 		if m.misplaced(e) {
 			return sobek.Null()
 		}
-		m.waiter = newWaiter()
+		m.waiter = schedule.NewWaiter()
 	}
 	var err error
-	if m.waiter.flow, err = e.flowNumber(flow); err != nil {
+	if m.waiter.Flow, err = e.flowNumber(flow); err != nil {
 		common.Throw(rt, fmt.Errorf("run.next(%q): %w", flow, err))
 	}
 	slot, ok := e.take(m.vu.Context(), m.waiter)
@@ -177,8 +181,8 @@ func (m *instance) next(e *engine, flow string) sobek.Value {
 	h := &slotHandle{content: e.content(slot), given: &given{slot: slot, taker: m.vu.Context()}}
 	now := time.Now()
 	if e.options.Redis.URL != "" {
-		at := e.clock.At(now)
-		h.Stamp = float64(at + e.clock.Offset(at))
+		at := e.Clock.At(now)
+		h.Stamp = float64(at + e.Clock.Offset(at))
 	}
 	e.depart(h.given, now)
 	return rt.ToValue(h)

@@ -41,7 +41,7 @@ func TestAScriptMaySendByItself(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "0,1,2,3,4,5,6,7,8,9", v.String())
 	require.NoError(t, <-done)
-	assert.Equal(t, 10, e.ledger.Final().Arrived)
+	assert.Equal(t, 10, e.Ledger.Final().Arrived)
 	for _, wrong := range []string{"null", "{ ids, flow: 'pair' }"} {
 		_, err = rt.RunString(`run.settle(` + wrong + `, 200)`)
 		assert.ErrorContains(t, err, "run.settle() wants what run.next() returned, once", wrong)

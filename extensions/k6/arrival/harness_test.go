@@ -2,7 +2,6 @@ package arrival
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -22,9 +21,12 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-const template = `<html><script id="run" type="application/json">null</script></html>`
+const steady = test.Steady
+
+var verdict = test.Verdict
 
 // script is a VU whose script has made a Run against a fake pipeline.
 type script struct {
@@ -46,8 +48,7 @@ func (noNames) LookupIP(host string) (net.IP, error) {
 // newScript makes a VU. options are JavaScript, added to those that point the run at the pipeline.
 func newScript(t *testing.T, f *fake.Pipeline, profile, options string) *script {
 	t.Helper()
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	return newScriptAt(t, f, profile, options)
 }
 
@@ -70,7 +71,7 @@ func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string, flags 
 	_, err := rt.RunString(fmt.Sprintf(
 		`var run = new Run({ profile: %q, ingest: { url: %q, token: 'secret' }, mqtt: { url: %q },
 		 dir: %q, template: %q, canary: false, %s });`,
-		profile, f.IngestURL(), f.MQTTURL(), s.dir, template, options))
+		profile, f.IngestURL(), f.MQTTURL(), s.dir, test.Template, options))
 	require.NoError(t, err)
 
 	registry := s.runtime.VU.InitEnv().Registry
@@ -120,28 +121,5 @@ func (s *script) runWith(vus int, sender func(context.Context, *engine)) *report
 // written is run.json as it stands on disk.
 func (s *script) written() *report.Run {
 	s.t.Helper()
-	data, err := os.ReadFile(filepath.Join(s.dir, "run.json"))
-	require.NoError(s.t, err)
-	var r report.Run
-	require.NoError(s.t, json.Unmarshal(data, &r))
-	return &r
-}
-
-// verdict is the result and its reasons, but for the generator's lateness and CPU: what else runs on the machine decides
-// about those. TestTooMuch and TestTooBusy test their rules.
-func verdict(r *report.Run) (result string, reasons []string, late int) {
-	for _, reason := range r.Verdict.Reasons {
-		if strings.HasPrefix(reason, "the generator was ") { // late, or out of CPU
-			late++
-			continue
-		}
-		reasons = append(reasons, reason)
-	}
-	if result = r.Verdict.Result; late > 0 && result == report.Invalid {
-		result = report.Pass
-		if len(reasons) > 0 {
-			result = report.Fail
-		}
-	}
-	return result, reasons, late
+	return test.Run(s.t, s.dir)
 }

@@ -3,7 +3,6 @@ package arrival
 import (
 	"context"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -13,26 +12,17 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/limits"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// lateFloor is the lateness of a request up to which it is the operating system's.
-const lateFloor = 2 * time.Millisecond
-
 // judge gives a report its verdict. ran is how long a run has lasted that is not finished.
-func (e *engine) judge(r *report.Run, ran time.Duration) report.Verdict {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	limits, replaced := e.limits.judge(e.asked, e.builtIn())
-	if e.failedByScript {
-		limits = append(limits, report.Rule{
-			Name: "script", OK: new(false), Result: report.Fail, Reason: "the script marked the test as failed (test.fail() of k6/execution)",
-		})
-	}
+func (e *engine) judge(r *report.Run, doubts []string, ran time.Duration) report.Verdict {
+	rules, replaced := e.judging.Rules(e.builtIn())
 	return judge.Of(judge.Evidence{
-		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: e.doubts, Limits: limits, Replaced: replaced,
-		Cores: runtime.GOMAXPROCS(0), Unattended: e.unattended.Load(), AtMostOnce: e.options.MQTT.QoS == 0, Halted: e.isHalted(),
+		Run: r, CutOff: "the run was " + report.CutOff(ran, e.planned()), Doubts: doubts, Limits: rules, Replaced: replaced,
+		Cores: runtime.GOMAXPROCS(0), Unattended: e.open.Unattended(), AtMostOnce: e.options.MQTT.QoS == 0, Halted: e.IsHalted(),
 		Subscribed: e.subscribed(),
 	})
 }
@@ -54,7 +44,7 @@ func (e *engine) measured() *ledger.Times {
 	total := ledger.NewTimes()
 	for i, p := range e.options.profile.Phases {
 		if p.Measured {
-			total.Merge(e.ledger.Times(i))
+			total.Merge(e.Ledger.Times(i))
 		}
 	}
 	return total
@@ -71,8 +61,8 @@ func (e *engine) planned() time.Duration {
 
 // values are the module's metrics but arrival_latency, when the run has ended.
 func (e *engine) values() map[string]float64 {
-	a := e.ledger.Final()
-	values := map[string]float64{"arrival_p99": unmeasured}
+	a := e.Ledger.Final()
+	values := map[string]float64{"arrival_p99": limits.Unmeasured}
 	for name, n := range map[string]int{
 		"scheduled": a.Scheduled, "dropped": a.Dropped, "rejected": a.Rejected, "unknown": a.Unknown, "arrived": a.Arrived,
 		"dead_lettered": a.DeadLettered, "queued": a.Queued, "lost": a.Lost, "duplicates": a.Duplicates,
@@ -89,10 +79,7 @@ func (e *engine) values() map[string]float64 {
 // end judges what this module has measured, and hands it to k6, so that a script's thresholds see it.
 func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 	values := e.values()
-	e.mu.Lock()
-	own := limits{own: maps.Clone(values), duration: e.testDuration()} // another VU may ask for the run's result meanwhile
-	e.limits = own
-	e.mu.Unlock()
+	e.judging.Measured(values, e.lasted())
 	verdict := e.report(false).Verdict
 	values["arrival_invalid"] = 0
 	for _, rule := range verdict.Rules {
@@ -112,10 +99,8 @@ func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 		})
 	}
 	metrics.PushIfNotDone(ctx, state.Samples, samples)
-	own.own = values
-	if failed(verdict) && state.TestStatus != nil && !state.TestStatus.Failed() && !(m.judged && own.crossed(e.asked)) {
-		e.marked = true
-		state.TestStatus.MarkFailed()
+	if failed(verdict) {
+		e.judging.Mark(state.TestStatus, values, m.judged)
 	}
 }
 
@@ -129,63 +114,20 @@ func failed(v report.Verdict) bool {
 	return false
 }
 
-// crossed reports whether k6 will find a threshold on this module's metrics crossed, and so end with 99 by itself.
-func (l limits) crossed(thresholds map[string]metrics.Thresholds) bool {
-	for metric, all := range thresholds {
-		for _, t := range all.Thresholds {
-			if r := l.rule(metric, t.Source); r.OK != nil && !*r.OK {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// conclude judges what k6 has measured. It is for when k6 counts no more.
-func (e *engine) conclude(registry *metrics.Registry) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.limits.own == nil { // the run did not come to its end
-		return
-	}
-	look := find(registry)
-	e.limits.k6, e.limits.duration = look, e.testDuration()
-	m := look("arrival_scheduled")
-	e.limits.ingested = m != nil && !m.Sink.IsEmpty() // end() has pushed it
-	e.failedByScript = !e.marked && e.execution != nil && e.execution.Test.TestStatus.Failed()
-}
-
-// testEnded reports whether k6 runs no function of the script any more but handleSummary.
-func (e *engine) testEnded() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.execution == nil || e.execution.GetCurrentExecutionStatus() >= lib.ExecutionStatusEnded
-}
-
-func (e *engine) testDuration() time.Duration {
-	if e.execution == nil { // no test of k6's: its run
-		return max(0, e.ended.Sub(e.epoch))
-	}
-	return e.execution.GetCurrentTestRunDuration()
+// lasted is how long the run did.
+func (e *engine) lasted() time.Duration {
+	ended, _ := e.life.now()
+	return max(0, ended.Sub(e.Epoch))
 }
 
 // builtIn are the thresholds that k6 is given for what every run is judged by, so that it ends with 99.
 func (e *engine) builtIn() map[string][]string {
-	all := map[string][]string{"arrival_invalid": {none}}
-	for _, end := range accountEnds {
-		all["arrival_"+end] = []string{none}
+	all := map[string][]string{"arrival_invalid": {limits.None}}
+	for _, end := range limits.AccountEnds {
+		all["arrival_"+end] = []string{limits.None}
 	}
 	if e.options.MQTT.QoS > 0 { // at most once: a loss is counted, and no failure
-		all["arrival_lost"] = []string{none}
+		all["arrival_lost"] = []string{limits.None}
 	}
 	return all
-}
-
-func (e *engine) isHalted() bool {
-	select {
-	case <-e.halted:
-		return true
-	default:
-		return false
-	}
 }

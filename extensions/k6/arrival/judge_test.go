@@ -15,6 +15,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 // judged makes a run of 100 messages, each of which arrives 10 ms after it was sent, and returns the reasons not to trust it. late says
@@ -24,28 +25,28 @@ func judged(t *testing.T, options string, late func(n int) int64, waited int64, 
 	t.Helper()
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 100}]\nflows: [{name: direct}]", options)
 	e := s.module.root.engine
-	e.dir, e.epoch = s.dir, time.Now()
-	e.start()
-	epoch := e.clock.At(e.epoch)
-	for n := range e.pacer.Requests() {
-		slot := e.pacer.Slot(n)
+	e.life.dir, e.Epoch = s.dir, time.Now()
+	e.Start()
+	epoch := e.Clock.At(e.Epoch)
+	for n := range e.Pacer.Requests() {
+		slot := e.Pacer.Slot(n)
 		sent := epoch + slot.Due.Microseconds() + late(n)
 		if late(n) < 0 {
-			e.ledger.Drop(slot)
+			e.Ledger.Drop(slot)
 			continue
 		}
-		e.ledger.Sent(slot, sent)
+		e.Ledger.Sent(slot, sent)
 		if late(n) >= 1e6 {
-			e.ledger.Settle(slot, ledger.Rejected)
+			e.Ledger.Settle(slot, ledger.Rejected)
 			continue
 		}
-		e.ledger.Settle(slot, ledger.Accepted)
+		e.Ledger.Settle(slot, ledger.Accepted)
 		stamps := hops.Stamps{Received: sent + 1000, Queued: sent + 2000, Claimed: sent + 3000, Published: sent + 4000}
 		a := ledger.Arrival{Seq: n, At: sent + 10_000, Stamps: stamps, Stamped: true}
-		if n >= e.pacer.Requests()-3 {
+		if n >= e.Pacer.Requests()-3 {
 			a.Waited = waited
 		}
-		e.ledger.Arrive(0, []ledger.Arrival{a}, nil)
+		e.Ledger.Arrive(0, []ledger.Arrival{a}, nil)
 	}
 	rec, err := newRecorder(e)
 	require.NoError(t, err)
@@ -59,7 +60,7 @@ func judged(t *testing.T, options string, late func(n int) int64, waited int64, 
 // closed is the verdict of a run whose record is closed.
 func closed(e *engine, rec *recorder) report.Verdict {
 	rec.doubt()
-	e.finished, e.ended = true, time.Now()
+	e.life.finished, e.life.ended = true, time.Now()
 	return e.report(false).Verdict
 }
 
@@ -82,14 +83,14 @@ func TestTheRunsOwnEvidenceReachesTheJudge(t *testing.T) {
 		"late to send what does not arrive": {"", func(n int) int64 { return int64(n%2) * 5e6 }, 0, nil, []string{
 			"the generator was late: lateness p99 5000.0 ms of arrival p99 10.0 ms; more cores are needed", "rejected: 50 of 100 messages"}},
 		"the account": {"mqtt: { url: 'BROKER', connections: 2 }", inTime, 0, func(e *engine, _ *recorder) { // one is sent twice, and arrives at both
-			e.ledger.Sent(e.pacer.Slot(0), e.clock.At(e.epoch))
-			e.ledger.Arrive(1, []ledger.Arrival{{Seq: 0, At: e.clock.At(e.epoch) + 10_000}}, nil)
+			e.Ledger.Sent(e.Pacer.Slot(0), e.Clock.At(e.Epoch))
+			e.Ledger.Arrive(1, []ledger.Arrival{{Seq: 0, At: e.Clock.At(e.Epoch) + 10_000}}, nil)
 		}, []string{"the account does not balance", "unknown: 1 of 100 messages may have been taken, and did not arrive"}},
 		"late to read": {"", inTime, 6000, nil, []string{
 			"the generator was late to read: what arrived may have lain in the subscriber's socket for 6.0 ms (p99) of arrival p99 10.0 ms"}},
 		"dropped": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, nil, []string{
 			"the generator never sent 50 of 100 messages"}},
-		"halted": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, func(e *engine, _ *recorder) { close(e.halted) }, nil},
+		"halted": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, func(e *engine, _ *recorder) { close(e.Halted) }, nil},
 		"samples discarded": {"", inTime, 0, func(e *engine, _ *recorder) { e.pending.discarded.Add(7) }, []string{
 			"k6 did not take 7 samples, so its thresholds are about the others only"}},
 		"the record has gaps": {"", inTime, 0, func(_ *engine, rec *recorder) { rec.note(os.ErrClosed) }, []string{
@@ -149,8 +150,8 @@ func TestWhatIsHalfAMinuteLateIsDroppedAndTold(t *testing.T) {
 			s := newScript(t, &fake.Pipeline{Status: func(int) int { return http.StatusServiceUnavailable }},
 				"phases: [{duration: 40, arrivalRate: 0.1}]\nflows: [{name: direct}]", "inFlight: 1")
 			e := s.module.root.engine
-			e.dir, e.epoch = s.dir, time.Now().Add(-lateLimit-11*time.Second) // so they are late by 41, 31, 21 and 11 s
-			e.start()
+			e.life.dir, e.Epoch = s.dir, time.Now().Add(-schedule.LateLimit-11*time.Second) // so they are late by 41, 31, 21 and 11 s
+			e.Start()
 			rec, err := newRecorder(e)
 			require.NoError(t, err)
 			defer rec.close()
@@ -161,9 +162,9 @@ func TestWhatIsHalfAMinuteLateIsDroppedAndTold(t *testing.T) {
 				}
 			}
 			assert.Contains(t, closed(e, rec).Reasons, "the generator never sent 2 of 4 messages")
-			a := e.ledger.Final()
+			a := e.Ledger.Final()
 			assert.Equal(t, []int{2, 2, 2}, []int{a.Dropped, a.Rejected, a.RequestsSent})
-			assert.True(t, e.ledger.Settled())
+			assert.True(t, e.Ledger.Settled())
 		})
 	}
 }

@@ -22,6 +22,9 @@ import (
 	"go.k6.io/k6/v2/js/common"
 	"go.k6.io/k6/v2/js/modules"
 	"go.k6.io/k6/v2/metrics"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 )
 
 // RootModule is the module of the process; it holds the run that all VUs share.
@@ -31,6 +34,7 @@ type RootModule struct {
 	logger    logrus.FieldLogger
 	events    sync.Once
 	concluded atomic.Bool // the last report has been written
+	pumped    atomic.Bool // the scenarios' senders call pump()
 	mu        sync.Mutex
 	engine    *engine
 }
@@ -83,7 +87,7 @@ type instance struct {
 	vu      modules.VU
 	metrics *runMetrics
 	exports modules.Exports
-	waiter  *waiter // of run.next()
+	waiter  *schedule.Waiter // of run.next()
 }
 
 // Exports implements modules.Instance.
@@ -106,11 +110,11 @@ func (r *RootModule) join(o *options) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.engine == nil {
-		part, err := readSegment(r.args)
+		part, err := segment.Read(r.args)
 		if err != nil {
 			return err
 		}
-		if err := part.check(o); err != nil {
+		if err := o.divisible(part); err != nil {
 			return err
 		}
 		if err := o.checkFiles(part, openFiles()); err != nil {

@@ -144,7 +144,7 @@ func parseOptions(rt *sobek.Runtime, v sobek.Value) (*options, error) {
 		return nil, fmt.Errorf("options of Run: %w", err)
 	}
 	o := defaults()
-	if err := decodeOptions(text, &o); err != nil {
+	if err := Decode(text, &o); err != nil {
 		return nil, fmt.Errorf("options of Run: %w", err)
 	}
 	if err := o.check(); err != nil {
@@ -153,8 +153,8 @@ func parseOptions(rt *sobek.Runtime, v sobek.Value) (*options, error) {
 	return &o, nil
 }
 
-// decodeOptions fills in what a JSON object says. Each error says which option, its value, and what is allowed.
-func decodeOptions(text []byte, into any) error {
+// Decode fills in what a JSON object says. Each error says which option, its value, and what is allowed.
+func Decode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)

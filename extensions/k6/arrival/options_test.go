@@ -85,7 +85,7 @@ func TestTheFolderOfRunsIsAPathOrAURL(t *testing.T) {
 		s := newScript(t, &fake.Pipeline{}, twenty, fmt.Sprintf("dir: '', runs: %q", runs))
 		e := s.module.root.engine
 		require.NoError(t, e.makeDir())
-		assert.Equal(t, dir, filepath.Dir(e.dir))
+		assert.Equal(t, dir, filepath.Dir(e.life.dir))
 	}
 }
 

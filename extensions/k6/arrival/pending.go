@@ -20,6 +20,8 @@ type pending struct {
 	batch     *sampleBatch
 	over      bool         // the run is: nobody will look, so what still comes is handed over at once
 	discarded atomic.Int64 // samples that k6 did not take
+
+	trend, http thinned // what k6 gets of arrival_latency and of http_req_duration
 }
 
 // sampleBatch is what is handed over at once. k6's samples are made when an output asks for them, off the goroutines that
@@ -49,12 +51,10 @@ func (p *pending) request(ctx context.Context, state *lib.State, r requestSample
 }
 
 // latencies adds those that k6 is to get of us, which are of one read from a socket.
-func (p *pending) latencies(
-	ctx context.Context, state *lib.State, m *metrics.Metric, tags *metrics.TagSet, us []int64, some thinned,
-) {
+func (p *pending) latencies(ctx context.Context, state *lib.State, m *metrics.Metric, tags *metrics.TagSet, us []int64) {
 	p.mu.Lock()
 	b := p.open()
-	b.latency, b.tags, b.us = m, tags, some.pick(b.us, us)
+	b.latency, b.tags, b.us = m, tags, p.trend.pick(b.us, us)
 	b = p.take(p.over)
 	p.mu.Unlock()
 	p.hand(ctx, state, b)

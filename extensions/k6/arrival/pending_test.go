@@ -13,8 +13,8 @@ func TestSamplesAreHandedToK6InBatches(t *testing.T) {
 	t.Parallel()
 	channel := make(chan metrics.SampleContainer, 10)
 	state := &lib.State{Samples: channel, BuiltinMetrics: metrics.RegisterBuiltinMetrics(metrics.NewRegistry())}
-	latency, all := &metrics.Metric{}, thinned{n: 1}
-	p := &pending{}
+	latency := &metrics.Metric{}
+	p := &pending{trend: thinned{n: 1}}
 	next := func() int { // samples in the batch that was handed over; -1: none was
 		select {
 		case c := <-channel:
@@ -25,7 +25,7 @@ func TestSamplesAreHandedToK6InBatches(t *testing.T) {
 			return -1
 		}
 	}
-	read := func(ctx context.Context, n int) { p.latencies(ctx, state, latency, nil, make([]int64, n), all) }
+	read := func(ctx context.Context, n int) { p.latencies(ctx, state, latency, nil, make([]int64, n)) }
 
 	read(t.Context(), pendingMost-1)
 	assert.Equal(t, -1, next())

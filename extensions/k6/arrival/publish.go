@@ -6,6 +6,7 @@ import (
 
 	"go.k6.io/k6/v2/lib"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
@@ -15,23 +16,23 @@ const publishWriters = 16
 // publish publishes the schedule over connections of one VU.
 func (e *engine) publish(ctx context.Context, state *lib.State) {
 	select {
-	case <-e.started:
+	case <-e.Started:
 	case <-ctx.Done():
 		return
 	}
 	o := e.options.Publishers
-	numbers := make([]int, e.segment.scale(o.Connections))
+	numbers := make([]int, e.segment.Scale(o.Connections))
 	for n := range numbers {
-		numbers[n] = e.segment.unscale(n+1) - 1
+		numbers[n] = e.segment.Unscale(n+1) - 1
 	}
-	p := send.Publish(ctx, &e.parts, send.Publishing{
+	p := send.Publish(ctx, &e.Parts, send.Publishing{
 		PublisherOptions: o, Prefix: e.options.MQTT.Prefix, Network: e.trust.Of(state), Timeout: e.options.Timeout.duration(),
-		Epoch: e.epoch, Numbers: numbers, Stamped: e.options.Redis.URL != "", Figure: e.figure,
+		Numbers: numbers, Stamped: e.options.Redis.URL != "", Figure: e.figure,
 	})
 	var writers sync.WaitGroup
 	for range publishWriters {
 		writers.Go(func() {
-			w := newWaiter()
+			w := schedule.NewWaiter()
 			for slot, ok := e.take(ctx, w); ok; slot, ok = e.take(ctx, w) {
 				p.Send(ctx, slot)
 			}

@@ -2,82 +2,47 @@ package arrival
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"go.k6.io/k6/v2/lib"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
-// take returns the next request of the schedule when it is due. ok is false when there is none left, or the run has been
-// halted, or the VU stopped.
-func (e *engine) take(ctx context.Context, w *waiter) (slot pacer.Slot, ok bool) {
+// take returns the next request of the schedule when it is due, or when it is the sender's turn. ok is false when there is none left, or
+// the run has been halted, or the VU stopped.
+func (e *engine) take(ctx context.Context, w *schedule.Waiter) (slot pacer.Slot, ok bool) {
 	select {
-	case <-e.started: // alone, which is much cheaper, as it is so from the first request on
+	case <-e.Started: // alone, which is much cheaper, as it is so from the first request on
 	default:
 		select {
-		case <-e.started:
+		case <-e.Started:
 		case <-ctx.Done():
 			return slot, false
 		}
 	}
-	if e.pacer.Closed() {
-		return e.takeNow(ctx, w)
-	}
-	slot, due, ok := e.draw(ctx)
-	if !ok {
+	switch {
+	case e.turns == nil:
+		return e.open.Take(ctx, w)
+	case !e.turns.Choose(w.Flow > 0):
+		e.count("request", "not sent", "the flows of this run's requests are chosen by run.next(flow), so there are none to send in turn")
 		return slot, false
 	}
-	if ok = e.gate.wait(ctx, e.halted, w, due); !ok {
-		e.leave(slot)
-	}
-	return slot, ok
+	return e.turns.Take(ctx, w)
 }
 
-// draw takes the next request off the schedule of the open model. What is too late to be sent is dropped. ok is false when there is
-// none left, or ctx has ended, or the run has been halted.
-func (e *engine) draw(ctx context.Context) (slot pacer.Slot, due time.Time, ok bool) {
-	for {
-		if ctx.Err() != nil || e.isHalted() {
-			return slot, due, false
-		}
-		n := int(e.next.Add(1)) - 1
-		if n >= e.pacer.Requests() {
-			return slot, due, false
-		}
-		slot = e.pacer.Slot(n)
-		due = e.epoch.Add(slot.Due)
-		late := time.Since(due)
-		if late <= lateLimit {
-			if late > lateFloor {
-				e.unattended.Add(1)
-			}
-			return slot, due, true
-		}
-		e.ledger.Drop(slot)
-	}
+// sent notes a request that leaves now.
+func (e *engine) sent(slot pacer.Slot, at time.Time) {
+	e.Ledger.Sent(slot, e.Clock.At(at))
+	e.turns.Taken()
 }
 
-// leave puts aside a request whose sender was stopped before it was due.
-func (e *engine) leave(slot pacer.Slot) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.left = append(e.left, slot)
-}
-
-// dropLeft drops what was put aside, when it is due: nobody will send it.
-func (e *engine) dropLeft(now time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.left = slices.DeleteFunc(e.left, func(s pacer.Slot) bool {
-		due := !now.Before(e.epoch.Add(s.Due))
-		if due {
-			e.ledger.Drop(s)
-		}
-		return due
-	})
+// drop drops a request that was taken, and will not be sent.
+func (e *engine) drop(slot pacer.Slot) {
+	e.Ledger.Drop(slot)
+	e.turns.Taken()
 }
 
 // pump sends until the schedule is empty, without JavaScript in between: as many requests at a time as a VU may have in

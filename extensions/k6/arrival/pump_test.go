@@ -16,16 +16,16 @@ func TestAPumpEndsWithItsVU(t *testing.T) {
 	url, _ := ingest(t, false, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
 	s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 3600, arrivalRate: 50}]\nflows: [{name: direct}]", at(url, ""))
 	e := s.module.root.engine
-	e.epoch = time.Now()
-	e.start()
-	go e.gate.tend(t.Context())
+	e.Epoch = time.Now()
+	e.Start()
+	go e.open.Tend(t.Context())
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		e.pump(ctx, s.state)
 	}()
-	require.Eventually(t, func() bool { return e.next.Load() > 2 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return e.open.Drawn() > 2 }, time.Minute, time.Millisecond)
 	stop()
 	<-ended
 }

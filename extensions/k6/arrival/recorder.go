@@ -39,22 +39,21 @@ func newRecorder(e *engine) (*recorder, error) {
 	r := &recorder{engine: e, busy: make(chan struct{}, 1), next: time.Now().Add(checkpoint)}
 	var err error
 	// Exclusively: another run may have come into the directory since it was looked at. Then the summary writes nothing there either.
-	timeline := filepath.Join(e.dir, "timeline.ndjson")
+	dir := e.life.place()
+	timeline := filepath.Join(dir, "timeline.ndjson")
 	if r.timeline, err = os.OpenFile(timeline, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); errors.Is(err, fs.ErrExist) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.dir = ""
-		return nil, holdsRun(filepath.Dir(timeline), filepath.Base(timeline))
+		e.life.moveTo("")
+		return nil, holdsRun(dir, filepath.Base(timeline))
 	} else if err != nil {
 		return nil, fmt.Errorf("the run's timeline can't be written: %w", err)
 	}
-	if r.log, err = os.Create(filepath.Join(e.dir, "arrival.hlog")); err != nil {
+	if r.log, err = os.Create(filepath.Join(dir, "arrival.hlog")); err != nil {
 		return nil, fmt.Errorf("the run's histogram log can't be written: %w", err)
 	}
 	r.hdr = hdrhistogram.NewHistogramLogWriter(r.log)
 	r.sender = newMeter(os.Getpid())
-	if e.caller != nil {
-		r.sender, r.own = newMeter(e.caller.pid), r.sender
+	if e.external != nil {
+		r.sender, r.own = newMeter(e.external.pid), r.sender
 	}
 	return r, r.engine.write()
 }
@@ -62,7 +61,7 @@ func newRecorder(e *engine) (*recorder, error) {
 // begin is called when the epoch is settled.
 func (r *recorder) begin() error {
 	e := r.engine
-	if err := report.Begin(r.hdr, e.id, e.epoch.UnixMilli()); err != nil {
+	if err := report.Begin(r.hdr, e.ID, e.Epoch.UnixMilli()); err != nil {
 		return fmt.Errorf("the run's histogram log can't be written: %w", err)
 	}
 	r.usage()
@@ -113,19 +112,19 @@ func (r *recorder) doubt() {
 // cut ends one second of the run.
 func (r *recorder) cut() {
 	e := r.engine
-	i := e.ledger.Cut()
+	i := e.Ledger.Cut()
 	t := len(e.timeline)
 	from, to := time.Duration(t)*tick, time.Duration(t+1)*tick
 	row := report.Interval{
-		T: t, Phase: e.phaseAt(from), Requests: i.Requests, Scheduled: i.Sent, CanaryMS: e.canary.At(t),
+		T: t, Phase: e.phases.At(from), Requests: i.Requests, Scheduled: i.Sent, CanaryMS: e.canary.At(t),
 		Sent: i.Sent, Accepted: i.Accepted, Rejected: i.Rejected, Failed: i.Failed,
 		Arrived: i.Arrival.Count, Backlog: i.Backlog,
 		Arrival: report.NewQuantiles(&i.Arrival), FromSend: report.NewQuantiles(&i.FromSend), HTTP: report.NewQuantiles(&i.HTTP),
 		Bins: report.NewBins(&i.Arrival), Generator: r.usage(),
 	}
-	if !e.pacer.Closed() {
-		first, last := e.pacer.Due(from), e.pacer.Due(to)
-		row.Requests, row.Scheduled = last-first, e.pacer.Messages(last)-e.pacer.Messages(first)
+	if !e.Pacer.Closed() {
+		first, last := e.Pacer.Due(from), e.Pacer.Due(to)
+		row.Requests, row.Scheduled = last-first, e.Pacer.Messages(last)-e.Pacer.Messages(first)
 	}
 	if i.Stamped > 0 {
 		row.Stages = map[string]float64{}
@@ -138,17 +137,15 @@ func (r *recorder) cut() {
 		_, err = r.timeline.Write(append(line, '\n'))
 	}
 	r.note(err)
-	e.mu.Lock()
-	e.timeline = append(e.timeline, row) // after the file: whoever finds a report of a killed run finds its lines
-	e.mu.Unlock()
-	e.caller.second(row)
+	e.second(row) // after the file: whoever finds a report of a killed run finds its lines
+	e.external.second(row)
 	for tag, s := range map[string]*ledger.Series{"arrival": &i.Arrival, "from_send": &i.FromSend, "http": &i.HTTP} {
 		if s.Count == 0 {
 			continue
 		}
 		s.Histogram.SetTag(tag)
-		s.Histogram.SetStartTimeMs(e.epoch.Add(from).UnixMilli())
-		s.Histogram.SetEndTimeMs(e.epoch.Add(to).UnixMilli())
+		s.Histogram.SetStartTimeMs(e.Epoch.Add(from).UnixMilli())
+		s.Histogram.SetEndTimeMs(e.Epoch.Add(to).UnixMilli())
 		r.note(r.hdr.OutputIntervalHistogram(s.Histogram))
 	}
 }
@@ -250,15 +247,4 @@ func (r *recorder) resources() []report.Resource {
 		all = append(all, report.NewResource("recorder", r.own.rows[1:])) // the first was read before the run
 	}
 	return all
-}
-
-// phaseAt names the phase of a moment; nil after the last one, and between those of the closed model, when
-// the run drains.
-func (e *engine) phaseAt(t time.Duration) *string {
-	for i, s := range e.spansNow() {
-		if s.begun && s.start <= t && t < s.end {
-			return &e.options.profile.Phases[i].Name
-		}
-	}
-	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"go.k6.io/k6/v2/js/common"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 )
 
 // object is what new Run() returns. Its members are functions that k6 can call without a receiver, so that
@@ -23,8 +25,12 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 			common.Throw(rt, err)
 		}
 	}
-	set("id", e.name)
-	set("scenarios", func(o scenarioOptions) map[string]any { return e.scenarios(o) })
+	set("id", e.Name)
+	set("scenarios", func(how scenarioOptions) map[string]any {
+		how.Pump = how.Pump || e.options.Publishers != nil // one VU has all connections
+		m.root.pumped.Store(how.Pump)
+		return e.scenarios(how)
+	})
 	set("thresholds", func(own map[string]any) map[string]any { return e.thresholds(own) })
 	set("collect", func() { m.collect(e) })
 	var s *sender
@@ -33,7 +39,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 		if state == nil {
 			common.Throw(rt, errors.New("run.send() is for a scenario's function: in the init context there is no load yet"))
 		}
-		if e.pumped.Load() {
+		if m.root.pumped.Load() {
 			common.Throw(rt, errors.New("run.send() is for scenarios(): with scenarios({ pump: true }) the sender calls run.pump()"))
 		}
 		if s == nil {
@@ -42,7 +48,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 			}
 			s = newSender(e, state)
 		}
-		if e.pacer.Closed() { // its iteration is as long as the load
+		if e.Pacer.Closed() { // its iteration is as long as the load
 			for s.send(m.vu.Context()) {
 			}
 			return rt.ToValue(false)
@@ -51,7 +57,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 	})
 	set("pump", func() {
 		state := m.vu.State()
-		if state == nil || !e.pumped.Load() {
+		if state == nil || !m.root.pumped.Load() {
 			common.Throw(rt, errors.New("run.pump() is for the sender of scenarios({ pump: true })"))
 		}
 		if m.misplaced(e) {
@@ -85,42 +91,37 @@ func (e *engine) startup() time.Duration {
 	if e.segment == nil {
 		return startup
 	}
-	return startup + e.options.Gather.duration() + runLead
+	return startup + e.options.Gather.duration() + segment.Lead
 }
 
 // scenarios returns one VU that collects, and VUs that send.
 func (e *engine) scenarios(how scenarioOptions) map[string]any {
-	o, senders := e.options, min(max(1, e.segment.scale(e.options.Senders)), e.pacer.Requests())
-	if o.Publishers != nil { // one VU has all connections
-		how.Pump, senders = true, 1
-	}
-	e.pumped.Store(how.Pump)
+	o, s := e.options, e.segment
 	retries := time.Duration(o.Ingest.Retries)
 	patience := (1+retries)*o.Timeout.duration() + retries*retryAfterMost
-	sending := o.profile.Duration() + o.profile.Drains() + e.waits() + lateLimit + patience
-	all := map[string]any{
+	load := e.startup() + o.profile.Duration() + o.profile.Drains() + e.waits() + patience
+	executor, vus, iterations, late := "per-vu-iterations", min(max(1, s.Scale(o.Senders)), e.Pacer.Requests()), 1, schedule.LateLimit
+	switch {
+	case e.turns != nil: // each has one iteration, which lasts as long as the load
+		vus, late = s.Scale(o.profile.Most()), 0
+		if how.Pump {
+			vus = (vus + o.InFlight - 1) / o.InFlight
+		}
+	case o.Publishers != nil:
+		vus = 1
+	case !how.Pump: // as many iterations as requests, so that k6's progress bar tells the truth
+		executor, iterations = "shared-iterations", s.UnscaleShared(e.Pacer.Requests(), s.Unscale(vus))
+	}
+	return map[string]any{
 		"subscriber": map[string]any{
-			"executor": "per-vu-iterations", "exec": "subscriber", "vus": e.segment.unscale(1), "iterations": 1,
-			"maxDuration": wholeSeconds(e.startup() + sending + o.Drain.duration() + startup), "gracefulStop": "0s",
+			"executor": "per-vu-iterations", "exec": "subscriber", "vus": s.Unscale(1), "iterations": 1,
+			"maxDuration": wholeSeconds(load + schedule.LateLimit + o.Drain.duration() + startup), "gracefulStop": "0s",
+		},
+		"sender": map[string]any{
+			"executor": executor, "exec": "sender", "vus": s.Unscale(vus), "iterations": iterations,
+			"maxDuration": wholeSeconds(load + late), "gracefulStop": wholeSeconds(patience),
 		},
 	}
-	switch {
-	case o.profile.Closed():
-		all["sender"] = e.closedScenario(how, patience)
-	case how.Pump:
-		all["sender"] = map[string]any{
-			"executor": "per-vu-iterations", "exec": "sender", "vus": e.segment.unscale(senders), "iterations": 1,
-			"maxDuration": wholeSeconds(e.startup() + sending), "gracefulStop": wholeSeconds(patience),
-		}
-	default:
-		// As many iterations as requests, so that k6's progress bar tells the truth.
-		all["sender"] = map[string]any{
-			"executor": "shared-iterations", "exec": "sender",
-			"vus": e.segment.unscale(senders), "iterations": e.segment.unscaleShared(e.pacer.Requests(), e.segment.unscale(senders)),
-			"maxDuration": wholeSeconds(e.startup() + sending), "gracefulStop": wholeSeconds(patience),
-		}
-	}
-	return all
 }
 
 // wholeSeconds writes a duration as k6 reads it.
@@ -146,7 +147,7 @@ func (m *instance) collect(e *engine) {
 	}
 	if err := e.collect(m.vu.Context(), state, m.metrics); err != nil {
 		if unwritten(err) {
-			e.full = err
+			e.life.fill(err)
 		}
 		m.abort(err)
 	}
@@ -159,7 +160,7 @@ func (m *instance) abort(err error) {
 
 // misplaced ends the test where k6 means another segment than the run: its senders would wait for a subscriber that is not there.
 func (m *instance) misplaced(e *engine) bool {
-	err := e.segment.inEffect(m.vu.State().Options)
+	err := e.segment.InEffect(m.vu.State().Options)
 	if err != nil {
 		m.abort(err)
 	}

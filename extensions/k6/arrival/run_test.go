@@ -15,26 +15,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
-const steady = `
-phases: [{name: steady, duration: 1, arrivalRate: 300}]
-flows:
-  - {name: direct, weight: 7}
-  - {name: room, weight: 2, target: room, targets: 3, deliveries: 5}
-  - {name: batch, weight: 1, messages: 10}
-`
-
 func TestEveryMessageArrivesOnce(t *testing.T) {
 	t.Parallel()
 	r := newScript(t, &fake.Pipeline{}, steady, "").run()
-	result, reasons, _ := verdict(r)
-	assert.Equal(t, report.Pass, result, reasons)
-	r.Account.Reordered = 0 // two requests at once may overtake each other
-	assert.Equal(t, report.Account{
-		Scheduled: 570, Arrived: 570, Balanced: true,
-		Requests: report.Requests{Scheduled: 300, Sent: 300}, Deliveries: report.Deliveries{Due: 810, Arrived: 810},
-	}, r.Account)
-	assert.Equal(t, int64(810), r.Latency.Arrival.Count)
-	assert.Equal(t, int64(300), r.Latency.HTTP.Count)
+	test.CheckSteady(t, r)
 	assert.Equal(t, []int64{210, 300, 300}, []int64{r.Flows[0].Arrived, r.Flows[1].Arrived, r.Flows[2].Arrived})
 	assert.Zero(t, r.Latency.Stages["queue"].Count, "no stamps, no stages")
 	assert.Equal(t, int64(810), r.Latency.Stages["schedule"].Count)

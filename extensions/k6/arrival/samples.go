@@ -10,6 +10,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
@@ -26,6 +27,25 @@ type thinned struct{ n int }
 
 // thin makes one for a number of samples that is expected.
 func thin(expected int) thinned { return thinned{1 + expected/trendMost} }
+
+// expected is how many deliveries and requests a run is thought to have.
+func expected(p *profile.Profile, due *pacer.Pacer) (deliveries, requests int) {
+	if due.Closed() {
+		for _, phase := range p.Phases {
+			most := int(phase.Duration.Seconds() * closedRate)
+			if phase.Requests > 0 {
+				most = min(most, phase.Requests)
+			}
+			deliveries += most
+		}
+		return deliveries, deliveries
+	}
+	requests = due.Requests()
+	for i, n := range due.FlowMessages(0, requests) {
+		deliveries += n * p.Flows[i].Deliveries
+	}
+	return deliveries, requests
+}
 
 func (t thinned) take() bool { return t.n == 1 || rand.IntN(t.n) == 0 }
 
@@ -86,7 +106,7 @@ func (s *requestSamples) push(ctx context.Context, slot pacer.Slot, status int, 
 		failed = 1
 	}
 	s.engine.pending.request(ctx, s.state, requestSample{
-		s.state.BuiltinMetrics, tags, done, done.Sub(sent), failed, s.engine.httpTrend.take(),
+		s.state.BuiltinMetrics, tags, done, done.Sub(sent), failed, s.engine.pending.http.take(),
 	})
 }
 

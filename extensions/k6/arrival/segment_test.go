@@ -16,6 +16,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 // unequal are a half, a third and a sixth.
@@ -23,9 +25,9 @@ const unequal = "0,1/2,5/6,1"
 
 var unequalParts = []string{"0:1/2", "1/2:5/6", "5/6:1"}
 
-func segmentOf(t *testing.T, one, all string) *segment {
+func segmentOf(t *testing.T, one, all string) *segment.Segment {
 	t.Helper()
-	s, err := readSegment([]string{"k6", "run", segmentFlag, one, sequenceFlag + "=" + all, "script.js"})
+	s, err := segment.Read([]string{segment.Flag, one, segment.SequenceFlag, all})
 	require.NoError(t, err)
 	return s
 }
@@ -33,64 +35,19 @@ func segmentOf(t *testing.T, one, all string) *segment {
 // newSegment is one of several instances.
 func newSegment(t *testing.T, f *fake.Pipeline, one, all, profile, options string) *script {
 	t.Helper()
-	s := newScriptAt(t, f, profile, "redis: { url: 'REDIS' }, "+options, segmentFlag, one, sequenceFlag, all)
-	segment := s.module.root.engine.segment.tuple.Segment
-	sequence := s.module.root.engine.segment.tuple.Sequence.ExecutionSegmentSequence
-	s.state.Options = lib.Options{ExecutionSegment: segment, ExecutionSegmentSequence: &sequence}
+	s := newScriptAt(t, f, profile, "redis: { url: 'REDIS' }, "+options, segment.Flag, one, segment.SequenceFlag, all)
+	part, err := lib.NewExecutionSegmentFromString(one)
+	require.NoError(t, err)
+	sequence, err := lib.NewExecutionSegmentSequenceFromString(all)
+	require.NoError(t, err)
+	s.state.Options = lib.Options{ExecutionSegment: part, ExecutionSegmentSequence: &sequence}
 	return s
-}
-
-func TestASegmentIsReadFromTheCommandLine(t *testing.T) {
-	t.Parallel()
-	for _, flags := range [][]string{{"run", "script.js"}, {segmentFlag, "0:1", sequenceFlag, "0,1"}} {
-		s, err := readSegment(flags)
-		require.NoError(t, err)
-		assert.Nil(t, s, "one instance does all")
-	}
-	assert.Equal(t, "generator 2 of 3", segmentOf(t, unequalParts[1], unequal).String())
-	for want, flags := range map[string][]string{
-		"--execution-segment and --execution-segment-sequence say which instance this is": {segmentFlag, "1/3"},
-		"--execution-segment 0:x: ":                      {segmentFlag, "0:x", sequenceFlag, "0,1/2,1"},
-		"couldn't find segment 0:1/3 in sequence 0,1/2,": {segmentFlag, "0:1/3", sequenceFlag, "0,1/2,1"},
-	} {
-		_, err := readSegment(flags)
-		assert.ErrorContains(t, err, want)
-	}
-}
-
-// k6 divides what a scenario says among the instances, and gave two of three no subscriber.
-func TestScenariosSayWhatIsLeftAfterK6HasDividedIt(t *testing.T) {
-	t.Parallel()
-	vus, iterations := 0, 0
-	shared := map[int]int{}
-	for _, one := range unequalParts {
-		s := segmentOf(t, one, unequal)
-		for n := 1; n < 30; n++ {
-			assert.Equal(t, n, s.scale(s.unscale(n)))
-			if n > 1 {
-				assert.Equal(t, n-1, s.scale(s.unscale(n)-1), "the smallest")
-			}
-			assert.Equal(t, n, s.scaleShared(s.unscaleShared(n, s.unscale(7)), s.unscale(7)))
-		}
-		vus += s.scale(64)
-		iterations += s.scale(1001)
-		for vus := 1; vus < 30; vus++ {
-			own := s.scaleShared(1001, vus)
-			assert.Equal(t, s.scale(vus) > 0, own > 0, "who has VUs has requests")
-			shared[vus] += own
-		}
-	}
-	assert.Equal(t, []int{64, 1001}, []int{vus, iterations})
-	for vus, requests := range shared {
-		assert.Equal(t, 1001, requests, vus)
-	}
 }
 
 func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	var work sync.WaitGroup
 	scripts, runs := make([]*script, 3), make([]*report.Run, 3)
 	for i, one := range unequalParts {
@@ -125,7 +82,7 @@ func TestInstancesSendTogetherWhatOneWould(t *testing.T) {
 	assert.Equal(t, 150, runs[0].Account.Requests.Sent, "half of 300")
 
 	// What one instance would have sent: each number once, by the generator that k6 gives it to.
-	whole := newScript(t, &fake.Pipeline{}, steady, "").module.root.engine.pacer
+	whole := newScript(t, &fake.Pipeline{}, steady, "").module.root.engine.Pacer
 	assert.Equal(t, whole.Messages(whole.Requests()), scheduled)
 	got := map[string]int{}
 	for _, d := range f.Log() {
@@ -161,8 +118,7 @@ func TestWhatAnotherGeneratorHasSentIsNotForeign(t *testing.T) {
 func TestTheClosedModelIsDividedByItsVUs(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	four := "phases: [{name: four, duration: 1, vus: 4}]\nflows: [{name: direct}]"
 	s := newSegment(t, f, "1/2:1", "0,1/2,1", four, "runId: 'abcd1234'")
 	e := s.module.root.engine
@@ -187,7 +143,7 @@ func TestWhatCanNotBeDividedIsRefused(t *testing.T) {
 		}
 		s := newScript(t, &fake.Pipeline{}, twenty, "")
 		root := New()
-		root.args = []string{segmentFlag, unequalParts[2], sequenceFlag, unequal}
+		root.args = []string{segment.Flag, unequalParts[2], segment.SequenceFlag, unequal}
 		m, ok := root.NewModuleInstance(s.runtime.VU).(*instance)
 		require.True(t, ok)
 		rt := s.runtime.VU.Runtime()
@@ -198,31 +154,16 @@ func TestWhatCanNotBeDividedIsRefused(t *testing.T) {
 	}
 }
 
-// A segment in a script's options gave this instance senders, and no subscriber.
-func TestASegmentFromElsewhereIsRefused(t *testing.T) {
-	t.Parallel()
-	here := segmentOf(t, unequalParts[1], unequal)
-	other := segmentOf(t, unequalParts[0], unequal)
-	in := func(s *segment) lib.Options {
-		return lib.Options{ExecutionSegment: s.tuple.Segment, ExecutionSegmentSequence: &s.tuple.Sequence.ExecutionSegmentSequence}
-	}
-	require.NoError(t, here.inEffect(in(here)))
-	require.NoError(t, (*segment)(nil).inEffect(lib.Options{}))
-	for _, err := range []error{(*segment)(nil).inEffect(in(here)), here.inEffect(in(other)), here.inEffect(lib.Options{})} {
-		assert.ErrorContains(t, err, "has to stand on k6's command line")
-	}
-}
-
 // Memory follows what the instance sends, not what all of them do.
 func TestALedgerHoldsNoPlaceForTheOthers(t *testing.T) {
 	t.Parallel()
 	s := segmentOf(t, "999/1000:1", "0,999/1000,1")
 	o := newScript(t, &fake.Pipeline{}, "phases: [{duration: 100, arrivalRate: 10000}]\nflows: [{name: a}]", "").module.root.engine.options
 	e := newEngine(o, s)
-	last := e.pacer.Slot(e.pacer.Requests() - 1)
-	assert.Equal(t, 1000, e.pacer.Requests())
+	last := e.Pacer.Slot(e.Pacer.Requests() - 1)
+	assert.Equal(t, 1000, e.Pacer.Requests())
 	assert.Equal(t, 999, last.FirstSeq)
 	assert.Greater(t, last.FirstID, 900_000)
 	assert.Greater(t, last.Due, 90*time.Second)
-	assert.Equal(t, 1000, ledger.New(o.profile, e.pacer).Final().Scheduled)
+	assert.Equal(t, 1000, ledger.New(o.profile, e.Pacer).Final().Scheduled)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
@@ -20,14 +21,14 @@ type sender struct {
 	*send.Poster
 	engine  *engine
 	samples *requestSamples
-	waiter  *waiter
+	waiter  *schedule.Waiter
 	body    []byte
 }
 
 func newSender(e *engine, state *lib.State) *sender {
 	p := send.NewPoster(e.options.Ingest, e.trust.Of(state), e.options.Timeout.duration())
 	p.Opened = e.opened
-	return &sender{Poster: p, engine: e, samples: newRequestSamples(e, state, p.URLs), waiter: newWaiter()}
+	return &sender{Poster: p, engine: e, samples: newRequestSamples(e, state, p.URLs), waiter: schedule.NewWaiter()}
 }
 
 // send takes the next request, posts it, and settles it.
@@ -37,7 +38,7 @@ func (s *sender) send(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
-	s.body = e.bodies.Append(s.body[:0], slot)
+	s.body = e.Bodies.Append(s.body[:0], slot)
 
 	sent := time.Now()
 	e.sent(slot, sent)
@@ -47,7 +48,7 @@ func (s *sender) send(ctx context.Context) bool {
 	} else {
 		outcome = s.persist(ctx, slot)
 	}
-	e.ledger.Settle(slot, outcome)
+	e.Ledger.Settle(slot, outcome)
 	return true
 }
 
@@ -72,7 +73,7 @@ var errAgain = errors.New("try again")
 // answered counts one attempt and says what it means for the messages.
 func (e *engine) answered(slot pacer.Slot, a send.Answer, sent time.Time) ledger.Outcome {
 	if a.Status != 0 {
-		e.ledger.Answered(slot.Phase, a.Done.Sub(sent).Microseconds())
+		e.Ledger.Answered(slot.Phase, a.Done.Sub(sent).Microseconds())
 	}
 	switch {
 	case a.Status == http.StatusUnauthorized:
@@ -102,7 +103,7 @@ func (s *sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
 	defer stop()
 	go func() {
 		select {
-		case <-s.engine.halted:
+		case <-s.engine.Halted:
 			stop()
 		case <-ctx.Done():
 		}
@@ -111,7 +112,7 @@ func (s *sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
 	unknown, first := false, true
 	outcome, _ := backoff.Retry(ctx, func() (ledger.Outcome, error) {
 		if !first {
-			s.engine.ledger.Retried()
+			s.engine.Ledger.Retried()
 		}
 		first = false
 		outcome, err := s.attempt(vu, slot, time.Now())

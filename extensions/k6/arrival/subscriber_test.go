@@ -111,9 +111,9 @@ func TestAnotherClientWithTheSameID(t *testing.T) {
 	rival, stop := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	work.Go(func() {
-		<-e.started
+		<-e.Started
 		for rival.Err() == nil { // as clients do
-			conn, err := receiver.Connect(rival, receiver.Options{URL: e.options.MQTT.URL, ClientID: "arrival-" + e.name + "-subscriber-1", Dial: s.state.Dialer.DialContext})
+			conn, err := receiver.Connect(rival, receiver.Options{URL: e.options.MQTT.URL, ClientID: "arrival-" + e.Name + "-subscriber-1", Dial: s.state.Dialer.DialContext})
 			if err != nil {
 				continue
 			}

@@ -15,15 +15,13 @@ import (
 
 // write puts run.json, the page and what CI reads into the run's directory, each at once: a reader never finds half a file.
 func (e *engine) write() error {
-	e.mu.Lock()
+	_, finished := e.life.now()
 	// One of several instances always: what is left of one that is killed is merged with the others.
-	lossless := e.finished || e.segment != nil
-	e.mu.Unlock()
-	return e.save(e.report(lossless))
+	return e.save(e.report(finished || e.segment != nil))
 }
 
 func (e *engine) save(r *report.Run) error {
-	err := report.Save(e.dir, e.options.Template, r)
+	err := report.Save(e.life.place(), e.options.Template, r)
 	if err != nil {
 		e.removePage()
 	}
@@ -31,14 +29,14 @@ func (e *engine) save(r *report.Run) error {
 }
 
 // removePage removes a page that is older than what could not be written.
-func (e *engine) removePage() { _ = os.Remove(filepath.Join(e.dir, report.PageName)) }
+func (e *engine) removePage() { _ = os.Remove(filepath.Join(e.life.place(), report.PageName)) }
 
 // summary is run.summary, to be the script's handleSummary: it writes the last report and returns what k6 prints.
 func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
-	if e.dir == "" {
+	if e.life.place() == "" {
 		return map[string]any{"stdout": "\n  INCOMPLETE  the run did not begin; there is no report\n\n"}
 	}
-	if !e.testEnded() { // k6 still counts, so its limits can't be judged
+	if !e.judging.TestEnded() { // k6 still counts, so its limits can't be judged
 		common.Throw(m.vu.Runtime(), errors.New("run.summary() is for handleSummary: the test goes on; run.result() is the run so far"))
 	}
 	r, err := e.lastReport(m.root.registry)
@@ -52,17 +50,18 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 
 // lastReport judges what has been counted, and writes it.
 func (e *engine) lastReport(registry *metrics.Registry) (*report.Run, error) {
-	e.conclude(registry)
+	e.judging.Conclude(registry, e.lasted())
 	r := e.report(true)
 	return r, e.save(r)
 }
 
 // whereabouts is where a reader finds the report.
 func (e *engine) whereabouts() string {
+	dir := e.life.place()
 	if e.options.Template == "" {
-		return "run.json in " + e.dir + " (no page: there is no template)"
+		return "run.json in " + dir + " (no page: there is no template)"
 	}
-	where := filepath.Join(e.dir, "index.html")
+	where := filepath.Join(dir, "index.html")
 	if wd, err := os.Getwd(); err == nil {
 		if short, err := filepath.Rel(wd, where); err == nil && len(short) < len(where) {
 			return short
@@ -71,28 +70,21 @@ func (e *engine) whereabouts() string {
 	return where
 }
 
-// summaryData is what k6 hands to handleSummary, as far as it is of use here.
-type summaryData struct {
-	State struct {
-		IsStdOutTTY bool `json:"isStdOutTTY"`
-	} `json:"state"`
-	Options struct {
-		NoColor bool `json:"noColor"`
-	} `json:"options"`
-}
-
-func readSummary(rt *sobek.Runtime, v sobek.Value) (d summaryData) {
-	if v == nil || sobek.IsUndefined(v) {
-		return d
-	}
-	if text, err := json.Marshal(v.ToObject(rt)); err == nil {
-		_ = json.Unmarshal(text, &d) // what k6 does not hand over is absent
-	}
-	return d
-}
-
+// colours reports whether k6 prints to a terminal that shows them, by what it hands to handleSummary.
 func colours(rt *sobek.Runtime, v sobek.Value) bool {
-	d := readSummary(rt, v)
+	var d struct {
+		State struct {
+			IsStdOutTTY bool `json:"isStdOutTTY"`
+		} `json:"state"`
+		Options struct {
+			NoColor bool `json:"noColor"`
+		} `json:"options"`
+	}
+	if v != nil && !sobek.IsUndefined(v) {
+		if text, err := json.Marshal(v.ToObject(rt)); err == nil {
+			_ = json.Unmarshal(text, &d) // what k6 does not hand over is absent
+		}
+	}
 	return d.State.IsStdOutTTY && !d.Options.NoColor && os.Getenv("NO_COLOR") == ""
 }
 
@@ -101,7 +93,7 @@ func (r *RootModule) exit() {
 	r.mu.Lock()
 	e := r.engine
 	r.mu.Unlock()
-	if e == nil || e.dir == "" {
+	if e == nil || e.life.place() == "" {
 		return
 	}
 	if !r.concluded.Load() {
@@ -109,8 +101,41 @@ func (r *RootModule) exit() {
 			r.logger.Error(err)
 		}
 	}
-	if e.full != nil { // k6 would end with 108, as where a script ends the test
-		r.logger.Error("the run was ended: " + report.Printable(e.full.Error()))
+	if full := e.life.filled(); full != nil { // k6 would end with 108, as where a script ends the test
+		r.logger.Error("the run was ended: " + report.Printable(full.Error()))
 		os.Exit(1)
 	}
+}
+
+// result is run.result(): run.json as it stands, as a JavaScript object.
+func (m *instance) result(e *engine) sobek.Value {
+	rt := m.vu.Runtime()
+	select {
+	case <-e.Started:
+	default:
+		common.Throw(rt, errors.New("run.result() is for a run that has begun: before collect() has subscribed there is none"))
+	}
+	return m.asObject(e.report(false))
+}
+
+// connections is run.connections(): how long it took to open them.
+func (m *instance) connections(e *engine) sobek.Value {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return m.asObject(report.NewLatency(&e.connects, false))
+}
+
+// asObject is a value as a JavaScript object, by JSON.
+func (m *instance) asObject(v any) sobek.Value {
+	rt := m.vu.Runtime()
+	text, err := json.Marshal(v)
+	if err != nil {
+		common.Throw(rt, err)
+	}
+	parse, _ := sobek.AssertFunction(rt.Get("JSON").ToObject(rt).Get("parse"))
+	value, err := parse(sobek.Undefined(), rt.ToValue(string(text)))
+	if err != nil {
+		common.Throw(rt, err)
+	}
+	return value
 }

@@ -43,8 +43,8 @@ func (e *engine) readTelemetry(ctx context.Context, client *store.Store) {
 	rows := map[string][][3]*float64{}
 	samples := map[string][]report.Sample{}
 	clocks := map[string]report.ProcessClock{}
-	epoch := e.clock.At(e.epoch)
-	offset := e.clock.Offset(epoch)
+	epoch := e.Clock.At(e.Epoch)
+	offset := e.Clock.Offset(epoch)
 	from := strconv.FormatInt((epoch+offset-baseline.Microseconds())/1000, 10)
 	err := client.Scan(ctx, store.TelemetryStream, from, func(entry redis.XMessage) {
 		name, _ := entry.Values["process"].(string)
@@ -73,18 +73,19 @@ func (e *engine) readTelemetry(ctx context.Context, client *store.Store) {
 		e.count("telemetry", "not read", err.Error())
 		e.distrust("what the pipeline's processes said of their clocks could not be read: %s", err)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	var resources []report.Resource
+	var known []report.ProcessClock
 	for _, name := range sortedKeys(samples) {
 		r := report.NewResource(name, rows[name])
 		r.Figures = report.NewFigures(samples[name])
 		if len(r.Series) > 0 || r.Figures != nil {
-			e.resources = append(e.resources, r)
+			resources = append(resources, r)
 		}
 	}
 	for _, name := range sortedKeys(clocks) {
-		e.processes = append(e.processes, clocks[name])
+		known = append(known, clocks[name])
 	}
+	e.used(resources, known)
 }
 
 // environment describes the machine of the generator. What the system does not tell is left out.

@@ -17,23 +17,8 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
-
-func startFake(t *testing.T, f *fake.Pipeline) *fake.Pipeline {
-	t.Helper()
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
-	return f
-}
-
-func runIn(t *testing.T, dir string) *report.Run {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
-	require.NoError(t, err)
-	var r report.Run
-	require.NoError(t, json.Unmarshal(data, &r))
-	return &r
-}
 
 // The example is documentation, and runs as it stands there.
 func TestAPythonScriptIsRecorded(t *testing.T) {
@@ -48,7 +33,7 @@ func TestAPythonScriptIsRecorded(t *testing.T) {
 	profile := filepath.Join(dir, "profile.yml")
 	require.NoError(t, os.WriteFile(profile, []byte("phases: [{duration: 2, arrivalRate: 50}]\n"+
 		"flows: [{name: one, weight: 3}, {name: batch, messages: 5}, {name: room, target: room, deliveries: 2}]"), 0o600))
-	pipeline := startFake(t, &fake.Pipeline{Delay: 20 * time.Millisecond, Status: func(nth int) int {
+	pipeline := test.Start(t, &fake.Pipeline{Delay: 20 * time.Millisecond, Status: func(nth int) int {
 		if nth == 30 || nth == 31 { // one of them is the canary's at most
 			return 503
 		}
@@ -67,7 +52,7 @@ func TestAPythonScriptIsRecorded(t *testing.T) {
 	runs, err := filepath.Glob(filepath.Join(dir, "python-single-loopback-*"))
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
-	r := runIn(t, runs[0])
+	r := test.Run(t, runs[0])
 	assert.Equal(t, 180, r.Account.Scheduled)
 	assert.True(t, r.Account.Balanced)
 	assert.Equal(t, r.Account.Scheduled, r.Account.Arrived+r.Account.Rejected)
@@ -136,7 +121,7 @@ func TestARecorderOutlivesItsCallerForAReport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pipeline := startFake(t, &fake.Pipeline{})
+			pipeline := test.Start(t, &fake.Pipeline{})
 			dir := t.TempDir()
 			theirIn, in, err := os.Pipe()
 			require.NoError(t, err)
@@ -164,7 +149,7 @@ func TestARecorderOutlivesItsCallerForAReport(t *testing.T) {
 			end(command, in, out)
 			_ = command.Wait()
 			assert.Equal(t, 105, command.ProcessState.ExitCode())
-			assert.Equal(t, report.Incomplete, runIn(t, dir).Verdict.Result)
+			assert.Equal(t, report.Incomplete, test.Run(t, dir).Verdict.Result)
 		})
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 // prometheus is the part of Prometheus that takes a remote write.
@@ -82,9 +83,7 @@ func TestRemoteWrite(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../../../..")
 	require.NoError(t, err)
-	pipeline := &fake.Pipeline{Delay: remoteWriteDelay}
-	require.NoError(t, pipeline.Start())
-	t.Cleanup(func() { assert.NoError(t, pipeline.Close()) })
+	pipeline := test.Start(t, &fake.Pipeline{Delay: remoteWriteDelay})
 	store := &prometheus{latest: map[string]float64{}}
 	server := httptest.NewServer(store)
 	t.Cleanup(server.Close)

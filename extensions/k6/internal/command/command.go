@@ -5,7 +5,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.k6.io/k6/v2/cmd/state"
 
-	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+	"github.com/arrival-bench/arrival/extensions/k6/record"
 )
 
 // Name is what follows `k6 x`.
@@ -20,7 +20,7 @@ func New(gs *state.GlobalState) *cobra.Command {
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.AddCommand(
-		arrival.NewRecordCommand(gs),
+		record.New(gs),
 		newMerge(gs),
 		newCheck(gs),
 	)

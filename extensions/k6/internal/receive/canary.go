@@ -36,7 +36,6 @@ type Canary struct {
 	land   context.CancelFunc // ends all of it
 
 	mu      sync.Mutex
-	epoch   time.Time
 	sent    int
 	seconds []float64 // latency of the one that was due in each second, ms; below 0: has not arrived
 	latency ledger.Series
@@ -103,16 +102,13 @@ func (c *Canary) post(n int) send.Answer {
 }
 
 // Fly begins to send, until over says that the load is, or until it has lasted as long as it is to; 0: that is not known.
-func (c *Canary) Fly(ctx context.Context, epoch time.Time, load time.Duration, over func() bool) {
-	c.mu.Lock()
-	c.epoch = epoch
-	c.mu.Unlock()
-	c.work.Go(func() { c.send(ctx, epoch, load, over) })
+func (c *Canary) Fly(ctx context.Context, load time.Duration, over func() bool) {
+	c.work.Go(func() { c.send(ctx, load, over) })
 }
 
-func (c *Canary) send(ctx context.Context, epoch time.Time, load time.Duration, over func() bool) {
+func (c *Canary) send(ctx context.Context, load time.Duration, over func() bool) {
 	for n := 0; load == 0 || n < int(load/every); n++ {
-		if !clock.SleepUntil(ctx, c.Halted, epoch.Add(due(n))) || over() {
+		if !clock.SleepUntil(ctx, c.Halted, c.Epoch.Add(due(n))) || over() {
 			return
 		}
 		c.mu.Lock()
@@ -183,7 +179,7 @@ func (c *Canary) arrive(n int, at int64) {
 	if n >= len(c.seconds) || c.seconds[n] >= 0 {
 		return
 	}
-	us := max(0, at-c.Clock.At(c.epoch.Add(due(n))))
+	us := max(0, at-c.Clock.At(c.Epoch.Add(due(n))))
 	c.seconds[n] = float64(us) / 1000
 	c.latency.Add(us)
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receive"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
@@ -33,11 +33,12 @@ func TestQueueIsReadAndEmptied(t *testing.T) {
 	for _, kind := range []string{"stream", "list"} {
 		plan, err := profile.Parse("p", "phases: [{duration: 1, arrivalRate: 20}]\nflows: [{name: direct}]")
 		require.NoError(t, err)
-		schedule := pacer.New(plan)
+		due := pacer.New(plan)
 		r := &run.Parts{
-			Profile: plan, Bodies: body.New(body.Format{ID: "id"}, plan.Flows, schedule, "run.1.", false), Ledger: ledger.New(plan, schedule),
-			Clock: clock.New(), Count: func(stage, class, example string) { t.Error(stage, class, example) },
+			Profile: plan, Bodies: body.New(body.Format{ID: "id"}, plan.Flows, due, "run.1.", false), Course: schedule.New(due),
+			Count: func(stage, class, example string) { t.Error(stage, class, example) },
 		}
+		r.Ledger = ledger.New(plan, due)
 		r.Ledger.EndAt(ledger.Queue)
 		put := func(frame string) {
 			if kind == "list" {
@@ -47,9 +48,9 @@ func TestQueueIsReadAndEmptied(t *testing.T) {
 			require.NoError(t, own.XAdd(t.Context(), &redis.XAddArgs{Stream: "arrival:messages", Values: []string{"frame", frame}}).Err())
 		}
 		put("user/1\n\nnot ours")
-		put("user/1\n\n" + string(r.Bodies.Append(nil, schedule.Slot(0))))
+		put("user/1\n\n" + string(r.Bodies.Append(nil, due.Slot(0))))
 		r.Ledger.Start(0)
-		r.Ledger.Sent(schedule.Slot(0), 1)
+		r.Ledger.Sent(due.Slot(0), 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		handed := 0
 		subs, err := receive.Subscribe(ctx, r, receive.Receiving{

@@ -28,7 +28,6 @@ type Receiving struct {
 	Network   network.Network
 	Stamped   bool                       // the pipeline's stamps are on the clock of Redis, which is known
 	Patience  time.Duration              // how long a broker may be away
-	Elapsed   func() time.Duration       // since the epoch; 0 before it
 	Latencies func(microseconds []int64) // takes those of what has arrived
 }
 

@@ -74,9 +74,8 @@ type Publishing struct {
 	Prefix  string // of topics
 	Network network.Network
 	Timeout time.Duration // of a connection and of a message
-	Epoch   time.Time
-	Numbers []int // of this instance's connections among those of all, from 0
-	Stamped bool  // a message holds when it was sent, on the clock of Redis
+	Numbers []int         // of this instance's connections among those of all, from 0
+	Stamped bool          // a message holds when it was sent, on the clock of Redis
 	Figure  func(name string, value float64, unit string)
 }
 

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/body"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
@@ -27,12 +27,13 @@ func TestSamplesAreJoinedFromTheTraceLists(t *testing.T) {
 phases: [{name: warm-up, duration: 1, arrivalRate: 20, measured: false}, {name: hold, duration: 1, arrivalRate: 20}]
 flows: [{name: direct}]`)
 	require.NoError(t, err)
-	schedule := pacer.New(plan)
+	requests := pacer.New(plan)
 	r := &run.Parts{
-		Profile: plan, Bodies: body.New(body.Format{ID: "id"}, plan.Flows, schedule, "run.1.", false), Ledger: ledger.New(plan, schedule),
-		Clock: clock.New(), Count: func(stage, class, example string) { t.Error(stage, class, example) },
+		Profile: plan, Bodies: body.New(body.Format{ID: "id"}, plan.Flows, requests, "run.1.", false), Course: schedule.New(requests),
+		Count:    func(stage, class, example string) { t.Error(stage, class, example) },
 		Distrust: func(format string, args ...any) { t.Errorf(format, args...) },
 	}
+	r.Ledger = ledger.New(plan, requests)
 	r.Ledger.Keep(10, store.TraceLength)
 	client, err := store.Open(t.Context(), network.Network{Dialer: &net.Dialer{}}, test.Redis(t), r.Clock)
 	require.NoError(t, err)
@@ -46,7 +47,7 @@ flows: [{name: direct}]`)
 
 	r.Ledger.Start(r.Clock.Now())
 	for seq := range 40 {
-		slot := schedule.Slot(seq)
+		slot := requests.Slot(seq)
 		due := r.Clock.Now() // as good as any: what matters is told by the ledger
 		r.Ledger.Sent(slot, due)
 		r.Ledger.Settle(slot, ledger.Accepted)

@@ -1,4 +1,4 @@
-package arrival
+package record
 
 import (
 	"bufio"
@@ -8,19 +8,18 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/sirupsen/logrus"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.k6.io/k6/v2/errext/exitcodes"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 // caller is the program at the other end of a recorder's lines.
@@ -55,8 +54,7 @@ type answerLine struct {
 // record starts a recorder for a fake pipeline. options is JSON, and begins with a comma if it has any.
 func record(t *testing.T, f *fake.Pipeline, profile, options string) *caller {
 	t.Helper()
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	read, in := io.Pipe()
 	out, write := io.Pipe()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -67,14 +65,14 @@ func record(t *testing.T, f *fake.Pipeline, profile, options string) *caller {
 	logger.SetOutput(io.Discard)
 	c.recording = newRecording(write, os.Getpid(), logger)
 	go func() {
-		code, _ := c.recording.run(ctx, read)
+		code, _ := c.recording.record(ctx, read)
 		_ = write.Close()
 		_ = read.Close()
 		c.code <- code
 	}()
 	t.Cleanup(stop)
 	c.say(`{"options": {"profile": %q, "ingest": {"url": %q}, "mqtt": {"url": %q}, "dir": %q, "template": %q, "canary": false, "tool": {"name": "other", "version": "1.2"} %s}}`,
-		profile, f.IngestURL(), f.MQTTURL(), c.dir, template, options)
+		profile, f.IngestURL(), f.MQTTURL(), c.dir, test.Template, options)
 	return c
 }
 
@@ -149,11 +147,7 @@ func (c *caller) end() (*report.Run, answerLine, exitcodes.ExitCode) {
 
 func (c *caller) written() *report.Run {
 	c.t.Helper()
-	data, err := os.ReadFile(filepath.Join(c.dir, "run.json"))
-	require.NoError(c.t, err)
-	var r report.Run
-	require.NoError(c.t, json.Unmarshal(data, &r))
-	return &r
+	return test.Run(c.t, c.dir)
 }
 
 // busy is how many requests of the closed model are under way.

@@ -4,17 +4,16 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
@@ -22,8 +21,7 @@ import (
 func TestNothingIsSentWhereAnInstanceIsMissing(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	const options = "runId: 'abcd1234', gather: '300ms'"
 	two := newSegment(t, f, unequalParts[1], unequal, steady, options)
 	err := two.module.root.engine.collect(t.Context(), two.state, two.module.metrics)
@@ -39,11 +37,10 @@ func TestNothingIsSentWhereAnInstanceIsMissing(t *testing.T) {
 func TestARunBeginsOnce(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	one := newSegment(t, f, unequalParts[0], unequal, steady, "runId: 'abcd1234', gather: 60")
 	e := one.module.root.engine
-	client, err := store.Open(t.Context(), e.trust.Of(one.state), e.options.Redis.URL, e.clock)
+	client, err := store.Open(t.Context(), e.trust.Of(one.state), e.options.Redis.URL, e.Clock)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	ctx, leave := context.WithCancel(t.Context())
@@ -53,88 +50,16 @@ func TestARunBeginsOnce(t *testing.T) {
 		_, err := e.meet(ctx, client)
 		left <- err
 	}()
-	require.Eventually(t, func() bool { return client.Exists(ctx, runKeys+"abcd1234").Val() == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return client.Exists(ctx, segment.Keys+"abcd1234").Val() == 1 }, time.Minute, time.Millisecond)
 	_, err = e.meet(t.Context(), client)
 	require.ErrorContains(t, err, "generator 1 of 3 of the run abcd1234 is there already")
 	leave()
 	require.ErrorIs(t, <-left, errStopped)
-	assert.Zero(t, client.Exists(t.Context(), runKeys+"abcd1234").Val(), "it has withdrawn")
-	require.NoError(t, client.HSet(t.Context(), runKeys+"abcd1234", "start", e.redisNow()-5_000_000).Err())
+	assert.Zero(t, client.Exists(t.Context(), segment.Keys+"abcd1234").Val(), "it has withdrawn")
+	require.NoError(t, client.HSet(t.Context(), segment.Keys+"abcd1234", "start", e.redisNow()-5_000_000).Err())
 	_, err = e.meet(t.Context(), client)
 	require.Error(t, err)
 	assert.Regexp(t, `^the run abcd1234 began \d+ s ago: generator 1 of 3 came too late for it, or the id has been used before`, err.Error())
-}
-
-// meetings are two of one run, at a moment that the test sets, in the Redis that tests have and in a real one.
-func meetings(t *testing.T, check func(t *testing.T, now *int64, one, two, another *meeting)) {
-	f := &fake.Pipeline{Redis: &fake.Redis{}}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
-	for name, address := range map[string]string{"fake": f.Redis.URL(), "real": test.Redis(t)} {
-		t.Run(name, func(t *testing.T) {
-			o, err := redis.ParseURL(address)
-			require.NoError(t, err)
-			client := redis.NewClient(o)
-			t.Cleanup(func() { _ = client.Close() })
-			moment := int64(1_795_317_447_755_881)
-			of := func(number int, token string) *meeting {
-				return &meeting{client: client, run: "abcd1234", lead: runLead, number: number, of: 2, token: token, now: func() int64 { return moment }}
-			}
-			check(t, &moment, of(1, "one"), of(2, "two"), of(1, "another"))
-		})
-	}
-}
-
-func told(t *testing.T, m *meeting) (state, there string) {
-	t.Helper()
-	p, err := m.ready(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, p.start != 0, p.state == "started" || p.state == "late")
-	return p.state, strings.Join(p.there, " ")
-}
-
-// An instance that was killed while it waited counted as ready for a day: the others began without it, and it could not come back.
-func TestWhoIsNotThereAnyMoreIsNotReady(t *testing.T) {
-	t.Parallel()
-	meetings(t, func(t *testing.T, now *int64, one, two, another *meeting) {
-		is := func(m *meeting, state, there string) {
-			t.Helper()
-			gotState, gotThere := told(t, m)
-			assert.Equal(t, []string{state, there}, []string{gotState, gotThere})
-		}
-		is(one, "waits", "1")
-		*now += runReady.Microseconds() - 1
-		is(another, "taken", fmt.Sprintf("one %d", *now+1))
-		is(one, "waits", "1")
-		*now += runReady.Microseconds()
-		is(two, "waits", "2")
-		is(another, "started", "")
-		is(two, "started", "")
-		is(one, "late", "")
-	})
-}
-
-// One looked, gave up and withdrew while the last one came in between: that one began alone.
-func TestWhoIsCountedOnDoesNotLeave(t *testing.T) {
-	t.Parallel()
-	meetings(t, func(t *testing.T, now *int64, one, two, another *meeting) {
-		leaves := func(m *meeting) int64 {
-			t.Helper()
-			start, err := m.leave(t.Context())
-			require.NoError(t, err)
-			return start
-		}
-		_, _ = told(t, one)
-		assert.Zero(t, leaves(one))
-		state, there := told(t, two)
-		assert.Equal(t, []string{"waits", "2"}, []string{state, there})
-		_, _ = told(t, one)
-		assert.Equal(t, *now+runLead.Microseconds(), leaves(two), "it takes part")
-		assert.Zero(t, leaves(another)-leaves(one), "the start stays")
-		ttl, err := one.client.TTL(t.Context(), runKeys+"abcd1234").Result()
-		require.NoError(t, err)
-		assert.InDelta(t, runKept.Seconds(), ttl.Seconds(), 3600)
-	})
 }
 
 // The start is a moment of Redis' clock, which need not be this host's.
@@ -142,15 +67,14 @@ func TestInstancesBeginByTheClockOfRedis(t *testing.T) {
 	t.Parallel()
 	const ahead = 100 * time.Second
 	f := &fake.Pipeline{Redis: &fake.Redis{Clock: fake.Clock{Ahead: ahead}}}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	engines := make([]*engine, 3)
 	var work sync.WaitGroup
 	for i, one := range unequalParts {
 		s := newSegment(t, f, one, unequal, steady, "runId: 'abcd1234'")
 		engines[i] = s.module.root.engine
 		work.Go(func() {
-			client, err := store.Open(t.Context(), engines[i].trust.Of(s.state), engines[i].options.Redis.URL, engines[i].clock)
+			client, err := store.Open(t.Context(), engines[i].trust.Of(s.state), engines[i].options.Redis.URL, engines[i].Clock)
 			if assert.NoError(t, err) {
 				defer func() { _ = client.Close() }()
 				assert.NoError(t, engines[i].setStart(t.Context(), client))
@@ -161,8 +85,8 @@ func TestInstancesBeginByTheClockOfRedis(t *testing.T) {
 	for _, e := range engines {
 		require.NotNil(t, e.met)
 		assert.Equal(t, engines[0].met.StartUS, e.met.StartUS)
-		bound := time.Duration(e.clock.Read().Bound)*time.Microsecond + time.Millisecond
-		assert.InDelta(t, 0, time.UnixMicro(e.met.StartUS).Sub(e.epoch.Add(ahead)), float64(bound))
+		bound := time.Duration(e.Clock.Read().Bound)*time.Microsecond + time.Millisecond
+		assert.InDelta(t, 0, time.UnixMicro(e.met.StartUS).Sub(e.Epoch.Add(ahead)), float64(bound))
 	}
 }
 
@@ -171,8 +95,7 @@ func TestInstancesOfTheClosedModelBeginAPhaseTogether(t *testing.T) {
 	t.Parallel()
 	const late = 300 * time.Millisecond
 	f := &fake.Pipeline{Redis: &fake.Redis{}, Delay: late}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	const phases = `
 phases: [{name: one, duration: 60, vus: 1, requests: 5, drain: 60}, {name: two, duration: 60, vus: 6, requests: 61}]
 flows: [{name: direct}]`
@@ -181,7 +104,7 @@ flows: [{name: direct}]`
 	for i, one := range unequalParts {
 		scripts[i] = newSegment(t, f, one, unequal, phases, "runId: 'abcd1234'")
 		e := scripts[i].module.root.engine
-		for range e.segment.scale(6) {
+		for range e.segment.Scale(6) {
 			work.Go(func() {
 				for vu := newSender(e, scripts[i].state); vu.send(t.Context()); {
 				}
@@ -216,18 +139,17 @@ flows: [{name: direct}]`
 func TestAPhaseBeginsWithoutAnInstanceThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{Redis: &fake.Redis{}}
-	require.NoError(t, f.Start())
-	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	test.Start(t, f)
 	s := newSegment(t, f, unequalParts[1], unequal,
 		"phases: [{duration: 60, vus: 6, drain: 60}, {name: two, duration: 60, vus: 6}]\nflows: [{name: direct}]", "runId: 'abcd1234'")
 	e := s.module.root.engine
-	client, err := store.Open(t.Context(), e.trust.Of(s.state), e.options.Redis.URL, e.clock)
+	client, err := store.Open(t.Context(), e.trust.Of(s.state), e.options.Redis.URL, e.Clock)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	begin := e.together(t.Context(), client, 1, time.Now())
 	assert.False(t, begin.After(time.Now()))
 	assert.Equal(t, []string{`phase "two" began without generator 1, generator 3, which had not ended the one before`}, e.doubts)
-	assert.Zero(t, client.Exists(t.Context(), runKeys+"abcd1234:1").Val(), "it has withdrawn")
+	assert.Zero(t, client.Exists(t.Context(), segment.Keys+"abcd1234:1").Val(), "it has withdrawn")
 	require.NoError(t, client.Close())
 	e.together(t.Context(), client, 1, time.Now())
 	assert.Contains(t, e.doubts[1], `the instances could not agree on when phase "two" begins: `)

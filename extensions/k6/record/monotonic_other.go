@@ -1,6 +1,6 @@
 //go:build !linux
 
-package arrival
+package record
 
 import "time"
 

@@ -1,4 +1,4 @@
-package arrival
+package schedule
 
 import (
 	"context"
@@ -13,19 +13,19 @@ import (
 // a fifth of a pump's CPU, and most of that in the kernel.
 type gate struct {
 	mu      sync.Mutex
-	waiting []*waiter     // in the order of their due times
+	waiting []*Waiter     // in the order of their due times
 	first   chan struct{} // holds a token when waiting is no longer empty
 }
 
-type waiter struct {
+type Waiter struct {
 	due  time.Time
 	turn chan struct{} // holds a token when it is due
 
 	number int // of the sender in the closed model, from 1; 0: it has not sent yet
-	flow   int // that it wants in the closed model, from 1; 0: the next in turn
+	Flow   int // that it wants in the closed model, from 1; 0: the next in turn
 }
 
-func newWaiter() *waiter { return &waiter{turn: make(chan struct{}, 1)} }
+func NewWaiter() *Waiter { return &Waiter{turn: make(chan struct{}, 1)} }
 
 // atOnce is the span within which the gate opens once: above 20,000 requests per second each is up to so late, by less than
 // the 50 µs that the kernel's own sleep may take longer than it is told.
@@ -74,7 +74,7 @@ func (g *gate) open(now time.Time) {
 }
 
 // wait returns when w is due; false when ctx ends or halted closes first.
-func (g *gate) wait(ctx context.Context, halted <-chan struct{}, w *waiter, due time.Time) bool {
+func (g *gate) wait(ctx context.Context, halted <-chan struct{}, w *Waiter, due time.Time) bool {
 	if !time.Now().Before(due) {
 		return clock.GoesOn(ctx, halted)
 	}
@@ -93,10 +93,10 @@ func (g *gate) wait(ctx context.Context, halted <-chan struct{}, w *waiter, due 
 }
 
 // leave takes w out, so that it can wait again: a second token would block the gate.
-func (g *gate) leave(w *waiter) {
+func (g *gate) leave(w *Waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.waiting = slices.DeleteFunc(g.waiting, func(other *waiter) bool { return other == w })
+	g.waiting = slices.DeleteFunc(g.waiting, func(other *Waiter) bool { return other == w })
 	select {
 	case <-w.turn:
 	default:
@@ -105,7 +105,7 @@ func (g *gate) leave(w *waiter) {
 
 // join puts w at the end. It refuses one that is due before another: the gate would open too late for it. Senders take their
 // requests in order, so that is rare.
-func (g *gate) join(w *waiter) bool {
+func (g *gate) join(w *Waiter) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := len(g.waiting)

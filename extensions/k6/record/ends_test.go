@@ -1,4 +1,4 @@
-package arrival
+package record
 
 import (
 	"context"
@@ -171,7 +171,7 @@ func TestARecorderTakesOneCallerOverASocket(t *testing.T) {
 	go func() {
 		logger := logrus.New()
 		logger.SetOutput(io.Discard)
-		got, _ := newRecording(there, os.Getpid(), logger).run(ctx, there)
+		got, _ := newRecording(there, os.Getpid(), logger).record(ctx, there)
 		_ = there.Close()
 		code <- got
 	}()

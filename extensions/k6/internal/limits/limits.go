@@ -1,4 +1,6 @@
-package arrival
+// Package limits turns the thresholds of k6's options into rules, and judges them itself: k6 may be told to judge none, and may hand none
+// to the script.
+package limits
 
 import (
 	"maps"
@@ -15,8 +17,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// limits turns the thresholds of k6's options into rules, and judges them itself: k6 may be told to judge none, and may hand none to
-// the script. What this module measured is known when the run has ended. What k6 measured is known when k6 has ended the test.
+// limits are judged by what is known. What this module measured is known when the run has ended. What k6 measured is known when k6 has ended the test.
 type limits struct {
 	own      map[string]float64                // this module's metrics; nil: the run goes on
 	k6       func(name string) *metrics.Metric // nil: k6 still counts
@@ -24,11 +25,11 @@ type limits struct {
 	duration time.Duration                     // of the test, for rates
 }
 
-// none is the threshold of what must not happen.
-const none = "count==0"
+// None is the threshold of what must not happen.
+const None = "count==0"
 
-// accountEnds are the metrics whose limit every run has; a script's own threshold on one stands in its place.
-var accountEnds = []string{"rejected", "unknown", "dead_lettered", "queued"}
+// AccountEnds are the metrics whose limit every run has; a script's own threshold on one stands in its place.
+var AccountEnds = []string{"rejected", "unknown", "dead_lettered", "queued"}
 
 // judge returns a rule for each threshold that is the script's own, and the ends of the account for which it has some. builtIn are those
 // that every run is judged by.
@@ -41,7 +42,7 @@ func (l limits) judge(thresholds map[string]metrics.Thresholds, builtIn map[stri
 		if len(sources) == 0 || metric == "arrival_invalid" || slices.Equal(sources, builtIn[metric]) {
 			continue // the rules themselves judge it
 		}
-		if end := strings.TrimPrefix(metric, "arrival_"); slices.Contains(accountEnds, end) {
+		if end := strings.TrimPrefix(metric, "arrival_"); slices.Contains(AccountEnds, end) {
 			replaced = append(replaced, end)
 		}
 		for _, source := range sources {
@@ -74,7 +75,7 @@ func (l limits) rule(metric, source string) report.Rule {
 		return r
 	}
 	r.OK = new(judge.Holds(measured, r.Op, limit))
-	if measured != unmeasured {
+	if measured != Unmeasured {
 		r.Value = finite(measured)
 	}
 	if !*r.OK {
@@ -83,8 +84,8 @@ func (l limits) rule(metric, source string) report.Rule {
 	return r
 }
 
-// unmeasured is the value of a Gauge, in ms or s, for what did not come about: a threshold on it is crossed.
-const unmeasured = 1e9
+// Unmeasured is the value of a Gauge, in ms or s, for what did not come about: a threshold on it is crossed.
+const Unmeasured = 1e9
 
 // finite is nil for what JSON has no number for.
 func finite(v float64) *float64 {
@@ -145,6 +146,18 @@ func (l limits) unit(name string) string {
 		return "ms"
 	}
 	return ""
+}
+
+// crossed reports whether k6 will find a threshold on this module's metrics crossed, and so end with 99 by itself.
+func (l limits) crossed(thresholds map[string]metrics.Thresholds) bool {
+	for metric, all := range thresholds {
+		for _, t := range all.Thresholds {
+			if r := l.rule(metric, t.Source); r.OK != nil && !*r.OK {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // find looks a metric or a submetric up.

@@ -1,4 +1,4 @@
-package arrival
+package record
 
 import (
 	"bufio"
@@ -11,22 +11,19 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"go.k6.io/k6/v2/errext/exitcodes"
-	"go.k6.io/k6/v2/lib"
-	"go.k6.io/k6/v2/metrics"
 
+	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 // recording is a run whose requests another program sends, the caller. They exchange lines of JSON.
 type recording struct {
-	out      *sayer
-	clock    hostClock
-	pid      int // of the caller
-	logger   logrus.FieldLogger
-	registry *metrics.Registry
-	metrics  *runMetrics
-	limits   map[string]metrics.Thresholds
-	engine   *engine // nil: the options have not come
+	out    *sayer
+	clock  hostClock
+	parent int // this process's
+	logger logrus.FieldLogger
+	run    *arrival.External // nil: the options have not come
 
 	ready  chan struct{}      // closed when everything is prepared
 	starts chan time.Duration // holds what the start line says, once
@@ -35,24 +32,12 @@ type recording struct {
 	done   chan struct{}      // closed when the run is over, in whatever way; nil: there is none
 	failed error              // what the run ended with
 
-	desk    *desk
-	samples chan metrics.SampleContainer
-	recent  reservoir // of arrival latencies
+	desk *desk
 }
 
-// mark is closed when the samples before it have been counted.
-type mark chan struct{}
-
-// GetSamples implements metrics.SampleContainer.
-func (m mark) GetSamples() []metrics.Sample {
-	close(m)
-	return nil
-}
-
-func newRecording(out io.Writer, pid int, logger logrus.FieldLogger) *recording {
-	registry := metrics.NewRegistry()
+func newRecording(out io.Writer, parent int, logger logrus.FieldLogger) *recording {
 	r := &recording{
-		out: newSayer(out), clock: newHostClock(), pid: pid, logger: logger, registry: registry, metrics: registerMetrics(registry),
+		out: newSayer(out), clock: newHostClock(), parent: parent, logger: logger,
 		ready: make(chan struct{}), starts: make(chan time.Duration, 1), ended: make(chan struct{}),
 	}
 	r.desk = newDesk(r)
@@ -64,9 +49,9 @@ var (
 	errInterrupted = errors.New("the recorder was interrupted")
 )
 
-// run records until the end line has been answered. The exit code is k6's: 99 where the run does not pass, 104 where it could not be
+// record records until the end line has been answered. The exit code is k6's: 99 where the run does not pass, 104 where it could not be
 // prepared, 105 where it was cut off.
-func (r *recording) run(ctx context.Context, in io.Reader) (exitcodes.ExitCode, error) {
+func (r *recording) record(ctx context.Context, in io.Reader) (exitcodes.ExitCode, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer r.out.close()
 	defer stop()
@@ -75,7 +60,7 @@ func (r *recording) run(ctx context.Context, in io.Reader) (exitcodes.ExitCode, 
 		select {
 		case text, more := <-lines:
 			if !more {
-				if lines = nil; !r.hasEnded() {
+				if lines = nil; !schedule.IsClosed(r.ended) {
 					stop()
 					return r.cutOff(errGone)
 				}
@@ -128,9 +113,7 @@ func readLines(ctx context.Context, in io.Reader) <-chan []byte {
 // refuse ends the recording for a reason that stands in what the caller said, or in what is measured.
 func (r *recording) refuse(line int, err error) (exitcodes.ExitCode, error) {
 	code := exitcodes.ThresholdsHaveFailed
-	select {
-	case <-r.ready:
-	default:
+	if !schedule.IsClosed(r.ready) {
 		code = exitcodes.InvalidConfig
 	}
 	message := report.Printable(err.Error())
@@ -142,7 +125,7 @@ func (r *recording) refuse(line int, err error) (exitcodes.ExitCode, error) {
 // cutOff ends the recording before its end. What is known is written.
 func (r *recording) cutOff(why error) (exitcodes.ExitCode, error) {
 	r.wait()
-	if r.hasBegun() {
+	if r.run != nil && schedule.IsClosed(r.run.Started()) {
 		result, err := r.result()
 		if err != nil {
 			return exitcodes.ExternalAbort, errors.Join(why, err)
@@ -167,10 +150,9 @@ func (r *recording) conclude() (exitcodes.ExitCode, error) {
 }
 
 func (r *recording) result() (resultLine, error) {
-	run, err := r.engine.lastReport(r.registry)
+	run, summary, directory, err := r.run.Result()
 	line := resultLine{
-		Summary: report.Text(run, r.engine.whereabouts(), false), Verdict: run.Verdict, Account: run.Account, Latency: run.Latency.Arrival,
-		Directory: r.engine.dir,
+		Summary: summary, Verdict: run.Verdict, Account: run.Account, Latency: run.Latency.Arrival, Directory: directory,
 	}
 	if run.Verdict.Result != report.Pass {
 		line.Exit = int(exitcodes.ThresholdsHaveFailed)
@@ -185,39 +167,32 @@ func (r *recording) wait() {
 	}
 }
 
-func (r *recording) hasBegun() bool {
-	if r.engine == nil {
-		return false
-	}
+// What the run asks of its caller.
+var _ arrival.Caller = &recording{}
+
+// Open implements arrival.Caller: it waits for the start line.
+func (r *recording) Open(ctx context.Context, p arrival.Prepared) (time.Time, error) {
+	r.out.say("ready", readyLine{p, r.clock.us(time.Now())})
+	close(r.ready)
 	select {
-	case <-r.engine.started:
-		return true
-	default:
-		return false
+	case in := <-r.starts:
+		epoch := time.Now().Add(in)
+		r.out.say("started", startedLine{r.clock.us(epoch)})
+		return epoch, nil
+	case <-ctx.Done():
+		return time.Time{}, ctx.Err()
 	}
 }
 
-// collect runs the life of the run, with what it wants of k6.
-func (r *recording) collect(ctx context.Context) {
-	counted := make(chan struct{})
-	r.samples = make(chan metrics.SampleContainer, pendingMost)
-	go func() {
-		defer close(counted)
-		for container := range r.samples {
-			for _, sample := range container.GetSamples() {
-				sample.Metric.Sink.Add(sample)
-				if sample.Metric == r.metrics.latency {
-					r.recent.add(sample.Value)
-				}
-			}
-		}
-	}()
-	state := &lib.State{
-		Options: lib.Options{Thresholds: r.limits}, Samples: r.samples, Tags: lib.NewVUStateTags(r.registry.RootTagSet()),
-		Logger: r.logger, BuiltinMetrics: metrics.RegisterBuiltinMetrics(r.registry), Dialer: newDialer(),
-	}
-	r.failed = r.engine.collect(ctx, state, r.metrics)
-	close(r.samples)
-	<-counted
-	close(r.done)
+// Ended implements arrival.Caller.
+func (r *recording) Ended() <-chan struct{} { return r.ended }
+
+// Look implements arrival.Caller.
+func (r *recording) Look(now time.Time) { r.desk.dropUnsent(now) }
+
+// Second implements arrival.Caller.
+func (r *recording) Second(row report.Interval, latencies []float64) {
+	r.out.mention("progress", progressLine{
+		T: row.T, Sent: row.Sent, Accepted: row.Accepted, Arrived: row.Arrived, Backlog: row.Backlog, Latencies: latencies,
+	})
 }

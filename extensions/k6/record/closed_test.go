@@ -1,4 +1,4 @@
-package arrival
+package record
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 // turns sends the closed model's requests, as many at a time as it is given, and returns how many of each phase it was given.
@@ -49,7 +50,7 @@ flows: [{name: direct, weight: 3}, {name: room, target: room, deliveries: 2}]`, 
 	c.started()
 	assert.Equal(t, map[string]int{"two": 20, "four": 40}, c.turns(6, func(int) string { return "" }))
 	r, _, _ := c.end()
-	result, reasons, _ := verdict(r)
+	result, reasons, _ := test.Verdict(r)
 	assert.Equal(t, report.Pass, result, reasons)
 	assert.Equal(t, report.Closed, r.Run.Model)
 	assert.Equal(t, 60, r.Account.Arrived)

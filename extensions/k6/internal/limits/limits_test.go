@@ -1,17 +1,14 @@
-package arrival
+package limits
 
 import (
 	"math"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/metrics"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -79,7 +76,7 @@ func TestAThresholdIsARule(t *testing.T) {
 	l.ingested = false
 	assert.Nil(t, l.rule("counter", "count==0").OK, "k6 counted nothing at all")
 	assert.Nil(t, limits{own: l.own}.rule("trend", "max<9").OK, "k6 still counts")
-	l.own["arrival_p99"] = unmeasured
+	l.own["arrival_p99"] = Unmeasured
 	r := l.rule("arrival_p99", "value<250")
 	assert.Equal(t, crossed, r.OK)
 	assert.Nil(t, r.Value)
@@ -88,7 +85,7 @@ func TestAThresholdIsARule(t *testing.T) {
 func TestAScriptsOwnLimitReplacesThatOfTheAccount(t *testing.T) {
 	t.Parallel()
 	l := limits{own: map[string]float64{"arrival_rejected": 3, "arrival_lost": 1, "arrival_invalid": 1}}
-	builtIn := map[string][]string{"arrival_rejected": {none}, "arrival_lost": {none}}
+	builtIn := map[string][]string{"arrival_rejected": {None}, "arrival_lost": {None}}
 	rules, replaced := l.judge(asked("arrival_rejected", "count<10"), builtIn)
 	assert.Equal(t, []string{"rejected"}, replaced)
 	require.Len(t, rules, 1)
@@ -96,7 +93,7 @@ func TestAScriptsOwnLimitReplacesThatOfTheAccount(t *testing.T) {
 	_, replaced = l.judge(asked("arrival_rejected"), builtIn)
 	assert.Empty(t, replaced, "no threshold is no limit in the rule's place")
 	for _, metric := range []string{"arrival_rejected", "arrival_lost", "arrival_invalid"} {
-		rules, replaced = l.judge(asked(metric, none), builtIn)
+		rules, replaced = l.judge(asked(metric, None), builtIn)
 		assert.Empty(t, rules, "it is judged without k6")
 		assert.Empty(t, replaced)
 	}
@@ -111,8 +108,8 @@ func TestALimitOnWhatIsLostIsJudgedWhereNoRuleIs(t *testing.T) {
 		builtIn map[string][]string
 	}{
 		"QoS 0":                {"count<10", nil},
-		"QoS 0, none":          {none, nil},
-		"QoS 1, beside a rule": {"count<10", map[string][]string{"arrival_lost": {none}}},
+		"QoS 0, none":          {None, nil},
+		"QoS 1, beside a rule": {"count<10", map[string][]string{"arrival_lost": {None}}},
 	} {
 		rules, replaced := l.judge(asked("arrival_lost", c.source), c.builtIn)
 		if assert.Len(t, rules, 1, name) {
@@ -128,52 +125,4 @@ func TestWhatK6WillFindCrossedIsSeenAsK6SeesIt(t *testing.T) {
 	l := limits{own: map[string]float64{"arrival_arrived": 100}, duration: 10 * time.Second}
 	assert.False(t, l.crossed(asked("arrival_arrived", "rate<20")))
 	assert.True(t, l.crossed(asked("arrival_arrived", "rate<5")))
-}
-
-// What had been judged before k6 had counted all stood in the last report.
-func TestASummaryIsForTheEndOfTheTest(t *testing.T) {
-	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, twenty, "")
-	s.run()
-	test := inTest(t, s)
-	test.SetExecutionStatus(lib.ExecutionStatusTeardown)
-	s.module.root.concluded.Store(false)
-	_, err := s.runtime.VU.Runtime().RunString(`run.summary({})`)
-	assert.ErrorContains(t, err, "handleSummary")
-	assert.False(t, s.module.root.concluded.Load())
-	test.SetExecutionStatus(lib.ExecutionStatusEnded)
-	_, err = s.runtime.VU.Runtime().RunString(`run.summary({})`)
-	require.NoError(t, err)
-	assert.True(t, s.module.root.concluded.Load())
-}
-
-// inTest puts a script into a test of k6.
-func inTest(t *testing.T, s *script) *lib.ExecutionState {
-	t.Helper()
-	whole, err := lib.NewExecutionTuple(nil, nil)
-	require.NoError(t, err)
-	before := &lib.TestPreInitState{TestStatus: lib.NewTestStatus()}
-	test := lib.NewExecutionState(&lib.TestRunState{TestPreInitState: before}, whole, 1, 1)
-	s.module.root.engine.execution = test
-	return test
-}
-
-// k6 ended with 110, and run.json said pass.
-func TestARunPassesNoTestThatTheScriptHasFailed(t *testing.T) {
-	t.Parallel()
-	s := newScript(t, &fake.Pipeline{}, twenty, "")
-	s.run()
-	test := inTest(t, s)
-	test.SetExecutionStatus(lib.ExecutionStatusEnded)
-	broken := func() bool {
-		_, err := s.runtime.VU.Runtime().RunString(`run.summary({})`)
-		require.NoError(t, err)
-		return slices.ContainsFunc(s.written().Verdict.Rules, func(r report.Rule) bool { return r.Name == "script" && !*r.OK })
-	}
-	assert.False(t, broken())
-	test.Test.TestStatus.MarkFailed()
-	assert.True(t, broken())
-	assert.NotEqual(t, report.Pass, s.written().Verdict.Result)
-	s.module.root.engine.marked = true
-	assert.False(t, broken(), "the run itself has marked it")
 }

@@ -1,30 +1,21 @@
-package arrival
+package record
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"net"
 	"slices"
 	"strings"
 	"time"
 
-	"go.k6.io/k6/v2/metrics"
-
-	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
-
-// recordOptions are those of new Run(), and what else a recorder has to know.
-type recordOptions struct {
-	options
-	Limits map[string][]string `json:"limits"` // k6's thresholds on this module's metrics
-	Tool   *report.Tool        `json:"tool"`   // who sends; nil: nobody says it
-	PID    int                 `json:"pid"`    // of who sends; 0: it is the parent
-}
 
 // futureMost is how far ahead of the recorder's clock a time of its caller may be.
 const futureMost = time.Second
@@ -44,7 +35,7 @@ func (r *recording) hear(ctx context.Context, text []byte) error {
 		return nil
 	case l.Options != nil:
 		return r.prepare(ctx, l.Options)
-	case r.engine == nil:
+	case r.run == nil:
 		return errors.New(`there are no options yet; allowed: {"options": {…}} first`)
 	case l.Figure != nil:
 		return r.figure(*l.Figure)
@@ -70,68 +61,22 @@ func (r *recording) hear(ctx context.Context, text []byte) error {
 
 // prepare makes the run, and begins to connect.
 func (r *recording) prepare(ctx context.Context, text json.RawMessage) error {
-	if r.engine != nil {
+	if r.run != nil {
 		return errors.New("a second options line; allowed: one, the first")
 	}
-	o := recordOptions{options: defaults()}
-	o.tool = report.Tool{Name: "caller", Version: "unknown"}
-	if err := decodeOptions(text, &o); err != nil {
-		return fmt.Errorf("options: %w", err)
-	}
-	if err := r.check(&o); err != nil {
+	run, err := arrival.NewExternal(text, r, r.parent, r.logger)
+	if err != nil {
 		return err
 	}
-	r.engine = newEngine(&o.options, nil)
-	r.engine.caller = r
-	r.engine.ledger.AwaitSending()
-	r.done = make(chan struct{})
-	go r.collect(ctx)
-	if r.engine.pacer.Closed() {
+	r.run, r.done = run, make(chan struct{})
+	go func() {
+		defer close(r.done)
+		r.failed = run.Collect(ctx)
+	}()
+	if run.Closed() {
 		go r.desk.serve(ctx)
 	}
 	return nil
-}
-
-func (r *recording) check(o *recordOptions) (err error) {
-	if o.Publishers != nil {
-		return errors.New("options: publishers are k6's own sender; allowed: a caller that sends")
-	}
-	if t := o.Tool; t != nil {
-		if !wordLike.MatchString(t.Name) || len(t.Name) > protocolMax {
-			return fmt.Errorf("options: tool.name %q; allowed: up to %d letters, digits, dots and _", t.Name, protocolMax)
-		}
-		o.tool = *t
-	}
-	if o.PID < 0 || o.PID > math.MaxInt32 {
-		return fmt.Errorf("options: pid %d is not the number of a process", o.PID)
-	}
-	if o.PID != 0 {
-		r.pid = o.PID
-	}
-	if r.limits, err = r.readLimits(o.Limits); err != nil {
-		return err
-	}
-	return o.check()
-}
-
-// readLimits reads thresholds as k6 does. What k6 alone measures has none here.
-func (r *recording) readLimits(limits map[string][]string) (map[string]metrics.Thresholds, error) {
-	allowed := append([]string{r.metrics.latency.Name, r.metrics.p99.Name}, accountMetrics...)
-	all := map[string]metrics.Thresholds{}
-	for _, name := range slices.Sorted(maps.Keys(limits)) {
-		if !slices.Contains(allowed, name) {
-			return nil, fmt.Errorf("options: limits.%s is not measured here; allowed: %s", name, strings.Join(allowed, ", "))
-		}
-		t := metrics.NewThresholds(limits[name])
-		if err := t.Parse(); err != nil {
-			return nil, fmt.Errorf("options: limits.%s: %w", name, err)
-		}
-		if err := t.Validate(name, r.registry); err != nil {
-			return nil, fmt.Errorf("options: limits.%s: %w", name, err)
-		}
-		all[name] = t
-	}
-	return all, nil
 }
 
 func (r *recording) figure(f figureLine) error {
@@ -142,7 +87,7 @@ func (r *recording) figure(f figureLine) error {
 	if f.Value != nil {
 		value = *f.Value
 	}
-	r.engine.figure(f.Name, value, f.Unit)
+	r.run.Figure(f.Name, value, f.Unit)
 	return nil
 }
 
@@ -160,8 +105,8 @@ func (r *recording) begin(start json.RawMessage) error {
 }
 
 func (r *recording) next(ctx context.Context, l line) error {
-	e, n, most := r.engine, *l.Next, nextMost
-	if e.pacer.Closed() {
+	n, most := *l.Next, nextMost
+	if r.run.Closed() {
 		most = 1
 	}
 	if n < 1 || n > most {
@@ -170,18 +115,18 @@ func (r *recording) next(ctx context.Context, l line) error {
 	if !r.asked {
 		return errors.New(`next before start: the schedule has not begun; allowed: {"start": true} first`)
 	}
-	flow, err := e.flowNumber(l.Flow)
+	flow, err := r.run.Flow(l.Flow)
 	if err != nil {
 		return fmt.Errorf("next, flow %q: %w", l.Flow, err)
 	}
 	select {
-	case <-e.started:
+	case <-r.run.Started():
 	case <-r.done: // the reason follows
 		return nil
 	case <-ctx.Done():
 		return nil
 	}
-	if e.pacer.Closed() {
+	if r.run.Closed() {
 		r.desk.ask(ask{flow, l.ID})
 		return nil
 	}
@@ -193,11 +138,11 @@ func (r *recording) end() error {
 	if !r.asked {
 		return errors.New(`end before start; allowed: {"start": true} first, or to close the input`)
 	}
-	if r.hasEnded() {
+	if schedule.IsClosed(r.ended) {
 		return errors.New("a second end line; allowed: one")
 	}
 	select {
-	case <-r.engine.started:
+	case <-r.run.Started():
 	case <-r.done:
 		return nil
 	}
@@ -247,16 +192,9 @@ func (r *recording) answerOf(l line) (a send.Answer, err error) {
 	if l.Connected != nil {
 		connected = *l.Connected
 	}
-	a.Class, a.Err = l.Error, errors.New(l.Message)
-	if l.Message == "" {
-		a.Err = errors.New(l.Error)
-	}
+	a.Class, a.Err = l.Error, errors.New(cmp.Or(l.Message, l.Error))
 	if !connected {
 		a.Err = &send.DialError{Cause: a.Err}
 	}
 	return a, nil
 }
-
-func newDialer() *net.Dialer {
-	return &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
-} // k6's own

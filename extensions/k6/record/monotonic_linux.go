@@ -1,4 +1,4 @@
-package arrival
+package record
 
 import (
 	"time"

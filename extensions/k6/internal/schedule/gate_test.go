@@ -1,4 +1,4 @@
-package arrival
+package schedule
 
 import (
 	"context"
@@ -18,7 +18,7 @@ func TestTheGateLetsEverySenderGoWhenItIsDueAndNotBefore(t *testing.T) {
 	var senders sync.WaitGroup
 	for s := range 20 {
 		senders.Go(func() {
-			w := newWaiter()
+			w := NewWaiter()
 			for n := range 50 {
 				due := began.Add(time.Duration(20*n+s) * 100 * time.Microsecond)
 				assert.True(t, g.wait(t.Context(), nil, w, due))
@@ -33,7 +33,7 @@ func TestTheGateKeepsTheOrderInWhichSendersTookTheirRequests(t *testing.T) {
 	t.Parallel()
 	g := newGate()
 	now := time.Now()
-	first, second, third := newWaiter(), newWaiter(), newWaiter()
+	first, second, third := NewWaiter(), NewWaiter(), NewWaiter()
 	first.due, second.due, third.due = now, now.Add(time.Second), now.Add(time.Millisecond)
 	assert.True(t, g.join(first))
 	assert.True(t, g.join(second))
@@ -56,14 +56,14 @@ func TestASenderLeavesTheGateWithTheVUOrTheRun(t *testing.T) {
 		halted := make(chan struct{})
 		var left sync.WaitGroup
 		hour := time.Now().Add(time.Hour)
-		left.Go(func() { assert.False(t, g.wait(vu, nil, newWaiter(), hour)) })
-		left.Go(func() { assert.False(t, g.wait(t.Context(), halted, newWaiter(), hour)) })
+		left.Go(func() { assert.False(t, g.wait(vu, nil, NewWaiter(), hour)) })
+		left.Go(func() { assert.False(t, g.wait(t.Context(), halted, NewWaiter(), hour)) })
 		synctest.Wait()
 		assert.Len(t, g.waiting, 2)
 		stop()
 		close(halted)
 		left.Wait()
-		assert.False(t, g.wait(t.Context(), halted, newWaiter(), time.Now()), "what is due is not sent either")
+		assert.False(t, g.wait(t.Context(), halted, NewWaiter(), time.Now()), "what is due is not sent either")
 	})
 }
 
@@ -73,7 +73,7 @@ func TestASenderThatHasLeftMayWaitAgain(t *testing.T) {
 	g := newGate()
 	halted := make(chan struct{})
 	close(halted)
-	w, due := newWaiter(), time.Now().Add(time.Hour)
+	w, due := NewWaiter(), time.Now().Add(time.Hour)
 	assert.False(t, g.wait(t.Context(), halted, w, due))
 	assert.False(t, g.wait(t.Context(), halted, w, due))
 	assert.Empty(t, g.waiting)

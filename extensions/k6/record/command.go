@@ -1,4 +1,6 @@
-package arrival
+// Package record is `k6 x arrival record`: it lets another program send the requests of a run, over lines of JSON, and measures them with
+// the instrument of k6/x/arrival.
+package record
 
 import (
 	"context"
@@ -15,7 +17,7 @@ import (
 	"go.k6.io/k6/v2/errext/exitcodes"
 )
 
-const recordHelp = `Records a run whose requests another program sends, with the schedule, account, clock, subscriber and verdict of k6/x/arrival.
+const help = `Records a run whose requests another program sends, with the schedule, account, clock, subscriber and verdict of k6/x/arrival.
 
 The program writes JSON objects to standard input, one a line, and reads the answers from standard output:
 
@@ -33,13 +35,13 @@ The options are those of new Run(), with "limits": {"arrival_p99": ["value<250"]
 The exit code is 0, or 99 where the run is no pass, 104 where it could not be prepared, 105 where it was cut off.
 extensions/k6/README.md has every line, and examples/record.py is a program of 60 lines.`
 
-// NewRecordCommand is `k6 x arrival record`.
-func NewRecordCommand(gs *state.GlobalState) *cobra.Command {
+// New makes the command.
+func New(gs *state.GlobalState) *cobra.Command {
 	var socket string
 	c := &cobra.Command{
 		Use:     "record",
 		Short:   "Record a run whose requests another program sends",
-		Long:    recordHelp,
+		Long:    help,
 		Example: "  python3 extensions/k6/examples/record.py profile.yml",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -55,7 +57,7 @@ func NewRecordCommand(gs *state.GlobalState) *cobra.Command {
 				defer conn.Close()
 				in, out = conn, conn
 			}
-			code, err := newRecording(out, os.Getppid(), gs.Logger).run(ctx, in)
+			code, err := newRecording(out, os.Getppid(), gs.Logger).record(ctx, in)
 			return errext.WithExitCodeIfNone(err, code)
 		},
 	}

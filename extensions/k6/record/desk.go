@@ -1,4 +1,4 @@
-package arrival
+package record
 
 import (
 	"context"
@@ -7,7 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
@@ -18,7 +19,7 @@ type desk struct {
 	mu       sync.Mutex
 	tickets  map[int]*ticket // by the request's number; gone when the caller has settled it
 	unsent   []*ticket       // in the order in which they were handed out; some have left meanwhile
-	underWay int             // closed model: handed out, and neither settled nor dropped
+	underWay int             // handed out, and neither settled nor dropped
 	asks     []ask           // closed model: that wait for their turn
 	over     bool            // the caller has ended the load
 	changed  chan struct{}   // closed model: holds a token when something may be handed out
@@ -26,8 +27,8 @@ type desk struct {
 
 // ticket is a request that the caller has.
 type ticket struct {
-	given
-	due   time.Time
+	*arrival.Request
+	sent  time.Time
 	state ticketState
 }
 
@@ -53,11 +54,11 @@ func newDesk(r *recording) *desk {
 func (d *desk) draw(ctx context.Context, n int) []slotLine {
 	lines := []slotLine{}
 	for range n {
-		slot, due, ok := d.engine.draw(ctx)
-		if !ok {
+		r := d.run.Next(ctx)
+		if r == nil {
 			break
 		}
-		if line, ok := d.hand(ctx, slot, due); ok {
+		if line, ok := d.hand(r); ok {
 			lines = append(lines, line)
 		}
 	}
@@ -65,12 +66,8 @@ func (d *desk) draw(ctx context.Context, n int) []slotLine {
 }
 
 // hand gives a request to the caller, who has it until it is settled. It drops it instead where the load has ended meanwhile.
-func (d *desk) hand(ctx context.Context, slot pacer.Slot, due time.Time) (slotLine, bool) {
-	e := d.engine
-	t := &ticket{given: given{slot: slot, taker: ctx}, due: due}
-	if e.pacer.Closed() {
-		t.given.over = d.release
-	}
+func (d *desk) hand(r *arrival.Request) (slotLine, bool) {
+	t := &ticket{Request: r}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.underWay++
@@ -78,11 +75,9 @@ func (d *desk) hand(ctx context.Context, slot pacer.Slot, due time.Time) (slotLi
 		d.drop(t)
 		return slotLine{}, false
 	}
-	d.tickets[slot.N] = t
+	d.tickets[r.N] = t
 	d.unsent = append(d.unsent, t)
-	return slotLine{
-		N: slot.N, DueUS: d.clock.us(due), Phase: e.options.profile.Phases[slot.Phase].Name, Messages: slot.Messages, content: e.content(slot),
-	}, true
+	return slotLine{N: r.N, DueUS: d.clock.us(r.Due), Phase: r.Phase, Messages: r.Messages, Content: r.Content}, true
 }
 
 func errNotUnderWay(n int) error {
@@ -97,13 +92,13 @@ func (d *desk) sent(n int, at time.Time) error {
 	case t == nil:
 		return errNotUnderWay(n)
 	case t.state == wasDropped:
-		d.engine.count("request", "sent too late", fmt.Sprintf("request %d was sent after it had been dropped", n))
+		d.run.TooLate(t.Request)
 		return nil
 	case t.state == hasLeft:
 		return fmt.Errorf("request %d was sent already", n)
 	}
-	t.state = hasLeft
-	d.engine.depart(&t.given, at)
+	t.state, t.sent = hasLeft, at
+	d.run.Sent(t.Request, at, d.release)
 	return nil
 }
 
@@ -122,10 +117,7 @@ func (d *desk) settled(n, retries int, a send.Answer) error {
 	case a.Done.Before(t.sent):
 		return fmt.Errorf("request %d was settled %.3f s before it was sent", n, t.sent.Sub(a.Done).Seconds())
 	}
-	for range retries {
-		d.engine.ledger.Retried()
-	}
-	d.engine.settle(&t.given, a)
+	d.run.Settle(t.Request, a, retries)
 	return nil
 }
 
@@ -139,7 +131,7 @@ func (d *desk) dropUnsent(now time.Time) {
 		if t.state != handedOut {
 			continue
 		}
-		if now.Sub(t.due) <= lateLimit {
+		if now.Sub(t.Due) <= schedule.LateLimit {
 			break
 		}
 		d.drop(t)
@@ -150,15 +142,12 @@ func (d *desk) dropUnsent(now time.Time) {
 // drop drops a request that was taken. The lock is held.
 func (d *desk) drop(t *ticket) {
 	t.state = wasDropped
-	d.engine.ledger.Drop(t.slot)
+	d.run.Drop(t.Request)
 	d.underWay--
-	if d.engine.pacer.Closed() {
-		d.engine.taking.Add(-1)
-		d.wake()
-	}
+	d.wake()
 }
 
-// release notes in the closed model that a request is under way no more.
+// release notes that a request is under way no more.
 func (d *desk) release() {
 	d.mu.Lock()
 	d.underWay--
@@ -175,7 +164,6 @@ func (d *desk) wake() {
 
 // end drops what has not been sent, and what has not been taken.
 func (d *desk) end() {
-	e := d.engine
 	d.mu.Lock()
 	d.over = true
 	for _, t := range d.unsent {
@@ -185,14 +173,11 @@ func (d *desk) end() {
 	}
 	d.unsent = nil
 	d.mu.Unlock()
-	for n := int(e.next.Add(1)) - 1; !e.pacer.Closed() && n < e.pacer.Requests(); n = int(e.next.Add(1)) - 1 {
-		e.ledger.Drop(e.pacer.Slot(n))
-	}
+	d.run.DropRest()
 }
 
 // ask queues for a request of the closed model.
 func (d *desk) ask(a ask) {
-	d.engine.senders.CompareAndSwap(0, 1) // the first phase waits for it
 	d.mu.Lock()
 	d.asks = append(d.asks, a)
 	d.mu.Unlock()
@@ -201,7 +186,6 @@ func (d *desk) ask(a ask) {
 
 // serve answers asks in their order: when fewer requests are under way than the phase has VUs, or when there will be no more.
 func (d *desk) serve(ctx context.Context) {
-	e := d.engine
 	for ctx.Err() == nil {
 		d.mu.Lock()
 		var first *ask
@@ -210,33 +194,31 @@ func (d *desk) serve(ctx context.Context) {
 		}
 		sender := d.underWay + 1
 		d.mu.Unlock()
-		var next, halted <-chan struct{}
+		var another <-chan struct{}
 		if first != nil {
-			slot, turn := e.takeIn(ctx, sender, first.flow)
-			if turn == nil || turn.over {
-				d.answer(ctx, slot, turn == nil)
+			var r *arrival.Request
+			if r, another = d.run.Turn(ctx, sender, first.flow); another == nil {
+				d.answer(r)
 				continue
 			}
-			next, halted = turn.next, e.halted
 		}
 		select {
 		case <-d.changed:
-		case <-next:
-		case <-halted:
+		case <-another:
 		case <-ctx.Done():
 		}
 	}
 }
 
 // answer answers the first ask, with a request if it is given one.
-func (d *desk) answer(ctx context.Context, slot pacer.Slot, taken bool) {
+func (d *desk) answer(r *arrival.Request) {
 	d.mu.Lock()
 	first := d.asks[0]
 	d.asks = d.asks[1:]
 	d.mu.Unlock()
 	lines := []slotLine{}
-	if taken {
-		if line, ok := d.hand(ctx, slot, time.Now()); ok {
+	if r != nil {
+		if line, ok := d.hand(r); ok {
 			lines = append(lines, line)
 		}
 	}

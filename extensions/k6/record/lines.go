@@ -1,4 +1,4 @@
-package arrival
+package record
 
 import (
 	"bytes"
@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
 // line is what the caller of a recorder says. README.md documents the lines; each is one of the pointers and what belongs to it.
@@ -42,7 +44,7 @@ type figureLine struct {
 const lineKinds = `"options", "now", "start", "next", "sent", "settled", "figure" or "end"`
 
 func readLine(text []byte) (l line, err error) {
-	if err := decodeOptions(text, &l); err != nil {
+	if err := arrival.Decode(text, &l); err != nil {
 		return l, fmt.Errorf("the line is not understood: %w; allowed: one JSON object with one of %s", err, lineKinds)
 	}
 	kinds := 0
@@ -65,9 +67,9 @@ func leadOf(start json.RawMessage) (us int64, err error) {
 		US int64 `json:"in_us"`
 	}
 	if bytes.Equal(start, []byte("true")) {
-		return lead.Microseconds(), nil
+		return arrival.Lead.Microseconds(), nil
 	}
-	if err := decodeOptions(start, &in); err != nil || in.US < 0 || in.US > lateLimit.Microseconds() {
+	if err := arrival.Decode(start, &in); err != nil || in.US < 0 || in.US > schedule.LateLimit.Microseconds() {
 		return 0, errors.New(`start is not understood; allowed: true, or {"in_us": 0 to 30000000}`)
 	}
 	return in.US, nil
@@ -76,14 +78,8 @@ func leadOf(start json.RawMessage) (us int64, err error) {
 // What a recorder says. Each is the value of one key.
 type (
 	readyLine struct {
-		Run       string   `json:"run"`
-		Name      string   `json:"name"` // of the directory
-		Directory string   `json:"directory"`
-		Requests  *int     `json:"requests"` // nil: the closed model does not know
-		Senders   int      `json:"senders"`
-		Closed    bool     `json:"closed"`
-		Phases    []string `json:"phases"`
-		NowUS     int64    `json:"now_us"`
+		arrival.Prepared
+		NowUS int64 `json:"now_us"`
 	}
 	startedLine struct {
 		EpochUS int64 `json:"epoch_us"`
@@ -97,7 +93,7 @@ type (
 		DueUS    int64  `json:"due_us"`
 		Phase    string `json:"phase"`
 		Messages int    `json:"messages"`
-		content
+		arrival.Content
 	}
 	progressLine struct {
 		T         int       `json:"t"` // second of the run; messages of that second, as in timeline.ndjson

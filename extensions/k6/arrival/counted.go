@@ -1,0 +1,77 @@
+package arrival
+
+import (
+	"math/rand/v2"
+	"sync"
+
+	"go.k6.io/k6/v2/metrics"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// countSamples takes samples in the place of k6's outputs, until x.samples is closed. It closes what it returns then.
+func (x *External) countSamples() (counted chan struct{}) {
+	counted = make(chan struct{})
+	x.samples = make(chan metrics.SampleContainer, pendingMost)
+	go func() {
+		defer close(counted)
+		for container := range x.samples {
+			for _, sample := range container.GetSamples() {
+				sample.Metric.Sink.Add(sample)
+				if sample.Metric == x.metrics.latency {
+					x.recent.add(sample.Value)
+				}
+			}
+		}
+	}()
+	return counted
+}
+
+// second shows a second that is over.
+func (x *External) second(row report.Interval) {
+	if x == nil {
+		return
+	}
+	counted := make(mark)
+	x.samples <- counted
+	<-counted
+	x.caller.Second(row, x.recent.take())
+}
+
+// mark is closed when the samples before it have been counted.
+type mark chan struct{}
+
+// GetSamples implements metrics.SampleContainer.
+func (m mark) GetSamples() []metrics.Sample {
+	close(m)
+	return nil
+}
+
+// reservoirMost is how many latencies of a second a caller gets.
+const reservoirMost = 1000
+
+// reservoir keeps a sample of what it sees, each value with the same chance (Vitter's algorithm R).
+type reservoir struct {
+	mu   sync.Mutex
+	seen int
+	kept []float64
+}
+
+func (r *reservoir) add(v float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.seen++; len(r.kept) < reservoirMost {
+		r.kept = append(r.kept, v)
+	} else if i := rand.IntN(r.seen); i < reservoirMost {
+		r.kept[i] = v
+	}
+}
+
+// take returns what was kept, and begins anew.
+func (r *reservoir) take() []float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept := r.kept
+	r.seen, r.kept = 0, nil
+	return append([]float64{}, kept...)
+}

@@ -1,0 +1,279 @@
+package arrival
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/metrics"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
+)
+
+// Caller is what a run asks of the program that sends its requests in the place of k6's VUs.
+type Caller interface {
+	// Open is called when everything is prepared. It returns the moment at which the schedule begins.
+	Open(context.Context, Prepared) (time.Time, error)
+	// Ended is closed when the program sends nothing more.
+	Ended() <-chan struct{}
+	// Look is called again and again while the run goes on: what is unsent may have become too late.
+	Look(now time.Time)
+	// Second is called at the end of each second of the run, with some of its arrival latencies, ms.
+	Second(row report.Interval, latencies []float64)
+}
+
+// External is a run whose requests a caller sends. A nil one stands for k6, which sends by itself.
+type External struct {
+	engine   *engine
+	caller   Caller
+	pid      int // of the caller
+	registry *metrics.Registry
+	metrics  *runMetrics
+	limits   map[string]metrics.Thresholds
+	logger   logrus.FieldLogger
+	samples  chan metrics.SampleContainer
+	recent   reservoir // of arrival latencies
+}
+
+// Prepared describes a run that may begin.
+type Prepared struct {
+	Run       string   `json:"run"`
+	Name      string   `json:"name"` // of the directory
+	Directory string   `json:"directory"`
+	Requests  *int     `json:"requests"` // nil: the closed model does not know
+	Senders   int      `json:"senders"`
+	Closed    bool     `json:"closed"`
+	Phases    []string `json:"phases"`
+}
+
+// Request is one that the caller has.
+type Request struct {
+	N        int
+	Due      time.Time
+	Phase    string
+	Messages int
+	Content
+
+	given
+}
+
+// externalOptions are those of new Run(), and what else is to be known of a caller.
+type externalOptions struct {
+	options
+	Limits map[string][]string `json:"limits"` // k6's thresholds on this module's metrics
+	Tool   *report.Tool        `json:"tool"`   // who sends; nil: nobody says it
+	PID    int                 `json:"pid"`    // of who sends; 0: it is the parent
+}
+
+// NewExternal makes a run of a caller's options. parent is the number of the process that sends, unless the options have another.
+func NewExternal(text []byte, caller Caller, parent int, logger logrus.FieldLogger) (*External, error) {
+	registry := metrics.NewRegistry()
+	x := &External{caller: caller, pid: parent, registry: registry, metrics: registerMetrics(registry), logger: logger}
+	o := externalOptions{options: defaults()}
+	o.tool = report.Tool{Name: "caller", Version: "unknown"}
+	if err := Decode(text, &o); err != nil {
+		return nil, fmt.Errorf("options: %w", err)
+	}
+	if err := x.check(&o); err != nil {
+		return nil, err
+	}
+	x.engine = newEngine(&o.options, nil)
+	x.engine.external = x
+	x.engine.Ledger.AwaitSending()
+	return x, nil
+}
+
+func (x *External) check(o *externalOptions) (err error) {
+	if o.Publishers != nil {
+		return errors.New("options: publishers are k6's own sender; allowed: a caller that sends")
+	}
+	if t := o.Tool; t != nil {
+		if !wordLike.MatchString(t.Name) || len(t.Name) > protocolMax {
+			return fmt.Errorf("options: tool.name %q; allowed: up to %d letters, digits, dots and _", t.Name, protocolMax)
+		}
+		o.tool = *t
+	}
+	if o.PID < 0 || o.PID > math.MaxInt32 {
+		return fmt.Errorf("options: pid %d is not the number of a process", o.PID)
+	}
+	if o.PID != 0 {
+		x.pid = o.PID
+	}
+	if x.limits, err = x.readLimits(o.Limits); err != nil {
+		return err
+	}
+	return o.check()
+}
+
+// readLimits reads thresholds as k6 does. What k6 alone measures has none here.
+func (x *External) readLimits(limits map[string][]string) (map[string]metrics.Thresholds, error) {
+	allowed := append([]string{x.metrics.latency.Name, x.metrics.p99.Name}, accountMetrics...)
+	all := map[string]metrics.Thresholds{}
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		if !slices.Contains(allowed, name) {
+			return nil, fmt.Errorf("options: limits.%s is not measured here; allowed: %s", name, strings.Join(allowed, ", "))
+		}
+		t := metrics.NewThresholds(limits[name])
+		err := t.Parse()
+		if err == nil {
+			err = t.Validate(name, x.registry)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("options: limits.%s: %w", name, err)
+		}
+		all[name] = t
+	}
+	return all, nil
+}
+
+// Collect is the life of the run.
+func (x *External) Collect(ctx context.Context) error {
+	counted := x.countSamples()
+	state := &lib.State{
+		Options: lib.Options{Thresholds: x.limits}, Samples: x.samples, Tags: lib.NewVUStateTags(x.registry.RootTagSet()),
+		Logger: x.logger, BuiltinMetrics: metrics.RegisterBuiltinMetrics(x.registry),
+		Dialer: &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}, // as k6's own
+	}
+	err := x.engine.collect(ctx, state, x.metrics)
+	close(x.samples)
+	<-counted
+	return err
+}
+
+// Started is closed when the schedule has its beginning.
+func (x *External) Started() <-chan struct{} { return x.engine.Started }
+
+// Closed reports whether the run has the closed model.
+func (x *External) Closed() bool { return x.engine.Pacer.Closed() }
+
+// Flow is the number of a flow that is chosen in the closed model, from 1; 0: none is named.
+func (x *External) Flow(name string) (int, error) { return x.engine.flowNumber(name) }
+
+// Next takes the next request of the open model, ahead of its time; nil: there is none left.
+func (x *External) Next(ctx context.Context) *Request {
+	slot, due, ok := x.engine.open.Draw(ctx)
+	if !ok {
+		return nil
+	}
+	return x.request(ctx, slot, due)
+}
+
+// Turn takes a request of the closed model, due now, for one of so many senders. Where it is not that one's turn it returns what is closed
+// when that may have changed; nil: there will be no more requests.
+func (x *External) Turn(ctx context.Context, sender, flow int) (*Request, <-chan struct{}) {
+	x.engine.turns.Attend() // the first phase waits for it
+	slot, instead := x.engine.turns.TakeIn(ctx, sender, flow)
+	switch {
+	case instead == nil:
+		return x.request(ctx, slot, time.Now()), nil
+	case instead.Over:
+		return nil, nil
+	}
+	return nil, instead.Next()
+}
+
+func (x *External) request(ctx context.Context, slot pacer.Slot, due time.Time) *Request {
+	return &Request{
+		N: slot.N, Due: due, Phase: x.engine.options.profile.Phases[slot.Phase].Name, Messages: slot.Messages,
+		Content: x.engine.content(slot), given: given{slot: slot, taker: ctx},
+	}
+}
+
+// Sent notes that a request leaves. over is called when it is settled, or given up.
+func (x *External) Sent(r *Request, at time.Time, over func()) {
+	r.over = over
+	x.engine.depart(&r.given, at)
+}
+
+// Settle says what came of a request that has left, after so many retries.
+func (x *External) Settle(r *Request, a send.Answer, retries int) {
+	for range retries {
+		x.engine.Ledger.Retried()
+	}
+	x.engine.settle(&r.given, a)
+}
+
+// Drop drops a request that was taken, and does not leave.
+func (x *External) Drop(r *Request) { x.engine.drop(r.slot) }
+
+// DropRest drops what of the open model nobody has taken.
+func (x *External) DropRest() {
+	if !x.Closed() {
+		x.engine.open.DropRest()
+	}
+}
+
+// TooLate counts a request that was sent after it had been dropped.
+func (x *External) TooLate(r *Request) {
+	x.engine.count("request", "sent too late", fmt.Sprintf("request %d was sent after it had been dropped", r.N))
+}
+
+// Figure adds to the report what the caller says beyond what every run says; NaN: it did not come about.
+func (x *External) Figure(name string, value float64, unit string) {
+	x.engine.figure(name, value, unit)
+}
+
+// Result judges the run, and writes the last report.
+func (x *External) Result() (run *report.Run, summary, directory string, err error) {
+	run, err = x.engine.lastReport(x.registry)
+	return run, report.Text(run, x.engine.whereabouts(), false), x.engine.life.place(), err
+}
+
+// opening returns the moment of the start: k6 begins soon, a caller when it says so.
+func (x *External) opening(ctx context.Context) (time.Time, error) {
+	if x == nil {
+		return time.Now().Add(Lead), nil
+	}
+	e := x.engine
+	if e.canary != nil {
+		if err := e.canary.Greet(ctx); err != nil {
+			return time.Time{}, err
+		}
+	}
+	p := Prepared{Run: e.ID, Name: e.runName(), Directory: e.life.place(), Senders: e.options.Senders, Closed: e.Pacer.Closed()}
+	for _, phase := range e.options.profile.Phases {
+		p.Phases = append(p.Phases, phase.Name)
+	}
+	if p.Closed {
+		p.Senders = e.options.profile.Most()
+	} else {
+		p.Requests = new(e.Pacer.Requests())
+	}
+	return x.caller.Open(ctx, p)
+}
+
+// hasEnded reports whether the caller has ended its load; of a run that k6 sends, the schedule says it.
+func (x *External) hasEnded() bool { return x == nil || schedule.IsClosed(x.caller.Ended()) }
+
+// untilEnd returns a context that ends with the load.
+func (x *External) untilEnd(ctx context.Context) context.Context {
+	if x == nil {
+		return ctx
+	}
+	ctx, end := context.WithCancel(ctx)
+	go func() {
+		defer end()
+		select {
+		case <-x.caller.Ended():
+		case <-ctx.Done():
+		}
+	}()
+	return ctx
+}
+
+func (x *External) look(now time.Time) {
+	if x != nil {
+		x.caller.Look(now)
+	}
+}

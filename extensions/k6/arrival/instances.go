@@ -1,0 +1,162 @@
+package arrival
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
+)
+
+// divisible refuses what can't be divided, before anything is connected.
+func (o *options) divisible(s *segment.Segment) error {
+	if s == nil {
+		return nil
+	}
+	if o.RunID == "" {
+		return fmt.Errorf("runId (RUN_ID) is missing: the %d instances of a run have one name, new for each run, like 7kq2m0xz", s.Of())
+	}
+	if o.Redis.URL == "" {
+		return fmt.Errorf("redis.url (REDIS_URL) is missing: the %d instances of a run begin together by the clock of Redis", s.Of())
+	}
+	if o.Sampled > 0 {
+		return fmt.Errorf("sampled reads lists that all %d instances would share, and deletes them: without %s only", s.Of(), segment.Flag)
+	}
+	if o.Queue != nil {
+		return fmt.Errorf("queue is one for all %d instances, who would take each other's messages: without %s only", s.Of(), segment.Flag)
+	}
+	if p := o.Publishers; p != nil && s.Scale(p.Connections) == 0 {
+		return fmt.Errorf("%s would have none of %d publishers.connections: fewer instances", s, p.Connections)
+	}
+	if p := o.profile; p.Closed() {
+		if s.Scale(p.Most()) == 0 {
+			return fmt.Errorf("%s would have none of %d VUs: fewer instances", s, p.Most())
+		}
+		return nil
+	}
+	whole := pacer.New(o.profile)
+	if period := s.Repeats(whole); period > pacer.MaxPeriod {
+		return fmt.Errorf("the flows' weights and the instances' segments repeat together after %d requests only; up to %d are allowed: "+
+			"rounder weights, or fewer instances", period, pacer.MaxPeriod)
+	}
+	if s.Share(whole).Requests() == 0 {
+		return fmt.Errorf("%s would send none of %d requests: fewer instances", s, whole.Requests())
+	}
+	return nil
+}
+
+// setStart says when the schedule begins: soon, or when all instances of the run have met.
+func (e *engine) setStart(ctx context.Context, client *store.Store) error {
+	if e.segment == nil {
+		e.Epoch = time.Now().Add(Lead)
+		return nil
+	}
+	start, err := e.meet(ctx, client)
+	if err != nil {
+		return err
+	}
+	e.Epoch = e.moment(start)
+	late := time.Since(e.Epoch)
+	if late > schedule.LateLimit {
+		return fmt.Errorf("%s comes %.0f s after the start of the run %s: too late to take part", e.segment, late.Seconds(), e.ID)
+	}
+	e.met = e.segment.Describe(start, float64(max(0, late).Microseconds())/1000)
+	return nil
+}
+
+// meet waits until all instances of the run are ready, and returns the moment of the start, µs on the clock of Redis.
+func (e *engine) meet(ctx context.Context, client *store.Store) (start int64, err error) {
+	node, err := client.Holder(ctx, segment.Keys+e.ID)
+	if err != nil {
+		return 0, segment.Unmet(err)
+	}
+	own := e.segment.Meeting(node, e.ID, segment.Lead, e.redisNow)
+	giveUp := time.Now().Add(e.options.Gather.duration())
+	other := ""
+	for {
+		told, err := own.Ready(ctx)
+		if err != nil {
+			_, _ = own.Leave(context.WithoutCancel(ctx))
+			if ctx.Err() != nil {
+				return 0, errStopped
+			}
+			return 0, err
+		}
+		switch told.State {
+		case "started":
+			return told.Start, nil
+		case "late":
+			return 0, fmt.Errorf("the run %s began %.0f s ago: %s came too late for it, or the id has been used before (runId, RUN_ID: new for each run)",
+				e.ID, float64(e.redisNow()-told.Start)/1e6, e.segment)
+		case "taken": // by who has gone, if it does not say so again
+			if other != "" && other != told.There[0] {
+				return 0, fmt.Errorf("%s of the run %s is there already: each instance has a segment of its own, and each run an id (runId, RUN_ID)",
+					e.segment, e.ID)
+			}
+			other, told.There = told.There[0], nil
+		}
+		over := time.Now().After(giveUp)
+		if over || !clock.SleepUntil(ctx, nil, time.Now().Add(segment.Look)) {
+			if start, err := own.Leave(context.WithoutCancel(ctx)); err != nil || over && start != 0 {
+				return start, err
+			}
+			if !over {
+				return 0, errStopped
+			}
+			return 0, fmt.Errorf("%d of %d instances of the run %s were ready within %s, so nothing was sent; missing: %s",
+				len(told.There), e.segment.Of(), e.ID, e.options.Gather.duration(), own.Missing(told.There))
+		}
+	}
+}
+
+// together is when a phase of the closed model begins: soon after all instances of the run have ended the one before. One that has not by
+// the limit is not waited for, and then the run can't be trusted.
+func (e *engine) together(ctx context.Context, client *store.Store, phase int, limit time.Time) time.Time {
+	run := fmt.Sprintf("%s:%d", e.ID, phase)
+	var own *segment.Meeting
+	ask := func() (told segment.Presence, err error) {
+		if own == nil {
+			node, err := client.Holder(ctx, segment.Keys+run)
+			if err != nil {
+				return told, err
+			}
+			own = e.segment.Meeting(node, run, segment.PhaseLead, e.redisNow)
+		}
+		return own.Ready(ctx)
+	}
+	for {
+		told, err := ask()
+		if err == nil && told.Start != 0 {
+			return e.moment(told.Start)
+		}
+		over := time.Now().After(limit)
+		if !over && clock.SleepUntil(ctx, e.Halted, time.Now().Add(segment.Look)) {
+			continue
+		}
+		if own != nil {
+			if start, err := own.Leave(context.WithoutCancel(ctx)); err == nil && start != 0 {
+				return e.moment(start)
+			}
+		}
+		switch name := e.options.profile.Phases[phase].Name; {
+		case over && err != nil:
+			e.distrust("the instances could not agree on when phase %q begins: %s", name, err)
+		case over:
+			e.distrust("phase %q began without %s, which had not ended the one before", name, own.Missing(told.There))
+		}
+		return time.Now()
+	}
+}
+
+// redisNow is the time of Redis, µs.
+func (e *engine) redisNow() int64 {
+	now := e.Clock.Now()
+	return now + e.Clock.Offset(now)
+}
+
+// moment is one of Redis' clock, µs, on the own.
+func (e *engine) moment(at int64) time.Time { return e.Clock.Time(at + e.Clock.Back()(at)) }

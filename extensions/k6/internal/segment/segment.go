@@ -1,0 +1,202 @@
+// Package segment is which of several instances of a run a process is, and how they begin together.
+package segment
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.k6.io/k6/v2/lib"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// Segment is what k6's --execution-segment says that this instance does of the run, where several instances do it together. Each is
+// one generator: it sends the requests that k6's striping gives it, and receives what it has sent, under topics of its own.
+// Subscriptions to everything would be as exact, as ids tell whose a message is, but then the broker would deliver each message once
+// for each instance, which is another load than the one that was asked for. nil: the instance does all of it.
+type Segment struct {
+	tuple *lib.ExecutionTuple
+	own   []int // of every `every` numbers those that are this instance's, ascending
+	every int
+}
+
+// What k6's command line says of an instance.
+const (
+	Flag         = "--execution-segment"
+	SequenceFlag = "--execution-segment-sequence"
+)
+
+// Read finds the segment in k6's command line, since k6 tells it to no script before the load has begun, and the
+// scenarios have to be made before. nil where there is one instance.
+func Read(args []string) (*Segment, error) {
+	one, all := flagOf(args, Flag), flagOf(args, SequenceFlag)
+	if one == "" && all == "" {
+		return nil, nil
+	}
+	const wanted = "wanted are both, like " + SequenceFlag + " 0,1/3,2/3,1 " + Flag + " 0:1/3"
+	if one == "" || all == "" {
+		return nil, fmt.Errorf("%s and %s say which instance this is, and how many there are: %s", Flag, SequenceFlag, wanted)
+	}
+	of, err := lib.NewExecutionSegmentFromString(one)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w; %s", Flag, one, err, wanted)
+	}
+	sequence, err := lib.NewExecutionSegmentSequenceFromString(all)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w; %s", SequenceFlag, all, err, wanted)
+	}
+	tuple, err := lib.NewExecutionTuple(of, &sequence)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w; %s", Flag, one, err, wanted)
+	}
+	if len(tuple.Sequence.ExecutionSegmentSequence) == 1 {
+		return nil, nil
+	}
+	own, every := stripes(tuple)
+	return &Segment{tuple: tuple, own: own, every: every}, nil
+}
+
+// flagOf is the value of a flag as pflag takes it; empty: it is not there.
+func flagOf(args []string, name string) (value string) {
+	for i, arg := range args {
+		if arg == name && i+1 < len(args) {
+			value = args[i+1]
+		} else if v, ok := strings.CutPrefix(arg, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// stripes are the numbers that k6 gives an instance, of as many as it takes until they repeat.
+func stripes(tuple *lib.ExecutionTuple) (own []int, every int) {
+	start, offsets, lcd := tuple.GetStripedOffsets()
+	own = []int{int(start)}
+	for _, offset := range offsets[:len(offsets)-1] { // the last one leads to the next round
+		own = append(own, own[len(own)-1]+int(offset))
+	}
+	return own, int(lcd)
+}
+
+// Number is the number of this instance in the ids of its messages, from 1.
+func (s *Segment) Number() int {
+	if s == nil {
+		return 1
+	}
+	return s.tuple.SegmentIndex + 1
+}
+
+// Of is how many instances the run has.
+func (s *Segment) Of() int {
+	if s == nil {
+		return 1
+	}
+	return len(s.tuple.Sequence.ExecutionSegmentSequence)
+}
+
+// String names the instance as reports do.
+func (s *Segment) String() string { return fmt.Sprintf("generator %d of %d", s.Number(), s.Of()) }
+
+// Scale is the instance's share of a number of things.
+func (s *Segment) Scale(n int) int {
+	if s == nil {
+		return n
+	}
+	return int(s.tuple.ScaleInt64(int64(n)))
+}
+
+// Unscale is the smallest number of which the instance's share is n: what a scenario has to say, since k6 divides it among the instances.
+func (s *Segment) Unscale(n int) int {
+	if s == nil || n == 0 {
+		return n
+	}
+	return (n-1)/len(s.own)*s.every + s.own[(n-1)%len(s.own)] + 1
+}
+
+// UnscaleShared is Unscale for the iterations that so many VUs share, which k6 divides by what the instances have of the VUs.
+func (s *Segment) UnscaleShared(n, vus int) int {
+	if s == nil {
+		return n
+	}
+	if own := s.among(vus); own != nil {
+		return own.Unscale(n)
+	}
+	return n
+}
+
+// among is the instance among those that have some of so many VUs; nil: it has none of them.
+func (s *Segment) among(vus int) *Segment {
+	tuple, err := s.tuple.GetNewExecutionTupleFromValue(int64(vus))
+	if err != nil {
+		return nil
+	}
+	own, every := stripes(tuple)
+	return &Segment{tuple: tuple, own: own, every: every}
+}
+
+// ScaleShared is the instance's share of the requests that so many VUs share: what it has of the VUs.
+func (s *Segment) ScaleShared(n, vus int) int {
+	if s == nil {
+		return n
+	}
+	if own := s.among(vus); own != nil {
+		return own.Scale(n)
+	}
+	return 0
+}
+
+// Share is the schedule of the instance.
+func (s *Segment) Share(whole *pacer.Pacer) *pacer.Pacer {
+	if s == nil || whole.Closed() {
+		return whole // the closed model is divided by its VUs
+	}
+	return whole.Share(s.own, s.every)
+}
+
+// InEffect refuses a segment that k6 has from elsewhere than its command line, and scenarios of another time: the subscriber
+// or some of the senders would be missing.
+func (s *Segment) InEffect(o lib.Options) error {
+	var tuple *lib.ExecutionTuple
+	if o.ExecutionSegment != nil || o.ExecutionSegmentSequence != nil {
+		var err error
+		if tuple, err = lib.NewExecutionTuple(o.ExecutionSegment, o.ExecutionSegmentSequence); err != nil {
+			return err
+		}
+	}
+	told := tuple != nil && len(tuple.Sequence.ExecutionSegmentSequence) > 1
+	if told != (s != nil) || told && tuple.String() != s.tuple.String() {
+		return fmt.Errorf("the execution segment has to stand on k6's command line (%s, %s), not in options or a configuration",
+			Flag, SequenceFlag)
+	}
+	if !told {
+		return nil
+	}
+	if scenario := o.Scenarios["subscriber"]; scenario != nil && !scenario.HasWork(tuple) {
+		return fmt.Errorf("the scenario subscriber has no VU in %s: an archive holds the scenarios of when it was made, so run the script itself", s)
+	}
+	return nil
+}
+
+// Repeats is after how many requests of a whole schedule its flows and the instances repeat together.
+func (s *Segment) Repeats(whole *pacer.Pacer) int { return whole.Period(s.every) }
+
+// Describe is the instance for the report; nil where it is the only one. start is that of all instances, µs on the clock of Redis.
+func (s *Segment) Describe(start int64, lateMS float64) *report.Generator {
+	if s == nil {
+		return nil
+	}
+	return &report.Generator{
+		Number: s.Number(), Of: s.Of(), Segment: s.tuple.Segment.String(),
+		Sequence: s.tuple.Sequence.String(), StartUS: start, LateMS: lateMS,
+	}
+}
+
+// Name is that of the run, and among several instances of what is this one's alone: its connections, its canary.
+func (s *Segment) Name(run string) string {
+	if s == nil {
+		return run
+	}
+	return run + "." + strconv.Itoa(s.Number())
+}

@@ -1,0 +1,104 @@
+// Package test is what the tests of several packages share: a pipeline that stands for the real one, and the run that it leaves.
+package test
+
+import (
+	"encoding/json"
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// Template is the smallest page.
+const Template = `<html><script id="run" type="application/json">null</script></html>`
+
+// Steady is a profile of 300 requests, 570 messages and 810 deliveries.
+const Steady = `
+phases: [{name: steady, duration: 1, arrivalRate: 300}]
+flows:
+  - {name: direct, weight: 7}
+  - {name: room, weight: 2, target: room, targets: 3, deliveries: 5}
+  - {name: batch, weight: 1, messages: 10}
+`
+
+// Main is a TestMain for tests that wait, for schedules and for time-outs, much longer than they work.
+func Main(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
+	}
+	os.Exit(m.Run())
+}
+
+// Start starts a pipeline, which ends with the test.
+func Start(t *testing.T, f *fake.Pipeline) *fake.Pipeline {
+	t.Helper()
+	require.NoError(t, f.Start())
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	return f
+}
+
+// Statuses are a pipeline's answers to some requests; to the others it is 202.
+func Statuses(of map[int]int) func(nth int) int {
+	return func(nth int) int {
+		if status, any := of[nth]; any {
+			return status
+		}
+		return http.StatusAccepted
+	}
+}
+
+// Run is run.json as it stands in a directory.
+func Run(t *testing.T, dir string) *report.Run {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	require.NoError(t, err)
+	var r report.Run
+	require.NoError(t, json.Unmarshal(data, &r))
+	return &r
+}
+
+// CheckSteady holds a run of Steady to what has to be true of it, and returns how late its generator was.
+func CheckSteady(t *testing.T, r *report.Run) (late int) {
+	t.Helper()
+	result, reasons, late := Verdict(r)
+	assert.Equal(t, report.Pass, result, reasons)
+	account := r.Account
+	account.Reordered = 0 // two requests at once may overtake each other
+	assert.Equal(t, report.Account{
+		Scheduled: 570, Arrived: 570, Balanced: true,
+		Requests: report.Requests{Scheduled: 300, Sent: 300}, Deliveries: report.Deliveries{Due: 810, Arrived: 810},
+	}, account)
+	assert.Equal(t, int64(810), r.Latency.Arrival.Count)
+	assert.Equal(t, int64(300), r.Latency.HTTP.Count)
+	return late
+}
+
+// Verdict is the result and its reasons, but for the generator's lateness and CPU: what else runs on the machine decides
+// about those. Their rules have tests of their own.
+func Verdict(r *report.Run) (result string, reasons []string, late int) {
+	for _, reason := range r.Verdict.Reasons {
+		if strings.HasPrefix(reason, "the generator was ") { // late, or out of CPU
+			late++
+			continue
+		}
+		reasons = append(reasons, reason)
+	}
+	if result = r.Verdict.Result; late > 0 && result == report.Invalid {
+		result = report.Pass
+		if len(reasons) > 0 {
+			result = report.Fail
+		}
+	}
+	return result, reasons, late
+}
