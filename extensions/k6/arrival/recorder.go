@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/metrics"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type recorder struct {
 	hdr      *hdrhistogram.HistogramLogWriter
 	sender   *meter         // of the process that sends
 	own      *meter         // of this one, where that is another; nil: it is not
+	live     []float64      // MB of this process's heap that the last garbage collection left, at each cut
 	host     host.TimesStat // of all cores, at the last cut
 	next     time.Time      // of a checkpoint; for who has the token
 	busy     chan struct{}  // holds a token while a checkpoint is being written
@@ -188,6 +190,9 @@ func (r *recorder) usage() (u report.Usage) {
 		cpu, rss := r.own.read(now)
 		r.own.rows = append(r.own.rows, [3]*float64{&t, cpu, rss})
 	}
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	r.live = append(r.live, float64(live[0].Value.Uint64())/1e6)
 	return u
 }
 
@@ -246,5 +251,10 @@ func (r *recorder) resources() []report.Resource {
 	if r.own != nil {
 		all = append(all, report.NewResource("recorder", r.own.rows[1:])) // the first was read before the run
 	}
+	samples := make([]report.Sample, 0, len(rows))
+	for t, mb := range r.live[1:] { // as there
+		samples = append(samples, report.Sample{T: t, Gauges: map[string]float64{"live_heap_mb": mb}})
+	}
+	all[len(all)-1].Figures = report.NewFigures(samples)
 	return all
 }

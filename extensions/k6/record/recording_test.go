@@ -38,6 +38,9 @@ func TestARecorderTellsOfItsSecondsAndOfTwoProcesses(t *testing.T) {
 	r, _, _ := c.end()
 	require.Len(t, r.Resources, 2)
 	assert.Equal(t, []string{"other", "recorder"}, []string{r.Resources[0].Process, r.Resources[1].Process})
+	live := r.Resources[1].Figures.Gauges["live_heap_mb"]
+	require.NotEmpty(t, live)
+	assert.Positive(t, *live[0], "what the last garbage collection left")
 	arrived, latencies := int64(0), 0
 	for _, l := range c.skipped {
 		require.NotNil(t, l.Progress)
