@@ -25,9 +25,10 @@ export const ROOT = join(import.meta.dirname, '../..');
 /** A stack's directory of a test's own, on ports that are free, and where its run goes. Gone after the test `t`. */
 export async function place(t?: TestContext) {
   const dir = await temporaryDirectory();
-  t?.after(() => remove(dir));
+  const runDir = `${dir}-run`; // not beside the stack, whose directory is its own
+  t?.after(() => Promise.all([dir, runDir].map(remove)));
   const env = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0', STACK_DIR: dir, NO_COLOR: '1' };
-  return { dir, runDir: join(dir, 'run'), env };
+  return { dir, runDir, env };
 }
 
 export function node(args: string[], env: NodeJS.ProcessEnv) {
