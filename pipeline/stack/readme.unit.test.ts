@@ -9,11 +9,15 @@ const README = join(import.meta.dirname, '../README.md');
 const HEAD = '\n## Settings\n';
 const UPDATE = 'UPDATE=1 node --test pipeline/stack/readme.unit.test.ts';
 
-/** What `npm run pipeline -- --help` lists. */
+const both = Object.keys(IngestConfig.properties).filter((name) => name in RelayConfig.properties);
+const others = Object.keys(IngestConfig.properties).filter((name) => !both.includes(name));
+
+/** What `npm run pipeline -- --help` lists, each once. */
 const SETTINGS = [
   describe(StackConfig),
-  `of each ingest\n${describe(IngestConfig, OUR_OWN)}`,
-  `of each relay\n${describe(RelayConfig, OUR_OWN)}`,
+  `of each ingest and relay\n${describe(IngestConfig, new Set([...OUR_OWN, ...others]))}`,
+  `of each ingest\n${describe(IngestConfig, new Set([...OUR_OWN, ...both]))}`,
+  `of each relay\n${describe(RelayConfig, new Set([...OUR_OWN, ...both]))}`,
 ].join('\n\n');
 
 test(`the settings of pipeline/README.md are the declarations; write them: ${UPDATE}`, async () => {
