@@ -21,10 +21,9 @@ const SETTINGS = [
 ].join('\n\n');
 
 test(`the settings of pipeline/README.md are the declarations; write them: ${UPDATE}`, async () => {
-  const readme = await readFile(README, 'utf8');
-  const [before = '', after] = readme.split(HEAD);
+  const [before = '', after] = (await readFile(README, 'utf8')).split(HEAD);
   assert.ok(after !== undefined, 'the heading Settings is missing');
-  const wanted = after.replace(/^```\n.*?^```$/ms, () => `\`\`\`\n${SETTINGS}\n\`\`\``);
-  if (process.env.UPDATE) await writeFile(README, before + HEAD + wanted);
-  assert.equal(after, wanted);
+  const wanted = before + HEAD + after.replace(/^```\n.*?^```$/ms, () => `\`\`\`\n${SETTINGS}\n\`\`\``);
+  if (process.env.UPDATE) await writeFile(README, wanted);
+  assert.equal(await readFile(README, 'utf8'), wanted);
 });
