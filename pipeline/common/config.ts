@@ -157,10 +157,17 @@ const affinity = {
   ),
 };
 
+const PRIORITY = Type.Union([Type.Literal('drain'), Type.Literal('none')], {
+  default: 'drain',
+  description:
+    'drain: with the cores full, what is behind the queue has them before what fills it; none: as the system shares them',
+});
+
 export const StackConfig = Type.Object({
   ...logging,
   ...trust,
   ...affinity,
+  PRIORITY,
   TLS: Type.Boolean({
     default: false,
     description: 'true: servers speak TLS, with certificates of an authority made for this start',

@@ -89,6 +89,7 @@ test('what is there is kept, and words that nobody knows are refused in one line
 interface Service {
   image: string;
   user?: string;
+  cpu_shares?: number;
   volumes?: { source: string; read_only?: boolean; volume?: { nocopy?: boolean } }[];
   depends_on?: Record<string, { condition: string }>;
 }
@@ -116,6 +117,17 @@ test('the Compose file is one, and nobody in it is root', async () => {
     const ours = image.startsWith('arrival-');
     assert.ok(ours || /:\d/.test(image), `${name}: ${image} has a version`);
     assert.ok(user === '65532:65532' || (ours && user === undefined), `${name} runs as ${user}`);
+  }
+});
+
+test('what fills the queue has a fraction of the CPU that what empties it has', async () => {
+  const services = await composed();
+  for (const [name, { cpu_shares }] of Object.entries(services)) {
+    assert.equal(cpu_shares, /^(ingest|nginx)/.test(name) ? 128 : undefined, name);
+  }
+  const { workloads } = await manifests(join(kubernetes, 'pipeline'));
+  for (const { name, container } of workloads) {
+    assert.equal(container.resources.requests?.cpu, name === 'ingest' ? '100m' : '1', name);
   }
 });
 

@@ -14,6 +14,8 @@ export interface FactSources {
   redisInfo: string;
   mosquittoVersion: string | undefined;
   nginxVersion: string | undefined;
+  /** What {@link named} says. */
+  priority: string;
 }
 
 /** Versions and settings that a report is to name. Of servers that are not ours only what they say. */
@@ -32,6 +34,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
     trace_log_every: config.TRACE_LOG_EVERY,
     tls: config.TLS,
     cpu_affinity: config.CPU_AFFINITY,
+    priority: sources.priority,
     mqtt_qos: relay.MQTT_QOS,
     backlog_limit: ingest.BACKLOG_LIMIT,
     relay_batch: relay.RELAY_BATCH,

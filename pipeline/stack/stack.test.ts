@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
+import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, type TestContext, test } from 'node:test';
 import { connectAsync } from 'mqtt';
@@ -100,6 +101,12 @@ test('it starts, a message goes round, and Ctrl-C leaves nothing', async (t) => 
     for (const [name, pid] of Object.entries(stack.processes)) {
       assert.equal(await cpusOf(pid), /^re/.test(name) ? one : cpus, name);
     }
+  }
+  const ahead = /relay/.test(String(stack.facts.priority));
+  const [, nice] = /^drain: .* at nice (-?\d+)$/.exec(String(stack.facts.priority)) ?? [];
+  for (const [name, pid] of Object.entries(stack.processes)) {
+    const expected = ahead === !name.startsWith('ingest') ? Number(nice) : getPriority();
+    assert.equal(getPriority(pid), expected, name);
   }
   assert.equal((await stat(join(stackDir, 'stack.json'))).mode & 0o777, 0o600);
   assert.equal((await stat(stackDir)).mode & 0o777, 0o700);

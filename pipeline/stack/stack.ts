@@ -7,21 +7,22 @@ import { trust } from '../common/trust.ts';
 import type { Left } from '../queue/left.ts';
 import { openQueue } from '../queue/open.ts';
 import type { Queue } from '../queue/queue.ts';
-import { identity } from '../setup/lock.mjs';
-import { SUBSCRIBER_STATUS, secret } from './access.ts';
-import { type Affinity, onItsCpus, readAffinity } from './affinity.ts';
+import { secret } from './access.ts';
+import { readAffinity } from './affinity.ts';
 import { BrokerSys } from './broker-sys.ts';
 import { checkBrokers, startBrokers } from './brokers.ts';
 import { type Certificate, makeCertificates } from './certificates.ts';
 import { CLIENT_FILES, writeClientFiles } from './client-files.ts';
+import { stackFileOf } from './describe.ts';
 import { claimDirectory } from './directory.ts';
 import { facts } from './facts.ts';
 import { removeStackFile, type StackFile, writePrivateFile, writeStackFile } from './file.ts';
-import type { Launch } from './launch.ts';
 import { nginxVersion, prepareNginx, requireNginx } from './nginx.ts';
 import { claimPort } from './ports.ts';
+import { named, type Priorities, prioritiesOf } from './priority.ts';
 import { probeBridges, probeReady, probeRoundTrip } from './probe.ts';
-import { ProcessFailure, type Started, Supervised } from './process.ts';
+import type { ProcessFailure } from './process.ts';
+import { Processes } from './processes.ts';
 import { startRedis } from './redis.ts';
 import { HOST, type Listen } from './services.ts';
 import { settingsOf, TOKENS } from './settings.ts';
@@ -64,12 +65,10 @@ export class Stack {
   /** Resolves when a process ended that should not have. The stack is then to be stopped. */
   readonly failed: Promise<ProcessFailure>;
   readonly #config: StackConfig;
-  readonly #events: StackEvents;
   readonly #place: StackPlace;
-  readonly #affinity: Affinity;
-  readonly #processes: Supervised[] = [];
+  readonly #priorities: Priorities;
+  readonly #processes: Processes;
   readonly #undo: (() => void | Promise<void>)[] = [];
-  readonly #failure = Promise.withResolvers<ProcessFailure>();
   /** Gives the directory back; undefined as long as it is not ours. */
   #release: (() => void) | undefined;
   #certificates: Partial<Record<(typeof OUR_SERVERS)[number], Certificate>> = {};
@@ -82,11 +81,17 @@ export class Stack {
 
   private constructor(config: StackConfig, events: StackEvents, place: StackPlace) {
     this.#config = config;
-    this.#events = events;
     this.#place = place;
-    this.#affinity = readAffinity(config.CPU_AFFINITY);
     this.dir = resolve(config.STACK_DIR);
-    this.failed = this.#failure.promise;
+    this.#priorities = prioritiesOf(config.PRIORITY);
+    this.#processes = new Processes({
+      affinity: readAffinity(config.CPU_AFFINITY),
+      priorities: this.#priorities,
+      logs: join(this.dir, 'logs'),
+      readyMs: READY_MS,
+      onLine: events.onLine,
+    });
+    this.failed = this.#processes.failed;
   }
 
   /** What an earlier one left in the queue, which is taken up; undefined: nothing. */
@@ -120,7 +125,7 @@ export class Stack {
 
   /** Ends everything now, whatever is still in the queue. */
   kill(): void {
-    for (const process of this.#processes) process.signal('SIGKILL');
+    this.#processes.kill();
   }
 
   async #start(): Promise<void> {
@@ -138,7 +143,7 @@ export class Stack {
       dir: this.dir,
       listen,
       ca: this.#ca,
-      run: (launch: Launch, readyLine: RegExp) => this.#run(launch, readyLine),
+      run: this.#processes.start.bind(this.#processes),
     };
     const [{ redis, left }, { broker, arrives, more }] = await allOf([
       startRedis({ ...setting, certificate: this.#certificates.redis }, join(this.dir, data)),
@@ -164,7 +169,7 @@ export class Stack {
       certificate,
     });
     const started = await allOf(
-      launches.map((launch) => this.#run(launch, /listening at (\S+?)"|relaying as/)),
+      launches.map((launch) => this.#processes.start(launch, /listening at (\S+?)"|relaying as/)),
     );
     const workers = Object.fromEntries(
       started.flatMap(({ process, ready }) => (ready[1] ? [[process.name, ready[1]]] : [])),
@@ -190,7 +195,7 @@ export class Stack {
         ...upstream,
         ...(certificate && { tls: certificate }),
       });
-      await this.#run(launch, /start worker process/);
+      await this.#processes.start(launch, /start worker process/);
     }
 
     const ingest = { url: `http${certificate === undefined ? '' : 's'}://${HOST}:${port}`, token };
@@ -204,29 +209,14 @@ export class Stack {
     }
     const { queue, sys } = await this.#watch(redis.stack, broker.stack);
 
-    const { username, password } = new URL(arrives.subscriber);
-    const mqttUrl = new URL(arrives.subscriber);
-    const self = identity(process.pid);
-    mqttUrl.username = mqttUrl.password = '';
-    this.#file = {
-      pid: process.pid,
-      ...(self !== undefined && { identity: self }),
-      ...(temporary && { temporary }),
-      started: new Date().toISOString(),
-      topology: config.TOPOLOGY,
+    this.#file = stackFileOf({
+      config,
+      temporary,
       ingest,
-      redis: { url: redis.reader },
-      operator: { redisUrl: redis.operator },
-      queue: this.#config.QUEUE,
-      division: queueOptions(config),
-      stages: { redisUrl: redis.ingest, mqttUrl: broker.relay, queueUrl: redis.collector },
-      mqtt: {
-        url: mqttUrl.toString(),
-        username: decodeURIComponent(username),
-        password: decodeURIComponent(password),
-        ...(config.MQTT_URL === undefined && { status: SUBSCRIBER_STATUS }),
-        ...(more.length > 0 && { more }),
-      },
+      redis,
+      broker,
+      arrives,
+      more,
       workers,
       health,
       facts: facts({
@@ -236,11 +226,12 @@ export class Stack {
         redisInfo: await queue.info(),
         mosquittoVersion: await sys.version(SYS_MS),
         nginxVersion: cluster ? await nginxVersion() : undefined,
+        priority: named(this.#priorities),
       }),
       settings: settingsOf(settings.ingest, settings.relay, config),
-      ...(ca !== '' && { ca }),
-      processes: Object.fromEntries(this.#processes.map(({ name, pid }) => [name, pid])),
-    };
+      ca,
+      processes: this.#processes.pids,
+    });
     await writeClientFiles(this.dir, this.#file, this.#ca);
     await writeStackFile(this.dir, this.#file);
   }
@@ -259,28 +250,6 @@ export class Stack {
     return all;
   }
 
-  async #run(launch: Launch, readyLine: RegExp): Promise<Started> {
-    const { onLine } = this.#events;
-    const [command, ...args] = [
-      ...onItsCpus(this.#affinity, launch.name.replace(/-\d+$/, '')),
-      launch.command,
-      ...launch.args,
-    ] as [string, ...string[]];
-    const process = await Supervised.start(
-      { ...launch, command, args },
-      {
-        logs: join(this.dir, 'logs'),
-        ...(onLine && { onLine }),
-      },
-    );
-    this.#processes.push(process);
-    process.ended.then((how) => {
-      if (!process.stopped && this.#stopping === undefined)
-        this.#failure.resolve(new ProcessFailure(process, how));
-    });
-    return { process, ready: await process.says(readyLine, READY_MS) };
-  }
-
   async #watch(redisUrl: string, mqttUrl: string): Promise<{ queue: Queue; sys: BrokerSys }> {
     const queue = openQueue(this.#config.QUEUE, {
       url: redisUrl,
@@ -295,8 +264,7 @@ export class Stack {
     this.#undo.push(() => clock.stop());
     const broker = new BrokerSys(mqttUrl);
     this.#undo.push(() => broker.close());
-    const others = this.#processes.filter(({ name }) => SERVERS.includes(name.replace(/-\d+$/, '')));
-    const servers = Object.fromEntries(others.map(({ name, pid }) => [name, pid]));
+    const servers = this.#processes.pidsOf(SERVERS);
     this.#undo.push(startStackTelemetry({ queue, clock, servers, broker }));
     return { queue, sys: broker };
   }
@@ -305,15 +273,13 @@ export class Stack {
     this.#stopping ??= Promise.resolve();
     // A directory that was refused is another stack's, and so are its files.
     if (this.#release !== undefined) await this.#removeFiles();
-    const stop = (prefix: string, graceMs?: number) =>
-      Promise.all(this.#processes.filter(({ name }) => name.startsWith(prefix)).map((p) => p.stop(graceMs)));
-    await stop('nginx');
-    await stop('ingest-', INGEST_GRACE_MS + GOODBYE_MS);
+    await this.#processes.stop('nginx');
+    await this.#processes.stop('ingest', INGEST_GRACE_MS + GOODBYE_MS);
     await this.#drain(drainMs);
-    await stop('relay-', this.#relayGraceMs + GOODBYE_MS);
+    await this.#processes.stop('relay', this.#relayGraceMs + GOODBYE_MS);
     for (const undo of this.#undo.reverse()) await undo();
-    await stop('mosquitto');
-    await stop('redis');
+    await this.#processes.stop('mosquitto');
+    await this.#processes.stop('redis');
     this.#release?.();
   }
 
@@ -328,7 +294,7 @@ export class Stack {
   async #drain(withinMs: number): Promise<void> {
     if (this.#config.RELAY_WORKERS === 0) return;
     const deadline = Date.now() + withinMs;
-    while (Date.now() < deadline && this.#processes.every(({ alive, stopped }) => alive || stopped)) {
+    while (Date.now() < deadline && this.#processes.whole) {
       const depth = await this.#queue?.depth().catch(() => 0);
       if (!depth) return;
       await sleep(100);

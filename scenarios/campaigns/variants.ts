@@ -2,8 +2,7 @@
 import { join, resolve } from 'node:path';
 import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { exitAfter } from '../../pipeline/stack/explain.ts';
-import { checkScript, onlyVariables, variablesOf } from '../run/k6.ts';
-import { ADDRESSES } from '../run/run.ts';
+import { ADDRESSES, checkScript, onlyVariables, variablesOf } from '../run/k6.ts';
 import { type Measured, RunFailed, Series } from '../run/series.ts';
 import { checkVariables } from '../run/usage.ts';
 

@@ -7,9 +7,10 @@ import { ConfigError, RunConfig, readConfig } from '../../pipeline/common/config
 import { like, readFlags } from '../../pipeline/common/flags.ts';
 import { trust } from '../../pipeline/common/trust.ts';
 import { exitAfter } from '../../pipeline/stack/explain.ts';
+import { against, exitCodeOf, runEnvironment, settle } from './against.ts';
 import { installed } from './artillery-install.ts';
 import { ArtilleryRun } from './artillery-run.ts';
-import { against, exitCodeOf, inRunDirectory, runEnvironment, runName, settle } from './run.ts';
+import { inRunDirectory, runName } from './directory.ts';
 import { variablesIn } from './usage.ts';
 
 const RAMP = 'scenarios/ramp.artillery.yml';

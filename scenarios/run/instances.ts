@@ -42,7 +42,7 @@ export class Instances implements Generator {
     // One port for k6's own API is not enough for all.
     const flags = ['--log-format', 'raw', '--address', ''];
     this.#runs = segmentsOf(n).map(
-      (segment) => new K6Run(script, [...flags, ...segment, ...args], own, true, [], tell),
+      (segment) => new K6Run(script, [...flags, ...segment, ...args], own, 'errors', [], tell),
     );
     this.ended = Promise.all(this.#runs.map((run) => run.ended)).then((ends) => ({
       code: ends.find(({ code }) => code !== 0)?.code ?? 0,

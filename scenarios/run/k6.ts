@@ -12,6 +12,15 @@ import { Child, type Ended } from '../../pipeline/stack/child.ts';
 const ROOT = join(import.meta.dirname, '../..');
 export const K6 = join(ROOT, 'k6');
 
+/** For the check of the script, which wants addresses before the pipeline has any. Nothing connects to them. */
+export const ADDRESSES = {
+  INGEST_URL: 'http://127.0.0.1:1',
+  MQTT_URL: 'mqtt://127.0.0.1:1',
+  REDIS_URL: 'redis://127.0.0.1:1',
+  BROKER_URL: 'mqtt://127.0.0.1:1',
+  QUEUE_URL: 'redis://127.0.0.1:1',
+};
+
 /** What the project's own k6 is always run with: no download of extensions, no report to its makers. */
 export const QUIET = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT: 'true' };
 
@@ -120,10 +129,15 @@ export function cameToItsEnd({ code, signal }: Ended): boolean {
   return signal === null && code !== null && ENDED.includes(code);
 }
 
+/**
+ * What is shown of a `k6 run`: all of it, what its script prints and what goes wrong, or what goes wrong alone. That a threshold was
+ * crossed is told with `all` only: elsewhere the verdict says it, in words of its own.
+ */
+export type Shown = 'all' | 'script' | 'errors';
+
 /** A `k6 run` in the terminal. */
 export class K6Run extends Child {
   /**
-   * @param quiet only what goes wrong is told, a crossed threshold apart.
    * @param within a command that runs k6 in another place, like a network namespace, and becomes it.
    * @param tell of what goes wrong
    */
@@ -131,13 +145,13 @@ export class K6Run extends Child {
     script: string,
     args: readonly string[],
     env: NodeJS.ProcessEnv,
-    quiet = false,
+    shown: Shown,
     within: readonly string[] = [],
     tell: (line: string) => void = console.error,
   ) {
     const pinned = onItsCpus(readAffinity(env.CPU_AFFINITY), 'k6');
-    super([...within, ...pinned, K6, 'run', ...(quiet ? ['-q'] : []), ...args, script], {
-      stdio: ['inherit', quiet ? 'ignore' : 'inherit', quiet ? 'pipe' : 'inherit'],
+    super([...within, ...pinned, K6, 'run', ...(shown === 'all' ? [] : ['-q']), ...args, script], {
+      stdio: ['inherit', shown === 'errors' ? 'ignore' : 'inherit', shown === 'all' ? 'inherit' : 'pipe'],
       // Go's collector at its default costs k6 an eighth of its CPU.
       env: { GOGC: '400', ...env, ...QUIET },
     });

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 import { exitAfter } from '../../pipeline/stack/explain.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
+/** `npx artillery`: Artillery as it is, which finds the plugin by its name. Installed on first use; the set-up links this file. */
+import { exitCodeOf } from './against.ts';
 import { installed } from './artillery-install.ts';
 import { ArtilleryRun } from './artillery-run.ts';
-/** `npx artillery`: Artillery as it is, which finds the plugin by its name. Installed on first use; the set-up links this file. */
-import { exitCodeOf } from './run.ts';
 
 async function main(): Promise<number> {
   const run = new ArtilleryRun(await installed(), process.argv.slice(2), process.env);

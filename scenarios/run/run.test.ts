@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { commandOf } from '../../pipeline/common/command.ts';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
+import { runName } from './directory.ts';
 import { assignmentsOf, firstProblem, K6, withoutVariables } from './k6.ts';
-import { runName } from './run.ts';
 import { variablesIn } from './usage.ts';
 
 const MAIN = join(import.meta.dirname, 'run.ts');

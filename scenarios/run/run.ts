@@ -1,36 +1,23 @@
-import { constants as access, accessSync, existsSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { constants } from 'node:os';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { commandOf } from '../../pipeline/common/command.ts';
-import { ConfigError, RunConfig, readConfig, StackConfig } from '../../pipeline/common/config.ts';
+import { ConfigError, RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { isEntry } from '../../pipeline/common/entry.ts';
 import { trust } from '../../pipeline/common/trust.ts';
-import type { Ended, Generator } from '../../pipeline/stack/child.ts';
-import { exitAfter, explain } from '../../pipeline/stack/explain.ts';
-import { runningStack, type StackFile, shortPath } from '../../pipeline/stack/file.ts';
-import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
-import { checkSettings } from '../../pipeline/stack/settings.ts';
-import { Stack } from '../../pipeline/stack/stack.ts';
+import { exitAfter } from '../../pipeline/stack/explain.ts';
+import { shortPath } from '../../pipeline/stack/file.ts';
 import type { Run } from '../../reports/contract/run.ts';
-import { moment, newDirectory, RUNS } from '../../reports/directory.ts';
 import { every, withoutBroker } from '../lib/declarations.js';
+import { against, exitCodeOf, runEnvironment, type SettledRun, settle } from './against.ts';
+import { inRunDirectory, runName } from './directory.ts';
 import { Instances, MOST, mergeInstances, newRunId, segmentsOf } from './instances.ts';
-import { checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
+import { ADDRESSES, checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
 import { Progress } from './progress.ts';
 import { countFlag, repeated } from './series.ts';
 import { checkVariables, declaredBy, linesOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-
-/** For the check of the script, which wants addresses before the pipeline has any. Nothing connects to them. */
-export const ADDRESSES = {
-  INGEST_URL: 'http://127.0.0.1:1',
-  MQTT_URL: 'mqtt://127.0.0.1:1',
-  REDIS_URL: 'redis://127.0.0.1:1',
-  BROKER_URL: 'mqtt://127.0.0.1:1',
-  QUEUE_URL: 'redis://127.0.0.1:1',
-};
 
 const HELP = `Runs a scenario against the pipeline and leaves a report in reports/runs/.
 
@@ -124,7 +111,7 @@ async function runScript(
     const progress = shows ? new Progress(runDir) : undefined;
     const ended = await launch(() =>
       instances === 1
-        ? new K6Run(script, shows ? ['-q', ...args] : args, trusting)
+        ? new K6Run(script, args, trusting, shows ? 'script' : 'all')
         : new Instances(script, args, trusting, instances),
     ).finally(() => progress?.stop());
     const report = join(runDir, 'index.html');
@@ -154,176 +141,6 @@ function authorities({ STACK_DIR, INGEST_URL, REDIS_URL, MQTT_URL }: RunConfig):
   const file = join(resolve(STACK_DIR), 'tls/ca.pem');
   const ours = INGEST_URL === undefined && REDIS_URL === undefined && MQTT_URL === undefined;
   return ours && existsSync(file) ? { SSL_CERT_FILE: file } : {};
-}
-
-/** Of a command that was interrupted, as a shell says it. */
-const INTERRUPTED = 128 + constants.signals.SIGINT;
-
-/** As a shell says it. */
-export function exitCodeOf({ code, signal }: Ended): number {
-  return signal === null ? (code ?? 1) : 128 + constants.signals[signal];
-}
-
-/** Somebody has interrupted: nothing more is to be done. */
-export class Interrupted extends Error {}
-
-/**
- * Opens the pipeline that is needed, lets `body` launch generators against it, one at a time, and stops what it has opened.
- * A signal and the end of the pipeline reach the generator that runs, and none is launched after that. Why the pipeline ended is told.
- * @param body is told by `stop` whether somebody has interrupted
- * @param open another pipeline than the one of the settings
- * @returns the exit code
- */
-export async function against(
-  config: RunConfig,
-  body: (launch: (start: () => Generator) => Promise<Ended>, stop: AbortSignal) => Promise<number>,
-  open: () => Promise<Stack | undefined> = () => openPipeline(config),
-): Promise<number> {
-  const stop = new AbortController();
-  let current: Generator | undefined;
-  let stack: Stack | undefined;
-  onInterrupt(
-    (signal) => {
-      stop.abort();
-      current?.signal(signal);
-    },
-    () => {
-      current?.signal('SIGKILL');
-      stack?.kill();
-      process.exit(1);
-    },
-  );
-  stack = await open();
-  stack?.failed.then(() => current?.signal('SIGTERM'));
-  const failed = () => Promise.race([stack?.failed, undefined]);
-  try {
-    const code = await body(async (start) => {
-      if (stop.signal.aborted) throw new Interrupted();
-      const failure = await failed();
-      if (failure !== undefined) throw failure;
-      current = start();
-      const ended = await current.ended;
-      current = undefined;
-      return ended;
-    }, stop.signal);
-    const failure = await failed();
-    if (failure === undefined) return code;
-    explain(failure);
-    return 1;
-  } catch (error) {
-    if (error instanceof Interrupted) return INTERRUPTED;
-    // Whatever else went wrong came of it.
-    throw (await failed()) ?? error;
-  } finally {
-    // The run is over: nobody waits for what may still be in the queue.
-    await stack?.stop(0);
-  }
-}
-
-/** The settings of a run whose topology is known. */
-export type SettledRun = RunConfig & { TOPOLOGY: string };
-
-/**
- * Says what the run is labelled with: what is asked for, and with a stack of ours what that is. Rejects where the
- * stack that is up is another than the settings ask for.
- */
-export async function settle(config: RunConfig): Promise<SettledRun> {
-  const { TOPOLOGY, INGEST_URL } = config;
-  if (INGEST_URL !== undefined) return { ...config, TOPOLOGY: TOPOLOGY ?? 'single' };
-  const running = await usableStack(config);
-  if (running === undefined) return { ...config, TOPOLOGY: readConfig(StackConfig).TOPOLOGY };
-  checkSettings(resolve(config.STACK_DIR), running);
-  return { ...config, TOPOLOGY: running.topology };
-}
-
-/** The stack that is up, if the run is to use it. */
-async function usableStack({ STACK_DIR, REDIS_URL, MQTT_URL }: RunConfig): Promise<StackFile | undefined> {
-  if (REDIS_URL !== undefined || MQTT_URL !== undefined) return undefined;
-  const running = await runningStack(resolve(STACK_DIR));
-  if (running?.temporary) {
-    throw new ConfigError(
-      `the pipeline in ${shortPath(STACK_DIR)} (pid ${running.pid}) is another run's, and ends with it: wait for that, or have one for several runs up with npm run pipeline`,
-    );
-  }
-  return running;
-}
-
-/** What a scenario is told of its run, by the environment. */
-export function runEnvironment(config: SettledRun, runDir: string, command: string): NodeJS.ProcessEnv {
-  return {
-    ...process.env,
-    RUN_DIR: runDir,
-    ARRIVAL_COMMAND: command,
-    TOPOLOGY: config.TOPOLOGY,
-    NETWORK: config.NETWORK,
-    ...(config.TLS_CA !== undefined && { TLS_CA: resolve(config.TLS_CA) }),
-    // The scenarios look for it from the repository's root.
-    STACK_DIR: relative(ROOT, resolve(config.STACK_DIR)),
-  };
-}
-
-/** The pipeline that the run needs: somebody's own or one that is up (undefined), or one that we start. */
-export async function openPipeline(config: RunConfig): Promise<Stack | undefined> {
-  if (config.INGEST_URL !== undefined) return undefined;
-  const running = await usableStack(config);
-  if (running !== undefined) {
-    console.log(`stack  using the pipeline that is up (pid ${running.pid}, ${running.topology})`);
-    return undefined;
-  }
-  const started = performance.now();
-  const stack = await Stack.start(readConfig(StackConfig), {}, { temporary: true });
-  const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  console.log(`stack  ${Object.keys(stack.file.processes).join(', ')} … ready in ${seconds} s`);
-  return stack;
-}
-
-/**
- * Does a run in the directory that is asked for, which has to be new or empty, or in one of this name below reports/runs/, which nobody
- * else has, and which is gone again when nothing was left in it.
- */
-export async function inRunDirectory<T>(
-  asked: string | undefined,
-  name: string,
-  run: (runDir: string) => Promise<T>,
-): Promise<T> {
-  const there = asked && existsSync(asked);
-  const own = asked ? emptyDirectory(resolve(asked)) : newDirectory(join(RUNS, name));
-  try {
-    return await run(own);
-  } finally {
-    if (!there && readdirSync(own).length === 0) rmdirSync(own);
-  }
-}
-
-/** Node's own, with `recursive`, comes to no end below /proc. */
-function makeDirectory(path: string): void {
-  if (existsSync(path)) return;
-  makeDirectory(dirname(path));
-  mkdirSync(path);
-}
-
-/** Makes the directory that RUN_DIR names, where it is not there. @returns its path */
-function emptyDirectory(path: string): string {
-  const refused = (why: string) =>
-    new ConfigError(`RUN_DIR is ${shortPath(path)}, ${why}; allowed: a directory that is new or empty`);
-  try {
-    makeDirectory(path);
-    accessSync(path, access.W_OK);
-  } catch (error) {
-    throw refused(`which cannot be written: ${(error as NodeJS.ErrnoException).code}`);
-  }
-  if (readdirSync(path).length > 0) throw refused('and there is something in it');
-  return path;
-}
-
-/** `<method>-<topology>-<network>-<time>`, the directory below reports/runs/. */
-export function runName(
-  script: string,
-  { TOPOLOGY, NETWORK }: { TOPOLOGY: string; NETWORK: string },
-  now: Date,
-): string {
-  const method = basename(script).replace(/(\.artillery)?\.\w+$/, '');
-  return `${method}-${TOPOLOGY}-${NETWORK}-${moment(now)}`;
 }
 
 if (isEntry(import.meta)) {

@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { bodies, broker, every, queue, samples, scripts } from '../lib/declarations.js';
-import { ADDRESSES } from '../run/run.ts';
+import { ADDRESSES } from '../run/k6.ts';
 import { checkVariables, headOf, rowsOf } from '../run/usage.ts';
 import { k6, place, ROOT } from './harness.ts';
 

@@ -8,16 +8,10 @@ import { exitAfter } from '../../../pipeline/stack/explain.ts';
 import { shortPath } from '../../../pipeline/stack/file.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { renderReport } from '../../../reports/render.ts';
-import { cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
-import {
-  ADDRESSES,
-  against,
-  Interrupted,
-  inRunDirectory,
-  runEnvironment,
-  runName,
-  settle,
-} from '../../run/run.ts';
+import { against, Interrupted, runEnvironment, settle } from '../../run/against.ts';
+import { inRunDirectory, runName } from '../../run/directory.ts';
+import { ADDRESSES, cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
+
 import { checkVariables, variablesIn } from '../../run/usage.ts';
 import { answerFigures, line, type Row, sentence } from './answer.ts';
 import { about, Budget } from './budget.ts';
@@ -101,7 +95,7 @@ async function main(): Promise<number> {
           '-e',
           one,
         ]);
-        const k6 = () => new K6Run(SCRIPT, own, env(runDir), true);
+        const k6 = () => new K6Run(SCRIPT, own, env(runDir), 'errors');
         const { code, signal } = await launch(k6);
         if (stop.aborted) throw new Interrupted();
         if (!cameToItsEnd({ code, signal })) throw new Error(`k6 ended with ${signal ?? code} at ${rate}/s`);

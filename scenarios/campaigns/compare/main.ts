@@ -20,10 +20,10 @@ import type { Run } from '../../../reports/contract/run.ts';
 import { COMPARISONS, moment, newDirectory, RUNS } from '../../../reports/directory.ts';
 import { overNetworks, refuseOwnPipeline } from '../../lab/around.ts';
 import type { Plan } from '../../lab/networks.ts';
+import { against, Interrupted, runEnvironment, type SettledRun, settle } from '../../run/against.ts';
 import { installed } from '../../run/artillery-install.ts';
 import { ArtilleryRun } from '../../run/artillery-run.ts';
 import { K6Run } from '../../run/k6.ts';
-import { against, Interrupted, runEnvironment, type SettledRun, settle } from '../../run/run.ts';
 import { agreementOf } from './agreement.ts';
 import { findLimit, type Limit } from './limits.ts';
 import { HELP, type Options, PROBE_SECONDS, readOptions } from './options.ts';
@@ -150,7 +150,7 @@ class Comparison {
     const connections = Math.max(CONNECTIONS, Math.ceil(2 * load.rate * roundTrip));
     if (tool === 'k6') {
       const own = { PROFILE: profile, P99: '60000', SENDERS: String(connections) };
-      return () => new K6Run(join(ROOT, 'scenarios/ramp.js'), [], { ...env, ...own }, true, within);
+      return () => new K6Run(join(ROOT, 'scenarios/ramp.js'), [], { ...env, ...own }, 'errors', within);
     }
     const config = {
       phases: phases.map(({ measured: _, ...phase }) => phase),

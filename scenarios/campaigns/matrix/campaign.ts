@@ -15,8 +15,8 @@ import { type Lab, PIPELINE } from '../../lab/lab.ts';
 import { factsOf, type Plan, wantsProxy } from '../../lab/networks.ts';
 import { Toxiproxy } from '../../lab/toxiproxy.ts';
 import { type Builders, openWay, portOf, tellGenerator, type Way } from '../../lab/way.ts';
-import { cameToItsEnd, checkScript, K6Run } from '../../run/k6.ts';
-import { ADDRESSES, runName } from '../../run/run.ts';
+import { runName } from '../../run/directory.ts';
+import { ADDRESSES, cameToItsEnd, checkScript, K6Run } from '../../run/k6.ts';
 import { comparePage } from '../../run/series.ts';
 import { disturbance, judge } from '../capacity/judge.ts';
 import { type Outcome, search, tried } from '../capacity/search.ts';
@@ -185,7 +185,7 @@ class Matrix {
       ARRIVAL_COMMAND: commandOf('', process.argv.slice(2), 'matrix'),
       ...env,
     };
-    this.#k6 = new K6Run(script, [], all, true, this.#within);
+    this.#k6 = new K6Run(script, [], all, 'errors', this.#within);
     const { code, signal } = await this.#k6.ended;
     this.#stop.signal.throwIfAborted();
     await this.#checkStack();

@@ -1,0 +1,71 @@
+/**
+ * Drain before filling: with the cores full, what is downstream has the CPU before what brings more. Without it a
+ * message waits in the queue while the ingest, which always has work, takes the core in turns with the relay.
+ */
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { getPriority, setPriority } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const DOWNSTREAM = ['mosquitto', 'redis', 'relay'];
+const UPSTREAM = ['ingest', 'nginx'];
+const HAS_AUTOGROUP = existsSync('/proc/self/autogroup');
+
+/** The nice value of each kind of process that has another than this process. */
+export type Priorities = ReadonlyMap<string, number>;
+
+/** Those of a setting: with the right to, what is downstream goes ahead, else what is upstream yields. */
+export function prioritiesOf(setting: 'none' | 'drain'): Priorities {
+  if (setting === 'none') return new Map();
+  const [kinds, step] = mayGoAhead() ? [DOWNSTREAM, -10] : [UPSTREAM, 10];
+  const own = getPriority();
+  return new Map(kinds.map((kind) => [kind, Math.max(-20, Math.min(19, own + step))]));
+}
+
+/** Root, CAP_SYS_NICE or RLIMIT_NICE; to yield, and to come back from it, is asked of nobody. */
+function mayGoAhead(): boolean {
+  const own = getPriority();
+  try {
+    setPriority(own - 10);
+    setPriority(own);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** As a report names them: what was set, and for whom. */
+export function named(priorities: Priorities): string {
+  if (priorities.size === 0) return 'none';
+  const [nice = 0] = priorities.values();
+  return `drain: ${[...priorities.keys()].join(', ')} at nice ${nice}`;
+}
+
+/** The words before a command that give it, and all of its threads, its nice value; they become it. */
+export function atItsPriority(priorities: Priorities, kind: string): string[] {
+  const nice = priorities.get(kind);
+  return nice === undefined ? [] : ['nice', '-n', String(nice - getPriority())];
+}
+
+/**
+ * Where Linux shares the CPU among sessions (sched(7), autogroup), a nice value counts inside its session alone: each process of a stack
+ * leads a session, and has the value of that set too. Rejects where the kernel refuses it.
+ */
+export async function setSession(priorities: Priorities, kind: string, pid: number): Promise<void> {
+  const nice = priorities.get(kind);
+  if (nice === undefined || !HAS_AUTOGROUP) return;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await writeFile(`/proc/${pid}/autogroup`, String(nice));
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      // A process that has ended at once, which is told elsewhere.
+      if (code === 'ENOENT' || code === 'ESRCH') return;
+      // Without CAP_SYS_ADMIN the kernel takes ten in a second.
+      if (code !== 'EAGAIN' || tries === 50) {
+        throw new Error(`the priority of ${kind} cannot be set: ${message}; PRIORITY=none leaves it`);
+      }
+      await sleep(50);
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
+import { test } from 'node:test';
+import { execa } from 'execa';
+import { atItsPriority, named, prioritiesOf, setSession } from './priority.ts';
+
+const KINDS = ['ingest', 'k6', 'mosquitto', 'nginx', 'redis', 'relay'];
+const PRINT = `
+  import { named, prioritiesOf } from '${import.meta.dirname}/priority.ts';
+  console.log(named(prioritiesOf('drain')));`;
+
+const hasRights = () => named(prioritiesOf('drain')).includes('relay');
+
+test('with none all share as they are', () => {
+  const none = prioritiesOf('none');
+  assert.equal(named(none), 'none');
+  for (const kind of KINDS) assert.deepEqual(atItsPriority(none, kind), []);
+});
+
+test('to find out what is allowed leaves nothing behind', () => {
+  const before = getPriority();
+  prioritiesOf('drain');
+  assert.equal(getPriority(), before);
+});
+
+const skip = !existsSync('/usr/bin/setpriv') || !hasRights();
+test('without the right to go ahead, what is upstream yields', { skip }, async () => {
+  const without = ['--bounding-set', '-sys_nice', '--inh-caps', '-sys_nice'];
+  const { stdout } = await execa('setpriv', [
+    ...without,
+    process.execPath,
+    '--input-type=module-typescript',
+    '-e',
+    PRINT,
+  ]);
+  assert.equal(stdout, 'drain: ingest, nginx at nice 10');
+});
+
+test('a process has its nice value, its threads too, and its session has it', {
+  skip: process.platform !== 'linux',
+}, async (t) => {
+  const drain = prioritiesOf('drain');
+  const [kind = '', nice] = [...drain][0] ?? [];
+  const [program = '', ...args] = [
+    ...atItsPriority(drain, kind),
+    process.execPath,
+    '-e',
+    'console.log(); setInterval(Date, 1e6)',
+  ];
+  const child = spawn(program, args, { detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  const pid = child.pid as number;
+  await setSession(drain, kind, pid);
+  const { stdout } = await execa('ps', ['-L', '-o', 'nice=', '-p', String(pid)]);
+  const threads = stdout.trim().split(/\s+/).map(Number);
+  assert.ok(threads.length > 1);
+  assert.deepEqual(new Set(threads), new Set([nice]));
+  if (existsSync('/proc/self/autogroup')) {
+    assert.match(readFileSync(`/proc/${pid}/autogroup`, 'utf8'), new RegExp(` nice ${nice}\n$`));
+  }
+});

@@ -1,0 +1,133 @@
+/** The pipeline that runs go against: one that is up, or one that is started for them, and what ends them. */
+import { constants } from 'node:os';
+import { join, relative, resolve } from 'node:path';
+import { ConfigError, type RunConfig, readConfig, StackConfig } from '../../pipeline/common/config.ts';
+import type { Ended, Generator } from '../../pipeline/stack/child.ts';
+import { explain } from '../../pipeline/stack/explain.ts';
+import { runningStack, type StackFile, shortPath } from '../../pipeline/stack/file.ts';
+import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
+import { checkSettings } from '../../pipeline/stack/settings.ts';
+import { Stack } from '../../pipeline/stack/stack.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** Of a command that was interrupted, as a shell says it. */
+const INTERRUPTED = 128 + constants.signals.SIGINT;
+
+/** As a shell says it. */
+export function exitCodeOf({ code, signal }: Ended): number {
+  return signal === null ? (code ?? 1) : 128 + constants.signals[signal];
+}
+
+/** Somebody has interrupted: nothing more is to be done. */
+export class Interrupted extends Error {}
+
+/**
+ * Opens the pipeline that is needed, lets `body` launch generators against it, one at a time, and stops what it has opened.
+ * A signal and the end of the pipeline reach the generator that runs, and none is launched after that. Why the pipeline ended is told.
+ * @param body is told by `stop` whether somebody has interrupted
+ * @param open another pipeline than the one of the settings
+ * @returns the exit code
+ */
+export async function against(
+  config: RunConfig,
+  body: (launch: (start: () => Generator) => Promise<Ended>, stop: AbortSignal) => Promise<number>,
+  open: () => Promise<Stack | undefined> = () => openPipeline(config),
+): Promise<number> {
+  const stop = new AbortController();
+  let current: Generator | undefined;
+  let stack: Stack | undefined;
+  onInterrupt(
+    (signal) => {
+      stop.abort();
+      current?.signal(signal);
+    },
+    () => {
+      current?.signal('SIGKILL');
+      stack?.kill();
+      process.exit(1);
+    },
+  );
+  stack = await open();
+  stack?.failed.then(() => current?.signal('SIGTERM'));
+  const failed = () => Promise.race([stack?.failed, undefined]);
+  try {
+    const code = await body(async (start) => {
+      if (stop.signal.aborted) throw new Interrupted();
+      const failure = await failed();
+      if (failure !== undefined) throw failure;
+      current = start();
+      const ended = await current.ended;
+      current = undefined;
+      return ended;
+    }, stop.signal);
+    const failure = await failed();
+    if (failure === undefined) return code;
+    explain(failure);
+    return 1;
+  } catch (error) {
+    if (error instanceof Interrupted) return INTERRUPTED;
+    // Whatever else went wrong came of it.
+    throw (await failed()) ?? error;
+  } finally {
+    // The run is over: nobody waits for what may still be in the queue.
+    await stack?.stop(0);
+  }
+}
+
+/** The settings of a run whose topology is known. */
+export type SettledRun = RunConfig & { TOPOLOGY: string };
+
+/**
+ * Says what the run is labelled with: what is asked for, and with a stack of ours what that is. Rejects where the
+ * stack that is up is another than the settings ask for.
+ */
+export async function settle(config: RunConfig): Promise<SettledRun> {
+  const { TOPOLOGY, INGEST_URL } = config;
+  if (INGEST_URL !== undefined) return { ...config, TOPOLOGY: TOPOLOGY ?? 'single' };
+  const running = await usableStack(config);
+  if (running === undefined) return { ...config, TOPOLOGY: readConfig(StackConfig).TOPOLOGY };
+  checkSettings(resolve(config.STACK_DIR), running);
+  return { ...config, TOPOLOGY: running.topology };
+}
+
+/** The stack that is up, if the run is to use it. */
+async function usableStack({ STACK_DIR, REDIS_URL, MQTT_URL }: RunConfig): Promise<StackFile | undefined> {
+  if (REDIS_URL !== undefined || MQTT_URL !== undefined) return undefined;
+  const running = await runningStack(resolve(STACK_DIR));
+  if (running?.temporary) {
+    throw new ConfigError(
+      `the pipeline in ${shortPath(STACK_DIR)} (pid ${running.pid}) is another run's, and ends with it: wait for that, or have one for several runs up with npm run pipeline`,
+    );
+  }
+  return running;
+}
+
+/** The pipeline that the run needs: somebody's own or one that is up (undefined), or one that we start. */
+export async function openPipeline(config: RunConfig): Promise<Stack | undefined> {
+  if (config.INGEST_URL !== undefined) return undefined;
+  const running = await usableStack(config);
+  if (running !== undefined) {
+    console.log(`stack  using the pipeline that is up (pid ${running.pid}, ${running.topology})`);
+    return undefined;
+  }
+  const started = performance.now();
+  const stack = await Stack.start(readConfig(StackConfig), {}, { temporary: true });
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.log(`stack  ${Object.keys(stack.file.processes).join(', ')} … ready in ${seconds} s`);
+  return stack;
+}
+
+/** What a scenario is told of its run, by the environment. */
+export function runEnvironment(config: SettledRun, runDir: string, command: string): NodeJS.ProcessEnv {
+  return {
+    ...process.env,
+    RUN_DIR: runDir,
+    ARRIVAL_COMMAND: command,
+    TOPOLOGY: config.TOPOLOGY,
+    NETWORK: config.NETWORK,
+    ...(config.TLS_CA !== undefined && { TLS_CA: resolve(config.TLS_CA) }),
+    // The scenarios look for it from the repository's root.
+    STACK_DIR: relative(ROOT, resolve(config.STACK_DIR)),
+  };
+}
