@@ -6,7 +6,7 @@ import { describe, IngestConfig, RelayConfig, StackConfig } from '../common/conf
 import { OUR_OWN } from './settings.ts';
 
 const README = join(import.meta.dirname, '../README.md');
-const HEAD = '\n## Settings\n';
+const BLOCK = /^## Settings\n.*?^```\n(.*?)\n```$/ms;
 const UPDATE = 'UPDATE=1 node --test pipeline/stack/readme.unit.test.ts';
 
 const both = Object.keys(IngestConfig.properties).filter((name) => name in RelayConfig.properties);
@@ -21,9 +21,13 @@ const SETTINGS = [
 ].join('\n\n');
 
 test(`the settings of pipeline/README.md are the declarations; write them: ${UPDATE}`, async () => {
-  const [before = '', after] = (await readFile(README, 'utf8')).split(HEAD);
-  assert.ok(after !== undefined, 'the heading Settings is missing');
-  const wanted = before + HEAD + after.replace(/^```\n.*?^```$/ms, () => `\`\`\`\n${SETTINGS}\n\`\`\``);
-  if (process.env.UPDATE) await writeFile(README, wanted);
-  assert.equal(await readFile(README, 'utf8'), wanted);
+  const readme = await readFile(README, 'utf8');
+  const [, block] = BLOCK.exec(readme) ?? [];
+  assert.ok(block !== undefined, 'the block below the heading Settings is missing');
+  if (process.env.UPDATE)
+    await writeFile(
+      README,
+      readme.replace(block, () => SETTINGS),
+    );
+  else assert.equal(block, SETTINGS);
 });
