@@ -33,24 +33,28 @@ export function whole(run: Run, step: Step): boolean {
   );
 }
 
-/** The highest rate of a step of a sweep that kept arrival p99 below a limit (ms), messages/s, and whether all of them did; 0: none. */
+/**
+ * The highest rate of a step that kept arrival p99 below a limit (ms), as every step of fewer VUs did, messages/s, and whether all steps
+ * did; 0: none.
+ */
 export function heldBelow(run: Run, limit: number): { rate: number; all: boolean } {
-  const steps = sweepSteps(run);
-  const held = steps.filter((step) => {
+  const steps = closedSteps(run);
+  const broken = steps.findIndex((step) => {
     const { p99 } = step.latency.arrival;
-    return p99 !== null && p99 < limit && whole(run, step);
+    return p99 === null || p99 >= limit || !whole(run, step);
   });
-  return {
-    rate: Math.max(0, ...held.map((step) => carried(run, step))),
-    all: held.length === steps.length,
-  };
+  const held = broken === -1 ? steps : steps.slice(0, broken);
+  return { rate: Math.max(0, ...held.map((step) => carried(run, step))), all: held.length === steps.length };
 }
 
 /** The measured steps of the closed model by ascending concurrency; empty where there are fewer than two of them. */
 export function sweepSteps(run: Run): (Step & { vus: number })[] {
-  const steps = run.steps.filter(
-    (step): step is Step & { vus: number } => step.measured && step.vus !== null && step.vus > 0,
-  );
-  const several = new Set(steps.map((step) => step.vus)).size > 1;
-  return several ? steps.sort((a, b) => a.vus - b.vus) : [];
+  const steps = closedSteps(run);
+  return new Set(steps.map((step) => step.vus)).size > 1 ? steps : [];
+}
+
+function closedSteps(run: Run): (Step & { vus: number })[] {
+  return run.steps
+    .filter((step): step is Step & { vus: number } => step.measured && step.vus !== null && step.vus > 0)
+    .sort((a, b) => a.vus - b.vus);
 }
