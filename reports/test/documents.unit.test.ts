@@ -65,10 +65,10 @@ test('every document that a source names is there, with its anchor', () => {
   let named = 0;
   for (const source of SOURCES) {
     for (const [whole, path = '', anchor] of read(source).matchAll(
-      /(?<![\w*/-])((?:[\w.-]+\/)*(?!LICENSE)[A-Z]{4,}\.md)(?:#([\w-]+))?/g,
+      /(?<![\w*-])((?:[\w-][\w.-]*\/)*(?!LICENSE)[A-Z]{4,}\.md)(?:#([\w-]+))?/g,
     )) {
       named++;
-      // From the repository's root, or from a folder that the source is in.
+      // Seen from the repository's root, or from a folder that the source is in.
       const folders = ['.'];
       for (let at = dirname(source); at !== '.'; at = dirname(at)) folders.push(at);
       const found = folders.some((folder) => resolves(join(ROOT, folder, path), anchor));
