@@ -1,4 +1,4 @@
-import { readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { commandOf } from '../../../pipeline/common/command.ts';
@@ -18,9 +18,8 @@ import { type Builders, openWay, portOf, tellGenerator, type Way } from '../../l
 import { runName } from '../../run/directory.ts';
 import { ADDRESSES, cameToItsEnd, checkScript, K6Run } from '../../run/k6.ts';
 import { comparePage } from '../../run/series.ts';
-import { disturbance, judge } from '../capacity/judge.ts';
-import { type Outcome, search, tried } from '../capacity/search.ts';
 import { Bare, bottlenecks, carries, type NetworkFigures } from './baseline.ts';
+import { highestHeld } from './hold.ts';
 import type { Options, Topology } from './options.ts';
 import { line, type Result, resultOf, table } from './table.ts';
 
@@ -28,8 +27,6 @@ const ROOT = join(import.meta.dirname, '../../..');
 const SCRIPT = join(ROOT, 'scenarios/matrix.js');
 /** What says whether a rate is held. */
 const HOLD = join(ROOT, 'scenarios/capacity.js');
-/** Between the rate that a cell held and the one that it did not, as a share. */
-const PRECISION = 0.1;
 /** s of the generator alone. */
 const ALONE = 1;
 /** s around the measured phase of a run: warm-up, k6's start and end; and s until a pipeline is up. For the estimate. */
@@ -261,35 +258,16 @@ class Matrix {
     }
   }
 
-  /** Looks for the highest rate that a cell holds. The run that held it stays. */
   async #capacity(plan: Plan, runDir: string, labels: NodeJS.ProcessEnv): Promise<Result> {
-    const { rate, highest, p99 } = this.#options;
-    const probe = join(runDir, 'probe');
-    let best: Run | undefined;
-    const attempt = async (rate: number): Promise<Outcome> => {
-      const run = await this.#generate(probe, { ...labels, RATE: `${rate}`, P99: `${p99}` }, HOLD);
-      const { holds, reasons } = judge(run);
-      if (holds || best === undefined) {
-        best = run;
-        for (const file of await readdir(probe)) await rename(join(probe, file), join(runDir, file));
-      }
-      await rm(probe, { recursive: true, force: true });
-      console.log(`${`${rate}`.padStart(14)}/s  ${holds ? 'held' : `not held: ${reasons.join(', ')}`}`);
-      if (holds) return 'held';
-      return disturbance(run) === undefined ? 'not held' : 'disturbed';
-    };
+    const { rate: start, highest, p99 } = this.#options;
     const { generator = highest, networks = {} } = this.#alone;
-    const bound = Math.floor(Math.min(highest, generator, carries(networks[plan.network.name])));
-    const { held } = await search(
-      { start: Math.min(rate, bound), lowest: 1, highest: bound, precision: PRECISION },
-      (rate) =>
-        tried(
-          () => attempt(rate),
-          () => true,
-        ),
-      () => true,
-    );
-    return { ...resultOf(best as Run, runDir), rate: held, ...(held === bound && { least: true }) };
+    const { run, rate, least } = await highestHeld({
+      start,
+      bound: Math.floor(Math.min(highest, generator, carries(networks[plan.network.name]))),
+      runDir,
+      generate: (dir, rate) => this.#generate(dir, { ...labels, RATE: `${rate}`, P99: `${p99}` }, HOLD),
+    });
+    return { ...resultOf(run, runDir), rate, ...(least && { least }) };
   }
 
   /** One page for all runs, and what was measured before them beside it. */

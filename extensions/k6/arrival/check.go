@@ -1,0 +1,174 @@
+package arrival
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
+)
+
+var (
+	idKey    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+	runID    = regexp.MustCompile(`^[a-z0-9]{4,32}$`)
+	wordLike = regexp.MustCompile(`^[A-Za-z0-9_.]+$`)
+)
+
+// protocolMax is how long a protocol's name may be, which stands in the heads of tables.
+const protocolMax = 16
+
+// check says what is wrong with the options, in one line: which, its value, and what is allowed. It makes the profile of them.
+func (o *options) check() error {
+	for _, wrong := range []func() error{o.checkLoad, o.checkAddresses, o.checkNumbers, o.checkMessages, o.checkWays, o.checkNames} {
+		if err := wrong(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkLoad reads the profile, and what stands in its place.
+func (o *options) checkLoad() (err error) {
+	if o.profile, err = profile.Parse(o.Profile.Name, o.Profile.Text); err != nil {
+		return err
+	}
+	for _, phase := range sortedKeys(o.Phases) {
+		if err := o.profile.Override(phase, o.Phases[phase]); err != nil {
+			return err
+		}
+	}
+	return o.profile.OverrideFlows(o.EveryFlow)
+}
+
+func (o *options) checkAddresses() error {
+	u, err := url.Parse(o.Ingest.URL)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("ingest.url %q is not an address: http://host:port or https://host:port (INGEST_URL, or start: npm run pipeline)", report.Mask(o.Ingest.URL))
+	}
+	if u.User != nil {
+		return errors.New("ingest.url (INGEST_URL) holds a user or a password, which would end up in tags: use a token (INGEST_TOKEN)")
+	}
+	if o.Answers {
+		if err := o.checkAnswers(); err != nil {
+			return err
+		}
+	} else if _, err := mqttwire.ParseAddress(o.MQTT.URL); err != nil {
+		return fmt.Errorf("mqtt.url (MQTT_URL): %w", err)
+	}
+	if o.Redis.URL != "" {
+		if _, _, err := store.Parse(o.Redis.URL); err != nil {
+			return fmt.Errorf("redis.url (REDIS_URL): %w", err)
+		}
+	}
+	if at, isURL := strings.CutPrefix(o.Runs, "file://"); isURL {
+		if o.Runs, err = url.PathUnescape(at); err != nil {
+			return fmt.Errorf("runs is no file:// URL: %w; allowed: a path, or a URL in which %% is %%25", err)
+		}
+	}
+	if o.CA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(o.CA)) {
+		return errors.New("ca (TLS_CA) holds no certificate: the text of a PEM file is wanted")
+	}
+	return nil
+}
+
+func (o *options) checkNumbers() error {
+	switch {
+	case !idKey.MatchString(o.ID):
+		return fmt.Errorf("id %q is not the name of a field: letters, digits and _, with dots between nested ones (meta.id)", o.ID)
+	case o.Senders < 1 || o.Senders > 10_000:
+		return fmt.Errorf("senders %d is outside 1 to 10000", o.Senders)
+	case o.InFlight < 1 || o.InFlight > 10_000:
+		return fmt.Errorf("inFlight %d is outside 1 to 10000", o.InFlight)
+	case o.SenderConnections < 1 || o.SenderConnections > 100:
+		return fmt.Errorf("senderConnections %d is outside 1 to 100", o.SenderConnections)
+	case o.Ingest.Retries < 0 || o.Ingest.Retries > 100:
+		return fmt.Errorf("ingest.retries %d is outside 0 to 100", o.Ingest.Retries)
+	case o.RunID != "" && !runID.MatchString(o.RunID):
+		return fmt.Errorf("runId %q (RUN_ID) is the beginning of every id: 4 to 32 small letters and digits are allowed", o.RunID)
+	case o.Gather <= 0:
+		return errors.New("gather 0 (GATHER): a time above 0 is wanted")
+	case o.Sampled < 0:
+		return fmt.Errorf("sampled %d is below 0: one message in so many, or 0 for none", o.Sampled)
+	case o.Sampled > 0 && o.Redis.URL == "":
+		return errors.New("sampled is set, but there are no trace lists to read: redis.url (REDIS_URL) is missing")
+	case o.Timeout <= 0:
+		return errors.New("timeout 0: a time above 0 is wanted")
+	case o.Clock.Limit != nil && *o.Clock.Limit == 0:
+		return errors.New("clock.limit 0: a time above 0 is wanted")
+	case o.Clock.Limit != nil && o.Redis.URL == "":
+		return errors.New("clock.limit is set, but there is no clock to hold to it: redis.url (REDIS_URL) is missing")
+	}
+	return nil
+}
+
+func (o *options) checkMessages() (err error) {
+	if o.Fuzz != nil {
+		if size := o.EveryFlow["payloadBytes"]; size != nil && size != "" {
+			return errors.New("everyFlow.payloadBytes and fuzz exclude each other: payloads are as long as the specification says")
+		}
+		if o.Fuzz.spec, err = fuzz.Parse(o.Fuzz.Spec); err != nil {
+			return err
+		}
+	}
+	return o.messages().Check()
+}
+
+// checkWays is about where messages go and how they come back.
+func (o *options) checkWays() error {
+	if o.MQTT.Filter != "" && o.Canary {
+		return errors.New("mqtt.filter is set, so it is not known where the canary arrives: canary: false")
+	}
+	if err := o.MQTT.Check(o.profile); err != nil {
+		return err
+	}
+	if o.Publishers != nil {
+		if err := o.Publishers.Check(o.profile, len(o.MQTT.More)); err != nil {
+			return err
+		}
+	}
+	if o.Queue != nil {
+		if err := o.Queue.Check(o.profile); err != nil {
+			return err
+		}
+		if o.Canary {
+			return errors.New("queue is set, and the canary arrives by MQTT: canary: false")
+		}
+		if o.Publishers != nil {
+			return errors.New("queue is where messages of an ingest arrive, and publishers have none: leave out one of them")
+		}
+	}
+	return nil
+}
+
+// checkNames is about what reports and directories are called, and what stands in them.
+func (o *options) checkNames() error {
+	if o.Protocol == "" {
+		o.Protocol = "HTTP"
+		if o.Publishers != nil {
+			o.Protocol = "MQTT"
+		}
+	}
+	if !wordLike.MatchString(o.Protocol) || len(o.Protocol) > protocolMax {
+		return fmt.Errorf("protocol %q is what reports call the requests: up to %d letters, digits, _ and . are allowed", o.Protocol, protocolMax)
+	}
+	for name, value := range map[string]string{"name": o.Name, "topology": o.Topology, "network": o.Network} {
+		if !wordLike.MatchString(value) {
+			return fmt.Errorf("%s %q names the run's directory: letters, digits, _ and . are allowed", name, value)
+		}
+	}
+	for name, value := range o.Facts {
+		switch value.(type) {
+		case string, float64, bool:
+		default:
+			return fmt.Errorf("facts.%s is neither a text nor a number nor true or false", name)
+		}
+	}
+	return nil
+}

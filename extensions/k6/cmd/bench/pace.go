@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
+)
+
+const (
+	paceRounds      = 4
+	paceConcurrency = 10   // requests under way where the cores are to be full
+	paceRate        = 1500 // requests/s where they are not
+)
+
+// tempo is what a run tells of the pace of its messages.
+type tempo struct {
+	rate float64 // messages/s
+	p50  float64 // arrival, ms
+	p99  float64
+	// p50 of each stage, ms.
+	stages map[string]float64
+}
+
+// pace compares the pipeline that drains before it fills with one whose processes share the cores as the system has it.
+func pace(b *bench) []figure {
+	none, drain := b.startStack("PRIORITY=none"), b.startStack("PRIORITY=drain")
+	closed := fmt.Sprintf("phases: [{name: load, duration: %g, vus: %d}]\nflows: [{name: one}]\n", b.exact(), paceConcurrency)
+	var full, light [2][]tempo // none and drain
+	for round := range paceRounds {
+		for i := range 2 {
+			i = (i + round) % 2
+			s := []*stack{none, drain}[i]
+			full[i] = append(full[i], b.tempoOf(s, closed))
+			light[i] = append(light[i], b.tempoOf(s, phase(b.exact(), paceRate, "")))
+		}
+		was, is := full[0][round], full[1][round]
+		b.say("round %d of %d: arrival p99 %.1f and %.1f ms at %.0f and %.0f/s with %d under way, load average %s",
+			round+1, paceRounds, was.p99, is.p99, was.rate, is.rate, paceConcurrency, loadAverage())
+	}
+	compared := func(runs [2][]tempo, row, unit string, limit float64, of func(tempo) float64) figure {
+		ratios := make([]float64, paceRounds)
+		for round := range ratios {
+			ratios[round] = of(runs[1][round]) / of(runs[0][round])
+		}
+		return figure{
+			row: row, limit: limit, ratio: median(ratios),
+			baseline: side{"PRIORITY=none", medianOf(runs[0], of), unit}, ours: side{"PRIORITY=drain", medianOf(runs[1], of), unit},
+		}
+	}
+	p50, p99 := func(p tempo) float64 { return p.p50 }, func(p tempo) float64 { return p.p99 }
+	late := compared(full, "p99", "ms", 0.25, p99)
+	late.note("arrival with %d requests under way, %d rounds with both sides in each; p50 %s and %s ms", paceConcurrency, paceRounds,
+		significant(medianOf(full[0], p50)), significant(medianOf(full[1], p50)))
+	rate := compared(full, "rate", "/s", 0.9, func(p tempo) float64 { return p.rate })
+	rate.atLeast = true
+	var slowest figure
+	var all []string
+	for _, stage := range []string{"request", "ingest", "queue", "relay", "delivery"} {
+		f := compared(light, "stages", "ms", 1.1, func(p tempo) float64 { return p.stages[stage] })
+		all = append(all, fmt.Sprintf("%s %s → %s", stage, significant(f.baseline.value), significant(f.ours.value)))
+		if f.ratio > slowest.ratio {
+			slowest = f
+		}
+	}
+	slowest.note("p50 of the stage that is slowest against PRIORITY=none at %d requests/s; ms: %s", paceRate, strings.Join(all, ", "))
+	return []figure{late, rate, slowest}
+}
+
+func medianOf(runs []tempo, of func(tempo) float64) float64 {
+	values := make([]float64, 0, len(runs))
+	for _, p := range runs {
+		values = append(values, of(p))
+	}
+	return median(values)
+}
+
+// tempoOf runs a load through a pipeline.
+func (b *bench) tempoOf(s *stack, profile string) tempo {
+	p := b.arrival(options{
+		"profile": profile, "senders": measuringSenders, "inFlight": paceConcurrency, "redis": options{"url": s.Redis.URL},
+		"ingest": options{"url": s.Ingest.URL, "token": s.Ingest.Token}, "mqtt": options{"url": s.mqttURL()}, "canary": false,
+	}, true)
+	b.finish(p)
+	type times struct{ P50, P99 float64 }
+	var run struct {
+		Steps []struct {
+			Rate float64 `json:"arrived_per_s"`
+		}
+		Latency struct {
+			Arrival times
+			Stages  map[string]times
+		}
+	}
+	must.Do(json.Unmarshal(must.Get(os.ReadFile(p.report)), &run))
+	of := tempo{rate: run.Steps[0].Rate, p50: run.Latency.Arrival.P50, p99: run.Latency.Arrival.P99, stages: map[string]float64{}}
+	for name, t := range run.Latency.Stages {
+		of.stages[name] = t.P50
+	}
+	return of
+}

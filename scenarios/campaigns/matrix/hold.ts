@@ -1,0 +1,48 @@
+/** The highest rate that a cell of the matrix holds. */
+import { readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Run } from '../../../reports/contract/run.ts';
+import { disturbance, judge } from '../capacity/judge.ts';
+import { type Outcome, search, tried } from '../capacity/search.ts';
+
+/** Between the rate that a cell held and the one that it did not, as a share. */
+const PRECISION = 0.1;
+
+export interface HoldOptions {
+  /** Requests/s that are tried first, and at most. */
+  start: number;
+  bound: number;
+  /** Where the run that held the rate stays, or the first one where none did. */
+  runDir: string;
+  /** Sends that rate, and leaves a run in a directory. */
+  generate: (runDir: string, rate: number) => Promise<Run>;
+}
+
+/** @returns the rate, 0: none; whether more might be held, as no more was tried; and the run */
+export async function highestHeld(options: HoldOptions): Promise<{ rate: number; least: boolean; run: Run }> {
+  const { start, bound, runDir, generate } = options;
+  const probe = join(runDir, 'probe');
+  let best: Run | undefined;
+  const attempt = async (rate: number): Promise<Outcome> => {
+    const run = await generate(probe, rate);
+    const { holds, reasons } = judge(run);
+    if (holds || best === undefined) {
+      best = run;
+      for (const file of await readdir(probe)) await rename(join(probe, file), join(runDir, file));
+    }
+    await rm(probe, { recursive: true, force: true });
+    console.log(`${`${rate}`.padStart(14)}/s  ${holds ? 'held' : `not held: ${reasons.join(', ')}`}`);
+    if (holds) return 'held';
+    return disturbance(run) === undefined ? 'not held' : 'disturbed';
+  };
+  const { held } = await search(
+    { start: Math.min(start, bound), lowest: 1, highest: bound, precision: PRECISION },
+    (rate) =>
+      tried(
+        () => attempt(rate),
+        () => true,
+      ),
+    () => true,
+  );
+  return { rate: held, least: held === bound, run: best as Run };
+}
