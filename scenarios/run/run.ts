@@ -29,7 +29,7 @@ const HELP = `Runs a scenario against the pipeline and leaves a report in report
   --instances <n>   so many k6 do the run together, each a segment of it, and are merged: what n hosts would do
 
 It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
-The exit code is 0 when the run passes and 99 when it does not, or another one of k6's own; README.md has them.
+The exit code is 0 when the run passes and 99 when it does not, or another one of k6's own; scenarios/README.md has them.
 
 Environment
   INGEST_URL, INGEST_TOKEN, MQTT_URL, REDIS_URL   a pipeline of your own: nothing is started
