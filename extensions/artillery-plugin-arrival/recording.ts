@@ -25,6 +25,7 @@ class RecorderProcess extends Child {
     const k6 = process.env.ARRIVAL_K6 || resolve(import.meta.dirname, '../../k6');
     super([k6, 'x', 'arrival', 'record', '--quiet', '--log-format=raw'], {
       stdio: ['pipe', 'pipe', 'pipe'],
+      kind: 'k6',
       env: { GOGC: '400', ...process.env },
     });
     // Where the recorder is gone, its end says so.
