@@ -126,7 +126,7 @@ export const scripts = {
     ALONE: flag(false, 'true: as fast as it goes, against a server that answers and passes nothing on'),
   }),
   sessions: () => ({
-    SESSIONS: count(500, 'sessions/s', 'begun, each on a new connection'),
+    SESSIONS: count(300, 'sessions/s', 'begun, each on a new connection'),
     CALLS: count(10, '', 'requests of a session, one after the other', { max: 10_000 }),
     DURATION: seconds(30, 'in which sessions begin', { min: 1, max: 86_400 }),
     MAX_SESSIONS: count(1000, '', 'sessions that go on at once; one more fails the run', { max: 10_000 }),
