@@ -7,7 +7,7 @@ import { type ClientRequest, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { Plugin } from '../index.ts';
-import type { Script } from '../sender.ts';
+import type { Script } from '../script.ts';
 
 type Hook = (...args: unknown[]) => void;
 interface Params {
