@@ -1,5 +1,5 @@
 /** What Artillery's script says, checked before anything starts, and what the recorder makes of it. The values are the recorder's to check. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { findPipeline, OptionError } from './pipeline.ts';
@@ -109,7 +109,7 @@ export async function recordOptions(options: Options, script: string, version: s
     clock: env.CLOCK_LIMIT ? { limit: env.CLOCK_LIMIT } : {},
     dir: env.RUN_DIR ?? '',
     runs: join(ROOT, 'reports/runs'),
-    template: readFileSync(PAGE, 'utf8'),
+    ...(existsSync(PAGE) && { template: readFileSync(PAGE, 'utf8') }),
     command: env.ARRIVAL_COMMAND ?? `artillery run ${script}`,
   };
 }
