@@ -255,6 +255,6 @@ export function settings(script) {
   const allowed = [...Object.keys({ ...declared, ...every() }), ...PLACES].sort();
   const given = (__ENV.ARRIVAL_GIVEN ?? '').split(',').filter((name) => name && !name.startsWith('K6_'));
   const unknown = given.find((name) => !allowed.includes(name));
-  if (unknown) throw new Error(`${unknown} is no setting of ${script}.js; allowed: ${allowed.join(', ')}`);
+  if (unknown) throw new Error(`${unknown} is no setting of ${script}; allowed: ${allowed.join(', ')}`);
   return read(declared);
 }

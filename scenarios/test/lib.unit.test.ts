@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { labelsOf } from '../../pipeline/common/labels.js';
+import type { StackFile } from '../../pipeline/stack/file.ts';
 import { count, type Declaration, flag, number, numbers, read, text } from '../lib/env.js';
 import { cost } from '../lib/held.js';
 import { drained, restored } from '../lib/recovery.js';
+import type { Stack } from '../lib/stack.js';
 import { latencyDrift, memoryGrowth, mostGrowth, sentence, UNKNOWN } from '../lib/steadiness.js';
+
+/** What the pipeline writes is what scripts read: tsc checks it. */
+({}) as StackFile satisfies Stack;
 
 const row = (t: number, phase: string | null, backlog: number, p99: number | null) => ({
   t,
