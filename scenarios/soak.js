@@ -55,7 +55,8 @@ export const options = {
 export function tell() {
   const begun = Date.now(); // the schedule begins when all is connected
   for (let i = 0; i < lines; i++) {
-    let result = run.result();
+    /** @type {ReturnType<typeof run.result>} */
+    let result;
     do {
       sleep(Math.max(0.25, Math.min((i + 1) * line, seconds) - (Date.now() - begun) / 1000));
       result = run.result();
