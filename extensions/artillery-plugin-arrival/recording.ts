@@ -24,6 +24,7 @@ class RecorderProcess extends Child {
   constructor(k6: string, options: object, hear: (said: Said) => void) {
     super([k6, 'x', 'arrival', 'record', '--quiet', '--log-format=raw'], {
       stdio: ['pipe', 'pipe', 'pipe'],
+      kind: 'k6',
       env: { GOGC: '400', ...process.env },
     });
     // Where the recorder is gone, its end says so.

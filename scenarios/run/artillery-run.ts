@@ -17,6 +17,7 @@ export class ArtilleryRun extends Child {
   constructor(bin: string, args: readonly string[], env: NodeJS.ProcessEnv, within: readonly string[] = []) {
     super([...within, process.execPath, YOUNG, bin, ...args], {
       stdio: ['ignore', 'inherit', 'inherit'],
+      kind: 'artillery',
       env: { ...env, ...QUIET, ARTILLERY_PLUGIN_PATH: PLUGINS },
     });
   }
