@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { delimiter, join } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import { OptionError } from './pipeline.ts';
 import { IN_REPOSITORY, ROOT } from './place.ts';
 
@@ -27,7 +27,7 @@ export function findRecorder(env: NodeJS.ProcessEnv, root = ROOT, from = import.
     if (hasArrival(given)) return given;
     throw new OptionError(`ARRIVAL_K6 is ${given}, which has no arrival extension; ${GET_ONE}`);
   }
-  const inPath = PATH.split(delimiter).map((folder) => join(folder || '.', 'k6'));
+  const inPath = PATH.split(delimiter).map((folder) => resolve(folder, 'k6'));
   const found = [join(root, 'k6'), ...packaged(from), ...inPath].find(
     (file) => existsSync(file) && hasArrival(file),
   );
