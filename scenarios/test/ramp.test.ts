@@ -267,7 +267,7 @@ describe('./k6 run scenarios/ramp.js, with the pipeline up', () => {
   after(async () => {
     stack.kill('SIGTERM');
     await stack;
-    await remove(at.dir);
+    await Promise.all([at.dir, at.runDir].map(remove));
   });
 
   test('measures the same', async () => {
