@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { commandOf } from '../../pipeline/common/command.ts';
 import { ConfigError, RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { isEntry } from '../../pipeline/common/entry.ts';
@@ -15,7 +15,7 @@ import { Instances, MOST, mergeInstances, newRunId, segmentsOf } from './instanc
 import { ADDRESSES, checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
 import { Progress } from './progress.ts';
 import { countFlag, repeated } from './series.ts';
-import { checkVariables, declaredBy, linesOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
+import { checkVariables, declaredBy, linesOf, nameOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -72,7 +72,7 @@ async function main(): Promise<number> {
   const config = await settle(readConfig(RunConfig));
   // Where samples are asked for, the pipeline that is started leaves them: one message in a hundred, unless it is told otherwise.
   if (process.env.SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
-  const alone = declaredBy(script) !== undefined && withoutBroker.includes(basename(script, '.js'));
+  const alone = declaredBy(script) !== undefined && withoutBroker.includes(nameOf(script));
   if (config.INGEST_URL !== undefined && config.MQTT_URL === undefined && !alone) {
     throw new ConfigError(
       `MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere, or ${withoutBroker.join(', ')}, which measure HTTP alone`,
