@@ -212,8 +212,6 @@ export interface RunOptions {
   runs?: string;
   /** The run's own directory, instead of a new one in `runs`. One that holds a run already is refused. */
   dir?: string;
-  /** The page's template: `open('../reports/dist/index.html')`. Without it no page is written. */
-  template?: string;
   /** What the report says to repeat the run. Default: k6's own command line, secrets left out. */
   command?: string;
 }
