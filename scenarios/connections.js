@@ -52,7 +52,7 @@ export const options = {
 export function subscriber() {
   run.collect();
   const { figures, resources, canary: outside } = run.result();
-  const figure = (name) => figures.find((f) => f.name === name)?.value ?? 0;
+  const figure = (/** @type {string} */ name) => figures?.find((f) => f.name === name)?.value ?? 0;
   const own = figure('connections wanted'); // of several instances each has its share
   missing.add(own - figure('connections held') + figure('connections lost'));
   if (outside) {
@@ -60,6 +60,7 @@ export function subscriber() {
     canary.add(outside.latency.p99 ?? Number.POSITIVE_INFINITY);
     astray.add(outside.sent - outside.arrived);
   }
+  /** @type {[process: string, share: number][]} */
   const shares = [['k6', own]];
   for (let nth = 1; nth <= brokers; nth++)
     shares.push([nth === 1 ? 'mosquitto' : `mosquitto-${nth}`, connections / brokers]);

@@ -30,10 +30,7 @@ export function subscriber() {
   const connect = run.connections();
   run.figure('requests', fixed.requests / fixed.duration_s, 'requests/s');
   run.figure('time taken', fixed.duration_s, 's');
-  for (const [name, { min, mean, max }] of [
-    ['connect', connect],
-    ['HTTP', latency.http],
-  ])
+  for (const [name, { min, mean, max }] of Object.entries({ connect, HTTP: latency.http }))
     for (const [word, value] of Object.entries({ min, mean, max }))
       run.figure(`${name}, ${word}`, value ?? Number.NaN, 'ms');
 }

@@ -21,7 +21,7 @@ const run = new Run({
   }),
   fuzz: fuzz(set),
   timeout: set.TIMEOUT,
-  inFlight: Math.min(steps.at(-1), 50),
+  inFlight: Math.min(Number(steps.at(-1)), 50),
 });
 
 export const options = { scenarios: run.scenarios({ pump: true }), thresholds: run.thresholds() };

@@ -10,7 +10,7 @@ import { setting } from './lib/setting.js';
 import { queue } from './lib/stages.js';
 
 const shared = setting();
-const relays = shared.facts.relay_workers ?? 0;
+const relays = Number(shared.facts.relay_workers ?? 0);
 if (relays > 0)
   throw new Error(
     `the pipeline has ${relays} relays, who would take the messages: start it with RELAY_WORKERS=0`,

@@ -30,8 +30,9 @@ const LONGEST = 5;
 
 const sessions = [browse, browse, join, browse, browse, write, browse, join, browse, browse]; // 7 : 2 : 1
 
-// Rows are shared by all VUs.
-const posts = await csv.parse(await openFile(at('..', set.CSV)), { asObjects: true });
+// Rows are shared by all VUs. @types/k6 has the class in the place of what it makes.
+const rows = /** @type {unknown} */ (await csv.parse(await openFile(at('..', set.CSV)), { asObjects: true }));
+const posts = /** @type {Record<string, string>[]} */ (rows);
 
 const shared = setting();
 const run = new Run({
@@ -88,34 +89,49 @@ export function subscriber() {
   run.collect();
 }
 
+/** @typedef {string | undefined} Token */
+
+/** @param {{ token: Token }} data what setup() returned */
 export function session({ token }) {
   sessions[exec.scenario.iterationInTest % sessions.length](token);
 }
 
-/** Looks at a list, thinks, and views what it has found. */
+/**
+ * Looks at a list, thinks, and views what it has found.
+ * @param {Token} token
+ */
 function browse(token) {
   const found = request('browse', token);
   sleep(2 * think);
   if (found) request('view', token, found);
 }
 
-/** Views an item, thinks, and joins the room that it belongs to. */
+/**
+ * Views an item, thinks, and joins the room that it belongs to.
+ * @param {Token} token
+ */
 function join(token) {
   const found = request('view', token);
   sleep(5 * think);
   if (found) request('join', token, found);
 }
 
+/** @param {Token} token */
 function write(token) {
   request('write', token);
 }
 
-/** Sends one request with a row of the CSV file, and returns what is captured from its answer for the next one. */
+/**
+ * Sends one request with a row of the CSV file, and returns what is captured from its answer for the next one.
+ * @param {string} flow
+ * @param {Token} token
+ * @param {unknown} [found] what the last one has captured
+ */
 function request(flow, token, found) {
   const slot = run.next(flow);
   if (slot === null) return undefined;
   const row = posts[exec.scenario.iterationInTest % posts.length];
-  const message = { ...JSON.parse(slot.body), payload: { ...row, ...(found && { found }) } };
+  const message = { ...JSON.parse(slot.body), payload: { ...row, ...(found ? { found } : {}) } };
   const answer = http.post(shared.ingest.url + slot.path, JSON.stringify(message), {
     headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
     timeout: `${timeout}s`,
@@ -129,6 +145,7 @@ function request(flow, token, found) {
 /** k6's error code of a request that took longer than its time-out. */
 const TIMED_OUT = 1050;
 
+/** @param {{ metrics: Record<string, { values: Record<string, number> }> }} data */
 export function handleSummary(data) {
   run.figure('time-outs', data.metrics.timeouts?.values.count ?? 0, 'requests');
   return run.summary(data);

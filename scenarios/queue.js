@@ -34,6 +34,7 @@ const client = new redis.Client(url);
 // pipeline/queue/stream.ts: entries hold several messages, so these are counted.
 const APPEND = "redis.call('XADD', KEYS[1], '*', 'frame', ARGV[1]) return redis.call('INCRBY', KEYS[2], 1)";
 
+/** @param {string} frame */
 function append(frame) {
   if (kind === 'list') return client.sendCommand('LPUSH', 'arrival:list', frame);
   return client.sendCommand('EVAL', APPEND, 2, 'arrival:messages', 'arrival:depth', frame);

@@ -55,13 +55,13 @@ export const options = {
 export function tell() {
   const begun = Date.now(); // the schedule begins when all is connected
   for (let i = 0; i < lines; i++) {
-    let [step, ended] = [undefined, null];
+    /** @type {ReturnType<typeof run.result>} */
+    let result;
     do {
       sleep(Math.max(0.25, Math.min((i + 1) * line, seconds) - (Date.now() - begun) / 1000));
-      const result = run.result();
-      [step, ended] = [result.steps[i], result.run.ended];
-    } while (step.backlog === null && ended === null);
-    console.log(sentence(step));
+      result = run.result();
+    } while (result.steps[i].backlog === null && result.run.ended === null);
+    console.log(sentence(result.steps[i]));
   }
 }
 

@@ -42,6 +42,7 @@ export const options = {
 export function subscriber() {
   run.collect();
   const result = run.result();
+  /** @type {[name: string, seconds: number | undefined, gauge: Gauge][]} */
   const figures = [
     ['time to drain', drained(result, 'before', 'spike'), timeToDrain],
     ['time until p99 is back', restored(result, 'before', 'spike', BACK), timeToBack],

@@ -25,7 +25,7 @@ const run = new Run({
         phases: steps.map((vus) => ({ name: `${vus}`, duration, vus, drain })),
         flows: flows.direct,
       }),
-  inFlight: Math.min(steps.at(-1), 50),
+  inFlight: Math.min(Number(steps.at(-1)), 50),
   drain,
   sampled: sampled(set),
 });

@@ -5,6 +5,7 @@
 // to pong. The clients are JavaScript, as is who answers: they share the generator's cores, which the report shows.
 import { sleep } from 'k6';
 import exec from 'k6/execution';
+import { clearInterval, setInterval } from 'k6/timers';
 import { Run } from 'k6/x/arrival';
 import { Client } from 'k6/x/mqtt';
 import { settings } from './lib/declarations.js';
@@ -41,6 +42,7 @@ export const options = {
 const publishing = stages().mqtt; // may write what the other may read
 const [HELLO, OVER] = ['hello', 'over'].map((word) => `messages/${word}/${run.id}`);
 
+/** @param {{ url: string, username?: string, password?: string }} where */
 function connect({ url, username, password }) {
   const client = new Client({ protocol_version: 5, username, password });
   client.connect(url);
@@ -53,7 +55,7 @@ export function echo() {
   let through = 0;
   pings.on('message', (topic, _, { properties }) => {
     if (topic !== OVER) {
-      pongs.publish(properties.user.reply, topic === HELLO ? 'hello' : '', { qos });
+      pongs.publish(String(properties?.user.reply), topic === HELLO ? 'hello' : '', { qos });
     } else if (++through === clients) {
       pings.end();
       pongs.end();
@@ -66,6 +68,7 @@ export function sender() {
   sleep(exec.scenario.iterationInInstance * step); // one client more in each step
   const [pings, pongs] = [connect(publishing), connect(reached.mqtt)];
   const reply = `messages/pong/${run.id}/${__VU}`;
+  /** @type {import('k6/x/arrival').Slot | null} */
   let slot = null;
   const ping = () => {
     slot = run.next();
@@ -84,8 +87,8 @@ export function sender() {
   let greeted = false;
   pongs.on('message', (_, payload) => {
     if (payload.byteLength > 0 && greeted) return; // another hello's
-    if (greeted) run.settle(slot, 202);
-    else clearInterval(greeting);
+    if (!greeted) clearInterval(greeting);
+    else if (slot !== null) run.settle(slot, 202);
     greeted = true;
     ping();
   });
@@ -96,7 +99,7 @@ export function sender() {
 export function subscriber() {
   run.collect();
   const rates = run.result().steps.map(({ vus, accepted, arrived, duration_s }) => {
-    return { vus, rate: Math.min(accepted, arrived) / duration_s }; // there, and back
+    return { vus: vus ?? 0, rate: Math.min(accepted, arrived) / duration_s }; // there, and back
   });
   const best = rates.reduce((a, b) => (b.rate > a.rate ? b : a));
   run.figure('all clients together, at most', best.rate, 'messages/s');

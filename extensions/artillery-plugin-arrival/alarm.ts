@@ -2,6 +2,7 @@
  * Wakes at times to the microsecond, nearly: Node's timers tick in whole milliseconds, half of which would be part of each arrival.
  * A thread waits in the kernel instead, and the event loop of the one that sends is woken by it.
  */
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { monotonic } from './thread.ts';
 
@@ -22,7 +23,10 @@ export class Alarm {
   /** Times in the order in which they come. */
   readonly #waiting: { time: number; ring: () => void }[] = [];
 
-  readonly #thread = new Worker(new URL('./alarm-thread.ts', import.meta.url), { workerData: this.#shared });
+  /** Its file ends as this one does: the packed plugin is JavaScript. */
+  readonly #thread = new Worker(new URL(`alarm-thread${extname(import.meta.url)}`, import.meta.url), {
+    workerData: this.#shared,
+  });
 
   async end(): Promise<void> {
     await this.#thread.terminate();

@@ -5,7 +5,7 @@
  */
 import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
-import type { Script } from './sender.ts';
+import type { Script } from './script.ts';
 
 /** What Artillery asks for by the `mode` of a phase (its module `arrivals`): times in ms. */
 type Processes = Record<string, { process: (interval: number, duration: number) => Arrivals }>;

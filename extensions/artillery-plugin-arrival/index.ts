@@ -6,8 +6,12 @@ import { basename } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { arriveEvenly } from './arrivals.ts';
 import { readOptions, recordOptions } from './options.ts';
+import { findRecorder } from './recorder.ts';
 import { fail, Recording } from './recording.ts';
-import { type Script, Sender } from './sender.ts';
+import type { Script } from './script.ts';
+import { Sender } from './sender.ts';
+
+export type { ArrivalOptions, Script } from './script.ts';
 
 interface Global {
   artillery: { version: string; suggestedExitCode?: number };
@@ -23,7 +27,7 @@ export class Plugin {
       if (isMainThread) {
         const { artillery } = globalThis as unknown as Global;
         const given = recordOptions(options, basename(absoluteScriptPath), artillery.version);
-        this.#recording = new Recording(given, (code) => {
+        this.#recording = new Recording(findRecorder(process.env), given, (code) => {
           artillery.suggestedExitCode = code;
         });
       } else {

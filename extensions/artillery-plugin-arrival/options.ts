@@ -1,9 +1,10 @@
 /** What Artillery's script says, checked before anything starts, and what the recorder makes of it. The values are the recorder's to check. */
 import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { RUNS } from '../../reports/directory.ts';
 import { findPipeline, OptionError } from './pipeline.ts';
+import { ROOT } from './place.ts';
+import type { ArrivalOptions } from './script.ts';
 
 export type Table = Record<string, unknown>;
 
@@ -26,7 +27,16 @@ export interface Options {
   given: Table;
 }
 
-const KEYS = ['profile', 'prefix', 'qos', 'id', 'drain', 'idle', 'canary', 'limits'];
+const KEYS = Object.keys({
+  profile: 0,
+  prefix: 0,
+  qos: 0,
+  id: 0,
+  drain: 0,
+  idle: 0,
+  canary: 0,
+  limits: 0,
+} satisfies Record<keyof ArrivalOptions, 0>);
 const PHASE_KEYS = ['name', 'duration', 'arrivalRate', 'arrivalCount', 'rampTo', 'pause'];
 /** What Artillery writes into a phase by itself. */
 const PHASE_OWN = ['mode', 'index', 'id', 'worker', 'totalWorkers', 'startTime', 'endTime'];
@@ -97,7 +107,7 @@ export async function recordOptions(options: Options, script: string, version: s
     timeout: options.timeout,
     clock: env.CLOCK_LIMIT ? { limit: env.CLOCK_LIMIT } : {},
     dir: env.RUN_DIR ?? '',
-    runs: RUNS,
+    runs: join(ROOT, 'reports/runs'),
     command: env.ARRIVAL_COMMAND ?? `artillery run ${script}`,
   };
 }

@@ -4,6 +4,7 @@ import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { labelsOf } from '../../pipeline/common/labels.js';
 import { trust, trustText } from '../../pipeline/common/trust.ts';
 import { runningStack } from '../../pipeline/stack/file.ts';
+import { IN_REPOSITORY, ROOT } from './place.ts';
 
 /** The options are wrong. The message is one line: what, where, what is allowed. */
 export class OptionError extends Error {}
@@ -23,8 +24,6 @@ export interface Pipeline {
   facts: Record<string, unknown>;
 }
 
-const ROOT = resolve(import.meta.dirname, '../..');
-
 /**
  * Finds the pipeline, whose authorities this thread trusts from then on.
  * @throws {OptionError} where there is none
@@ -35,7 +34,9 @@ export async function findPipeline(env: NodeJS.ProcessEnv): Promise<Pipeline> {
   const stack = own ? undefined : await runningStack(resolve(ROOT, config.STACK_DIR));
   if (!own && stack === undefined) {
     throw new OptionError(
-      'no pipeline is up: start one with npm run pipeline, or set INGEST_URL, MQTT_URL and REDIS_URL',
+      IN_REPOSITORY
+        ? 'no pipeline is up: start one with npm run pipeline, or set INGEST_URL, MQTT_URL and REDIS_URL'
+        : 'INGEST_URL, MQTT_URL and REDIS_URL are not set; allowed: where the pipeline is',
     );
   }
   const need = (name: 'INGEST_URL' | 'MQTT_URL' | 'REDIS_URL', ours: string | undefined): string => {

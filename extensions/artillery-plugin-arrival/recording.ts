@@ -2,7 +2,7 @@
 import type { ChildProcessByStdio } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import os from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
@@ -21,10 +21,10 @@ class RecorderProcess extends Child {
   /** What it has logged last: why it failed, where it could not say so. */
   lastWords = '';
 
-  constructor(options: object, hear: (said: Said) => void) {
-    const k6 = process.env.ARRIVAL_K6 || resolve(import.meta.dirname, '../../k6');
+  constructor(k6: string, options: object, hear: (said: Said) => void) {
     super([k6, 'x', 'arrival', 'record', '--quiet', '--log-format=raw'], {
       stdio: ['pipe', 'pipe', 'pipe'],
+      kind: 'k6',
       env: { GOGC: '400', ...process.env },
     });
     // Where the recorder is gone, its end says so.
@@ -54,8 +54,11 @@ export class Recording {
   #ending = false;
   #interrupted = false;
 
-  /** @param options of `k6 x arrival record` */
-  constructor(options: Promise<object>, setExitCode: (code: number) => void) {
+  /**
+   * @param k6 what {@link findRecorder} has found
+   * @param options of `k6 x arrival record`
+   */
+  constructor(k6: string, options: Promise<object>, setExitCode: (code: number) => void) {
     oneSender();
     this.#setExitCode = setExitCode;
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -63,14 +66,12 @@ export class Recording {
         this.#interrupted = true;
       });
     }
-    this.#process = options.then((given) => new RecorderProcess(given, (said) => this.#hear(said)));
+    this.#process = options.then((given) => new RecorderProcess(k6, given, (said) => this.#hear(said)));
     this.#channel.onmessage = (event) => void this.#write((event as { data: string }).data);
     this.#over = this.#process.then(async (recorder) =>
       this.#check(await recorder.ended, recorder.lastWords),
     );
-    this.#over.catch((error: NodeJS.ErrnoException) =>
-      fail(error.code === 'ENOENT' ? `${error.message}: npm run setup builds k6` : error.message),
-    );
+    this.#over.catch((error: Error) => fail(error.message));
   }
 
   /** Resolves when the report is written; a run that was interrupted is cut off. */

@@ -7,6 +7,7 @@ import { Alarm } from './alarm.ts';
 import { type Options, stepsOf, type Table } from './options.ts';
 import { failureOf } from './outcome.ts';
 import { findPipeline, headersOf } from './pipeline.ts';
+import type { Script } from './script.ts';
 import { Slots } from './slots.ts';
 import { monotonic, openChannel, type Said, type Slot } from './thread.ts';
 
@@ -21,11 +22,6 @@ const LOOK = 100;
 const QUIET = 10e6;
 /** The function of a loop in the closed model. */
 const TURN = 'arrivalTurn';
-
-export interface Script {
-  config: Record<string, unknown>;
-  scenarios: Record<string, unknown>[];
-}
 
 interface Context {
   vars: Record<string, unknown>;

@@ -4,7 +4,7 @@
  * @returns {Record<string, string>}
  */
 export function labelsOf(text) {
-  const wrong = (why) =>
+  const wrong = (/** @type {string} */ why) =>
     new Error(`LABELS is "${text}": ${why}; allowed: name=value,name=value, each name once`);
   const labels = new Map();
   for (const label of text === '' ? [] : text.split(',')) {

@@ -1,5 +1,6 @@
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { endGroup, leash } from './leash.ts';
+import { atItsPriority, prioritiesOfRun, setSession } from './priority.ts';
 
 /** How a process ended: one of the two is null. */
 export interface Ended {
@@ -22,11 +23,21 @@ export class Child implements Generator {
   readonly ended: Promise<Ended>;
   protected readonly child: ChildProcess;
 
-  /** @param command the program and its arguments */
+  /**
+   * @param command the program and its arguments
+   * @param options.kind of a generator, for its priority; its environment says which
+   */
   constructor(
-    [program = '', ...args]: readonly string[],
-    { env, stdio, cwd }: { env: NodeJS.ProcessEnv; stdio: StdioOptions; cwd?: string },
+    command: readonly string[],
+    {
+      env,
+      stdio,
+      cwd,
+      kind = '',
+    }: { env: NodeJS.ProcessEnv; stdio: StdioOptions; cwd?: string; kind?: string },
   ) {
+    const priorities = prioritiesOfRun(env);
+    const [program = '', ...args] = [...atItsPriority(priorities, kind), ...command];
     const child = spawn(program, args, { env, stdio, cwd, detached: true });
     this.child = child;
     const { pid } = child;
@@ -34,8 +45,13 @@ export class Child implements Generator {
       leash.hold(pid);
       child.once('exit', () => leash.release(pid));
     }
+    const prioritized = pid === undefined ? undefined : setSession(priorities, kind, pid);
     this.ended = new Promise((resolve, reject) => {
       child.once('error', reject);
+      prioritized?.catch((error) => {
+        child.kill();
+        reject(error);
+      });
       child.once('close', (code, signal) => resolve({ code, signal }));
     });
   }

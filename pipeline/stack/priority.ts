@@ -1,13 +1,14 @@
 /**
- * Drain before filling: with the cores full, what is downstream has the CPU before what brings more. Without it a
- * message waits in the queue while the ingest, which always has work, takes the core in turns with the relay.
+ * Drain before filling: with the cores full, what is downstream has the CPU before what brings more. Without it a message waits in the
+ * queue while the ingest, which always has work, takes the core in turns with the relay. The generator is downstream too: its subscriber
+ * is where messages arrive, and it sends late where it has to wait.
  */
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { getPriority, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const DOWNSTREAM = ['mosquitto', 'redis', 'relay'];
+const DOWNSTREAM = ['artillery', 'k6', 'mosquitto', 'redis', 'relay'];
 const UPSTREAM = ['ingest', 'nginx'];
 const HAS_AUTOGROUP = existsSync('/proc/self/autogroup');
 
@@ -20,6 +21,11 @@ export function prioritiesOf(setting: 'none' | 'drain'): Priorities {
   const [kinds, step] = mayGoAhead() ? [DOWNSTREAM, -10] : [UPSTREAM, 10];
   const own = getPriority();
   return new Map(kinds.map((kind) => [kind, Math.max(-20, Math.min(19, own + step))]));
+}
+
+/** Those of a generator, by the environment of its run: it does not go ahead of a pipeline of the user's own. */
+export function prioritiesOfRun({ PRIORITY, INGEST_URL }: NodeJS.ProcessEnv): Priorities {
+  return prioritiesOf(PRIORITY === 'none' || INGEST_URL ? 'none' : 'drain');
 }
 
 /** Root, CAP_SYS_NICE or RLIMIT_NICE; to yield, and to come back from it, is asked of nobody. */
@@ -38,7 +44,9 @@ function mayGoAhead(): boolean {
 export function named(priorities: Priorities): string {
   if (priorities.size === 0) return 'none';
   const [nice = 0] = priorities.values();
-  return `drain: ${[...priorities.keys()].join(', ')} at nice ${nice}`;
+  return nice < 0
+    ? `drain: all but ${UPSTREAM.join(' and ')} at nice ${nice}`
+    : `drain: ${UPSTREAM.join(' and ')} at nice ${nice}`;
 }
 
 /** The words before a command that give it, and all of its threads, its nice value; they become it. */

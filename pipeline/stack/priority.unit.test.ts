@@ -5,14 +5,21 @@ import { existsSync, readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { test } from 'node:test';
 import { execa } from 'execa';
-import { atItsPriority, named, prioritiesOf, setSession } from './priority.ts';
+import { Child } from './child.ts';
+import { atItsPriority, named, prioritiesOf, prioritiesOfRun, setSession } from './priority.ts';
 
 const KINDS = ['ingest', 'k6', 'mosquitto', 'nginx', 'redis', 'relay'];
 const PRINT = `
   import { named, prioritiesOf } from '${import.meta.dirname}/priority.ts';
   console.log(named(prioritiesOf('drain')));`;
 
-const hasRights = () => named(prioritiesOf('drain')).includes('relay');
+const hasRights = () => / -\d+$/.test(named(prioritiesOf('drain')));
+
+test('a generator does not go ahead of a pipeline of the user’s own', () => {
+  assert.deepEqual(prioritiesOfRun({}), prioritiesOf('drain'));
+  assert.equal(named(prioritiesOfRun({ PRIORITY: 'none' })), 'none');
+  assert.equal(named(prioritiesOfRun({ INGEST_URL: 'http://127.0.0.1:1' })), 'none');
+});
 
 test('with none all share as they are', () => {
   const none = prioritiesOf('none');
@@ -36,7 +43,7 @@ test('without the right to go ahead, what is upstream yields', { skip }, async (
     '-e',
     PRINT,
   ]);
-  assert.equal(stdout, 'drain: ingest, nginx at nice 10');
+  assert.equal(stdout, `drain: ingest and nginx at nice ${Math.min(19, getPriority() + 10)}`);
 });
 
 test('a process has its nice value, its threads too, and its session has it', {
@@ -61,5 +68,27 @@ test('a process has its nice value, its threads too, and its session has it', {
   assert.deepEqual(new Set(threads), new Set([nice]));
   if (existsSync('/proc/self/autogroup')) {
     assert.match(readFileSync(`/proc/${pid}/autogroup`, 'utf8'), new RegExp(` nice ${nice}\n$`));
+  }
+});
+
+class Sleeper extends Child {
+  readonly pid = this.child.pid as number;
+}
+
+test('a generator has it too', async (t) => {
+  const env = { PATH: process.env.PATH };
+  const options = { stdio: 'ignore', kind: 'k6' } as const;
+  for (const [PRIORITY, nice] of [
+    ['drain', prioritiesOf('drain').get('k6') ?? getPriority()],
+    ['none', getPriority()],
+  ] as const) {
+    const sleeper = new Sleeper([process.execPath, '-e', 'setInterval(Date, 1e6)'], {
+      ...options,
+      env: { ...env, PRIORITY },
+    });
+    t.after(() => sleeper.signal('SIGKILL'));
+    const deadline = Date.now() + 30_000;
+    while (getPriority(sleeper.pid) !== nice && Date.now() < deadline) await new Promise(setImmediate);
+    assert.equal(getPriority(sleeper.pid), nice);
   }
 });

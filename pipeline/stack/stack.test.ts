@@ -102,8 +102,8 @@ test('it starts, a message goes round, and Ctrl-C leaves nothing', async (t) => 
       assert.equal(await cpusOf(pid), /^re/.test(name) ? one : cpus, name);
     }
   }
-  const ahead = /relay/.test(String(stack.facts.priority));
   const [, nice] = /^drain: .* at nice (-?\d+)$/.exec(String(stack.facts.priority)) ?? [];
+  const ahead = Number(nice) < 0;
   for (const [name, pid] of Object.entries(stack.processes)) {
     const expected = ahead === !name.startsWith('ingest') ? Number(nice) : getPriority();
     assert.equal(getPriority(pid), expected, name);

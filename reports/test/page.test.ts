@@ -60,6 +60,7 @@ describe('the page in a browser', () => {
       );
       assert.equal(await page.locator('.stages tbody tr').count(), 6);
       assert.match(await text(page, '.stages'), /The means add up to the mean arrival latency, /);
+      assert.equal(await page.locator('footer a').getAttribute('href'), '../../CONCEPTS.md');
       const titles = (await charts(page)).map(({ name, title }) => [name, title.replaceAll('\u00a0', ' ')]);
       assert.deepEqual(Object.fromEntries(titles), TITLES);
     });

@@ -1,6 +1,7 @@
 // The settings of every script, declared once: --help, the check before a run and the tables of scenarios/README.md come
 // from here. A new setting is a line: NAME: kind(default, unit, meaning, range); a default of '' is none.
 // They are functions, so that a VU makes those of its own script alone.
+/** @import { Derived, Range } from './env.js' */
 import { choice, count, flag, number, numbers, read, text } from './env.js';
 
 const PAYLOAD = { max: 1_048_576, whole: true };
@@ -46,26 +47,42 @@ export const samples = () => ({
   TRACE_LOG_EVERY: number(100, '', 'with SAMPLED: one message in so many is in those lists', { whole: true }),
 });
 
-const rate = (fallback, range) => number(fallback, 'requests/s', 'of the load', range);
+const rate = (/** @type {number} */ fallback, /** @type {Range} */ range = {}) =>
+  number(fallback, 'requests/s', 'of the load', range);
+/**
+ * @template {number | Derived} F
+ * @param {F} fallback
+ * @param {string} meaning
+ * @param {Range} [range]
+ */
 const seconds = (fallback, meaning, range) => number(fallback, 's', meaning, range);
 /** Of a stage by itself. */
 const steady = () => ({
   RATE: rate(1000, { min: 1 }),
   DURATION: seconds(20, 'of the load', { min: 0.5 }),
 });
-const qos = (fallback, max = 1) => number(fallback, '', 'MQTT quality of service', { max, whole: true });
+/**
+ * @template {0 | 1 | 2} Q
+ * @param {Q} fallback
+ * @param {readonly Q[]} levels ascending
+ */
+const qos = (fallback, levels) => {
+  const kind = number(fallback, '', 'MQTT quality of service', { max: levels.at(-1), whole: true });
+  return { ...kind, parse: (/** @type {string} */ text) => /** @type {Q} */ (kind.parse(text)) };
+};
 const timeout = () => seconds(10, 'that a request may take', { min: 0.1 });
-const limit = (fallback, range) =>
+const limit = (/** @type {number} */ fallback, /** @type {Range} */ range = {}) =>
   number(fallback, 'ms', 'that p99 of the arrival has to stay below, or the run fails', range);
-const requests = (of) => count('', '', `requests of ${of}, which ends when they are answered`);
+const requests = (/** @type {string} */ of) =>
+  count('', '', `requests of ${of}, which ends when they are answered`);
 /** Of what REQUESTS end: where it is set, only a bound. */
 const longest =
-  (fallback) =>
-  ({ REQUESTS }) =>
+  (/** @type {number} */ fallback) =>
+  (/** @type {Record<string, unknown>} */ { REQUESTS }) =>
     REQUESTS ? 3600 : fallback;
-const after = ({ AFTER }) => AFTER;
+const after = (/** @type {Record<string, unknown>} */ { AFTER }) => Number(AFTER);
 /** A duration of ramp.js, which may have a unit: 1m30s. */
-const span = (phase) => text('', `s of the phase ${phase}, instead of the profile's`);
+const span = (/** @type {string} */ phase) => text('', `s of the phase ${phase}, instead of the profile's`);
 
 /** Those of each script of scenarios/, in the order in which they are best read. */
 export const scripts = {
@@ -126,7 +143,7 @@ export const scripts = {
     ALONE: flag(false, 'true: as fast as it goes, against a server that answers and passes nothing on'),
   }),
   sessions: () => ({
-    SESSIONS: count(500, 'sessions/s', 'begun, each on a new connection'),
+    SESSIONS: count(300, 'sessions/s', 'begun, each on a new connection'),
     CALLS: count(10, '', 'requests of a session, one after the other', { max: 10_000 }),
     DURATION: seconds(30, 'in which sessions begin', { min: 1, max: 86_400 }),
     MAX_SESSIONS: count(1000, '', 'sessions that go on at once; one more fails the run', { max: 10_000 }),
@@ -168,7 +185,7 @@ export const scripts = {
   }),
   broker: () => ({
     ...steady(),
-    QOS: qos(1),
+    QOS: qos(1, [0, 1]),
     SENDERS: count(16, '', 'connections that publish, each one message at a time', { max: 1000 }),
     ...broker(),
   }),
@@ -177,14 +194,14 @@ export const scripts = {
     CONNECT_RATE: number(160, 'connections/s', 'opened', { min: 1, max: 10_000 }),
     DURATION: seconds(30, 'with all of them', { min: 1 }),
     EVERY: seconds(6, 'between two messages of a connection, on average', DAY),
-    QOS: qos(1),
+    QOS: qos(1, [0, 1]),
     CANARY_P99: number(50, 'ms', "that the canary's p99 has to stay below, or the run fails", { min: 0.1 }),
     ...broker(),
   }),
   throughput: () => ({
     CLIENTS: count(100, '', 'clients at the end', { max: 1000 }),
     STEP: seconds(1, 'until there is one client more', { min: 0.5, max: 3600 }),
-    QOS: qos(0),
+    QOS: qos(0, [0, 1]),
     ...broker(),
   }),
   own: () => ({
@@ -196,7 +213,7 @@ export const scripts = {
     DELIVERIES: count(1, '', 'subscribers that hold each target', { max: 32 }),
     TOPIC_PREFIX: text('messages/', 'before the target in a topic; may be empty', { empty: true }),
     FILTER: text('', 'one topic filter for all, like devices/+/events, without canary'),
-    QOS: qos(1, 2),
+    QOS: qos(1, [0, 1, 2]),
     MQTT_VERSION: choice(['5', '3.1.1'], 'of the subscribers'),
     RATE: rate(100),
     DURATION: seconds(30, 'at RATE', { min: 1 }),
@@ -228,12 +245,16 @@ const PLACES = [
   'NETWORK',
 ];
 
-/** The values of a script's settings. Throws where a flag sets another one: ./k6 says in ARRIVAL_GIVEN which flags set. */
+/**
+ * The values of a script's settings. Throws where a flag sets another one: ./k6 says in ARRIVAL_GIVEN which flags set.
+ * @template {keyof typeof scripts} N
+ * @param {N} script
+ */
 export function settings(script) {
-  const declared = scripts[script]();
+  const declared = /** @type {ReturnType<(typeof scripts)[N]>} */ (scripts[script]());
   const allowed = [...Object.keys({ ...declared, ...every() }), ...PLACES].sort();
   const given = (__ENV.ARRIVAL_GIVEN ?? '').split(',').filter((name) => name && !name.startsWith('K6_'));
   const unknown = given.find((name) => !allowed.includes(name));
-  if (unknown) throw new Error(`${unknown} is no setting of ${script}.js; allowed: ${allowed.join(', ')}`);
+  if (unknown) throw new Error(`${unknown} is no setting of ${script}; allowed: ${allowed.join(', ')}`);
   return read(declared);
 }

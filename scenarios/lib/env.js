@@ -1,11 +1,36 @@
 // Kinds of settings, and how they are read from the environment (k6's -e NAME=value).
-// A declaration is data: { fallback, unit, meaning, allowed, parse }. `fallback` is a value,
-// '' for none, or a function of the settings before it.
-// `parse` throws where the text is wrong; the message, which may be empty, says why.
 
-/** A number; `whole`: without a fraction. */
+/**
+ * A declaration is data.
+ * @typedef {object} Declaration
+ * @property {unknown} fallback a value, '' for none, or a function of the settings before it
+ * @property {string} [unit]
+ * @property {string} meaning
+ * @property {string} [allowed]
+ * @property {boolean} [empty] an empty text is a value too
+ * @property {(text: string) => unknown} parse throws where the text is wrong; the message, which may be empty, says why
+ */
+/** @typedef {Record<string, Declaration>} Declarations */
+
+/**
+ * The values of what is declared; what has no default may be undefined.
+ * @template {Declarations} D
+ * @typedef {{ [N in keyof D]: '' extends D[N]['fallback'] ? ReturnType<D[N]['parse']> | undefined : ReturnType<D[N]['parse']> }} Values
+ */
+
+/** @typedef {(values: Record<string, unknown>) => number} Derived */
+/** @typedef {{ min?: number, max?: number, whole?: boolean }} Range */
+
+/**
+ * A number; `whole`: without a fraction.
+ * @template {number | '' | Derived} F
+ * @param {F} fallback
+ * @param {string} unit
+ * @param {string} meaning
+ * @param {Range} [range]
+ */
 export function number(fallback, unit, meaning, { min = 0, max = 1e9, whole = false } = {}) {
-  const parse = (text) => {
+  const parse = (/** @type {string} */ text) => {
     const value = Number(text);
     if (Number.isNaN(value) || value < min || value > max || (whole && !Number.isInteger(value)))
       throw new Error();
@@ -16,37 +41,67 @@ export function number(fallback, unit, meaning, { min = 0, max = 1e9, whole = fa
   return { fallback, unit, meaning, allowed, parse };
 }
 
-/** A whole number from 1. */
+/**
+ * A whole number from 1.
+ * @template {number | '' | Derived} F
+ * @param {F} fallback
+ * @param {string} unit
+ * @param {string} meaning
+ * @param {Range} [range]
+ */
 export function count(fallback, unit, meaning, range) {
   return number(fallback, unit, meaning, { min: 1, ...range, whole: true });
 }
 
-/** One of some words; the first is the default. */
+/**
+ * One of some words; the first is the default.
+ * @template {string} W
+ * @param {readonly [W, ...W[]]} words
+ * @param {string} meaning
+ */
 export function choice(words, meaning) {
-  const parse = (text) => {
-    if (!words.includes(text)) throw new Error();
-    return text;
+  const parse = (/** @type {string} */ text) => {
+    const word = words.find((one) => one === text);
+    if (word === undefined) throw new Error();
+    return word;
   };
   return { fallback: words[0], meaning, allowed: words.join(', '), parse };
 }
 
-/** True or false. */
+/**
+ * True or false.
+ * @param {boolean} fallback
+ * @param {string} meaning
+ */
 export function flag(fallback, meaning) {
   const words = choice(['true', 'false'], meaning);
-  return { ...words, fallback, parse: (text) => words.parse(text) === 'true' };
+  return { ...words, fallback, parse: (/** @type {string} */ text) => words.parse(text) === 'true' };
 }
 
-/** Any text; `empty`: an empty one is a value too. */
+/**
+ * Any text; `empty`: an empty one is a value too.
+ * @template {string} F
+ * @param {F} fallback
+ * @param {string} meaning
+ * @param {{ empty?: boolean }} [how]
+ */
 export function text(fallback, meaning, { empty = false } = {}) {
-  return { fallback, meaning, empty, parse: (text) => text };
+  return { fallback, meaning, empty, parse: (/** @type {string} */ text) => text };
 }
 
-/** Whole numbers, ascending: a range 1..20, a range with a step 10..100/10, or a list 10,100,500. */
+/**
+ * Whole numbers, ascending: a range 1..20, a range with a step 10..100/10, or a list 10,100,500.
+ * @template {string} F
+ * @param {F} fallback
+ * @param {string} unit
+ * @param {string} meaning
+ * @param {{ max?: number, most?: number }} [range] `most`: so many numbers
+ */
 export function numbers(fallback, unit, meaning, { max = 10_000, most = 200 } = {}) {
-  const parse = (text) => {
+  const parse = (/** @type {string} */ text) => {
     const values = listed(text.replaceAll(' ', ''), most);
     if (values.some((n, i) => i > 0 && n <= values[i - 1])) throw new Error('not ascending');
-    if (values[0] < 1 || values.at(-1) > max) throw new Error('out of range');
+    if (values[0] < 1 || Number(values.at(-1)) > max) throw new Error('out of range');
     if (values.length > most) throw new Error(`more than ${most} steps`);
     return values;
   };
@@ -54,6 +109,10 @@ export function numbers(fallback, unit, meaning, { max = 10_000, most = 200 } = 
   return { fallback, unit, meaning, allowed, parse };
 }
 
+/**
+ * @param {string} text
+ * @param {number} most
+ */
 function listed(text, most) {
   if (/^\d+(,\d+)*$/.test(text)) return text.split(',').map(Number);
   const range = text.match(/^(\d+)\.\.(\d+)(?:\/(\d+))?$/);
@@ -68,20 +127,22 @@ function listed(text, most) {
 /**
  * The values of what is declared. An empty variable counts as unset, and what is unset and has no default ('') is undefined. Throws in one line: the
  * name, its value, what is allowed.
- * @param {Record<string, object>} declared
- * @param {Record<string, string | undefined>} env
- * @returns {Record<string, any>}
+ * @template {Declarations} D
+ * @param {D} declared
+ * @param {Record<string, string | undefined>} [env]
  */
 export function read(declared, env = __ENV) {
+  /** @type {Record<string, unknown>} */
   const values = {};
   for (const [name, { fallback, empty, allowed, parse }] of Object.entries(declared)) {
     const given = empty ? env[name] : env[name] || undefined;
     const text = String(given ?? (typeof fallback === 'function' ? fallback(values) : fallback));
     try {
       values[name] = text === '' && !empty ? undefined : parse(text);
-    } catch ({ message }) {
+    } catch (error) {
+      const { message } = /** @type {Error} */ (error);
       throw new Error(`${name} is "${text}"${message && `: ${message}`}; allowed: ${allowed}`);
     }
   }
-  return values;
+  return /** @type {Values<D>} */ (values);
 }

@@ -1,4 +1,6 @@
 // The load of a run.
+/** @import { bodies } from './declarations.js' */
+/** @import { Values } from './env.js' */
 import { at } from './stack.js';
 
 /** Kinds of requests that scripts share. */
@@ -13,13 +15,23 @@ export const flows = {
   ],
 };
 
-/** Random payloads by the settings of bodies(); undefined where none are asked for. */
+/** @typedef {{ name: string, target: string, targets?: number, weight?: number, deliveries?: number, messages?: number }} Flow */
+/** @typedef {{ name: string, duration: number, arrivalRate?: number, rampTo?: number, vus?: number, requests?: number, drain?: number, measured?: boolean }} Phase */
+
+/**
+ * Random payloads by the settings of bodies(); undefined where none are asked for.
+ * @param {Values<ReturnType<typeof bodies>>} settings
+ */
 export function fuzz({ SPEC, SPEC_FILE, SEED }) {
   const spec = SPEC_FILE ? open(at('..', SPEC_FILE)) : SPEC;
-  return spec && { spec, seed: SEED };
+  return spec ? { spec, seed: SEED } : undefined;
 }
 
-/** A profile as new Run() takes it. Its name is for the report. */
+/**
+ * A profile as new Run() takes it.
+ * @param {string} name for the report
+ * @param {{ phases: Phase[], flows: Flow[] }} load
+ */
 export function profileOf(name, { phases, flows }) {
   return { name, text: JSON.stringify({ phases, flows }) }; // JSON is YAML
 }

@@ -1,10 +1,16 @@
 import { readStack } from './stack.js';
 
-/** With SAMPLED=true one message in how many the pipeline leaves in its trace lists, else 0. Throws where it leaves none. */
+/** @import { samples } from './declarations.js' */
+/** @import { Values } from './env.js' */
+
+/**
+ * With SAMPLED=true one message in how many the pipeline leaves in its trace lists, else 0. Throws where it leaves none.
+ * @param {Values<ReturnType<typeof samples>>} settings
+ */
 export function sampled({ SAMPLED, TRACE_LOG_EVERY }) {
   if (!SAMPLED) return 0;
   const { facts } = __ENV.INGEST_URL ? {} : readStack();
-  const every = facts?.trace_log_every ?? TRACE_LOG_EVERY;
+  const every = Number(facts?.trace_log_every ?? TRACE_LOG_EVERY);
   if (every === 0)
     throw new Error(
       'SAMPLED is true, and the pipeline that is up leaves no trace lists: start it with TRACE_LOG_EVERY=100, or stop it',

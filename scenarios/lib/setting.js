@@ -1,19 +1,26 @@
 // The setting of a run: where the pipeline is and what load it gets, from the environment and the files that it names.
 
+/** @import { RunOptions } from 'k6/x/arrival' */
 import { labelsOf } from '../../pipeline/common/labels.js';
 import { every, withoutBroker } from './declarations.js';
 import { read } from './env.js';
 import { at, readStack } from './stack.js';
 
-/** A profile with its name for the report: an absolute path, or one seen from scenarios/. */
+/**
+ * A profile with its name for the report.
+ * @param {string} path absolute, or seen from scenarios/
+ */
 export function openProfile(path) {
   return { name: path, text: open(at('..', path)) };
 }
 
-/** @returns {{ingest: object, mqtt: object, redis: object, ca: string, facts: object}} what new Run() is told of the pipeline */
+/** @typedef {Required<Pick<RunOptions, 'ingest' | 'mqtt' | 'redis' | 'ca' | 'facts'>> & Pick<RunOptions, 'oneHost'>} Reached */
+
+/** @returns {Reached} what new Run() is told of the pipeline */
 export function pipeline() {
   const own = Boolean(__ENV.INGEST_URL); // somebody's own pipeline: then nothing of ours is meant
   const stack = own ? {} : readStack();
+  /** @type {<T extends { url: string }>(name: string, ours: T | undefined) => T | { url: string }} */
   const from = (name, ours) => (__ENV[name] ? { url: __ENV[name] } : own ? { url: '' } : ours || { url: '' });
   return {
     ingest: { ...from('INGEST_URL', stack.ingest), ...(__ENV.INGEST_TOKEN && { token: __ENV.INGEST_TOKEN }) },
@@ -27,16 +34,16 @@ export function pipeline() {
 
 /**
  * What is the same in every script: the pipeline, and where the run's record goes.
- * @param script of one that can do without a broker
+ * @param {string} [script] of one that can do without a broker
  */
 export function setting(script) {
   const reached = pipeline();
-  const answers = Boolean(__ENV.INGEST_URL && !__ENV.MQTT_URL) && withoutBroker.includes(script);
+  const answers = Boolean(__ENV.INGEST_URL && !__ENV.MQTT_URL) && withoutBroker.includes(script ?? '');
   const set = read(every());
   return {
     ...reached,
     id: set.ID_KEY,
-    topology: __ENV.TOPOLOGY || reached.facts.topology || 'single',
+    topology: __ENV.TOPOLOGY || String(reached.facts.topology ?? 'single'),
     network: __ENV.NETWORK || 'loopback',
     labels: labelsOf(set.LABELS ?? ''),
     clock: set.CLOCK_LIMIT ? { limit: set.CLOCK_LIMIT } : {},

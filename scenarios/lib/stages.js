@@ -6,6 +6,7 @@ import { at, readStack } from './stack.js';
 /**
  * For scripts that reach the pipeline by a module with no setting for whom to trust: the authority of a pipeline of ours that speaks
  * TLS is made for each start. scenarios/run/run.ts names it to k6.
+ * @param {string} module
  */
 export function checkTrust(module) {
   const { ca } = readStack();
@@ -17,7 +18,10 @@ export function checkTrust(module) {
   );
 }
 
-/** Where one stage is filled by itself, the queue as the ingest does, the broker as a relay does; and where the queue is emptied. */
+/**
+ * Where one stage is filled by itself, the queue as the ingest does, the broker as a relay does; and where the queue is emptied.
+ * @returns {{ redis: string, queue: { url: string, kind: 'stream' | 'list' }, mqtt: { url: string, username?: string, password?: string, more?: string[] } }}
+ */
 export function stages() {
   const stack = readStack();
   const { redisUrl = '', mqttUrl = '', queueUrl = '' } = stack.stages || {};
@@ -50,9 +54,14 @@ export function queue() {
   return { redis, ...own };
 }
 
-/** Refuses more connections than each of the stack's own brokers may have files open, where the system tells that (Linux). */
+/**
+ * Refuses more connections than each of the stack's own brokers may have files open, where the system tells that (Linux).
+ * @param {number} connections
+ * @param {number} brokers
+ * @param {string} remedy
+ */
 export function checkBrokerFiles(connections, brokers, remedy) {
-  const limit = readStack().facts?.mqtt_open_files ?? Number.POSITIVE_INFINITY;
+  const limit = Number(readStack().facts?.mqtt_open_files ?? Number.POSITIVE_INFINITY);
   if (__ENV.BROKER_URL) return;
   const needed = Math.ceil(connections / brokers) + 100; // subscribers, the relay, its own
   if (needed > limit)

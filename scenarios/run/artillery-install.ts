@@ -5,6 +5,8 @@ import { join } from 'node:path';
 
 const DIR = join(import.meta.dirname, '../../extensions/artillery-plugin-arrival/artillery');
 const BIN = join(DIR, 'node_modules/artillery/bin/run');
+/** The folder in which Artillery looks for plugins by their name. */
+export const PLUGINS = join(DIR, 'plugins');
 /** Holds the lock file that the installation was made from. */
 const DONE = join(DIR, 'node_modules/.installed');
 

@@ -1,7 +1,6 @@
 /** One run of Artillery with the plugin. */
-import { join } from 'node:path';
 import { Child } from '../../pipeline/stack/child.ts';
-import { QUIET } from './artillery-install.ts';
+import { PLUGINS, QUIET } from './artillery-install.ts';
 
 /**
  * With Node's own 16 MB each collection of the young generation held up all that was due for 21 ms (median, at 200 requests/s); with 4 MB
@@ -18,7 +17,8 @@ export class ArtilleryRun extends Child {
   constructor(bin: string, args: readonly string[], env: NodeJS.ProcessEnv, within: readonly string[] = []) {
     super([...within, process.execPath, YOUNG, bin, ...args], {
       stdio: ['ignore', 'inherit', 'inherit'],
-      env: { ...env, ...QUIET, ARTILLERY_PLUGIN_PATH: join(import.meta.dirname, '../../extensions') },
+      kind: 'artillery',
+      env: { ...env, ...QUIET, ARTILLERY_PLUGIN_PATH: PLUGINS },
     });
   }
 }

@@ -152,6 +152,7 @@ export class K6Run extends Child {
     const pinned = onItsCpus(readAffinity(env.CPU_AFFINITY), 'k6');
     super([...within, ...pinned, K6, 'run', ...(shown === 'all' ? [] : ['-q']), ...args, script], {
       stdio: ['inherit', shown === 'errors' ? 'ignore' : 'inherit', shown === 'all' ? 'inherit' : 'pipe'],
+      kind: 'k6',
       // Go's collector at its default costs k6 an eighth of its CPU.
       env: { GOGC: '400', ...env, ...QUIET },
     });

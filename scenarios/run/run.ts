@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { commandOf } from '../../pipeline/common/command.ts';
 import { ConfigError, RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { isEntry } from '../../pipeline/common/entry.ts';
@@ -15,7 +15,7 @@ import { Instances, MOST, mergeInstances, newRunId, segmentsOf } from './instanc
 import { ADDRESSES, checkScript, K6Run, variablesOf, withoutVariables } from './k6.ts';
 import { Progress } from './progress.ts';
 import { countFlag, repeated } from './series.ts';
-import { checkVariables, declaredBy, linesOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
+import { checkVariables, declaredBy, linesOf, nameOf, scenariosIn, usageOf, variablesIn } from './usage.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -29,7 +29,7 @@ const HELP = `Runs a scenario against the pipeline and leaves a report in report
   --instances <n>   so many k6 do the run together, each a segment of it, and are merged: what n hosts would do
 
 It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
-The exit code is 0 when the run passes and 99 when it does not, or another one of k6's own; README.md has them.
+The exit code is 0 when the run passes and 99 when it does not, or another one of k6's own; scenarios/README.md has them.
 
 Environment
   INGEST_URL, INGEST_TOKEN, MQTT_URL, REDIS_URL   a pipeline of your own: nothing is started
@@ -72,7 +72,7 @@ async function main(): Promise<number> {
   const config = await settle(readConfig(RunConfig));
   // Where samples are asked for, the pipeline that is started leaves them: one message in a hundred, unless it is told otherwise.
   if (process.env.SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
-  const alone = declaredBy(script) !== undefined && withoutBroker.includes(basename(script, '.js'));
+  const alone = declaredBy(script) !== undefined && withoutBroker.includes(nameOf(script));
   if (config.INGEST_URL !== undefined && config.MQTT_URL === undefined && !alone) {
     throw new ConfigError(
       `MQTT_URL is not set, and INGEST_URL is; allowed: both, as messages must arrive somewhere, or ${withoutBroker.join(', ')}, which measure HTTP alone`,

@@ -9,7 +9,7 @@ import { checkVariables, declaredBy, headOf, linesOf, usageOf, variablesIn } fro
 test('a line for each setting: unit, meaning, default, what is allowed', () => {
   const declared = {
     RATE: number(15_000, 'requests/s', 'of the load', { min: 1 }),
-    LIMIT: number(({ RATE }: { RATE: number }) => RATE, '', 'by default RATE'),
+    LIMIT: number(({ RATE }) => Number(RATE), '', 'by default RATE'),
     PLAIN: count('', '', 'of them', { max: 9 }),
     FILE: text('a.yml', 'a file'),
   };

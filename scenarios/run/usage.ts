@@ -18,10 +18,20 @@ export type Declarations = Record<
   { fallback: unknown; unit?: string; meaning: string; allowed?: string; parse(text: string): unknown }
 >;
 
+/** Whether a file of scenarios/ is a script: JavaScript, or TypeScript that k6 runs as it is. */
+export function isScript(file: string): boolean {
+  return /\.[jt]s$/.test(file);
+}
+
+/** The name that a script's settings are declared under. */
+export function nameOf(script: string): string {
+  return basename(script).replace(/\.[jt]s$/, '');
+}
+
 /** What a script of scenarios/ declares, beside what every one has; undefined: it is somebody's own. */
 export function declaredBy(script: string): Declarations | undefined {
   if (dirname(resolve(script)) !== SCENARIOS) return undefined;
-  return (scripts as Record<string, () => Declarations>)[basename(script, '.js')]?.();
+  return (scripts as Record<string, () => Declarations>)[nameOf(script)]?.();
 }
 
 /** The variables that a script, or an Artillery file, may be told by: those that it declares, or else those that it names. */
@@ -113,7 +123,7 @@ export function linesOf(declared: Declarations): string {
 /** A line for each scenario of a folder: its path and the question that it answers. */
 export function scenariosIn(folder: string): string {
   return readdirSync(folder)
-    .filter((name) => name.endsWith('.js'))
+    .filter(isScript)
     .map((name) => `  ${name.padEnd(16)}${headOf(join(folder, name))[0]}`)
     .join('\n');
 }

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { labelsOf } from '../../pipeline/common/labels.js';
-import { count, flag, number, numbers, read, text } from '../lib/env.js';
+import type { StackFile } from '../../pipeline/stack/file.ts';
+import { count, type Declaration, flag, number, numbers, read, text } from '../lib/env.js';
 import { cost } from '../lib/held.js';
 import { drained, restored } from '../lib/recovery.js';
+import type { Stack } from '../lib/stack.js';
 import { latencyDrift, memoryGrowth, mostGrowth, sentence, UNKNOWN } from '../lib/steadiness.js';
+
+/** What the pipeline writes is what scripts read: tsc checks it. */
+({}) as StackFile satisfies Stack;
 
 const row = (t: number, phase: string | null, backlog: number, p99: number | null) => ({
   t,
@@ -48,9 +53,9 @@ test('a pipeline has recovered from a burst when it is as before for good', () =
 });
 
 test('a setting is what its kind allows, and a wrong one is told with that', () => {
-  const value = (IT: object, given = '') => read({ IT }, { IT: given }).IT;
+  const value = (IT: Declaration, given = '') => read({ IT }, { IT: given }).IT;
   const steps = numbers('3,5', '', 'steps');
-  const wrong: [kind: object, value: string, message: RegExp][] = [
+  const wrong: [kind: Declaration, value: string, message: RegExp][] = [
     [number(1, 's', 'long', { min: 0.1, max: 9 }), 'soon', /^IT is "soon"; allowed: 0\.1 to 9$/],
     [count(1, '', 'many'), '1.5', /^IT is "1\.5"; allowed: whole numbers from 1 to 1e9$/],
     [flag(true, 'so'), 'off', /^IT is "off"; allowed: true, false$/],
@@ -69,7 +74,7 @@ test('a setting is what its kind allows, and a wrong one is told with that', () 
 });
 
 test('a default may follow from the settings before it', () => {
-  const declared = { A: number(4, '', ''), B: number(({ A }: { A: number }) => 2 * A, '', '') };
+  const declared = { A: number(4, '', ''), B: number(({ A }) => 2 * Number(A), '', '') };
   assert.deepEqual(read(declared, {}), { A: 4, B: 8 });
   assert.deepEqual(read(declared, { A: '5' }), { A: 5, B: 10 });
   assert.deepEqual(read(declared, { A: '5', B: '1' }), { A: 5, B: 1 });

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { bodies, broker, every, queue, samples, scripts } from '../lib/declarations.js';
 import { ADDRESSES } from '../run/k6.ts';
-import { checkVariables, headOf, rowsOf } from '../run/usage.ts';
+import { checkVariables, headOf, isScript, nameOf, rowsOf } from '../run/usage.ts';
 import { k6, place, ROOT } from './harness.ts';
 
 test('each script says what it answers and with which command, and is listed', async () => {
   const folder = join(ROOT, 'scenarios');
-  const scripts = (await readdir(folder)).filter((name) => name.endsWith('.js'));
+  const scripts = (await readdir(folder)).filter(isScript);
   assert.ok(scripts.length >= 17);
   const readme = await readFile(join(folder, 'README.md'), 'utf8');
   for (const script of scripts) {
@@ -23,10 +23,11 @@ test('each script says what it answers and with which command, and is listed', a
 
 test('each script of the folder declares its settings, and reads those', async () => {
   const folder = join(ROOT, 'scenarios');
-  const files = (await readdir(folder)).filter((name) => name.endsWith('.js'));
-  assert.deepEqual(files.map((name) => basename(name, '.js')).sort(), Object.keys(scripts).sort());
+  const files = (await readdir(folder)).filter(isScript);
+  assert.deepEqual(files.map(nameOf).sort(), Object.keys(scripts).sort());
   for (const [name, declared] of Object.entries(scripts)) {
-    const source = await readFile(join(folder, `${name}.js`), 'utf8');
+    const file = files.find((one) => nameOf(one) === name) as string;
+    const source = await readFile(join(folder, file), 'utf8');
     assert.ok(source.includes(`settings('${name}')`), name);
     const destructured = /const \{([^}]+)\}\s*=\s*(?:set;|settings\()/.exec(source)?.[1] ?? '';
     const read = new Set([
@@ -40,8 +41,8 @@ test('each script of the folder declares its settings, and reads those', async (
 });
 
 test('the examples in the head of a script are settings that it takes', async () => {
-  for (const name of Object.keys(scripts)) {
-    const script = join(ROOT, 'scenarios', `${name}.js`);
+  const folder = join(ROOT, 'scenarios');
+  for (const script of (await readdir(folder)).filter(isScript).map((name) => join(folder, name))) {
     const examples = headOf(script).filter((line) => !line.includes('npm run capacity'));
     const args = [...examples.join('\n').matchAll(/-e (\w+)=('[^']*'|\S+)/g)];
     checkVariables(
@@ -54,15 +55,19 @@ test('the examples in the head of a script are settings that it takes', async ()
 test('the tables of the README are the declarations', async () => {
   const readme = await readFile(join(ROOT, 'scenarios/README.md'), 'utf8');
   for (const declared of [every(), scripts.own()]) {
-    const rows = rowsOf(declared).map((row) => `| \`${row[0]}\` | ${row.slice(1).join(' | ')} |`);
-    const table = ['| setting | says | allowed | default |', '| --- | --- | --- | --- |', ...rows].join('\n');
+    const rows = rowsOf(declared).map(([name, says, allowed, value]) => {
+      // --help lists ranges too.
+      const choice = allowed && !allowed.includes(' to ') ? ` (${allowed})` : '';
+      return `| \`${name}\` | ${says}${choice} | ${value} |`;
+    });
+    const table = ['| setting | says | default |', '| --- | --- | --- |', ...rows].join('\n');
     assert.ok(readme.includes(`\n${table}\n`), `it has to be\n${table}`);
   }
 });
 
 describe('a setting that makes no sense is told in one line', { concurrency: 2 }, () => {
   const wrong: [script: string, setting: string, message: RegExp][] = [
-    ['smoke.js', 'RAET=5', /^RAET is no setting of smoke\.js; allowed: .*\bRATE\b/], // it ran with the default
+    ['smoke.js', 'RAET=5', /^RAET is no setting of smoke; allowed: .*\bRATE\b/], // it ran with the default
     ['smoke.js', 'DURATION=soon', /^DURATION is "soon"; allowed: 0 to 1e9$/],
     [
       'sweep.js',

@@ -6,8 +6,7 @@ import { EventEmitter } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
-import { Plugin } from '../index.ts';
-import type { Script } from '../sender.ts';
+import type { Script } from '../script.ts';
 
 type Hook = (...args: unknown[]) => void;
 interface Params {
@@ -22,6 +21,9 @@ interface Given {
   path: string;
   script: Script & { config: { phases: { duration: number; arrivalRate: number }[] } };
 }
+
+/** PLUGIN: the packed plugin, in the place of the source. */
+const { Plugin }: typeof import('../index.ts') = await import(process.env.PLUGIN ?? '../index.ts');
 
 if (isMainThread) {
   const given = JSON.parse(process.argv[2] as string) as Given;

@@ -92,7 +92,8 @@ export function DetailsSection({ run, sound, held }: PartProps & { held: Run }) 
       <Downloads run={held} />
       <footer>
         <p>
-          Run {run.run.id} · {run.schema} · all figures of this page are in run.json beside it.
+          Run {run.run.id} · {run.schema} · all figures of this page are in run.json beside it. Its words are
+          explained in the repository: <a href="../../CONCEPTS.md">reports/CONCEPTS.md</a>.
         </p>
       </footer>
     </>

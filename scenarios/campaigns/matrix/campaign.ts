@@ -24,7 +24,7 @@ import type { Options, Topology } from './options.ts';
 import { line, type Result, resultOf, table } from './table.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
-const SCRIPT = join(ROOT, 'scenarios/matrix.js');
+const SCRIPT = join(ROOT, 'scenarios/matrix.ts');
 /** What says whether a rate is held. */
 const HOLD = join(ROOT, 'scenarios/capacity.js');
 /** s of the generator alone. */

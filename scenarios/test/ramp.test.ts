@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { execa } from 'execa';
-import { eventually, remove } from '../pipeline/test/services.ts';
-import type { Run } from '../reports/contract/run.ts';
-import { shownRun } from '../reports/render.ts';
-import { Reader } from '../reports/test/browser.ts';
-import { charts } from '../reports/test/looking.ts';
-import { assertAnswers } from '../reports/test/reading.ts';
-import { assertPass, k6, node, place, ROOT, readRun } from './test/harness.ts';
+import { eventually, remove } from '../../pipeline/test/services.ts';
+import type { Run } from '../../reports/contract/run.ts';
+import { shownRun } from '../../reports/render.ts';
+import { Reader } from '../../reports/test/browser.ts';
+import { charts } from '../../reports/test/looking.ts';
+import { assertAnswers } from '../../reports/test/reading.ts';
+import { assertPass, k6, node, place, ROOT, readRun } from './harness.ts';
 
 const SMOKE = ['-e', 'PROFILE=profiles/smoke.yml', '-e', 'P99=60000'];
 
@@ -267,7 +267,7 @@ describe('./k6 run scenarios/ramp.js, with the pipeline up', () => {
   after(async () => {
     stack.kill('SIGTERM');
     await stack;
-    await remove(at.dir);
+    await Promise.all([at.dir, at.runDir].map(remove));
   });
 
   test('measures the same', async () => {

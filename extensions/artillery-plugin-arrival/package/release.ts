@@ -1,0 +1,68 @@
+/**
+ * `npm run release`: packs artillery-plugin-arrival, and its recorder as a package for each platform, which npm installs where `os` and
+ * `cpu` fit. Publishes nothing.
+ *
+ *     npm run release -- [--to <folder>] [<platform>=<k6> …]
+ *
+ * Without a platform it packs ./k6 for this one. A k6 for others is built with CGO_ENABLED=0 GOOS=… GOARCH=… go build ./cmd/k6.
+ */
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import manifest from '../package.json' with { type: 'json' };
+
+const PLUGIN = join(import.meta.dirname, '..');
+const ROOT = join(PLUGIN, '../..');
+const { values, positionals } = parseArgs({
+  options: { to: { type: 'string', default: join(ROOT, '.stack/packages') } },
+  allowPositionals: true,
+});
+const to = resolve(values.to);
+mkdirSync(to, { recursive: true });
+const recorders = positionals.length > 0 ? positionals : [`${process.platform}-${process.arch}=${ROOT}/k6`];
+for (const recorder of recorders) packRecorder(...(recorder.split('=', 2) as [string, string]));
+pack(PLUGIN);
+
+function packRecorder(platform: string, k6: string): void {
+  const name = `@arrival-bench/k6-${platform}`;
+  if (!(name in manifest.optionalDependencies))
+    throw new Error(`${name} is no optional dependency of the plugin; allowed: those of its package.json`);
+  const [os, cpu] = platform.split('-');
+  const { version, homepage, repository } = manifest;
+  const folder = mkdtempSync(join(tmpdir(), 'arrival-recorder-'));
+  try {
+    const description = `k6 with the extension k6/x/arrival for ${platform}, the recorder of artillery-plugin-arrival`;
+    const license = 'AGPL-3.0-only';
+    const text = {
+      name,
+      version,
+      description,
+      homepage,
+      repository,
+      license,
+      os: [os],
+      cpu: [cpu],
+      files: ['k6'],
+    };
+    writeFileSync(join(folder, 'package.json'), `${JSON.stringify(text, null, 2)}\n`);
+    writeFileSync(
+      join(folder, 'README.md'),
+      `# ${name}\n\n${description}. Its sources: ${homepage}, and https://github.com/grafana/k6.\n`,
+    );
+    // The AGPL wants its text to go with the binary.
+    const find = ['list', '-m', '-f', '{{.Dir}}', 'go.k6.io/k6/v2'];
+    const module = execFileSync('go', find, { cwd: join(ROOT, 'extensions/k6'), encoding: 'utf8' }).trim();
+    copyFileSync(join(module, 'LICENSE.md'), join(folder, 'LICENSE.md'));
+    copyFileSync(k6, join(folder, 'k6'));
+    pack(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function pack(folder: string): void {
+  const args = ['pack', '--silent', '--pack-destination', to];
+  console.log(`packed  ${join(to, execFileSync('npm', args, { cwd: folder, encoding: 'utf8' }).trim())}`);
+}

@@ -1,0 +1,126 @@
+/** The documents: links, limits, and what they quote of the source. */
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { test } from 'node:test';
+import manifest from '../../package.json' with { type: 'json' };
+
+const ROOT = join(import.meta.dirname, '../..');
+const SKIPPED = new Set(['node_modules', 'dist', 'runs', 'comparisons', 'generated', '.git', '.stack']);
+const DOCUMENTS = files('**/*.md');
+const SOURCES = files('**/*.{ts,tsx,js,mjs,go,yaml,sh,Dockerfile}').filter(
+  (path) => path !== relative(ROOT, import.meta.filename),
+);
+
+/** A page of tables and long lines, for whoever changes the code. */
+const AGENTS = 'AGENTS.md';
+const RESULTS = 'reports/RESULTS.md';
+
+function files(pattern: string): string[] {
+  const exclude = (path: string) => SKIPPED.has(path.split('/').at(-1) as string);
+  return globSync(pattern, { cwd: ROOT, exclude });
+}
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+
+/** Lines that are neither code nor within an HTML comment. */
+function prose(text: string): string[] {
+  const open = text.replace(/^```.*?^```$/gms, '').replace(/^<!--.*?-->$/gms, '');
+  return open.split('\n').filter((line) => !/^ {4}/.test(line));
+}
+
+/** As GitHub makes them of headings. */
+function anchors(text: string): string[] {
+  const headings = prose(text).filter((line) => /^#+ /.test(line));
+  return headings.map((line) =>
+    line
+      .replace(/^#+ /, '')
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+/** Whether a path is there and, of a document, has that anchor. */
+function resolves(path: string, anchor?: string): boolean {
+  if (!existsSync(path)) return false;
+  return anchor === undefined || anchors(readFileSync(path, 'utf8')).includes(anchor);
+}
+
+test('every relative link in a document resolves, with its anchor', () => {
+  assert.ok(DOCUMENTS.length > 8);
+  for (const document of DOCUMENTS) {
+    for (const [, target = ''] of prose(read(document))
+      .join('\n')
+      .matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(target)) continue;
+      const [path = '', anchor] = target.split('#');
+      const at = path === '' ? document : join(dirname(document), path);
+      assert.ok(resolves(join(ROOT, at), anchor), `${document}: ${target}`);
+    }
+  }
+});
+
+test('every document that a source names is there, with its anchor', () => {
+  let named = 0;
+  for (const source of SOURCES) {
+    for (const [whole, path = '', anchor] of read(source).matchAll(
+      /(?<![\w*-])((?:[\w-][\w.-]*\/)*(?!LICENSE)[A-Z]{4,}\.md)(?:#([\w-]+))?/g,
+    )) {
+      named++;
+      // Seen from the repository's root, or from a folder that the source is in.
+      const folders = ['.'];
+      for (let at = dirname(source); at !== '.'; at = dirname(at)) folders.push(at);
+      const found = folders.some((folder) => resolves(join(ROOT, folder, path), anchor));
+      assert.ok(found, `${source}: ${whole}`);
+    }
+  }
+  assert.ok(named > 10);
+});
+
+test('the documents are short, and wrap at 100 characters', () => {
+  const words = (text: string) => text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
+  const readme = read('README.md');
+  assert.ok(readme.trimEnd().split('\n').length <= 150, 'README.md: 150 lines');
+  assert.ok(words(readme) <= 1400, `README.md: ${words(readme)} of 1,400 words`);
+  const references = DOCUMENTS.filter((path) => path !== RESULTS);
+  const all = references.reduce((sum, path) => sum + words(read(path)), 0);
+  assert.ok(all <= 12_000, `${all} of 12,000 words`);
+  for (const document of DOCUMENTS.filter((path) => path !== AGENTS)) {
+    const long = prose(read(document)).filter((line) => !/^ *\|/.test(line) && [...line].length > 100);
+    assert.deepEqual(long, [], document);
+  }
+});
+
+test('a picture in a document is small', () => {
+  for (const path of files('**/*.{png,webp}')) assert.ok(statSync(join(ROOT, path)).size <= 150_000, path);
+});
+
+test('every npm script and script of a scenario that a document names is there', () => {
+  for (const document of DOCUMENTS) {
+    const text = read(document);
+    for (const [whole, name = ''] of text.matchAll(/npm run (?:-s )?([a-z][\w:-]*)/g)) {
+      assert.ok(name in manifest.scripts, `${document}: ${whole}`);
+    }
+    for (const [path] of text.matchAll(
+      /(?<![\w/.-])(?:scenarios|extensions|reports|pipeline)\/[\w/.-]+\w\.(?:ts|js|py|yml|yaml|json)\b(?!\w)/g,
+    )) {
+      assert.ok(existsSync(join(ROOT, path)), `${document}: ${path}`);
+    }
+  }
+});
+
+test('the messages of reports/TROUBLESHOOTING.md stand in the source', () => {
+  const source = SOURCES.filter((path) => !/[._]test\./.test(path))
+    .map(read)
+    .join('\n');
+  const headings = prose(read('reports/TROUBLESHOOTING.md')).filter((line) => /^###.*`/.test(line));
+  assert.ok(headings.length >= 10);
+  for (const heading of headings) {
+    for (const [, message = ''] of heading.matchAll(/`([^`]+)`/g)) {
+      for (const part of message.split('…').map((text) => text.trim().replace(/^setup {2}/, ''))) {
+        assert.ok(source.includes(part), `${message}: ${part}`);
+      }
+    }
+  }
+});
