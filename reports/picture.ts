@@ -1,5 +1,5 @@
 /** `npx node reports/picture.ts <run directory> <file.webp>`: a picture of a run's report, from its top to where the time goes. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
