@@ -1,4 +1,4 @@
-# k6 with this project's extensions, its scenarios and its report page, to measure a pipeline from a machine or a
+# k6 with this project's extensions and its scenarios, to measure a pipeline from a machine or a
 # cluster that has neither Node nor Go.
 #
 #   docker build -f k6.Dockerfile -t arrival-k6 .
@@ -14,13 +14,13 @@
 # allow. With a pipeline on the same machine add --network host: its 127.0.0.1 is not the container's.
 # k6-operator looks for its script with a shell: --target operator (pipeline/deploy/README.md).
 # Another run: append the words for k6, such as: run -e PROFILE=profiles/smoke.yml scenarios/ramp.js
+# After it: x arrival check, merge or render, with a directory in reports/runs.
 #
-# Behind mirrors, and nothing of it stays in the image: --build-arg GOPROXY, --secret id=npmrc,src=$HOME/.npmrc, and for authorities of
-# one's own --secret id=authorities,src=/etc/ssl/certs/ca-certificates.crt.
+# Behind mirrors, and nothing of it stays in the image: --build-arg GOPROXY, and for authorities of one's own
+# --secret id=authorities,src=/etc/ssl/certs/ca-certificates.crt.
 
 ARG VERSION=0.1.0
 ARG GO=golang:1.26-bookworm
-ARG NODE=node:24-bookworm-slim
 ARG BUSYBOX=busybox:1.37-musl
 
 FROM ${GO} AS k6
@@ -39,22 +39,6 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
 # The final image has no mkdir.
 RUN mkdir /runs
 
-FROM ${NODE} AS page
-WORKDIR /src
-COPY package.json package-lock.json ./
-# The one package with an install script is `node`, which would load the Node that this image has already.
-RUN --mount=type=cache,target=/root/.npm \
-    --mount=type=secret,id=npmrc,target=/root/.npmrc \
-    --mount=type=secret,id=authorities,target=/etc/ssl/certs/authorities.crt \
-    npm ci --ignore-scripts --no-audit --no-fund
-# A label can't read a file: the version above is compared with the one it stands for.
-ARG VERSION
-RUN node -e 'const [wanted, is] = [process.argv[1], require("./package.json").version]; \
-    if (wanted !== is) throw `VERSION is ${wanted} in k6.Dockerfile, ${is} in package.json`' "$VERSION"
-COPY reports/*.ts reports/
-COPY reports/page reports/page
-RUN node node_modules/vite/bin/vite.js build --config reports/vite.config.ts
-
 # Empty: a static binary needs the CA certificates for https and mqtts, and nothing else that a distribution brings.
 FROM scratch AS plain
 ARG VERSION
@@ -67,12 +51,15 @@ COPY --from=k6 /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 WORKDIR /arrival
 COPY LICENSE ./
 COPY --from=k6 /k6-LICENSE.md ./
-COPY --from=page /src/reports/dist/index.html reports/dist/
 # Numbers, as there is no /etc/passwd; Kubernetes' runAsNonRoot can check nothing else. Only this folder can be written:
 # its parent exists by now, and belongs to root.
 COPY --from=k6 --chown=65532:65532 /runs reports/runs
 COPY --from=k6 /k6 ./
 COPY scenarios scenarios
+# What scripts import from beside them.
+COPY pipeline/common/labels.js pipeline/common/
+COPY reports/sweep.ts reports/
+
 # As in the project's own commands: no download of extensions, no report to k6's makers, and Go's collector at the
 # setting that saves k6 an eighth of its CPU.
 ENV K6_AUTO_EXTENSION_RESOLUTION=false \

@@ -4,7 +4,7 @@
 #   docker run --rm --env-file ingest.env -e PROCESS_NAME=ingest-1 arrival-pipeline pipeline/ingest/server.ts
 #
 # Bases are pinned by tag: to pin one by digest, --build-arg NODE=name:tag@sha256:… with what `docker buildx imagetools inspect` says.
-# Behind a mirror: --secret, as k6.Dockerfile tells.
+# Behind mirrors: --secret id=npmrc,src=$HOME/.npmrc, and the authorities as k6.Dockerfile tells.
 
 ARG NODE=node:24-bookworm-slim
 

@@ -1,7 +1,6 @@
 /** `npm run report`: a run's page anew, a comparison of runs, a list of runs. */
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../pipeline/common/config.ts';
 import { readFlags } from '../pipeline/common/flags.ts';
 import { printable } from '../pipeline/common/printable.ts';
@@ -17,8 +16,7 @@ import { COMPARISONS, moment, newDirectory, RUNS } from './directory.ts';
 import { Catalogue } from './history/catalogue.ts';
 import { latest } from './history/latest.ts';
 import { listText } from './history/text.ts';
-import { merge } from './merge.ts';
-import { renderReport } from './render.ts';
+import { merge, render } from './k6.ts';
 
 const USAGE = `Usage: npm run report -- <run>                      writes the page of a run anew from its run.json
        npm run report -- compare <baseline> <run>…  compares runs: a table here, and a page
@@ -48,8 +46,6 @@ Exit code: 0, or 1 when a condition holds or (of compare) cannot be judged, mess
 run does not pass, or a run cannot be read, or 2 when the command is wrong, as without --allow-failed where it is needed, or check cannot
 judge a condition and none holds.
 reports/README.md has the grammar of conditions and says what the words of a comparison mean.`;
-
-const TEMPLATE = fileURLToPath(new URL('dist/index.html', import.meta.url));
 
 /** There is nothing that a condition could be held against. */
 class UnjudgedError extends Error {}
@@ -227,17 +223,8 @@ async function isDirectory(path: string): Promise<boolean> {
 
 /** @returns the path of the report */
 async function report(directory: string): Promise<string> {
-  const run = await readRun(directory);
-  const template = await pageTemplate();
-  const path = join(directory, 'index.html');
-  await writeFile(path, renderReport(run, template));
-  return path;
-}
-
-function pageTemplate(): Promise<string> {
-  return readFile(TEMPLATE, 'utf8').catch(() => {
-    throw new Error(`${TEMPLATE} is missing: npm run setup builds it`);
-  });
+  await render(directory);
+  return join(directory, 'index.html');
 }
 
 /** As a person would type it from here. */

@@ -1,16 +1,15 @@
 /** `npx node reports/picture.ts <run directory> <file.webp>`: a picture of a run's report, from its top to where the time goes. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { readFlags } from '../pipeline/common/flags.ts';
 import { launchChromium } from './chromium.ts';
-import { renderReport } from './render.ts';
+import { render } from './k6.ts';
 
 const USAGE = `Usage: npx node reports/picture.ts <run directory> <file.webp>
 
-Writes a picture of the report of a run. It needs Chromium (CHROMIUM names its path) and the built page.`;
-const TEMPLATE = fileURLToPath(new URL('dist/index.html', import.meta.url));
+Writes a picture of the report of a run. It needs Chromium (CHROMIUM names its path) and ./k6.`;
 const WIDTH = 1100;
 /** Of a pixel of the page: as wide as a README is shown. */
 const SCALE = 0.85;
@@ -34,12 +33,10 @@ try {
 }
 
 async function takePicture(directory: string, file: string): Promise<void> {
-  const run = JSON.parse(await readFile(join(directory, 'run.json'), 'utf8'));
-  const html = renderReport(run, await readFile(TEMPLATE, 'utf8'));
   const place = await mkdtemp(join(tmpdir(), 'arrival-picture-'));
   const browser = await launchChromium();
   try {
-    await writeFile(join(place, 'index.html'), html);
+    await render(directory, join(place, 'index.html'));
     const page = await browser.newPage({
       viewport: { width: WIDTH, height: 900 },
       colorScheme: 'light',

@@ -5,23 +5,9 @@ import type { Run } from './contract/run.ts';
 export const SLOT = '<script id="run" type="application/json">null</script>';
 
 /**
- * Puts a run into the built page, without the histograms of its parts: no figure of the page is made from them, and they do not compress.
- * @param template reports/dist/index.html
- * @returns one HTML file that needs nothing else
+ * Puts data into the one place that a built page has for it: compressed, so that the page stays small; in base64, so that nothing can end
+ * the element it stands in. k6 does the same with a run (internal/report/page.go).
  * @throws if the template has not exactly one place for the data
- */
-export function renderReport(run: Run, template: string): string {
-  const { arrival, from_send, http, stages } = run.latency;
-  const whole = new Set<unknown>([arrival, from_send, http, ...Object.values(stages)]);
-  const json = JSON.stringify(run, function (this: unknown, key, value) {
-    return key === 'histogram' && !whole.has(this) ? null : value;
-  });
-  return fillPage(json, template);
-}
-
-/**
- * Puts data into the one place that a built page has for it: compressed, so that the page of an hour stays small; in base64, so that
- * nothing can end the element it stands in.
  */
 export function fillPage(json: string, template: string): string {
   const [head, tail, ...more] = template.split(SLOT);

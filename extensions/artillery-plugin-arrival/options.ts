@@ -1,5 +1,5 @@
 /** What Artillery's script says, checked before anything starts, and what the recorder makes of it. The values are the recorder's to check. */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { findPipeline, OptionError } from './pipeline.ts';
@@ -41,7 +41,6 @@ const PHASE_KEYS = ['name', 'duration', 'arrivalRate', 'arrivalCount', 'rampTo',
 /** What Artillery writes into a phase by itself. */
 const PHASE_OWN = ['mode', 'index', 'id', 'worker', 'totalWorkers', 'startTime', 'endTime'];
 const UNITS: Record<string, number> = { ms: 1e-3, s: 1, m: 60, h: 3600 };
-const PAGE = resolve(import.meta.dirname, '../../reports/dist/index.html');
 
 /**
  * @param script what Artillery has read of its file
@@ -109,7 +108,6 @@ export async function recordOptions(options: Options, script: string, version: s
     clock: env.CLOCK_LIMIT ? { limit: env.CLOCK_LIMIT } : {},
     dir: env.RUN_DIR ?? '',
     runs: join(ROOT, 'reports/runs'),
-    ...(existsSync(PAGE) && { template: readFileSync(PAGE, 'utf8') }),
     command: env.ARRIVAL_COMMAND ?? `artillery run ${script}`,
   };
 }

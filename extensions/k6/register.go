@@ -1,7 +1,8 @@
-// Package k6 registers the k6 extensions of Arrival: k6/x/arrival (ledger, pacer, native sender and subscriber),
-// k6/x/mqtt (an MQTT client for scripts) and the command `k6 x arrival`. Import it for its side effect, or build with
+// Package k6 registers the k6 extensions of Arrival: k6/x/arrival (schedule, account, native sender and subscriber) and the command
+// `k6 x arrival`. Import it for its side effect; README.md says how to build a k6 with it.
 //
-//	xk6 build --with github.com/arrival-bench/arrival/extensions/k6
+// The package mqtt beside it registers k6/x/mqtt, an MQTT client for scripts. It is not imported here: a k6 may have another extension of
+// that name, and two of one name end it. cmd/k6 has both.
 package k6
 
 import (
@@ -10,11 +11,9 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/command"
-	"github.com/arrival-bench/arrival/extensions/k6/mqtt"
 )
 
 func init() {
 	modules.Register("k6/x/arrival", arrival.New())
-	modules.Register("k6/x/mqtt", mqtt.New())
 	subcommand.RegisterExtension(command.Name, command.New)
 }

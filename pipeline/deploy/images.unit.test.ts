@@ -43,6 +43,22 @@ for (const file of DOCKERFILES) {
   });
 }
 
+// labels.js was missing, and each script ended in its first line.
+test('the image of k6 has every file that its scripts import', () => {
+  const copied = instructions(read('k6.Dockerfile')).flatMap((line) =>
+    /^COPY (?!--from)/.test(line) ? line.split(' ').slice(1, -1) : [],
+  );
+  const scripts = globSync('scenarios/*.{js,ts}', { cwd: ROOT });
+  assert.ok(scripts.length > 10);
+  const seen = new Set(scripts);
+  for (const path of seen) {
+    const held = copied.some((source) => covers(source, path));
+    assert.ok(held, `${path} is not copied`);
+    for (const [, name = ''] of read(path).matchAll(/^(?:import (?!type)|export |\}).*?from '(\.[^']+)'/gm))
+      seen.add(join(dirname(path), name));
+  }
+});
+
 test('the image of the pipeline has every file and package that its programs import', () => {
   const ignored = read('pipeline/pipeline.Dockerfile.dockerignore').split('\n').slice(2);
   const seen = new Set<string>();

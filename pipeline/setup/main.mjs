@@ -10,6 +10,7 @@
  * `npm run bench` compares with: wrk.
  */
 import {
+  copyFileSync,
   existsSync,
   readdirSync,
   readFileSync,
@@ -33,12 +34,20 @@ const at = (...path) => join(root, ...path);
 const NPM_STAMP = at('node_modules/.arrival-lock.sha256');
 const ARTILLERY = at('node_modules/.bin/artillery');
 const PAGE_STAMP = at('reports/dist/sources.sha256');
+const PAGE = at('reports/dist/index.html');
+/** The same in the Go module, which is whole without Node: it is committed. */
+const EMBEDDED_PAGE = at('extensions/k6/internal/report/page.gen.html');
 
 /** Each step: is there something to do, and how. In this order: the later need the earlier. */
 const steps = [
   { name: 'npm packages', due: isStale, work: installNpmPackages },
   { name: 'npx artillery', due: () => isStale() || !existsSync(ARTILLERY), work: linkArtillery },
   { name: 'servers and tools', due: () => missingPrograms().length > 0, work: installPrograms },
+  {
+    name: 'report pages',
+    due: () => read(PAGE_STAMP) !== pageSources(root) || read(PAGE) !== read(EMBEDDED_PAGE),
+    work: buildPages,
+  },
   {
     name: 'k6 (the first build takes some minutes)',
     due: () => builtFrom(at('k6')) !== k6Sources(root),
@@ -50,7 +59,6 @@ const steps = [
         { name: 'check of manifests', due: () => !isNew(CHECK, CHECK_MODULE), work: buildCheck },
       ]
     : []),
-  { name: 'report pages', due: () => read(PAGE_STAMP) !== pageSources(root), work: buildPages },
 ];
 
 async function main() {
@@ -59,14 +67,13 @@ async function main() {
   const unknown = flags.find((flag) => flag !== '--test' && flag !== '--bench');
   if (unknown !== undefined) throw new StepError(`${unknown} is not known; allowed: --test, --bench`);
 
-  const due = () => steps.filter((one) => one.due());
-  if (due().length === 0) {
+  if (!steps.some(({ due }) => due())) {
     console.log('setup  nothing to do');
     return;
   }
   await locked(at('.stack/setup.pid'), async () => {
-    // Another set-up may have done it meanwhile.
-    for (const { name, work } of due()) await step(name, work);
+    // Another set-up may have done it meanwhile, and an earlier step may make a later one due: k6 holds the page.
+    for (const { name, due, work } of steps) if (due()) await step(name, work);
   });
 }
 
@@ -162,6 +169,7 @@ async function buildPages() {
     const args = [vite, 'build', '--config', 'reports/vite.config.ts', '--mode', mode];
     await run(at('node_modules/.bin/node'), args, { cwd: root });
   }
+  if (read(PAGE) !== read(EMBEDDED_PAGE)) copyFileSync(PAGE, EMBEDDED_PAGE);
   writeFileSync(PAGE_STAMP, sources);
 }
 

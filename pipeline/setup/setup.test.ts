@@ -138,7 +138,8 @@ test('the script that installs is one that a shell understands', async () => {
 });
 
 test('what counts as a source of k6', () => {
-  for (const path of ['cmd/k6/main.go', 'go.mod', 'go.sum']) assert.ok(isK6Source(path), path);
+  for (const path of ['cmd/k6/main.go', 'go.mod', 'go.sum', 'internal/report/page.gen.html'])
+    assert.ok(isK6Source(path), path);
   for (const path of ['arrival/pacer_test.go', 'index.d.ts', 'README.md']) assert.ok(!isK6Source(path), path);
 });
 

@@ -47,7 +47,8 @@ export function k6Sources(root) {
 
 export function isK6Source(path) {
   const name = path.slice(path.lastIndexOf('/') + 1);
-  return name === 'go.mod' || name === 'go.sum' || (name.endsWith('.go') && !name.endsWith('_test.go'));
+  if (['go.mod', 'go.sum', 'page.gen.html'].includes(name)) return true;
+  return name.endsWith('.go') && !name.endsWith('_test.go');
 }
 
 /** What the pages are built from: their own files, the code they share, and the packages. */

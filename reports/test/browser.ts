@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { launchChromium } from '../chromium.ts';
 import type { Run } from '../contract/run.ts';
-import { renderReport } from '../render.ts';
+import { fillPage } from '../render.ts';
 import { template } from './template.ts';
 
 export interface Opened {
@@ -42,7 +42,11 @@ export class Reader {
   async open(run: Run | string | null, options: BrowserContextOptions = {}): Promise<Opened> {
     const path = join(this.#directory, 'index.html');
     const html =
-      run === null ? this.#template : typeof run === 'string' ? run : renderReport(run, this.#template);
+      run === null
+        ? this.#template
+        : typeof run === 'string'
+          ? run
+          : fillPage(JSON.stringify(run), this.#template);
     await writeFile(path, html);
     const context = await this.#browser.newContext({
       viewport: { width: 1280, height: 900 },

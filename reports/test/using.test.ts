@@ -1,11 +1,13 @@
 /** What a reader does with a page: cursor, zoom, tables, files, print; and how large it is. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { STAGES } from '../contract/run.ts';
+import { render } from '../k6.ts';
 import { csv } from '../page/download.ts';
 import { clock, count } from '../page/format.ts';
-import { renderReport } from '../render.ts';
 import { Reader } from './browser.ts';
 import { golden } from './goldens.ts';
 import { lasting } from './lasting.ts';
@@ -23,7 +25,6 @@ import {
 } from './looking.ts';
 import { wordy } from './odd.ts';
 import { cutOff, printed, printedByCommand } from './printing.ts';
-import { template } from './template.ts';
 
 /** Points that the page's styles leave free around a sheet: 12 mm, and 1 less for rounding. */
 const MARGIN = 33;
@@ -182,12 +183,16 @@ describe('the page in use', () => {
   }
 
   test('the page of an hour is no larger than 3 MB, that of a minute than 400 KB, and both are drawn', async (t) => {
+    const directory = await mkdtemp(join(tmpdir(), 'arrival-large-'));
+    t.after(() => rm(directory, { recursive: true }));
     for (const [seconds, most] of [
       [60, 400_000],
       [3600, 3_000_000],
     ] as const) {
       const run = lasting(golden('passing'), seconds);
-      const html = renderReport(run, await template());
+      await writeFile(join(directory, 'run.json'), JSON.stringify(run));
+      await render(directory);
+      const html = await readFile(join(directory, 'index.html'), 'utf8');
       assert.ok(html.length <= most, `${seconds} s: ${html.length} bytes`);
       await reader.read(html, async (page) => {
         const began = performance.now();

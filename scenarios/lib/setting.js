@@ -55,6 +55,5 @@ export function setting(script) {
     gather: set.GATHER,
     runs: at('../..', 'reports/runs'),
     command: __ENV.ARRIVAL_COMMAND || '',
-    template: open(at('../..', 'reports/dist/index.html')),
   };
 }

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import type { Ended, Generator } from '../../pipeline/stack/child.ts';
-import { merge } from '../../reports/merge.ts';
+import { merge } from '../../reports/k6.ts';
 import { K6Run } from './k6.ts';
 
 /** Instances of a run, at most. */

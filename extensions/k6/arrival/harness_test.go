@@ -70,8 +70,8 @@ func newScriptAt(t *testing.T, f *fake.Pipeline, profile, options string, flags 
 	require.NoError(t, rt.Set("Run", m.Exports().Named["Run"]))
 	_, err := rt.RunString(fmt.Sprintf(
 		`var run = new Run({ profile: %q, ingest: { url: %q, token: 'secret' }, mqtt: { url: %q },
-		 dir: %q, template: %q, canary: false, %s });`,
-		profile, f.IngestURL(), f.MQTTURL(), s.dir, test.Template, options))
+		 dir: %q, canary: false, %s });`,
+		profile, f.IngestURL(), f.MQTTURL(), s.dir, options))
 	require.NoError(t, err)
 
 	registry := s.runtime.VU.InitEnv().Registry

@@ -195,7 +195,7 @@ export interface RunOptions {
    * together, each with its `--execution-segment` of one `--execution-segment-sequence` on its command line: they send what one
    * would, at the same times, each to topics of its own (`<prefix><target>/<generator>/<number>`, unless `mqtt.filter` is set),
    * and begin together, by the clock of Redis. `senders`, `vus` and `publishers.connections` are those of all of them together. Each
-   * leaves its report in `generator-<number>` of the run's directory; `npm run report -- merge` makes one of them.
+   * leaves its report in `generator-<number>` of the run's directory; `k6 x arrival merge` makes one of them.
    */
   runId?: string;
   /** How long an instance waits until all are ready; after it nothing is sent. Default 60 s. */
@@ -212,8 +212,6 @@ export interface RunOptions {
   runs?: string;
   /** The run's own directory, instead of a new one in `runs`. One that holds a run already is refused. */
   dir?: string;
-  /** The page's template: `open('../reports/dist/index.html')`. Without it no page is written. */
-  template?: string;
   /** What the report says to repeat the run. Default: k6's own command line, secrets left out. */
   command?: string;
 }
@@ -299,13 +297,13 @@ export class Run {
   settle(slot: Slot, status: number): void;
 
   /**
-   * run.json as it stands (reports/contract/run.schema.json), without histograms; after `collect()` it is that of the whole run. What a script
+   * run.json as it stands, without histograms; after `collect()` it is that of the whole run. What a script
    * finds in it can become a figure, or a k6 metric with a threshold. Throws before the run has begun.
    */
-  result(): import('../../../reports/contract/run.ts').Run;
+  result(): import('./run.gen.js').Run;
 
   /** How long the native sender's connections to the ingest took to open, with TLS, in ms; `count` says how many there were. */
-  connections(): import('../../../reports/contract/run.ts').Latency;
+  connections(): import('./run.gen.js').Latency;
 
   /**
    * A figure of the script's own for the report and the terminal: `run.figure('time to drain', 3.2, 's')`. One that is no finite

@@ -55,7 +55,6 @@ type options struct {
 	Facts      map[string]any            `json:"facts"` // of the pipeline
 	Runs       string                    `json:"runs"`
 	Dir        string                    `json:"dir"`
-	Template   string                    `json:"template"`
 	Command    string                    `json:"command"`
 
 	SenderConnections int `json:"senderConnections"`

@@ -21,7 +21,7 @@ func (e *engine) write() error {
 }
 
 func (e *engine) save(r *report.Run) error {
-	err := report.Save(e.life.place(), e.options.Template, r)
+	err := report.Save(e.life.place(), r)
 	if err != nil {
 		e.removePage()
 	}
@@ -57,11 +57,7 @@ func (e *engine) lastReport(registry *metrics.Registry) (*report.Run, error) {
 
 // whereabouts is where a reader finds the report.
 func (e *engine) whereabouts() string {
-	dir := e.life.place()
-	if e.options.Template == "" {
-		return "run.json in " + dir + " (no page: there is no template)"
-	}
-	where := filepath.Join(dir, "index.html")
+	where := filepath.Join(e.life.place(), report.PageName)
 	if wd, err := os.Getwd(); err == nil {
 		if short, err := filepath.Rel(wd, where); err == nil && len(short) < len(where) {
 			return short

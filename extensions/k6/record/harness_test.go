@@ -71,8 +71,8 @@ func record(t *testing.T, f *fake.Pipeline, profile, options string) *caller {
 		c.code <- code
 	}()
 	t.Cleanup(stop)
-	c.say(`{"options": {"profile": %q, "ingest": {"url": %q}, "mqtt": {"url": %q}, "dir": %q, "template": %q, "canary": false, "tool": {"name": "other", "version": "1.2"} %s}}`,
-		profile, f.IngestURL(), f.MQTTURL(), c.dir, test.Template, options)
+	c.say(`{"options": {"profile": %q, "ingest": {"url": %q}, "mqtt": {"url": %q}, "dir": %q, "canary": false, "tool": {"name": "other", "version": "1.2"} %s}}`,
+		profile, f.IngestURL(), f.MQTTURL(), c.dir, options)
 	return c
 }
 

@@ -11,7 +11,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { eventually } from '../../../pipeline/test/services.ts';
 import { launchChromium } from '../../chromium.ts';
 import type { Run } from '../../contract/run.ts';
-import { renderReport } from '../../render.ts';
+import { fillPage } from '../../render.ts';
 import { HOSTILE } from '../../test/golden.ts';
 import { golden } from '../../test/goldens.ts';
 import { blank, charts, legend, overflow, text, unreadable, zoomsByKeys } from '../../test/looking.ts';
@@ -346,7 +346,7 @@ test('a run in progress is drawn as it goes, and ends', async () => {
   const ended = run.run.ended;
   Object.assign(run.run, { name: 'live', ended: null, started: '2028-01-01T00:00:00Z' });
   run.timeline = run.timeline.slice(0, 20);
-  const report = renderReport({ ...run, run: { ...run.run, ended } }, await template());
+  const report = fillPage(JSON.stringify({ ...run, run: { ...run.run, ended } }), await template());
   const directory = await writeRun(root, 'live', run, report);
   await grow(directory, '');
   await visit('/', async (page) => {

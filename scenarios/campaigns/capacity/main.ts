@@ -7,7 +7,7 @@ import { describe, RunConfig, readConfig } from '../../../pipeline/common/config
 import { exitAfter } from '../../../pipeline/stack/explain.ts';
 import { shortPath } from '../../../pipeline/stack/file.ts';
 import type { Run } from '../../../reports/contract/run.ts';
-import { renderReport } from '../../../reports/render.ts';
+import { render } from '../../../reports/k6.ts';
 import { against, Interrupted, runEnvironment, settle } from '../../run/against.ts';
 import { inRunDirectory, runName } from '../../run/directory.ts';
 import { ADDRESSES, cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
@@ -18,7 +18,6 @@ import { about, Budget } from './budget.ts';
 import { disturbance, gaveWay, judge } from './judge.ts';
 import { type Bracket, confirm, NOTHING, narrowed, type Outcome, search, tried } from './search.ts';
 
-const ROOT = join(import.meta.dirname, '../../..');
 const SCRIPT = 'scenarios/capacity.js';
 
 const number = (fallback: number, minimum: number, maximum: number, description: string) =>
@@ -222,9 +221,8 @@ async function findCapacity(
 async function addAnswer(dir: string, figures: NonNullable<Run['figures']>, answer: string): Promise<void> {
   const run: Run = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8'));
   run.figures = [...(run.figures ?? []), ...figures];
-  const template = await readFile(join(ROOT, 'reports/dist/index.html'), 'utf8');
   await writeFile(join(dir, 'run.json'), `${JSON.stringify(run)}\n`);
-  await writeFile(join(dir, 'index.html'), renderReport(run, template));
+  await render(dir);
   await appendFile(join(dir, 'summary.md'), `\n${answer}\n`);
 }
 

@@ -12,7 +12,6 @@ const run = new Run({
       flows: [{ name: 'direct', target: 'user', targets: 100, messages: batch, payloadBytes: fill }],
     }),
   },
-  template: open('../../../reports/dist/index.html'),
   dir: __ENV.RUN_DIR,
   runId: __ENV.RUN_ID || '',
 });

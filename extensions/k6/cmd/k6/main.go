@@ -9,10 +9,11 @@ import (
 	"go.k6.io/k6/v2/cmd"
 	"go.k6.io/k6/v2/cmd/state"
 
-	_ "github.com/arrival-bench/arrival/extensions/k6" // k6/x/arrival, k6/x/mqtt, k6 x arrival
+	_ "github.com/arrival-bench/arrival/extensions/k6" // k6/x/arrival, k6 x arrival
 	"github.com/arrival-bench/arrival/extensions/k6/internal/command"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/sources"
-	_ "github.com/grafana/xk6-redis" // k6/x/redis
+	_ "github.com/arrival-bench/arrival/extensions/k6/mqtt" // k6/x/mqtt
+	_ "github.com/grafana/xk6-redis"                        // k6/x/redis
 )
 
 // hash is the hash of the sources, set by: go build -ldflags "-X main.hash=…".

@@ -16,7 +16,7 @@ import (
 )
 
 // instrument is what is tested: the built k6 with its page, and nothing of its inside.
-type instrument struct{ k6, script, template string }
+type instrument struct{ k6, script string }
 
 // generated is what one generator measured, and what its pipeline did.
 type generated struct {
@@ -81,7 +81,7 @@ func (in instrument) generate(ctx context.Context, c *testCase, f *fake.Pipeline
 // options are those of Run.
 func (in instrument) options(c *testCase, f *fake.Pipeline, seconds int, dir string) map[string]any {
 	options := map[string]any{
-		"name": "selftest", "dir": dir, "template": in.template, "command": "npm run selftest",
+		"name": "selftest", "dir": dir, "command": "npm run selftest",
 		"profile": c.profileText(seconds),
 		"ingest":  map[string]any{"url": f.IngestURL()}, "mqtt": map[string]any{"url": f.MQTTURL()},
 		"canary": false, // its messages would enter the pipeline's counts

@@ -24,7 +24,6 @@ and invents messages, and whose clock is wrong, exactly as told. Prints what was
   --short      fewer and shorter cases, with tolerances for a machine that does other things too
   --only WORD  only the cases whose names contain WORD
   --k6 FILE    the k6 to test (k6)
-  --page FILE  the template of its page (reports/dist/index.html)
 
 Where the run itself says that its generator was late or out of CPU, or its clock not known well enough, a case whose times do not
 hold is repeated, at most twice. What then takes longer than it may is left open: it tells of the machine. A wrong count or verdict
@@ -61,7 +60,6 @@ func selftest(ctx context.Context, args []string) (int, error) {
 	isShort := flags.Bool("short", false, "")
 	only := flags.String("only", "", "")
 	k6 := flags.String("k6", "k6", "")
-	page := flags.String("page", "reports/dist/index.html", "")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Print(usage)
@@ -90,7 +88,7 @@ func selftest(ctx context.Context, args []string) (int, error) {
 			_ = os.RemoveAll(dir)
 		}
 	}()
-	in, err := prepare(*k6, *page, dir)
+	in, err := prepare(*k6, dir)
 	if err != nil {
 		return notTested, err
 	}
@@ -140,17 +138,12 @@ func selectCases(f form, word string) (selected []*testCase) {
 }
 
 // prepare finds what is tested, and puts the script beside the runs.
-func prepare(k6, page, dir string) (in instrument, err error) {
+func prepare(k6, dir string) (in instrument, err error) {
 	if in.k6, err = filepath.Abs(k6); err != nil {
 		return in, err
 	}
-	if in.template, err = filepath.Abs(page); err != nil {
-		return in, err
-	}
-	for what, path := range map[string]string{"k6": in.k6, "the page's template": in.template} {
-		if _, err := os.Stat(path); err != nil {
-			return in, fmt.Errorf("%s is not built (%s): npm run setup builds it", what, path)
-		}
+	if _, err := os.Stat(in.k6); err != nil {
+		return in, fmt.Errorf("k6 is not built (%s): npm run setup builds it", in.k6)
 	}
 	in.script = filepath.Join(dir, "selftest.js")
 	return in, os.WriteFile(in.script, script, 0o644)

@@ -328,7 +328,7 @@ func TestWrongUseIsToldApartFromATableThatDoesNotHold(t *testing.T) {
 		"flag provided but not defined: -shrt":       {"--shrt"},
 		`"short" is not an option`:                   {"short"},
 		`--only "xyz": no case`:                      {"--only", "xyz"},
-		"k6 is not built (" + missing + "): npm run": {"--k6", missing, "--page", "main.go"},
+		"k6 is not built (" + missing + "): npm run": {"--k6", missing},
 	} {
 		code, err := selftest(t.Context(), args)
 		assert.Equal(t, notTested, code)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.k6.io/k6/v2/cmd/state"
-	"go.k6.io/k6/v2/errext"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
@@ -20,15 +19,10 @@ Exit code: 0 when all runs pass, 99 when one does not, 1 when a file is not a va
 		Args: some("a run.json, or the directory of a run"),
 		RunE: func(_ *cobra.Command, given []string) error {
 			passed := true
-			var invalid error
-			for _, path := range given {
+			err := each(gs, given, func(path string) error {
 				r, err := report.Read(path)
 				if err != nil {
-					if invalid != nil {
-						gs.Logger.Error(invalid)
-					}
-					invalid = err
-					continue
+					return err
 				}
 				result, lines := verdict(r)
 				passed = passed && result == report.Pass
@@ -36,14 +30,12 @@ Exit code: 0 when all runs pass, 99 when one does not, 1 when a file is not a va
 				for _, line := range lines {
 					fmt.Fprintf(gs.Stdout, "  %s\n", report.Printable(line))
 				}
-			}
-			if invalid != nil {
-				return errext.WithExitCodeIfNone(invalid, wrong)
-			}
-			if !passed {
+				return nil
+			})
+			if err == nil && !passed {
 				gs.OSExit(notPassed)
 			}
-			return nil
+			return err
 		},
 	}
 }

@@ -4,6 +4,7 @@ package command
 import (
 	"github.com/spf13/cobra"
 	"go.k6.io/k6/v2/cmd/state"
+	"go.k6.io/k6/v2/errext"
 
 	"github.com/arrival-bench/arrival/extensions/k6/record"
 )
@@ -23,6 +24,21 @@ func New(gs *state.GlobalState) *cobra.Command {
 		record.New(gs),
 		newMerge(gs),
 		newCheck(gs),
+		newRender(gs),
 	)
 	return root
+}
+
+// each does something with every path, also after an error with one. It logs all errors but the last, which it returns with an exit code.
+func each(gs *state.GlobalState, paths []string, do func(path string) error) error {
+	var last error
+	for _, path := range paths {
+		if err := do(path); err != nil {
+			if last != nil {
+				gs.Logger.Error(last)
+			}
+			last = err
+		}
+	}
+	return errext.WithExitCodeIfNone(last, wrong)
 }

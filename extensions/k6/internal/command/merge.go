@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,7 +21,7 @@ const (
 )
 
 func newMerge(gs *state.GlobalState) *cobra.Command {
-	var out, page string
+	var out string
 	c := &cobra.Command{
 		Use:   "merge <directory>...",
 		Short: "Make one run of what several instances have left that did it together",
@@ -32,19 +31,11 @@ instance, or of a run whose instances have theirs in it. Counts and histograms a
 Exit code: 0 when the run passes, 99 when it does not, 1 when there is no run: the parts can't be read, or are not of one run.`,
 		Args: some("a directory that holds a run's instances, or theirs"),
 		RunE: func(_ *cobra.Command, given []string) error {
-			template, err := readTemplate(page)
+			dir, r, err := merge.Directories(given, out)
 			if err != nil {
 				return errext.WithExitCodeIfNone(err, wrong)
 			}
-			dir, r, err := merge.Directories(given, out, template)
-			if err != nil {
-				return errext.WithExitCodeIfNone(err, wrong)
-			}
-			where := report.FileName + " in " + dir + " (no page: there is no template)"
-			if template != "" {
-				where = short(filepath.Join(dir, report.PageName))
-			}
-			fmt.Fprint(gs.Stdout, report.Text(r, where, gs.Stdout.IsTTY && !gs.Flags.NoColor))
+			fmt.Fprint(gs.Stdout, report.Text(r, short(filepath.Join(dir, report.PageName)), gs.Stdout.IsTTY && !gs.Flags.NoColor))
 			if r.Verdict.Result != report.Pass {
 				gs.OSExit(notPassed)
 			}
@@ -52,7 +43,6 @@ Exit code: 0 when the run passes, 99 when it does not, 1 when there is no run: t
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "where the whole goes (the directory that its instances' are in)")
-	c.Flags().StringVar(&page, "page", "", "template of the page (reports/dist/index.html beside this program)")
 	return c
 }
 
@@ -64,23 +54,6 @@ func some(what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// readTemplate reads the page's template; empty: it is not where it is by default.
-func readTemplate(given string) (string, error) {
-	path := given
-	if path == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return "", nil
-		}
-		path = filepath.Join(filepath.Dir(self), "reports/dist/index.html")
-	}
-	text, err := os.ReadFile(path)
-	if given == "" && errors.Is(err, os.ErrNotExist) {
-		return "", nil
-	}
-	return string(text), err
 }
 
 // short is a path as a person would type it from here.

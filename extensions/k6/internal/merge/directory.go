@@ -20,8 +20,8 @@ var ofGenerator = regexp.MustCompile(`^generator-\d+$`)
 
 // Directories makes one run of what lies in directories of instances, or in those of runs that hold theirs, and writes what every run leaves.
 //
-// out is where to; empty: the directory that all of them are in. template is that of the page; empty: without a page. It returns the directory.
-func Directories(given []string, out, template string) (directory string, r *report.Run, err error) {
+// out is where to; empty: the directory that all of them are in. It returns the directory.
+func Directories(given []string, out string) (directory string, r *report.Run, err error) {
 	err = must.Try(func() {
 		dirs := instancesIn(given)
 		if out == "" {
@@ -42,7 +42,7 @@ func Directories(given []string, out, template string) (directory string, r *rep
 			}
 			return err
 		}))
-		must.Do(report.Save(out, template, r))
+		must.Do(report.Save(out, r))
 	})
 	return out, r, err
 }

@@ -23,7 +23,7 @@ func TestTheWholeIsTheGolden(t *testing.T) {
 	for _, name := range []string{"whole", "odd"} {
 		dir := filepath.Join("testdata", name)
 		out := filepath.Join(t.TempDir(), name+"-ts")
-		at, r, err := Directories([]string{dir}, out, `<script id="run" type="application/json">null</script>`)
+		at, r, err := Directories([]string{dir}, out)
 		require.NoError(t, err)
 		assert.Equal(t, out, at)
 

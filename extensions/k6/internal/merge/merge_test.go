@@ -202,12 +202,12 @@ func TestWhatIsNoPartIsNamed(t *testing.T) {
 		"is of generator 4 of 3": func(r *report.Run) { r.Run.Generator.Number = 4 },
 	} {
 		dir := write(t, part(t, 1, change).Run)
-		_, _, err := Directories([]string{dir}, t.TempDir(), "")
+		_, _, err := Directories([]string{dir}, t.TempDir())
 		assert.EqualError(t, err, dir+" "+what)
 	}
-	_, _, err := Directories([]string{"testdata/whole/generator-1", "testdata/odd/generator-3"}, "", "")
+	_, _, err := Directories([]string{"testdata/whole/generator-1", "testdata/odd/generator-3"}, "")
 	assert.EqualError(t, err, "the parts do not lie in one directory of their run: --out says where the whole goes")
-	_, _, err = Directories([]string{write(t, part(t, 1, nil).Run)}, "", "")
+	_, _, err = Directories([]string{write(t, part(t, 1, nil).Run)}, "")
 	assert.EqualError(t, err, "the parts do not lie in one directory of their run: --out says where the whole goes")
 
 	// One of a version that had no rules.
@@ -219,6 +219,6 @@ func TestWhatIsNoPartIsNamed(t *testing.T) {
 	old, err := json.Marshal(data)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, old, 0o644))
-	_, _, err = Directories([]string{dir}, t.TempDir(), "")
+	_, _, err = Directories([]string{dir}, t.TempDir())
 	assert.ErrorContains(t, err, "is a run of an earlier version, without the rules that it was judged by")
 }

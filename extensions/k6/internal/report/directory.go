@@ -27,8 +27,7 @@ const (
 )
 
 // Save puts run.json, what CI reads, and the page into a run's directory, each at once: a reader never finds half a file.
-// template is that of the page; empty: without one.
-func Save(dir, template string, r *Run) error {
+func Save(dir string, r *Run) error {
 	files := map[string]func(*bufio.Writer) error{
 		FileName: func(w *bufio.Writer) error {
 			err := WriteJSON(w, r)
@@ -44,9 +43,7 @@ func Save(dir, template string, r *Run) error {
 			_, err := w.WriteString(Markdown(r))
 			return err
 		},
-	}
-	if template != "" {
-		files[PageName] = func(w *bufio.Writer) error { return WritePage(w, template, r) }
+		PageName: func(w *bufio.Writer) error { return WritePage(w, r) },
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := Replace(filepath.Join(dir, name), files[name]); err != nil {
@@ -70,8 +67,8 @@ func Replace(path string, write func(*bufio.Writer) error) error {
 	return os.Rename(next.Name(), path)
 }
 
-// Read is the run that a directory, or a run.json, holds. Its errors name the file and what is wrong with it.
-func Read(path string) (*Run, error) {
+// Load is the run.json of a directory, or one by its path, which is valid. Its errors name the file and what is wrong with it.
+func Load(path string) ([]byte, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, FileName)
 	}
@@ -81,6 +78,15 @@ func Read(path string) (*Run, error) {
 	}
 	if err := Validate(data); err != nil {
 		return nil, fmt.Errorf("%s %w", path, err)
+	}
+	return data, nil
+}
+
+// Read is the run that a directory, or a run.json, holds. Its errors are those of Load.
+func Read(path string) (*Run, error) {
+	data, err := Load(path)
+	if err != nil {
+		return nil, err
 	}
 	r := &Run{}
 	if err := json.Unmarshal(data, r); err != nil {

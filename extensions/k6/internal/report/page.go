@@ -4,29 +4,47 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	_ "embed"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
+	"regexp"
 	"strings"
 )
 
-// The page's template holds null between these two, exactly once, where the run belongs.
+// template is the page without a run. The set-up builds it from reports/page and puts it here, so that the module needs no Node.
+//
+//go:embed page.gen.html
+var template string
+
+// The template holds null between these two, exactly once, where the run belongs.
 const (
 	opening = `<script id="run" type="application/json">`
 	closing = `</script>`
 )
 
-// WritePage puts a run into the template of the page: JSON, compressed with gzip, as a JSON string in base64, so that the page of
-// an hour stays small and nothing in the run can end the element that holds it.
-func WritePage(w io.Writer, template string, r *Run) error {
-	before, after, found := strings.Cut(template, opening+"null"+closing)
-	if !found {
-		return errors.New("the page template has no place for the run; build it again with: npm run setup")
-	}
+// WritePage writes the page of a run.
+func WritePage(w io.Writer, r *Run) error {
+	return writePage(w, template, func(w io.Writer) error { return writeJSON(w, r, light) })
+}
+
+// RenderPage writes the page of a run.json, which may be of an earlier version: what this one does not know of it stays as it is.
+func RenderPage(w io.Writer, run []byte) error {
+	return writePage(w, template, func(w io.Writer) error {
+		data, err := light(run)
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		return err
+	})
+}
+
+// writePage puts a run into the template as JSON, compressed with gzip, as a JSON string in base64, so that the page of an hour stays
+// small and nothing in the run can end the element that holds it.
+func writePage(w io.Writer, template string, run func(io.Writer) error) error {
+	before, after, _ := strings.Cut(template, opening+"null"+closing)
 	text := base64.NewEncoder(base64.StdEncoding, w)
 	packed, err := gzip.NewWriterLevel(text, gzip.BestSpeed)
 	if err != nil {
@@ -34,7 +52,7 @@ func WritePage(w io.Writer, template string, r *Run) error {
 	}
 	for _, write := range []func() error{
 		func() error { _, err := io.WriteString(w, before+opening+`"`); return err },
-		func() error { return WriteJSON(packed, light(r)) },
+		func() error { return run(packed) },
 		packed.Close,
 		text.Close,
 		func() error { _, err := io.WriteString(w, `"`+closing+after); return err },
@@ -48,9 +66,17 @@ func WritePage(w io.Writer, template string, r *Run) error {
 
 // WriteJSON writes a run as JSON, a second of its timeline after the other: that of a day is 56 MB, which need not be there at once.
 func WriteJSON(w io.Writer, r *Run) error {
+	return writeJSON(w, r, func(all []byte) ([]byte, error) { return all, nil })
+}
+
+// writeJSON writes a run, whose JSON without the timeline may be changed before.
+func writeJSON(w io.Writer, r *Run, change func([]byte) ([]byte, error)) error {
 	rest := *r
 	rest.Timeline = nil
 	data, err := json.Marshal(&rest)
+	if err == nil {
+		data, err = change(data)
+	}
 	if err != nil {
 		return err
 	}
@@ -79,6 +105,41 @@ func WriteJSON(w io.Writer, r *Run) error {
 	return b.Flush()
 }
 
+// histogram is a member in the JSON of a latency. It stands in no string, where quotes are escaped.
+var histogram = regexp.MustCompile(`"histogram"\s*:\s*"[^"]*"`)
+
+// light is a run.json without the histograms of its parts, which no figure of the page is made from and which do not compress.
+// Those of the whole stay: the page offers them for download.
+func light(run []byte) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(run))
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	b := bytes.NewBuffer(make([]byte, 0, len(run)))
+	for separator := byte('{'); d.More(); separator = ',' {
+		key, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, err
+		}
+		if key != "latency" {
+			value = histogram.ReplaceAllLiteral(value, []byte(`"histogram":null`))
+		}
+		name, err := json.Marshal(key)
+		if err != nil {
+			return nil, err
+		}
+		for _, piece := range [][]byte{{separator}, name, {':'}, value} {
+			_, _ = b.Write(piece)
+		}
+	}
+	_ = b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
 // Shown is the run that a page holds.
 func Shown(page []byte) (*Run, error) {
 	_, rest, found := bytes.Cut(page, []byte(opening))
@@ -99,39 +160,4 @@ func Shown(page []byte) (*Run, error) {
 		return nil, fmt.Errorf("the page holds no run: %w", err)
 	}
 	return r, nil
-}
-
-// light is a run without the histograms of its parts, which no figure of the page is made from and which do not compress.
-// Those of the whole stay: the page offers them for download.
-func light(r *Run) *Run {
-	l := *r
-	l.Steps = slices.Clone(r.Steps)
-	for i := range l.Steps {
-		own := &l.Steps[i].Latency
-		own.Stages = maps.Clone(own.Stages)
-		for name, stage := range own.Stages {
-			own.Stages[name] = *bare(&stage)
-		}
-		own.Arrival, own.FromSend, own.HTTP = *bare(&own.Arrival), *bare(&own.FromSend), *bare(&own.HTTP)
-	}
-	l.Flows = slices.Clone(r.Flows)
-	for i := range l.Flows {
-		l.Flows[i].Arrival = *bare(&l.Flows[i].Arrival)
-	}
-	if r.Canary != nil {
-		l.Canary = new(*r.Canary)
-		l.Canary.Latency = *bare(&l.Canary.Latency)
-	}
-	l.Health.Lateness, l.Health.SocketWait = bare(r.Health.Lateness), bare(r.Health.SocketWait)
-	return &l
-}
-
-// bare is a latency without its histogram. nil stays nil.
-func bare(l *Latency) *Latency {
-	if l == nil {
-		return nil
-	}
-	own := *l
-	own.Histogram = nil
-	return &own
 }

@@ -17,7 +17,7 @@ import (
 const Folder = "extensions/k6"
 
 // Hash is the SHA-256, in hex, over the name and the content of each file that the binary is built from: .go files that
-// are no tests, go.mod and go.sum, in bytewise order of their slash-separated paths, each part followed by a zero byte.
+// are no tests, go.mod, go.sum and the page, in bytewise order of their slash-separated paths, each part followed by a zero byte.
 // pipeline/setup/sources.mjs computes the same.
 func Hash(tree fs.FS) (string, error) {
 	var paths []string
@@ -43,7 +43,7 @@ func Hash(tree fs.FS) (string, error) {
 }
 
 func counts(name string) bool {
-	return name == "go.mod" || name == "go.sum" ||
+	return name == "go.mod" || name == "go.sum" || name == "page.gen.html" ||
 		strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
 }
 

@@ -32,6 +32,7 @@ func TestHashFollowsWhatIsBuilt(t *testing.T) {
 	assert.NotEqual(t, same, tree(map[string]string{"a/a.go": "package b"}))
 	assert.NotEqual(t, same, tree(map[string]string{"b.go": ""}))
 	assert.NotEqual(t, same, tree(map[string]string{"go.sum": ""}))
+	assert.NotEqual(t, same, tree(map[string]string{"a/page.gen.html": ""}))
 }
 
 func TestCheck(t *testing.T) {

@@ -19,9 +19,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// Template is the smallest page.
-const Template = `<html><script id="run" type="application/json">null</script></html>`
-
 // Steady is a profile of 300 requests, 570 messages and 810 deliveries.
 const Steady = `
 phases: [{name: steady, duration: 1, arrivalRate: 300}]

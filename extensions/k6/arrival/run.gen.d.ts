@@ -1,0 +1,631 @@
+// Generated from run.schema.json; do not edit.
+
+/** What was run, with what, when. */
+export interface RunInfo {
+  /** The first part of every message id of this run. */
+  id: string;
+  /** Name of the run's directory: method-topology-network-time. */
+  name: string;
+  /** The generator. */
+  tool: {
+    /** k6, artillery, … */
+    name: string;
+    /** Version of the tool. */
+    version: string | null;
+  };
+  /** How load is offered: the name of the scenario. */
+  method: string;
+  /** What the requests speak, whose latency is "http": HTTP, MQTT, Redis. Absent, in an earlier version: HTTP. */
+  protocol?: string;
+  /** open: requests are due at the times of the profile. closed: so many VUs each send their next request when the last one is answered; a message is due when it is sent. */
+  model: "open" | "closed";
+  /** What is under test: single, cluster, … */
+  topology: string;
+  /** What lies between: loopback, lan, … */
+  network: string;
+  /** Free labels of the user, to find runs by. */
+  labels: Record<string, string>;
+  /** Start of the run: t = 0 of the timeline. */
+  started: string;
+  /** End of the run. null: not ended, or killed. */
+  ended: string | null;
+  /** The command that runs it again. */
+  command: string | null;
+  /** Which of several instances that do the run together this is. null or absent: the run has one. */
+  generator?: Generator | null;
+  profile: Profile;
+}
+
+/** One of several instances that do a run together, each a segment of it. */
+export interface Generator {
+  /** The second part of every message id of this instance. */
+  number: number;
+  /** How many instances the run has. */
+  of: number;
+  /** k6's execution segment. */
+  segment: string;
+  /** k6's execution segment sequence. */
+  sequence: string;
+  /** Start of all instances on the clock of Redis: t = 0 of the timeline. */
+  start_us: number;
+  /** How long after the start the instance was there. 0: in time. */
+  late_ms: number;
+}
+
+/** What one of several instances adds to their run. null: it is missing, or does not tell. */
+export interface GeneratorResult {
+  /** Number of the generator. */
+  number: number;
+  /** k6's execution segment. */
+  segment: string;
+  /** Its own verdict. missing: it has left nothing. */
+  result: "pass" | "fail" | "invalid" | "incomplete" | "missing";
+  /** Of its own verdict. */
+  reasons: string[];
+  /** How long after the start of all it was there. */
+  late_ms: number | null;
+  /** Its share. */
+  scheduled: number | null;
+  /** Of its share. */
+  arrived: number | null;
+  /** p99 of its lateness (health.lateness; the stage schedule where that is not told). */
+  schedule_p99_ms: number | null;
+  /** p99 of its health.socket_wait. */
+  socket_wait_p99_ms: number | null;
+  /** Cores it may use. Absent: of an earlier version. */
+  cores?: number | null;
+  /** Version of its host's kernel. */
+  kernel?: string | null;
+  /** Its busiest second. */
+  cpu_percent_max: number | null;
+  /** Reference minus its clock. */
+  clock_offset_ms: number | null;
+  /** How far off that can be. */
+  clock_bound_ms: number | null;
+}
+
+/** The load that was planned. */
+export interface Profile {
+  /** Name of the profile. */
+  name: string;
+  /** Planned phases, in order. */
+  phases: Array<{
+    /** Name of the phase. */
+    name: string;
+    /** Planned length. */
+    duration_s: number;
+    /** Request starts per second, at the beginning of the phase if it ramps. 0: a pause. null: the closed model. */
+    arrival_rate: number | null;
+    /** Request starts per second at the end of the phase. null: constant, or the closed model. */
+    ramp_to: number | null;
+    /** Concurrency of the closed model; 0: a pause. null: the open model. */
+    vus: number | null;
+    /** Counts towards `latency`. false: a warm-up. */
+    measured: boolean;
+  }>;
+  /** What one request is, by weight. */
+  flows: Array<{
+    /** Name of the flow. */
+    name: string;
+    /** Share of the requests, relative to the other flows. */
+    weight: number;
+    /** Messages in one request. */
+    messages: number;
+    /** Subscribers that each message is due to reach. */
+    deliveries: number;
+    /** Length of a message's payload as the profile has it; a script may put another in its place. Absent: payloads of random values. */
+    payload_bytes?: number;
+  }>;
+}
+
+export interface Verdict {
+  /** fail: a limit did not hold, or a message did not arrive. invalid: the instrument was the bottleneck. incomplete: the run did not reach its end, or a limit was not judged. */
+  result: "pass" | "fail" | "invalid" | "incomplete";
+  /** Plain sentences. */
+  reasons: string[];
+  /** Every rule that the run was judged by. absent: the run is of an earlier version. */
+  rules?: Rule[];
+  /** Latencies that can be trusted though the result is invalid. */
+  stands?: "http"[];
+}
+
+/** A limit, what was measured, and whether it held. Without a limit it is a fact that is so or not. */
+export interface Rule {
+  /** Of the figure; that of a threshold is its metric and, but for a value or a count, the aggregation. */
+  name: string;
+  /** Measured. null: not known, or there is none. */
+  value: number | null;
+  /** How value is to be to limit. empty: there is no limit. */
+  op: "" | "<" | "<=" | ">" | ">=" | "==" | "===" | "!=";
+  /** null: none. */
+  limit: number | null;
+  /** Of value and limit. */
+  unit: string;
+  /** null: not judged, and so no pass where there is a limit. */
+  ok: boolean | null;
+  /** What the run is if the rule does not hold. */
+  result: "fail" | "invalid" | "incomplete";
+  /** What the limit is made of. empty: it was set as it is. */
+  basis: string;
+  /** Why it does not hold. empty: it does, or another reason says it. */
+  reason: string;
+  /** Of a merged run: whose it is. */
+  generator?: number;
+}
+
+/** Every message id that was due, whole run. scheduled = dropped + rejected + unknown + arrived + dead_lettered + queued + lost + pending. */
+export interface Account {
+  /** Ids that were due. */
+  scheduled: number;
+  /** Never sent by the generator. */
+  dropped: number;
+  /** The ingest said no, or there was no connection to it. */
+  rejected: number;
+  /** May have been taken (no answer, a broken connection, or a gateway's 502 or 504), and never arrived. */
+  unknown: number;
+  /** Reached every subscriber they were due at. */
+  arrived: number;
+  /** Given up by the relay. */
+  dead_lettered: number;
+  /** Still in the queue when the drain limit was reached. */
+  queued: number;
+  /** Accepted, and nowhere. */
+  lost: number;
+  /** In flight when the run was cut off; 0 unless it is incomplete. */
+  pending: number;
+  /** The equation holds. */
+  balanced: boolean;
+  /** Arrived again. */
+  duplicates: number;
+  /** Arrived after a later one of the same target. */
+  reordered: number;
+  /** With a stage below zero. */
+  negative: number;
+  /** Whose id is not of this run. */
+  foreign: number;
+  requests: {
+    /** Requests that were due. */
+    scheduled: number;
+    /** Requests that were sent, each counted once. */
+    sent: number;
+    /** POSTs that were repeated with the same id. */
+    retried: number;
+  };
+  /** One message is due at as many subscribers as its flow says. */
+  deliveries: {
+    /** Owed for the accepted messages. */
+    due: number;
+    /** Made, each counted once. */
+    arrived: number;
+    /** due − arrived. */
+    missing: number;
+  };
+}
+
+export interface Clock {
+  /** Whose clock it is. monotonic: the generator's own, where it sends and receives in one process. */
+  reference: "redis TIME" | "monotonic";
+  /** Reference minus the generator's clock; 0 where zero lies inside the bound. */
+  offset_ms: number | null;
+  /** How far the stamps of two processes can be apart: the sum of the two widest bounds among generator and processes. A stage between two processes that is shorter than this is not known. */
+  bound_ms: number | null;
+  /** Of the generator's offset: half the shortest round trip of its probes. */
+  generator_bound_ms: number | null;
+  /** All that the run speaks to is on this host and no offset is proven: one clock, so bound_ms is no reason to doubt a stage. */
+  one_host: boolean;
+  /** The limit that the user set for bound_ms. null: none. */
+  limit_ms: number | null;
+  /** Drift of the offset over the run. */
+  drift_ppm: number | null;
+  /** How often the reference was asked. */
+  probes: number;
+  /** What the pipeline's processes said of their own clocks; empty where they said nothing. */
+  processes: Array<{
+    /** ingest-1, relay-1, … */
+    process: string;
+    /** Reference minus the process's clock; 0 where zero lies inside the bound. */
+    offset_ms: number;
+    /** Half the shortest round trip of its probes. */
+    bound_ms: number;
+  }>;
+}
+
+/** Whether the instrument kept up. */
+export interface Health {
+  /** How late the measured phases were sent: each message as often as deliveries are due of it, so that it is the stage schedule where all of them arrive, and has what did not arrive too. null: nothing was sent, or the model is closed. Absent: of an earlier version. */
+  lateness?: Latency | null;
+  /** How many deliveries of the measured phases arrived when the kernel had their last byte (its stamp, on Linux), and how many when they were read, since there is no stamp, or none that can be believed. Absent: of an earlier version, where all arrived when they were read. */
+  arrival_stamps?: {
+    /** By the kernel's stamp. */
+    kernel: number;
+    /** By their read. */
+    read: number;
+  };
+  /** How much of its arrival latency each delivery of the measured phases may have lain unread in the subscriber's socket: nothing where the kernel's stamp is its own, so that a slow reader is not in the latency. null: the system does not tell (Linux does), or nothing of them arrived. */
+  socket_wait: Latency | null;
+  /** Spans in which a subscriber had no connection. */
+  gaps: Array<{
+    /** Number of the subscriber. */
+    subscriber: number;
+    /** When its connection was lost, since the start of the run. */
+    from_s: number;
+    /** When it held its topics again. null: it never came back. */
+    to_s: number | null;
+    /** Why the connection was lost. */
+    reason: string;
+  }>;
+  /** Samples that k6 did not take; the histograms hold them all the same. */
+  samples_discarded: number;
+  /** k6's own Trend was given one in so many samples; 1: all. The histograms always hold all. */
+  trend_one_in: number;
+}
+
+/** A connection of its own that sends a message at a steady, low rate all the way round, on a topic of its own: slow beside a slow load, the pipeline is slow; fast beside a slow load, the instrument is, or what only the load's connections share. It is no part of the account. */
+export interface Canary {
+  /** Canary messages sent. */
+  sent: number;
+  /** Of these, arrived. */
+  arrived: number;
+  /** From one canary message to the next. */
+  interval_s: number;
+  /** arrived − due, one sample per message. */
+  latency: Latency;
+}
+
+export interface Latencies {
+  /** arrived − due, one sample per delivery. */
+  arrival: Latency;
+  /** arrived − sent, one sample per delivery: uncorrected. */
+  from_send: Latency;
+  /** Answer − sent, one sample per request. */
+  http: Latency;
+  /** The six stages of a delivery; per delivery they add up to arrival. */
+  stages: {
+    /** sent − due: the generator was late. */
+    schedule: Latency;
+    /** received − sent: connection, HTTP, parsing. */
+    request: Latency;
+    /** queued − received: validation, batching. */
+    ingest: Latency;
+    /** claimed − queued: the queue, the wait for a free relay. */
+    queue: Latency;
+    /** published − claimed: relay, back-pressure of the broker. */
+    relay: Latency;
+    /** arrived − published: broker, network; of what arrived by its read (arrival_stamps) the subscriber's socket too. */
+    delivery: Latency;
+  };
+}
+
+/** A distribution, from an HdrHistogram (1 µs, 3 significant digits). count 0: everything else null, curve empty. */
+export interface Latency {
+  /** Samples. */
+  count: number;
+  /** Smallest sample. */
+  min: number | null;
+  /** Arithmetic mean. */
+  mean: number | null;
+  /** Half of the samples are no larger. */
+  p50: number | null;
+  /** 75th percentile. */
+  p75: number | null;
+  /** 90th percentile. */
+  p90: number | null;
+  /** 95th percentile. */
+  p95: number | null;
+  /** 99th percentile. */
+  p99: number | null;
+  /** 99.9th percentile. */
+  p999: number | null;
+  /** Largest sample. */
+  max: number | null;
+  /** Pairs of percentile (0 to 100) and ms, both ascending, denser towards 100. */
+  curve: Array<[number, number]>;
+  /** HdrHistogram V2, compressed, base64. null: left out. */
+  histogram: string | null;
+}
+
+/** A phase as it went. Messages and requests belong to the phase in which they are due, deliveries to the phase of their message. */
+export interface Step {
+  /** Name of the phase. */
+  name: string;
+  /** Start, since the start of the run. */
+  start_s: number;
+  /** Length; of a phase that was cut off, the time that it ran. */
+  duration_s: number;
+  /** Concurrency of the closed model. null: the open model. */
+  vus: number | null;
+  /** Counts towards `latency` of the run. */
+  measured: boolean;
+  /** Requests that were due while it ran. */
+  requests: number;
+  /** Messages that were due while it ran. */
+  scheduled: number;
+  /** Messages that ingest accepted. */
+  accepted: number;
+  /** Deliveries due for what was accepted. Absent: of an earlier version. */
+  due?: number;
+  /** Deliveries made. */
+  arrived: number;
+  /** scheduled / duration_s. */
+  scheduled_per_s: number | null;
+  /** accepted / duration_s. */
+  accepted_per_s: number | null;
+  /** arrived / duration_s. */
+  arrived_per_s: number | null;
+  /** Deliveries of accepted messages that had not arrived at its end. null: it has not ended. */
+  backlog?: number | null;
+  /** From its end until none of them was left. null: it was not waited for, or in vain. */
+  drained_s?: number | null;
+  /** Mean over its seconds, by process. null: not told. */
+  cpu_percent?: Record<string, number> | null;
+  latency: Latencies;
+  /** What the trace lists tell of it. null: not asked for. */
+  sampled?: Sampled | null;
+}
+
+export interface Knee {
+  /** The last concurrency before. 0: it is below the first step, where a backlog grows already. */
+  vus: number;
+  /** That of the step after it. */
+  next: number;
+  /** Whose mean grew most from the one to the other; below the first step, the longest. Empty: not known. */
+  stage: "schedule" | "request" | "ingest" | "queue" | "relay" | "delivery" | "";
+}
+
+/** Arrival as one message in so many tells it, whose times stand in the trace lists of ingest and relay, and how far that is from the measurement of all deliveries. */
+export interface Sampled {
+  /** One in so many. */
+  one_in: number;
+  /** Of messages that stand in both lists. */
+  count: number;
+  /** Of sampled messages that do not stand in both lists. */
+  not_found: number;
+  mean: number | null;
+  p50: number | null;
+  p99: number | null;
+  max: number | null;
+  /** Means, which sum to `mean`: due to noted by the ingest, to noted by the relay, to arrived. */
+  parts: {
+    ingest: number | null;
+    relay: number | null;
+    arrival: number | null;
+  };
+  /** sampled − all deliveries. */
+  difference: {
+    mean: number | null;
+    p50: number | null;
+    p99: number | null;
+  };
+}
+
+export interface Flow {
+  /** Name of the flow. */
+  name: string;
+  /** Messages that were due, measured phases. */
+  scheduled: number;
+  /** Deliveries made, measured phases. */
+  arrived: number;
+  /** Arrival latency, measured phases. */
+  arrival: Latency;
+}
+
+/** The targets that stand out (at most 50 each that lost most, that have the highest p99, that were busiest), and the others together. Each delivery of the measured phases is in just one row. */
+export interface Targets {
+  /** Targets of the profile. */
+  total: number;
+  /** Highest p99 first. */
+  rows: Array<{
+    /** As in the message. */
+    name: string;
+    /** Arrival latency of the measured phases; percentiles of two significant digits. */
+    arrival: Brief | null;
+    /** Arrived after a later one, whole run. */
+    reordered: number;
+    /** Whole run. */
+    lost: number;
+  }>;
+  /** null: there are none. */
+  others: {
+    /** How many. */
+    targets: number;
+    /** As in a row. */
+    arrival: Brief | null;
+    /** As in a row. */
+    reordered: number;
+    /** As in a row. */
+    lost: number;
+  } | null;
+}
+
+/** One second of the run; one line of timeline.ndjson. */
+export interface Interval {
+  /** Start of the second, since the start of the run. */
+  t: number;
+  /** Name of the phase. null: after the last one, while the rest arrives. */
+  phase: string | null;
+  /** Due in this second; in the closed model, sent. */
+  requests: number;
+  /** Due in this second; in the closed model, sent. */
+  scheduled: number;
+  /** Sent in this second. */
+  sent: number;
+  /** Accepted by ingest in this second. */
+  accepted: number;
+  /** To which the ingest said no in this second, or whose connection was refused. */
+  rejected: number;
+  /** Whose request came back in this second without saying whether they were taken: a time-out, a broken connection, a gateway's 502 or 504. */
+  failed: number;
+  /** Arrived in this second. */
+  arrived: number;
+  /** At the end of the second: owed for accepted messages, and not arrived. */
+  backlog: number;
+  /** Of the deliveries that arrived in this second. */
+  arrival: Brief | null;
+  /** Of the deliveries that arrived in this second. */
+  from_send: Brief | null;
+  /** Of the requests answered in this second. */
+  http: Brief | null;
+  /** Arrival latency of the deliveries that arrived in this second, counted in ten bins a decade: the number of the first bin that holds one, then the counts from there to the last that does. Bin k is from 10^(k/10) µs on. null or absent: none, or not kept. */
+  arrival_bins?: number[] | null;
+  /** Mean of each stage, of the deliveries that arrived in this second. null: not known. */
+  stages: {
+    /** Mean. */
+    schedule: number | null;
+    /** Mean. */
+    request: number | null;
+    /** Mean. */
+    ingest: number | null;
+    /** Mean. */
+    queue: number | null;
+    /** Mean. */
+    relay: number | null;
+    /** Mean. */
+    delivery: number | null;
+  } | null;
+  /** Latency of the canary message that was due in this second. null: none arrived. */
+  canary_ms: number | null;
+  /** The generator's own use of the machine. null: not known. */
+  generator: {
+    /** Mean over the second. */
+    cpu_percent: number | null;
+    /** Resident memory, in 10^6 bytes. */
+    rss_mb: number | null;
+    /** What the hypervisor gave to other machines in the second. Left out: not told. */
+    steal_percent?: number | null;
+  } | null;
+}
+
+/** A distribution in short. null: no sample. */
+export interface Brief {
+  /** Samples. */
+  count: number;
+  /** Arithmetic mean. */
+  mean: number | null;
+  /** 50th percentile. */
+  p50: number | null;
+  /** 95th percentile. */
+  p95: number | null;
+  /** 99th percentile. */
+  p99: number | null;
+  /** Largest sample. */
+  max: number | null;
+}
+
+export interface Resource {
+  /** ingest-1, relay-1, redis, mosquitto, host, k6, … */
+  process: string;
+  /** Processor time over elapsed time. Of the host the us and sy of all its cores: interrupts are in it, steal is not. */
+  cpu_percent: Extent;
+  /** Resident memory, in 10^6 bytes. Of the host what is in use. */
+  rss_mb: Extent;
+  /** Triples of s since the start of the run, cpu_percent, rss_mb. */
+  series: Array<[number, number | null, number | null]>;
+  figures?: Figures | null;
+}
+
+/** What the process, a server or the host said of itself: a row of columns for each bin of time. null or absent: nothing. */
+export interface Figures {
+  /** Length of a bin: 1, or as many seconds as make at most 300 bins of the run. */
+  bin_s: number;
+  /** Starts of the bins, s since the start of the run. */
+  t: number[];
+  /** Means over each bin, to 4 digits. Of the host, vmstat's names and units: r and b processes, in and cs a second, us, sy, id, wa and st % of all cores, free_mb MB (as all that end in _mb, of 10^6 bytes), si and so KB/s (of 1,024 bytes). */
+  gauges: Record<string, Array<number | null>>;
+  /** How many were counted in each bin, like the messages that one ingest accepted. */
+  counts: Record<string, Array<number | null>>;
+}
+
+export interface Extent {
+  /** Mean of the samples, one a second. */
+  mean: number | null;
+  /** Largest sample. */
+  max: number | null;
+}
+
+export interface Threshold {
+  /** Name of the metric. */
+  metric: string;
+  /** What was asked, in k6's notation; latencies in ms. */
+  expression: string;
+  /** Whether it held. null: not judged. */
+  ok: boolean | null;
+}
+
+export interface RunError {
+  /** Where: a stage, or the process that reported it. */
+  stage: string;
+  /** timeout, refused, status 503, … */
+  class: string;
+  /** How often. */
+  count: number;
+  /** The text of the first one. */
+  example: string | null;
+}
+
+/** The generator's machine and software. Further facts may be added. */
+export interface Environment {
+  /** Model of the processor. */
+  cpu: string | null;
+  /** Cores the generator may use. */
+  cores: number | null;
+  /** Memory of the machine, in 10^6 bytes. */
+  memory_mb: number | null;
+  /** Version of the kernel. */
+  kernel: string | null;
+  /** linux, darwin, … */
+  os: string | null;
+  /** Version of Go that built the generator. */
+  go: string | null;
+  /** Generator and pipeline share this host, and so its cores. */
+  shared_host: boolean | null;
+  /** Versions and settings of the pipeline, as its stack told them. null or absent: somebody's own, which told nothing. */
+  pipeline?: Record<string, string | number | boolean> | null;
+  [further: string]: unknown;
+}
+
+/** One run of Arrival. Latencies are in ms (floats), what is not known is null. Integers are at most 2^53 − 1. A line of timeline.ndjson is $defs/interval. `unit` is an annotation: the unit of the number it stands beside. */
+export interface Run {
+  /** Name and version of this format. */
+  schema: "arrival/run/1";
+  run: RunInfo;
+  verdict: Verdict;
+  account: Account;
+  /** The clock that all stamps refer to. null: not probed yet. */
+  clock: Clock | null;
+  health: Health;
+  /** All measured phases together. */
+  latency: Latencies;
+  /** The canary of the run. null: it had none. */
+  canary: Canary | null;
+  /** What the trace lists tell of the measured phases. null: not asked for. */
+  sampled?: Sampled | null;
+  /** Of a merged run: one of each instance that it should have, by number. Absent: the run has one. */
+  generators?: GeneratorResult[];
+  /** The phases that were reached, in order. One that the profile has beyond them was not: the run was cut off before. */
+  steps: Step[];
+  /** Where a sweep of concurrency turns: p50 of the arrival takes off for good. null: it is no sweep, or its last step has not taken off. Absent: of an earlier version. */
+  knee?: Knee | null;
+  /** What the script says beyond what every run says. */
+  figures?: Array<{
+    name: string;
+    /** null: it did not come about. */
+    value: number | null;
+    /** Empty: a mere number. */
+    unit: string;
+    /** In a merged run, whose it is. */
+    generator?: number;
+  }>;
+  /** The flows of the profile. */
+  flows: Flow[];
+  /** What messages went to. null or absent: the run has not ended. */
+  targets?: Targets | null;
+  /** One entry a second, ascending t. The same objects as in timeline.ndjson. */
+  timeline: Interval[];
+  /** One entry per process; the generator under the name of its tool, and "recorder" where `k6 x arrival record` measures beside it. */
+  resources: Resource[];
+  /** What was asked of a run of an earlier version; verdict.rules is in its place. */
+  thresholds?: Threshold[];
+  /** Errors by stage and class. */
+  errors: RunError[];
+  environment: Environment;
+}

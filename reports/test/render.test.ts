@@ -1,0 +1,82 @@
+/** The page that `./k6 x arrival render` writes, from the template that the Go module holds. */
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { execa } from 'execa';
+import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
+import type { Run } from '../contract/run.ts';
+import { shownRun } from '../render.ts';
+import { GOLDENS, golden } from './goldens.ts';
+import { template } from './template.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const EMBEDDED = 'extensions/k6/internal/report/page.gen.html';
+
+let dir: string;
+before(async () => {
+  dir = await temporaryDirectory();
+});
+after(() => remove(dir));
+
+const render = (...words: string[]) =>
+  execa(join(ROOT, 'k6'), ['x', 'arrival', 'render', ...words], { reject: false, cwd: dir });
+
+/** A copy without histograms. */
+function bare(run: Run): Run {
+  return JSON.parse(JSON.stringify(run, (key, value) => (key === 'histogram' ? null : value)));
+}
+
+for (const name of GOLDENS) {
+  test(`the page holds the data of ${name} unchanged`, async () => {
+    const out = `${name}.html`;
+    const { exitCode, stdout, stderr } = await render(
+      join(ROOT, `reports/testdata/${name}.json`),
+      '--out',
+      out,
+    );
+    assert.deepEqual([exitCode, stdout, stderr], [0, out, '']);
+    const html = await readFile(join(dir, out), 'utf8');
+    const shown = shownRun(html);
+    assert.deepEqual(shown.latency, golden(name).latency);
+    assert.deepEqual(bare(shown), bare(golden(name)));
+    assert.equal(html.replace(/(<script id="run"[^>]*>)[^<]+/, '$1null'), await template());
+  });
+}
+
+test('of a directory, and of several runs: each gets its own, and one that is none is named', async () => {
+  await writeFile(join(dir, 'run.json'), JSON.stringify(golden('passing')));
+  const { exitCode, stdout, stderr } = await render('.', 'nowhere', join(dir, 'run.json'));
+  assert.equal(exitCode, 1);
+  assert.deepEqual(stdout.split('\n'), ['index.html', 'index.html']);
+  assert.match(stderr, /open nowhere: no such file/);
+  assert.equal(
+    shownRun(await readFile(join(dir, 'index.html'), 'utf8')).run.name,
+    golden('passing').run.name,
+  );
+  const two = await render('.', '.', '--out', 'x.html');
+  assert.equal(two.exitCode, 1);
+  assert.match(two.stderr, /--out is the page of one run/);
+});
+
+for (const command of ['', 'record', 'merge', 'check', 'render']) {
+  test(`k6 x arrival ${command} --help tells how to call it`, async () => {
+    const words = ['x', 'arrival', ...(command ? [command] : []), '--help'];
+    const { exitCode, stdout } = await execa(join(ROOT, 'k6'), words, { cwd: dir });
+    assert.equal(exitCode, 0);
+    assert.match(stdout, new RegExp(`^Usage:\n +k6 x arrival${command && ` ${command}`} ?`, 'm'));
+    if (command !== '') assert.match(stdout, /exit code/i);
+  });
+}
+
+// `xk6 build` has no Node: a page that is not committed as its sources make it would be an old one there.
+test('the page in the Go module is what its sources make, as committed', async (t) => {
+  assert.equal(await readFile(join(ROOT, EMBEDDED), 'utf8'), await template(), 'npm run setup makes it anew');
+  const sources = ['reports/page', 'reports/*.ts', 'package-lock.json'];
+  const args = ['status', '--porcelain', '--', EMBEDDED, ...sources];
+  const { exitCode, stdout } = await execa('git', args, { cwd: ROOT, reject: false });
+  if (exitCode !== 0) return t.skip('this folder is no git checkout');
+  const changed = stdout.split('\n').map((line) => line.slice(3));
+  const alone = changed.includes(EMBEDDED) && changed.length === 1;
+  assert.ok(!alone, `commit ${EMBEDDED}: the set-up has made it anew from sources that are committed`);
+});
