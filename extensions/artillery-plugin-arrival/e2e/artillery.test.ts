@@ -12,7 +12,7 @@ import { parse, stringify } from 'yaml';
 import { eventually, remove } from '../../../pipeline/test/services.ts';
 import type { Addition, Comparison } from '../../../reports/comparison/comparison.ts';
 import { type Run, STAGES, type Step } from '../../../reports/contract/run.ts';
-import { shownRun } from '../../../reports/render.ts';
+import { dataOf, shownRun } from '../../../reports/render.ts';
 import { node, Pipeline, place, ROOT, readRun } from '../../../scenarios/test/harness.ts';
 
 const MAIN = 'scenarios/run/artillery.ts';
@@ -281,7 +281,7 @@ test('compare over a network: both tools by the same way, one page, and whether 
   const text = String(all);
   const page = /^report {2}(reports\/comparisons\/\S+)$/m.exec(text)?.[1] ?? assert.fail(text);
   t.after(() => remove(dirname(join(ROOT, page))));
-  const { subjects, additions = [] } = comparisonIn(await readFile(join(ROOT, page), 'utf8'));
+  const { subjects, additions = [] } = dataOf(await readFile(join(ROOT, page), 'utf8')) as Comparison;
   const names = subjects.flatMap(({ runs }) => runs.map(({ name }) => name));
   for (const name of names) t.after(() => remove(join(ROOT, 'reports/runs', name)));
   assert.equal(exitCode, 0, text);
@@ -305,8 +305,3 @@ test('compare over a network: both tools by the same way, one page, and whether 
   );
   assert.match(text, /^(The tools (do not )?agree on|It cannot be said whether the tools agree)/m);
 });
-
-function comparisonIn(page: string): Comparison {
-  const [, json = ''] = /<script id="run" type="application\/json">(.*?)<\/script>/s.exec(page) ?? [];
-  return JSON.parse(json);
-}
