@@ -1,6 +1,8 @@
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { endGroup, leash } from './leash.ts';
-import { atItsPriority, prioritiesOfRun, setSession } from './priority.ts';
+import { atItsPriority, type Priorities, prioritiesOfRun, setSession } from './priority.ts';
+
+const NONE: Priorities = new Map();
 
 /** How a process ended: one of the two is null. */
 export interface Ended {
@@ -36,7 +38,7 @@ export class Child implements Generator {
       kind = '',
     }: { env: NodeJS.ProcessEnv; stdio: StdioOptions; cwd?: string; kind?: string },
   ) {
-    const priorities = prioritiesOfRun(env);
+    const priorities = kind === '' ? NONE : prioritiesOfRun(env);
     const [program = '', ...args] = [...atItsPriority(priorities, kind), ...command];
     const child = spawn(program, args, { env, stdio, cwd, detached: true });
     this.child = child;

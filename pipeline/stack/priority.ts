@@ -10,6 +10,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const DOWNSTREAM = ['artillery', 'k6', 'mosquitto', 'redis', 'relay'];
 const UPSTREAM = ['ingest', 'nginx'];
+/** Levels, not steps: a recorder that a generator starts is no further ahead than the generator. */
+const AHEAD = -10;
+const BEHIND = 10;
 const HAS_AUTOGROUP = existsSync('/proc/self/autogroup');
 
 /** The nice value of each kind of process that has another than this process. */
@@ -18,9 +21,9 @@ export type Priorities = ReadonlyMap<string, number>;
 /** Those of a setting: with the right to, what is downstream goes ahead, else what is upstream yields. */
 export function prioritiesOf(setting: 'none' | 'drain'): Priorities {
   if (setting === 'none') return new Map();
-  const [kinds, step] = mayGoAhead() ? [DOWNSTREAM, -10] : [UPSTREAM, 10];
   const own = getPriority();
-  return new Map(kinds.map((kind) => [kind, Math.max(-20, Math.min(19, own + step))]));
+  const level = (kinds: readonly string[], nice: number) => new Map(kinds.map((kind) => [kind, nice]));
+  return mayGoAhead() ? level(DOWNSTREAM, Math.min(own, AHEAD)) : level(UPSTREAM, Math.max(own, BEHIND));
 }
 
 /** Those of a generator, by the environment of its run: it does not go ahead of a pipeline of the user's own. */
@@ -32,7 +35,7 @@ export function prioritiesOfRun({ PRIORITY, INGEST_URL }: NodeJS.ProcessEnv): Pr
 function mayGoAhead(): boolean {
   const own = getPriority();
   try {
-    setPriority(own - 10);
+    setPriority(Math.min(own, AHEAD));
     setPriority(own);
     return true;
   } catch {

@@ -28,6 +28,7 @@ type tempo struct {
 func pace(b *bench) []figure {
 	none, drain := b.startStack("PRIORITY=none"), b.startStack("PRIORITY=drain")
 	closed := fmt.Sprintf("phases: [{name: load, duration: %g, vus: %d}]\nflows: [{name: one}]\n", b.exact(), paceConcurrency)
+	defer b.ahead(false)
 	var full, light [2][]tempo // none and drain
 	for round := range paceRounds {
 		for i := range 2 {
@@ -41,7 +42,6 @@ func pace(b *bench) []figure {
 		b.say("round %d of %d: arrival p99 %.1f and %.1f ms at %.0f and %.0f/s with %d under way, load average %s",
 			round+1, paceRounds, was.p99, is.p99, was.rate, is.rate, paceConcurrency, loadAverage())
 	}
-	b.ahead(false)
 	compared := func(runs [2][]tempo, row, unit string, limit float64, of func(tempo) float64) figure {
 		ratios := make([]float64, paceRounds)
 		for round := range ratios {
@@ -77,8 +77,8 @@ func medianOf(runs []tempo, of func(tempo) float64) float64 {
 	return median(values)
 }
 
-// ahead has k6 go ahead, as npm run scenario starts it with PRIORITY=drain: it shares the session of the bench. Without the rights to that,
-// which the stack tells in its facts, the ingest yields instead.
+// ahead has k6 go ahead, as npm run scenario starts it with PRIORITY=drain, or no longer: it shares the session of the bench. Without the
+// rights to that nothing changes here, and the stack has its ingest yield.
 func (b *bench) ahead(yes bool) {
 	nice := "0"
 	if yes {
