@@ -11,7 +11,7 @@ import { levelOf, readable } from '../common/log.ts';
 import { deadLetters } from './dead-letters.ts';
 import { exitAfter, explain } from './explain.ts';
 import { shortPath } from './file.ts';
-import { onInterrupt } from './interrupt.ts';
+import { INTERRUPTED, onInterrupt } from './interrupt.ts';
 import { inWords } from './redis.ts';
 import { OUR_OWN } from './settings.ts';
 import { Stack } from './stack.ts';
@@ -56,7 +56,7 @@ async function main(): Promise<number> {
     () => {
       stack?.kill();
       console.error('stopped at once');
-      process.exit(1);
+      process.exit(INTERRUPTED);
     },
   );
 

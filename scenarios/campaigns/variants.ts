@@ -72,7 +72,7 @@ async function measure(campaign: Campaign, args: string[]): Promise<number> {
         STACK_DIR: place?.dir ?? dir,
       });
     } catch (error) {
-      if (series.stopped && error instanceof RunFailed) return 1;
+      if (series.stopped && error instanceof RunFailed) return error.code;
       throw error;
     } finally {
       await place?.stop();

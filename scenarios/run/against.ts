@@ -5,14 +5,11 @@ import { ConfigError, type RunConfig, readConfig, StackConfig } from '../../pipe
 import type { Ended, Generator } from '../../pipeline/stack/child.ts';
 import { explain } from '../../pipeline/stack/explain.ts';
 import { runningStack, type StackFile, shortPath } from '../../pipeline/stack/file.ts';
-import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
+import { INTERRUPTED, onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import { checkSettings } from '../../pipeline/stack/settings.ts';
 import { Stack } from '../../pipeline/stack/stack.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-
-/** Of a command that was interrupted, as a shell says it. */
-const INTERRUPTED = 128 + constants.signals.SIGINT;
 
 /** As a shell says it. */
 export function exitCodeOf({ code, signal }: Ended): number {
@@ -45,7 +42,7 @@ export async function against(
     () => {
       current?.signal('SIGKILL');
       stack?.kill();
-      process.exit(1);
+      process.exit(INTERRUPTED);
     },
   );
   stack = await open();

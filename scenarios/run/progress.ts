@@ -1,5 +1,5 @@
 /** How far a run is, a line a second: read from the files that it writes, since k6 knows only its iterations. */
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, globSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import hdr from 'hdr-histogram-js';
 import type { Interval, Run } from '../../reports/contract/run.ts';
@@ -12,6 +12,9 @@ const PIECE = 2 ** 20;
 
 type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'write'>;
 
+/** What a line shows of a second. */
+type Second = Pick<Interval, 't' | 'phase' | 'requests' | 'backlog'>;
+
 export class Progress {
   readonly #dir: string;
   readonly #out: Output;
@@ -21,7 +24,10 @@ export class Progress {
   readonly #read: Record<string, number> = {};
   #phases: Run['run']['profile']['phases'] | undefined;
   #phase: { name: string | null; number: number; since: number } = { name: null, number: 0, since: 0 };
-  #told = -SELDOM_S;
+  /** The last second of each instance; of a run of one, under its own directory. */
+  readonly #last = new Map<string, Second>();
+  /** The second that was shown last. */
+  #shown = -SELDOM_S;
 
   constructor(dir: string, out: Output = process.stderr) {
     this.#dir = dir;
@@ -35,30 +41,52 @@ export class Progress {
   /** Shows how far the run is, unless nothing has been added since, or it has ended: its summary follows. */
   look(): void {
     try {
-      const row = this.#added('timeline.ndjson').at(-1);
-      if (row === undefined || /"ended":\s*"/.test(piece(join(this.#dir, 'run.json')).toString())) return;
-      for (const line of this.#added('arrival.hlog')) {
-        const histogram = /^Tag=arrival,.*,([^,]+)$/.exec(line)?.[1];
-        if (histogram) this.#arrival.add(hdr.decodeFromCompressedBase64(histogram));
-      }
-      this.#show(JSON.parse(row));
+      const before = this.#second()?.t ?? -1;
+      for (const dir of this.#instances()) this.#take(dir);
+      const second = this.#second();
+      if (second !== undefined && second.t > before) this.#show(second);
     } catch {
       // It has not begun, or its files are gone: the run itself says what is wrong.
     }
   }
 
+  /** Where the instances of the run write: `generator-1` and so on, or, of a run of one, the directory itself. */
+  #instances(): string[] {
+    const parts = globSync('generator-*', { cwd: this.#dir });
+    return parts.length === 0 ? [this.#dir] : parts.map((part) => join(this.#dir, part));
+  }
+
+  #take(dir: string): void {
+    const row = this.#added(join(dir, 'timeline.ndjson')).at(-1);
+    if (row === undefined || /"ended":\s*"/.test(piece(join(dir, 'run.json')).toString())) return;
+    for (const line of this.#added(join(dir, 'arrival.hlog'))) {
+      const histogram = /^Tag=arrival,.*,([^,]+)$/.exec(line)?.[1];
+      if (histogram) this.#arrival.add(hdr.decodeFromCompressedBase64(histogram));
+    }
+    this.#last.set(dir, JSON.parse(row));
+  }
+
+  /** All instances together, as far as the slowest one has come. */
+  #second(): Second | undefined {
+    const all = [...this.#last.values()];
+    if (all.length === 0 || all.length < this.#instances().length) return undefined;
+    const sum = (of: (one: Second) => number) => all.reduce((total, one) => total + of(one), 0);
+    const { t, phase } = all.reduce((least, one) => (one.t < least.t ? one : least));
+    return { t, phase, requests: sum(({ requests }) => requests), backlog: sum(({ backlog }) => backlog) };
+  }
+
   /** The whole lines that a file has got since the last time. */
-  #added(name: string): string[] {
-    const read = this.#read[name] ?? 0;
-    const added = piece(join(this.#dir, name), read);
+  #added(path: string): string[] {
+    const read = this.#read[path] ?? 0;
+    const added = piece(path, read);
     const end = added.lastIndexOf('\n') + 1;
-    this.#read[name] = read + end;
+    this.#read[path] = read + end;
     return added.toString('utf8', 0, end).split('\n').slice(0, -1);
   }
 
-  #show({ t, phase: name, requests, backlog }: Interval): void {
+  #show({ t, phase: name, requests, backlog }: Second): void {
     this.#phases ??= (
-      JSON.parse(readFileSync(join(this.#dir, 'run.json'), 'utf8')) as Run
+      JSON.parse(readFileSync(join(this.#instances()[0] as string, 'run.json'), 'utf8')) as Run
     ).run.profile.phases;
     const phases = this.#phases;
     const isNew = name !== this.#phase.name || t === 0;
@@ -76,8 +104,8 @@ export class Progress {
       `arrival p99 so far ${this.#arrival.totalCount === 0 ? 'n/a' : `${p99.toPrecision(p99 < 100 ? 3 : 4)} ms`}`,
       `backlog ${backlog.toLocaleString('en')}`,
     ].join(' · ');
-    if (!this.#out.isTTY && !isNew && t - this.#told < SELDOM_S) return;
-    this.#told = t;
+    if (!this.#out.isTTY && !isNew && t - this.#shown < SELDOM_S) return;
+    this.#shown = t;
     this.#out.write(this.#out.isTTY ? `\x1b[2K${line}\r` : `${line}\n`);
   }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -7,7 +7,7 @@ import hdr from 'hdr-histogram-js';
 import { Progress } from './progress.ts';
 
 /** A run of two steps of 10 s, as far as its files say. */
-async function begin(t: TestContext, isTTY: boolean) {
+async function begin(t: TestContext, isTTY: boolean, instances = ['.']) {
   const dir = await mkdtemp(join(tmpdir(), 'arrival-progress-'));
   const shown: string[] = [];
   const progress = new Progress(dir, { isTTY, write: (text: string) => shown.push(text) > 0 });
@@ -16,16 +16,20 @@ async function begin(t: TestContext, isTTY: boolean) {
     return rm(dir, { recursive: true });
   });
   const phases = ['1', '8'].map((name) => ({ name, duration_s: 10 }));
-  const write = (ended: string | null) =>
-    writeFile(join(dir, 'run.json'), JSON.stringify({ run: { ended, profile: { phases } } }));
+  const write = async (ended: string | null) => {
+    for (const part of instances) {
+      await mkdir(join(dir, part), { recursive: true });
+      await writeFile(join(dir, part, 'run.json'), JSON.stringify({ run: { ended, profile: { phases } } }));
+    }
+  };
   await write(null);
-  const second = async (n: number, phase: string | null, ms: number) => {
+  const second = async (n: number, phase: string | null, ms: number, part = '.') => {
     const histogram = hdr.build({ numberOfSignificantValueDigits: 3 });
     histogram.recordValue(ms * 1000);
     const text = hdr.encodeIntoCompressedBase64(histogram);
-    await appendFile(join(dir, 'arrival.hlog'), `Tag=arrival,${n}.000000,1.000000,0.1,${text}\n`);
+    await appendFile(join(dir, part, 'arrival.hlog'), `Tag=arrival,${n}.000000,1.000000,0.1,${text}\n`);
     const row = JSON.stringify({ t: n, phase, requests: 1200 + n, backlog: 7 });
-    await appendFile(join(dir, 'timeline.ndjson'), `${row}\n`);
+    await appendFile(join(dir, part, 'timeline.ndjson'), `${row}\n`);
   };
   return { dir, shown, progress, second, end: () => write('2026-11-23T10:00:00Z') };
 }
@@ -68,5 +72,21 @@ test('where nobody watches, a line at each phase and every ten seconds', async (
   assert.deepEqual(
     shown.map((line) => /^ {2}(\d:\d\d) .*\n$/.exec(line)?.[1]),
     ['0:01', '0:09', '0:19', '0:21'],
+  );
+});
+
+// Three instances showed nothing until they were merged.
+test('several instances: one line for all, as far as the slowest has come', async (t) => {
+  const [one, two] = ['generator-1', 'generator-2'];
+  const { shown, progress, second } = await begin(t, true, [one, two]);
+  await second(0, '1', 2, one);
+  progress.look();
+  assert.deepEqual(shown, [], 'the other one has not begun');
+  await second(0, '1', 30, two);
+  await second(1, '1', 2, one);
+  progress.look();
+  assert.match(
+    shown.at(-1) ?? '',
+    /0:01 {2}1 \(1 of 2\) · 0:19 left · 2,401 requests\/s · .*p99 so far 30\.0 ms · backlog 14/,
   );
 });

@@ -292,6 +292,15 @@ test('Ctrl-C reaches k6 once, which ends in order', async () => {
   assert.deepEqual(await k6Pids(), []);
 });
 
+// It exited with 1, as if a run had gone wrong.
+test('Ctrl-C in a series ends it, with the exit code of an interruption', async () => {
+  const series = start([script, '-q', '--repeat', '2', '-e', 'SLEEP=20'], { ...OWN, RUN_DIR: undefined });
+  await eventually(() => series.output().includes('RUN_DIR'), 'a run');
+  series.signal('SIGINT');
+  assert.equal(await series.ended, 130);
+  assert.doesNotMatch(series.output(), /repeat {2}2 of 2/);
+});
+
 test('the command itself killed: neither k6 nor a pipeline stays behind', async () => {
   const run = start([script, '-q', '-e', 'SLEEP=20'], { RUN_DIR: join(dir, 'killed') });
   await eventually(() => run.output().includes('RUN_DIR'), 'a run');

@@ -7,7 +7,7 @@ import { execa } from 'execa';
 import { ConfigError } from '../../pipeline/common/config.ts';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
-import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
+import { INTERRUPTED, onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import type { Run } from '../../reports/contract/run.ts';
 import { COMPARISONS, moment, newDirectory } from '../../reports/directory.ts';
 import { told } from '../../reports/page/format.ts';
@@ -68,13 +68,13 @@ export class Series {
         this.stopped = true;
         this.#current?.signal(signal);
       },
-      () => process.exit(1),
+      () => process.exit(INTERRUPTED),
     );
   }
 
   /** Runs the script against a pipeline that it starts, or finds; prints what it says, and reads what it has left. */
   async measure(name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<void> {
-    if (this.stopped) throw new RunFailed(name, { code: 1, signal: null });
+    if (this.stopped) throw new RunFailed(name, { code: INTERRUPTED, signal: null });
     let report: string | undefined;
     const child = new ScriptRun([this.#script, ...args], { ...this.#env, ...env }, (path) => {
       report = path;
@@ -82,7 +82,8 @@ export class Series {
     this.#current = child;
     const ended = await child.ended;
     this.#current = undefined;
-    if (this.stopped || report === undefined || !cameToItsEnd(ended)) throw new RunFailed(name, ended);
+    if (this.stopped) throw new RunFailed(name, { code: INTERRUPTED, signal: ended.signal });
+    if (report === undefined || !cameToItsEnd(ended)) throw new RunFailed(name, ended);
     const dir = dirname(resolve(ROOT, report));
     this.all.push({
       name,

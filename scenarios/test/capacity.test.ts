@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import type { Rule, Run } from '../../reports/contract/run.ts';
 import { golden } from '../../reports/test/goldens.ts';
 import { line, type Row, sentence } from '../campaigns/capacity/answer.ts';
 import { about, Budget } from '../campaigns/capacity/budget.ts';
+import { findCapacity } from '../campaigns/capacity/find.ts';
 import { disturbance, gaveWay, judge } from '../campaigns/capacity/judge.ts';
 import {
   ahead,
@@ -82,6 +87,39 @@ test('a bracket is confirmed between the lowest and the highest rate', async () 
   // Where the search had no time to go on, nothing is known above.
   const { answer, tried } = await confirmed({ held: 1000, notHeld: undefined }, 1e9);
   assert.deepEqual([answer, tried], [{ held: 1000, notHeld: undefined }, [1000]]);
+});
+
+// The second run at a rate went into the directory of the first, which k6 refuses: the search broke off.
+test('a rate that does not stand up to a longer run is tried again, and a lower one is confirmed', async (t) => {
+  const dir = await temporaryDirectory();
+  t.after(() => remove(dir));
+  const limits = { P99: 100, CONFIRM: 30, MINUTES: 10, HIGHEST: 2000, PRECISION: 0.5 };
+  const budget = new Budget(600, { quick: 3, probe: 10, confirm: 30 });
+  const wanted = { start: 500, lowest: 10, highest: 2000, precision: 0.5 };
+  const tried: string[] = [];
+  const code = await findCapacity(
+    limits,
+    { wanted, lengths: { quick: 3, probe: 10 }, budget },
+    dir,
+    async (rate, seconds, runDir) => {
+      assert.ok(!existsSync(join(runDir, 'run.json')), `a run is in ${runDir}`);
+      tried.push(`${rate} for ${seconds} s`);
+      const run = golden('passing');
+      const late = run.verdict.rules?.find(({ name }) => name === 'arrival_p99') as Rule;
+      late.ok = rate <= (seconds === 30 ? 700 : 1000);
+      run.figures = [{ name: 'rate', value: rate, unit: '/s' }];
+      await mkdir(runDir, { recursive: true });
+      await writeFile(join(runDir, 'run.json'), JSON.stringify(run));
+    },
+  );
+  assert.equal(code, 0);
+  assert.deepEqual(tried.filter((one) => one.endsWith('30 s')).slice(0, 3), [
+    '1000 for 30 s',
+    '1000 for 30 s',
+    '667 for 30 s',
+  ]);
+  const { figures = [] } = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8')) as Run;
+  assert.equal(figures[0]?.value, 667, 'the report is that of the run that held');
 });
 
 /** A rule on the instrument that does not hold. */

@@ -25,7 +25,7 @@ export interface Answer {
 }
 
 /** Of capacity/main.ts. */
-interface Settings {
+export interface Settings {
   CONFIRM: number;
   HIGHEST: number;
   PRECISION: number;

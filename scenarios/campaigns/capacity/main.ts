@@ -1,22 +1,15 @@
-import { appendFile, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { basename, join } from 'node:path';
 import { type Static, Type } from '@sinclair/typebox';
 import { commandOf } from '../../../pipeline/common/command.ts';
 import { describe, RunConfig, readConfig } from '../../../pipeline/common/config.ts';
 import { exitAfter } from '../../../pipeline/stack/explain.ts';
-import { shortPath } from '../../../pipeline/stack/file.ts';
-import type { Run } from '../../../reports/contract/run.ts';
-import { render } from '../../../reports/k6.ts';
 import { against, Interrupted, runEnvironment, settle } from '../../run/against.ts';
 import { inRunDirectory, runName } from '../../run/directory.ts';
 import { ADDRESSES, cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
 
 import { checkVariables, variablesIn } from '../../run/usage.ts';
-import { answerFigures, line, type Row, sentence } from './answer.ts';
 import { about, Budget } from './budget.ts';
-import { disturbance, gaveWay, judge } from './judge.ts';
-import { type Bracket, confirm, NOTHING, narrowed, type Outcome, search, tried } from './search.ts';
+import { findCapacity, type Plan } from './find.ts';
 
 const SCRIPT = 'scenarios/capacity.js';
 
@@ -104,7 +97,7 @@ async function main(): Promise<number> {
 }
 
 /** What is searched for, how long each run is, and what time there is. Throws when there is too little. */
-function planOf(settings: Settings) {
+function planOf(settings: Settings): Plan {
   if (settings.LOWEST > settings.HIGHEST)
     throw new Error(`LOWEST is ${settings.LOWEST}, above HIGHEST, ${settings.HIGHEST}`);
   const wanted = {
@@ -124,106 +117,6 @@ function planOf(settings: Settings) {
       `MINUTES is ${settings.MINUTES}, and a search with CONFIRM=${settings.CONFIRM} takes ${about(budget.least)} at least: more MINUTES, or a shorter CONFIRM`,
     );
   return { wanted, lengths, budget };
-}
-
-/**
- * @param run runs one rate for so many seconds, and leaves what is found in a directory
- * @returns the exit code
- */
-async function findCapacity(
-  settings: Settings,
-  { wanted, lengths, budget }: ReturnType<typeof planOf>,
-  dir: string,
-  run: (rate: number, seconds: number, runDir: string) => Promise<void>,
-): Promise<number> {
-  const rows: Row[] = [];
-  let lastHeld: Run | undefined;
-  let lastNot: Run | undefined;
-  /**
-   * Runs one rate, and tells in a line what came of it.
-   * @param ahead s that are left after it, about
-   */
-  const attempt = async (
-    rate: number,
-    seconds: number,
-    runDir: string,
-    ahead: (holds: boolean) => number,
-  ): Promise<Outcome> => {
-    const started = performance.now();
-    await run(rate, seconds, runDir);
-    budget.took(seconds, (performance.now() - started) / 1000);
-    const found = JSON.parse(await readFile(join(runDir, 'run.json'), 'utf8')) as Run;
-    const { holds, reasons } = judge(found);
-    const disturbed = holds ? undefined : disturbance(found);
-    if (holds) lastHeld = found;
-    else lastNot = found;
-    const row = {
-      rate,
-      seconds,
-      holds,
-      p99_ms: found.latency.arrival.p99,
-      reasons,
-      disturbed: disturbed ?? null,
-    };
-    rows.push(row);
-    console.log(line(row, ahead(holds)));
-    return holds ? 'held' : disturbed === undefined ? 'not held' : 'disturbed';
-  };
-  const probe = (rate: number, known: Bracket): Promise<boolean> => {
-    const seconds = known.held === 0 || known.notHeld === undefined ? lengths.quick : lengths.probe;
-    const place = () => join(dir, 'probes', `${rows.length + 1}-${rate}`);
-    const ahead = (holds: boolean) => budget.ofSearch(narrowed(known, rate, holds), wanted);
-    return tried(
-      () => attempt(rate, seconds, place(), ahead),
-      () => budget.hasProbe,
-    );
-  };
-  const check = async (rate: number, known: Bracket): Promise<boolean> => {
-    // Of the same name, so that its report can take the place of one that it surpasses.
-    const runDir = known.held > 0 ? join(dir, 'probes', `above-${rate}`, basename(dir)) : dir;
-    const ahead = (holds: boolean) => budget.ofConfirming(narrowed(known, rate, holds), wanted);
-    const holds = await tried(
-      () => attempt(rate, settings.CONFIRM, runDir, ahead),
-      () => budget.hasConfirmation,
-    );
-    if (holds && runDir !== dir)
-      for (const file of await readdir(runDir)) await rename(join(runDir, file), join(dir, file));
-    return holds;
-  };
-
-  budget.begin();
-  console.log(
-    `search  about ${about(budget.ofSearch(NOTHING, wanted))}, at most ${about(settings.MINUTES * 60)} (MINUTES)`,
-  );
-  const probed = await search(wanted, probe, () => budget.hasProbe);
-  const found = await confirm(probed, wanted, check, () => budget.hasConfirmation);
-  const above = found.notHeld ?? probed.notHeld;
-  const stage = lastNot === undefined ? undefined : gaveWay(lastHeld, lastNot);
-  const result = {
-    p99_limit_ms: settings.P99,
-    rate: found.held > 0 ? found.held : null,
-    // What only probes have said counts where it does not contradict a longer run.
-    not_held: above !== undefined && above > found.held ? above : null,
-    gave_way: stage ?? null,
-  };
-  const answer = sentence(result, rows, settings);
-  if (probed.held > 0) {
-    const list = { ...result, probes: rows };
-    await writeFile(join(dir, 'capacity.json'), `${JSON.stringify(list, null, 2)}\n`);
-    await addAnswer(dir, answerFigures(result, rows), answer);
-  }
-  console.log(`\n${answer}`);
-  if (probed.held > 0) console.log(`report  ${shortPath(join(dir, 'index.html'))}`);
-  return result.rate === null ? 99 : 0;
-}
-
-/** Puts the answer, which no single run knows, into the report of the confirming run. */
-async function addAnswer(dir: string, figures: NonNullable<Run['figures']>, answer: string): Promise<void> {
-  const run: Run = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8'));
-  run.figures = [...(run.figures ?? []), ...figures];
-  await writeFile(join(dir, 'run.json'), `${JSON.stringify(run)}\n`);
-  await render(dir);
-  await appendFile(join(dir, 'summary.md'), `\n${answer}\n`);
 }
 
 exitAfter(main());

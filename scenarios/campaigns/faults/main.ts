@@ -4,7 +4,7 @@ import { ConfigError } from '../../../pipeline/common/config.ts';
 import { numberOf, readFlags } from '../../../pipeline/common/flags.ts';
 import { exitAfter } from '../../../pipeline/stack/explain.ts';
 import { shortPath } from '../../../pipeline/stack/file.ts';
-import { onInterrupt } from '../../../pipeline/stack/interrupt.ts';
+import { INTERRUPTED, onInterrupt } from '../../../pipeline/stack/interrupt.ts';
 import { moment, newDirectory, RUNS } from '../../../reports/directory.ts';
 import { buildToxiproxy } from '../../lab/toxiproxy.ts';
 import { CASES, equation, markdown, play, type Result, seen } from './campaign.ts';
@@ -57,7 +57,7 @@ async function main(): Promise<number> {
       interrupted = true;
       interruption.reject(new Error('interrupted'));
     },
-    () => process.exit(130),
+    () => process.exit(INTERRUPTED),
   );
 
   const harmless = values['without-faults'];
@@ -84,7 +84,7 @@ async function main(): Promise<number> {
     `\n${results.length - failed.length} of ${results.length} ${harmless ? 'fail without their fault, as they have to' : 'as expected'}${rest > 0 ? `, ${rest} not played` : ''}`,
   );
   if (results.length > 0 && !harmless) console.log(`table  ${shortPath(join(dir, 'campaign.md'))}`);
-  if (interrupted) return 130;
+  if (interrupted) return INTERRUPTED;
   return failed.length === 0 ? 0 : 1;
 }
 

@@ -5,7 +5,7 @@ import { commandOf } from '../../../pipeline/common/command.ts';
 import { readConfig, StackConfig } from '../../../pipeline/common/config.ts';
 import { ownDirectory } from '../../../pipeline/stack/directory.ts';
 import { shortPath } from '../../../pipeline/stack/file.ts';
-import { onInterrupt } from '../../../pipeline/stack/interrupt.ts';
+import { INTERRUPTED, onInterrupt } from '../../../pipeline/stack/interrupt.ts';
 import { Stack } from '../../../pipeline/stack/stack.ts';
 import { readRun } from '../../../reports/comparison/recording.ts';
 import type { Run } from '../../../reports/contract/run.ts';
@@ -43,7 +43,7 @@ export async function campaign(
   try {
     return await matrix.run();
   } catch (error) {
-    if (matrix.stopped) return 1;
+    if (matrix.stopped) return INTERRUPTED;
     throw error;
   } finally {
     await matrix.close();
@@ -77,7 +77,7 @@ class Matrix {
       () => {
         this.#k6?.signal('SIGKILL');
         this.#stack?.kill();
-        process.exit(1);
+        process.exit(INTERRUPTED);
       },
     );
   }
