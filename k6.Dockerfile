@@ -19,7 +19,7 @@
 # Behind mirrors, and nothing of it stays in the image: --build-arg GOPROXY, and for authorities of one's own
 # --secret id=authorities,src=/etc/ssl/certs/ca-certificates.crt.
 
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG GO=golang:1.26-bookworm
 ARG BUSYBOX=busybox:1.37-musl
 
@@ -71,6 +71,11 @@ CMD ["run", "scenarios/ramp.js"]
 
 # The same with a shell, for k6-operator: it looks for the script with `sh`, and for k6 in PATH.
 FROM ${BUSYBOX} AS operator
+ARG VERSION
+LABEL org.opencontainers.image.title="arrival-k6-operator" \
+      org.opencontainers.image.description="k6 that measures how long a message takes to arrive, for k6-operator" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.licenses="Apache-2.0 AND AGPL-3.0-only"
 COPY --from=plain /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=plain /arrival /arrival
 WORKDIR /arrival

@@ -6,6 +6,7 @@
 # Bases are pinned by tag: to pin one by digest, --build-arg NODE=name:tag@sha256:… with what `docker buildx imagetools inspect` says.
 # Behind mirrors: --secret id=npmrc,src=$HOME/.npmrc, and the authorities as k6.Dockerfile tells.
 
+ARG VERSION=0.2.0
 ARG NODE=node:24-bookworm-slim
 
 FROM ${NODE} AS packages
@@ -19,8 +20,10 @@ RUN --mount=type=cache,target=/root/.npm \
     && rm -rf node_modules/node node_modules/.bin/node
 
 FROM ${NODE}
+ARG VERSION
 LABEL org.opencontainers.image.title="arrival-pipeline" \
       org.opencontainers.image.description="Ingest and relay of a pipeline that stamps every message" \
+      org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.licenses="Apache-2.0"
 WORKDIR /arrival
 COPY --from=packages /arrival/node_modules node_modules

@@ -69,6 +69,9 @@ export function openMetrics<T extends object>(options: MetricsOptions<T>): Regis
   );
   add('arrival_clock_bound_seconds', 'How far off the offset can be.', () => clock.estimate.bound_us / 1e6);
   collectDefaultMetrics({ register: registry });
+  // Gauges, whose names say that they are counters: sums of what nodejs_active_resources and its like count by type.
+  for (const what of ['handles', 'requests', 'resources'])
+    registry.removeSingleMetric(`nodejs_active_${what}_total`);
   return registry;
 }
 

@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { TObject } from '@sinclair/typebox';
 import { execa } from 'execa';
+import repository from '../../package.json' with { type: 'json' };
 import { IngestConfig, RelayConfig, readConfig } from '../common/config.ts';
 import { BROKER_USERS, REDIS_USERS, secrets } from '../stack/access.ts';
 import { DAEMON_PATH } from '../stack/launch.ts';
@@ -178,7 +179,10 @@ test("manifests are what Kubernetes' own types and k6-operator's definition allo
     }
   }
   const run = named('TestRun', 'ramp');
-  assert.deepEqual([run?.spec.parallelism, run?.spec.runner?.image], [4, 'arrival-k6-operator:0.1.0']);
+  assert.deepEqual(
+    [run?.spec.parallelism, run?.spec.runner?.image],
+    [4, `arrival-k6-operator:${repository.version}`],
+  );
 });
 
 test('manifests: each container says what it needs and when it is well', async () => {

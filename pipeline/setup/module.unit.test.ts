@@ -13,11 +13,9 @@ const found = (pattern: RegExp, text: string) => pattern.exec(text)?.[1] ?? `no 
 
 test('what is asked for is the Go and the k6 of go.mod', () => {
   const go = found(/^go (\d+\.\d+)\./m, goMod);
-  const { version } = JSON.parse(read('package.json'));
   assert.equal(found(/^With .*Go ≥ ([\d.]+)/m, read('README.md')), go);
   assert.equal(found(/needs Go ≥ ([\d.]+)/, read('extensions/k6/README.md')), go);
   assert.equal(found(/^ARG GO=golang:([\d.]+)-/m, read('k6.Dockerfile')), go);
-  assert.equal(found(/^ARG VERSION=(.*)$/m, read('k6.Dockerfile')), version);
   const k6 = found(/^\tgo\.k6\.io\/k6\/v2 (\S+)$/m, goMod);
   assert.equal(found(/xk6 build (\S+) /, read('extensions/k6/README.md')), k6);
 });

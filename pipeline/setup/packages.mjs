@@ -26,7 +26,8 @@ export function neededPrograms(env, { forTests = false, forBench = false } = {})
   }
   if (forTests || (env.TOPOLOGY === 'cluster' && !env.INGEST_URL)) programs.push('nginx');
   if (forTests || (env.TLS === 'true' && !env.INGEST_URL)) programs.push('openssl');
-  if (forTests) programs.push('chromium', 'faketime', 'pdftotext');
+  // A C compiler: Go's race detector is C.
+  if (forTests) programs.push('chromium', 'faketime', 'pdftotext', 'gcc');
   if (forBench) programs.push('wrk');
   return programs;
 }
@@ -48,6 +49,7 @@ const PACKAGES = {
   nsenter: { debian: 'util-linux', dnf: 'util-linux', apk: 'util-linux-misc', pacman: 'util-linux' },
   unshare: { debian: 'util-linux', dnf: 'util-linux', apk: 'util-linux-misc', pacman: 'util-linux' },
   chromium: { brew: '--cask chromium' },
+  gcc: { debian: 'gcc libc6-dev', brew: 'gcc', dnf: 'gcc', apk: 'gcc musl-dev', pacman: 'gcc' },
   pdftotext: {
     debian: 'poppler-utils',
     brew: 'poppler',

@@ -109,6 +109,7 @@ test('which programs a run needs', () => {
     'chromium',
     'faketime',
     'pdftotext',
+    'gcc',
   ]);
   assert.deepEqual(neededPrograms({ REDIS_URL: 'redis://x' }, { forBench: true }), [
     'redis-server',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { execa } from 'execa';
@@ -10,6 +10,7 @@ import parsePrometheus from 'parse-prometheus-text-format';
 import type { Resource, Run } from '../../reports/contract/run.ts';
 import { validateRun } from '../../reports/contract/validate.ts';
 import { readConfig, StackConfig } from '../common/config.ts';
+import { understood } from '../test/manifests.ts';
 import { eventually, remove, temporaryDirectory } from '../test/services.ts';
 import { isAlive, type StackFile } from './file.ts';
 import { requireNginx } from './nginx.ts';
@@ -67,19 +68,18 @@ const authorized = () => ({
 
 interface Metric {
   name: string;
-  help: string;
-  type: string;
   metrics: { value: string }[];
 }
 
-async function scrape(process: string): Promise<Metric[]> {
+async function scrape(process: string): Promise<string> {
   const response = await fetch(`${file.health[process]}/metrics`);
   assert.equal(response.status, 200);
-  return parsePrometheus(await response.text());
+  return response.text();
 }
 
 async function value(process: string, name: string): Promise<number> {
-  const found = (await scrape(process)).find((metric) => metric.name === name);
+  const metrics: Metric[] = parsePrometheus(await scrape(process));
+  const found = metrics.find((metric) => metric.name === name);
   assert.ok(found, `${process} has ${name}`);
   return Number(found.metrics[0]?.value);
 }
@@ -242,31 +242,21 @@ test('the answers that a client sees are the ingest’s', async () => {
   assert.equal((await fetch(`${file.ingest.url}/readyz`)).status, 200);
 });
 
-test('metrics are named by the conventions', async () => {
-  const known = { ingest: 0, relay: 0 };
+// prom-client has gauges whose names end in _total.
+test('`promtool check metrics` finds nothing in what a scrape returns', async () => {
   for (const name of Object.keys(file.health)) {
-    const role = name.startsWith('ingest') ? 'ingest' : 'relay';
-    for (const metric of await scrape(name)) {
-      assert.match(metric.name, /^[a-z][a-z0-9_]*$/);
-      assert.ok(metric.help.length > 0, `${metric.name} has a help text`);
-      assert.ok(['COUNTER', 'GAUGE', 'HISTOGRAM', 'SUMMARY'].includes(metric.type), metric.name);
-      if (!metric.name.startsWith('arrival_')) continue;
-      known[role]++;
-      assert.equal(
-        metric.type === 'COUNTER',
-        metric.name.endsWith('_total'),
-        `${metric.name} is a ${metric.type}`,
-      );
-      // Base units only: seconds and bytes.
-      assert.doesNotMatch(metric.name, /_(ms|us|milliseconds|microseconds|mb|kb|megabytes|percent)(_|$)/);
-    }
+    const text = await scrape(name);
+    const own = text.match(/^# TYPE arrival_/gm) ?? [];
+    assert.ok(own.length >= (name.startsWith('ingest') ? 6 : 10), `${name}: ${own.length}`);
+    const scraped = join(dir, `${name}.metrics`);
+    await writeFile(scraped, text);
+    assert.deepEqual(await understood('metrics', scraped), [], name);
     assert.ok((await value(name, 'process_resident_memory_bytes')) > 1e6);
     assert.ok(Number.isFinite(await value(name, 'nodejs_eventloop_lag_seconds')));
     assert.equal(await value(name, 'arrival_redis_up'), 1);
     await eventually(async () => (await value(name, 'arrival_queue_messages')) === 0, 'an empty queue');
   }
   assert.equal(await value('relay-1', 'arrival_mqtt_up'), 1);
-  assert.ok(known.ingest >= 12 && known.relay >= 20, JSON.stringify(known));
 });
 
 test('alive and ready; without Redis alive, not ready, and why', async () => {

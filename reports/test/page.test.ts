@@ -40,7 +40,8 @@ describe('the page in a browser', () => {
   }
 
   test('a passing run: its sentence, figures, equation, stages and charts', async () => {
-    const run = golden('passing');
+    const passing = golden('passing');
+    const run = { ...passing, environment: { ...passing.environment, arrival: '1.2.3' } };
     const { arrival, http } = run.latency;
     await reader.read(run, async (page) => {
       assert.equal(await page.title(), `${run.run.name} – Arrival report`);
@@ -61,6 +62,7 @@ describe('the page in a browser', () => {
       assert.equal(await page.locator('.stages tbody tr').count(), 6);
       assert.match(await text(page, '.stages'), /The means add up to the mean arrival latency, /);
       assert.equal(await page.locator('footer a').getAttribute('href'), '../../CONCEPTS.md');
+      assert.match(await text(page, 'footer'), /Arrival 1\.2\.3\b/);
       const titles = (await charts(page)).map(({ name, title }) => [name, title.replaceAll('\u00a0', ' ')]);
       assert.deepEqual(Object.fromEntries(titles), TITLES);
     });

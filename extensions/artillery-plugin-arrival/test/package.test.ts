@@ -56,9 +56,8 @@ describe('the npm package', () => {
     assert.ok(found > 10);
   });
 
-  test('depends on the recorder of its own version, and that is the version of the repository', () => {
+  test('depends on the recorder of its own version', () => {
     const { version, optionalDependencies } = manifestAt(join(dir, 'package'));
-    assert.equal(version, manifestAt(ROOT).version);
     assert.deepEqual(new Set(Object.values(optionalDependencies)), new Set([version]));
     assert.ok(PACKAGE !== '@arrival-bench/k6-linux-x64' || PACKAGE in optionalDependencies);
   });

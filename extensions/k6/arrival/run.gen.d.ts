@@ -574,6 +574,8 @@ export interface Environment {
   kernel: string | null;
   /** linux, darwin, … */
   os: string | null;
+  /** Version of Arrival. Absent: of an earlier version. */
+  arrival?: string | null;
   /** Version of Go that built the generator. */
   go: string | null;
   /** Generator and pipeline share this host, and so its cores. */

@@ -92,7 +92,7 @@ func (e *engine) readTelemetry(ctx context.Context, client *store.Store) {
 func (e *engine) environment() map[string]any {
 	env := map[string]any{
 		"os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU(), "gomaxprocs": runtime.GOMAXPROCS(0),
-		"go": runtime.Version(), "shared_host": e.sharedHost(),
+		"arrival": report.Version, "go": runtime.Version(), "shared_host": e.sharedHost(),
 	}
 	if name, err := os.Hostname(); err == nil {
 		env["hostname"] = name

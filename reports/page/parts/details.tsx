@@ -92,8 +92,9 @@ export function DetailsSection({ run, sound, held }: PartProps & { held: Run }) 
       <Downloads run={held} />
       <footer>
         <p>
-          Run {run.run.id} · {run.schema} · all figures of this page are in run.json beside it. Its words are
-          explained in the repository: <a href="../../CONCEPTS.md">reports/CONCEPTS.md</a>.
+          Run {run.run.id} · {run.environment.arrival && `Arrival ${run.environment.arrival} · `}
+          {run.schema} · all figures of this page are in run.json beside it. Its words are explained in the
+          repository: <a href="../../CONCEPTS.md">reports/CONCEPTS.md</a>.
         </p>
       </footer>
     </>
@@ -101,7 +102,18 @@ export function DetailsSection({ run, sound, held }: PartProps & { held: Run }) 
 }
 
 function environment(told: PartProps['run']['environment']): [string, string][] {
-  const { cpu, cores, memory_mb, kernel, os, go, shared_host, pipeline: _pipeline, ...further } = told;
+  const {
+    cpu,
+    cores,
+    memory_mb,
+    kernel,
+    os,
+    go,
+    arrival: _,
+    shared_host,
+    pipeline: _pipeline,
+    ...further
+  } = told;
   const known: [string, string | null][] = [
     ['processor', cpu],
     ['cores', cores === null ? null : count(cores)],

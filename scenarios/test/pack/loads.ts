@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import hdr from 'hdr-histogram-js';
 import { connectAsync } from 'mqtt';
 import { eventually } from '../../../pipeline/test/services.ts';
 import type { Run } from '../../../reports/contract/run.ts';
@@ -43,7 +44,7 @@ export function loads(pipeline: Pipeline): void {
   test('fixed: so many requests over so many connections, with one for each request', async (t) => {
     const settings = { CONCURRENCY: 5, REQUESTS: 300, KEEPALIVE: 'false', PAYLOAD_BYTES: 500, TARGETS: 3 };
     const { seen, env } = await pipeline.gateway(t);
-    const { run, exitCode } = await pipeline.run('fixed.js', settings, { ...env, CANARY: 'off' });
+    const { run, exitCode, dir } = await pipeline.run('fixed.js', settings, { ...env, CANARY: 'off' });
     assertPass(run, exitCode);
     assert.deepEqual(run.run.labels, { test: '17', keepalive: 'false' });
     assertAllArrived(run);
@@ -64,6 +65,20 @@ export function loads(pipeline: Pipeline): void {
     assert.ok(0 < Number(min) && Number(min) <= Number(mean) && Number(mean) <= Number(max));
     assert.equal(run.figures?.at(-1)?.value, run.latency.http.max);
     assert.equal(run.figures?.[1]?.value, run.steps[0]?.duration_s);
+
+    // As HdrHistogram's own reader has the log. The ranks of p50 and p99 are whole among 300, so that no tool rounds them.
+    const log = new hdr.HistogramLogReader(await readFile(join(dir, 'arrival.hlog'), 'utf8'));
+    const whole = hdr.build();
+    for (let second = log.nextIntervalHistogram(); second; second = log.nextIntervalHistogram())
+      if (second.tag === 'arrival') whole.add(second);
+    const { count, p50, p99, max: most } = run.latency.arrival;
+    const [half, late] = [50, 99].map((p) => Math.min(whole.getValueAtPercentile(p) / 1000, Number(most)));
+    assert.deepEqual([whole.totalCount, half, late], [count, p50, p99]);
+    const largest = whole.maxValue / 1000;
+    assert.ok(
+      Math.abs(largest - Number(most)) <= Number(most) / 1000,
+      `${largest} and ${most}: three digits`,
+    );
   });
 
   // Whether it recovers within the two seconds that are left is the machine's: a quick one has a message on its way at the end of the

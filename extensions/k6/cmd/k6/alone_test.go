@@ -71,6 +71,7 @@ func TestTheModuleIsWholeByItself(t *testing.T) {
 		r, err := report.Shown(page)
 		require.NoError(t, err)
 		assert.Equal(t, 250, r.Account.Arrived)
+		assert.Equal(t, report.Version, r.Environment["arrival"])
 	}
 }
 

@@ -8,9 +8,11 @@ import (
 
 	"go.k6.io/k6/v2/cmd"
 	"go.k6.io/k6/v2/cmd/state"
+	"go.k6.io/k6/v2/ext"
 
 	_ "github.com/arrival-bench/arrival/extensions/k6" // k6/x/arrival, k6 x arrival
 	"github.com/arrival-bench/arrival/extensions/k6/internal/command"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/sources"
 	_ "github.com/arrival-bench/arrival/extensions/k6/mqtt" // k6/x/mqtt
 	_ "github.com/grafana/xk6-redis"                        // k6/x/redis
@@ -30,7 +32,18 @@ func main() {
 		stayOffline()
 	}
 	_ = os.Setenv("ARRIVAL_GIVEN", strings.Join(given(os.Args), ","))
+	nameVersion()
 	cmd.Execute()
+}
+
+// nameVersion gives the extensions of this module their version. k6 finds the versions of other modules in the build information; this one
+// is the main module there, which has none.
+func nameVersion() {
+	for _, extension := range ext.GetAll() {
+		if extension.Version == "" {
+			extension.Version = "v" + report.Version
+		}
+	}
 }
 
 // given names the variables that -e and --env set, so that a script can refuse one that it does not know: in __ENV they stand among all

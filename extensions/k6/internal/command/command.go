@@ -6,6 +6,7 @@ import (
 	"go.k6.io/k6/v2/cmd/state"
 	"go.k6.io/k6/v2/errext"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/record"
 )
 
@@ -15,10 +16,11 @@ const Name = "arrival"
 // New makes the command. Each sub-command has a constructor of its own, which is called here and nowhere else.
 func New(gs *state.GlobalState) *cobra.Command {
 	root := &cobra.Command{
-		Use:   Name,
-		Short: "Measure the latency from due time to arrival, and account for every message",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+		Use:     Name,
+		Short:   "Measure the latency from due time to arrival, and account for every message",
+		Version: report.Version,
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.AddCommand(
 		record.New(gs),

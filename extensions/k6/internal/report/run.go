@@ -4,6 +4,9 @@ package report
 
 import "cmp"
 
+// Version is the repository's, which package.json names; a test holds them against each other.
+const Version = "0.2.0"
+
 // Schema is the version of run.json that this package writes.
 const Schema = "arrival/run/1"
 
