@@ -15,13 +15,13 @@ import (
 func TestMemoryIsInTenToTheSixBytes(t *testing.T) {
 	self, err := process.NewProcess(int32(os.Getpid()))
 	require.NoError(t, err)
-	told := (&recorder{engine: &engine{}, sender: &meter{process: self}}).usage().RSSMB
-	if told == nil {
+	measured := (&recorder{engine: &engine{}, sender: &meter{process: self}}).usage().RSSMB
+	if measured == nil {
 		t.Skip("the system does not tell")
 	}
 	now, err := self.MemoryInfo()
 	require.NoError(t, err)
-	assert.InEpsilon(t, float64(now.RSS)/1e6, *told, 0.03)
+	assert.InEpsilon(t, float64(now.RSS)/1e6, *measured, 0.03)
 }
 
 func TestStealIsAShareOfTheHostsCPU(t *testing.T) {

@@ -65,7 +65,7 @@ type session struct {
 func newSession() *session { return &session{waiting: map[uint16]*call{}} }
 
 // begin is called for each connection that the broker has accepted. It returns what is sent again.
-func (s *session) begin(version int, clean, present bool) (again []byte) {
+func (s *session) begin(version int, clean, present bool) (resend []byte) {
 	if clean || !present { // [MQTT-3.2.2-5]
 		s.handedOn = mqttwire.IDs{}
 	}
@@ -83,13 +83,13 @@ func (s *session) begin(version int, clean, present bool) (again []byte) {
 	slices.SortFunc(messages, func(a, b *call) int { return a.number - b.number }) // [MQTT-4.6.0-1]
 	for _, c := range messages {
 		if c.released {
-			again = mqttwire.AppendAck(again, packets.PUBREL, c.id)
+			resend = mqttwire.AppendAck(resend, packets.PUBREL, c.id)
 		} else {
 			c.message.Dup = true
-			again = c.message.Append(again, version)
+			resend = c.message.Append(resend, version)
 		}
 	}
-	return again
+	return resend
 }
 
 // add gives a call its packet id, which is 0 for a message of QoS 0.
@@ -116,7 +116,7 @@ func (s *session) full(c *call, receiveMaximum int) bool {
 // answered takes the broker's answer to a call, and returns what there is to send then.
 func (s *session) answered(c *call, a *mqttwire.Answer, version int) (reply []byte, err error) {
 	kind := a.Kind >> 4
-	if kind == packets.PUBREC && c.released { // sent again
+	if kind == packets.PUBREC && c.released { // sent resend
 		return mqttwire.AppendAck(nil, packets.PUBREL, c.id), nil
 	}
 	if kind != c.due {

@@ -130,7 +130,7 @@ func (w *wire) read() {
 	err := w.packets()
 	wrong, violated := err.(*mqttwire.Violation)
 	if violated && w.version == mqtt5 { // MQTT 5, 4.13.1; 4.8 of 3.1.1 has the connection closed
-		w.leave(wrong.Code)
+		w.sendDisconnect(wrong.Code)
 	}
 	err = protocolError(err)
 	_ = w.Close()

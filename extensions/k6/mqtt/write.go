@@ -140,8 +140,8 @@ func (w *wire) ping(interval time.Duration) {
 	}
 }
 
-// leave writes what is due, and DISCONNECT, and closes the connection.
-func (w *wire) leave(code byte) {
+// sendDisconnect writes what is queued and a DISCONNECT with this code, then closes the connection.
+func (w *wire) sendDisconnect(code byte) {
 	late := time.AfterFunc(quiesce, func() { _ = w.Close() })
 	defer late.Stop()
 	w.mu.Lock()
@@ -154,8 +154,8 @@ func (w *wire) leave(code byte) {
 	_ = w.Close()
 }
 
-// disconnect leaves. When it returns, every message that was read has been handed on.
+// disconnect ends the connection with code 0. When it returns, every message that was read has been handed on.
 func (w *wire) disconnect() {
-	w.leave(0)
+	w.sendDisconnect(0)
 	<-w.done
 }

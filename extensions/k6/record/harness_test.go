@@ -141,8 +141,8 @@ func (c *caller) sendAll() {
 func (c *caller) end() (*report.Run, answerLine, exitcodes.ExitCode) {
 	c.t.Helper()
 	c.say(`{"end": true}`)
-	told := c.hear(func(l answerLine) bool { return l.Summary != "" || l.Error != nil })
-	return c.written(), told, <-c.code
+	last := c.hear(func(l answerLine) bool { return l.Summary != "" || l.Error != nil })
+	return c.written(), last, <-c.code
 }
 
 func (c *caller) written() *report.Run {

@@ -67,7 +67,7 @@ func leadOf(start json.RawMessage) (us int64, err error) {
 		US int64 `json:"in_us"`
 	}
 	if bytes.Equal(start, []byte("true")) {
-		return arrival.Lead.Microseconds(), nil
+		return arrival.StartDelay.Microseconds(), nil
 	}
 	if err := arrival.Decode(start, &in); err != nil || in.US < 0 || in.US > schedule.LateLimit.Microseconds() {
 		return 0, errors.New(`start is not understood; allowed: true, or {"in_us": 0 to 30000000}`)

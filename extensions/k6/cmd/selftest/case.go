@@ -43,8 +43,8 @@ type check func(o *outcome) []row
 
 // row is a line of the table.
 type row struct {
-	what, told, measured, tolerance string
-	ok                              bool
+	what, expected, measured, tolerance string
+	ok                                  bool
 }
 
 // outcome is what came of a case.
@@ -73,16 +73,16 @@ const attempts = 3
 
 // try runs a case until it holds, or the instrument trusts its figures, or the attempts are used up. A wrong count ends it at once:
 // a second attempt would hide a message that is lost now and then. again hears why it is repeated.
-func (c *testCase) try(run func(attempt int) (*outcome, error), again func(why string)) []row {
+func (c *testCase) try(run func(attempt int) (*outcome, error), retry func(why string)) []row {
 	for attempt := 1; ; attempt++ {
 		o, err := run(attempt)
 		if err != nil {
-			return []row{{what: "the run", told: "ends by itself", measured: err.Error(), tolerance: exact}}
+			return []row{{what: "the run", expected: "ends by itself", measured: err.Error(), tolerance: exact}}
 		}
 		var rows []row
 		for _, check := range c.checks {
 			if err := must.Try(func() { rows = append(rows, check(o)...) }); err != nil {
-				rows = append(rows, row{what: "a check", told: "can be made", measured: err.Error(), tolerance: exact})
+				rows = append(rows, row{what: "a check", expected: "can be made", measured: err.Error(), tolerance: exact})
 			}
 		}
 		wrong := slices.IndexFunc(rows, func(r row) bool { return !r.ok })
@@ -94,7 +94,7 @@ func (c *testCase) try(run func(attempt int) (*outcome, error), again func(why s
 			leaveOpen(rows)
 			return rows
 		}
-		again(fmt.Sprintf("%s %s; %s", rows[wrong].what, rows[wrong].measured, why))
+		retry(fmt.Sprintf("%s %s; %s", rows[wrong].what, rows[wrong].measured, why))
 	}
 }
 
@@ -199,6 +199,6 @@ func (g *generated) ended() time.Time {
 func millisOf(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
 // counted is a line of a count that has to be exact.
-func counted(what string, told, measured int) row {
-	return row{what, count(told), count(measured), exact, measured == told}
+func counted(what string, expected, measured int) row {
+	return row{what, count(expected), count(measured), exact, measured == expected}
 }

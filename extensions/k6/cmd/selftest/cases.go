@@ -13,7 +13,7 @@ const ms = time.Millisecond
 
 // way is long enough at both ends that on a busy machine, too, the bound of the clock is less than a tenth of either, and no stage is below
 // zero by it.
-var way = fake.Way{Request: 20 * ms, Ingest: 20 * ms, Queue: 30 * ms, Relay: 40 * ms, Delivery: 20 * ms}
+var stageDelays = fake.StageDelays{Request: 20 * ms, Ingest: 20 * ms, Queue: 30 * ms, Relay: 40 * ms, Delivery: 20 * ms}
 
 // allArrived requires all messages to arrive, and nothing else to have happened.
 var allArrived = account(func(n int) report.Account { return report.Account{Arrived: n} })
@@ -57,9 +57,9 @@ var cases = []testCase{
 			verdict(report.Fail),
 		},
 	},
-	clocked("clock right, stages told", fake.Clock{}, [2]int{4, 0}),
-	clocked("clock 500 ms ahead, stages told", fake.Clock{Ahead: 500 * ms}, [2]int{4, 2}),
-	clocked("clock 500 ms behind, stages told", fake.Clock{Ahead: -500 * ms}, [2]int{4, 2}),
+	clocked("clock right, stages expected", fake.Clock{}, [2]int{4, 0}),
+	clocked("clock 500 ms ahead, stages expected", fake.Clock{Ahead: 500 * ms}, [2]int{4, 2}),
+	clocked("clock 500 ms behind, stages expected", fake.Clock{Ahead: -500 * ms}, [2]int{4, 2}),
 	clocked("clock drifting by 50 ppm", fake.Clock{PPM: 50}, [2]int{10, 0}),
 	{
 		name: "reader that is late", rate: 100, seconds: onLinux(10, 3), tell: one(writer), crowd: 2,
@@ -116,12 +116,12 @@ func clocked(name string, clock fake.Clock, seconds [2]int) testCase {
 		name: name, rate: 100, seconds: seconds,
 		tell: one(func() *fake.Pipeline {
 			clock.Since = time.Now()
-			return &fake.Pipeline{Delay: way.Length(), Hops: way.Stamps(clock), Redis: &fake.Redis{Clock: clock}}
+			return &fake.Pipeline{Delay: stageDelays.Total(), Hops: stageDelays.Stamps(clock), Redis: &fake.Redis{Clock: clock}}
 		}),
 		checks: []check{
 			allArrived,
-			offset, drift(clock.PPM), inside("ingest", way.Ingest), inside("queue", way.Queue), inside("relay", way.Relay),
-			across("request", way.Request), across("delivery", way.Delivery), negative, sum, verdict(report.Pass),
+			offset, drift(clock.PPM), inside("ingest", stageDelays.Ingest), inside("queue", stageDelays.Queue), inside("relay", stageDelays.Relay),
+			across("request", stageDelays.Request), across("delivery", stageDelays.Delivery), negative, sum, verdict(report.Pass),
 		},
 	}
 }
@@ -187,7 +187,7 @@ func scattered() *fake.Pipeline {
 // writer stamps each message when it makes its packet, and writes it when nothing else is on its way: what the kernel stamps then is of
 // this message alone, however late it is read.
 func writer() *fake.Pipeline {
-	return &fake.Pipeline{Redis: &fake.Redis{}, Alone: true, Hops: func(time.Time) string { return fake.Way{}.Stamps(fake.Clock{})(time.Now()) }}
+	return &fake.Pipeline{Redis: &fake.Redis{}, Alone: true, Hops: func(time.Time) string { return fake.StageDelays{}.Stamps(fake.Clock{})(time.Now()) }}
 }
 
 // onLinux is for what other systems do not tell.

@@ -17,13 +17,13 @@ func offset(o *outcome) []row {
 	g := o.gens[0]
 	clock, ended := g.fake.Redis.Clock, g.ended()
 	low, high := millisOf(clock.Error(ended.Add(-probing))), millisOf(clock.Error(ended)) // no clock drifts backwards here
-	told := micros(high)
+	expected := micros(high)
 	if low != high {
-		told = micros(low) + " to " + told
+		expected = micros(low) + " to " + expected
 	}
 	c := g.run.Clock
 	return []row{{
-		"clock, offset", told + " ms", micros(*c.OffsetMS) + " ms", "its bound " + millis(c.BoundMS),
+		"clock, offset", expected + " ms", micros(*c.OffsetMS) + " ms", "its bound " + millis(c.BoundMS),
 		c.Reference == "redis TIME" && *c.OffsetMS >= low-c.BoundMS && *c.OffsetMS <= high+c.BoundMS,
 	}}
 }
@@ -46,8 +46,8 @@ func drift(ppm float64) check {
 }
 
 // stage makes a line of a stage that has samples; of one that has none there is nothing to compare.
-func stage(o *outcome, name string, told time.Duration, line func(l report.Latency, told float64) row) row {
-	l, ms := o.gens[0].run.Latency.Stages[name], millisOf(told)
+func stage(o *outcome, name string, expected time.Duration, line func(l report.Latency, expected float64) row) row {
+	l, ms := o.gens[0].run.Latency.Stages[name], millisOf(expected)
 	if l.Count == 0 {
 		return row{"stage " + name, millis(ms), "no sample", exact, false}
 	}
@@ -56,17 +56,17 @@ func stage(o *outcome, name string, told time.Duration, line func(l report.Laten
 
 // inside compares a stage that is told by stamps alone: the instrument has nothing to add to it. By a clock that drifts it is
 // longer or shorter by its rate, and each stamp is put back in whole µs.
-func inside(name string, told time.Duration) check {
+func inside(name string, expected time.Duration) check {
 	return func(o *outcome) []row {
-		return []row{stage(o, name, told, func(l report.Latency, told float64) row {
+		return []row{stage(o, name, expected, func(l report.Latency, expected float64) row {
 			slack, tolerance := 0.0, exact
 			if ppm := o.gens[0].fake.Redis.Clock.PPM; ppm != 0 {
-				slack = math.Ceil(told*math.Abs(ppm)/1000+1) / 1000
+				slack = math.Ceil(expected*math.Abs(ppm)/1000+1) / 1000
 				tolerance = fmt.Sprintf("±%.3f ms", slack)
 			}
 			return row{
-				"stage " + name + ", min and max", millis(told), millis(*l.Min) + ", " + millis(*l.Max), tolerance,
-				math.Abs(*l.Min-told) <= slack+1e-9 && math.Abs(*l.Max-told) <= slack+1e-9 && int(l.Count) == o.measured,
+				"stage " + name + ", min and max", millis(expected), millis(*l.Min) + ", " + millis(*l.Max), tolerance,
+				math.Abs(*l.Min-expected) <= slack+1e-9 && math.Abs(*l.Max-expected) <= slack+1e-9 && int(l.Count) == o.measured,
 			}
 		})}
 	}
@@ -74,10 +74,10 @@ func inside(name string, told time.Duration) check {
 
 // across compares a stage between two processes: it holds what was told and what the sockets add, give or take the bound
 // of the clock.
-func across(name string, told time.Duration) check {
+func across(name string, expected time.Duration) check {
 	return func(o *outcome) []row {
-		return []row{stage(o, name, told, func(l report.Latency, told float64) row {
-			return between("stage "+name+", fastest", millis(told), *l.Min, told, o.gens[0].run.Clock.BoundMS, o.form.least())
+		return []row{stage(o, name, expected, func(l report.Latency, expected float64) row {
+			return between("stage "+name+", fastest", millis(expected), *l.Min, expected, o.gens[0].run.Clock.BoundMS, o.form.least())
 		})}
 	}
 }

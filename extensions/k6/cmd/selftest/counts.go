@@ -37,9 +37,9 @@ var parts = []struct {
 
 // account compares every count of the account, and that it balances: those that are told get a line each, all others are 0.
 // Several senders overtake each other on their own, so reorderings count only where they are told.
-func account(told func(messages int) report.Account) check {
+func account(expected func(messages int) report.Account) check {
 	return func(o *outcome) []row {
-		want, got := told(o.messages), report.Account{}
+		want, got := expected(o.messages), report.Account{}
 		balanced := true
 		for _, g := range o.gens {
 			a := g.run.Account
@@ -88,8 +88,8 @@ func balance(o *outcome) []row {
 // missed requires the account to miss exactly what the pipeline had nobody to deliver to.
 func missed(o *outcome) []row {
 	g := o.gens[0]
-	told, got := o.messages-len(g.log), g.run.Account.Lost
-	return []row{{"lost in the gap", count(told) + " undelivered", count(got), exact, got == told && told > 0}}
+	expected, got := o.messages-len(g.log), g.run.Account.Lost
+	return []row{{"lost in the gap", count(expected) + " undelivered", count(got), exact, got == expected && expected > 0}}
 }
 
 // notSent requires the load to end with the subscriber that was lost for good.
@@ -99,22 +99,22 @@ func notSent(o *outcome) []row {
 }
 
 // gaps requires so many spans in which a subscriber had no connection.
-func gaps(told int) check {
-	return func(o *outcome) []row { return []row{counted("gaps", told, len(o.gens[0].run.Health.Gaps))} }
+func gaps(expected int) check {
+	return func(o *outcome) []row { return []row{counted("gaps", expected, len(o.gens[0].run.Health.Gaps))} }
 }
 
 // canary requires one message for each second, and compares the fastest of them with the pipeline's own record. There are so few that the
 // machine may have held up each of them.
 func canary(delay time.Duration) check {
 	return func(o *outcome) []row {
-		told := o.seconds[o.form]
+		expected := o.seconds[o.form]
 		c := o.gens[0].run.Canary
 		if c == nil || c.Latency.Count == 0 {
-			return []row{{"canary", count(told) + " arrived", "none", exact, false}}
+			return []row{{"canary", count(expected) + " arrived", "none", exact, false}}
 		}
 		least := max(millisOf(delay), o.canaries()[0])
 		return []row{
-			{"canary, arrived", count(told), count(c.Arrived), exact, c.Sent == told && c.Arrived == told},
+			{"canary, arrived", count(expected), count(c.Arrived), exact, c.Sent == expected && c.Arrived == expected},
 			between("canary, fastest", recorded(millisOf(delay), least), *c.Latency.Min, least, 0, o.form.held()),
 		}
 	}
@@ -122,8 +122,8 @@ func canary(delay time.Duration) check {
 
 // samples requires one sample for each message of the measured phase that was delivered.
 func samples(o *outcome) []row {
-	told, got := len(o.arrivals()), int(o.gens[0].run.Latency.Arrival.Count)
-	return []row{{"latency samples", count(told) + " delivered", count(got), exact, got == told}}
+	expected, got := len(o.arrivals()), int(o.gens[0].run.Latency.Arrival.Count)
+	return []row{{"latency samples", count(expected) + " delivered", count(got), exact, got == expected}}
 }
 
 // negative requires that no stage was shorter than nothing.

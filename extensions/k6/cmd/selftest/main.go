@@ -17,7 +17,7 @@ import (
 )
 
 const usage = `Measures the instrument against known truths: a pipeline that delays, freezes, drops, duplicates, swaps, keeps
-and invents messages, and whose clock is wrong, exactly as told. Prints what was told beside what k6 measured of it.
+and invents messages, and whose clock is wrong, exactly as expected. Prints what was expected beside what k6 measured of it.
 
   npm run selftest [-- [--short] [--only WORD]]
 

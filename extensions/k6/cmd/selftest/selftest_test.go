@@ -49,12 +49,12 @@ func judged(c *testCase, n int, ms ...float64) *outcome {
 
 func TestTheAccountIsComparedToTheMessage(t *testing.T) {
 	t.Parallel()
-	told := account(func(n int) report.Account { return report.Account{Arrived: n - 1, Lost: 1} })
+	expected := account(func(n int) report.Account { return report.Account{Arrived: n - 1, Lost: 1} })
 	for name, c := range map[string]struct {
 		got  report.Account
 		want bool
 	}{
-		"as told":          {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Balanced: true}, true},
+		"as expected":      {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Balanced: true}, true},
 		"one more lost":    {report.Account{Scheduled: 10, Arrived: 8, Lost: 2, Balanced: true}, false},
 		"not balanced":     {report.Account{Scheduled: 10, Arrived: 9, Lost: 1}, false},
 		"too few":          {report.Account{Scheduled: 9, Arrived: 9, Lost: 1, Balanced: true}, false},
@@ -64,7 +64,7 @@ func TestTheAccountIsComparedToTheMessage(t *testing.T) {
 	} {
 		o := judged(&testCase{}, 10)
 		o.gens[0].run.Account = c.got
-		assert.Equal(t, c.want, holds(told(o)), name)
+		assert.Equal(t, c.want, holds(expected(o)), name)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestWhatABusyMachineLeavesOpen(t *testing.T) {
 	t.Parallel()
 	rows := []row{
 		between("slow", "50 ms", 500, 50, 0, 25), between("in time", "50 ms", 60, 50, 0, 25),
-		{what: "lost", told: "1", measured: "2", tolerance: exact}, {what: "verdict", told: report.Pass, measured: report.Fail, tolerance: late},
+		{what: "lost", expected: "1", measured: "2", tolerance: exact}, {what: "verdict", expected: report.Pass, measured: report.Fail, tolerance: late},
 	}
 	leaveOpen(rows)
 	open := []bool{}
@@ -122,8 +122,8 @@ func TestWhatABusyMachineLeavesOpen(t *testing.T) {
 func TestAWrongCountIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	slow := between("arrival, p50", "50 ms", 500, 50, 0, 25)
-	lost := row{what: "lost", told: "1", measured: "2", tolerance: exact}
-	fails := row{what: "verdict", told: report.Pass, measured: report.Fail, tolerance: late}
+	lost := row{what: "lost", expected: "1", measured: "2", tolerance: exact}
+	fails := row{what: "verdict", expected: report.Pass, measured: report.Fail, tolerance: late}
 	inTime := between("arrival, p50", "50 ms", 60, 50, 0, 25)
 	for name, c := range map[string]struct {
 		first []row

@@ -154,20 +154,20 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	var m struct{ ID, Target string }
 	_ = json.Unmarshal(message, &m) // what is no message has no topic, and nobody holds it
 	topic := "messages/" + m.Target
-	for range told(f.Leftovers, nth, 0) {
+	for range valueFor(f.Leftovers, nth, 0) {
 		f.leftovers++
 		body := fmt.Sprintf(`{"id":"another0.1.%d","source":"k6","target":%q,"payload":""}`, f.leftovers, m.Target)
 		f.write(topic, f.publish(topic, []byte(body), a.at))
 	}
-	if stream := told(f.Keep, nth, ""); stream != "" {
+	if stream := valueFor(f.Keep, nth, ""); stream != "" {
 		f.note(f.Redis.add(stream, string(message), m.Target))
 		return
 	}
 	d := delivery{
 		Delivery: Delivery{ID: m.ID, Received: a.received, Made: time.Now()},
-		packet:   f.publish(topic, message, a.at), copies: told(f.Copies, nth, 1),
+		packet:   f.publish(topic, message, a.at), copies: valueFor(f.Copies, nth, 1),
 	}
-	if told(f.Swap, nth, false) {
+	if valueFor(f.Swap, nth, false) {
 		f.held[topic] = d
 		return
 	}
@@ -178,8 +178,8 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	}
 }
 
-// told is what a function says of the nth, or what goes without one.
-func told[T any](of func(nth int) T, nth int, otherwise T) T {
+// valueFor returns of(nth), or otherwise where of is nil.
+func valueFor[T any](of func(nth int) T, nth int, otherwise T) T {
 	if of == nil {
 		return otherwise
 	}

@@ -53,7 +53,7 @@ func (e Evidence) instrument() []report.Rule {
 			"the generator was late to read: what arrived may have lain in the subscriber's socket for %.1f ms (p99) of arrival p99 %.1f ms%s",
 			value(health.SocketWait.P99), arrival, also))
 	}
-	if seconds, told := busy(r.Timeline, e.Cores); told {
+	if seconds, known := busy(r.Timeline, e.Cores); known {
 		rule := atMost("cpu", float64(seconds), busySeconds*float64(len(r.Timeline)), "s", report.Invalid)
 		rule.Basis = fmt.Sprintf("%.0f %% of the seconds may be above %.0f %% of %d cores", busySeconds*100, busyShare*100, e.Cores)
 		rules = append(rules, because(rule, "the generator was out of CPU: above %.0f %% of its %d cores in %d of %d seconds%s",

@@ -143,7 +143,7 @@ func (c *Canary) listen(ctx context.Context) {
 			return
 		}
 		c.Count("canary", "connection lost", err.Error())
-		if err := c.line.again(ctx, c.Patience); err != nil {
+		if err := c.line.retry(ctx, c.Patience); err != nil {
 			c.Count("canary", "did not come back", err.Error())
 			return
 		}

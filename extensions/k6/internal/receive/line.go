@@ -59,7 +59,7 @@ func (l *line) connect(ctx context.Context) error {
 }
 
 // again connects after a loss, and goes on trying for a while.
-func (l *line) again(ctx context.Context, patience time.Duration) error {
+func (l *line) retry(ctx context.Context, patience time.Duration) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := l.connect(ctx)
 		if errors.Is(err, receiver.ErrRefused) {

@@ -39,15 +39,15 @@ func (s *Subscribers) taken(moment time.Time, frames []string) {
 	back := s.Clock.Back()
 	foreign := 0
 	for _, frame := range frames {
-		told, body := store.Parts(frame)
+		stampText, body := store.Parts(frame)
 		seq, ok := s.Bodies.Seq([]byte(body))
 		if !ok {
 			foreign++
 			continue
 		}
 		a := ledger.Arrival{Seq: seq, At: at, Waited: -1}
-		if told != "" && s.Stamped {
-			stamps, err := hops.Parse([]byte(told + ",0,0"))
+		if stampText != "" && s.Stamped {
+			stamps, err := hops.Parse([]byte(stampText + ",0,0"))
 			if a.Stamped = err == nil; a.Stamped {
 				a.Stamps = stamps.Move(back)
 				a.Stamps.Claimed, a.Stamps.Published = at, at

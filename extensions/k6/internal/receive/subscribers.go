@@ -111,7 +111,7 @@ func (s *Subscribers) hold(ctx context.Context, i int, l *line) {
 			s.Failed <- fmt.Errorf("subscriber %d: %w", i+1, err)
 			return
 		}
-		if err := l.again(ctx, s.Patience); err != nil {
+		if err := l.retry(ctx, s.Patience); err != nil {
 			s.Failed <- fmt.Errorf("subscriber %d did not come back: %w", i+1, err)
 			return
 		}

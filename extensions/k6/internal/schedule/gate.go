@@ -88,12 +88,12 @@ func (g *gate) wait(ctx context.Context, halted <-chan struct{}, w *Waiter, due 
 	case <-ctx.Done():
 	case <-halted:
 	}
-	g.leave(w)
+	g.remove(w)
 	return false
 }
 
-// leave takes w out, so that it can wait again: a second token would block the gate.
-func (g *gate) leave(w *Waiter) {
+// remove takes w out, so that it can wait again: a second token would block the gate.
+func (g *gate) remove(w *Waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = slices.DeleteFunc(g.waiting, func(other *Waiter) bool { return other == w })

@@ -47,7 +47,7 @@ func (o *Open) Take(ctx context.Context, w *Waiter) (slot pacer.Slot, ok bool) {
 		return slot, false
 	}
 	if ok = o.gate.wait(ctx, o.Halted, w, due); !ok {
-		o.leave(slot)
+		o.putAside(slot)
 	}
 	return slot, ok
 }
@@ -76,8 +76,8 @@ func (o *Open) Draw(ctx context.Context) (slot pacer.Slot, due time.Time, ok boo
 	}
 }
 
-// leave puts aside a request whose sender was stopped before it was due.
-func (o *Open) leave(slot pacer.Slot) {
+// putAside keeps aside a request whose sender was stopped before it was due.
+func (o *Open) putAside(slot pacer.Slot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.left = append(o.left, slot)

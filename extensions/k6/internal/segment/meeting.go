@@ -19,8 +19,8 @@ const (
 	Keys = "arrival:run:" // <id>, and <id>:<phase>, a hash: the start, µs, and of each generator its token and until when it is ready, µs
 	// kept is how long the key stays: so long is it known that the id has been used.
 	kept = 24 * time.Hour
-	// Lead is the time from when all are ready to the start.
-	Lead = time.Second
+	// StartDelay is the time from when all are ready to the start.
+	StartDelay = time.Second
 	// PhaseLead is that before a phase that begins when all have ended the last one, and PhaseWait how much longer than that one may
 	// take the others are waited for.
 	PhaseLead = 250 * time.Millisecond
@@ -60,18 +60,18 @@ return ''`)
 
 // Meeting is what an instance has to do with the others in Redis before they begin.
 type Meeting struct {
-	client *redis.Client
-	run    string
-	lead   time.Duration // from when all are ready
-	number int
-	of     int
-	token  string       // tells this process from another one of its number
-	now    func() int64 // of Redis, µs
+	client     *redis.Client
+	run        string
+	startDelay time.Duration // from when all are ready
+	number     int
+	of         int
+	token      string       // tells this process from another one of its number
+	now        func() int64 // of Redis, µs
 }
 
 // Meeting is that of this instance and the others about a run, or a phase of one. now is the time of Redis, µs.
-func (s *Segment) Meeting(node *redis.Client, run string, lead time.Duration, now func() int64) *Meeting {
-	return &Meeting{client: node, run: run, lead: lead, number: s.Number(), of: s.Of(), token: rand.Text(), now: now}
+func (s *Segment) Meeting(node *redis.Client, run string, startDelay time.Duration, now func() int64) *Meeting {
+	return &Meeting{client: node, run: run, startDelay: startDelay, number: s.Number(), of: s.Of(), token: rand.Text(), now: now}
 }
 
 // Presence is what Redis tells an instance: the start, 0 if there is none; what became of itself; and who is ready.
@@ -84,21 +84,21 @@ type Presence struct {
 // Ready says that the instance is, for a while.
 func (m *Meeting) Ready(ctx context.Context) (Presence, error) {
 	now := m.now()
-	told, err := readyScript.Run(ctx, m.client, []string{Keys + m.run}, m.number, m.token, now, now+readyFor.Microseconds(), m.of,
-		now+m.lead.Microseconds(), int(kept.Seconds())).StringSlice()
+	reply, err := readyScript.Run(ctx, m.client, []string{Keys + m.run}, m.number, m.token, now, now+readyFor.Microseconds(), m.of,
+		now+m.startDelay.Microseconds(), int(kept.Seconds())).StringSlice()
 	if err != nil {
 		return Presence{}, Unmet(err)
 	}
-	return Presence{Start: startOf(told[0]), State: told[1], There: told[2:]}, nil
+	return Presence{Start: startOf(reply[0]), State: reply[1], There: reply[2:]}, nil
 }
 
 // Leave takes that back, and returns the start if it was too late to.
 func (m *Meeting) Leave(ctx context.Context) (start int64, err error) {
-	told, err := leaveScript.Run(ctx, m.client, []string{Keys + m.run}, m.number, m.token).Text()
+	reply, err := leaveScript.Run(ctx, m.client, []string{Keys + m.run}, m.number, m.token).Text()
 	if err != nil {
 		return 0, Unmet(err)
 	}
-	return startOf(told), nil
+	return startOf(reply), nil
 }
 
 // startOf is the start of a run as Redis has it; 0: there is none so far.

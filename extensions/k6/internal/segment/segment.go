@@ -165,12 +165,12 @@ func (s *Segment) InEffect(o lib.Options) error {
 			return err
 		}
 	}
-	told := tuple != nil && len(tuple.Sequence.ExecutionSegmentSequence) > 1
-	if told != (s != nil) || told && tuple.String() != s.tuple.String() {
+	divided := tuple != nil && len(tuple.Sequence.ExecutionSegmentSequence) > 1
+	if divided != (s != nil) || divided && tuple.String() != s.tuple.String() {
 		return fmt.Errorf("the execution segment has to stand on k6's command line (%s, %s), not in options or a configuration",
 			Flag, SequenceFlag)
 	}
-	if !told {
+	if !divided {
 		return nil
 	}
 	if scenario := o.Scenarios["subscriber"]; scenario != nil && !scenario.HasWork(tuple) {

@@ -16,7 +16,7 @@ type link struct {
 	net.Conn           // of k6's dialer
 	secure   *tls.Conn // on top of it; nil: plain HTTP
 	deadline time.Time // of the request
-	told     time.Time // that the socket knows; never after deadline
+	applied  time.Time // that the socket knows; never after deadline
 	lost     error     // what ended it
 }
 
@@ -48,22 +48,22 @@ func (p *Poster) dial(deadline time.Time) (*link, error) {
 // expect says that a request begins now, and by when its answer is wanted. It never is before the last one's.
 func (l *link) expect(now, deadline time.Time) {
 	l.deadline = deadline
-	if !l.told.After(now) {
-		l.tell()
+	if !l.applied.After(now) {
+		l.apply()
 	}
 }
 
-func (l *link) tell() {
-	l.told = l.deadline
+func (l *link) apply() {
+	l.applied = l.deadline
 	_ = l.SetDeadline(l.deadline) // a connection that has none fails in what follows
 }
 
 // early reports whether a socket gave up at an earlier request's moment, and tells it this one's.
 func (l *link) early(err error) bool {
-	if !errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(l.deadline) || !l.told.Before(l.deadline) {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(l.deadline) || !l.applied.Before(l.deadline) {
 		return false
 	}
-	l.tell()
+	l.apply()
 	return true
 }
 
