@@ -33,20 +33,20 @@ type engine struct {
 	notes     // errors, doubts and figures for the report
 
 	options  *options
-	segment  *segment.Segment // this instance's part of the run; nil: all
+	segment  *segment.Segment  // this instance's part of the run; nil: all
 	met      *report.Generator // this instance among the others; nil: it is the only one
 	trust    network.Trust
 	comeBack time.Duration // how long a subscriber tries to reconnect
 
-	open      *schedule.Open // open model: hands out requests
-	turns     *schedule.Turns // closed model; nil: open model
-	handles   handles // requests that scripts or a caller send
-	external  *External // the caller that sends in place of k6; nil: k6 sends
-	strangers atomic.Int64 // requests answered 401 before any was accepted
-	welcome   atomic.Bool // a request was accepted
+	open      *schedule.Open   // open model: hands out requests
+	turns     *schedule.Turns  // closed model; nil: open model
+	handles   handles          // requests that scripts or a caller send
+	external  *External        // the caller that sends in place of k6; nil: k6 sends
+	strangers atomic.Int64     // requests answered 401 before any was accepted
+	welcome   atomic.Bool      // a request was accepted
 	phases    *schedule.Phases // with their actual times
 	pending   pending          // samples for k6
-	judging   limits.Judging // thresholds, and k6's results for them
+	judging   limits.Judging   // thresholds, and k6's results for them
 	life      life             // how far the run has come
 
 	subscribers *receive.Subscribers // nil: there are none yet
@@ -121,11 +121,11 @@ func (e *engine) levelled() *profile.Profile {
 // life is the progress of a run and the directory of its files.
 type life struct {
 	mu       sync.Mutex
-	begun    bool // collect has begun; it runs once
+	begun    bool      // collect has begun; it runs once
 	ended    time.Time // or stopped; zero: in progress
-	finished bool // collect completed
-	dir      string // empty: none
-	full     error // the write error of a file that ended the run
+	finished bool      // collect completed
+	dir      string    // empty: none
+	full     error     // the write error of a file that ended the run
 }
 
 // begin marks the run as begun, and reports whether it had not begun before.

@@ -72,8 +72,8 @@ type Request struct {
 type externalOptions struct {
 	options
 	Limits map[string][]string `json:"limits"` // k6's thresholds on this module's metrics
-	Tool   *report.Tool        `json:"tool"` // what sends; nil: not given
-	PID    int                 `json:"pid"` // of the sending process; 0: the parent
+	Tool   *report.Tool        `json:"tool"`   // what sends; nil: not given
+	PID    int                 `json:"pid"`    // of the sending process; 0: the parent
 }
 
 // NewExternal makes a run from a caller's options. parent is the id of the sending process, unless the options
@@ -117,7 +117,7 @@ func (x *External) check(o *externalOptions) (err error) {
 	return o.check()
 }
 
-// readLimits parses thresholds as k6 does. It refuses metrics that only k6 measures.
+// readLimits parses thresholds as k6 does. It refuses metrics that this module does not measure.
 func (x *External) readLimits(limits map[string][]string) (map[string]metrics.Thresholds, error) {
 	allowed := append([]string{x.metrics.latency.Name, x.metrics.p99.Name}, accountMetrics...)
 	all := map[string]metrics.Thresholds{}

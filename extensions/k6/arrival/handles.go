@@ -23,7 +23,7 @@ type given struct {
 	slot  pacer.Slot
 	sent  time.Time
 	taker context.Context // the context of the script's iteration that took it
-	over  func() // called when it is settled; may be nil
+	over  func()          // called when it is settled; may be nil
 }
 
 // Content is the content of such a request.

@@ -19,7 +19,7 @@ const pendingMost = 500
 type pending struct {
 	mu        sync.Mutex
 	batch     *sampleBatch
-	over      bool // the run has ended: later samples are handed over at once
+	over      bool         // the run has ended: later samples are handed over at once
 	discarded atomic.Int64 // samples that k6 did not take
 
 	trend, http thinned // the share of arrival_latency and http_req_duration that k6 gets
@@ -32,7 +32,7 @@ type sampleBatch struct {
 
 	latency *metrics.Metric
 	tags    *metrics.TagSet // of latency
-	at      time.Time // of latency; k6 needs only the second
+	at      time.Time       // of latency; k6 needs only the second
 	us      []int64         // arrival latencies
 
 	once    sync.Once // several outputs read it concurrently

@@ -15,7 +15,7 @@ import (
 // the run was halted or the VU stopped.
 func (e *engine) take(ctx context.Context, w *schedule.Waiter) (slot pacer.Slot, ok bool) {
 	select {
-	case <-e.Started: // a single-channel receive is much cheaper, and the first request has opened it for all others
+	case <-e.Started: // much cheaper than the select below; closed from the first request on
 	default:
 		select {
 		case <-e.Started:

@@ -26,12 +26,12 @@ type recorder struct {
 	timeline *os.File
 	log      *os.File
 	hdr      *hdrhistogram.HistogramLogWriter
-	sender   *meter // of the sending process
-	own      *meter // of this process, where another one sends; else nil
-	live     []float64 // MB of live heap after the last garbage collection, at each tick
+	sender   *meter         // of the sending process
+	own      *meter         // of this process, where another one sends; else nil
+	live     []float64      // MB of live heap after the last garbage collection, at each tick
 	host     host.TimesStat // of all cores, at the last tick
-	next     time.Time // of a checkpoint; owned by the holder of the token
-	busy     chan struct{} // holds a token while a checkpoint is being written
+	next     time.Time      // of a checkpoint; owned by the holder of the token
+	busy     chan struct{}  // holds a token while a checkpoint is being written
 	once     sync.Once
 	mu       sync.Mutex
 	err      error
@@ -202,7 +202,7 @@ type meter struct {
 	process *process.Process // nil: not available on this system
 	cpu     float64          // seconds at the last reading
 	at      time.Time        // of the last reading
-	rows    [][3]*float64 // second of the run, cpu_percent, rss_mb; only of the recorder's own process
+	rows    [][3]*float64    // second of the run, cpu_percent, rss_mb; only of the recorder's own process
 }
 
 func newMeter(pid int) *meter {

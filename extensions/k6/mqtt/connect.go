@@ -35,7 +35,7 @@ func (c *client) reconnectCall(sobek.FunctionCall) sobek.Value {
 		return sobek.Undefined()
 	}
 	hadLink := c.link != nil
-	c.disconnect(hadLink && c.link.closing) // endAsync() is under way: its end event comes first
+	c.disconnect(hadLink && c.link.closing) // endAsync() is in progress: its end event comes first
 	if !c.open("reconnect", a) && hadLink {
 		if err := c.emitEnd(); err != nil {
 			c.rethrow(err)
@@ -52,8 +52,8 @@ func (c *client) needVU(a args) {
 	}
 }
 
-// leave lets go of the connection there may be, since another one follows. Its messages still come, before the
-// end event when there is one (and the message handler isn't just running).
+// disconnect ends the current connection, if there is one, before the next. Its messages are still delivered,
+// before the end event when there is one (unless the message handler is running).
 func (c *client) disconnect(withEnd bool) {
 	l := c.link
 	if l == nil {

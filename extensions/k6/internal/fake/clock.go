@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Clock is a clock that is wrong as told: ahead of this host's, and running too fast since a moment.
+// Clock is a clock with a chosen error: ahead of this host's, and too fast since a moment.
 type Clock struct {
 	Ahead time.Duration
 	PPM   float64 // µs a second
 	Since time.Time
 }
 
-// Error is what the clock is ahead of this host's at t.
+// Error is how far the clock is ahead of this host's at t.
 func (c Clock) Error(t time.Time) time.Duration {
 	if c.PPM == 0 {
 		return c.Ahead
@@ -20,7 +20,7 @@ func (c Clock) Error(t time.Time) time.Duration {
 	return c.Ahead + time.Duration(float64(t.Sub(c.Since))*c.PPM/1e6)
 }
 
-// Micros is the time that the clock shows at t, in µs since 1970.
+// Micros is the clock's time at t, in µs since 1970.
 func (c Clock) Micros(t time.Time) int64 { return t.Add(c.Error(t)).UnixMicro() }
 
 // StageDelays is how long each stage takes, from the socket of the ingest to the socket of the broker. A request is accepted

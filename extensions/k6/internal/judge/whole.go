@@ -34,7 +34,7 @@ func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict 
 	w.limits(parts, there)
 
 	slices.SortStableFunc(w.findings, func(a, b finding) int { return slices.Index(gravity, b.worth) - slices.Index(gravity, a.worth) })
-	for _, t := range w.findings { // what decides stands first
+	for _, t := range w.findings { // the deciding findings first
 		w.verdict.Reasons = append(w.verdict.Reasons, t.reason)
 		w.verdict.Result = graver(w.verdict.Result, t.worth)
 	}
@@ -58,13 +58,13 @@ func (w *whole) add(worth, format string, args ...any) {
 	w.findings = append(w.findings, finding{worth, fmt.Sprintf(format, args...)})
 }
 
-// broken adds a fact about the whole that is not as it should be.
+// broken adds a broken rule about the whole run.
 func (w *whole) broken(name, worth, reason string) {
 	w.verdict.Rules = append(w.verdict.Rules, report.Rule{Name: name, OK: new(false), Result: worth, Reason: reason})
 	w.add(worth, "%s", reason)
 }
 
-// part adds the rules and the reasons of an instance, and reports whether it came to its end.
+// part adds the rules and reasons of an instance, and reports whether it completed.
 func (w *whole) part(part *report.Run, of int) bool {
 	v, g, ended := part.Verdict, part.Run.Generator, part.Run.Ended != nil
 	name := fmt.Sprintf("generator %d", g.Number)
@@ -76,7 +76,7 @@ func (w *whole) part(part *report.Run, of int) bool {
 		}
 		w.add(report.Incomplete, "%s of %d (%s) was cut off: its account ends after %d s, with %d messages",
 			name, of, g.Segment, known, part.Account.Scheduled)
-		reasons = reasons[min(1, len(reasons)):] // the first one says the same
+		reasons = reasons[min(1, len(reasons)):] // the first reason repeats the result
 	}
 	for _, reason := range reasons {
 		w.add(v.Result, "%s: %s", name, reason)
@@ -92,14 +92,14 @@ func (w *whole) part(part *report.Run, of int) bool {
 	if ended && v.Result == report.Pass && len(open) > 0 {
 		w.add(report.Incomplete, "%s: not judged: %s", name, strings.Join(open, ", "))
 	}
-	if v.Result != report.Pass && len(v.Reasons) == 0 { // a part that gives no reason is worth no more for it
+	if v.Result != report.Pass && len(v.Reasons) == 0 { // without a reason of its own
 		w.add(v.Result, "%s: %s", name, v.Result)
 	}
 	return ended
 }
 
-// limits holds the figures of all parts together against the limits that the script sets for such a figure. What k6 measured is known of
-// each instance only.
+// limits judges the script's limits by the figures of all parts together. k6's own metrics are known per
+// instance only.
 func (w *whole) limits(parts []*report.Run, there bool) {
 	for _, rule := range parts[0].Verdict.Rules {
 		figure, known := w.figure(rule.Name)
@@ -120,7 +120,7 @@ func (w *whole) limits(parts []*report.Run, there bool) {
 	}
 }
 
-// figure is what all parts together have of a metric of k6/x/arrival.
+// figure is the value of a k6/x/arrival metric for all parts together.
 func (w *whole) figure(metric string) (value *float64, known bool) {
 	if metric == "arrival_p99" {
 		return w.run.Latency.Arrival.P99, true
@@ -134,7 +134,7 @@ func (w *whole) figure(metric string) (value *float64, known bool) {
 	return new(float64(n)), known
 }
 
-// Holds reports whether a value is to a limit as an operator of k6's thresholds says.
+// Holds reports whether a value meets a limit, with an operator of k6's thresholds.
 func Holds(value float64, op string, limit float64) bool {
 	switch op {
 	case "<":
