@@ -91,7 +91,7 @@ describe('a setting that makes no sense is told in one line', { concurrency: 2 }
     [
       'own.js',
       'BODY={"id":1}',
-      /^body has no {{id}}: a message that cannot be told from others cannot be followed/,
+      /^body has no {{id}}: without an id a message cannot be followed/,
     ],
     ['own.js', 'HEADERS=x', /^HEADERS is not JSON; allowed: {"X-Api-Key":"…"}$/],
     [

@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// It was in 2^20 bytes, 5 % less, beside a pipeline that tells 10^6. Not parallel: what other tests allocate in between would count.
+// It was in 2^20 bytes, 5 % less, while the pipeline reports in units of 10^6. Not parallel: what other tests allocate in between would count.
 func TestMemoryIsInTenToTheSixBytes(t *testing.T) {
 	self, err := process.NewProcess(int32(os.Getpid()))
 	require.NoError(t, err)
 	measured := (&recorder{engine: &engine{}, sender: &meter{process: self}}).usage().RSSMB
 	if measured == nil {
-		t.Skip("the system does not tell")
+		t.Skip("the system does not report it")
 	}
 	now, err := self.MemoryInfo()
 	require.NoError(t, err)

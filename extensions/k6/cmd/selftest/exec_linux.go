@@ -9,14 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apart gives k6 a process group of its own, so that Ctrl-C ends it once and through us, and lets it not outlive us even
-// where we are killed.
+// apart gives k6 its own process group, so that only we react to Ctrl-C, and ends it even if we are killed.
 func apart() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// crowd holds this thread to one core, and what it starts from now on, and starts so many processes there that never rest.
-// leave ends them; the caller has locked its thread, which is then free again.
+// crowd pins this thread, and what it starts from now on, to one core, and starts busy processes there. stop
+// ends them; the caller has locked its thread, which is then free again.
 func crowd(ctx context.Context, others int) (stop func(), err error) {
 	var all, one unix.CPUSet
 	ends := []func(){}

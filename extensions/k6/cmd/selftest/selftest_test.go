@@ -199,7 +199,7 @@ func TestAQuantileMayNotBeBelowTheRecord(t *testing.T) {
 
 func TestAnOmittedFreezeIsFound(t *testing.T) {
 	t.Parallel()
-	c := &testCase{rate: 1000, tell: one(frozen)}
+	c := &testCase{rate: 1000, pipelines: one(frozen)}
 	var honest, omitted []float64
 	for i := range 1000 {
 		honest = append(honest, float64(1000-i))
@@ -213,7 +213,7 @@ func TestAnOmittedFreezeIsFound(t *testing.T) {
 		sound := measured[1] > 1
 		assert.Equal(t, sound, holds(slowArrivals(o)))
 		assert.Equal(t, sound, holds(slowQuartiles(o)))
-		assert.True(t, holds(slowest(o)), "which alone would not tell")
+		assert.True(t, holds(slowest(o)), "the slowest alone would not show it")
 	}
 }
 
@@ -295,7 +295,7 @@ func TestEveryCaseHasAProfileAndSomethingToTell(t *testing.T) {
 	for _, c := range cases {
 		assert.False(t, names[c.name], c.name)
 		names[c.name] = true
-		assert.NotEmpty(t, c.tell, c.name)
+		assert.NotEmpty(t, c.pipelines, c.name)
 		assert.NotEmpty(t, c.checks, c.name)
 		for _, seconds := range c.seconds {
 			if seconds > 0 {

@@ -40,7 +40,7 @@ func (c *testCase) title(f form) string {
 	case c.warmUp > 0:
 		load += fmt.Sprintf(" after %d s", c.warmUp)
 	}
-	if len(c.tell) > 1 {
+	if len(c.pipelines) > 1 {
 		load += " each"
 	}
 	return c.name + " · " + load

@@ -16,8 +16,8 @@ import (
 // slow is what counts as held up by a freeze, in ms.
 const slow = 100.0
 
-// slack is how much longer than told a latency may be, in ms: what the sockets and the scheduler of the machine add.
-// Nothing arrives earlier than told, so there is no slack on that side.
+// slack is how much longer than expected a latency may be, in ms: sockets and scheduler add time. Nothing may
+// arrive earlier than expected.
 func (f form) slack(expected float64) float64 {
 	if f == short { // beside whatever else the machine does
 		return math.Max(25, expected/2)
@@ -25,7 +25,7 @@ func (f form) slack(expected float64) float64 {
 	return math.Max(10, expected/10)
 }
 
-// least is the slack of the fastest of all messages: it met the machine at its best.
+// least is the slack of the fastest message: it met the machine at its best.
 func (f form) least() float64 {
 	if f == short {
 		return 10
@@ -33,7 +33,7 @@ func (f form) least() float64 {
 	return 1
 }
 
-// held is the slack of what a freeze has held up: the backlog comes all at once, and keeps every core busy.
+// held is the slack of messages that a freeze has delayed: the backlog comes at once and keeps every core busy.
 func (f form) held() float64 {
 	if f == short {
 		return 100
@@ -67,8 +67,8 @@ func quantile(percentile float64, delay time.Duration) check {
 	}
 }
 
-// slowArrivals compares how many messages a freeze has held up: all that were due while it lasted, of which the last slow
-// ms don't count.
+// slowArrivals compares how many messages a freeze has delayed: all that were due during it, except in its last
+// slow ms.
 func slowArrivals(o *outcome) []row {
 	did := o.arrivals()
 	expected, got := due(o), above(histogram(o.gens[0].run.Latency.Arrival))
@@ -102,7 +102,7 @@ func slowQuartiles(o *outcome) (rows []row) {
 	return rows
 }
 
-// slowest compares the longest arrival latency: the request that met the beginning of the freeze has waited for all of it.
+// slowest compares the longest arrival latency: the request at the start of the freeze waits for all of it.
 func slowest(o *outcome) []row {
 	g := o.gens[0]
 	expected, last, got := millisOf(g.fake.Freeze.For), at(o.arrivals(), 100), *g.run.Latency.Arrival.Max
@@ -111,16 +111,16 @@ func slowest(o *outcome) []row {
 	return []row{r}
 }
 
-// uncorrected requires that the same run, measured from the actual send, misses most of what the freeze has held up: each
-// sender was held up once. It shows what the correction is for.
+// uncorrected requires that the same run, measured from the actual send, misses most of the delay: each sender
+// was delayed once. It shows the effect of measuring from the due time.
 func uncorrected(o *outcome) []row {
 	l := o.gens[0].run.Latency
 	got, most := above(histogram(l.FromSend)), above(histogram(l.Arrival))/2
 	return []row{{"from send, slower than 100 ms", "misses most of them", count(got), "< " + count(most), got > 0 && got < most}}
 }
 
-// stamped requires that messages arrived when the kernel had them: all but the first few, as it begins to stamp a little after it was
-// asked to.
+// stamped requires that messages have kernel stamps, except the first few: the kernel starts stamping a little
+// after the request.
 func stamped(o *outcome) []row {
 	const most = 5
 	s := o.gens[0].run.Health.ArrivalStamps
@@ -185,7 +185,7 @@ func at(times []float64, percentile float64) float64 {
 	return times[min(max(i, 1), len(times))-1]
 }
 
-// recorded is what was told, and what the pipeline did by its own record.
+// recorded is the expected value and the one in the pipeline's log.
 func recorded(expected, did float64) string {
 	return fmt.Sprintf("%s (fake ≥ %s)", millis(expected), trim(did))
 }

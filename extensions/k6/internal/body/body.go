@@ -137,7 +137,7 @@ func (f Format) parse(prefix, payload string) ([]piece, error) {
 		at += length + 2
 	}
 	if !found {
-		return nil, errors.New("body has no {{id}}: a message that cannot be told from others cannot be followed")
+		return nil, errors.New("body has no {{id}}: without an id a message cannot be followed")
 	}
 	return pieces, nil
 }

@@ -40,7 +40,7 @@ func Of(samples []Sample, at float64) Estimate {
 			slowest = math.Max(slowest, (floor-high)/(later-t))
 			fastest = math.Min(fastest, (ceiling-low)/(later-t))
 		}
-		if slowest > fastest { // a clock was set, or its rate changed: what was before tells nothing of now
+		if slowest > fastest { // a clock was set, or its rate changed: older samples no longer apply
 			break
 		}
 		e.Slowest, e.Fastest = slowest, fastest

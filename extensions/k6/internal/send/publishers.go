@@ -180,9 +180,9 @@ func (p *Publishers) joined(conn *fleet.Conn, err error) bool {
 		p.most = max(p.most, len(p.open))
 		p.took = time.Since(p.Epoch)
 	}
-	tell := err != nil || p.tried == len(p.Numbers)
+	last := err != nil || p.tried == len(p.Numbers)
 	p.mu.Unlock()
-	if tell {
+	if last {
 		p.report()
 	}
 	return true
