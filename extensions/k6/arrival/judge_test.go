@@ -108,7 +108,7 @@ func TestTheRunsOwnEvidenceReachesTheJudge(t *testing.T) {
 // away is a clock that is off by more than a busy machine can make a message late.
 var away = fake.Clock{Ahead: time.Hour}
 
-// way is long enough at both ends that clocks which are known to within 100 ms leave no stage below zero.
+// stageDelays is long enough at both ends that clocks which are known to within 100 ms leave no stage below zero.
 var stageDelays = fake.StageDelays{
 	Request: 100 * time.Millisecond, Ingest: time.Millisecond, Queue: time.Millisecond, Relay: time.Millisecond, Delivery: 100 * time.Millisecond,
 }

@@ -44,7 +44,7 @@ func joined(packets ...[]byte) (all []byte) {
 
 func pubrel(id uint16) []byte { return []byte{0x62, 2, byte(id >> 8), byte(id)} }
 
-// again is a PUBLISH with the DUP flag.
+// resent is a PUBLISH with the DUP flag.
 func resent(publish []byte) []byte {
 	p := append([]byte(nil), publish...)
 	p[0] |= 8
