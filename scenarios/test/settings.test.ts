@@ -88,11 +88,7 @@ describe('a setting that makes no sense is told in one line', { concurrency: 2 }
       /^options of Run: clock\.limit is "soon", which is not a duration: seconds/,
     ],
     ['fuzz.js', 'PAYLOAD_BYTES=9', /^everyFlow\.payloadBytes and fuzz exclude each other/],
-    [
-      'own.js',
-      'BODY={"id":1}',
-      /^body has no {{id}}: a message that cannot be told from others cannot be followed/,
-    ],
+    ['own.js', 'BODY={"id":1}', /^body has no {{id}}: without an id a message cannot be followed/],
     ['own.js', 'HEADERS=x', /^HEADERS is not JSON; allowed: {"X-Api-Key":"…"}$/],
     [
       'fuzz.js',

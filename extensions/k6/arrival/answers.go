@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// checkAnswers is about a run without a broker: a message has arrived when its request is accepted.
+// checkAnswers checks a run without a broker: a message has arrived when its request is accepted.
 func (o *options) checkAnswers() error {
 	switch {
 	case o.MQTT.URL != "" || o.Queue != nil || o.Publishers != nil:

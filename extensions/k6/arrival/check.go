@@ -21,10 +21,10 @@ var (
 	wordLike = regexp.MustCompile(`^[A-Za-z0-9_.]+$`)
 )
 
-// protocolMax is how long a protocol's name may be, which stands in the heads of tables.
+// protocolMax is the longest name of a protocol; it stands in table heads.
 const protocolMax = 16
 
-// check says what is wrong with the options, in one line: which, its value, and what is allowed. It makes the profile of them.
+// check parses the profile and checks all options. The error names the option, its value and what is allowed.
 func (o *options) check() error {
 	for _, wrong := range []func() error{o.checkLoad, o.checkAddresses, o.checkNumbers, o.checkMessages, o.checkWays, o.checkNames} {
 		if err := wrong(); err != nil {
@@ -34,7 +34,7 @@ func (o *options) check() error {
 	return nil
 }
 
-// checkLoad reads the profile, and what stands in its place.
+// checkLoad parses the profile and applies its overrides.
 func (o *options) checkLoad() (err error) {
 	if o.profile, err = profile.Parse(o.Profile.Name, o.Profile.Text); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (o *options) checkMessages() (err error) {
 	return o.messages().Check()
 }
 
-// checkWays is about where messages go and how they come back.
+// checkWays checks where messages go and where they arrive.
 func (o *options) checkWays() error {
 	if o.MQTT.Filter != "" && o.Canary {
 		return errors.New("mqtt.filter is set, so it is not known where the canary arrives: canary: false")
@@ -147,7 +147,7 @@ func (o *options) checkWays() error {
 	return nil
 }
 
-// checkNames is about what reports and directories are called, and what stands in them.
+// checkNames checks the names of reports and directories.
 func (o *options) checkNames() error {
 	if o.Protocol == "" {
 		o.Protocol = "HTTP"

@@ -11,11 +11,11 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
-// How long a phase of the closed model takes that ends with a number of requests, or with everything having arrived, is up to what is
-// under test. k6's executors want to know it beforehand, so the run leads its phases itself.
+// k6's executors need the length of a phase beforehand. In the closed model a phase may end with a number of
+// requests or with an empty pipeline, so the run controls its phases itself.
 
-// lead leads the phases of the closed model, one after the other.
-func (e *engine) lead(ctx context.Context, client *store.Store) {
+// runClosedPhases runs the phases of the closed model one after the other.
+func (e *engine) runClosedPhases(ctx context.Context, client *store.Store) {
 	defer e.turns.To(schedule.Turn{Over: true})
 	begin := e.opening(ctx)
 	for i, p := range e.options.profile.Phases {
@@ -50,14 +50,14 @@ func (e *engine) lead(ctx context.Context, client *store.Store) {
 	clock.SleepUntil(ctx, e.Halted, begin)
 }
 
-// waitsAfter reports whether the instances of a run wait for each other after a phase: each ends it when its own requests have been
-// answered, and what it has sent has arrived.
+// waitsAfter reports whether the instances of a run wait for each other after phase i. Each instance ends the
+// phase when its requests have been answered and its messages have arrived.
 func (e *engine) waitsAfter(i int) bool {
 	p := e.options.profile.Phases[i]
 	return e.segment != nil && i+1 < len(e.options.profile.Phases) && (p.Requests > 0 || p.Drain > 0)
 }
 
-// waits is how long all of that can take.
+// waits is the longest that all these waits can take.
 func (e *engine) waits() (d time.Duration) {
 	for i := range e.options.profile.Phases {
 		if e.waitsAfter(i) {
@@ -67,7 +67,7 @@ func (e *engine) waits() (d time.Duration) {
 	return d
 }
 
-// opening is when the first phase begins: with the epoch, or with the first sender.
+// opening returns when the first phase begins: at the epoch, or when the first sender is ready.
 func (e *engine) opening(ctx context.Context) time.Time {
 	if e.segment == nil {
 		e.turns.AwaitSender(ctx, e.Epoch.Add(schedule.LateLimit))

@@ -14,23 +14,25 @@ import (
 )
 
 const (
-	// Lead is the time between the last subscription and the first request.
-	Lead = 250 * time.Millisecond
-	// linger is how long duplicates are waited for after everything is in.
+	// StartDelay is the time between the last subscription and the first request.
+	StartDelay = 250 * time.Millisecond
+	// linger is how long the run waits for duplicates after everything has arrived.
 	linger = 250 * time.Millisecond
-	// look is how often the ledger is asked whether everything is in.
+	// look is the interval at which the run checks the ledger for completeness.
 	look = 20 * time.Millisecond
-	// tick is the length of an interval of the timeline.
+	// tick is the length of a timeline interval.
 	tick = time.Second
-	// checkpoint is how often the report of a run that goes on is written anew, at most, and checkpointMost at least.
+	// checkpoint is the shortest interval between two reports of a run in progress; checkpointMost is the
+	// longest.
 	checkpoint     = 5 * time.Second
 	checkpointMost = 5 * time.Minute
-	// checkpointShare is how many times as long as a report took to write the next one waits: the longer the run, the longer that takes.
+	// checkpointShare is how many times its writing time the next checkpoint waits: a longer run takes longer
+	// to write.
 	checkpointShare = 100
 )
 
-// collect is the life of a run: subscribe, let the senders go, watch, wait until everything is in, look for what is not,
-// and close the account. An error means that the run could not begin, or that it was stopped.
+// collect runs the whole run: subscribe, start the senders, watch, drain, look up what is missing, and close
+// the account. It returns an error if the run could not begin or was stopped.
 func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) error {
 	if !e.life.begin() {
 		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
@@ -42,7 +44,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if err := e.checkDir(); err != nil {
 		return err
 	}
-	var client *store.Store // nil: the pipeline's stamps are left aside, and only this process's own clock counts
+	var client *store.Store // nil: no stamps; only this process's own clock is used
 	var err error
 	o, network := e.options, e.trust.Of(state)
 	if o.Redis.URL != "" {
@@ -82,7 +84,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	}
 	defer rec.close()
 	if e.segment == nil {
-		// Anew: the first report of a run of many phases may have taken longer.
+		// Set again: the first report of a run with many phases may take longer than StartDelay.
 		if e.Epoch, err = e.external.opening(ctx); err != nil {
 			rec.close()
 			return errors.Join(err, e.withdraw())
@@ -91,12 +93,12 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	if err := rec.begin(); err != nil {
 		return err
 	}
-	tending, leave := context.WithCancel(ctx)
-	defer leave()
+	tending, stopTending := context.WithCancel(ctx)
+	defer stopTending()
 	go e.open.Tend(tending)
 	e.Start()
 	if e.turns != nil {
-		go e.lead(e.external.untilEnd(tending), client)
+		go e.runClosedPhases(e.external.untilEnd(tending), client)
 	}
 	if e.canary != nil {
 		load := time.Duration(0)
@@ -114,7 +116,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		}
 		return errors.Join(err, e.write()) // a script may have no summary, and the last report may be minutes old
 	}
-	leave()
+	stopTending()
 	if e.canary != nil {
 		e.canary.Settle(ctx)
 	}
@@ -122,12 +124,12 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		e.subscribers.Check()
 	}
 	if client != nil && e.Ledger.Open() > 0 {
-		// While the subscribers still read: what leaves the queue now is on its way to them.
+		// The subscribers still read: messages that leave the queue now may still arrive.
 		client.Find(ctx, &e.Parts)
 		clock.SleepUntil(ctx, nil, time.Now().Add(linger))
 	}
 	e.subscribers.Close()
-	hand(e.Ledger.Arrive(0, nil, nil)) // of what came before the word that it was sent
+	hand(e.Ledger.Arrive(0, nil, nil)) // deliveries that came before their message was marked as sent
 	e.pending.end(ctx, state)
 	rec.cut()
 	rec.close()
@@ -143,10 +145,10 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	e.used(rec.resources(), nil)
 	e.life.end(true)
 	m.end(ctx, state, e)
-	return e.write() // again when k6 has ended the test, with what k6 measured
+	return e.write() // k6 writes it again at the end of the test, with its own metrics
 }
 
-// watch returns when everything is in, when nothing has come for the idle time, or at the drain limit.
+// watch returns when everything has arrived, when nothing has arrived for the idle time, or at the drain limit.
 func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) error {
 	looks := time.NewTicker(look)
 	defer looks.Stop()
@@ -161,8 +163,8 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 			e.distrust(format, args...)
 		}
 	}
-	quiet := 0 // looks in a row of the drain at which nothing had arrived
-	alone := 0 // looks in a row at which nobody took what was long due
+	quiet := 0 // consecutive checks during the drain at which nothing had arrived
+	alone := 0 // consecutive checks at which nobody took overdue requests
 	for {
 		select {
 		case <-ctx.Done():
@@ -197,7 +199,7 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 			if over {
 				e.Ledger.End()
 			}
-			over = e.turns.Over() && e.turns.Idle() // at the next look what was taken before has been sent
+			over = e.turns.Over() && e.turns.Idle() // requests taken before have been sent at the next check
 			if !e.Ledger.Settled() && (!halted || e.Ledger.InFlight() > 0) || !e.external.hasEnded() {
 				continue
 			}
@@ -224,11 +226,12 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 	}
 }
 
-// A process that stood still has its looks and its subscribers' messages before it at once: time alone does not tell that none come.
+// After a process was suspended, its checks and its subscribers' messages are all due at once. Elapsed time
+// alone does not show that no messages come.
 const (
 	quietLeast = 5
 	aloneMost  = 50
-	// strangersMost answers of 401, and no request accepted: the next one is answered alike.
+	// strangersMost answers of 401 without one accepted request halt the run.
 	strangersMost = 10
 )
 

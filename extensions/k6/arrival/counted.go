@@ -9,7 +9,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// countSamples takes samples in the place of k6's outputs, until x.samples is closed. It closes what it returns then.
+// countSamples takes samples in place of k6's outputs until x.samples is closed. Then it closes the returned
+// channel.
 func (x *External) countSamples() (counted chan struct{}) {
 	counted = make(chan struct{})
 	x.samples = make(chan metrics.SampleContainer, pendingMost)
@@ -27,7 +28,7 @@ func (x *External) countSamples() (counted chan struct{}) {
 	return counted
 }
 
-// second shows a second that is over.
+// second reports a second that is over.
 func (x *External) second(row report.Interval) {
 	if x == nil {
 		return
@@ -50,7 +51,7 @@ func (m mark) GetSamples() []metrics.Sample {
 // reservoirMost is how many latencies of a second a caller gets.
 const reservoirMost = 1000
 
-// reservoir keeps a sample of what it sees, each value with the same chance (Vitter's algorithm R).
+// reservoir keeps a uniform random sample of the values it sees (Vitter's algorithm R).
 type reservoir struct {
 	mu   sync.Mutex
 	seen int
@@ -67,7 +68,7 @@ func (r *reservoir) add(v float64) {
 	}
 }
 
-// take returns what was kept, and begins anew.
+// take returns the sample and starts a new one.
 func (r *reservoir) take() []float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

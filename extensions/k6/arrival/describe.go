@@ -16,7 +16,7 @@ import (
 
 const stampFormat = "2006-01-02T15:04:05.000Z"
 
-// report describes the run as it stands. lossless adds the histograms themselves, which the last report of a run has.
+// report describes the run as it stands. lossless adds the histograms, for the last report of a run.
 func (e *engine) report(lossless bool) *report.Run {
 	ended, finished := e.life.now()
 	noted, classes := e.noted()
@@ -55,7 +55,7 @@ func (e *engine) report(lossless bool) *report.Run {
 	return r
 }
 
-// describeLatencies fills in the steps, the flows and the whole.
+// describeLatencies fills in the latencies of the steps, the flows and the whole run.
 func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, spans []schedule.Span, traced *store.Sampled, lossless bool) {
 	total := ledger.NewTimes()
 	counts := standing.Phases
@@ -139,7 +139,7 @@ func (e *engine) model() string {
 	return report.Open
 }
 
-// vus is the concurrency of a phase in the closed model, nil in the open one.
+// vus is the concurrency of a closed-model phase, nil in the open model.
 func (e *engine) vus(p profile.Phase) *int {
 	if !e.Pacer.Closed() {
 		return nil
@@ -147,7 +147,7 @@ func (e *engine) vus(p profile.Phase) *int {
 	return new(e.segment.Scale(p.VUs))
 }
 
-// runName is that of the run's directory.
+// runName is the name of the run's directory.
 func (e *engine) runName() string {
 	dir := e.life.place()
 	if e.segment == nil {
@@ -178,7 +178,7 @@ func (o *options) describeProfile() report.Profile {
 	return d
 }
 
-// identity says which run this is; it has not ended.
+// identity identifies this run, which has not ended.
 func (e *engine) identity() report.Identity {
 	labels := e.options.Labels
 	if labels == nil {

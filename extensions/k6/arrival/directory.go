@@ -12,12 +12,13 @@ import (
 	"time"
 )
 
-// runFiles are what a run leaves. Each instance of several leaves them in a directory of its own, partDir.
+// runFiles are the files that a run writes. Each of several instances writes them into its own directory,
+// partDir.
 var runFiles = []string{"run.json", "timeline.ndjson", "arrival.hlog", "index.html", "junit.xml", "summary.md"}
 
 const partDir = "generator-"
 
-// checkDir refuses a directory that holds a run already, before anything is connected.
+// checkDir refuses a directory that already holds a run, before anything is connected.
 func (e *engine) checkDir() error {
 	dir := e.options.Dir
 	if dir == "" {
@@ -46,7 +47,7 @@ func holdsRun(dir, name string) error {
 	return fmt.Errorf("dir (RUN_DIR) is %s, and there is a run in it (%s); allowed: a directory that is new or holds no run", dir, name)
 }
 
-// partOf is this instance's directory in that of the run; of the only instance they are the same.
+// partOf is this instance's directory within the run's; for a single instance it is the run's directory itself.
 func (e *engine) partOf(dir string) string {
 	if e.segment == nil {
 		return dir
@@ -54,12 +55,13 @@ func (e *engine) partOf(dir string) string {
 	return filepath.Join(dir, partDir+strconv.Itoa(e.segment.Number()))
 }
 
-// makeDir makes the directory of the run: reports/runs/<method>-<topology>-<network>-<time>, and in it, where there are several
-// instances, generator-<number>. No two runs share one: where the name is taken, -2, -3 and so on is added, as reports/directory.ts does.
+// makeDir makes the directory of the run: reports/runs/<method>-<topology>-<network>-<time>, and in it
+// generator-<number> where there are several instances. Where the name is taken, it adds -2, -3 and so on, as
+// reports/directory.ts does.
 func (e *engine) makeDir() error {
 	o := e.options
 	dir, began := o.Dir, time.Now()
-	if e.met != nil { // one name for all instances, wherever their files are
+	if e.met != nil { // all instances share one name, wherever their files are
 		began = time.UnixMicro(e.met.StartUS)
 	}
 	if dir == "" {
@@ -78,7 +80,7 @@ func (e *engine) makeDir() error {
 	return nil
 }
 
-// withdraw leaves nothing of a run that did not begin.
+// withdraw removes the files of a run that did not begin.
 func (e *engine) withdraw() error {
 	dir := e.life.place()
 	for _, name := range runFiles {
@@ -86,13 +88,14 @@ func (e *engine) withdraw() error {
 			return err
 		}
 	}
-	if e.options.Dir != "" { // it may have been there before
+	if e.options.Dir != "" { // it may have existed before
 		return nil
 	}
 	return os.Remove(dir)
 }
 
-// claim makes a directory that nobody else has. One that was given may be there; that of an instance has to have its name.
+// claim makes a directory that nobody else uses. A directory that the user gave may exist; an instance's
+// directory must have its own name.
 func (e *engine) claim(dir string) (string, error) {
 	for own, n := dir, 2; ; own, n = fmt.Sprintf("%s-%d", dir, n), n+1 {
 		err := os.Mkdir(own, 0o755)

@@ -23,30 +23,30 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
-// comeBackLeast is how long an outage of a broker may last before the load is halted; where what is late is waited for longer than
-// that (drain), so is the broker.
+// comeBackLeast is the shortest broker outage that the run tolerates before it halts the load. Where drain is
+// longer, the run tolerates an outage of that length.
 const comeBackLeast = 30 * time.Second
 
-// engine is the run of this process. What changes has an owner each, with a lock of its own.
+// engine is the run of this process. Each part that changes has an owner with its own lock.
 type engine struct {
-	run.Parts // what those who send, receive and look up share with it
+	run.Parts // shared with sending, receiving and looking up
 	notes     // errors, doubts and figures for the report
 
 	options  *options
-	segment  *segment.Segment  // what this instance does of the run; nil: all
+	segment  *segment.Segment  // this instance's part of the run; nil: all
 	met      *report.Generator // this instance among the others; nil: it is the only one
 	trust    network.Trust
-	comeBack time.Duration // how long a subscriber tries to connect again
+	comeBack time.Duration // how long a subscriber tries to reconnect
 
-	open      *schedule.Open   // hands out requests in the open model
-	turns     *schedule.Turns  // and in the closed one; nil: it is the open one
-	handles   handles          // requests that scripts send themselves, or a caller
-	external  *External        // who sends in the place of k6; nil: k6 does
-	strangers atomic.Int64     // requests that were answered 401 before any was accepted
-	welcome   atomic.Bool      // one was accepted
-	phases    *schedule.Phases // as they went
+	open      *schedule.Open   // open model: hands out requests
+	turns     *schedule.Turns  // closed model; nil: open model
+	handles   handles          // requests that scripts or a caller send
+	external  *External        // the caller that sends in place of k6; nil: k6 sends
+	strangers atomic.Int64     // requests answered 401 before any was accepted
+	welcome   atomic.Bool      // a request was accepted
+	phases    *schedule.Phases // with their actual times
 	pending   pending          // samples for k6
-	judging   limits.Judging   // thresholds, and what k6 says of them
+	judging   limits.Judging   // thresholds, and k6's results for them
 	life      life             // how far the run has come
 
 	subscribers *receive.Subscribers // nil: there are none yet
@@ -88,7 +88,7 @@ func newEngine(o *options, part *segment.Segment) *engine {
 	return e
 }
 
-// newRunID names a run: 8 characters that no earlier run is likely to have had (40 bits).
+// newRunID returns a random name for a run: 8 characters, 40 bits.
 func newRunID() string {
 	const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 	b := make([]byte, 8)
@@ -99,15 +99,16 @@ func newRunID() string {
 	return string(b)
 }
 
-// targetLevel stands between a target and its number where several instances have topics of their own; empty: they have not.
+// targetLevel is the topic level between a target and its number that separates the topics of several
+// instances. Empty: the instances share topics.
 func (e *engine) targetLevel() string {
-	if e.segment == nil || e.options.MQTT.Filter != "" { // the script's own filter knows no more levels, so all get everything
+	if e.segment == nil || e.options.MQTT.Filter != "" { // the script's own filter has no such level, so every instance gets every message
 		return ""
 	}
 	return fmt.Sprintf("/%d", e.segment.Number())
 }
 
-// levelled is the profile with the targets as they are.
+// levelled is the profile whose targets include targetLevel.
 func (e *engine) levelled() *profile.Profile {
 	p := *e.options.profile
 	p.Flows = slices.Clone(p.Flows)
@@ -117,17 +118,17 @@ func (e *engine) levelled() *profile.Profile {
 	return &p
 }
 
-// life is how far a run has come, and where it is written.
+// life is the progress of a run and the directory of its files.
 type life struct {
 	mu       sync.Mutex
-	begun    bool      // collect has begun; there is one
-	ended    time.Time // or stopped; zero: it goes on
-	finished bool      // collect came to its end
-	dir      string    // empty: there is none
-	full     error     // why a file of the run could not be written, which ended it
+	begun    bool      // collect has begun; it runs once
+	ended    time.Time // or stopped; zero: in progress
+	finished bool      // collect completed
+	dir      string    // empty: none
+	full     error     // the write error of a file that ended the run
 }
 
-// begin reports whether the run has not begun yet. It has then.
+// begin marks the run as begun, and reports whether it had not begun before.
 func (l *life) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +143,7 @@ func (l *life) end(finished bool) {
 	l.ended, l.finished = time.Now(), finished
 }
 
-// now is when the run ended, zero if it goes on, and whether it came to its end.
+// now returns when the run ended, zero if it is in progress, and whether it completed.
 func (l *life) now() (ended time.Time, finished bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,14 +162,14 @@ func (l *life) fill(why error) {
 	l.full = why
 }
 
-// filled is why a file of the run could not be written, which ended it; nil: each could.
+// filled returns the write error that ended the run; nil: there was none.
 func (l *life) filled() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.full
 }
 
-// place is the directory of the run.
+// place returns the directory of the run.
 func (l *life) place() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,19 +21,19 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
-// Caller is what a run asks of the program that sends its requests in the place of k6's VUs.
+// Caller is the program that sends a run's requests in place of k6's VUs.
 type Caller interface {
-	// Open is called when everything is prepared. It returns the moment at which the schedule begins.
+	// Open is called when everything is prepared. It returns when the schedule begins.
 	Open(context.Context, Prepared) (time.Time, error)
-	// Ended is closed when the program sends nothing more.
+	// Ended is closed when the caller sends nothing more.
 	Ended() <-chan struct{}
-	// Look is called again and again while the run goes on: what is unsent may have become too late.
+	// Look is called periodically during the run, so that the caller drops overdue requests.
 	Look(now time.Time)
-	// Second is called at the end of each second of the run, with some of its arrival latencies, ms.
+	// Second is called at the end of each second of the run, with a sample of its arrival latencies in ms.
 	Second(row report.Interval, latencies []float64)
 }
 
-// External is a run whose requests a caller sends. A nil one stands for k6, which sends by itself.
+// External is a run whose requests a caller sends. nil: k6 sends them.
 type External struct {
 	engine   *engine
 	caller   Caller
@@ -43,21 +43,21 @@ type External struct {
 	limits   map[string]metrics.Thresholds
 	logger   logrus.FieldLogger
 	samples  chan metrics.SampleContainer
-	recent   reservoir // of arrival latencies
+	recent   reservoir // arrival latencies of the current second
 }
 
-// Prepared describes a run that may begin.
+// Prepared describes a run that is ready to begin.
 type Prepared struct {
 	Run       string   `json:"run"`
 	Name      string   `json:"name"` // of the directory
 	Directory string   `json:"directory"`
-	Requests  *int     `json:"requests"` // nil: the closed model does not know
+	Requests  *int     `json:"requests"` // nil: closed model, not known beforehand
 	Senders   int      `json:"senders"`
 	Closed    bool     `json:"closed"`
 	Phases    []string `json:"phases"`
 }
 
-// Request is one that the caller has.
+// Request is one that the caller has taken.
 type Request struct {
 	N        int
 	Due      time.Time
@@ -68,15 +68,16 @@ type Request struct {
 	given
 }
 
-// externalOptions are those of new Run(), and what else is to be known of a caller.
+// externalOptions are those of new Run() and those that only a caller has.
 type externalOptions struct {
 	options
 	Limits map[string][]string `json:"limits"` // k6's thresholds on this module's metrics
-	Tool   *report.Tool        `json:"tool"`   // who sends; nil: nobody says it
-	PID    int                 `json:"pid"`    // of who sends; 0: it is the parent
+	Tool   *report.Tool        `json:"tool"`   // what sends; nil: not given
+	PID    int                 `json:"pid"`    // of the sending process; 0: the parent
 }
 
-// NewExternal makes a run of a caller's options. parent is the number of the process that sends, unless the options have another.
+// NewExternal makes a run from a caller's options. parent is the id of the sending process, unless the options
+// name another.
 func NewExternal(text []byte, caller Caller, parent int, logger logrus.FieldLogger) (*External, error) {
 	registry := metrics.NewRegistry()
 	x := &External{caller: caller, pid: parent, registry: registry, metrics: registerMetrics(registry), logger: logger}
@@ -116,7 +117,7 @@ func (x *External) check(o *externalOptions) (err error) {
 	return o.check()
 }
 
-// readLimits reads thresholds as k6 does. What k6 alone measures has none here.
+// readLimits parses thresholds as k6 does. It refuses metrics that this module does not measure.
 func (x *External) readLimits(limits map[string][]string) (map[string]metrics.Thresholds, error) {
 	allowed := append([]string{x.metrics.latency.Name, x.metrics.p99.Name}, accountMetrics...)
 	all := map[string]metrics.Thresholds{}
@@ -137,7 +138,7 @@ func (x *External) readLimits(limits map[string][]string) (map[string]metrics.Th
 	return all, nil
 }
 
-// Collect is the life of the run.
+// Collect runs the whole run.
 func (x *External) Collect(ctx context.Context) error {
 	counted := x.countSamples()
 	state := &lib.State{
@@ -151,16 +152,17 @@ func (x *External) Collect(ctx context.Context) error {
 	return err
 }
 
-// Started is closed when the schedule has its beginning.
+// Started is closed when the start of the schedule is known.
 func (x *External) Started() <-chan struct{} { return x.engine.Started }
 
-// Closed reports whether the run has the closed model.
+// Closed reports whether the run uses the closed model.
 func (x *External) Closed() bool { return x.engine.Pacer.Closed() }
 
-// Flow is the number of a flow that is chosen in the closed model, from 1; 0: none is named.
+// Flow returns the number of a flow by its name, from 1; 0: no name. Only callers of the closed model choose
+// flows.
 func (x *External) Flow(name string) (int, error) { return x.engine.flowNumber(name) }
 
-// Next takes the next request of the open model, ahead of its time; nil: there is none left.
+// Next takes the next request of the open model before it is due; nil: none is left.
 func (x *External) Next(ctx context.Context) *Request {
 	slot, due, ok := x.engine.open.Draw(ctx)
 	if !ok {
@@ -169,10 +171,10 @@ func (x *External) Next(ctx context.Context) *Request {
 	return x.request(ctx, slot, due)
 }
 
-// Turn takes a request of the closed model, due now, for one of so many senders. Where it is not that one's turn it returns what is closed
-// when that may have changed; nil: there will be no more requests.
+// Turn takes a request of the closed model, due now, for a sender. Where it is not this sender's turn, it
+// returns a channel that closes when that may have changed; a nil channel: there are no more requests.
 func (x *External) Turn(ctx context.Context, sender, flow int) (*Request, <-chan struct{}) {
-	x.engine.turns.Attend() // the first phase waits for it
+	x.engine.turns.Attend() // the first phase waits for the first sender
 	slot, instead := x.engine.turns.TakeIn(ctx, sender, flow)
 	switch {
 	case instead == nil:
@@ -190,13 +192,13 @@ func (x *External) request(ctx context.Context, slot pacer.Slot, due time.Time) 
 	}
 }
 
-// Sent notes that a request leaves. over is called when it is settled, or given up.
+// Sent marks a request as sent. over is called when it is settled or given up.
 func (x *External) Sent(r *Request, at time.Time, over func()) {
 	r.over = over
 	x.engine.depart(&r.given, at)
 }
 
-// Settle says what came of a request that has left, after so many retries.
+// Settle records the answer to a request, after this number of retries.
 func (x *External) Settle(r *Request, a send.Answer, retries int) {
 	for range retries {
 		x.engine.Ledger.Retried()
@@ -204,10 +206,10 @@ func (x *External) Settle(r *Request, a send.Answer, retries int) {
 	x.engine.settle(&r.given, a)
 }
 
-// Drop drops a request that was taken, and does not leave.
+// Drop drops a request that was taken and not sent.
 func (x *External) Drop(r *Request) { x.engine.drop(r.slot) }
 
-// DropRest drops what of the open model nobody has taken.
+// DropRest drops all requests of the open model that nobody has taken.
 func (x *External) DropRest() {
 	if !x.Closed() {
 		x.engine.open.DropRest()
@@ -219,21 +221,21 @@ func (x *External) TooLate(r *Request) {
 	x.engine.count("request", "sent too late", fmt.Sprintf("request %d was sent after it had been dropped", r.N))
 }
 
-// Figure adds to the report what the caller says beyond what every run says; NaN: it did not come about.
+// Figure adds a figure of the caller's own to the report; NaN: not measured.
 func (x *External) Figure(name string, value float64, unit string) {
 	x.engine.figure(name, value, unit)
 }
 
-// Result judges the run, and writes the last report.
+// Result judges the run and writes the last report.
 func (x *External) Result() (run *report.Run, summary, directory string, err error) {
 	run, err = x.engine.lastReport(x.registry)
 	return run, report.Text(run, x.engine.whereabouts(), false), x.engine.life.place(), err
 }
 
-// opening returns the moment of the start: k6 begins soon, a caller when it says so.
+// opening returns the start time: soon for k6, when the caller decides otherwise.
 func (x *External) opening(ctx context.Context) (time.Time, error) {
 	if x == nil {
-		return time.Now().Add(Lead), nil
+		return time.Now().Add(StartDelay), nil
 	}
 	e := x.engine
 	if e.canary != nil {
@@ -253,7 +255,7 @@ func (x *External) opening(ctx context.Context) (time.Time, error) {
 	return x.caller.Open(ctx, p)
 }
 
-// hasEnded reports whether the caller has ended its load; of a run that k6 sends, the schedule says it.
+// hasEnded reports whether the caller has ended its load. nil: the schedule decides.
 func (x *External) hasEnded() bool { return x == nil || schedule.IsClosed(x.caller.Ended()) }
 
 // untilEnd returns a context that ends with the load.

@@ -6,16 +6,18 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 )
 
-// spareFiles are those that a process has open beside its connections: standard streams, the run's record, Redis, DNS, the canary.
+// spareFiles is for what a process opens besides its connections: standard streams, the run's files, Redis,
+// DNS, the canary.
 const spareFiles = 64
 
-// checkFiles refuses a run of whose connections this instance has more than it may have files open, before anything is connected.
+// checkFiles refuses a run that needs more connections than this process may open files, before anything is
+// connected.
 func (o *options) checkFiles(part *segment.Segment, limit uint64) error {
 	senders := o.Senders * o.InFlight
-	who := "senders"
+	role := "senders"
 	switch {
 	case o.Publishers != nil:
-		senders, who = o.Publishers.Connections, "publishers"
+		senders, role = o.Publishers.Connections, "publishers"
 	case o.profile.Closed():
 		senders = o.profile.Most()
 	}
@@ -27,7 +29,7 @@ func (o *options) checkFiles(part *segment.Segment, limit uint64) error {
 	subscribers := max(o.profile.Subscribers(), o.MQTT.Connections, o.MQTT.Brokers())
 	if needed := uint64(connections + subscribers + spareFiles); needed > limit {
 		return fmt.Errorf("%d %s%s and %d subscribers need %d open files, and this process may have %d: ulimit -n %d, or fewer of them",
-			senders, who, each, subscribers, needed, limit, needed)
+			senders, role, each, subscribers, needed, limit, needed)
 	}
 	return nil
 }

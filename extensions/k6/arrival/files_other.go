@@ -4,5 +4,5 @@ package arrival
 
 import "math"
 
-// openFiles is how many files this process may have open: here the system sets no such limit.
+// openFiles is the limit of open files: this system sets none.
 func openFiles() uint64 { return math.MaxUint64 }

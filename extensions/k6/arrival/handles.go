@@ -18,15 +18,15 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
-// given is a request that somebody else sends: a script, or the caller of a recorder.
+// given is a request that a script or the caller of a recorder sends.
 type given struct {
 	slot  pacer.Slot
 	sent  time.Time
-	taker context.Context // of who took it: a script's iteration
-	over  func()          // called when it is settled; nil: nobody wants to know
+	taker context.Context // the context of the script's iteration that took it
+	over  func()          // called when it is settled; may be nil
 }
 
-// Content is what such a request carries.
+// Content is the content of such a request.
 type Content struct {
 	IDs     []string `js:"ids" json:"ids"`
 	Targets []string `js:"targets" json:"targets"`
@@ -35,7 +35,7 @@ type Content struct {
 	Body    string   `js:"body" json:"body"`
 }
 
-// content is Content under a name that scripts do not see.
+// content hides the embedded Content from scripts.
 type content = Content
 
 // slotHandle is what run.next() returns.
@@ -47,10 +47,11 @@ type slotHandle struct {
 	done  bool // the script has settled it
 }
 
-// settleGrace is how much longer than a request may take it may be unsettled: a script's own time-out is as long, and knows more.
+// settleGrace is added to the time-out of a request before the run gives it up: the script's own time-out is as
+// long, and its result says more.
 const settleGrace = time.Second
 
-// handles are the requests that others have sent and not settled.
+// handles are the requests that others have sent and not yet settled.
 type handles struct {
 	mu   sync.Mutex
 	open map[*given]struct{}
@@ -65,7 +66,7 @@ func (s *handles) add(h *given) {
 	s.open[h] = struct{}{}
 }
 
-// remove reports whether the request was still to be settled.
+// remove removes a request, and reports whether it was unsettled.
 func (s *handles) remove(h *given) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +75,7 @@ func (s *handles) remove(h *given) bool {
 	return open
 }
 
-// overdue removes the requests whose taker has ended, and those that have taken longer than they may.
+// overdue removes the requests whose taker has ended and those that exceed their time-out.
 func (s *handles) overdue(now time.Time, patience time.Duration) (ended, late []*given) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +93,7 @@ func (s *handles) overdue(now time.Time, patience time.Duration) (ended, late []
 	return ended, late
 }
 
-// giveUp settles as unknown what nobody will settle any more.
+// giveUp settles overdue requests as unknown.
 func (e *engine) giveUp(now time.Time) {
 	patience := e.options.Timeout.duration() + settleGrace
 	ended, late := e.handles.overdue(now, patience)
@@ -114,21 +115,21 @@ func (e *engine) close(h *given, outcome ledger.Outcome) {
 	}
 }
 
-// depart notes that a request leaves.
+// depart marks a request as sent.
 func (e *engine) depart(h *given, at time.Time) {
 	h.sent = at
 	e.sent(h.slot, at)
 	e.handles.add(h)
 }
 
-// settle says what came of a request that has left. It comes to nothing for one that was given up.
+// settle records the answer to a request. It does nothing for one that was given up.
 func (e *engine) settle(h *given, a send.Answer) {
 	if e.handles.remove(h) {
 		e.close(h, e.answered(h.slot, a, h.sent))
 	}
 }
 
-// content makes what a request carries.
+// content builds the content of a request.
 func (e *engine) content(slot pacer.Slot) Content {
 	c := Content{
 		Flow: e.options.profile.Flows[slot.Flow].Name, Path: e.options.Ingest.Path, Body: string(e.Bodies.Append(nil, slot)),
@@ -143,7 +144,7 @@ func (e *engine) content(slot pacer.Slot) Content {
 	return c
 }
 
-// flowNumber is the number of the flow that a sender of the closed model chooses, from 1; 0: none is named.
+// flowNumber returns the number of the flow that a closed-model sender chooses, from 1; 0: no name.
 func (e *engine) flowNumber(name string) (int, error) {
 	number := 0
 	if name != "" {
@@ -158,7 +159,8 @@ func (e *engine) flowNumber(name string) (int, error) {
 	return number, nil
 }
 
-// next is run.next(): the next request when it is due, for a script that sends it by itself; null after the last.
+// next is run.next(): it returns the next request when it is due, for a script that sends it itself; null after
+// the last.
 func (m *instance) next(e *engine, flow string) sobek.Value {
 	rt := m.vu.Runtime()
 	if m.vu.State() == nil {

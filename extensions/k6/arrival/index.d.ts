@@ -106,13 +106,13 @@ export interface RunOptions {
     more?: string[];
   };
   /**
-   * The Redis whose TIME is the clock of the stamps. Without it, stages between sender and subscriber are not told apart. Of a
+   * The Redis whose TIME is the clock of the stamps. Without it, stages between sender and subscriber are not separable. Of a
    * cluster some nodes, the clock first: `redis://user:password@one:6379,two:6379`.
    */
   redis?: { url: string };
   /**
    * Certificates of the authorities to trust beside the system's, for `https`, `mqtts`, `wss` and `rediss`: the text of a PEM file.
-   * Certificates are always checked, unless k6 itself is told otherwise (`insecureSkipTLSVerify`).
+   * Certificates are always checked, unless k6 is configured otherwise (`insecureSkipTLSVerify`).
    */
   ca?: string;
   /**
@@ -162,7 +162,7 @@ export interface RunOptions {
   canary?: boolean;
   /**
    * Messages have arrived when they are in the queue of a pipeline that has no relays: the run reads them there, in the place of MQTT, and
-   * deletes what it has read. `kind` is that of the pipeline's `QUEUE`, `stream` unless told; the user of `url` may give XREAD and XDEL, or BLMPOP.
+   * deletes what it has read. `kind` is that of the pipeline's `QUEUE`, `stream` by default; the user of `url` may give XREAD and XDEL, or BLMPOP.
    * Wants `canary: false` and flows of one delivery. The stages relay and delivery are not there.
    */
   queue?: { url: string; kind?: 'stream' | 'list' };
@@ -177,7 +177,7 @@ export interface RunOptions {
    */
   oneHost?: boolean;
   /**
-   * Looks one message in so many up in the trace lists of the pipeline (`TRACE_LOG_EVERY`, the same number or a divisor of it), and tells how far
+   * Looks one message in so many up in the trace lists of the pipeline (`TRACE_LOG_EVERY`, the same number or a divisor of it), and reports how far
    * what they say is from the measurement of all: `sampled` of run.json and of its steps. The lists are deleted afterwards. For a run with
    * `redis`. Default 0: none.
    */
@@ -307,7 +307,7 @@ export class Run {
 
   /**
    * A figure of the script's own for the report and the terminal: `run.figure('time to drain', 3.2, 's')`. One that is no finite
-   * number is told as not available. The last one of a name counts.
+   * number is reported as not available. The last one of a name counts.
    */
   figure(name: string, value: number, unit: string): void;
 

@@ -12,7 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
-// divisible refuses what can't be divided, before anything is connected.
+// divisible refuses options that cannot be divided among instances, before anything is connected.
 func (o *options) divisible(s *segment.Segment) error {
 	if s == nil {
 		return nil
@@ -49,10 +49,10 @@ func (o *options) divisible(s *segment.Segment) error {
 	return nil
 }
 
-// setStart says when the schedule begins: soon, or when all instances of the run have met.
+// setStart sets the start of the schedule: soon, or when all instances of the run are ready.
 func (e *engine) setStart(ctx context.Context, client *store.Store) error {
 	if e.segment == nil {
-		e.Epoch = time.Now().Add(Lead)
+		e.Epoch = time.Now().Add(StartDelay)
 		return nil
 	}
 	start, err := e.meet(ctx, client)
@@ -68,17 +68,17 @@ func (e *engine) setStart(ctx context.Context, client *store.Store) error {
 	return nil
 }
 
-// meet waits until all instances of the run are ready, and returns the moment of the start, µs on the clock of Redis.
+// meet waits until all instances of the run are ready. It returns the start, in µs on the clock of Redis.
 func (e *engine) meet(ctx context.Context, client *store.Store) (start int64, err error) {
 	node, err := client.Holder(ctx, segment.Keys+e.ID)
 	if err != nil {
 		return 0, segment.Unmet(err)
 	}
-	own := e.segment.Meeting(node, e.ID, segment.Lead, e.redisNow)
+	own := e.segment.Meeting(node, e.ID, segment.StartDelay, e.redisNow)
 	giveUp := time.Now().Add(e.options.Gather.duration())
 	other := ""
 	for {
-		told, err := own.Ready(ctx)
+		presence, err := own.Ready(ctx)
 		if err != nil {
 			_, _ = own.Leave(context.WithoutCancel(ctx))
 			if ctx.Err() != nil {
@@ -86,18 +86,18 @@ func (e *engine) meet(ctx context.Context, client *store.Store) (start int64, er
 			}
 			return 0, err
 		}
-		switch told.State {
+		switch presence.State {
 		case "started":
-			return told.Start, nil
+			return presence.Start, nil
 		case "late":
 			return 0, fmt.Errorf("the run %s began %.0f s ago: %s came too late for it, or the id has been used before (runId, RUN_ID: new for each run)",
-				e.ID, float64(e.redisNow()-told.Start)/1e6, e.segment)
-		case "taken": // by who has gone, if it does not say so again
-			if other != "" && other != told.There[0] {
+				e.ID, float64(e.redisNow()-presence.Start)/1e6, e.segment)
+		case "taken": // perhaps by a process that has gone: ask a second time
+			if other != "" && other != presence.There[0] {
 				return 0, fmt.Errorf("%s of the run %s is there already: each instance has a segment of its own, and each run an id (runId, RUN_ID)",
 					e.segment, e.ID)
 			}
-			other, told.There = told.There[0], nil
+			other, presence.There = presence.There[0], nil
 		}
 		over := time.Now().After(giveUp)
 		if over || !clock.SleepUntil(ctx, nil, time.Now().Add(segment.Look)) {
@@ -108,30 +108,30 @@ func (e *engine) meet(ctx context.Context, client *store.Store) (start int64, er
 				return 0, errStopped
 			}
 			return 0, fmt.Errorf("%d of %d instances of the run %s were ready within %s, so nothing was sent; missing: %s",
-				len(told.There), e.segment.Of(), e.ID, e.options.Gather.duration(), own.Missing(told.There))
+				len(presence.There), e.segment.Of(), e.ID, e.options.Gather.duration(), own.Missing(presence.There))
 		}
 	}
 }
 
-// together is when a phase of the closed model begins: soon after all instances of the run have ended the one before. One that has not by
-// the limit is not waited for, and then the run can't be trusted.
+// together returns when a phase of the closed model begins: soon after all instances have ended the one before.
+// After the limit it no longer waits, and marks the run as invalid.
 func (e *engine) together(ctx context.Context, client *store.Store, phase int, limit time.Time) time.Time {
 	run := fmt.Sprintf("%s:%d", e.ID, phase)
 	var own *segment.Meeting
-	ask := func() (told segment.Presence, err error) {
+	ask := func() (presence segment.Presence, err error) {
 		if own == nil {
 			node, err := client.Holder(ctx, segment.Keys+run)
 			if err != nil {
-				return told, err
+				return presence, err
 			}
 			own = e.segment.Meeting(node, run, segment.PhaseLead, e.redisNow)
 		}
 		return own.Ready(ctx)
 	}
 	for {
-		told, err := ask()
-		if err == nil && told.Start != 0 {
-			return e.moment(told.Start)
+		presence, err := ask()
+		if err == nil && presence.Start != 0 {
+			return e.moment(presence.Start)
 		}
 		over := time.Now().After(limit)
 		if !over && clock.SleepUntil(ctx, e.Halted, time.Now().Add(segment.Look)) {
@@ -146,17 +146,17 @@ func (e *engine) together(ctx context.Context, client *store.Store, phase int, l
 		case over && err != nil:
 			e.distrust("the instances could not agree on when phase %q begins: %s", name, err)
 		case over:
-			e.distrust("phase %q began without %s, which had not ended the one before", name, own.Missing(told.There))
+			e.distrust("phase %q began without %s, which had not ended the one before", name, own.Missing(presence.There))
 		}
 		return time.Now()
 	}
 }
 
-// redisNow is the time of Redis, µs.
+// redisNow is the current time of Redis, µs.
 func (e *engine) redisNow() int64 {
 	now := e.Clock.Now()
 	return now + e.Clock.Offset(now)
 }
 
-// moment is one of Redis' clock, µs, on the own.
+// moment converts µs on the clock of Redis to local time.
 func (e *engine) moment(at int64) time.Time { return e.Clock.Time(at + e.Clock.Back()(at)) }

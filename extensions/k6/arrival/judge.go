@@ -17,7 +17,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// judge gives a report its verdict. ran is how long a run has lasted that is not finished.
+// judge sets the verdict of a report. ran is how long an unfinished run has lasted.
 func (e *engine) judge(r *report.Run, doubts []string, ran time.Duration) report.Verdict {
 	rules, replaced := e.judging.Rules(e.builtIn())
 	return judge.Of(judge.Evidence{
@@ -27,7 +27,7 @@ func (e *engine) judge(r *report.Run, doubts []string, ran time.Duration) report
 	})
 }
 
-// subscribed says what the subscribers hold, by the names that scripts and users have for it; empty: they are none of MQTT.
+// subscribed describes the subscriptions in the words of the options; empty: no MQTT subscriptions.
 func (e *engine) subscribed() string {
 	o := e.options.MQTT
 	switch {
@@ -50,7 +50,7 @@ func (e *engine) measured() *ledger.Times {
 	return total
 }
 
-// planned is how long the load is to last; 0: what is under test decides.
+// planned is the planned length of the load; 0: it depends on the pipeline.
 func (e *engine) planned() time.Duration {
 	p := e.options.profile
 	if slices.ContainsFunc(p.Phases, func(ph profile.Phase) bool { return ph.Requests > 0 || ph.Drain > 0 }) {
@@ -59,7 +59,7 @@ func (e *engine) planned() time.Duration {
 	return p.Duration()
 }
 
-// values are the module's metrics but arrival_latency, when the run has ended.
+// values returns the module's metrics at the end of the run, without arrival_latency.
 func (e *engine) values() map[string]float64 {
 	a := e.Ledger.Final()
 	values := map[string]float64{"arrival_p99": limits.Unmeasured}
@@ -76,7 +76,7 @@ func (e *engine) values() map[string]float64 {
 	return values
 }
 
-// end judges what this module has measured, and hands it to k6, so that a script's thresholds see it.
+// end judges the module's metrics and pushes them to k6, for the script's thresholds.
 func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 	values := e.values()
 	e.judging.Measured(values, e.lasted())
@@ -104,7 +104,7 @@ func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 	}
 }
 
-// failed reports whether a rule does not hold. What is not judged yet does not count.
+// failed reports whether a rule is broken. Rules that are not judged yet do not count.
 func failed(v report.Verdict) bool {
 	for _, rule := range v.Rules {
 		if rule.OK != nil && !*rule.OK {
@@ -114,19 +114,19 @@ func failed(v report.Verdict) bool {
 	return false
 }
 
-// lasted is how long the run did.
+// lasted is how long the run has lasted.
 func (e *engine) lasted() time.Duration {
 	ended, _ := e.life.now()
 	return max(0, ended.Sub(e.Epoch))
 }
 
-// builtIn are the thresholds that k6 is given for what every run is judged by, so that it ends with 99.
+// builtIn are the thresholds that every run has. k6 gets them so that it ends with exit code 99.
 func (e *engine) builtIn() map[string][]string {
 	all := map[string][]string{"arrival_invalid": {limits.None}}
 	for _, end := range limits.AccountEnds {
 		all["arrival_"+end] = []string{limits.None}
 	}
-	if e.options.MQTT.QoS > 0 { // at most once: a loss is counted, and no failure
+	if e.options.MQTT.QoS > 0 { // QoS 0 is at most once: a loss is counted, but is no failure
 		all["arrival_lost"] = []string{limits.None}
 	}
 	return all

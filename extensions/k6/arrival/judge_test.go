@@ -108,20 +108,20 @@ func TestTheRunsOwnEvidenceReachesTheJudge(t *testing.T) {
 // away is a clock that is off by more than a busy machine can make a message late.
 var away = fake.Clock{Ahead: time.Hour}
 
-// way is long enough at both ends that clocks which are known to within 100 ms leave no stage below zero.
-var way = fake.Way{
+// stageDelays is long enough at both ends that clocks which are known to within 100 ms leave no stage below zero.
+var stageDelays = fake.StageDelays{
 	Request: 100 * time.Millisecond, Ingest: time.Millisecond, Queue: time.Millisecond, Relay: time.Millisecond, Delivery: 100 * time.Millisecond,
 }
 
 func TestStampsOfAnotherClockAreNotTrusted(t *testing.T) {
 	t.Parallel()
-	f := &fake.Pipeline{Redis: &fake.Redis{}, Delay: way.Length(), Hops: way.Stamps(away)}
+	f := &fake.Pipeline{Redis: &fake.Redis{}, Delay: stageDelays.Total(), Hops: stageDelays.Stamps(away)}
 	r := newScript(t, f, twenty, "redis: { url: 'REDIS' }").run()
 	assert.Equal(t, 20, r.Account.Negative)
 	_, reasons, _ := verdict(r)
 	assert.Contains(t, reasons, "the clocks disagree: 20 of 20 deliveries have a stage below zero")
 
-	f = &fake.Pipeline{Redis: &fake.Redis{Clock: away}, Delay: way.Length(), Hops: way.Stamps(away)}
+	f = &fake.Pipeline{Redis: &fake.Redis{Clock: away}, Delay: stageDelays.Total(), Hops: stageDelays.Stamps(away)}
 	r = newScript(t, f, twenty, "redis: { url: 'REDIS' }").run()
 	assert.Zero(t, r.Account.Negative, "one clock, however wrong it is")
 	_, reasons, _ = verdict(r)
@@ -134,7 +134,7 @@ func TestARunHoldsItsClockToTheLimit(t *testing.T) {
 		limit string
 		over  bool
 	}{{"10ns", true}, {"1h", false}} {
-		f := &fake.Pipeline{Redis: &fake.Redis{}, Delay: way.Length(), Hops: way.Stamps(fake.Clock{})}
+		f := &fake.Pipeline{Redis: &fake.Redis{}, Delay: stageDelays.Total(), Hops: stageDelays.Stamps(fake.Clock{})}
 		r := newScript(t, f, twenty, "redis: { url: 'REDIS' }, clock: { limit: '"+c.limit+"' }").run()
 		require.NotNil(t, r.Clock.LimitMS)
 		reason := fmt.Sprintf("the clock bound ±%.3f ms is above the limit of %.3f ms", r.Clock.BoundMS, *r.Clock.LimitMS)

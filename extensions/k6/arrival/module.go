@@ -27,7 +27,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 )
 
-// RootModule is the module of the process; it holds the run that all VUs share.
+// RootModule is the module of the process. It holds the run that all VUs share.
 type RootModule struct {
 	args      []string // k6's command line
 	registry  *metrics.Registry
@@ -44,7 +44,7 @@ var _ modules.Module = &RootModule{}
 // New returns the module, to be registered once.
 func New() *RootModule { return &RootModule{args: os.Args} }
 
-// go-redis prints what it returns as well.
+// go-redis also logs the errors that it returns.
 func init() { logging.Disable() }
 
 // NewModuleInstance implements modules.Module.
@@ -58,12 +58,13 @@ func (r *RootModule) NewModuleInstance(vu modules.VU) modules.Instance {
 			r.awaitExit(vu)
 		})
 	}
-	// Built once: k6 asks for the exports each time that a script uses a named import.
+	// Built once: k6 asks for the exports at each use of a named import.
 	m.exports = modules.Exports{Named: map[string]any{"Run": m.construct}}
 	return m
 }
 
-// exitEvent is k6's event.Exit: the test has ended, and so have thresholds and summary. Its package is internal.
+// exitEvent is k6's event.Exit: test, thresholds and summary are over. The package that declares it is
+// internal.
 const exitEvent = 6
 
 // awaitExit writes the last report before k6 exits; k6 waits for it.
@@ -93,7 +94,7 @@ type instance struct {
 // Exports implements modules.Instance.
 func (m *instance) Exports() modules.Exports { return m.exports }
 
-// construct is new Run(options): it checks the options and joins the process's run, or makes it. It does no I/O.
+// construct is new Run(options): it checks the options, and joins or makes the process's run. It does no I/O.
 func (m *instance) construct(call sobek.ConstructorCall) *sobek.Object {
 	rt := m.vu.Runtime()
 	o, err := parseOptions(rt, call.Argument(0))
@@ -126,10 +127,10 @@ func (r *RootModule) join(o *options) error {
 	return r.engine.same(o)
 }
 
-// runMetrics are the module's metrics. Their names are those of run.json.
+// runMetrics are the module's metrics, named as in run.json.
 type runMetrics struct {
 	latency  *metrics.Metric
-	p99      *metrics.Metric // that of run.json: latency has the warm-up too, and of many deliveries a part
+	p99      *metrics.Metric // the p99 of run.json: latency includes the warm-up, and of many deliveries only a part
 	counters map[string]*metrics.Metric
 	judged   bool // k6 judges thresholds
 }

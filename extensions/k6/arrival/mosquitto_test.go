@@ -78,7 +78,7 @@ func (m *mosquitto) next() {
 	}
 }
 
-// cutter passes TCP connections on, until it is told to cut them.
+// cutter passes TCP connections on, until cut() closes them.
 type cutter struct {
 	to       string
 	listener net.Listener

@@ -13,25 +13,25 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
-// notes are what is noted for the report on the way, beside the ledger.
+// notes are what the report needs besides the ledger.
 type notes struct {
 	mu       sync.Mutex
 	errors   map[string]*report.ErrorClass
-	connects ledger.Series // how long connections to the ingest took to open
+	connects ledger.Series // durations of opening a connection to the ingest
 	lists
 }
 
-// lists are what a report takes as it is.
+// lists are the lists that a report contains unchanged.
 type lists struct {
-	doubts    []string // why the instrument can't be trusted
+	doubts    []string // why the instrument cannot be trusted
 	figures   []report.Figure
 	processes []report.ProcessClock
 	timeline  []report.Interval
 	resources []report.Resource
-	sampled   *store.Sampled // nil: not asked for, or not there yet
+	sampled   *store.Sampled // nil: not requested, or not read yet
 }
 
-// count adds one to a class of errors. The first of a class is kept as its example.
+// count counts an error of a class, and keeps the first of each class as its example.
 func (n *notes) count(stage, class, example string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -45,14 +45,15 @@ func (n *notes) count(stage, class, example string) {
 	n.errors[key].Count++
 }
 
-// distrust makes the run invalid, for a reason in plain words. internal/judge knows the rules that are about figures.
+// distrust makes the run invalid and gives the reason. Rules about figures are in internal/judge.
 func (n *notes) distrust(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.doubts = append(n.doubts, fmt.Sprintf(format, args...))
 }
 
-// figure is run.figure(name, value, unit): what the script says beyond what every run says. A second one of a name replaces the first.
+// figure is run.figure(name, value, unit): it adds a figure of the script's own. A second figure of the same
+// name replaces the first.
 func (n *notes) figure(name string, value float64, unit string) {
 	f := report.Figure{Name: name, Unit: unit}
 	if !math.IsNaN(value) && !math.IsInf(value, 0) {
@@ -67,7 +68,7 @@ func (n *notes) figure(name string, value float64, unit string) {
 	n.figures = append(n.figures, f)
 }
 
-// opened notes how long a connection to the ingest took, with TLS.
+// opened records how long a connection to the ingest took to open, TLS included.
 func (n *notes) opened(took time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -81,7 +82,7 @@ func (n *notes) second(row report.Interval) {
 	n.timeline = append(n.timeline, row)
 }
 
-// used adds what processes used, and how well they knew the time.
+// used adds resources of processes and the states of their clocks.
 func (n *notes) used(resources []report.Resource, clocks []report.ProcessClock) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -89,14 +90,14 @@ func (n *notes) used(resources []report.Resource, clocks []report.ProcessClock) 
 	n.processes = append(n.processes, clocks...)
 }
 
-// traced notes what the trace lists have told.
+// traced records what the trace lists contained.
 func (n *notes) traced(s *store.Sampled) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.sampled = s
 }
 
-// noted is a copy of the lists, and the classes of errors, the most frequent first.
+// noted returns a copy of the lists, and the classes of errors, the most frequent first.
 func (n *notes) noted() (lists, []report.ErrorClass) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -110,5 +111,5 @@ func (n *notes) noted() (lists, []report.ErrorClass) {
 	}, classes
 }
 
-// copyOf is never nil: JSON has an empty list then.
+// copyOf returns a copy that is never nil, so that JSON has an empty list.
 func copyOf[T any](list []T) []T { return append([]T{}, list...) }

@@ -24,7 +24,7 @@ import (
 // options are those of new Run(). index.d.ts documents them.
 type options struct {
 	Name       string                    `json:"name"`
-	Protocol   string                    `json:"protocol"` // empty: HTTP, or MQTT where connections publish
+	Protocol   string                    `json:"protocol"` // empty: HTTP, or MQTT with publishers
 	RunID      string                    `json:"runId"`
 	Gather     seconds                   `json:"gather"`
 	Profile    profileOption             `json:"profile"`
@@ -49,7 +49,7 @@ type options struct {
 	Network    string                    `json:"network"`
 	OneHost    bool                      `json:"oneHost"`
 	Canary     bool                      `json:"canary"`
-	Sampled    int                       `json:"sampled"` // one message in so many is looked up in the trace lists; 0: none
+	Sampled    int                       `json:"sampled"` // one message in this many is looked up in the trace lists; 0: none
 	Clock      clockOptions              `json:"clock"`
 	Labels     map[string]string         `json:"labels"`
 	Facts      map[string]any            `json:"facts"` // of the pipeline
@@ -60,7 +60,7 @@ type options struct {
 	SenderConnections int `json:"senderConnections"`
 
 	profile *profile.Profile
-	tool    report.Tool // who sends
+	tool    report.Tool // what sends
 }
 
 type profileOption struct{ Name, Text string }
@@ -74,7 +74,7 @@ type fuzzOptions struct {
 }
 
 type clockOptions struct {
-	Limit *seconds `json:"limit"` // of the bound; nil: none but the built-in one
+	Limit *seconds `json:"limit"` // of the bound; nil: only the built-in one
 }
 
 type redisOptions struct {
@@ -85,7 +85,7 @@ type redisOptions struct {
 type seconds time.Duration
 
 func (s *seconds) UnmarshalJSON(b []byte) error {
-	text := strings.Trim(string(b), `"`) // the environment has texts
+	text := strings.Trim(string(b), `"`) // environment variables are strings
 	d, err := time.ParseDuration(text)
 	if number, wrong := strconv.ParseFloat(text, 64); wrong == nil {
 		d, err = time.Duration(number*float64(time.Second)), nil
@@ -109,7 +109,7 @@ func (p *profileOption) UnmarshalJSON(b []byte) error {
 
 func (d seconds) duration() time.Duration { return time.Duration(d) }
 
-// defaults are the options of a run about which nothing is said.
+// defaults are the default options.
 func defaults() options {
 	return options{
 		Name: "run", ID: "id", Senders: 64, InFlight: 1, SenderConnections: 1, Canary: true, Topology: "single", Network: "loopback", Runs: "reports/runs",
@@ -139,7 +139,7 @@ func parseOptions(rt *sobek.Runtime, v sobek.Value) (*options, error) {
 	return &o, nil
 }
 
-// Decode fills in what a JSON object says. Each error says which option, its value, and what is allowed.
+// Decode reads a JSON object into a struct. Errors name the option, its value and what is allowed.
 func Decode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -161,7 +161,7 @@ func Decode(text []byte, into any) error {
 	return err
 }
 
-// messages are what the options say of them.
+// messages is the format of the messages.
 func (o *options) messages() body.Format {
 	f := body.Format{Template: o.Body, ID: o.ID, Source: o.tool.Name}
 	if o.Fuzz != nil {
@@ -170,7 +170,7 @@ func (o *options) messages() body.Format {
 	return f
 }
 
-// same refuses a second run in one process: VUs share the schedule, so they must mean the same one.
+// same refuses a second run in one process: all VUs share one schedule.
 func (e *engine) same(o *options) error {
 	a, b := *e.options, *o
 	a.profile, b.profile = nil, nil

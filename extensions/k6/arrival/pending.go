@@ -10,31 +10,32 @@ import (
 	"go.k6.io/k6/v2/metrics"
 )
 
-// pendingMost is how many samples are handed to k6 at once, at most.
+// pendingMost is the largest batch of samples.
 const pendingMost = 500
 
-// pending holds samples until k6 is handed them: when there are enough, when the run looks at its ledger (20 ms), and at its end.
-// To hand over wakes k6's collector. Once for each read from a socket, that took a fifth of the subscriber's CPU.
+// pending collects samples in batches. It hands a batch to k6 when it is full, when the run checks its ledger
+// (20 ms), and at the end. Each handover wakes k6's collector: one for each read from a socket took a fifth of
+// the subscriber's CPU.
 type pending struct {
 	mu        sync.Mutex
 	batch     *sampleBatch
-	over      bool         // the run is: nobody will look, so what still comes is handed over at once
+	over      bool         // the run has ended: later samples are handed over at once
 	discarded atomic.Int64 // samples that k6 did not take
 
-	trend, http thinned // what k6 gets of arrival_latency and of http_req_duration
+	trend, http thinned // the share of arrival_latency and http_req_duration that k6 gets
 }
 
-// sampleBatch is what is handed over at once. k6's samples are made when an output asks for them, off the goroutines that
-// send and read: that takes 0.22 µs of CPU a sample where pushing each alone takes 0.80.
+// sampleBatch is a batch of samples. It makes k6's samples when an output reads them, outside of the sending
+// and reading goroutines: 0.22 µs of CPU a sample, where pushing each alone takes 0.80.
 type sampleBatch struct {
 	requests []requestSample
 
 	latency *metrics.Metric
 	tags    *metrics.TagSet // of latency
-	at      time.Time       // of latency; k6 wants no more than the second
+	at      time.Time       // of latency; k6 needs only the second
 	us      []int64         // arrival latencies
 
-	once    sync.Once // outputs ask for the same ones, each from its own goroutine
+	once    sync.Once // several outputs read it concurrently
 	samples []metrics.Sample
 }
 
@@ -50,7 +51,7 @@ func (p *pending) request(ctx context.Context, state *lib.State, r requestSample
 	p.hand(ctx, state, b)
 }
 
-// latencies adds those that k6 is to get of us, which are of one read from a socket.
+// latencies adds k6's share of the latencies us of one read from a socket.
 func (p *pending) latencies(ctx context.Context, state *lib.State, m *metrics.Metric, tags *metrics.TagSet, us []int64) {
 	p.mu.Lock()
 	b := p.open()
@@ -60,7 +61,7 @@ func (p *pending) latencies(ctx context.Context, state *lib.State, m *metrics.Me
 	p.hand(ctx, state, b)
 }
 
-// flush hands over what there is.
+// flush hands over the current batch.
 func (p *pending) flush(ctx context.Context, state *lib.State) {
 	p.mu.Lock()
 	b := p.take(true)
@@ -68,7 +69,7 @@ func (p *pending) flush(ctx context.Context, state *lib.State) {
 	p.hand(ctx, state, b)
 }
 
-// end hands over what there is, and from now on everything at once.
+// end hands over the current batch; later samples are handed over at once.
 func (p *pending) end(ctx context.Context, state *lib.State) {
 	p.mu.Lock()
 	p.over = true
@@ -76,7 +77,7 @@ func (p *pending) end(ctx context.Context, state *lib.State) {
 	p.flush(ctx, state)
 }
 
-// open returns the batch that is being filled. The lock is held.
+// open returns the current batch. The lock is held.
 func (p *pending) open() *sampleBatch {
 	if p.batch == nil {
 		p.batch = &sampleBatch{}
@@ -84,7 +85,7 @@ func (p *pending) open() *sampleBatch {
 	return p.batch
 }
 
-// take returns the batch when it is full, or wanted as it is; nil: nothing is to be handed over. The lock is held.
+// take returns the batch if it is full, or in any case if asItIs; nil: nothing to hand over. The lock is held.
 func (p *pending) take(asItIs bool) *sampleBatch {
 	b := p.batch
 	if b == nil || b.size() == 0 || (b.size() < pendingMost && !asItIs) {
@@ -94,7 +95,7 @@ func (p *pending) take(asItIs bool) *sampleBatch {
 	return b
 }
 
-// hand gives samples to k6, or counts them where it does not take any more.
+// hand gives a batch to k6, or counts its samples as discarded once k6 takes none.
 func (p *pending) hand(ctx context.Context, state *lib.State, b *sampleBatch) {
 	if b == nil {
 		return
@@ -121,8 +122,8 @@ func (b *sampleBatch) GetSamples() []metrics.Sample {
 	return b.samples
 }
 
-// alike makes the samples of the requests that begin with the first one and have its tags. It returns how many they are. To k6 a
-// counter that rises by n is n that rise by one, and takes less of its time; of the others it wants each.
+// alike makes the samples of the leading requests with equal tags, and returns their number. To k6 a counter
+// that rises by n equals n that rise by one, at less cost; other metrics need each sample.
 func (b *sampleBatch) alike(of []requestSample) int {
 	n := 1
 	for n < len(of) && of[n].tags == of[0].tags {

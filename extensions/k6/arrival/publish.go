@@ -10,10 +10,11 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
-// publishWriters are goroutines that publish: more than one, so that a broker that does not read a connection holds up that one.
+// publishWriters is the number of publishing goroutines: several, so that a connection that the broker does not
+// read blocks only one.
 const publishWriters = 16
 
-// publish publishes the schedule over connections of one VU.
+// publish publishes the schedule over the connections of one VU.
 func (e *engine) publish(ctx context.Context, state *lib.State) {
 	select {
 	case <-e.Started:

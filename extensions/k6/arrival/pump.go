@@ -11,11 +11,11 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
-// take returns the next request of the schedule when it is due, or when it is the sender's turn. ok is false when there is none left, or
-// the run has been halted, or the VU stopped.
+// take returns the next request when it is due, or when it is the sender's turn. ok is false when none is left,
+// the run was halted or the VU stopped.
 func (e *engine) take(ctx context.Context, w *schedule.Waiter) (slot pacer.Slot, ok bool) {
 	select {
-	case <-e.Started: // alone, which is much cheaper, as it is so from the first request on
+	case <-e.Started: // much cheaper than the select below; closed from the first request on
 	default:
 		select {
 		case <-e.Started:
@@ -33,20 +33,20 @@ func (e *engine) take(ctx context.Context, w *schedule.Waiter) (slot pacer.Slot,
 	return e.turns.Take(ctx, w)
 }
 
-// sent notes a request that leaves now.
+// sent marks a request as sent now.
 func (e *engine) sent(slot pacer.Slot, at time.Time) {
 	e.Ledger.Sent(slot, e.Clock.At(at))
 	e.turns.Taken()
 }
 
-// drop drops a request that was taken, and will not be sent.
+// drop drops a request that was taken and will not be sent.
 func (e *engine) drop(slot pacer.Slot) {
 	e.Ledger.Drop(slot)
 	e.turns.Taken()
 }
 
-// pump sends until the schedule is empty, without JavaScript in between: as many requests at a time as a VU may have in
-// flight.
+// pump sends until the schedule is empty, without running JavaScript, with as many requests in flight as a VU
+// may have.
 func (e *engine) pump(ctx context.Context, state *lib.State) {
 	var senders sync.WaitGroup
 	for range e.options.InFlight {

@@ -19,18 +19,18 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// recorder writes the run's timeline as it goes, a line a second, and keeps the report on disk current, so that a run that
-// is killed leaves all that it knew.
+// recorder appends a line a second to the timeline and keeps the report on disk current, so that a killed run
+// leaves its data.
 type recorder struct {
 	engine   *engine
 	timeline *os.File
 	log      *os.File
 	hdr      *hdrhistogram.HistogramLogWriter
-	sender   *meter         // of the process that sends
-	own      *meter         // of this one, where that is another; nil: it is not
-	live     []float64      // MB of this process's heap that the last garbage collection left, at each cut
-	host     host.TimesStat // of all cores, at the last cut
-	next     time.Time      // of a checkpoint; for who has the token
+	sender   *meter         // of the sending process
+	own      *meter         // of this process, where another one sends; else nil
+	live     []float64      // MB of live heap after the last garbage collection, at each tick
+	host     host.TimesStat // of all cores, at the last tick
+	next     time.Time      // of a checkpoint; owned by the holder of the token
 	busy     chan struct{}  // holds a token while a checkpoint is being written
 	once     sync.Once
 	mu       sync.Mutex
@@ -40,7 +40,8 @@ type recorder struct {
 func newRecorder(e *engine) (*recorder, error) {
 	r := &recorder{engine: e, busy: make(chan struct{}, 1), next: time.Now().Add(checkpoint)}
 	var err error
-	// Exclusively: another run may have come into the directory since it was looked at. Then the summary writes nothing there either.
+	// O_EXCL: another run may have started in this directory since the check. Then the summary must not write
+	// there either.
 	dir := e.life.place()
 	timeline := filepath.Join(dir, "timeline.ndjson")
 	if r.timeline, err = os.OpenFile(timeline, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); errors.Is(err, fs.ErrExist) {
@@ -60,7 +61,7 @@ func newRecorder(e *engine) (*recorder, error) {
 	return r, r.engine.write()
 }
 
-// begin is called when the epoch is settled.
+// begin is called when the epoch is fixed.
 func (r *recorder) begin() error {
 	e := r.engine
 	if err := report.Begin(r.hdr, e.ID, e.Epoch.UnixMilli()); err != nil {
@@ -70,7 +71,7 @@ func (r *recorder) begin() error {
 	return nil
 }
 
-// close waits for a checkpoint that is being written and closes the files. It may be called more than once.
+// close waits for a checkpoint in progress and closes the files. It may be called more than once.
 func (r *recorder) close() {
 	r.once.Do(func() {
 		r.busy <- struct{}{}
@@ -79,7 +80,7 @@ func (r *recorder) close() {
 	})
 }
 
-// note keeps the first error of a file: a run whose record has gaps can't be trusted.
+// note keeps the first write error: a run with gaps in its record is invalid.
 func (r *recorder) note(err error) {
 	if err == nil {
 		return
@@ -91,20 +92,20 @@ func (r *recorder) note(err error) {
 	}
 }
 
-// failed is why a file of the run could not be written whole; nil: each could.
+// failed returns the first write error of a file; nil: none.
 func (r *recorder) failed() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// unwritten reports whether an error is a file's, as of a disk that is full.
+// unwritten reports whether an error comes from writing a file, as with a full disk.
 func unwritten(err error) bool {
 	var file *fs.PathError
 	return errors.As(err, &file)
 }
 
-// doubt makes the run invalid where a file of it could not be written whole.
+// doubt makes the run invalid if one of its files is incomplete.
 func (r *recorder) doubt() {
 	if err := r.failed(); err != nil {
 		r.engine.distrust("the record of the run has gaps: %s", err)
@@ -139,7 +140,7 @@ func (r *recorder) cut() {
 		_, err = r.timeline.Write(append(line, '\n'))
 	}
 	r.note(err)
-	e.second(row) // after the file: whoever finds a report of a killed run finds its lines
+	e.second(row) // after the file: a reader who finds the report of a killed run finds its lines too
 	e.external.second(row)
 	for tag, s := range map[string]*ledger.Series{"arrival": &i.Arrival, "from_send": &i.FromSend, "http": &i.HTTP} {
 		if s.Count == 0 {
@@ -152,7 +153,7 @@ func (r *recorder) cut() {
 	}
 }
 
-// checkpoint writes the report of the run so far, beside the run, when it is time.
+// checkpoint writes the report of the run so far, in the background, when it is due.
 func (r *recorder) checkpoint() {
 	select {
 	case r.busy <- struct{}{}:
@@ -171,14 +172,14 @@ func (r *recorder) checkpoint() {
 	}()
 }
 
-// nextCheckpoint is when the report is written again: it has each second of the run, so a fixed interval would cost a long run more and
-// more. Writing takes a hundredth of the time at most, until that makes the interval checkpointMost: the report of a killed run is never
-// older than this and what it took to write.
+// nextCheckpoint returns when the report is written next. The report has every second of the run, so a fixed
+// interval would cost a long run more and more. Writing takes at most a hundredth of the time, until the
+// interval reaches checkpointMost.
 func nextCheckpoint(began, ended time.Time) time.Time {
 	return ended.Add(min(max(checkpoint, checkpointShare*ended.Sub(began)), checkpointMost))
 }
 
-// usage is what the generator used since the last time.
+// usage returns what the generator used since the last call.
 func (r *recorder) usage() (u report.Usage) {
 	now, t := time.Now(), float64(len(r.engine.timeline))
 	u.CPUPercent, u.RSSMB = r.sender.read(now)
@@ -196,12 +197,12 @@ func (r *recorder) usage() (u report.Usage) {
 	return u
 }
 
-// meter reads what a process uses.
+// meter reads the CPU and memory of a process.
 type meter struct {
-	process *process.Process // nil: the system does not tell
+	process *process.Process // nil: not available on this system
 	cpu     float64          // seconds at the last reading
 	at      time.Time        // of the last reading
-	rows    [][3]*float64    // second of the run, cpu_percent, rss_mb; of the recorder's own process
+	rows    [][3]*float64    // second of the run, cpu_percent, rss_mb; only of the recorder's own process
 }
 
 func newMeter(pid int) *meter {
@@ -209,13 +210,14 @@ func newMeter(pid int) *meter {
 	return &meter{process: p}
 }
 
-// read returns the CPU used since the last time, in percent of a core, and the memory, MB; nil where the system does not tell.
+// read returns the CPU since the last call, in percent of a core, and the memory in MB; nil where the system
+// does not report them.
 func (m *meter) read(now time.Time) (percent, mb *float64) {
 	if m.process == nil {
 		return nil, nil
 	}
 	if t, err := m.process.Times(); err == nil {
-		// The system counts in ticks of 10 ms: over a short span one of them would look like a busy core.
+		// The system counts CPU in ticks of 10 ms: over a short span a single tick would look like a busy core.
 		if span := now.Sub(m.at).Seconds(); !m.at.IsZero() && span > tick.Seconds()/2 {
 			percent = new((t.User + t.System - m.cpu) / span * 100)
 		}
@@ -227,10 +229,11 @@ func (m *meter) read(now time.Time) (percent, mb *float64) {
 	return percent, mb
 }
 
-// stealBetween is the share of a host's CPU that its hypervisor gave to others; nil where that is not told, as on bare metal.
+// stealBetween is the share of the host's CPU that its hypervisor gave to others; nil where it is not reported,
+// as on bare metal.
 func stealBetween(before, now host.TimesStat) *float64 {
 	spent := func(t host.TimesStat) float64 {
-		return t.User + t.Nice + t.System + t.Idle + t.Iowait + t.Irq + t.Softirq + t.Steal // guests' time is in User and Nice
+		return t.User + t.Nice + t.System + t.Idle + t.Iowait + t.Irq + t.Softirq + t.Steal // guests' time is included in User and Nice
 	}
 	span := spent(now) - spent(before)
 	if now.Steal == 0 || span <= 0 {
@@ -240,7 +243,7 @@ func stealBetween(before, now host.TimesStat) *float64 {
 	return &percent
 }
 
-// resources are what the whole run used of the process that sends, and of this one where that is another.
+// resources are those of the sending process over the whole run, and of this one where another sends.
 func (r *recorder) resources() []report.Resource {
 	rows := make([][3]*float64, 0, len(r.engine.timeline))
 	for _, i := range r.engine.timeline {
@@ -249,10 +252,10 @@ func (r *recorder) resources() []report.Resource {
 	}
 	all := []report.Resource{report.NewResource(r.engine.options.tool.Name, rows)}
 	if r.own != nil {
-		all = append(all, report.NewResource("recorder", r.own.rows[1:])) // the first was read before the run
+		all = append(all, report.NewResource("recorder", r.own.rows[1:])) // the first reading was before the run
 	}
 	samples := make([]report.Sample, 0, len(rows))
-	for t, mb := range r.live[1:] { // as there
+	for t, mb := range r.live[1:] { // see above
 		samples = append(samples, report.Sample{T: t, Gauges: map[string]float64{"live_heap_mb": mb}})
 	}
 	all[len(all)-1].Figures = report.NewFigures(samples)

@@ -11,17 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// It was in 2^20 bytes, 5 % less, beside a pipeline that tells 10^6. Not parallel: what other tests allocate in between would count.
+// It was in 2^20 bytes, 5 % less, while the pipeline reports in units of 10^6. Not parallel: what other tests allocate in between would count.
 func TestMemoryIsInTenToTheSixBytes(t *testing.T) {
 	self, err := process.NewProcess(int32(os.Getpid()))
 	require.NoError(t, err)
-	told := (&recorder{engine: &engine{}, sender: &meter{process: self}}).usage().RSSMB
-	if told == nil {
-		t.Skip("the system does not tell")
+	measured := (&recorder{engine: &engine{}, sender: &meter{process: self}}).usage().RSSMB
+	if measured == nil {
+		t.Skip("the system does not report it")
 	}
 	now, err := self.MemoryInfo()
 	require.NoError(t, err)
-	assert.InEpsilon(t, float64(now.RSS)/1e6, *told, 0.03)
+	assert.InEpsilon(t, float64(now.RSS)/1e6, *measured, 0.03)
 }
 
 func TestStealIsAShareOfTheHostsCPU(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 )
 
-// object is what new Run() returns. Its members are functions that k6 can call without a receiver, so that
-// handleSummary = run.summary works.
+// object is what new Run() returns. k6 can call its members without a receiver, so handleSummary = run.summary
+// works.
 func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 	o := rt.NewObject()
 	set := func(name string, value any) {
@@ -27,7 +27,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 	}
 	set("id", e.Name)
 	set("scenarios", func(how scenarioOptions) map[string]any {
-		how.Pump = how.Pump || e.options.Publishers != nil // one VU has all connections
+		how.Pump = how.Pump || e.options.Publishers != nil // one VU holds all connections
 		m.root.pumped.Store(how.Pump)
 		return e.scenarios(how)
 	})
@@ -48,7 +48,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 			}
 			s = newSender(e, state)
 		}
-		if e.Pacer.Closed() { // its iteration is as long as the load
+		if e.Pacer.Closed() { // the iteration lasts as long as the load
 			for s.send(m.vu.Context()) {
 			}
 			return rt.ToValue(false)
@@ -83,18 +83,18 @@ type scenarioOptions struct {
 	Pump bool `js:"pump"`
 }
 
-// startup is the time that connecting and subscribing may take before k6's clock for the load begins.
+// startup is the longest time for connecting and subscribing before k6's clock for the load begins.
 const startup = 30 * time.Second
 
-// startup is the time until the load begins, at most.
+// startup is the longest time before the load begins.
 func (e *engine) startup() time.Duration {
 	if e.segment == nil {
 		return startup
 	}
-	return startup + e.options.Gather.duration() + segment.Lead
+	return startup + e.options.Gather.duration() + segment.StartDelay
 }
 
-// scenarios returns one VU that collects, and VUs that send.
+// scenarios returns one VU that collects, and the VUs that send.
 func (e *engine) scenarios(how scenarioOptions) map[string]any {
 	o, s := e.options, e.segment
 	retries := time.Duration(o.Ingest.Retries)
@@ -102,14 +102,14 @@ func (e *engine) scenarios(how scenarioOptions) map[string]any {
 	load := e.startup() + o.profile.Duration() + o.profile.Drains() + e.waits() + patience
 	executor, vus, iterations, late := "per-vu-iterations", min(max(1, s.Scale(o.Senders)), e.Pacer.Requests()), 1, schedule.LateLimit
 	switch {
-	case e.turns != nil: // each has one iteration, which lasts as long as the load
+	case e.turns != nil: // each has one iteration, as long as the load
 		vus, late = s.Scale(o.profile.Most()), 0
 		if how.Pump {
 			vus = (vus + o.InFlight - 1) / o.InFlight
 		}
 	case o.Publishers != nil:
 		vus = 1
-	case !how.Pump: // as many iterations as requests, so that k6's progress bar tells the truth
+	case !how.Pump: // as many iterations as requests, so that k6's progress bar is right
 		executor, iterations = "shared-iterations", s.UnscaleShared(e.Pacer.Requests(), s.Unscale(vus))
 	}
 	return map[string]any{
@@ -124,12 +124,12 @@ func (e *engine) scenarios(how scenarioOptions) map[string]any {
 	}
 }
 
-// wholeSeconds writes a duration as k6 reads it.
+// wholeSeconds formats a duration for k6.
 func wholeSeconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10) + "s"
 }
 
-// thresholds adds those that hold for every run to a script's own.
+// thresholds adds the built-in thresholds to a script's own.
 func (e *engine) thresholds(own map[string]any) map[string]any {
 	all := map[string]any{}
 	for name, expressions := range e.builtIn() {
@@ -139,7 +139,7 @@ func (e *engine) thresholds(own map[string]any) map[string]any {
 	return all
 }
 
-// collect runs the life of the run in this VU. An error ends the test: without its subscriber a run measures nothing.
+// collect runs the run in this VU. An error ends the test: without its subscriber a run measures nothing.
 func (m *instance) collect(e *engine) {
 	rt, state := m.vu.Runtime(), m.vu.State()
 	if state == nil {
@@ -158,7 +158,8 @@ func (m *instance) abort(err error) {
 	m.vu.Runtime().Interrupt(&errext.InterruptError{Reason: errext.AbortTest + ": " + report.Printable(err.Error())})
 }
 
-// misplaced ends the test where k6 means another segment than the run: its senders would wait for a subscriber that is not there.
+// misplaced ends the test where k6's execution segment differs from the run's: senders would wait for a missing
+// subscriber.
 func (m *instance) misplaced(e *engine) bool {
 	err := e.segment.InEffect(m.vu.State().Options)
 	if err != nil {

@@ -29,7 +29,7 @@ func TestADelayShiftsEveryQuantileByAsMuch(t *testing.T) {
 	const delay = 200
 	r := newScript(t, &fake.Pipeline{Delay: delay * time.Millisecond}, steady, "").run()
 	assert.GreaterOrEqual(t, *r.Latency.Arrival.Min, float64(delay))
-	// What a loaded machine adds is not known: how far they are off, the self-test tells.
+	// What a loaded machine adds is not known: the self-test measures the error.
 	assert.Less(t, *r.Latency.HTTP.Min, *r.Latency.Arrival.Min, "the answer does not wait for the delivery")
 }
 

@@ -14,21 +14,22 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
-// trendMost is about how many samples k6's own Trends get of a run. A Trend keeps each of them, 16 bytes and more, and
-// sorts them whenever a threshold is checked; past this it gets one in n. The ledger measures all.
+// trendMost is about how many samples k6's own Trends get of a run. A Trend keeps each sample, 16 bytes or
+// more, and sorts them at every threshold check. Longer runs pass on one sample in n; the ledger measures all.
 const trendMost = 400_000
 
-// closedRate is how many samples a second the closed model is thought to make, which are not known beforehand. n has to be
-// the same all run long: the phases of a sweep would not weigh alike otherwise.
+// closedRate is the assumed number of samples a second in the closed model, which is not known beforehand. n
+// must be constant over the run so that all phases have equal weight.
 const closedRate = 10_000
 
-// thinned takes one in n of what it sees, drawn: flows follow each other in a cycle, and to count would pick the same ones.
+// thinned draws one value in n at random. Every nth value would always be of the same flow, since flows follow
+// a cycle.
 type thinned struct{ n int }
 
-// thin makes one for a number of samples that is expected.
+// thin returns a thinned for an expected number of samples.
 func thin(expected int) thinned { return thinned{1 + expected/trendMost} }
 
-// expected is how many deliveries and requests a run is thought to have.
+// expected returns the expected numbers of deliveries and requests of a run.
 func expected(p *profile.Profile, due *pacer.Pacer) (deliveries, requests int) {
 	if due.Closed() {
 		for _, phase := range p.Phases {
@@ -49,7 +50,7 @@ func expected(p *profile.Profile, due *pacer.Pacer) (deliveries, requests int) {
 
 func (t thinned) take() bool { return t.n == 1 || rand.IntN(t.n) == 0 }
 
-// pick appends those of us to to that k6 is to get.
+// pick appends k6's share of us to to.
 func (t thinned) pick(to, us []int64) []int64 {
 	if t.n == 1 {
 		return append(to, us...)
@@ -62,13 +63,13 @@ func (t thinned) pick(to, us []int64) []int64 {
 	return to
 }
 
-// requestSamples emits k6's own metrics of one sender's requests, so that thresholds and dashboards that people have keep
-// working.
+// requestSamples emits k6's own request metrics for one sender, so that existing thresholds and dashboards
+// work.
 type requestSamples struct {
 	engine *engine
 	state  *lib.State
 	urls   [2]string       // of a poster
-	of     *metrics.TagSet // of the VU, when the tags were made
+	of     *metrics.TagSet // of the VU at the time the tags were made
 	tags   map[requestTags]*metrics.TagSet
 }
 
@@ -110,7 +111,7 @@ func (s *requestSamples) push(ctx context.Context, slot pacer.Slot, status int, 
 	})
 }
 
-// append adds those of its samples that stand for it alone.
+// append adds the samples that are emitted once per request.
 func (s *requestSample) append(to []metrics.Sample) []metrics.Sample {
 	to = append(to, s.sample(s.builtin.HTTPReqFailed, s.failed))
 	if s.timed {

@@ -52,7 +52,7 @@ func (s *sender) send(ctx context.Context) bool {
 	return true
 }
 
-// attempt posts once. The error says that another attempt may help, and when.
+// attempt posts once. An error means that a retry may help, and says when.
 func (s *sender) attempt(ctx context.Context, slot pacer.Slot, sent time.Time) (ledger.Outcome, error) {
 	a := s.Post(sent, s.body, slot.Messages)
 	outcome := s.engine.answered(slot, a, sent)
@@ -62,15 +62,15 @@ func (s *sender) attempt(ctx context.Context, slot pacer.Slot, sent time.Time) (
 	}
 	after, err := strconv.Atoi(s.Header("Retry-After"))
 	if a.Status == 0 || err != nil || after <= 0 {
-		return outcome, errAgain
+		return outcome, errRetry
 	}
 	return outcome, backoff.RetryAfter(min(after, int(retryAfterMost/time.Second)))
 }
 
-// errAgain says that another attempt may help.
-var errAgain = errors.New("try again")
+// errRetry means that a retry may help.
+var errRetry = errors.New("try again")
 
-// answered counts one attempt and says what it means for the messages.
+// answered records one attempt and its outcome for the messages.
 func (e *engine) answered(slot pacer.Slot, a send.Answer, sent time.Time) ledger.Outcome {
 	if a.Status != 0 {
 		e.Ledger.Answered(slot.Phase, a.Done.Sub(sent).Microseconds())
@@ -91,14 +91,14 @@ func (e *engine) answered(slot pacer.Slot, a send.Answer, sent time.Time) ledger
 	return outcome
 }
 
-// mayHelp reports whether another attempt may be answered better: after no answer, 429 and 5xx.
+// mayHelp reports whether a retry may help: after no answer, 429 or 5xx.
 func mayHelp(status int) bool {
 	return status == 0 || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
 }
 
 // persist posts a request until it is accepted, with the same ids each time.
 func (s *sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
-	vu := ctx // a halt ends the attempts, and not the handing over of what they measured
+	vu := ctx // a halt ends the attempts, but not the pushing of their samples
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
@@ -108,7 +108,7 @@ func (s *sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
 		case <-ctx.Done():
 		}
 	}()
-	// An attempt without an answer may have been taken, whatever the next ones are told.
+	// The ingest may have accepted an attempt that got no answer, whatever later attempts return.
 	unknown, first := false, true
 	outcome, _ := backoff.Retry(ctx, func() (ledger.Outcome, error) {
 		if !first {
@@ -128,11 +128,11 @@ func (s *sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
 	return outcome
 }
 
-// Waits between attempts, where the answer does not say Retry-After: doubling, and drawn around it, so that the senders
-// do not come back all at once.
+// Waits between attempts without Retry-After: exponential with jitter, so that the senders do not retry all at
+// once.
 const (
 	retryFirst = 100 * time.Millisecond
 	retryLast  = 5 * time.Second
-	// retryAfterMost is the longest Retry-After that is obeyed.
+	// retryAfterMost caps Retry-After.
 	retryAfterMost = 30 * time.Second
 )

@@ -106,8 +106,8 @@ func TestASilentHandshakeIsATimeout(t *testing.T) {
 
 func TestWhatNeedsNoSecondAttemptGetsNone(t *testing.T) {
 	t.Parallel()
-	for status, again := range map[int]bool{202: false, 301: false, 400: false, 429: true, 500: true, 503: true, 0: true} {
-		assert.Equal(t, again, mayHelp(status), status)
+	for status, retried := range map[int]bool{202: false, 301: false, 400: false, 429: true, 500: true, 503: true, 0: true} {
+		assert.Equal(t, retried, mayHelp(status), status)
 	}
 }
 
@@ -130,7 +130,7 @@ func ahead(t *testing.T, f *fake.Pipeline, first func(nth int64, w http.Response
 				_ = answer.Body.Close()
 			}
 		}
-		if _, again := seen.LoadOrStore(string(body), true); !again && first(count.Add(1), w, pass) {
+		if _, seenBefore := seen.LoadOrStore(string(body), true); !seenBefore && first(count.Add(1), w, pass) {
 			return
 		}
 		pass()

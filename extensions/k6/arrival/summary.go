@@ -13,10 +13,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// write puts run.json, the page and what CI reads into the run's directory, each at once: a reader never finds half a file.
+// write writes run.json, the page and the CI files atomically: a reader never finds a partial file.
 func (e *engine) write() error {
 	_, finished := e.life.now()
-	// One of several instances always: what is left of one that is killed is merged with the others.
+	// Always for one of several instances: the files of a killed instance are merged with the others.
 	return e.save(e.report(finished || e.segment != nil))
 }
 
@@ -28,15 +28,15 @@ func (e *engine) save(r *report.Run) error {
 	return err
 }
 
-// removePage removes a page that is older than what could not be written.
+// removePage removes an outdated page after run.json could not be written.
 func (e *engine) removePage() { _ = os.Remove(filepath.Join(e.life.place(), report.PageName)) }
 
-// summary is run.summary, to be the script's handleSummary: it writes the last report and returns what k6 prints.
+// summary is run.summary, for handleSummary: it writes the last report and returns what k6 prints.
 func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 	if e.life.place() == "" {
 		return map[string]any{"stdout": "\n  INCOMPLETE  the run did not begin; there is no report\n\n"}
 	}
-	if !e.judging.TestEnded() { // k6 still counts, so its limits can't be judged
+	if !e.judging.TestEnded() { // k6 still counts, so its thresholds cannot be judged
 		common.Throw(m.vu.Runtime(), errors.New("run.summary() is for handleSummary: the test goes on; run.result() is the run so far"))
 	}
 	r, err := e.lastReport(m.root.registry)
@@ -48,14 +48,14 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 	return map[string]any{"stdout": report.Text(r, where, colours(m.vu.Runtime(), data))}
 }
 
-// lastReport judges what has been counted, and writes it.
+// lastReport judges the run and writes its last report.
 func (e *engine) lastReport(registry *metrics.Registry) (*report.Run, error) {
 	e.judging.Conclude(registry, e.lasted())
 	r := e.report(true)
 	return r, e.save(r)
 }
 
-// whereabouts is where a reader finds the report.
+// whereabouts is the path of the report, for the reader.
 func (e *engine) whereabouts() string {
 	where := filepath.Join(e.life.place(), report.PageName)
 	if wd, err := os.Getwd(); err == nil {
@@ -66,7 +66,7 @@ func (e *engine) whereabouts() string {
 	return where
 }
 
-// colours reports whether k6 prints to a terminal that shows them, by what it hands to handleSummary.
+// colours reports whether k6 prints colours, from the data of handleSummary.
 func colours(rt *sobek.Runtime, v sobek.Value) bool {
 	var d struct {
 		State struct {
@@ -78,13 +78,14 @@ func colours(rt *sobek.Runtime, v sobek.Value) bool {
 	}
 	if v != nil && !sobek.IsUndefined(v) {
 		if text, err := json.Marshal(v.ToObject(rt)); err == nil {
-			_ = json.Unmarshal(text, &d) // what k6 does not hand over is absent
+			_ = json.Unmarshal(text, &d) // fields that k6 does not pass stay unset
 		}
 	}
 	return d.State.IsStdOutTTY && !d.Options.NoColor && os.Getenv("NO_COLOR") == ""
 }
 
-// exit writes the last report where the script's summary did not: k6 calls none with --summary-mode=disabled, and a script may have none.
+// exit writes the last report if the script's summary did not: k6 calls none with --summary-mode=disabled, and
+// a script may define none.
 func (r *RootModule) exit() {
 	r.mu.Lock()
 	e := r.engine
@@ -97,7 +98,7 @@ func (r *RootModule) exit() {
 			r.logger.Error(err)
 		}
 	}
-	if full := e.life.filled(); full != nil { // k6 would end with 108, as where a script ends the test
+	if full := e.life.filled(); full != nil { // otherwise k6 would exit with 108, as if a script had ended the test
 		r.logger.Error("the run was ended: " + report.Printable(full.Error()))
 		os.Exit(1)
 	}
@@ -114,14 +115,14 @@ func (m *instance) result(e *engine) sobek.Value {
 	return m.asObject(e.report(false))
 }
 
-// connections is run.connections(): how long it took to open them.
+// connections is run.connections(): how long opening connections took.
 func (m *instance) connections(e *engine) sobek.Value {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return m.asObject(report.NewLatency(&e.connects, false))
 }
 
-// asObject is a value as a JavaScript object, by JSON.
+// asObject converts a value to a JavaScript object, through JSON.
 func (m *instance) asObject(v any) sobek.Value {
 	rt := m.vu.Runtime()
 	text, err := json.Marshal(v)

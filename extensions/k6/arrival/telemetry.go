@@ -22,10 +22,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
-// baseline is how long before the run telemetry is read: what counters stood at when it began.
+// baseline is how long before the run telemetry is read, for the initial values of counters.
 const baseline = 3 * time.Second
 
-// said is an entry of the telemetry stream: what a process used, and what else it tells of itself.
+// said is an entry of the telemetry stream: a process's resources, counters and clock.
 type said struct {
 	CPUPercent *float64           `json:"cpu_percent"`
 	RSSMB      *float64           `json:"rss_mb"`
@@ -37,8 +37,8 @@ type said struct {
 	} `json:"clock"`
 }
 
-// readTelemetry collects what the pipeline's processes have said of themselves during the run: what they used, what they
-// counted, and how well they knew the time.
+// readTelemetry reads the telemetry of the pipeline's processes for the run: resources, counters and clock
+// accuracy.
 func (e *engine) readTelemetry(ctx context.Context, client *store.Store) {
 	rows := map[string][][3]*float64{}
 	samples := map[string][]report.Sample{}
@@ -88,7 +88,7 @@ func (e *engine) readTelemetry(ctx context.Context, client *store.Store) {
 	e.used(resources, known)
 }
 
-// environment describes the machine of the generator. What the system does not tell is left out.
+// environment describes the generator's machine. It omits what the system does not report.
 func (e *engine) environment() map[string]any {
 	env := map[string]any{
 		"os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU(), "gomaxprocs": runtime.GOMAXPROCS(0),
@@ -106,7 +106,8 @@ func (e *engine) environment() map[string]any {
 	if kernel, err := host.KernelVersion(); err == nil {
 		env["kernel"] = kernel
 	}
-	// What a connection may have under way on its path, and so how long small messages wait for each other there. Linux tells.
+	// The congestion control limits what a connection has in flight, and so how long small messages wait for
+	// each other. Linux only.
 	if name, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control"); err == nil {
 		env["tcp_congestion_control"] = strings.TrimSpace(string(name))
 	}
@@ -116,10 +117,10 @@ func (e *engine) environment() map[string]any {
 	return env
 }
 
-// sharedHost reports whether generator and ingest are on one host, and so share its cores.
+// sharedHost reports whether generator and ingest share one host's cores.
 func (e *engine) sharedHost() bool { return e.options.OneHost || isLoopback(e.options.Ingest.URL) }
 
-// loopback reports whether all that the run speaks to is on this host.
+// loopback reports whether all addresses of the run are on this host.
 func (o *options) loopback() bool {
 	return o.OneHost || (isLoopback(o.Ingest.URL) && (o.Answers || isLoopback(o.MQTT.URL)) && isLoopback(o.Redis.URL))
 }

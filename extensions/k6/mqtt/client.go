@@ -88,7 +88,7 @@ func define(object *sobek.Object, name string, value sobek.Value) {
 	must(object.DefineDataProperty(name, value, sobek.FLAG_TRUE, sobek.FLAG_TRUE, sobek.FLAG_TRUE))
 }
 
-// must is for definitions on objects made here, which can't be frozen.
+// must is for definitions on objects created here, which cannot be frozen.
 func must(err error) {
 	if err != nil {
 		panic(err)

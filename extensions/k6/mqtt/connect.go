@@ -20,7 +20,7 @@ func (c *client) connectCall(call sobek.FunctionCall) sobek.Value {
 		c.fail("connect", errors.New("already connected: call end() first, or reconnect()"))
 		return sobek.Undefined()
 	}
-	c.leave(true)
+	c.disconnect(true)
 	c.connect, c.session = options, newSession()
 	c.open("connect", a)
 	return sobek.Undefined()
@@ -35,7 +35,7 @@ func (c *client) reconnectCall(sobek.FunctionCall) sobek.Value {
 		return sobek.Undefined()
 	}
 	hadLink := c.link != nil
-	c.leave(hadLink && c.link.closing) // endAsync() is under way: its end event comes first
+	c.disconnect(hadLink && c.link.closing) // endAsync() is in progress: its end event comes first
 	if !c.open("reconnect", a) && hadLink {
 		if err := c.emitEnd(); err != nil {
 			c.rethrow(err)
@@ -52,9 +52,9 @@ func (c *client) needVU(a args) {
 	}
 }
 
-// leave lets go of the connection there may be, since another one follows. Its messages still come, before the
-// end event when there is one (and the message handler isn't just running).
-func (c *client) leave(withEnd bool) {
+// disconnect ends the current connection, if there is one, before the next. Its messages are still delivered,
+// before the end event when there is one (unless the message handler is running).
+func (c *client) disconnect(withEnd bool) {
 	l := c.link
 	if l == nil {
 		return

@@ -114,7 +114,7 @@ func (c *client) finish(l *link, withEnd bool) error {
 	return nil
 }
 
-// lost reports a lost connection: no call is under way that could throw it.
+// lost reports a lost connection through the error event: no call is in progress that could throw it.
 func (c *client) lost(cause error) error {
 	c.countError("connect")
 	if c.handlers[eventError] == nil {

@@ -204,12 +204,12 @@ func testNoAcknowledgedMessageIsLostUnseen(t *testing.T, v int) {
 				require.NotEmpty(t, end.err)
 				require.ErrorContains(t, err, end.err)
 			}
-			told := 0
+			reported := 0
 			if found := leftOver.FindStringSubmatch(s.logged()); found != nil {
-				told, err = strconv.Atoi(found[1])
+				reported, err = strconv.Atoi(found[1])
 				require.NoError(t, err)
 			}
-			assert.Equal(t, messages, handled+told, "handled %d, told %d", handled, told)
+			assert.Equal(t, messages, handled+reported, "handled %d, reported %d", handled, reported)
 		})
 	}
 }

@@ -94,8 +94,8 @@ func TestWrongArguments(t *testing.T) {
 		`TypeError client.publishAsync: topic must be a string, got the number 1`,
 		`TypeError client.endAsync: options must be an object, got the number 1`,
 	}, s.run(`
-		const client = new Client(), told = (e) => log(e.name, e.message);
-		client.publishAsync(1).catch(told).then(() => client.endAsync(1)).catch(told);`),
+		const client = new Client(), report = (e) => log(e.name, e.message);
+		client.publishAsync(1).catch(report).then(() => client.endAsync(1)).catch(report);`),
 		"wrong arguments reject the async forms; the error handler is for the network")
 }
 

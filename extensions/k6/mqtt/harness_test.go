@@ -169,7 +169,7 @@ type script struct {
 // testTimeout ends an iteration that would hang.
 const testTimeout = 30 * time.Second
 
-// newScript prepares a VU: Client, which speaks the version of MQTT unless told otherwise, mqtt (the default export),
+// newScript prepares a VU: Client, which speaks the version of MQTT by default, mqtt (the default export),
 // broker (the address), log(…) and text(ArrayBuffer) are global.
 func newScript(t *testing.T, version int, b *testBroker) *script {
 	t.Helper()

@@ -37,7 +37,7 @@ type link struct {
 	inFlight  int           // calls submitted and not done
 	idle      chan struct{} // closed when inFlight gets to 0; nil while nobody waits
 	announced bool          // the connect event is queued
-	early     []func() bool // posts that came before it: a broker may send messages right after CONNACK
+	early     []func() bool // posts that came before the connect event: a broker may send messages right after CONNACK
 
 	stopWatching func() bool // of the context
 	closing      bool        // event loop only: no more calls are taken
@@ -88,7 +88,7 @@ func (l *link) open() bool {
 	}
 }
 
-// submit has a call written; await and done must follow, unless there is an error.
+// submit queues a call for writing; await and done must follow, unless it returns an error.
 func (l *link) submit(c *call) error {
 	l.mu.Lock()
 	l.inFlight++
@@ -126,7 +126,7 @@ func (l *link) whenIdle() <-chan struct{} {
 	return idle
 }
 
-// await blocks until the broker has answered, request_timeout is over, or the connection is.
+// await blocks until the broker has answered, request_timeout has passed, or the connection is over.
 func (l *link) await(c *call) error {
 	limit := time.NewTimer(l.limit)
 	defer limit.Stop()

@@ -150,7 +150,7 @@ func TestUnacknowledgedMessageIsSentAgain(t *testing.T) {
 
 func testUnacknowledgedMessageIsSentAgain(t *testing.T, v int) {
 	var first, second []byte
-	var again byte
+	var flags byte
 	address := scripted(t,
 		func(p *peer) {
 			p.accept(0)
@@ -158,7 +158,7 @@ func testUnacknowledgedMessageIsSentAgain(t *testing.T, v int) {
 		},
 		func(p *peer) {
 			p.accept(1)
-			again, second = p.expect(typePublish)
+			flags, second = p.expect(typePublish)
 			p.acknowledge(second)
 			_, next := p.expect(typePublish)
 			p.acknowledge(next)
@@ -181,7 +181,7 @@ func testUnacknowledgedMessageIsSentAgain(t *testing.T, v int) {
 		client.publish("t", "x", { qos: 1 });`))
 	require.NotEmpty(t, first)
 	assert.Equal(t, first, second, "the same packet")
-	assert.NotZero(t, again&8, "with DUP")
+	assert.NotZero(t, flags&8, "with DUP")
 }
 
 // QoS 2: a message whose PUBREC the broker missed comes again, in the same connection or in the next one of the session, and is
@@ -191,7 +191,7 @@ func TestQoS2DuplicateIsHandedOverOnce(t *testing.T) {
 }
 
 func testQoS2DuplicateIsHandedOverOnce(t *testing.T, v int) {
-	const again = 8 // the flag DUP
+	const dup = 8 // the flag DUP
 	publish := func(p *peer, id, text, flags byte) {
 		body := []byte{0, 1, 't', 0, id}
 		if v == mqtt5 {
@@ -209,13 +209,13 @@ func testQoS2DuplicateIsHandedOverOnce(t *testing.T, v int) {
 		func(p *peer) {
 			p.accept(0)
 			publish(p, 8, '1', 0)
-			publish(p, 8, '1', again)
+			publish(p, 8, '1', dup)
 			release(p, 8)
-			publish(p, 8, '2', again) // its first PUBLISH got lost on the way
+			publish(p, 8, '2', dup) // its first PUBLISH got lost on the way
 		},
 		func(p *peer) {
 			p.accept(1)
-			publish(p, 8, '2', again)
+			publish(p, 8, '2', dup)
 			release(p, 8)
 			publish(p, 8, '3', 0)
 			publish(p, 9, '4', 0)
@@ -226,7 +226,7 @@ func testQoS2DuplicateIsHandedOverOnce(t *testing.T, v int) {
 		},
 		func(p *peer) {
 			p.accept(1)
-			publish(p, 9, '6', again)
+			publish(p, 9, '6', dup)
 			p.expect(14) // DISCONNECT
 		})
 	s := newScript(t, v, nil).start()

@@ -53,7 +53,7 @@ func (c *client) runAsync(read func() *request) sobek.Value {
 		if thrown != nil {
 			return reject(thrown.Value())
 		}
-		return resolve(sobek.Undefined()) // the error handler has it
+		return resolve(sobek.Undefined()) // the error handler got the error
 	}
 	l, err := c.send(r)
 	if err != nil {

@@ -21,7 +21,7 @@ type call struct {
 	message *mqttwire.Publish // of a PUBLISH
 	outcome chan error        // gets one, unless the connection ends first
 
-	// The wire's.
+	// These belong to the wire.
 	id       uint16 // 0 until it is written
 	number   int    // in the order of the session
 	due      byte   // the packet that answers it, 0 for none
@@ -51,21 +51,22 @@ func (c *call) append(b []byte, version int) []byte {
 	return c.message.Append(b, version)
 }
 
-// session is what outlives a connection (MQTT 5, 4.1): messages that are not acknowledged, both ways. What a script was told
-// has failed is among them: the broker may have it. The lock guards the state of the wire that has the session, too.
+// session is the state that outlives a connection (MQTT 5, 4.1): unacknowledged messages in both directions. It
+// includes calls that have failed for the script: the broker may have received them. The lock also guards the
+// state of the wire that uses the session.
 type session struct {
 	mu       sync.Mutex
 	lastID   uint16
 	calls    int
-	waiting  map[uint16]*call // for the broker's answer, by packet id
-	messages int              // of them
+	waiting  map[uint16]*call // awaiting the broker's answer, by packet id
+	messages int              // number of messages in waiting
 	handedOn mqttwire.IDs     // QoS 2 messages that the broker has not released
 }
 
 func newSession() *session { return &session{waiting: map[uint16]*call{}} }
 
-// begin is called for each connection that the broker has accepted. It returns what is sent again.
-func (s *session) begin(version int, clean, present bool) (again []byte) {
+// begin is called for each connection that the broker has accepted. It returns the packets to send again.
+func (s *session) begin(version int, clean, present bool) (resend []byte) {
 	if clean || !present { // [MQTT-3.2.2-5]
 		s.handedOn = mqttwire.IDs{}
 	}
@@ -83,13 +84,13 @@ func (s *session) begin(version int, clean, present bool) (again []byte) {
 	slices.SortFunc(messages, func(a, b *call) int { return a.number - b.number }) // [MQTT-4.6.0-1]
 	for _, c := range messages {
 		if c.released {
-			again = mqttwire.AppendAck(again, packets.PUBREL, c.id)
+			resend = mqttwire.AppendAck(resend, packets.PUBREL, c.id)
 		} else {
 			c.message.Dup = true
-			again = c.message.Append(again, version)
+			resend = c.message.Append(resend, version)
 		}
 	}
-	return again
+	return resend
 }
 
 // add gives a call its packet id, which is 0 for a message of QoS 0.
@@ -113,10 +114,10 @@ func (s *session) full(c *call, receiveMaximum int) bool {
 	return c.due != 0 && len(s.waiting) == math.MaxUint16 || c.message != nil && c.qos > 0 && s.messages >= receiveMaximum
 }
 
-// answered takes the broker's answer to a call, and returns what there is to send then.
+// answered processes the broker's answer to a call, and returns the packets to send next.
 func (s *session) answered(c *call, a *mqttwire.Answer, version int) (reply []byte, err error) {
 	kind := a.Kind >> 4
-	if kind == packets.PUBREC && c.released { // sent again
+	if kind == packets.PUBREC && c.released { // repeated
 		return mqttwire.AppendAck(nil, packets.PUBREL, c.id), nil
 	}
 	if kind != c.due {
@@ -141,7 +142,7 @@ func (s *session) answered(c *call, a *mqttwire.Answer, version int) (reply []by
 
 func name(kind byte) string { return mqttwire.Name(kind << 4) }
 
-// refused is the error of an answer that says no.
+// refused is the error of a negative answer.
 func refused(c *call, a *mqttwire.Answer) error {
 	if c.message != nil {
 		if !a.Refused() {
@@ -166,7 +167,7 @@ func refused(c *call, a *mqttwire.Answer) error {
 	return errors.New("the broker refused " + what + strings.Join(refused, ", ") + change)
 }
 
-// advice is what a script author can do about a reason code. The one of a SUBACK of MQTT 3.1.1 says nothing.
+// advice is what a script author can do about a reason code. A SUBACK of MQTT 3.1.1 gives no reason.
 func advice(code byte) string {
 	switch code {
 	case packets.PubackNotAuthorized, packets.SubackUnspecifiederror: // the same in all packets

@@ -38,8 +38,9 @@ type incoming struct {
 	user     []mqttwire.UserProperty
 }
 
-// wire is a connection that the broker has accepted. A goroutine reads: it takes the time after each read, and waits for nobody,
-// so that the time is right. Another one writes calls, in the order they were made, and what the reading one has to say.
+// wire is a connection that the broker has accepted. One goroutine reads and takes the time after each read; it
+// never waits for others, so the time is right. Another one writes calls in the order they were made, and the
+// replies of the reader.
 type wire struct {
 	net.Conn
 	version  int
@@ -48,8 +49,8 @@ type wire struct {
 
 	in mqttwire.Buffer
 
-	*session             // and its lock, which guards all below
-	changed    sync.Cond // there is something to write, or the end has come
+	*session             // its lock guards all fields below
+	changed    sync.Cond // there is something to write, or the connection is over
 	queue      []*call   // not written
 	replies    []byte    // acknowledgements and pings, not written
 	bye        []byte    // the last packet
@@ -57,12 +58,12 @@ type wire struct {
 	stray      string    // an answer to no call
 	sent       time.Time
 	heard      time.Time
-	pinged     time.Time // when a PINGREQ was sent that has no answer; zero: none
+	pinged     time.Time // when the unanswered PINGREQ was sent; zero: none
 	done       chan struct{}
 	writerDone chan struct{}
 }
 
-// refusal is a CONNACK that says no.
+// refusal is a CONNACK that refuses the connection.
 type refusal struct{ reason, change string }
 
 func (r *refusal) Error() string {
@@ -82,7 +83,7 @@ var changes = map[byte]string{
 	packets.ConnackServerBusy:                 "it takes no clients now",
 }
 
-// connectWire says CONNECT and blocks until the broker's CONNACK; closing the connection ends the wait.
+// connectWire sends CONNECT and blocks until the broker's CONNACK; closing the connection ends the wait.
 func connectWire(conn net.Conn, hello *mqttwire.Connect, s *session, on listener) (*wire, error) {
 	w := &wire{
 		Conn: conn, version: hello.Version, on: on, session: s, in: mqttwire.Buffer{B: make([]byte, readSize), Most: mqttwire.MaxRemaining},
@@ -115,7 +116,7 @@ func connectWire(conn net.Conn, hello *mqttwire.Connect, s *session, on listener
 
 var errProtocol = errors.New("the broker breaks the protocol")
 
-// protocolError adds who is to blame.
+// protocolError adds that the broker is at fault.
 func protocolError(err error) error {
 	if wrong := new(mqttwire.Violation); errors.As(err, &wrong) {
 		return fmt.Errorf("%w: %w", errProtocol, err)
@@ -130,7 +131,7 @@ func (w *wire) read() {
 	err := w.packets()
 	wrong, violated := err.(*mqttwire.Violation)
 	if violated && w.version == mqtt5 { // MQTT 5, 4.13.1; 4.8 of 3.1.1 has the connection closed
-		w.leave(wrong.Code)
+		w.sendDisconnect(wrong.Code)
 	}
 	err = protocolError(err)
 	_ = w.Close()
@@ -165,7 +166,7 @@ func (w *wire) packets() error {
 		}
 		w.in.Drop(0, used)
 		if w.in.Held == 0 && len(w.in.B) > writeSize {
-			w.in.B = make([]byte, readSize) // it was for a large message
+			w.in.B = make([]byte, readSize) // it had grown for a large message
 		}
 		if err := w.fill(); err != nil {
 			return err
@@ -197,7 +198,7 @@ func (w *wire) take(kind byte, body []byte, received time.Time) error {
 		}
 		return err
 	case packets.DISCONNECT:
-		if w.version == mqtt5 { // in 3.1.1 it is the client's alone
+		if w.version == mqtt5 { // in 3.1.1 only the client may send it
 			a, err := mqttwire.ReadAnswer(w.version, kind, body)
 			if err == nil {
 				err = fmt.Errorf("the broker ended the connection: %s", a.Said.Words(a.Code))
@@ -208,9 +209,9 @@ func (w *wire) take(kind byte, body []byte, received time.Time) error {
 	return mqttwire.ProtocolError("%s is not due", mqttwire.Name(kind))
 }
 
-// message hands a message on and acknowledges it then.
+// message hands a message on, then acknowledges it.
 func (w *wire) message(p *mqttwire.Publish, received time.Time) {
-	if p.QoS < 2 || w.handedOn.Add(p.ID) { // else it came before, and the broker missed PUBREC (MQTT 5, 4.3.3)
+	if p.QoS < 2 || w.handedOn.Add(p.ID) { // otherwise it was handed on before, and the broker missed PUBREC (MQTT 5, 4.3.3)
 		w.on.arrived(&incoming{
 			topic: string(p.Topic), payload: slices.Clone(p.Payload), received: received,
 			user: mqttwire.UserProperties(slices.Clone(p.Properties)),
@@ -240,12 +241,12 @@ func (w *wire) answer(a *mqttwire.Answer) error {
 	c := w.waiting[a.ID]
 	if c == nil {
 		w.stray = fmt.Sprintf(": the broker sent %s for the packet id %d, which no call has", name(kind), a.ID)
-		if kind == packets.PUBREC { // or the broker keeps it
+		if kind == packets.PUBREC { // otherwise the broker keeps the message
 			w.reply(mqttwire.AppendAck(w.replies, packets.PUBREL, a.ID))
 		}
 		return nil
 	}
 	reply, err := w.answered(c, a, w.version)
-	w.reply(append(w.replies, reply...)) // at least, there may be room for another call
+	w.reply(append(w.replies, reply...)) // reply may be empty: there may still be room for another call
 	return err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
-// submit has a call written, when those before it are. It refuses what the broker has said it does not take.
+// submit queues a call for writing. It refuses what the broker's CONNACK excludes.
 func (w *wire) submit(c *call) error {
 	if m, said := c.message, &w.accepted.Said; m != nil {
 		switch size := m.Size(w.version); {
@@ -29,7 +29,7 @@ func (w *wire) submit(c *call) error {
 	return nil
 }
 
-// giveUp is the error of a call that has waited for so long.
+// giveUp is the error of a call that has exceeded its time-out.
 func (w *wire) giveUp(c *call, limit time.Duration) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,12 +45,12 @@ func (w *wire) giveUp(c *call, limit time.Duration) error {
 	return fmt.Errorf("not written within %d ms: the broker reads too little: check it or raise request_timeout in connect()", ms)
 }
 
-// write writes what there is to write, until the end.
+// write is the writing goroutine.
 func (w *wire) write() {
 	defer close(w.writerDone)
 	var b []byte
 	for {
-		var written []*call // of QoS 0: they have no answer
+		var written []*call // of QoS 0, which have no answer
 		w.mu.Lock()
 		for b, written = w.gather(b[:0]); len(b) == 0 && w.failure == nil; b, written = w.gather(b) {
 			w.changed.Wait()
@@ -71,12 +71,12 @@ func (w *wire) write() {
 			return
 		}
 		if cap(b) > 2*writeSize {
-			b = nil // it was for a large message
+			b = nil // it had grown for a large message
 		}
 	}
 }
 
-// gather adds what is to be written now to b.
+// gather appends the packets to write now to b.
 func (w *wire) gather(b []byte) (_ []byte, written []*call) {
 	b = append(b, w.replies...)
 	w.replies = w.replies[:0]
@@ -91,14 +91,14 @@ func (w *wire) gather(b []byte) (_ []byte, written []*call) {
 		}
 		w.add(c)
 		b = c.append(b, w.version)
-		if c.written = c.due != 0; !c.written { // it is when the socket has it
+		if c.written = c.due != 0; !c.written { // QoS 0 is done when the socket has the bytes
 			written = append(written, c)
 		}
 	}
 	return b, written
 }
 
-// fail ends the connection for a reason that reading does not find.
+// fail ends the connection for a reason that the reader does not see.
 func (w *wire) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,10 +106,10 @@ func (w *wire) fail(err error) {
 		w.failure = err
 	}
 	w.changed.Broadcast()
-	_ = w.SetReadDeadline(time.Now().Add(quiesce)) // there may be messages to read, and why the broker ended the connection
+	_ = w.SetReadDeadline(time.Now().Add(quiesce)) // there may be messages to read, and the broker's reason
 }
 
-// ping asks for a PINGRESP when there was no traffic for so long.
+// ping sends a PINGREQ after interval without traffic.
 func (w *wire) ping(interval time.Duration) {
 	limit := min(interval, longestPing)
 	for wait := interval; ; {
@@ -124,7 +124,7 @@ func (w *wire) ping(interval time.Duration) {
 			quiet = w.heard
 		}
 		switch {
-		case !w.pinged.IsZero() && w.heard.After(w.pinged): // it has more to say before
+		case !w.pinged.IsZero() && w.heard.After(w.pinged): // it has other packets to send first
 			w.pinged, wait = w.heard, limit-now.Sub(w.heard)
 		case !w.pinged.IsZero():
 			w.mu.Unlock()
@@ -140,8 +140,8 @@ func (w *wire) ping(interval time.Duration) {
 	}
 }
 
-// leave writes what is due, and DISCONNECT, and closes the connection.
-func (w *wire) leave(code byte) {
+// sendDisconnect writes what is queued and a DISCONNECT with this code, then closes the connection.
+func (w *wire) sendDisconnect(code byte) {
 	late := time.AfterFunc(quiesce, func() { _ = w.Close() })
 	defer late.Stop()
 	w.mu.Lock()
@@ -154,8 +154,8 @@ func (w *wire) leave(code byte) {
 	_ = w.Close()
 }
 
-// disconnect leaves. When it returns, every message that was read has been handed on.
+// disconnect ends the connection with code 0. When it returns, every message that was read has been handed on.
 func (w *wire) disconnect() {
-	w.leave(0)
+	w.sendDisconnect(0)
 	<-w.done
 }

@@ -45,7 +45,7 @@ func New(gs *state.GlobalState) *cobra.Command {
 		Example: "  python3 extensions/k6/examples/record.py profile.yml",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			signal.Ignore(syscall.SIGPIPE) // a caller that has gone is no reason to go before the report is written
+			signal.Ignore(syscall.SIGPIPE) // a caller that closes its end must not stop us before the report is written
 			ctx, stop := untilSignal(gs)
 			defer stop()
 			in, out, err := io.Reader(gs.Stdin), io.Writer(gs.Stdout), error(nil)
@@ -84,7 +84,7 @@ func untilSignal(gs *state.GlobalState) (ctx context.Context, stop func()) {
 	}
 }
 
-// acceptOne waits for the caller on a socket, which then is gone.
+// acceptOne accepts the caller on a socket, then removes the socket.
 func acceptOne(ctx context.Context, path string) (net.Conn, error) {
 	listener, err := net.Listen("unix", path)
 	if err != nil {

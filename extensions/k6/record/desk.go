@@ -12,15 +12,15 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
-// desk hands requests out to the caller of a recorder, and takes back what became of them.
+// desk hands requests to the caller of a recorder and receives their results.
 type desk struct {
 	*recording
 
 	mu       sync.Mutex
-	tickets  map[int]*ticket // by the request's number; gone when the caller has settled it
-	unsent   []*ticket       // in the order in which they were handed out; some have left meanwhile
+	tickets  map[int]*ticket // by the request's number; removed when the caller settles it
+	unsent   []*ticket       // in the order in which they were handed out; some may have been sent since
 	underWay int             // handed out, and neither settled nor dropped
-	asks     []ask           // closed model: that wait for their turn
+	asks     []ask           // closed model: callers' next lines that wait for their turn
 	over     bool            // the caller has ended the load
 	changed  chan struct{}   // closed model: holds a token when something may be handed out
 }
@@ -50,7 +50,7 @@ func newDesk(r *recording) *desk {
 	return &desk{recording: r, tickets: map[int]*ticket{}, changed: make(chan struct{}, 1)}
 }
 
-// draw hands out so many of the next requests of the open model, ahead of their time.
+// draw hands out the next n requests of the open model, ahead of their due times.
 func (d *desk) draw(ctx context.Context, n int) []slotLine {
 	lines := []slotLine{}
 	for range n {
@@ -65,7 +65,8 @@ func (d *desk) draw(ctx context.Context, n int) []slotLine {
 	return lines
 }
 
-// hand gives a request to the caller, who has it until it is settled. It drops it instead where the load has ended meanwhile.
+// hand gives a request to the caller, who holds it until it is settled. After the end of the load it drops it
+// instead.
 func (d *desk) hand(r *arrival.Request) (slotLine, bool) {
 	t := &ticket{Request: r}
 	d.mu.Lock()
@@ -121,7 +122,7 @@ func (d *desk) settled(n, retries int, a send.Answer) error {
 	return nil
 }
 
-// dropUnsent drops what was due so long ago that it does not count any more.
+// dropUnsent drops requests that are too late to be sent.
 func (d *desk) dropUnsent(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,7 +148,7 @@ func (d *desk) drop(t *ticket) {
 	d.wake()
 }
 
-// release notes that a request is under way no more.
+// release counts a request as done.
 func (d *desk) release() {
 	d.mu.Lock()
 	d.underWay--
@@ -162,7 +163,7 @@ func (d *desk) wake() {
 	}
 }
 
-// end drops what has not been sent, and what has not been taken.
+// end drops the requests that were not sent, and those that were not taken.
 func (d *desk) end() {
 	d.mu.Lock()
 	d.over = true
@@ -184,7 +185,8 @@ func (d *desk) ask(a ask) {
 	d.wake()
 }
 
-// serve answers asks in their order: when fewer requests are under way than the phase has VUs, or when there will be no more.
+// serve answers asks in order: when fewer requests are in flight than the phase has VUs, or when there are no
+// more requests.
 func (d *desk) serve(ctx context.Context) {
 	for ctx.Err() == nil {
 		d.mu.Lock()
@@ -210,7 +212,7 @@ func (d *desk) serve(ctx context.Context) {
 	}
 }
 
-// answer answers the first ask, with a request if it is given one.
+// answer answers the first ask, with request r unless it is nil.
 func (d *desk) answer(r *arrival.Request) {
 	d.mu.Lock()
 	first := d.asks[0]

@@ -24,7 +24,7 @@ const ten = "phases: [{duration: 1, arrivalRate: 10}]\nflows: [{name: direct}]"
 
 func TestARecorderWhoseCallerGoesWritesWhatItKnows(t *testing.T) {
 	t.Parallel()
-	for name, leave := range map[string]func(*caller){
+	for name, disconnect := range map[string]func(*caller){
 		"it dies":                     func(c *caller) { _ = c.in.Close() },
 		"the recorder is interrupted": func(c *caller) { c.stop() },
 	} {
@@ -35,10 +35,10 @@ func TestARecorderWhoseCallerGoesWritesWhatItKnows(t *testing.T) {
 			for _, s := range c.slots(`{"next": 3}`) {
 				c.send(s)
 			}
-			leave(c)
-			told := c.hear(func(l answerLine) bool { return l.Summary != "" })
+			disconnect(c)
+			last := c.hear(func(l answerLine) bool { return l.Summary != "" })
 			assert.Equal(t, exitcodes.ExternalAbort, <-c.code)
-			assert.Equal(t, int(exitcodes.ExternalAbort), told.Exit)
+			assert.Equal(t, int(exitcodes.ExternalAbort), last.Exit)
 			r := c.written()
 			assert.Nil(t, r.Run.Ended)
 			assert.Equal(t, report.Incomplete, r.Verdict.Result)

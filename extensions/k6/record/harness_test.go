@@ -137,12 +137,12 @@ func (c *caller) sendAll() {
 	sending.Wait()
 }
 
-// end ends the load and returns the run, as it was written and as it was told.
+// end ends the load and returns the run, as written to disk and as reported to the caller.
 func (c *caller) end() (*report.Run, answerLine, exitcodes.ExitCode) {
 	c.t.Helper()
 	c.say(`{"end": true}`)
-	told := c.hear(func(l answerLine) bool { return l.Summary != "" || l.Error != nil })
-	return c.written(), told, <-c.code
+	last := c.hear(func(l answerLine) bool { return l.Summary != "" || l.Error != nil })
+	return c.written(), last, <-c.code
 }
 
 func (c *caller) written() *report.Run {

@@ -17,13 +17,13 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
-// futureMost is how far ahead of the recorder's clock a time of its caller may be.
+// futureMost is how far in the future a caller's time may be.
 const futureMost = time.Second
 
 // nextMost is how many requests are handed out at once.
 const nextMost = 10_000
 
-// hear does what a line says.
+// hear executes one line of the caller.
 func (r *recording) hear(ctx context.Context, text []byte) error {
 	l, err := readLine(text)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *recording) hear(ctx context.Context, text []byte) error {
 	return r.end()
 }
 
-// prepare makes the run, and begins to connect.
+// prepare makes the run and starts connecting.
 func (r *recording) prepare(ctx context.Context, text json.RawMessage) error {
 	if r.run != nil {
 		return errors.New("a second options line; allowed: one, the first")
@@ -151,7 +151,7 @@ func (r *recording) end() error {
 	return nil
 }
 
-// moment is a time that the caller has read from the host's clock.
+// moment converts a caller's reading of the host's clock.
 func (r *recording) moment(us *int64) (time.Time, error) {
 	if us == nil {
 		return time.Time{}, errors.New("at_us is missing: the moment on the host's monotonic clock, µs")
@@ -164,12 +164,12 @@ func (r *recording) moment(us *int64) (time.Time, error) {
 	return at, nil
 }
 
-// failures are what an error of a request may be called, and whether it says that there was a connection.
+// failures are the allowed names of a request's error, and whether there was a connection.
 var failures = map[string]bool{
 	"refused": false, "name not resolved": false, "TLS": true, "reset": true, "timeout": true, "closed": true, "failed": true,
 }
 
-// answerOf is what a settled line says came of a request.
+// answerOf is the answer that a settled line describes.
 func (r *recording) answerOf(l line) (a send.Answer, err error) {
 	if a.Done, err = r.moment(l.AtUS); err != nil {
 		return a, err

@@ -13,7 +13,7 @@ type hostClock struct {
 	at   int64 // ns on the host's clock
 }
 
-// brackets is how often the two clocks are read: enough that once nothing comes between.
+// brackets is how often both clocks are read: at least one pair should be free of interruptions.
 const brackets = 16
 
 func newHostClock() (c hostClock) {
@@ -29,7 +29,7 @@ func newHostClock() (c hostClock) {
 	return c
 }
 
-// us is a moment in µs, rounded up: what leaves then is not before it.
+// us converts to µs, rounded up, so that a request is not sent too early.
 func (c hostClock) us(t time.Time) int64 {
 	return (c.at + t.Sub(c.base).Nanoseconds() + 999) / 1000
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
-// line is what the caller of a recorder says. README.md documents the lines; each is one of the pointers and what belongs to it.
+// line is a line from the caller of a recorder. README.md documents the lines; each has one of the pointers and
+// its fields.
 type line struct {
 	Options json.RawMessage `json:"options"`
 	Now     *bool           `json:"now"`
@@ -37,7 +38,7 @@ type line struct {
 
 type figureLine struct {
 	Name  string   `json:"name"`
-	Value *float64 `json:"value"` // nil: it did not come about
+	Value *float64 `json:"value"` // nil: not measured
 	Unit  string   `json:"unit"`
 }
 
@@ -61,13 +62,13 @@ func readLine(text []byte) (l line, err error) {
 	return l, nil
 }
 
-// leadOf is how long after a start line the schedule begins, µs.
+// leadOf is the time between a start line and the start of the schedule, µs.
 func leadOf(start json.RawMessage) (us int64, err error) {
 	var in struct {
 		US int64 `json:"in_us"`
 	}
 	if bytes.Equal(start, []byte("true")) {
-		return arrival.Lead.Microseconds(), nil
+		return arrival.StartDelay.Microseconds(), nil
 	}
 	if err := arrival.Decode(start, &in); err != nil || in.US < 0 || in.US > schedule.LateLimit.Microseconds() {
 		return 0, errors.New(`start is not understood; allowed: true, or {"in_us": 0 to 30000000}`)
@@ -75,7 +76,7 @@ func leadOf(start json.RawMessage) (us int64, err error) {
 	return in.US, nil
 }
 
-// What a recorder says. Each is the value of one key.
+// Lines of a recorder. Each is the value of one key.
 type (
 	readyLine struct {
 		arrival.Prepared

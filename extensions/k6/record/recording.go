@@ -17,20 +17,20 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
-// recording is a run whose requests another program sends, the caller. They exchange lines of JSON.
+// recording is a run whose requests another program, the caller, sends. They exchange lines of JSON.
 type recording struct {
 	out    *sayer
 	clock  hostClock
 	parent int // this process's
 	logger logrus.FieldLogger
-	run    *arrival.External // nil: the options have not come
+	run    *arrival.External // nil: no options yet
 
 	ready  chan struct{}      // closed when everything is prepared
-	starts chan time.Duration // holds what the start line says, once
-	asked  bool               // to start
+	starts chan time.Duration // holds the delay of the start line, once
+	asked  bool               // a start was requested
 	ended  chan struct{}      // closed by the end line
-	done   chan struct{}      // closed when the run is over, in whatever way; nil: there is none
-	failed error              // what the run ended with
+	done   chan struct{}      // closed when the run is over, however it ended; nil: no run
+	failed error              // the error of the run
 
 	desk *desk
 }
@@ -49,8 +49,8 @@ var (
 	errInterrupted = errors.New("the recorder was interrupted")
 )
 
-// record records until the end line has been answered. The exit code is k6's: 99 where the run does not pass, 104 where it could not be
-// prepared, 105 where it was cut off.
+// record records until the end line has been answered. The exit code is k6's: 99 if the run does not pass, 104
+// if it could not be prepared, 105 if it was cut off.
 func (r *recording) record(ctx context.Context, in io.Reader) (exitcodes.ExitCode, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer r.out.close()
@@ -110,7 +110,7 @@ func readLines(ctx context.Context, in io.Reader) <-chan []byte {
 	return lines
 }
 
-// refuse ends the recording for a reason that stands in what the caller said, or in what is measured.
+// refuse ends the recording because of a wrong line or a failed measurement.
 func (r *recording) refuse(line int, err error) (exitcodes.ExitCode, error) {
 	code := exitcodes.ThresholdsHaveFailed
 	if !schedule.IsClosed(r.ready) {
@@ -122,7 +122,7 @@ func (r *recording) refuse(line int, err error) (exitcodes.ExitCode, error) {
 	return code, fmt.Errorf("line %d: %s", line, message)
 }
 
-// cutOff ends the recording before its end. What is known is written.
+// cutOff ends the recording early. It writes the report of what was measured.
 func (r *recording) cutOff(why error) (exitcodes.ExitCode, error) {
 	r.wait()
 	if r.run != nil && schedule.IsClosed(r.run.Started()) {
@@ -136,7 +136,7 @@ func (r *recording) cutOff(why error) (exitcodes.ExitCode, error) {
 	return exitcodes.ExternalAbort, why
 }
 
-// conclude tells the result of a run that has come to its end.
+// conclude reports the result of a completed run.
 func (r *recording) conclude() (exitcodes.ExitCode, error) {
 	result, err := r.result()
 	if err != nil {
@@ -160,14 +160,14 @@ func (r *recording) result() (resultLine, error) {
 	return line, err
 }
 
-// wait returns when the run is over, if there is one.
+// wait returns when the run is over, or at once if there is none.
 func (r *recording) wait() {
 	if r.done != nil {
 		<-r.done
 	}
 }
 
-// What the run asks of its caller.
+// The run calls its caller through this interface.
 var _ arrival.Caller = &recording{}
 
 // Open implements arrival.Caller: it waits for the start line.

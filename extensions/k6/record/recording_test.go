@@ -21,12 +21,12 @@ func TestARecorderAccountsForWhatItsCallerSends(t *testing.T) {
 	c := record(t, &fake.Pipeline{}, test.Steady, "")
 	c.started()
 	c.sendAll()
-	r, told, code := c.end()
+	r, last, code := c.end()
 	assert.Equal(t, report.Tool{Name: "other", Version: "1.2"}, r.Run.Tool)
-	assert.Equal(t, r.Latency.Arrival.P99, told.Latency.P99)
+	assert.Equal(t, r.Latency.Arrival.P99, last.Latency.P99)
 	if test.CheckSteady(t, r) == 0 {
 		assert.Zero(t, code)
-		assert.Zero(t, told.Exit)
+		assert.Zero(t, last.Exit)
 	}
 }
 
@@ -130,9 +130,9 @@ func TestTheLimitsOfARecorderAreRules(t *testing.T) {
 		`, "limits": {"arrival_p99": ["value<1"], "arrival_latency": ["p(50)<1"], "arrival_arrived": ["count>=20", "rate<1000"]}`)
 	c.started()
 	c.sendAll()
-	r, told, code := c.end()
+	r, last, code := c.end()
 	assert.Equal(t, exitcodes.ThresholdsHaveFailed, code)
-	assert.Equal(t, int(code), told.Exit)
+	assert.Equal(t, int(code), last.Exit)
 	held := map[string]bool{}
 	for _, rule := range r.Verdict.Rules {
 		if strings.HasPrefix(rule.Name, "arrival_") {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// sayer writes lines to the caller of a recorder. It is silent after an error, and after the caller has read nothing for a while.
+// sayer writes lines to the caller of a recorder. It stops after an error, and after the caller has not read
+// for a while.
 type sayer struct {
 	queue   chan []byte
 	written chan struct{} // closed when the queue is closed and empty
@@ -33,7 +34,7 @@ func newSayer(to io.Writer) *sayer {
 	return s
 }
 
-// say writes an object whose one key is what.
+// say writes an object with one key.
 func (s *sayer) say(what string, v any) { s.sayLine(map[string]any{what: v}) }
 
 // sayLine writes an object.
@@ -49,7 +50,7 @@ func (s *sayer) sayLine(v any) {
 	}
 }
 
-// mention is say for what may be left out where the caller reads slowly.
+// mention is say for lines that may be dropped if the caller reads slowly.
 func (s *sayer) mention(what string, v any) { s.offer(encode(map[string]any{what: v})) }
 
 func (s *sayer) offer(text []byte) bool {
@@ -69,7 +70,7 @@ func encode(v any) []byte {
 	return text.Bytes()
 }
 
-// close waits until all has been written, not longer than a while. Nothing is said afterwards.
+// close waits until all lines are written, up to a limit. Later lines are discarded.
 func (s *sayer) close() {
 	close(s.queue)
 	select {

@@ -112,10 +112,10 @@ func (b *bench) get(url string) (status int, body []byte, err error) {
 
 // counted asks a server of the bench's for the count of its /count.
 func (b *bench) counted(url string) (int64, error) {
-	var told struct{ Count int64 }
+	var answer struct{ Count int64 }
 	_, body, err := b.get(url + "/count")
 	if err == nil {
-		err = json.Unmarshal(body, &told)
+		err = json.Unmarshal(body, &answer)
 	}
-	return told.Count, err
+	return answer.Count, err
 }

@@ -15,7 +15,7 @@ const (
 	paceRate        = 1500 // requests/s where they are not
 )
 
-// tempo is what a run tells of the pace of its messages.
+// tempo is the rate and the latencies of a run.
 type tempo struct {
 	rate float64 // messages/s
 	p50  float64 // arrival, ms

@@ -19,15 +19,15 @@ const (
 	subscriberWakes = 32 << 10
 )
 
-// way is how a relay works. It begins with a queue that it can't empty while it is measured, if it relays no more than most.
-type way struct {
+// relayMode is how a relay works: its queue and its mode. It begins with a queue that it can't empty while it is measured, if it relays no more than most.
+type relayMode struct {
 	queue, mode string
 	most        int // messages per second
 }
 
 var (
-	serial    = way{"list", "serial", 40_000}
-	pipelined = way{"stream", "pipelined", 140_000}
+	serial    = relayMode{"list", "serial", 40_000}
+	pipelined = relayMode{"stream", "pipelined", 140_000}
 )
 
 // relay compares the relay with the loop that most people write: take one message, publish it, wait, take the next one. The broker has a
@@ -38,15 +38,15 @@ func relay(b *bench) []figure {
 	redis := b.startRedis("no")
 	client := b.openRedis(redis.redis())
 	sink := b.startSink(broker.mqtt(), subscriberWakes)
-	measure := func(w way, qos int) func() use {
+	measure := func(mode relayMode, qos int) func() use {
 		return func() use {
-			b.fill(client, w)
+			b.fill(client, mode)
 			p := b.node("the relay", "pipeline/relay/main.ts", "REDIS_URL="+redis.redis(), "MQTT_URL="+broker.mqtt(), "PROCESS_NAME=relay-1",
-				"LOG_LEVEL=warn", "QUEUE="+w.queue, "RELAY_MODE="+w.mode, fmt.Sprint("MQTT_QOS=", qos))
+				"LOG_LEVEL=warn", "QUEUE="+mode.queue, "RELAY_MODE="+mode.mode, fmt.Sprint("MQTT_QOS=", qos))
 			defer p.kill()
 			u := b.observe(map[string]int{"relay": p.pid, "broker": broker.pid, "redis": redis.pid, "subscriber": os.Getpid()}, sink.count, p)
-			if b.left(client, w) == 0 {
-				must.Fail("the queue ran empty: this machine relays more than %d messages/s; a shorter --duration helps", w.most)
+			if b.left(client, mode) == 0 {
+				must.Fail("the queue ran empty: this machine relays more than %d messages/s; a shorter --duration helps", mode.most)
 			}
 			return u
 		}
@@ -96,9 +96,9 @@ const (
 )
 
 // fill makes a new queue with as many messages as can be relayed until the measurement is over.
-func (b *bench) fill(client *redis.Client, w way) {
+func (b *bench) fill(client *redis.Client, mode relayMode) {
 	must.Do(client.FlushAll(b.ctx).Err())
-	many := int(float64(w.most) * b.exact())
+	many := int(float64(mode.most) * b.exact())
 	for n := 0; n < many; {
 		pipe := client.Pipeline()
 		for range 100 {
@@ -108,7 +108,7 @@ func (b *bench) fill(client *redis.Client, w way) {
 				frames[i] = fmt.Sprintf("%s\n%d,35\n%s", target, time.Now().UnixMicro(), message(n, []byte(target), time.Now()))
 				n++
 			}
-			if w.queue == "list" {
+			if mode.queue == "list" {
 				pipe.LPush(b.ctx, listKey, frames)
 				continue
 			}
@@ -122,8 +122,8 @@ func (b *bench) fill(client *redis.Client, w way) {
 }
 
 // left is how many messages are in the queue.
-func (b *bench) left(client *redis.Client, w way) int64 {
-	if w.queue == "list" {
+func (b *bench) left(client *redis.Client, mode relayMode) int64 {
+	if mode.queue == "list" {
 		return client.LLen(b.ctx, listKey).Val()
 	}
 	return client.XLen(b.ctx, streamKey).Val() * inEntry

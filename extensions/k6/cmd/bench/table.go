@@ -17,7 +17,7 @@ type side struct {
 
 func (s side) String() string { return fmt.Sprintf("%s %s %s", s.what, significant(s.value), s.unit) }
 
-// figure is one line of the table. Ratios are told as issue and README state them: cost is ours through the baseline's, at
+// figure is one line of the table. The definitions of the ratios: cost is ours through the baseline's, at
 // most so much; throughput too, at least so much.
 type figure struct {
 	row            string // empty: the row has one figure

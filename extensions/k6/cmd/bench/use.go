@@ -99,7 +99,7 @@ func (b *bench) observe(pids map[string]int, count counter, watched ...*process)
 }
 
 // host is for how many seconds the cores of the machine were idle, were taken away by a hypervisor (steal), and were there in all, since its
-// start. All 0: the machine does not tell.
+// start. All 0: not available.
 type host struct{ idle, steal, all float64 }
 
 func hostNow() host {

@@ -91,7 +91,7 @@ func TestRemoteWrite(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script.js")
 	require.NoError(t, os.WriteFile(script, []byte(remoteWriteScript), 0o600))
-	told, err := json.Marshal(map[string]any{
+	described, err := json.Marshal(map[string]any{
 		"name": "remotewrite", "dir": dir, "profile": remoteWriteProfile, "canary": false,
 		"ingest": map[string]any{"url": pipeline.IngestURL()}, "mqtt": map[string]any{"url": pipeline.MQTTURL()},
 	})
@@ -102,7 +102,7 @@ func TestRemoteWrite(t *testing.T) {
 		"run", "--quiet", "--no-color", "--address", "", "-o", "experimental-prometheus-rw", script)
 	command.Env = []string{
 		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "K6_AUTO_EXTENSION_RESOLUTION=false", "K6_NO_USAGE_REPORT=true",
-		"RUN=" + string(told), "K6_PROMETHEUS_RW_SERVER_URL=" + server.URL, "K6_PROMETHEUS_RW_TREND_STATS=p(50),p(95),p(99),max",
+		"RUN=" + string(described), "K6_PROMETHEUS_RW_SERVER_URL=" + server.URL, "K6_PROMETHEUS_RW_TREND_STATS=p(50),p(95),p(99),max",
 	}
 	out, err := command.CombinedOutput()
 	if code := command.ProcessState.ExitCode(); code != markedAsFailed { // as where the machine is busy: the run is invalid then

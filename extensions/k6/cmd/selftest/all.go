@@ -5,15 +5,16 @@ import (
 	"iter"
 )
 
-// result is what came of a case.
+// result is the result of a case.
 type result struct {
 	testCase *testCase
 	rows     []row
-	repeated []string // why, each time
+	repeated []string // the reason for each repetition
 	done     chan struct{}
 }
 
-// runAll runs cases, so many at once, and yields them in their order, each when it is done. None runs any more when it has come to its end.
+// runAll runs cases concurrently, limited in number, and yields them in order, each when it is done. None is
+// still running when it ends.
 func runAll(ctx context.Context, in instrument, f form, selected []*testCase, atOnce int, dir string) iter.Seq[*result] {
 	results := make([]*result, len(selected))
 	for i, c := range selected {

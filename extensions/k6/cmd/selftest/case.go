@@ -23,31 +23,31 @@ const (
 	short
 )
 
-// testCase is a truth, and what the instrument has to say of it.
+// testCase is a known truth and the checks of what the instrument reports of it.
 type testCase struct {
-	name    string
-	tell    []func() *fake.Pipeline // one generator for each, all at once
-	rate    int                     // requests a second, of one message each
-	seconds [2]int                  // by form; 0: not in this form
-	warmUp  int                     // seconds at the same rate before, not measured
-	targets int                     // topics; 0: 20
-	options map[string]any          // of Run
-	crowd   int                     // k6 is held to one core, with so many processes that never rest
-	kill    int                     // SIGKILL after the request of this number; 0: never
-	raw     bool                    // have k6 write every sample too
-	checks  []check
+	name      string
+	pipelines []func() *fake.Pipeline // one generator for each, all at once
+	rate      int                     // requests a second, of one message each
+	seconds   [2]int                  // by form; 0: not in this form
+	warmUp    int                     // seconds at the same rate before, not measured
+	targets   int                     // topics; 0: 20
+	options   map[string]any          // of Run
+	crowd     int                     // k6 is held to one core, with so many processes that never rest
+	kill      int                     // SIGKILL after the request of this number; 0: never
+	raw       bool                    // have k6 write every sample too
+	checks    []check
 }
 
-// check compares what was told with what was measured.
+// check compares the expected values with the measured ones.
 type check func(o *outcome) []row
 
 // row is a line of the table.
 type row struct {
-	what, told, measured, tolerance string
-	ok                              bool
+	what, expected, measured, tolerance string
+	ok                                  bool
 }
 
-// outcome is what came of a case.
+// outcome is the outcome of a case.
 type outcome struct {
 	*testCase
 	form     form
@@ -68,21 +68,23 @@ func (c *testCase) profileText(seconds int) string {
 	return fmt.Sprintf("phases: [%s]\nflows: [{name: direct, targets: %d}]\n", phases, targets)
 }
 
-// attempts is how often a case is run at most where its times do not hold, and the generator itself says that it was late or out of CPU.
+// attempts is how often a case is run at most if its times do not hold and the generator itself reports that it
+// was late or out of CPU.
 const attempts = 3
 
-// try runs a case until it holds, or the instrument trusts its figures, or the attempts are used up. A wrong count ends it at once:
-// a second attempt would hide a message that is lost now and then. again hears why it is repeated.
-func (c *testCase) try(run func(attempt int) (*outcome, error), again func(why string)) []row {
+// try runs a case until it holds, the instrument trusts its figures, or the attempts are used up. A wrong count
+// ends it at once: a second attempt would hide an occasional loss. retry is called with the reason for each
+// repetition.
+func (c *testCase) try(run func(attempt int) (*outcome, error), retry func(why string)) []row {
 	for attempt := 1; ; attempt++ {
 		o, err := run(attempt)
 		if err != nil {
-			return []row{{what: "the run", told: "ends by itself", measured: err.Error(), tolerance: exact}}
+			return []row{{what: "the run", expected: "ends by itself", measured: err.Error(), tolerance: exact}}
 		}
 		var rows []row
 		for _, check := range c.checks {
 			if err := must.Try(func() { rows = append(rows, check(o)...) }); err != nil {
-				rows = append(rows, row{what: "a check", told: "can be made", measured: err.Error(), tolerance: exact})
+				rows = append(rows, row{what: "a check", expected: "can be made", measured: err.Error(), tolerance: exact})
 			}
 		}
 		wrong := slices.IndexFunc(rows, func(r row) bool { return !r.ok })
@@ -94,14 +96,14 @@ func (c *testCase) try(run func(attempt int) (*outcome, error), again func(why s
 			leaveOpen(rows)
 			return rows
 		}
-		again(fmt.Sprintf("%s %s; %s", rows[wrong].what, rows[wrong].measured, why))
+		retry(fmt.Sprintf("%s %s; %s", rows[wrong].what, rows[wrong].measured, why))
 	}
 }
 
 // busy is the tolerance of a line that is neither right nor wrong.
 const busy = "machine too busy"
 
-// leaveOpen takes back what lines say of an instrument that the machine held up, and that says so itself.
+// leaveOpen marks lines as open if the machine delayed the instrument and the run reports so itself.
 func leaveOpen(rows []row) {
 	for i := range rows {
 		if r := &rows[i]; !r.ok && !r.isWrongAnywhere() {
@@ -110,13 +112,13 @@ func leaveOpen(rows []row) {
 	}
 }
 
-// isWrongAnywhere reports whether a line does not hold, however busy the machine is: counts and verdicts are exact.
+// isWrongAnywhere reports whether a line fails even on a busy machine: counts and verdicts are exact.
 func (r row) isWrongAnywhere() bool { return !r.ok && (r.tolerance == exact || r.tolerance == late) }
 
 // open reports whether a line is neither right nor wrong.
 func (r row) open() bool { return !r.ok && r.tolerance == busy }
 
-// doubt is why one of the runs doubts its generator; "" where none does.
+// doubt is the reason why one of the runs doubts its generator; "" if none does.
 func (o *outcome) doubt() string {
 	for _, g := range o.gens {
 		if why := g.late(); why != "" {
@@ -135,37 +137,38 @@ func (c *testCase) place(dir string, attempt int) string {
 func (c *testCase) run(ctx context.Context, in instrument, f form, dir string) (*outcome, error) {
 	seconds := c.seconds[f]
 	o := &outcome{
-		testCase: c, form: f, gens: make([]*generated, len(c.tell)),
+		testCase: c, form: f, gens: make([]*generated, len(c.pipelines)),
 		messages: c.rate * (c.warmUp + seconds), measured: c.rate * seconds,
 	}
-	failures := make([]error, len(c.tell))
+	failures := make([]error, len(c.pipelines))
 	var generators sync.WaitGroup
-	for i, tell := range c.tell {
+	for i, pipeline := range c.pipelines {
 		generators.Go(func() {
-			o.gens[i], failures[i] = in.generate(ctx, c, tell(), seconds, filepath.Join(dir, strconv.Itoa(i+1)))
+			o.gens[i], failures[i] = in.generate(ctx, c, pipeline(), seconds, filepath.Join(dir, strconv.Itoa(i+1)))
 		})
 	}
 	generators.Wait()
 	return o, errors.Join(failures...)
 }
 
-// arrivals are what the arrival latencies of the measured messages were at least, by the pipeline's own record: from the
-// moment that a message was due to the moment just before it was written, in ms, ascending. A report tells the beginning of
-// its run in whole ms, cut off, so they are up to 1 ms too short.
+// arrivals are lower limits of the arrival latencies of the measured messages, from the pipeline's log: from
+// the due time of a message until just before it was written, in ms, ascending. A report has the beginning of
+// its run in whole ms, truncated, so they are up to 1 ms too short.
 func (o *outcome) arrivals() []float64 {
 	return o.gens[0].written(false, func(seq int) (due time.Duration, measured bool) {
 		return time.Duration(seq) * time.Second / time.Duration(o.rate), seq >= o.messages-o.measured
 	})
 }
 
-// canaries are the same of the canary's messages, which are due in the middle of each second.
+// canaries are the same for the canary's messages, which are due in the middle of each second.
 func (o *outcome) canaries() []float64 {
 	return o.gens[0].written(true, func(seq int) (due time.Duration, measured bool) {
 		return time.Duration(seq)*time.Second + time.Second/2, true
 	})
 }
 
-// written goes through the pipeline's record, of the canary or of the load; due says when a message was, since the beginning.
+// written reads the pipeline's log, of the canary or of the load; due is the due time of a message since the
+// beginning.
 func (g *generated) written(canary bool, due func(seq int) (at time.Duration, measured bool)) []float64 {
 	began := g.began().Add(time.Millisecond)
 	var all []float64
@@ -184,7 +187,7 @@ func (g *generated) written(canary bool, due func(seq int) (at time.Duration, me
 	return all
 }
 
-// began and ended are the ends of the run, as its report tells them.
+// began and ended are the ends of the run according to its report.
 func (g *generated) began() time.Time {
 	return must.Get(time.Parse(time.RFC3339Nano, g.run.Run.Started))
 }
@@ -198,7 +201,7 @@ func (g *generated) ended() time.Time {
 // millisOf is a duration in ms.
 func millisOf(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-// counted is a line of a count that has to be exact.
-func counted(what string, told, measured int) row {
-	return row{what, count(told), count(measured), exact, measured == told}
+// counted is a line for a count that has to be exact.
+func counted(what string, expected, measured int) row {
+	return row{what, count(expected), count(measured), exact, measured == expected}
 }

@@ -11,22 +11,22 @@ import (
 
 const ms = time.Millisecond
 
-// way is long enough at both ends that on a busy machine, too, the bound of the clock is less than a tenth of either, and no stage is below
-// zero by it.
-var way = fake.Way{Request: 20 * ms, Ingest: 20 * ms, Queue: 30 * ms, Relay: 40 * ms, Delivery: 20 * ms}
+// stageDelays are long at both ends, so that even on a busy machine the bound of the clock is less than a tenth
+// of either and no stage is below zero.
+var stageDelays = fake.StageDelays{Request: 20 * ms, Ingest: 20 * ms, Queue: 30 * ms, Relay: 40 * ms, Delivery: 20 * ms}
 
-// allArrived requires all messages to arrive, and nothing else to have happened.
+// allArrived requires that all messages arrive and nothing else happens.
 var allArrived = account(func(n int) report.Account { return report.Account{Arrived: n} })
 
 // cases are the known truths.
 var cases = []testCase{
 	delayed(0), delayed(50 * ms), delayed(200 * ms),
 	{
-		name: "freeze of 1 s", rate: 1000, seconds: [2]int{3, 3}, tell: one(frozen),
+		name: "freeze of 1 s", rate: 1000, seconds: [2]int{3, 3}, pipelines: one(frozen),
 		checks: []check{allArrived, slowArrivals, slowQuartiles, slowest, uncorrected, verdictNot(report.Pass)},
 	},
 	{
-		name: "1 in 1,000 lost, 1 in 500 twice", rate: 1000, seconds: [2]int{10, 2}, tell: one(leaky),
+		name: "1 in 1,000 lost, 1 in 500 twice", rate: 1000, seconds: [2]int{10, 2}, pipelines: one(leaky),
 		options: map[string]any{"idle": "2s"},
 		checks: []check{
 			account(func(n int) report.Account {
@@ -36,16 +36,16 @@ var cases = []testCase{
 		},
 	},
 	{
-		name: "1 in 10 swapped with the next", rate: 100, seconds: [2]int{5, 2}, tell: one(swapping), targets: 1,
-		options: map[string]any{"senders": 1}, // more would overtake each other on their own
+		name: "1 in 10 swapped with the next", rate: 100, seconds: [2]int{5, 2}, pipelines: one(swapping), targets: 1,
+		options: map[string]any{"senders": 1}, // several would overtake each other
 		checks: []check{
 			account(func(n int) report.Account { return report.Account{Arrived: n, Reordered: n / 10} }),
 			verdict(report.Pass),
 		},
 	},
 	{
-		name: "every end of a message", rate: 300, seconds: [2]int{4, 2}, tell: one(scattered),
-		options: map[string]any{"timeout": "3s", "idle": "2s"}, // what is to be answered has to be in time on a busy machine, too
+		name: "every end of a message", rate: 300, seconds: [2]int{4, 2}, pipelines: one(scattered),
+		options: map[string]any{"timeout": "3s", "idle": "2s"}, // answers must be in time on a busy machine, too
 		checks: []check{
 			account(func(n int) report.Account {
 				a := report.Account{Rejected: every(n, 50, 1), Unknown: every(n, 100, 2)}
@@ -57,20 +57,20 @@ var cases = []testCase{
 			verdict(report.Fail),
 		},
 	},
-	clocked("clock right, stages told", fake.Clock{}, [2]int{4, 0}),
-	clocked("clock 500 ms ahead, stages told", fake.Clock{Ahead: 500 * ms}, [2]int{4, 2}),
-	clocked("clock 500 ms behind, stages told", fake.Clock{Ahead: -500 * ms}, [2]int{4, 2}),
+	clocked("clock right, with stamps", fake.Clock{}, [2]int{4, 0}),
+	clocked("clock 500 ms ahead, with stamps", fake.Clock{Ahead: 500 * ms}, [2]int{4, 2}),
+	clocked("clock 500 ms behind, with stamps", fake.Clock{Ahead: -500 * ms}, [2]int{4, 2}),
 	clocked("clock drifting by 50 ppm", fake.Clock{PPM: 50}, [2]int{10, 0}),
 	{
-		name: "reader that is late", rate: 100, seconds: onLinux(10, 3), tell: one(writer), crowd: 2,
+		name: "reader that is late", rate: 100, seconds: onLinux(10, 3), pipelines: one(writer), crowd: 2,
 		checks: []check{allArrived, negative, stamped, error99, sum},
 	},
 	{
-		name: "warm-up that arrives late", rate: 100, seconds: [2]int{2, 1}, warmUp: 1, tell: one(slowed(500 * ms)),
+		name: "warm-up that arrives late", rate: 100, seconds: [2]int{2, 1}, warmUp: 1, pipelines: one(slowed(500 * ms)),
 		checks: []check{allArrived, samples, verdict(report.Pass)},
 	},
 	{
-		name: "leftovers of another run", rate: 100, seconds: [2]int{2, 1}, tell: one(haunted),
+		name: "leftovers of another run", rate: 100, seconds: [2]int{2, 1}, pipelines: one(haunted),
 		checks: []check{
 			account(func(n int) report.Account { return report.Account{Arrived: n, Foreign: n / 4} }),
 			samples, verdict(report.Pass),
@@ -78,25 +78,27 @@ var cases = []testCase{
 	},
 	{
 		name: "killed half-way", rate: 100, seconds: [2]int{60, 60}, kill: 300,
-		tell:   one(stuck),
-		checks: []check{incomplete, pending, leftPage},
+		pipelines: one(stuck),
+		checks:    []check{incomplete, pending, leftPage},
 	},
 	lostSubscriber("subscriber cut off", [2]int{2, 1}, (*fake.Pipeline).Cut, missed, gaps(1)),
 	lostSubscriber("subscriber taken over", [2]int{2, 0}, (*fake.Pipeline).TakeOver, notSent, gaps(1)),
 	{
-		name: "canary beside the load", rate: 100, seconds: [2]int{3, 2}, options: map[string]any{"canary": true}, tell: one(slowed(50 * ms)),
+		name: "canary beside the load", rate: 100, seconds: [2]int{3, 2}, options: map[string]any{"canary": true}, pipelines: one(slowed(50 * ms)),
 		checks: []check{allArrived, canary(50 * ms), verdict(report.Pass)},
 	},
 	{
 		name: "two generators, 50 and 200 ms", rate: 200, seconds: [2]int{5, 2}, raw: true,
-		tell:   []func() *fake.Pipeline{slowed(50 * ms), slowed(200 * ms)},
-		checks: []check{allArrived, merged, mergedQuartiles, verdict(report.Pass)},
+		pipelines: []func() *fake.Pipeline{slowed(50 * ms), slowed(200 * ms)},
+		checks:    []check{allArrived, merged, mergedQuartiles, verdict(report.Pass)},
 	},
 }
 
-func one(tell func() *fake.Pipeline) []func() *fake.Pipeline { return []func() *fake.Pipeline{tell} }
+func one(pipeline func() *fake.Pipeline) []func() *fake.Pipeline {
+	return []func() *fake.Pipeline{pipeline}
+}
 
-// slowed is a pipeline whose messages take so long, and does nothing else.
+// slowed is a pipeline that only delays its messages.
 func slowed(delay time.Duration) func() *fake.Pipeline {
 	return func() *fake.Pipeline { return &fake.Pipeline{Delay: delay} }
 }
@@ -105,8 +107,8 @@ func slowed(delay time.Duration) func() *fake.Pipeline {
 func delayed(delay time.Duration) testCase {
 	return testCase{
 		name: fmt.Sprintf("delay of %d ms", delay.Milliseconds()), rate: 200, seconds: [2]int{5, 2},
-		tell:   one(slowed(delay)),
-		checks: []check{allArrived, fastest(delay), quantile(50, delay), quantile(99, delay), verdict(report.Pass)},
+		pipelines: one(slowed(delay)),
+		checks:    []check{allArrived, fastest(delay), quantile(50, delay), quantile(99, delay), verdict(report.Pass)},
 	}
 }
 
@@ -114,14 +116,14 @@ func delayed(delay time.Duration) testCase {
 func clocked(name string, clock fake.Clock, seconds [2]int) testCase {
 	return testCase{
 		name: name, rate: 100, seconds: seconds,
-		tell: one(func() *fake.Pipeline {
+		pipelines: one(func() *fake.Pipeline {
 			clock.Since = time.Now()
-			return &fake.Pipeline{Delay: way.Length(), Hops: way.Stamps(clock), Redis: &fake.Redis{Clock: clock}}
+			return &fake.Pipeline{Delay: stageDelays.Total(), Hops: stageDelays.Stamps(clock), Redis: &fake.Redis{Clock: clock}}
 		}),
 		checks: []check{
 			allArrived,
-			offset, drift(clock.PPM), inside("ingest", way.Ingest), inside("queue", way.Queue), inside("relay", way.Relay),
-			across("request", way.Request), across("delivery", way.Delivery), negative, sum, verdict(report.Pass),
+			offset, drift(clock.PPM), inside("ingest", stageDelays.Ingest), inside("queue", stageDelays.Queue), inside("relay", stageDelays.Relay),
+			across("request", stageDelays.Request), across("delivery", stageDelays.Delivery), negative, sum, verdict(report.Pass),
 		},
 	}
 }
@@ -130,7 +132,7 @@ func clocked(name string, clock fake.Clock, seconds [2]int) testCase {
 func lostSubscriber(name string, seconds [2]int, end func(*fake.Pipeline), checks ...check) testCase {
 	return testCase{
 		name: name, rate: 100, seconds: seconds, options: map[string]any{"idle": "1s"},
-		tell: one(func() *fake.Pipeline {
+		pipelines: one(func() *fake.Pipeline {
 			f := &fake.Pipeline{}
 			f.Copies = func(nth int) int {
 				if nth == 50 {
@@ -147,13 +149,13 @@ func lostSubscriber(name string, seconds [2]int, end func(*fake.Pipeline), check
 
 func frozen() *fake.Pipeline { return &fake.Pipeline{Freeze: fake.Freeze{Nth: 1000, For: time.Second}} }
 
-// of is what one in so many gets: the numbers that leave this rest.
+// of is a value for one in so many: the numbers with this rest.
 type of[T any] struct {
 	divisor, rest int
 	is            T
 }
 
-// mostly gives each number what the first rule that is for it says, and all others the same.
+// mostly gives each number the value of the first matching rule, and otherwise a default.
 func mostly[T any](otherwise T, rules ...of[T]) func(nth int) T {
 	return func(nth int) T {
 		for _, r := range rules {
@@ -187,10 +189,10 @@ func scattered() *fake.Pipeline {
 // writer stamps each message when it makes its packet, and writes it when nothing else is on its way: what the kernel stamps then is of
 // this message alone, however late it is read.
 func writer() *fake.Pipeline {
-	return &fake.Pipeline{Redis: &fake.Redis{}, Alone: true, Hops: func(time.Time) string { return fake.Way{}.Stamps(fake.Clock{})(time.Now()) }}
+	return &fake.Pipeline{Redis: &fake.Redis{}, Alone: true, Hops: func(time.Time) string { return fake.StageDelays{}.Stamps(fake.Clock{})(time.Now()) }}
 }
 
-// onLinux is for what other systems do not tell.
+// onLinux is for figures that only Linux has.
 func onLinux(full, short int) (seconds [2]int) {
 	if runtime.GOOS == "linux" {
 		seconds = [2]int{full, short}
@@ -201,7 +203,7 @@ func onLinux(full, short int) (seconds [2]int) {
 // every is how many of the numbers 1 to n leave this rest, which is above 0.
 func every(n, divisor, rest int) int { return (n - rest + divisor) / divisor }
 
-// stuck delivers the first messages and no others: those are on their way for ever, however fast the machine is.
+// stuck delivers only the first messages; the others stay in flight however fast the machine is.
 func stuck() *fake.Pipeline {
 	return &fake.Pipeline{Copies: func(nth int) int {
 		if nth > delivered {

@@ -11,7 +11,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// exact is the tolerance of counts, and late that of a verdict which the machine has made another one.
+// exact is the tolerance of counts; late is that of a verdict that the machine has changed.
 const (
 	exact = "exact"
 	late  = "generator late"
@@ -35,11 +35,11 @@ var parts = []struct {
 	{"foreign", func(a report.Account) int { return a.Foreign }},
 }
 
-// account compares every count of the account, and that it balances: those that are told get a line each, all others are 0.
-// Several senders overtake each other on their own, so reorderings count only where they are told.
-func account(told func(messages int) report.Account) check {
+// account compares every count of the account, and its balance. Expected counts get a line each, all others
+// must be 0. Several senders overtake each other, so reorderings count only where they are expected.
+func account(expected func(messages int) report.Account) check {
 	return func(o *outcome) []row {
-		want, got := told(o.messages), report.Account{}
+		want, got := expected(o.messages), report.Account{}
 		balanced := true
 		for _, g := range o.gens {
 			a := g.run.Account
@@ -78,43 +78,43 @@ func inBalance(yes bool) string {
 	return "unbalanced"
 }
 
-// balance requires of the account that it balances, whatever its counts are.
+// balance requires that the account balances, whatever its counts.
 func balance(o *outcome) []row {
 	a := o.gens[0].run.Account
 	got := fmt.Sprintf("%s of %s, %s", count(a.Arrived), count(a.Scheduled), inBalance(a.Balanced))
 	return []row{{"account, arrived", "balanced", got, exact, a.Balanced}}
 }
 
-// missed requires the account to miss exactly what the pipeline had nobody to deliver to.
+// missed requires that the account misses exactly the messages without a subscriber.
 func missed(o *outcome) []row {
 	g := o.gens[0]
-	told, got := o.messages-len(g.log), g.run.Account.Lost
-	return []row{{"lost in the gap", count(told) + " undelivered", count(got), exact, got == told && told > 0}}
+	expected, got := o.messages-len(g.log), g.run.Account.Lost
+	return []row{{"lost in the gap", count(expected) + " undelivered", count(got), exact, got == expected && expected > 0}}
 }
 
-// notSent requires the load to end with the subscriber that was lost for good.
+// notSent requires that the load ends when the subscriber is lost for good.
 func notSent(o *outcome) []row {
 	got := o.gens[0].run.Account.Dropped
 	return []row{{"dropped", "the rest", count(got), exact, got > 0 && got < o.messages}}
 }
 
 // gaps requires so many spans in which a subscriber had no connection.
-func gaps(told int) check {
-	return func(o *outcome) []row { return []row{counted("gaps", told, len(o.gens[0].run.Health.Gaps))} }
+func gaps(expected int) check {
+	return func(o *outcome) []row { return []row{counted("gaps", expected, len(o.gens[0].run.Health.Gaps))} }
 }
 
-// canary requires one message for each second, and compares the fastest of them with the pipeline's own record. There are so few that the
-// machine may have held up each of them.
+// canary requires one message for each second, and compares the fastest with the pipeline's log. There are so
+// few that the machine may have delayed all others.
 func canary(delay time.Duration) check {
 	return func(o *outcome) []row {
-		told := o.seconds[o.form]
+		expected := o.seconds[o.form]
 		c := o.gens[0].run.Canary
 		if c == nil || c.Latency.Count == 0 {
-			return []row{{"canary", count(told) + " arrived", "none", exact, false}}
+			return []row{{"canary", count(expected) + " arrived", "none", exact, false}}
 		}
 		least := max(millisOf(delay), o.canaries()[0])
 		return []row{
-			{"canary, arrived", count(told), count(c.Arrived), exact, c.Sent == told && c.Arrived == told},
+			{"canary, arrived", count(expected), count(c.Arrived), exact, c.Sent == expected && c.Arrived == expected},
 			between("canary, fastest", recorded(millisOf(delay), least), *c.Latency.Min, least, 0, o.form.held()),
 		}
 	}
@@ -122,17 +122,17 @@ func canary(delay time.Duration) check {
 
 // samples requires one sample for each message of the measured phase that was delivered.
 func samples(o *outcome) []row {
-	told, got := len(o.arrivals()), int(o.gens[0].run.Latency.Arrival.Count)
-	return []row{{"latency samples", count(told) + " delivered", count(got), exact, got == told}}
+	expected, got := len(o.arrivals()), int(o.gens[0].run.Latency.Arrival.Count)
+	return []row{{"latency samples", count(expected) + " delivered", count(got), exact, got == expected}}
 }
 
-// negative requires that no stage was shorter than nothing.
+// negative requires that no stage is negative.
 func negative(o *outcome) []row {
 	return []row{counted("deliveries with a negative stage", 0, o.gens[0].run.Account.Negative)}
 }
 
-// verdict requires a result, and the exit code that goes with it. What the generator says of its lateness and CPU depends
-// on what else runs on the machine, so it is shown and left aside.
+// verdict requires a result and its exit code. The generator's lateness and CPU depend on the machine, so they
+// are shown and ignored.
 func verdict(want string) check {
 	return func(o *outcome) (rows []row) {
 		for _, g := range o.gens {
@@ -181,7 +181,8 @@ func incomplete(o *outcome) []row {
 	return []row{{"verdict", report.Incomplete, r.Verdict.Result, exact, ok}}
 }
 
-// pending requires the account of a killed run to balance with what was on its way: all that had been sent and was not delivered.
+// pending requires that the account of a killed run balances with the messages in flight: all that were sent
+// and not delivered.
 func pending(o *outcome) []row {
 	a := o.gens[0].run.Account
 	rows := balance(o)

@@ -11,4 +11,4 @@ import (
 func apart() *syscall.SysProcAttr { return nil }
 
 // crowd does nothing: the case that asks for it is of Linux.
-func crowd(context.Context, int) (leave func(), err error) { return func() {}, nil }
+func crowd(context.Context, int) (stop func(), err error) { return func() {}, nil }

@@ -15,10 +15,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// instrument is what is tested: the built k6 with its page, and nothing of its inside.
+// instrument is the tested program: the built k6 with its page.
 type instrument struct{ k6, script string }
 
-// generated is what one generator measured, and what its pipeline did.
+// generated is what one generator measured and what its pipeline did.
 type generated struct {
 	fake *fake.Pipeline
 	log  []fake.Delivery
@@ -27,8 +27,8 @@ type generated struct {
 	dir  string
 }
 
-// machine begins the reasons of a verdict that depend on what else runs on the machine: the generator was late or out of CPU, or the way
-// to Redis took so long that the time there is not known well enough.
+// machine lists the beginnings of verdict reasons that depend on the machine: the generator was late or out of
+// CPU, or the round trip to Redis took too long for the clock bound.
 var machine = []string{"the generator was ", "the clock bound "}
 
 // ofMachine reports whether a reason of a verdict is one of these.
@@ -36,11 +36,11 @@ func ofMachine(reason string) bool {
 	return slices.ContainsFunc(machine, func(begin string) bool { return strings.HasPrefix(reason, begin) })
 }
 
-// late says why the run itself doubts its generator; "" where it does not.
+// late is the reason why the run doubts its own generator; "" if it does not.
 func (g *generated) late() string {
 	for _, reason := range g.run.Verdict.Reasons {
 		if ofMachine(reason) {
-			why, _, _ := strings.Cut(reason, ";") // what comes after it is advice
+			why, _, _ := strings.Cut(reason, ";") // the rest is advice
 			return why
 		}
 	}

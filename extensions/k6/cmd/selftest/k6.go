@@ -43,8 +43,8 @@ func (in instrument) run(ctx context.Context, g *generated, c *testCase, options
 	// Where the system ends k6 with us, it does so at the end of the thread that has started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	leave, err := crowd(ctx, c.crowd)
-	defer leave()
+	stop, err := crowd(ctx, c.crowd)
+	defer stop()
 	if err == nil {
 		err = command.Start()
 	}

@@ -1,5 +1,5 @@
 // Command selftest measures the instrument against known truths: it runs the built k6 against a pipeline that does exactly
-// what it is told, and compares what was told with what run.json says. See usage.
+// what it is configured to do, and compares that with run.json. See usage.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 )
 
 const usage = `Measures the instrument against known truths: a pipeline that delays, freezes, drops, duplicates, swaps, keeps
-and invents messages, and whose clock is wrong, exactly as told. Prints what was told beside what k6 measured of it.
+and invents messages, and whose clock is wrong, exactly as configured. Prints what was expected beside what k6 measured of it.
 
   npm run selftest [-- [--short] [--only WORD]]
 
@@ -26,7 +26,7 @@ and invents messages, and whose clock is wrong, exactly as told. Prints what was
   --k6 FILE    the k6 to test (k6)
 
 Where the run itself says that its generator was late or out of CPU, or its clock not known well enough, a case whose times do not
-hold is repeated, at most twice. What then takes longer than it may is left open: it tells of the machine. A wrong count or verdict
+hold is repeated, at most twice. What then takes longer than it may is left open: it depends on the machine. A wrong count or verdict
 is never repeated and never left open.
 
 The exit code is 0 when every line holds, with --short also when some are open, 1 when one does not hold, 2 when nothing could be tested.

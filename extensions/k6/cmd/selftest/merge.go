@@ -21,21 +21,21 @@ func merged(o *outcome) []row {
 			must.Do(all.RecordValue(min(max(int64(math.Round(ms*1000)), 0), ledger.Highest)))
 		})
 	}
-	told, measured, differ := buckets(all), buckets(sum), 0
-	for value, n := range told {
+	expected, measured, differ := buckets(all), buckets(sum), 0
+	for value, n := range expected {
 		if measured[value] != n {
 			differ++
 		}
 	}
 	for value := range measured {
-		if _, ok := told[value]; !ok {
+		if _, ok := expected[value]; !ok {
 			differ++
 		}
 	}
 	samples := counted("merged histogram, samples", o.measured*len(o.gens), int(sum.TotalCount()))
 	samples.ok = samples.ok && sum.TotalCount() == all.TotalCount()
 	return []row{
-		{"merged histogram, buckets", count(len(told)) + " of all samples", fmt.Sprintf("%s, %d differ", count(len(measured)), differ), exact, differ == 0},
+		{"merged histogram, buckets", count(len(expected)) + " of all samples", fmt.Sprintf("%s, %d differ", count(len(measured)), differ), exact, differ == 0},
 		samples,
 	}
 }
@@ -44,9 +44,9 @@ func merged(o *outcome) []row {
 func mergedQuartiles(o *outcome) (rows []row) {
 	sum := o.sum()
 	for i, p := range []float64{25, 75} {
-		told := millisOf(o.gens[i].fake.Delay)
-		rows = append(rows, between(fmt.Sprintf("merged arrival, p%g", p), millis(told), float64(sum.ValueAtPercentile(p))/1000,
-			told, 0, o.form.slack(told)))
+		expected := millisOf(o.gens[i].fake.Delay)
+		rows = append(rows, between(fmt.Sprintf("merged arrival, p%g", p), millis(expected), float64(sum.ValueAtPercentile(p))/1000,
+			expected, 0, o.form.slack(expected)))
 	}
 	return rows
 }

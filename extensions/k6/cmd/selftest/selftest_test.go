@@ -49,12 +49,12 @@ func judged(c *testCase, n int, ms ...float64) *outcome {
 
 func TestTheAccountIsComparedToTheMessage(t *testing.T) {
 	t.Parallel()
-	told := account(func(n int) report.Account { return report.Account{Arrived: n - 1, Lost: 1} })
+	expected := account(func(n int) report.Account { return report.Account{Arrived: n - 1, Lost: 1} })
 	for name, c := range map[string]struct {
 		got  report.Account
 		want bool
 	}{
-		"as told":          {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Balanced: true}, true},
+		"as expected":      {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Balanced: true}, true},
 		"one more lost":    {report.Account{Scheduled: 10, Arrived: 8, Lost: 2, Balanced: true}, false},
 		"not balanced":     {report.Account{Scheduled: 10, Arrived: 9, Lost: 1}, false},
 		"too few":          {report.Account{Scheduled: 9, Arrived: 9, Lost: 1, Balanced: true}, false},
@@ -64,7 +64,7 @@ func TestTheAccountIsComparedToTheMessage(t *testing.T) {
 	} {
 		o := judged(&testCase{}, 10)
 		o.gens[0].run.Account = c.got
-		assert.Equal(t, c.want, holds(told(o)), name)
+		assert.Equal(t, c.want, holds(expected(o)), name)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestWhatABusyMachineLeavesOpen(t *testing.T) {
 	t.Parallel()
 	rows := []row{
 		between("slow", "50 ms", 500, 50, 0, 25), between("in time", "50 ms", 60, 50, 0, 25),
-		{what: "lost", told: "1", measured: "2", tolerance: exact}, {what: "verdict", told: report.Pass, measured: report.Fail, tolerance: late},
+		{what: "lost", expected: "1", measured: "2", tolerance: exact}, {what: "verdict", expected: report.Pass, measured: report.Fail, tolerance: late},
 	}
 	leaveOpen(rows)
 	open := []bool{}
@@ -122,8 +122,8 @@ func TestWhatABusyMachineLeavesOpen(t *testing.T) {
 func TestAWrongCountIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	slow := between("arrival, p50", "50 ms", 500, 50, 0, 25)
-	lost := row{what: "lost", told: "1", measured: "2", tolerance: exact}
-	fails := row{what: "verdict", told: report.Pass, measured: report.Fail, tolerance: late}
+	lost := row{what: "lost", expected: "1", measured: "2", tolerance: exact}
+	fails := row{what: "verdict", expected: report.Pass, measured: report.Fail, tolerance: late}
 	inTime := between("arrival, p50", "50 ms", 60, 50, 0, 25)
 	for name, c := range map[string]struct {
 		first []row
@@ -199,7 +199,7 @@ func TestAQuantileMayNotBeBelowTheRecord(t *testing.T) {
 
 func TestAnOmittedFreezeIsFound(t *testing.T) {
 	t.Parallel()
-	c := &testCase{rate: 1000, tell: one(frozen)}
+	c := &testCase{rate: 1000, pipelines: one(frozen)}
 	var honest, omitted []float64
 	for i := range 1000 {
 		honest = append(honest, float64(1000-i))
@@ -213,7 +213,7 @@ func TestAnOmittedFreezeIsFound(t *testing.T) {
 		sound := measured[1] > 1
 		assert.Equal(t, sound, holds(slowArrivals(o)))
 		assert.Equal(t, sound, holds(slowQuartiles(o)))
-		assert.True(t, holds(slowest(o)), "which alone would not tell")
+		assert.True(t, holds(slowest(o)), "the slowest alone would not show it")
 	}
 }
 
@@ -295,7 +295,7 @@ func TestEveryCaseHasAProfileAndSomethingToTell(t *testing.T) {
 	for _, c := range cases {
 		assert.False(t, names[c.name], c.name)
 		names[c.name] = true
-		assert.NotEmpty(t, c.tell, c.name)
+		assert.NotEmpty(t, c.pipelines, c.name)
 		assert.NotEmpty(t, c.checks, c.name)
 		for _, seconds := range c.seconds {
 			if seconds > 0 {

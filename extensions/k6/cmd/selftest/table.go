@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/message"
 )
 
-func head() string { return line("", "told", "measured", "tolerance", "") }
+func head() string { return line("", "expected", "measured", "tolerance", "") }
 
 // text is the part of the table about one case.
 func (r *result) text(f form) string {
@@ -27,7 +27,7 @@ func (r *result) text(f form) string {
 		case !l.ok:
 			answer = "NO"
 		}
-		b.WriteString(line(l.what, l.told, l.measured, l.tolerance, answer))
+		b.WriteString(line(l.what, l.expected, l.measured, l.tolerance, answer))
 	}
 	return b.String()
 }
@@ -40,15 +40,15 @@ func (c *testCase) title(f form) string {
 	case c.warmUp > 0:
 		load += fmt.Sprintf(" after %d s", c.warmUp)
 	}
-	if len(c.tell) > 1 {
+	if len(c.pipelines) > 1 {
 		load += " each"
 	}
 	return c.name + " · " + load
 }
 
 // line is one line of the table. A text that is too long for its column pushes the others on.
-func line(what, told, measured, tolerance, answer string) string {
-	return strings.TrimRight(fmt.Sprintf("  %-32s %-24s %-24s %-18s %s", what, told, measured, tolerance, answer), " ") + "\n"
+func line(what, expected, measured, tolerance, answer string) string {
+	return strings.TrimRight(fmt.Sprintf("  %-32s %-24s %-24s %-18s %s", what, expected, measured, tolerance, answer), " ") + "\n"
 }
 
 // trim writes milliseconds to the µs, and long ones with four digits.

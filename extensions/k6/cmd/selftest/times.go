@@ -16,16 +16,16 @@ import (
 // slow is what counts as held up by a freeze, in ms.
 const slow = 100.0
 
-// slack is how much longer than told a latency may be, in ms: what the sockets and the scheduler of the machine add.
-// Nothing arrives earlier than told, so there is no slack on that side.
-func (f form) slack(told float64) float64 {
+// slack is how much longer than expected a latency may be, in ms: sockets and scheduler add time. Nothing may
+// arrive earlier than expected.
+func (f form) slack(expected float64) float64 {
 	if f == short { // beside whatever else the machine does
-		return math.Max(25, told/2)
+		return math.Max(25, expected/2)
 	}
-	return math.Max(10, told/10)
+	return math.Max(10, expected/10)
 }
 
-// least is the slack of the fastest of all messages: it met the machine at its best.
+// least is the slack of the fastest message: it met the machine at its best.
 func (f form) least() float64 {
 	if f == short {
 		return 10
@@ -33,7 +33,7 @@ func (f form) least() float64 {
 	return 1
 }
 
-// held is the slack of what a freeze has held up: the backlog comes all at once, and keeps every core busy.
+// held is the slack of messages that a freeze has delayed: the backlog comes at once and keeps every core busy.
 func (f form) held() float64 {
 	if f == short {
 		return 100
@@ -42,9 +42,9 @@ func (f form) held() float64 {
 }
 
 // between is a line of a latency in ms that has to lie in [low−early, low+late].
-func between(what, told string, measured, low, early, late float64) row {
+func between(what, expected string, measured, low, early, late float64) row {
 	return row{
-		what, told, millis(measured), fmt.Sprintf("−%s +%s ms", trim(early), trim(late)),
+		what, expected, millis(measured), fmt.Sprintf("−%s +%s ms", trim(early), trim(late)),
 		measured >= low-early && measured <= low+late,
 	}
 }
@@ -52,31 +52,31 @@ func between(what, told string, measured, low, early, late float64) row {
 // fastest compares the shortest arrival latency with the delay, which nothing can undercut.
 func fastest(delay time.Duration) check {
 	return func(o *outcome) []row {
-		told := millisOf(delay)
-		return []row{between("arrival, fastest", millis(told), *o.gens[0].run.Latency.Arrival.Min, told, 0, o.form.least())}
+		expected := millisOf(delay)
+		return []row{between("arrival, fastest", millis(expected), *o.gens[0].run.Latency.Arrival.Min, expected, 0, o.form.least())}
 	}
 }
 
 // quantile compares a percentile of the arrival latency with the pipeline's own record.
 func quantile(percentile float64, delay time.Duration) check {
 	return func(o *outcome) []row {
-		told := millisOf(delay)
-		least := max(told, at(o.arrivals(), percentile))
+		expected := millisOf(delay)
+		least := max(expected, at(o.arrivals(), percentile))
 		got := float64(histogram(o.gens[0].run.Latency.Arrival).ValueAtPercentile(percentile)) / 1000
-		return []row{between(fmt.Sprintf("arrival, p%g", percentile), recorded(told, least), got, least, 0, o.form.slack(told))}
+		return []row{between(fmt.Sprintf("arrival, p%g", percentile), recorded(expected, least), got, least, 0, o.form.slack(expected))}
 	}
 }
 
-// slowArrivals compares how many messages a freeze has held up: all that were due while it lasted, of which the last slow
-// ms don't count.
+// slowArrivals compares how many messages a freeze has delayed: all that were due during it, except in its last
+// slow ms.
 func slowArrivals(o *outcome) []row {
 	did := o.arrivals()
-	told, got := due(o), above(histogram(o.gens[0].run.Latency.Arrival))
+	expected, got := due(o), above(histogram(o.gens[0].run.Latency.Arrival))
 	low := slower(did, slow)
 	high := slower(did, slow-min(o.form.held(), slow/2)) // a little less may have become more on the way to the socket
 	return []row{{
-		"arrivals slower than 100 ms", fmt.Sprintf("≥ %s (fake ≥ %s)", count(told), count(low)), count(got), fmt.Sprintf("−0 +%s", count(high-low)),
-		got >= told && got >= low && got <= high,
+		"arrivals slower than 100 ms", fmt.Sprintf("≥ %s (fake ≥ %s)", count(expected), count(low)), count(got), fmt.Sprintf("−0 +%s", count(high-low)),
+		got >= expected && got >= low && got <= high,
 	}}
 }
 
@@ -95,32 +95,32 @@ func slowQuartiles(o *outcome) (rows []row) {
 	for _, p := range []float64{25, 50, 75} {
 		// The percentile of all that is this percentile of the slow ones.
 		of := 100 * (1 - float64(counted)*(1-p/100)/float64(h.TotalCount()))
-		told := at(did, p)
-		rows = append(rows, between(fmt.Sprintf("their p%g", p), recorded(slow+(last-slow)*p/100, told),
-			float64(h.ValueAtPercentile(of))/1000, told, o.form.held(), o.form.held()))
+		expected := at(did, p)
+		rows = append(rows, between(fmt.Sprintf("their p%g", p), recorded(slow+(last-slow)*p/100, expected),
+			float64(h.ValueAtPercentile(of))/1000, expected, o.form.held(), o.form.held()))
 	}
 	return rows
 }
 
-// slowest compares the longest arrival latency: the request that met the beginning of the freeze has waited for all of it.
+// slowest compares the longest arrival latency: the request at the start of the freeze waits for all of it.
 func slowest(o *outcome) []row {
 	g := o.gens[0]
-	told, last, got := millisOf(g.fake.Freeze.For), at(o.arrivals(), 100), *g.run.Latency.Arrival.Max
-	r := between("arrival, slowest", recorded(told, last), got, last, 0, o.form.held())
-	r.ok = r.ok && got >= told
+	expected, last, got := millisOf(g.fake.Freeze.For), at(o.arrivals(), 100), *g.run.Latency.Arrival.Max
+	r := between("arrival, slowest", recorded(expected, last), got, last, 0, o.form.held())
+	r.ok = r.ok && got >= expected
 	return []row{r}
 }
 
-// uncorrected requires that the same run, measured from the actual send, misses most of what the freeze has held up: each
-// sender was held up once. It shows what the correction is for.
+// uncorrected requires that the same run, measured from the actual send, misses most of the delay: each sender
+// was delayed once. It shows the effect of measuring from the due time.
 func uncorrected(o *outcome) []row {
 	l := o.gens[0].run.Latency
 	got, most := above(histogram(l.FromSend)), above(histogram(l.Arrival))/2
 	return []row{{"from send, slower than 100 ms", "misses most of them", count(got), "< " + count(most), got > 0 && got < most}}
 }
 
-// stamped requires that messages arrived when the kernel had them: all but the first few, as it begins to stamp a little after it was
-// asked to.
+// stamped requires that messages have kernel stamps, except the first few: the kernel starts stamping a little
+// after the request.
 func stamped(o *outcome) []row {
 	const most = 5
 	s := o.gens[0].run.Health.ArrivalStamps
@@ -151,9 +151,9 @@ func error99(o *outcome) []row {
 		}
 	}
 	slices.Sort(acked)
-	told := fmt.Sprintf("≤ 1 %% (acked in %s)", trim(at(acked, 99)))
+	expected := fmt.Sprintf("≤ 1 %% (acked in %s)", trim(at(acked, 99)))
 	got := fmt.Sprintf("%s of %s, p99 %s", count(max(0, late)), count(known), trim(float64(h.ValueAtPercentile(99))/1000))
-	return []row{{"0.1 ms later than written", told, got, exact, known > 0 && float64(late) <= share*float64(known)}}
+	return []row{{"0.1 ms later than written", expected, got, exact, known > 0 && float64(late) <= share*float64(known)}}
 }
 
 // histogram is the lossless form of a latency.
@@ -185,7 +185,7 @@ func at(times []float64, percentile float64) float64 {
 	return times[min(max(i, 1), len(times))-1]
 }
 
-// recorded is what was told, and what the pipeline did by its own record.
-func recorded(told, did float64) string {
-	return fmt.Sprintf("%s (fake ≥ %s)", millis(told), trim(did))
+// recorded is the expected value and the one in the pipeline's log.
+func recorded(expected, did float64) string {
+	return fmt.Sprintf("%s (fake ≥ %s)", millis(expected), trim(did))
 }

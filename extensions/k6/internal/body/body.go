@@ -1,4 +1,4 @@
-// Package body makes the messages of a run from a template, and finds their numbers again in what arrives.
+// Package body makes the messages of a run from a template, and finds their numbers in what arrives.
 package body
 
 import (
@@ -13,11 +13,11 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// Format says what messages look like.
+// Format describes the messages.
 type Format struct {
-	Template string     // with {{id}}, {{target}} and {{payload}}; empty: a message of the pipeline in this repository
-	ID       string     // there the field of the id, with dots between nested ones
-	Source   string     // there the source
+	Template string     // with {{id}}, {{target}} and {{payload}}; empty: the format of this repository's pipeline
+	ID       string     // in the template, the field of the id, with dots between nested ones
+	Source   string     // in the template, the source
 	Fuzz     *fuzz.Spec // of payloads; nil: they are x, as many as the flow says
 	Seed     uint64     // of Fuzz
 }
@@ -33,19 +33,19 @@ type Bodies struct {
 	flows    []flow
 }
 
-// flow is what the messages of a flow look like.
+// flow is the layout of a flow's messages.
 type flow struct {
 	profile.Flow
 	pieces []piece
 }
 
-// piece is a part of a message: a text that is the same in all, and then what is not.
+// piece is a part of a message: constant text, followed by a placeholder.
 type piece struct {
 	text  string
 	holds placeholder
 }
 
-// placeholder is what stands in a message of a template.
+// placeholder is a variable part of a message.
 type placeholder uint8
 
 const (
@@ -55,8 +55,9 @@ const (
 	random // an object of random values
 )
 
-// New makes the messages of flows, whose ids begin with prefix, "<run>.<generator>.". The template must have passed Check. schedule
-// says which messages are this generator's; siblings, whether others send messages of the run too.
+// New makes the messages of flows, whose ids begin with prefix, "<run>.<generator>.". The template must have
+// passed Check. schedule says which messages are this generator's; siblings says whether other generators take
+// part in the run.
 func New(f Format, flows []profile.Flow, schedule *pacer.Pacer, prefix string, siblings bool) *Bodies {
 	b := &Bodies{format: f, schedule: schedule, prefix: prefix, mark: []byte(prefix), quoted: f.Template == ""}
 	if b.quoted {
@@ -76,7 +77,7 @@ func New(f Format, flows []profile.Flow, schedule *pacer.Pacer, prefix string, s
 	return b
 }
 
-// template is the script's own, or that of the pipeline in this repository.
+// template is the script's own or the default one.
 func (f Format) template() string {
 	if f.Template != "" {
 		return f.Template
@@ -90,16 +91,16 @@ func (f Format) template() string {
 		`,"source":"` + f.Source + `","target":"{{target}}","payload":` + payload + `}`
 }
 
-// Check refuses a template that makes no sense, with the place.
+// Check refuses an invalid template and names the place.
 func (f Format) Check() error {
 	_, err := f.parse("", "")
 	return err
 }
 
-// randomly stands for a payload that is made anew for each message.
+// randomly stands for a payload that is generated for each message.
 const randomly = "\x00"
 
-// parse splits the template. prefix is what stands before the number in an id.
+// parse splits the template. prefix is the part of an id before the number.
 func (f Format) parse(prefix, payload string) ([]piece, error) {
 	template := f.template()
 	var pieces []piece
@@ -136,7 +137,7 @@ func (f Format) parse(prefix, payload string) ([]piece, error) {
 		at += length + 2
 	}
 	if !found {
-		return nil, errors.New("body has no {{id}}: a message that cannot be told from others cannot be followed")
+		return nil, errors.New("body has no {{id}}: without an id a message cannot be followed")
 	}
 	return pieces, nil
 }
@@ -179,17 +180,18 @@ func (b *Bodies) AppendTarget(buf []byte, s pacer.Slot, i int) []byte {
 	return strconv.AppendInt(buf, int64((s.OfFlow+i)%f.Targets), 10)
 }
 
-// ID is that of the message with a number.
+// ID is the id of the message with a number.
 func (b *Bodies) ID(number int) string { return b.prefix + strconv.Itoa(number) }
 
-// NumberOf is the number in an id; false where another generator's.
+// NumberOf is the number in an id; own is false if the id is another generator's.
 func (b *Bodies) NumberOf(id string) (number int, own bool) {
 	text, own := strings.CutPrefix(id, b.prefix)
 	number, err := strconv.Atoi(text)
 	return number, own && err == nil
 }
 
-// Fixed is a message with a target of its own, as far as the number in its id, which begins with prefix, and after it.
+// Fixed returns the parts of a message before and after the number in its id, which begins with prefix. The
+// message has a target of its own.
 func (f Format) Fixed(prefix, to string) (before, after string) {
 	payload := ""
 	if f.Fuzz != nil {
@@ -205,14 +207,14 @@ func (f Format) Fixed(prefix, to string) (before, after string) {
 		case into == &before && p.holds == number:
 			into = &after
 		case p.holds == number:
-			*into += "0" // a second id: the first is the one that is read
+			*into += "0" // a second id: only the first one is read
 		}
 	}
 	return before, after
 }
 
-// Seq finds the number that the ledger knows a message of this generator by. The run's name is random, so where <run>.<generator>.
-// stands, the id stands: whatever its key is, nothing needs to be parsed.
+// Seq finds a message's number in the ledger. The run's name is random, so <run>.<generator>. marks the id
+// whatever its key, and nothing needs to be parsed.
 func (b *Bodies) Seq(payload []byte) (seq int, ok bool) {
 	number, ok := NumberAfter(payload, b.mark, b.quoted)
 	if !ok {
@@ -231,8 +233,8 @@ func (b *Bodies) Sibling(payload []byte) bool {
 	return ok && len(generator) > 0 && len(bytes.Trim(generator, "0123456789")) == 0
 }
 
-// NumberAfter finds the number that follows a prefix, up to the closing quote where there are quotes. Where there are none, the prefix may
-// also be the end of a longer one, which is another's.
+// NumberAfter finds the number that follows a prefix, up to the closing quote where ids are quoted. Without
+// quotes, the prefix may also be the end of a longer one, which belongs to others.
 func NumberAfter(payload, prefix []byte, quoted bool) (int, bool) {
 	rest := payload
 	for begin := 0; ; {

@@ -59,7 +59,7 @@ func TestATemplateThatMakesNoSenseIsRefusedWithItsPlace(t *testing.T) {
 	for template, want := range map[string]string{
 		`{"id":"{{id}}","x":"{{source}}"}`: "body, character 21: {{source}} is not known; allowed: {{id}}, {{target}}, {{payload}}",
 		`{"id":"{{id"}`:                    "body, character 8: {{ without }}",
-		`{"to":"{{target}}"}`:              "body has no {{id}}: a message that cannot be told from others cannot be followed",
+		`{"to":"{{target}}"}`:              "body has no {{id}}: without an id a message cannot be followed",
 	} {
 		assert.EqualError(t, body.Format{Template: template}.Check(), want)
 	}

@@ -1,9 +1,9 @@
-// Package clock puts this process on the clock of Redis.
+// Package clock converts this process's time to the clock of Redis.
 //
-// A process's own clock is its wall clock at the start plus its monotonic clock since, so it never jumps. A probe
-// brackets Redis TIME with that clock, so each probe proves an interval that the offset lay in at that moment. Two clocks
-// run apart at a steady rate: every line through all of these intervals is possible, and nothing else is. Where the line
-// of zero is among them, there is one clock, as on one host, and the offset is zero.
+// A process's own clock is its wall clock at the start plus its monotonic clock since, so it never jumps. A
+// probe reads Redis TIME between two readings of the own clock, which proves an interval for the offset at that
+// moment. Two clocks drift at a steady rate, so the offset is a line through all of these intervals. If the
+// zero line is possible, as on one host, the offset is zero.
 package clock
 
 import (
@@ -16,12 +16,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Clock is the own clock of this process and its relation to the clock of Redis. Without a Redis it stands alone.
+// Clock is the own clock of this process and its offset to the clock of Redis. Without a Redis it is only the
+// own clock.
 type Clock struct {
 	base time.Time
 
 	mu      sync.Mutex
-	window  []Sample // the best probe of each of the last rounds
+	window  []Sample // the best probe of each recent round
 	current Estimate
 	rounds  int
 	worst   float64
@@ -37,24 +38,24 @@ func (c *Clock) Now() int64 { return c.At(time.Now()) }
 // At is the own clock at t.
 func (c *Clock) At(t time.Time) int64 { return c.base.UnixMicro() + t.Sub(c.base).Microseconds() }
 
-// Time is the moment of the own clock that At calls so.
+// Time is the inverse of At.
 func (c *Clock) Time(at int64) time.Time {
 	return c.base.Add(time.Duration(at-c.base.UnixMicro()) * time.Microsecond)
 }
 
-// own is the own clock with its fraction of a µs; a float64 holds a quarter of one.
+// own is the own clock in µs with a fraction; a float64 resolves a quarter of a µs.
 func (c *Clock) own() float64 {
 	return float64(c.base.UnixMicro()) + float64(time.Since(c.base).Nanoseconds())/1000
 }
 
-// Offset is what the clock of Redis is ahead of the own clock at a moment of the own clock, in µs.
+// Offset is the offset of the clock of Redis (Redis − own) at a time of the own clock, in µs.
 func (c *Clock) Offset(at int64) int64 {
 	e := c.estimate()
 	return int64(math.Round(e.Used(float64(at))))
 }
 
-// Back returns what the own clock is ahead of the clock of Redis at a moment of that one, in µs, as is known now. A message that
-// has waited for long was stamped long ago, and under a drift the offset was another one then.
+// Back returns a function from a time of Redis to the offset own − Redis at that time, in µs, by the current
+// estimate. Messages that have waited were stamped earlier, when a drifting clock had another offset.
 func (c *Clock) Back() func(at int64) int64 {
 	e := c.estimate()
 	return func(at int64) int64 {
@@ -72,11 +73,11 @@ func (c *Clock) estimate() Estimate {
 const (
 	// period is how often a clock is probed.
 	period = 100 * time.Millisecond
-	// asked is how often a round asks: enough that one of the probes meets no other work.
+	// asked is how many probes a round makes: enough that one of them meets no other work.
 	asked = 8
 	// kept is how many rounds are remembered.
 	kept = 64
-	// fresh is how many of them are remembered whatever their worth.
+	// fresh is how many of the newest rounds are kept whatever their round trip.
 	fresh = 8
 )
 
@@ -98,14 +99,14 @@ func (c *Clock) Probe(ctx context.Context, client *redis.Client) error {
 	return nil
 }
 
-// Keep probes again and again, until ctx ends.
+// Keep probes until ctx ends.
 func (c *Clock) Keep(ctx context.Context, client *redis.Client) {
 	rounds := time.NewTicker(period)
 	defer rounds.Stop()
 	for {
 		select {
 		case <-rounds.C:
-			_ = c.Probe(ctx, client) // a failed probe leaves the estimate as it was; its bound grows
+			_ = c.Probe(ctx, client) // a failed probe keeps the estimate; its bound grows
 		case <-ctx.Done():
 			return
 		}
@@ -132,8 +133,8 @@ func (c *Clock) add(s Sample, at float64) {
 	c.rounds++
 }
 
-// forget leaves out the sample that tells least: the one with the longest round trip, the newest apart. Old samples with
-// short ones stay, and with them a long base for the drift.
+// forget drops the sample with the longest round trip, except the newest ones. Old samples with short round
+// trips stay, and give the drift a long base.
 func forget(window []Sample) []Sample {
 	worst := 0
 	for i, s := range window[:len(window)-fresh] {
@@ -144,14 +145,14 @@ func forget(window []Sample) []Sample {
 	return append(window[:worst], window[worst+1:]...)
 }
 
-// Begin forgets how wide the bound has been so far: what counts is the time from here on.
+// Begin resets the widest bound, so that it covers only the run.
 func (c *Clock) Begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.worst = 0
 }
 
-// Reading is what the report says of the clock.
+// Reading is the clock's part of the report.
 type Reading struct {
 	Offset float64 // applied, µs
 	Bound  float64 // the widest since Begin, µs

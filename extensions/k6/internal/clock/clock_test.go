@@ -72,7 +72,7 @@ func TestTheTruthLiesInsideTheBound(t *testing.T) {
 			simulate(c, random, 200, truth, func(now float64) {
 				require.InDelta(t, truth(now), c.current.Used(now), c.current.Bound(now)+0.5, "%v ahead, %v ppm", ahead, ppm)
 			})
-			assert.Less(t, c.current.Bound(c.current.At), 60.0, "the fast round trips tell")
+			assert.Less(t, c.current.Bound(c.current.At), 60.0, "the fast round trips decide")
 			if ppm >= 15 || ppm <= -15 {
 				assert.InDelta(t, ppm, c.Read().Drift, 3, "%v ahead", ahead)
 			}

@@ -2,11 +2,12 @@ package clock
 
 import "math"
 
-// Sample is one probe: asked at T0 of the own clock, Redis said Server, heard at T1. All in µs since 1970.
+// Sample is one probe: sent at T0 and answered at T1 of the own clock; Redis returned Server. All in µs since
+// 1970.
 type Sample struct{ T0, Server, T1 float64 }
 
-// between is the moment that the probe tells of, and the interval that the offset lay in then: Redis looked at its clock
-// between T0 and T1. TIME cuts off what is below a µs, half of one on average.
+// between returns the moment of the probe and the interval of the offset: Redis read its clock between T0 and
+// T1. TIME truncates to µs, half of one on average.
 func (s Sample) between() (at, low, high float64) {
 	const truncation = 0.5
 	at = (s.T0 + s.T1) / 2
@@ -14,19 +15,20 @@ func (s Sample) between() (at, low, high float64) {
 	return at, s.Server - at - half, s.Server - at + half
 }
 
-// steepest is the drift that is thought possible before samples tell better: the ±100 ppm that Ethernet's clocks may have.
+// steepest is the largest drift that is assumed before samples prove better: Ethernet allows clocks ±100 ppm.
 const steepest = 100e-6
 
-// Estimate is what samples prove of the offset (reference − own clock, µs) at the moment At and of its drift (µs per µs).
+// Estimate is what samples prove about the offset (reference − own clock, µs) at time At and about the drift
+// (µs per µs).
 type Estimate struct {
 	At               float64
 	Low, High        float64 // of the offset at At
 	Slowest, Fastest float64 // of the drift
-	Kept             int     // how many of the newest samples one steady drift explains; the older ones were left out
+	Kept             int     // how many of the newest samples one steady drift explains; older ones are dropped
 }
 
-// Of returns what samples, oldest first, prove of the offset at a moment after them. It panics without a sample.
-// pipeline/common/clock.ts does the same; both are tested against reports/contract/clock.vectors.json.
+// Of returns the estimate at a moment after the samples, which are oldest first. It panics without a sample.
+// pipeline/common/clock.ts is the same; both are tested against reports/contract/clock.vectors.json.
 func Of(samples []Sample, at float64) Estimate {
 	e := Estimate{At: at, Slowest: -steepest, Fastest: steepest}
 	for e.Kept < len(samples) {
@@ -38,7 +40,7 @@ func Of(samples []Sample, at float64) Estimate {
 			slowest = math.Max(slowest, (floor-high)/(later-t))
 			fastest = math.Min(fastest, (ceiling-low)/(later-t))
 		}
-		if slowest > fastest { // a clock was set, or its rate changed: what was before tells nothing of now
+		if slowest > fastest { // a clock was set, or its rate changed: older samples no longer apply
 			break
 		}
 		e.Slowest, e.Fastest = slowest, fastest
@@ -70,7 +72,7 @@ func (e Estimate) Used(t float64) float64 {
 	return (e.Low+e.High)/2 + drift*(t-e.At)
 }
 
-// Bound is how far the true offset can be from the one that is applied at t.
+// Bound is the largest possible error of the offset applied at t.
 func (e Estimate) Bound(t float64) float64 {
 	used := e.Used(t)
 	return math.Max(e.High+e.Fastest*(t-e.At)-used, used-e.Low-e.Slowest*(t-e.At))

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// coarse is what Go's timers are good for: its poller waits in whole milliseconds.
+// coarse is the resolution of Go's timers, whose poller waits in whole milliseconds, with a margin.
 const coarse = 2 * time.Millisecond
 
-// SleepUntil waits for t, with the runtime's timer for the most of it and the kernel's for the rest. It returns at once
-// when t has passed, and false when ctx ends or halted closes first.
+// SleepUntil waits for t: first with the runtime's timer, then with the kernel's. It returns at once when t has
+// passed, and false when ctx ends or halted closes first.
 func SleepUntil(ctx context.Context, halted <-chan struct{}, t time.Time) bool {
 	if wait := time.Until(t) - coarse; wait > 0 {
 		timer := time.NewTimer(wait)

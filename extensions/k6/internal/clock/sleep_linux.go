@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timers are kernel timers that nobody waits for. One is needed for each sender that is in its last 2 ms.
+// timers are idle kernel timers. Each sender in its last 2 ms needs one.
 var timers sync.Pool
 
-// nanosleep waits for d, to within the kernel's timer slack of 50 µs. The timer wakes the goroutine like a socket does: a
-// sleeping system call would hold on to a processor of the runtime, which the subscribers' sockets would wait for.
+// nanosleep waits for d, to within the kernel's timer slack of 50 µs. The timer wakes the goroutine as a socket
+// does: a sleeping system call would block a processor of the runtime, and with it the subscribers' sockets.
 func nanosleep(d time.Duration) {
 	timer, _ := timers.Get().(*os.File)
 	if timer == nil {
@@ -26,7 +26,7 @@ func nanosleep(d time.Duration) {
 	raw, err := timer.SyscallConn()
 	set := false
 	if err == nil {
-		// What it counts is not read: to set it again clears that.
+		// Setting the timer clears its counter, so the counter is not read.
 		err = raw.Read(func(fd uintptr) (over bool) {
 			if set {
 				return true

@@ -40,7 +40,7 @@ Exit code: 0 when all runs pass, 99 when one does not, 1 when a file is not a va
 	}
 }
 
-// verdict is what a run is worth, and a line for each of its rules.
+// verdict is the result of a run, and a line for each of its rules.
 func verdict(r *report.Run) (result string, lines []string) {
 	result = r.Verdict.Result
 	if r.Verdict.Rules == nil {

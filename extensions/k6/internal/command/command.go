@@ -1,4 +1,4 @@
-// Package command is `k6 x arrival`: what of Arrival needs no script.
+// Package command is `k6 x arrival`: the commands that need no script.
 package command
 
 import (
@@ -13,7 +13,7 @@ import (
 // Name is what follows `k6 x`.
 const Name = "arrival"
 
-// New makes the command. Each sub-command has a constructor of its own, which is called here and nowhere else.
+// New makes the command. Each sub-command has its own constructor, which is called only here.
 func New(gs *state.GlobalState) *cobra.Command {
 	root := &cobra.Command{
 		Use:     Name,
@@ -31,7 +31,8 @@ func New(gs *state.GlobalState) *cobra.Command {
 	return root
 }
 
-// each does something with every path, also after an error with one. It logs all errors but the last, which it returns with an exit code.
+// each calls do for every path, also after an error. It logs all errors but the last, which it returns with an
+// exit code.
 func each(gs *state.GlobalState, paths []string, do func(path string) error) error {
 	var last error
 	for _, path := range paths {

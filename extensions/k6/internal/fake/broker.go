@@ -12,10 +12,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
-// Cut closes the connections of all subscribers without a word. Copies may call it.
+// Cut closes the connections of all subscribers without DISCONNECT. Copies may call it.
 func (f *Pipeline) Cut() { f.end(func(net.Conn) {}) }
 
-// Silence leaves the subscribers their connections, and says nothing over them any more. Copies may call it.
+// Silence keeps the subscribers' connections open but sends nothing more. Copies may call it.
 func (f *Pipeline) Silence() { f.silent.Store(true) }
 
 // TakeOver closes the connections of all subscribers, as a broker does to a client whose id another one uses. Copies may
@@ -66,7 +66,7 @@ func (f *Pipeline) serve(conn net.Conn) {
 			f.mu.Unlock()
 		case *packets.Puback:
 			if f.Alone {
-				f.acked <- time.Now() // one is on its way, so there is room
+				f.acked <- time.Now() // one is in flight, so there is room
 			}
 			continue
 		case *packets.Disconnect:
@@ -88,7 +88,7 @@ func (f *Pipeline) serve(conn net.Conn) {
 	}
 }
 
-// forget ends a connection: what is due to it from now on is delivered to nobody, as after the end of a clean session.
+// forget ends a connection: its pending messages are delivered to nobody, as after the end of a clean session.
 func (f *Pipeline) forget(conn net.Conn) {
 	_ = conn.Close()
 	f.mu.Lock()
@@ -98,8 +98,8 @@ func (f *Pipeline) forget(conn net.Conn) {
 	}
 }
 
-// relay delivers what the ingest has accepted, in that order. As every message waits for as long, none overtakes another
-// one unless it is told to.
+// relay delivers the accepted messages in order. All have the same delay, so none overtakes another unless Swap
+// says so.
 func (f *Pipeline) relay() {
 	for {
 		select {
@@ -127,7 +127,7 @@ func (f *Pipeline) relay() {
 	}
 }
 
-// awaitAck waits until what was written last has been acknowledged; false when it was given up.
+// awaitAck waits until the last write has been acknowledged; false when the pipeline was closed.
 func (f *Pipeline) awaitAck() bool {
 	select {
 	case at := <-f.acked:
@@ -147,27 +147,27 @@ type delivery struct {
 	copies int
 }
 
-// handle does to a message what it is told; f.mu is held.
+// handle applies Leftovers, Keep, Copies and Swap to a message; f.mu is held.
 func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	f.messages++
 	nth := f.messages
 	var m struct{ ID, Target string }
-	_ = json.Unmarshal(message, &m) // what is no message has no topic, and nobody holds it
+	_ = json.Unmarshal(message, &m) // a payload that is no message has no topic, and no subscriber
 	topic := "messages/" + m.Target
-	for range told(f.Leftovers, nth, 0) {
+	for range valueFor(f.Leftovers, nth, 0) {
 		f.leftovers++
 		body := fmt.Sprintf(`{"id":"another0.1.%d","source":"k6","target":%q,"payload":""}`, f.leftovers, m.Target)
 		f.write(topic, f.publish(topic, []byte(body), a.at))
 	}
-	if stream := told(f.Keep, nth, ""); stream != "" {
+	if stream := valueFor(f.Keep, nth, ""); stream != "" {
 		f.note(f.Redis.add(stream, string(message), m.Target))
 		return
 	}
 	d := delivery{
 		Delivery: Delivery{ID: m.ID, Received: a.received, Made: time.Now()},
-		packet:   f.publish(topic, message, a.at), copies: told(f.Copies, nth, 1),
+		packet:   f.publish(topic, message, a.at), copies: valueFor(f.Copies, nth, 1),
 	}
-	if told(f.Swap, nth, false) {
+	if valueFor(f.Swap, nth, false) {
 		f.held[topic] = d
 		return
 	}
@@ -178,8 +178,8 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	}
 }
 
-// told is what a function says of the nth, or what goes without one.
-func told[T any](of func(nth int) T, nth int, otherwise T) T {
+// valueFor returns of(nth), or otherwise where of is nil.
+func valueFor[T any](of func(nth int) T, nth int, otherwise T) T {
 	if of == nil {
 		return otherwise
 	}
@@ -206,7 +206,7 @@ func (f *Pipeline) publish(topic string, payload []byte, at time.Time) []byte {
 	return p.Append(nil, mqttwire.Version5)
 }
 
-// write reports whether anybody took the packet: who has gone gets nothing.
+// write reports whether any subscriber took the packet.
 func (f *Pipeline) write(topic string, packet []byte) (taken bool) {
 	for _, conn := range f.subscribers[topic] {
 		if f.silent.Load() {

@@ -1,6 +1,6 @@
-// Package fake is a controllable pipeline: an ingest, a broker and a Redis in one, over real HTTP, real MQTT 5 and real RESP
-// on 127.0.0.1, that does to each message what it is told and writes down what it did. It is the known truth that the
-// instrument is measured against.
+// Package fake is a controllable pipeline: an ingest, a broker and a Redis in one, over real HTTP, real MQTT 5
+// and real RESP on 127.0.0.1. It treats each message as configured and logs what it did: the known truth that
+// the instrument is tested against.
 package fake
 
 import (
@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Pipeline is told what to do before Start, and does it until Close. Requests and messages are numbered from 1, as they
-// come; a nil function means that nothing of the kind happens.
+// Pipeline is configured before Start and runs until Close. Requests and messages are numbered from 1 in order
+// of arrival; a nil function has no effect.
 type Pipeline struct {
 	Delay     time.Duration             // from the acceptance of a request to the delivery of its messages
 	Status    func(nth int) int         // of the nth request; nil: always 202. 0: no answer at all
@@ -109,8 +109,8 @@ func (f *Pipeline) CloseBroker() {
 // CloseIngest leaves nobody at the ingest's address.
 func (f *Pipeline) CloseIngest() { f.ingest.Close() }
 
-// Close ends everything, drops what has not been delivered, and waits until nothing of it runs any more. The error is the
-// first packet that was not understood.
+// Close ends everything, drops undelivered messages, and waits until all goroutines have ended. The error is
+// the first packet that could not be parsed.
 func (f *Pipeline) Close() error {
 	close(f.done)
 	f.ingest.CloseClientConnections()
@@ -124,7 +124,7 @@ func (f *Pipeline) Close() error {
 	return f.failed
 }
 
-// Log is what was delivered so far, in the order of the writes.
+// Log lists the deliveries so far, in the order of the writes.
 func (f *Pipeline) Log() []Delivery {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -138,14 +138,14 @@ func (f *Pipeline) Requests() int {
 	return f.requests
 }
 
-// Frozen is when the freeze began; zero if it did not.
+// Frozen is when the freeze began; zero: it did not.
 func (f *Pipeline) Frozen() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.frozen
 }
 
-// thaw is when the freeze ends; a moment of the past if there is none.
+// thaw is when the freeze ends; a moment in the past if there is none.
 func (f *Pipeline) thaw() time.Time {
 	if frozen := f.Frozen(); !frozen.IsZero() {
 		return frozen.Add(f.Freeze.For)
@@ -153,7 +153,7 @@ func (f *Pipeline) thaw() time.Time {
 	return time.Time{}
 }
 
-// wait returns at a moment and after the end of a freeze, whichever is later; false when it was given up before.
+// wait waits until a moment and the end of a freeze, whichever is later; false when it was given up first.
 func (f *Pipeline) wait(given <-chan struct{}, until time.Time) bool {
 	for {
 		if thaw := f.thaw(); thaw.After(until) {

@@ -137,8 +137,8 @@ func TestAWrongClockIsTheSameInRedisAndInStamps(t *testing.T) {
 	t.Parallel()
 	clock := Clock{Ahead: time.Hour, PPM: 50, Since: time.Now()}
 	const ms = time.Millisecond
-	way := Way{Request: ms, Ingest: 2 * ms, Queue: 3 * ms, Relay: 4 * ms}
-	f := &Pipeline{Redis: &Redis{Clock: clock}, Hops: way.Stamps(clock)}
+	delays := StageDelays{Request: ms, Ingest: 2 * ms, Queue: 3 * ms, Relay: 4 * ms}
+	f := &Pipeline{Redis: &Redis{Clock: clock}, Hops: delays.Stamps(clock)}
 	r := read(t, f, "messages/a")
 	client := connect(t, f.Redis)
 
@@ -154,7 +154,7 @@ func TestAWrongClockIsTheSameInRedisAndInStamps(t *testing.T) {
 	words := strings.Fields(<-r.arrived)
 	stamps, err := hops.Parse([]byte(words[len(words)-1]))
 	require.NoError(t, err)
-	stamps = stamps.Move(func(int64) int64 { return -way.Request.Microseconds() })
+	stamps = stamps.Move(func(int64) int64 { return -delays.Request.Microseconds() })
 	assert.GreaterOrEqual(t, stamps.Received, before)
 	assert.LessOrEqual(t, stamps.Received, clock.Micros(time.Now()))
 	assert.Equal(t, hops.Stamps{Received: 0, Queued: 2000, Claimed: 5000, Published: 9000}, stamps.Move(func(int64) int64 { return -stamps.Received }))

@@ -39,5 +39,5 @@ func (f *Pipeline) request(at time.Time) int {
 	if f.requests == f.Freeze.Nth {
 		f.frozen = at
 	}
-	return told(f.Status, f.requests, http.StatusAccepted)
+	return valueFor(f.Status, f.requests, http.StatusAccepted)
 }

@@ -41,7 +41,7 @@ func (r *Redis) start() error {
 	return nil
 }
 
-// Stop makes it answer nothing but errors, as one that is on its way down.
+// Stop makes it answer only errors, as a Redis that is shutting down.
 func (r *Redis) Stop() { r.server.SetError("LOADING it is away") }
 
 func (r *Redis) close() { r.server.Close() }

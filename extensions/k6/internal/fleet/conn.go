@@ -1,5 +1,5 @@
-// Package fleet is one of many MQTT 5 connections that publish now and then. Each is a goroutine and a few KB, so that a process holds
-// as many as it may have files open.
+// Package fleet is an MQTT 5 connection that publishes occasionally, for runs with many of them. Each is one
+// goroutine and a few KB, so the limit of a process is its open files.
 package fleet
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
-// Options say where, as whom and how to connect.
+// Options say where and how to connect, and with which credentials.
 type Options struct {
 	URL      string // mqtt:// or mqtts://
 	Username string
@@ -31,12 +31,12 @@ type Options struct {
 }
 
 const (
-	keepAlive = 60 * time.Second // unless the broker says another one
-	// readSize is that of a buffer for what a broker tells a client that only publishes.
+	keepAlive = 60 * time.Second // unless the broker sets another one
+	// readSize is the read buffer of a client that only publishes.
 	readSize = 64
 )
 
-// ErrNotSent says that a message did not leave.
+// ErrNotSent means that a message was not sent.
 var ErrNotSent = errors.New("not sent")
 
 // Conn is a connection. Its methods may be called from any goroutine.
@@ -52,8 +52,8 @@ type Conn struct {
 	waiting []waiting
 	wrote   time.Time
 	heard   time.Time
-	asked   time.Time // when it was asked for a PINGRESP that has not come; zero: it is not
-	ended   error     // why the connection is of no use any more
+	asked   time.Time // when a PINGREQ was sent that is unanswered; zero: none
+	ended   error     // why the connection can no longer be used
 }
 
 // waiting is a message without PUBACK.
@@ -63,7 +63,7 @@ type waiting struct {
 	done  func(reason byte, err error)
 }
 
-// ParseAddress refuses what Connect does not speak.
+// ParseAddress refuses addresses that Connect does not support.
 func ParseAddress(url string) (mqttwire.Address, error) {
 	a, err := mqttwire.ParseAddress(url)
 	if err == nil && a.Web {
@@ -128,7 +128,7 @@ func (c *Conn) handshake(o *Options) error {
 	return nil
 }
 
-// write sends a packet in one piece. But for the handshake c.mu is held, so that packets do not mix.
+// write sends a packet in one piece. Except in the handshake c.mu is held, so that packets do not mix.
 func (c *Conn) write(p *packets.ControlPacket) error {
 	var b bytes.Buffer
 	if _, err := p.WriteTo(&b); err != nil {
@@ -140,8 +140,9 @@ func (c *Conn) write(p *packets.ControlPacket) error {
 	return err
 }
 
-// Publish sends a message at QoS 0 or 1, with a user property unless its key is empty. done is called once: when the message has been
-// written at QoS 0, with PUBACK's reason code at QoS 1, or with an error, which is ErrNotSent when the message did not leave.
+// Publish sends a message at QoS 0 or 1, with a user property unless its key is empty. done is called once:
+// when the message has been written (QoS 0), with PUBACK's reason code (QoS 1), or with an error, which is
+// ErrNotSent if the message was not sent.
 func (c *Conn) Publish(topic string, payload []byte, qos byte, property packets.User, done func(reason byte, err error)) {
 	p := packets.NewControlPacket(packets.PUBLISH)
 	publish := p.Content.(*packets.Publish)
@@ -167,14 +168,14 @@ func (c *Conn) Publish(topic string, payload []byte, qos byte, property packets.
 	err := c.write(p)
 	c.mu.Unlock()
 	if err != nil {
-		c.end(err) // a part of it may have left
+		c.end(err) // a part of it may have been sent
 	}
 	if qos == 0 {
 		done(0, err)
 	}
 }
 
-// freeID is a packet id that no message waits under; c.mu is held.
+// freeID is an unused packet id; c.mu is held.
 func (c *Conn) freeID() uint16 {
 	for {
 		c.id = c.id%math.MaxUint16 + 1 // never 0 [MQTT-2.2.1-3]
@@ -193,7 +194,8 @@ func (c *Conn) find(id uint16) int {
 	return -1
 }
 
-// Read takes the broker's answers until the connection ends, and returns why: net.ErrClosed after Close.
+// Read processes the broker's answers until the connection ends, and returns the cause: net.ErrClosed after
+// Close.
 func (c *Conn) Read() error {
 	for {
 		p, err := packets.ReadPacket(c.in)
@@ -230,18 +232,19 @@ func (c *Conn) take(id uint16) func(byte, error) {
 	return done
 }
 
-// Ended reports whether the connection is of no use any more.
+// Ended reports whether the connection can no longer be used.
 func (c *Conn) Ended() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ended != nil
 }
 
-// Tend is to be called from time to time: it keeps an idle connection alive, and ends one whose broker has not answered in time.
+// Tend is called periodically: it keeps an idle connection alive, and ends one whose broker has not answered in
+// time.
 func (c *Conn) Tend(now time.Time) {
 	c.mu.Lock()
 	overdue := len(c.waiting) > 0 && now.Sub(c.waiting[0].since) > c.timeout
-	// What is written to a broker that stands still goes into the kernel's buffers, so silence has to be asked about too.
+	// Writes to a frozen broker still succeed, into the kernel's buffers, so silence is checked too.
 	idle := c.alive > 0 && (now.Sub(c.wrote) > c.alive/2 || now.Sub(c.heard) > c.alive)
 	var err error
 	switch {
@@ -262,19 +265,19 @@ func (c *Conn) Tend(now time.Time) {
 	}
 }
 
-// Close says DISCONNECT and closes the connection.
+// Close sends DISCONNECT and closes the connection.
 func (c *Conn) Close() {
 	c.mu.Lock()
 	if c.ended == nil {
 		_ = c.write(packets.NewControlPacket(packets.DISCONNECT))
-		c.ended = net.ErrClosed // before the broker's end of it is seen
+		c.ended = net.ErrClosed // before the reader sees the broker close it
 		_ = c.net.Close()
 	}
 	c.mu.Unlock()
 	c.end(net.ErrClosed)
 }
 
-// end closes the connection and gives up what waits for an answer. It returns the first reason that there was.
+// end closes the connection and fails the messages without an answer. It returns the first cause.
 func (c *Conn) end(err error) error {
 	c.mu.Lock()
 	if c.ended == nil {

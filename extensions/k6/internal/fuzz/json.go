@@ -16,7 +16,7 @@ type member struct {
 	is    int // where the value stands
 }
 
-// members takes apart an object that is valid JSON, in its order.
+// members splits a valid JSON object into its members, in order.
 func (m member) members() []member {
 	d := json.NewDecoder(bytes.NewReader(m.value))
 	_, _ = d.Token() // the {
@@ -34,7 +34,7 @@ func (m member) members() []member {
 	return all
 }
 
-// reader reads the JSON form. Errors say where something stands, and keys keep their order.
+// reader parses the JSON form. Errors give the position, and keys keep their order.
 type reader struct{ fields int }
 
 func parseJSON(text string) ([]field, error) {
@@ -47,7 +47,7 @@ func parseJSON(text string) ([]field, error) {
 
 func broken(err error, text string) error {
 	var syntax *json.SyntaxError
-	// The offset of a wrong last character is that of an end that comes too early: only the text tells them apart.
+	// The offset is the same for a wrong last character and for a premature end; only the text differs.
 	if errors.As(err, &syntax) && syntax.Error() != "unexpected end of JSON input" {
 		return at(int(syntax.Offset)-1, "not JSON: %s", syntax)
 	}
@@ -78,7 +78,7 @@ func (r *reader) object(of member, depth int) ([]field, error) {
 	return fields, nil
 }
 
-// field reads what stands behind a key.
+// field reads the value of a key.
 func (r *reader) field(m member, depth int) (field, error) {
 	switch m.value[0] {
 	case '"':
@@ -118,7 +118,7 @@ func choice(m member, key string) ([][]byte, error) {
 	return allowed, nil
 }
 
-// described reads an object that says what values are like, if its parts belong together.
+// described reads an object that describes values, and checks that its parts fit together.
 func (r *reader) described(m member, depth int) (field, error) {
 	parts, said := m.members(), map[string]member{}
 	for _, part := range parts {
@@ -203,7 +203,7 @@ func (f *field) bound(by member, key string) error {
 	return nil
 }
 
-// isOf says whether a value of JSON is of a type.
+// isOf reports whether a JSON value is of a type.
 func isOf(kind string, value []byte) bool {
 	switch value[0] {
 	case '"':

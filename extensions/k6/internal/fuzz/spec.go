@@ -34,14 +34,14 @@ const (
 
 const kinds = "string, int, float, boolean"
 
-// Bounds of a specification, so that a typing error is not taken at its word.
+// Bounds of a specification, against typing errors.
 const (
 	mostFields = 1000
 	mostLength = 1 << 20
 	mostDepth  = 16
 )
 
-// Defaults where a specification does not say it.
+// Defaults of a specification.
 const (
 	lengthFrom, lengthTo = 8, 16
 	rangeFrom, rangeTo   = 0, 1000
@@ -60,7 +60,7 @@ type field struct {
 	children []field
 }
 
-// Parse reads a specification. An error says the character where it stands, and what is allowed.
+// Parse reads a specification. Errors give the position and what is allowed.
 func Parse(text string) (*Spec, error) {
 	trimmed := strings.TrimSpace(text)
 	var fields []field
@@ -85,7 +85,7 @@ func Parse(text string) (*Spec, error) {
 	return &Spec{fields}, nil
 }
 
-// mistake is what is wrong, and at which byte of the text.
+// mistake is an error and the byte of the text where it is.
 type mistake struct {
 	offset int
 	what   string
@@ -137,7 +137,7 @@ func parseList(text string) ([]field, error) {
 	return fields, nil
 }
 
-// newField is a field of a type by its name, with the default bounds.
+// newField is a field of a named type, with the default bounds.
 func newField(key, kind string) (field, bool) {
 	quoted, _ := json.Marshal(key)
 	f := field{key: append(quoted, ':'), kind: kind, low: rangeFrom, high: rangeTo}

@@ -19,13 +19,13 @@ type Stamps struct{ Received, Queued, Claimed, Published int64 }
 
 var errMalformed = errors.New("hops: not four comma-separated whole numbers")
 
-// Digits that a stamp and a delta may have: 16 digits of microseconds reach the year 2286.
+// Lengths of a stamp and of a delta: 16 digits of microseconds reach the year 2286.
 const (
 	stampDigits = 16
 	deltaDigits = 15
 )
 
-// Move puts the stamps onto another clock, each by what that one is ahead at its moment.
+// Move converts the stamps to another clock. ahead is the offset of that clock at a moment.
 func (s Stamps) Move(ahead func(at int64) int64) Stamps {
 	return Stamps{
 		s.Received + ahead(s.Received), s.Queued + ahead(s.Queued), s.Claimed + ahead(s.Claimed), s.Published + ahead(s.Published),

@@ -7,28 +7,30 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// How late a generator may be, to send and to read: lateness counts in the arrival latency, so a run stays honest whatever
-// it is, but past this share of it the run says more of the generator than of the pipeline. Below the floor it is the
-// operating system's.
+// Limits of the generator's lateness in sending and reading. Lateness counts in the arrival latency, so the
+// figures are never too good. Above this share of the latency the run measures the generator rather than the
+// pipeline. Below the floor the lateness is the operating system's.
 const (
 	lateShare   = 0.05
 	lateFloorMS = 2
 )
 
-// The generator may use this share of its cores, in all but this share of the seconds: a second of garbage collection is no
-// reason to throw a run away.
+// The generator may use this share of its cores in all but this share of the seconds: one second of garbage
+// collection does not make a run invalid.
 const (
 	busyShare   = 0.9
 	busySeconds = 0.05
 )
 
-// stealMuch is the % of the host's CPU from which a hypervisor that gives it to others is named where the generator was held up.
+// stealMuch is the % of CPU steal from which a late generator's advice names the hypervisor.
 const stealMuch = 2
 
-// negativeShare of the deliveries may have a stage below zero: stamps of a few µs may cross each other.
+// negativeShare is the tolerated share of deliveries with a stage below zero: stamps a few µs apart may be out
+// of order.
 const negativeShare = 0.01
 
-// instrument are the rules for what measures: where one does not hold, the figures say more of it than of the pipeline.
+// instrument returns the rules for the generator itself. If one is broken, the figures describe the generator
+// rather than the pipeline.
 func (e Evidence) instrument() []report.Rule {
 	r := e.Run
 	a, health, arrival := r.Account, r.Health, value(r.Latency.Arrival.P99)
@@ -53,7 +55,7 @@ func (e Evidence) instrument() []report.Rule {
 			"the generator was late to read: what arrived may have lain in the subscriber's socket for %.1f ms (p99) of arrival p99 %.1f ms%s",
 			value(health.SocketWait.P99), arrival, also))
 	}
-	if seconds, told := busy(r.Timeline, e.Cores); told {
+	if seconds, known := busy(r.Timeline, e.Cores); known {
 		rule := atMost("cpu", float64(seconds), busySeconds*float64(len(r.Timeline)), "s", report.Invalid)
 		rule.Basis = fmt.Sprintf("%.0f %% of the seconds may be above %.0f %% of %d cores", busySeconds*100, busyShare*100, e.Cores)
 		rules = append(rules, because(rule, "the generator was out of CPU: above %.0f %% of its %d cores in %d of %d seconds%s",
@@ -78,7 +80,8 @@ func (e Evidence) instrument() []report.Rule {
 	return rules
 }
 
-// unheard says what the subscribers held where all that was accepted went to nobody: it may be other topics than were published to.
+// unheard names the subscribers' topics if no accepted message arrived: messages may be published to other
+// topics.
 func (e Evidence) unheard() string {
 	if a := e.Run.Account; a.Lost == 0 || a.Arrived > 0 || e.Subscribed == "" {
 		return ""
@@ -91,15 +94,15 @@ func measured(r *report.Run) report.Rule {
 	return report.Rule{Name: "measured", Value: &n, Op: ">=", Limit: new(1.0), Unit: "deliveries", OK: new(n >= 1), Result: report.Invalid}
 }
 
-// late weighs a lateness of the generator against the arrival latency, both p99 in ms.
+// late compares a lateness of the generator with the arrival latency, both p99 in ms.
 func late(name string, ms, arrival float64) report.Rule {
 	rule := atMost(name, ms, max(lateFloorMS, lateShare*arrival), "ms", report.Invalid)
 	rule.Basis = fmt.Sprintf("%.0f %% of arrival p99, no less than %d ms", lateShare*100, lateFloorMS)
 	return rule
 }
 
-// clockBound holds the clocks to the limit that the user set. Without one a wide bound is no reason to distrust a run: arrival needs one
-// clock only, and a stage that is short beside the bound is marked.
+// clockBound compares the bound of the clocks with the user's limit. Without a limit a wide bound is no reason
+// to distrust a run: arrival needs only one clock, and a stage that is short compared with the bound is marked.
 func clockBound(r *report.Run) report.Rule {
 	rule := atMost("clock_bound", r.Clock.BoundMS, *r.Clock.LimitMS, "ms", report.Invalid)
 	if *rule.OK && len(r.Clock.Processes) == 0 && r.Latency.Stages[ledger.Queue.String()].Count > 0 {
@@ -109,7 +112,8 @@ func clockBound(r *report.Run) report.Rule {
 	return because(rule, "the clock bound ±%.3f ms is above the limit of %.3f ms", r.Clock.BoundMS, *r.Clock.LimitMS)
 }
 
-// busy counts the seconds in which the generator used more of its cores than it may, and reports whether its CPU is known.
+// busy counts the seconds in which the generator used more of its cores than allowed; known is false without
+// CPU data.
 func busy(timeline []report.Interval, cores int) (seconds int, known bool) {
 	for _, i := range timeline {
 		if cpu := i.Generator.CPUPercent; cpu != nil {
@@ -122,7 +126,7 @@ func busy(timeline []report.Interval, cores int) (seconds int, known bool) {
 	return seconds, known
 }
 
-// stolen names the hypervisor where it took much; empty where it did not.
+// stolen names the hypervisor if the CPU steal was high; otherwise it is empty.
 func stolen(timeline []report.Interval) string {
 	sum, most, seconds := 0.0, 0.0, 0
 	for _, i := range timeline {
@@ -136,19 +140,19 @@ func stolen(timeline []report.Interval) string {
 	return fmt.Sprintf("the hypervisor took %.0f %% of this host's CPU meanwhile, and %.0f %% in the worst second", sum/float64(seconds), most)
 }
 
-// remedy says what a late generator wants: its cores, where somebody else had them, senders, where its requests found them
-// all busy, and otherwise more cores.
+// remedy is the advice for a late generator: its CPU back from the hypervisor, more senders if all were busy,
+// otherwise more cores.
 func (e Evidence) remedy() string {
 	if steal := stolen(e.Run.Timeline); steal != "" {
 		return steal + ": a machine that is not shared is needed"
 	}
-	if 100*e.Unattended >= int64(max(1, e.Run.Account.Requests.Scheduled)) { // as many as a p99 is made of
+	if 100*e.Unattended >= int64(max(1, e.Run.Account.Requests.Scheduled)) { // as many requests as affect a p99
 		return fmt.Sprintf("%d requests were due while all senders waited for answers: more senders are needed", e.Unattended)
 	}
 	return "more cores are needed"
 }
 
-// open names the subscribers that did not come back.
+// open names the subscribers that did not reconnect.
 func open(gaps []report.Gap) (all string) {
 	for _, g := range gaps {
 		if g.ToS == nil {

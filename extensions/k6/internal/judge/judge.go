@@ -1,5 +1,5 @@
-// Package judge decides what a run is worth. It is pure: the same evidence gives the same verdict, and every rule stands in the verdict
-// with its limit, what was measured and whether it held, so that whatever shows a run needs no rule of its own.
+// Package judge decides the verdict of a run. It is pure: the same evidence gives the same verdict. Every rule
+// is in the verdict with its limit, its measured value and its result, so reports need no rules of their own.
 package judge
 
 import (
@@ -10,22 +10,22 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// Evidence is what a run is judged by.
+// Evidence is the input of the verdict.
 type Evidence struct {
-	Run *report.Run // all but its verdict; one that has not ended is incomplete
+	Run *report.Run // without its verdict; a run that has not ended is incomplete
 
-	CutOff     string        // how far a run came that has not ended
-	Doubts     []string      // what went wrong with the instrument on the way, in plain words
+	CutOff     string        // how far an unfinished run got
+	Doubts     []string      // why the instrument cannot be trusted, in plain words
 	Limits     []report.Rule // that the script sets
-	Replaced   []string      // ends of the account for which the script has limits of its own
+	Replaced   []string      // account rules that the script's own thresholds replace
 	Cores      int           // that the generator may use
-	Unattended int64         // requests that were late as all senders waited for answers
-	AtMostOnce bool          // QoS 0: a loss is counted, and breaks no rule
-	Subscribed string        // what the subscribers hold, in words; empty: nothing that a topic could miss
-	Halted     bool          // the load was not sent to its end: one reason is enough for what is missing
+	Unattended int64         // requests that were late because all senders waited for answers
+	AtMostOnce bool          // QoS 0: a loss is counted, but breaks no rule
+	Subscribed string        // what the subscribers subscribed to, in words; empty: no topics
+	Halted     bool          // the load was halted early: one reason is enough for missing messages
 }
 
-// Of judges a run. What the run is follows from the gravest rule that does not hold.
+// Of judges a run. The gravest broken rule decides the result.
 func Of(e Evidence) report.Verdict {
 	ended := e.Run.Run.Ended != nil
 	rules := []report.Rule{finished(ended, e.CutOff)}
@@ -33,7 +33,7 @@ func Of(e Evidence) report.Verdict {
 		rules = append(rules, report.Rule{Name: "instrument", OK: new(false), Result: report.Invalid, Reason: doubt})
 	}
 	for _, rule := range slices.Concat(e.instrument(), e.ends(), e.Limits) {
-		if !ended { // what holds so far may not hold at the end, and what is missing may still come
+		if !ended { // rules that hold now may break, and missing messages may still arrive
 			rule.OK, rule.Reason = nil, ""
 		}
 		rules = append(rules, rule)
@@ -51,7 +51,7 @@ func Of(e Evidence) report.Verdict {
 			}
 		}
 	}
-	if ended && len(open) > 0 { // a limit that was set and that nobody judged is no pass
+	if ended && len(open) > 0 { // a limit that nobody judged is no pass
 		v.Reasons = append(v.Reasons, "not judged: "+strings.Join(open, ", "))
 		if v.Result == report.Pass {
 			v.Result = report.Incomplete
@@ -70,7 +70,7 @@ func graver(a, b string) string {
 	return gravity[max(slices.Index(gravity, a), slices.Index(gravity, b))]
 }
 
-// receiving are the rules about how arrivals were seen; the latency of requests does not depend on them.
+// receiving are the rules about receiving; the latency of requests does not depend on them.
 var receiving = []string{"measured", "socket_wait", "gaps", "negative", "clock_bound"}
 
 func doubtsHTTP(r report.Rule) bool {
@@ -92,7 +92,7 @@ func atMost(name string, value, limit float64, unit, result string) report.Rule 
 	}
 }
 
-// because gives a rule that does not hold its reason.
+// because sets the reason of a broken rule.
 func because(r report.Rule, format string, args ...any) report.Rule {
 	if !*r.OK {
 		r.Reason = fmt.Sprintf(format, args...)
@@ -100,8 +100,8 @@ func because(r report.Rule, format string, args ...any) report.Rule {
 	return r
 }
 
-// ends are the rules of the account: a pipeline accepts every message, and delivers every message that it has accepted.
-// What is missing would be the slowest, so percentiles without it flatter.
+// ends are the rules of the account: a pipeline accepts every message and delivers every accepted message.
+// Missing messages would be the slowest, so percentiles without them are too good.
 func (e Evidence) ends() []report.Rule {
 	a := e.Run.Account
 	rule := func(name string, n int, what string) report.Rule {
@@ -116,7 +116,7 @@ func (e Evidence) ends() []report.Rule {
 		rule("queued", a.Queued, " were still in the queue"),
 	}
 	return slices.DeleteFunc(all, func(r report.Rule) bool {
-		if r.Name == "lost" { // it may have been the subscriber that was lost
+		if r.Name == "lost" { // perhaps only the subscriber's connection was lost
 			return e.AtMostOnce || e.Halted || len(e.Run.Health.Gaps) > 0
 		}
 		return slices.Contains(e.Replaced, r.Name)

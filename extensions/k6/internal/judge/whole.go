@@ -33,8 +33,8 @@ func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict 
 	}
 	w.limits(parts, there)
 
-	slices.SortStableFunc(w.told, func(a, b told) int { return slices.Index(gravity, b.worth) - slices.Index(gravity, a.worth) })
-	for _, t := range w.told { // what decides stands first
+	slices.SortStableFunc(w.findings, func(a, b finding) int { return slices.Index(gravity, b.worth) - slices.Index(gravity, a.worth) })
+	for _, t := range w.findings { // the deciding findings first
 		w.verdict.Reasons = append(w.verdict.Reasons, t.reason)
 		w.verdict.Result = graver(w.verdict.Result, t.worth)
 	}
@@ -47,39 +47,39 @@ func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict 
 }
 
 type whole struct {
-	run     *report.Run
-	verdict report.Verdict
-	told    []told
+	run      *report.Run
+	verdict  report.Verdict
+	findings []finding
 }
 
-type told struct{ worth, reason string }
+type finding struct{ worth, reason string }
 
-func (w *whole) tell(worth, format string, args ...any) {
-	w.told = append(w.told, told{worth, fmt.Sprintf(format, args...)})
+func (w *whole) add(worth, format string, args ...any) {
+	w.findings = append(w.findings, finding{worth, fmt.Sprintf(format, args...)})
 }
 
-// broken adds a fact about the whole that is not as it should be.
+// broken adds a broken rule about the whole run.
 func (w *whole) broken(name, worth, reason string) {
 	w.verdict.Rules = append(w.verdict.Rules, report.Rule{Name: name, OK: new(false), Result: worth, Reason: reason})
-	w.tell(worth, "%s", reason)
+	w.add(worth, "%s", reason)
 }
 
-// part adds the rules and the reasons of an instance, and reports whether it came to its end.
+// part adds the rules and reasons of an instance, and reports whether it completed.
 func (w *whole) part(part *report.Run, of int) bool {
 	v, g, ended := part.Verdict, part.Run.Generator, part.Run.Ended != nil
-	who := fmt.Sprintf("generator %d", g.Number)
+	name := fmt.Sprintf("generator %d", g.Number)
 	reasons := v.Reasons
 	if !ended {
 		known := 0
 		if n := len(part.Timeline); n > 0 {
 			known = part.Timeline[n-1].T + 1
 		}
-		w.tell(report.Incomplete, "%s of %d (%s) was cut off: its account ends after %d s, with %d messages",
-			who, of, g.Segment, known, part.Account.Scheduled)
-		reasons = reasons[min(1, len(reasons)):] // the first one says the same
+		w.add(report.Incomplete, "%s of %d (%s) was cut off: its account ends after %d s, with %d messages",
+			name, of, g.Segment, known, part.Account.Scheduled)
+		reasons = reasons[min(1, len(reasons)):] // the first reason repeats the result
 	}
 	for _, reason := range reasons {
-		w.tell(v.Result, "%s: %s", who, reason)
+		w.add(v.Result, "%s: %s", name, reason)
 	}
 	var open []string
 	for _, rule := range v.Rules {
@@ -90,16 +90,16 @@ func (w *whole) part(part *report.Run, of int) bool {
 		w.verdict.Rules = append(w.verdict.Rules, rule)
 	}
 	if ended && v.Result == report.Pass && len(open) > 0 {
-		w.tell(report.Incomplete, "%s: not judged: %s", who, strings.Join(open, ", "))
+		w.add(report.Incomplete, "%s: not judged: %s", name, strings.Join(open, ", "))
 	}
-	if v.Result != report.Pass && len(v.Reasons) == 0 { // a part that gives no reason is worth no more for it
-		w.tell(v.Result, "%s: %s", who, v.Result)
+	if v.Result != report.Pass && len(v.Reasons) == 0 { // without a reason of its own
+		w.add(v.Result, "%s: %s", name, v.Result)
 	}
 	return ended
 }
 
-// limits holds the figures of all parts together against the limits that the script sets for such a figure. What k6 measured is known of
-// each instance only.
+// limits judges the script's limits by the figures of all parts together. k6's own metrics are known per
+// instance only.
 func (w *whole) limits(parts []*report.Run, there bool) {
 	for _, rule := range parts[0].Verdict.Rules {
 		figure, known := w.figure(rule.Name)
@@ -111,16 +111,16 @@ func (w *whole) limits(parts []*report.Run, there bool) {
 			rule.OK = new(Holds(*figure, rule.Op, *rule.Limit))
 			if !*rule.OK {
 				rule.Reason = rule.Broken()
-				w.tell(rule.Result, "%s", rule.Reason)
+				w.add(rule.Result, "%s", rule.Reason)
 			}
 		} else if there {
-			w.tell(report.Incomplete, "not judged: %s", rule.Limited())
+			w.add(report.Incomplete, "not judged: %s", rule.Limited())
 		}
 		w.verdict.Rules = append(w.verdict.Rules, rule)
 	}
 }
 
-// figure is what all parts together have of a metric of k6/x/arrival.
+// figure is the value of a k6/x/arrival metric for all parts together.
 func (w *whole) figure(metric string) (value *float64, known bool) {
 	if metric == "arrival_p99" {
 		return w.run.Latency.Arrival.P99, true
@@ -134,7 +134,7 @@ func (w *whole) figure(metric string) (value *float64, known bool) {
 	return new(float64(n)), known
 }
 
-// Holds reports whether a value is to a limit as an operator of k6's thresholds says.
+// Holds reports whether a value meets a limit, with an operator of k6's thresholds.
 func Holds(value float64, op string, limit float64) bool {
 	switch op {
 	case "<":

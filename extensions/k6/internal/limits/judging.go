@@ -17,11 +17,11 @@ type Judging struct {
 	asked          map[string]metrics.Thresholds // of k6's options
 	limits         limits
 	execution      *lib.ExecutionState // nil: there is no test of k6's
-	marked         bool                // k6 was told that the test has failed
+	marked         bool                // the test is marked as failed in k6
 	failedByScript bool                // test.fail() of k6/execution
 }
 
-// Begin takes what k6 was told of thresholds, and its test.
+// Begin takes the thresholds of k6's options and the state of its test.
 func (j *Judging) Begin(asked map[string]metrics.Thresholds, execution *lib.ExecutionState) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -48,7 +48,7 @@ func (j *Judging) Measured(own map[string]float64, ran time.Duration) {
 	j.limits = limits{own: maps.Clone(own), duration: j.lasted(ran)} // another VU may ask for the run's result meanwhile
 }
 
-// Mark tells k6 that the test has failed, unless k6 will find so by itself.
+// Mark marks the test as failed in k6, unless k6 will do so by itself.
 func (j *Judging) Mark(test *lib.TestStatus, own map[string]float64, k6Judges bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -2,7 +2,7 @@ package mqttwire
 
 import "github.com/eclipse/paho.golang/packets"
 
-// Said is what a broker adds to an answer of MQTT 5, or the default where it does not.
+// Said holds the properties of a broker's MQTT 5 answer, or their defaults.
 type Said struct {
 	Reason         string
 	KeepAlive      int // s; −1: ours
@@ -46,7 +46,7 @@ func AppendUserProperty[T string | []byte](b []byte, key string, value T) []byte
 	return appendField(appendField(append(b, packets.PropUser), key), value)
 }
 
-// What a property's value is, where it is no integer of so many bytes (MQTT 5, 2.2.2.2).
+// Kinds of values that are no integer of a fixed size (MQTT 5, 2.2.2.2).
 const (
 	isString = -1 - iota
 	isBinary

@@ -15,7 +15,8 @@ type Publish struct {
 	Dup, Retain    bool
 }
 
-// ReadPublish takes a PUBLISH apart, and refuses what a broker may not send to a client that has announced no topic aliases.
+// ReadPublish parses a PUBLISH. It refuses what a broker may not send to a client that has announced no topic
+// aliases.
 func ReadPublish(version int, kind byte, b []byte) (p Publish, err error) {
 	p.QoS, p.Dup, p.Retain = kind>>1&3, kind&8 != 0, kind&1 != 0
 	if p.QoS == 3 { // [MQTT-3.3.1-4]
@@ -51,7 +52,7 @@ func checkTopic(topic []byte) error {
 	return nil
 }
 
-// Answer is what a broker says about a packet of ours: CONNACK, PUBACK, PUBREC, PUBREL, PUBCOMP, SUBACK, UNSUBACK, DISCONNECT.
+// Answer is a broker's answer: CONNACK, PUBACK, PUBREC, PUBREL, PUBCOMP, SUBACK, UNSUBACK or DISCONNECT.
 type Answer struct {
 	Kind  byte   // the first byte of the packet
 	ID    uint16 // 0 in CONNACK and DISCONNECT
@@ -62,10 +63,10 @@ type Answer struct {
 	Present, Old bool
 }
 
-// Refused reports whether the answer is no.
+// Refused reports whether the answer is negative.
 func (a *Answer) Refused() bool { return a.Code >= Failed }
 
-// ReadAnswer takes the answer apart.
+// ReadAnswer parses an answer.
 func ReadAnswer(version int, kind byte, b []byte) (a Answer, err error) {
 	a.Kind, a.Said = kind, unsaid
 	switch kind >> 4 {
@@ -130,8 +131,9 @@ func (a *Answer) readConnack(version int, b []byte) (err error) {
 	return nil
 }
 
-// CheckCodes checks a SUBACK's or UNSUBACK's codes: one for each topic [MQTT-3.8.4-6], [MQTT-3.11.3-1], [MQTT-3.8.4-5] of 3.1.1,
-// and none but those that there are [MQTT-3.9.3-1], [MQTT-3.11.3-2], [MQTT-3.9.3-2] of 3.1.1. UNSUBACK of 3.1.1 has none.
+// CheckCodes checks the codes of a SUBACK or UNSUBACK: one for each topic [MQTT-3.8.4-6], [MQTT-3.11.3-1],
+// [MQTT-3.8.4-5] of 3.1.1, and only defined ones [MQTT-3.9.3-1], [MQTT-3.11.3-2], [MQTT-3.9.3-2] of 3.1.1.
+// UNSUBACK of 3.1.1 has none.
 func (a *Answer) CheckCodes(version, topics int) error {
 	granted := byte(2) // QoS
 	if a.Kind>>4 == packets.UNSUBACK {

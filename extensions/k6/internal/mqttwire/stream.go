@@ -7,7 +7,7 @@ import (
 	"github.com/eclipse/paho.golang/packets"
 )
 
-// Buffer holds what was read of a stream and not taken apart. Most bounds a packet.
+// Buffer holds the bytes of a stream that were read and not yet parsed. Most bounds a packet.
 type Buffer struct {
 	B    []byte // its length is how much one read takes, until a packet is larger
 	Held int    // bytes at the start of B
@@ -22,7 +22,7 @@ func (s *Buffer) Fill(from io.Reader) error {
 	n, err := from.Read(s.B[s.Held:])
 	s.Held += n
 	if n > 0 {
-		return nil // an error comes again
+		return nil // the next read returns the error
 	}
 	return err
 }
@@ -32,13 +32,13 @@ func (s *Buffer) At(offset int) (kind byte, body []byte, size int, err error) {
 	return Frame(s.B[offset:s.Held], s.Most)
 }
 
-// Drop takes so many bytes out, at an offset.
+// Drop removes size bytes at an offset.
 func (s *Buffer) Drop(offset, size int) {
 	s.Held = offset + copy(s.B[offset:], s.B[offset+size:s.Held])
 }
 
-// Hello says CONNECT and takes the CONNACK (3.2). Messages of a session may follow at once: they stay in the buffer. Where the
-// broker breaks MQTT 5, it is said why the connection ends (4.13.1).
+// Hello sends CONNECT and reads the CONNACK (3.2). Messages of a session that follow stay in the buffer. If the
+// broker violates MQTT 5, Hello sends the reason before it closes the connection (4.13.1).
 func (c *Connect) Hello(conn io.Writer, s *Buffer, fill func() error) (a Answer, err error) {
 	if _, err = conn.Write(c.Append(nil)); err != nil {
 		return a, err

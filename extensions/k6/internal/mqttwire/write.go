@@ -112,7 +112,7 @@ func AppendAck(b []byte, kind byte, id uint16) []byte {
 	return append(b, first, 2, byte(id>>8), byte(id))
 }
 
-// AppendDisconnect adds DISCONNECT (3.14), which in 3.1.1 says nothing.
+// AppendDisconnect adds DISCONNECT (3.14), which has no code in 3.1.1.
 func AppendDisconnect(b []byte, version int, code byte, properties []byte) []byte {
 	switch {
 	case version == Version311 || code == 0 && len(properties) == 0:
@@ -123,7 +123,8 @@ func AppendDisconnect(b []byte, version int, code byte, properties []byte) []byt
 	return appendPacket(b, packets.DISCONNECT<<4, appendProperties([]byte{code}, version, properties))
 }
 
-// Reply is what a broker of MQTT 5 that takes everything says to CONNECT, SUBSCRIBE and PINGREQ; nothing to other packets.
+// Reply is the answer of an MQTT 5 broker that accepts everything, to CONNECT, SUBSCRIBE and PINGREQ; nil for
+// other packets.
 func Reply(to *packets.ControlPacket) []byte {
 	switch p := to.Content.(type) {
 	case *packets.Connect:

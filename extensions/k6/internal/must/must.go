@@ -1,20 +1,20 @@
-// Package must ends a piece of work at its first error, as Fatal ends a test: for commands whose every step is worth nothing without the
-// one before. Only the goroutine that called Try may end its work.
+// Package must ends a piece of work at its first error, as Fatal ends a test. It is for commands whose steps
+// all depend on the ones before. Only the goroutine that called Try may end its work.
 package must
 
 import "fmt"
 
-// failure is what the work was ended for.
+// failure is the error that ended the work.
 type failure struct{ error }
 
-// Do ends the work where there is an error.
+// Do ends the work if err is not nil.
 func Do(err error) {
 	if err != nil {
 		panic(failure{err})
 	}
 }
 
-// Get is the value, or the end of the work.
+// Get returns the value, or ends the work.
 func Get[T any](value T, err error) T {
 	Do(err)
 	return value
@@ -23,7 +23,7 @@ func Get[T any](value T, err error) T {
 // Fail ends the work with fmt.Errorf's error.
 func Fail(format string, args ...any) { Do(fmt.Errorf(format, args...)) }
 
-// Try does the work, and returns the error that ended it.
+// Try does the work and returns the error that ended it.
 func Try(work func()) (err error) {
 	defer func() {
 		switch f := recover().(type) {

@@ -1,4 +1,5 @@
-// Package network is how a run reaches its pipeline: through k6's dialer, whom it trusts, and what its errors are called.
+// Package network opens connections to the pipeline through k6's dialer, with TLS trust, and classifies their
+// errors.
 package network
 
 import (
@@ -15,15 +16,15 @@ import (
 	"go.k6.io/k6/v2/lib"
 )
 
-// Network is what connections are made with.
+// Network is what a connection needs: dialer and TLS configuration.
 type Network struct {
 	Dialer lib.DialContexter
-	TLS    *tls.Config // to be cloned by who changes it
+	TLS    *tls.Config // clone it before changing it
 }
 
-// Trust is whom the run believes that it speaks to the right server.
+// Trust is the set of certificate authorities that the run accepts.
 type Trust struct {
-	CA string // PEM; empty: whom k6 trusts
+	CA string // PEM; empty: k6's own
 
 	once  sync.Once
 	roots *x509.CertPool // the system's and those of CA; nil: the system's
@@ -52,7 +53,7 @@ func (t *Trust) Of(state *lib.State) Network {
 	return Network{state.Dialer, config}
 }
 
-// Advise adds to an error of a connection what a user can do about it.
+// Advise adds advice for the user to a connection error.
 func Advise(err error) error {
 	var unknown x509.UnknownAuthorityError
 	if errors.As(err, &unknown) {
@@ -61,7 +62,7 @@ func Advise(err error) error {
 	return err
 }
 
-// ClassOf names the cause of an error as operators know it.
+// ClassOf names the cause of an error in an operator's words.
 func ClassOf(err error) string {
 	var (
 		name        *net.DNSError

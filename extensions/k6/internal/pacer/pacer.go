@@ -1,9 +1,9 @@
-// Package pacer maps the number of a request to the moment it is due, to its flow and to its messages. It is pure
-// arithmetic: it knows no clock.
+// Package pacer maps the number of a request to its due time, its flow and its messages. It is pure arithmetic
+// and knows no clock.
 //
-// A closed load has no schedule. There the pacer says of any number what its request carries, but not when it is due (a
-// request is due when it is sent) nor its phase (that of the moment), nor how many requests there will be. Where senders choose
-// the flow of each, numbers are ByFlow.
+// A closed load has no schedule: a request is due when it is sent, in the phase of that moment, and the number
+// of requests is not known. The pacer then gives only the content of a request. Where senders choose the flow
+// of each request, use ByFlow.
 package pacer
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// Pacer is the schedule of a run: how many requests, when each is due, which flow each belongs to and which ids
-// it carries. Safe for concurrent use, since nothing in it changes.
+// Pacer is the schedule of a run: the requests, their due times, flows and ids. It is immutable, so safe for
+// concurrent use.
 type Pacer struct {
 	phases   []span
 	flows    []profile.Flow
@@ -31,7 +31,7 @@ type Pacer struct {
 	share    *share // nil: the whole schedule
 }
 
-// span is a phase with what came before it. before and area are integrals of the rate, so requests with a fraction.
+// span is a phase and what came before it. before and area are integrals of the rate, so fractions of requests.
 type span struct {
 	start, length float64 // seconds
 	from, to      float64 // requests per second
@@ -45,12 +45,12 @@ type Slot struct {
 	Phase    int           // -1 in the closed model, until whoever takes the request sets it
 	Flow     int
 	FirstSeq int // number of its first message; the others follow
-	FirstID  int // what that one is called in ids: the same number, unless the schedule is shared among generators
+	FirstID  int // number of that message in ids: the same, unless generators share the schedule
 	OfFlow   int // number of its first message in its flow
 	Messages int
 }
 
-// slack is what rounding may take from or add to an integral x that is meant to be whole. It stays far below a request.
+// slack is the rounding error of an integral x that is meant to be whole. It is far below a request.
 func slack(x float64) float64 { return math.Min(1e-9*math.Max(1, x), 1e-3) }
 
 // New makes the schedule of a checked profile.
@@ -68,16 +68,18 @@ func New(p *profile.Profile) *Pacer {
 		start += d
 		before += area
 	}
-	// Request n is due when the integral of the rate reaches n, so the last one is the largest n below the whole.
+	// Request n is due when the integral of the rate reaches n, so the last one is the largest n below the
+	// total.
 	pc.requests = int(math.Ceil(before - slack(before)))
 	return pc
 }
 
-// blockBits make blocks of as many requests as a page of the ledger has messages, so that a page's messages are of one flow.
+// blockBits makes a block as many requests as a ledger page has messages, so that the messages of a page are of
+// one flow.
 const blockBits = 12
 
-// ByFlow numbers the requests of a closed load whose flows are chosen: each flow has every so many blocks of numbers to itself, and
-// takes them one after the other, whatever the other flows do. Turn says which.
+// ByFlow numbers the requests of a closed load whose senders choose the flow. Each flow owns blocks of numbers
+// at fixed intervals and uses them in order, independent of the other flows. See Turn.
 func (p *Pacer) ByFlow() *Pacer {
 	flows := slices.Clone(p.flows)
 	for i := range flows {
@@ -106,7 +108,7 @@ func (p *Pacer) layOut() {
 // Closed reports whether the load is closed.
 func (p *Pacer) Closed() bool { return p.closed }
 
-// Requests is the number of requests of the run; 0 in the closed model, where nobody knows it beforehand.
+// Requests is the number of requests of the run; 0 in the closed model, where it is not known beforehand.
 func (p *Pacer) Requests() int { return p.requests }
 
 // Messages is the number of messages in the first n requests, so also the number of the first message of request n.

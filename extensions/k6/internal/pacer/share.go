@@ -2,25 +2,26 @@ package pacer
 
 import "sort"
 
-// share says which requests of a schedule are one generator's, where several send it together. Requests and messages of the share have
-// numbers of their own, without gaps, so that a ledger holds no place for what others send; when each is due, its flow, its targets
-// and its id are those that it has in the whole.
+// share selects one generator's requests of a schedule that several generators send. Its requests and messages
+// are numbered without gaps, so that a ledger has no entries for others' messages. Due times, flows, targets
+// and ids stay those of the whole schedule.
 type share struct {
 	whole  *Pacer
-	period int   // requests of the whole after which both its flows and the share begin anew
+	period int   // requests of the whole after which both its flows and the share repeat
 	own    []int // numbers of the share's requests within a period, ascending
 }
 
 // MaxPeriod is the longest period of a share, in requests.
 const MaxPeriod = 2_000_000
 
-// Period is the number of requests after which the flows and a share that repeats after every requests begin anew together.
+// Period is the number of requests after which both the flows and a share of this length repeat.
 func (p *Pacer) Period(every int) int {
 	return len(p.cycle) / gcd(len(p.cycle), every) * every
 }
 
-// Share is the schedule of one of several generators: of each every requests it has those whose numbers (0 <= n < every, ascending) are in
-// own. Period(every) is at most MaxPeriod. Of the closed model, where requests have no schedule, there is none.
+// Share is the schedule of one of several generators. Of every `every` requests it has those whose numbers (0
+// <= n < every, ascending) are in own. Period(every) is at most MaxPeriod. The closed model has no schedule to
+// share.
 func (p *Pacer) Share(own []int, every int) *Pacer {
 	of := &share{whole: p, period: p.Period(every)}
 	s := &Pacer{phases: p.phases, flows: p.flows, share: of}
@@ -35,7 +36,7 @@ func (p *Pacer) Share(own []int, every int) *Pacer {
 	return s
 }
 
-// number is what request n of the share is called in the whole.
+// number is the number of the share's request n in the whole schedule.
 func (p *Pacer) number(n int) int {
 	if p.share == nil {
 		return n

@@ -13,7 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of a profile. MaxSubscribers is what the ledger has bits for; maxRequests keeps a typing error (a rate of 1e9) from being taken at its word.
+// Bounds of a profile. MaxSubscribers is the number of bits in the ledger; maxRequests catches typing errors (a
+// rate of 1e9).
 const (
 	MaxSubscribers = 32
 	maxBatch       = 1000
@@ -25,7 +26,7 @@ const (
 
 var targetPrefix = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$`)
 
-// Parse reads a profile. name is used in errors and in the report. An error says the line, the key, the value and
+// Parse reads a profile. name appears in errors and in the report. Errors give the line, the key, the value and
 // what is allowed.
 func Parse(name, text string) (*Profile, error) {
 	var doc yaml.Node
@@ -102,7 +103,7 @@ func (p *Profile) check() error {
 	return nil
 }
 
-// checkClosed refuses what belongs to the open model beside phases of the closed one.
+// checkClosed refuses keys of the open model in a profile of the closed one.
 func (p *Profile) checkClosed() error {
 	both := slices.IndexFunc(p.Phases, func(ph Phase) bool { return ph.VUs > 0 && ph.arrivals() })
 	if both >= 0 {
@@ -216,9 +217,8 @@ func parseFlow(n *yaml.Node) (Flow, error) {
 	return f, nil
 }
 
-// Override replaces settings of named phases, as a script does with what it finds in the environment.
-// Keys are those of a phase in a profile, values are numbers or strings; what is empty changes nothing, so a script may name
-// phases that a profile does not have.
+// Override replaces settings of named phases, for a script's environment variables. Keys are those of a phase
+// in a profile, values are numbers or strings. Empty values and unknown phases are ignored.
 func (p *Profile) Override(phase string, settings map[string]any) error {
 	settings = maps.Clone(settings)
 	maps.DeleteFunc(settings, func(_ string, value any) bool { return value == nil || value == "" })

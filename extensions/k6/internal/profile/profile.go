@@ -46,9 +46,9 @@ type Phase struct {
 	RampTo   float64       // at the end; equals Rate unless the phase ramps
 	Count    float64       // open model: how many requests it has, whatever its duration; 0: as many as the rate makes
 	Measured bool          // false: its messages are accounted for, but stay out of the run's latency figures
-	VUs      int           // closed model: how many requests are under way at a time
+	VUs      int           // closed model: requests in flight at a time
 	Requests int           // closed model: the phase ends after so many; 0: only its duration ends it
-	Drain    time.Duration // closed model: how long the next phase waits, at most, until nothing is owed
+	Drain    time.Duration // closed model: how long the next phase waits, at most, until everything has arrived
 }
 
 // Ramps reports whether the rate changes during the phase.
@@ -56,14 +56,14 @@ func (p Phase) Ramps() bool { return p.RampTo != p.Rate }
 
 func (p Phase) arrivals() bool { return p.Rate > 0 || p.RampTo > 0 }
 
-// spread lays Count requests over the duration.
+// spread derives the rate from Count and the duration.
 func (p *Phase) spread() {
 	p.Rate = p.Count / p.Duration.Seconds()
 	p.RampTo = p.Rate
 }
 
-// Closed reports whether the load is closed: a request is sent when another is answered, so that how many there will be,
-// and when, is up to what is under test. In the open model they are due by the clock.
+// Closed reports whether the load is closed: the next request is sent when one is answered, so their number and
+// times depend on the pipeline. In the open model requests are due by the clock.
 func (p *Profile) Closed() bool {
 	return slices.ContainsFunc(p.Phases, func(ph Phase) bool { return ph.VUs > 0 })
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 )
 
-// Answered hands the messages of a request that was accepted to the ledger and to k6's metric. Their way ends with the answer.
+// Answered records the messages of an accepted request as arrived, in the ledger and in k6's metric. Here the
+// answer is the arrival.
 func (s *Subscribers) Answered(slot pacer.Slot, done time.Time) {
 	at := s.Clock.At(done)
 	arrivals := make([]ledger.Arrival, slot.Messages)

@@ -20,39 +20,39 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
-// Canary sends one message a second all the way round, over connections of its own and to a topic of its own. Where the load
-// is slow and the canary is slow, the pipeline is; where the canary is fast, it is what only the load has: its
-// connections, and the instrument behind them. It is no part of the account.
+// Canary sends one message a second through the pipeline, over its own connections and to its own topic. If
+// load and canary are slow, the pipeline is slow. If only the load is slow, the cause is the load's connections
+// or the instrument behind them. Its messages are not part of the account.
 type Canary struct {
 	Circling
 	*run.Parts
 	poster *send.Poster
 	line   *line
-	body   string // up to the number
+	body   string // before the number
 	tail   string // after it
 	topic  string
 	greets chan struct{} // holds a token when the greeting has arrived
 	work   sync.WaitGroup
-	land   context.CancelFunc // ends all of it
+	land   context.CancelFunc // ends everything
 
 	mu      sync.Mutex
 	sent    int
-	seconds []float64 // latency of the one that was due in each second, ms; below 0: has not arrived
+	seconds []float64 // latency of the message due in each second, ms; negative: not arrived
 	latency ledger.Series
 }
 
-// Circling is what a Canary needs to know of its run.
+// Circling are the settings of a Canary.
 type Circling struct {
 	MQTT     Options
 	Ingest   send.Ingest
 	Timeout  time.Duration // of a request
 	Format   body.Format
 	Network  network.Network
-	Patience time.Duration // how long a broker may be away
+	Patience time.Duration // how long a broker may be unreachable
 	Drain    time.Duration // how long the greeting may take
 }
 
-// every is the time between two of its messages.
+// every is the interval between messages.
 const every = time.Second
 
 // NewCanary connects and subscribes. It sends nothing before Fly or Greet.
@@ -72,10 +72,10 @@ func NewCanary(ctx context.Context, parts *run.Parts, o Circling) (*Canary, erro
 	return c, nil
 }
 
-// greeting is the number of a message that is sent before the run.
+// greeting is the number of the message that is sent before the run.
 const greeting = 999_999_999_999
 
-// Greet sends a message all the way round, so that a caller learns before its load that nothing would arrive.
+// Greet sends a message through the pipeline, so that a caller learns before its load whether messages arrive.
 func (c *Canary) Greet(ctx context.Context) error {
 	a := c.post(greeting)
 	at := report.Mask(c.Ingest.URL)
@@ -101,7 +101,7 @@ func (c *Canary) post(n int) send.Answer {
 	return c.poster.Post(time.Now(), []byte(c.body+strconv.Itoa(n)+c.tail), 1)
 }
 
-// Fly begins to send, until over says that the load is, or until it has lasted as long as it is to; 0: that is not known.
+// Fly starts sending, until over is closed or for the length of the load; 0: not known.
 func (c *Canary) Fly(ctx context.Context, load time.Duration, over func() bool) {
 	c.work.Go(func() { c.send(ctx, load, over) })
 }
@@ -125,10 +125,10 @@ func (c *Canary) send(ctx context.Context, load time.Duration, over func() bool)
 	}
 }
 
-// due is the middle of each second since the epoch: the cuts of the timeline are elsewhere.
+// due is the middle of each second since the epoch, away from the timeline's ticks.
 func due(n int) time.Duration { return time.Duration(n)*every + every/2 }
 
-// listen reads until the run ends, and connects anew where the connection is lost.
+// listen reads until the run ends, and reconnects after a loss.
 func (c *Canary) listen(ctx context.Context) {
 	prefix := []byte(c.Name + ".canary.")
 	for {
@@ -143,17 +143,17 @@ func (c *Canary) listen(ctx context.Context) {
 			return
 		}
 		c.Count("canary", "connection lost", err.Error())
-		if err := c.line.again(ctx, c.Patience); err != nil {
+		if err := c.line.retry(ctx, c.Patience); err != nil {
 			c.Count("canary", "did not come back", err.Error())
 			return
 		}
 	}
 }
 
-// look is how often it is looked whether all of them have arrived.
+// look is the interval of the check whether all messages have arrived.
 const look = 20 * time.Millisecond
 
-// Settle waits for the last of its messages, not longer than a while.
+// Settle waits for the last messages, up to a limit.
 func (c *Canary) Settle(ctx context.Context) {
 	for end := time.Now().Add(every); time.Now().Before(end) && ctx.Err() == nil; {
 		c.mu.Lock()
@@ -184,7 +184,7 @@ func (c *Canary) arrive(n int, at int64) {
 	c.latency.Add(us)
 }
 
-// At is the latency of the message that was due in a second of the run; nil when it has not arrived.
+// At is the latency of the message that was due in a second of the run; nil: not arrived.
 func (c *Canary) At(second int) *float64 {
 	if c == nil {
 		return nil
@@ -197,7 +197,7 @@ func (c *Canary) At(second int) *float64 {
 	return new(c.seconds[second])
 }
 
-// Describe says what came of its messages. lossless adds the histogram.
+// Describe is the canary's part of the report. lossless adds the histogram.
 func (c *Canary) Describe(lossless bool) *report.Canary {
 	if c == nil {
 		return nil

@@ -16,18 +16,18 @@ import (
 // topicsPerSubscribe bounds one SUBSCRIBE packet.
 const topicsPerSubscribe = 1000
 
-// line is a subscribed connection that one goroutine reads, and connects anew where it is lost.
+// line is a subscribed connection with one reading goroutine, which reconnects it after a loss.
 type line struct {
 	options receiver.Options
 	topics  []string
 	qos     byte
-	whole   bool // it has subscribed to all of its topics
+	whole   bool // subscribed to all of its topics
 
 	mu   sync.Mutex
-	conn *receiver.Conn // replaced under the lock; nil: there was none
+	conn *receiver.Conn // replaced under the lock; nil before the first
 }
 
-// connect opens it, or opens it again, and subscribes unless the broker still has its session.
+// connect opens or reopens the connection, and subscribes unless the broker still has its session.
 func (l *line) connect(ctx context.Context) error {
 	conn, err := l.conn, error(nil)
 	if conn != nil {
@@ -58,8 +58,8 @@ func (l *line) connect(ctx context.Context) error {
 	return nil
 }
 
-// again connects after a loss, and goes on trying for a while.
-func (l *line) again(ctx context.Context, patience time.Duration) error {
+// retry reconnects after a loss, and retries until patience has passed.
+func (l *line) retry(ctx context.Context, patience time.Duration) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := l.connect(ctx)
 		if errors.Is(err, receiver.ErrRefused) {

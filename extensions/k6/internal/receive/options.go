@@ -12,7 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 )
 
-// Options are the settings of the broker that the messages arrive from; index.d.ts documents them.
+// Options are the settings of the broker that delivers the messages; index.d.ts documents them.
 type Options struct {
 	URL         string   `json:"url"`
 	Username    string   `json:"username"`
@@ -25,7 +25,7 @@ type Options struct {
 	Filter      string   `json:"filter"`
 	Connections int      `json:"connections"`
 	Status      string   `json:"status"`
-	More        []string `json:"more"` // brokers beside URL
+	More        []string `json:"more"` // brokers besides URL
 }
 
 // persistentSession is a session that the broker keeps while a subscriber is away.
@@ -34,10 +34,10 @@ const persistentSession = "persistent"
 // mqttVersions are protocol levels (MQTT 5, 3.1.2.2).
 var mqttVersions = map[string]int{"3.1.1": 4, "5": 5}
 
-// Brokers is how many there are.
+// Brokers is the number of brokers.
 func (o Options) Brokers() int { return 1 + len(o.More) }
 
-// Broker is where connection i of the subscribers goes.
+// Broker is the address for connection i of the subscribers.
 func (o Options) Broker(i int) string {
 	if i %= o.Brokers(); i > 0 {
 		return o.More[i-1]
@@ -45,7 +45,7 @@ func (o Options) Broker(i int) string {
 	return o.URL
 }
 
-// Check refuses settings that make no sense with a profile.
+// Check refuses settings that do not fit a profile.
 func (o Options) Check(p *profile.Profile) error {
 	if o.QoS < 0 || o.QoS > 2 {
 		return fmt.Errorf("mqtt.qos %d is not 0, 1 or 2", o.QoS)
@@ -94,7 +94,7 @@ func (o Options) Check(p *profile.Profile) error {
 	return nil
 }
 
-// line is one of the connections of a run, or of an instance of it; name is the connection's own.
+// line makes one connection of a run, or of an instance of it, under its own name.
 func (o Options) line(n network.Network, run, name string, topics []string) *line {
 	return &line{topics: topics, qos: byte(o.QoS), options: receiver.Options{
 		URL: o.URL, Username: o.Username, Password: o.Password, Version: mqttVersions[o.Version],
@@ -102,7 +102,7 @@ func (o Options) line(n network.Network, run, name string, topics []string) *lin
 	}}
 }
 
-// How the run's topics are held.
+// Kinds of subscriptions.
 const (
 	exactTopics    = "exact"    // each topic by name
 	wildcardTopics = "wildcard" // all topics of a target with one filter
@@ -111,13 +111,14 @@ const (
 
 // Filters returns the topic filters of each connection of a run's instance.
 //
-// Exact: target i of a flow with d deliveries is held by the connections i, i+1, … i+d−1 (modulo their number), so each
-// message is due at exactly d of them, and their load is even. Wildcard: the first d connections hold all targets. Shared: all
-// connections do, each message is due at one of them.
+// Exact: target i of a flow with d deliveries is held by the connections i, i+1, … i+d−1 (modulo their number),
+// so each message is due at exactly d of them, and their load is even. Wildcard: the first d connections hold
+// all targets. Shared: all connections do, and each message is due at one of them.
 //
-// With more than one broker each has a connection of its own, which holds everything there.
+// With several brokers, each has one connection that holds everything there.
 //
-// The group of a shared subscription is the run's own: what is left of another run would take a share.
+// The group of a shared subscription is unique to the run: leftover subscribers of another run would receive a
+// share.
 func (o Options) Filters(p *profile.Profile, name string) [][]string {
 	filters := make([][]string, p.Subscribers())
 	if o.Filter != "" { // the pipeline's own topics: each connection gets every message

@@ -9,13 +9,14 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
-// takeFromQueue reads the queue in the place of a broker. What another run left in there is foreign, and goes too.
+// takeFromQueue reads the queue in place of a broker. Messages of other runs count as foreign and are removed
+// too.
 func (s *Subscribers) takeFromQueue(ctx context.Context) error {
 	queue, err := store.OpenQueue(s.Network, s.Queue)
 	if err != nil {
 		return err
 	}
-	if err := queue.Take(ctx, s.taken); err != nil { // tells what the user may not do, before anything is sent
+	if err := queue.Take(ctx, s.taken); err != nil { // fails before the load if the user lacks a permission
 		_ = queue.Close()
 		return err
 	}
@@ -31,23 +32,23 @@ func (s *Subscribers) takeFromQueue(ctx context.Context) error {
 	return nil
 }
 
-// taken hands frames that were read at one moment to the ledger and to k6's metric. Their way ends in the queue: nobody claims or
-// publishes them.
+// taken records frames that were read at one moment in the ledger and in k6's metric. Nobody claims or
+// publishes them: they arrive in the queue.
 func (s *Subscribers) taken(moment time.Time, frames []string) {
 	at := s.Clock.At(moment)
 	arrivals := make([]ledger.Arrival, 0, len(frames))
 	back := s.Clock.Back()
 	foreign := 0
 	for _, frame := range frames {
-		told, body := store.Parts(frame)
+		stampText, body := store.Parts(frame)
 		seq, ok := s.Bodies.Seq([]byte(body))
 		if !ok {
 			foreign++
 			continue
 		}
 		a := ledger.Arrival{Seq: seq, At: at, Waited: -1}
-		if told != "" && s.Stamped {
-			stamps, err := hops.Parse([]byte(told + ",0,0"))
+		if stampText != "" && s.Stamped {
+			stamps, err := hops.Parse([]byte(stampText + ",0,0"))
 			if a.Stamped = err == nil; a.Stamped {
 				a.Stamps = stamps.Move(back)
 				a.Stamps.Claimed, a.Stamps.Published = at, at

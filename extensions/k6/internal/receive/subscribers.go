@@ -1,5 +1,5 @@
-// Package receive is the receiving side of a run: the connections that hold its topics (Subscribers, over internal/receiver), or its
-// queue, and the message that goes round beside the load (Canary).
+// Package receive is the receiving side of a run: the connections that hold its topics (Subscribers, over
+// internal/receiver) or its queue, and the Canary.
 package receive
 
 import (
@@ -20,20 +20,21 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
-// Receiving is what Subscribers need to know of their run.
+// Receiving are the settings of Subscribers.
 type Receiving struct {
 	MQTT      Options
-	Queue     *store.QueueOptions // in the place of MQTT; nil: MQTT
-	Answers   bool                // of the ingest, in the place of MQTT
+	Queue     *store.QueueOptions // in place of MQTT; nil: MQTT
+	Answers   bool                // answers of the ingest are the arrivals, in place of MQTT
 	Network   network.Network
 	Stamped   bool                       // the pipeline's stamps are on the clock of Redis, which is known
-	Patience  time.Duration              // how long a broker may be away
-	Latencies func(microseconds []int64) // takes those of what has arrived
+	Patience  time.Duration              // how long a broker may be unreachable
+	Latencies func(microseconds []int64) // gets the latencies of arrivals
 }
 
-// Subscribers are the connections that hold the run's topics, or the one that reads the queue; none where answers are the arrivals.
+// Subscribers are the connections that hold the run's topics, or the one that reads the queue; none if answers
+// are the arrivals.
 type Subscribers struct {
-	Failed chan error // receives what ends a subscriber before its time
+	Failed chan error // receives the error of a subscriber that ended early
 
 	Receiving
 	*run.Parts
@@ -46,7 +47,7 @@ type Subscribers struct {
 	gaps []report.Gap
 }
 
-// Subscribe connects, subscribes, and begins to read. It does not return before the broker has confirmed every topic.
+// Subscribe connects, subscribes, and starts reading. It returns after the broker has confirmed every topic.
 func Subscribe(ctx context.Context, parts *run.Parts, o Receiving) (*Subscribers, error) {
 	s := &Subscribers{Receiving: o, Parts: parts}
 	ctx, s.stop = context.WithCancel(ctx)
@@ -88,10 +89,10 @@ func Subscribe(ctx context.Context, parts *run.Parts, o Receiving) (*Subscribers
 	return s, nil
 }
 
-// hold reads connection i, and connects anew where it is lost. What the broker did not keep meanwhile is missing from the
-// account, so the gap is noted.
+// hold reads connection i, and reconnects it after a loss. Messages that the broker did not keep meanwhile are
+// missing from the account, so it records the gap.
 func (s *Subscribers) hold(ctx context.Context, i int, l *line) {
-	short := 0 // connections in a row that did not last
+	short := 0 // consecutive connections that did not last
 	for {
 		since := time.Now()
 		err := s.listen(i, l.conn)
@@ -103,7 +104,8 @@ func (s *Subscribers) hold(ctx context.Context, i int, l *line) {
 		}
 		gap := s.openGap(i, err)
 		s.Count("delivery", "subscriber lost", err.Error())
-		// Two clients with one id throw each other out for ever. Mosquitto 2.0 does not tell the reason, nor can MQTT 3.1.1.
+		// Two clients with one id disconnect each other for ever. Mosquitto 2.0 does not report the cause, and
+		// MQTT 3.1.1 cannot.
 		if short == shortMost {
 			err = fmt.Errorf("%w (%d connections in a row did not last %s; is another client using its id?)", err, short, shortLived)
 		}
@@ -111,7 +113,7 @@ func (s *Subscribers) hold(ctx context.Context, i int, l *line) {
 			s.Failed <- fmt.Errorf("subscriber %d: %w", i+1, err)
 			return
 		}
-		if err := l.again(ctx, s.Patience); err != nil {
+		if err := l.retry(ctx, s.Patience); err != nil {
 			s.Failed <- fmt.Errorf("subscriber %d did not come back: %w", i+1, err)
 			return
 		}
@@ -119,20 +121,20 @@ func (s *Subscribers) hold(ctx context.Context, i int, l *line) {
 	}
 }
 
-// A connection that lasts less than shortLived, so many times in a row, is given up.
+// A subscriber is given up after this many consecutive connections shorter than shortLived.
 const (
 	shortLived = time.Second
 	shortMost  = 5
 )
 
-// listen hands what one subscriber reads to the ledger and to k6's metric, until the connection ends.
+// listen records what one subscriber reads, in the ledger and in k6's metric, until the connection ends.
 func (s *Subscribers) listen(i int, conn *receiver.Conn) error {
 	var (
 		arrivals  []ledger.Arrival
 		latencies []int64
 	)
 	if s.MQTT.Topics == sharedTopics || s.MQTT.Brokers() > 1 {
-		i = 0 // they are one subscriber: a second copy is a duplicate, whoever gets it
+		i = 0 // all brokers' connections are one subscriber: a second copy is a duplicate
 	}
 	return conn.Read(hops.Property, func(messages []receiver.Message) {
 		arrivals, latencies = arrivals[:0], latencies[:0]
@@ -147,7 +149,7 @@ func (s *Subscribers) listen(i int, conn *receiver.Conn) error {
 				continue
 			}
 			a := ledger.Arrival{Seq: seq, At: s.Clock.At(m.At), Kernel: m.Kernel, Waited: m.Waited.Microseconds()}
-			if m.Waited < 0 { // less than a µs below
+			if m.Waited < 0 { // rounding below 1 µs
 				a.Waited = -1
 			}
 			if m.Hops != nil && s.Stamped {
@@ -178,8 +180,8 @@ func (s *Subscribers) Close() {
 	s.gone.Do(s.forget)
 }
 
-// forget ends the sessions that outlive their connections: a broker would go on queueing for them. MQTT 5 has ended them with
-// DISCONNECT, where there was a connection to say it over.
+// forget ends the sessions that outlive their connections; a broker would keep queueing for them. In MQTT 5,
+// DISCONNECT has ended them if the connection was still open.
 func (s *Subscribers) forget() {
 	if s.MQTT.Session != persistentSession || (s.MQTT.Version == "5" && len(s.Gaps()) == 0) {
 		return
@@ -199,7 +201,8 @@ func (s *Subscribers) forget() {
 	forgetting.Wait()
 }
 
-// Check pings over the connections, and notes a gap of each that does not answer: what is missing may have been on its way there.
+// Check pings all connections, and records a gap for each that does not answer: missing messages may have been
+// in flight there.
 func (s *Subscribers) Check() {
 	var asking sync.WaitGroup
 	for i, l := range s.lines {
@@ -220,13 +223,13 @@ func (s *Subscribers) Check() {
 	asking.Wait()
 }
 
-// answering is how long a broker may take to answer a ping, however busy the machine is.
+// answering is how long a broker may take to answer a ping on a busy machine.
 const answering = 5 * time.Second
 
-// farewell is how long the end of a run waits for the broker to forget its sessions.
+// farewell is how long the end of a run waits for the broker to remove its sessions.
 const farewell = 5 * time.Second
 
-// openGap notes that a subscriber has lost its connection.
+// openGap records that a subscriber has lost its connection.
 func (s *Subscribers) openGap(subscriber int, err error) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,14 +239,14 @@ func (s *Subscribers) openGap(subscriber int, err error) int {
 	return len(s.gaps) - 1
 }
 
-// closeGap notes that it is back.
+// closeGap records that it has reconnected.
 func (s *Subscribers) closeGap(gap int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gaps[gap].ToS = new(s.Elapsed().Seconds())
 }
 
-// Gaps are when subscribers were without their connections. Before there are subscribers, s being nil, there are none.
+// Gaps are the times when subscribers were disconnected. A nil s, before the subscribers connect, has none.
 func (s *Subscribers) Gaps() []report.Gap {
 	if s == nil {
 		return []report.Gap{}

@@ -8,15 +8,15 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
-// ErrTakenOver is how a connection ends whose client id another client has connected with. Only MQTT 5 tells it, and not
-// every broker (Mosquitto since 2.0.15): otherwise it looks like a connection that was lost.
+// ErrTakenOver means that another client has connected with the same client id. Only MQTT 5 reports it, and not
+// every broker (Mosquitto since 2.0.15); otherwise it looks like a lost connection.
 var ErrTakenOver = errors.New("session taken over: another client has connected with our client id")
 
-// ErrRefused is a no of the broker that it would say again: wrong credentials, a topic that is not allowed, a version of
-// MQTT that it does not speak.
+// ErrRefused is a permanent refusal by the broker: wrong credentials, a forbidden topic, an unsupported version
+// of MQTT.
 var ErrRefused = errors.New("refused by the MQTT broker")
 
-// refusal is a reason code in words.
+// refusal is the text of a reason code.
 type refusal struct {
 	words string
 	final bool
@@ -26,10 +26,10 @@ func (r *refusal) Error() string { return r.words }
 
 func (r *refusal) Is(target error) bool { return r.final && target == ErrRefused }
 
-// refused puts a reason code into words, with what the broker adds.
+// refused turns a reason code, and what the broker adds, into an error.
 func refused(code byte, said *mqttwire.Said) error {
 	final := true
-	switch code { // those that may be gone the next time
+	switch code { // temporary ones
 	case packets.ConnackServerUnavailable, packets.ConnackServerBusy, packets.DisconnectServerShuttingDown,
 		packets.ConnackQuotaExceeded, packets.ConnackConnectionRateExceeded:
 		final = false

@@ -1,10 +1,10 @@
-// Package receiver is the receiving half of an MQTT client: it subscribes and reads, and says of each message when it
-// arrived (internal/socket). It speaks MQTT 3.1.1 and 5 over TCP, TLS and WebSocket, and holds a session across a lost
-// connection. The reading is our own, because the time of arrival is what the project measures: paho.golang takes 17.7 µs
-// of CPU a message, which the load would wait for.
+// Package receiver is the receiving half of an MQTT client: it subscribes, reads, and gives the arrival of each
+// message (internal/socket). It supports MQTT 3.1.1 and 5 over TCP, TLS and WebSocket, and keeps a session
+// across a lost connection. It has its own reader because the time of arrival is what the project measures:
+// paho.golang takes 17.7 µs of CPU a message, which would delay the load.
 //
-// A Conn is one connection: Connect, Subscribe, then Read until it returns; Close. After a loss, Reconnect gives the
-// next one.
+// A Conn is one connection: Connect, Subscribe, then Read until it returns; Close. After a loss, Reconnect
+// returns the next one.
 package receiver
 
 import (
@@ -29,17 +29,18 @@ const (
 	version5   = mqttwire.Version5
 )
 
-// Options say where, as whom and how to connect.
+// Options say where and how to connect, and with which credentials.
 type Options struct {
 	URL      string // mqtt://[user:password@]host[:port]; also mqtts, ws, wss
 	Username string // instead of the URL's
 	Password string
 	ClientID string
 	Version  int // 4 is MQTT 3.1.1, which has no properties; 5 is the default
-	// Persistent asks the broker to hold the session while we are not connected: subscriptions, and messages with QoS 1
-	// and 2. With MQTT 5 that ends after an hour; in 3.1.1 the session stays until Forget.
+	// Persistent asks the broker to keep the session while we are disconnected: subscriptions, and messages
+	// with QoS 1 and 2. In MQTT 5 it expires after an hour; in 3.1.1 it stays until Forget.
 	Persistent bool
-	// Status is the topic of a retained "online", and of "offline" when the connection is gone; retained where it was lost. Empty: none.
+	// Status is the topic of a retained "online", and of "offline" when the connection is gone; retained if it
+	// was lost. Empty: none.
 	Status string
 	TLS    *tls.Config // for mqtts and wss
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
@@ -48,8 +49,8 @@ type Options struct {
 const (
 	keepAlive      = 30 * time.Second
 	connectTimeout = 10 * time.Second
-	// receiveMaximum is how many QoS 1 and 2 messages the broker may have on the way to us (MQTT 5, 3.1.2.11.3). The
-	// broker's default of 20 for clients that say nothing would throttle a burst.
+	// receiveMaximum is how many QoS 1 and 2 messages may be in flight to us (MQTT 5, 3.1.2.11.3). Without it
+	// the broker's default of 20 would throttle a burst.
 	receiveMaximum = 65535
 	// sessionExpiry is how long a persistent session of MQTT 5 outlives its connection, in s.
 	sessionExpiry = 3600
@@ -68,7 +69,7 @@ type Conn struct {
 
 	in    mqttwire.Buffer
 	reads atomic.Uint64 // odd while a read waits for bytes
-	heard atomic.Int64  // when the last read brought some, ns since 1970
+	heard atomic.Int64  // when the last read returned bytes, ns since 1970
 
 	writes sync.Mutex
 	closed chan struct{}
@@ -76,26 +77,26 @@ type Conn struct {
 	silent atomic.Bool // the broker has not answered a ping
 }
 
-// Connect opens a connection, with a clean session unless it is to be persistent. An error names the broker's address and
-// its reason; it is ErrRefused when the broker would say no again.
+// Connect opens a connection, with a clean session unless Persistent is set. Errors name the broker's address
+// and its reason; a permanent refusal is ErrRefused.
 func Connect(ctx context.Context, o Options) (*Conn, error) {
 	return connect(ctx, o, &mqttwire.IDs{})
 }
 
-// Reconnect gives up the connection, without DISCONNECT, and opens the next one of the same subscriber. A persistent
-// session goes on with it, if the broker still has it (SessionPresent): its QoS 2 messages are not handed on twice.
-// Otherwise the topics are to be subscribed to again. Read must have returned. After an error it may be called again.
+// Reconnect drops the connection, without DISCONNECT, and opens the next one of the same subscriber. If the
+// broker still has the persistent session (SessionPresent), it continues, and its QoS 2 messages are not handed
+// on twice. Otherwise subscribe again. Read must have returned. After an error it may be called again.
 func (c *Conn) Reconnect(ctx context.Context) (*Conn, error) {
 	c.end(nil)
 	return connect(ctx, c.options, c.open)
 }
 
-// Forget closes the connection and ends the session for good, also where the connection was lost already.
+// Forget closes the connection and ends the session for good, also if the connection was lost already.
 func (c *Conn) Forget(ctx context.Context) error {
 	c.Close()
 	o := c.options
-	o.Persistent = false // a clean session takes the place of the one there is [MQTT-3.1.2-6]
-	o.Status = ""        // which has been told
+	o.Persistent = false // a clean session replaces the existing one [MQTT-3.1.2-6]
+	o.Status = ""        // already published
 	last, err := Connect(ctx, o)
 	if err != nil {
 		return err
@@ -155,7 +156,7 @@ func newConn(stream net.Conn, s *socket.Conn, o Options, address string) *Conn {
 	}
 }
 
-// complete sets the defaults and refuses what can't be written into a CONNECT.
+// complete sets the defaults and refuses values that CONNECT cannot hold.
 func (o *Options) complete() error {
 	if o.Version == 0 {
 		o.Version = version5
@@ -182,14 +183,14 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// SessionPresent tells whether the broker held a session for us, with its subscriptions and messages.
+// SessionPresent reports whether the broker held a session for us, with its subscriptions and messages.
 func (c *Conn) SessionPresent() bool { return c.present }
 
 func limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no answer within %s", connectTimeout))
 }
 
-// exchange sends a request and takes its answer. The end of the context cuts the connection.
+// exchange sends a request and reads its answer. The end of the context closes the connection.
 func (c *Conn) exchange(ctx context.Context, request string, do func() error) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.socket.Close() })
 	err := do()
@@ -199,8 +200,8 @@ func (c *Conn) exchange(ctx context.Context, request string, do func() error) er
 	return err
 }
 
-// ping keeps the connection alive, and ends it when the broker is silent: a PINGREQ is answered [MQTT-3.12.4-1], so a
-// reader that has waited from one tick to the next without a byte waits for nobody.
+// ping keeps the connection alive, and ends it if the broker is silent: it must answer PINGREQ [MQTT-3.12.4-1],
+// so a reader without a byte between two ticks waits in vain.
 func (c *Conn) ping() {
 	if c.keepAlive == 0 {
 		return
@@ -228,7 +229,8 @@ func (c *Conn) ping() {
 	}
 }
 
-// Answers pings the broker. It returns nil when the broker says anything within this time, and else an error, and when it said the last.
+// Answers pings the broker. It returns nil if the broker sends anything within this time, otherwise an error
+// and the time of its last bytes.
 func (c *Conn) Answers(within time.Duration) (last time.Time, err error) {
 	before := c.heard.Load()
 	go func() { _ = c.write([]byte{packets.PINGREQ << 4, 0}) }() // a full socket would hold it up
@@ -251,10 +253,11 @@ func (c *Conn) write(b []byte) error {
 	return err
 }
 
-// Close says DISCONNECT and closes the connection; Read then returns net.ErrClosed. It may be called more than once.
+// Close sends DISCONNECT and closes the connection; Read then returns net.ErrClosed. It may be called more than
+// once.
 //
-// With MQTT 5 it ends a persistent session too: a run that is over must not leave the broker queueing. MQTT 3.1.1 can't
-// say that: use Forget.
+// In MQTT 5 it also ends a persistent session, so that the broker does not keep queueing after a run. MQTT
+// 3.1.1 cannot: use Forget.
 func (c *Conn) Close() {
 	var last []byte
 	if c.options.Status != "" {
@@ -268,7 +271,8 @@ func (c *Conn) end(last []byte) {
 	c.once.Do(func() {
 		close(c.closed)
 		if last != nil {
-			// Below the stream, where it also ends a write that a broker does not read, and that this one would wait for.
+			// Closes the socket below the stream: that also ends a blocked write, which this one would wait
+			// for.
 			cut := time.AfterFunc(time.Second, func() { _ = c.socket.Close() })
 			defer cut.Stop()
 			_ = c.write(last)
@@ -279,7 +283,7 @@ func (c *Conn) end(last []byte) {
 	})
 }
 
-// reason is why the connection ended with an error.
+// reason is the cause of the connection's end.
 func (c *Conn) reason(err error) error {
 	select {
 	case <-c.closed:

@@ -26,14 +26,14 @@ func connectPacket(o *Options) mqttwire.Connect {
 	return hello
 }
 
-// What a status says.
+// Payloads of a status.
 const (
 	online  = "online"
 	offline = "offline"
 )
 
-// offlineExpiry is how long a broker keeps the word that a connection is gone, in s: each run has connections of its own.
-// MQTT 3.1.1 can't say it.
+// offlineExpiry is how long a broker keeps the offline status, in s: each run has its own connections. MQTT
+// 3.1.1 has no expiry.
 const offlineExpiry = 3600
 
 // status is a retained message at QoS 0, which has no answer.
@@ -45,8 +45,8 @@ func status(o *Options, says string) *mqttwire.Publish {
 	return p
 }
 
-// goodbye tells who watches that the connection is over, and leaves nothing at the broker: an empty retained message removes the one that
-// is there (3.3.1.3). What a will says stays.
+// goodbye publishes that the connection is over and leaves nothing on the broker: an empty retained message
+// removes the retained one (3.3.1.3). The message of a will stays.
 func goodbye(o *Options) []byte {
 	last := status(o, offline)
 	last.Retain = false

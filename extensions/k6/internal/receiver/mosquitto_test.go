@@ -258,16 +258,16 @@ func TestASecondClientWithOurIDEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	real, embedded := startMosquitto(t).url("mqtt"), embeddedBroker(t)
 	for _, c := range []struct {
-		url     string
-		version int
-		told    bool
+		url      string
+		version  int
+		reported bool
 	}{{real, version311, false}, {real, version5, false}, {embedded, version311, false}, {embedded, version5, true}} {
 		o := Options{URL: c.url, ClientID: "me", Version: c.version}
 		result := reading(subscribed(t, o, 1, "a"), func([]seen) {})
 		second := subscribed(t, o, 1, "a")
 		_, err := result()
 		assert.ErrorContains(t, err, strings.TrimPrefix(c.url, "mqtt://"))
-		if c.told {
+		if c.reported {
 			assert.ErrorIs(t, err, ErrTakenOver)
 		} else if c.version == version311 {
 			assert.NotErrorIs(t, err, ErrTakenOver)
@@ -326,8 +326,8 @@ func TestAStatusTellsWhoIsThere(t *testing.T) {
 
 			// Who said goodbye leaves nothing behind: each run left an "offline", and a watcher of the next ones got them all.
 			later := subscribed(t, Options{URL: m.url("mqtt"), ClientID: "later for " + name}, 1, o.Status)
-			again := subscribed(t, o, 1, "messages")
-			defer again.Close()
+			second := subscribed(t, o, 1, "messages")
+			defer second.Close()
 			got, _ = reading(later, func([]seen) { go later.Close() })()
 			assert.Equal(t, []string{"online"}, payloads(got))
 		})

@@ -44,8 +44,8 @@ func joined(packets ...[]byte) (all []byte) {
 
 func pubrel(id uint16) []byte { return []byte{0x62, 2, byte(id >> 8), byte(id)} }
 
-// again is a PUBLISH with the DUP flag.
-func again(publish []byte) []byte {
+// resent is a PUBLISH with the DUP flag.
+func resent(publish []byte) []byte {
 	p := append([]byte(nil), publish...)
 	p[0] |= 8
 	return p
@@ -54,7 +54,7 @@ func again(publish []byte) []byte {
 func TestAQoS2MessageIsHandedOnOnceAtItsFirstPublish(t *testing.T) {
 	t.Parallel()
 	one, two := publishPacket(t, 1, 2, nil, "one"), publishPacket(t, 0xffff, 2, nil, "two")
-	payloads, acks := exchange(t, joined(one, again(one), two, pubrel(1), again(two), pubrel(0xffff)), 6)
+	payloads, acks := exchange(t, joined(one, resent(one), two, pubrel(1), resent(two), pubrel(0xffff)), 6)
 	assert.Equal(t, []string{"one", "two"}, payloads)
 	assert.Equal(t, "50020001"+"50020001"+"5002ffff"+"70020001"+"5002ffff"+"7002ffff", acks)
 }
@@ -77,7 +77,7 @@ func TestAnUnknownReleaseIsCompleted(t *testing.T) {
 func TestQoS1AndQoS2IDsDoNotMeet(t *testing.T) {
 	t.Parallel()
 	payloads, _ := exchange(t, joined(
-		publishPacket(t, 1, 2, nil, "two"), publishPacket(t, 1, 1, nil, "one"), again(publishPacket(t, 1, 1, nil, "one")),
+		publishPacket(t, 1, 2, nil, "two"), publishPacket(t, 1, 1, nil, "one"), resent(publishPacket(t, 1, 1, nil, "one")),
 	), 3)
 	assert.Equal(t, []string{"two", "one", "one"}, payloads) // QoS 1 may come twice: the ledger counts it
 }
@@ -93,7 +93,7 @@ func TestAQoS2MessageIsNotHandedOnAgainAfterTheConnectionWasLost(t *testing.T) {
 			ours, theirs := net.Pipe()
 			answer := joined([]byte{0x20, 3, 0, 0, 0}, one)
 			if dials++; dials == 2 {
-				answer = joined([]byte{0x20, 3, present, 0, 0}, again(one))
+				answer = joined([]byte{0x20, 3, present, 0, 0}, resent(one))
 			}
 			go func() {
 				_, _ = theirs.Read(make([]byte, 1000)) // CONNECT, whole: it is one write

@@ -18,7 +18,7 @@ type Message struct {
 // readSize is one read from the socket: large enough that a burst costs few system calls.
 const readSize = 64 << 10
 
-// maxPacket bounds what a broker can make us hold.
+// maxPacket bounds the memory that a broker can make us use.
 const maxPacket = 16 << 20
 
 // batch is what one read completed.
@@ -29,14 +29,15 @@ type batch struct {
 	arrivals []socket.Arrival
 }
 
-// Read reads until the connection ends. After each read from the socket it calls handle once with all messages that this
-// read completed, each with its arrival. Messages are acknowledged after handle has returned; one with QoS 2 is handed on
-// once, at its first PUBLISH (MQTT 5, 4.3.3). property names the user property that Message.Hops holds.
+// Read reads until the connection ends. After each read from the socket it calls handle once with all messages
+// that this read completed, each with its arrival. It acknowledges messages after handle has returned; one with
+// QoS 2 is handed on once, at its first PUBLISH (MQTT 5, 4.3.3). property names the user property that
+// Message.Hops holds.
 //
 // Over TLS and WebSocket there is a call for each record or message within the read.
 //
-// What came before Read is handed on first, and has arrived at the time of the call. Read returns net.ErrClosed after Close,
-// ErrTakenOver when another client has our id, and otherwise why the connection ended.
+// Messages that came before Read are handed on first; their arrival is the time of the call. Read returns
+// net.ErrClosed after Close, ErrTakenOver when another client has our id, and otherwise the cause of the end.
 func (c *Conn) Read(property string, handle func(messages []Message)) error {
 	c.socket.Watch()
 	var b batch
@@ -53,7 +54,7 @@ func (c *Conn) Read(property string, handle func(messages []Message)) error {
 			handle(b.messages)
 		}
 		if len(b.acks) > 0 {
-			_ = c.write(b.acks) // where it fails, what came before the connection broke is still to be read, and the read says how that ended
+			_ = c.write(b.acks) // if it fails, Read still reads what came before, and returns the cause
 		}
 		if end != nil {
 			return c.violated(end)
@@ -66,7 +67,7 @@ func (c *Conn) Read(property string, handle func(messages []Message)) error {
 	}
 }
 
-// parse takes the complete packets at the start of the buffer. end is why the connection ends after them.
+// parse parses the complete packets at the start of the buffer. end is the cause if they end the connection.
 func (c *Conn) parse(b *batch, property string) (used int, end error) {
 	b.messages, b.ends, b.acks = b.messages[:0], b.ends[:0], b.acks[:0]
 	for {
@@ -90,7 +91,7 @@ func (c *Conn) parse(b *batch, property string) (used int, end error) {
 			case 2:
 				b.acks = mqttwire.AppendAck(b.acks, packets.PUBREC, p.ID)
 				if !c.open.Add(p.ID) {
-					continue // sent again, because our PUBREC was lost
+					continue // repeated, because our PUBREC was lost
 				}
 			}
 			m := Message{Topic: p.Topic, Payload: p.Payload, Hops: mqttwire.FindUserProperty(p.Properties, property)}

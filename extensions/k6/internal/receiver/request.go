@@ -11,10 +11,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
-// maxEarly bounds the messages that are held while the broker has yet to answer a SUBSCRIBE.
+// maxEarly bounds the messages that are held until the broker answers a SUBSCRIBE.
 const maxEarly = 64 << 20
 
-// handshake sends CONNECT and takes CONNACK (3.2).
+// handshake sends CONNECT and reads CONNACK (3.2).
 func (c *Conn) handshake() error {
 	hello := connectPacket(&c.options)
 	a, err := hello.Hello(c.net, &c.in, c.fill)
@@ -35,8 +35,8 @@ func (c *Conn) handshake() error {
 	return nil
 }
 
-// Subscribe subscribes to topic filters, wildcards and shared ones ($share/group/filter) among them, at a QoS and waits
-// for the broker's word on each. It must come before Read. Messages that come meanwhile are handed on by Read.
+// Subscribe subscribes to topic filters, including wildcards and shared ones ($share/group/filter), at a QoS,
+// and waits for the broker's answer to each. Call it before Read, which hands on messages that come meanwhile.
 func (c *Conn) Subscribe(ctx context.Context, topics []string, qos byte) error {
 	for _, t := range topics {
 		if t == "" || len(t) > mqttwire.MaxField {
@@ -54,8 +54,8 @@ func (c *Conn) Subscribe(ctx context.Context, topics []string, qos byte) error {
 	})
 }
 
-// suback reads until the broker answers a SUBSCRIBE. Messages may come before (MQTT 5, 3.8.4): retained ones, those of
-// topics that are subscribed to already, and those of a session that is resumed. They stay where they are, for Read.
+// suback reads until the broker answers a SUBSCRIBE. Messages may come first (MQTT 5, 3.8.4): retained ones,
+// and those of existing subscriptions or a resumed session. They stay in the buffer for Read.
 func (c *Conn) suback(topics []string, qos byte) error {
 	for at := 0; ; {
 		kind, body, size, err := c.in.At(at)
@@ -114,7 +114,7 @@ func (c *Conn) granted(kind byte, body []byte, topics []string, qos byte) error 
 	return nil
 }
 
-// disconnected is the end that a DISCONNECT from the broker makes (MQTT 5, 3.14).
+// disconnected is the error for a DISCONNECT from the broker (MQTT 5, 3.14).
 func (c *Conn) disconnected(kind byte, body []byte) error {
 	a, err := mqttwire.ReadAnswer(c.options.Version, kind, body)
 	if err != nil {
@@ -126,7 +126,8 @@ func (c *Conn) disconnected(kind byte, body []byte) error {
 	return fmt.Errorf("MQTT broker %s ended the connection: %w", c.address, refused(a.Code, &a.Said))
 }
 
-// violated ends the connection where the broker has sent what it may not, with the reason code of MQTT 5 (4.13.1).
+// violated ends the connection after a protocol violation of the broker, with the reason code of MQTT 5
+// (4.13.1).
 func (c *Conn) violated(err error) error {
 	var wrong *mqttwire.Violation
 	if !errors.As(err, &wrong) {

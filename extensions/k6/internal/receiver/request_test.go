@@ -149,7 +149,7 @@ func TestTheBrokersRefusalIsToldInWords(t *testing.T) {
 		version int
 		connack []byte
 		want    string
-		again   bool // would be refused again
+		refused bool // would be refused refused
 	}{
 		{4, []byte{0x20, 2, 0, 5}, ` refused user "u": Not authorized`, true},
 		{4, []byte{0x20, 2, 0, 4}, ` refused user "u": Bad User Name or Password`, true},
@@ -167,7 +167,7 @@ func TestTheBrokersRefusalIsToldInWords(t *testing.T) {
 		s := newScript(c.connack)
 		_, err := Connect(t.Context(), Options{URL: "mqtt://broker", Username: "u", Version: c.version, Dial: s.dial})
 		require.EqualError(t, err, "MQTT broker broker:1883"+c.want)
-		assert.Equal(t, c.again, errors.Is(err, ErrRefused), c.want)
+		assert.Equal(t, c.refused, errors.Is(err, ErrRefused), c.want)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package run is what those who send, receive and look up share of a run.
+// Package run is what the sending, receiving and Redis packages share of a run.
 package run
 
 import (
@@ -7,15 +7,15 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 )
 
-// Parts are those of one instance of a run. Each guards itself, and the functions may be called from any goroutine.
+// Parts are the shared parts of one instance of a run. All may be used from any goroutine.
 type Parts struct {
 	*schedule.Course // what is due when, the ledger, and the clock
 
 	ID      string           // of the run
-	Name    string           // of what is this instance's alone: its connections, its canary
+	Name    string           // of this instance's own things: its connections, its canary
 	Profile *profile.Profile // with the instance's own targets
 	Bodies  *body.Bodies
 
-	Count    func(stage, class, example string) // adds one to a class of errors
-	Distrust func(format string, args ...any)   // makes the run invalid, for a reason in plain words
+	Count    func(stage, class, example string) // counts an error of a class
+	Distrust func(format string, args ...any)   // makes the run invalid, with a reason in plain words
 }

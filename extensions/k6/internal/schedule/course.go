@@ -1,4 +1,5 @@
-// Package schedule hands out the requests of a run: in the open model each when it is due, in the closed one when its sender has its turn.
+// Package schedule hands out the requests of a run: in the open model when each is due, in the closed model
+// when its sender has its turn.
 package schedule
 
 import (
@@ -9,22 +10,22 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 )
 
-// Course is what all parts of a run go by: what is due when, what became of it, and the time.
+// Course is the shared schedule of a run: due times, the ledger and the clock.
 type Course struct {
 	Pacer   *pacer.Pacer
 	Ledger  *ledger.Ledger
 	Clock   *clock.Clock
 	Epoch   time.Time     // the beginning of the schedule
 	Started chan struct{} // closed when the subscribers hold their topics; Epoch is set before
-	Halted  chan struct{} // closed when there is no use in sending any more
+	Halted  chan struct{} // closed when sending more has no use
 }
 
-// New makes one that has not started.
+// New makes a Course that has not started.
 func New(due *pacer.Pacer) *Course {
 	return &Course{Pacer: due, Clock: clock.New(), Started: make(chan struct{}), Halted: make(chan struct{})}
 }
 
-// Start lets the senders go, from the epoch on.
+// Start releases the senders, from the epoch on.
 func (c *Course) Start() {
 	c.Ledger.Start(c.Clock.At(c.Epoch))
 	c.Clock.Begin()
@@ -39,7 +40,7 @@ func (c *Course) Elapsed() time.Duration {
 	return max(0, time.Since(c.Epoch))
 }
 
-// IsHalted reports whether there is no use in sending any more.
+// IsHalted reports whether the load was halted.
 func (c *Course) IsHalted() bool { return IsClosed(c.Halted) }
 
 // IsClosed reports whether a channel on which nothing is sent is closed.

@@ -9,8 +9,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 )
 
-// gate lets senders go when their requests are due. One goroutine waits for all of them: to set a timer for each request took
-// a fifth of a pump's CPU, and most of that in the kernel.
+// gate releases senders when their requests are due. One goroutine waits for all of them: a timer for each
+// request took a fifth of a pump's CPU, most of it in the kernel.
 type gate struct {
 	mu      sync.Mutex
 	waiting []*Waiter     // in the order of their due times
@@ -22,13 +22,13 @@ type Waiter struct {
 	turn chan struct{} // holds a token when it is due
 
 	number int // of the sender in the closed model, from 1; 0: it has not sent yet
-	Flow   int // that it wants in the closed model, from 1; 0: the next in turn
+	Flow   int // the flow it wants in the closed model, from 1; 0: the next in turn
 }
 
 func NewWaiter() *Waiter { return &Waiter{turn: make(chan struct{}, 1)} }
 
-// atOnce is the span within which the gate opens once: above 20,000 requests per second each is up to so late, by less than
-// the 50 µs that the kernel's own sleep may take longer than it is told.
+// atOnce is the span within which the gate opens once. Above 20,000 requests per second each is late by up to
+// this, which is less than the oversleep of 50 µs that the kernel may add.
 const atOnce = 50 * time.Microsecond
 
 func newGate() *gate { return &gate{first: make(chan struct{}, 1)} }
@@ -60,7 +60,7 @@ func (g *gate) tend(ctx context.Context) {
 	}
 }
 
-// open lets go who is due.
+// open releases the senders that are due.
 func (g *gate) open(now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,12 +88,12 @@ func (g *gate) wait(ctx context.Context, halted <-chan struct{}, w *Waiter, due 
 	case <-ctx.Done():
 	case <-halted:
 	}
-	g.leave(w)
+	g.remove(w)
 	return false
 }
 
-// leave takes w out, so that it can wait again: a second token would block the gate.
-func (g *gate) leave(w *Waiter) {
+// remove takes w out, so that it can wait again: a second token would block the gate.
+func (g *gate) remove(w *Waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = slices.DeleteFunc(g.waiting, func(other *Waiter) bool { return other == w })
@@ -103,8 +103,8 @@ func (g *gate) leave(w *Waiter) {
 	}
 }
 
-// join puts w at the end. It refuses one that is due before another: the gate would open too late for it. Senders take their
-// requests in order, so that is rare.
+// join appends w. It refuses one that is due before another, since the gate would open too late for it. Senders
+// take requests in order, so that is rare.
 func (g *gate) join(w *Waiter) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -79,6 +79,6 @@ func TestASenderThatHasLeftMayWaitAgain(t *testing.T) {
 	assert.Empty(t, g.waiting)
 	assert.True(t, g.join(w))
 	g.open(due)
-	g.leave(w)
+	g.remove(w)
 	assert.Empty(t, w.turn, "what it was given meanwhile is not its next turn")
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 )
 
-// LateLimit is how late a request may leave. One that would be later is dropped, and counted: a generator that is half a
-// minute behind measures nothing but itself.
+// LateLimit is how late a request may be sent. Later ones are dropped and counted: a generator that is half a
+// minute behind measures only itself.
 const LateLimit = 30 * time.Second
 
-// LateFloor is the lateness of a request up to which it is the operating system's.
+// LateFloor is the lateness that is attributed to the operating system.
 const LateFloor = 2 * time.Millisecond
 
 // Open hands out the requests of the open model, each when it is due.
@@ -25,35 +25,36 @@ type Open struct {
 	unattended atomic.Int64
 
 	mu   sync.Mutex
-	left []pacer.Slot // drawn by senders that were stopped before it was due
+	left []pacer.Slot // taken by senders that were stopped before it was due
 }
 
-// NewOpen makes it for a run. Someone has to tend it.
+// NewOpen makes an Open for a run. Its Tend must run.
 func NewOpen(c *Course) *Open { return &Open{Course: c, gate: newGate()} }
 
-// Tend lets senders go when their requests are due, until ctx ends.
+// Tend releases senders when their requests are due, until ctx ends.
 func (o *Open) Tend(ctx context.Context) { o.gate.tend(ctx) }
 
-// Drawn is how many requests have been taken, or more.
+// Drawn is at least the number of requests that have been taken.
 func (o *Open) Drawn() int { return int(o.next.Load()) }
 
 // Unattended is how many requests found no free sender when they were due, and were late by more than LateFloor.
 func (o *Open) Unattended() int64 { return o.unattended.Load() }
 
-// Take returns the next request when it is due. ok is false when there is none left, or the run has been halted, or the VU stopped.
+// Take returns the next request when it is due. ok is false when none is left, the run was halted or the VU
+// stopped.
 func (o *Open) Take(ctx context.Context, w *Waiter) (slot pacer.Slot, ok bool) {
 	slot, due, ok := o.Draw(ctx)
 	if !ok {
 		return slot, false
 	}
 	if ok = o.gate.wait(ctx, o.Halted, w, due); !ok {
-		o.leave(slot)
+		o.putAside(slot)
 	}
 	return slot, ok
 }
 
-// Draw takes the next request off the schedule. What is too late to be sent is dropped. ok is false when there is none left, or ctx has
-// ended, or the run has been halted.
+// Draw takes the next request off the schedule and drops those that are too late. ok is false when none is
+// left, ctx has ended or the run was halted.
 func (o *Open) Draw(ctx context.Context) (slot pacer.Slot, due time.Time, ok bool) {
 	for {
 		if ctx.Err() != nil || o.IsHalted() {
@@ -76,14 +77,14 @@ func (o *Open) Draw(ctx context.Context) (slot pacer.Slot, due time.Time, ok boo
 	}
 }
 
-// leave puts aside a request whose sender was stopped before it was due.
-func (o *Open) leave(slot pacer.Slot) {
+// putAside keeps aside a request whose sender was stopped before it was due.
+func (o *Open) putAside(slot pacer.Slot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.left = append(o.left, slot)
 }
 
-// DropLeft drops what was put aside, when it is due: nobody will send it.
+// DropLeft drops requests that were put aside, when they are due: nobody will send them.
 func (o *Open) DropLeft(now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -103,8 +104,8 @@ func (o *Open) DropRest() {
 	}
 }
 
-// Abandoned reports whether the next request of the schedule is so late that it will not be sent any more, and nobody is at work who
-// would take it. Such a run went on until k6 ended it, after all of its time.
+// Abandoned reports whether the next request is too late to be sent and no sender is left to take it. Without
+// this check such a run went on until k6 ended it.
 func (o *Open) Abandoned(now time.Time) bool {
 	n := int(o.next.Load())
 	return n < o.Pacer.Requests() && o.Ledger.InFlight() == 0 && now.Sub(o.Epoch.Add(o.Pacer.Slot(n).Due)) > LateLimit

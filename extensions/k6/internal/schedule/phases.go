@@ -8,7 +8,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// Phases are those of the profile as they went.
+// Phases are the phases of the profile with their actual times.
 type Phases struct {
 	*Course
 	planned []profile.Phase
@@ -17,15 +17,15 @@ type Phases struct {
 	went []Span // one for each
 }
 
-// Span is a phase as it went. Times are since the epoch.
+// Span is the actual course of a phase. Times are since the epoch.
 type Span struct {
 	Begun      bool
 	Start, End time.Duration
 	Backlog    *int     // deliveries owed at its end; nil: it has not ended
-	Drained    *float64 // seconds from its end until nothing was owed; nil: it was not waited for, or in vain
+	Drained    *float64 // seconds from its end until all had arrived; nil: no wait, or in vain
 }
 
-// NewPhases lays out those of the open model, which are known beforehand.
+// NewPhases fills in the phases of the open model, which are known beforehand.
 func NewPhases(c *Course, planned []profile.Phase) *Phases {
 	p := &Phases{Course: c, planned: planned, went: make([]Span, len(planned))}
 	if c.Pacer.Closed() {
@@ -39,30 +39,30 @@ func NewPhases(c *Course, planned []profile.Phase) *Phases {
 	return p
 }
 
-// change lets one see to phase i.
+// change lets see modify phase i.
 func (p *Phases) change(i int, see func(s *Span)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	see(&p.went[i])
 }
 
-// Begin notes that phase i has begun, and when it is to end.
+// Begin records that phase i has begun, and its planned end.
 func (p *Phases) Begin(i int, start, end time.Time) {
 	p.change(i, func(s *Span) { *s = Span{Begun: true, Start: start.Sub(p.Epoch), End: end.Sub(p.Epoch)} })
 }
 
-// End notes that phase i has ended.
+// End records that phase i has ended.
 func (p *Phases) End(i int, end time.Time) {
 	owed := p.Ledger.Owed()
 	p.change(i, func(s *Span) { s.End, s.Backlog = end.Sub(p.Epoch), &owed })
 }
 
-// Drained notes how long after the end of phase i all had arrived.
+// Drained records how long after the end of phase i all messages had arrived.
 func (p *Phases) Drained(i int, took time.Duration) {
 	p.change(i, func(s *Span) { s.Drained = new(took.Seconds()) })
 }
 
-// NoteBacklogs keeps what is owed when phases of the open model end.
+// NoteBacklogs records the backlog at the end of each phase of the open model.
 func (p *Phases) NoteBacklogs(now time.Time) {
 	if p.Pacer.Closed() {
 		return
@@ -76,7 +76,7 @@ func (p *Phases) NoteBacklogs(now time.Time) {
 	}
 }
 
-// Until are the phases as far as a run came that goes on, or was stopped.
+// Until returns the phases of a run that lasted this long, for a run in progress or one that was stopped.
 func (p *Phases) Until(ran time.Duration) []Span {
 	spans := p.Now()
 	for i := range spans {
@@ -88,14 +88,14 @@ func (p *Phases) Until(ran time.Duration) []Span {
 	return spans
 }
 
-// Now is a copy of the phases as they went so far; those of the open model are there from the start.
+// Now is a copy of the phases so far; those of the open model are there from the start.
 func (p *Phases) Now() []Span {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.went)
 }
 
-// At names the phase of a moment; nil after the last one, and between those of the closed model, when the run drains.
+// At names the phase at a time; nil after the last one, and while the closed model drains between two.
 func (p *Phases) At(t time.Duration) *string {
 	for i, s := range p.Now() {
 		if s.Begun && s.Start <= t && t < s.End {

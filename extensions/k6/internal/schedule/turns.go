@@ -10,29 +10,29 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 )
 
-// Turns hand out the requests of the closed model: each sender sends its next one when its last one has been answered, so a message is due
-// when it is sent. They know no phases: who leads the run says whose turn it is.
+// Turns hand out the requests of the closed model: each sender sends its next request when its last one has
+// been answered, so a request is due when it is sent. The engine runs the phases and sets the Turn.
 type Turns struct {
 	*Course
-	now     atomic.Pointer[Turn] // what is to be done now
+	now     atomic.Pointer[Turn] // the current turn
 	next    atomic.Int64         // the request that is taken next
-	senders atomic.Int64         // those that have come to send
-	taking  atomic.Int64         // those that take a request, and have not sent it yet
+	senders atomic.Int64         // have come to send
+	taking  atomic.Int64         // have taken a request and not sent it yet
 
 	choice   sync.Once
 	choosing bool           // senders choose the flow of each request
-	byFlow   *pacer.Pacer   // numbers these
-	chosen   []atomic.Int64 // them, by flow
+	byFlow   *pacer.Pacer   // numbers requests of chosen flows
+	chosen   []atomic.Int64 // requests taken, by flow
 }
 
-// NewTurns makes them for a run with so many flows.
+// NewTurns makes Turns for a run with this many flows.
 func NewTurns(c *Course, flows int) *Turns {
 	t := &Turns{Course: c, byFlow: c.Pacer.ByFlow(), chosen: make([]atomic.Int64, flows)}
 	t.To(Turn{})
 	return t
 }
 
-// Turn is what the senders are to do now.
+// Turn tells the senders what to do now: how many send, until when, and how many requests.
 type Turn struct {
 	Phase int
 	VUs   int // senders that send; 0: all wait
@@ -53,7 +53,7 @@ func (t *Turn) Next() <-chan struct{} { return t.next }
 // spent reports whether the turn's requests have all been taken.
 func (t *Turn) spent() bool { return t.Left.Load() <= 0 }
 
-// To begins another turn.
+// To starts another turn.
 func (s *Turns) To(t Turn) *Turn {
 	t.next = make(chan struct{})
 	if last := s.now.Swap(&t); last != nil {
@@ -62,7 +62,7 @@ func (s *Turns) To(t Turn) *Turn {
 	return &t
 }
 
-// Over reports whether there is nothing more to send; the open model does not say so here.
+// Over reports whether there is nothing more to send; always false in the open model.
 func (s *Turns) Over() bool { return s != nil && s.now.Load().Over }
 
 // Take returns the next request of a sender; it is due now.
@@ -86,7 +86,7 @@ func (s *Turns) Take(ctx context.Context, w *Waiter) (slot pacer.Slot, ok bool) 
 // overTurn stands for the turn of a run that has been stopped.
 var overTurn = &Turn{Over: true}
 
-// TakeIn returns the next request of a sender where it is its turn, and else the turn that it has to wait for the end of.
+// TakeIn returns the next request of a sender if it is its turn, otherwise the turn whose end it must wait for.
 func (s *Turns) TakeIn(ctx context.Context, sender, flow int) (slot pacer.Slot, instead *Turn) {
 	s.taking.Add(1)
 	t := s.now.Load()
@@ -96,27 +96,27 @@ func (s *Turns) TakeIn(ctx context.Context, sender, flow int) (slot pacer.Slot, 
 	if !t.Over && t.take(sender, time.Now()) {
 		slot = s.slot(flow)
 		slot.Phase = t.Phase
-		return slot, nil // taking until it is sent
+		return slot, nil // counts as taking until it is sent
 	}
 	s.taking.Add(-1)
 	return slot, t
 }
 
-// Taken notes that a request that was taken has been sent, or dropped.
+// Taken records that a taken request has been sent or dropped.
 func (s *Turns) Taken() {
 	if s != nil {
 		s.taking.Add(-1)
 	}
 }
 
-// Idle reports whether no request has been taken that is not sent yet.
+// Idle reports whether every taken request has been sent.
 func (s *Turns) Idle() bool { return s.taking.Load() == 0 }
 
-// quiet reports whether no request is under way, nor about to be: the ledger does not know one yet that has been taken and whose body
-// is being made.
+// quiet reports whether no request is in flight or about to be: the ledger does not know a taken request whose
+// body is still being made.
 func (s *Turns) quiet() bool { return s.Idle() && s.Ledger.InFlight() == 0 }
 
-// slot is the request that a sender takes: of the flow it wants, or the next in turn.
+// slot is the sender's next request: of the flow it wants, or the next in turn.
 func (s *Turns) slot(flow int) pacer.Slot {
 	if flow == 0 {
 		return s.Pacer.Slot(int(s.next.Add(1)) - 1)
@@ -124,8 +124,8 @@ func (s *Turns) slot(flow int) pacer.Slot {
 	return s.byFlow.Slot(s.byFlow.Turn(flow-1, int(s.chosen[flow-1].Add(1))-1))
 }
 
-// Choose reports whether the senders may choose the flow of their requests, or leave it: the first one decides for all, since the
-// numbers of the one and of the other are the same.
+// Choose reports whether senders may choose flows (or, if not chosen, must not). The first sender decides for
+// all, since both ways use the same numbers.
 func (s *Turns) Choose(chosen bool) bool {
 	s.choice.Do(func() {
 		if s.choosing = chosen; chosen {
@@ -135,19 +135,20 @@ func (s *Turns) Choose(chosen bool) bool {
 	return s.choosing == chosen
 }
 
-// Attend notes that there is a sender, which asks by TakeIn.
+// Attend records that there is a sender, which uses TakeIn.
 func (s *Turns) Attend() { s.senders.CompareAndSwap(0, 1) }
 
-// Ending is how often it is looked whether a phase has ended that does not end with its time.
+// Ending is the interval of the check whether a phase has ended before its time.
 const Ending = time.Millisecond
 
-// AwaitSender waits for the first sender, which a scenario of the script's own may begin later, until a limit.
+// AwaitSender waits for the first sender, up to a limit: a script's own scenario may start later.
 func (s *Turns) AwaitSender(ctx context.Context, limit time.Time) {
 	for s.senders.Load() == 0 && time.Now().Before(limit) && clock.SleepUntil(ctx, s.Halted, time.Now().Add(Ending)) {
 	}
 }
 
-// Last returns when a turn has ended, and when that was: after its time, or when the last of its requests has been answered.
+// Last waits for the end of a turn and returns its time: its deadline, or when the last of its requests was
+// answered.
 func (s *Turns) Last(ctx context.Context, t *Turn) time.Time {
 	if t.Left == nil {
 		clock.SleepUntil(ctx, s.Halted, t.End)
@@ -164,7 +165,8 @@ func (s *Turns) Last(ctx context.Context, t *Turn) time.Time {
 	return t.End
 }
 
-// Drained waits until every request has been answered and everything that was accepted has arrived, and reports whether that came about.
+// Drained waits until every request has been answered and every accepted message has arrived, and reports
+// whether that happened by the limit.
 func (s *Turns) Drained(ctx context.Context, limit time.Time) bool {
 	for !s.quiet() || s.Ledger.Owed() > 0 {
 		if time.Now().After(limit) || !clock.SleepUntil(ctx, s.Halted, time.Now().Add(Ending)) {

@@ -25,14 +25,14 @@ func meetings(t *testing.T, check func(t *testing.T, now *int64, one, two, anoth
 			t.Cleanup(func() { _ = client.Close() })
 			moment := int64(1_795_317_447_755_881)
 			of := func(number int, token string) *Meeting {
-				return &Meeting{client: client, run: "abcd1234", lead: Lead, number: number, of: 2, token: token, now: func() int64 { return moment }}
+				return &Meeting{client: client, run: "abcd1234", startDelay: StartDelay, number: number, of: 2, token: token, now: func() int64 { return moment }}
 			}
 			check(t, &moment, of(1, "one"), of(2, "two"), of(1, "another"))
 		})
 	}
 }
 
-func told(t *testing.T, m *Meeting) (state, there string) {
+func ready(t *testing.T, m *Meeting) (state, there string) {
 	t.Helper()
 	p, err := m.Ready(t.Context())
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestWhoIsNotThereAnyMoreIsNotReady(t *testing.T) {
 	meetings(t, func(t *testing.T, now *int64, one, two, another *Meeting) {
 		is := func(m *Meeting, state, there string) {
 			t.Helper()
-			gotState, gotThere := told(t, m)
+			gotState, gotThere := ready(t, m)
 			assert.Equal(t, []string{state, there}, []string{gotState, gotThere})
 		}
 		is(one, "waits", "1")
@@ -71,12 +71,12 @@ func TestWhoIsCountedOnDoesNotLeave(t *testing.T) {
 			require.NoError(t, err)
 			return start
 		}
-		_, _ = told(t, one)
+		_, _ = ready(t, one)
 		assert.Zero(t, leaves(one))
-		state, there := told(t, two)
+		state, there := ready(t, two)
 		assert.Equal(t, []string{"waits", "2"}, []string{state, there})
-		_, _ = told(t, one)
-		assert.Equal(t, *now+Lead.Microseconds(), leaves(two), "it takes part")
+		_, _ = ready(t, one)
+		assert.Equal(t, *now+StartDelay.Microseconds(), leaves(two), "it takes part")
 		assert.Zero(t, leaves(another)-leaves(one), "the start stays")
 		ttl, err := one.client.TTL(t.Context(), Keys+"abcd1234").Result()
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
-// Package segment is which of several instances of a run a process is, and how they begin together.
+// Package segment divides a run among instances: which part a process has, and how they start together.
 package segment
 
 import (
@@ -12,24 +12,24 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// Segment is what k6's --execution-segment says that this instance does of the run, where several instances do it together. Each is
-// one generator: it sends the requests that k6's striping gives it, and receives what it has sent, under topics of its own.
-// Subscriptions to everything would be as exact, as ids tell whose a message is, but then the broker would deliver each message once
-// for each instance, which is another load than the one that was asked for. nil: the instance does all of it.
+// Segment is this instance's part of the run, from k6's --execution-segment. Each instance is one generator: it
+// sends the requests that k6's striping gives it, and receives what it has sent, under its own topics.
+// Subscribing to everything would be as exact, but the broker would deliver each message once for each
+// instance, which is another load than intended. nil: the instance does the whole run.
 type Segment struct {
 	tuple *lib.ExecutionTuple
-	own   []int // of every `every` numbers those that are this instance's, ascending
+	own   []int // this instance's numbers of every `every`, ascending
 	every int
 }
 
-// What k6's command line says of an instance.
+// Flags of k6's command line.
 const (
 	Flag         = "--execution-segment"
 	SequenceFlag = "--execution-segment-sequence"
 )
 
-// Read finds the segment in k6's command line, since k6 tells it to no script before the load has begun, and the
-// scenarios have to be made before. nil where there is one instance.
+// Read finds the segment in k6's command line: k6 passes it to scripts only after the load has begun, too late
+// for the scenarios. nil: a single instance.
 func Read(args []string) (*Segment, error) {
 	one, all := flagOf(args, Flag), flagOf(args, SequenceFlag)
 	if one == "" && all == "" {
@@ -58,7 +58,7 @@ func Read(args []string) (*Segment, error) {
 	return &Segment{tuple: tuple, own: own, every: every}, nil
 }
 
-// flagOf is the value of a flag as pflag takes it; empty: it is not there.
+// flagOf is the value of a flag as pflag parses it; empty: not set.
 func flagOf(args []string, name string) (value string) {
 	for i, arg := range args {
 		if arg == name && i+1 < len(args) {
@@ -70,7 +70,7 @@ func flagOf(args []string, name string) (value string) {
 	return value
 }
 
-// stripes are the numbers that k6 gives an instance, of as many as it takes until they repeat.
+// stripes are the numbers that k6 gives an instance, and their period.
 func stripes(tuple *lib.ExecutionTuple) (own []int, every int) {
 	start, offsets, lcd := tuple.GetStripedOffsets()
 	own = []int{int(start)}
@@ -107,7 +107,8 @@ func (s *Segment) Scale(n int) int {
 	return int(s.tuple.ScaleInt64(int64(n)))
 }
 
-// Unscale is the smallest number of which the instance's share is n: what a scenario has to say, since k6 divides it among the instances.
+// Unscale is the smallest number of which the instance's share is n: the number for a scenario, since k6
+// divides it among the instances.
 func (s *Segment) Unscale(n int) int {
 	if s == nil || n == 0 {
 		return n
@@ -115,7 +116,7 @@ func (s *Segment) Unscale(n int) int {
 	return (n-1)/len(s.own)*s.every + s.own[(n-1)%len(s.own)] + 1
 }
 
-// UnscaleShared is Unscale for the iterations that so many VUs share, which k6 divides by what the instances have of the VUs.
+// UnscaleShared is Unscale for iterations that VUs share, which k6 divides in proportion to the instances' VUs.
 func (s *Segment) UnscaleShared(n, vus int) int {
 	if s == nil {
 		return n
@@ -126,7 +127,7 @@ func (s *Segment) UnscaleShared(n, vus int) int {
 	return n
 }
 
-// among is the instance among those that have some of so many VUs; nil: it has none of them.
+// among is the instance among those that have some of the VUs; nil: it has none of them.
 func (s *Segment) among(vus int) *Segment {
 	tuple, err := s.tuple.GetNewExecutionTupleFromValue(int64(vus))
 	if err != nil {
@@ -136,7 +137,7 @@ func (s *Segment) among(vus int) *Segment {
 	return &Segment{tuple: tuple, own: own, every: every}
 }
 
-// ScaleShared is the instance's share of the requests that so many VUs share: what it has of the VUs.
+// ScaleShared is the instance's share of requests that VUs share, in proportion to its VUs.
 func (s *Segment) ScaleShared(n, vus int) int {
 	if s == nil {
 		return n
@@ -155,8 +156,8 @@ func (s *Segment) Share(whole *pacer.Pacer) *pacer.Pacer {
 	return whole.Share(s.own, s.every)
 }
 
-// InEffect refuses a segment that k6 has from elsewhere than its command line, and scenarios of another time: the subscriber
-// or some of the senders would be missing.
+// InEffect refuses a segment that k6 did not get from its command line, and scenarios of another start time:
+// subscriber or senders would be missing.
 func (s *Segment) InEffect(o lib.Options) error {
 	var tuple *lib.ExecutionTuple
 	if o.ExecutionSegment != nil || o.ExecutionSegmentSequence != nil {
@@ -165,12 +166,12 @@ func (s *Segment) InEffect(o lib.Options) error {
 			return err
 		}
 	}
-	told := tuple != nil && len(tuple.Sequence.ExecutionSegmentSequence) > 1
-	if told != (s != nil) || told && tuple.String() != s.tuple.String() {
+	divided := tuple != nil && len(tuple.Sequence.ExecutionSegmentSequence) > 1
+	if divided != (s != nil) || divided && tuple.String() != s.tuple.String() {
 		return fmt.Errorf("the execution segment has to stand on k6's command line (%s, %s), not in options or a configuration",
 			Flag, SequenceFlag)
 	}
-	if !told {
+	if !divided {
 		return nil
 	}
 	if scenario := o.Scenarios["subscriber"]; scenario != nil && !scenario.HasWork(tuple) {
@@ -179,10 +180,11 @@ func (s *Segment) InEffect(o lib.Options) error {
 	return nil
 }
 
-// Repeats is after how many requests of a whole schedule its flows and the instances repeat together.
+// Repeats is the number of requests after which flows and instances repeat together.
 func (s *Segment) Repeats(whole *pacer.Pacer) int { return whole.Period(s.every) }
 
-// Describe is the instance for the report; nil where it is the only one. start is that of all instances, µs on the clock of Redis.
+// Describe is the instance's part of the report; nil if it is the only one. start is common to all instances,
+// µs on the clock of Redis.
 func (s *Segment) Describe(start int64, lateMS float64) *report.Generator {
 	if s == nil {
 		return nil
@@ -193,7 +195,8 @@ func (s *Segment) Describe(start int64, lateMS float64) *report.Generator {
 	}
 }
 
-// Name is that of the run, and among several instances of what is this one's alone: its connections, its canary.
+// Name is the run's name, and among several instances one that is unique to this instance: for its connections
+// and its canary.
 func (s *Segment) Name(run string) string {
 	if s == nil {
 		return run

@@ -12,16 +12,17 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
-// Answer is what came of an attempt: a status, or an error; neither where a script says that there was no answer.
+// Answer is the result of an attempt: a status, or an error; neither if a script reports that there was no
+// answer.
 type Answer struct {
 	Status int
 	Err    error
-	Class  string        // of Err; empty: network.ClassOf knows it
+	Class  string        // of Err; empty: network.ClassOf finds it
 	Body   func() []byte // of an answer with a status
-	Done   time.Time     // when it was there
+	Done   time.Time     // when it arrived
 }
 
-// DialError says that a request did not leave, because there was no connection.
+// DialError means that a request was not sent because there was no connection.
 type DialError struct{ Cause error }
 
 // Error implements error.
@@ -30,14 +31,14 @@ func (e *DialError) Error() string { return e.Cause.Error() }
 // Unwrap is the cause.
 func (e *DialError) Unwrap() error { return e.Cause }
 
-// Outcome says what an attempt means for its messages, and what it counts as among the errors: a class and an example, empty where it was
-// accepted. timeout is what the request was given.
+// Outcome is what an attempt means for its messages, and its error class and example, empty if it was accepted.
+// timeout is that of the request.
 func (a Answer) Outcome(timeout time.Duration) (outcome ledger.Outcome, class, example string) {
 	switch {
 	case a.Status >= 200 && a.Status < 300:
 		return ledger.Accepted, "", ""
 	case a.Status == http.StatusBadGateway || a.Status == http.StatusGatewayTimeout:
-		// A gateway's word says nothing of what stands behind it.
+		// A gateway's answer says nothing about the ingest behind it.
 		return ledger.Unknown, a.status(), a.Excerpt()
 	case a.Status != 0:
 		return ledger.Rejected, a.status(), a.Excerpt()

@@ -2,5 +2,5 @@
 
 package send
 
-// closed is not known here.
+// closed cannot be known here.
 func (l *link) closed() bool { return false }

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// closed reports whether the peer has closed an idle connection, or has said something that nobody asked for: servers send 408
-// before they close. It takes nothing off the socket.
+// closed reports whether the peer has closed an idle connection, or has sent unsolicited data: servers send 408
+// before they close. It reads nothing off the socket.
 func (l *link) closed() bool {
 	conn := l.Conn
 	if counted, ok := conn.(*netext.Conn); ok {
@@ -35,5 +35,5 @@ func (l *link) closed() bool {
 	if err != nil {
 		return !errors.Is(err, unix.EAGAIN)
 	}
-	return n == 0 || l.secure == nil // under TLS what has come may be a ticket
+	return n == 0 || l.secure == nil // under TLS the data may be a session ticket
 }

@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// link is a Poster's connection to the ingest. A request has a moment by which it is to be answered, and to tell the runtime
-// of it for each request took a twentieth of the CPU: the socket keeps the moment of an earlier one, and gets a new one when that
-// has come and the request's own has not.
+// link is a Poster's connection to the ingest. Setting the socket's deadline for each request took a twentieth
+// of the CPU. So the socket keeps an earlier request's deadline, and gets a new one only when that has passed.
 type link struct {
 	net.Conn           // of k6's dialer
 	secure   *tls.Conn // on top of it; nil: plain HTTP
 	deadline time.Time // of the request
-	told     time.Time // that the socket knows; never after deadline
+	applied  time.Time // the deadline that the socket has; never after deadline
 	lost     error     // what ended it
 }
 
@@ -45,25 +44,25 @@ func (p *Poster) dial(deadline time.Time) (*link, error) {
 	return l, nil
 }
 
-// expect says that a request begins now, and by when its answer is wanted. It never is before the last one's.
+// expect starts a request with its deadline, which is never before the last one's.
 func (l *link) expect(now, deadline time.Time) {
 	l.deadline = deadline
-	if !l.told.After(now) {
-		l.tell()
+	if !l.applied.After(now) {
+		l.apply()
 	}
 }
 
-func (l *link) tell() {
-	l.told = l.deadline
-	_ = l.SetDeadline(l.deadline) // a connection that has none fails in what follows
+func (l *link) apply() {
+	l.applied = l.deadline
+	_ = l.SetDeadline(l.deadline) // a connection without a deadline fails at the next read or write
 }
 
-// early reports whether a socket gave up at an earlier request's moment, and tells it this one's.
+// early reports whether the socket timed out at an earlier request's deadline, and then sets this one's.
 func (l *link) early(err error) bool {
-	if !errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(l.deadline) || !l.told.Before(l.deadline) {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(l.deadline) || !l.applied.Before(l.deadline) {
 		return false
 	}
-	l.tell()
+	l.apply()
 	return true
 }
 
@@ -88,7 +87,7 @@ func (l *link) Write(b []byte) (int, error) {
 	}
 }
 
-// incoming reads what the ingest says, decrypted. It remembers how that ended, since fasthttp's parser says EOF to each cause.
+// incoming reads the decrypted answer. It keeps the error, since fasthttp's parser turns each into EOF.
 type incoming struct{ *link }
 
 func (a incoming) Read(b []byte) (n int, err error) {

@@ -1,5 +1,5 @@
-// Package send sends the requests of a run: POSTs over connections of its own (Poster), or messages over MQTT connections by the
-// thousand (Publishers).
+// Package send sends the requests of a run: POSTs (Poster), or messages over thousands of MQTT connections
+// (Publishers).
 package send
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
-// Ingest are the settings of the front API; index.d.ts documents them.
+// Ingest are the settings of the ingest; index.d.ts documents them.
 type Ingest struct {
 	URL       string            `json:"url"`
 	Token     string            `json:"token"` // Bearer; empty: none
@@ -29,43 +29,44 @@ type Ingest struct {
 	Retries   int               `json:"retries"` // of a request that was not accepted
 }
 
-// Poster posts to the ingest over one connection of its own, one request at a time. It writes head and body at once, reads the
-// answer with fasthttp's parser, and leaves out what a client for any request needs between: that took a third of its CPU.
+// Poster posts to the ingest over one connection, one request at a time. It writes head and body at once and
+// reads the answer with fasthttp's parser. It skips the layers of a general client, which took a third of its
+// CPU.
 type Poster struct {
-	URLs   [2]string           // of one message, of a batch
-	Opened func(time.Duration) // told how long each connection took; nil: nobody asks
+	URLs   [2]string           // for one message, for a batch
+	Opened func(time.Duration) // gets the time to open each connection; may be nil
 
 	network   network.Network
 	address   string
 	secure    bool
 	keepAlive bool
 	timeout   time.Duration
-	heads     [2][]byte // of their requests, up to the length of the body
+	heads     [2][]byte // request heads up to the value of Content-Length
 
 	link   *link // nil: none
 	reader *bufio.Reader
 	answer *fasthttp.Response
-	header []byte // of the answer; empty: the next one has to be parsed
+	header []byte // of the answer; empty: parse the next one
 	closes bool   // the server closes the connection after the answer
 	packet []byte
 	used   time.Time // the end of the last request
 }
 
 const (
-	// idleUnchecked is how long a connection may be idle before it is looked at, whether the server has closed it: a request that
-	// is written into a closed one is lost, and nobody can tell whether it was taken.
+	// idleUnchecked is how long a connection may be idle before the Poster checks whether the server has closed
+	// it. A request written to a closed connection is lost, and its outcome is unknown.
 	idleUnchecked = 100 * time.Millisecond
-	// idleMost is how long it is kept: less than servers do (Node 5 s, Fastify 72 s).
+	// idleMost is how long an idle connection is kept: less than servers keep it (Node 5 s, Fastify 72 s).
 	idleMost = 4 * time.Second
 	// headerMost is the size of an answer's header, in bytes.
 	headerMost = 8 << 10
-	// bodyMost is the size of its body. An ingest says a few words; more than this is something else.
+	// bodyMost is the limit of its body. An ingest answers in a few words.
 	bodyMost = 16 << 20
 	// interimMost is how many interim answers (RFC 9110, 15.2) may come before the final one.
 	interimMost = 16
 )
 
-// NewPoster makes one that connects when it posts. timeout is that of a request, from its beginning to its answer.
+// NewPoster makes a Poster that connects when it posts. timeout covers a request from its start to its answer.
 func NewPoster(o Ingest, n network.Network, timeout time.Duration) *Poster {
 	base := strings.TrimSuffix(o.URL, "/")
 	p := &Poster{
@@ -83,7 +84,7 @@ func NewPoster(o Ingest, n network.Network, timeout time.Duration) *Poster {
 	return p
 }
 
-// bodyLength ends a head. It stands last, for its value to follow.
+// bodyLength ends a head; the value follows.
 var bodyLength = []byte("Content-Length: ")
 
 // head renders what all requests to a URL have in common.
@@ -108,10 +109,11 @@ func head(u *fasthttp.URI, o Ingest) []byte {
 	return append(bytes.TrimSuffix(text, []byte("\r\n")), bodyLength...)
 }
 
-// Kind says which of a Poster's URLs so many messages go to.
+// Kind is the index of the URL for this many messages.
 func Kind(messages int) int { return min(messages-1, 1) }
 
-// Post sends a body of so many messages and waits for the answer, which is valid until the next one. now is the moment.
+// Post sends a body with this many messages and waits for the answer, which is valid until the next call. now
+// is the current time.
 func (p *Poster) Post(now time.Time, body []byte, messages int) Answer {
 	p.compose(body, messages)
 	return p.conclude(p.exchange(now))
@@ -146,12 +148,12 @@ func (p *Poster) exchange(now time.Time) error {
 	if err := p.link.send(p.packet); err != nil {
 		return err
 	}
-	// Who else is ready goes first: the answer may then be there, and nothing has to wait for it.
+	// Lets ready goroutines run first: the answer may then be there without a wait.
 	runtime.Gosched()
 	return p.read()
 }
 
-// conclude says what came of an exchange.
+// conclude turns the result of an exchange into an Answer.
 func (p *Poster) conclude(err error) Answer {
 	a := Answer{Body: p.answer.Body, Err: err}
 	if err == nil {
@@ -165,10 +167,10 @@ func (p *Poster) conclude(err error) Answer {
 	return a
 }
 
-// Header is a field of the last answer's header; empty: it has none.
+// Header is a field of the last answer's header; empty: not present.
 func (p *Poster) Header(name string) string { return string(p.answer.Header.Peek(name)) }
 
-// read takes the answer off the connection.
+// read reads the answer.
 func (p *Poster) read() error {
 	err := p.readAnswer()
 	if err == nil {
@@ -195,7 +197,7 @@ func (p *Poster) readAnswer() error {
 	}
 	switch a.StatusCode() {
 	case fasthttp.StatusSwitchingProtocols, fasthttp.StatusNoContent, fasthttp.StatusNotModified:
-		a.ResetBody() // they have none (RFC 9112, 6.3)
+		a.ResetBody() // these have no body (RFC 9112, 6.3)
 		return nil
 	}
 	chunked := a.Header.ContentLength() == -1
@@ -208,8 +210,8 @@ func (p *Poster) readAnswer() error {
 // endOfHeader is an empty line after another (RFC 9112, 2.1).
 var endOfHeader = []byte("\r\n\r\n")
 
-// readHeader reads the next header, and parses it where it is another than the last one. A server's answers differ in their Date,
-// which is another once a second: to parse them all took a tenth of the CPU.
+// readHeader reads the next header, and parses it if it differs from the last one. A server's answers differ
+// only in their Date, once a second: parsing all took a tenth of the CPU.
 func (p *Poster) readHeader() error {
 	if _, err := p.reader.Peek(1); err != nil {
 		return err
@@ -223,12 +225,12 @@ func (p *Poster) readHeader() error {
 	p.header = p.header[:0]
 	end := bytes.Index(b, endOfHeader)
 	if end < 0 {
-		return p.parseHeader() // it is not there as a whole
+		return p.parseHeader() // the header is incomplete
 	}
 	whole := end + len(endOfHeader)
 	p.header = append(p.header, b[:whole]...)
 	err := p.parseHeader()
-	// What a body or a trailer may change in it, and what was ended otherwise, is parsed each time.
+	// Headers that a body or trailer may change, or that ended unusually, are parsed each time.
 	if err != nil || p.answer.Header.ContentLength() < 0 || there-p.reader.Buffered() != whole {
 		p.header = p.header[:0]
 	}
@@ -238,7 +240,7 @@ func (p *Poster) readHeader() error {
 func (p *Poster) parseHeader() error {
 	h := &p.answer.Header
 	err := h.Read(p.reader)
-	p.closes = h.ConnectionClose() // fasthttp knows it in lower case and alone only
+	p.closes = h.ConnectionClose() // fasthttp recognizes it only in lower case and alone
 	for _, tokens := range h.PeekAll(fasthttp.HeaderConnection) {
 		// A list of tokens in any case (RFC 9110, 7.6.1).
 		p.closes = p.closes || httpguts.HeaderValuesContainsToken([]string{string(tokens)}, "close")
@@ -246,14 +248,14 @@ func (p *Poster) parseHeader() error {
 	return err
 }
 
-// reusable reports whether another request may follow on the connection. What has come beyond the answer would be taken for the
-// answer to that one.
+// reusable reports whether another request may follow on the connection. Extra bytes would be taken for the
+// next answer.
 func (p *Poster) reusable() bool {
 	return p.keepAlive && !p.closes && p.reader.Buffered() == 0 &&
 		p.answer.StatusCode() != fasthttp.StatusSwitchingProtocols
 }
 
-// stale reports whether a connection has been idle for too long, or was closed meanwhile.
+// stale reports whether a connection has been idle for too long or was closed.
 func (p *Poster) stale(now time.Time) bool {
 	idle := now.Sub(p.used)
 	return idle > idleMost || idle > idleUnchecked && p.link.closed()

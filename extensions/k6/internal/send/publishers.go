@@ -21,18 +21,19 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 )
 
-// PublisherOptions are the settings of MQTT connections that publish the messages, in the place of requests to an ingest.
+// PublisherOptions are the settings of MQTT connections that publish the messages, in place of requests to an
+// ingest.
 type PublisherOptions struct {
 	URL         string   `json:"url"`
 	Username    string   `json:"username"`
 	Password    string   `json:"password"`
 	QoS         int      `json:"qos"`
 	Connections int      `json:"connections"`
-	Rate        float64  `json:"rate"` // connections opened in a second
-	More        []string `json:"more"` // brokers beside URL
+	Rate        float64  `json:"rate"` // connections opened per second
+	More        []string `json:"more"` // brokers besides URL
 }
 
-// Broker is where connection i goes: to each in turn.
+// Broker is the address for connection i: the brokers take turns.
 func (o *PublisherOptions) Broker(i int) string {
 	if i %= 1 + len(o.More); i > 0 {
 		return o.More[i-1]
@@ -40,7 +41,7 @@ func (o *PublisherOptions) Broker(i int) string {
 	return o.URL
 }
 
-// Check refuses settings that make no sense with a profile, or beside so many further brokers of the subscribers.
+// Check refuses settings that do not fit a profile or the subscribers' brokers.
 func (o *PublisherOptions) Check(p *profile.Profile, more int) error {
 	for i := range 1 + len(o.More) {
 		if _, err := fleet.ParseAddress(o.Broker(i)); err != nil {
@@ -68,44 +69,44 @@ func (o *PublisherOptions) Check(p *profile.Profile, more int) error {
 	return nil
 }
 
-// Publishing is what Publishers need to know of their run.
+// Publishing are the settings of Publishers.
 type Publishing struct {
 	*PublisherOptions
 	Prefix  string // of topics
 	Network network.Network
 	Timeout time.Duration // of a connection and of a message
-	Numbers []int         // of this instance's connections among those of all, from 0
-	Stamped bool          // a message holds when it was sent, on the clock of Redis
+	Numbers []int         // of this instance's connections among all, from 0
+	Stamped bool          // messages carry the time of sending on the clock of Redis
 	Figure  func(name string, value float64, unit string)
 }
 
-// Publishers hold the connections, and give each its turn.
+// Publishers hold the connections and let them publish in turn.
 type Publishers struct {
 	Publishing
 	*run.Parts
-	work  sync.WaitGroup // what opens connections and tends them
+	work  sync.WaitGroup // goroutines that open and tend connections
 	stop  context.CancelFunc
 	conns sync.WaitGroup
 
 	mu      sync.Mutex
-	closed  bool // what opens from now on is of no use
+	closed  bool // connections that open later are closed
 	open    []*fleet.Conn
-	round   []*fleet.Conn // of the open ones, those whose turn comes still
+	round   []*fleet.Conn // open connections that have not published in this round
 	tried   int
-	most    int // open at once
+	most    int // most open at once
 	refused int
 	lost    int
 	took    time.Duration // until the last one was open
 }
 
 const (
-	// patrol is how often each connection is looked after.
+	// patrol is the interval of tending each connection.
 	patrol = time.Second
-	// look is how often it is looked whether there is a connection.
+	// look is the interval of checking for an open connection.
 	look = 20 * time.Millisecond
 )
 
-// Publish begins to open the connections. Close ends them.
+// Publish starts opening the connections. Close ends them.
 func Publish(ctx context.Context, parts *run.Parts, o Publishing) *Publishers {
 	p := &Publishers{Publishing: o, Parts: parts}
 	spreadSources(o.Network.Dialer)
@@ -115,9 +116,9 @@ func Publish(ctx context.Context, parts *run.Parts, o Publishing) *Publishers {
 	return p
 }
 
-// Close waits until everything that was sent has been answered, and closes the connections.
+// Close waits until everything sent has been answered, and closes the connections.
 func (p *Publishers) Close(ctx context.Context) {
-	p.tell()
+	p.report()
 	for p.Ledger.InFlight() > 0 && clock.SleepUntil(ctx, nil, time.Now().Add(look)) {
 	}
 	p.stop()
@@ -132,7 +133,7 @@ func (p *Publishers) Close(ctx context.Context) {
 	p.conns.Wait()
 }
 
-// connect opens the connections, so many a second.
+// connect opens the connections at the given rate.
 func (p *Publishers) connect(ctx context.Context) {
 	for _, i := range p.Numbers {
 		due := p.Epoch.Add(time.Duration(float64(i) / p.Rate * float64(time.Second)))
@@ -143,7 +144,7 @@ func (p *Publishers) connect(ctx context.Context) {
 	}
 }
 
-// hold is the life of a connection.
+// hold opens and reads one connection.
 func (p *Publishers) hold(ctx context.Context, i int) {
 	conn, err := fleet.Connect(withSource(ctx, i), fleet.Options{
 		URL: p.Broker(i), Username: p.Username, Password: p.Password, ClientID: fmt.Sprintf("arrival-%s-publisher-%d", p.ID, i+1),
@@ -165,7 +166,7 @@ func (p *Publishers) hold(ctx context.Context, i int) {
 	}
 }
 
-// joined notes what became of a connection; false when it comes too late.
+// joined records the result of opening a connection; false: it came too late.
 func (p *Publishers) joined(conn *fleet.Conn, err error) bool {
 	p.mu.Lock()
 	if p.closed {
@@ -179,10 +180,10 @@ func (p *Publishers) joined(conn *fleet.Conn, err error) bool {
 		p.most = max(p.most, len(p.open))
 		p.took = time.Since(p.Epoch)
 	}
-	tell := err != nil || p.tried == len(p.Numbers)
+	last := err != nil || p.tried == len(p.Numbers)
 	p.mu.Unlock()
-	if tell {
-		p.tell()
+	if last {
+		p.report()
 	}
 	return true
 }
@@ -198,7 +199,7 @@ func (p *Publishers) left(conn *fleet.Conn) {
 		}
 	}
 	p.mu.Unlock()
-	p.tell()
+	p.report()
 }
 
 // Figures of a run with Publishers.
@@ -210,8 +211,8 @@ const (
 	FigureOpening = "time to open them"
 )
 
-// tell puts the figures into the report.
-func (p *Publishers) tell() {
+// report adds the figures to the report.
+func (p *Publishers) report() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.Figure(FigureWanted, float64(len(p.Numbers)), "")
@@ -221,7 +222,7 @@ func (p *Publishers) tell() {
 	p.Figure(FigureOpening, p.took.Seconds(), "s")
 }
 
-// tend keeps the connections alive, and ends those that have no answer.
+// tend keeps the connections alive, and ends those that do not answer.
 func (p *Publishers) tend(ctx context.Context) {
 	for clock.SleepUntil(ctx, nil, time.Now().Add(patrol)) {
 		p.mu.Lock()
@@ -234,8 +235,9 @@ func (p *Publishers) tend(ctx context.Context) {
 	}
 }
 
-// pick is the next connection to publish. Each has one turn in a round, in an order that is drawn anew, so the time between two of its
-// messages is between 0 and twice the mean. It waits for the first to be open, and returns nil when there is none to wait for.
+// pick returns the next connection to publish. Each publishes once in a round, in a new random order, so the
+// time between two of its messages is between 0 and twice the mean. It waits for the first open connection, and
+// returns nil if none can come.
 func (p *Publishers) pick(ctx context.Context) *fleet.Conn {
 	for {
 		p.mu.Lock()
@@ -260,7 +262,7 @@ func (p *Publishers) pick(ctx context.Context) *fleet.Conn {
 	}
 }
 
-// Send publishes a message. What stands as HTTP is the time until its PUBACK, and all of its way is delivery.
+// Send publishes a message. Its http stage is the time until PUBACK; the rest of the path counts as delivery.
 func (p *Publishers) Send(ctx context.Context, slot pacer.Slot) {
 	conn := p.pick(ctx)
 	if conn == nil {

@@ -11,22 +11,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sourceBlock is how many connections of the loopback begin at one address.
+// sourceBlock is how many loopback connections share a source address.
 const sourceBlock = 1000
 
-// sourceKey is where a context has the number of the connection that is opened with it.
+// sourceKey is the context key of a connection's number.
 type sourceKey struct{}
 
 func withSource(ctx context.Context, number int) context.Context {
 	return context.WithValue(ctx, sourceKey{}, number)
 }
 
-// spreadSources lets a dialer's connections over the loopback begin at many addresses of it. Between two addresses there are 28,000 ports, and
-// the kernel looks for a free one in turn: with some thousands taken that is milliseconds of a core for each connection.
+// spreadSources makes a dialer's loopback connections use many source addresses. Two addresses have 28,000
+// ports between them, and the kernel searches for a free one: with thousands taken that costs milliseconds of
+// CPU for each connection.
 func spreadSources(of lib.DialContexter) {
 	dialer, ok := of.(*netext.Dialer)
 	if !ok || dialer.LocalAddr != nil || dialer.Control != nil || dialer.ControlContext != nil {
-		return // somebody has chosen
+		return // the user has configured one
 	}
 	dialer.ControlContext = func(ctx context.Context, _, address string, socket syscall.RawConn) error {
 		number, ok := ctx.Value(sourceKey{}).(int)
@@ -43,7 +44,7 @@ func spreadSources(of lib.DialContexter) {
 	}
 }
 
-// bindSource leaves the port to connect(2), which knows the other end.
+// bindSource leaves the choice of the port to connect(2), which knows the destination.
 func bindSource(fd, number int) error {
 	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1); err != nil {
 		return err

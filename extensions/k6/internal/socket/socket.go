@@ -1,5 +1,5 @@
-// Package socket reads a connection and says when its bytes arrived: when the kernel had them, where it stamps them, and
-// otherwise when they were read. It goes below TLS and WebSocket, whose buffers would hide both.
+// Package socket reads a connection and says when its bytes arrived: by the kernel's stamps if it has them,
+// otherwise by the time of the read. It works below TLS and WebSocket, whose buffers would hide both.
 package socket
 
 import (
@@ -9,33 +9,34 @@ import (
 	"go.k6.io/k6/v2/lib/netext"
 )
 
-// Unknown is the wait where the kernel stamps nothing: anywhere but on Linux, and for what is not TCP.
+// Unknown is the wait where the kernel gives no stamps: outside Linux, and without TCP.
 const Unknown time.Duration = -1
 
-// bufferSize is one read for a layer above that asks for less, as TLS and WebSocket do.
+// bufferSize is one read for a layer above that reads in small pieces, as TLS and WebSocket do.
 const bufferSize = 64 << 10
 
-// Arrival is when a message arrived whose last byte a read has brought.
+// Arrival is the arrival of a message whose last byte came with a read.
 type Arrival struct {
-	// At is never later than the read. By the kernel's stamp it is never earlier than when the last byte came, and later
-	// than that only where the kernel has merged the segment with those that came after it, or by 50 µs where they came near to it.
+	// At is never later than the read. By the kernel's stamp it is never earlier than the last byte. It is
+	// later than the last byte only if the kernel merged the segment with following ones, or by up to 50 µs if
+	// they came close together.
 	At     time.Time
 	Kernel bool // At is the kernel's stamp; false: the read
-	// Waited is how much of the time until At the message may have lain unread: 0 where the stamp is its own. From a buffer
-	// that is the longest that anything in it may have.
+	// Waited is how long before At the message may have been unread: 0 if it has its own stamp. From a buffer
+	// it is the longest wait of anything in it.
 	Waited time.Duration
 }
 
-// waiter is a connection that knows when the bytes came that it read last.
+// waiter is a connection that knows the arrival of the bytes that it read last.
 type waiter interface {
 	net.Conn
-	// watch begins to note the time of reads, and to look at the socket from time to time while nothing comes. It takes
-	// over the read deadline. With held, each read is followed by arrivals.
+	// watch starts recording the time of reads, and checks the idle socket periodically. It takes over the read
+	// deadline. With held, each read is followed by arrivals.
 	watch(held bool)
 	arrivals(ends []int, into []Arrival) []Arrival
 }
 
-// Conn is a network connection that keeps the time of its reads. Only one goroutine may read at a time.
+// Conn is a network connection that records the time of its reads. Only one goroutine may read at a time.
 type Conn struct {
 	net.Conn
 	waiter waiter // nil: only the time of the read is known
@@ -47,7 +48,7 @@ type Conn struct {
 	at       time.Time
 }
 
-// New wraps a connection from k6's dialer or any other. With buffered, small reads share one from the socket.
+// New wraps a connection. With buffered, small reads share one read from the socket.
 func New(conn net.Conn, buffered bool) *Conn {
 	c := &Conn{Conn: conn}
 	if counted, ok := conn.(*netext.Conn); ok {
@@ -63,7 +64,7 @@ func New(conn net.Conn, buffered bool) *Conn {
 	return c
 }
 
-// Watch makes every read from the socket note the time. What has been read already has this moment's.
+// Watch starts recording the time of every read. Bytes read before have the current time.
 func (c *Conn) Watch() {
 	c.watching, c.at = true, time.Now()
 	if c.waiter != nil {
@@ -71,9 +72,9 @@ func (c *Conn) Watch() {
 	}
 }
 
-// Arrivals says when the messages arrived that end at these offsets of what the last Read returned, in ascending order. It
-// is called once after a Read. Bytes from a buffer, as all are below TLS and WebSocket, have the stamp of the last
-// segment of the read that filled it: what is handed on came no later.
+// Arrivals returns the arrivals of the messages that end at these ascending offsets of the last Read. Call it
+// once after a Read. Buffered bytes, as below TLS and WebSocket, have the stamp of the last segment of the read
+// that filled the buffer: none of them came later.
 func (c *Conn) Arrivals(ends []int, into []Arrival) []Arrival {
 	if c.waiter != nil {
 		return c.waiter.arrivals(ends, into)

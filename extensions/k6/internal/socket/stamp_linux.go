@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// look is how long an idle reader goes without looking whether its socket is empty.
+	// look is how long an idle reader waits before it checks whether its socket is empty.
 	look = 5 * time.Millisecond
-	// near is how far apart two segments may be stamped for one stamp, the later, to stand for both.
+	// near is how far apart the stamps of two segments may be for both to get the later one.
 	near = 50 * time.Microsecond
 )
 
@@ -33,10 +33,10 @@ type queue struct {
 
 	watching, held bool
 	emptyAt        time.Time // when the socket was last seen empty
-	idle           bool      // since then the reader has been waiting at it
+	idle           bool      // the reader has been waiting since then
 	full           bool      // the last read filled its buffer, so more was there
-	overtaken      uint32    // segments so far that came before one that was sent earlier
-	floor          time.Time // a segment that was overtaken has a stamp before this
+	overtaken      uint32    // segments so far that overtook one sent earlier
+	floor          time.Time // an overtaken segment has a stamp before this
 
 	p   []byte // of the read under way, and its result
 	n   int
@@ -51,17 +51,17 @@ type queue struct {
 	calls
 }
 
-// read is what is known of the bytes that were read last.
+// read is what is known about the bytes that were read last.
 type read struct {
 	at       time.Time
 	size     int
 	stamp    int64     // the kernel's of their last segment, in ns of the wall clock; 0: none
 	believed bool      // stamps of this read may be used
 	empty    time.Time // none of them had come by then
-	late     time.Time // since then they may have lain unread; zero: the reader was waiting for them
+	late     time.Time // they may have been unread since then; zero: the reader was waiting for them
 }
 
-// group are the messages that have one stamp.
+// group is a run of messages with one stamp.
 type group struct {
 	stamp int64
 	late  time.Time
@@ -102,7 +102,7 @@ func (q *queue) Read(p []byte) (int, error) {
 		q.n, q.err = 0, nil
 		err := q.raw.Read(q.once)
 		if q.watching && errors.Is(err, os.ErrDeadlineExceeded) {
-			// Set when it has passed, not before each read: with messages coming in, that would be a timer a read.
+			// Set when it has passed, not before each read, which would cost a timer for each.
 			if err = q.SetReadDeadline(time.Now().Add(look)); err == nil {
 				continue
 			}
@@ -121,7 +121,7 @@ func (q *queue) Read(p []byte) (int, error) {
 	}
 }
 
-// readOnce reads without blocking; false means that there was nothing.
+// readOnce reads without blocking; false: nothing to read.
 func (q *queue) readOnce(fd uintptr) bool {
 	if q.pending > 0 {
 		q.takeAll(fd)
@@ -159,10 +159,11 @@ func (q *queue) readOnce(fd uintptr) bool {
 	return true
 }
 
-// note remembers what is known of bytes that have just been read.
+// note records what is known about bytes that have just been read.
 func (q *queue) note(at time.Time, n int, stamp int64, fd int) {
-	// A segment that overtook another one was stamped before its bytes could be read. All that are counted by now have a
-	// stamp from before now, in this read or in a later one. A kernel that does not count them (before 5.4) is not believed.
+	// A segment that overtook another one was stamped before its bytes could be read. All overtaking segments
+	// counted so far have a stamp before now, in this read or a later one. Stamps are not used on kernels that
+	// do not count them (before 5.4).
 	overtaken, counted := q.countOvertaken(fd)
 	if overtaken != q.overtaken {
 		q.overtaken, q.floor = overtaken, time.Now()
@@ -173,34 +174,34 @@ func (q *queue) note(at time.Time, n int, stamp int64, fd int) {
 	}
 	if q.idle {
 		q.last.late = time.Time{}
-		if at.Sub(q.emptyAt) > 2*look { // it was not woken in time, at the latest for a look
+		if at.Sub(q.emptyAt) > 2*look { // woken too late, since it looks at least this often
 			q.last.late = q.emptyAt.Add(look)
 		}
 	}
 }
 
-// stepped reports whether the wall clock was set between two moments, from the time that passed by it and by the monotonic
-// clock: stamps are of the wall clock, and the times that they are turned into of the other. Both are slewed alike.
+// stepped reports whether the wall clock was set between two moments, by comparing elapsed wall and monotonic
+// time. Stamps are of the wall clock, arrivals of the monotonic one. Both are slewed alike.
 func stepped(wall, monotonic time.Duration) bool {
 	by := wall - monotonic
 	return max(by, -by) > near
 }
 
-// arrivals says when messages arrived, and takes the read off the queue.
+// arrivals returns the arrivals of messages, and takes the read off the queue.
 func (q *queue) arrivals(ends []int, into []Arrival) []Arrival {
 	q.ends, q.stamps = ends, q.stamps[:0]
 	for range ends {
 		q.stamps = append(q.stamps, q.last.stamp)
 	}
 	if q.pending > 0 {
-		_ = q.raw.Control(q.taken) // where the connection is closed, what was read is still to be handed on
+		_ = q.raw.Control(q.taken) // on a closed connection, what was read is still handed on
 	}
 	into = q.grouped(into)
 	q.ends = nil
 	return into
 }
 
-// grouped makes arrivals of what has one stamp at a time.
+// grouped makes the arrivals of messages, group by group.
 func (q *queue) grouped(into []Arrival) []Arrival {
 	for from := 0; from < len(q.ends); {
 		to := from + 1
@@ -218,15 +219,15 @@ func (q *queue) takeAll(fd uintptr) {
 	q.takeBy(func(n int) int64 { return q.take(int(fd), n) })
 }
 
-// takeBy takes the pending bytes by calls of take, which returns the stamp of the last of so many. All that has come near
-// to the last segment has its stamp: one call for them, not one a message.
+// takeBy takes the pending bytes by calls of take, which returns the stamp of the last of them. Segments close
+// to the last one get its stamp: one call for all of them, not one for each message.
 func (q *queue) takeBy(take func(n int) (stamp int64)) {
 	taken := 0
 	for i, end := range q.ends {
 		if i > 0 && q.last.stamp-q.stamps[i-1] <= int64(near) {
 			break
 		}
-		q.stamps[i] = min(q.stamps[i], take(end-taken)) // a segment that was appended since is none of ours
+		q.stamps[i] = min(q.stamps[i], take(end-taken)) // a segment appended since is not ours
 		taken = end
 	}
 	if taken < q.pending {
@@ -281,10 +282,10 @@ func (q *queue) stamped(from, to int, into []Arrival) []Arrival {
 	return into
 }
 
-// wall is the moment of a stamp.
+// wall converts a stamp to a time.
 func (r *read) wall(stamp int64) time.Time { return r.at.Add(-time.Duration(r.at.UnixNano() - stamp)) }
 
-// wait is that of a message that has arrived by its read, and begins at this offset of it.
+// wait is that of a message that has arrived with its read and begins at this offset of it.
 func (r *read) wait(begin int) time.Duration {
 	late := r.late
 	switch {

@@ -1,5 +1,5 @@
-// Package sources tells whether the k6 binary was built from the sources that lie beside it. Someone who pulls new sources
-// and forgets to build would otherwise measure with an old instrument and not know.
+// Package sources checks whether the k6 binary was built from the sources beside it. Otherwise someone who
+// pulls new sources and forgets to build would measure with an old instrument unnoticed.
 package sources
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Folder is where the sources lie, seen from the binary.
+// Folder is the path of the sources, relative to the binary.
 const Folder = "extensions/k6"
 
 // Hash is the SHA-256, in hex, over the name and the content of each file that the binary is built from: .go files that

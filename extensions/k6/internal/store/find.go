@@ -13,22 +13,22 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
 )
 
-// Keys of the pipeline. A pipeline that has others is measured all the same; its queued messages then count as lost.
+// Keys of this repository's pipeline. Where another pipeline has other keys, its queued messages count as lost.
 const (
 	messageStream    = "arrival:messages"
 	messageList      = "arrival:list"  // with QUEUE=list
 	messageCount     = "arrival:depth" // how many messages the stream holds
 	deadLetterStream = "arrival:dead-letters"
-	shardCount       = "arrival:shards"       // absent: the queue is not divided
+	shardCount       = "arrival:shards"       // absent: one shard
 	ingestTrace      = "arrival:trace:ingest" // with TRACE_LOG_EVERY
 	relayTrace       = "arrival:trace:relay"
 
-	// TelemetryStream is what the pipeline's processes tell of themselves.
+	// TelemetryStream is the stream of process telemetry.
 	TelemetryStream = "arrival:telemetry"
 )
 
-// Find looks for the messages that did not arrive in the queue, and then among the dead letters: in this order none can
-// move from the one to the other unseen. It notes them in the ledger.
+// Find looks for missing messages in the queue, then among the dead letters: in this order it misses none that
+// moves from one to the other. It records them in the ledger.
 func (s *Store) Find(ctx context.Context, r *run.Parts) {
 	var missed []string
 	var first error
@@ -60,8 +60,8 @@ func (s *Store) Find(ctx context.Context, r *run.Parts) {
 	}
 }
 
-// places are where messages can be left: streams in the first list, and streams of dead letters in the second. A queue that is
-// divided has one of each for each of its shards (pipeline/queue/keys.ts).
+// places are the streams where messages can remain: queues, and dead letters. A sharded queue has one of each
+// per shard (pipeline/queue/keys.ts).
 func (s *Store) places(ctx context.Context) (messages, deadLetters []string, err error) {
 	messages, deadLetters = []string{messageStream}, []string{deadLetterStream}
 	node, err := s.Holder(ctx, shardCount)
@@ -88,14 +88,15 @@ func framesOf(entry redis.XMessage) iter.Seq[string] {
 	return strings.SplitSeq(frames, "\x1e")
 }
 
-// Parts are the stamps and the body of a frame, "<target>\n<stamps>\n<body>" (pipeline/queue/frame.ts).
+// Parts returns the stamps and the body of a frame, "<target>\n<stamps>\n<body>" (pipeline/queue/frame.ts).
 func Parts(frame string) (stamps, body string) {
 	_, rest, _ := strings.Cut(frame, "\n")
 	stamps, body, _ = strings.Cut(rest, "\n")
 	return stamps, body
 }
 
-// scanList reads a list from its newest element to its oldest. What is taken from its end meanwhile was not missing.
+// scanList reads a list from its newest element to its oldest. Elements that are taken off its end meanwhile
+// are not missing.
 func (s *Store) scanList(ctx context.Context, key string, read func(string)) error {
 	const batch = 1000
 	node, err := s.Holder(ctx, key)

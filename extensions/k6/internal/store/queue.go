@@ -13,9 +13,9 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// QueueOptions are the settings of the queue of a pipeline that has no relays: messages have arrived when they are in there.
+// QueueOptions are the settings of a pipeline without relays: messages have arrived when they are in its queue.
 type QueueOptions struct {
-	URL  string `json:"url"`  // of a user who may take messages out
+	URL  string `json:"url"`  // of a user with permission to remove messages
 	Kind string `json:"kind"` // stream or list
 }
 
@@ -24,7 +24,7 @@ const (
 	listQueue   = "list"
 )
 
-// Check refuses settings that make no sense with a profile. It fills in what is left out.
+// Check refuses settings that do not fit a profile, and sets the defaults.
 func (o *QueueOptions) Check(p *profile.Profile) error {
 	if o.Kind == "" {
 		o.Kind = streamQueue
@@ -46,20 +46,20 @@ func (o *QueueOptions) Check(p *profile.Profile) error {
 const (
 	// queueBatch is how many messages are taken at once.
 	queueBatch = 500
-	// queueWait is how long Redis waits for a message before it answers that there is none.
+	// queueWait is how long Redis blocks while the queue is empty.
 	queueWait = 100 * time.Millisecond
 )
 
-// Taken is given frames that were taken at one moment.
+// Taken receives frames that were taken at one moment.
 type Taken func(at time.Time, frames []string)
 
-// Queue takes messages out of the queue in the place of the relays. What another run left in there goes too.
+// Queue takes messages out of the queue in place of the relays, including those of other runs.
 type Queue struct {
 	client *redis.Client
 	take   func(context.Context, Taken) error
 }
 
-// OpenQueue makes one that connects when it takes.
+// OpenQueue makes a Queue that connects on first use.
 func OpenQueue(n network.Network, o *QueueOptions) (*Queue, error) {
 	client, _, err := newClient(n, o.URL, "queue.url")
 	if err != nil {
@@ -71,7 +71,7 @@ func OpenQueue(n network.Network, o *QueueOptions) (*Queue, error) {
 	return &Queue{client, streamTaker(client)}, nil
 }
 
-// Take waits a while for messages, and returns when there are none or taken has had them.
+// Take waits for messages up to queueWait, and returns after taken has had them.
 func (q *Queue) Take(ctx context.Context, taken Taken) error {
 	if err := q.take(ctx, taken); err != nil {
 		return fmt.Errorf("the queue can't be read: %w", network.Advise(err))
@@ -82,7 +82,7 @@ func (q *Queue) Take(ctx context.Context, taken Taken) error {
 // Close closes the connection.
 func (q *Queue) Close() error { return q.client.Close() }
 
-// streamTaker reads the stream from where it was read before, and deletes what was read: it would count as backlog.
+// streamTaker reads the stream from where it stopped, and deletes what it read, which would count as backlog.
 func streamTaker(client *redis.Client) func(context.Context, Taken) error {
 	last := "0"
 	return func(ctx context.Context, taken Taken) error {
@@ -106,7 +106,7 @@ func streamTaker(client *redis.Client) func(context.Context, Taken) error {
 		var deleted *redis.IntCmd
 		_, _ = client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			deleted = p.XDel(ctx, messageStream, ids...)
-			p.DecrBy(ctx, messageCount, int64(len(frames))) // a full Redis refuses that, and counts anew when the stream is empty
+			p.DecrBy(ctx, messageCount, int64(len(frames))) // a full Redis refuses that, and starts over when the stream is empty
 			return nil
 		})
 		return deleted.Err()

@@ -1,4 +1,4 @@
-// Package store is the Redis of the pipeline: the clock of the run, and where the messages that did not arrive may be found.
+// Package store is the Redis of the pipeline: the clock of the run, and the place to look for missing messages.
 package store
 
 import (
@@ -19,20 +19,20 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
-// Store is a Redis, or a Redis Cluster.
+// Store is a Redis or a Redis Cluster.
 type Store struct {
 	*redis.Client                      // the node that the address names first: its TIME is the clock of the run
-	cluster       *redis.ClusterClient // nil: it is the only one
+	cluster       *redis.ClusterClient // nil: a single node
 }
 
-// patience is how long a connection to Redis may take, unless its URL says it.
+// patience is how long connecting to Redis may take, unless its URL sets it.
 const patience = 5 * time.Second
 
 // addressNodes are the parts of "redis://user:password@host:port,host:port/db" before, in, and after the list of nodes.
 var addressNodes = regexp.MustCompile(`^(rediss?://(?:[^@/]*@)?)([^/?]+)(.*)$`)
 
-// Parse reads the address of a Redis, or those of some nodes of a Redis Cluster. The options are of the first node. An error does not
-// hold the address, in which there may be a password.
+// Parse reads the address of a Redis, or those of some nodes of a Redis Cluster. The options are of the first
+// node. Errors omit the address, which may hold a password.
 func Parse(address string) (first *redis.Options, nodes []string, err error) {
 	parts := addressNodes.FindStringSubmatch(address)
 	if parts == nil {
@@ -51,7 +51,7 @@ func Parse(address string) (first *redis.Options, nodes []string, err error) {
 	return first, nodes, nil
 }
 
-// withoutURL takes the address off an error of net/url.
+// withoutURL removes the address from an error of net/url.
 func withoutURL(err error) error {
 	var wrong *url.Error
 	if errors.As(err, &wrong) {
@@ -60,7 +60,8 @@ func withoutURL(err error) error {
 	return err
 }
 
-// newClient makes a client of the first node of an address. It connects when it is used; option names the address in an error.
+// newClient makes a client of the first node of an address, which connects on first use; option names the
+// address in an error.
 func newClient(n network.Network, address, option string) (*redis.Client, []string, error) {
 	o, nodes, err := Parse(address)
 	if err != nil {
@@ -87,13 +88,13 @@ func newClient(n network.Network, address, option string) (*redis.Client, []stri
 		}
 	}
 	o.MaxRetries = -1
-	o.ContextTimeoutEnabled = true // else a read of a Redis that hangs takes its own time, whatever the caller's
+	o.ContextTimeoutEnabled = true // otherwise a read of a Redis that hangs ignores the caller's deadline
 	o.DisableIdentity = true
 	return redis.NewClient(o), nodes, nil
 }
 
-// Open connects to the Redis that is the clock of the run, and takes the first estimate. A node that does not say that it belongs to a
-// cluster is taken for the only one.
+// Open connects to the Redis that is the clock of the run, and takes the first estimate. A node that does not
+// report a cluster is taken for a single one.
 func Open(ctx context.Context, n network.Network, address string, c *clock.Clock) (*Store, error) {
 	client, nodes, err := newClient(n, address, "redis.url (REDIS_URL)")
 	if err != nil {
@@ -114,7 +115,7 @@ func Open(ctx context.Context, n network.Network, address string, c *clock.Clock
 	return s, nil
 }
 
-// KeepTime asks Redis for the time, again and again, until the function that it returns is called. That one closes the connections.
+// KeepTime probes the clock periodically until stop is called, which also closes the connections.
 func (s *Store) KeepTime(ctx context.Context, c *clock.Clock) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -129,7 +130,7 @@ func (s *Store) KeepTime(ctx context.Context, c *clock.Clock) (stop func()) {
 	}
 }
 
-// Holder is the node that has a key.
+// Holder is the node that holds a key.
 func (s *Store) Holder(ctx context.Context, key string) (*redis.Client, error) {
 	if s.cluster == nil {
 		return s.Client, nil

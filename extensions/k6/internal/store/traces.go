@@ -14,20 +14,21 @@ import (
 )
 
 const (
-	// TraceLength is how many times each of the pipeline's trace lists holds, the newest ones (pipeline/queue/queue.ts).
+	// TraceLength is the length of each trace list, newest entries first (pipeline/queue/queue.ts).
 	TraceLength = 100_000
-	// traceLooks is how often what is missing in the lists is looked for: they are written beside the messages, not before them.
+	// traceLooks is how often missing entries are looked for: the pipeline writes the lists after the messages,
+	// not before.
 	traceLooks = 10
 	tracePause = 100 * time.Millisecond
 )
 
-// Sampled is what the trace lists have told of a run, by phase, and of all measured phases. nil: nothing.
+// Sampled is the content of the trace lists by phase, and for all measured phases. nil: none.
 type Sampled struct {
 	phases []*report.Sampled
 	whole  *report.Sampled
 }
 
-// Of is what they told of a phase.
+// Of is the part of a phase.
 func (s *Sampled) Of(phase int) *report.Sampled {
 	if s == nil {
 		return nil
@@ -35,7 +36,7 @@ func (s *Sampled) Of(phase int) *report.Sampled {
 	return s.phases[phase]
 }
 
-// All is what they told of all measured phases.
+// All is the part of all measured phases.
 func (s *Sampled) All() *report.Sampled {
 	if s == nil {
 		return nil
@@ -43,10 +44,11 @@ func (s *Sampled) All() *report.Sampled {
 	return s.whole
 }
 
-// traced is when ingest and relay noted a message, µs on the own clock; 0: they did not.
+// traced is when ingest and relay recorded a message, µs on the own clock; 0: not recorded.
 type traced struct{ ingest, relay int64 }
 
-// Traces joins the pipeline's trace lists with the deliveries that the ledger has kept, one in so many, by id, and deletes the lists.
+// Traces joins the pipeline's trace lists with the sampled deliveries of the ledger by id, and deletes the
+// lists.
 func (s *Store) Traces(ctx context.Context, r *run.Parts, oneIn int) *Sampled {
 	kept, seen := r.Ledger.Kept()
 	back := r.Clock.Back()
@@ -63,7 +65,7 @@ func (s *Store) Traces(ctx context.Context, r *run.Parts, oneIn int) *Sampled {
 			ingestTrace: func(t *traced) *int64 { return &t.ingest },
 			relayTrace:  func(t *traced) *int64 { return &t.relay },
 		} {
-			// The newest stands first: of a message that was noted twice the first time stays.
+			// The newest entry comes first: for duplicates the oldest is kept.
 			if err := s.scanList(ctx, key, func(entry string) {
 				if seq, at, ok := traceOf(entry, r.Bodies, back); ok && times[seq] != nil {
 					*into(times[seq]) = at
@@ -94,7 +96,8 @@ func (s *Store) Traces(ctx context.Context, r *run.Parts, oneIn int) *Sampled {
 	return joined(r.Profile.Phases, oneIn, kept, seen, times)
 }
 
-// traceOf reads an entry of a trace list, {"id": "<run>.<generator>.<number>", "time": µs on Redis' clock}, if it is of this run.
+// traceOf parses an entry of a trace list, {"id": "<run>.<generator>.<number>", "time": µs on Redis' clock}, if
+// it is of this run.
 func traceOf(entry string, own *body.Bodies, back func(int64) int64) (seq int, at int64, ok bool) {
 	var noted struct {
 		ID   string `json:"id"`
@@ -107,7 +110,7 @@ func traceOf(entry string, own *body.Bodies, back func(int64) int64) (seq int, a
 	return seq, noted.Time + back(noted.Time), ok
 }
 
-// joined makes rows of samples, as the steps have them of all deliveries.
+// joined makes the rows of samples, with the same columns as the steps.
 func joined(phases []profile.Phase, oneIn int, kept []ledger.Kept, seen []int, times map[int]*traced) *Sampled {
 	type row struct {
 		arrival ledger.Series

@@ -48,7 +48,7 @@ flows: [{name: direct}]`)
 	r.Ledger.Start(r.Clock.Now())
 	for seq := range 40 {
 		slot := requests.Slot(seq)
-		due := r.Clock.Now() // as good as any: what matters is told by the ledger
+		due := r.Clock.Now() // as good as any: the ledger has the times that matter
 		r.Ledger.Sent(slot, due)
 		r.Ledger.Settle(slot, ledger.Accepted)
 		r.Ledger.Arrive(0, []ledger.Arrival{{Seq: seq, At: due + int64(seq+1)*1000 + slot.Due.Microseconds()}}, nil)

@@ -21,7 +21,7 @@ func Redis(t *testing.T) string {
 // Server starts a server on a free port, ends it with the test, and returns its address once it takes connections.
 func Server(t *testing.T, command func(port string) *exec.Cmd) (address string) {
 	t.Helper()
-	for range 5 { // somebody else may take the port between the look and the start
+	for range 5 { // another process may take the port before the server does
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		address = listener.Addr().String()
@@ -47,7 +47,7 @@ func Server(t *testing.T, command func(port string) *exec.Cmd) (address string) 
 	return ""
 }
 
-// answers waits until somebody takes connections; false when the server has ended before.
+// answers waits until the server accepts connections; false if it has ended.
 func answers(address string, ended <-chan struct{}) bool {
 	for {
 		if conn, err := net.Dial("tcp", address); err == nil {

@@ -1,4 +1,4 @@
-// Package test is what the tests of several packages share: a pipeline that stands for the real one, and the run that it leaves.
+// Package test is shared by the tests of several packages: a fake pipeline and a run through it.
 package test
 
 import (
@@ -28,7 +28,7 @@ flows:
   - {name: batch, weight: 1, messages: 10}
 `
 
-// Main is a TestMain for tests that wait, for schedules and for time-outs, much longer than they work.
+// Main is a TestMain for tests that mostly wait, for schedules and time-outs.
 func Main(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
@@ -65,7 +65,7 @@ func Run(t *testing.T, dir string) *report.Run {
 	return &r
 }
 
-// CheckSteady holds a run of Steady to what has to be true of it, and returns how late its generator was.
+// CheckSteady checks a run of Steady, and returns the number of verdict reasons about lateness.
 func CheckSteady(t *testing.T, r *report.Run) (late int) {
 	t.Helper()
 	result, reasons, late := Verdict(r)
@@ -81,8 +81,8 @@ func CheckSteady(t *testing.T, r *report.Run) (late int) {
 	return late
 }
 
-// Verdict is the result and its reasons, but for the generator's lateness and CPU: what else runs on the machine decides
-// about those. Their rules have tests of their own.
+// Verdict is the result and its reasons without those about the generator's lateness and CPU, which depend on
+// the machine. Those rules have their own tests.
 func Verdict(r *report.Run) (result string, reasons []string, late int) {
 	for _, reason := range r.Verdict.Reasons {
 		if strings.HasPrefix(reason, "the generator was ") { // late, or out of CPU
