@@ -21,7 +21,7 @@ export class Progress {
   readonly #read: Record<string, number> = {};
   #phases: Run['run']['profile']['phases'] | undefined;
   #phase: { name: string | null; number: number; since: number } = { name: null, number: 0, since: 0 };
-  #told = -SELDOM_S;
+  #shownAt = -SELDOM_S;
 
   constructor(dir: string, out: Output = process.stderr) {
     this.#dir = dir;
@@ -76,8 +76,8 @@ export class Progress {
       `arrival p99 so far ${this.#arrival.totalCount === 0 ? 'n/a' : `${p99.toPrecision(p99 < 100 ? 3 : 4)} ms`}`,
       `backlog ${backlog.toLocaleString('en')}`,
     ].join(' · ');
-    if (!this.#out.isTTY && !isNew && t - this.#told < SELDOM_S) return;
-    this.#told = t;
+    if (!this.#out.isTTY && !isNew && t - this.#shownAt < SELDOM_S) return;
+    this.#shownAt = t;
     this.#out.write(this.#out.isTTY ? `\x1b[2K${line}\r` : `${line}\n`);
   }
 }

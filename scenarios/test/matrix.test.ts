@@ -255,7 +255,7 @@ describe('network namespaces', { concurrency: true }, () => {
     assert.equal(await connection(lab, shut, 1000), 'timeout');
     await lab.clear();
     assert.equal(await connection(lab, shut), 'connect');
-    const { pids } = JSON.parse(lab.tell());
+    const { pids } = JSON.parse(lab.serialize());
     await lab.close();
     for (const pid of Object.values(pids)) assert.throws(() => process.kill(pid as number, 0), /ESRCH/);
   });
