@@ -97,7 +97,7 @@ test('the table has mean and spread of the sound runs of each cell, and counts t
   );
 });
 
-test('a wrong flag or setting is told in one line, before anything starts', async () => {
+test('a wrong flag or setting is reported in one line, before anything starts', async () => {
   const wrong: [args: string[], message: RegExp][] = [
     [['--repeat', '0'], /^--repeat is "0"; allowed: whole numbers from 1 to 20$/],
     [['--rate', ''], /^--rate is ""; allowed: whole numbers from 1 to 100000$/],
