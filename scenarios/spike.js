@@ -30,7 +30,7 @@ const run = new Run({
 const timeToDrain = new Gauge('spike_drain_s');
 const timeToBack = new Gauge('spike_p99_back_s');
 
-// A figure that did not come about within AFTER is told as 1e9 s: the threshold is crossed.
+// A figure that did not come about within AFTER counts as 1e9 s: the threshold is crossed.
 export const options = {
   scenarios: run.scenarios({ pump: true }),
   thresholds: run.thresholds({

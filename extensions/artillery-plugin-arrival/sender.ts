@@ -159,7 +159,7 @@ export class Sender {
     this.#say({ start: this.#options.closed ? true : { in_us: ahead } });
   }
 
-  /** What becomes of each request, as close to its socket as Artillery tells. */
+  /** What becomes of each request, as close to its socket as Artillery's events allow. */
   #watch(events: Events): void {
     this.#events = events;
     const settle = (uuid: string, outcome: object) => {

@@ -7,7 +7,7 @@ export const SETTINGS = [RunConfig, StackConfig, IngestConfig, RelayConfig].flat
 );
 /** Made anew for each run, or the machine's own. */
 export const NOT_TOLD = new Set(['ARRIVAL_COMMAND', 'PROCESS_NAME', 'RUN_DIR', 'RUN_ID', 'SSL_CERT_FILE']);
-/** The npm script that is told which scenario. */
+/** The npm script that runs any scenario. */
 const SCENARIO = 'scenario';
 /** A variable whose name says that its value is secret, as k6's -e and --env take it. k6's extension has the same. */
 const SECRET_VARIABLE =

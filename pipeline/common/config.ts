@@ -84,7 +84,7 @@ const TRACE_LOG_EVERY = count(
 
 const STAMPS = Type.Boolean({
   default: true,
-  description: 'false: messages travel without stamps, so their stages cannot be told',
+  description: 'false: messages travel without stamps, so the run reports no stages',
 });
 
 const ID_KEY = Type.String({
@@ -143,7 +143,7 @@ export const RelayConfig = Type.Object({
   ),
   RELAY_DELIVERIES: count(5, 1, 1000, 'attempts before a message becomes a dead letter'),
   READY_BACKLOG: count(100_000, 1, 1e9, 'messages in the queue from which on /readyz answers 503'),
-  RELAY_GRACE_MS: count(10_000, 0, 600_000, 'ms to finish what is in flight when told to stop'),
+  RELAY_GRACE_MS: count(10_000, 0, 600_000, 'ms to finish what is in flight after a signal to stop'),
   TRACE_LOG_EVERY,
   ID_KEY,
 });
@@ -152,7 +152,7 @@ const affinity = {
   CPU_AFFINITY: Type.Optional(
     Type.String({
       description:
-        'which CPUs a component may run on, as "ingest=0 redis=0 relay=1 mosquitto=1 k6=1"; unless told, all',
+        'which CPUs a component may run on, as "ingest=0 redis=0 relay=1 mosquitto=1 k6=1"; default: all',
     }),
   ),
 };
@@ -241,7 +241,7 @@ export const RunConfig = Type.Object({
   NETWORK: Type.String({ default: 'loopback', ...LABEL }),
 });
 
-/** What {@link openQueue} is told by a process's settings. */
+/** The options of {@link openQueue}, from a process's settings. */
 export function queueOptions(config: {
   REDIS_CLUSTER: boolean;
   STREAM_SHARDS: number;

@@ -76,7 +76,7 @@ const wrong: [
   ['missing', RelayConfig, { ...relay, MQTT_URL: '' }, /^MQTT_URL is not set; allowed: mqtt:\/\/user/],
 ];
 for (const [name, schema, env, says] of wrong) {
-  test(`a wrong setting is told in one line: ${name}`, () => {
+  test(`a wrong setting is reported in one line: ${name}`, () => {
     assert.throws(
       () => readConfig(schema, env),
       (error: Error) => {

@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Clock } from './clock.ts';
 
-/** How one of a process's own figures is told: a counter only grows. */
+/** The description of one of a process's own figures: a counter only grows. */
 export interface Figure {
   kind: 'counter' | 'gauge';
   /** Its name behind `arrival_<role>_`, by Prometheus' conventions. */

@@ -11,7 +11,7 @@ export interface Limits {
   backlog: number;
 }
 
-/** How often the depth is asked for; each write tells it too. */
+/** How often the depth is read; each write returns it too. */
 const REFRESH_MS = 100;
 /** How long a failed write makes us unready. */
 const TROUBLE_MS = 5000;

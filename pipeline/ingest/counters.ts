@@ -1,6 +1,6 @@
 import { counter, gauge } from '../common/metrics.ts';
 
-/** What the ingest tells of itself: counts since its start, and how much it holds now. */
+/** The ingest's own metrics: counts since its start, and how much it holds now. */
 export const INGEST_FIGURES = {
   accepted: counter('messages_accepted_total', 'Messages that Redis acknowledged.'),
   refused: counter('requests_refused_total', "Requests answered 4xx: the client's mistake."),
@@ -11,7 +11,7 @@ export const INGEST_FIGURES = {
   open: gauge('requests_open', 'Requests let in that have no answer yet.'),
   held_bytes: gauge('requests_open_bytes', 'Bytes of the bodies of open requests.'),
   unanswered: gauge('messages_unanswered', 'Messages on the way to Redis, or without its answer yet.'),
-  backlog: gauge('backlog_messages', 'Messages in the queue, as Redis told last.'),
+  backlog: gauge('backlog_messages', 'Messages in the queue, as Redis last reported.'),
 };
 
 export type IngestCounters = Record<keyof typeof INGEST_FIGURES, number>;

@@ -41,7 +41,7 @@ export function createHttp(
     },
   }) as unknown as FastifyInstance;
   app.server.maxConnections = CONNECTION_LIMIT;
-  // A client that asks before it sends is told at once that a body is too large: RFC 9110, 10.1.1.
+  // Expect: 100-continue gets 413 at once where the body is too large: RFC 9110, 10.1.1.
   app.server.on('checkContinue', (request, response) => {
     if ((announcedLength(request) ?? 0) <= BODY_LIMIT) response.writeContinue();
     app.server.emit('request', request, response);

@@ -26,7 +26,7 @@ export interface IntakeOptions {
   batchLimit: number;
   /** Where a message has its id: `id`, or a path like `meta.id`. */
   idKey: string;
-  /** Is told of each message that goes to the queue. */
+  /** Called with each message that goes to the queue. */
   trace?: Pick<Trace, 'note'> | undefined;
   /** Kept up to date by the intake. */
   counters: IngestCounters;

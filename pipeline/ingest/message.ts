@@ -117,7 +117,7 @@ function kind(value: unknown): string {
   return Array.isArray(value) ? 'an array' : `of type ${typeof value}`;
 }
 
-/** A key may be as long as the body: what is told back of it may not. */
+/** A key may be as long as the body; the answer quotes only its beginning. */
 function wrong(at: number | undefined, field: string, problem: string): Refusal {
   const short = field.length > LONGEST ? `${field.slice(0, LONGEST)}…` : field;
   return malformed(at === undefined ? short : short === '' ? `${at}` : `${at}.${short}`, problem);

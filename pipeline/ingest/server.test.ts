@@ -139,7 +139,7 @@ const wrong: [name: string, env: Record<string, string>, says: RegExp][] = [
   ['an id in the payload', { ID_KEY: 'payload.id' }, /^ID_KEY is "payload.id"; allowed: where a message has/],
 ];
 
-test('what does not fit is told in one line, before anything starts', async () => {
+test('what does not fit is reported in one line, before anything starts', async () => {
   const all = wrong.map(async ([name, env, says]) => {
     const token = name === 'no token' ? {} : { INGEST_TOKEN: 'of-the-variable' };
     const ingest = await start({ ...token, ...env });

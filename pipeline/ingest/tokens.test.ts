@@ -60,7 +60,7 @@ test('a changed file holds without a restart; one that does not fit changes noth
   assert.ok(tokens.accept('Bearer second-token'));
 });
 
-test('no token, or one that does not fit, is told in one line', async () => {
+test('no token, or one that does not fit, is reported in one line', async () => {
   const wrong: [text: string | undefined, says: RegExp][] = [
     [undefined, /^INGEST_TOKENS_FILE is ".*", which cannot be read: ENOENT/],
     ['\n# none\n', /which holds no token; allowed: one token a line, 8 to 256 printable/],

@@ -13,7 +13,7 @@ const LOOK_MS = 1000;
 export class Tokens {
   readonly #fixed: readonly string[];
   readonly #file: string | undefined;
-  /** Each filled up with zeros to the same length, so that what is compared tells nothing by its time. */
+  /** Padded with zeros to one length, so that the time of a comparison reveals nothing. */
   #known: Buffer[] = [];
   readonly #presented = Buffer.alloc(LONGEST);
 

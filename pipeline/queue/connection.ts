@@ -9,9 +9,9 @@ export interface QueueOptions {
   timeoutMs: number;
   /** It is a Redis Cluster, even if the address names one node only. */
   cluster?: boolean;
-  /** Into how many shards the stream is divided; 1 unless told. */
+  /** Number of shards of the stream; 1 by default. */
   shards?: number;
-  /** How long (ms) a shard is a relay's without a word of it; 30,000 unless told. */
+  /** How long (ms) a silent relay keeps its shard; 30,000 by default. */
   leaseMs?: number;
   /** Called when Redis goes away and when it is back; `reason` is one short sentence. */
   onState?: (up: boolean, reason: string) => void;

@@ -94,7 +94,7 @@ function letterOf(letter: string, fields: readonly Buffer[], idPath: readonly st
   };
 }
 
-/** What a frame tells of its message; a letter is listed even when it can not be read. */
+/** The message in a frame; a letter is listed even when it cannot be read. */
 function contents(frame: Buffer | undefined, idPath: readonly string[]): Pick<DeadLetter, 'id' | 'target'> {
   let target: string | undefined;
   let id: unknown;

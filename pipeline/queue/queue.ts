@@ -28,7 +28,7 @@ export interface Entry {
    * {@link Queue.attempt} before, so that it takes no other message along; one of several messages is to be split before.
    */
   suspect: boolean;
-  /** Why it is suspect, where that was told; else empty. */
+  /** Why it is suspect; empty where no reason is known. */
   reason: string;
   /** Another relay had it, who may have published some of it. */
   recovered?: boolean;
@@ -54,7 +54,7 @@ const TRACE = 'arrival:trace:';
 const TRACE_LENGTH = 100_000;
 const OLDEST_REDIS = 7;
 
-/** Longest wait of one {@link Queue.claim}, in ms: it also tells a silent connection from a dead one. */
+/** Longest wait of one {@link Queue.claim}, in ms: it also distinguishes a silent connection from a dead one. */
 export const CLAIM_WAIT_MS = 1000;
 
 /**
@@ -105,7 +105,7 @@ export abstract class Queue {
   }
 
   /**
-   * Rejects with {@link UnusableRedis} when the queue in this Redis is divided otherwise than we are told: messages
+   * Rejects with {@link UnusableRedis} when the queue in this Redis is divided otherwise than our settings say: messages
    * would wait where nobody looks.
    */
   protected async agree(): Promise<void> {

@@ -17,9 +17,9 @@ export class Shard {
   until = 0;
   /** Somebody else is to have it: nothing more is read, and it is given up when nothing of it is held. */
   leaving = false;
-  /** Messages in it, as was told last. */
+  /** Messages in it, as last reported. */
   depth = 0;
-  /** Entries that were deleted while they were held, and that nobody was told of. */
+  /** Entries that were deleted while they were held, and are not reported yet. */
   deleted = 0;
   /** What Redis has handed out and the relay has not asked for yet. */
   readonly #read: Entry[] = [];

@@ -176,8 +176,8 @@ export class StreamQueue extends Queue {
 
   async split({ id, frames }: Entry, parts: readonly Part[], stays: boolean): Promise<void> {
     const { messages, depth } = this.keys;
-    const told = parts.flatMap((part) => [part.frame, part.deliveries, Number(part.suspect), part.reason]);
-    await this.redis.splitEntry(messages, depth, GROUP, id, stays ? 1 : 0, frames.length, ...told);
+    const values = parts.flatMap((part) => [part.frame, part.deliveries, Number(part.suspect), part.reason]);
+    await this.redis.splitEntry(messages, depth, GROUP, id, stays ? 1 : 0, frames.length, ...values);
   }
 
   async leave(consumer: string): Promise<void> {
@@ -187,16 +187,16 @@ export class StreamQueue extends Queue {
 
 function entryOf(id: Buffer, raw: Buffer[] | null, deliveries: number, suspect = false): Entry {
   const fields = raw ?? [];
-  const told = (name: string) => fieldOf(fields, name)?.toString() ?? '';
+  const text = (name: string) => fieldOf(fields, name)?.toString() ?? '';
   const packed = fieldOf(fields, 'frame');
   const entry = { id: id.toString('latin1'), frames: packed === undefined ? [] : unpackFrames(packed) };
   // Nearly all have nothing but their frames.
   if (fields.length <= 2) return { ...entry, deliveries, suspect, reason: '' };
   return {
     ...entry,
-    deliveries: Math.max(deliveries, Number(told('deliveries')) || 0),
-    suspect: suspect || told('suspect') === '1',
-    reason: told('reason'),
+    deliveries: Math.max(deliveries, Number(text('deliveries')) || 0),
+    suspect: suspect || text('suspect') === '1',
+    reason: text('reason'),
   };
 }
 

@@ -21,7 +21,7 @@ export class Acknowledger {
   #underWay = false;
 
   /**
-   * @param gathers false: each entry is told at once.
+   * @param gathers false: each entry is acknowledged at once.
    * @param onDone called when these have left the queue.
    */
   constructor(

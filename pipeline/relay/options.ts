@@ -30,7 +30,7 @@ export interface RelayOptions {
   onPublished?: ((body: Buffer, at: number) => void) | undefined;
 }
 
-/** What the relay tells of itself: counts since its start, and how much it holds now. */
+/** The relay's own metrics: counts since its start, and how much it holds now. */
 export const RELAY_FIGURES = {
   claimed: counter('messages_claimed_total', 'Messages taken from the queue for the first time.'),
   recovered: counter('messages_recovered_total', 'Messages taken over from a relay that held them too long.'),

@@ -175,7 +175,7 @@ export class Relay {
           // mqtt.js writes at the next tick: what was claimed is on its way before the next is asked for.
           await new Promise<void>(process.nextTick);
         }
-        if (failures > 0) this.#told();
+        if (failures > 0) this.#resumed();
         failures = 0;
         this.#unclaimed = undefined;
       } catch (error) {
@@ -289,7 +289,7 @@ export class Relay {
     this.#options.log.warn(problem);
   }
 
-  #told(): void {
+  #resumed(): void {
     if (this.#problem !== '') this.#options.log.info('messages are claimed again');
     this.#problem = '';
   }

@@ -63,7 +63,7 @@ function read(file) {
 }
 
 /**
- * What tells a process from another one that has its pid later.
+ * What distinguishes a process from a later one with the same pid.
  * @param {number} pid
  * @returns {string | undefined} undefined: there is none
  */

@@ -32,7 +32,7 @@ export function neededPrograms(env, { forTests = false, forBench = false } = {})
   return programs;
 }
 
-/** The package that brings a program, by package manager; Debian's name where none is told. */
+/** The package that brings a program, by package manager; Debian's name by default. */
 const PACKAGES = {
   'redis-server': { brew: 'redis', dnf: 'redis', apk: 'redis', pacman: 'redis' },
   mosquitto_passwd: {

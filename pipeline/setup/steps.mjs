@@ -5,7 +5,7 @@ import { releaseLock, takeLock } from './lock.mjs';
 
 const SHOWN_LINES = 20;
 
-/** A step that failed, told in one line; `output` holds what it printed last. */
+/** A step that failed, with a message of one line; `output` holds what it printed last. */
 export class StepError extends Error {
   constructor(message, output = '') {
     super(message);

@@ -2,7 +2,7 @@ import { readable } from '../common/log.ts';
 import { printableLines } from '../common/printable.ts';
 import { ProcessFailure } from './process.ts';
 
-/** Tells on the terminal why a command stops: a process's last lines under its name, then one line. */
+/** Prints why a command stops: a process's last lines under its name, then one line. */
 export function explain(error: Error): void {
   if (error instanceof ProcessFailure) {
     for (const line of error.lastLines) console.error(`${error.process} | ${readable(line)}`);

@@ -59,7 +59,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
   );
 }
 
-/** How many files a process of ours may have open, which bounds its connections. Only Linux tells. */
+/** The limit of open files of our processes, which bounds their connections. Known on Linux only. */
 function openFiles(): number | undefined {
   if (process.platform !== 'linux') return undefined;
   const [, limit] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];

@@ -7,7 +7,7 @@ import { identity as identityOf } from '../setup/lock.mjs';
 export interface StackFile {
   /** The supervisor. */
   pid: number;
-  /** What tells it from a process that has its pid later. Absent: not known. */
+  /** What distinguishes it from a later process with the same pid. Absent: not known. */
   identity?: string;
   /** ISO 8601. */
   started: string;
@@ -33,7 +33,7 @@ export interface StackFile {
   topology: 'single' | 'cluster';
   /** What each ingest listens on, by its name: the same for all, or behind nginx each its own. */
   workers: Record<string, string>;
-  /** Where each ingest and relay tells its health: `/livez`, `/readyz`, `/metrics`. */
+  /** Where each ingest and relay serves its health: `/livez`, `/readyz`, `/metrics`. */
   health: Record<string, string>;
   /** It is one run's, and ends with it. Absent: whoever comes may use it. */
   temporary?: true;

@@ -70,7 +70,7 @@ export async function setSession(priorities: Priorities, kind: string, pid: numb
       return await writeFile(`/proc/${pid}/autogroup`, String(nice));
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      // A process that has ended at once, which is told elsewhere.
+      // The process has already ended, which its owner reports.
       if (code === 'ENOENT' || code === 'ESRCH') return;
       // Without CAP_SYS_ADMIN the kernel takes ten in a second.
       if (code !== 'EAGAIN' || tries === 50) {

@@ -60,9 +60,9 @@ export async function probeReady(health: string, withinMs: number): Promise<void
 export async function probeBridges(mqttUrl: string, withinMs: number): Promise<void> {
   const client = await subscriber('BRIDGE', mqttUrl);
   try {
-    const told = messageWithin(client, withinMs);
+    const arrived = messageWithin(client, withinMs);
     await client.subscribeAsync('status/relay/#', { qos: 1 });
-    if (!(await told)) throw new Error(`nothing has come over the bridges within ${withinMs} ms`);
+    if (!(await arrived)) throw new Error(`nothing has come over the bridges within ${withinMs} ms`);
   } finally {
     await client.endAsync(true);
   }
@@ -114,11 +114,11 @@ export async function probeRoundTrip(
 
 /** Resolves with whether a message comes in time, on this connection. */
 function messageWithin(client: MqttClient, ms: number): Promise<boolean> {
-  const told = new Promise<boolean>((resolve) => {
+  const arrived = new Promise<boolean>((resolve) => {
     client.once('message', () => resolve(true));
     client.once('close', () => resolve(false));
   });
-  return Promise.race([told, sleep(ms, false, { ref: false })]);
+  return Promise.race([arrived, sleep(ms, false, { ref: false })]);
 }
 
 /** `meta.id` and `a` make `{ meta: { id: 'a' } }`. */

@@ -7,7 +7,7 @@ export function field(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
 }
 
-/** Of Redis' INFO what tells how it fares. What this Redis does not say is left out. */
+/** Figures from Redis' INFO. A field that this Redis does not report is left out. */
 export function redisFigures(info: string): Required<Pick<TelemetryData, 'gauges' | 'counters'>> {
   const number = (name: string) => {
     const text = field(info, name);
@@ -19,7 +19,7 @@ export function redisFigures(info: string): Required<Pick<TelemetryData, 'gauges
   };
   const keys = [...info.matchAll(/^db\d+:keys=(\d+)/gm)].reduce((sum, [, count]) => sum + Number(count), 0);
   return {
-    gauges: told({
+    gauges: reported({
       used_memory_mb: mb('used_memory'),
       ops_per_s: number('instantaneous_ops_per_sec'),
       clients: number('connected_clients'),
@@ -27,7 +27,7 @@ export function redisFigures(info: string): Required<Pick<TelemetryData, 'gauges
       keys,
       aof_mb: mb('aof_current_size'),
     }),
-    counters: told({
+    counters: reported({
       commands: number('total_commands_processed'),
       evicted_keys: number('evicted_keys'),
       aof_delayed_fsync: number('aof_delayed_fsync'),
@@ -36,7 +36,7 @@ export function redisFigures(info: string): Required<Pick<TelemetryData, 'gauges
   };
 }
 
-function told(figures: Record<string, number | undefined>): Record<string, number> {
+function reported(figures: Record<string, number | undefined>): Record<string, number> {
   return Object.fromEntries(
     Object.entries(figures).filter((entry): entry is [string, number] => Number.isFinite(entry[1])),
   );

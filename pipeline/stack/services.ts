@@ -57,7 +57,7 @@ export function redisConfig(options: {
 }
 
 /**
- * Private Redis: loopback unless told, a password for each user, every acknowledged write in the append-only file (flushed once a
+ * Private Redis: on loopback by default, a password for each user, every acknowledged write in the append-only file (flushed once a
  * second: a killed process loses nothing, a power cut up to a second), and no eviction.
  */
 export async function prepareRedis(
@@ -140,7 +140,7 @@ export function mosquittoConfig(options: {
 export const brokerName = (nth: number) => (nth === 1 ? 'mosquitto' : `mosquitto-${nth}`);
 
 /**
- * Private Mosquitto: loopback unless told, a password for each user, topics by user. Its defaults of 20 messages in
+ * Private Mosquitto: on loopback by default, a password for each user, topics by user. Its defaults of 20 messages in
  * flight and 1000 queued for a client drop what exceeds them without a word; these limits are stated.
  */
 export async function prepareMosquitto(

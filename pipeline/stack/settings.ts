@@ -101,7 +101,7 @@ function tokensOf(dir: string, { ingest }: StackFile): string[] {
       .split('\n')
       .map((line) => line.trim());
   } catch {
-    // A generator that is told of a pipeline elsewhere has its stack.json alone.
+    // A generator of a pipeline on another host has its stack.json alone.
     return [ingest.token];
   }
 }

@@ -48,10 +48,10 @@ export function startStackTelemetry({ queue, clock, servers, broker }: StackTele
 
   const tell = async (name: string) => {
     const used = meter.since(name, usages[name]?.());
-    const told = await Promise.resolve(figures[name]?.()).catch(() => undefined);
-    if (!queue.ready || (used === undefined && told === undefined)) return;
-    const gauges = told?.gauges && mapValues(told.gauges, round);
-    await queue.record(name, clock.now(), { ...used, ...told, ...(gauges && { gauges }) });
+    const reported = await Promise.resolve(figures[name]?.()).catch(() => undefined);
+    if (!queue.ready || (used === undefined && reported === undefined)) return;
+    const gauges = reported?.gauges && mapValues(reported.gauges, round);
+    await queue.record(name, clock.now(), { ...used, ...reported, ...(gauges && { gauges }) });
   };
   const names = new Set([...Object.keys(usages), ...Object.keys(figures)]);
   const timer = setInterval(() => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** What /proc tells of the host: counts since it started, and what is so at this moment. */
+/** The host's figures from /proc: counts since it started, and gauges. */
 export interface HostCounts {
   at_ms: number;
   cores: number;
@@ -20,7 +20,7 @@ const PAGE_KB = 4;
 /** Whether this system has what vmstat shows. */
 export const HAS_VMSTAT = process.platform === 'linux';
 
-/** Undefined where there is no /proc: only Linux tells. */
+/** Undefined where there is no /proc: only Linux has it. */
 export function readHost(): HostCounts | undefined {
   if (!HAS_VMSTAT) return undefined;
   const read = (file: string) => readFileSync(`/proc/${file}`, 'latin1');

@@ -1,4 +1,4 @@
-/** The processes of our own that a stack starts: with which program, and what they are told. */
+/** The stack's own processes: their program and their settings. */
 import { join } from 'node:path';
 import type { StackConfig } from '../common/config.ts';
 import type { BrokerUser, RedisUser } from './access.ts';

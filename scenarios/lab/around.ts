@@ -7,7 +7,7 @@ import { Lab } from './lab.ts';
 import { type By, type Means, type Network, type Plan, planOf, sentence, wantsProxy } from './networks.ts';
 import { buildToxiproxy } from './toxiproxy.ts';
 
-/** What tells the process in the pipeline's namespace of the lab. */
+/** The variable that hands the lab to the process in the pipeline's namespace. */
 const LAB = 'ARRIVAL_LAB';
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -33,9 +33,9 @@ export async function overNetworks(
   by: By,
   body: (plans: Plan[], lab: Lab | undefined) => Promise<number>,
 ): Promise<number> {
-  const told = process.env[LAB];
-  if (told !== undefined) {
-    const lab = Lab.told(told);
+  const description = process.env[LAB];
+  if (description !== undefined) {
+    const lab = Lab.parse(description);
     return body(plansOf(networks, by, lab.means), lab);
   }
 
@@ -83,7 +83,7 @@ function plansOf(networks: readonly Network[], by: By, means: Means): Plan[] {
 /** Runs this command once more, in the pipeline's namespace. */
 async function inside(lab: Lab): Promise<number> {
   const [command = '', ...args] = [...lab.within('pipeline'), process.execPath, ...process.argv.slice(1)];
-  const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, [LAB]: lab.tell() } });
+  const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, [LAB]: lab.serialize() } });
   leash.hold(child.pid as number);
   // The terminal signals it too; a kill of this process alone is handed on.
   for (const signal of SIGNALS) process.on(signal, () => child.kill(signal));

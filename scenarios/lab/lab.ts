@@ -69,13 +69,13 @@ export class Lab {
   }
 
   /** The lab of the process that started us in the pipeline's namespace; it is that one's to end. */
-  static told(text: string): Lab {
+  static parse(text: string): Lab {
     const { means, pids } = JSON.parse(text);
     return new Lab(means, pids, async () => {});
   }
 
-  /** For {@link Lab.told}. */
-  tell(): string {
+  /** For {@link Lab.parse}. */
+  serialize(): string {
     return JSON.stringify({ means: this.means, pids: this.#pids });
   }
 
@@ -134,7 +134,7 @@ export class Lab {
     await ends('generator', GENERATOR, GENERATOR_ROUTER, GENERATOR_ASIDE);
   }
 
-  /** Tries what the kernel has. A tool that is not there is told with how it is installed. */
+  /** Tries what the kernel has. Reports how to install a tool that is missing. */
   async #findMeans(has: typeof isInstalled): Promise<void> {
     const attempt = async (tool: string, command: string, input?: string): Promise<Refusal> => {
       if (!has(tool)) return `${tool} is not installed: ${installCommand([tool])}`;

@@ -16,7 +16,7 @@ export function openProfile(path) {
 
 /** @typedef {Required<Pick<RunOptions, 'ingest' | 'mqtt' | 'redis' | 'ca' | 'facts'>> & Pick<RunOptions, 'oneHost'>} Reached */
 
-/** @returns {Reached} what new Run() is told of the pipeline */
+/** @returns {Reached} the pipeline's options of new Run() */
 export function pipeline() {
   const own = Boolean(__ENV.INGEST_URL); // somebody's own pipeline: then nothing of ours is meant
   const stack = own ? {} : readStack();

@@ -55,7 +55,7 @@ export function queue() {
 }
 
 /**
- * Refuses more connections than each of the stack's own brokers may have files open, where the system tells that (Linux).
+ * Refuses more connections than each of the stack's own brokers may have files open, where the system reports it (Linux).
  * @param {number} connections
  * @param {number} brokers
  * @param {string} remedy

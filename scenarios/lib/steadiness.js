@@ -86,8 +86,8 @@ export function ofPipeline({ process }) {
  */
 export function mostGrowth(grown) {
   const judged = grown.filter(({ process }) => process !== 'host');
-  const told = judged.every(({ mb }) => !Number.isNaN(mb)) && judged.some(ofPipeline);
-  return told ? Math.max(0, ...judged.map(({ mb }) => mb)) : UNKNOWN;
+  const known = judged.every(({ mb }) => !Number.isNaN(mb)) && judged.some(ofPipeline);
+  return known ? Math.max(0, ...judged.map(({ mb }) => mb)) : UNKNOWN;
 }
 
 /**

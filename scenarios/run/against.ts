@@ -21,8 +21,8 @@ export class Interrupted extends Error {}
 
 /**
  * Opens the pipeline that is needed, lets `body` launch generators against it, one at a time, and stops what it has opened.
- * A signal and the end of the pipeline reach the generator that runs, and none is launched after that. Why the pipeline ended is told.
- * @param body is told by `stop` whether somebody has interrupted
+ * A signal and the end of the pipeline reach the generator that runs, and none is launched after that. It prints why the pipeline ended.
+ * @param body gets `stop`, which aborts when somebody interrupts
  * @param open another pipeline than the one of the settings
  * @returns the exit code
  */
@@ -115,7 +115,7 @@ export async function openPipeline(config: RunConfig): Promise<Stack | undefined
   return stack;
 }
 
-/** What a scenario is told of its run, by the environment. */
+/** The environment that describes a run to its scenario. */
 export function runEnvironment(config: SettledRun, runDir: string, command: string): NodeJS.ProcessEnv {
   return {
     ...process.env,

@@ -10,7 +10,7 @@ export const PLUGINS = join(DIR, 'plugins');
 /** Holds the lock file that the installation was made from. */
 const DONE = join(DIR, 'node_modules/.installed');
 
-/** No browser, and nothing told to anybody. */
+/** No browser, no usage reports. */
 export const QUIET = {
   PUPPETEER_SKIP_DOWNLOAD: '1',
   PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD: '1',

@@ -34,15 +34,15 @@ export class Instances implements Generator {
 
   constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv, n: number) {
     const own = { ...env, RUN_ID: newRunId() };
-    const told = new Set<string>(); // what is wrong with all of them is told once
-    const tell = (line: string) => {
-      if (!told.has(line)) console.error(line);
-      told.add(line);
+    const printed = new Set<string>(); // the same error of several instances is printed once
+    const print = (line: string) => {
+      if (!printed.has(line)) console.error(line);
+      printed.add(line);
     };
     // One port for k6's own API is not enough for all.
     const flags = ['--log-format', 'raw', '--address', ''];
     this.#runs = segmentsOf(n).map(
-      (segment) => new K6Run(script, [...flags, ...segment, ...args], own, 'errors', [], tell),
+      (segment) => new K6Run(script, [...flags, ...segment, ...args], own, 'errors', [], print),
     );
     this.ended = Promise.all(this.#runs.map((run) => run.ended)).then((ends) => ({
       code: ends.find(({ code }) => code !== 0)?.code ?? 0,

@@ -26,7 +26,7 @@ export const QUIET = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT
 
 /**
  * Runs the script's init context, which does no I/O, and rejects in one line with what it says is wrong: a
- * profile that makes no sense is told before anything is started.
+ * profile that makes no sense is reported before anything is started.
  * @param segment k6's flags of one of several instances
  * @returns whether it is one of k6/x/arrival, which says how far it is; of one of several instances that is not looked for
  */
@@ -39,7 +39,7 @@ export async function checkScript(
   await access(K6).catch(() => {
     throw new Error('./k6 is not built: npm run setup builds it');
   });
-  // k6 takes an address or `-` too, and tells of a file that is missing in a paragraph.
+  // k6 takes an address or `-` too, and reports a missing file in a paragraph.
   if (script !== '-' && !script.includes('://') && !existsSync(script)) {
     throw new Error(`there is no scenario ${script}; allowed: a file, such as scenarios/ramp.js`);
   }
@@ -131,7 +131,7 @@ export function cameToItsEnd({ code, signal }: Ended): boolean {
 
 /**
  * What is shown of a `k6 run`: all of it, what its script prints and what goes wrong, or what goes wrong alone. That a threshold was
- * crossed is told with `all` only: elsewhere the verdict says it, in words of its own.
+ * crossed is printed with `all` only: elsewhere the verdict reports it.
  */
 export type Shown = 'all' | 'script' | 'errors';
 
@@ -139,7 +139,7 @@ export type Shown = 'all' | 'script' | 'errors';
 export class K6Run extends Child {
   /**
    * @param within a command that runs k6 in another place, like a network namespace, and becomes it.
-   * @param tell of what goes wrong
+   * @param print prints what goes wrong
    */
   constructor(
     script: string,
@@ -147,7 +147,7 @@ export class K6Run extends Child {
     env: NodeJS.ProcessEnv,
     shown: Shown,
     within: readonly string[] = [],
-    tell: (line: string) => void = console.error,
+    print: (line: string) => void = console.error,
   ) {
     const pinned = onItsCpus(readAffinity(env.CPU_AFFINITY), 'k6');
     super([...within, ...pinned, K6, 'run', ...(shown === 'all' ? [] : ['-q']), ...args, script], {
@@ -158,7 +158,7 @@ export class K6Run extends Child {
     });
     if (this.child.stderr) {
       createInterface({ input: this.child.stderr }).on('line', (line) => {
-        if (!/thresholds on metrics|marked as failed/.test(line)) tell(line);
+        if (!/thresholds on metrics|marked as failed/.test(line)) print(line);
       });
     }
   }

@@ -27,7 +27,7 @@ export class Progress {
   /** The last second of each instance; of a run of one, under its own directory. */
   readonly #last = new Map<string, Second>();
   /** The second that was shown last. */
-  #shown = -SELDOM_S;
+  #shownAt = -SELDOM_S;
 
   constructor(dir: string, out: Output = process.stderr) {
     this.#dir = dir;
@@ -104,8 +104,8 @@ export class Progress {
       `arrival p99 so far ${this.#arrival.totalCount === 0 ? 'n/a' : `${p99.toPrecision(p99 < 100 ? 3 : 4)} ms`}`,
       `backlog ${backlog.toLocaleString('en')}`,
     ].join(' · ');
-    if (!this.#out.isTTY && !isNew && t - this.#shown < SELDOM_S) return;
-    this.#shown = t;
+    if (!this.#out.isTTY && !isNew && t - this.#shownAt < SELDOM_S) return;
+    this.#shownAt = t;
     this.#out.write(this.#out.isTTY ? `\x1b[2K${line}\r` : `${line}\n`);
   }
 }

@@ -70,7 +70,7 @@ async function main(): Promise<number> {
   });
   Object.assign(process.env, variablesOf(args)); // for k6, and for the pipeline too
   const config = await settle(readConfig(RunConfig));
-  // Where samples are asked for, the pipeline that is started leaves them: one message in a hundred, unless it is told otherwise.
+  // Where samples are asked for, the pipeline that is started leaves them: one message in a hundred, by default.
   if (process.env.SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
   const alone = declaredBy(script) !== undefined && withoutBroker.includes(nameOf(script));
   if (config.INGEST_URL !== undefined && config.MQTT_URL === undefined && !alone) {
@@ -103,8 +103,8 @@ async function runScript(
 ): Promise<number> {
   // The last of several has the smallest share.
   const segment = instances > 1 ? segmentsOf(instances).at(-1) : undefined;
-  const told = await checkScript(script, args, { ...ADDRESSES, ...env, RUN_ID: newRunId() }, segment);
-  const shows = told && !args.some((arg) => arg === '-q' || arg === '--quiet');
+  const isArrival = await checkScript(script, args, { ...ADDRESSES, ...env, RUN_ID: newRunId() }, segment);
+  const shows = isArrival && !args.some((arg) => arg === '-q' || arg === '--quiet');
 
   return against(config, async (launch) => {
     const trusting = { ...env, ...authorities(config) };
@@ -124,7 +124,7 @@ async function runScript(
   });
 }
 
-/** As k6 says it where a threshold is crossed: k6 may have been told to judge none, and knows nothing of a whole of several instances. */
+/** As k6 says it where a threshold is crossed: k6 may judge none, and knows nothing of a whole of several instances. */
 const NOT_PASSED = 99;
 
 /** Whether a run passes; its script may have left none. */

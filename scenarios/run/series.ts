@@ -107,7 +107,7 @@ export class Series {
 
 /** A run by run.ts, which prints the path of its report last. */
 class ScriptRun extends Child {
-  constructor(args: readonly string[], env: NodeJS.ProcessEnv, told: (report: string) => void) {
+  constructor(args: readonly string[], env: NodeJS.ProcessEnv, onReport: (report: string) => void) {
     super([process.execPath, join(ROOT, 'scenarios/run/run.ts'), ...args], {
       cwd: ROOT,
       env: { ...env, npm_lifecycle_event: undefined },
@@ -115,7 +115,7 @@ class ScriptRun extends Child {
     });
     createInterface(this.child.stdout as Readable).on('line', (line) => {
       const [, path] = /^ *report +(\S+)$/.exec(line) ?? [];
-      if (path !== undefined) told(path);
+      if (path !== undefined) onReport(path);
       console.log(line);
     });
   }

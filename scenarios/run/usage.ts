@@ -34,7 +34,7 @@ export function declaredBy(script: string): Declarations | undefined {
   return (scripts as Record<string, () => Declarations>)[nameOf(script)]?.();
 }
 
-/** The variables that a script, or an Artillery file, may be told by: those that it declares, or else those that it names. */
+/** The variables that a script, or an Artillery file, reads: those that it declares, or else those that it names. */
 export function variablesIn(script: string): string[] {
   const own = declaredBy(script);
   if (own !== undefined) return Object.keys({ ...own, ...every() });

@@ -303,7 +303,7 @@ test('what gave way is the stage that grew, or what it stands for', () => {
   assert.equal(gaveWay(held, run({})), undefined);
 });
 
-test('a wrong setting of the search is told in one line, before anything starts', async () => {
+test('a wrong setting of the search is reported in one line, before anything starts', async () => {
   const wrong = [
     [['-e', 'P99=0'], 'P99 is "0"; allowed: 1 to 3600000, ms that p99 of the arrival has to stay below'],
     [['-e', 'LOWEST=99', '-e', 'HIGHEST=9'], 'LOWEST is 99, above HIGHEST, 9'],

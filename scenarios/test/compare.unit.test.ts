@@ -136,7 +136,7 @@ test('how far each tool reaches, with the reason; wrk by itself has that to say 
   assert.equal(reachOf([]), undefined);
 });
 
-test('a wrong flag is told in one line', () => {
+test('a wrong flag is reported in one line', () => {
   const wrong: [args: string[], message: string | RegExp][] = [
     [['--rate', '0'], '--rate is "0"; allowed: whole numbers from 1 to 5000'],
     [['--repeat', ''], '--repeat is ""; allowed: whole numbers from 1 to 20'],

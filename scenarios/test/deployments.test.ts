@@ -75,7 +75,7 @@ test('average, max and min of each deployment stand beside each other', () => {
   assert.match(table([{ name: 'nginx', dir: '', run: nginx }]), /^warm-up +– +– +–$/m);
 });
 
-test('what the deployments can not be given is told in one line, before anything starts', async () => {
+test('what the deployments can not be given is reported in one line, before anything starts', async () => {
   const wrong = [
     [['--vus', '3'], {}, /^--vus is not known; allowed: -e NAME=value, --help$/],
     [

@@ -97,7 +97,7 @@ test('the table has mean and spread of the sound runs of each cell, and counts t
   );
 });
 
-test('a wrong flag or setting is told in one line, before anything starts', async () => {
+test('a wrong flag or setting is reported in one line, before anything starts', async () => {
   const wrong: [args: string[], message: RegExp][] = [
     [['--repeat', '0'], /^--repeat is "0"; allowed: whole numbers from 1 to 20$/],
     [['--rate', ''], /^--rate is ""; allowed: whole numbers from 1 to 100000$/],
@@ -255,7 +255,7 @@ describe('network namespaces', { concurrency: true }, () => {
     assert.equal(await connection(lab, shut, 1000), 'timeout');
     await lab.clear();
     assert.equal(await connection(lab, shut), 'connect');
-    const { pids } = JSON.parse(lab.tell());
+    const { pids } = JSON.parse(lab.serialize());
     await lab.close();
     for (const pid of Object.values(pids)) assert.throws(() => process.kill(pid as number, 0), /ESRCH/);
   });

@@ -203,7 +203,7 @@ describe('instances by execution segments', () => {
   });
 });
 
-test('what can not be divided is told in one line, before anything is started', async (t) => {
+test('what can not be divided is reported in one line, before anything is started', async (t) => {
   const { env } = await place(t);
   const wrong: [script: string, args: string[], message: RegExp][] = [
     ['smoke', ['--instances', 'many'], /^--instances is "many"; allowed: 1 to 32$/],

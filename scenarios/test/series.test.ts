@@ -38,7 +38,7 @@ test('--repeat: a scenario as often, and the spread of its figures', async (t) =
   assert.equal(exitCode, runs.every(({ verdict }) => verdict.result === 'pass') ? 0 : 99, all);
 });
 
-test('--repeat that makes no sense is told in one line', async (t) => {
+test('--repeat that makes no sense is reported in one line', async (t) => {
   const { runDir, env } = await place(t);
   const wrong = [
     [['--repeat', '0'], /^--repeat is "0"; allowed: 1 to 20$/],

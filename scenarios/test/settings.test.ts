@@ -65,7 +65,7 @@ test('the tables of the README are the declarations', async () => {
   }
 });
 
-describe('a setting that makes no sense is told in one line', { concurrency: 2 }, () => {
+describe('a setting that makes no sense is reported in one line', { concurrency: 2 }, () => {
   const wrong: [script: string, setting: string, message: RegExp][] = [
     ['smoke.js', 'RAET=5', /^RAET is no setting of smoke; allowed: .*\bRATE\b/], // it ran with the default
     ['smoke.js', 'DURATION=soon', /^DURATION is "soon"; allowed: 0 to 1e9$/],

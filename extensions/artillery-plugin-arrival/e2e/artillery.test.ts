@@ -230,7 +230,7 @@ describe('Artillery with the plugin', () => {
     }
   });
 
-  test('what is wrong is told in one line, before anything is sent', async () => {
+  test('what is wrong is reported in one line, before anything is sent', async () => {
     const { ingest, redis } = pipeline.stack.file;
     const own = { INGEST_URL: ingest.url, INGEST_TOKEN: ingest.token, REDIS_URL: redis.url };
     const cases: [config: object, env: NodeJS.ProcessEnv, says: RegExp][] = [

@@ -68,7 +68,7 @@ const wrong: Record<string, [change: (script: Script) => void, says: RegExp]> = 
   'a loop': [(s) => (s.scenarios = [{ flow: [{ post: {} }, { loop: [] }] }]), /scenario 1 has loop/],
 };
 for (const [name, [change, says]] of Object.entries(wrong)) {
-  test(`${name} is told in one line`, () => {
+  test(`${name} is reported in one line`, () => {
     assert.throws(
       () => readOptions(ramp(change), RAMP),
       (error: Error) =>
@@ -119,7 +119,7 @@ test('sessions begin in the phases of the profile, which are as long as config.p
   );
 });
 
-test('of the closed model, what is wrong is told in one line', () => {
+test('of the closed model, what is wrong is reported in one line', () => {
   const wrong: [change: (s: Script) => void, says: RegExp][] = [
     [
       (s) => (s.config.phases = [{ duration: 20, arrivalRate: 200 }]),

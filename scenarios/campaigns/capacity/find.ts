@@ -38,7 +38,7 @@ export async function findCapacity(
   let lastHeld: Run | undefined;
   let lastNot: Run | undefined;
   /**
-   * Runs one rate, and tells in a line what came of it.
+   * Runs one rate, and prints its result in a line.
    * @param ahead s that are left after it, about
    */
   const attempt = async (

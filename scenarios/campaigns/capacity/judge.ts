@@ -67,13 +67,15 @@ export function disturbance(run: Run): string | undefined {
   const mean = steal.length === 0 ? 0 : sum(steal) / steal.length;
   const most = Math.max(0, ...steal);
   const others = othersUse(run);
-  const told: string[] = [];
+  const disturbances: string[] = [];
   if (mean >= STEAL_MUCH || most >= STEAL_MUCH_AT_ONCE)
-    told.push(`the hypervisor took ${figure(mean)} % of the CPU, ${figure(most)} % in the worst second`);
-  if (others >= OTHERS_MUCH) told.push(`other processes took ${figure(others)} % of the CPU`);
+    disturbances.push(
+      `the hypervisor took ${figure(mean)} % of the CPU, ${figure(most)} % in the worst second`,
+    );
+  if (others >= OTHERS_MUCH) disturbances.push(`other processes took ${figure(others)} % of the CPU`);
   const carried = sum(hold.map(({ arrived }) => arrived)) / sum(hold.map(({ scheduled }) => scheduled));
   const overloaded = carried < (1 - (mean + others) / 100) * (1 - UNDER_WAY);
-  return told.length === 0 || overloaded ? undefined : told.join(', ');
+  return disturbances.length === 0 || overloaded ? undefined : disturbances.join(', ');
 }
 
 /** What processes other than those of the run use of the host that it shares, in % of its CPU; 0 where that is not known. */
@@ -93,7 +95,7 @@ const IN_FLIGHT = 256;
 /**
  * What gave way from a run that held (undefined: none did) to one that did not: the stage whose mean grew the most. The generator
  * is late (`schedule`) also where all of its connections wait for answers; then it is the request. Where it shares its cores with the
- * pipeline, it is late when these are used up, and the stage that grew most beside it is named too. Undefined: the pipeline tells no stages.
+ * pipeline, it is late when these are used up, and the stage that grew most beside it is named too. Undefined: the pipeline reports no stages.
  */
 export function gaveWay(held: Run | undefined, not: Run): string | undefined {
   if (not.account.rejected > 0) return 'ingest, which refused messages';

@@ -14,7 +14,7 @@ export interface Bracket {
   notHeld: number | undefined;
 }
 
-/** Tries a rate, and is told what is known before. */
+/** Tries a rate; gets what is known so far. */
 type Trial = (rate: number, known: Bracket) => Promise<boolean>;
 
 /** Before the first trial. */

@@ -13,7 +13,7 @@ export interface Options {
   most: number;
   /** Undefined: none between the tools and the pipeline. */
   network: Network | undefined;
-  /** Whether the exit code tells that the tools do not agree. */
+  /** Whether the exit code shows that the tools do not agree. */
   mustAgree: boolean;
 }
 

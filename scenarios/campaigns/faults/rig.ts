@@ -33,7 +33,7 @@ export interface RigParts {
   /** The address of Redis as a user who may do everything. */
   readonly admin: string;
   readonly toxiproxy: Toxiproxy;
-  /** What a load is told unless a case changes it. */
+  /** Default settings of a load; a case may change them. */
   readonly setting: Pick<LoadOptions, 'ingest' | 'mqtt' | 'redis'>;
 }
 

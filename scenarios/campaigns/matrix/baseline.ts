@@ -100,7 +100,7 @@ export class Bare {
         } else if (what === PROBE.up) {
           rateOf(socket).then(
             (mbit) => socket.end(JSON.stringify(mbit)),
-            () => {}, // the other end tells
+            () => {}, // the other end reports it
           );
         } else {
           send(socket);

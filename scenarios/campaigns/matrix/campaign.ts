@@ -54,7 +54,7 @@ class Matrix {
   readonly #options: Options;
   readonly #plans: readonly Plan[];
   readonly #lab: Lab | undefined;
-  /** The stack's, and of what the generator is told. */
+  /** Settings of the stack and of the generator. */
   readonly #dir = join(resolve(readConfig(StackConfig).STACK_DIR), 'matrix');
   readonly #stop = new AbortController();
   readonly #results: Result[] = [];

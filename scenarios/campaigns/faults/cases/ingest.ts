@@ -88,12 +88,14 @@ export const ingestCases: Case[] = [
       const run = await scene.settle(load, 'rejected');
       const { scheduled, rejected, arrived } = run.account;
       const carried = arrived / Math.max(1, run.timeline.length);
-      const told = refusals.filter(({ status, retryAfter }) => status === 503 && retryAfter !== null).length;
+      const retryable = refusals.filter(
+        ({ status, retryAfter }) => status === 503 && retryAfter !== null,
+      ).length;
       scene.checks
         .atLeast('rejected', rejected, 1)
         .atLeast('load, times what arrived', scheduled / arrived, 2)
         .atLeast('refusals looked at', refusals.length, 1)
-        .same('503 with Retry-After', told, refusals.length)
+        .same('503 with Retry-After', retryable, refusals.length)
         .atMost(`growth of the ingest, which had ${number(idle)} MB when idle, MB`, most - idle, 50)
         // From the send: how late a generator is under a flood says nothing of the pipeline.
         .atMost(

@@ -6,7 +6,7 @@ import { Stack } from '../../../../pipeline/stack/stack.ts';
 import type { Case, Scene } from '../case.ts';
 import { type Rig, until } from '../rig.ts';
 
-/** The broker's own count of what it dropped; it tells once a second. */
+/** The broker's own count of what it dropped; it reports once a second. */
 async function droppedByBroker(rig: Rig): Promise<{ count(): number; close(): Promise<void> }> {
   const client = await mqtt.connectAsync(rig.brokerUrls.subscriber, { protocolVersion: 5 });
   let dropped: number | undefined;
@@ -14,7 +14,7 @@ async function droppedByBroker(rig: Rig): Promise<{ count(): number; close(): Pr
     dropped = Number(payload.toString());
   });
   await client.subscribeAsync('$SYS/broker/publish/messages/dropped');
-  await until(() => dropped !== undefined, 'the broker tells its counters');
+  await until(() => dropped !== undefined, 'the broker reports its counters');
   return { count: () => dropped ?? 0, close: () => client.endAsync(true) };
 }
 
@@ -32,7 +32,7 @@ async function slowSubscriber(scene: Scene, qos: 0 | 1) {
   await until(() => dropped.count() > before + 100, 'the broker drops');
   await rig.link.subscriberBroker.heal();
   const run = await scene.settle(load, 'lost');
-  await until(() => dropped.count() - before >= run.account.lost, 'the broker tells all', 5000).catch(
+  await until(() => dropped.count() - before >= run.account.lost, 'the broker reports all', 5000).catch(
     () => {},
   );
   scene.checks
