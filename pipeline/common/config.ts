@@ -103,6 +103,12 @@ export const IngestConfig = Type.Object({
   INGEST_TLS_CERT: Type.Optional(FILE('the certificate and its chain, PEM; with it the ingest speaks TLS')),
   INGEST_TLS_KEY: Type.Optional(FILE('the private key of the certificate, PEM')),
   BACKLOG_LIMIT: count(100_000, 1, 1e9, 'messages in the queue from which on ingest answers 503'),
+  THROTTLE_BACKLOG: count(
+    0,
+    0,
+    1e9,
+    'messages in the queue from which on ingest delays its answers, up to 100 ms each; 0: never',
+  ),
   STAMPS,
   // An MQTT packet holds 268,435,455 bytes (MQTT 5, 1.5.5), with topic and hops.
   BODY_LIMIT: count(1_048_576, 64, 268_435_455 - 1024, 'bytes of one request body'),

@@ -5,6 +5,7 @@ export const INGEST_FIGURES = {
   accepted: counter('messages_accepted_total', 'Messages that Redis acknowledged.'),
   refused: counter('requests_refused_total', "Requests answered 4xx: the client's mistake."),
   unavailable: counter('requests_unavailable_total', 'Requests answered 503.'),
+  throttled: counter('answers_throttled_total', 'Answers held back since the queue was deep.'),
   failed: counter('requests_failed_total', 'Requests answered 500: a mistake of ours.'),
   /** Each has the messages of one event-loop turn at least. */
   writes: counter('queue_writes_total', 'Writes that Redis acknowledged, of one message or many.'),

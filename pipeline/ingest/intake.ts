@@ -10,6 +10,7 @@ import type { IngestCounters } from './counters.ts';
 import { MessageCheck } from './message.ts';
 import { Outbox } from './outbox.ts';
 import { bodyTooLarge, malformed, notJson, type Refusal, unauthorized, unavailable } from './refusal.ts';
+import { Throttle } from './throttle.ts';
 import type { Tokens } from './tokens.ts';
 import { announcedLength } from './unread.ts';
 
@@ -20,6 +21,8 @@ export interface IntakeOptions {
   tokens: Pick<Tokens, 'accept'>;
   /** Beyond them requests are answered 503. */
   limits: Limits;
+  /** Messages in the queue from which on answers are held back; 0: never. */
+  throttleBacklog: number;
   /** Bytes of a request body. */
   bodyLimit: number;
   /** Messages of a batch. */
@@ -50,6 +53,7 @@ export class Intake {
   readonly #options: IntakeOptions;
   readonly #check: MessageCheck;
   readonly #admission: Admission;
+  readonly #throttle: Throttle;
   readonly #outbox: Outbox<FastifyReply>;
   /** Why Redis did not take the last write. */
   #trouble: string | undefined;
@@ -59,9 +63,11 @@ export class Intake {
     this.#options = options;
     this.#check = new MessageCheck(options.idKey, options.batchLimit);
     this.#admission = new Admission(queue, limits, counters, objection);
+    this.#throttle = new Throttle(queue, options.throttleBacklog, counters);
     this.#outbox = new Outbox(queue, counters, {
       written: (depth) => {
         this.#admission.written(depth);
+        this.#throttle.release();
         if (this.#trouble !== undefined) onTrouble?.(undefined);
         this.#trouble = undefined;
       },
@@ -76,9 +82,11 @@ export class Intake {
           reply.send(unavailable(this.#trouble as string, 1));
           return;
         }
-        this.leave(reply.request);
         counters.accepted += messages;
-        reply.code(202).send({ accepted: messages });
+        this.#throttle.pass(() => {
+          this.leave(reply.request);
+          reply.code(202).send({ accepted: messages });
+        });
       },
     });
   }
@@ -89,6 +97,7 @@ export class Intake {
 
   stop(): void {
     this.#admission.stop();
+    this.#throttle.stop();
   }
 
   /** Why no messages should be sent here now. */

@@ -68,6 +68,19 @@ test('a backlog at its limit: 503, exactly there, and back when the queue is sho
   assert.equal(await depth(), 3);
 });
 
+// A client that waits for each answer filled the queue as fast as it was answered: 154 ms of p99 with the cores full.
+test('a deep queue: answers are held, and each for a tenth of a second at most', async (t) => {
+  const small = await limited(t, { throttle: 3 });
+  for (let i = 0; i < 2; i++) assert.equal((await post(small)).status, 202);
+  assert.equal(small.counters.throttled, 0);
+  const third = post(small);
+  await eventually(() => small.counters.throttled === 1, 'an answer that is held');
+  assert.equal(small.counters.accepted, 3, 'Redis has the message');
+  assert.deepEqual((await third).body, { accepted: 1 }, 'nobody drains, and it is answered');
+  assert.equal(await depth(), 3);
+  assert.equal(small.counters.open, 0);
+});
+
 test('so many requests and no more are open; so many bytes and no more are held', async (t) => {
   for (const settings of [{ requests: 2 }, { bytes: 250 }]) {
     const small = await limited(t, settings);

@@ -38,6 +38,7 @@ async function main(): Promise<void> {
     now: config.STAMPS ? () => clock.now() : undefined,
     tokens,
     limits: { requests: config.REQUEST_LIMIT, bytes: config.MEMORY_LIMIT, backlog: config.BACKLOG_LIMIT },
+    throttleBacklog: config.THROTTLE_BACKLOG,
     bodyLimit: config.BODY_LIMIT,
     batchLimit: config.BATCH_LIMIT,
     idKey: config.ID_KEY,

@@ -37,6 +37,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
     priority: sources.priority,
     mqtt_qos: relay.MQTT_QOS,
     backlog_limit: ingest.BACKLOG_LIMIT,
+    throttle_backlog: ingest.THROTTLE_BACKLOG,
     relay_batch: relay.RELAY_BATCH,
     relay_window: relay.RELAY_WINDOW,
     relay_memory: relay.RELAY_MEMORY,

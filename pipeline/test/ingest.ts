@@ -14,6 +14,7 @@ export interface Settings {
   queue: Queue;
   now?: () => number;
   backlog?: number;
+  throttle?: number;
   requests?: number;
   bytes?: number;
   bodyLimit?: number;
@@ -59,6 +60,7 @@ export class TestIngest {
       now,
       tokens: new Tokens(TOKEN, undefined),
       limits: { requests, bytes, backlog },
+      throttleBacklog: settings.throttle ?? 0,
       bodyLimit,
       batchLimit: 1000,
       idKey,

@@ -85,7 +85,7 @@ var rows = []row{
 	{"ingest", "requests a second of the ingest, against a route that does nothing; CPU a message of Redis", ingesting},
 	{"pipeline", "CPU a message of ingest, Redis, relay and broker at saturation, against what is allowed", pipeline},
 	{"peer", "CPU a message of all processes, k6's subscriber among them, against a plain Go pipeline at the same rate", compared},
-	{"pace", "arrival p99 and rate with the cores full, drained before they are filled, against as the system shares them", pace},
+	{"pace", "arrival p99 and rate with the cores full, drained before they are filled and with delayed answers, against as the system shares them", pace},
 	{"memory", "resident memory of k6 after millions of measured messages, against what is allowed", memory},
 }
 

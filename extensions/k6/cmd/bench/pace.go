@@ -12,6 +12,7 @@ import (
 const (
 	paceRounds      = 4
 	paceConcurrency = 10   // requests under way where the cores are to be full
+	paceBacklog     = 200  // messages in the queue from which on the ingest delays its answers
 	paceRate        = 1500 // requests/s where they are not
 )
 
@@ -26,7 +27,7 @@ type tempo struct {
 
 // pace compares the pipeline that drains before it fills with one whose processes share the cores as the system has it.
 func pace(b *bench) []figure {
-	none, drain := b.startStack("PRIORITY=none"), b.startStack("PRIORITY=drain")
+	none, drain := b.startStack("PRIORITY=none"), b.startStack("PRIORITY=drain", fmt.Sprintf("THROTTLE_BACKLOG=%d", paceBacklog))
 	closed := fmt.Sprintf("phases: [{name: load, duration: %g, vus: %d}]\nflows: [{name: one}]\n", b.exact(), paceConcurrency)
 	defer b.ahead(false)
 	var full, light [2][]tempo // none and drain
@@ -49,7 +50,7 @@ func pace(b *bench) []figure {
 		}
 		return figure{
 			row: row, limit: limit, ratio: median(ratios),
-			baseline: side{"PRIORITY=none", medianOf(runs[0], of), unit}, ours: side{"PRIORITY=drain", medianOf(runs[1], of), unit},
+			baseline: side{"PRIORITY=none", medianOf(runs[0], of), unit}, ours: side{"drain, throttled", medianOf(runs[1], of), unit},
 		}
 	}
 	p50, p99 := func(p tempo) float64 { return p.p50 }, func(p tempo) float64 { return p.p99 }
