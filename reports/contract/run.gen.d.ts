@@ -409,6 +409,57 @@ export interface Flow {
   arrival: Latency;
 }
 
+/** The slowest 1 % of the deliveries whose stages are known, and those that are as slow, to 1.6 %, as the fastest of them. Of a run of several instances: the slowest 1 % of each. */
+export interface Tail {
+  /** How many these are. */
+  count: number;
+  /** Deliveries whose stages are known. */
+  of: number;
+  /** Their mean arrival latency. */
+  mean_ms: number;
+  /** The means of their stages, which sum to mean_ms. */
+  stages_ms: Record<string, number>;
+}
+
+/** The slowest deliveries, and what ended badly, by id. */
+export interface Messages {
+  /** The slowest 100 deliveries of the measured phases, and the slowest 10 of each phase and flow; the slowest first. */
+  slowest: Array<{
+    /** As in the message. */
+    id: string;
+    /** As in the message. */
+    target: string;
+    /** Its name. */
+    flow: string;
+    /** Its name. */
+    phase: string;
+    /** Which of the subscribers, from 1. */
+    subscriber: number;
+    /** When it was due. */
+    due: string;
+    /** From due to arrived. */
+    arrival_ms: number;
+    stages_ms: Record<string, number>;
+  }>;
+  /** The first 100 messages of each bad end, and deliveries that should not be. */
+  named: Array<{
+    /** As in the message. */
+    id: string;
+    /** Where the account counts it. */
+    end: "lost" | "rejected" | "unknown" | "dead_lettered" | "queued" | "duplicates" | "negative";
+    /** As in the message. */
+    target: string;
+    /** Its name. */
+    flow: string;
+    /** Its name. null: not known. */
+    phase: string | null;
+    /** When it was due. null: not known. */
+    due: string | null;
+    /** Subscribers that have it. null: the row is a delivery. */
+    delivered: number | null;
+  }>;
+}
+
 /** The targets that stand out (at most 50 each that lost most, that have the highest p99, that were busiest), and the others together. Each delivery of the measured phases is in just one row. */
 export interface Targets {
   /** Targets of the profile. */
@@ -619,6 +670,10 @@ export interface Run {
   }>;
   /** The flows of the profile. */
   flows: Flow[];
+  /** What the slowest deliveries of the measured phases consist of. null or absent: fewer than a hundred have stages. */
+  tail?: Tail | null;
+  /** Messages by id. null or absent: the run has not ended. */
+  messages?: Messages | null;
   /** What messages went to. null or absent: the run has not ended. */
   targets?: Targets | null;
   /** One entry a second, ascending t. The same objects as in timeline.ndjson. */

@@ -9,6 +9,7 @@ import { FlowsSection } from './parts/flows.tsx';
 import { Header } from './parts/header.tsx';
 import { InstrumentSection } from './parts/instrument.tsx';
 import { LatencySection } from './parts/latency.tsx';
+import { MessagesSection } from './parts/messages.tsx';
 import { PhasesSection } from './parts/phases.tsx';
 import { ResourcesSection } from './parts/resources.tsx';
 import { SampledSection } from './parts/sampled.tsx';
@@ -45,6 +46,7 @@ function Below({ held, ...props }: PartProps & { held: Run }) {
       <TimelineSection {...props} />
       <PhasesSection {...props} />
       <FlowsSection {...props} />
+      <MessagesSection {...props} />
       <InstrumentSection {...props} />
       <ResourcesSection {...props} />
       <DetailsSection {...props} held={held} />

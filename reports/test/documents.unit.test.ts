@@ -83,7 +83,8 @@ test('the documents are short, and wrap at 100 characters', () => {
   const readme = read('README.md');
   assert.ok(readme.trimEnd().split('\n').length <= 150, 'README.md: 150 lines');
   assert.ok(words(readme) <= 1400, `README.md: ${words(readme)} of 1,400 words`);
-  const references = DOCUMENTS.filter((path) => path !== RESULTS);
+  // Results and the changelog grow with the project; a reader looks things up in them.
+  const references = DOCUMENTS.filter((path) => path !== RESULTS && path !== 'CHANGELOG.md');
   const all = references.reduce((sum, path) => sum + words(read(path)), 0);
   assert.ok(all <= 12_000, `${all} of 12,000 words`);
   for (const document of DOCUMENTS.filter((path) => path !== AGENTS)) {

@@ -5,7 +5,7 @@ import { count, ms } from '../page/format.ts';
 import { Reader } from './browser.ts';
 import { HOSTILE } from './golden.ts';
 import { GOLDENS, golden } from './goldens.ts';
-import { charts, legend, overflow, text } from './looking.ts';
+import { charts, legend, overflow, text, violations } from './looking.ts';
 import { assertReads } from './reading.ts';
 
 /** What the charts of the passing run say. */
@@ -212,16 +212,32 @@ describe('the page in a browser', () => {
     });
   });
 
-  test('stages that a run does not have leave the waterfall of the others', async () => {
+  test('messages by id: the slowest first, with the stage that held it, and what was lost', async () => {
     const run = golden('passing');
-    const none = { ...run.latency.stages.relay, count: 0, mean: null, p50: null, p99: null, max: null };
-    Object.assign(run.latency.stages, { relay: none, delivery: none });
+    const at = { target: 'user/1', flow: 'direct', due: '2026-11-21T09:48:10.000001Z' };
+    run.messages = {
+      slowest: [
+        {
+          ...at,
+          id: 'r.1.7',
+          phase: 'ramp',
+          subscriber: 1,
+          arrival_ms: 300.5,
+          stages_ms: { queue: 300, relay: 0.5 },
+        },
+        { ...at, id: 'r.1.8', phase: 'ramp', subscriber: 2, arrival_ms: 3, stages_ms: {} },
+      ],
+      named: [{ ...at, id: 'r.1.9', end: 'lost', phase: null, delivered: 0 }],
+    };
+    run.tail = { count: 10, of: 1000, mean_ms: 100, stages_ms: { queue: 98, relay: 2 } };
     await reader.read(run, async (page) => {
-      assert.match(
-        await text(page, '.waterfall h3'),
-        /^Longest stage: queue at p50 \(\S+ ms\), queue at p99 \(\S+ ms\)$/,
-      );
-      assert.doesNotMatch(await text(page, '.waterfall thead'), /relay|delivery/);
+      const rows = await page.locator('#messages tbody tr').allTextContents();
+      assert.equal(rows.length, 3);
+      assert.match(rows[0] ?? '', /^r\.1\.7\D*300.*queue, 300/);
+      assert.match(rows[1] ?? '', /^r\.1\.8.*not known/);
+      assert.match(rows[2] ?? '', /^r\.1\.9lost/);
+      assert.match(await text(page, '.stages tbody tr:nth-child(4)'), /98\s%/);
+      assert.deepEqual(await violations(page), []);
     });
   });
 

@@ -4,7 +4,6 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { STAGES } from '../contract/run.ts';
 import { render } from '../k6.ts';
 import { csv } from '../page/download.ts';
 import { clock, count } from '../page/format.ts';
@@ -80,46 +79,6 @@ describe('the page in use', () => {
   test('by mouse: dragging over a chart zooms all charts over time, a double click shows everything', async () => {
     await reader.read(golden('passing'), async (page) => {
       await zoomsByMouse(page, 'Backlog', 'Memory');
-    });
-  });
-
-  test('the waterfall: each bar begins where the one before it ends, and the line is the arrival', async () => {
-    const run = golden('passing');
-    const measured = run.steps.filter((step) => step.measured);
-    const expected = [run.latency, ...measured.map((step) => step.latency)].flatMap((latency) =>
-      (['p50', 'p99'] as const).map((key) => ({ key, latency })),
-    );
-    await reader.read(run, async (page) => {
-      const rows = await page.locator('.waterfall tbody tr').evaluateAll((all) =>
-        all.map((row) => {
-          const whole = row.querySelector('.cascade')?.getBoundingClientRect() as DOMRect;
-          return [...row.querySelectorAll('.cascade i')].map((bar) => {
-            const { left, width, height } = bar.getBoundingClientRect();
-            const colour = getComputedStyle(bar).backgroundColor;
-            return { left: left - whole.left, width, height, colour, whole: whole.width };
-          });
-        }),
-      );
-      assert.equal(rows.length, expected.length);
-      for (const [i, bars] of rows.entries()) {
-        const { key, latency } = expected[i] as (typeof expected)[number];
-        const line = bars.pop();
-        assert.ok(line);
-        const pxPerMs = line.left / (latency.arrival[key] as number);
-        let end = 0;
-        for (const [k, stage] of STAGES.entries()) {
-          const bar = bars[k];
-          const px = (latency.stages[stage][key] as number) * pxPerMs;
-          assert.ok(bar && Math.abs(bar.left - end) < 1 && Math.abs(bar.width - Math.max(1, px)) < 1, stage);
-          end += px;
-        }
-        assert.equal(new Set(bars.map(({ colour }) => colour)).size, STAGES.length);
-        assert.ok([line.left, end].every((px) => px <= line.whole + 1));
-      }
-      assert.match(
-        (await text(page, '.waterfall h3')).replaceAll('\u00a0', ' '),
-        /^Longest stage: \w+ at p50 \([\d.]+ ms\), \w+ at p99 \([\d.]+ ms\)$/,
-      );
     });
   });
 

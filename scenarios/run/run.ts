@@ -26,6 +26,7 @@ const HELP = `Runs a scenario against the pipeline and leaves a report in report
 
   --repeat <n>      n runs, each from the start, a table with the spread of each figure, and a page that compares them
   --wide            the table of the phases with the CPU of each kind of process: more than a hundred columns
+  --slowest <n>     the n slowest deliveries by id, with their stages
   --instances <n>   so many k6 do the run together, each a segment of it, and are merged: what n hosts would do
 
 It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
@@ -61,7 +62,10 @@ async function main(): Promise<number> {
     20,
     given.filter((arg) => arg !== '--wide'),
   );
-  const { count: instances, args } = countFlag('--instances', MOST, once);
+  const { count: instances, args: whole } = countFlag('--instances', MOST, once);
+  const asked = whole.some((arg) => arg.startsWith('--slowest'));
+  const { count: slowest, args } = countFlag('--slowest', 100, whole);
+  if (asked) process.env.ARRIVAL_SLOWEST = String(slowest);
   if (given.includes('--wide')) process.env.ARRIVAL_WIDE = 'true';
   checkVariables(script, args);
   const command = commandOf(script, given, process.env.npm_lifecycle_event, {

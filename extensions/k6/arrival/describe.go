@@ -49,7 +49,7 @@ func (e *engine) report(lossless bool) *report.Run {
 	}
 	e.describeLatencies(r, standing, spans, noted.sampled, lossless)
 	if finished {
-		r.Targets = report.NewTargets(e.Ledger.Targets())
+		r.Targets, r.Messages = report.NewTargets(e.Ledger.Targets()), e.describeMessages()
 	}
 	r.Verdict = e.judge(r, noted.doubts, ran)
 	return r
@@ -83,6 +83,7 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 		r.Steps = append(r.Steps, step)
 	}
 	r.Latency, r.Knee = report.NewLatencies(total, lossless), report.NewKnee(r.Steps)
+	r.Tail = report.NewTail(e.Ledger)
 	r.Sampled = traced.All().Against(r.Latency.Arrival)
 
 	for i, f := range e.options.profile.Flows {

@@ -5,7 +5,6 @@ import { largestStage, overTime, percentile, STAGE_FACTS, share, uncertain } fro
 import { count, ms, msUnit, percent } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
-import { Waterfall } from './waterfall.tsx';
 
 /** What rounding to µs may make of a sum of means. */
 const ROUNDING_MS = 0.001;
@@ -19,13 +18,10 @@ export function StagesSection({ run, sound }: PartProps) {
     <section>
       <h2>Where the time goes</h2>
       {known ? (
-        <>
-          <div class="beside wide-left">
-            <StageTable run={run} sound={sound} />
-            <StageChart run={run} sound={sound} />
-          </div>
-          <Waterfall run={run} />
-        </>
+        <div class="beside wide-left">
+          <StageTable run={run} sound={sound} />
+          <StageChart run={run} sound={sound} />
+        </div>
       ) : (
         <p>
           Not available: the messages carried no stamps of the stages, so arrival is known as a whole only.
@@ -36,7 +32,7 @@ export function StagesSection({ run, sound }: PartProps) {
 }
 
 function StageTable({ run }: PartProps) {
-  const { latency, clock } = run;
+  const { latency, clock, tail } = run;
   const { stages, arrival } = latency;
   const known = STAGES.filter((stage) => stages[stage].count > 0);
   const sum = known.reduce((total, stage) => total + (stages[stage].mean ?? 0), 0);
@@ -62,7 +58,13 @@ function StageTable({ run }: PartProps) {
           { head: 'mean', cell: (stage) => (stages[stage].count ? ms(stages[stage].mean) : 'not available') },
           {
             head: 'share',
-            cell: (stage) => <Share stage={stage} part={share(latency, stage)} />,
+            ...(tail && { unit: 'all; slowest 1 %' }),
+            cell: (stage) => (
+              <>
+                <Share stage={stage} part={share(latency, stage)} />
+                {tail && <Share stage={stage} part={(tail.stages_ms[stage] ?? 0) / tail.mean_ms} />}
+              </>
+            ),
           },
           {
             head: 'p50',
@@ -79,13 +81,23 @@ function StageTable({ run }: PartProps) {
           { head: 'max', cell: (stage) => ms(stages[stage].max) },
         ]}
         rows={[...STAGES]}
-        foot={['sum of the means', ms(sum), percent(sum / (arrival.mean ?? Number.NaN)), '', '', '']}
+        foot={[
+          'sum of the means',
+          ms(sum),
+          percent(sum / (arrival.mean ?? Number.NaN)),
+          ...(tail ? [''] : []),
+          '',
+          '',
+          '',
+        ]}
       />
       <p class="small">
         {Math.abs(sum - (arrival.mean ?? 0)) <= ROUNDING_MS
           ? `The means add up to the mean arrival latency, ${msUnit(arrival.mean)}; `
           : `The means add up to ${msUnit(sum)}, but the mean arrival latency is ${msUnit(arrival.mean)}; `}
         percentiles of stages do not add up.{' '}
+        {tail &&
+          `The slowest 1 %, ${count(tail.count)} deliveries, took ${msUnit(tail.mean_ms)} on average; their shares stand below those of all. `}
         {known.some((stage) => uncertain(run, stage)) &&
           `± marks a stage between two processes that is less than ten times the clock bound (${msUnit(clock?.bound_ms)}), and known to within that. `}
         {stages.queue.count > 0 &&

@@ -173,32 +173,62 @@ func (l *Ledger) deliveriesOf(seq int) int {
 	return l.flows[l.pacer.FlowOf(l.pacer.RequestOf(seq))].Deliveries
 }
 
+// End is where a message of a run that has ended is.
+type End int
+
+// The ends of a message, as the account counts them.
+const (
+	EndArrived End = iota
+	EndDeadLettered
+	EndQueued
+	EndLost
+	EndRejected
+	EndDropped
+	EndUnknown
+	ends
+)
+
+// String is the end's name in run.json.
+func (e End) String() string {
+	return [...]string{"arrived", "dead_lettered", "queued", "lost", "rejected", "dropped", "unknown"}[e]
+}
+
 // add puts one message with a record into its place.
 func (a *Account) add(r *record, deliveries int) {
 	if r.outcome == Accepted || r.got != 0 {
 		a.DeliveriesDue += deliveries
 	}
+	places := [ends]*int{&a.Arrived, &a.DeadLettered, &a.Queued, &a.Lost, &a.Rejected, &a.Dropped, &a.Unknown}
+	*places[r.end(deliveries)]++
+}
+
+// end is where a message is of which so many deliveries are due.
+func (r *record) end(deliveries int) End {
 	switch {
 	case bits.OnesCount32(r.got) == deliveries:
-		a.Arrived++
+		return EndArrived
 	case r.fate == DeadLettered:
-		a.DeadLettered++
+		return EndDeadLettered
 	case r.fate == Queued:
-		a.Queued++
-	case r.lost(deliveries):
-		a.Lost++
+		return EndQueued
+	case r.fate == Lost && (r.outcome == Accepted || r.got != 0):
+		return EndLost
 	case r.outcome == Rejected:
-		a.Rejected++
+		return EndRejected
 	case r.outcome == none || r.outcome == dropped:
-		a.Dropped++
+		return EndDropped
 	default:
-		a.Unknown++
+		return EndUnknown
 	}
 }
 
-// lost reports whether a message was taken and is nowhere, so many deliveries being due.
-func (r *record) lost(deliveries int) bool {
-	return r.fate == Lost && (r.outcome == Accepted || r.got != 0) && bits.OnesCount32(r.got) < deliveries
+// endOf is where a message is, as far as it could be looked for.
+func (l *Ledger) endOf(seq int, r *record) End {
+	end := r.end(l.deliveriesOf(seq))
+	if l.blind && end == EndLost {
+		return EndUnknown
+	}
+	return end
 }
 
 // PhaseCount is what a phase holds: in the open model what was due of its schedule, in the closed one what was taken.

@@ -71,7 +71,9 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 	}
 	bit := uint32(1) << subscriber
 	if r.outcome == complete || r.got&bit != 0 {
-		l.duplicates++
+		if l.duplicates++; l.duplicates <= namedOfEach {
+			l.named.duplicates = append(l.named.duplicates, Named{Seq: a.Seq, Phase: l.phaseOf(a.Seq, r), Subscriber: subscriber, Due: forgotten})
+		}
 		return 0, 0, false
 	}
 	if r.outcome == Rejected {
@@ -109,46 +111,64 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 		return 0, 0, false
 	}
 	l.keeper.note(Kept{a.Seq, slot.Phase, due, a.At})
-	return l.measure(slot, target, due, sent, a), slot.Phase, true
+	return l.measure(slot, target, subscriber, due, sent, a), slot.Phase, true
+}
+
+// phaseOf is the phase of a message; -1: its record is gone, and the schedule does not know it.
+func (l *Ledger) phaseOf(seq int, r *record) int {
+	if !l.pacer.Closed() {
+		return l.pacer.SlotOf(seq).Phase
+	}
+	if r == goneComplete || r == goneRejected || r.sent == forgotten {
+		return -1
+	}
+	return int(r.phase)
 }
 
 // measure splits the time of one delivery into its stages. They telescope, so they sum to the arrival latency. A delivery
 // whose time of sending is forgotten has an arrival latency, and no more.
-func (l *Ledger) measure(slot pacer.Slot, target int, due, sent int64, a Arrival) int64 {
-	t, at := l.times[slot.Phase], a.At
-	arrival := at - due
-	t.Arrival.Add(arrival)
-	l.interval.Arrival.Add(arrival)
-	if l.phases[slot.Phase].Measured {
-		l.flowTimes[slot.Flow].Add(arrival)
-		l.targets.add(target, arrival)
+func (l *Ledger) measure(slot pacer.Slot, target, subscriber int, due, sent int64, a Arrival) int64 {
+	t, at, measured := l.times[slot.Phase], a.At, l.phases[slot.Phase].Measured
+	d := Named{Seq: a.Seq, Phase: slot.Phase, Subscriber: subscriber, Due: due - l.epoch, Arrival: at - due}
+	t.Arrival.Add(d.Arrival)
+	l.interval.Arrival.Add(d.Arrival)
+	if measured {
+		l.flowTimes[slot.Flow].Add(d.Arrival)
+		l.targets.add(target, d.Arrival)
 	}
-	if sent == forgotten {
-		if arrival < 0 {
-			l.negative++
+	negative := d.Arrival < 0
+	if sent != forgotten {
+		t.FromSend.Add(at - sent)
+		l.interval.FromSend.Add(at - sent)
+		d.Stages[Schedule], d.Known = sent-due, 1
+		negative = sent < due || at < sent
+		if a.Stamped {
+			stamps := [...]int64{sent, a.Stamps.Received, a.Stamps.Queued, a.Stamps.Claimed, a.Stamps.Published, at}
+			l.interval.Stamped++
+			for ; d.Known <= int(l.last); d.Known++ {
+				d.Stages[d.Known] = stamps[d.Known] - stamps[d.Known-1]
+				negative = negative || d.Stages[d.Known] < 0
+			}
+			for i, us := range d.Stages {
+				l.interval.StageSums[i] += us
+			}
+			if measured {
+				l.tail.add(d.Arrival, &d.Stages)
+			}
 		}
-		return arrival
-	}
-	t.FromSend.Add(at - sent)
-	l.interval.FromSend.Add(at - sent)
-
-	negative := sent < due || at < sent
-	t.Stages[Schedule].Add(sent - due)
-	if a.Stamped {
-		stamps := [...]int64{sent, a.Stamps.Received, a.Stamps.Queued, a.Stamps.Claimed, a.Stamps.Published, at}
-		l.interval.Stamped++
-		l.interval.StageSums[Schedule] += sent - due
-		for i := 1; i <= int(l.last); i++ {
-			us := stamps[i] - stamps[i-1]
-			t.Stages[i].Add(us)
-			l.interval.StageSums[i] += us
-			negative = negative || us < 0
+		for i := range d.Known {
+			t.Stages[i].Add(d.Stages[i])
 		}
 	}
 	if negative {
-		l.negative++
+		if l.negative++; l.negative <= namedOfEach {
+			l.named.negative = append(l.named.negative, d)
+		}
 	}
-	return arrival
+	if measured {
+		l.named.note(d, slot.Phase*len(l.flows)+slot.Flow)
+	}
+	return d.Arrival
 }
 
 // Foreign counts messages that belong to another run.

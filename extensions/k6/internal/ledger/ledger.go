@@ -80,6 +80,8 @@ type Ledger struct {
 	flowTimes []Series // arrival latency by flow, measured phases only
 	targets   targets
 	keeper    keeper
+	named     named
+	tail      tail
 	early     map[int][]early // by message; nil: what has not been sent can't arrive
 	recalled  []int64         // latencies of early ones, for the next Arrive
 	interval  *Interval
@@ -91,7 +93,7 @@ func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 	l := &Ledger{
 		pacer: schedule, phases: p.Phases, flows: p.Flows, last: Delivery, interval: newInterval(), spare: newInterval(),
 		counts: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)), lateness: NewSeries(),
-		reading: Reading{Waits: NewSeries()},
+		reading: Reading{Waits: NewSeries()}, named: newNamed(len(p.Phases), len(p.Flows)), tail: newTail(),
 	}
 	for range p.Phases {
 		l.times = append(l.times, NewTimes())

@@ -22,7 +22,7 @@ func alone(t *testing.T) {
 }
 
 // heap is what is in use after everything that can go has gone.
-func heap() int {
+func liveHeap() int {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
@@ -48,7 +48,7 @@ func TestMemoryIsThatOfUnresolvedMessages(t *testing.T) {
 	}
 	r := newRun(t, float64(requests)/100, 100, flows...)
 	require.Equal(t, requests, r.pacer.Requests())
-	before := heap()
+	before := liveHeap()
 
 	lost, rejected, unanswered, arrived := 0, 0, 0, 0
 	arrivals := make([]Arrival, 0, 10)
@@ -94,7 +94,7 @@ func TestMemoryIsThatOfUnresolvedMessages(t *testing.T) {
 		}
 	}
 	r.Cut()
-	grown, most := heap()-before, bound(messages, lost+unanswered)
+	grown, most := liveHeap()-before, bound(messages, lost+unanswered)
 	t.Logf("%d messages, %d unresolved: %d bytes of at most %d", messages, lost+unanswered, grown, most)
 	assert.LessOrEqual(t, grown, most)
 
@@ -112,7 +112,7 @@ func TestMemoryFollowsABacklogThatDrains(t *testing.T) {
 	const messages = 100 * pageSize
 	r := newRun(t, messages, 1, flow(1, 1))
 	order := rand.New(rand.NewPCG(1, 2)).Perm(messages)
-	before := heap()
+	before := liveHeap()
 	for n := range messages {
 		r.Sent(r.pacer.Slot(n), r.due(n))
 		r.Settle(r.pacer.Slot(n), Accepted)
@@ -120,12 +120,12 @@ func TestMemoryFollowsABacklogThatDrains(t *testing.T) {
 	for i, seq := range order {
 		if i%(messages/40) == 0 {
 			r.Cut()
-			require.LessOrEqual(t, heap()-before, bound(messages, messages-i), "%d of %d unresolved", messages-i, messages)
+			require.LessOrEqual(t, liveHeap()-before, bound(messages, messages-i), "%d of %d unresolved", messages-i, messages)
 		}
 		r.arrive(0, seq, r.due(seq)+1000)
 	}
 	r.Cut()
-	assert.LessOrEqual(t, heap()-before, 8*len(r.pages)+20_000, "what has arrived takes nothing")
+	assert.LessOrEqual(t, liveHeap()-before, 8*len(r.pages)+20_000, "what has arrived takes nothing")
 	assert.Equal(t, messages, r.balanced().Arrived)
 	runtime.KeepAlive(order)
 }
@@ -145,7 +145,7 @@ func TestMemoryWhereFlowsAreChosenAgainstTheirWeights(t *testing.T) {
 	r := run{New(p, schedule), t, byFlow}
 	r.ByFlow(byFlow)
 	r.Start(epoch)
-	before := heap()
+	before := liveHeap()
 
 	taken, messages, lost := make([]int, len(flows)), 0, 0
 	take := func(n int) pacer.Slot {
@@ -188,7 +188,7 @@ func TestMemoryWhereFlowsAreChosenAgainstTheirWeights(t *testing.T) {
 	r.Cut()
 	inFlight = nil
 	most := bound(messages, lost) + len(flows)*16*pageSize // each flow has a page that is not full
-	grown := heap() - before
+	grown := liveHeap() - before
 	t.Logf("%d messages, %d lost: %d bytes of at most %d", messages, lost, grown, most)
 	assert.LessOrEqual(t, grown, most)
 	a := r.balanced()

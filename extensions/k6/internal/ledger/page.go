@@ -18,8 +18,11 @@ type record struct {
 	phase   uint16 // in the closed model; in the open one the pacer knows it
 }
 
+// Forgotten stands for a time that is not known.
+const Forgotten = int64(math.MinInt64)
+
 // forgotten stands for the time of sending of a message that was rejected, and whose record is gone.
-const forgotten = math.MinInt64
+const forgotten = Forgotten
 
 // page holds neighbouring messages. It is young until all of them have been sent or dropped and most are resolved: then it
 // is folded, and has records of the unresolved ones alone, and sets of those that will not arrive. A message that is in none

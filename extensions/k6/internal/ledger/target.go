@@ -100,7 +100,11 @@ func (l *Ledger) Targets() (followed []Target, others *Target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lost := make([]int, len(l.targets.reordered))
-	l.eachLost(func(seq int) { lost[l.targetOf(seq)]++ })
+	l.eachOpen(func(seq int, r *record) {
+		if l.endOf(seq, r) == EndLost {
+			lost[l.targetOf(seq)]++
+		}
+	})
 	if l.targets.step > 1 {
 		others = &Target{Arrival: l.targets.others.clone()}
 	}
@@ -128,26 +132,4 @@ func (l *Ledger) Targets() (followed []Target, others *Target) {
 func (l *Ledger) targetOf(seq int) int {
 	slot := l.pacer.SlotOf(seq)
 	return l.firstTargets[slot.Flow] + (slot.OfFlow+seq-slot.FirstSeq)%l.flows[slot.Flow].Targets
-}
-
-// eachLost visits every message that is lost.
-func (l *Ledger) eachLost(visit func(seq int)) {
-	look := func(seq int, r *record) {
-		if !l.blind && r.outcome != none && r.lost(l.deliveriesOf(seq)) {
-			visit(seq)
-		}
-	}
-	for i, pg := range l.pages {
-		switch {
-		case pg == nil:
-		case pg.young != nil:
-			for at := range pg.young {
-				look(i*pageSize+at, &pg.young[at])
-			}
-		default:
-			for at := range pg.open {
-				look(i*pageSize+int(pg.open[at].at), &pg.open[at].record)
-			}
-		}
-	}
 }

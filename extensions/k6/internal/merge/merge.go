@@ -32,8 +32,10 @@ func whole(parts []Part, name string, log io.Writer) *report.Run {
 	r := &report.Run{
 		Schema: report.Schema, Run: first.Run, Account: accounts(runs), Clock: clocks(runs), Generators: generators(parts),
 		Figures: figures(runs), Resources: resources(runs), Errors: errorClasses(runs), Environment: environments(runs), Targets: targets(runs),
-		Latency: latencies(runs, func(r *report.Run) *report.Latencies { return &r.Latency }),
-		Health:  health(runs), Canary: canaries(runs), Flows: flows(runs),
+		Latency:  latencies(runs, func(r *report.Run) *report.Latencies { return &r.Latency }),
+		Messages: report.MergeMessages(each(runs, func(r *report.Run) *report.Messages { return r.Messages })),
+		Tail:     report.MergeTails(each(runs, func(r *report.Run) *report.Tail { return r.Tail })),
+		Health:   health(runs), Canary: canaries(runs), Flows: flows(runs),
 	}
 	r.Run.Name, r.Run.Generator, r.Run.Ended = name, nil, ended(runs)
 	r.Timeline = seconds(parts, first.Run.ID, must.Get(time.Parse(time.RFC3339, first.Run.Started)).UnixMilli(), log)
@@ -41,6 +43,14 @@ func whole(parts []Part, name string, log io.Writer) *report.Run {
 	r.Knee = report.NewKnee(r.Steps)
 	r.Verdict = judge.OfParts(r, runs, requests(first.Run))
 	return r
+}
+
+func each[T any](runs []*report.Run, of func(*report.Run) T) []T {
+	all := make([]T, len(runs))
+	for i, r := range runs {
+		all[i] = of(r)
+	}
+	return all
 }
 
 // ended is when the last part came to its end; nil: one did not, or is missing.

@@ -129,6 +129,30 @@ func TestSeveralMakeAWholeWhoeverComesFirst(t *testing.T) {
 	assert.Contains(t, text, " scheduled = 0 dropped")
 }
 
+func TestTheSlowestOfAllAreNamed(t *testing.T) {
+	t.Parallel()
+	slow := func(id string, ms ...float64) func(r *report.Run) {
+		return func(r *report.Run) {
+			r.Messages = &report.Messages{Slowest: []report.Slow{}, Named: []report.Named{{ID: id, End: "lost"}}}
+			for _, one := range ms {
+				r.Messages.Slowest = append(r.Messages.Slowest, report.Slow{
+					ID: id, Subscriber: 1, Due: "2026-11-23T10:00:00.000001Z", ArrivalMS: one, StagesMS: map[string]float64{"relay": one},
+				})
+			}
+			r.Tail = &report.Tail{Count: int64(len(ms)), Of: 100, MeanMS: ms[0], StagesMS: map[string]float64{"relay": ms[0]}}
+		}
+	}
+	r := merged(t, three(t, slow("a", 5, 4), slow("b", 9), slow("c", 1)))
+	ids := make([]string, 0, len(r.Messages.Slowest))
+	for _, s := range r.Messages.Slowest {
+		ids = append(ids, s.ID)
+	}
+	assert.Equal(t, []string{"b", "a", "a", "c"}, ids)
+	assert.Len(t, r.Messages.Named, 3)
+	assert.Equal(t, &report.Tail{Count: 4, Of: 300, MeanMS: 5, StagesMS: map[string]float64{"relay": 5}}, r.Tail)
+	assert.Nil(t, merged(t, three(t, slow("a", 1))).Messages, "two of the parts do not say")
+}
+
 func TestWhatAScriptSaysHasAValueOfEachGenerator(t *testing.T) {
 	t.Parallel()
 	says := func(held, p99 *float64) func(r *report.Run) {

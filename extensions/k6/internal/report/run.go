@@ -26,7 +26,9 @@ type Run struct {
 	Knee        *Knee          `json:"knee"`    // nil: it is no sweep, or the last step has not taken off
 	Figures     []Figure       `json:"figures"` // never nil
 	Flows       []FlowResult   `json:"flows"`
-	Targets     *Targets       `json:"targets"` // nil: the run has not ended
+	Targets     *Targets       `json:"targets"`  // nil: the run has not ended
+	Tail        *Tail          `json:"tail"`     // nil: fewer than a hundred deliveries have stages
+	Messages    *Messages      `json:"messages"` // nil: the run has not ended
 	Timeline    []Interval     `json:"timeline"`
 	Resources   []Resource     `json:"resources"`
 	Errors      []ErrorClass   `json:"errors"`

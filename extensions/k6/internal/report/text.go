@@ -55,6 +55,7 @@ func Text(r *Run, where string, colour bool) string {
 		if k := r.Knee; k != nil {
 			s.paragraph("knee", []string{k.String()})
 		}
+		s.paragraph("slowest", slowestText(r))
 		s.paragraph("sampled", sampledText(r))
 		for i, f := range scriptFigures(r.Figures, "n/a") {
 			if i == 0 {
@@ -71,6 +72,9 @@ func Text(r *Run, where string, colour bool) string {
 	s.paragraph("account", []string{reached, rest})
 	s.line("", "%s of %s deliveries · %s duplicates · %s reordered · %s negative · %s foreign", count(a.Deliveries.Arrived),
 		count(a.Deliveries.Due), count(a.Duplicates), count(a.Reordered), count(a.Negative), count(a.Foreign))
+	for _, line := range namedText(r) {
+		s.line("", "%s", line)
+	}
 	s.line("clock", "%s", r.Clock.text())
 	if told := instrument(r); told != "" {
 		s.line("instrument", "%s", told)
@@ -106,9 +110,10 @@ func (s *summary) latencies(r *Run) {
 		s.line("canary", "%s of %s%s", count(c.Arrived), count(c.Sent), latency)
 	}
 
-	s.paragraph("stage", []string{fmt.Sprintf(stageRow, "mean", "share", "p50", "p99", "max")})
+	s.paragraph("stage", []string{fmt.Sprintf(stageRow, "mean", "share", "p50", "p99", "max") + r.Tail.column("    ", "of slowest 1 %")})
 	row := func(stage string, part Latency, note string) {
-		s.line("  "+stage, stageRow+" ms%s", num(part.Mean), share(part, l.Arrival), num(part.at(50)), num(part.at(99)), num(part.Max), note)
+		s.line("  "+stage, stageRow+" ms%s%s", num(part.Mean), share(part, l.Arrival), num(part.at(50)), num(part.at(99)), num(part.Max),
+			r.Tail.column(" ", r.Tail.share(stage)), note)
 	}
 	for i := range ledger.Stages {
 		name := i.String()

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -161,6 +162,24 @@ func TestAPercentileNeedsSamples(t *testing.T) {
 	assert.Contains(t, Markdown(r), "| **arrival** | 50.0 | 50.0 | 94.0 | n/a | 99.0 | 99 |")
 	r.Latency.Arrival = NewLatency(ramp(100), false)
 	assert.Contains(t, Text(r, "", false), "p99 99.0 · max 100 ms")
+}
+
+func TestTheSlowestAreNamedOnDemandAndWhatEndedBadlyAlways(t *testing.T) {
+	r := balanced()
+	r.Messages = &Messages{Slowest: []Slow{
+		{ID: "r.1.7", Target: "user/1", Due: "2026-11-23T10:00:00.000001Z", ArrivalMS: 300.5, StagesMS: map[string]float64{"queue": 300, "relay": 0.5}},
+		{ID: "r.1.8", ArrivalMS: 3},
+	}}
+	for i, end := range []string{"lost", "dead_lettered", "lost", "lost", "lost"} {
+		r.Messages.Named = append(r.Messages.Named, Named{ID: "r.1." + strconv.Itoa(i), End: end})
+	}
+	text := Text(r, "", false)
+	assert.Regexp(t, `\n +lost: r\.1\.0, r\.1\.2, r\.1\.3, …\n +dead-lettered: r\.1\.1\n`, text)
+	assert.NotContains(t, text, "r.1.7")
+	t.Setenv("ARRIVAL_SLOWEST", "1")
+	text = Text(r, "", false)
+	assert.Regexp(t, `slowest +30\d ms +r\.1\.7 .*user/1\n +queue 300 · relay 0\.5`, text)
+	assert.NotContains(t, text, "r.1.8")
 }
 
 func TestACutOffRunSaysWhereAndOfHowMuch(t *testing.T) {

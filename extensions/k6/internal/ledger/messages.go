@@ -1,0 +1,215 @@
+package ledger
+
+import (
+	"cmp"
+	"container/heap"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// What a ledger names of the measured phases, at most.
+const (
+	slowestOfAll  = 100 // deliveries
+	slowestOfEach = 10  // deliveries of a phase and flow
+	namedOfEach   = 100 // messages of each bad end, and deliveries of each other kind
+)
+
+// Named is a delivery that the ledger remembers by itself. Times are µs.
+type Named struct {
+	Seq, Phase, Subscriber int
+	Due                    int64 // since the run's start, or Forgotten
+	Arrival                int64 // latency
+	Stages                 [Stages]int64
+	Known                  int // how many stages are known
+}
+
+// Message is one that did not arrive in full.
+type Message struct {
+	Seq       int
+	Phase     int // -1: not known
+	End       End
+	Delivered int   // to so many subscribers
+	Due       int64 // µs since the run's start, or Forgotten
+}
+
+// Messages are those that a report names.
+type Messages struct {
+	Slowest    []Named // the slowest first
+	Negative   []Named // with a stage below zero
+	Duplicates []Named // without latency
+	Missing    []Message
+}
+
+// slowest remembers the deliveries with the longest latencies; its minimum is on top. Its zero value remembers none.
+type slowest struct {
+	most int
+	rows []Named
+}
+
+func (s *slowest) Len() int           { return len(s.rows) }
+func (s *slowest) Less(i, j int) bool { return s.rows[i].Arrival < s.rows[j].Arrival }
+func (s *slowest) Swap(i, j int)      { s.rows[i], s.rows[j] = s.rows[j], s.rows[i] }
+func (s *slowest) Push(x any)         { s.rows = append(s.rows, x.(Named)) }
+func (s *slowest) Pop() any {
+	last := s.rows[len(s.rows)-1]
+	s.rows = s.rows[:len(s.rows)-1]
+	return last
+}
+
+func (s *slowest) takes(us int64) bool { return len(s.rows) < s.most || us > s.rows[0].Arrival }
+
+func (s *slowest) note(d Named) {
+	if len(s.rows) < s.most {
+		heap.Push(s, d)
+		return
+	}
+	s.rows[0] = d
+	heap.Fix(s, 0)
+}
+
+// named are the deliveries that are remembered while they come.
+type named struct {
+	slowest    slowest
+	byFlow     []slowest // of each phase and flow
+	negative   []Named
+	duplicates []Named
+}
+
+func newNamed(phases, flows int) named {
+	n := named{slowest: slowest{most: slowestOfAll}, byFlow: make([]slowest, phases*flows)}
+	for i := range n.byFlow {
+		n.byFlow[i].most = slowestOfEach
+	}
+	return n
+}
+
+// note remembers a delivery of a phase and flow while it is among the slowest.
+func (n *named) note(d Named, of int) {
+	if n.slowest.takes(d.Arrival) {
+		n.slowest.note(d)
+	}
+	if of := &n.byFlow[of]; of.takes(d.Arrival) {
+		of.note(d)
+	}
+}
+
+// Messages names the slowest deliveries of the measured phases, and what ended badly in the whole run. It looks at every message that did not
+// arrive, so it is for the end of a run.
+func (l *Ledger) Messages() Messages {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := Messages{
+		Slowest: slices.Clone(l.named.slowest.rows), Negative: slices.Clone(l.named.negative), Duplicates: slices.Clone(l.named.duplicates),
+	}
+	for _, of := range l.named.byFlow {
+		m.Slowest = append(m.Slowest, of.rows...)
+	}
+	slices.SortFunc(m.Slowest, func(a, b Named) int {
+		return cmp.Or(cmp.Compare(b.Arrival, a.Arrival), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Subscriber, b.Subscriber))
+	})
+	m.Slowest = slices.CompactFunc(m.Slowest, func(a, b Named) bool { return a.Seq == b.Seq && a.Subscriber == b.Subscriber })
+	var found [ends]int
+	l.eachOpen(func(seq int, r *record) {
+		end := l.endOf(seq, r)
+		if end == EndArrived || end == EndDropped {
+			return
+		}
+		if found[end]++; found[end] > namedOfEach {
+			return
+		}
+		one := Message{seq, l.phaseOf(seq, r), end, bits.OnesCount32(r.got), forgotten}
+		if !l.pacer.Closed() {
+			one.Due = l.pacer.SlotOf(seq).Due.Microseconds()
+		} else if one.Phase >= 0 {
+			one.Due = r.sent - l.epoch
+		}
+		m.Missing = append(m.Missing, one)
+	})
+	return m
+}
+
+// eachOpen visits every message that was sent and has not arrived in full, and some that have.
+func (l *Ledger) eachOpen(visit func(seq int, r *record)) {
+	for i, pg := range l.pages {
+		switch {
+		case pg == nil:
+		case pg.young != nil:
+			for at := range pg.young {
+				if r := &pg.young[at]; r.outcome != none {
+					visit(i*pageSize+at, r)
+				}
+			}
+		default:
+			pg.rejected.each(func(at int) { visit(i*pageSize+at, goneRejected) })
+			for at := range pg.open {
+				visit(i*pageSize+int(pg.open[at].at), &pg.open[at].record)
+			}
+		}
+	}
+}
+
+// Tail is what the slowest deliveries of the measured phases consist of. Their stages are means, µs, which sum to Arrival.
+type Tail struct {
+	Count   int64 // deliveries
+	Of      int64 // deliveries whose stages are known
+	Arrival float64
+	Stages  [Stages]float64
+}
+
+// tail sums the stages of deliveries by their latency: in buckets that are at most 1/64 wide, so that what the slowest consist of is known at
+// the end without the deliveries themselves.
+type tail struct {
+	of      int64
+	buckets []tailBucket
+}
+
+type tailBucket struct {
+	count  int64
+	stages [Stages]int64
+}
+
+// tailBits is how many binary digits of a latency choose its bucket.
+const tailBits = 7
+
+func newTail() tail { return tail{buckets: make([]tailBucket, bucketOf(Highest)+1)} }
+
+func bucketOf(us int64) int {
+	us = min(max(us, 0), Highest)
+	shift := max(0, bits.Len64(uint64(us))-tailBits)
+	return shift<<(tailBits-1) + int(us>>shift)
+}
+
+func (t *tail) add(arrival int64, stages *[Stages]int64) {
+	t.of++
+	b := &t.buckets[bucketOf(arrival)]
+	b.count++
+	for i, us := range stages {
+		b.stages[i] += us
+	}
+}
+
+// slowest describes the slowest share of the deliveries, and those in the bucket of the fastest of them.
+func (t *tail) slowest(share float64) Tail {
+	least := int64(math.Ceil(float64(t.of) * share))
+	d := Tail{Of: t.of}
+	var sums [Stages]int64
+	for i := len(t.buckets) - 1; i >= 0 && d.Count < least; i-- {
+		d.Count += t.buckets[i].count
+		for stage, us := range t.buckets[i].stages {
+			sums[stage] += us
+		}
+	}
+	for stage, us := range sums {
+		d.Stages[stage] = float64(us) / float64(max(1, d.Count))
+		d.Arrival += d.Stages[stage]
+	}
+	return d
+}
+
+// Tail describes the slowest share of the deliveries of the measured phases whose stages are known.
+func (l *Ledger) Tail(share float64) Tail {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tail.slowest(share)
+}

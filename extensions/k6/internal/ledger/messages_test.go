@@ -1,0 +1,78 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
+)
+
+func TestTheSlowestHundredDeliveriesAreKept(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 1000, 1, flow(1, 1))
+	for n := range 1000 {
+		r.post(n, Accepted)
+		r.arrive(0, n, r.due(n)+int64((n*7)%1000)) // each latency once
+	}
+	slowest := r.Messages().Slowest
+	assert.Len(t, slowest, slowestOfAll)
+	for i, d := range slowest {
+		assert.Equal(t, int64(999-i), d.Arrival)
+		assert.Equal(t, int64(d.Seq*7%1000), d.Arrival)
+	}
+}
+
+func TestEachBadEndIsNamed(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 7, 1, flow(1, 1))
+	for n, outcome := range []Outcome{Accepted, Rejected, Unknown, Accepted, Accepted, Accepted} {
+		r.post(n, outcome)
+	}
+	r.Drop(r.pacer.Slot(6))
+	r.arrive(0, 0, r.due(0)+5000)
+	r.arrive(0, 0, r.due(0)+6000)
+	r.Find(3, Queued)
+	r.Find(4, DeadLettered)
+	ends := map[int]string{}
+	found := r.Messages()
+	for _, m := range found.Missing {
+		ends[m.Seq] = m.End.String()
+		assert.Equal(t, r.due(m.Seq)-epoch, m.Due)
+	}
+	assert.Equal(t, map[int]string{1: "rejected", 2: "unknown", 3: "queued", 4: "dead_lettered", 5: "lost"}, ends)
+	assert.Len(t, found.Duplicates, 1)
+	assert.Zero(t, found.Duplicates[0].Seq)
+	r.Unsought()
+	assert.Equal(t, EndUnknown, r.Messages().Missing[4].End, "nobody could look for it")
+}
+
+func TestTheTailHasTheStagesOfTheSlowest(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 1000, 1, flow(1, 1))
+	for n := range 1000 {
+		r.post(n, Accepted)
+		due, queue, relay := r.due(n), int64(100), int64(100)
+		if n%100 == 0 {
+			relay = 50_000
+		}
+		claimed := due + 200 + queue
+		r.Arrive(0, []Arrival{{Seq: n, At: claimed + relay + 100, Stamped: true, Stamps: hops.Stamps{
+			Received: due + 100, Queued: due + 200, Claimed: claimed, Published: claimed + relay,
+		}}}, nil)
+	}
+	tail := r.Tail(0.01)
+	assert.Equal(t, []int64{10, 1000}, []int64{tail.Count, tail.Of})
+	assert.InDelta(t, 50_000, tail.Stages[Relay], 1e-9)
+	assert.InDelta(t, 100, tail.Stages[Queue], 1e-9)
+	assert.InDelta(t, 50_400, tail.Arrival, 1e-9)
+}
+
+func TestBucketsOfTheTailAreNarrow(t *testing.T) {
+	t.Parallel()
+	for us := int64(0); us < Highest; us += 1 + us/50 {
+		assert.Less(t, bucketOf(us-us/64-1), max(1, bucketOf(us)), us)
+	}
+	assert.Zero(t, bucketOf(-5))
+	assert.Equal(t, bucketOf(Highest), bucketOf(2*Highest))
+}

@@ -1,0 +1,174 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
+
+// Messages are those that the report names, by their ids.
+type Messages struct {
+	Slowest []Slow  `json:"slowest"` // deliveries of the measured phases, the slowest first; never nil
+	Named   []Named `json:"named"`   // what ended badly, in the order of the messages of each end; never nil
+}
+
+// Slow is one of the slowest deliveries.
+type Slow struct {
+	ID         string             `json:"id"`
+	Target     string             `json:"target"`
+	Flow       string             `json:"flow"`
+	Phase      string             `json:"phase"`
+	Subscriber int                `json:"subscriber"` // from 1
+	Due        string             `json:"due"`        // UTC, µs
+	ArrivalMS  float64            `json:"arrival_ms"`
+	StagesMS   map[string]float64 `json:"stages_ms"` // those that are known; they sum to ArrivalMS where all are
+}
+
+// Named is a message with a bad end, or a delivery that should not be.
+type Named struct {
+	ID        string  `json:"id"`
+	End       string  `json:"end"` // as the account counts it: lost, rejected, unknown, dead_lettered, queued, duplicates, negative
+	Target    string  `json:"target"`
+	Flow      string  `json:"flow"`
+	Phase     *string `json:"phase"`     // nil: not known
+	Due       *string `json:"due"`       // nil: not known
+	Delivered *int    `json:"delivered"` // to so many subscribers; nil: the row is a delivery itself
+}
+
+// What a report names, at most.
+const (
+	mostSlow  = 100 // of the whole run
+	mostOfOne = 10  // of each phase and flow beyond these
+	mostNamed = 100 // of each end
+)
+
+// MergeMessages names what stands out in several parts of a run. nil: a part has not ended.
+func MergeMessages(parts []*Messages) *Messages {
+	all := &Messages{Slowest: []Slow{}, Named: []Named{}}
+	for _, p := range parts {
+		if p == nil {
+			return nil
+		}
+		all.Slowest = append(all.Slowest, p.Slowest...)
+		all.Named = append(all.Named, p.Named...)
+	}
+	slices.SortStableFunc(all.Slowest, func(a, b Slow) int { return cmp.Compare(b.ArrivalMS, a.ArrivalMS) })
+	rank, ofOne, ofEnd := 0, map[[2]string]int{}, map[string]int{}
+	all.Slowest = slices.DeleteFunc(all.Slowest, func(s Slow) bool {
+		rank++
+		ofOne[[2]string{s.Phase, s.Flow}]++
+		return rank > mostSlow && ofOne[[2]string{s.Phase, s.Flow}] > mostOfOne
+	})
+	all.Named = slices.DeleteFunc(all.Named, func(n Named) bool { ofEnd[n.End]++; return ofEnd[n.End] > mostNamed })
+	return all
+}
+
+// Tail is what the slowest deliveries of the measured phases consist of.
+type Tail struct {
+	Count    int64              `json:"count"`     // deliveries: the slowest 1 %, and those that are as slow, to 1.6 %, as the fastest of them
+	Of       int64              `json:"of"`        // deliveries whose stages are known
+	MeanMS   float64            `json:"mean_ms"`   // of their arrival
+	StagesMS map[string]float64 `json:"stages_ms"` // means, which sum to MeanMS
+}
+
+// tailShare is the share of the deliveries that a Tail describes.
+const tailShare = 0.01
+
+// NewTail describes the tail of a ledger; nil: fewer than a hundred deliveries have stages.
+func NewTail(l *ledger.Ledger) *Tail {
+	t := l.Tail(tailShare)
+	if t.Of < 1/tailShare {
+		return nil
+	}
+	tail := &Tail{Count: t.Count, Of: t.Of, MeanMS: t.Arrival / 1000, StagesMS: map[string]float64{}}
+	for i, us := range t.Stages {
+		tail.StagesMS[ledger.Stage(i).String()] = us / 1000
+	}
+	return tail
+}
+
+// MergeTails adds up the tails of several parts of a run: what the slowest 1 % of each consist of. nil: one has none.
+func MergeTails(parts []*Tail) *Tail {
+	all := &Tail{StagesMS: map[string]float64{}}
+	for _, p := range parts {
+		if p == nil {
+			return nil
+		}
+		all.Count, all.Of = all.Count+p.Count, all.Of+p.Of
+	}
+	for _, p := range parts {
+		weight := float64(p.Count) / float64(all.Count)
+		all.MeanMS += p.MeanMS * weight
+		for stage, mean := range p.StagesMS {
+			all.StagesMS[stage] += mean * weight
+		}
+	}
+	return all
+}
+
+// column is a cell of a column that stands where there is a tail.
+func (t *Tail) column(before, cell string) string {
+	if t == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s%14s", before, cell)
+}
+
+// share of a stage in the tail.
+func (t *Tail) share(stage string) string {
+	if t == nil || t.MeanMS <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", t.StagesMS[stage]/t.MeanMS*100)
+}
+
+// slowestText is a line for each of the slowest deliveries: as many as ARRIVAL_SLOWEST asks for.
+func slowestText(r *Run) []string {
+	most, _ := strconv.Atoi(os.Getenv("ARRIVAL_SLOWEST"))
+	if r.Messages == nil || most <= 0 {
+		return nil
+	}
+	var lines []string
+	for _, s := range r.Messages.Slowest[:min(most, len(r.Messages.Slowest))] {
+		var stages []string
+		for i := range ledger.Stages {
+			if ms, known := s.StagesMS[i.String()]; known {
+				stages = append(stages, i.String()+" "+num(&ms))
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%s ms  %s  due %s  %s", num(&s.ArrivalMS), s.ID, s.Due, s.Target), "  "+strings.Join(stages, " · "))
+	}
+	return lines
+}
+
+// shownIDs of each end stand on the terminal.
+const shownIDs = 3
+
+// namedText is a line for each bad end, with the first ids of it.
+func namedText(r *Run) []string {
+	if r.Messages == nil {
+		return nil
+	}
+	var ends []string
+	ids := map[string][]string{}
+	for _, n := range r.Messages.Named {
+		if ids[n.End] == nil {
+			ends = append(ends, n.End)
+		}
+		ids[n.End] = append(ids[n.End], n.ID)
+	}
+	lines := make([]string, 0, len(ends))
+	for _, end := range ends {
+		line := strings.ReplaceAll(end, "_", "-") + ": " + strings.Join(ids[end][:min(shownIDs, len(ids[end]))], ", ")
+		if len(ids[end]) > shownIDs {
+			line += ", …"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
