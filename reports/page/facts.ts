@@ -13,7 +13,7 @@ import {
   type Step,
 } from '../contract/run.ts';
 import { carried } from '../sweep.ts';
-import { count, figure, msUnit, percent, plural, told } from './format.ts';
+import { compact, count, figure, msUnit, percent, plural } from './format.ts';
 
 export interface StageFacts {
   from: string;
@@ -64,7 +64,7 @@ export function isGenerator({ run, generators = [] }: Run, process: string): boo
 /** The figures of a script, in the order of their names' first mention; of several generators each has its value. */
 export function scriptFigures(figures: readonly ScriptFigure[]): [name: string, text: string][] {
   return [...Map.groupBy(figures, ({ name }) => name)].map(([name, same]) => {
-    const values = same.map(({ value }) => (value === null ? 'not available' : told(value)));
+    const values = same.map(({ value }) => (value === null ? 'not available' : compact(value)));
     const unit = same.some(({ value }) => value !== null) ? same[0]?.unit : '';
     return [name, `${values.join(' · ')} ${unit}`.trim()];
   });

@@ -43,7 +43,7 @@ export function figure(value: number | null | undefined): string {
 }
 
 /** What a script tells, in a unit of its own: whole numbers as they are, others as {@link ms}. */
-export function told(value: number): string {
+export function compact(value: number): string {
   return Number.isInteger(value) ? count(value) : ms(value);
 }
 

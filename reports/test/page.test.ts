@@ -21,7 +21,7 @@ const TITLES = {
   'HTTP latency': 'The worst second’s HTTP p99 is 1.67 ms (0:47)',
   CPU: 'k6 used most: up to 40.5 % of one core',
   Memory: 'k6 used most: up to 106 MB resident',
-  'Host: what its cores did': 'The host was 47 % idle in the mean, and 16.2 % at least',
+  'Host: what its cores did': 'The host was 47 % idle on average, and 16.2 % at least',
   'Host: context switches and interrupts': 'At most 36,696 context switches a second; the host did not swap',
 };
 

@@ -10,7 +10,7 @@ import { shortPath } from '../../pipeline/stack/file.ts';
 import { INTERRUPTED, onInterrupt } from '../../pipeline/stack/interrupt.ts';
 import type { Run } from '../../reports/contract/run.ts';
 import { COMPARISONS, moment, newDirectory } from '../../reports/directory.ts';
-import { told } from '../../reports/page/format.ts';
+import { compact } from '../../reports/page/format.ts';
 import { cameToItsEnd, variablesOf } from './k6.ts';
 import { aligned, spread } from './table.ts';
 
@@ -180,7 +180,7 @@ export function repeats(runs: readonly Run[]): string {
     ['verdict', ...runs.map(({ verdict }) => verdict.result), ''],
     ...rows.map(([label, value]) => [
       label,
-      ...runs.map(value).map((one) => (one == null ? 'n/a' : told(one))),
+      ...runs.map(value).map((one) => (one == null ? 'n/a' : compact(one))),
       spread(sound.map((run) => value(run) ?? null)),
     ]),
   ])}\n(mean ± standard deviation, of runs that pass or fail)`;

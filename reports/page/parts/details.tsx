@@ -1,7 +1,7 @@
 import type { Rule, Run } from '../../contract/run.ts';
 import { limitText, rulesOf } from '../../rules.ts';
 import { csv, download, hlog } from '../download.ts';
-import { count, duration, figure, local, told } from '../format.ts';
+import { compact, count, duration, figure, local } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts, Long, LongTable, Table } from '../table.tsx';
 
@@ -43,7 +43,7 @@ export function DetailsSection({ run, sound, held }: PartProps & { held: Run }) 
               columns={[
                 { head: 'rule', text: true, cell: (r) => <Named rule={r} /> },
                 { head: 'limit', text: true, cell: (r) => <span class="nowrap">{limitText(r) || '–'}</span> },
-                { head: 'measured', cell: (r) => (r.value === null ? '–' : told(r.value)) },
+                { head: 'measured', cell: (r) => (r.value === null ? '–' : compact(r.value)) },
                 {
                   head: 'result',
                   text: true,
@@ -101,7 +101,7 @@ export function DetailsSection({ run, sound, held }: PartProps & { held: Run }) 
   );
 }
 
-function environment(told: PartProps['run']['environment']): [string, string][] {
+function environment(compact: PartProps['run']['environment']): [string, string][] {
   const {
     cpu,
     cores,
@@ -113,7 +113,7 @@ function environment(told: PartProps['run']['environment']): [string, string][] 
     shared_host,
     pipeline: _pipeline,
     ...further
-  } = told;
+  } = compact;
   const known: [string, string | null][] = [
     ['processor', cpu],
     ['cores', cores === null ? null : count(cores)],
@@ -129,8 +129,8 @@ function environment(told: PartProps['run']['environment']): [string, string][] 
 }
 
 /** Names and values as the run tells them. */
-function facts(told: Record<string, unknown>): [string, string][] {
-  return Object.entries(told).map(([name, value]) => [
+function facts(compact: Record<string, unknown>): [string, string][] {
+  return Object.entries(compact).map(([name, value]) => [
     name.replaceAll('_', ' '),
     typeof value === 'number'
       ? local(value, { maximumFractionDigits: 3 })

@@ -9,11 +9,11 @@ const ALWAYS = new Set(['lateness', 'CPU', 'canary', 'clock bound']);
 
 /** The instrument's health in a line, for beside the verdict. */
 export function InstrumentLine({ run, sound }: PartProps) {
-  const told = checks(run, sound).filter(({ what, ok }) => ALWAYS.has(what) || ok === false);
+  const orUnknown = checks(run, sound).filter(({ what, ok }) => ALWAYS.has(what) || ok === false);
   return (
     <p class="health">
       <a href="#instrument">Instrument</a>
-      {told.map(({ what, meaning, figure, limit, ok }) => (
+      {orUnknown.map(({ what, meaning, figure, limit, ok }) => (
         <span key={what} class={ok === false ? 'worry' : ''}>
           {ok !== null && `${ok ? '✓' : '✕'}\u00a0`}
           {what} {figure}
@@ -49,7 +49,7 @@ export function InstrumentSection({ run, sound }: PartProps) {
 
 /** The instances that did the run together. */
 function Generators({ rows }: { rows: GeneratorResult[] }) {
-  const told = (value: number | null, text: (value: number) => string) =>
+  const orUnknown = (value: number | null, text: (value: number) => string) =>
     value === null ? '–' : text(value);
   return (
     <Table
@@ -62,14 +62,14 @@ function Generators({ rows }: { rows: GeneratorResult[] }) {
           text: true,
           cell: (g) => <span class={g.result === 'pass' ? '' : 'worry'}>{g.result}</span>,
         },
-        { head: 'scheduled', unit: 'messages', cell: (g) => told(g.scheduled, count) },
-        { head: 'arrived', unit: 'messages', cell: (g) => told(g.arrived, count) },
-        { head: 'lateness p99', unit: 'ms', cell: (g) => told(g.schedule_p99_ms, ms) },
-        { head: 'socket wait p99', unit: 'ms', cell: (g) => told(g.socket_wait_p99_ms, ms) },
-        { head: 'CPU max', unit: '% of a core', cell: (g) => told(g.cpu_percent_max, figure) },
-        { head: 'cores', cell: (g) => told(g.cores ?? null, count) },
+        { head: 'scheduled', unit: 'messages', cell: (g) => orUnknown(g.scheduled, count) },
+        { head: 'arrived', unit: 'messages', cell: (g) => orUnknown(g.arrived, count) },
+        { head: 'lateness p99', unit: 'ms', cell: (g) => orUnknown(g.schedule_p99_ms, ms) },
+        { head: 'socket wait p99', unit: 'ms', cell: (g) => orUnknown(g.socket_wait_p99_ms, ms) },
+        { head: 'CPU max', unit: '% of a core', cell: (g) => orUnknown(g.cpu_percent_max, figure) },
+        { head: 'cores', cell: (g) => orUnknown(g.cores ?? null, count) },
         { head: 'kernel', text: true, cell: (g) => g.kernel ?? '–' },
-        { head: 'late', unit: 'ms', cell: (g) => told(g.late_ms, ms) },
+        { head: 'late', unit: 'ms', cell: (g) => orUnknown(g.late_ms, ms) },
       ]}
       rows={rows}
     />

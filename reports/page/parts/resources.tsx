@@ -97,7 +97,7 @@ function HostCpuChart({ run, host }: { run: Run; host: Resource }) {
       unit="% of all cores, stacked; the rest is idle"
       title={
         idle.length > 0
-          ? `The host was ${figure(idle.reduce((sum, value) => sum + value, 0) / idle.length)}\u00a0% idle in the mean, and ${figure(Math.min(...idle))}\u00a0% at least`
+          ? `The host was ${figure(idle.reduce((sum, value) => sum + value, 0) / idle.length)}\u00a0% idle on average, and ${figure(Math.min(...idle))}\u00a0% at least`
           : 'How idle the host was is not known'
       }
       x={middles(host)}
@@ -164,7 +164,7 @@ function unitOf({ process, name }: Row): string {
   return known ?? UNITS.find(([end]) => name.endsWith(end))?.[1] ?? '';
 }
 
-/** Counters and gauges that processes and servers told of themselves. */
+/** Counters and gauges of processes, servers and the host. */
 function Told({ resources }: { resources: Resource[] }) {
   const rows = resources.flatMap(({ process, figures }): Row[] => {
     const of = (kind: Row['kind'], all: Record<string, Row['values']> = {}) =>
@@ -175,8 +175,8 @@ function Told({ resources }: { resources: Resource[] }) {
   const known = (row: Row) => row.values.filter((value) => value !== null);
   const sum = (row: Row) => known(row).reduce((total, value) => total + value, 0);
   return (
-    <details class="told">
-      <summary>What processes, servers and the host told of themselves</summary>
+    <details class="metrics">
+      <summary>Process metrics</summary>
       <Table
         caption="Counts are summed over the run, gauges are means over it"
         columns={[

@@ -133,7 +133,7 @@ function StageChart({ run }: PartProps) {
       title={
         largest
           ? `Over the measured phases ${largest.stage} holds most: ${percent(largest.share)} of the mean ${msUnit(run.latency.arrival.mean)}`
-          : 'No stage is longer than 0 ms in the mean'
+          : 'No stage is longer than 0 ms on average'
       }
       {...overTime(run)}
       x={seconds.map((second) => second.t + 0.5)}

@@ -28,7 +28,7 @@ export function own(pipeline: Pipeline): void {
     assertPass(run, exitCode);
     assertAllArrived(run);
     assert.equal(run.latency.stages.queue.count, 0);
-    assert.match(text, /request … .* request to delivery as one: the pipeline told no stamps/);
+    assert.match(text, /request … .* request to delivery as one: the pipeline sends no stamps/);
     assert.doesNotMatch(JSON.stringify(run), new RegExp(INGEST_TOKEN));
   });
 

@@ -211,7 +211,7 @@ func (r *record) end(deliveries int) End {
 		return EndDeadLettered
 	case r.fate == Queued:
 		return EndQueued
-	case r.fate == Lost && (r.outcome == Accepted || r.got != 0):
+	case r.fate == Lost && (r.outcome == Accepted || r.got != 0) && bits.OnesCount32(r.got) < deliveries:
 		return EndLost
 	case r.outcome == Rejected:
 		return EndRejected

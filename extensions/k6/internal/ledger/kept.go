@@ -29,8 +29,8 @@ func (k *keeper) note(d Kept) {
 	k.next = (k.next + 1) % k.most
 }
 
-// Keep makes the ledger remember the deliveries of every n-th message by their number, 0, n, 2n and so on; the newest ones, as many as
-// told. It is called before the first arrival.
+// Keep makes the ledger remember the deliveries of every n-th message by their number, 0, n, 2n and so on: the newest ones, `most` of them. It
+// is called before the first arrival.
 func (l *Ledger) Keep(every, most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -112,7 +112,7 @@ func (l *Ledger) ByFlow(schedule *pacer.Pacer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pacer = schedule
-	// Which of two flows' messages was sent first, their numbers do not tell. So each flow's targets are its own.
+	// Numbers do not say which of two flows' messages was sent first, so each flow has targets of its own.
 	firsts, targets := make([]int, len(l.flows)), 0
 	for i, f := range l.flows {
 		firsts[i] = targets

@@ -6,7 +6,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Highest is the longest time that a histogram tells apart, in µs: one hour. What is longer counts as one hour in the
+// Highest is the longest time that a histogram distinguishes, in µs: one hour. What is longer counts as one hour in the
 // percentiles, and as itself in mean and max.
 const Highest = int64(3_600_000_000)
 

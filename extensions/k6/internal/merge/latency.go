@@ -13,7 +13,7 @@ import (
 // add puts a histogram into another one, count by count.
 func add(to, from *hdrhistogram.Histogram) {
 	if lost := to.Merge(from); lost > 0 {
-		must.Fail("a histogram has %d times above the longest that can be told apart", lost)
+		must.Fail("a histogram has %d times above the longest that a histogram holds", lost)
 	}
 }
 

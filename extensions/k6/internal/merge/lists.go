@@ -21,7 +21,7 @@ func figures(runs []*report.Run) []report.Figure {
 	return all
 }
 
-// resources are the pipeline's, whose processes have told all instances the same: the one that listened longest knows most of them. What the
+// resources are the pipeline's, whose processes report the same to all instances: the one that listened longest knows most of them. What the
 // generators themselves used has a name of its own each.
 func resources(runs []*report.Run) []report.Resource {
 	longest := slices.MaxFunc(runs, func(a, b *report.Run) int { return cmp.Compare(len(a.Resources), len(b.Resources)) })

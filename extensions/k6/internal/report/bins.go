@@ -17,7 +17,7 @@ func NewBins(s *ledger.Series) []int64 {
 		if bar.Count == 0 {
 			continue
 		}
-		bin := binOf((bar.From + bar.To) / 2) // the middle of what the histogram cannot tell apart
+		bin := binOf((bar.From + bar.To) / 2) // the middle of what the histogram cannot distinguish
 		if bins == nil {
 			bins = []int64{bin}
 		}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// maxBins bounds the rows that a process has in run.json: a run of an hour is told in bins of 12 s.
+// maxBins bounds the rows that a process has in run.json: a run of an hour has bins of 12 s.
 const maxBins = 300
 
 // Sample is what a process said of itself at a moment.
@@ -16,7 +16,7 @@ type Sample struct {
 }
 
 // NewFigures puts samples, in the order of their time, into bins: of gauges the mean, of counters what they grew by. It returns
-// nil when there is nothing to tell. A counter is known from its second sample on; one that fell has begun anew.
+// nil when there is nothing to say. A counter is known from its second sample on; one that fell has begun anew.
 func NewFigures(samples []Sample) *Figures {
 	if len(samples) == 0 {
 		return nil

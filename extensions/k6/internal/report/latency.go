@@ -77,7 +77,7 @@ func NewQuantiles(s *ledger.Series) *Quantiles {
 	}
 	v := s.Histogram.ValueAtPercentilesSlice([]float64{50, 95, 99})
 	for i := range v {
-		v[i] = min(v[i], s.Max) // a value is told as the upper end of its bucket
+		v[i] = min(v[i], s.Max) // a histogram reports the upper end of its bucket
 	}
 	return &Quantiles{
 		Count: s.Count,

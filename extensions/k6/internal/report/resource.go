@@ -2,7 +2,7 @@ package report
 
 import "slices"
 
-// NewResource sums up what a process used. Rows are second of the run, cpu_percent, rss_mb; nil where the system does not tell.
+// NewResource sums up what a process used. Rows are second of the run, cpu_percent, rss_mb; nil where the system does not say.
 func NewResource(name string, rows [][3]*float64) Resource {
 	if rows == nil {
 		rows = [][3]*float64{}
@@ -11,16 +11,16 @@ func NewResource(name string, rows [][3]*float64) Resource {
 }
 
 func meanMax(rows [][3]*float64, column int) MeanMax {
-	var told []float64
+	var known []float64
 	for _, row := range rows {
 		if v := row[column]; v != nil {
-			told = append(told, *v)
+			known = append(known, *v)
 		}
 	}
-	if told == nil {
+	if known == nil {
 		return MeanMax{}
 	}
-	return MeanMax{Mean: new(mean(told)), Max: new(slices.Max(told))}
+	return MeanMax{Mean: new(mean(known)), Max: new(slices.Max(known))}
 }
 
 func mean(values []float64) float64 {

@@ -70,7 +70,7 @@ type Generator struct {
 // Missing is the result of an instance that has left nothing.
 const Missing = "missing"
 
-// Part is what one of several instances adds to their run. nil: it is missing, or does not tell.
+// Part is what one of several instances adds to their run. nil: it is missing, or does not say.
 type Part struct {
 	Number          int      `json:"number"`
 	Segment         string   `json:"segment"`
@@ -204,7 +204,7 @@ type Step struct {
 	ArrivedPerS   float64            `json:"arrived_per_s"`
 	Backlog       *int               `json:"backlog"`     // deliveries owed at its end; nil: it has not ended
 	DrainedS      *float64           `json:"drained_s"`   // from its end until nothing was owed; nil: it was not waited for, or in vain
-	CPUPercent    map[string]float64 `json:"cpu_percent"` // of each process, mean over its seconds; nil: not told
+	CPUPercent    map[string]float64 `json:"cpu_percent"` // of each process, mean over its seconds; nil: not known
 	Latency       Latencies          `json:"latency"`
 	Sampled       *Sampled           `json:"sampled"` // nil: not asked for
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// Sampled is the arrival latency as one message in so many tells it, whose times stand in the trace lists of ingest and relay: what a
+// Sampled is the arrival latency by one message in so many, whose times stand in the trace lists of ingest and relay: what a
 // pipeline whose messages carry no stamps can be measured by, and how far that is from the measurement of all of them.
 type Sampled struct {
 	OneIn    int      `json:"one_in"`
@@ -46,14 +46,14 @@ func (s *Sampled) Against(all Latency) *Sampled {
 	if s == nil {
 		return nil
 	}
-	told := *s
-	if d := &told.Difference; s.Count > 0 && all.Count > 0 {
+	described := *s
+	if d := &described.Difference; s.Count > 0 && all.Count > 0 {
 		d.Mean, d.P50, d.P99 = new(*s.Mean-*all.Mean), new(*s.P50-*all.P50), new(*s.P99-*all.P99)
 	}
-	return &told
+	return &described
 }
 
-// sampledText tells of the samples: a line for the run, and a table with a line for each phase where there are several.
+// sampledText describes the samples: a line for the run, and a table with a line for each phase where there are several.
 func sampledText(r *Run) []string {
 	s := r.Sampled
 	if s == nil {

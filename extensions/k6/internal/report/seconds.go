@@ -33,11 +33,11 @@ type Quantiles struct {
 	Max   float64  `json:"max"`
 }
 
-// Usage of a process; 100 % is one core. Null where the system does not tell.
+// Usage of a process; 100 % is one core. Null where the system does not say.
 type Usage struct {
 	CPUPercent *float64 `json:"cpu_percent"`
 	RSSMB      *float64 `json:"rss_mb"`
-	// StealPercent of its host's CPU went to other machines: steal of proc_stat(5). Nil: not told.
+	// StealPercent of its host's CPU went to other machines: steal of proc_stat(5). Nil: not known.
 	StealPercent *float64 `json:"steal_percent,omitempty"`
 }
 

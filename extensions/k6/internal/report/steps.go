@@ -80,7 +80,7 @@ func stepWidth(steps []Step) int {
 	return width
 }
 
-// cpuRoles are the kinds of processes that have told their CPU, without their numbers.
+// cpuRoles are the kinds of processes that have reported their CPU, without their numbers.
 func cpuRoles(steps []Step) []string {
 	var roles []string
 	for _, s := range steps {
@@ -94,13 +94,13 @@ func cpuRoles(steps []Step) []string {
 
 // cpuOf sums the processes of a role.
 func cpuOf(s Step, role string) string {
-	sum, told := 0.0, false
+	sum, known := 0.0, false
 	for name, cpu := range s.CPUPercent {
 		if roleOf(name) == role {
-			sum, told = sum+cpu, true
+			sum, known = sum+cpu, true
 		}
 	}
-	if !told {
+	if !known {
 		return "n/a"
 	}
 	return fmt.Sprintf("%.0f", sum)

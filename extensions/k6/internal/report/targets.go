@@ -36,14 +36,14 @@ const mostTargets = 50
 // NewTargets picks the targets that stand out of those that were followed, the slowest first, and puts the others together.
 // rest are those that were not followed; nil: all were.
 func NewTargets(followed []ledger.Target, rest *ledger.Target) *Targets {
-	told := make([]Target, 0, len(followed))
+	rows := make([]Target, 0, len(followed))
 	for i := range followed {
 		t := &followed[i]
-		told = append(told, Target{t.Name, NewQuantiles(&t.Arrival), t.Reordered, t.Lost})
+		rows = append(rows, Target{t.Name, NewQuantiles(&t.Arrival), t.Reordered, t.Lost})
 	}
-	shown := outstanding(told)
+	shown := outstanding(rows)
 	targets := &Targets{Total: len(followed), Rows: []Target{}}
-	for i, row := range told {
+	for i, row := range rows {
 		if shown[i] {
 			targets.Rows = append(targets.Rows, row)
 			continue

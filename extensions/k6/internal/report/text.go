@@ -76,8 +76,8 @@ func Text(r *Run, where string, colour bool) string {
 		s.line("", "%s", line)
 	}
 	s.line("clock", "%s", r.Clock.text())
-	if told := instrument(r); told != "" {
-		s.line("instrument", "%s", told)
+	if notes := instrument(r); notes != "" {
+		s.line("instrument", "%s", notes)
 	}
 	for _, p := range r.Generators {
 		own := ""
@@ -120,8 +120,8 @@ func (s *summary) latencies(r *Run) {
 		switch part := l.Stages[name]; {
 		case part.Count > 0:
 			row(name, part, within(r, i))
-		case i == ledger.Request && l.FromSend.Count > 0: // nobody told the stages between: they are known as one
-			row("request …", l.FromSend, "   request to delivery as one: the pipeline told no stamps")
+		case i == ledger.Request && l.FromSend.Count > 0: // nobody stamped the stages between: they are known as one
+			row("request …", l.FromSend, "   request to delivery as one: the pipeline sends no stamps")
 			return
 		case i > ledger.Queue && l.Stages[ledger.Queue.String()].Count > 0:
 			s.line("  "+name, "%8s   the message had arrived when it was in the queue", "n/a")
@@ -206,7 +206,7 @@ func (c Clock) text() string {
 
 // instrument says what there is to say against the instrument; mostly nothing.
 func instrument(r *Run) string {
-	var told []string
+	var notes []string
 	if gaps := r.Health.Gaps; len(gaps) > 0 {
 		lasted, open := 0.0, 0
 		for _, g := range gaps {
@@ -220,13 +220,13 @@ func instrument(r *Run) string {
 		if open > 0 {
 			s += fmt.Sprintf(" and %s open", count(open))
 		}
-		told = append(told, s)
+		notes = append(notes, s)
 	}
 	if n := r.Health.SamplesDiscarded; n > 0 {
-		told = append(told, plural(n, "sample")+" discarded")
+		notes = append(notes, plural(n, "sample")+" discarded")
 	}
 	if n := r.Account.Requests.Retried; n > 0 {
-		told = append(told, plural(n, "request")+" repeated")
+		notes = append(notes, plural(n, "request")+" repeated")
 	}
-	return strings.Join(told, " · ")
+	return strings.Join(notes, " · ")
 }

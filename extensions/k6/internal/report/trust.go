@@ -43,7 +43,7 @@ func within(r *Run, stage ledger.Stage) string {
 type Health struct {
 	Lateness         *Latency      `json:"lateness"` // due → sent, of all that was sent in the measured phases; nil: nothing, or the closed model
 	ArrivalStamps    ArrivalStamps `json:"arrival_stamps"`
-	SocketWait       *Latency      `json:"socket_wait"` // of the arrival latency: unread in the subscriber's socket; nil: not told by the system
+	SocketWait       *Latency      `json:"socket_wait"` // of the arrival latency: unread in the subscriber's socket; nil: the system does not say
 	Gaps             []Gap         `json:"gaps"`        // never nil
 	SamplesDiscarded int           `json:"samples_discarded"`
 	TrendOneIn       int           `json:"trend_one_in"` // k6's Trend was given one in so many samples; 1: all

@@ -63,7 +63,7 @@ func withUnit(value *float64, unit string) string {
 	return figure(value) + " " + unit
 }
 
-// scriptFigures are the names and the values, with their units, of what scripts say; one that several instances have told has a value of each.
+// scriptFigures are the names and the values, with their units, of what scripts say; one of several instances has a value of each.
 func scriptFigures(figures []Figure, none string) (shown [][2]string) {
 	for i, f := range figures {
 		same := func(o Figure) bool { return o.Name == f.Name }
