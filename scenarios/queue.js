@@ -1,6 +1,6 @@
 // How fast are queue, relay and broker by themselves? Messages go into Redis as the ingest would write them.
 //   npm run scenario -- scenarios/queue.js                         1,000/s for 20 s
-//   npm run scenario -- scenarios/queue.js -e RATE=5000 -e DURATION=60 -e SENDERS=64
+//   npm run scenario -- scenarios/queue.js -e RATE=3000 -e DURATION=60 -e SENDERS=64
 //   QUEUE=list npm run scenario -- scenarios/queue.js              the same with a list
 // Same messages, ledger and report; `request` and `ingest` take no time, and *Redis* is the time of the write.
 
