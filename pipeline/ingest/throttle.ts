@@ -38,6 +38,7 @@ export class Throttle {
 
   /** The depth of the queue is known anew. */
   release(): void {
+    if (this.#held.length === 0) return;
     const due = performance.now() - LONGEST_MS;
     const isShort = this.#count.backlog < this.#backlog;
     while (this.#held[0] !== undefined && (isShort || this.#held[0].since <= due))

@@ -42,7 +42,7 @@ func (e *engine) describeMessages() *report.Messages {
 	return m
 }
 
-// nameOf is what a message says of itself: its id, target and flow.
+// nameOf is the id, the target and the flow of a message.
 func (e *engine) nameOf(seq int) (id, target, flow string) {
 	slot := e.Pacer.SlotOf(seq)
 	i := seq - slot.FirstSeq
