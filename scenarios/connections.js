@@ -12,6 +12,7 @@ import { cost } from './lib/held.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { checkBrokerFiles, stages } from './lib/stages.js';
+import { count } from './lib/words.js';
 
 const set = settings('connections');
 const { CONNECTIONS: connections, CONNECT_RATE: rate, DURATION: hold } = set;
@@ -69,6 +70,9 @@ export function subscriber() {
     run.figure(`memory of ${process} for each`, kb, 'KB');
     run.figure(`CPU of ${process} for each`, us, 'µs/s');
   }
+  const held = figure('connections held');
+  const by = brokers === 1 ? 'The broker' : `${brokers} brokers`;
+  run.answer(`${by} held ${count(held)} of ${count(own)} connections for ${hold} s.`);
 }
 
 export function sender() {

@@ -11,6 +11,7 @@ import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { latencyDrift, memoryGrowth, mostGrowth, ofPipeline, sentence, UNKNOWN } from './lib/steadiness.js';
+import { figure } from './lib/words.js';
 
 const { HOURS, RATE, LINE_MINUTES, GROWTH_LIMIT, DRIFT_LIMIT } = settings('soak');
 const seconds = HOURS * 3600;
@@ -75,6 +76,12 @@ export function subscriber() {
   const ms = latencyDrift(timeline, seconds);
   run.figure('p99 has grown by', ms, 'ms');
   drift.add(Number.isNaN(ms) ? UNKNOWN : ms);
+  const most = mostGrowth(grown);
+  run.answer(
+    most === UNKNOWN || Number.isNaN(ms)
+      ? `In ${HOURS} h at ${RATE}/s a process did not report its memory, or no latency was measured.`
+      : `From the second quarter of ${HOURS} h at ${RATE}/s to the last, p99 grew by ${figure(ms)} ms and memory by ${figure(most)} MB at most.`,
+  );
 }
 
 export function sender() {

@@ -1,6 +1,6 @@
 // How long does the pipeline take to recover from a burst: until its backlog has drained, and until p99 is back?
 //   npm run spike                                          20 s at 200/s, 5 s at 4,000/s, 40 s at 200/s
-//   npm run spike -- -e RATE=500 -e SPIKE_RATE=20000 -e SPIKE_DURATION=10 -e BEFORE=30 -e AFTER=60
+//   npm run spike -- -e RATE=500 -e SPIKE_RATE=8000 -e SPIKE_DURATION=10 -e BEFORE=30 -e AFTER=60
 //   npm run spike -- -e DRAIN_LIMIT=10 -e BACK_LIMIT=15    what fails it
 // Back is a p99 of a second that is near the one before the burst, and stays there.
 import { Gauge } from 'k6/metrics';
@@ -9,6 +9,7 @@ import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { drained, restored } from './lib/recovery.js';
 import { setting } from './lib/setting.js';
+import { count, figure } from './lib/words.js';
 
 const { RATE, SPIKE_RATE, BEFORE, SPIKE_DURATION, AFTER, BACK, DRAIN_LIMIT, BACK_LIMIT } = settings('spike');
 
@@ -42,11 +43,19 @@ export const options = {
 export function subscriber() {
   run.collect();
   const result = run.result();
+  const [drain, back] = [drained(result, 'before', 'spike'), restored(result, 'before', 'spike', BACK)];
   /** @type {[name: string, seconds: number | undefined, gauge: Gauge][]} */
   const figures = [
-    ['time to drain', drained(result, 'before', 'spike'), timeToDrain],
-    ['time until p99 is back', restored(result, 'before', 'spike', BACK), timeToBack],
+    ['time to drain', drain, timeToDrain],
+    ['time until p99 is back', back, timeToBack],
   ];
+  run.answer(
+    `After ${count(SPIKE_RATE)}/s for ${SPIKE_DURATION} s the backlog ` +
+      (drain === undefined ? `did not drain within ${AFTER} s` : `drained in ${figure(drain)} s`) +
+      (back === undefined
+        ? `; p99 was not back within ${AFTER} s.`
+        : `; p99 was back after ${figure(back)} s.`),
+  );
   for (const [name, seconds, gauge] of figures) {
     run.figure(name, seconds ?? Number.NaN, 's');
     gauge.add(seconds ?? 1e9);

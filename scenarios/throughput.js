@@ -12,6 +12,7 @@ import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { checkBrokerFiles, checkTrust, stages } from './lib/stages.js';
+import { count } from './lib/words.js';
 
 checkTrust('k6/x/mqtt');
 
@@ -104,6 +105,9 @@ export function subscriber() {
   const best = rates.reduce((a, b) => (b.rate > a.rate ? b : a));
   run.figure('all clients together, at most', best.rate, 'messages/s');
   run.figure('with', best.vus, 'clients');
+  run.answer(
+    `All clients together exchanged at most ${count(best.rate)} messages/s, with ${best.vus} clients.`,
+  );
   const every = Math.ceil(rates.length / 8);
   for (const { vus, rate } of rates.filter((_, i) => i % every === 0 || i === rates.length - 1))
     run.figure(`${vus} clients, each`, rate / vus, 'messages/s');

@@ -168,7 +168,7 @@ function steps(runs: readonly Run[]): StepSummary[] {
       vus: step.vus,
       measured: step.measured,
       requests_per_s: of((s) => (s.duration_s > 0 ? s.requests / s.duration_s : null)),
-      carried_per_s: of((s, run) => carried(run, s)),
+      carried_per_s: of(carried),
       arrived_per_s: of((s) => s.arrived_per_s),
       arrival: {
         count: arrival.count,

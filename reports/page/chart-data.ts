@@ -14,6 +14,8 @@ export interface Line {
   fill?: boolean;
   /** A curve, not measured points. */
   smooth?: boolean;
+  /** A count that is drawn against an axis of its own, on the right. The first line only. */
+  behind?: boolean;
 }
 
 type Points = (readonly [x: number, ...value: (number | null)[]])[];
@@ -45,6 +47,8 @@ export interface ChartData {
   /** Values are counts: no ticks between whole numbers. */
   whole?: boolean;
   phases?: PhaseSpan[];
+  /** When x is 0, ms since 1970: the cursor tells the time of day. */
+  epoch?: number;
   /** Shaded: spans in which a subscriber had no connection. */
   gaps?: Span[];
   /** Cells behind the lines; y is logarithmic. */

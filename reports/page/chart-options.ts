@@ -2,7 +2,7 @@
 import type uPlot from 'uplot';
 import type { ChartData, Colour, Line } from './chart-data.ts';
 import { hooks } from './chart-hooks.ts';
-import { clock, count, ms } from './format.ts';
+import { clock, count, ms, timeOfDay } from './format.ts';
 import { heatRange } from './heat.ts';
 
 const DASHES = { dashed: [6, 4], dotted: [2, 3] };
@@ -32,13 +32,19 @@ export function nines(percentile: number): number {
   return -Math.log10(1 - percentile / 100);
 }
 
-/** uPlot's data: x, then one row per line, summed up if stacked. */
-export function alignedData({ kind, x, lines, stacked }: ChartData): uPlot.AlignedData {
+/**
+ * uPlot's data: x, then one row per line, summed up if stacked.
+ * @param shows whether a line is shown: of those that are stacked, one that is not adds nothing
+ */
+export function alignedData(
+  { kind, x, lines, stacked }: ChartData,
+  shows = (_line: number) => true,
+): uPlot.AlignedData {
   const rows = lines.map((line) => line.values);
   if (stacked) {
-    for (let i = 1; i < rows.length; i++) {
+    for (let i = 0; i < rows.length; i++) {
       rows[i] = (rows[i] ?? []).map((value, k) =>
-        value === null ? null : Math.max(0, value) + (rows[i - 1]?.[k] ?? 0),
+        value === null ? null : (shows(i) ? Math.max(0, value) : 0) + (rows[i - 1]?.[k] ?? 0),
       );
     }
   }
@@ -63,6 +69,7 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
   const percentiles = chart.kind === 'percentile';
   const log = chart.log || chart.heat !== undefined;
   const drawn = hooks(chart, colour, font);
+  const behind = chart.lines[0]?.behind === true ? chart.lines[0] : null;
   return {
     width,
     height,
@@ -71,12 +78,9 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
       x: { time: false, range: xRange(chart) },
       y: {
         distr: log ? 3 : 1,
-        range: chart.heat
-          ? heatRange(chart.heat)
-          : log
-            ? logRange
-            : (_u, _min, max) => [0, max > 0 ? max * 1.08 : 1],
+        range: chart.heat ? heatRange(chart.heat) : log ? logRange : fromZero,
       },
+      ...(behind && { behind: { range: fromZero } }),
     },
     axes: [
       chart.kind === 'vus'
@@ -97,14 +101,27 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
         ...(chart.whole ? { incrs: COUNTS } : {}),
         values: (_u, splits) => splits.map((value) => axisValue(value)),
       },
+      ...(behind
+        ? [
+            {
+              ...axis,
+              scale: 'behind',
+              side: 1 as const,
+              label: behind.label,
+              size: 52,
+              space: 36,
+              incrs: COUNTS,
+              grid: { show: false },
+              values: (_u: uPlot, splits: number[]) => splits.map((value) => axisValue(value)),
+            },
+          ]
+        : []),
     ],
     series: [
       { label: X_NAMES[chart.kind], value: (_u, x) => (x == null ? '' : label(chart, x)) },
       ...chart.lines.map((line) => series(chart, line, colour(line.colour))),
     ],
-    ...(chart.stacked
-      ? { bands: chart.lines.slice(1).map((_, i): uPlot.Band => ({ series: [i + 2, i + 1] })) }
-      : {}),
+    ...(chart.stacked ? { bands: bandsOf(chart.lines.map((_, i) => i)) } : {}),
     cursor: {
       y: false,
       points: { size: 6 },
@@ -120,13 +137,31 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
           chart.stacked || chart.lines[i - 1]?.fill ? colour(chart.lines[i - 1]?.colour ?? '') : '',
       },
     },
-    hooks: drawn,
+    hooks: chart.stacked ? { ...drawn, setSeries: [(u) => restack(u, chart)] } : drawn,
   };
+}
+
+/** Each line is filled down to the one below it. */
+function bandsOf(lines: number[]): uPlot.Band[] {
+  return lines.slice(1).map((line, i) => ({ series: [line + 1, (lines[i] as number) + 1] }));
+}
+
+/** Stacks the lines that are shown on each other, as if there were no others. */
+function restack(u: uPlot, chart: ChartData): void {
+  const shows = (line: number) => u.series[line + 1]?.show !== false;
+  const { min, max } = u.scales.x ?? {};
+  u.batch(() => {
+    u.delBand(null);
+    for (const band of bandsOf(chart.lines.map((_, i) => i).filter(shows))) u.addBand(band);
+    u.setData(alignedData(chart, shows), false);
+    if (min != null && max != null) u.setScale('x', { min, max });
+  });
 }
 
 function series(chart: ChartData, line: Line, stroke: string): uPlot.Series {
   return {
     label: line.label,
+    ...(line.behind && { scale: 'behind' }),
     stroke,
     width: chart.stacked ? 1 : 1.75,
     ...(line.dash ? { dash: DASHES[line.dash] } : {}),
@@ -138,8 +173,13 @@ function series(chart: ChartData, line: Line, stroke: string): uPlot.Series {
       size: 6,
       fill: stroke,
     },
-    value: (_u, _value, _series, i) => (i == null ? '' : chart.format(line.values[i] ?? null)),
+    value: (_u, _value, _series, i) => (i == null ? '' : formatOf(chart, line)(line.values[i] ?? null)),
   };
+}
+
+/** Writes a value of a line, without its unit. */
+export function formatOf({ format }: Pick<ChartData, 'format'>, { behind }: Line): ChartData['format'] {
+  return behind ? count : format;
 }
 
 /** Values between two gaps, which no line is drawn to. */
@@ -149,8 +189,9 @@ function alone(values: Line['values']): number[] {
   );
 }
 
-export function label(chart: Pick<ChartData, 'kind'>, x: number): string {
-  if (chart.kind === 'time') return clock(x);
+export function label(chart: Pick<ChartData, 'kind' | 'epoch'>, x: number): string {
+  if (chart.kind === 'time')
+    return chart.epoch === undefined ? clock(x) : `${clock(x)} · ${timeOfDay(chart.epoch + 1000 * x)}`;
   if (chart.kind === 'vus') return count(x);
   const percentile = 100 * (1 - 10 ** -x);
   return `${Number(percentile.toFixed(5))}`;
@@ -168,6 +209,8 @@ function wholeSeconds(x: number[]): uPlot.Range.Function {
   const [first, last] = [x[0] ?? 0, x.at(-1) ?? 1];
   return (_u, min, max) => (min <= first && max >= last ? [0, Math.ceil(last)] : [min, max]);
 }
+
+const fromZero: uPlot.Range.Function = (_u, _min, max) => [0, max > 0 ? max * 1.08 : 1];
 
 /** From just below the smallest to just above the largest. */
 function logRange(_u: uPlot, min: number | null, max: number | null): [number, number] {
@@ -194,7 +237,9 @@ function axisValue(value: number | null): string | null {
 
 /** Log where the values span more than a factor of 10. */
 export function wantsLog(lines: Line[]): boolean {
-  const values = lines.flatMap((line) => line.values.filter((v): v is number => v !== null));
+  const values = lines.flatMap(({ behind, values }) =>
+    behind ? [] : values.filter((v): v is number => v !== null),
+  );
   const max = values.reduce((a, b) => Math.max(a, b), 0);
   const min = values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
   return min > 0 && max / min > 10;

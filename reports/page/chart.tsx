@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { beforeLoad } from './before-load.ts';
 import type { ChartData } from './chart-data.ts';
-import { alignedData, chartOptions, label, TIME, X_NAMES } from './chart-options.ts';
+import { alignedData, chartOptions, formatOf, label, TIME, X_NAMES } from './chart-options.ts';
 import { clock, count, ms } from './format.ts';
 import { binStart, cells, type HeatColumn, merged, usedBins } from './heat.ts';
 import { onKey } from './keys.ts';
@@ -30,7 +30,7 @@ export interface ChartProps extends ChartData {
 export function Chart(props: ChartProps) {
   const { name, unit, title, note } = props;
   const lines = props.lines.filter((line) => line.values.some((value) => value !== null));
-  const empty = props.x.length === 0 || lines.length === 0;
+  const empty = props.x.length === 0 || lines.every(({ behind }) => behind);
   return (
     <figure class="chart">
       <figcaption>
@@ -49,7 +49,7 @@ export function Chart(props: ChartProps) {
 /** The lines of a chart in figures, made when they are asked for. */
 function AsTable(chart: ChartProps) {
   const [open, setOpen] = useState(false);
-  const { x, lines, format, kind, name, unit, heat } = chart;
+  const { x, lines, kind, name, unit, heat } = chart;
   const step = Math.ceil(x.length / MOST_ROWS);
   const rows = open ? x.map((_, i) => i).filter((i) => i % step === 0) : [];
   return (
@@ -62,7 +62,7 @@ function AsTable(chart: ChartProps) {
             { head: X_NAMES[kind], text: true, cell: (i) => tableLabel(chart, x[i] as number) },
             ...lines.map((line) => ({
               head: line.label,
-              cell: (i: number) => format(line.values[i] ?? null),
+              cell: (i: number) => formatOf(chart, line)(line.values[i] ?? null),
             })),
           ]}
           rows={rows}

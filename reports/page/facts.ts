@@ -1,5 +1,4 @@
 /** What the page says about a run, worked out from its data. Pure. */
-import { failures } from '../account.ts';
 import {
   type Account,
   ENDS,
@@ -10,10 +9,8 @@ import {
   type ScriptFigure,
   STAGES,
   type Stage,
-  type Step,
 } from '../contract/run.ts';
-import { carried } from '../sweep.ts';
-import { compact, count, figure, msUnit, percent, plural } from './format.ts';
+import { compact } from './format.ts';
 
 export interface StageFacts {
   from: string;
@@ -134,7 +131,13 @@ export interface PhaseSpan extends Span {
 
 /** What the charts over time have in common. */
 export function overTime(run: Run) {
-  return { kind: 'time' as const, phases: phaseSpans(run), gaps: gapSpans(run) };
+  const epoch = Date.parse(run.run.started);
+  return {
+    kind: 'time' as const,
+    phases: phaseSpans(run),
+    gaps: gapSpans(run),
+    ...(Number.isNaN(epoch) ? {} : { epoch }),
+  };
 }
 
 /** The phases as they went. */
@@ -155,66 +158,6 @@ export function gapSpans({ health }: Run): Span[] {
 /** Deliveries owed for what was accepted in each second: what arrived plus what the backlog grew by. */
 export function dueDeliveries(timeline: Interval[]): number[] {
   return timeline.map(({ arrived, backlog }, i) => arrived + backlog - (timeline[i - 1]?.backlog ?? 0));
-}
-
-/** The result in plain sentences, the most important first. */
-export function answer(run: Run): string[] {
-  const { account, latency } = run;
-  const sentences: string[] = [];
-  if (!balance(account).holds) {
-    return ['The account does not balance, so samples may be missing or counted twice: no latency is shown.'];
-  }
-  if (latency.arrival.count === 0) {
-    const begun = run.steps.some((step) => step.measured);
-    sentences.push(
-      begun
-        ? 'No delivery of a measured phase arrived.'
-        : 'No measured phase was reached: there is no latency to show.',
-    );
-  } else {
-    sentences.push(latencySentence(run));
-  }
-  if (account.lost > 0) {
-    sentences.push(
-      `${count(account.lost)} of ${plural(account.scheduled, 'message')} were accepted and never arrived.`,
-    );
-  }
-  const others = failures({ ...account, lost: 0 });
-  if (others !== null) {
-    sentences.push(
-      `Not every message got through (${others} of ${count(account.scheduled)}): the latencies are those of the others.`,
-    );
-  }
-  return sentences;
-}
-
-function latencySentence(whole: Run): string {
-  const { latency, steps, run } = whole;
-  const p99 = percentile(latency.arrival, 'p99');
-  const what = p99 === null ? 'the largest arrival latency' : 'arrival p99';
-  const parts = [
-    `${what} is ${msUnit(p99 ?? latency.arrival.max)} over the measured phases (${plural(latency.arrival.count, 'delivery', 'deliveries')})`,
-  ];
-  const closed = run.model === 'closed';
-  const rate = (step: Step) => (closed ? carried(whole, step) : step.requests / step.duration_s);
-  const busiest = steps.filter((s) => s.measured && s.duration_s > 0).sort((a, b) => rate(b) - rate(a))[0];
-  if (busiest) {
-    parts.push(
-      closed
-        ? `${closedName(busiest)} reached ${figure(rate(busiest))} messages/s`
-        : `“${busiest.name}” offered ${figure(rate(busiest))} requests/s, ${figure(busiest.scheduled_per_s)} messages/s`,
-    );
-  }
-  const largest = largestStage(latency);
-  if (largest) parts.push(`the ${largest.stage} stage holds ${percent(largest.share)} of the mean`);
-  const text = parts.join('; ');
-  return `${text[0]?.toUpperCase()}${text.slice(1)}.`;
-}
-
-/** “many” with 16 VUs; 16 VUs where the phase is named so. */
-function closedName({ name, vus }: Step): string {
-  const concurrency = plural(vus ?? 0, 'VU');
-  return name === `${vus}` ? concurrency : `“${name}” with ${concurrency}`;
 }
 
 /** The points of a curve that enough samples stand behind; the last, 100 %, is no percentile. */

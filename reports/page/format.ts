@@ -65,6 +65,11 @@ export function clock(seconds: number): string {
   return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
 }
 
+/** Time of day, UTC, of ms since 1970: 09:48:30 UTC */
+export function timeOfDay(epoch: number): string {
+  return `${new Date(epoch).toISOString().slice(11, 19)} UTC`;
+}
+
 /** 51.3 s, 2 min 5 s */
 export function duration(seconds: number): string {
   if (seconds < 120) return `${number(seconds, 1)}${GLUE}s`;

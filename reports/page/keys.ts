@@ -1,5 +1,6 @@
-/** A chart by keyboard: arrows move the cursor, + and − zoom around it, 0 shows everything again. */
+/** A chart by keyboard, and all charts over time by the page: arrows move the cursor, + and − zoom around it, 0 shows everything again. */
 import uPlot from 'uplot';
+import { TIME } from './chart-options.ts';
 
 const ZOOM = 2;
 
@@ -45,6 +46,12 @@ function move(plot: uPlot, index: number): void {
   plot.over.dispatchEvent(
     new MouseEvent('mousemove', { clientX: left + plot.valToPos(value, 'x'), clientY: top + height / 2 }),
   );
+}
+
+/** Zooms all charts over time, s since the start of the run. */
+export function showTime(from: number, to: number): void {
+  const [first] = uPlot.sync(TIME).plots;
+  if (first) show(first, from, to);
 }
 
 /** Zooms a chart, and with it all that share its time. */

@@ -5,10 +5,12 @@ import { balance } from './facts.ts';
 import type { PartProps } from './part.ts';
 import { AccountSection } from './parts/account.tsx';
 import { DetailsSection } from './parts/details.tsx';
+import { FindingsSection } from './parts/findings.tsx';
 import { FlowsSection } from './parts/flows.tsx';
 import { Header } from './parts/header.tsx';
 import { InstrumentSection } from './parts/instrument.tsx';
 import { LatencySection } from './parts/latency.tsx';
+import { Menu } from './parts/menu.tsx';
 import { MessagesSection } from './parts/messages.tsx';
 import { PhasesSection } from './parts/phases.tsx';
 import { ResourcesSection } from './parts/resources.tsx';
@@ -26,7 +28,6 @@ export function Report({ run, held }: { run: Run; held: Run }) {
   return (
     <>
       <Header {...props} />
-      <AccountSection {...props} />
       <Below {...props} held={held} />
     </>
   );
@@ -39,6 +40,9 @@ function Below({ held, ...props }: PartProps & { held: Run }) {
   if (!begun) return null;
   return (
     <>
+      <Menu />
+      <AccountSection {...props} />
+      <FindingsSection {...props} />
       {props.sound && <SweepSection {...props} />}
       {props.sound && <SampledSection {...props} />}
       {props.sound && <LatencySection {...props} />}

@@ -1,16 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { STAGES } from '../contract/run.ts';
-import {
-  answer,
-  balance,
-  curve,
-  dueDeliveries,
-  percentile,
-  share,
-  supports,
-  verdict,
-} from '../page/facts.ts';
+import { balance, curve, dueDeliveries, percentile, share, supports, verdict } from '../page/facts.ts';
 import { clock, duration, figure, instant, ms, percent } from '../page/format.ts';
 import { golden } from './goldens.ts';
 
@@ -70,33 +61,6 @@ test('the shares of the stages add up to one', () => {
   const { latency } = golden('passing');
   const sum = STAGES.reduce((total, stage) => total + (share(latency, stage) ?? 0), 0);
   assert.ok(Math.abs(sum - 1) < 1e-3);
-});
-
-test('the answer in a sentence', () => {
-  const run = golden('passing');
-  Object.assign(run.latency.arrival, { count: 124_200, mean: 2, p99: 8.1 });
-  for (const stage of STAGES) run.latency.stages[stage].mean = stage === 'queue' ? 0.82 : 0.236;
-  for (const [i, step] of run.steps.entries()) {
-    Object.assign(step, {
-      name: `phase ${i}`,
-      duration_s: 20,
-      requests: i * 15_000,
-      scheduled_per_s: i * 1_425,
-    });
-  }
-  assert.deepEqual(answer(run), [
-    'Arrival p99 is 8.10\u00a0ms over the measured phases (124,200 deliveries); “phase 2” offered 1,500 requests/s, 2,850 messages/s; the queue stage holds 41\u00a0% of the mean.',
-  ]);
-  const closed = golden('closed');
-  closed.latency.arrival.p99 = 16.3;
-  assert.match(
-    answer(closed).join().replaceAll('\u00a0', ' '),
-    /^Arrival p99 is 16\.3 ms .*; “most” with 32 VUs reached 2,288 messages\/s; the request stage /,
-  );
-  assert.equal(answer(golden('failing')).at(-1), '192 of 89,300 messages were accepted and never arrived.');
-  assert.match(answer(golden('started'))[0] ?? '', /No measured phase was reached/);
-  assert.match(answer(golden('unbalanced'))[0] ?? '', /no latency is shown/);
-  assert.doesNotMatch(answer(golden('without-stages'))[0] ?? '', /stage/);
 });
 
 test('numbers have three significant digits and thousands separators', () => {

@@ -63,6 +63,7 @@ function run(profile: string, plan: Plan): Run {
       profile: { name: profile, phases: plan.phases, flows: plan.flows },
     },
     verdict: { result: 'pass', reasons: [], rules: rules(simulated), stands: [] },
+    answer: { sentence: '', p99_limit_ms: null, within_limit: null, held_per_s: null },
     clock: {
       reference: 'redis TIME',
       offset_ms: 0,

@@ -36,7 +36,7 @@ describe('what the page tells of the instrument', () => {
   });
 
   test('beside the verdict: lateness, CPU, canary and clock bound with their limits, and what else is exceeded', async () => {
-    const line = (page: Page) => page.locator('.verdict .health > *').allTextContents();
+    const line = (page: Page) => page.locator('.health > *').allTextContents();
     const figures =
       /^Instrument\|✓ lateness p99 \S+ ms \(at most \S+ ms\)\|✓ CPU mean \S+ %, too much in 0 of 5\d s \(at most \S+ s\)\|canary 50 of 50 arrived \(on a connection of its own\)\|clock bound ±\S+ ms \(one host, one clock\)$/;
     const run = golden('passing');
@@ -107,7 +107,7 @@ describe('what the page tells of the instrument', () => {
       const sentence = canarySentence(run)?.replaceAll('\u00a0', ' ') ?? '';
       assert.match(sentence, /^Canary: 50 of 50 arrived, p50 /);
       assert.ok(
-        (await text(page, '.headline .canary')).startsWith(`${sentence} It sends one message a second`),
+        (await text(page, '#instrument .canary')).startsWith(`${sentence} It sends one message a second`),
       );
       assert.deepEqual(await legend(page, 'Arrival latency'), ['p50', 'p95', 'p99', 'max', 'canary']);
       assert.ok((await painted(page, 'Arrival latency', '--canary')) > 50);
@@ -199,7 +199,7 @@ describe('what the page tells of the instrument', () => {
   test('the closed model: what is the same figure twice is not compared', async () => {
     await reader.read(golden('closed'), async (page) => {
       assert.match(await text(page, '.meta'), / · closed model · /);
-      assert.match(await text(page, 'header'), /a message is due when it is sent/);
+      assert.match(await text(page, '#latency'), /a message is due when it is sent/);
       assert.deepEqual(await legend(page, 'Messages'), ['accepted']);
       assert.deepEqual(await legend(page, 'Latency by percentile'), ['arrival', 'HTTP']);
       const heads = await page.locator('thead th').allTextContents();

@@ -33,12 +33,20 @@ export async function assertReads(page: Page, run: Run): Promise<void> {
   }
 }
 
+/** Whether a gauge of the host was 0 all the time. */
+function idle({ resources }: Run, gauge: string): boolean {
+  const values = resources.find(({ process }) => process === 'host')?.figures?.gauges[gauge] ?? [];
+  return values.every((value) => (value ?? 0) === 0);
+}
+
 /** What should be on the canvas of a chart, and is not. */
 function missing({ name, lines, heat, marks, names }: Drawn, run: Run): string[] {
   // A line along the axis is as faint as the axis.
   const zero = {
     backlog: run.timeline.every(({ backlog }) => backlog === 0),
     schedule: run.run.model === 'closed',
+    'waiting for disk (wa)': idle(run, 'wa'),
+    'stolen (st)': idle(run, 'st'),
   };
   const concurrency = name.endsWith('by concurrency');
   const parts: Record<string, number> = {

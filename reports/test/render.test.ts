@@ -39,7 +39,11 @@ for (const name of GOLDENS) {
     const html = await readFile(join(dir, out), 'utf8');
     const shown = shownRun(html);
     assert.deepEqual(shown.latency, golden(name).latency);
-    assert.deepEqual(bare(shown), bare(golden(name)));
+    const { answer, ...rest } = shown;
+    assert.ok(answer?.sentence, 'one of an earlier version gets its answer');
+    const { answer: own = answer, ...same } = golden(name);
+    assert.deepEqual(answer, own);
+    assert.deepEqual(bare(rest as Run), bare(same as Run));
     assert.equal(html.replace(/(<script id="run"[^>]*>)[^<]+/, '$1null'), await template());
   });
 }

@@ -74,6 +74,7 @@ export function simulate(plan: Plan): Measured {
         arrived: there,
         scheduled_per_s: round(mine.length / duration_s),
         accepted_per_s: round(accepted.length / duration_s),
+        carried_per_s: 0, // Go sets it, as it does the answer
         arrived_per_s: round(there / duration_s),
         latency: latencies((p) => p === index),
       },

@@ -49,7 +49,7 @@ describe('the page in use', () => {
       await plots.first().hover({ position: { x: 200, y: 60 } });
       const times = await page.locator('.charts .u-legend tr:first-child .u-value').allTextContents();
       assert.equal(times.length, 10);
-      assert.match(times[0] ?? '', /^0:2\d$/);
+      assert.match(times[0] ?? '', /^0:2\d · 09:48:2\d UTC$/);
       assert.equal(new Set(times).size, 1);
     });
   });
@@ -62,11 +62,11 @@ describe('the page in use', () => {
       await page.keyboard.press('ArrowRight');
       await page.keyboard.press('ArrowRight');
       assert.deepEqual(await time.evaluateAll((all) => [...new Set(all.map((one) => one.textContent))]), [
-        '0:01',
+        '0:01 · 09:48:01 UTC',
       ]);
       await page.keyboard.press('ArrowLeft');
       await page.keyboard.press('ArrowLeft');
-      assert.equal(await time.first().textContent(), '0:00');
+      assert.equal(await time.first().textContent(), '0:00 · 09:48:00 UTC');
       const whole = await picture(page, 'Memory');
       for (let i = 0; i < 3; i++) await page.keyboard.press('+');
       assert.notEqual(await picture(page, 'Memory'), whole);
@@ -239,7 +239,7 @@ describe('the page in use', () => {
         });
       });
       await page.reload();
-      assert.equal(await page.locator('body').getAttribute('data-drawn'), '12 of 12');
+      assert.equal(await page.locator('body').getAttribute('data-drawn'), '13 of 13');
       assert.deepEqual(await blank(page), []);
     });
   });

@@ -52,6 +52,7 @@ func (e *engine) report(lossless bool) *report.Run {
 		r.Targets, r.Messages = report.NewTargets(e.Ledger.Targets()), e.describeMessages()
 	}
 	r.Verdict = e.judge(r, noted.doubts, ran)
+	r.Conclude(noted.answer)
 	return r
 }
 
@@ -82,7 +83,7 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 		step.Sampled = traced.Of(i).Against(step.Latency.Arrival)
 		r.Steps = append(r.Steps, step)
 	}
-	r.Latency, r.Knee = report.NewLatencies(total, lossless), report.NewKnee(r.Steps)
+	r.Latency = report.NewLatencies(total, lossless)
 	r.Tail = report.NewTail(e.Ledger)
 	r.Sampled = traced.All().Against(r.Latency.Arrival)
 

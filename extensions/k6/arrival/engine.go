@@ -47,6 +47,7 @@ type engine struct {
 	phases    *schedule.Phases // with their actual times
 	pending   pending          // samples for k6
 	judging   limits.Judging   // thresholds, and k6's results for them
+	within    *withins         // limits on how many deliveries arrive in time
 	life      life             // how far the run has come
 
 	subscribers *receive.Subscribers // nil: there are none yet
@@ -62,6 +63,7 @@ func newEngine(o *options, part *segment.Segment) *engine {
 		trust:    network.Trust{CA: o.CA},
 		comeBack: max(comeBackLeast, o.Drain.duration()),
 		notes:    notes{connects: ledger.NewSeries()},
+		within:   &withins{},
 	}
 	id, own := cmp.Or(o.RunID, newRunID()), e.levelled()
 	e.Parts = run.Parts{

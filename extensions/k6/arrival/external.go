@@ -41,6 +41,7 @@ type External struct {
 	registry *metrics.Registry
 	metrics  *runMetrics
 	limits   map[string]metrics.Thresholds
+	within   *withins
 	logger   logrus.FieldLogger
 	samples  chan metrics.SampleContainer
 	recent   reservoir // arrival latencies of the current second
@@ -80,7 +81,7 @@ type externalOptions struct {
 // name another.
 func NewExternal(text []byte, caller Caller, parent int, logger logrus.FieldLogger) (*External, error) {
 	registry := metrics.NewRegistry()
-	x := &External{caller: caller, pid: parent, registry: registry, metrics: registerMetrics(registry), logger: logger}
+	x := &External{caller: caller, pid: parent, registry: registry, metrics: registerMetrics(registry), within: &withins{}, logger: logger}
 	o := externalOptions{options: defaults()}
 	o.tool = report.Tool{Name: "caller", Version: "unknown"}
 	if err := Decode(text, &o); err != nil {
@@ -90,7 +91,7 @@ func NewExternal(text []byte, caller Caller, parent int, logger logrus.FieldLogg
 		return nil, err
 	}
 	x.engine = newEngine(&o.options, nil)
-	x.engine.external = x
+	x.engine.external, x.engine.within = x, x.within
 	x.engine.Ledger.AwaitSending()
 	return x, nil
 }
@@ -111,6 +112,9 @@ func (x *External) check(o *externalOptions) (err error) {
 	if o.PID != 0 {
 		x.pid = o.PID
 	}
+	if o.Limits, err = x.within.limits(x.registry, o.Limits); err != nil {
+		return err
+	}
 	if x.limits, err = x.readLimits(o.Limits); err != nil {
 		return err
 	}
@@ -122,7 +126,7 @@ func (x *External) readLimits(limits map[string][]string) (map[string]metrics.Th
 	allowed := append([]string{x.metrics.latency.Name, x.metrics.p99.Name}, accountMetrics...)
 	all := map[string]metrics.Thresholds{}
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
-		if !slices.Contains(allowed, name) {
+		if _, _, ok := report.WithinMetric(name); !ok && !slices.Contains(allowed, name) {
 			return nil, fmt.Errorf("options: limits.%s is not measured here; allowed: %s", name, strings.Join(allowed, ", "))
 		}
 		t := metrics.NewThresholds(limits[name])

@@ -310,6 +310,11 @@ export class Run {
    * number is reported as not available. The last one of a name counts.
    */
   figure(name: string, value: number, unit: string): void;
+  /**
+   * What the run answers, in a sentence, for the first line of the terminal, the page and `summary.md`: `run.answer('The backlog drained
+   * in 3.2 s.')`. Without it they say what the load's model lets them. It is not shown where the run is not to be trusted or was cut off.
+   */
+  answer(sentence: string): void;
 
   /**
    * To be exported as `handleSummary`: writes run.json and index.html, and returns the summary for the terminal. Throws while the test

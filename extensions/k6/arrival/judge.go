@@ -70,8 +70,12 @@ func (e *engine) values() map[string]float64 {
 	} {
 		values["arrival_"+name] = float64(n)
 	}
-	if p99 := report.NewLatency(&e.measured().Arrival, false).P99; p99 != nil {
+	arrival := e.measured().Arrival
+	if p99 := report.NewLatency(&arrival, false).P99; p99 != nil {
 		values["arrival_p99"] = *p99
+	}
+	for name, within := range e.within.all() {
+		values[name] = report.ShareWithin(arrival.Histogram, within.limit)
 	}
 	return values
 }
@@ -93,6 +97,8 @@ func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 		metric := m.counters[name]
 		if name == "arrival_p99" {
 			metric = m.p99
+		} else if within, ok := e.within.all()[name]; ok {
+			metric = within.metric
 		}
 		samples = append(samples, metrics.Sample{
 			TimeSeries: metrics.TimeSeries{Metric: metric, Tags: tags}, Time: now, Value: v,

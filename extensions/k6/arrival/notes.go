@@ -25,6 +25,7 @@ type notes struct {
 type lists struct {
 	doubts    []string // why the instrument cannot be trusted
 	figures   []report.Figure
+	answer    string // of the script; empty: it gave none
 	processes []report.ProcessClock
 	timeline  []report.Interval
 	resources []report.Resource
@@ -68,6 +69,13 @@ func (n *notes) figure(name string, value float64, unit string) {
 	n.figures = append(n.figures, f)
 }
 
+// answers is run.answer(sentence): what the run answers, in the words of its script.
+func (n *notes) answers(sentence string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.answer = sentence
+}
+
 // opened records how long a connection to the ingest took to open, TLS included.
 func (n *notes) opened(took time.Duration) {
 	n.mu.Lock()
@@ -107,7 +115,7 @@ func (n *notes) noted() (lists, []report.ErrorClass) {
 	}
 	sort.Slice(classes, func(i, j int) bool { return classes[i].Count > classes[j].Count })
 	return lists{
-		copyOf(n.doubts), copyOf(n.figures), copyOf(n.processes), copyOf(n.timeline), copyOf(n.resources), n.sampled,
+		copyOf(n.doubts), copyOf(n.figures), n.answer, copyOf(n.processes), copyOf(n.timeline), copyOf(n.resources), n.sampled,
 	}, classes
 }
 

@@ -350,6 +350,8 @@ export interface Step {
   scheduled_per_s: number | null;
   /** accepted / duration_s. */
   accepted_per_s: number | null;
+  /** What it took and brought to its subscribers while it went: without what was refused, got lost, or was left in a backlog. Absent: of an earlier version. */
+  carried_per_s?: number;
   /** arrived / duration_s. */
   arrived_per_s: number | null;
   /** Deliveries of accepted messages that had not arrived at its end. null: it has not ended. */
@@ -407,6 +409,18 @@ export interface Flow {
   arrived: number;
   /** Arrival latency, measured phases. */
   arrival: Latency;
+}
+
+/** What the run answers. Absent: of an earlier version. */
+export interface Answer {
+  /** What the run answers, in words. Of a run that can't be used: why, and what to do. */
+  sentence: string;
+  /** The limit that the run sets for p99 of the arrival. null: none. */
+  p99_limit_ms: number | null;
+  /** Share of the deliveries of the measured phases that arrived within the limit. null: not known. */
+  within_limit: number | null;
+  /** The highest rate that kept p99 of the arrival below the limit: of a step of a sweep as long as every lower step did too, else over 5 s. 0: none. null: not known. */
+  held_per_s: number | null;
 }
 
 /** The slowest 1 % of the deliveries whose stages are known, and those that are as slow, to 1.6 %, as the fastest of them. Of a run of several instances: the slowest 1 % of each. */
@@ -642,6 +656,7 @@ export interface Run {
   schema: "arrival/run/1";
   run: RunInfo;
   verdict: Verdict;
+  answer?: Answer;
   account: Account;
   /** The clock that all stamps refer to. null: not probed yet. */
   clock: Clock | null;

@@ -31,7 +31,15 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 		m.root.pumped.Store(how.Pump)
 		return e.scenarios(how)
 	})
-	set("thresholds", func(own map[string]any) map[string]any { return e.thresholds(own) })
+	set("thresholds", func(own map[string]any) map[string]any {
+		if env := m.vu.InitEnv(); env != nil {
+			var err error
+			if own, err = e.within.thresholds(env.Registry, own); err != nil {
+				common.Throw(rt, err)
+			}
+		}
+		return e.thresholds(own)
+	})
 	set("collect", func() { m.collect(e) })
 	var s *sender
 	set("send", func(sobek.FunctionCall) sobek.Value {
@@ -74,6 +82,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 	set("result", func() sobek.Value { return m.result(e) })
 	set("connections", func() sobek.Value { return m.connections(e) })
 	set("figure", func(name string, value float64, unit string) { e.figure(name, value, unit) })
+	set("answer", e.answers)
 	set("summary", func(data sobek.Value) map[string]any { return m.summary(e, data) })
 	return o
 }

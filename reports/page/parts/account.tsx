@@ -29,7 +29,7 @@ export function AccountSection({ run: { account } }: PartProps) {
   const ends = ENDS.filter((end) => end !== 'pending' || account.pending !== 0);
   const { requests, deliveries } = account;
   return (
-    <section class="account">
+    <section class="account" id="account">
       <h2>Account of every message</h2>
       <div class={`equation ${holds ? '' : 'wrong'}`}>
         <Term name="scheduled" meaning="messages that were due" value={account.scheduled} tone="whole" />

@@ -32,7 +32,7 @@ export function DetailsSection({ run, sound, held }: PartProps & { held: Run }) 
     !sound || ok === null ? 'not judged' : ok ? '✓ held' : '✕ did not hold';
   return (
     <>
-      <section class="beside">
+      <section class="beside" id="details">
         <div class="rules" id="rules">
           <h2>Rules</h2>
           {rules.length === 0 ? (

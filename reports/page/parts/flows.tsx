@@ -15,7 +15,7 @@ export function FlowsSection({ run, sound }: PartProps) {
   const { flows, targets } = run;
   if (flows.length === 0) return null;
   return (
-    <section class="flows">
+    <section class="flows" id="flows">
       <h2>Flows{targets && ' and targets'}</h2>
       <Flows run={run} sound={sound} />
       {targets && <Targets run={run} sound={sound} />}

@@ -1,6 +1,6 @@
 import type { Gap, GeneratorResult, Run } from '../../contract/run.ts';
 import { count, duration, figure, ms, msUnit, plural, clock as time } from '../format.ts';
-import { type Check, checks } from '../health.ts';
+import { type Check, canaryPace, canarySentence, checks } from '../health.ts';
 import type { PartProps } from '../part.ts';
 import { Long, Table } from '../table.tsx';
 
@@ -35,6 +35,20 @@ export function InstrumentSection({ run, sound }: PartProps) {
   return (
     <section id="instrument">
       <h2>Instrument</h2>
+      {run.environment.shared_host && (
+        <p class="aside">
+          Generator and pipeline shared one host
+          {run.environment.cores !== null && ` and its ${plural(run.environment.cores, 'core')}`}: part of
+          every latency is their competition for it.
+        </p>
+      )}
+      {sound && run.canary && (
+        <p class="aside canary">
+          {canarySentence(run)} It sends {canaryPace(run.canary.interval_s)} on a connection of its own: if it
+          is as slow as the load, the pipeline is slow; if it is not, the instrument is, or what only the
+          load’s connections share.
+        </p>
+      )}
       <Checks rows={checks(run, sound)} />
       {generators.length > 0 && <Generators rows={generators} />}
       <div class="beside">

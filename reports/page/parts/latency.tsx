@@ -37,7 +37,7 @@ export function LatencySection({ run: { latency, steps, run } }: PartProps) {
     cell: ([, value]: (typeof ROWS)[number]) => value(of),
   });
   return (
-    <section>
+    <section id="latency">
       <h2>Arrival and {protocol}</h2>
       <div class="beside">
         <div>
@@ -54,6 +54,8 @@ export function LatencySection({ run: { latency, steps, run } }: PartProps) {
           <p class="small">
             {corrected &&
               'Arrival counts from the time a message was due, so a late generator does not hide a slow pipeline; “from send” is the same without that correction. '}
+            {!corrected &&
+              'The model is closed: a VU sends its next request when the last one is answered, and a message is due when it is sent. '}
             Percentiles come from HdrHistograms (1 µs, 3 significant digits): a sample per delivery, for{' '}
             {protocol} per request. A percentile p is shown where at least 1 / (1 − p) samples stand behind
             it.

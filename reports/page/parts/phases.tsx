@@ -67,7 +67,7 @@ export function PhasesSection({ run, sound }: PartProps) {
   ];
   if (rows.length === 0) return null;
   return (
-    <section class={closed ? 'phases closed' : 'phases'}>
+    <section class={closed ? 'phases closed' : 'phases'} id="phases">
       <h2>Phases</h2>
       <LongTable
         what="phases"

@@ -18,7 +18,7 @@ export function ResourcesSection({ run }: PartProps) {
   const host = resources.find(({ process, figures }) => process === HOST && figures != null);
   if (resources.length === 0) return null;
   return (
-    <section class="resources">
+    <section class="resources" id="resources">
       <h2>Resources</h2>
       <Table
         caption="CPU in % of one core, and memory in MB, of a process what is resident; one sample a second"

@@ -15,7 +15,7 @@ export function StagesSection({ run, sound }: PartProps) {
   if (latency.arrival.count === 0) return null;
   const known = STAGES.some((stage) => latency.stages[stage].count > 0);
   return (
-    <section>
+    <section id="stages">
       <h2>Where the time goes</h2>
       {known ? (
         <div class="beside wide-left">

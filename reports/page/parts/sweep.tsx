@@ -21,7 +21,7 @@ export function SweepSection({ run }: PartProps) {
   if (steps.length === 0) return null;
   const marks = run.knee?.vus ? [{ x: run.knee.vus, name: 'knee' }] : [];
   return (
-    <section class="sweep">
+    <section class="sweep" id="sweep">
       <h2>Sweep of concurrency</h2>
       <div class="charts">
         <LatencyChart run={run} steps={steps} marks={marks} />
@@ -88,7 +88,7 @@ function latencyTitle({ knee }: Run, steps: SweepStep[]): string {
 }
 
 function ThroughputChart({ run, steps, marks }: SweepChartProps) {
-  const perSecond = (step: Step) => carried(run, step);
+  const perSecond = (step: Step) => carried(step);
   const usl = fitUsl(steps.map((step) => [step.vus, perSecond(step)]));
   const measured = new Map(steps.map((step) => [step.vus, step]));
   const x = usl ? grid(steps) : steps.map(({ vus }) => vus);

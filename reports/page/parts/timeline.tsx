@@ -5,6 +5,7 @@ import type { Line } from '../chart-data.ts';
 import { msValue, wantsLog } from '../chart-options.ts';
 import { dueDeliveries, overTime, type PercentileKey, peak, percentile, protocolOf } from '../facts.ts';
 import { clock, count, ms, msUnit, plural } from '../format.ts';
+import { showTime } from '../keys.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
 
@@ -32,7 +33,7 @@ export function TimelineSection({ run, sound }: PartProps) {
   ];
   const heat = timeline.map(({ t, arrival_bins = null }) => ({ start: t, end: t + 1, bins: arrival_bins }));
   return (
-    <section>
+    <section id="time">
       <h2>Over time</h2>
       <p class="small">
         One value a second. A message may be due at several subscribers: it counts once among the messages,
@@ -44,6 +45,13 @@ export function TimelineSection({ run, sound }: PartProps) {
           arrows move the cursor, + and − zoom, 0 shows everything.
         </span>
       </p>
+      {timeline.length > 0 && (
+        <p class="screen">
+          <button type="button" onClick={() => showTime(0.5, timeline.length - 0.5)}>
+            Show the whole run
+          </button>
+        </p>
+      )}
       {timeline.length > 0 && (
         <div class="charts">
           <Chart

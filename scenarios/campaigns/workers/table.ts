@@ -13,7 +13,7 @@ export function table(all: readonly Measured[], cores = availableParallelism()):
     const { p50, p99 } = best?.latency.arrival ?? {};
     return [
       ...name.split(' '),
-      best ? figure(carried(run, best)) : '–',
+      best ? figure(carried(best)) : '–',
       best ? count(best.vus) : '–',
       ms(p50),
       ms(p99),
@@ -39,7 +39,7 @@ export function table(all: readonly Measured[], cores = availableParallelism()):
 /** The step that carried the most. */
 function bestOf(run: Run): Step | undefined {
   const steps = run.account.balanced ? sweepSteps(run) : [];
-  return steps.sort((a, b) => carried(run, b) - carried(run, a))[0];
+  return steps.sort((a, b) => carried(b) - carried(a))[0];
 }
 
 /** % of a core of all relays together. */

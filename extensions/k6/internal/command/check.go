@@ -10,7 +10,8 @@ import (
 )
 
 func newCheck(gs *state.GlobalState) *cobra.Command {
-	return &cobra.Command{
+	var slos []string
+	c := &cobra.Command{
 		Use:   "check <run.json|directory>...",
 		Short: "Check that runs are valid, and print their verdicts",
 		Long: `Holds each run.json against the schema that this program writes by, and prints the verdict and every rule that led to it.
@@ -23,6 +24,16 @@ Exit code: 0 when all runs pass, 99 when one does not, 1 when a file is not a va
 				r, err := report.Read(path)
 				if err != nil {
 					return err
+				}
+				for _, slo := range slos {
+					rule, err := report.NewWithinRule(slo, r)
+					if err != nil {
+						return fmt.Errorf("--slo: %w", err)
+					}
+					r.Verdict.Rules = append(r.Verdict.Rules, rule)
+					if r.Verdict.Result == report.Pass && rule.OK != nil && !*rule.OK {
+						r.Verdict.Result = report.Fail
+					}
 				}
 				result, lines := verdict(r)
 				passed = passed && result == report.Pass
@@ -38,6 +49,8 @@ Exit code: 0 when all runs pass, 99 when one does not, 1 when a file is not a va
 			return err
 		},
 	}
+	c.Flags().StringArrayVar(&slos, "slo", nil, `a limit beside the run's own, as "arrival.within(250ms) >= 99.9%"; may be repeated`)
+	return c
 }
 
 // verdict is the result of a run, and a line for each of its rules.

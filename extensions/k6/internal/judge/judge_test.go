@@ -95,11 +95,11 @@ func TestTheGravestRuleDecides(t *testing.T) {
 	crossed := []report.Rule{limit(14.4, new(false))}
 	v := Of(Evidence{Run: run(nil), Limits: crossed})
 	assert.Equal(t, report.Fail, v.Result)
-	assert.Equal(t, []string{"arrival_p99 14.4 ms, limit < 5 ms"}, v.Reasons)
+	assert.Equal(t, []string{"arrival p99 14.4 ms, limit < 5 ms"}, v.Reasons)
 
 	v = Of(Evidence{Run: run(nil), Limits: crossed, Doubts: []string{"a doubt"}})
 	assert.Equal(t, report.Invalid, v.Result)
-	assert.Equal(t, []string{"a doubt", "arrival_p99 14.4 ms, limit < 5 ms"}, v.Reasons)
+	assert.Equal(t, []string{"a doubt", "arrival p99 14.4 ms, limit < 5 ms"}, v.Reasons)
 
 	v = Of(Evidence{Run: run(func(r *report.Run) { r.Run.Ended = nil }), CutOff: "cut off", Limits: crossed, Doubts: []string{"a doubt"}})
 	assert.Equal(t, report.Incomplete, v.Result)

@@ -125,6 +125,12 @@ func (w *whole) figure(metric string) (value *float64, known bool) {
 	if metric == "arrival_p99" {
 		return w.run.Latency.Arrival.P99, true
 	}
+	if _, within, ok := report.WithinMetric(metric); ok {
+		if share := w.run.Latency.Arrival.Within(within); share != nil {
+			return new(*share * 100), true
+		}
+		return nil, true
+	}
 	a := w.run.Account
 	n, known := map[string]int{
 		"arrival_scheduled": a.Scheduled, "arrival_dropped": a.Dropped, "arrival_rejected": a.Rejected, "arrival_unknown": a.Unknown,

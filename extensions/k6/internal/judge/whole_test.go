@@ -131,7 +131,7 @@ func TestALimitHasToHoldForAllTogether(t *testing.T) {
 	assert.Nil(t, together(four, four, nil).Rules[3].OK, "of what is missing nobody knows")
 
 	p99 := func(ok *bool) func(r *report.Run) { return judged(limit(4, ok), nil) } // below 5 ms, and all together have 10
-	assert.Equal(t, []string{"arrival_p99 10 ms, limit < 5 ms"}, together(p99(new(true)), p99(new(true)), p99(new(true))).Reasons)
+	assert.Equal(t, []string{"arrival p99 10 ms, limit < 5 ms"}, together(p99(new(true)), p99(new(true)), p99(new(true))).Reasons)
 	whole, parts := instances(p99(new(true)), p99(new(true)), p99(new(true)))
 	whole.Latency.Arrival = report.Latency{}
 	v = OfParts(whole, parts, 300)

@@ -71,6 +71,9 @@ func (l limits) rule(metric, source string) report.Rule {
 	}
 	r.Op, r.Limit, r.Unit = parts[2], &limit, l.unit(metric)
 	measured, known := l.measured(metric, aggregation)
+	if _, _, ok := report.WithinMetric(metric); ok { // a share, which people read in per cent
+		limit, measured = percent(limit), percent(measured)
+	}
 	if !known {
 		return r
 	}
@@ -86,6 +89,9 @@ func (l limits) rule(metric, source string) report.Rule {
 
 // Unmeasured is the value of a Gauge, in ms or s, for what did not come about: a threshold on it is crossed.
 const Unmeasured = 1e9
+
+// percent is a share of 1 in %, without the noise of the last digits.
+func percent(share float64) float64 { return math.Round(share*1e14) / 1e12 }
 
 // finite is nil for what JSON has no number for.
 func finite(v float64) *float64 {
@@ -133,6 +139,9 @@ func aggregated(sink metrics.Sink, how string, duration time.Duration, ingested 
 // unit of a metric and of its submetrics.
 func (l limits) unit(name string) string {
 	metric, _, _ := strings.Cut(name, "{")
+	if _, _, ok := report.WithinMetric(metric); ok {
+		return "%"
+	}
 	switch {
 	case metric == "arrival_p99" || metric == "arrival_latency" || strings.HasPrefix(metric, "http_req_") && metric != "http_req_failed":
 		return "ms"

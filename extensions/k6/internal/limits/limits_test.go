@@ -34,7 +34,7 @@ func TestAThresholdIsARule(t *testing.T) {
 	sub, err := registry.MustNewMetric("http_req_duration", metrics.Trend, metrics.Time).AddSubmetric("flow:a")
 	require.NoError(t, err)
 	sub.Metric.Sink.Add(metrics.Sample{Value: 7})
-	l := limits{own: map[string]float64{"arrival_p99": 14.4, "arrival_rejected": 30}, k6: find(registry), ingested: true, duration: 10 * time.Second}
+	l := limits{own: map[string]float64{"arrival_p99": 14.4, "arrival_rejected": 30, "arrival_within_250ms": 0.9987}, k6: find(registry), ingested: true, duration: 10 * time.Second}
 	held, crossed := new(true), new(false)
 	for _, c := range []struct {
 		metric, source, name string
@@ -45,6 +45,8 @@ func TestAThresholdIsARule(t *testing.T) {
 		{"arrival_p99", "value<250", "arrival_p99", new(14.4), "ms", held},
 		{"arrival_p99", " value <= 14.4 ", "arrival_p99", new(14.4), "ms", held},
 		{"arrival_p99", "value<0.1", "arrival_p99", new(14.4), "ms", crossed},
+		{"arrival_within_250ms", "value>=0.999", "arrival_within_250ms", new(99.87), "%", crossed},
+		{"arrival_within_250ms", "value>=0.998", "arrival_within_250ms", new(99.87), "%", held},
 		{"arrival_rejected", "count<=30", "arrival_rejected", new(30.0), "messages", held},
 		{"arrival_rejected", "rate<1e0", "arrival_rejected rate", new(3.0), "messages", crossed},
 		{"trend", "p(99.9)<4", "trend p(99.9)", new(trend.Sink.(*metrics.TrendSink).P(0.999)), "ms", crossed},

@@ -40,8 +40,8 @@ func whole(parts []Part, name string, log io.Writer) *report.Run {
 	r.Run.Name, r.Run.Generator, r.Run.Ended = name, nil, ended(runs)
 	r.Timeline = seconds(parts, first.Run.ID, must.Get(time.Parse(time.RFC3339, first.Run.Started)).UnixMilli(), log)
 	r.Steps = steps(runs, r.Resources)
-	r.Knee = report.NewKnee(r.Steps)
 	r.Verdict = judge.OfParts(r, runs, requests(first.Run))
+	r.Conclude("") // that of a script is about its own part
 	return r
 }
 

@@ -76,25 +76,23 @@ func TestMarkdownIsTheRunInShort(t *testing.T) {
 	for _, line := range []string{
 		"\n12,345 scheduled = 0 dropped + 0 rejected + 0 unknown + 12,342 arrived + 0 dead-lettered + 0 queued + 3 lost  \n",
 		"\n| **arrival** | 1,000 | 1,000 | 1,901 | 1,980 | 2,000 | 2,000 |\n",
-		"\n| arrival\\_latency p(99) | &lt; 250 ms | 3.50 ms | held |\n",
-		" | = 0 | 1 | **fail** |\n",
-		"\n| not judged | &lt; 0.5 | n/a | not judged |\n",
+		"\n| arrival p99 | 3.50 ms | &lt; 250 ms | held |\n",
+		" | 1 | = 0 | **fail** |\n",
+		"\n| not judged | n/a | &lt; 0.5 | not judged |\n",
 	} {
 		assert.Contains(t, text, line)
 	}
 	assert.True(t, strings.HasPrefix(text, "## FAIL: &lt;/failure\\>&lt;script\\>alert(1)"), text)
 	assert.NotContains(t, text, "<script")
 	assert.NotContains(t, text, "\u2028")
-	assert.NotContains(t, text, "stage ", "there were no stamps")
+	assert.NotContains(t, text, "Stages", "there were no stamps")
 
 	r := failed()
-	r.Knee = &Knee{VUs: 1, Next: 8}
 	r.Figures = []Figure{
 		{Name: "HTTP mean", Value: new(0.0483), Unit: "ms"}, {Name: "time to drain", Value: new(3.25), Unit: "s"},
 		{Name: "senders", Value: new(64.0)}, {Name: "time until p99 is back", Unit: "s"},
 	}
 	text = Markdown(r)
-	assert.Contains(t, text, "\nknee: 1 VU: with 8 p50 has taken off for good\n")
 	assert.Contains(t, text, "\n- HTTP mean: 0.048 ms\n- time to drain: 3.25 s\n- senders: 64\n- time until p99 is back: not available\n")
 
 	r = failed()
@@ -107,15 +105,16 @@ func TestMarkdownIsTheRunInShort(t *testing.T) {
 func TestJUnitAndMarkdownOfTheGoldenRuns(t *testing.T) {
 	t.Parallel()
 	var vectors []struct {
-		Run            string
-		Change         json.RawMessage // put over the run
-		JUnit, Summary []string
+		Run     string          `json:"run"`
+		Change  json.RawMessage `json:"change"` // put over the run
+		JUnit   []string        `json:"junit"`
+		Summary []string        `json:"summary"`
 	}
 	text, err := os.ReadFile("testdata/ci.json")
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &vectors))
 	require.NotEmpty(t, vectors)
-	for _, v := range vectors {
+	for i, v := range vectors {
 		text, err := os.ReadFile(reports + "testdata/" + v.Run + ".json")
 		require.NoError(t, err)
 		var r Run
@@ -123,7 +122,16 @@ func TestJUnitAndMarkdownOfTheGoldenRuns(t *testing.T) {
 		require.NoError(t, json.Unmarshal(v.Change, &r))
 		junit, err := JUnit(&r)
 		require.NoError(t, err)
+		if *updateGoldens {
+			vectors[i].JUnit, vectors[i].Summary = strings.Split(string(junit), "\n"), strings.Split(Markdown(&r), "\n")
+			continue
+		}
 		assert.Equal(t, v.JUnit, strings.Split(string(junit), "\n"), v.Run)
 		assert.Equal(t, v.Summary, strings.Split(Markdown(&r), "\n"), v.Run)
+	}
+	if *updateGoldens {
+		text, err := json.MarshalIndent(vectors, "", "  ")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile("testdata/ci.json", append(text, '\n'), 0o644))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/xml"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -42,7 +43,7 @@ type junitText struct {
 // rule. A limit of the pipeline that does not hold is a failure. What says nothing of the pipeline, an instrument that can't be trusted or a
 // run that was cut off, is an error.
 func JUnit(r *Run) ([]byte, error) {
-	suite := junitSuite{Name: r.Run.Name, Time: fmt.Sprintf("%.3f", seconds(r)), Stamp: localStamp(r.Run.Started), Host: "localhost", Out: r.Account.line()}
+	suite := junitSuite{Name: r.Run.Name, Time: fmt.Sprintf("%.3f", seconds(r)), Stamp: localStamp(r.Run.Started), Host: "localhost", Out: strings.TrimSpace(r.Answer.Sentence + "\n" + r.Account.line())}
 	if host, ok := r.Environment["hostname"].(string); ok {
 		suite.Host = host
 	}
@@ -63,7 +64,7 @@ func JUnit(r *Run) ([]byte, error) {
 	for _, reason := range r.Verdict.Reasons {
 		text += reason + "\n"
 	}
-	add("verdict", r.Verdict.Result, r.Verdict.Result, text)
+	add("verdict", r.Verdict.Result, cmp.Or(r.Answer.Sentence, r.Verdict.Result), text)
 	suite.Cases[0].Time = suite.Time // once: what reads it adds up the cases
 	for _, rule := range r.Verdict.Rules {
 		switch {

@@ -1,9 +1,7 @@
 package report
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
@@ -24,18 +22,10 @@ type Knee struct {
 // NewKnee finds the knee of a run's measured steps; nil if they have one concurrency, which is no sweep, or there is no knee: the last
 // step has not taken off.
 func NewKnee(steps []Step) *Knee {
-	var sweep []Step
-	several := map[int]bool{}
-	for _, s := range steps {
-		if s.Measured && s.VUs != nil && *s.VUs > 0 {
-			sweep = append(sweep, s)
-			several[*s.VUs] = true
-		}
-	}
-	if len(several) < 2 {
+	sweep := closedSteps(steps)
+	if !sweeps(steps) {
 		return nil
 	}
-	slices.SortStableFunc(sweep, func(a, b Step) int { return cmp.Compare(*a.VUs, *b.VUs) })
 	at, ok := knee(sweep)
 	switch {
 	case !ok:

@@ -50,16 +50,13 @@ func TestTheKneeIsOfTheMeasuredSteps(t *testing.T) {
 		step(0, 0.1, 0, 0, true),
 	}
 	assert.Equal(t, &Knee{VUs: 4, Next: 8, Stage: "queue"}, NewKnee(steps))
-	r := balanced()
-	r.Knee = NewKnee(steps)
-	assert.Contains(t, Text(r, "", false), "\n  knee        4 VUs: with 8 p50 has taken off for good, and queue has grown most\n")
+	assert.Contains(t, NewKnee(steps).sentence(steps), "with 8 p50 has taken off for good, and queue has grown most")
 	for i := range steps {
 		steps[i].Scheduled, steps[i].Backlog = 100, new(int)
 		*steps[i].Backlog = 30
 	}
 	assert.Equal(t, &Knee{VUs: 0, Next: 1, Stage: "delivery"}, NewKnee(steps))
-	r.Knee = NewKnee(steps)
-	assert.Contains(t, Text(r, "", false), "\n  knee        below 1 VU: with 1 a backlog grows already, and delivery takes longest\n")
+	assert.Contains(t, NewKnee(steps).sentence(steps), "below 1 VU: with 1 a backlog grows already, and delivery takes longest")
 	assert.Nil(t, NewKnee(steps[:1]))
 	assert.Nil(t, NewKnee([]Step{{Measured: true}}), "the open model")
 }

@@ -8,67 +8,106 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// Markdown is a run in short, for the summary of a CI job or a comment on a change.
+// Markdown is a run in short, for the summary of a CI job or a comment on a change: the answer, what was measured beside what was
+// required, the account, and folded what led to it.
 func Markdown(r *Run) string {
-	var b strings.Builder
-	row := func(cells ...string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
-	fmt.Fprintf(&b, "## %s: %s\n\n", strings.ToUpper(r.Verdict.Result), plain(r.Run.Name))
-	for _, reason := range r.Verdict.Reasons {
-		fmt.Fprintf(&b, "- %s\n", plain(reason))
+	m := &markdown{}
+	m.line("## %s: %s", strings.ToUpper(r.Verdict.Result), plain(r.Run.Name))
+	if r.Answer.Sentence != "" {
+		m.line("\n**%s**", plain(r.Answer.Sentence))
 	}
-	if len(r.Verdict.Reasons) > 0 {
-		b.WriteString("\n")
-	}
-	fmt.Fprintf(&b, "%s  \n%s of %s deliveries, %s duplicates, %s reordered\n\n", r.Account.line(),
-		count(r.Account.Deliveries.Arrived), count(r.Account.Deliveries.Due), count(r.Account.Duplicates), count(r.Account.Reordered))
+	m.list(r.Verdict.Reasons)
+	m.rules(r, "")
+	m.line("\n%s  \n%s of %s deliveries, %s duplicates, %s reordered", r.Account.line(), count(r.Account.Deliveries.Arrived),
+		count(r.Account.Deliveries.Due), count(r.Account.Duplicates), count(r.Account.Reordered))
 	if r.Account.Balanced {
-		row("ms", "mean", "p50", "p95", "p99", "max", "samples")
-		row("---", "---:", "---:", "---:", "---:", "---:", "---:")
-		latency := func(name string, l Latency, within string) {
-			row(name, num(l.Mean), num(l.at(50))+within, num(l.at(95)), num(l.at(99)), num(l.Max), count(int(l.Count)))
-		}
-		latency("**arrival**", r.Latency.Arrival, "")
-		if r.Run.Model != Closed { // where a message is due when it is sent, it is the same figure
-			latency("from send", r.Latency.FromSend, "")
-		}
-		latency(r.Run.protocol(), r.Latency.HTTP, "")
-		for i := range ledger.Stages {
-			if s := r.Latency.Stages[i.String()]; s.Count > 0 {
-				latency("stage "+i.String(), s, within(r, i))
-			}
-		}
+		m.latencies(r)
 	} else {
-		b.WriteString("Latency is not shown: the account does not balance.\n")
+		m.line("\nLatency is not shown: the account does not balance.")
 	}
-	if k := r.Knee; k != nil && r.Account.Balanced {
-		fmt.Fprintf(&b, "\nknee: %s\n", k)
+	var figures []string
+	for _, f := range scriptFigures(r.Figures, "not available") {
+		figures = append(figures, f[0]+": "+f[1])
 	}
-	for i, f := range scriptFigures(r.Figures, "not available") {
+	m.list(figures)
+	m.line("\n<details><summary>Limits of the instrument</summary>")
+	m.rules(r, Invalid)
+	m.line("\n</details>")
+	if r.Run.Command != "" {
+		m.line("\n%s", plain(r.Run.Command))
+	}
+	return m.String()
+}
+
+type markdown struct{ strings.Builder }
+
+func (m *markdown) line(format string, args ...any) { fmt.Fprintf(m, format+"\n", args...) }
+
+func (m *markdown) row(cells ...string) { m.line("| %s |", strings.Join(cells, " | ")) }
+
+func (m *markdown) list(items []string) {
+	for i, item := range items {
 		if i == 0 {
-			b.WriteString("\n")
+			m.line("")
 		}
-		fmt.Fprintf(&b, "- %s: %s\n", plain(f[0]), plain(f[1]))
+		m.line("- %s", plain(item))
 	}
+}
+
+// latencies are those of the whole, and folded the stages.
+func (m *markdown) latencies(r *Run) {
+	head := func() {
+		m.line("")
+		m.row("ms", "mean", "p50", "p95", "p99", "max", "samples")
+		m.row("---", "---:", "---:", "---:", "---:", "---:", "---:")
+	}
+	row := func(name string, l Latency, within string) {
+		m.row(name, num(l.Mean), num(l.at(50))+within, num(l.at(95)), num(l.at(99)), num(l.Max), count(int(l.Count)))
+	}
+	head()
+	row("**arrival**", r.Latency.Arrival, "")
+	if r.Run.Model != Closed { // where a message is due when it is sent, it is the same figure
+		row("from send", r.Latency.FromSend, "")
+	}
+	row(r.Run.protocol(), r.Latency.HTTP, "")
+	open := false
+	for i := range ledger.Stages {
+		if s := r.Latency.Stages[i.String()]; s.Count > 0 {
+			if !open {
+				m.line("\n<details><summary>Stages</summary>")
+				head()
+				open = true
+			}
+			row(i.String(), s, within(r, i))
+		}
+	}
+	if open {
+		m.line("\n</details>")
+	}
+}
+
+// rules is a table of the limits that make a run of this result, or, where none is given, of the others and of all that do not hold.
+func (m *markdown) rules(r *Run, of string) {
 	head := true
 	for _, rule := range r.Verdict.Rules {
-		if rule.Limit == nil {
+		held := rule.OK == nil || *rule.OK
+		if rule.Limit == nil || (rule.Result == Invalid && held) != (of == Invalid) || rule.Unit == "ms" && !r.Account.Balanced {
 			continue
 		}
 		if head {
-			b.WriteString("\n")
-			row("rule", "limit", "measured", "result")
-			row("---", "---", "---:", "---")
+			m.line("")
+			m.row("", "measured", "required", "")
+			m.row("---", "---:", "---", "---")
 			head = false
 		}
 		result := "held"
 		if rule.OK == nil {
 			result = "not judged"
-		} else if !*rule.OK {
+		} else if !held {
 			result = "**" + rule.Result + "**"
 		}
-		row(plain(rule.Name), plain(rule.limit()), plain(withUnit(rule.Value, rule.Unit)), result)
+		m.row(plain(rule.label()), plain(withUnit(rule.Value, rule.Unit)), plain(rule.limit()), result)
 	}
-	return b.String()
 }
 
 // longest that a name or a reason may be here, in characters.

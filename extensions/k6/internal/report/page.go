@@ -30,8 +30,21 @@ func WritePage(w io.Writer, r *Run) error {
 	return writePage(w, template, func(w io.Writer) error { return writeJSON(w, r, light) })
 }
 
-// RenderPage writes the page of a run.json, which may be of an earlier version: what this one does not know of it stays as it is.
+// RenderPage writes the page of a run.json, which may be of an earlier version: what this one does not know of it stays as it is, and it
+// gets the answer that it lacks.
 func RenderPage(w io.Writer, run []byte) error {
+	var r Run
+	if err := json.Unmarshal(run, &r); err != nil {
+		return err
+	}
+	if r.Answer.Sentence == "" {
+		r.Conclude("")
+		answer, err := json.Marshal(r.Answer)
+		if err != nil {
+			return err
+		}
+		run = append([]byte(`{"answer":`+string(answer)+`,`), bytes.TrimLeft(run, "{ \n")...)
+	}
 	return writePage(w, template, func(w io.Writer) error {
 		data, err := light(run)
 		if err == nil {

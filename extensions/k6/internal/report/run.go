@@ -15,6 +15,7 @@ type Run struct {
 	Schema      string         `json:"schema"`
 	Run         Identity       `json:"run"`
 	Verdict     Verdict        `json:"verdict"`
+	Answer      Answer         `json:"answer"`
 	Account     Account        `json:"account"`
 	Clock       Clock          `json:"clock"`
 	Health      Health         `json:"health"`
@@ -202,9 +203,10 @@ type Step struct {
 	ScheduledPerS float64            `json:"scheduled_per_s"`
 	AcceptedPerS  float64            `json:"accepted_per_s"`
 	ArrivedPerS   float64            `json:"arrived_per_s"`
-	Backlog       *int               `json:"backlog"`     // deliveries owed at its end; nil: it has not ended
-	DrainedS      *float64           `json:"drained_s"`   // from its end until nothing was owed; nil: it was not waited for, or in vain
-	CPUPercent    map[string]float64 `json:"cpu_percent"` // of each process, mean over its seconds; nil: not known
+	CarriedPerS   float64            `json:"carried_per_s"` // accepted and arrived while it went; without what a backlog kept for later
+	Backlog       *int               `json:"backlog"`       // deliveries owed at its end; nil: it has not ended
+	DrainedS      *float64           `json:"drained_s"`     // from its end until nothing was owed; nil: it was not waited for, or in vain
+	CPUPercent    map[string]float64 `json:"cpu_percent"`   // of each process, mean over its seconds; nil: not known
 	Latency       Latencies          `json:"latency"`
 	Sampled       *Sampled           `json:"sampled"` // nil: not asked for
 }

@@ -42,6 +42,9 @@ func Text(r *Run, where string, colour bool) string {
 	if g := r.Run.Generator; g != nil {
 		s.line("", "generator %d of %d: all of them together are the run, npm run report -- merge", g.Number, g.Of)
 	}
+	if r.Answer.Sentence != "" {
+		s.line("", "%s", r.Answer.Sentence)
+	}
 	for _, reason := range r.Verdict.Reasons {
 		s.line("", "%s", reason)
 	}
@@ -52,9 +55,6 @@ func Text(r *Run, where string, colour bool) string {
 	if r.Account.Balanced {
 		s.latencies(r)
 		s.paragraph("", stepsText(r, os.Getenv("ARRIVAL_WIDE") != ""))
-		if k := r.Knee; k != nil {
-			s.paragraph("knee", []string{k.String()})
-		}
 		s.paragraph("slowest", slowestText(r))
 		s.paragraph("sampled", sampledText(r))
 		for i, f := range scriptFigures(r.Figures, "n/a") {
@@ -98,6 +98,9 @@ func Text(r *Run, where string, colour bool) string {
 func (s *summary) latencies(r *Run) {
 	l := r.Latency
 	s.line("arrival", "%s   from %s deliveries in the measured phases", l.Arrival.quantiles(), count(int(l.Arrival.Count)))
+	if a := r.Answer; a.WithinLimit != nil {
+		s.line("within", "%s arrived within the limit of %s ms", percent(*a.WithinLimit), figure(a.P99LimitMS))
+	}
 	if r.Run.Model != Closed { // where a message is due when it is sent, it is the same figure
 		s.line("from send", "%s   uncorrected: without the generator's lateness", l.FromSend.quantiles())
 	}
@@ -164,17 +167,6 @@ func equation(a Account) (reached, rest string) {
 func (a Account) line() string {
 	reached, rest := equation(a)
 	return reached + " " + rest
-}
-
-func (k *Knee) String() string {
-	s, stage := fmt.Sprintf("%s: with %s p50 has taken off for good", plural(k.VUs, "VU"), count(k.Next)), " has grown most"
-	if k.VUs == 0 {
-		s, stage = fmt.Sprintf("below %s: with %s a backlog grows already", plural(k.Next, "VU"), count(k.Next)), " takes longest"
-	}
-	if k.Stage != "" {
-		s += ", and " + k.Stage + stage
-	}
-	return s
 }
 
 // CutOff says where a run ended that was to go on: ran is how long it lasted, planned how long its load was to be; 0: nobody knew.

@@ -75,9 +75,24 @@ func (r Rule) Unjudged(expression string) Rule {
 	return r
 }
 
-// Broken is a limit that does not hold, in short: "arrival_p99 14.4 ms, limit < 0.1 ms".
+// Broken is a limit that does not hold, in short: "arrival p99 14.4 ms, limit < 0.1 ms".
 func (r Rule) Broken() string {
-	return fmt.Sprintf("%s %s, limit %s", r.Name, withUnit(r.Value, r.Unit), r.limit())
+	value := withUnit(r.Value, r.Unit)
+	if r.Unit == "%" && r.Value != nil {
+		value = percent(*r.Value / 100)
+	}
+	return fmt.Sprintf("%s %s, limit %s", r.label(), value, r.limit())
+}
+
+// label is the rule's name as the page writes that figure.
+func (r Rule) label() string {
+	if r.Name == p99Rule || r.Name == trendRule {
+		return "arrival p99"
+	}
+	if _, within, ok := WithinMetric(r.Name); ok {
+		return "arrival within " + within.String()
+	}
+	return r.Name
 }
 
 // Measured is a rule with what was measured: "lateness ≤ 2 ms: 0.348 ms".

@@ -36,6 +36,19 @@ func num(value *float64) string {
 	return grouped(strconv.FormatFloat(*value, 'f', min(3, max(0, 2-magnitude)), 64))
 }
 
+// percent writes a share of 1, finer where it is near 0 or 1.
+func percent(share float64) string {
+	digits := 0
+	if share > 0 && share < 0.01 || share > 0.99 && share < 1 {
+		digits = 2
+	}
+	text := strconv.FormatFloat(100*share, 'f', digits, 64)
+	if share < 1 && strings.TrimRight(text, "0.") == "1" && share > 0.5 { // what is not all does not become all
+		text = "> 99.99"
+	}
+	return text + " %"
+}
+
 // grouped puts separators between the thousands of a number.
 func grouped(s string) string {
 	end := strings.IndexByte(s, '.')

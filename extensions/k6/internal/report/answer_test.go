@@ -1,0 +1,205 @@
+package report
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
+
+var updateGoldens = flag.Bool("goldens", false, "write the answers of the golden runs into them")
+
+// golden is a committed run, with what this package concludes from it.
+func golden(t *testing.T, name string) *Run {
+	t.Helper()
+	text, err := os.ReadFile(reports + "testdata/" + name + ".json")
+	require.NoError(t, err)
+	var r Run
+	require.NoError(t, json.Unmarshal(text, &r))
+	return &r
+}
+
+// What a first sentence names: its figure, and the limit of it.
+func TestTheAnswerOfEachGolden(t *testing.T) {
+	t.Parallel()
+	for name, names := range map[string][]string{
+		"passing":        {"Held 2,850 messages/s", "the most that was offered", "p99 4.39 ms", "limit 250 ms"},
+		"failing":        {"Held", "192 lost", "of 89,300 messages"},
+		"refusing":       {"Held no rate", "78,751 rejected"},
+		"incomplete":     {"Not finished", "had arrived"},
+		"started":        {"Not finished", "0 of 0 messages"},
+		"unbalanced":     {"Not usable", "does not balance"},
+		"gap":            {"Not usable", "lost its connection", "run again"},
+		"closed":         {"knee is at 4 VUs, 2,28", "with 16", "request", "below 250 ms", "2,28", "VUs"},
+		"without-stages": {"messages/s", "p99"},
+		"hostile":        {"Carried 570 messages/s"},
+	} {
+		r := golden(t, name)
+		stored := r.Answer
+		r.Conclude("")
+		for _, part := range names {
+			assert.Contains(t, r.Answer.Sentence, part, name)
+		}
+		if *updateGoldens {
+			store(t, name, r)
+		} else {
+			assert.Equal(t, r.Answer, stored, "%s: go test ./internal/report -run Golden -goldens", name)
+		}
+	}
+}
+
+// store puts the answer and the rates of a run into its file, whose text stays as it is otherwise.
+func store(t *testing.T, name string, r *Run) {
+	t.Helper()
+	path := reports + "testdata/" + name + ".json"
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	answer, err := json.Marshal(r.Answer)
+	require.NoError(t, err)
+	text = regexp.MustCompile(`"answer":\s*\{[^}]*\}`).ReplaceAllLiteral(text, append([]byte(`"answer":`), answer...))
+	step := 0
+	text = regexp.MustCompile(`"carried_per_s":\s*[\d.]+`).ReplaceAllFunc(text, func([]byte) []byte {
+		step++
+		rate, _ := json.Marshal(r.Steps[step-1].CarriedPerS)
+		return append([]byte(`"carried_per_s":`), rate...)
+	})
+	require.Equal(t, len(r.Steps), step)
+	require.NoError(t, os.WriteFile(path, text, 0o644))
+}
+
+func TestAnAnswerOfTheScriptStandsUnlessTheRunIsNotUsable(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "passing")
+	r.Conclude("The backlog drained in 3 s.")
+	assert.Equal(t, "The backlog drained in 3 s.", r.Answer.Sentence)
+	r.Verdict.Result = Invalid
+	r.Verdict.Rules = append(r.Verdict.Rules, Rule{Name: "lateness", OK: new(false), Result: Invalid})
+	r.Conclude("The backlog drained in 3 s.")
+	assert.Regexp(t, "^Not usable: the load generator was late", r.Answer.Sentence)
+	r.Run.Ended = nil
+	r.Conclude("The backlog drained in 3 s.")
+	assert.Regexp(t, "^Not finished: ", r.Answer.Sentence)
+}
+
+func TestARateIsHeldOnlyBelowTheLimit(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "passing")
+	r.Conclude("")
+	assert.InDelta(t, 2850, *r.Answer.HeldPerS, 1)
+	assert.InDelta(t, 250, *r.Answer.P99LimitMS, 0)
+	for i := range r.Timeline {
+		if s := &r.Timeline[i]; s.T >= 20 && s.Arrival != nil {
+			s.Arrival.P99 = new(250.0)
+		}
+	}
+	r.Conclude("")
+	assert.InDelta(t, 1150, *r.Answer.HeldPerS, 60, "more was offered, and not held")
+	assert.Regexp(t, `^Held 1,1\d\d messages/s with arrival p99 below 250 ms. 2,850 messages/s were offered, and `, r.Answer.Sentence)
+	for i := range r.Timeline {
+		if s := &r.Timeline[i]; s.Arrival != nil {
+			s.Arrival.P99 = new(250.0)
+		}
+	}
+	r.Conclude("")
+	assert.Zero(t, *r.Answer.HeldPerS)
+	r.Verdict.Rules = nil
+	r.Conclude("")
+	assert.Nil(t, r.Answer.P99LimitMS)
+	assert.Nil(t, r.Answer.HeldPerS)
+	assert.Regexp(t, "^Carried 2,850 messages/s with arrival p50 ", r.Answer.Sentence)
+	r.Figures = []Figure{{Name: p99Figure, Value: new(50.0), Unit: "ms"}}
+	r.Conclude("")
+	assert.InDelta(t, 50, *r.Answer.P99LimitMS, 0)
+}
+
+// A pipeline that refuses most of what is asked of it, and is quick with the rest, held all that was offered.
+func TestNoRateIsHeldWhereMessagesWereRefusedLostOrLeftBehind(t *testing.T) {
+	t.Parallel()
+	refusing := golden(t, "refusing")
+	assert.Less(t, *refusing.Latency.Arrival.P99, 5.0, "the survivors are fast")
+	refusing.Conclude("")
+	assert.Zero(t, *refusing.Answer.HeldPerS)
+
+	losing := golden(t, "passing")
+	for i := 35; i < len(losing.Timeline); i++ {
+		losing.Timeline[i].Backlog += 3
+	}
+	losing.Steps[2].Arrived -= 3
+	losing.Conclude("")
+	assert.InDelta(t, 2400, *losing.Answer.HeldPerS, 499, "seconds after which nothing was owed had lost nothing")
+	for i := range losing.Timeline {
+		losing.Timeline[i].Backlog += 3
+	}
+	losing.Conclude("")
+	assert.Less(t, *losing.Answer.HeldPerS, 2800.0, "where it is not known when messages were lost, none of the phase is held")
+
+	behind := golden(t, "passing")
+	for i := range behind.Timeline {
+		s := &behind.Timeline[i]
+		s.Arrived /= 2
+		s.Backlog = s.T * int(s.Arrived)
+	}
+	behind.Conclude("")
+	assert.Zero(t, *behind.Answer.HeldPerS)
+}
+
+// A step of 30 VUs counted after those of 16 and 20 had failed, and a sweep of one step held nothing.
+func TestOfASweepARateCountsOnlyWhileEveryLowerStepHeld(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "closed")
+	r.Figures = []Figure{{Name: p99Figure, Value: new(250.0)}}
+	r.Verdict.Rules = nil
+	steps := r.Steps[1:]
+	for i, p99 := range []float64{10, 20, 300, 10} {
+		n := 1000 * (i + 1)
+		s := &steps[i]
+		s.Accepted, s.Scheduled, s.Due, s.Arrived, s.Backlog, s.DurationS = n, n, n, n, new(0), 1
+		s.Latency.Arrival.P99 = &p99
+	}
+	r.Conclude("")
+	assert.InDelta(t, 2000, *r.Answer.HeldPerS, 0)
+	assert.Contains(t, r.Answer.Sentence, "2,000 messages/s, with 4 VUs; 16 VUs exceeded it")
+	steps[1].Latency.Arrival.P99, steps[2].Latency.Arrival.P99 = new(300.0), new(300.0)
+	steps[3].Latency.Arrival.P99 = new(300.0)
+	r.Conclude("")
+	assert.InDelta(t, 1000, *r.Answer.HeldPerS, 0)
+	assert.Contains(t, r.Answer.Sentence, "; 4, 16 and 32 VUs exceeded it")
+	r.Steps = r.Steps[:2]
+	r.Conclude("")
+	assert.InDelta(t, 1000, *r.Answer.HeldPerS, 0)
+	steps[0].Latency.Arrival.P99 = new(300.0)
+	r.Conclude("")
+	assert.Zero(t, *r.Answer.HeldPerS)
+}
+
+func TestAStepCarriesWhatArrivedWhileItWent(t *testing.T) {
+	t.Parallel()
+	r := golden(t, "closed")
+	r.Conclude("")
+	few := &r.Steps[2]
+	all := few.CarriedPerS
+	assert.InDelta(t, float64(few.Accepted)/few.DurationS, all, 1e-9)
+	few.Backlog = new(few.Due / 2)
+	carry(r.Steps)
+	assert.InDelta(t, all/2, few.CarriedPerS, 0.5, "what it left behind does not count")
+	few.Backlog, few.Arrived = new(0), few.Arrived/2
+	carry(r.Steps)
+	assert.InDelta(t, all/2, few.CarriedPerS, 0.5, "nor what was lost")
+}
+
+func TestTheShareWithinTheLimitIsOfTheHistogram(t *testing.T) {
+	t.Parallel()
+	s := ledger.NewSeries()
+	s.AddMany(10_000, 990)
+	s.AddMany(500_000, 10)
+	within := NewLatency(&s, true).Within(250 * time.Millisecond)
+	assert.InDelta(t, 0.99, *within, 1e-9)
+	assert.Nil(t, NewLatency(&s, false).Within(250*time.Millisecond), "nothing is known without the histogram")
+}

@@ -1,0 +1,164 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	heldSeconds    = 5    // a rate is held when it is kept for so many seconds
+	backlogSeconds = 0.5  // of arrivals: a backlog that grows by more is not just what is under way
+	asMuch         = 0.01 // rates that differ by no more than this share are the same: what is due in a second is a whole number
+)
+
+// carry sets what each step carried: the messages/s that it took and brought to their subscribers while it went. What was refused, got
+// lost, or was left in a backlog for later does not count, however fast the rest was.
+func carry(steps []Step) {
+	for i := range steps {
+		s := &steps[i]
+		s.CarriedPerS = 0
+		if s.Due == 0 || s.DurationS <= 0 {
+			continue
+		}
+		grew := owed(s.Backlog)
+		// Where there was a wait in between, what was owed is not known any more: all that is owed at the end is this step's.
+		if i > 0 && s.StartS-steps[i-1].StartS-steps[i-1].DurationS < 0.001 {
+			grew -= owed(steps[i-1].Backlog)
+		}
+		there := max(0, min(s.Arrived, s.Due-max(0, grew)))
+		s.CarriedPerS = float64(there) / float64(s.Due) * float64(s.Accepted) / s.DurationS
+	}
+}
+
+func owed(backlog *int) int {
+	if backlog == nil {
+		return 0
+	}
+	return *backlog
+}
+
+// whole reports whether a step brought all of its messages to their subscribers, but for what is just under way when it ends.
+func (s Step) whole() bool {
+	return s.Accepted >= s.Scheduled && s.Arrived >= s.Due && float64(owed(s.Backlog)) <= owedMuch*float64(s.Scheduled)
+}
+
+// held is the highest rate that kept arrival p99 below a limit.
+type held struct {
+	perS float64 // messages/s that were accepted and arrived; 0: none
+	most bool    // no higher rate was offered
+	vus  int     // of a sweep, the concurrency
+	over []int   // of a sweep, the concurrencies that did not hold
+}
+
+// heldBelow finds it among the steps of a closed model, where a rate counts only if every step of fewer VUs held too, or else over some
+// seconds of the run. It is not known where a run has too few seconds.
+func heldBelow(r *Run, limit float64) (h held, known bool) {
+	if r.Run.Model != Closed {
+		return heldSecondsBelow(r, limit)
+	}
+	steps := closedSteps(r.Steps)
+	h.most = true
+	for _, s := range steps {
+		p99 := s.Latency.Arrival.at(99)
+		if p99 == nil || *p99 >= limit || !s.whole() {
+			h.over = append(h.over, *s.VUs)
+		}
+		if len(h.over) == 0 && s.CarriedPerS > h.perS {
+			h.perS, h.vus = s.CarriedPerS, *s.VUs
+		}
+	}
+	if last := len(steps) - 1; last < 0 || len(h.over) > 0 || *steps[last].VUs != h.vus {
+		h.most = false
+	}
+	return h, len(steps) > 0
+}
+
+// closedSteps are the measured steps of the closed model by ascending concurrency.
+func closedSteps(all []Step) []Step {
+	steps := slices.DeleteFunc(slices.Clone(all), func(s Step) bool { return !s.Measured || s.VUs == nil || *s.VUs == 0 })
+	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(*a.VUs, *b.VUs) })
+	return steps
+}
+
+// sweeps reports whether steps differ in their concurrency.
+func sweeps(all []Step) bool {
+	steps := closedSteps(all)
+	return len(steps) > 1 && *steps[0].VUs < *steps[len(steps)-1].VUs
+}
+
+// window is some seconds of measured phases in a row.
+type window struct {
+	offered, perS float64 // messages/s: due, and accepted and arrived
+	kept          bool
+}
+
+func heldSecondsBelow(r *Run, limit float64) (h held, known bool) {
+	all := windows(r, limit)
+	var best window
+	for _, w := range all {
+		if w.kept && w.perS > best.perS {
+			best = w
+		}
+	}
+	more := slices.ContainsFunc(all, func(w window) bool { return !w.kept && w.offered >= best.offered*(1-asMuch) })
+	return held{perS: best.perS, most: !more}, len(all) > 0
+}
+
+// windows are all that lie within measured phases.
+func windows(r *Run, limit float64) (all []window) {
+	steps := map[string]*Step{}
+	for i := range r.Steps {
+		if r.Steps[i].Measured {
+			steps[r.Steps[i].Name] = &r.Steps[i]
+		}
+	}
+	// What is lost stays owed: where nothing is owed at the end of a later second, nothing had been lost before.
+	least := make([]int, len(r.Timeline)+1)
+	least[len(r.Timeline)] = math.MaxInt
+	for i := len(r.Timeline) - 1; i >= 0; i-- {
+		least[i] = min(least[i+1], r.Timeline[i].Backlog)
+	}
+	for i := 0; i+heldSeconds <= len(r.Timeline); i++ {
+		seconds := r.Timeline[i : i+heldSeconds]
+		w, lost, inside := window{kept: true}, false, true
+		var arrived, accepted float64
+		for _, s := range seconds {
+			var step *Step
+			if s.Phase != nil {
+				step = steps[*s.Phase]
+			}
+			if step == nil {
+				inside = false
+				break
+			}
+			lost = lost || r.Account.Pending == 0 && step.Due > step.Arrived
+			w.offered += float64(s.Scheduled) / heldSeconds
+			arrived, accepted = arrived+float64(s.Arrived)/heldSeconds, accepted+float64(s.Accepted)/heldSeconds
+			p99 := s.Arrival.p99()
+			w.kept = w.kept && s.Rejected == 0 && s.Failed == 0 && p99 != nil && *p99 < limit
+		}
+		if !inside {
+			continue
+		}
+		before := 0
+		if i > 0 {
+			before = r.Timeline[i-1].Backlog
+		}
+		grew := float64(max(0, seconds[heldSeconds-1].Backlog-before))
+		if arrived > 0 {
+			w.perS = accepted * arrived / (arrived + grew/heldSeconds)
+		}
+		w.kept = w.kept && grew <= backlogSeconds*arrived && (!lost || least[i+heldSeconds-1] == 0)
+		all = append(all, w)
+	}
+	return all
+}
+
+// p99 is nil where too few deliveries stand behind it.
+func (q *Quantiles) p99() *float64 {
+	if q == nil || q.Count < hundred {
+		return nil
+	}
+	return q.P99
+}

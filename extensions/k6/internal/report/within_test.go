@@ -1,0 +1,57 @@
+package report
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+)
+
+func TestALimitInTimeIsAMetric(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"arrival.within(250ms)": "arrival_within_250ms", "arrival.within( 0.5 ms )": "arrival_within_500us", "arrival.within(2s)": "arrival_within_2000ms",
+		"arrival_within_250ms": "arrival_within_250ms", "arrival.within(250)": "", "arrival.within(-1ms)": "", "arrival_p99": "", "within(1ms)": "",
+		"arrival.within(1.2.3ms)": "",
+	} {
+		metric, _, ok := WithinMetric(name)
+		assert.Equal(t, want, metric, name)
+		assert.Equal(t, want != "", ok, name)
+	}
+	for source, want := range map[string]string{
+		">= 99.9%": "value>=0.999", "> 99 %": "value>0.99", ">=100%": "value>=1", "value>=0.9": "value>=0.9", "< 1%": "< 1%",
+	} {
+		assert.Equal(t, want, WithinThreshold(source), source)
+	}
+}
+
+func TestALimitInTimeIsJudgedByTheHistogram(t *testing.T) {
+	t.Parallel()
+	s := ledger.NewSeries()
+	s.AddMany(10_000, 999)
+	s.Add(500_000)
+	r := &Run{Latency: Latencies{Arrival: NewLatency(&s, true)}, Run: Identity{Ended: new("2026-11-21T10:00:00Z")}}
+	for limit, held := range map[string]bool{
+		"arrival.within(250ms) >= 99.9%": true, "arrival.within(250ms) > 99.9%": false, "arrival.within(9ms) >= 1%": false,
+		"arrival.within(1s) >= 100%": true,
+	} {
+		rule, err := NewWithinRule(limit, r)
+		require.NoError(t, err, limit)
+		assert.Equal(t, held, *rule.OK, limit)
+	}
+	rule, err := NewWithinRule("arrival.within(250ms) >= 99.95%", r)
+	require.NoError(t, err)
+	assert.Equal(t, "arrival within 250ms 99.90 %, limit ≥ 99.95 %", rule.Broken())
+	for _, limit := range []string{"", "arrival.within(250ms)", "arrival.within(250) >= 99%", "arrival.within(250ms) >= 101%", "p99 < 250"} {
+		_, err := NewWithinRule(limit, r)
+		assert.ErrorContains(t, err, "allowed: arrival.within(250ms) >= 99.9%", limit)
+	}
+	r.Run.Ended = nil
+	rule, err = NewWithinRule("arrival.within(250ms) >= 99.9%", r)
+	require.NoError(t, err)
+	assert.Nil(t, rule.OK, "a run that goes on is not judged")
+	assert.Equal(t, 1.0, *r.Latency.Arrival.Within(time.Second))
+}
