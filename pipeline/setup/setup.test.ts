@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { copyFile, cp, link, symlink } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { execa } from 'execa';
+import { copyCheckout } from '../test/checkout.ts';
 import { remove, temporaryDirectory } from '../test/services.ts';
 import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } from './packages.mjs';
 import { builtFrom, filesBelow, hashFiles, isK6Source, k6Sources } from './sources.mjs';
@@ -76,21 +76,6 @@ test('a checkout whose path has spaces, letters that are not ASCII, % and #', as
     assert.equal(account.arrived, account.scheduled, script);
   }
 });
-
-/** Files of our own are copied, so that Node and k6 see them there; a link of k6 is enough, which looks for its sources beside itself. */
-async function copyCheckout(checkout: string): Promise<void> {
-  const root = join(import.meta.dirname, '../..');
-  const ours = ['package.json', 'package-lock.json', 'extensions', 'pipeline', 'reports', 'scenarios'];
-  const left = ['node_modules', 'runs', 'comparisons'];
-  for (const name of ours) {
-    const filter = (path: string) => !left.includes(basename(path));
-    await cp(join(root, name), join(checkout, name), { recursive: true, filter });
-  }
-  await symlink(join(root, 'node_modules'), join(checkout, 'node_modules'));
-  const k6 = join(root, 'k6');
-  // It is on another file system, perhaps.
-  await link(k6, join(checkout, 'k6')).catch(() => copyFile(k6, join(checkout, 'k6')));
-}
 
 test('which programs a run needs', () => {
   const mosquitto = ['mosquitto', 'mosquitto_passwd', 'mosquitto_sub'];

@@ -1,7 +1,7 @@
 /** The documents: links, limits, and what they quote of the source. */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
 
@@ -124,4 +124,81 @@ test('the messages of reports/TROUBLESHOOTING.md stand in the source', () => {
       }
     }
   }
+});
+
+/** Shell that no test starts as it stands, by its first words, and why. */
+const NOT_RUN: Record<string, string> = {
+  'npm test': 'CI runs it',
+  'npm run selftest': 'npm test runs it beside the tests',
+  'npm run setup': 'each command runs it first',
+  'npm run bench': 'it measures, for minutes; nothing in it is right or wrong',
+  'npm run faults': 'eleven minutes; a test runs its cases one by one',
+  'npm run test:artillery': 'it is a tier of tests by itself, which installs 470 MB',
+  'npm run images': 'there is no Docker; tests of pipeline/deploy do what its files say',
+  'npm run scenario -- --help': 'the same as --help of run.ts, which has a test',
+  'npm run scenario -- scenarios/<name>.js': 'stands for any script',
+  './k6 run scenarios/<name>.js': 'stands for any script',
+  './k6 run -e MQTT_URL=mqtt://127.0.0.1:1883 extensions/k6/mqtt/': 'Go tests run the examples',
+  'python3 extensions/k6/examples/record.py': 'a Go test runs it',
+  'go build': 'the set-up does, with the same sources',
+  'xk6 build': 'it wants another program and the network',
+  'npm install artillery': 'test:artillery does, with the packages it has made',
+  'npx artillery run load.yml': 'test:artillery does, with a file of its own',
+  curl: 'tests of pipeline/stack send with fetch, and read the file that it takes',
+  mosquitto_sub: 'tests subscribe with a client of their own',
+  chromium: 'reports/test prints through the browser that it has open',
+  docker: 'there is none',
+  kubectl: 'there is none; deploy-check reads the manifests',
+};
+
+/** The shell of a document, a command a line, and what its text names as `npm …`. */
+function commandsOf(text: string): string[] {
+  const open = text.replace(/^```(?!sh\n).*?^```$/gms, '').replaceAll('\\\n', ' ');
+  const fenced = [...open.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, body = '']) => body.split('\n'));
+  const indented = open.split('\n').filter((line) => /^ {4}/.test(line));
+  const programs = /^(npm|npx|\.\/k6|xk6|go|git|curl|docker|kubectl|chromium|python3|mosquitto_sub) /;
+  const spans = [...open.matchAll(/`([^`]*npm (?:run|test)\b[^`]*)`/g)].map(([, span = '']) => span);
+  return [...fenced, ...indented, ...spans]
+    .map((line) =>
+      line
+        .trim()
+        .replace(/^(?:\w+=(?:"[^"]*"|\S*) +)+/, '')
+        .replace(/\s+/g, ' '),
+    )
+    .filter((line) => programs.test(`${line} `));
+}
+
+/** The script that a command starts, or else the program behind the npm script. */
+function startedBy(command: string): string | undefined {
+  const [, name = ''] = /^npm run ([\w:]+)/.exec(command) ?? [];
+  const whole = `${command} ${(manifest.scripts as Record<string, string>)[name] ?? ''}`;
+  const paths = whole.match(/(?<=[ /])(?:scenarios|pipeline|reports|extensions)\/[\w/.-]+\.(?:js|ts|yml)\b/g);
+  return paths?.find((path) => path !== 'scenarios/run/run.ts');
+}
+
+test('a test starts what a README starts, or it is known why not', () => {
+  const tests = SOURCES.filter((path) => /\.test\.ts$|\/test\/.*\.ts$/.test(path)).map((path) => ({
+    path,
+    text: read(path),
+  }));
+  /** By its path, or seen from its own folder. */
+  const isStarted = (file: string) =>
+    tests.some(
+      ({ path, text }) =>
+        text.includes(file.split('/').slice(-2).join('/')) ||
+        (path.startsWith(`${dirname(file)}/`) && text.includes(basename(file))),
+    );
+  const unused = new Set(Object.keys(NOT_RUN));
+  const documents = DOCUMENTS.filter((path) => path.endsWith('README.md'));
+  for (const document of documents) {
+    for (const command of commandsOf(read(document))) {
+      const excuse = Object.keys(NOT_RUN).find((start) => command.startsWith(start));
+      if (excuse !== undefined) unused.delete(excuse);
+      else {
+        const file = startedBy(command);
+        assert.ok(file !== undefined && isStarted(file), `${document}: ${command}`);
+      }
+    }
+  }
+  assert.deepEqual([...unused], [], 'a README no longer has it');
 });

@@ -1,0 +1,98 @@
+/** scenarios/TUTORIAL.md: what it says is done, in a checkout of the test's own. Only the phases are shorter. */
+import assert from 'node:assert/strict';
+import { mkdir, readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { test } from 'node:test';
+import { execa } from 'execa';
+import { parse } from 'yaml';
+import { leash } from '../../pipeline/stack/leash.ts';
+import { copyCheckout } from '../../pipeline/test/checkout.ts';
+import { type Run, STAGES } from '../../reports/contract/run.ts';
+import { assertAllArrived, assertPass, brokenOf, place, ROOT, readRun } from './harness.ts';
+
+/** What the test adds to `npm run ramp`. P99 is a limit that every machine keeps, and for the serial relay one that none does. */
+const shortened = (commands: string) =>
+  commands.replaceAll(
+    'npm run ramp --',
+    `$& -e WARMUP_DURATION=1 -e RAMP_DURATION=1 -e SUSTAINED_DURATION=4 -e P99=${commands.includes('serial') ? 1 : 60_000}`,
+  );
+
+const text = await readFile(join(ROOT, 'scenarios/TUTORIAL.md'), 'utf8');
+const blocks = [...text.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, kind, body = '']) => ({ kind, body }));
+/** What a reader types, and what the tutorial shows of the answer. */
+const steps = blocks.flatMap(({ kind, body }, i) => {
+  const next = blocks[i + 1];
+  return kind === 'sh' ? [{ commands: body, shown: next?.kind === 'text' ? next.body : '' }] : [];
+});
+
+const words = (line: string) => line.trim().split(/\s+/).join(' ');
+
+/** The words before a line's first figure: what it is about, and what it decides. */
+const head = (line: string) => words(line.replace(/(^|[ +])[\d…].*/, ''));
+
+/** What `echo $?` prints, behind everything else. */
+const lastNumber = (output: string) => Number(output.trimEnd().split('\n').at(-1));
+
+/** Which stage of the pipeline grew most; `schedule` is the generator's. */
+function grown(by: (stage: (typeof STAGES)[number]) => number): string {
+  const [, ...stages] = STAGES;
+  return stages.reduce((most, stage) => (by(stage) > by(most) ? stage : most));
+}
+
+/** Runs commands as a reader does, in a session of their own. */
+async function typed(commands: string, cwd: string, env: NodeJS.ProcessEnv) {
+  const shell = execa('sh', ['-c', commands], { cwd, env, all: true, reject: false, detached: true });
+  const pid = shell.pid as number;
+  leash.hold(pid);
+  const { all, exitCode } = await shell.finally(() => leash.release(pid));
+  assert.equal(exitCode, 0, all);
+  return all;
+}
+
+test('the commands of the tutorial find the bottleneck, and its gate refuses it', async (t) => {
+  const { runDir: checkout, env } = await place(t);
+  const runs: Record<string, Run> = {};
+  const mean = (name: string, stage: (typeof STAGES)[number]) =>
+    runs[name]?.latency.stages[stage].mean ?? Number.NaN;
+
+  const [clone, ...rest] = steps;
+  assert.match(clone?.commands ?? '', /^git clone \S+\/arrival\ncd arrival\n$/);
+  await mkdir(checkout);
+  await copyCheckout(checkout);
+
+  for (const { commands, shown } of rest) {
+    const output = await typed(shortened(commands), checkout, env);
+    const names = [...commands.matchAll(/reports\/runs\/\w+/g)].map(([path]) => basename(path));
+    const last = names.at(-1) as string;
+    const [is, wanted] = [lastNumber(output), lastNumber(shown)];
+    let asShown = true;
+    if (commands.includes('npm run ramp')) {
+      const run = await readRun(join(checkout, 'reports/runs', last)).catch(() => assert.fail(output));
+      runs[last] = run;
+      assertAllArrived(run);
+      if (wanted === 0) assertPass(run, is);
+      else assert.ok(is === wanted && brokenOf(run).includes('arrival_p99'), output);
+      asShown = run.verdict.result !== 'invalid';
+    } else if (commands.includes('--fail-if')) {
+      // A busy machine can make a run invalid, or slow.
+      const judged = names.every((name) => runs[name]?.verdict.result !== 'invalid');
+      assert.equal(is, judged && mean(last, 'queue') <= 2 * mean('baseline', 'queue') ? 0 : 1, output);
+      asShown = judged && is === wanted;
+    }
+    const printed = output.split('\n').map(head);
+    const promised = shown.split('\n').filter((line) => asShown || !/\b(PASS|FAIL|ok)\b/.test(line));
+    for (const line of promised.map(head))
+      assert.ok(printed.includes(line), `"${line}" is not in\n${output}`);
+  }
+
+  const found = STAGES.filter((stage) => text.includes(`\`${stage}\` has grown`));
+  assert.deepEqual(found, [grown((stage) => mean('serial', stage) - mean('baseline', stage))]);
+});
+
+test("the steps of the tutorial's job are commands of the tutorial", () => {
+  const known = steps.flatMap(({ commands }) => commands.replaceAll('\\\n', ' ').split('\n').map(words));
+  const job = blocks.filter(({ kind }) => kind === 'yaml').flatMap(({ body }) => parse(body));
+  const run = job.flatMap((step: { run?: string }) => step.run ?? []).map(words);
+  assert.equal(run.length, 3);
+  for (const command of run) assert.ok(known.includes(command), command);
+});
