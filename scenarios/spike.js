@@ -1,6 +1,6 @@
 // How long does the pipeline take to recover from a burst: until its backlog has drained, and until p99 is back?
 //   npm run spike                                          20 s at 200/s, 5 s at 4,000/s, 40 s at 200/s
-//   npm run spike -- -e RATE=500 -e SPIKE_RATE=8000 -e SPIKE_DURATION=10 -e BEFORE=30 -e AFTER=60
+//   npm run spike -- -e RATE=500 -e SPIKE_RATE=5000 -e SPIKE_DURATION=10 -e BEFORE=30 -e AFTER=60
 //   npm run spike -- -e DRAIN_LIMIT=10 -e BACK_LIMIT=15    what fails it
 // Back is a p99 of a second that is near the one before the burst, and stays there.
 import { Gauge } from 'k6/metrics';

@@ -133,12 +133,16 @@ export function uncounted(group: Group): string | null {
   return null;
 }
 
-/** Facts of the environments, and of what an arrival is, in which the groups differ, or are not of one mind themselves. */
+/**
+ * Facts of the environments, and of what an arrival is, in which the groups differ, or are not of one mind themselves. Every CI job is
+ * another one: that is no difference.
+ */
 export function environments(groups: readonly Group[]): { name: string; values: (string | null)[] }[] {
   const facts = groups.map((group) =>
-    group.map(
-      ({ run }): Record<string, string> => ({ ...flat(run.environment), 'arrivals by': arrivals(run) }),
-    ),
+    group.map(({ run }): Record<string, string> => {
+      const { ci: _, ...environment } = run.environment;
+      return { ...flat(environment), 'arrivals by': arrivals(run) };
+    }),
   );
   const names = [...new Set(facts.flat().flatMap((one) => Object.keys(one)))];
   return names

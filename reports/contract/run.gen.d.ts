@@ -647,7 +647,29 @@ export interface Environment {
   shared_host: boolean | null;
   /** Versions and settings of the pipeline, as its stack told them. null or absent: somebody's own, which told nothing. */
   pipeline?: Record<string, string | number | boolean> | null;
+  /** The commit in the working directory. null: no repository, or no git. Absent: of an earlier version. */
+  git?: Git | null;
+  /** The CI job that ran it. null: none that is known. Absent: of an earlier version. */
+  ci?: Ci | null;
   [further: string]: unknown;
+}
+
+export interface Git {
+  /** Its whole hash. */
+  commit: string;
+  /** null: HEAD is detached, and no CI names one. */
+  branch: string | null;
+  /** Tracked files differ from the commit. null: not known, git read no repository. */
+  dirty: boolean | null;
+}
+
+export interface Ci {
+  /** GitHub Actions, GitLab CI or Jenkins. */
+  name: string;
+  /** Its name. null: not known. */
+  job: string | null;
+  /** The page of the job. null: not known. */
+  url: string | null;
 }
 
 /** One run of Arrival. Latencies are in ms (floats), what is not known is null. Integers are at most 2^53 − 1. A line of timeline.ndjson is $defs/interval. `unit` is an annotation: the unit of the number it stands beside. */

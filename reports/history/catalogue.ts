@@ -121,7 +121,8 @@ async function readEntry(
     try {
       const entry = entryOf(buffer.toString('utf8', 0, bytesRead), directory);
       if (entry !== null) {
-        const conditions = [...(await pipelineOf(file, size)), ...entry.conditions];
+        const { pipeline, git } = await environmentOf(file, size);
+        const conditions = [...pipeline, ...entry.conditions, ...git];
         return { ...entry, conditions };
       }
     } catch (error) {
@@ -132,16 +133,20 @@ async function readEntry(
   return { directory, error: 'run.json has no run, verdict, account and latency in its first MB' };
 }
 
-/** Queue and mode: the environment stands last in run.json. */
-async function pipelineOf(file: FileHandle, size: number): Promise<string[]> {
+/** Queue and mode, branch and commit: the environment stands last in run.json. */
+async function environmentOf(file: FileHandle, size: number): Promise<{ pipeline: string[]; git: string[] }> {
   const length = Math.min(size, TAIL_BYTES);
   const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
   const [, environment] = /.*"environment":(\{.*\})\s*\}\s*$/s.exec(buffer.toString()) ?? [];
+  const texts = (...all: unknown[]) => all.filter((one) => typeof one === 'string');
   try {
-    const { queue, relay_mode } = JSON.parse(environment as string).pipeline;
-    return [queue, relay_mode].filter((one) => typeof one === 'string');
+    const { pipeline, git } = JSON.parse(environment as string);
+    return {
+      pipeline: texts(pipeline?.queue, pipeline?.relay_mode),
+      git: texts(git?.branch, git?.commit?.slice(0, 8)),
+    };
   } catch {
-    return [];
+    return { pipeline: [], git: [] };
   }
 }
 

@@ -11,7 +11,7 @@ export interface Entry {
   network: string;
   profile: string;
   labels: Record<string, string>;
-  /** Queue and mode of the pipeline, and the highest rate of the load, as far as they are known: stream, pipelined, 1,500/s. */
+  /** Queue and mode of the pipeline, the highest rate of the load, branch and commit, as far as they are known: stream, pipelined, 1,500/s, main, 2254fb31. */
   conditions: string[];
   /** RFC 3339. */
   started: string;

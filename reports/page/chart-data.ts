@@ -57,4 +57,6 @@ export interface ChartData {
   marks?: { x: number; name: string }[];
   /** px; 200 if not given. */
   height?: number;
+  /** On paper it is as wide as the sheet, not half of it. */
+  wide?: boolean;
 }

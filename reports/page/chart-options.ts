@@ -2,6 +2,7 @@
 import type uPlot from 'uplot';
 import type { ChartData, Colour, Line } from './chart-data.ts';
 import { hooks } from './chart-hooks.ts';
+import { envelope } from './chart-paths.ts';
 import { clock, count, ms, timeOfDay } from './format.ts';
 import { heatRange } from './heat.ts';
 
@@ -68,12 +69,14 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
   const below = { ...axis, label: X_TITLES[chart.kind], size: 22 };
   const percentiles = chart.kind === 'percentile';
   const log = chart.log || chart.heat !== undefined;
+  const hours = chart.kind === 'time' && (chart.x.at(-1) ?? 0) > 3000;
   const drawn = hooks(chart, colour, font);
   const behind = chart.lines[0]?.behind === true ? chart.lines[0] : null;
   return {
     width,
     height,
-    padding: [chart.phases || chart.marks ? LABEL_BAND : 8, percentiles ? 24 : 12, 0, 0],
+    // The name of the last tick stands half outside.
+    padding: [chart.phases || chart.marks ? LABEL_BAND : 8, percentiles || hours ? 24 : 12, 0, 0],
     scales: {
       x: { time: false, range: xRange(chart) },
       y: {
@@ -165,7 +168,14 @@ function series(chart: ChartData, line: Line, stroke: string): uPlot.Series {
     stroke,
     width: chart.stacked ? 1 : 1.75,
     ...(line.dash ? { dash: DASHES[line.dash] } : {}),
-    ...(chart.stacked ? { fill: stroke } : line.fill ? { fill: `${stroke}2e` } : {}),
+    ...(chart.stacked
+      ? { fill: stroke }
+      : chart.kind === 'time'
+        ? {
+            ...(!chart.heat && { fill: `${stroke}${line.fill ? '2e' : '40'}` }),
+            paths: envelope(line.fill === true),
+          }
+        : {}),
     spanGaps: chart.kind !== 'time',
     points: {
       show: chart.kind === 'vus' ? !line.smooth : chart.x.length < 3,

@@ -132,7 +132,7 @@ function mount(element: HTMLElement, chart: ChartProps): () => void {
   const print = matchMedia('print');
   const dark = matchMedia('(prefers-color-scheme: dark)');
   const draw = () => {
-    width = print.matches ? PRINT_WIDTH : element.clientWidth;
+    width = print.matches ? PRINT_WIDTH * (chart.wide ? 2 : 1) : element.clientWidth;
     const height = Math.min(chart.height ?? HEIGHT, print.matches ? PRINT_HEIGHT : Number.POSITIVE_INFINITY);
     plot?.destroy();
     const shown = chart.kind === 'time' ? uPlot.sync(TIME).plots[0]?.scales.x : undefined;

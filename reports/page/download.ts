@@ -1,5 +1,5 @@
 /** Files made from the data that the page holds; nothing is asked for. */
-import { type Brief, type Interval, type Latency, type Run, STAGES } from '../contract/run.ts';
+import { type Brief, type Interval, type Latency, type Messages, type Run, STAGES } from '../contract/run.ts';
 
 /** Hands a file to the reader's browser. */
 export function download(name: string, type: string, text: string): void {
@@ -11,30 +11,56 @@ export function download(name: string, type: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-const MESSAGES = ['requests', 'scheduled', 'sent', 'accepted', 'rejected', 'failed'] as const;
-const PLAIN = ['t', 'phase', ...MESSAGES, 'arrived', 'backlog'] as const;
+const COUNTS = ['requests', 'scheduled', 'sent', 'accepted', 'rejected', 'failed'] as const;
+const PLAIN = ['t', 'phase', ...COUNTS, 'arrived', 'backlog'] as const;
 const BRIEF: (keyof Brief)[] = ['count', 'mean', 'p50', 'p95', 'p99', 'max'];
 
 type Cell = string | number | null | undefined;
-type Column = [head: string, value: (second: Interval) => Cell];
+type Column<Row> = [head: string, value: (row: Row) => Cell];
 
-/** The timeline, a line a second; latencies in ms, what is not known empty. RFC 4180. */
+/** The timeline, a line a second; latencies in ms, what is not known empty. */
 export function csv({ timeline }: Run): string {
-  const columns: Column[] = [
-    ...PLAIN.map((key): Column => [key, (second) => second[key]]),
+  type OfSecond = Column<Interval>;
+  return lines(timeline, [
+    ...PLAIN.map((key): OfSecond => [key, (second) => second[key]]),
     ...(['arrival', 'from_send', 'http'] as const).flatMap((name) =>
-      BRIEF.map((key): Column => [`${name}_${key}${key === 'count' ? '' : '_ms'}`, (s) => s[name]?.[key]]),
+      BRIEF.map((key): OfSecond => [`${name}_${key}${key === 'count' ? '' : '_ms'}`, (s) => s[name]?.[key]]),
     ),
-    ...STAGES.map((stage): Column => [`${stage}_mean_ms`, (second) => second.stages?.[stage]]),
+    ...STAGES.map((stage): OfSecond => [`${stage}_mean_ms`, (second) => second.stages?.[stage]]),
     ['canary_ms', (second) => second.canary_ms],
     ['generator_cpu_percent', (second) => second.generator?.cpu_percent],
     ['generator_rss_mb', (second) => second.generator?.rss_mb],
+  ]);
+}
+
+type Slow = Messages['slowest'][number];
+type Named = Messages['named'][number];
+/** A message of either list: what the other has is absent. */
+type Message = { list: keyof Messages } & Partial<Named & Omit<Slow, keyof Named>>;
+
+const ABOUT = ['list', 'id', 'end', 'target', 'flow', 'phase', 'due', 'subscriber', 'arrival_ms'] as const;
+
+/** The messages by id, the slowest deliveries first; null where there are none. */
+export function messagesCsv({ messages }: Run): string | null {
+  const all: Message[] = [
+    ...(messages?.slowest ?? []).map((row): Message => ({ list: 'slowest', ...row })),
+    ...(messages?.named ?? []).map((row): Message => ({ list: 'named', ...row })),
   ];
-  const lines = [
+  if (all.length === 0) return null;
+  return lines(all, [
+    ...ABOUT.map((key): Column<Message> => [key, (row) => row[key]]),
+    ...STAGES.map((stage): Column<Message> => [`${stage}_ms`, ({ stages_ms }) => stages_ms?.[stage]]),
+    ['delivered', ({ delivered }) => delivered],
+  ]);
+}
+
+/** Heads and rows as RFC 4180 has them. */
+function lines<Row>(rows: readonly Row[], columns: Column<Row>[]): string {
+  const all = [
     columns.map(([name]) => name),
-    ...timeline.map((second) => columns.map(([, value]) => quoted(value(second)))),
+    ...rows.map((row) => columns.map(([, value]) => quoted(value(row)))),
   ];
-  return lines.map((cells) => `${cells.join(',')}\r\n`).join('');
+  return all.map((cells) => `${cells.join(',')}\r\n`).join('');
 }
 
 /** A field of CSV; what a spreadsheet would take for a formula is kept text. */

@@ -141,13 +141,16 @@ export function overTime(run: Run) {
 }
 
 /** The phases as they went. */
-function phaseSpans(run: Run): PhaseSpan[] {
-  return run.steps.map((step) => ({
+function phaseSpans({ steps, timeline }: Run): PhaseSpan[] {
+  const phases = steps.map((step) => ({
     name: step.name,
     start: step.start_s,
     end: step.start_s + step.duration_s,
     measured: step.measured,
   }));
+  const [over, end] = [phases.at(-1)?.end ?? 0, (timeline.at(-1)?.t ?? -1) + 1];
+  // What comes after the load is the rest of it: the run drains.
+  return end > over && over > 0 ? [...phases, { name: 'drain', start: over, end, measured: false }] : phases;
 }
 
 /** The spans in which a subscriber had no connection. */

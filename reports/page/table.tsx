@@ -10,19 +10,43 @@ export interface Column<Row> {
   text?: boolean;
 }
 
+export interface SortableColumn<Row> extends Column<Row> {
+  /** What a click on the head of a long table sorts by. */
+  by?: (row: Row) => string | number | null;
+}
+
+/** The column that rows are sorted by. */
+interface Order {
+  column: number;
+  descending: boolean;
+}
+
 interface TableProps<Row> {
   /** Unit, estimator and samples of the numbers. */
   caption: ComponentChildren;
   /** The first one heads its row. */
-  columns: Column<Row>[];
+  columns: SortableColumn<Row>[];
   rows: Row[];
   /** One cell per column. */
   foot?: ComponentChildren[];
 }
 
+interface Sortable {
+  order: Order | null;
+  onSort: (column: number) => void;
+}
+
 /** A table that scrolls by itself where it is too wide. */
-export function Table<Row>({ caption, columns, rows, foot }: TableProps<Row>) {
+export function Table<Row>({
+  caption,
+  columns,
+  rows,
+  foot,
+  order,
+  onSort,
+}: TableProps<Row> & Partial<Sortable>) {
   const id = useId();
+  const sorted = order?.descending ? 'descending' : 'ascending';
   const side = (column: Column<Row> | undefined) => (column?.text ? 'text' : 'figure');
   return (
     // biome-ignore lint/a11y/useSemanticElements: a section would be a landmark, and a fieldset is for a form
@@ -35,8 +59,19 @@ export function Table<Row>({ caption, columns, rows, foot }: TableProps<Row>) {
         <thead>
           <tr>
             {columns.map((column, i) => (
-              <th key={i} scope="col" class={side(column)}>
-                {column.head}
+              <th
+                key={i}
+                scope="col"
+                class={side(column)}
+                aria-sort={order?.column === i ? sorted : undefined}
+              >
+                {column.by && onSort ? (
+                  <button type="button" class="sort" onClick={() => onSort(i)}>
+                    {column.head}
+                  </button>
+                ) : (
+                  column.head
+                )}
                 {column.unit && <span class="unit">{column.unit}</span>}
               </th>
             ))}
@@ -79,12 +114,19 @@ export function Table<Row>({ caption, columns, rows, foot }: TableProps<Row>) {
 const FIRST_ROWS = 40;
 
 /**
- * A table whose first rows are shown, and all of them on demand.
+ * A table whose first rows are shown, and all of them on demand. A click on a head sorts them, the largest numbers first.
  * @param what they are, in the plural
  */
-export function LongTable<Row>({ what, ...table }: TableProps<Row> & { what: string }) {
+export function LongTable<Row>({ what, ...given }: TableProps<Row> & { what: string }) {
   const [open, setOpen] = useState(false);
-  const { rows, caption } = table;
+  const [order, setOrder] = useState<Order | null>(null);
+  const { caption, columns } = given;
+  const rows = inOrder(given.rows, columns, order);
+  const onSort = (column: number) => {
+    const descending = order?.column === column ? !order.descending : !columns[column]?.text;
+    setOrder({ column, descending });
+  };
+  const table = { ...given, rows, order, onSort };
   if (rows.length <= FIRST_ROWS) return <Table {...table} />;
   return (
     <>
@@ -105,6 +147,23 @@ export function LongTable<Row>({ what, ...table }: TableProps<Row> & { what: str
       </details>
     </>
   );
+}
+
+/** As a reader expects of ids: 9 before 10. */
+const COLLATOR = new Intl.Collator('en', { numeric: true });
+
+/** Rows by a column; what is not known comes last. */
+function inOrder<Row>(rows: Row[], columns: SortableColumn<Row>[], order: Order | null): Row[] {
+  const by = order === null ? undefined : columns[order.column]?.by;
+  if (order === null || by === undefined) return rows;
+  const sign = order.descending ? -1 : 1;
+  return [...rows].sort((one, other) => {
+    const [a, b] = [by(one), by(other)];
+    if (a === null || b === null) return Number(a === null) - Number(b === null);
+    const ascending =
+      typeof a === 'number' && typeof b === 'number' ? a - b : COLLATOR.compare(`${a}`, `${b}`);
+    return sign * ascending;
+  });
 }
 
 /** Characters that a text begins with. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { styleOf } from '../page/chart-options.ts';
-import { csv, hlog } from '../page/download.ts';
+import { csv, hlog, messagesCsv } from '../page/download.ts';
 import { binStart, heatRange, merged } from '../page/heat.ts';
 import { fitUsl } from '../usl.ts';
 import { golden } from './goldens.ts';
@@ -78,6 +78,25 @@ test('the timeline as CSV: a line a second, and text that is no formula', () => 
   assert.ok(lines[1]?.startsWith(`0,"'=cmd(""x""),1",${second.requests},`), lines[1]);
   const cells = (lines[2] ?? '').split(',');
   assert.equal(cells[heads.indexOf('arrival_p99_ms')], String(run.timeline[1]?.arrival?.p99));
+});
+
+test('messages as CSV: a line each, stages in columns, what is not known empty', () => {
+  const run = golden('passing');
+  assert.equal(messagesCsv({ ...run, messages: { slowest: [], named: [] } }), null);
+  const at = { target: '=user/1', flow: 'a,b', phase: 'ramp', due: '2026-11-21T09:48:10.000001Z' };
+  run.messages = {
+    slowest: [
+      { ...at, id: 'r.1.7', subscriber: 1, arrival_ms: 300.5, stages_ms: { queue: 300, relay: 0.5 } },
+    ],
+    named: [{ ...at, id: 'r.1.9', end: 'lost', phase: null, due: null, delivered: 0 }],
+  };
+  assert.deepEqual(messagesCsv(run)?.split('\r\n'), [
+    'list,id,end,target,flow,phase,due,subscriber,arrival_ms,' +
+      'schedule_ms,request_ms,ingest_ms,queue_ms,relay_ms,delivery_ms,delivered',
+    `slowest,r.1.7,,"'=user/1","a,b",ramp,${at.due},1,300.5,,,,300,0.5,,`,
+    `named,r.1.9,lost,"'=user/1","a,b",,,,,,,,,,,0`,
+    '',
+  ]);
 });
 
 test('the histograms as a log, where the run holds them', () => {

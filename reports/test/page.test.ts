@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { messagesCsv } from '../page/download.ts';
 import { count, ms } from '../page/format.ts';
 import { Reader } from './browser.ts';
 import { HOSTILE } from './golden.ts';
@@ -230,17 +233,78 @@ describe('the page in a browser', () => {
         },
         { ...at, id: 'r.1.8', phase: 'ramp', subscriber: 2, arrival_ms: 3, stages_ms: {} },
       ],
-      named: [{ ...at, id: 'r.1.9', end: 'lost', phase: null, delivered: 0 }],
+      named: [
+        { ...at, id: 'r.1.9', end: 'lost', phase: null, delivered: 0 },
+        { ...at, id: 'r.1.10', end: 'rejected', phase: null, due: null, delivered: null },
+      ],
     };
     run.tail = { count: 10, of: 1000, mean_ms: 100, stages_ms: { queue: 98, relay: 2 } };
+    await reader.read(
+      run,
+      async (page) => {
+        const rows = await page.locator('#messages tbody tr').allTextContents();
+        assert.equal(rows.length, 4);
+        assert.match(rows[0] ?? '', /^r\.1\.7\D*300.*queue, 300/);
+        assert.match(rows[1] ?? '', /^r\.1\.8.*not known/);
+        assert.match(rows[2] ?? '', /^r\.1\.9\D*lost/);
+        assert.match(await text(page, '.stages tbody tr:nth-child(4)'), /98\s%/);
+        assert.deepEqual(await violations(page), []);
+
+        const [slowest, named] = [0, 1].map((i) => page.locator('#messages table').nth(i));
+        assert.ok(slowest && named);
+        const sorts = async (table: typeof slowest, head: string) => {
+          await table.getByRole('button', { name: head, exact: true }).press('Enter');
+          const sorted = table.locator('th[aria-sort]');
+          assert.equal(await sorted.count(), 1);
+          return [await sorted.getAttribute('aria-sort'), ...(await table.locator('.id').allTextContents())];
+        };
+        assert.deepEqual(await sorts(slowest, 'subscriber'), ['descending', 'r.1.8', 'r.1.7']);
+        assert.deepEqual(await sorts(slowest, 'subscriber'), ['ascending', 'r.1.7', 'r.1.8']);
+        assert.deepEqual(await sorts(slowest, 'longest stage'), ['ascending', 'r.1.7', 'r.1.8']);
+        assert.deepEqual(await sorts(slowest, 'longest stage'), ['descending', 'r.1.7', 'r.1.8']);
+        assert.deepEqual(await sorts(named, 'id'), ['ascending', 'r.1.9', 'r.1.10'], 'as numbers');
+        assert.deepEqual(await sorts(named, 'id'), ['descending', 'r.1.10', 'r.1.9']);
+        assert.deepEqual(await violations(page), []);
+
+        await named.getByRole('button', { name: 'copy r.1.9', exact: true }).click();
+        await named.getByRole('button', { name: 'copied r.1.9', exact: true }).waitFor();
+        assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'r.1.9');
+        await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
+        await slowest.getByRole('button', { name: 'copy r.1.8', exact: true }).click();
+        await page.waitForFunction(() => getSelection()?.toString() === 'r.1.8');
+
+        const [file] = await Promise.all([
+          page.waitForEvent('download'),
+          page.getByRole('button', { name: 'Messages (CSV)' }).click(),
+        ]);
+        assert.equal(file.suggestedFilename(), `${run.run.name}.messages.csv`);
+        assert.equal(await readFile(await file.path(), 'utf8'), messagesCsv(run));
+      },
+      { permissions: ['clipboard-read', 'clipboard-write'] },
+    );
+  });
+
+  test('where a run came from, with a link to its job where that is a page', async () => {
+    const run = golden('passing');
+    const commit = '0123456789abcdef0123456789abcdef01234567';
+    const ci = { name: 'GitLab CI', job: 'ramp', url: 'https://gitlab.example.com/o/r/-/jobs/7' };
+    Object.assign(run.environment, { git: { commit, branch: 'topic', dirty: true }, ci });
+    const facts = (page: Page) => page.locator('.facts').allTextContents();
     await reader.read(run, async (page) => {
-      const rows = await page.locator('#messages tbody tr').allTextContents();
-      assert.equal(rows.length, 3);
-      assert.match(rows[0] ?? '', /^r\.1\.7\D*300.*queue, 300/);
-      assert.match(rows[1] ?? '', /^r\.1\.8.*not known/);
-      assert.match(rows[2] ?? '', /^r\.1\.9lost/);
-      assert.match(await text(page, '.stages tbody tr:nth-child(4)'), /98\s%/);
-      assert.deepEqual(await violations(page), []);
+      assert.match(
+        (await facts(page)).join(),
+        new RegExp(`commit${commit}, with uncommitted changesbranchtopic`),
+      );
+      const link = page.getByRole('link', { name: 'GitLab CI: ramp' });
+      assert.equal(await link.getAttribute('href'), ci.url);
+    });
+    Object.assign(run.environment, {
+      git: { commit, branch: null, dirty: false },
+      ci: { ...ci, url: 'javascript:document.title=1' },
+    });
+    await reader.read(run, async (page) => {
+      assert.match((await facts(page)).join(), new RegExp(`commit${commit}CI jobGitLab CI: ramp`));
+      assert.equal(await page.getByRole('link', { name: 'GitLab CI' }).count(), 0);
     });
   });
 

@@ -73,7 +73,7 @@ function numbers(attributes: string): number[] {
 export async function cutOff(page: Page): Promise<string[]> {
   await page.setViewportSize({ width: PRINTABLE, height: 900 });
   await page.emulateMedia({ media: 'print' });
-  await page.waitForFunction(() => document.querySelector('canvas')?.clientWidth === 336);
+  await page.waitForFunction(() => document.querySelector('.charts canvas')?.clientWidth === 336);
   return page.evaluate(() =>
     [...document.querySelectorAll<HTMLElement>('html, main, main *')]
       .filter((element) => element.clientWidth > 0 && element.scrollWidth > element.clientWidth + 1)

@@ -1,8 +1,10 @@
 package arrival
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/origin"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
@@ -22,6 +25,18 @@ func TestEveryMessageArrivesOnce(t *testing.T) {
 	assert.Equal(t, []int64{210, 300, 300}, []int64{r.Flows[0].Arrived, r.Flows[1].Arrived, r.Flows[2].Arrived})
 	assert.Zero(t, r.Latency.Stages["queue"].Count, "no stamps, no stages")
 	assert.Equal(t, int64(810), r.Latency.Stages["schedule"].Count)
+}
+
+func TestARunSaysWhereItCameFrom(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, &fake.Pipeline{}, steady, "")
+	wrote := s.run().Environment
+	git, ci := origin.Of(".", os.Getenv)
+	expected, err := json.Marshal(map[string]any{"git": git, "ci": ci})
+	require.NoError(t, err)
+	found, err := json.Marshal(map[string]any{"git": wrote["git"], "ci": wrote["ci"]})
+	require.NoError(t, err)
+	assert.JSONEq(t, string(expected), string(found))
 }
 
 func TestADelayShiftsEveryQuantileByAsMuch(t *testing.T) {

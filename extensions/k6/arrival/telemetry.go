@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,6 +19,7 @@ import (
 	"github.com/shirou/gopsutil/v4/host"
 	"github.com/shirou/gopsutil/v4/mem"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/origin"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
@@ -88,12 +90,16 @@ func (e *engine) readTelemetry(ctx context.Context, client *store.Store) {
 	e.used(resources, known)
 }
 
-// environment describes the generator's machine. It omits what the system does not report.
+// whence is where the runs of this process come from. The first call asks git: before the load.
+var whence = sync.OnceValues(func() (*origin.Git, *origin.CI) { return origin.Of(".", os.Getenv) })
+
+// environment describes the generator's machine and where the run came from. It omits what the system does not report.
 func (e *engine) environment() map[string]any {
 	env := map[string]any{
 		"os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU(), "gomaxprocs": runtime.GOMAXPROCS(0),
 		"arrival": report.Version, "go": runtime.Version(), "shared_host": e.sharedHost(),
 	}
+	env["git"], env["ci"] = whence()
 	if name, err := os.Hostname(); err == nil {
 		env["hostname"] = name
 	}

@@ -138,6 +138,19 @@ test('k6 beside Artillery, single beside cluster: titled by what differs', () =>
   assert.deepEqual(environment, [{ name: 'kernel', values: ['6.1.0', '7.0'] }]);
 });
 
+test('another commit is a difference in conditions, another CI job is not', () => {
+  const of = (commit: string, job: string) =>
+    recording(1, ({ run: { environment } }) => {
+      environment.git = { commit, branch: 'main', dirty: false };
+      environment.ci = { name: 'GitLab CI', job, url: null };
+    });
+  const differs = (...runs: Recording[]) => compare(runs).environment;
+  assert.deepEqual(differs(of('a', '1'), of('b', '2')), [{ name: 'git.commit', values: ['a', 'b'] }]);
+  assert.deepEqual(differs(of('a', '1'), of('a', '2')), []);
+  const before = differs(recording(1), of('a', '1')).map(({ name }) => name);
+  assert.deepEqual(before, ['git.commit', 'git.branch', 'git.dirty'], 'an earlier version did not say');
+});
+
 test('arrivals by the kernel’s stamp beside arrivals by the read are a difference in conditions', () => {
   const read = (stamps?: Run['health']['arrival_stamps']) =>
     recording(1, ({ run: { health } }) => {

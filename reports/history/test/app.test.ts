@@ -91,12 +91,14 @@ test('a sparkline is read anew when the timeline has changed, and only then', as
   await rm(directory, { recursive: true });
 });
 
-test('the list says queue and mode of the pipeline, and the highest rate of the load', async () => {
-  const directory = await writeRun(root, 'real', golden('real'));
+test('the list says queue and mode of the pipeline, the highest rate of the load, branch and commit', async () => {
+  const run = golden('real');
+  run.environment.git = { commit: '0123456789abcdef', branch: 'topic', dirty: false };
+  const directory = await writeRun(root, 'real', run);
   const { runs } = await list('?text=pipelined');
   assert.deepEqual(
     runs.map(({ conditions }) => conditions),
-    [['stream', 'pipelined', '50/s']],
+    [['stream', 'pipelined', '50/s', 'topic', '01234567']],
   );
   assert.deepEqual((await list('?text=two')).runs[0]?.conditions, ['1,500/s'], 'of an older run');
   await rm(directory, { recursive: true });

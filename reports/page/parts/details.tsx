@@ -1,6 +1,7 @@
+import type { ComponentChildren } from 'preact';
 import type { Rule, Run } from '../../contract/run.ts';
 import { limitText, rulesOf } from '../../rules.ts';
-import { csv, download, hlog } from '../download.ts';
+import { csv, download, hlog, messagesCsv } from '../download.ts';
 import { compact, count, duration, figure, local } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { Facts, Long, LongTable, Table } from '../table.tsx';
@@ -101,7 +102,9 @@ export function DetailsSection({ run, sound, held }: PartProps & { held: Run }) 
   );
 }
 
-function environment(compact: PartProps['run']['environment']): [string, string][] {
+type Environment = PartProps['run']['environment'];
+
+function environment(compact: Environment): [string, ComponentChildren][] {
   const {
     cpu,
     cores,
@@ -112,6 +115,8 @@ function environment(compact: PartProps['run']['environment']): [string, string]
     arrival: _,
     shared_host,
     pipeline: _pipeline,
+    git,
+    ci,
     ...further
   } = compact;
   const known: [string, string | null][] = [
@@ -125,7 +130,20 @@ function environment(compact: PartProps['run']['environment']): [string, string]
   return [
     ...known.map(([name, value]): [string, string] => [name, value ?? 'not available']),
     ...facts(further),
+    ...cameFrom(git, ci),
   ];
+}
+
+function cameFrom(git: Environment['git'], ci: Environment['ci']): [string, ComponentChildren][] {
+  const all: [string, ComponentChildren][] = [];
+  if (git) all.push(['commit', `${git.commit}${git.dirty ? ', with uncommitted changes' : ''}`]);
+  if (git?.branch) all.push(['branch', git.branch]);
+  if (ci) {
+    const words = [ci.name, ci.job].filter((part) => part !== null).join(': ');
+    const linked = /^https?:/.test(ci.url ?? ''); // anything else may be a script
+    all.push(['CI job', linked ? <a href={ci.url ?? ''}>{words}</a> : words]);
+  }
+  return all;
 }
 
 /** Names and values as the run tells them. */
@@ -181,6 +199,7 @@ type Phase = PartProps['run']['run']['profile']['phases'][number];
 /** Files made from what the page holds. */
 function Downloads({ run }: { run: PartProps['run'] }) {
   const log = hlog(run);
+  const messages = messagesCsv(run);
   // A name of the user's, for a file: what is no letter, digit, dot or dash is left out.
   const name =
     run.run.name
@@ -194,6 +213,11 @@ function Downloads({ run }: { run: PartProps['run'] }) {
         <button type="button" onClick={() => download(`${name}.csv`, 'text/csv', csv(run))}>
           Timeline (CSV)
         </button>
+        {messages !== null && (
+          <button type="button" onClick={() => download(`${name}.messages.csv`, 'text/csv', messages)}>
+            Messages (CSV)
+          </button>
+        )}
         <button
           type="button"
           onClick={() => download(`${name}.json`, 'application/json', `${JSON.stringify(run)}\n`)}

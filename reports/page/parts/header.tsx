@@ -32,6 +32,7 @@ export function Header({ run, sound }: PartProps) {
       <p class="meta" title={about(run.run)}>
         {about(run.run)}
       </p>
+      <Origin {...run.environment} />
       <section class={`verdict ${result}`} aria-label="Verdict">
         <div class="result">
           <span class="mark" aria-hidden="true">
@@ -78,6 +79,21 @@ function about(run: PartProps['run']['run']): string {
     run.network,
     ...Object.entries(run.labels).map(([name, value]) => `${name}: ${value}`),
   ].join(' · ');
+}
+
+/** The commit and the CI job; nothing where they are not known. */
+function Origin({ git, ci }: Pick<PartProps['run']['environment'], 'git' | 'ci'>) {
+  if (!git && !ci) return null;
+  const words = ci && [ci.name, ci.job].filter((part) => part !== null).join(': ');
+  return (
+    <p class="meta">
+      {git && `commit ${git.commit.slice(0, 10)}`}
+      {git?.branch && ` on ${git.branch}`}
+      {git?.dirty && ', with uncommitted changes'}
+      {git && ci && ' · '}
+      {ci && (/^https?:/.test(ci.url ?? '') ? <a href={ci.url ?? ''}>{words}</a> : words)}
+    </p>
+  );
 }
 
 /** What the script says beyond what every run says. */

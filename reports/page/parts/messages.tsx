@@ -1,7 +1,8 @@
+import { useState } from 'preact/hooks';
 import { type Messages, STAGES, type Stage } from '../../contract/run.ts';
 import { count, ms } from '../format.ts';
 import type { PartProps } from '../part.ts';
-import { LongTable } from '../table.tsx';
+import { LongTable, type SortableColumn } from '../table.tsx';
 
 type Slow = Messages['slowest'][number];
 type Named = Messages['named'][number];
@@ -15,6 +16,28 @@ const ENDS: Record<Named['end'], string> = {
   duplicates: 'duplicate',
   negative: 'negative',
 };
+
+/** What both tables say of a message. */
+type Message = Pick<Named, 'id' | 'due' | 'phase' | 'flow' | 'target'>;
+
+const ID: SortableColumn<Message> = {
+  head: 'id',
+  text: true,
+  by: ({ id }) => id,
+  cell: ({ id }) => <Id id={id} />,
+};
+
+const ABOUT: SortableColumn<Message>[] = [
+  {
+    head: 'due',
+    unit: 'UTC',
+    by: ({ due }) => due,
+    cell: ({ due }) => (due === null ? 'not known' : timeOf(due)),
+  },
+  { head: 'phase', text: true, by: ({ phase }) => phase, cell: ({ phase }) => phase ?? 'not known' },
+  { head: 'flow', text: true, by: ({ flow }) => flow, cell: ({ flow }) => flow },
+  { head: 'target', text: true, by: ({ target }) => target, cell: ({ target }) => target },
+];
 
 /** Messages by id: the slowest deliveries with their stages, and what ended badly. */
 export function MessagesSection({ run, sound }: PartProps) {
@@ -38,15 +61,21 @@ function Slowest({ slowest }: { slowest: Slow[] }) {
         what="deliveries"
         caption="Of the measured phases, and the slowest ten of each phase and flow; a bar is as long as its arrival latency, by stage"
         columns={[
-          { head: 'id', text: true, cell: ({ id }) => <code class="id">{id}</code> },
-          { head: 'arrival', unit: 'ms', cell: ({ arrival_ms }) => ms(arrival_ms) },
+          ID,
+          {
+            head: 'arrival',
+            unit: 'ms',
+            by: ({ arrival_ms }) => arrival_ms,
+            cell: ({ arrival_ms }) => ms(arrival_ms),
+          },
           { head: 'stages', text: true, cell: (row) => <Bar row={row} longest={longest} /> },
-          { head: 'longest stage', text: true, cell: longestStage },
-          { head: 'due', unit: 'UTC', cell: ({ due }) => timeOf(due) },
-          { head: 'phase', text: true, cell: ({ phase }) => phase },
-          { head: 'flow', text: true, cell: ({ flow }) => flow },
-          { head: 'target', text: true, cell: ({ target }) => target },
-          { head: 'subscriber', cell: ({ subscriber }) => count(subscriber) },
+          { head: 'longest stage', text: true, by: (row) => longestOf(row)?.[0] ?? null, cell: longestStage },
+          ...ABOUT,
+          {
+            head: 'subscriber',
+            by: ({ subscriber }) => subscriber,
+            cell: ({ subscriber }) => count(subscriber),
+          },
         ]}
         rows={slowest}
       />
@@ -62,15 +91,13 @@ function Ends({ named }: { named: Named[] }) {
         what="messages"
         caption="The first hundred of each end"
         columns={[
-          { head: 'id', text: true, cell: ({ id }) => <code class="id">{id}</code> },
-          { head: 'end', text: true, cell: ({ end }) => ENDS[end] },
-          { head: 'due', unit: 'UTC', cell: ({ due }) => (due === null ? 'not known' : timeOf(due)) },
-          { head: 'phase', text: true, cell: ({ phase }) => phase ?? 'not known' },
-          { head: 'flow', text: true, cell: ({ flow }) => flow },
-          { head: 'target', text: true, cell: ({ target }) => target },
+          ID,
+          { head: 'end', text: true, by: ({ end }) => ENDS[end], cell: ({ end }) => ENDS[end] },
+          ...ABOUT,
           {
             head: 'delivered',
             unit: 'subscribers',
+            by: ({ delivered }) => delivered,
             cell: ({ delivered }) => (delivered === null ? '–' : count(delivered)),
           },
         ]}
@@ -80,10 +107,37 @@ function Ends({ named }: { named: Named[] }) {
   );
 }
 
-function longestStage({ stages_ms }: Slow): string {
-  const known = Object.entries(stages_ms).sort(([, a], [, b]) => b - a);
-  const [first] = known;
-  return first === undefined ? 'not known' : `${first[0]}, ${ms(first[1])} ms`;
+/** An id, and a button that copies it. */
+function Id({ id }: { id: string }) {
+  const [copied, setCopied] = useState<string | null>(null);
+  const copy = async ({ currentTarget: button }: { currentTarget: Element }) => {
+    try {
+      await navigator.clipboard.writeText(id);
+      setCopied(id);
+    } catch {
+      // No clipboard, as on a page by plain HTTP: a key copies what is selected.
+      const code = button.previousElementSibling;
+      if (code) getSelection()?.selectAllChildren(code);
+    }
+  };
+  const word = copied === id ? 'copied' : 'copy';
+  return (
+    <>
+      <code class="id">{id}</code>{' '}
+      <button type="button" class="copy screen" aria-label={`${word} ${id}`} onClick={copy}>
+        {word}
+      </button>
+    </>
+  );
+}
+
+function longestOf({ stages_ms }: Slow): [stage: string, ms: number] | undefined {
+  return Object.entries(stages_ms).sort(([, a], [, b]) => b - a)[0];
+}
+
+function longestStage(row: Slow): string {
+  const longest = longestOf(row);
+  return longest === undefined ? 'not known' : `${longest[0]}, ${ms(longest[1])} ms`;
 }
 
 function Bar({ row: { stages_ms, arrival_ms }, longest }: { row: Slow; longest: number }) {

@@ -135,6 +135,7 @@ function P99Chart({ run }: { run: Run }) {
       format={msValue}
       lines={lines}
       height={240}
+      wide
     />
   );
 }

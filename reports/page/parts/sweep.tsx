@@ -25,7 +25,7 @@ export function SweepSection({ run }: PartProps) {
       <h2>Sweep of concurrency</h2>
       <div class="charts">
         <LatencyChart run={run} steps={steps} marks={marks} />
-        <ThroughputChart run={run} steps={steps} marks={marks} />
+        <ThroughputChart steps={steps} marks={marks} />
       </div>
       <p class="small">
         The knee is the last concurrency before arrival p50 takes off for good: with more VUs it stays above 5
@@ -87,9 +87,8 @@ function latencyTitle({ knee }: Run, steps: SweepStep[]): string {
   return `Knee at ${plural(knee.vus, 'VU')}: arrival p50 is ${p50(knee.vus)} there and ${p50(knee.next)} with ${count(knee.next)}${knee.stage === '' ? '' : `; ${knee.stage} grows most`}`;
 }
 
-function ThroughputChart({ run, steps, marks }: SweepChartProps) {
-  const perSecond = (step: Step) => carried(step);
-  const usl = fitUsl(steps.map((step) => [step.vus, perSecond(step)]));
+function ThroughputChart({ steps, marks }: Omit<SweepChartProps, 'run'>) {
+  const usl = fitUsl(steps.map((step) => [step.vus, carried(step)]));
   const measured = new Map(steps.map((step) => [step.vus, step]));
   const x = usl ? grid(steps) : steps.map(({ vus }) => vus);
   const at = (value: (step: SweepStep) => number | null) =>
@@ -97,12 +96,12 @@ function ThroughputChart({ run, steps, marks }: SweepChartProps) {
       const step = measured.get(vus);
       return step === undefined ? null : value(step);
     });
-  const best = steps.reduce((a, b) => (perSecond(b) > perSecond(a) ? b : a));
+  const best = steps.reduce((a, b) => (carried(b) > carried(a) ? b : a));
   return (
     <Chart
       name="Throughput by concurrency"
       unit="messages per second"
-      title={`At most ${figure(perSecond(best))} messages/s accepted and arrived, with ${plural(best.vus, 'VU')}`}
+      title={`At most ${figure(carried(best))} messages/s accepted and arrived, with ${plural(best.vus, 'VU')}`}
       note={fitNote(steps, usl)}
       kind="vus"
       x={x}
@@ -110,7 +109,7 @@ function ThroughputChart({ run, steps, marks }: SweepChartProps) {
       marks={marks}
       format={figure}
       lines={[
-        { label: 'accepted and arrived', colour: 'blue', values: at(perSecond) },
+        { label: 'accepted and arrived', colour: 'blue', values: at(carried) },
         {
           label: 'sent',
           colour: 'violet',

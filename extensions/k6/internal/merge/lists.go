@@ -58,13 +58,14 @@ func errorClasses(runs []*report.Run) []report.ErrorClass {
 	return all
 }
 
-// environments are what is the same on all hosts; Generators has of each what it is judged by.
+// environments are what is the same on all hosts; Generators has of each what it is judged by. The whole came from where
+// the first instance did.
 func environments(runs []*report.Run) map[string]any {
 	all := maps.Clone(runs[0].Environment)
 	shared := false
 	for _, r := range runs {
 		for name, value := range all {
-			if !reflect.DeepEqual(value, r.Environment[name]) {
+			if name != "git" && name != "ci" && !reflect.DeepEqual(value, r.Environment[name]) {
 				all[name] = nil
 			}
 		}

@@ -129,6 +129,19 @@ func TestSeveralMakeAWholeWhoeverComesFirst(t *testing.T) {
 	assert.Contains(t, text, " scheduled = 0 dropped")
 }
 
+func TestTheWholeCameFromWhereItsFirstPartDid(t *testing.T) {
+	t.Parallel()
+	from := func(commit, job string) func(r *report.Run) {
+		return func(r *report.Run) {
+			r.Environment["git"] = map[string]any{"commit": commit, "branch": nil, "dirty": false}
+			r.Environment["ci"] = map[string]any{"name": "GitLab CI", "job": job, "url": nil}
+		}
+	}
+	r := merged(t, three(t, from("a", "1"), from("a", "2"), from("b", "3")))
+	assert.Equal(t, map[string]any{"commit": "a", "branch": nil, "dirty": false}, r.Environment["git"])
+	assert.Equal(t, map[string]any{"name": "GitLab CI", "job": "1", "url": nil}, r.Environment["ci"])
+}
+
 func TestTheSlowestOfAllAreNamed(t *testing.T) {
 	t.Parallel()
 	slow := func(id string, ms ...float64) func(r *report.Run) {
