@@ -295,7 +295,7 @@ describe('the page in a browser', () => {
         (await facts(page)).join(),
         new RegExp(`commit${commit}, with uncommitted changesbranchtopic`),
       );
-      const link = page.getByRole('link', { name: 'GitLab CI: ramp' });
+      const link = page.locator('#summary').getByRole('link', { name: 'GitLab CI: ramp' });
       assert.equal(await link.getAttribute('href'), ci.url);
     });
     Object.assign(run.environment, {

@@ -251,7 +251,7 @@ describe('the page in use', () => {
         const dark = await brightest(page);
         assert.ok(dark.paper < 60 && dark.axis > 120, JSON.stringify(dark));
         await page.emulateMedia({ media: 'print' });
-        await page.waitForFunction(() => document.querySelector('canvas')?.clientWidth === 336);
+        await page.waitForFunction(() => document.querySelector('.charts canvas')?.clientWidth === 336);
         const print = await brightest(page);
         assert.ok(print.paper === 255 && print.axis < 120, JSON.stringify(print));
       },
