@@ -5,11 +5,11 @@ import { ConfigError } from '../pipeline/common/config.ts';
 import { readFlags } from '../pipeline/common/flags.ts';
 import { printable } from '../pipeline/common/printable.ts';
 import { comparisonOf, FailedRunsError } from './comparison/compare.ts';
-import type { Comparison } from './comparison/comparison.ts';
+import type { Comparison, Judgement } from './comparison/comparison.ts';
 import { type Condition, ConditionError, check, judge, parseCondition } from './comparison/conditions.ts';
 import { comparisonMarkdown } from './comparison/markdown.ts';
 import { comparisonTemplate, renderComparison } from './comparison/page.ts';
-import { readRecording, readRun } from './comparison/recording.ts';
+import { linkedFrom, readRun } from './comparison/recording.ts';
 import { type Group, grouped } from './comparison/subjects.ts';
 import { comparisonText } from './comparison/text.ts';
 import { COMPARISONS, moment, newDirectory, RUNS } from './directory.ts';
@@ -123,26 +123,25 @@ async function compareRuns(names: string[], values: Values): Promise<number> {
     throw new ConfigError('--sure is about --fail-if, and there is none');
   const template = await comparisonTemplate();
   const directories = await Promise.all(names.map(directoryOf));
-  const recordings = await Promise.all(directories.map((directory) => readRecording(directory)));
+  // Where a new directory would be; a comparison that is refused makes none.
+  const place = dirname(values.out ?? join(COMPARISONS, moment(), 'index.html'));
+  const recordings = await Promise.all(directories.map((directory) => linkedFrom(place, directory)));
   const groups = grouped(recordings, values.each ?? false);
   const comparison = comparisonAsked(groups, values['allow-failed'] ?? false);
+  comparison.conditions = conditions.flatMap((condition) => judge(condition, groups, values.sure ?? false));
   console.log(comparisonText(comparison));
   const path = values.out ?? join(newDirectory(join(COMPARISONS, moment())), 'index.html');
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, renderComparison(comparison, template));
   console.log(`report      ${shortPath(path)}`);
-  const findings = conditions.flatMap((condition) => judge(condition, groups, values.sure ?? false));
-  const told = findings.map(({ condition: { text }, sentence, ...finding }) => ({
-    condition: text,
-    ...finding,
-    told: sentence.slice(text.length + 2),
-  }));
-  await writeTo(values.json, `${JSON.stringify({ ...comparison, conditions: told })}\n`);
-  await writeTo(values.markdown, comparisonMarkdown(comparison, findings));
-  for (const { subject, fails, sentence } of findings) {
-    console.log(`fail-if     ${fails ? 'FAIL' : 'ok'}  ${printable(`${subject}: ${sentence}`)}`);
-  }
-  return findings.some(({ fails }) => fails) ? 1 : 0;
+  await writeTo(values.json, `${JSON.stringify(comparison)}\n`);
+  await writeTo(values.markdown, comparisonMarkdown(comparison));
+  for (const one of comparison.conditions) console.log(judgementText(one, `${one.subject}: `));
+  return comparison.conditions.some(({ result }) => result !== 'passed') ? 1 : 0;
+}
+
+function judgementText({ condition, result, said }: Judgement, subject = ''): string {
+  return `fail-if     ${result.padEnd(10)} ${printable(`${subject}${condition}: ${said}`)}`;
 }
 
 /** @throws {ConfigError} if it is not allowed */
@@ -185,14 +184,13 @@ async function checkRun(names: string[], values: Values): Promise<number> {
   const run = await readRun(directory).catch((error: Error) => {
     throw new UnjudgedError(error.message);
   });
-  const findings = conditions.map((condition) =>
+  const judgements = conditions.map((condition) =>
     wellFormed(() => check(condition, { run, histograms: new Map() })),
   );
-  for (const { fails, judged, sentence } of findings) {
-    console.log(`fail-if     ${!judged ? '?   ' : fails ? 'FAIL' : 'ok  '}  ${printable(sentence)}`);
-  }
-  if (findings.some(({ fails, judged }) => fails && judged)) return 1;
-  return findings.every(({ judged }) => judged) ? 0 : 2;
+  for (const judgement of judgements) console.log(judgementText(judgement));
+  const results = new Set(judgements.map(({ result }) => result));
+  if (results.has('exceeded') || results.has('messages failed')) return 1;
+  return results.has('not judged') ? 2 : 0;
 }
 
 /** @returns the exit code */

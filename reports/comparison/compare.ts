@@ -9,7 +9,7 @@ import { mean } from './intervals.ts';
 import { kneeOf } from './knees.ts';
 import { type Measure, measureOf } from './measures.ts';
 import type { Recording } from './recording.ts';
-import { counted, environments, type Group, grouped, MOST_SUBJECTS, obstacle, titles } from './subjects.ts';
+import { counted, differing, type Group, grouped, MOST_SUBJECTS, obstacle, titles } from './subjects.ts';
 
 const ARRIVAL = ['p50', 'p90', 'p95', 'p99', 'p999', 'mean'].map((key) => `arrival.${key}`);
 const HTTP = ['p50', 'p99'].map((key) => `http.${key}`);
@@ -68,12 +68,12 @@ export function comparisonOf(
   const closed = subjects.some(({ model }) => model === 'closed');
   const fits = subjects.map(({ obstacle }) => obstacle === null);
   return {
-    schema: 'arrival/comparison/1',
+    schema: 'arrival/comparison/2',
     subjects,
     rows: SHOWN.filter((name) => closed || !RATES.includes(name))
       .map((name) => row(counting, measureOf(name) as Measure, fits))
       .filter(({ values }) => values.some((value) => value !== null)),
-    environment: environments(groups),
+    differing: differing(groups),
   };
 }
 
@@ -100,6 +100,7 @@ function whole(group: Group, counting: Group): Pick<Subject, 'runs' | 'account' 
       const { run, verdict } = recording.run;
       return {
         name: run.name,
+        ...(recording.page !== undefined && { page: recording.page }),
         tool: [run.tool.name, run.tool.version].filter((word) => word !== null).join(' '),
         started: run.started,
         verdict: verdict.result,

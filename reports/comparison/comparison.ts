@@ -2,15 +2,33 @@
 import type { Account, Knee as RunKnee, Stage, VerdictResult } from '../contract/run.ts';
 import type { Measure } from './measures.ts';
 
+/** A difference of less than this is none that anyone would act on. */
+export const MARGIN = 0.01;
+/** Why a figure that is better in a run in which messages failed decides nothing. */
+export const BETTER_FAILED = 'messages of the better run failed: they would have been its slowest';
+export const OTHER_PROFILE = 'not comparable: other profile';
+
 export interface Comparison {
-  schema: 'arrival/comparison/1';
+  schema: 'arrival/comparison/2';
   /** The baseline first. */
   subjects: Subject[];
   rows: Row[];
-  /** What the environments of the runs do not agree in. */
-  environment: { name: string; values: (string | null)[] }[];
+  /** Names, labels, settings and facts of the environment that differ; settings first. */
+  differing: { name: string; values: string[] }[];
+  /** What the conditions of a gate have found. Absent: there were none. */
+  conditions?: Judgement[];
   /** Absent: there are none. */
   additions?: Addition[];
+}
+
+/** One condition of a gate, held against one subject. */
+export interface Judgement {
+  condition: string;
+  subject: string;
+  /** Only what passed lets a change through. */
+  result: 'passed' | 'exceeded' | 'messages failed' | 'not judged';
+  /** The figure that was judged, or why there is none. */
+  said: string;
 }
 
 /** A table of whoever compares, beside what all comparisons have. */
@@ -55,6 +73,8 @@ export type Curve = [percentile: number, ms: number][];
 
 export interface RunSummary {
   name: string;
+  /** The address of its page, seen from the comparison's. Absent: it is not known. */
+  page?: string;
   tool: string;
   started: string;
   verdict: VerdictResult;
@@ -102,19 +122,12 @@ export interface Difference {
   absolute: number;
   /** other / baseline − 1; null where either is 0. */
   relative: number | null;
-  /** Of `relative`; null where nothing tells how far it could be off: `why`. */
+  /** Of `relative`; null where nothing shows how far it could be off: `why`. */
   interval: { low: number; high: number; from: string } | null;
+  /** Why it is undecided, other than by a wide interval: `reason` or `reason: details`. */
   why: string | null;
   word: Word;
 }
 
-/** What the figures warrant, and nothing more. */
-export type Word =
-  | 'slower'
-  | 'faster'
-  | 'higher'
-  | 'lower'
-  | 'no difference seen'
-  | 'not known'
-  /** The better figure is that of a run in which messages failed. */
-  | 'survivors only';
+/** What the figures warrant, and nothing more. Of rates, slower is lower. */
+export type Word = 'slower' | 'faster' | 'equal' | 'undecided';

@@ -1,5 +1,6 @@
 /** `--fail-if`: when a comparison is to fail. The grammar stands in reports/README.md. */
 import { failures, sumOfAccounts } from '../account.ts';
+import type { Judgement } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
 import { COUNTS, type Measure, measureOf, RATES, SERIES, STATISTICS, unitOf } from './measures.ts';
 import type { Recording } from './recording.ts';
@@ -16,16 +17,6 @@ export interface Condition {
   limit: number;
   /** value: the figure itself; difference and share: how far it is from the baseline's. */
   of: 'value' | 'difference' | 'share';
-}
-
-/** What a condition has found. */
-export interface Finding {
-  condition: Condition;
-  subject: string;
-  /** It holds, or it cannot be judged, or messages of the run failed: either way nothing is let through. */
-  fails: boolean;
-  judged: boolean;
-  sentence: string;
 }
 
 /** A condition that is not one; the message is one line with the column where it goes wrong. */
@@ -101,14 +92,15 @@ function unknown(name: string, fail: (what: string, allowed: string) => never): 
 }
 
 /** @param sure a condition on a difference holds only where all of the interval is beyond the limit */
-export function judge(condition: Condition, groups: readonly Group[], sure: boolean): Finding[] {
+export function judge(condition: Condition, groups: readonly Group[], sure: boolean): Judgement[] {
   const [baseline, ...others] = groups;
   if (baseline === undefined) return [];
   const figures = (group: Group) => (condition.measure.kind === 'count' ? group : counted(group));
   return others.map((group, i) => {
     const judged = judgeOne(condition, figures(baseline), figures(group), sure);
     const runs = condition.of === 'value' ? group : [...baseline, ...group];
-    return found(condition, String.fromCharCode(66 + i), letThrough(judged, runs));
+    const subject = String.fromCharCode(66 + i);
+    return { condition: condition.text, subject, ...letThrough(judged, runs) };
   });
 }
 
@@ -116,7 +108,7 @@ export function judge(condition: Condition, groups: readonly Group[], sure: bool
  * Holds a condition against one run.
  * @throws {ConditionError} if it asks for a difference, for which there is no other run
  */
-export function check(condition: Condition, recording: Recording): Finding {
+export function check(condition: Condition, recording: Recording): Judgement {
   const { text, of } = condition;
   if (of !== 'value') {
     throw new ConditionError(
@@ -124,35 +116,30 @@ export function check(condition: Condition, recording: Recording): Finding {
     );
   }
   const judged = judgeOne(condition, [recording], [recording], false);
-  return found(condition, 'A', letThrough(judged, [recording]));
+  return { condition: text, subject: 'A', ...letThrough(judged, [recording]) };
 }
 
-type Judged = Pick<Finding, 'fails' | 'judged'> & { told: string };
-
-function found(condition: Condition, subject: string, { told, ...judged }: Judged): Finding {
-  return { condition, subject, ...judged, sentence: `${condition.text}: ${told}` };
-}
+type Judged = Pick<Judgement, 'result' | 'said'>;
 
 /** No run in which messages failed is let through, whatever the figures of the others are. */
 function letThrough(judged: Judged, runs: Group): Judged {
   const failed = failures(sumOfAccounts(runs.map(({ run }) => run.account)));
-  if (judged.fails || failed === null) return judged;
-  return { ...judged, fails: true, told: `${judged.told}; but ${failed}` };
+  if (judged.result !== 'passed' || failed === null) return judged;
+  return { result: 'messages failed', said: `${judged.said}; but ${failed}` };
 }
 
 function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boolean): Judged {
   const { measure, limit, of } = condition;
-  const unjudged = (why: string) => ({ fails: true, judged: false, told: `cannot be judged (${why})` });
-  const told = (value: number, fails: boolean, note = '') => ({
-    fails,
-    judged: true,
-    told: `${fails ? 'holds' : 'does not hold'}: ${shown(value, condition)}${note}`,
+  const unjudged = (why: string): Judged => ({ result: 'not judged', said: why });
+  const judged = (value: number, exceeded: boolean, note = ''): Judged => ({
+    result: exceeded ? 'exceeded' : 'passed',
+    said: `${shown(value, condition)}${note}`,
   });
   if (of === 'value') {
     const why = measure.kind === 'count' ? uncounted(group) : unfit(group);
     if (why !== null) return unjudged(why);
     const value = figureOf(group, measure);
-    return value === null ? unjudged('too few samples') : told(value, holds(value, condition));
+    return value === null ? unjudged('too few samples') : judged(value, holds(value, condition));
   }
   const why = obstacle(baseline, group);
   if (why !== null) return unjudged(why);
@@ -165,13 +152,13 @@ function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boo
   if (!sure) {
     const note =
       interval === null ? '' : `, interval ${percentOf(interval.low)} to ${percentOf(interval.high)}`;
-    return told(value, holds(value, condition), note);
+    return judged(value, holds(value, condition), note);
   }
   if (interval === null) return unjudged(difference.why ?? 'it has no interval');
   const scale = of === 'share' ? 1 : (figureOf(baseline, measure) as number);
   const ends = [interval.low * scale, interval.high * scale];
   const note = `, interval ${ends.map((end) => shown(end, condition)).join(' to ')}; limit ${shown(limit, condition)}`;
-  return told(
+  return judged(
     value,
     ends.every((end) => holds(end, condition)),
     note,

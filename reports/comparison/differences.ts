@@ -1,7 +1,7 @@
 /** How far a figure of one group is from the baseline's, and which word that warrants. */
 import { failures } from '../account.ts';
 import { type Brief, type Run, STAGES, type Stage } from '../contract/run.ts';
-import type { Difference, Word } from './comparison.ts';
+import { BETTER_FAILED, type Difference, MARGIN, type Word } from './comparison.ts';
 import { blockLength, fromBlocks, fromRepeats, LEAST_BLOCKS, type LogInterval, mean } from './intervals.ts';
 import type { Measure } from './measures.ts';
 import { type Estimate, pooled, quantile, ratio } from './pools.ts';
@@ -9,8 +9,8 @@ import type { Recording } from './recording.ts';
 import { type Counted, measuredSeconds } from './seconds.ts';
 import type { Group } from './subjects.ts';
 
-/** A difference of less than this is none that anyone would act on. */
-const MARGIN = 0.01;
+/** Two figures are equal where the whole interval is this close to no difference. */
+const EQUAL = 0.05;
 /** Blocks stand for a run only if this share of its samples lies in its measured seconds. */
 const LEAST_COVERED = 0.95;
 
@@ -27,25 +27,27 @@ export function differenceOf(baseline: Group, other: Group, measure: Measure): D
   if (a === null || b === null) return null;
   const plain = { absolute: b - a, relative: a > 0 && b > 0 ? b / a - 1 : null };
   if (measure.kind === 'count' || plain.relative === null) {
-    return { ...plain, interval: null, why: null, word: 'not known' };
+    const why = plain.relative === null ? 'there is no ratio of 0' : null;
+    return { ...plain, interval: null, why, word: 'undecided' };
   }
   const found = intervalOf(baseline, other, measure, Math.log(b / a));
-  if (typeof found === 'string') return { ...plain, interval: null, why: found, word: 'not known' };
+  if (typeof found === 'string') return { ...plain, interval: null, why: found, word: 'undecided' };
   const interval = { low: Math.expm1(found.low), high: Math.expm1(found.high), from: found.from };
-  return { ...plain, interval, why: null, word: earned(word(measure, interval), baseline, other) };
+  return { ...plain, interval, ...earned(word(measure, interval), baseline, other) };
 }
 
-/** A word that says who is better, unless that is a run in which messages failed: those would have been its slowest. */
-function earned(word: Word, baseline: Group, other: Group): Word {
-  if (word === 'no difference seen') return word;
-  const better = word === 'slower' || word === 'lower' ? baseline : other;
-  return better.some(({ run }) => failures(run.account) !== null) ? 'survivors only' : word;
+/** No run in which messages failed is the better one: those would have been its slowest. */
+function earned(found: Word, baseline: Group, other: Group): Pick<Difference, 'word' | 'why'> {
+  const better = found === 'slower' ? baseline : found === 'faster' ? other : [];
+  return better.some(({ run }) => failures(run.account) !== null)
+    ? { word: 'undecided', why: BETTER_FAILED }
+    : { word: found, why: null };
 }
 
 function word({ kind }: Measure, { low, high }: { low: number; high: number }): Word {
-  if (low > MARGIN) return kind === 'latency' ? 'slower' : 'higher';
-  if (high < -MARGIN) return kind === 'latency' ? 'faster' : 'lower';
-  return 'no difference seen';
+  if (low > MARGIN) return kind === 'latency' ? 'slower' : 'faster';
+  if (high < -MARGIN) return kind === 'latency' ? 'faster' : 'slower';
+  return -low <= EQUAL && high <= EQUAL ? 'equal' : 'undecided';
 }
 
 type Found = (LogInterval & { from: string }) | string;
@@ -55,7 +57,7 @@ function intervalOf(baseline: Group, other: Group, measure: Measure, difference:
   if (baseline.length > 1 || other.length > 1) {
     const logs = (group: Group) => group.map(({ run }) => Math.log(measure.of(run) as number));
     const [a, b] = [logs(baseline), logs(other)];
-    if (![...a, ...b].every(Number.isFinite)) return 'a repeat has no such figure';
+    if (![...a, ...b].every(Number.isFinite)) return 'a repeat lacks this figure';
     return { ...fromRepeats(a, b), from: `${a.length} and ${b.length} runs` };
   }
   return blocksOf(baseline[0] as Recording, other[0] as Recording, measure.name, difference);
@@ -70,13 +72,13 @@ function blocksOf(a: Recording, b: Recording, name: string, difference: number):
   );
   const count = Math.floor(seconds.length / length);
   if (count < LEAST_BLOCKS) {
-    return `too short to tell: ${count} blocks of ${length} s, ${LEAST_BLOCKS} are needed; longer runs or repeats tell`;
+    return `too short: ${count} blocks of ${length} s, ${LEAST_BLOCKS} are needed`;
   }
   const blocks = Array.from({ length: count }, (_, i) =>
     seconds.filter((_second, k) => Math.min(count - 1, Math.floor(k / length)) === i),
   );
   const [one, two] = [a, b].map((recording) => estimate(recording, blocks, series, statistic));
-  if (one === undefined || two === undefined) return 'no figures by the second; repeats tell';
+  if (one === undefined || two === undefined) return 'no figures by the second';
   if (typeof one === 'string') return one;
   if (typeof two === 'string') return two;
   const interval = fromBlocks(difference, one, two, count);
@@ -132,7 +134,7 @@ function estimate(
   if (series !== 'arrival' && series !== 'http' && series !== 'from_send') return undefined;
   const seen = rows.flat().reduce((sum, row) => sum + (row[series]?.count ?? 0), 0);
   if (seen < LEAST_COVERED * run.latency[series].count) {
-    return 'too much arrived after the measured phases for their seconds to stand for it';
+    return 'too many messages arrived after the measured phases';
   }
   if (statistic === 'mean') {
     return ratio(rows.map((block) => weighted(block.map((row) => [row[series]?.mean, row[series]?.count]))));
@@ -140,7 +142,7 @@ function estimate(
   const percentile = PERCENTILES[statistic];
   const kept = histograms.get(series);
   if (percentile === undefined || kept === undefined) return undefined;
-  if (kept.size === 0) return 'arrival.hlog, the histograms by the second, is missing; repeats tell';
+  if (kept.size === 0) return 'arrival.hlog is missing';
   const none: Counted = { values: new Float64Array(), counts: new Float64Array() };
   return quantile(
     blocks.map((block) => pooled(block.map((second) => kept.get(second) ?? none))),

@@ -1,53 +1,54 @@
 /** A comparison as Markdown, for a comment on a change. */
-import { equation } from '../account.ts';
 import { visible } from '../page/format.ts';
 import type { Comparison, Subject } from './comparison.ts';
-import type { Finding } from './conditions.ts';
 import { turns } from './knees.ts';
-import { change, label, range, SURVIVORS, value } from './words.ts';
+import { decidedFirst, gateOf, outcomes } from './outcome.ts';
+import { accountsOf, detail, finding, label, origins, range, ratioOf, value } from './words.ts';
 
-/** @param findings of the conditions that it was held against */
-export function comparisonMarkdown(comparison: Comparison, findings: readonly Finding[]): string {
-  const { subjects, rows, environment } = comparison;
-  const lines = [`## Comparison: ${subjects.map(({ title }) => plain(title)).join(' – ')}`, ''];
+/** The verdict of the gate first, then what the comparison has found. */
+export function comparisonMarkdown(comparison: Comparison): string {
+  const { subjects, rows, differing, conditions = [] } = comparison;
+  const gate = gateOf(comparison);
+  const lines = gate === null ? [] : [`**${plain(gate.sentence)}**`, ''];
+  for (const { sentence } of outcomes(comparison)) lines.push(`**${plain(sentence)}**`, '');
   const table = (...cells: string[][]) => lines.push(...cells.map((row) => `| ${row.join(' | ')} |`), '');
-  lines.push(...subjects.map(heading));
-  for (const { letter, account, failed } of subjects) {
-    const only = failed === null ? '' : `; **${failed}: ${SURVIVORS}**`;
-    lines.push(`- account ${letter}: ${equation(account)}${only}`);
-  }
-  lines.push('');
-  if (findings.length > 0) {
+  const letters = subjects.map(({ letter }) => letter);
+  if (differing.length > 0) {
     table(
-      ['condition', 'of', 'result'],
-      ['---', '---', '---'],
-      ...findings.map(({ condition, subject, fails, sentence }) => {
-        const told = plain(sentence.slice(condition.text.length + 2));
-        return [plain(condition.text), subject, fails ? `**FAIL** ${told}` : `ok ${told}`];
-      }),
+      ['differs', ...letters],
+      ['---', ...letters.map(() => '---')],
+      ...differing.map(({ name, values }) => [plain(name), ...values.map(plain)]),
+    );
+  }
+  lines.push(...subjects.map(heading), ...accountsOf(subjects).map((text) => `- ${text}`), '');
+  if (conditions.length > 0) {
+    table(
+      ['condition', 'of', 'result', 'measured'],
+      ['---', '---', '---', '---'],
+      ...conditions.map(({ condition, subject, result, said }) => [
+        plain(condition),
+        subject,
+        result === 'passed' ? result : `**${result}**`,
+        plain(said),
+      ]),
     );
   }
   for (const [i, { letter, obstacle }] of subjects.entries()) {
     if (i === 0 || obstacle !== null) continue;
     table(
-      ['', 'A', letter, 'difference', '99 % interval', 'finding'],
-      ['---', '---:', '---:', '---:', '---:', '---'],
-      ...rows
-        .filter(({ values }) => values[0] !== null || values[i] !== null)
-        .map((row) => {
-          const difference = row.differences[i] ?? null;
-          const figures = [0, i].map((k) => value(row, row.values[k] ?? null));
-          const word = difference?.word ?? '';
-          return [label(row.name), ...figures, change(difference?.relative), range(difference), word];
-        }),
+      ['', 'A', letter, 'ratio', '99 % interval', 'finding', ''],
+      ['---', '---:', '---:', '---:', '---:', '---', '---'],
+      ...decidedFirst(rows, i).map((row) => {
+        const difference = row.differences[i] ?? null;
+        const figures = [0, i].map((k) => value(row, row.values[k] ?? null));
+        const words = [ratioOf(difference), range(difference), finding(difference), detail(difference)];
+        return [label(row.name), ...figures, ...words];
+      }),
     );
-    lines.push('Latencies in ms, rates per second.', '');
+    lines.push(`${['Latencies in ms, rates per second', ...origins(rows, i)].join('. ')}.`, '');
   }
   for (const sentence of turns(subjects)) lines.push(`- ${plain(sentence)}`);
-  for (const { name, values } of environment) {
-    lines.push(`- differs: ${plain(name)}: ${values.map((one) => plain(one ?? '–')).join(', ')}`);
-  }
-  return `${lines.join('\n').replaceAll('\u00a0', ' ')}\n`;
+  return `${lines.join('\n').replaceAll('\u00a0', ' ').trimEnd()}\n`;
 }
 
 function heading({ letter, title, runs, obstacle }: Subject, index: number): string {

@@ -1,5 +1,6 @@
 /** A run as it lies in its directory. */
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, relative, resolve, sep } from 'node:path';
 import type { Run } from '../contract/run.ts';
 import { validateRun } from '../contract/validate.ts';
 import { readText } from '../files.ts';
@@ -8,6 +9,8 @@ import { parseHistograms, type Recorded } from './seconds.ts';
 export interface Recording {
   run: Run;
   histograms: Recorded;
+  /** The address of the run's page, seen from the comparison's. */
+  page?: string;
 }
 
 /**
@@ -22,6 +25,18 @@ export async function readRecording(directory: string, name = directory): Promis
   } catch (error) {
     throw new Error(`${join(name, 'arrival.hlog')} is no histogram log: ${(error as Error).message}`);
   }
+}
+
+/**
+ * A recording with the address of its page, where it has one.
+ * @param place the directory of the comparison's page
+ */
+export async function linkedFrom(place: string, directory: string): Promise<Recording> {
+  const recording = await readRecording(directory);
+  const page = join(directory, 'index.html');
+  if (!existsSync(page)) return recording;
+  const steps = relative(resolve(place), resolve(page)).split(sep);
+  return { ...recording, page: steps.map(encodeURIComponent).join('/') };
 }
 
 /**

@@ -3,6 +3,7 @@
 import type { Run } from '../contract/run.ts';
 import { balance, verdict } from '../page/facts.ts';
 import { instant, percent } from '../page/format.ts';
+import { OTHER_PROFILE } from './comparison.ts';
 import type { Recording } from './recording.ts';
 
 /** Runs that are repeats of one another. */
@@ -27,6 +28,8 @@ function kind(run: Run): string {
   return JSON.stringify([traits(run), settings(run)].map((named) => Object.entries(named).sort()));
 }
 
+const LABEL = 'label ';
+
 /** What a user has said of a run, to tell it from others. */
 function traits({ run }: Run): Record<string, string> {
   return {
@@ -34,7 +37,7 @@ function traits({ run }: Run): Record<string, string> {
     method: run.method,
     topology: run.topology,
     network: run.network,
-    ...Object.fromEntries(Object.entries(run.labels).map(([name, value]) => [`label ${name}`, value])),
+    ...Object.fromEntries(Object.entries(run.labels).map(([name, value]) => [LABEL + name, value])),
   };
 }
 
@@ -80,7 +83,14 @@ export function titles(groups: readonly Group[]): string[] {
     const names = [...new Set(all.flatMap((one) => Object.keys(one)))].filter(
       (name) => new Set(all.map((one) => one[name])).size > 1,
     );
-    told = told.map((words, i) => [...new Set([...words, ...names.flatMap((name) => all[i]?.[name] || [])])]);
+    const said = (name: string, value = '') =>
+      // A number alone says nothing.
+      name.startsWith(LABEL) && Number.isFinite(Number.parseFloat(value))
+        ? `${name.slice(LABEL.length)} ${value}`
+        : value;
+    told = told.map((words, i) => [
+      ...new Set([...words, ...names.flatMap((name) => said(name, all[i]?.[name]) || [])]),
+    ]);
     if (new Set(told.map(String)).size === told.length) break;
   }
   const alike = (words: string[]) => told.filter((other) => String(other) === String(words)).length > 1;
@@ -108,7 +118,7 @@ export function obstacle(baseline: Group, group: Group): string | null {
   const its = unfit(baseline);
   if (its !== null) return `not comparable: the baseline’s ${its}`;
   const loads = new Set([...baseline, ...group].map(({ run }) => load(run)));
-  return loads.size > 1 ? 'not comparable: other profile' : null;
+  return loads.size > 1 ? OTHER_PROFILE : null;
 }
 
 /** Why the latencies and rates of a group say nothing; null: they do. */
@@ -134,26 +144,30 @@ export function uncounted(group: Group): string | null {
 }
 
 /**
- * Facts of the environments, and of what an arrival is, in which the groups differ, or are not of one mind themselves. Every CI job is
- * another one: that is no difference.
+ * Names, labels, settings and facts of the environment in which the groups differ, or the runs of a group. Every CI job is another
+ * one: that is no difference.
  */
-export function environments(groups: readonly Group[]): { name: string; values: (string | null)[] }[] {
-  const facts = groups.map((group) =>
-    group.map(({ run }): Record<string, string> => {
-      const { ci: _, ...environment } = run.environment;
-      return { ...flat(environment), 'arrivals by': arrivals(run) };
-    }),
-  );
+export function differing(groups: readonly Group[]): { name: string; values: string[] }[] {
+  const facts = groups.map((group) => group.map(({ run }) => factsOf(run)));
   const names = [...new Set(facts.flat().flatMap((one) => Object.keys(one)))];
   return names
     .map((name) => ({
       name,
-      values: facts.map((group) => {
-        const values = [...new Set(group.map((one) => one[name] ?? '–'))];
-        return values.length > 0 ? values.join(' / ') : null;
-      }),
+      values: facts.map((group) => [...new Set(group.map((one) => one[name] ?? '–'))].join(' / ')),
     }))
     .filter(({ values }) => new Set(values).size > 1);
+}
+
+/** Settings first: they are what somebody chose. */
+function factsOf(run: Run): Record<string, string> {
+  const { pipeline, ci: _, ...machine } = run.environment;
+  return {
+    ...traits(run),
+    ...flat(pipeline ?? {}),
+    'tool version': run.run.tool.version ?? '–',
+    ...flat(machine),
+    'arrivals by': arrivals(run),
+  };
 }
 
 /** A few arrivals by the other are no difference that a figure shows. */

@@ -1,41 +1,46 @@
 /** A comparison as a table for the terminal. */
 
 import { printable } from '../../pipeline/common/printable.ts';
-import { equation } from '../account.ts';
 import type { Addition, Comparison, Subject } from './comparison.ts';
 import { turns } from './knees.ts';
-import { change, label, range, SURVIVORS, value } from './words.ts';
+import { decidedFirst, outcomes } from './outcome.ts';
+import { accountsOf, detail, finding, label, origins, range, ratioOf, value } from './words.ts';
 
 /** A name that may be of any length. */
-const plain = (text: string) => text.slice(0, 120);
+const plain = (text: string) => (text.length > 400 ? `${text.slice(0, 399)}…` : text);
 
 export function comparisonText(comparison: Comparison): string {
-  const { subjects, rows, environment } = comparison;
-  const lines = [...subjects.flatMap((subject, i) => heading(subject, i)), ...accountsText(subjects), ''];
+  const { subjects, rows, differing } = comparison;
+  const lines = [...outcomesText(comparison), ''];
+  for (const { name, values } of differing) {
+    lines.push(`differs     ${plain(name)}: ${values.map(plain).join(' | ')}`);
+  }
+  lines.push(...subjects.flatMap((subject, i) => heading(subject, i)), ...accountsText(subjects), '');
   const width = Math.max(...rows.map(({ name }) => label(name).length), 8);
   for (const [i, subject] of subjects.entries()) {
     if (i === 0) continue;
     lines.push(`${''.padEnd(width)}  ${cell('A')}${cell(subject.letter)}  ${subject.letter} against A`);
-    for (const row of rows) {
+    for (const row of decidedFirst(rows, i)) {
       const difference = row.differences[i] ?? null;
-      if (row.values[0] === null && row.values[i] === null) continue;
       const figures = [0, i].map((k) => cell(value(row, row.values[k] ?? null))).join('');
       const interval = range(difference);
       const words = [
-        change(difference?.relative).padStart(8),
-        (interval === '' ? '' : `(${interval})`).padEnd(23),
-        difference?.word ?? '',
+        ratioOf(difference).padStart(7),
+        (interval === '' ? '' : `(${interval})`).padEnd(17),
+        [finding(difference), detail(difference)].filter((text) => text !== '').join(': '),
       ];
       lines.push(`${label(row.name).padEnd(width)}  ${figures}  ${words.join(' ')}`);
     }
-    lines.push('(latencies in ms, rates per second)', ...origins(comparison, i), '');
+    lines.push('(latencies in ms, rates per second)', ...origins(rows, i).map((text) => `(${text})`), '');
   }
   const knees = turns(subjects);
   if (knees.length > 0) lines.push(...knees.map((sentence) => `sweep       ${sentence}`), '');
-  for (const { name, values } of environment) {
-    lines.push(`differs     ${plain(name)}: ${values.map((one) => plain(one ?? '–')).join(' | ')}`);
-  }
   return lines.map((line) => printable(line.replaceAll('\u00a0', ' ')).trimEnd()).join('\n');
+}
+
+/** The answer, a line for each subject but the baseline. */
+export function outcomesText(comparison: Comparison): string[] {
+  return outcomes(comparison).map(({ sentence }) => sentence.replaceAll('\u00a0', ' '));
 }
 
 function heading({ letter, title, runs, obstacle }: Subject, index: number): string[] {
@@ -49,23 +54,9 @@ function heading({ letter, title, runs, obstacle }: Subject, index: number): str
   ];
 }
 
-/** Where the intervals come from, and why there are none. */
-function origins({ rows }: Comparison, i: number): string[] {
-  const differences = rows.flatMap(({ differences }) => differences[i] ?? []);
-  const from = [...new Set(differences.flatMap(({ interval }) => interval?.from ?? []))];
-  const why = [...new Set(differences.flatMap((difference) => difference.why ?? []))];
-  return [
-    ...(from.length > 0 ? [`(99 % intervals, from ${from.join('; ')})`] : []),
-    ...why.map((reason) => `(no interval: ${reason})`),
-  ];
-}
-
 /** The accounts, which say what the figures stand for. */
 export function accountsText(subjects: readonly Subject[]): string[] {
-  return subjects.flatMap(({ letter, account, failed }) => [
-    `account ${letter}   ${equation(account)}`,
-    ...(failed === null ? [] : [`            ${failed}: ${SURVIVORS}`]),
-  ]);
+  return accountsOf(subjects).map((text) => text.replace(/^(.+?): /, (_, head) => head.padEnd(12)));
 }
 
 const WIDTH = 140;

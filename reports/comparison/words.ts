@@ -1,6 +1,7 @@
 /** Figures and differences in words, for the page and the terminal alike. */
+import { equation } from '../account.ts';
 import { count, figure, ms } from '../page/format.ts';
-import type { Difference, Row } from './comparison.ts';
+import { type Difference, MARGIN, type Row, type Subject } from './comparison.ts';
 
 /** Of a run that has failed messages. */
 export const SURVIVORS = 'the figures are those of the other messages';
@@ -16,21 +17,83 @@ export function unit({ kind }: Row): string {
   return { latency: 'ms', rate: 'per second', count: '' }[kind];
 }
 
-/** +10.1 %, with a sign that tells the direction. */
-export function change(relative: number | null | undefined): string {
-  if (relative == null) return '–';
-  const percent = relative * 100;
-  const size = Math.abs(percent);
-  const text = size.toFixed(size < 9.95 ? 1 : 0);
-  const sign = Number(text) === 0 ? '±' : percent < 0 ? '−' : '+';
-  return `${sign}${Number(text) >= 1000 ? count(Number(text)) : text}${GLUE}%`;
+/** How many times the baseline's a figure is: ×1.20, ×20, ×0.050 */
+export function times(ratio: number | null | undefined): string {
+  if (ratio == null) return '–';
+  if (ratio >= 9.95) return `×${count(ratio)}`;
+  return `×${ratio < 0.0995 ? Number(ratio.toPrecision(2)) : ratio.toFixed(2)}`;
 }
 
-/** +8.0 % … +12 %; nothing where there is no interval. */
+/** The same of {@link Difference.relative}. */
+export function ratioOf(difference: Difference | null): string {
+  return times(difference?.relative == null ? null : 1 + difference.relative);
+}
+
+/** ×1.08 … ×1.12; nothing where there is no interval. */
 export function range(difference: Difference | null): string {
   if (difference?.interval == null) return '';
   const { low, high } = difference.interval;
-  return `${change(low)} … ${change(high)}`;
+  return `${times(1 + low)} … ${times(1 + high)}`;
+}
+
+/** slower, faster, equal within 2 %, undecided */
+export function finding(difference: Difference | null): string {
+  if (difference === null) return '';
+  const { word, interval } = difference;
+  return word === 'equal' && interval !== null ? `equal within ${within([interval])}` : difference.word;
+}
+
+/** The furthest that any of the intervals reaches from no difference: 2 % */
+export function within(intervals: readonly { low: number; high: number }[]): string {
+  return share(Math.max(...intervals.flatMap(({ low, high }) => [Math.abs(low), Math.abs(high)])));
+}
+
+/** Of what is undecided: why, in a few words, or which difference would have been seen. */
+export function detail(difference: Difference | null): string {
+  if (difference?.word !== 'undecided') return '';
+  if (difference.why !== null || difference.interval === null) return reason(difference);
+  const { low, high } = difference.interval;
+  const reach = (Math.log1p(high) - Math.log1p(low)) / 2;
+  const seen = Math.exp(reach + Math.log1p(MARGIN));
+  return `${seen < 2 ? `±${share(seen - 1)}` : times(seen)} would have been seen`;
+}
+
+/** Why it is undecided, without the details. */
+export function reason({ why }: Difference): string {
+  return why?.split(':')[0] ?? 'too noisy';
+}
+
+/** Where the intervals of a subject come from, and details of why there are none. */
+export function origins(rows: readonly Row[], index: number): string[] {
+  const all = rows.flatMap(({ differences }) => differences[index] ?? []);
+  const from = [...new Set(all.flatMap(({ interval }) => interval?.from ?? []))];
+  const why = [...new Set(all.flatMap(({ why }) => (why?.includes(':') ? why : [])))];
+  return [...(from.length > 0 ? [`99 % intervals from ${from.join('; ')}`] : []), ...why];
+}
+
+/** A share of 1, rounded up: nothing is claimed to be closer than it is. */
+function share(of: number): string {
+  const digits = of < 0.0995 ? 1 : 0;
+  return `${Math.ceil(of * 100 * 10 ** digits - 1e-9) / 10 ** digits}${GLUE}%`;
+}
+
+/** A title that fits a legend. */
+export function short(title: string): string {
+  return title.length > 48 ? `${title.slice(0, 47)}…` : title;
+}
+
+/** B · cluster */
+export function legend({ letter, title }: Pick<Subject, 'letter' | 'title'>): string {
+  return `${letter} · ${short(title)}`;
+}
+
+/** What became of the messages: one line where the accounts agree, one for each subject where they differ. */
+export function accountsOf(subjects: readonly Subject[]): string[] {
+  const lines = subjects.map(({ account, failed }) => {
+    return equation(account) + (failed === null ? '' : `; ${failed}: ${SURVIVORS}`);
+  });
+  if (new Set(lines).size === 1) return [`accounts: ${lines[0]}, in each`];
+  return lines.map((line, i) => `account ${subjects[i]?.letter}: ${line}`);
 }
 
 /** arrival p99, queue mean, requests */

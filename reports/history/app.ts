@@ -9,7 +9,7 @@ import { readRecording } from '../comparison/recording.ts';
 import { FILES, openFile } from '../files.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Listing } from './entry.ts';
-import { compareOf } from './page/links.ts';
+import { compareOf, reportOf } from './page/links.ts';
 import { labelsOf, matches } from './text.ts';
 import { follow, Sparks } from './timeline.ts';
 
@@ -161,7 +161,10 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
     async ({ query }, reply) => {
       const directories = await Promise.all(query.run.map(directoryOf));
       // A path of this host is nobody's business.
-      const read = (directory: string) => readRecording(directory, basename(directory));
+      const read = async (directory: string, i: number) => ({
+        ...(await readRecording(directory, basename(directory))),
+        page: reportOf(query.run[i] as string),
+      });
       let html: string;
       try {
         const recordings = await Promise.all(directories.map(read));

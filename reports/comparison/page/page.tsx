@@ -2,7 +2,6 @@ import type { PartProps } from './part.ts';
 import { AccountsSection } from './parts/accounts.tsx';
 import { AdditionsSection } from './parts/additions.tsx';
 import { DifferencesSection } from './parts/differences.tsx';
-import { EnvironmentSection } from './parts/environment.tsx';
 import { Header } from './parts/header.tsx';
 import { LatencySection } from './parts/latency.tsx';
 import { StagesSection } from './parts/stages.tsx';
@@ -19,12 +18,11 @@ export function Page(props: PartProps) {
       {failed && <AccountsSection {...props} />}
       <AdditionsSection {...props} />
       <DifferencesSection {...props} />
+      <StagesSection {...props} />
       <LatencySection {...props} />
       <SweepSection {...props} />
-      <StagesSection {...props} />
       <StepsSection {...props} />
       {!failed && <AccountsSection {...props} />}
-      <EnvironmentSection {...props} />
     </>
   );
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Environment, Run } from '../../contract/run.ts';
 import { compare, FailedRunsError } from '../compare.ts';
-import type { Comparison } from '../comparison.ts';
+import { BETTER_FAILED, type Comparison, type Judgement } from '../comparison.ts';
 import { ConditionError, check, judge, parseCondition } from '../conditions.ts';
 import { comparisonMarkdown } from '../markdown.ts';
 import type { Recording } from '../recording.ts';
@@ -71,18 +71,18 @@ test('runs in which messages failed are compared when that is asked for, and nev
   const words = (...runs: Recording[]) => {
     const comparison = compare(runs, { allowFailed: true });
     const [p99] = comparison.rows.filter(({ name }) => name === 'arrival.p99');
-    return { comparison, word: p99?.differences[1]?.word };
+    return { comparison, word: p99?.differences[1]?.word, why: p99?.differences[1]?.why };
   };
-  const { comparison, word } = words(recording(1), refusing(2));
-  assert.equal(word, 'survivors only', 'and not faster');
-  assert.equal(words(refusing(2), recording(1)).word, 'survivors only', 'nor is the other one slower');
+  const { comparison, word, why } = words(recording(1), refusing(2));
+  assert.deepEqual([word, why], ['undecided', BETTER_FAILED], 'and not faster');
+  assert.equal(words(refusing(2), recording(1)).word, 'undecided', 'nor is the other one slower');
   assert.equal(words(recording(1), refusing(2, 4)).word, 'slower', 'what is missing would be slower still');
   assert.equal(words(recording(1), recording(2, undefined, 1)).word, 'faster', 'where every message arrived');
   assert.deepEqual(
     comparison.subjects.map(({ failed }) => failed),
     [null, '80,370 rejected'],
   );
-  for (const text of [comparisonText(comparison), comparisonMarkdown(comparison, [])]) {
+  for (const text of [comparisonText(comparison), comparisonMarkdown(comparison)]) {
     const [a, b, figures] = [/account A\b/, /account B\b.*80,370 rejected/, /arrival p99/].map((p) =>
       text.search(p),
     );
@@ -101,20 +101,20 @@ test('a condition lets no run through in which messages failed', () => {
     'account.rejected > 90000',
   ]) {
     const finding = of(text, recording(1), refusing(2));
-    assert.deepEqual([finding?.fails, finding?.judged], [true, true], text);
-    assert.match(finding?.sentence ?? '', /does not hold: .*; but 80,370 rejected$/);
+    assert.equal(finding?.result, 'messages failed', text);
+    assert.match(finding?.said ?? '', /; but 80,370 rejected$/);
   }
   assert.equal(
-    of('arrival.p99 > +90%', refusing(1), recording(2))?.fails,
-    true,
+    of('arrival.p99 > +90%', refusing(1), recording(2))?.result === 'passed',
+    false,
     'nor what is held against one',
   );
   assert.equal(
-    of('arrival.p99 > 250ms', refusing(1), recording(2))?.fails,
-    false,
+    of('arrival.p99 > 250ms', refusing(1), recording(2))?.result,
+    'passed',
     'the baseline is no part of it',
   );
-  assert.equal(check(parseCondition('arrival.p99 > 250ms'), refusing(2)).fails, true);
+  assert.equal(check(parseCondition('arrival.p99 > 250ms'), refusing(2)).result, 'messages failed');
 });
 
 test('the name of a profile’s file is no other profile', () => {
@@ -130,12 +130,20 @@ test('k6 beside Artillery, single beside cluster: titled by what differs', () =>
     run.run.topology = 'cluster';
     run.environment.kernel = '7.0';
   });
-  const { subjects, environment } = compare([recording(1), artillery]);
+  const { subjects, differing } = compare([recording(1), artillery]);
   assert.deepEqual(
     subjects.map(({ title }) => title),
     ['k6, single', 'artillery, cluster'],
   );
-  assert.deepEqual(environment, [{ name: 'kernel', values: ['6.1.0', '7.0'] }]);
+  assert.deepEqual(
+    differing.map(({ name, values }) => [name, ...values]).filter(([name]) => name !== 'tool version'),
+    [
+      ['tool', 'k6', 'artillery'],
+      ['topology', 'single', 'cluster'],
+      ['kernel', '6.1.0', '7.0'],
+    ],
+    'settings first',
+  );
 });
 
 test('another commit is a difference in conditions, another CI job is not', () => {
@@ -158,7 +166,7 @@ test('arrivals by the kernel’s stamp beside arrivals by the read are a differe
       if (stamps) health.arrival_stamps = stamps;
     });
   const kernel = read({ kernel: 166_702, read: 72 });
-  const differs = (...runs: Recording[]) => compare(runs).environment;
+  const differs = (...runs: Recording[]) => compare(runs).differing;
   for (const other of [read({ kernel: 0, read: 3375 }), read()]) {
     const [fact, ...none] = differs(kernel, other);
     assert.deepEqual([fact?.name, none], ['arrivals by', []]);
@@ -220,6 +228,18 @@ test('runs through other pipelines are no repeats, and are titled by what their 
   ]);
 });
 
+test('a label that is a number is titled with its name', () => {
+  const labelled = ['1', '2'].map((relays, i) =>
+    recording(i, ({ run }) => {
+      run.run.labels = { relays };
+    }),
+  );
+  assert.deepEqual(
+    compare(labelled).subjects.map(({ title }) => title),
+    ['relays 1', 'relays 2'],
+  );
+});
+
 test('three repeats of one label beside three of another: two subjects, and intervals from the repeats', () => {
   const of = (build: string, median: number) =>
     [1, 2, 3].map((seed) =>
@@ -271,23 +291,23 @@ test('one run is no comparison, and seven are too many to tell apart', () => {
   assert.throws(() => compare(Array.from({ length: 7 }, (_, i) => recording(i))), /6 runs .* at most, not 7/);
 });
 
-const CONDITIONS: [string, boolean, RegExp][] = [
-  ['arrival.p99 > +10%', true, /holds: \+5\d\.\d %, interval /],
-  ['arrival.p99 > +90 %', false, /does not hold: \+5\d\.\d %/],
-  ['arrival.p50 > +0.5ms', true, /holds: \+1(\.\d+)? ms|holds: \+0\.9\d+ ms/],
-  ['arrival.p50>250ms', false, /does not hold: \d\.\d+ ms$/],
-  ['http.mean < -1%', false, /does not hold/],
-  ['account.lost > 0', false, /does not hold: 0$/],
-  ['account.scheduled >= 1', true, /holds/],
-  ['rate.arrived < 1000 /s', true, /holds: 60 \/s$/],
-  ['account.lost > +5%', true, /cannot be judged \(there is no percentage of 0\)$/],
+const CONDITIONS: [string, Judgement['result'], RegExp][] = [
+  ['arrival.p99 > +10%', 'exceeded', /^\+5\d\.\d %, interval /],
+  ['arrival.p99 > +90 %', 'passed', /^\+5\d\.\d %/],
+  ['arrival.p50 > +0.5ms', 'exceeded', /^\+1(\.\d+)? ms|^\+0\.9\d+ ms/],
+  ['arrival.p50>250ms', 'passed', /^\d\.\d+ ms$/],
+  ['http.mean < -1%', 'passed', / %/],
+  ['account.lost > 0', 'passed', /^0$/],
+  ['account.scheduled >= 1', 'exceeded', /^\d+$/],
+  ['rate.arrived < 1000 /s', 'exceeded', /^60 \/s$/],
+  ['account.lost > +5%', 'not judged', /^there is no percentage of 0$/],
 ];
-for (const [text, fails, expected] of CONDITIONS) {
-  test(`--fail-if '${text}': ${fails ? 'fails' : 'lets through'}`, () => {
+for (const [text, result, expected] of CONDITIONS) {
+  test(`--fail-if '${text}': ${result}`, () => {
     const groups = grouped([recording(1), recording(2, undefined, 3)], false);
     const [finding] = judge(parseCondition(text), groups, false);
-    assert.equal(finding?.fails, fails);
-    assert.match(finding?.sentence ?? '', expected);
+    assert.equal(finding?.result, result);
+    assert.match(finding?.said ?? '', expected);
   });
 }
 
@@ -319,11 +339,8 @@ test('of repeats the invalid ones are left out and told, but what they lost is n
   assert.equal(b?.account.lost, 3);
   assert.match(comparisonText(beside), /B {2}b · 2 of 3 runs count/);
   const findings = (text: string) => judge(parseCondition(text), grouped(all, false), false);
-  assert.match(
-    findings('arrival.p50 > 10ms')[0]?.sentence ?? '',
-    /does not hold: \d+(\.\d+)? ms; but 3 lost$/,
-  );
-  assert.equal(findings('account.lost > 0')[0]?.fails, true);
+  assert.match(findings('arrival.p50 > 10ms')[0]?.said ?? '', /^\d+(\.\d+)? ms; but 3 lost$/);
+  assert.equal(findings('account.lost > 0')[0]?.result, 'exceeded');
   const alone = compare([...trusted.slice(0, 2), disturbed], { allowFailed: true });
   assert.deepEqual(obstacles(alone), [null, 'not comparable: run is invalid'], 'none is left');
 });
@@ -331,10 +348,10 @@ test('of repeats the invalid ones are left out and told, but what they lost is n
 test('--sure: a difference counts where all of its interval is beyond the limit', () => {
   const groups = grouped([recording(1), recording(2, undefined, 3)], false);
   const of = (text: string, sure: boolean) => judge(parseCondition(text), groups, sure)[0];
-  const measured = of('arrival.p50 > +0%', false)?.sentence.match(/\+(\d+\.\d) %/)?.[1];
-  assert.equal(of(`arrival.p50 > +${Number(measured) - 0.1}%`, false)?.fails, true);
-  assert.equal(of(`arrival.p50 > +${Number(measured) - 0.1}%`, true)?.fails, false);
-  assert.equal(of('arrival.p50 > +10%', true)?.fails, true);
+  const measured = of('arrival.p50 > +0%', false)?.said.match(/\+(\d+\.\d) %/)?.[1];
+  assert.equal(of(`arrival.p50 > +${Number(measured) - 0.1}%`, false)?.result, 'exceeded');
+  assert.equal(of(`arrival.p50 > +${Number(measured) - 0.1}%`, true)?.result, 'passed');
+  assert.equal(of('arrival.p50 > +10%', true)?.result, 'exceeded');
 });
 
 test('a condition that cannot be judged lets nothing through', () => {
@@ -344,10 +361,10 @@ test('a condition that cannot be judged lets nothing through', () => {
   const groups = grouped([recording(1), invalid], false);
   for (const text of ['arrival.p99 > +10%', 'arrival.p99 > 250ms']) {
     const [finding] = judge(parseCondition(text), groups, false);
-    assert.equal(finding?.fails, true);
-    assert.match(finding?.sentence ?? '', /cannot be judged \((not comparable: )?run is invalid\)$/);
+    assert.equal(finding?.result, 'not judged');
+    assert.match(finding?.said ?? '', /^(not comparable: )?run is invalid$/);
   }
-  assert.equal(judge(parseCondition('account.lost > 0'), groups, false)[0]?.fails, false);
+  assert.equal(judge(parseCondition('account.lost > 0'), groups, false)[0]?.result, 'passed');
 });
 
 test('of a run that was killed no count lets anything through: nobody has looked for what is missing', () => {
@@ -357,13 +374,12 @@ test('of a run that was killed no count lets anything through: nobody has looked
     run.verdict.result = 'incomplete';
     Object.assign(run.account, { arrived: run.account.arrived - 9, pending: 9 });
   });
-  assert.deepEqual([killed?.fails, killed?.judged], [true, false]);
-  assert.match(killed?.sentence ?? '', /cannot be judged \(run is incomplete\)/);
+  assert.deepEqual([killed?.result, killed?.said], ['not judged', 'run is incomplete']);
   const open = lost(({ run }) => {
     run.verdict.result = 'invalid';
     run.account.balanced = false;
   });
-  assert.match(open?.sentence ?? '', /cannot be judged \(its account does not balance\)/);
+  assert.deepEqual([open?.result, open?.said], ['not judged', 'its account does not balance']);
 });
 
 for (const [text, expected] of [
@@ -395,9 +411,10 @@ test('the table for the terminal: values, difference, interval, word; nothing th
   );
   const text = comparisonText(compare([recording(1), hostile]));
   assert.match(text, /^A {2}single · .* · pass · baseline$/m);
-  assert.match(text, /^arrival p99 +\d\.\d+ +\d\.\d+ +\+5\d % +\(\+\d+ % … \+\d+ %\) +slower$/m);
+  assert.match(text, /^B .*p50 and p99.* slower, ×1\.\d/, 'the answer first');
+  assert.match(text, /^arrival p99 +\d\.\d+ +\d\.\d+ +×1\.5\d +\(×1\.\d+ … ×1\.\d+\) +slower$/m);
   assert.match(text, /\(99 % intervals, from \d+ blocks of \d s\)/);
-  assert.match(text, /^account A {3}[\d,]+ scheduled = [\d,]+ arrived$/m);
+  assert.match(text, /^accounts {4}[\d,]+ scheduled = [\d,]+ arrived, in each$/m);
   assert.match(text, /\\u001b\[31mcluster/);
   assert.doesNotMatch(text.replaceAll('\n', ''), /\p{Cc}/u);
 });

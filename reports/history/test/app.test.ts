@@ -257,7 +257,7 @@ test('it only shows, and only to this host', async () => {
 test('a comparison, and why there is none', async () => {
   const { statusCode, body } = await get('/compare?run=one&run=two%20%26%20three&allow-failed=true');
   assert.equal(statusCode, 200);
-  assert.match(shown(body), /"schema":"arrival\/comparison\/1"/);
+  assert.match(shown(body), /"schema":"arrival\/comparison\/2"/);
   const one = await get('/compare?run=one');
   assert.equal(one.statusCode, 400);
   assert.equal((await get('/compare?run=one&run=nothing')).statusCode, 404);

@@ -169,8 +169,16 @@ test('ticked by mouse, compared: the page of a comparison', async () => {
     assert.match(page.url(), /run=mouse-a&run=mouse-b&run=mouse-c$/);
     assert.match(await text(page, '.subjects'), /not comparable: other profile/);
     assert.match(
-      await text(page, 'main'),
-      /B \(2027-01-01 01:00:00 UTC\) against A: arrival p50 .* p99 .* \+50 % as measured/,
+      (await page.locator('.outcome').allInnerTexts()).join('\n'),
+      /^B \(2027-01-01 01:00:00 UTC\): .*p99.* undecided: .*\nC .*not comparable/,
+    );
+    assert.match(await text(page, '.differences'), /arrival p99[^×]*×1\.50/);
+    const reports = await page
+      .locator('.subjects a')
+      .evaluateAll((all) => all.map((a) => a.getAttribute('href')));
+    assert.deepEqual(
+      reports,
+      ['mouse-a', 'mouse-b', 'mouse-c'].map((name) => `/runs/${name}/index.html`),
     );
     const drawn = await charts(page);
     assert.equal(drawn.length, 4);

@@ -7,15 +7,16 @@ import { readFile } from '../../../extensions/artillery-plugin-arrival/options.t
 import { findPipeline } from '../../../extensions/artillery-plugin-arrival/pipeline.ts';
 import { commandOf } from '../../../pipeline/common/command.ts';
 import { ConfigError, RunConfig, readConfig, StackConfig } from '../../../pipeline/common/config.ts';
+import { printable } from '../../../pipeline/common/printable.ts';
 import { trust } from '../../../pipeline/common/trust.ts';
 import type { Generator } from '../../../pipeline/stack/child.ts';
 import { explain } from '../../../pipeline/stack/explain.ts';
 import { failures } from '../../../reports/account.ts';
 import { comparisonOf } from '../../../reports/comparison/compare.ts';
 import { comparisonTemplate, renderComparison } from '../../../reports/comparison/page.ts';
-import { readRecording, readRun } from '../../../reports/comparison/recording.ts';
+import { linkedFrom, readRun } from '../../../reports/comparison/recording.ts';
 import { grouped } from '../../../reports/comparison/subjects.ts';
-import { accountsText, additionText } from '../../../reports/comparison/text.ts';
+import { accountsText, additionText, outcomesText } from '../../../reports/comparison/text.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { COMPARISONS, moment, newDirectory, RUNS } from '../../../reports/directory.ts';
 import { overNetworks, refuseOwnPipeline } from '../../lab/around.ts';
@@ -182,11 +183,11 @@ class Comparison {
     const { agree, shown } = agreementOf(runs);
     const reach = reachOf(limits, wrk);
     const additions = [shown, ...(reach ? [reach] : []), generatorsOf(runs)];
-    const recordings = await Promise.all(dirs.map((dir) => readRecording(dir)));
+    const recordings = await Promise.all(dirs.map((dir) => linkedFrom(this.#dir, dir)));
     // The tools are compared also where messages of theirs failed, which the accounts on top say.
     const comparison = { ...comparisonOf(grouped(recordings, false), { allowFailed: true }), additions };
-    const accounts = accountsText(comparison.subjects).join('\n');
-    const text = [accounts, ...additions.map(additionText)].join('\n\n');
+    const answer = [...outcomesText(comparison), ...accountsText(comparison.subjects)].map(printable);
+    const text = [answer.join('\n'), ...additions.map(additionText)].join('\n\n');
     console.log(`\n${text}\n`);
     await writeFile(join(this.#dir, 'tools.txt'), `${text}\n`);
     const page = join(this.#dir, 'index.html');

@@ -1,3 +1,4 @@
+import { equation } from '../../../account.ts';
 import { ENDS } from '../../../contract/run.ts';
 import { count } from '../../../page/format.ts';
 import { Table } from '../../../page/table.tsx';
@@ -10,43 +11,38 @@ const BESIDE = ['duplicates', 'reordered', 'negative', 'foreign'] as const;
 /** Ends that no run wants. */
 const BAD = new Set(['lost', 'dead_lettered', 'rejected', 'unknown', 'dropped', 'queued']);
 
-/** The accounts side by side. */
+/** The accounts where they differ; where they agree, one of them. */
 export function AccountsSection({ comparison: { subjects } }: PartProps) {
-  const ends: Line[] = ENDS.filter(
-    (end) => end !== 'pending' || subjects.some(({ account }) => account[end] > 0),
-  ).map((end) => [end.replace('_', '-'), ({ account }) => account[end]]);
-  const beside: Line[] = BESIDE.map((name) => [name, ({ account }) => account[name]]);
-  const columns = (head: string) => [
-    { head, text: true, cell: ([name]: Line) => name },
-    ...subjects.map((subject) => ({
-      head: subject.letter,
-      cell: ([name, of]: Line) => (
-        <span class={BAD.has(name.replace('-', '_')) && of(subject) > 0 ? 'worry' : ''}>
-          {count(of(subject))}
-        </span>
-      ),
-    })),
-  ];
+  const lines: Line[] = [...ENDS, 'scheduled' as const, ...BESIDE].map((name) => [
+    name.replace('_', '-'),
+    ({ account }) => account[name],
+  ]);
+  const apart = lines.filter(([, of]) => new Set(subjects.map(of)).size > 1);
+  const open = subjects.filter(({ account }) => !account.balanced).map(({ letter }) => letter);
+  const [{ account }] = subjects as [Subject];
   return (
-    <section>
+    <section class="few">
       <h2>Accounts</h2>
-      <div class="beside">
+      {apart.length === 0 ? (
+        <p>The accounts agree: {equation(account)}.</p>
+      ) : (
         <Table
-          caption={`Whole run${subjects.some(({ runs }) => runs.length > 1) ? '; repeats summed up' : ''}`}
-          columns={columns('messages')}
-          rows={ends}
-          foot={['scheduled', ...subjects.map((subject) => scheduled(subject))]}
+          caption={`Where the accounts differ, messages of the whole run${subjects.some(({ runs }) => runs.length > 1) ? '; repeats summed up' : ''}`}
+          columns={[
+            { head: 'end', text: true, cell: ([name]: Line) => name },
+            ...subjects.map((subject) => ({
+              head: subject.letter,
+              cell: ([name, of]: Line) => (
+                <span class={BAD.has(name.replace('-', '_')) && of(subject) > 0 ? 'worry' : ''}>
+                  {count(of(subject))}
+                </span>
+              ),
+            })),
+          ]}
+          rows={apart}
         />
-        <Table caption="Beside the equation" columns={columns('deliveries')} rows={beside} />
-      </div>
+      )}
+      {open.length > 0 && <p class="worry">Does not balance: {open.join(', ')}.</p>}
     </section>
-  );
-}
-
-function scheduled({ account }: Subject) {
-  return account.balanced ? (
-    count(account.scheduled)
-  ) : (
-    <span class="worry">{count(account.scheduled)}: does not balance</span>
   );
 }

@@ -1,94 +1,136 @@
 import { type Column, Table } from '../../../page/table.tsx';
-import type { Difference, Row } from '../../comparison.ts';
-import { change, label, range, unit, value } from '../../words.ts';
-import { columnsOf } from '../columns.tsx';
+import { type Comparison, type Difference, MARGIN, type Row, type Subject } from '../../comparison.ts';
+import { decidedFirst } from '../../outcome.ts';
+import { detail, finding, label, origins, range, ratioOf, short, unit, value } from '../../words.ts';
+import { type Axis, axisOf, placeOf } from '../axis.ts';
 import type { PartProps } from '../part.ts';
 
-/** Every measure of every subject; how far each is from the baseline, and what that warrants. */
+/** How far each figure is from the baseline's, decided ones first; a table for each other subject, all with one axis. */
 export function DifferencesSection({ comparison }: PartProps) {
   const { subjects, rows } = comparison;
-  const from = [
-    ...new Set(rows.flatMap(({ differences }) => differences.flatMap((d) => d?.interval?.from ?? []))),
-  ];
-  const shown = rows.filter(({ name }) => !/^(schedule|request|ingest|queue|relay|delivery)\./.test(name));
-  const reach = widest(rows);
+  const axis = axisOf(rows.flatMap(({ differences }) => differences.flatMap((one) => one ?? [])));
+  const [, ...others] = subjects;
+  return (
+    <section class="differences">
+      <h2>Differences</h2>
+      {others.map((subject, k) =>
+        subject.obstacle === null ? (
+          <Against key={subject.letter} comparison={comparison} index={k + 1} axis={axis} />
+        ) : (
+          <p key={subject.letter}>
+            {subject.letter}: {subject.obstacle}.
+          </p>
+        ),
+      )}
+      <p class="small">
+        Slower and faster: the whole 99 % interval is more than {MARGIN * 100} % from ×1, the baseline. Of
+        rates, faster is higher. Undecided is not equal: a difference may have been missed.
+        {rows.some((row) => row.differences.some((one) => one?.interval?.from.includes('blocks'))) &&
+          ' Blocks of one run cannot show how much runs differ: repeats do.'}
+      </p>
+    </section>
+  );
+}
+
+interface AgainstProps {
+  comparison: Comparison;
+  index: number;
+  axis: Axis;
+}
+
+function Against({ comparison: { subjects, rows }, index, axis }: AgainstProps) {
+  const [baseline, subject] = [subjects[0], subjects[index]] as [Subject, Subject];
+  const of = ({ differences }: Row) => differences[index] ?? null;
   const columns: Column<Row>[] = [
     {
       head: 'measure',
       text: true,
       cell: (row) => (
         <>
-          {label(row.name)} <span class="unit">{unit(row)}</span>
+          {label(row.name)}
+          <small>
+            {value(row, row.values[0] ?? null)} → {value(row, row.values[index] ?? null)} {unit(row)}
+          </small>
         </>
       ),
     },
-    ...columnsOf(subjects, {
-      value: (row: Row, i) => value(row, row.values[i] ?? null),
-      difference: (row, i) => row.differences[i] ?? null,
-      change: (difference) => <Change difference={difference} reach={reach} />,
-    }),
+    {
+      head: <Scale axis={axis} />,
+      cell: (row) => <Ratio difference={of(row)} axis={axis} />,
+    },
+    {
+      head: 'ratio',
+      cell: (row) => (
+        <>
+          {ratioOf(of(row))}
+          <small>{range(of(row))}</small>
+        </>
+      ),
+    },
+    {
+      head: 'finding',
+      text: true,
+      cell: (row) => (
+        <>
+          <span class={toneOf(of(row))}>{finding(of(row))}</span>
+          <small>{detail(of(row))}</small>
+        </>
+      ),
+    },
   ];
   return (
-    <section>
-      <h2>Differences</h2>
-      <div class="differences">
-        <Table
-          caption={`Measured phases; of repeats the geometric mean${from.length > 0 ? `. Intervals of 99 % from ${from.join('; ')}` : ''}`}
-          columns={columns}
-          rows={shown}
+    <>
+      <Table
+        caption={`${subject.letter} (${short(subject.title)}) against ${baseline.letter} (${short(baseline.title)}); measured phases, of repeats the geometric mean`}
+        columns={columns}
+        rows={decidedFirst(rows, index)}
+      />
+      {origins(rows, index).map((text) => (
+        <p class="small" key={text}>
+          {text.replace(/^./, (first) => first.toUpperCase())}.
+        </p>
+      ))}
+    </>
+  );
+}
+
+function toneOf(difference: Difference | null): string {
+  return { slower: 'worse', faster: 'better', equal: 'equal', undecided: '' }[
+    difference?.word ?? 'undecided'
+  ];
+}
+
+/** The axis, as the head of its column. */
+function Scale({ axis }: { axis: Axis }) {
+  return (
+    <span class="ratios scale">
+      {axis.ticks.map(({ label, at }) => (
+        <span key={label} style={{ left: `${at}%` }}>
+          {label}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+/** The interval and the ratio in it; the figures beside say the same. */
+function Ratio({ difference, axis }: { difference: Difference | null; axis: Axis }) {
+  const { relative, interval } = difference ?? { relative: null, interval: null };
+  const at = (share: number) => placeOf(1 + share, axis.reach);
+  return (
+    <span class={`ratios ${toneOf(difference)}`} aria-hidden="true">
+      {axis.ticks.map(({ label, at }) => (
+        <i key={label} class={`tick ${at === 50 ? 'one' : ''}`} style={{ left: `${at}%` }} />
+      ))}
+      {interval !== null && (
+        <i
+          class="interval"
+          style={{ left: `${at(interval.low)}%`, width: `${at(interval.high) - at(interval.low)}%` }}
         />
-      </div>
-      <p class="small">
-        A word stands where the whole interval is more than 1 % away from no difference; “no difference seen”
-        says that the interval reaches that far, not that there is none.{' '}
-        {shown.some((row) => row.differences.some((one) => one?.word === 'survivors only')) &&
-          '“Survivors only”: the better figure is that of a run in which messages failed, and those would have been its slowest. '}
-        {from.some((one) => one.includes('blocks')) &&
-          'Blocks of one run cannot know how much one run differs from the next: repeats do. '}
-        {reasons(shown).map(([reason, names]) => `No interval of ${names.join(', ')}: ${reason}. `)}
-      </p>
-    </section>
-  );
-}
-
-/** Why there is no interval, and of what. */
-function reasons(rows: Row[]): [reason: string, names: string[]][] {
-  const all = new Map<string, string[]>();
-  for (const { name, differences } of rows) {
-    for (const why of new Set(differences.flatMap((difference) => difference?.why ?? []))) {
-      all.set(why, [...(all.get(why) ?? []), label(name)]);
-    }
-  }
-  return [...all];
-}
-
-function Change({ difference, reach }: { difference: Difference | null; reach: number }) {
-  if (difference === null) return <>–</>;
-  const { relative, interval } = difference;
-  return (
-    <span class="change">
-      {interval !== null && <Bar low={interval.low} high={interval.high} reach={reach} />}
-      <span>
-        {change(relative)}
-        {interval !== null && <small>{range(difference)}</small>}
-      </span>
+      )}
+      {relative !== null && (
+        <i class={interval === null ? 'point bare' : 'point'} style={{ left: `${at(relative)}%` }} />
+      )}
     </span>
   );
-}
-
-/** The interval as a bar beside the line of no difference; the figures say the same. */
-function Bar({ low, high, reach }: { low: number; high: number; reach: number }) {
-  const at = (share: number) => 50 + 50 * Math.max(-1, Math.min(1, share / reach));
-  return (
-    <span class="interval" aria-hidden="true">
-      <i style={{ left: `${at(low)}%`, width: `${Math.max(2, at(high) - at(low))}%` }} />
-    </span>
-  );
-}
-
-/** The scale of the bars: the widest interval, and 5 % at least. */
-function widest(rows: Row[]): number {
-  return rows
-    .flatMap(({ differences }) => differences.flatMap((one) => one?.interval ?? []))
-    .reduce((most, { low, high }) => Math.max(most, Math.abs(low), Math.abs(high)), 0.05);
 }

@@ -1,29 +1,72 @@
 import { Fragment } from 'preact';
 import { styleOf } from '../../../page/chart-options.ts';
-import { Long } from '../../../page/table.tsx';
-import type { Subject } from '../../comparison.ts';
+import { Long, Table } from '../../../page/table.tsx';
+import type { RunSummary, Subject } from '../../comparison.ts';
+import { gateOf, outcomes } from '../../outcome.ts';
 import { SURVIVORS } from '../../words.ts';
 import type { PartProps } from '../part.ts';
-import { answers } from '../tell.ts';
 
-/** Who is compared with whom, and what came out. */
+/** What came out, what differs in settings, and who is compared with whom. */
 export function Header({ comparison }: PartProps) {
   const { subjects } = comparison;
+  const gate = gateOf(comparison);
   return (
     <header>
       <p class="kind">Arrival comparison</p>
       <h1>{subjects.map(({ title }) => title).join(' – ')}</h1>
+      {gate !== null && <p class={`gate ${gate.tone}`}>{gate.sentence}</p>}
+      {outcomes(comparison).map(({ tone, sentence }) => (
+        <p class={`outcome ${tone}`} key={sentence}>
+          {sentence}
+        </p>
+      ))}
+      <Settings comparison={comparison} />
       <ul class="subjects">
         {subjects.map((subject, i) => (
           <SubjectLine key={subject.letter} subject={subject} index={i} />
         ))}
       </ul>
-      {answers(comparison).map((sentence, i) => (
-        <p class="answer" key={i}>
-          {sentence}
-        </p>
-      ))}
+      <Conditions comparison={comparison} />
     </header>
+  );
+}
+
+/** A difference may come from any of these. */
+function Settings({ comparison: { subjects, differing } }: PartProps) {
+  if (differing.length === 0) return <p class="aside">Settings and environment are the same.</p>;
+  return (
+    <Table
+      caption="What differs in settings and environment"
+      columns={[
+        { head: 'name', text: true, cell: ({ name }) => name },
+        ...subjects.map(({ letter }, i) => ({
+          head: letter,
+          text: true,
+          cell: ({ values }: (typeof differing)[number]) => values[i],
+        })),
+      ]}
+      rows={differing}
+    />
+  );
+}
+
+function Conditions({ comparison: { conditions = [] } }: PartProps) {
+  if (conditions.length === 0) return null;
+  return (
+    <Table
+      caption="Conditions of the gate"
+      columns={[
+        { head: 'condition', text: true, cell: ({ condition }) => condition },
+        { head: 'of', text: true, cell: ({ subject }) => subject },
+        {
+          head: 'result',
+          text: true,
+          cell: ({ result }) => <span class={result === 'passed' ? 'better' : 'worse'}>{result}</span>,
+        },
+        { head: 'measured', text: true, cell: ({ said }) => said },
+      ]}
+      rows={conditions}
+    />
   );
 }
 
@@ -44,10 +87,10 @@ function SubjectLine({ subject, index }: { subject: Subject; index: number }) {
         {first?.tool} · profile {profile} · {model} model
         {runs.length > 1 && ` · ${runs.length} runs`}
       </p>
-      {runs.map((run) => (
-        <Fragment key={run.name}>
+      {runs.map((run, i) => (
+        <Fragment key={i}>
           <p class="meta">
-            <span class={`tag ${run.verdict}`}>{run.verdict}</span> {run.name}
+            <span class={`tag ${run.verdict}`}>{run.verdict}</span> <Name run={run} />
             {!run.counted && <strong> · not counted</strong>}
           </p>
           {run.reasons.length > 0 && (
@@ -69,4 +112,8 @@ function SubjectLine({ subject, index }: { subject: Subject; index: number }) {
       )}
     </li>
   );
+}
+
+function Name({ run: { name, page } }: { run: RunSummary }) {
+  return page === undefined ? <span>{name}</span> : <a href={page}>{name}</a>;
 }

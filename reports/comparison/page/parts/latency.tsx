@@ -3,9 +3,8 @@ import { overOneAxis } from '../../../page/chart-data.ts';
 import { msValue, styleOf } from '../../../page/chart-options.ts';
 import { clock, msUnit } from '../../../page/format.ts';
 import type { Comparison, Curve } from '../../comparison.ts';
-import { label } from '../../words.ts';
+import { label, legend } from '../../words.ts';
 import type { PartProps } from '../part.ts';
-import { legend } from '../tell.ts';
 
 /** The percentile curves over one another, and percentiles over time. */
 export function LatencySection({ comparison }: PartProps) {

@@ -1,40 +1,16 @@
 import { STAGES, type Stage } from '../../../contract/run.ts';
 import { ms, msUnit, percent } from '../../../page/format.ts';
-import { type Column, Table } from '../../../page/table.tsx';
+import { Table } from '../../../page/table.tsx';
 import type { Subject } from '../../comparison.ts';
-import { change, range } from '../../words.ts';
-import { columnsOf } from '../columns.tsx';
 import type { PartProps } from '../part.ts';
 
-/** The stages side by side: where the difference comes from. */
-export function StagesSection({ comparison: { subjects, rows } }: PartProps) {
+/** A bar of the stages for each subject, on one scale: where the difference comes from. */
+export function StagesSection({ comparison: { subjects } }: PartProps) {
   const known = STAGES.filter((stage) => subjects.some(({ stages }) => stages[stage] !== null));
   if (known.length === 0) return null;
   const scale = Math.max(...subjects.map(({ stages }) => total(stages)));
-  const columns: Column<Stage>[] = [
-    {
-      head: 'stage',
-      text: true,
-      cell: (stage) => (
-        <>
-          <i class="swatch" style={{ background: `var(--${stage})` }} /> {stage}
-        </>
-      ),
-    },
-    ...columnsOf(subjects, {
-      unit: 'mean, ms',
-      value: (stage: Stage, i) => ms(subjects[i]?.stages[stage]),
-      difference: (stage, i) => rows.find(({ name }) => name === `${stage}.mean`)?.differences[i] ?? null,
-      change: (difference) => (
-        <>
-          {change(difference?.relative)}
-          {difference?.interval && <small>{range(difference)}</small>}
-        </>
-      ),
-    }),
-  ];
   return (
-    <section>
+    <section class="few">
       <h2>Stages</h2>
       <h3>{title(subjects)}</h3>
       <div class="bars" aria-hidden="true">
@@ -54,20 +30,26 @@ export function StagesSection({ comparison: { subjects, rows } }: PartProps) {
           </p>
         ))}
       </div>
-      <div class="means">
-        <Table
-          caption="Means, which add up to the mean arrival latency of each run"
-          columns={columns}
-          rows={known}
-          foot={[
-            'sum of the means',
-            ...subjects.flatMap(({ stages, obstacle }, i) => [
-              ms(total(stages)),
-              ...(i === 0 || obstacle !== null ? [] : ['', '']),
-            ]),
-          ]}
-        />
-      </div>
+      <Table
+        caption="Means, which add up to the mean arrival latency of each run, ms"
+        columns={[
+          {
+            head: 'stage',
+            text: true,
+            cell: (stage) => (
+              <>
+                <i class="swatch" style={{ background: `var(--${stage})` }} /> {stage}
+              </>
+            ),
+          },
+          ...subjects.map(({ letter, stages }) => ({
+            head: letter,
+            cell: (stage: Stage) => ms(stages[stage]),
+          })),
+        ]}
+        rows={known}
+        foot={['sum of the means', ...subjects.map(({ stages }) => ms(total(stages)))]}
+      />
     </section>
   );
 }

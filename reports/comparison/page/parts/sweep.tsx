@@ -3,8 +3,8 @@ import { overOneAxis } from '../../../page/chart-data.ts';
 import { msValue, styleOf } from '../../../page/chart-options.ts';
 import { figure, plural } from '../../../page/format.ts';
 import { type Point, pointsOf, turns } from '../../knees.ts';
+import { legend } from '../../words.ts';
 import type { PartProps } from '../part.ts';
-import { legend } from '../tell.ts';
 
 /** Sweeps of concurrency over one another, each with its knee; nothing where fewer than two runs are one. */
 export function SweepSection({ comparison: { subjects } }: PartProps) {

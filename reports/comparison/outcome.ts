@@ -1,0 +1,144 @@
+/** What a comparison has found and what to do about it, in a sentence. Pure. */
+import { STAGES, type Stage } from '../contract/run.ts';
+import { plural } from '../page/format.ts';
+import {
+  BETTER_FAILED,
+  type Comparison,
+  type Difference,
+  type Judgement,
+  OTHER_PROFILE,
+  type Row,
+} from './comparison.ts';
+import { ratioOf, reason, short, within } from './words.ts';
+
+/** What the sentence names whatever was found: with the name that stands in it. */
+const HEADLINE: Record<string, string> = {
+  'arrival.p50': 'p50',
+  'arrival.p99': 'p99',
+  'rate.arrived': 'arrival rate',
+};
+/** Runs of one kind: fewer show little of how much runs differ. */
+const LEAST_REPEATS = 3;
+
+export interface Outcome {
+  tone: 'worse' | 'better' | '';
+  sentence: string;
+}
+
+interface Named {
+  name: string;
+  difference: Difference;
+}
+
+/** One for each subject but the baseline. */
+export function outcomes(comparison: Comparison): Outcome[] {
+  return comparison.subjects.slice(1).map((_, k) => outcomeOf(comparison, k + 1));
+}
+
+/** Slower and faster first, then equal, then undecided; without what neither the subject nor the baseline has. */
+export function decidedFirst(rows: readonly Row[], index: number): Row[] {
+  const rank = ({ differences }: Row) =>
+    ['slower faster', 'equal', 'undecided'].findIndex((words) =>
+      words.includes(differences[index]?.word ?? 'undecided'),
+    );
+  return rows
+    .filter(({ values }) => values[0] !== null || values[index] !== null)
+    .toSorted((a, b) => rank(a) - rank(b));
+}
+
+/** The verdict of a gate, the worst of what its conditions have found; null: there were none. */
+export function gateOf({ conditions = [] }: Comparison): Outcome | null {
+  if (conditions.length === 0) return null;
+  const all = plural(conditions.length, 'condition');
+  const worst = (['exceeded', 'messages failed', 'not judged'] as const).find((one) =>
+    conditions.some(({ result }) => result === one),
+  );
+  if (worst === undefined) return { tone: 'better', sentence: `passed: ${all}` };
+  const those = conditions.filter(({ result }) => result === worst);
+  return {
+    tone: 'worse',
+    sentence: `${worst}: ${those.length} of ${all}: ${those.map(judgementText).join('; ')}`,
+  };
+}
+
+function judgementText({ condition, subject, said }: Judgement): string {
+  return `${condition} (${subject}: ${said})`;
+}
+
+function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {
+  const subject = subjects[index] as Comparison['subjects'][number];
+  const baseline = subjects[0] as Comparison['subjects'][number];
+  const named = `${subject.letter} (${short(subject.title)})`;
+  if (subject.obstacle !== null) {
+    const remedy = subject.obstacle === OTHER_PROFILE ? 'run both with the same profile' : 'repeat it';
+    return { tone: '', sentence: `${named}: ${subject.obstacle}, ${remedy}` };
+  }
+  const found = rows.flatMap((row): Named[] => {
+    const name = HEADLINE[row.name];
+    const difference = row.differences[index];
+    return name === undefined || difference == null ? [] : [{ name, difference }];
+  });
+  const all = [...found, ...stageOf(rows, index)];
+  const of = (...words: Difference['word'][]) =>
+    all.filter(({ difference }) => words.includes(difference.word));
+  const runs = Math.max(
+    ...[baseline, subject].map(({ runs }) => runs.filter(({ counted }) => counted).length),
+  );
+  const repeat = `repeat ${runs === 1 ? LEAST_REPEATS : 2 * runs} times`;
+  const parts = [
+    ...(baseline.failed === null ? [] : [`of the baseline’s messages ${baseline.failed}`]),
+    ...(subject.failed === null ? [] : [subject.failed]),
+    ...(['slower', 'faster'] as const).flatMap((word) => decided(of(word), word)),
+    ...equal(of('equal')),
+    ...undecided(of('undecided'), repeat),
+  ];
+  const sure = runs > 1 || all.length === 0 || parts.some((part) => part.endsWith(repeat));
+  const sentence = parts.length === 0 ? 'nothing to compare' : parts.join('; ');
+  const worse = subject.failed !== null || of('slower').length > 0;
+  return {
+    tone: worse ? 'worse' : of('faster').length > 0 ? 'better' : '',
+    sentence: `${named}: ${sentence}${sure ? '' : `; one run each: ${repeat} to be sure`}`,
+  };
+}
+
+/** The stage that makes the largest decided difference. */
+function stageOf(rows: readonly Row[], index: number): Named[] {
+  const size = ({ difference }: Named) => Math.abs(difference.absolute);
+  return rows
+    .flatMap(({ name, differences }): Named[] => {
+      const [stage = ''] = name.split('.');
+      const difference = differences[index];
+      const known = STAGES.includes(stage as Stage) && difference != null;
+      return known && ['slower', 'faster'].includes(difference.word) ? [{ name: stage, difference }] : [];
+    })
+    .toSorted((a, b) => size(b) - size(a))
+    .slice(0, 1);
+}
+
+function decided(those: Named[], word: string): string[] {
+  if (those.length === 0) return [];
+  const ratios = those.map(({ difference }) => ratioOf(difference));
+  return [`${listed(those.map(({ name }) => name))} ${word}, ${listed(ratios)}`];
+}
+
+function equal(those: Named[]): string[] {
+  if (those.length === 0) return [];
+  const intervals = those.flatMap(({ difference }) => difference.interval ?? []);
+  return [`${listed(those.map(({ name }) => name))} equal within ${within(intervals)}`];
+}
+
+/** By what helps, then by reason. */
+function undecided(those: Named[], repeat: string): string[] {
+  const remedy = ({ difference }: Named) => (difference.why === BETTER_FAILED ? 'mend that first' : repeat);
+  return [...Map.groupBy(those, remedy)].flatMap(([what, some]) => {
+    const reasons = [...Map.groupBy(some, ({ difference }) => reason(difference))].map(
+      ([why, few]) => `${listed(few.map(({ name }) => name))} undecided: ${why}`,
+    );
+    return `${reasons.join('; ')}, ${what}`;
+  });
+}
+
+/** p50, p99 and relay */
+function listed(words: string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+}

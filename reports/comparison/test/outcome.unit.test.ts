@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { golden } from '../../test/goldens.ts';
+import { compare } from '../compare.ts';
+import { BETTER_FAILED, type Comparison, type Difference, type Row } from '../comparison.ts';
+import { comparisonMarkdown } from '../markdown.ts';
+import { decidedFirst, gateOf, outcomes } from '../outcome.ts';
+import { axisOf, placeOf } from '../page/axis.ts';
+import { comparisonText } from '../text.ts';
+import { accountsOf, detail, finding, times } from '../words.ts';
+
+/** Two alike runs, whose figures are set by each test. */
+const MODEL = compare([1, 2].map(() => ({ run: golden('passing'), histograms: new Map() })));
+
+function difference(
+  word: Difference['word'],
+  ratio: number,
+  reach = 0.1,
+  why: string | null = null,
+): Difference {
+  const end = (sign: number) => Math.expm1(Math.log(ratio) + sign * reach);
+  const interval =
+    why === null || why === BETTER_FAILED ? { low: end(-1), high: end(1), from: 'test' } : null;
+  return { absolute: ratio - 1, relative: ratio - 1, interval, why, word };
+}
+
+function comparison(found: Record<string, Difference>, change: Partial<Comparison> = {}): Comparison {
+  const rows = Object.entries(found).map(
+    ([name, one]): Row => ({
+      name,
+      kind: name.startsWith('rate') ? 'rate' : 'latency',
+      values: [1, 1 + (one.relative ?? 0)],
+      differences: [null, one],
+    }),
+  );
+  return { ...MODEL, rows, ...change };
+}
+
+const sentence = (of: Comparison) => outcomes(of)[0]?.sentence.replaceAll('\u00a0', ' ') ?? '';
+/** Too wide by far. */
+const noise = difference('undecided', 1.1, 0.4);
+
+test('the sentence has what was decided with its ratio, then what was not, why, and what to do', () => {
+  const of = comparison({
+    'arrival.p50': noise,
+    'arrival.p99': noise,
+    'ingest.mean': { ...difference('slower', 30), absolute: 0.001 },
+    'relay.mean': { ...difference('slower', 20), absolute: 5 },
+  });
+  assert.match(sentence(of), /: relay slower, ×20; p50 and p99 undecided: too noisy, repeat 3 times$/);
+  assert.doesNotMatch(sentence(of), /ingest/, 'of the stages the one with the largest difference');
+  assert.equal(outcomes(of)[0]?.tone, 'worse');
+  for (const text of [comparisonText(of), comparisonMarkdown(of)])
+    assert.ok(text.split('\n')[0]?.includes('relay slower, ×20; p50 and p99 undecided'), text);
+});
+
+test('each reason that leaves a figure undecided has its remedy', () => {
+  const of = (p50: Difference, p99: Difference) =>
+    sentence(comparison({ 'arrival.p50': p50, 'arrival.p99': p99 }));
+  const short = difference('undecided', 1, 0, 'too short: 3 blocks of 2 s, 8 are needed');
+  const survived = difference('undecided', 0.5, 0.1, BETTER_FAILED);
+  assert.match(of(noise, short), /p50 undecided: too noisy; p99 undecided: too short, repeat 3 times$/);
+  assert.match(of(survived, survived), /p50 and p99 undecided: messages .* failed, mend that first/);
+});
+
+test('repeats that do not suffice: twice as many; one run each is confirmed by repeats', () => {
+  const repeats = MODEL.subjects.map((subject) => ({
+    ...subject,
+    runs: [1, 2, 3].flatMap(() => subject.runs),
+  }));
+  assert.match(
+    sentence(comparison({ 'arrival.p99': noise }, { subjects: repeats })),
+    /too noisy, repeat 6 times$/,
+  );
+  const faster = { 'arrival.p50': difference('equal', 1.01, 0.01), 'arrival.p99': difference('faster', 0.5) };
+  const once = comparison(faster);
+  assert.match(
+    sentence(once),
+    /p99 faster, ×0\.50; p50 equal within 2(\.\d)? %; one run each: repeat 3 times/,
+  );
+  assert.equal(outcomes(once)[0]?.tone, 'better');
+  assert.doesNotMatch(sentence(comparison(faster, { subjects: repeats })), /repeat/);
+});
+
+test('failed messages come first, and an obstacle says what to do', () => {
+  const [a, b] = MODEL.subjects as [Comparison['subjects'][0], Comparison['subjects'][0]];
+  const with_ = (change: Partial<typeof b>) =>
+    comparison({ 'arrival.p99': difference('faster', 0.5) }, { subjects: [a, { ...b, ...change }] });
+  const failed = with_({ failed: '3 lost' });
+  assert.match(sentence(failed), /: 3 lost; p99 faster/);
+  assert.equal(outcomes(failed)[0]?.tone, 'worse');
+  assert.match(sentence(with_({ obstacle: 'not comparable: other profile' })), /same profile/);
+  assert.match(sentence(with_({ obstacle: 'not comparable: run is invalid' })), /repeat it$/);
+});
+
+test('the gate: one verdict, the worst of its conditions', () => {
+  const of = (...results: NonNullable<Comparison['conditions']>[0]['result'][]) =>
+    gateOf({
+      ...MODEL,
+      conditions: results.map((result, i) => ({ condition: `c${i}`, subject: 'B', result, said: `${i}` })),
+    });
+  assert.equal(of(), null);
+  assert.match(of('passed', 'passed')?.sentence ?? '', /^passed\b/);
+  assert.match(of('passed', 'not judged', 'exceeded')?.sentence ?? '', /^exceeded: 1 of 3 .*c2 \(B: 2\)$/);
+  assert.match(of('passed', 'not judged')?.sentence ?? '', /^not judged/);
+  assert.match(of('not judged', 'messages failed')?.sentence ?? '', /^messages failed/);
+});
+
+test('decided rows first; four words, and what would have been seen', () => {
+  const all = comparison({
+    'arrival.p50': noise,
+    'arrival.p90': difference('equal', 1, 0.02),
+    'arrival.p99': difference('slower', 1.5),
+    'http.p50': difference('faster', 0.5),
+  });
+  assert.deepEqual(
+    decidedFirst(all.rows, 1).map(({ name }) => name),
+    ['arrival.p99', 'http.p50', 'arrival.p90', 'arrival.p50'],
+  );
+  const words = decidedFirst(all.rows, 1).map(({ differences }) => {
+    const one = differences[1] ?? null;
+    return [finding(one), detail(one)].map((text) => text.replaceAll('\u00a0', ' '));
+  });
+  assert.deepEqual(words, [
+    ['slower', ''],
+    ['faster', ''],
+    ['equal within 2.1 %', ''],
+    // exp(0.4) · 1.01
+    ['undecided', '±51 % would have been seen'],
+  ]);
+  assert.match(detail(difference('undecided', 1, 3)), /^×20 would have been seen$/);
+});
+
+test('ratios have as many digits as are read at a glance', () => {
+  const texts = [20.4, 9.96, 1.2, 1, 0.5, 0.0512, 12_345].map(times);
+  assert.deepEqual(texts, ['×20', '×10', '×1.20', '×1.00', '×0.50', '×0.051', '×12,345']);
+});
+
+test('the axis is logarithmic, from ×0.5 to ×2 or as far as needed, with ×1 in the middle', () => {
+  const { reach, ticks } = axisOf([difference('equal', 1, 0.01)]);
+  assert.deepEqual([reach, ticks.map(({ at }) => at)], [2, [0, 50, 100]]);
+  assert.equal(axisOf([difference('slower', 3)]).reach, 5);
+  assert.equal(axisOf([difference('faster', 0.05)]).reach, 100);
+  assert.equal(axisOf([difference('slower', 1e9)]).reach, 1000);
+  const far = axisOf([difference('slower', 20)]).ticks.map(({ at }) => at);
+  assert.deepEqual(
+    far,
+    [...far].sort((a, b) => a - b),
+  );
+  assert.equal(placeOf(0.5, 2) + placeOf(2, 2), 100);
+  assert.equal(placeOf(1e9, 1000), 100, 'what is beyond it stands at its end');
+});
+
+test('accounts are shown one by one only where they differ', () => {
+  assert.equal(accountsOf(MODEL.subjects).length, 1);
+  const [a, b] = MODEL.subjects as [Comparison['subjects'][0], Comparison['subjects'][0]];
+  const lost = { ...b, account: { ...b.account, arrived: b.account.arrived - 1, lost: 1 } };
+  assert.equal(accountsOf([a, lost]).length, 2);
+});
