@@ -101,8 +101,8 @@ test('a comparison for programs and for a comment on a change', async () => {
   const text = await readFile(markdown as string, 'utf8');
   const [gate, answer] = text.split('\n').filter((line) => line !== '');
   assert.match(gate ?? '', /exceeded.*arrival\.p99 .*\+20\.0 %/, 'the verdict on top');
-  assert.match(answer ?? '', /B \(.*p99.*undecided/, 'then the answer');
-  assert.match(text, /^\| arrival p99 \| [\d.]+ \| [\d.]+ \| ×1\.20 \| .* \| undecided \| \S.* \|$/m);
+  assert.match(answer ?? '', /B \(.*p99 slower, ×1\.20/, 'then the answer');
+  assert.match(text, /^\| arrival p99 \| [\d.]+ \| [\d.]+ \| ×1\.20 \| .* \| slower \| {2}\|$/m);
   assert.match(text, /^\| arrival\.p99 \\> \+10% \| B \| \*\*exceeded\*\* \| \+20/m);
   assert.match(text, /^- accounts: [\d,]+ scheduled = /m);
 });

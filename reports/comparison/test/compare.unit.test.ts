@@ -152,7 +152,7 @@ test('another commit is a difference in conditions, another CI job is not', () =
       environment.git = { commit, branch: 'main', dirty: false };
       environment.ci = { name: 'GitLab CI', job, url: null };
     });
-  const differs = (...runs: Recording[]) => compare(runs).environment;
+  const differs = (...runs: Recording[]) => compare(runs).differing;
   assert.deepEqual(differs(of('a', '1'), of('b', '2')), [{ name: 'git.commit', values: ['a', 'b'] }]);
   assert.deepEqual(differs(of('a', '1'), of('a', '2')), []);
   const before = differs(recording(1), of('a', '1')).map(({ name }) => name);
@@ -413,7 +413,7 @@ test('the table for the terminal: values, difference, interval, word; nothing th
   assert.match(text, /^A {2}single · .* · pass · baseline$/m);
   assert.match(text, /^B .*p50 and p99.* slower, ×1\.\d/, 'the answer first');
   assert.match(text, /^arrival p99 +\d\.\d+ +\d\.\d+ +×1\.5\d +\(×1\.\d+ … ×1\.\d+\) +slower$/m);
-  assert.match(text, /\(99 % intervals, from \d+ blocks of \d s\)/);
+  assert.match(text, /\(99 % intervals from \d+ blocks of \d s\b/);
   assert.match(text, /^accounts {4}[\d,]+ scheduled = [\d,]+ arrived, in each$/m);
   assert.match(text, /\\u001b\[31mcluster/);
   assert.doesNotMatch(text.replaceAll('\n', ''), /\p{Cc}/u);
