@@ -140,8 +140,8 @@ async function compareRuns(names: string[], values: Values): Promise<number> {
   return comparison.conditions.some(({ result }) => result !== 'passed') ? 1 : 0;
 }
 
-function judgementText({ condition, result, said }: Judgement, subject = ''): string {
-  return `fail-if     ${result.padEnd(10)} ${printable(`${subject}${condition}: ${said}`)}`;
+function judgementText({ condition, result, detail }: Judgement, subject = ''): string {
+  return `fail-if     ${result.padEnd(10)} ${printable(`${subject}${condition}: ${detail}`)}`;
 }
 
 /** @throws {ConfigError} if it is not allowed */

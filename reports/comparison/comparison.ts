@@ -28,7 +28,7 @@ export interface Judgement {
   /** Only what passed lets a change through. */
   result: 'passed' | 'exceeded' | 'messages failed' | 'not judged';
   /** The figure that was judged, or why there is none. */
-  said: string;
+  detail: string;
 }
 
 /** A table of whoever compares, beside what all comparisons have. */

@@ -119,21 +119,21 @@ export function check(condition: Condition, recording: Recording): Judgement {
   return { condition: text, subject: 'A', ...letThrough(judged, [recording]) };
 }
 
-type Judged = Pick<Judgement, 'result' | 'said'>;
+type Judged = Pick<Judgement, 'result' | 'detail'>;
 
 /** No run in which messages failed is let through, whatever the figures of the others are. */
 function letThrough(judged: Judged, runs: Group): Judged {
   const failed = failures(sumOfAccounts(runs.map(({ run }) => run.account)));
   if (judged.result !== 'passed' || failed === null) return judged;
-  return { result: 'messages failed', said: `${judged.said}; but ${failed}` };
+  return { result: 'messages failed', detail: `${judged.detail}; but ${failed}` };
 }
 
 function judgeOne(condition: Condition, baseline: Group, group: Group, sure: boolean): Judged {
   const { measure, limit, of } = condition;
-  const unjudged = (why: string): Judged => ({ result: 'not judged', said: why });
+  const unjudged = (why: string): Judged => ({ result: 'not judged', detail: why });
   const judged = (value: number, exceeded: boolean, note = ''): Judged => ({
     result: exceeded ? 'exceeded' : 'passed',
-    said: `${shown(value, condition)}${note}`,
+    detail: `${shown(value, condition)}${note}`,
   });
   if (of === 'value') {
     const why = measure.kind === 'count' ? uncounted(group) : unfit(group);

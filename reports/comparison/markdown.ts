@@ -25,11 +25,11 @@ export function comparisonMarkdown(comparison: Comparison): string {
     table(
       ['condition', 'of', 'result', 'measured'],
       ['---', '---', '---', '---'],
-      ...conditions.map(({ condition, subject, result, said }) => [
+      ...conditions.map(({ condition, subject, result, detail }) => [
         plain(condition),
         subject,
         result === 'passed' ? result : `**${result}**`,
-        plain(said),
+        plain(detail),
       ]),
     );
   }

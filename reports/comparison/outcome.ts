@@ -61,8 +61,8 @@ export function gateOf({ conditions = [] }: Comparison): Outcome | null {
   };
 }
 
-function judgementText({ condition, subject, said }: Judgement): string {
-  return `${condition} (${subject}: ${said})`;
+function judgementText({ condition, subject, detail }: Judgement): string {
+  return `${condition} (${subject}: ${detail})`;
 }
 
 function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {

@@ -12,8 +12,8 @@ const PIPELINE_ROUTER = '192.0.2.254';
 export const GENERATOR = '198.51.100.1';
 const GENERATOR_ROUTER = '198.51.100.254';
 /** The pipeline's end of a link of its own, for the clock and the telemetry: the network under test is no part of them. */
-export const PIPELINE_ASIDE = '203.0.113.1';
-const GENERATOR_ASIDE = '203.0.113.2';
+export const PIPELINE_DIRECT = '203.0.113.1';
+const GENERATOR_DIRECT = '203.0.113.2';
 
 const ROLES = ['pipeline', 'router', 'generator'] as const;
 type Role = (typeof ROLES)[number];
@@ -119,19 +119,19 @@ export class Lab {
       echo 1 > /proc/sys/net/ipv4/ip_forward`,
     );
     // One packet is one packet of the wire: else up to 64 KB would be delayed and lost as one.
-    const ends = async (role: Role, own: string, router: string, aside: string) =>
+    const ends = async (role: Role, own: string, router: string, direct: string) =>
       this.#sh(
         role,
         `ip link set eth0 gso_max_segs 1
         ip addr add ${own}/24 dev eth0
         ip link set eth0 up
         ip route add default via ${router}
-        ip addr add ${aside}/24 dev aside
-        ip link set aside up`,
+        ip addr add ${direct}/24 dev direct
+        ip link set direct up`,
       );
-    await this.#sh('pipeline', `ip link add aside type veth peer name aside netns ${generator}`);
-    await ends('pipeline', PIPELINE, PIPELINE_ROUTER, PIPELINE_ASIDE);
-    await ends('generator', GENERATOR, GENERATOR_ROUTER, GENERATOR_ASIDE);
+    await this.#sh('pipeline', `ip link add direct type veth peer name direct netns ${generator}`);
+    await ends('pipeline', PIPELINE, PIPELINE_ROUTER, PIPELINE_DIRECT);
+    await ends('generator', GENERATOR, GENERATOR_ROUTER, GENERATOR_DIRECT);
   }
 
   /** Tries what the kernel has. Reports how to install a tool that is missing. */

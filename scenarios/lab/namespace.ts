@@ -5,8 +5,8 @@ import { ownDirectory } from '../../pipeline/stack/directory.ts';
 import { readStackFile, writeStackFile } from '../../pipeline/stack/file.ts';
 import { DAEMON_PATH } from '../../pipeline/stack/launch.ts';
 import { Supervised } from '../../pipeline/stack/process.ts';
+import { atAddress, portOf } from './route.ts';
 import { holdNamespace, inNamespaceOf, sh } from './shell.ts';
-import { moved, portOf } from './way.ts';
 
 /** Of those for documentation (RFC 5737), which no network has. */
 const [HOST, PIPELINE] = ['192.0.2.9', '192.0.2.10'];
@@ -60,7 +60,7 @@ export class NamespacePipeline {
         mqtt: { ...stack.mqtt, url: inside(stack.mqtt.url) },
         redis: { url: inside(stack.redis.url) },
         oneHost: true,
-        facts: { ...stack.facts, network_way: 'a network namespace of the pipeline, veth' },
+        facts: { ...stack.facts, network_path: 'a network namespace of the pipeline, veth' },
       });
       return all;
     } catch (error) {
@@ -85,5 +85,5 @@ async function checkAddress(): Promise<void> {
 
 /** Where a URL leads when it goes into the namespace. */
 function inside(url: string): string {
-  return moved(url, PIPELINE as string, portOf(url));
+  return atAddress(url, PIPELINE as string, portOf(url));
 }

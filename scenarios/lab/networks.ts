@@ -79,7 +79,7 @@ export function wantsProxy({ rate, delay, firewall }: Plan): boolean {
 export function factsOf(plan: Plan): Record<string, string> {
   const { network } = plan;
   return {
-    network_way: plan.namespaces ? 'network namespaces, veth, a router between' : 'loopback',
+    network_path: plan.namespaces ? 'network namespaces, veth, a router between' : 'loopback',
     network_rate: `${network.rate} Mbit/s (${plan.rate})`,
     network_delay: network.delay > 0 ? `${network.delay} ms each way (${plan.delay})` : 'none',
     network_loss: plan.loss === 'netem' ? `${network.loss} % each way (netem)` : 'none',

@@ -9,7 +9,7 @@ import { golden } from '../../reports/test/goldens.ts';
 import { line, type Row, sentence } from '../campaigns/capacity/answer.ts';
 import { about, Budget } from '../campaigns/capacity/budget.ts';
 import { findCapacity } from '../campaigns/capacity/find.ts';
-import { disturbance, gaveWay, judge } from '../campaigns/capacity/judge.ts';
+import { bottleneckOf, disturbance, judge } from '../campaigns/capacity/judge.ts';
 import {
   ahead,
   type Bracket,
@@ -286,21 +286,21 @@ function run(stages: Record<string, number>, { rejected = 0, http = 1, shared = 
   } as unknown as Run;
 }
 
-test('what gave way is the stage that grew, or what it stands for', () => {
+test('the bottleneck is the stage that grew, or what it stands for', () => {
   const held = run({ schedule: 0.1, request: 1, queue: 2 });
-  assert.equal(gaveWay(held, run({ schedule: 0.2, request: 2, queue: 90 })), 'queue');
-  assert.equal(gaveWay(undefined, run({ schedule: 0.2, request: 200, queue: 90 })), 'request');
+  assert.equal(bottleneckOf(held, run({ schedule: 0.2, request: 2, queue: 90 })), 'queue');
+  assert.equal(bottleneckOf(undefined, run({ schedule: 0.2, request: 200, queue: 90 })), 'request');
   assert.equal(
-    gaveWay(held, run({ schedule: 90, request: 2, queue: 3 })),
+    bottleneckOf(held, run({ schedule: 90, request: 2, queue: 3 })),
     'schedule: the generator, not the pipeline',
   );
   assert.equal(
-    gaveWay(held, run({ schedule: 90, request: 4, queue: 3 }, { shared: true })),
+    bottleneckOf(held, run({ schedule: 90, request: 4, queue: 3 }, { shared: true })),
     'schedule: the generator, which shares its cores with the pipeline; of the pipeline request',
   );
-  assert.equal(gaveWay(held, run({ schedule: 90, request: 2, queue: 3 }, { http: 250 })), 'request');
-  assert.equal(gaveWay(held, run({ queue: 9 }, { rejected: 5 })), 'ingest, which refused messages');
-  assert.equal(gaveWay(held, run({})), undefined);
+  assert.equal(bottleneckOf(held, run({ schedule: 90, request: 2, queue: 3 }, { http: 250 })), 'request');
+  assert.equal(bottleneckOf(held, run({ queue: 9 }, { rejected: 5 })), 'ingest, which refused messages');
+  assert.equal(bottleneckOf(held, run({})), undefined);
 });
 
 test('a wrong setting of the search is reported in one line, before anything starts', async () => {
@@ -371,7 +371,7 @@ test('a run is told in a line, with what is left of the search', () => {
 test('the answer says how sure it is, and what ended a search that no rate did', () => {
   const settings = { CONFIRM: 30, HIGHEST: 50_000, PRECISION: 0.05 };
   const said = (rate: number, not_held: number | null, rows: Row[]) =>
-    sentence({ p99_limit_ms: 100, rate, not_held, gave_way: 'queue' }, rows, settings).split('\n').slice(1);
+    sentence({ p99_limit_ms: 100, rate, not_held, bottleneck: 'queue' }, rows, settings).split('\n').slice(1);
   const held = (rate: number) => [...rowsAt(rate, 3, true), ...rowsAt(rate, 30, true)];
   assert.deepEqual(
     said(400, null, held(400)).map((text) => text.trim()),
@@ -384,7 +384,7 @@ test('the answer says how sure it is, and what ended a search that no rate did',
   const sure = [...held(400), ...rowsAt(410, 30, false, null, 2)];
   assert.deepEqual(
     said(400, 410, sure).map((text) => text.trim()),
-    ['410/s (2.5 % above) held in 0 of 2 runs; what gave way there: queue'],
+    ['410/s (2.5 % above) held in 0 of 2 runs; bottleneck there: queue'],
   );
   const unsure = 'MINUTES ended the search before it was sure of that: the rate may be higher';
   assert.equal(
@@ -400,7 +400,7 @@ test('the answer says how sure it is, and what ended a search that no rate did',
     unsure,
   );
   const shared = said(400, 410, [...sure, ...rowsAt(410, 30, false, 'the hypervisor')]);
-  assert.match(String(shared[0]), /held in 0 of 3 runs, 1 disturbed; what gave way/);
+  assert.match(String(shared[0]), /held in 0 of 3 runs, 1 disturbed; bottleneck/);
   assert.match(
     String(shared[1]),
     /^ +1 of 5 runs were disturbed: .*; a machine that is not shared may hold more$/,

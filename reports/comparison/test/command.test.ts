@@ -93,10 +93,10 @@ test('a comparison for programs and for a comment on a change', async () => {
   assert.equal(read.schema, 'arrival/comparison/2');
   const row = read.rows.find(({ name }: { name: string }) => name === 'arrival.p99');
   assert.ok(Math.abs(row.differences[1].relative - 0.2) < 0.001);
-  assert.match(read.conditions[0].said, /^\+20\.0 %/);
+  assert.match(read.conditions[0].detail, /^\+20\.0 %/);
   assert.deepEqual(
-    { ...read.conditions[0], said: '' },
-    { condition: 'arrival.p99 > +10%', subject: 'B', result: 'exceeded', said: '' },
+    { ...read.conditions[0], detail: '' },
+    { condition: 'arrival.p99 > +10%', subject: 'B', result: 'exceeded', detail: '' },
   );
   const text = await readFile(markdown as string, 'utf8');
   const [gate, answer] = text.split('\n').filter((line) => line !== '');

@@ -102,7 +102,7 @@ test('a condition lets no run through in which messages failed', () => {
   ]) {
     const finding = of(text, recording(1), refusing(2));
     assert.equal(finding?.result, 'messages failed', text);
-    assert.match(finding?.said ?? '', /; but 80,370 rejected$/);
+    assert.match(finding?.detail ?? '', /; but 80,370 rejected$/);
   }
   assert.equal(
     of('arrival.p99 > +90%', refusing(1), recording(2))?.result === 'passed',
@@ -307,7 +307,7 @@ for (const [text, result, expected] of CONDITIONS) {
     const groups = grouped([recording(1), recording(2, undefined, 3)], false);
     const [finding] = judge(parseCondition(text), groups, false);
     assert.equal(finding?.result, result);
-    assert.match(finding?.said ?? '', expected);
+    assert.match(finding?.detail ?? '', expected);
   });
 }
 
@@ -339,7 +339,7 @@ test('of repeats the invalid ones are left out and told, but what they lost is n
   assert.equal(b?.account.lost, 3);
   assert.match(comparisonText(beside), /B {2}b · 2 of 3 runs count/);
   const findings = (text: string) => judge(parseCondition(text), grouped(all, false), false);
-  assert.match(findings('arrival.p50 > 10ms')[0]?.said ?? '', /^\d+(\.\d+)? ms; but 3 lost$/);
+  assert.match(findings('arrival.p50 > 10ms')[0]?.detail ?? '', /^\d+(\.\d+)? ms; but 3 lost$/);
   assert.equal(findings('account.lost > 0')[0]?.result, 'exceeded');
   const alone = compare([...trusted.slice(0, 2), disturbed], { allowFailed: true });
   assert.deepEqual(obstacles(alone), [null, 'not comparable: run is invalid'], 'none is left');
@@ -348,7 +348,7 @@ test('of repeats the invalid ones are left out and told, but what they lost is n
 test('--sure: a difference counts where all of its interval is beyond the limit', () => {
   const groups = grouped([recording(1), recording(2, undefined, 3)], false);
   const of = (text: string, sure: boolean) => judge(parseCondition(text), groups, sure)[0];
-  const measured = of('arrival.p50 > +0%', false)?.said.match(/\+(\d+\.\d) %/)?.[1];
+  const measured = of('arrival.p50 > +0%', false)?.detail.match(/\+(\d+\.\d) %/)?.[1];
   assert.equal(of(`arrival.p50 > +${Number(measured) - 0.1}%`, false)?.result, 'exceeded');
   assert.equal(of(`arrival.p50 > +${Number(measured) - 0.1}%`, true)?.result, 'passed');
   assert.equal(of('arrival.p50 > +10%', true)?.result, 'exceeded');
@@ -362,7 +362,7 @@ test('a condition that cannot be judged lets nothing through', () => {
   for (const text of ['arrival.p99 > +10%', 'arrival.p99 > 250ms']) {
     const [finding] = judge(parseCondition(text), groups, false);
     assert.equal(finding?.result, 'not judged');
-    assert.match(finding?.said ?? '', /^(not comparable: )?run is invalid$/);
+    assert.match(finding?.detail ?? '', /^(not comparable: )?run is invalid$/);
   }
   assert.equal(judge(parseCondition('account.lost > 0'), groups, false)[0]?.result, 'passed');
 });
@@ -374,12 +374,12 @@ test('of a run that was killed no count lets anything through: nobody has looked
     run.verdict.result = 'incomplete';
     Object.assign(run.account, { arrived: run.account.arrived - 9, pending: 9 });
   });
-  assert.deepEqual([killed?.result, killed?.said], ['not judged', 'run is incomplete']);
+  assert.deepEqual([killed?.result, killed?.detail], ['not judged', 'run is incomplete']);
   const open = lost(({ run }) => {
     run.verdict.result = 'invalid';
     run.account.balanced = false;
   });
-  assert.deepEqual([open?.result, open?.said], ['not judged', 'its account does not balance']);
+  assert.deepEqual([open?.result, open?.detail], ['not judged', 'its account does not balance']);
 });
 
 for (const [text, expected] of [

@@ -97,7 +97,7 @@ test('the gate: one verdict, the worst of its conditions', () => {
   const of = (...results: NonNullable<Comparison['conditions']>[0]['result'][]) =>
     gateOf({
       ...MODEL,
-      conditions: results.map((result, i) => ({ condition: `c${i}`, subject: 'B', result, said: `${i}` })),
+      conditions: results.map((result, i) => ({ condition: `c${i}`, subject: 'B', result, detail: `${i}` })),
     });
   assert.equal(of(), null);
   assert.match(of('passed', 'passed')?.sentence ?? '', /^passed\b/);

@@ -21,7 +21,7 @@ export interface Answer {
   /** Requests per second; null: none was confirmed. */
   rate: number | null;
   not_held: number | null;
-  gave_way: string | null;
+  bottleneck: string | null;
 }
 
 /** Of capacity/main.ts. */
@@ -54,7 +54,7 @@ function runs(rows: Row[], rate: number): { held: number; of: number; apart: str
 
 /** The answer as figures of the report. A rate of null stands as not available. */
 export function answerFigures(
-  { rate, not_held, gave_way }: Answer,
+  { rate, not_held, bottleneck }: Answer,
   rows: Row[],
 ): NonNullable<Run['figures']> {
   const tried = (at: number, more = '') => {
@@ -67,14 +67,14 @@ export function answerFigures(
   if (rate !== null) figures.push(tried(rate));
   if (not_held !== null) {
     figures.push({ name: 'lowest rate that did not', value: not_held, unit: 'requests/s' });
-    figures.push(tried(not_held, gave_way === null ? '' : `; what gave way: ${gave_way}`));
+    figures.push(tried(not_held, bottleneck === null ? '' : `; bottleneck: ${bottleneck}`));
   }
   return figures;
 }
 
-/** The answer in words: the rate, how sure it is, what gave way above it, and what may have kept it from being higher. */
+/** The answer in words: the rate, how sure it is, the bottleneck above it, and what may have kept it from being higher. */
 export function sentence(
-  { p99_limit_ms, rate, not_held, gave_way }: Answer,
+  { p99_limit_ms, rate, not_held, bottleneck }: Answer,
   rows: Row[],
   { CONFIRM, HIGHEST, PRECISION }: Settings,
 ): string {
@@ -93,7 +93,7 @@ export function sentence(
   } else {
     const width = ((not_held / rate - 1) * 100).toFixed(1);
     const above = `${not_held}/s (${width} % above) held in ${times(not_held)}`;
-    more(gave_way === null ? above : `${above}; what gave way there: ${gave_way}`);
+    more(bottleneck === null ? above : `${above}; bottleneck there: ${bottleneck}`);
     const confirmed = rows.some((row) => row.rate === not_held && row.seconds === CONFIRM);
     if (!confirmed || middle(rate, not_held, PRECISION) !== undefined)
       more('MINUTES ended the search before it was sure of that: the rate may be higher');

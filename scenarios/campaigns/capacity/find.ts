@@ -5,7 +5,7 @@ import type { Run } from '../../../reports/contract/run.ts';
 import { render } from '../../../reports/k6.ts';
 import { answerFigures, line, type Row, type Settings, sentence } from './answer.ts';
 import { about, type Budget } from './budget.ts';
-import { disturbance, gaveWay, judge } from './judge.ts';
+import { bottleneckOf, disturbance, judge } from './judge.ts';
 import {
   type Bracket,
   confirm,
@@ -98,13 +98,13 @@ export async function findCapacity(
   const probed = await search(wanted, probe, () => budget.hasProbe);
   const found = await confirm(probed, wanted, check, () => budget.hasConfirmation);
   const above = found.notHeld ?? probed.notHeld;
-  const stage = lastNot === undefined ? undefined : gaveWay(lastHeld, lastNot);
+  const stage = lastNot === undefined ? undefined : bottleneckOf(lastHeld, lastNot);
   const result = {
     p99_limit_ms: settings.P99,
     rate: found.held > 0 ? found.held : null,
     // What only probes have said counts where it does not contradict a longer run.
     not_held: above !== undefined && above > found.held ? above : null,
-    gave_way: stage ?? null,
+    bottleneck: stage ?? null,
   };
   const answer = sentence(result, rows, settings);
   if (probed.held > 0) {

@@ -93,11 +93,13 @@ function sum(values: readonly number[]): number {
 const IN_FLIGHT = 256;
 
 /**
- * What gave way from a run that held (undefined: none did) to one that did not: the stage whose mean grew the most. The generator
- * is late (`schedule`) also where all of its connections wait for answers; then it is the request. Where it shares its cores with the
- * pipeline, it is late when these are used up, and the stage that grew most beside it is named too. Undefined: the pipeline reports no stages.
+ * The stage whose mean grew the most from a run that held (undefined: none did) to one that did not. Undefined: the pipeline
+ * reports no stages.
+ *
+ * `schedule` grows when the generator is late. Where that is because all of its connections wait for answers, the
+ * bottleneck is `request`. Where the generator shares its cores with the pipeline, the next stage is named too.
  */
-export function gaveWay(held: Run | undefined, not: Run): string | undefined {
+export function bottleneckOf(held: Run | undefined, not: Run): string | undefined {
   if (not.account.rejected > 0) return 'ingest, which refused messages';
   const [stage, next] = STAGES.map((name): [string, number] => {
     const [from, to] = [held, not].map((run) => run?.latency.stages[name]?.mean ?? 0) as [number, number];

@@ -5,8 +5,8 @@ import { ownDirectory } from '../../../pipeline/stack/directory.ts';
 import { Stack } from '../../../pipeline/stack/stack.ts';
 import type { Lab } from '../../lab/lab.ts';
 import { type Plan, wantsProxy } from '../../lab/networks.ts';
+import { openRoute, portOf, type Route, writeGeneratorStack } from '../../lab/route.ts';
 import { Toxiproxy } from '../../lab/toxiproxy.ts';
-import { openWay, portOf, tellGenerator, type Way } from '../../lab/way.ts';
 
 /** A pipeline that the tools reach over a network. */
 export class RemotePipeline {
@@ -14,7 +14,7 @@ export class RemotePipeline {
   readonly #lab: Lab | undefined;
   readonly #dir = join(resolve(readConfig(StackConfig).STACK_DIR), 'compare');
   #toxiproxy: Toxiproxy | undefined;
-  #way: Way | undefined;
+  #route: Route | undefined;
 
   /** @param lab in whose namespace for the pipeline we are; undefined: everything is on the loopback */
   constructor(plan: Plan, lab: Lab | undefined) {
@@ -42,8 +42,8 @@ export class RemotePipeline {
     try {
       const { ingest, mqtt } = stack.file;
       const ports = { ingest: portOf(ingest.url), mqtt: portOf(mqtt.url) };
-      this.#way = await openWay(plan, { lab, toxiproxy: this.#toxiproxy }, ports);
-      await tellGenerator(this.#dir, stack.file, this.#way, plan);
+      this.#route = await openRoute(plan, { lab, toxiproxy: this.#toxiproxy }, ports);
+      await writeGeneratorStack(this.#dir, stack.file, this.#route, plan);
       return stack;
     } catch (error) {
       await stack.stop(0);
@@ -53,9 +53,9 @@ export class RemotePipeline {
 
   /** To be called when the tools and the pipeline have ended. */
   async close(): Promise<void> {
-    await this.#way?.close();
+    await this.#route?.close();
     await this.#toxiproxy?.stop();
     // Else it is of another one, who has the directory.
-    if (this.#way !== undefined) await rm(this.toolsDir, { recursive: true, force: true });
+    if (this.#route !== undefined) await rm(this.toolsDir, { recursive: true, force: true });
   }
 }

@@ -13,8 +13,8 @@ import { COMPARISONS, moment, newDirectory, RUNS } from '../../../reports/direct
 import { ms } from '../../../reports/page/format.ts';
 import { type Lab, PIPELINE } from '../../lab/lab.ts';
 import { factsOf, type Plan, wantsProxy } from '../../lab/networks.ts';
+import { type Builders, openRoute, portOf, type Route, writeGeneratorStack } from '../../lab/route.ts';
 import { Toxiproxy } from '../../lab/toxiproxy.ts';
-import { type Builders, openWay, portOf, tellGenerator, type Way } from '../../lab/way.ts';
 import { runName } from '../../run/directory.ts';
 import { ADDRESSES, cameToItsEnd, checkScript, K6Run } from '../../run/k6.ts';
 import { comparePage } from '../../run/series.ts';
@@ -194,9 +194,9 @@ class Matrix {
   async #generatorAlone(): Promise<number> {
     const { file } = this.#stack as Stack;
     const [ingest, mqtt] = [(this.#bare as Bare).httpPort, portOf(file.mqtt.url)];
-    const way = await this.#openDirectWay({ ingest, mqtt });
+    const route = await this.#openDirectRoute({ ingest, mqtt });
     const plain = { ...file, ingest: { ...file.ingest, url: `http://127.0.0.1:${ingest}` } };
-    await tellGenerator(this.#dir, plain, way, undefined);
+    await writeGeneratorStack(this.#dir, plain, route, undefined);
     const runDir = join(this.#dir, 'alone');
     const run = await this.#generate(runDir, { ALONE: 'true', DURATION: String(ALONE) });
     await rm(runDir, { recursive: true, force: true });
@@ -205,8 +205,8 @@ class Matrix {
     return rate;
   }
 
-  /** The way as it is before anything shapes it. */
-  async #openDirectWay(ports: Record<string, number>): Promise<Way> {
+  /** A route without emulation. */
+  async #openDirectRoute(ports: Record<string, number>): Promise<Route> {
     await this.#lab?.clear();
     return { host: this.#lab === undefined ? '127.0.0.1' : PIPELINE, ports, close: async () => {} };
   }
@@ -215,15 +215,15 @@ class Matrix {
     const figures: Record<string, NetworkFigures> = {};
     for (const plan of this.#plans) {
       const { name } = plan.network;
-      const way = await openWay(plan, this.#builders, { bare: (this.#bare as Bare).tcpPort });
+      const route = await openRoute(plan, this.#builders, { bare: (this.#bare as Bare).tcpPort });
       try {
         const probe = join(import.meta.dirname, 'probe.ts');
         const [command = '', ...args] = [
           ...this.#within,
           process.execPath,
           probe,
-          way.host,
-          String(way.ports.bare),
+          route.host,
+          String(route.ports.bare),
         ];
         const { stdout } = await execa(command, args, { cancelSignal: this.#stop.signal });
         const one = JSON.parse(stdout) as NetworkFigures;
@@ -233,7 +233,7 @@ class Matrix {
             `${one.up_mbit.toFixed(0)} Mbit/s up, ${one.down_mbit.toFixed(0)} Mbit/s down`,
         );
       } finally {
-        await way.close();
+        await route.close();
       }
     }
     return figures;
@@ -242,9 +242,9 @@ class Matrix {
   async #cell(topology: Topology, plan: Plan, cells: number): Promise<void> {
     const { file } = this.#stack as Stack;
     const ports = { ingest: portOf(file.ingest.url), mqtt: portOf(file.mqtt.url) };
-    const way = await openWay(plan, this.#builders, ports);
+    const route = await openRoute(plan, this.#builders, ports);
     try {
-      await tellGenerator(this.#dir, file, way, plan);
+      await writeGeneratorStack(this.#dir, file, route, plan);
       await this.#checkStack();
       const labels = { TOPOLOGY: topology, NETWORK: plan.network.name };
       const runDir = newDirectory(join(RUNS, runName(SCRIPT, labels, new Date())));
@@ -254,7 +254,7 @@ class Matrix {
       this.#results.push(result);
       console.log(`${String(this.#results.length).padStart(4)} of ${cells}  ${line(result)}`);
     } finally {
-      await way.close();
+      await route.close();
     }
   }
 

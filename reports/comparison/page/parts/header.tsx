@@ -63,7 +63,7 @@ function Conditions({ comparison: { conditions = [] } }: PartProps) {
           text: true,
           cell: ({ result }) => <span class={result === 'passed' ? 'better' : 'worse'}>{result}</span>,
         },
-        { head: 'measured', text: true, cell: ({ said }) => said },
+        { head: 'measured', text: true, cell: ({ detail }) => detail },
       ]}
       rows={conditions}
     />

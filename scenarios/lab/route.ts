@@ -1,20 +1,20 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type StackFile, writeStackFile } from '../../pipeline/stack/file.ts';
-import { type Lab, PIPELINE, PIPELINE_ASIDE } from './lab.ts';
+import { type Lab, PIPELINE, PIPELINE_DIRECT } from './lab.ts';
 import { factsOf, type Plan, wantsProxy } from './networks.ts';
 import type { Toxiproxy } from './toxiproxy.ts';
 
-/** What ways are made of. */
+/** What routes are made of. */
 export interface Builders {
-  /** Undefined: everything is on the loopback. */
+  /** Undefined: all processes share the loopback interface. */
   lab: Lab | undefined;
-  /** Undefined: no network wants it. */
+  /** Undefined: no network needs a proxy. */
   toxiproxy: Toxiproxy | undefined;
 }
 
-/** The way from the generator to servers of the pipeline, over a network. */
-export interface Way {
+/** The network path from the generator to servers of the pipeline. */
+export interface Route {
   host: string;
   /** Where the generator finds each server, by its name. */
   ports: Record<string, number>;
@@ -22,31 +22,31 @@ export interface Way {
 }
 
 /** @param ports on which the servers listen, by name. */
-export async function openWay(
+export async function openRoute(
   plan: Plan,
   { lab, toxiproxy }: Builders,
   ports: Record<string, number>,
-): Promise<Way> {
+): Promise<Route> {
   const host = lab === undefined ? '127.0.0.1' : PIPELINE;
-  const links: { remove(): Promise<void> }[] = [];
+  const proxies: { remove(): Promise<void> }[] = [];
   const close = async () => {
     await lab?.clear();
-    for (const link of links) await link.remove();
+    for (const proxy of proxies) await proxy.remove();
   };
   try {
     const reached: Record<string, number> = { ...ports };
     if (toxiproxy !== undefined && wantsProxy(plan)) {
       for (const [name, port] of Object.entries(ports)) {
-        const link = await toxiproxy.proxy(
+        const proxy = await toxiproxy.proxy(
           `${name}-${port}`,
           port,
           lab === undefined ? '127.0.0.1' : '0.0.0.0',
         );
-        links.push(link);
-        reached[name] = link.port;
+        proxies.push(proxy);
+        reached[name] = proxy.port;
         for (const direction of ['up', 'down'] as const) {
-          if (plan.delay === 'proxy') await link.delay(plan.network.delay, direction);
-          if (plan.rate === 'proxy') await link.throttle((plan.network.rate * 1000) / 8, direction);
+          if (plan.delay === 'proxy') await proxy.delay(plan.network.delay, direction);
+          if (plan.rate === 'proxy') await proxy.throttle((plan.network.rate * 1000) / 8, direction);
         }
       }
     }
@@ -58,40 +58,41 @@ export async function openWay(
   }
 }
 
-/** Where a URL leads when it goes to another host and port. */
-export function moved(url: string, host: string, port: number | string): string {
+/** The URL with another host and port. */
+export function atAddress(url: string, host: string, port: number | string): string {
   const at = new URL(url);
   at.hostname = host;
   at.port = String(port);
   return at.toString().replace(/\/$/, '');
 }
 
-/** The port of a URL that names one. */
+/** The port in a URL. */
 export function portOf(url: string): number {
   return Number(new URL(url).port);
 }
 
 /**
- * Writes the stack.json that the generator reads: ingest and broker over the network, Redis (the clock, the telemetry) beside it.
- * @param way its `ports` are those of `ingest` and `mqtt`.
- * @returns its directory
+ * Writes the stack.json that the generator reads. It reaches ingest and broker over the network, and Redis
+ * (clock, telemetry) outside it.
+ * @param route has the ports of `ingest` and `mqtt`
+ * @returns the directory of the file
  */
-export async function tellGenerator(
+export async function writeGeneratorStack(
   dir: string,
   stack: StackFile,
-  way: Way,
+  route: Route,
   plan: Plan | undefined,
 ): Promise<string> {
-  const { ingest, mqtt } = way.ports as { ingest: number; mqtt: number };
-  const inLab = way.host === PIPELINE;
-  const aside = (url: string) => (inLab ? moved(url, PIPELINE_ASIDE, portOf(url)) : url);
+  const { ingest, mqtt } = route.ports as { ingest: number; mqtt: number };
+  const inLab = route.host === PIPELINE;
+  const direct = (url: string) => (inLab ? atAddress(url, PIPELINE_DIRECT, portOf(url)) : url);
   const own = join(dir, 'generator');
   await mkdir(own, { recursive: true, mode: 0o700 });
   await writeStackFile(own, {
     ...stack,
-    ingest: { ...stack.ingest, url: moved(stack.ingest.url, way.host, ingest) },
-    mqtt: { ...stack.mqtt, url: moved(stack.mqtt.url, way.host, mqtt) },
-    redis: { url: aside(stack.redis.url) },
+    ingest: { ...stack.ingest, url: atAddress(stack.ingest.url, route.host, ingest) },
+    mqtt: { ...stack.mqtt, url: atAddress(stack.mqtt.url, route.host, mqtt) },
+    redis: { url: direct(stack.redis.url) },
     facts: { ...stack.facts, ...(plan && factsOf(plan)) },
     ...(inLab && { oneHost: true }),
   });
