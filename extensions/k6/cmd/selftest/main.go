@@ -19,10 +19,11 @@ import (
 const usage = `Measures the instrument against known truths: a pipeline that delays, freezes, drops, duplicates, swaps, keeps
 and invents messages, and whose clock is wrong, exactly as configured. Prints what was expected beside what k6 measured of it.
 
-  npm run selftest [-- [--short] [--only WORD]]
+  npm run selftest [-- [--short] [--only WORD] [--serve]]
 
   --short      fewer and shorter cases, with tolerances for a machine that does other things too
   --only WORD  only the cases whose names contain WORD
+  --serve      runs no k6: serves the pipeline of the case until Ctrl-C, for any load generator
   --k6 FILE    the k6 to test (k6)
 
 Where the run itself says that its generator was late or out of CPU, or its clock not known well enough, a case whose times do not
@@ -59,6 +60,7 @@ func selftest(ctx context.Context, args []string) (int, error) {
 	flags.SetOutput(new(strings.Builder)) // its words are ours to print
 	isShort := flags.Bool("short", false, "")
 	only := flags.String("only", "", "")
+	serving := flags.Bool("serve", false, "")
 	k6 := flags.String("k6", "k6", "")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -76,6 +78,12 @@ func selftest(ctx context.Context, args []string) (int, error) {
 	selected := selectCases(f, *only)
 	if len(selected) == 0 {
 		return notTested, fmt.Errorf("--only %q: no case is named like that", *only)
+	}
+	if *serving {
+		if len(selected) > 1 {
+			return notTested, fmt.Errorf("--serve serves one case, and --only %q matches %d", *only, len(selected))
+		}
+		return allHold, serve(ctx, selected[0].pipelines[0](), os.Stdout)
 	}
 
 	dir, err := os.MkdirTemp("", "arrival-selftest-")

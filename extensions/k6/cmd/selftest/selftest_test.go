@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -384,4 +388,23 @@ func TestAlmostAllMessagesArriveByTheKernelsStamp(t *testing.T) {
 		o.gens[0].run.Health.ArrivalStamps = report.ArrivalStamps{Kernel: c.kernel, Read: c.read}
 		assert.Equal(t, c.want, holds(stamped(o)), "%+v", c)
 	}
+}
+
+func TestAPipelineIsServedToAnyLoadGenerator(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	read, write := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx, &fake.Pipeline{}, write) }()
+	lines := bufio.NewScanner(read)
+	require.True(t, lines.Scan())
+	ingest, _, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "INGEST_URL="), " ")
+	answer, err := http.Post(ingest+"/messages", "application/json", strings.NewReader(`{"id":"1"}`))
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	assert.Equal(t, http.StatusAccepted, answer.StatusCode)
+	stop()
+	require.True(t, lines.Scan())
+	assert.Equal(t, "1 requests", lines.Text())
+	require.NoError(t, <-ended)
 }
