@@ -14,8 +14,7 @@ const count = (fallback: number, minimum: number, maximum: number, what: string)
   Type.Integer({ minimum, maximum, default: fallback, description: what });
 const REDIS = {
   pattern: '^rediss?://.+',
-  description:
-    'redis://user:password@host:port/db, or with several host:port, between commas, of a Redis Cluster',
+  description: 'redis://user:password@host:port/db; several host:port, between commas: a Redis Cluster',
 };
 const MQTT = { pattern: '^(mqtts?|tcp|ssl|tls)://.+', description: 'mqtt://user:password@host:port' };
 /** What a token may be. */
@@ -34,14 +33,14 @@ const logging = {
 
 const QUEUE = Type.Union([Type.Literal('stream'), Type.Literal('list')], {
   default: 'stream',
-  description: 'stream (at least once) or list (LPUSH and BRPOP: at most once when a relay dies)',
+  description: 'stream (at least once), or list (LPUSH and BRPOP: at most once when a relay dies)',
 });
 const queue = {
   QUEUE,
   STREAM_SHARDS: count(1, 1, 256, 'shards of the stream; the same in every process'),
   REDIS_CLUSTER: Type.Boolean({
     default: false,
-    description: 'true: REDIS_URL is a node of a Redis Cluster (also without it when it names several)',
+    description: 'true: REDIS_URL names one node of a Redis Cluster',
   }),
 };
 const trust = {
@@ -54,12 +53,7 @@ const process_ = {
   PROCESS_NAME: Type.String({ minLength: 1, description: 'the name in logs and telemetry, like relay-1' }),
   REDIS_URL: Type.String(REDIS),
   ...queue,
-  REDIS_TIMEOUT_MS: count(
-    2000,
-    50,
-    600_000,
-    'ms without an answer after which the connection counts as dead',
-  ),
+  REDIS_TIMEOUT_MS: count(2000, 50, 600_000, 'ms without an answer until the connection counts as dead'),
   HEALTH_HOST: Type.String({
     minLength: 1,
     default: '127.0.0.1',
@@ -75,22 +69,17 @@ const RELAY_MODE = Type.Union([Type.Literal('pipelined'), Type.Literal('serial')
   description: 'pipelined, or serial (one message at a time)',
 });
 
-const TRACE_LOG_EVERY = count(
-  0,
-  0,
-  1e9,
-  'every n-th message leaves its time in a Redis list of the component; 0: none',
-);
+const TRACE_LOG_EVERY = count(0, 0, 1e9, 'every n-th message has its times in Redis lists; 0: none');
 
 const STAMPS = Type.Boolean({
   default: true,
-  description: 'false: messages travel without stamps, so the run reports no stages',
+  description: 'false: messages carry no stamps, so the run reports no stages',
 });
 
 const ID_KEY = Type.String({
   pattern: '^(?!(target|source|payload)([.]|$))[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)*$',
   default: 'id',
-  description: 'where a message has its id, like meta.id; not in target, source or payload',
+  description: 'key of the id in a message, like meta.id; not in target, source or payload',
 });
 
 export const IngestConfig = Type.Object({
@@ -102,23 +91,23 @@ export const IngestConfig = Type.Object({
   INGEST_TOKENS_FILE: Type.Optional(FILE('tokens, one a line; read again when it changes and at SIGHUP')),
   INGEST_TLS_CERT: Type.Optional(FILE('the certificate and its chain, PEM; with it the ingest speaks TLS')),
   INGEST_TLS_KEY: Type.Optional(FILE('the private key of the certificate, PEM')),
-  BACKLOG_LIMIT: count(100_000, 1, 1e9, 'messages in the queue from which on ingest answers 503'),
+  BACKLOG_LIMIT: count(100_000, 1, 1e9, 'messages in the queue at which the ingest answers 503'),
   THROTTLE_BACKLOG: count(
     0,
     0,
     1e9,
-    'messages in the queue from which on ingest delays its answers, up to 100 ms each; 0: never',
+    'messages in the queue at which the ingest delays answers, by up to 100 ms; 0: never',
   ),
   STAMPS,
   // An MQTT packet holds 268,435,455 bytes (MQTT 5, 1.5.5), with topic and hops.
   BODY_LIMIT: count(1_048_576, 64, 268_435_455 - 1024, 'bytes of one request body'),
   BATCH_LIMIT: count(1000, 1, 10_000, 'messages of one batch'),
-  REQUEST_LIMIT: count(2000, 1, 100_000, 'open requests from which on ingest answers 503'),
-  MEMORY_LIMIT: count(16_777_216, 64, 4e9, 'bytes of their bodies from which on ingest answers 503'),
+  REQUEST_LIMIT: count(2000, 1, 100_000, 'open requests at which the ingest answers 503'),
+  MEMORY_LIMIT: count(16_777_216, 64, 4e9, 'bytes of their bodies at which the ingest answers 503'),
   TRACE_LOG_EVERY,
-  CONNECTION_LIMIT: count(4096, 1, 1e6, 'connections; one more is closed at once'),
-  HEADERS_TIMEOUT_MS: count(10_000, 100, 600_000, 'ms for the headers of a request to come in'),
-  REQUEST_TIMEOUT_MS: count(30_000, 100, 3_600_000, 'ms for a request to come in'),
+  CONNECTION_LIMIT: count(4096, 1, 1e6, 'connections; the ingest closes further ones'),
+  HEADERS_TIMEOUT_MS: count(10_000, 100, 600_000, 'ms to receive the headers of a request'),
+  REQUEST_TIMEOUT_MS: count(30_000, 100, 3_600_000, 'ms to receive a request'),
   ID_KEY,
 });
 
@@ -126,12 +115,7 @@ export const RelayConfig = Type.Object({
   ...process_,
   MQTT_URL: Type.String(MQTT),
   MQTT_QOS,
-  MQTT_TIMEOUT_MS: count(
-    10_000,
-    100,
-    600_000,
-    'ms without a PUBACK after which the connection counts as dead',
-  ),
+  MQTT_TIMEOUT_MS: count(10_000, 100, 600_000, 'ms without a PUBACK until the connection counts as dead'),
   RELAY_MODE,
   RELAY_BATCH: count(500, 1, 10_000, 'messages taken from the queue at once'),
   RELAY_WINDOW: count(1000, 1, 65_000, 'messages in flight to the broker at once'),
@@ -139,17 +123,12 @@ export const RelayConfig = Type.Object({
     67_108_864,
     1,
     1e12,
-    'bytes of claimed messages from which on no more are claimed; what they take with their packets is twice that',
+    'bytes of claimed messages at which the relay stops claiming; it uses about twice as many',
   ),
-  RELAY_LEASE_MS: count(
-    30_000,
-    100,
-    3_600_000,
-    'ms after which another relay takes over what this one holds',
-  ),
+  RELAY_LEASE_MS: count(30_000, 100, 3_600_000, 'ms of silence until another relay takes over'),
   RELAY_DELIVERIES: count(5, 1, 1000, 'attempts before a message becomes a dead letter'),
-  READY_BACKLOG: count(100_000, 1, 1e9, 'messages in the queue from which on /readyz answers 503'),
-  RELAY_GRACE_MS: count(10_000, 0, 600_000, 'ms to finish what is in flight after a signal to stop'),
+  READY_BACKLOG: count(100_000, 1, 1e9, 'messages in the queue at which /readyz answers 503'),
+  RELAY_GRACE_MS: count(10_000, 0, 600_000, 'ms to finish what is in flight after SIGTERM'),
   TRACE_LOG_EVERY,
   ID_KEY,
 });
@@ -157,16 +136,14 @@ export const RelayConfig = Type.Object({
 const affinity = {
   CPU_AFFINITY: Type.Optional(
     Type.String({
-      description:
-        'which CPUs a component may run on, as "ingest=0 redis=0 relay=1 mosquitto=1 k6=1"; default: all',
+      description: 'CPUs of components, as "ingest=0 redis=0 relay=1 mosquitto=1 k6=1"; default: all',
     }),
   ),
 };
 
 const PRIORITY = Type.Union([Type.Literal('drain'), Type.Literal('none')], {
   default: 'drain',
-  description:
-    'drain: with the cores full, what is behind the queue has them before what fills it; none: as the system shares them',
+  description: 'drain: full cores go to relay, Redis, broker and generator first; none: equal shares',
 });
 
 export const StackConfig = Type.Object({
@@ -176,26 +153,20 @@ export const StackConfig = Type.Object({
   PRIORITY,
   TLS: Type.Boolean({
     default: false,
-    description: 'true: servers speak TLS, with certificates of an authority made for this start',
+    description: 'true: all servers speak TLS, with certificates made for this start',
   }),
   STACK_DIR: Type.String({
     minLength: 1,
     default: '.stack',
-    description: 'a directory of the stack alone: new, empty, or its own',
+    description: 'a directory for the stack: new, empty, or its own',
   }),
   INGEST_PORT: port(18080, "the ingest's port"),
   REDIS_PORT: port(16379, "Redis' port"),
   MQTT_PORT: port(11883, "Mosquitto's port"),
-  BROKERS: count(
-    1,
-    1,
-    16,
-    'Mosquitto processes; relays publish to the first, the others are for connections.js, or behind a BRIDGE',
-  ),
+  BROKERS: count(1, 1, 16, 'Mosquitto processes; relays publish to the first'),
   BRIDGE: Type.Boolean({
     default: false,
-    description:
-      'true: each of the BROKERS has its messages from the one before it, subscribers listen at the last',
+    description: 'true: bridges join the BROKERS in a row; subscribers listen at the last',
   }),
   TOPOLOGY: Type.Union([Type.Literal('single'), Type.Literal('cluster')], {
     default: 'single',
@@ -204,7 +175,7 @@ export const StackConfig = Type.Object({
   INGEST_WORKERS: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 64, description: 'ingest processes (1; with cluster 2)' }),
   ),
-  RELAY_WORKERS: count(1, 0, 64, 'relay processes; 0: messages stay in the queue, for scenarios/ingest.js'),
+  RELAY_WORKERS: count(1, 0, 64, 'relay processes; 0 leaves messages in the queue, for scenarios/ingest.js'),
   INGEST_TOKEN: Type.Optional(Type.String(TOKEN)),
   ...queue,
   RELAY_MODE,
@@ -214,7 +185,7 @@ export const StackConfig = Type.Object({
   ID_KEY,
   REDIS_URL: Type.Optional(Type.String(REDIS)),
   MQTT_URL: Type.Optional(Type.String(MQTT)),
-  DRAIN_LIMIT_MS: count(30_000, 0, 3_600_000, 'ms that relays get to empty the queue when the stack stops'),
+  DRAIN_LIMIT_MS: count(30_000, 0, 3_600_000, 'ms for relays to empty the queue when the stack stops'),
 });
 
 export const DeadLettersConfig = Type.Object({

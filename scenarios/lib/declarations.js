@@ -12,30 +12,30 @@ export const every = () => ({
   PAYLOAD_BYTES: number('', 'bytes', 'of payload in each message (mostly 64); not with SPEC or CSV', PAYLOAD),
   TARGETS: count('', '', 'targets of each flow (most have 100)', { max: 100_000 }),
   CANARY: choice(['true', 'on', 'false', 'off'], 'false or off: no message a second beside the load'),
-  CLOCK_LIMIT: text('', 'how far clocks may be apart, like 1ms; a wider bound makes the run invalid'),
+  CLOCK_LIMIT: text('', 'the widest clock bound of a valid run, like 1ms'),
   LABELS: text('', 'build=17,branch=main, for the list of runs and for comparisons'),
   ID_KEY: text('id', 'key of the id in a message, like meta.id'),
-  RUN_ID: text('', 'new for each run, and the same for all of its instances where it has several'),
+  RUN_ID: text('', 'new for each run; the same for all instances of a run'),
   GATHER: number(60, 's', 'that several instances wait for each other'),
-  RUN_DIR: text('', 'where the run goes: a directory that is new or empty'),
+  RUN_DIR: text('', 'the directory of the run: new or empty'),
 });
 
 /** Of scripts that fill or empty the queue by themselves. */
 export const queue = () => ({
-  QUEUE_URL: text('', 'the Redis with the queue, where it is not that of the pipeline that is up'),
+  QUEUE_URL: text('', "the Redis with the queue, if it is not the running pipeline's"),
   QUEUE: choice(['stream', 'list'], 'the kind of that queue'),
 });
 
 /** Of scripts with connections of their own to the broker. */
 export const broker = () => ({
-  BROKER_URL: text('', 'the broker, where it is not that of the pipeline that is up'),
+  BROKER_URL: text('', "the broker, if it is not the running pipeline's"),
 });
 
 /** Of scripts that can make random bodies. */
 export const bodies = (spec = '') => ({
   SPEC: text(spec, 'keys and types of random payloads: string, int, float, boolean'),
   SPEC_FILE: text('', 'a JSON file instead: ranges, lengths, allowed values, nested objects'),
-  SEED: number(1, '', 'the same one makes the same bodies', { max: 1e15, whole: true }),
+  SEED: number(1, '', 'the seed of random bodies', { max: 1e15, whole: true }),
 });
 
 /** Scripts that measure HTTP alone where there is an INGEST_URL and no MQTT_URL. */
@@ -43,8 +43,8 @@ export const withoutBroker = ['fuzz', 'fixed'];
 
 /** Of scripts that can read the pipeline's trace lists. */
 export const samples = () => ({
-  SAMPLED: flag(false, 'true: beside all messages, those that the pipeline leaves in trace lists in Redis'),
-  TRACE_LOG_EVERY: number(100, '', 'with SAMPLED: one message in so many is in those lists', { whole: true }),
+  SAMPLED: flag(false, 'true: also reads the trace lists in Redis'),
+  TRACE_LOG_EVERY: number(100, '', 'with SAMPLED: the lists have one message in so many', { whole: true }),
 });
 
 const rate = (/** @type {number} */ fallback, /** @type {Range} */ range = {}) =>
@@ -72,7 +72,7 @@ const qos = (fallback, levels) => {
 };
 const timeout = () => seconds(10, 'that a request may take', { min: 0.1 });
 const limit = (/** @type {number} */ fallback, /** @type {Range} */ range = {}) =>
-  number(fallback, 'ms', 'that p99 of the arrival has to stay below, or the run fails', range);
+  number(fallback, 'ms', 'of arrival p99 at which the run fails', range);
 const requests = (/** @type {string} */ of) =>
   count('', '', `requests of ${of}, which ends when they are answered`);
 /** Of what REQUESTS end: where it is set, only a bound. */
@@ -98,11 +98,11 @@ export const scripts = {
     P99: limit(250),
   }),
   sweep: () => ({
-    CONCURRENCY: numbers('1..20', '', 'requests under way at a time, a step each'),
+    CONCURRENCY: numbers('1..20', '', 'requests in flight, a step each'),
     STEP_DURATION: seconds(10, 'of a step', DAY),
-    DRAIN: seconds(60, 'that everything of a step has to arrive before the next one begins', { max: 86_400 }),
+    DRAIN: seconds(60, 'for all messages of a step to arrive before the next one begins', { max: 86_400 }),
     PROFILE: text('', 'a file with steps, instead of CONCURRENCY and STEP_DURATION'),
-    P99: number(250, 'ms', 'that arrival p99 stays below at the rate that the report names', { min: 0.1 }),
+    P99: number(250, 'ms', 'of arrival p99 allowed at the rate that the report names', { min: 0.1 }),
     ...samples(),
   }),
   phases: () => ({
@@ -114,16 +114,16 @@ export const scripts = {
     THINK: number(1, '', 'sessions think so many times 2 or 5 s', { max: 1000 }),
     MAX_SESSIONS: count(4000, '', 'sessions that go on at once', { max: 10_000 }),
     TIMEOUT: seconds(10, 'that a request may take; one that takes longer fails the run', { min: 0.1 }),
-    P95: number(1000, 'ms', 'that p95 of HTTP has to stay below, or the run fails'),
+    P95: number(1000, 'ms', 'of HTTP p95 at which the run fails'),
     CSV: text('data/posts.csv', 'rows that sessions send, seen from scenarios/'),
     CAPTURE: text('accepted', "what of an answer goes into the session's next request"),
     LOGIN_URL: text('', 'asked for a token before the run'),
-    LOGIN_USER: text('k6', 'who logs in there'),
+    LOGIN_USER: text('k6', 'the user that logs in there'),
     LOGIN_PASSWORD: text('', 'the password; in the environment, not on a command line'),
     LOGIN_TOKEN: text('token', 'where the token is in the answer'),
   }),
   fuzz: () => ({
-    CONCURRENCY: numbers('10,100,500,1000', '', 'requests under way at a time, a step each'),
+    CONCURRENCY: numbers('10,100,500,1000', '', 'requests in flight, a step each'),
     REQUESTS: requests('each step'),
     STEP_DURATION: seconds(longest(10), 'of a step; with REQUESTS at most, by default 3600', DAY),
     TIMEOUT: timeout(),
@@ -138,7 +138,7 @@ export const scripts = {
   matrix: () => ({
     RATE: rate(200, { min: 1, max: 1e6 }),
     DURATION: seconds(10, 'at RATE', { min: 0.5, max: 86_400 }),
-    WARMUP: seconds(2, 'before, which is not measured', { min: 0.1 }),
+    WARMUP: seconds(2, 'before, not measured', { min: 0.1 }),
     CONNECTIONS: count(64, '', 'HTTP connections that requests are sent over', { max: 1024 }),
     ALONE: flag(false, 'true: as fast as it goes, against a server that answers and passes nothing on'),
   }),
@@ -154,7 +154,7 @@ export const scripts = {
     WARMUP: seconds(2, 'of a ramp up to RATE before it', { min: 0.1 }),
     DURATION: seconds(10, 'at RATE', { min: 1, max: 86_400 }),
     P99: limit(100, { min: 1 }),
-    DRAIN: seconds(10, 'that what is under way has to arrive', { min: 1 }),
+    DRAIN: seconds(10, 'for messages in flight to arrive', { min: 1 }),
   }),
   spike: () => ({
     RATE: number(200, 'requests/s', 'before and after the burst', { min: 1 }),
@@ -162,8 +162,8 @@ export const scripts = {
     BEFORE: seconds(20, 'before the burst', { min: 1 }),
     SPIKE_DURATION: seconds(5, 'of the burst', { min: 0.1 }),
     AFTER: seconds(40, 'after the burst', { min: 1 }),
-    BACK: number(2, '', 'p99 is back when it is no more than so many times the worst one before', { min: 1 }),
-    DRAIN_LIMIT: seconds(after, 'until the backlog has drained, or the run fails; by default AFTER'),
+    BACK: number(2, '', 'p99 is back at so many times the worst one before', { min: 1 }),
+    DRAIN_LIMIT: seconds(after, 'to drain the backlog, or the run fails; by default AFTER'),
     BACK_LIMIT: seconds(after, 'until p99 is back, or the run fails; by default AFTER'),
   }),
   soak: () => ({
@@ -190,12 +190,12 @@ export const scripts = {
     ...broker(),
   }),
   connections: () => ({
-    CONNECTIONS: count(15_000, '', 'MQTT connections that are held', { max: 60_000 }),
+    CONNECTIONS: count(15_000, '', 'MQTT connections', { max: 60_000 }),
     CONNECT_RATE: number(160, 'connections/s', 'opened', { min: 1, max: 10_000 }),
     DURATION: seconds(30, 'with all of them', { min: 1 }),
     EVERY: seconds(6, 'between two messages of a connection, on average', DAY),
     QOS: qos(1, [0, 1]),
-    CANARY_P99: number(50, 'ms', "that the canary's p99 has to stay below, or the run fails", { min: 0.1 }),
+    CANARY_P99: number(50, 'ms', 'of canary p99 at which the run fails', { min: 0.1 }),
     ...broker(),
   }),
   throughput: () => ({
@@ -210,14 +210,14 @@ export const scripts = {
     BODY: text('', 'the message, with {{id}}, {{target}} and {{payload}}; need not be JSON'),
     BODY_FILE: text('', 'a file with it'),
     TARGET: text('user', 'messages go round TARGET/0, TARGET/1 and so on'),
-    DELIVERIES: count(1, '', 'subscribers that hold each target', { max: 32 }),
+    DELIVERIES: count(1, '', 'subscribers of each target', { max: 32 }),
     TOPIC_PREFIX: text('messages/', 'before the target in a topic; may be empty', { empty: true }),
     FILTER: text('', 'one topic filter for all, like devices/+/events, without canary'),
     QOS: qos(1, [0, 1, 2]),
     MQTT_VERSION: choice(['5', '3.1.1'], 'of the subscribers'),
     RATE: rate(100),
     DURATION: seconds(30, 'at RATE', { min: 1 }),
-    WARMUP: seconds(5, 'at RATE before, which is not measured', { min: 0.1 }),
+    WARMUP: seconds(5, 'at RATE before, not measured', { min: 0.1 }),
     PROFILE: text('', 'a file with phases and flows, instead of RATE, DURATION and WARMUP'),
     P99: limit(250),
     TIMEOUT: timeout(),
