@@ -1,36 +1,32 @@
 import { performance } from 'node:perf_hooks';
 
-/** One question to the reference clock, in microseconds: asked at `t0`, answered `server`, heard at `t1`. */
+/** One probe of the reference clock, in µs: sent at `t0`, answered with `server`, received at `t1`. */
 export interface Sample {
   t0: number;
   server: number;
   t1: number;
 }
 
-/**
- * What samples prove, at the moment `at` of the own clock: reference clock = own clock + `offset_us`, give or
- * take `bound_us`.
- */
+/** What samples prove at `at` of the own clock: reference clock = own clock + `offset_us` ± `bound_us`. */
 export interface Estimate {
   at: number;
-  /** The offset to apply: zero where zero is possible and no drift is proven, as on one host: one clock. */
+  /** The offset to apply: zero when zero is possible and no drift is proven, as on one host. */
   offset_us: number;
   bound_us: number;
   /** How fast the offset grows; zero unless proven. */
   drift_ppm: number;
-  /** How many of the newest samples one steady drift explains; older ones were left out. */
+  /** How many of the newest samples one steady drift explains; older ones are left out. */
   kept: number;
 }
 
-/** The drift that is thought possible before samples tell better: the ±100 ppm that Ethernet's clocks may have. */
+/** The drift assumed until samples show it: the ±100 ppm that Ethernet allows. */
 const STEEPEST = 100e-6;
 
 /**
- * What samples, oldest first, prove of the offset at a moment after them. Each proves an interval that the
- * offset lay in, since the reference looked at its clock between `t0` and `t1`; two clocks run apart at a steady
- * rate, so every line through all intervals is possible and nothing else is. Where no line fits, a clock was set
- * or changed its rate: the oldest samples are left out until one does. No samples: nothing is known, the bound is
- * infinite.
+ * Estimates the offset at a moment after the samples, which are sorted oldest first. The reference read its clock between
+ * `t0` and `t1`, so each sample proves an interval for the offset. Two clocks drift apart at a steady rate, so the offset
+ * is a line through all intervals. If no line fits, a clock was set or changed its rate: the oldest samples are left out
+ * until one fits. Without samples the bound is infinite.
  */
 export function estimate(samples: readonly Sample[], at: number): Estimate {
   const intervals = samples.map(between);
@@ -38,7 +34,7 @@ export function estimate(samples: readonly Sample[], at: number): Estimate {
   let fastest = STEEPEST;
   let kept = 0;
   while (kept < intervals.length) {
-    // By index: each probe comes here, and copies of the newer ones would be most of what it costs.
+    // By index: each probe comes here, and copying the samples would cost most.
     const first = intervals.length - kept - 1;
     const oldest = intervals[first] as Interval;
     let low = slowest;
@@ -75,7 +71,7 @@ interface Interval {
   high: number;
 }
 
-/** `TIME` cuts off what is below a microsecond, half of one on average. */
+/** `TIME` rounds down to a microsecond: half of one on average. */
 function between({ t0, server, t1 }: Sample): Interval {
   const at = (t0 + t1) / 2;
   const half = (t1 - t0) / 2 + 0.5;
@@ -105,20 +101,20 @@ export class Clock {
     return this.at(performance.now());
   }
 
-  /** A moment of this thread's `performance.now()`, ms, on the reference clock: as {@link now}. */
+  /** {@link now} for a moment of this thread's `performance.now()`, ms. */
   at(moment: number): number {
     const own = this.#base + moment * 1000;
     const { at, offset_us, drift_ppm } = this.#estimate;
-    // Without a drift the offset stands as it is: `at` of a clock without a sample is 0.
+    // Without a drift the offset is constant: `at` of a clock without a sample is 0.
     return Math.round(own + offset_us + (drift_ppm === 0 ? 0 : (drift_ppm / 1e6) * (own - at)));
   }
 
-  /** A probe has succeeded: until then {@link now} is the own clock's time. */
+  /** Whether a probe has succeeded; until then {@link now} is the own clock's time. */
   get probed(): boolean {
     return this.#window.length > 0;
   }
 
-  /** What is known now. */
+  /** The current estimate. */
   get estimate(): Estimate {
     return estimate(this.#window, this.#own());
   }
@@ -126,7 +122,7 @@ export class Clock {
   /** Probes once, then ten times a second until {@link stop}. Rejects if the first round does. */
   async start(): Promise<void> {
     this.#timer = setInterval(() => {
-      // The reference is away: the offset known so far holds until it is back.
+      // The reference is away: keep the last offset.
       this.probe().catch(() => {});
     }, ROUND_MS).unref();
     await this.probe();
@@ -145,7 +141,7 @@ export class Clock {
       if (best === undefined || t1 - t0 < best.t1 - best.t0) best = { t0, server, t1 };
     }
     if (best !== undefined) this.#window.push(best);
-    if (this.#window.length > WINDOW) this.#window.splice(leastTelling(this.#window), 1);
+    if (this.#window.length > WINDOW) this.#window.splice(indexOfWorst(this.#window), 1);
     this.#estimate = estimate(this.#window, this.#own());
     this.#window = this.#window.slice(this.#window.length - this.#estimate.kept);
   }
@@ -155,8 +151,8 @@ export class Clock {
   }
 }
 
-/** The sample with the longest round trip, the newest few apart: old ones with short ones are a long base for the drift. */
-function leastTelling(window: readonly Sample[]): number {
+/** The index of the sample with the longest round trip, except the newest few. Old samples with short trips show the drift. */
+function indexOfWorst(window: readonly Sample[]): number {
   const FRESH = 8;
   let worst = 0;
   let longest = 0;
@@ -166,14 +162,14 @@ function leastTelling(window: readonly Sample[]): number {
   return worst;
 }
 
-/** How well the wall clock is read (µs), and at how many of its milliseconds at most. */
+/** The accuracy of reading the wall clock (µs), and the most milliseconds to read it at. */
 const BASE_WIDTH_US = 1;
 const BASE_TICKS = 50;
 
 /**
- * What to add to `monotonic()` (ms) in µs to read the wall clock. `performance.timeOrigin` is off by 3 to 11 µs and
- * differently in each process, so the base is taken where `wall()` (ms) ticks over: between a reading before the last look that
- * did not show it and one after the first that did. Where the process was held up these are far apart, and tell little.
+ * The µs to add to `monotonic()` (ms) for the wall clock. `performance.timeOrigin` is off by 3 to 11 µs, differently in
+ * each process. So the base is taken when `wall()` (ms) ticks over: between the reading before the tick and the one after
+ * it. Each tick narrows the interval, up to BASE_TICKS of them.
  */
 export function wallClockBase(monotonic = () => performance.now(), wall = Date.now): number {
   let low = Number.NEGATIVE_INFINITY;

@@ -1,26 +1,26 @@
-/** The command that does a run again. */
+/** The command that repeats a run. */
 import { IngestConfig, RelayConfig, RunConfig, StackConfig } from './config.ts';
 
-/** What the pipeline reads of the environment. */
+/** Variables of the environment that the pipeline reads. */
 export const SETTINGS = [RunConfig, StackConfig, IngestConfig, RelayConfig].flatMap(({ properties }) =>
   Object.keys(properties),
 );
-/** Made anew for each run, or the machine's own. */
-export const NOT_TOLD = new Set(['ARRIVAL_COMMAND', 'PROCESS_NAME', 'RUN_DIR', 'RUN_ID', 'SSL_CERT_FILE']);
+/** Variables of one run or one machine, which a command leaves out. */
+export const OMITTED = new Set(['ARRIVAL_COMMAND', 'PROCESS_NAME', 'RUN_DIR', 'RUN_ID', 'SSL_CERT_FILE']);
 /** The npm script that runs any scenario. */
 const SCENARIO = 'scenario';
-/** A variable whose name says that its value is secret, as k6's -e and --env take it. k6's extension has the same. */
+/** Names of secret variables, in k6's -e and --env too. k6's extension has the same. */
 const SECRET_VARIABLE =
   /^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*/is;
 
 export interface CommandEnvironment {
   env: NodeJS.ProcessEnv;
-  /** What it reads of the environment, beside what the pipeline does. */
+  /** Variables that it reads beside the pipeline's. */
   names?: readonly string[];
 }
 
 /**
- * What a person types to do this run again, with the settings that came by the environment; what may be secret is left out.
+ * The command that repeats this run, with the settings of the environment but without secrets.
  * @param script empty: none
  * @param npmScript undefined: it was run without npm
  */
@@ -32,7 +32,7 @@ export function commandOf(
 ): string {
   const known = [...new Set([...SETTINGS, ...names])].sort();
   const settings = known.flatMap((name) =>
-    env[name] && !NOT_TOLD.has(name) ? [`${name}=${env[name]}`] : [],
+    env[name] && !OMITTED.has(name) ? [`${name}=${env[name]}`] : [],
   );
   const scenario = npmScript === undefined || npmScript === SCENARIO;
   const words = scenario ? [script, ...args] : args;
@@ -53,7 +53,7 @@ function word(text: string): string {
   return quoted(masked(text));
 }
 
-/** A shell takes a quoted name for a command. */
+/** An assignment for a shell, with the value quoted: a shell takes a quoted name for a command. */
 function assignment(text: string): string {
   const [name, value = ''] = masked(text).split(/=(.*)/s, 2);
   return `${name}=${quoted(value)}`;

@@ -1,6 +1,6 @@
 /**
- * Whether a module is the one that Node was started with. Throws on a Node that does not tell (before 24.2): the command would end with
- * exit code 0, having done nothing.
+ * Whether a module is the one that Node was started with. Throws on Node before 24.2, which does not report it: the command would
+ * do nothing and exit with 0.
  * @param meta the module's `import.meta`
  */
 export function isEntry({ main, filename }: Pick<ImportMeta, 'main' | 'filename'>): boolean {

@@ -1,11 +1,11 @@
-/** The flags of a command. What is unknown or out of range is refused in one line, with what is allowed. */
+/** The flags of a command. It refuses an unknown flag or a wrong value in one line, with what is allowed. */
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { closest, distance } from 'fastest-levenshtein';
 import { ConfigError } from './config.ts';
 
 /**
  * Reads flags as node:util's parseArgs does, and `--help` beside them.
- * @throws {ConfigError} the flag, the one that is most like it, all that are allowed
+ * @throws {ConfigError} with the flag, the nearest one, and all allowed ones
  */
 export function readFlags<T extends ParseArgsOptionsConfig>(
   args: readonly string[],
@@ -24,7 +24,7 @@ export function readFlags<T extends ParseArgsOptionsConfig>(
   }
 }
 
-/** `, RATE is` for RTAE: the allowed name that was meant, where one is near enough. */
+/** `, RATE is` for RTAE: the nearest allowed name, if one is near enough. */
 export function like(name: string, allowed: readonly string[]): string {
   const near = closest(name, allowed);
   const letters = name.replace(/^-+/, '').length;
@@ -34,9 +34,9 @@ export function like(name: string, allowed: readonly string[]): string {
 interface Range {
   least: number;
   most: number;
-  /** Fractions too. */
+  /** Allows fractions. */
   broken?: boolean;
-  /** A word of its own that is allowed. */
+  /** A word that is allowed beside numbers. */
   or?: string;
 }
 

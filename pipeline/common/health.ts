@@ -55,7 +55,7 @@ export async function serveHealth(
   }
 }
 
-/** What `question` answers within `withinMs`, else undefined: a probe must not hang with what it probes. */
+/** The answer to `question` within `withinMs`, else undefined: a health probe must not hang. */
 export async function within<T>(withinMs: number, question: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {

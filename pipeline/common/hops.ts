@@ -1,8 +1,8 @@
 /**
- * A message's stamps on its way through the pipeline, in microseconds of the Redis clock: `<received>,<d1>,<d2>,<d3>`. The first is when
- * the ingest saw the request; then come, each as the length from the one before: just before the write to Redis left the ingest, when a
- * relay took the entry from the stream, when the PUBLISH packet was encoded. Below zero is legal: two hosts' clocks differ.
- * They travel beside the payload: the first two in the stream entry, all as an MQTT 5 user property `hops`.
+ * The stamps of a message, in microseconds of the Redis clock: `<received>,<d1>,<d2>,<d3>`. `received` is when the ingest saw the
+ * request. Then, each as the difference from the one before: just before the write to Redis, when a relay claimed the entry, when the
+ * PUBLISH packet was encoded. A difference may be below zero, as two hosts' clocks differ.
+ * The first two travel in the stream entry, all in the MQTT 5 user property `hops`.
  */
 
 /** `<received>,<queued − received>`: what the ingest writes into the stream entry. */
@@ -11,8 +11,8 @@ export function formatStamps(received: number, queued: number): string {
 }
 
 /**
- * The second stamp that {@link formatStamps} wrote to `bytes[from, to)`, in µs. A relay reads no more of them: it
- * hands them on as they are and appends {@link formatDeltas}. Throws a `RangeError` that quotes the text.
+ * The second stamp that {@link formatStamps} wrote to `bytes[from, to)`, in µs. A relay needs only this one: it copies the
+ * bytes and appends {@link formatDeltas}. Throws a `RangeError` that quotes the text.
  */
 export function readQueued(bytes: Buffer, from: number, to: number): number {
   const comma = digits(bytes, from, to, STAMP_DIGITS);
@@ -27,7 +27,7 @@ export function readQueued(bytes: Buffer, from: number, to: number): number {
   return value(bytes, from, comma) + (negative ? -length : length);
 }
 
-/** `,<d2>,<d3>`: appended to the stamps they make hops. */
+/** `,<d2>,<d3>`, which follow the stamps in `hops`. */
 export function formatDeltas(queued: number, claimed: number, published: number): string {
   return `,${claimed - queued},${published - claimed}`;
 }
@@ -36,7 +36,7 @@ const [COMMA, MINUS, ZERO, NINE] = [44, 45, 48, 57];
 const STAMP_DIGITS = 16;
 const DELTA_DIGITS = 15;
 
-/** Where the digits end that begin at `from`: at `to`, after `most` of them, or before what is none. */
+/** The end of the digits that begin at `from`, at most `most` of them and not beyond `to`. */
 function digits(bytes: Buffer, from: number, to: number, most: number): number {
   let at = from;
   while (at < to && at - from < most) {

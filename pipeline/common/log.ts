@@ -7,9 +7,9 @@ export type { Logger };
 export interface LogOptions {
   /** The process's name, like `relay-1`. */
   name?: string;
-  /** Settings of the process: what of them is secret never gets into the log. */
+  /** Settings of the process, whose secrets never get into the log. */
   settings?: object;
-  /** Standard output is a terminal. */
+  /** Whether standard output is a terminal. */
   isTty?: boolean;
   /** Instead of standard output. */
   destination?: DestinationStream;
@@ -19,7 +19,7 @@ const PRETTY = { ignore: 'pid,name', translateTime: 'SYS:HH:MM:ss.l' };
 const REDACTED = '[redacted]';
 const SECRET_KEYS = ['authorization', 'password', 'token', 'secret', 'cookie'];
 
-/** Events on standard output: for people on a terminal, JSON lines (pino's) anywhere else. Written before it returns. */
+/** Logs to standard output: text on a terminal, else pino's JSON lines. A call returns after the write. */
 export function openLog(level: string, options: LogOptions = {}): Logger {
   const {
     name,
@@ -47,7 +47,7 @@ export function openLog(level: string, options: LogOptions = {}): Logger {
 
 const asText = prettyFactory({ ...PRETTY, colorize: false });
 
-/** A line of a process's log as a person reads it on a terminal; what is no JSON has no other form. */
+/** A line of a process's log as text for a terminal; a line that is no JSON stays as it is. */
 export function readable(line: string): string {
   return printableLines(levelOf(line) === undefined ? line : asText(line).trimEnd());
 }
@@ -73,7 +73,7 @@ function secretsOf(settings: object): string[] {
   });
 }
 
-/** Takes out of a finished line what must not be read: known secrets, passwords in addresses, bearer tokens. */
+/** Removes known secrets, passwords in addresses and bearer tokens from a line. */
 function hider(secrets: string[]): (line: string) => string {
   // As JSON writes them.
   const known = [...new Set(secrets.map((secret) => JSON.stringify(secret).slice(1, -1)))].filter(Boolean);

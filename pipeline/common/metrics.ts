@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Clock } from './clock.ts';
 
-/** The description of one of a process's own figures: a counter only grows. */
+/** One of a process's own figures; a counter only grows. */
 export interface Figure {
   kind: 'counter' | 'gauge';
   /** Its name behind `arrival_<role>_`, by Prometheus' conventions. */
@@ -14,18 +14,18 @@ export type Figures<T> = Record<keyof T & string, Figure>;
 export interface MetricsOptions<T> {
   role: 'ingest' | 'relay';
   figures: Figures<T>;
-  /** The figures as they stand; read at a scrape. */
+  /** Returns the current figures, at a scrape. */
   read: () => T;
   clock: Clock;
   /** Messages in the queue; may reject. */
   backlog: () => Promise<number>;
-  /** What the process depends on, and whether it is there. */
+  /** Whether each server that the process depends on is up. */
   up: Record<string, () => boolean>;
 }
 
 /**
- * A process's metrics for Prometheus: its own figures, what it depends on, and prom-client's defaults (process and
- * Node). A message costs nothing for it: all is read at a scrape.
+ * A process's metrics for Prometheus: its own figures, its servers, and prom-client's defaults (process and Node). They
+ * are read at a scrape, so a message costs nothing.
  */
 export function openMetrics<T extends object>(options: MetricsOptions<T>): Registry {
   const { role, figures, read, clock, backlog, up } = options;
@@ -69,7 +69,7 @@ export function openMetrics<T extends object>(options: MetricsOptions<T>): Regis
   );
   add('arrival_clock_bound_seconds', 'How far off the offset can be.', () => clock.estimate.bound_us / 1e6);
   collectDefaultMetrics({ register: registry });
-  // Gauges, whose names say that they are counters: sums of what nodejs_active_resources and its like count by type.
+  // These gauges are named like counters, and only sum what nodejs_active_resources and the others count by type.
   for (const what of ['handles', 'requests', 'resources'])
     registry.removeSingleMetric(`nodejs_active_${what}_total`);
   return registry;

@@ -1,8 +1,8 @@
 const SHORT: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /**
- * Text that somebody else wrote, for a terminal: what that would obey, and what hides the order of letters, stands there as JSON writes
- * it. `Printable` of extensions/k6/internal/report does the same.
+ * Makes foreign text safe for a terminal: escapes control and bidirectional characters as JSON does. `Printable` of
+ * extensions/k6/internal/report does the same.
  */
 export function printable(text: string): string {
   return text.replace(
@@ -11,7 +11,7 @@ export function printable(text: string): string {
   );
 }
 
-/** `printable` of a text whose lines are meant. */
+/** `printable` for each line of a text. */
 export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n');
 }

@@ -28,7 +28,7 @@ export function nodesOf(url: string): string[] {
   return hosts.split(',').map((host) => `${before}${host}${after}`);
 }
 
-/** Clients of Redis and MQTT throw, without a word of the variable, when they take such a one apart. */
+/** Checks a URL here, as clients of Redis and MQTT throw without naming the variable. */
 function checkUrl(name: string, value: string): void {
   const given = `${name} is ${quote(name, value)}`;
   try {
@@ -66,7 +66,7 @@ function explain(schema: TObject, data: NodeJS.ProcessEnv, { errors, message }: 
   return `${name} ${given}; allowed: ${range}${property?.description}`;
 }
 
-/** The settings of a role for its help text, but for some: a line each, with the default. */
+/** The settings of a role for its help text, without some: one line each, with the default. */
 export function describe(schema: TObject, without: ReadonlySet<string> = new Set()): string {
   return Object.entries(schema.properties)
     .filter(([name]) => !without.has(name))
@@ -77,13 +77,13 @@ export function describe(schema: TObject, without: ReadonlySet<string> = new Set
     .join('\n');
 }
 
-/** A value fit for a terminal: no password, no token. */
+/** A value for a terminal, without passwords and tokens. */
 function quote(name: string, value: string): string {
   if (name.endsWith('_TOKEN')) return `${value.length} characters that do not fit`;
   return JSON.stringify(withoutPassword(value));
 }
 
-/** A URL as it may be shown: the password is replaced. Where it is not seen what that is, so is all before the last `@`. */
+/** A URL with its password replaced. If the URL cannot be parsed, all before the last `@` is replaced. */
 export function withoutPassword(url: string): string {
   if (/^[a-z]+:\/\/[^:@/]*@[^@]*$/.test(url)) return url;
   return url.replace(/^([a-z]+:\/\/[^:@/]*:|).*@/s, '$1***@');

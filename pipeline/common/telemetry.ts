@@ -10,15 +10,15 @@ import type { Figure, Figures } from './metrics.ts';
 const PERIOD_MS = 1000;
 const RESOLUTION_MS = 10;
 
-/** @types/node has no type for what an observer of `gc` is given. */
+/** @types/node has no type for entries of `gc`. */
 type GarbageCollection = PerformanceEntry & { detail: { kind?: number } };
 
-/** What `data` of an entry of the telemetry stream holds; the k6 side reads it (extensions/k6/arrival/telemetry.go). */
+/** `data` of an entry of the telemetry stream; extensions/k6/arrival/telemetry.go reads it. */
 export interface TelemetryData {
   /** 100 = one core. */
   cpu_percent?: number;
   rss_mb?: number;
-  /** As they stand. */
+  /** Current values. */
   gauges?: Record<string, number>;
   /** Since the process started. */
   counters?: Record<string, number>;
@@ -38,7 +38,7 @@ export interface TelemetryOptions<T> {
 
 /**
  * Appends this process's CPU, memory, event-loop delay, clock and own figures to the telemetry stream once a second.
- * Returns what stops it.
+ * Returns a function that stops it.
  */
 export function startTelemetry<T extends object>(options: TelemetryOptions<T>): () => void {
   const { queue, clock, process: name, figures, read } = options;
@@ -67,7 +67,7 @@ export function startTelemetry<T extends object>(options: TelemetryOptions<T>): 
       clock: clock.estimate,
     };
     loop.reset();
-    // Redis away: this second is missing from the series, the next one may not be.
+    // Redis is away: the series lacks this second.
     if (queue.ready) queue.record(name, clock.now(), data).catch(() => {});
   }, PERIOD_MS).unref();
   return () => {
@@ -85,8 +85,8 @@ function ofKind<T extends object>(kind: Figure['kind'], figures: Figures<T>, own
 }
 
 /**
- * MB of heap after the last full garbage collection; undefined: there was none yet. Between two of them resident memory grows by what
- * is garbage, for minutes. Buffers are not in it: V8 counts those that it has freed until the next collection.
+ * Measures the heap after full garbage collections, in MB; undefined: there was none yet. Resident memory grows by garbage for
+ * minutes between two of them. Buffers are not in it, as V8 counts freed ones until the next collection.
  */
 function watchLiveHeap(): { mb: number | undefined; stop(): void } {
   const observer = new PerformanceObserver((list) => {
@@ -99,7 +99,7 @@ function watchLiveHeap(): { mb: number | undefined; stop(): void } {
   return live;
 }
 
-/** The histogram holds the time between two timer ticks: what exceeds the tick itself is delay. */
+/** The delay of the event loop: the histogram holds the time between two ticks of a timer, tick included. */
 function loopDelay(loop: Pick<RecordableHistogram, 'percentile'>): number {
   return round(Math.max(0, loop.percentile(99) / 1e6 - RESOLUTION_MS));
 }

@@ -24,11 +24,11 @@ export function trustText(text: string): void {
   tls.setDefaultCACertificates([...tls.getCACertificates('default'), text]);
 }
 
-/** What OpenSSL says of a certificate that no authority vouches for whom this process trusts. */
-const NOBODY_VOUCHES = /self-signed certificate|unable to (verify the first|get (local )?issuer) certificate/;
+/** OpenSSL's messages for a certificate of an unknown authority. */
+const UNKNOWN_AUTHORITY = /self-signed certificate|unable to (verify the first|get (local )?issuer) certificate/;
 
-/** An error's message with what a user can do about it, in the place of what Node thinks that he can. */
+/** An error's message with our advice instead of Node's. */
 export function withAdvice(message: string): string {
-  if (!NOBODY_VOUCHES.test(message)) return message;
+  if (!UNKNOWN_AUTHORITY.test(message)) return message;
   return `${message.replace(/; if the root CA is installed locally.*/, '')} (TLS_CA: the file of its authority)`;
 }

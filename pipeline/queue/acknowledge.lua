@@ -12,7 +12,7 @@ for i = 2, #ARGV, 2 do
   end
 end
 if redis.call('XLEN', KEYS[1]) == 0 then
-  -- What somebody put in or took out by hand was not counted.
+  -- Entries that were added or deleted by hand are not in the counter.
   redis.call('DEL', KEYS[2])
 else
   redis.call('INCRBY', KEYS[2], -count)

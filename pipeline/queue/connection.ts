@@ -3,9 +3,9 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { nodesOf } from '../common/config.ts';
 
 export interface QueueOptions {
-  /** One address, or those of some nodes of a Redis Cluster: `redis://user:password@host:port,host:port`. */
+  /** One address, or several nodes of a Redis Cluster: `redis://user:password@host:port,host:port`. */
   url: string;
-  /** No answer for this long (ms): the connection counts as dead, and what waits for it rejects. */
+  /** ms without an answer until the connection counts as dead, and waiting commands reject. */
   timeoutMs: number;
   /** It is a Redis Cluster, even if the address names one node only. */
   cluster?: boolean;
@@ -16,8 +16,8 @@ export interface QueueOptions {
   /** Called when Redis goes away and when it is back; `reason` is one short sentence. */
   onState?: (up: boolean, reason: string) => void;
   /**
-   * Called with entries that a relay has and another one is to have, since its shard goes over to that one. Returns those that the relay
-   * does not publish any more.
+   * Called with the entries that a relay holds of a shard that another relay takes over. Returns those that the relay
+   * will not publish.
    */
   onLost?: (ids: readonly string[]) => readonly string[];
 }
@@ -41,7 +41,7 @@ type Taken = [id: Buffer, fields: Buffer[], counter: number];
 type Recovered = [cursor: Buffer, taken: Taken[], deleted: Buffer[]];
 type Argument = Buffer | string | number;
 
-/** Keys and arguments of a script are said in its file. */
+/** Each script's file documents its keys and arguments. */
 export interface Connection extends Redis {
   forgetDepth(key: string, depth: string): Promise<number>;
   acknowledgeEntries(key: string, depth: string, group: string, ...idsAndCounts: Argument[]): Promise<number>;
@@ -54,7 +54,7 @@ export interface Connection extends Redis {
   sayPresent(key: string, relay: string, ms: number): Promise<number>;
 }
 
-/** How often a client of a cluster looks who has which slots, beside being told by nodes that have not. */
+/** How often a client of a cluster refreshes its slots, in ms; a MOVED refreshes them too. */
 const SLOTS_MS = 2000;
 
 /** Whether these are the addresses of a Redis Cluster. */
@@ -63,9 +63,8 @@ export function isCluster({ url, cluster = false }: Pick<QueueOptions, 'url' | '
 }
 
 /**
- * A connection on which nothing waits for ever, and nothing waits unsent. While it is down, commands reject at
- * once (no offline queue); one that breaks or stays silent for `timeoutMs` rejects what it still owed, and
- * re-sends nothing.
+ * A connection without an offline queue: while it is down, commands reject at once. When it breaks or is silent for
+ * `timeoutMs`, open commands reject and are not sent again.
  */
 export function connect(
   options: QueueOptions,
@@ -123,7 +122,7 @@ function openCluster({ url }: QueueOptions, timeoutMs: number): Connection {
       scripts,
       enableOfflineQueue: false,
       clusterRetryStrategy: retry,
-      // A command on a connection that broke may have been carried out: it is not sent again.
+      // Redis may have executed a command on a connection that broke: do not send it again.
       retryDelayOnFailover: 0,
       retryDelayOnClusterDown: 0,
       slotsRefreshInterval: SLOTS_MS,
@@ -135,6 +134,6 @@ function openCluster({ url }: QueueOptions, timeoutMs: number): Connection {
         ...(protocol === 'rediss:' && { tls: {} }),
       },
     },
-    // Of what differs between the two, nothing is used: SELECT, MULTI over several slots, and commands without a key that mean one node.
+    // We use nothing that differs: no SELECT, no MULTI across slots, no command without a key for one node.
   ) as unknown as Connection;
 }

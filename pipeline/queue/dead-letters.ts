@@ -17,18 +17,18 @@ export interface DeadLetter {
   buried: number;
 }
 
-/** What one can do with them, wherever they are. */
+/** The operations on dead letters. */
 export type Letters = Pick<DeadLetters, 'count' | 'list' | 'requeue' | 'drop'>;
 
 const PAGE = 500;
 
-/** The messages that were given up. They stay until somebody requeues or drops them: nothing trims them. */
+/** The dead letters. They stay until somebody requeues or drops them. */
 export class DeadLetters {
   readonly #redis: Connection;
   readonly #kind: string;
   readonly #keys: Keys;
 
-  /** @param kind what the messages are in. */
+  /** @param kind of the queue */
   constructor(redis: Connection, kind: string, keys: Keys) {
     this.#redis = redis;
     this.#kind = kind;
@@ -66,7 +66,7 @@ export class DeadLetters {
     return moved;
   }
 
-  /** Throws these away; resolves with those that were there. */
+  /** Drops these; resolves with those that were there. */
   async drop(letters: readonly string[]): Promise<string[]> {
     const dropped: string[] = [];
     for (let i = 0; i < letters.length; i += PAGE) {
@@ -94,7 +94,7 @@ function letterOf(letter: string, fields: readonly Buffer[], idPath: readonly st
   };
 }
 
-/** The message in a frame; a letter is listed even when it cannot be read. */
+/** Id and target of the message in a frame; both may be unreadable. */
 function contents(frame: Buffer | undefined, idPath: readonly string[]): Pick<DeadLetter, 'id' | 'target'> {
   let target: string | undefined;
   let id: unknown;

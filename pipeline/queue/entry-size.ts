@@ -1,12 +1,12 @@
 import { bytesOf, ENTRY_FRAMES } from './frame.ts';
 import type { Entry } from './queue.ts';
 
-/** Bytes that one claim is to bring at most, as far as the claims before it tell. */
+/** The target of bytes in one claim. */
 const CLAIM_BYTES = 16_777_216;
-/** Entries of the first claim, of which nothing is known: each may be a message as large as there are. */
+/** Entries of the first claim: each may hold the largest possible message. */
 const FIRST = 8;
 
-/** What an entry is thought to hold at most: what those of the last claims held. Redis counts entries, whatever is in them. */
+/** Estimates the size of entries from the last claims: Redis' COUNT is in entries, whatever they hold. */
 export class EntrySize {
   /** Bytes of one claim. */
   readonly most: number;

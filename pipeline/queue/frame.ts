@@ -9,14 +9,14 @@ export interface Message {
 }
 
 /**
- * A message as the queue holds it: `<target>\n<stamps>\n<body>`. One value, since each value of a command and
- * of a reply costs the client more than its bytes do.
+ * Encodes a message for the queue: `<target>\n<stamps>\n<body>`. It is one value, as each value of a command or
+ * reply costs the client more than its bytes do.
  */
 export function encodeFrame({ target, stamps, body }: Message): string {
   return `${target}\n${stamps}\n${body}`;
 }
 
-/** Between the frames of an entry. No JSON has this character in it but escaped (RFC 8259, 7; RFC 7464 uses it so). */
+/** Separates the frames of an entry. JSON has this character only escaped (RFC 8259, 7; RFC 7464 uses it). */
 const SEPARATOR = '\x1e';
 const SEPARATOR_BYTE = 0x1e;
 
@@ -24,7 +24,7 @@ const SEPARATOR_BYTE = 0x1e;
 export const ENTRY_FRAMES = 64;
 const ENTRY_LENGTH = 65_536;
 
-/** The values of entries for messages that are written together, as few as may be: an entry costs Redis ten times what a message in it does. */
+/** Packs messages into as few entries as possible: an entry costs Redis ten times as much as a message in it. */
 export function packFrames(messages: readonly Message[]): string[] {
   const packs: string[] = [];
   let pack = '';
@@ -54,7 +54,7 @@ export function unpackFrames(packed: Buffer): Buffer[] {
   return frames;
 }
 
-/** How many bytes these have together. */
+/** The bytes of all frames. */
 export function bytesOf(frames: readonly Buffer[]): number {
   let bytes = 0;
   for (const frame of frames) bytes += frame.length;
@@ -71,7 +71,7 @@ const LINE_FEED = 10;
 
 /** Throws a `RangeError` when these bytes are no frame. */
 export function frameEnds(frame: Buffer): FrameEnds {
-  // Both are within the first few bytes: a call of `indexOf` costs more than looking at them.
+  // Both are within the first few bytes, where a loop is cheaper than `indexOf`.
   let target = 0;
   while (target < frame.length && frame[target] !== LINE_FEED) target++;
   let stamps = target + 1;

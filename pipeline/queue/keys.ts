@@ -1,28 +1,28 @@
-/** Where a stream, or one shard of it, is in Redis. */
+/** The keys of a stream, or of one shard of it. */
 export interface Keys {
   messages: string;
-  /** How many messages are in there: an entry holds several. */
+  /** The number of messages; an entry holds several. */
   depth: string;
   deadLetters: string;
 }
 
-/** Of a queue that is not divided. */
+/** The keys of a queue without shards. */
 export const WHOLE: Keys = {
   messages: 'arrival:messages',
   depth: 'arrival:depth',
   deadLetters: 'arrival:dead-letters',
 };
 
-/** Of a queue that is a list. */
+/** The key of a list. */
 export const LIST = 'arrival:list';
 
-/** How many shards the queue in this Redis has; absent: it is not divided. Written by the first who uses them. */
+/** The number of shards in this Redis; absent: none. The first user writes it. */
 export const SHARDS = 'arrival:shards';
 
-/** The relays that are there: a sorted set by the moment (ms, clock of Redis) up to which each has said so. */
+/** The relays: a sorted set by when each one's presence ends (ms, clock of Redis). */
 export const RELAYS = 'arrival:relays';
 
-/** Of a shard: what is in braces decides the slot, and so the node of a Redis Cluster; all keys of a shard are on one. */
+/** The keys of a shard. The braces give all of them one slot, and so one node of a Redis Cluster. */
 export function keysOf(shard: number): Keys & { lease: string } {
   const key = (what: string) => `arrival:{${shard}}:${what}`;
   return {

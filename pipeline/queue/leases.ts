@@ -2,13 +2,13 @@ import type { Connection } from './connection.ts';
 import { RELAYS } from './keys.ts';
 import type { Shard } from './shard.ts';
 
-/** How often leases are renewed and looked for, at most: a third of them passes at least once. */
+/** The longest interval at which leases are renewed and sought; never more than a third of a lease. */
 const LOOK_MS = 1000;
 
 interface LeaseEvents {
-  /** A shard is ours from now on. */
+  /** Called when we get a shard. */
   onTaken: () => void;
-  /** A shard is ours no more, or will not be in a moment. */
+  /** Called when we have lost a shard, or are about to. */
   onLost: (shard: Shard) => void;
 }
 
@@ -23,10 +23,10 @@ export class Leases {
   #looking: Promise<void> | undefined;
   #stopping = false;
   #taking = true;
-  /** How many relays there were when that was asked last. */
+  /** Relays at the last look. */
   #relays = 1;
   #claims = 0;
-  /** When the last claim was over, on the monotonic clock, ms. */
+  /** When the last claim ended, ms of the monotonic clock. */
   #claimed = 0;
 
   constructor(redis: Connection, shards: readonly Shard[], leaseMs: number, events: LeaseEvents) {
@@ -41,7 +41,7 @@ export class Leases {
     return this.#shards.filter(({ ours }) => ours);
   }
 
-  /** Does something for a relay that asks for messages. The leases are looked after from the first time on. */
+  /** Runs the claim of a relay. The first call starts the renewal of leases. */
   async during<T>(consumer: string, work: () => Promise<T>): Promise<T> {
     this.#begin(consumer);
     this.#claims++;
@@ -53,12 +53,12 @@ export class Leases {
     }
   }
 
-  /** Keeps what is there, and takes no more. */
+  /** Keeps its leases, and takes no more. */
   keep(): void {
     this.#taking = false;
   }
 
-  /** Nothing is renewed any more. */
+  /** Renews no leases any more. */
   stop(): void {
     this.#taking = false;
     this.#stopping = true;
@@ -83,7 +83,7 @@ export class Leases {
     this.#consumer = consumer;
     const look = () => {
       this.#looking = this.#look()
-        // Redis is away: leases that nobody renews are over in time.
+        // Redis is away: leases end by themselves.
         .catch(() => {})
         .finally(() => {
           if (!this.#stopping) this.#timer = setTimeout(look, Math.min(this.#leaseMs / 3, LOOK_MS));
@@ -94,13 +94,13 @@ export class Leases {
 
   /** Renews the leases, gives up those above our share, and takes those that are free up to it. */
   async #look(): Promise<void> {
-    // One that asks for nothing, for want of a broker, keeps no shard from the others.
+    // A relay that claims nothing, as its broker is away, gives its shards to the others.
     if (this.#claims === 0 && performance.now() - this.#claimed > this.#leaseMs) {
       await everyone(this.ours, (shard) => this.#give(shard));
       await this.#redis.sayPresent(RELAYS, this.#consumer, 0);
       return;
     }
-    // Not every node of a cluster need be there.
+    // The node that counts relays may be away.
     this.#relays = await this.#redis
       .sayPresent(RELAYS, this.#consumer, this.#leaseMs)
       .catch(() => this.#relays);
@@ -130,7 +130,7 @@ export class Leases {
 
   /** Takes the lease of a shard, or renews it; false: another relay has it. */
   async #hold(shard: Shard): Promise<boolean> {
-    // Counted from before it was asked for: Redis counts from later.
+    // From before the request: Redis counts from later, so ours ends first.
     const until = performance.now() + this.#leaseMs;
     const held = await this.#redis.holdLease(shard.lease, this.#consumer, this.#leaseMs);
     if (held === 1) {
@@ -144,7 +144,7 @@ export class Leases {
   }
 }
 
-/** Does something for each, at once. When all are through it rejects with the first error, if there was one. */
+/** Runs `work` for all at once and waits for all; then rejects with the first error, if any. */
 export async function everyone<T>(all: readonly T[], work: (one: T) => Promise<unknown>): Promise<void> {
   const results = await Promise.allSettled(all.map(work));
   for (const result of results) if (result.status === 'rejected') throw result.reason;

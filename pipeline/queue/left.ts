@@ -2,16 +2,16 @@ import { openNode } from './connection.ts';
 import { keysOf, LIST, SHARDS, WHOLE } from './keys.ts';
 import { becomeReady, type QueueKind } from './queue.ts';
 
-/** What a pipeline that is gone has left in a Redis. */
+/** Messages and dead letters that a former pipeline left in Redis. */
 export interface Left {
   messages: number;
   deadLetters: number;
-  /** What they are in; undefined: there are no messages. */
+  /** The kind of queue; undefined: there are no messages. */
   kind: QueueKind | undefined;
   shards: number;
 }
 
-/** Counts what is left in the queue, whatever its kind and division, and among the dead letters. */
+/** Counts messages in a queue of any kind and number of shards, and dead letters. */
 export async function leftIn(url: string, timeoutMs: number): Promise<Left> {
   const redis = openNode(url, timeoutMs).on('error', () => {});
   try {

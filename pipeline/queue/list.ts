@@ -6,8 +6,8 @@ import { CLAIM_WAIT_MS, type Claim, type Entry, Queue } from './queue.ts';
 const NOTHING: Claim = { entries: [], deleted: 0 };
 
 /**
- * A list: LPUSH at one end, BRPOP at the other. What a relay has taken is nowhere else: it is lost when the
- * relay dies or the connection breaks while Redis answers.
+ * A list: LPUSH at one end, BRPOP at the other. A message that a relay has taken is lost when the relay dies, or when
+ * the connection breaks while Redis answers.
  */
 export class ListQueue extends Queue {
   readonly kind = 'list';
@@ -28,7 +28,7 @@ export class ListQueue extends Queue {
     const reader = await this.reader();
     const waitS = CLAIM_WAIT_MS / 1000;
     const most = this.#size.entriesFor(count);
-    // One at a time is the form that others have: it is here to be compared with.
+    // BRPOP of one element is the usual form, to compare with.
     const frames =
       most === 1
         ? (await reader.brpopBuffer(this.keys.messages, waitS))?.slice(1)
@@ -65,7 +65,7 @@ export class ListQueue extends Queue {
 
   async leave(_consumer: string, held: readonly Entry[]): Promise<void> {
     const frames = held.flatMap((entry) => entry.frames);
-    // The oldest last, so that it is the first to be taken again.
+    // The oldest last, as BRPOP takes from that end.
     if (frames.length > 0) await this.redis.rpush(this.keys.messages, ...frames.reverse());
   }
 }

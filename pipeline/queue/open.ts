@@ -6,8 +6,8 @@ import { ShardedQueue } from './sharded.ts';
 import { StreamQueue } from './stream.ts';
 
 /**
- * Opens the connection to the queue of this kind. It comes up by itself: see {@link Queue.whenReady}. Throws a
- * {@link ConfigError} when a list is to be divided.
+ * Opens the connection to a queue; {@link Queue.whenReady} waits for it. Throws a {@link ConfigError} for a list with
+ * shards.
  */
 export function openQueue(kind: QueueKind, options: QueueOptions): Queue {
   const { shards = 1 } = options;

@@ -1,8 +1,8 @@
--- Says that a relay is there, and counts those who are.
+-- Records the presence of a relay, and counts the relays.
 --
 -- KEYS[1]  relays
--- ARGV     relay, ms for which it is there; 0 signs it off
--- returns  how many relays are there
+-- ARGV     relay, ms until its presence ends; 0 signs it off
+-- returns  the number of relays
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)

@@ -1,4 +1,4 @@
-/** A Redis that can not be used for the queue, whatever one waits. The message is one line. */
+/** A Redis that cannot hold the queue, however long one waits. The message is one line. */
 export class UnusableRedis extends Error {
   override readonly name = 'UnusableRedis';
 }
@@ -19,7 +19,7 @@ const PLAIN: Record<string, string> = {
   WRONGTYPE: 'a key of ours holds something else in this Redis',
 };
 
-/** What ioredis says, which is of its own options. */
+/** ioredis' messages, which name its own options, in plain words. */
 const OF_CLIENT: [says: RegExp, plain: string][] = [
   [/max retries per request/, 'the connection to Redis broke before it answered'],
   [/Connection is closed|Stream isn't writeable/, 'there is no connection to Redis'],
@@ -28,7 +28,7 @@ const OF_CLIENT: [says: RegExp, plain: string][] = [
 
 /** What an error of a queue command means, in one short sentence. Redis' own errors begin with a code. */
 export function explainRedis(error: Error): string {
-  // Of a transaction the code is behind what it means for it.
+  // EXECABORT stands before the code of the cause.
   const code = /^(?:ERR |EXECABORT .*: )?([A-Z]+) /.exec(error.message)?.[1];
   const plain = code === undefined ? undefined : PLAIN[code];
   if (plain !== undefined) return `${plain} (${code})`;

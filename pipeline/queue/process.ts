@@ -9,11 +9,11 @@ import { UnusableRedis } from './problems.ts';
 import { Trace } from './trace.ts';
 
 interface ProcessEvents extends Pick<QueueOptions, 'onLost'> {
-  /** Redis answers, for the first time or again. */
+  /** Called when Redis answers, the first time and after each outage. */
   onAnswer?: () => void;
 }
 
-/** What an ingest and a relay have of Redis: the queue, the clock, their trace and telemetry. */
+/** Opens what ingest and relay use in Redis: queue, clock, trace and telemetry. */
 export function openProcess(
   role: 'ingest' | 'relay',
   config: IngestConfig | RelayConfig,
@@ -32,7 +32,7 @@ export function openProcess(
     },
     ...(onLost && { onLost }),
   });
-  /** Redis may come up later than the process, and be another one each time. */
+  /** Redis may come up later than the process, and differ after each outage. */
   async function checkRedis(): Promise<void> {
     await queue.whenReady(config.REDIS_TIMEOUT_MS).catch((error: Error) => {
       if (error instanceof UnusableRedis) throw new ConfigError(`REDIS_URL: ${error.message}`);
@@ -52,7 +52,7 @@ export function openProcess(
     checkRedis,
     clock,
     trace: config.TRACE_LOG_EVERY > 0 ? trace : undefined,
-    /** Sends the process's figures once a second. Returns its metrics, and what stops that. */
+    /** Sends the process's figures once a second. Returns its metrics, and a function that stops this. */
     observe<T extends object>(figures: Figures<T>, read: () => T, up: Record<string, () => boolean>) {
       const backlog = () => queue.depth();
       const metrics = openMetrics({
@@ -68,7 +68,7 @@ export function openProcess(
   };
 }
 
-/** Ends a process that can not do its work. */
+/** Ends a process that cannot do its work. */
 export function fail(error: Error): never {
   console.error(error instanceof ConfigError ? error.message : error);
   process.exit(1);

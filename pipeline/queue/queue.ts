@@ -10,36 +10,36 @@ export type { QueueOptions } from './connection.ts';
 export type { Message } from './frame.ts';
 
 /**
- * `stream`: a consumer group holds what a relay has claimed until it is acknowledged: at least once.
- * `list`: claimed is gone from Redis: at most once when a relay dies.
+ * `stream`: the consumer group holds claimed messages until the acknowledgement: at least once.
+ * `list`: a claim removes messages from Redis: at most once when a relay dies.
  */
 export type QueueKind = 'stream' | 'list';
 
-/** Messages that were written together. A relay holds them until all are delivered or buried, and then acknowledges them together. */
+/** Messages that were written together. A relay acknowledges them together, when all are delivered or buried. */
 export interface Entry {
   /** The stream's id, which orders entries; empty in a list. Not the id of a message. */
   id: string;
-  /** Its messages, see frame.ts; none when somebody else wrote this entry, and it has no frame. */
+  /** Its messages (frame.ts); none when another program wrote the entry without a frame. */
   frames: Buffer[];
-  /** Attempts to deliver it that are counted: the coming one too, unless it is `suspect`. */
+  /** Counted attempts to deliver it, including the coming one unless it is `suspect`. */
   deliveries: number;
   /**
-   * More than one relay died with it, or it broke a connection. It is to be published alone, each attempt being told to
-   * {@link Queue.attempt} before, so that it takes no other message along; one of several messages is to be split before.
+   * More than one relay died with it, or it broke a connection. The relay publishes it alone, so that it takes no other message
+   * along, and calls {@link Queue.attempt} before each attempt; it first splits an entry of several messages.
    */
   suspect: boolean;
-  /** Why it is suspect; empty where no reason is known. */
+  /** Why it is suspect; empty: not known. */
   reason: string;
-  /** Another relay had it, who may have published some of it. */
+  /** Another relay held it, and may have published some of it. */
   recovered?: boolean;
 }
 
-/** A message that gets an entry of its own, with what is known of it. */
+/** A message that gets an entry of its own. */
 export type Part = Pick<Entry, 'deliveries' | 'suspect' | 'reason'> & { frame: Buffer };
 
 export interface Claim {
   entries: Entry[];
-  /** How many entries were deleted from the queue while a relay held them: they are lost. */
+  /** Entries that were deleted from the queue while a relay held them: they are lost. */
   deleted: number;
 }
 
@@ -58,8 +58,8 @@ const OLDEST_REDIS = 7;
 export const CLAIM_WAIT_MS = 1000;
 
 /**
- * What is between ingest and relays: the only place that speaks Redis. {@link openQueue} opens one.
- * Nothing waits in here: a command is written at once or rejects.
+ * The queue between ingest and relays, and the only code that speaks Redis. {@link openQueue} opens one.
+ * It writes a command at once or rejects it; nothing waits in here.
  */
 export abstract class Queue {
   abstract readonly kind: QueueKind;
@@ -69,13 +69,13 @@ export abstract class Queue {
   /** The node whose TIME is the reference clock: the clocks of a cluster's nodes differ. */
   readonly #timekeeper: Connection;
   readonly #options: QueueOptions;
-  /** `redis` is somebody else's to close. */
+  /** The caller closes `redis`. */
   readonly #shares: boolean;
-  /** Blocking reads hold a connection for themselves. Opened by the first claim. */
+  /** The connection of blocking reads. The first claim opens it. */
   #reader: Connection | undefined;
   #readerId: number | undefined;
 
-  /** @param shared a connection to use, which stays somebody else's; else one is opened. */
+  /** @param shared a connection that the caller closes; undefined: the queue opens its own */
   constructor(options: QueueOptions, shared?: Connection) {
     this.#options = options;
     this.#shares = shared !== undefined;
@@ -86,7 +86,7 @@ export abstract class Queue {
         : this.redis;
   }
 
-  /** Commands can be written now. */
+  /** Whether commands can be written now. */
   get ready(): boolean {
     return this.redis.status === 'ready';
   }
@@ -105,12 +105,12 @@ export abstract class Queue {
   }
 
   /**
-   * Rejects with {@link UnusableRedis} when the queue in this Redis is divided otherwise than our settings say: messages
-   * would wait where nobody looks.
+   * Rejects with {@link UnusableRedis} when the queue in this Redis has another number of shards than our settings: messages
+   * would wait in shards that nobody reads.
    */
   protected async agree(): Promise<void> {
     const there = await this.redis.get(SHARDS).catch((error: Error) => {
-      // A user of somebody's own Redis may not be allowed to ask.
+      // A user of another Redis may lack the right.
       if (error.message.startsWith('NOPERM')) return null;
       throw error;
     });
@@ -130,48 +130,48 @@ export abstract class Queue {
   abstract join(): Promise<void>;
 
   /**
-   * Takes about `count` new messages, oldest first; waits up to {@link CLAIM_WAIT_MS} when there is none. More come when entries
-   * hold more messages than those of the claim before.
+   * Takes about `count` new messages, oldest first; waits up to {@link CLAIM_WAIT_MS} when there is none. It takes more when
+   * entries hold more messages than in the claim before.
    */
   abstract claim(consumer: string, count: number): Promise<Claim>;
 
-  /** Takes over about `count` messages that a relay has held for longer than `idleMs` without a word. */
+  /** Takes over about `count` messages that a relay has held for longer than `idleMs` without renewing them. */
   abstract recover(consumer: string, idleMs: number, count: number): Promise<Claim>;
 
-  /** About `count` messages that this consumer was handed on a connection that broke before it read them. */
+  /** About `count` messages that Redis delivered to this consumer on a connection that broke before it read them. */
   abstract recoverUnseen(consumer: string, count: number, holds: (id: string) => boolean): Promise<Claim>;
 
-  /** Notes, before it is made, that this is the n-th attempt to deliver an entry of one message. */
+  /** Records the n-th attempt to deliver an entry of one message, before it is made. */
   abstract attempt(consumer: string, id: string, deliveries: number): Promise<void>;
 
-  /** Tells the other relays that `consumer` still works on these entries, so that none takes them over. */
+  /** Keeps other relays from taking over these entries. */
   abstract renew(consumer: string, ids: readonly string[]): Promise<void>;
 
-  /** Done with all messages of these entries: they leave the queue. One round trip. */
+  /** Removes entries whose messages are all done. One round trip. */
   abstract acknowledge(entries: readonly Pick<Entry, 'id' | 'frames'>[]): Promise<void>;
 
-  /** Moves an entry of one message, which cannot be delivered, to the dead letters. */
+  /** Moves an entry of one undeliverable message to the dead letters. */
   abstract bury(entry: Entry, deliveries: number, reason: string): Promise<void>;
 
   /**
    * Gives messages of an entry an entry of their own, at the end of the queue, where they hold up no other.
-   * @param stays the entry does, with its other messages; else it goes, and they have been delivered.
+   * @param stays the entry stays with its other messages; else it is removed, as they have been delivered
    */
   abstract split(entry: Entry, parts: readonly Part[], stays: boolean): Promise<void>;
 
-  /** Signs a consumer off. What it still holds goes to the others: at once (list) or after its lease (stream). */
+  /** Signs a consumer off. Other relays get what it still holds: at once (list) or after its lease (stream). */
   abstract leave(consumer: string, held: readonly Entry[]): Promise<void>;
 
   get deadLetters(): Letters {
     return new DeadLetters(this.redis, this.kind, this.keys);
   }
 
-  /** How many parts of the queue this process reads. */
+  /** How many shards this process reads. */
   get shards(): number {
     return 1;
   }
 
-  /** Ends a {@link claim} that waits, without losing what Redis may be handing out this moment. */
+  /** Ends a waiting {@link claim}, without losing what Redis is just delivering. */
   async interrupt(): Promise<void> {
     if (this.#readerId !== undefined) await this.redis.client('UNBLOCK', this.#readerId);
   }
@@ -188,7 +188,7 @@ export abstract class Queue {
     await this.redis.xadd(TELEMETRY, 'MAXLEN', '~', TELEMETRY_LENGTH, '*', ...fields);
   }
 
-  /** Adds what {@link Trace} notes to the list of a component, the newest first. The newest 100,000 are kept. */
+  /** Adds entries of {@link Trace} to the list of a component, the newest first. The newest 100,000 are kept. */
   async trace(component: string, entries: readonly string[]): Promise<void> {
     const key = `${TRACE}${component}`;
     const replies = await this.redis
@@ -199,12 +199,12 @@ export abstract class Queue {
     for (const [error] of replies ?? []) if (error) throw error;
   }
 
-  /** What this Redis says of itself: INFO, of which a section may be named. In a cluster it is the node that the address names first. */
+  /** Redis' INFO, or some sections of it. In a cluster: of the first node of the address. */
   info(...sections: string[]): Promise<string> {
     return this.#timekeeper.info(...sections);
   }
 
-  /** Why this Redis may drop messages, or undefined when it will not. */
+  /** Why this Redis may drop messages; undefined: it will not. */
   async evicts(): Promise<string | undefined> {
     const redis: unknown = this.redis;
     const nodes: Redis[] = redis instanceof Cluster ? redis.nodes('master') : [this.redis];
@@ -235,13 +235,13 @@ export abstract class Queue {
     }
     const reader = this.#reader;
     await becomeReady(reader, this.#options.timeoutMs);
-    // After each reconnection the id is another one.
+    // Each reconnection has a new id.
     this.#readerId ??= await reader.client('ID');
     return reader;
   }
 }
 
-/** @param there what Redis says of its queue. */
+/** @param there the number of shards in Redis */
 export function otherwise(there: string, wanted: number): string {
   return `its queue has ${there} shards; allowed is STREAM_SHARDS=${there}, not ${wanted} (once it is empty: DEL ${SHARDS})`;
 }

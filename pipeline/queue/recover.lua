@@ -1,4 +1,4 @@
--- Takes over entries that their consumers have held too long without a word.
+-- Takes over entries that their consumers have held too long without renewing them.
 -- The delivery counter is 1 from the first claim on and 2 from the first recovery on. From there an attempt is
 -- counted when it is made (XCLAIM ... RETRYCOUNT), so that an entry which kills its relay does not use up the
 -- attempts of those that the relay merely held beside it.

@@ -8,30 +8,30 @@ const RETRY_MS = 50;
 const RETRY_MAX_MS = 2000;
 const FIRST = '-';
 
-/** One shard of a queue, and what a relay has of it. */
+/** One shard of a queue, and the entries that a relay holds of it. */
 export class Shard {
   readonly index: number;
   readonly stream: StreamQueue;
   readonly lease: string;
-  /** Until when the lease is ours, on the monotonic clock, ms; 0: it is not. */
+  /** When our lease ends, ms of the monotonic clock; 0: we have none. */
   until = 0;
-  /** Somebody else is to have it: nothing more is read, and it is given up when nothing of it is held. */
+  /** We give the shard up: we read no more, and release the lease when we hold no entries. */
   leaving = false;
   /** Messages in it, as last reported. */
   depth = 0;
-  /** Entries that were deleted while they were held, and are not reported yet. */
+  /** Entries that were deleted while we held them, not reported yet. */
   deleted = 0;
-  /** What Redis has handed out and the relay has not asked for yet. */
+  /** Entries that were read and the relay has not taken yet. */
   readonly #read: Entry[] = [];
-  /** What the relay has. */
+  /** Ids of entries that the relay holds. */
   readonly #held = new Set<string>();
   #reading: Promise<void> | undefined;
   /** Entries may have been handed to us on a connection that broke. */
   #unseen = false;
-  /** From where on others may have left entries, which go before new ones; undefined: nobody has. */
+  /** Where to look for entries of former owners, which go before new ones; undefined: all are taken over. */
   #inherits: string | undefined;
   #failures = 0;
-  /** Why it could not be read the last time; undefined: it could. */
+  /** Why the last read failed; undefined: it did not. */
   failure: Error | undefined;
   /** The group may know us as a consumer. */
   #known = false;
@@ -51,18 +51,17 @@ export class Shard {
     return this.#held.size + this.#read.length === 0 && this.#reading === undefined;
   }
 
-  /** What the relay has of it. */
   get held(): readonly string[] {
     return [...this.#held];
   }
 
-  /** The lease is ours now. Whoever had it before works on nothing any more. */
+  /** We have the lease now: entries of former owners come first. */
   begin(): void {
     this.leaving = false;
     this.#inherits = FIRST;
   }
 
-  /** Begins to read up to `count` messages, unless that is under way or some are there; `then` is called when it is over. */
+  /** Begins to read up to `count` messages, unless a read is in progress or entries wait; calls `then` at its end. */
   read(consumer: string, count: number, then: () => void): void {
     if (this.#reading !== undefined || this.#read.length > 0 || this.leaving || !this.ours) return;
     this.#known = true;
@@ -78,7 +77,7 @@ export class Shard {
       this.#failures = 0;
       this.failure = undefined;
       this.deleted += deleted;
-      // Another relay finds them when the lease went to it meanwhile.
+      // After a lost lease the next owner recovers them.
       if (this.until > 0) this.#read.push(...entries);
     } catch (error) {
       this.failure = error as Error;
@@ -89,7 +88,7 @@ export class Shard {
     }
   }
 
-  /** New entries come after all that were handed out before: so the order within a target stays. */
+  /** Reads entries that were delivered before, then new ones: the order within a target stays. */
   async #next(consumer: string, count: number): Promise<Claim> {
     const holds = (id: string) => this.#held.has(id);
     if (this.#inherits !== undefined) {
@@ -103,7 +102,7 @@ export class Shard {
     return claim;
   }
 
-  /** About `count` messages of what was read, oldest first, unless the shard is another relay's. They count as held. */
+  /** Takes about `count` messages of those read, oldest first; they count as held. None without the lease. */
   take(count: number): Entry[] {
     if (this.until === 0) return [];
     let entries = 0;
@@ -115,7 +114,7 @@ export class Shard {
     return taken;
   }
 
-  /** What a relay took that did not know yet that its lease was over, without what we have ourselves. */
+  /** Recovers entries that a former owner claimed after its lease had ended, without our own. */
   async recover(consumer: string, idleMs: number, count: number): Promise<Claim> {
     if (this.#inherits !== undefined) return { entries: [], deleted: 0 };
     const { entries, deleted } = await this.stream.recover(consumer, idleMs, count);
@@ -125,30 +124,30 @@ export class Shard {
     return { entries: fresh, deleted };
   }
 
-  /** The relay has got rid of these. */
+  /** The relay no longer holds these entries. */
   done(ids: readonly string[]): void {
     for (const id of ids) this.#held.delete(id);
   }
 
-  /** So that nobody takes over what was read and waits to be asked for. */
+  /** Keeps other relays from recovering entries that wait here. */
   async renew(consumer: string): Promise<void> {
     const ids = this.#read.map(({ id }) => id);
     if (ids.length > 0) await this.stream.renew(consumer, ids);
   }
 
-  /** The lease went to another relay, who finds what we have read. */
+  /** Another relay has the lease and recovers what we have read. */
   lost(): void {
     this.until = 0;
     this.#read.length = 0;
   }
 
-  /** What was read and not asked for is the next relay's. */
+  /** Drops entries that were read and not taken: the next owner recovers them. */
   async giveBack(): Promise<void> {
     await this.#reading;
     this.#read.length = 0;
   }
 
-  /** Signs off. What the relay still has goes to the next one. */
+  /** Signs off. The next owner recovers what the relay still holds. */
   async leave(consumer: string): Promise<void> {
     if (!this.#known) return;
     await this.giveBack();

@@ -12,17 +12,17 @@ const LEASE_MS = 30_000;
 const NOTHING: Claim = { entries: [], deleted: 0 };
 
 /**
- * A stream in shards, each with keys of its own that share a slot: a Redis Cluster spreads them. All messages of a target
- * go to one shard, and a shard is read by one relay at a time, which has its lease; so the order within a target stays.
- * An entry's id is `<shard>/<id in the stream>`.
+ * A stream in shards. The keys of a shard share a slot, so a Redis Cluster spreads the shards. All messages of a target go to
+ * one shard, and one relay at a time, which holds the lease, reads a shard: the order within a target stays. An entry's id is
+ * `<shard>/<id in the stream>`.
  */
 export class ShardedQueue extends Queue {
   readonly kind = 'stream';
-  /** Of the first shard; each has its own. */
+  /** The keys of the first shard. */
   protected readonly keys: Keys = keysOf(0);
   readonly #shards: readonly Shard[];
   readonly #leases: Leases;
-  /** Redis knows into how many shards its queue is divided, and so do we. */
+  /** Redis has the same number of shards as our settings. */
   #agreed = false;
   #stopping = false;
   #news = Promise.withResolvers<void>();
@@ -50,16 +50,13 @@ export class ShardedQueue extends Queue {
     if (this.#agreed) return;
     const wanted = String(this.#shards.length);
     let there = await this.redis.get(SHARDS);
-    // Whoever may only look does not say it first.
+    // A read-only user may not set it.
     if (there === null) there = await this.redis.set(SHARDS, wanted, 'NX', 'GET').catch(() => null);
     if (there !== null && there !== wanted) throw new UnusableRedis(otherwise(there, this.#shards.length));
     this.#agreed = true;
   }
 
-  /**
-   * Each shard gets its messages as a whole or not at all. When one of them refuses, it rejects, though others may have
-   * theirs: as after an answer that never came.
-   */
+  /** Atomic in each shard, not across shards: when it rejects, other shards may have their messages. */
   async append(messages: readonly Message[]): Promise<number> {
     await this.agree();
     const parts = Map.groupBy(messages, ({ target }) => shardOf(target, this.#shards.length));
@@ -99,7 +96,7 @@ export class ShardedQueue extends Queue {
     this.#news = Promise.withResolvers();
     const claim = this.#take(count);
     const failures = ours.map(({ failure }) => failure);
-    // One node of a cluster may be away: the other shards go on.
+    // One node of a cluster may be away: reject only when all shards failed.
     if (claim.entries.length === 0 && ours.length > 0 && !failures.includes(undefined)) throw failures[0];
     return claim;
   }
@@ -109,7 +106,7 @@ export class ShardedQueue extends Queue {
     for (const [index, shard] of this.#shards.entries()) {
       const wanted = count - messagesOf(claim.entries);
       if (wanted <= 0 || !shard.ours) continue;
-      // What other shards gave is ours: a node that is away must not keep it.
+      // Entries of other shards are claimed already, so a failed node must not discard them.
       const { entries, deleted } = await shard.recover(consumer, idleMs, wanted).catch(() => NOTHING);
       claim.entries.push(...entries.map((entry) => ({ ...entry, id: labelled(entry.id, index) })));
       claim.deleted += deleted;
@@ -117,7 +114,7 @@ export class ShardedQueue extends Queue {
     return claim;
   }
 
-  /** Each shard looks for itself, before it reads on. */
+  /** Nothing: each shard recovers its own before it reads on. */
   async recoverUnseen(): Promise<Claim> {
     return NOTHING;
   }
@@ -186,7 +183,7 @@ export class ShardedQueue extends Queue {
     };
   }
 
-  /** What is under way brings what it brings: nothing more is begun. */
+  /** Lets reads in progress finish, and begins no others. */
   override async interrupt(): Promise<void> {
     this.#stopping = true;
     this.#leases.keep();
@@ -200,7 +197,7 @@ export class ShardedQueue extends Queue {
     super.close();
   }
 
-  /** What was read, up to `count`, each time from another shard first. */
+  /** Takes up to `count` messages that were read; each call begins at the next shard. */
   #take(count: number): Claim {
     const claim: Claim = { entries: [], deleted: 0 };
     const { length } = this.#shards;

@@ -2,8 +2,8 @@
 --
 -- KEYS[1]  stream of messages
 -- KEYS[2]  how many messages it holds
--- ARGV     consumer group, entry id, 1: the entry stays with the rest of its messages, or 0: it goes, how many messages it has, then
---          of each message its frame, deliveries, 1 when it is suspect, or 0, and the reason
+-- ARGV     consumer group, entry id, 1 (the entry stays with its other messages) or 0 (it is removed), its number of
+--          messages, then of each message: frame, deliveries, 1 (suspect) or 0, reason
 -- returns  1 when it was done, 0 when the entry was no longer there
 if #redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2]) == 0 then
   return 0

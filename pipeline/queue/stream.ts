@@ -7,16 +7,16 @@ import { CLAIM_WAIT_MS, type Claim, type Entry, messagesOf, type Part, Queue } f
 const GROUP = 'relays';
 /** More than any window of a relay. */
 const PENDING_MAX = 100_000;
-/** What the cursor of XAUTOCLAIM is before the first entry and after the last. */
+/** The cursor of XAUTOCLAIM before the first entry and after the last. */
 const START = '0-0';
 
 type PendingRow = [id: string, holder: string, idleMs: number, counter: number];
 
-/** A stream with a consumer group, of entries `frame <frames>` for messages that were written together. */
+/** A stream with a consumer group. An entry `frame <frames>` holds messages that were written together. */
 export class StreamQueue extends Queue {
   readonly kind = 'stream';
   protected readonly keys: Keys;
-  /** It is not divided in this Redis; of a shard somebody else knows. */
+  /** The stream has no shards in this Redis; a shard does not ask. */
   #agreed: boolean;
   /** Where the next look for abandoned entries begins. */
   #cursor = START;
@@ -34,16 +34,16 @@ export class StreamQueue extends Queue {
     this.#agreed = true;
   }
 
-  /** A transaction: a script takes Redis half as long again. A waiting relay wakes once, with everything. */
+  /** Uses a transaction, as a script takes Redis 1.5 times as long. A waiting relay wakes once, with all entries. */
   async append(messages: readonly Message[]): Promise<number> {
-    // Redis may have come up after the process: whenReady has not asked then.
+    // Redis may have come up after whenReady gave up.
     if (!this.#agreed) await this.agree();
     const { messages: key, depth } = this.keys;
     const write = this.redis.multi();
     for (const frames of packFrames(messages)) write.xadd(key, '*', 'frame', frames);
     write.incrby(depth, messages.length);
     const replies = await write.exec().catch((error) => {
-      // Why the transaction was given up: it is full, or a replica.
+      // The reason of the EXECABORT: Redis is full, or a replica.
       throw error.previousErrors?.[0] ?? error;
     });
     for (const [error] of replies ?? []) if (error) throw error;
@@ -53,8 +53,8 @@ export class StreamQueue extends Queue {
   async depth(): Promise<number> {
     const { messages, depth } = this.keys;
     const [entries, counted] = await Promise.all([this.redis.xlen(messages), this.redis.get(depth)]);
-    if (entries > 0) return Math.max(entries, Number(counted)); // somebody else's are not counted
-    // Somebody has taken out by hand what was counted. Not everybody may say so.
+    if (entries > 0) return Math.max(entries, Number(counted)); // entries that others wrote are not counted
+    // Somebody deleted counted entries by hand. The user may lack the right to reset the counter.
     if (Number(counted) !== 0) await this.redis.forgetDepth(messages, depth).catch(() => {});
     return 0;
   }
@@ -88,7 +88,7 @@ export class StreamQueue extends Queue {
       const most = this.#size.entriesFor(wanted());
       const round = this.redis.recoverEntriesBuffer(key, GROUP, consumer, idleMs, this.#cursor, most);
       const [cursor, taken, deleted] = await round.catch((error) => {
-        // What earlier rounds took is ours: nobody else would have it before another lease is over.
+        // Earlier rounds have claimed entries, which nobody else would get before another lease ends.
         if (claim.entries.length + claim.deleted === 0) throw error;
         return [START, [], []] as const;
       });
@@ -113,8 +113,8 @@ export class StreamQueue extends Queue {
   }
 
   /**
-   * About `count` of the messages that others have, and we without having read them, oldest first, from entry `from` on
-   * (`-`: the first). For who knows that the others are gone. `next` is where to go on; undefined: that was all.
+   * Takes over about `count` messages that other consumers hold, and those delivered to us that we never read, oldest first, from
+   * entry `from` on (`-`: the first). Only for an owner of the shard. `next` is where to go on; undefined: that was all.
    */
   async inherit(
     consumer: string,
@@ -131,8 +131,8 @@ export class StreamQueue extends Queue {
   }
 
   /**
-   * Claims entries that others have, or we without having read them, and counts as recover.lua does: 2 from the first recovery on.
-   * Nobody has tried ours since they were handed out: their counter stays, and 2 says only that one relay died with them.
+   * Claims pending entries, and counts as recover.lua does: 2 from the first recovery on. Entries that were delivered to us were
+   * not attempted since, so their counter stays.
    */
   async #reclaim(consumer: string, rows: readonly PendingRow[]): Promise<Claim> {
     const others = ([, holder]: PendingRow) => holder !== consumer;
@@ -190,7 +190,7 @@ function entryOf(id: Buffer, raw: Buffer[] | null, deliveries: number, suspect =
   const text = (name: string) => fieldOf(fields, name)?.toString() ?? '';
   const packed = fieldOf(fields, 'frame');
   const entry = { id: id.toString('latin1'), frames: packed === undefined ? [] : unpackFrames(packed) };
-  // Nearly all have nothing but their frames.
+  // Most entries have only their frames.
   if (fields.length <= 2) return { ...entry, deliveries, suspect, reason: '' };
   return {
     ...entry,

@@ -3,9 +3,9 @@ import type { Queue } from './queue.ts';
 
 export interface TraceOptions {
   queue: Pick<Queue, 'trace'>;
-  /** Whose list it is: `ingest` or `relay`. */
+  /** The owner of the list: `ingest` or `relay`. */
   component: string;
-  /** One message of so many is traced, the same ones in every component. */
+  /** Traces one message in so many, the same ones in every component. */
   every: number;
   /** The reference clock, µs. */
   now: () => number;
@@ -15,12 +15,12 @@ export interface TraceOptions {
   onTrouble: (what: string) => void;
 }
 
-/** Times that may wait for Redis; those beyond are dropped. */
+/** Times that may wait for Redis; further ones are dropped. */
 const WAITING_MAX = 10_000;
 
 /**
- * Leaves the time of every n-th message in a Redis list of the component: for pipelines whose messages can not
- * carry stamps. Whoever knows when an id was sent and arrived joins the lists by id.
+ * Pushes the time of every n-th message to a Redis list of the component, for pipelines whose messages cannot carry
+ * stamps. k6 joins the lists by id.
  */
 export class Trace {
   readonly #options: TraceOptions;
@@ -34,7 +34,7 @@ export class Trace {
     this.#path = options.idKey.split('.');
   }
 
-  /** The component has this message now. */
+  /** Records that the component has this message. */
   note(message: unknown, at?: number): void {
     let id = message;
     for (const key of this.#path) id = (id as Record<string, unknown> | null | undefined)?.[key];
@@ -54,7 +54,7 @@ export class Trace {
     try {
       this.note(JSON.parse(json.toString()), at);
     } catch {
-      // No JSON, no id: a message of somebody else's making.
+      // No JSON, no id: another program wrote the message.
     }
   }
 

@@ -1,7 +1,7 @@
 /** What a scenario says of itself, for `--help` and for the check before a run: its head comment, and the settings that it declares. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { NOT_TOLD, SETTINGS } from '../../pipeline/common/command.ts';
+import { OMITTED, SETTINGS } from '../../pipeline/common/command.ts';
 import { ConfigError } from '../../pipeline/common/config.ts';
 import { like } from '../../pipeline/common/flags.ts';
 import { every, scripts } from '../lib/declarations.js';
@@ -67,7 +67,7 @@ export function checkVariables(
   const allowed = [...new Set([...Object.keys(all), ...settings])]
     .filter((name) => !chooses.includes(name))
     .sort();
-  const known = new Set([...allowed, ...SETTINGS, ...NOT_TOLD]);
+  const known = new Set([...allowed, ...SETTINGS, ...OMITTED]);
   const unknown = given.find((name) => !name.startsWith('K6_') && !known.has(name));
   const wrong = chosen[0] ?? unknown;
   if (wrong !== undefined) {
