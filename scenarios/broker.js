@@ -1,7 +1,7 @@
-// How fast is the broker by itself? Messages are published to it as the relay would.
+// How fast is the broker by itself? The script publishes messages as the relay does.
 //   npm run scenario -- scenarios/broker.js                        1,000/s for 20 s, QOS 1, over 16 connections
 //   … -e RATE=5000 -e DURATION=60 -e QOS=0 -e SENDERS=32
-// Same messages, ledger and report: all of the time is `delivery`, and *MQTT* is the time until the PUBACK.
+// All of the time is the stage `delivery`; *MQTT* is the time until the PUBACK.
 import { Run } from 'k6/x/arrival';
 import { Client } from 'k6/x/mqtt';
 import { settings } from './lib/declarations.js';
@@ -21,10 +21,10 @@ const run = new Run({
     flows: flows.direct,
   }),
   senders: SENDERS,
-  canary: false, // it would go through the ingest
+  canary: false, // it uses the ingest
 });
 
-// One iteration for each sender: its connection lasts as long as the load.
+// One iteration a sender: its connection lasts as long as the load.
 export const options = { scenarios: run.scenarios({ pump: true }), thresholds: run.thresholds() };
 
 const { url, username, password } = stages().mqtt;
@@ -37,7 +37,7 @@ export function sender() {
   const client = new Client({ protocol_version: 5, username, password });
   client.connect(url);
   for (let slot = run.next(); slot !== null; slot = run.next()) {
-    // pipeline/common/hops.ts: received, and the stages since then, which are not gone through here
+    // pipeline/common/hops.ts: received, then the stages, which this load skips
     const properties = { user: { hops: `${slot.stamp},0,0,0` } };
     let status = 0;
     try {

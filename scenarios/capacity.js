@@ -1,5 +1,5 @@
-// Does the pipeline hold one rate, with p99 of the arrival below a limit and a backlog that stays flat?
-//   npm run capacity                                     searches for the highest rate that it holds, with many runs of this
+// Does the pipeline hold a rate, with arrival p99 below a limit and a flat backlog?
+//   npm run capacity                                     searches the highest rate that it holds, in many runs of this script
 //   npm run capacity -- -e P99=50 -e PROBE=20            capacity/main.ts has all settings: npm run capacity -- --help
 //   npm run scenario -- scenarios/capacity.js -e RATE=3000 -e P99=100        one rate
 import { Gauge } from 'k6/metrics';
@@ -16,7 +16,7 @@ const run = new Run({
   ...setting(),
   profile: profileOf(`${rate}/s`, {
     phases: [
-      // A pipeline that begins with the whole rate may run up a debt, which it pays only in seconds where that is near its limit.
+      // A sudden start at the whole rate makes a backlog that a pipeline near its limit drains only slowly.
       { name: 'warm-up', duration: WARMUP, arrivalRate: rate / 10, rampTo: rate, measured: false },
       { name: 'hold', duration, arrivalRate: rate },
     ],
@@ -25,7 +25,7 @@ const run = new Run({
   senders: 4,
   inFlight: 64,
   drain,
-  // A short run cannot tell a pipeline that stands still from a machine that was held up for a moment.
+  // In a short run a stall may be of the machine, so it waits longer.
   idle: duration < 5 ? drain : Math.min(drain, 2),
 });
 
@@ -35,7 +35,7 @@ export const options = {
   scenarios: run.scenarios({ pump: true }),
   thresholds: run.thresholds({
     arrival_p99: [`value<${limit}`],
-    // A share of the rate: 0.02 means that of 100 messages two more are waiting each second.
+    // A share of the rate: 0.02 means 2 % more messages wait after each second.
     backlog_growth: ['value<0.02'],
   }),
 };
@@ -44,7 +44,7 @@ export function subscriber() {
   run.collect();
   const { timeline } = run.result();
   const slope = backlogGrowth(timeline, 'hold');
-  // So much may be under way at the limit: a backlog that has grown by less is one that moves, not one that grows.
+  // At the limit rate × P99 messages are in flight: smaller growth does not count.
   const share = slope * duration > (rate * limit) / 1000 ? slope / rate : 0;
   run.figure('backlog grows by', share * 100, '% of the rate');
   growth.add(share);

@@ -1,10 +1,10 @@
-// How many MQTT connections does the broker hold at once, and what does each cost? Devices connect one after the other and stay, each
-// publishing now and then.
+// How many MQTT connections does the broker hold at once, and what does each cost? Devices connect one after the other, stay, and
+// publish now and then.
 //   npm run scenario -- scenarios/connections.js       160/s up to 15,000, each publishing every 6 s, 30 s with all of them
 //   BROKERS=3 npm run scenario -- scenarios/connections.js -e CONNECTIONS=19000      spread over three brokers
 //   … -e CONNECTIONS=19000 -e CONNECT_RATE=500 -e EVERY=6 -e DURATION=60 -e QOS=1 -e CANARY_P99=50
-// The connections are goroutines of one VU. Everything they publish is in the account; as with broker.js all of the way is `delivery`.
-// The canary goes round the whole pipeline, over connections of its own, once a second: each of its messages has to arrive in time.
+// The connections are goroutines of one VU. The account has all messages that they publish; all of the time is `delivery`.
+// The canary goes through the whole pipeline once a second, over its own connections. All of its messages have to arrive in time.
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
@@ -46,7 +46,7 @@ export const options = {
   thresholds: run.thresholds({
     connections_missing: ['value==0'],
     connections_canary_p99_ms: [`value<${set.CANARY_P99}`],
-    connections_canary_missing: ['value==0'], // its p99 is of those that arrived
+    connections_canary_missing: ['value==0'], // a lost canary has no latency
   }),
 };
 
@@ -54,7 +54,7 @@ export function subscriber() {
   run.collect();
   const { figures, resources, canary: outside } = run.result();
   const figure = (/** @type {string} */ name) => figures?.find((f) => f.name === name)?.value ?? 0;
-  const own = figure('connections wanted'); // of several instances each has its share
+  const own = figure('connections wanted'); // an instance's share
   missing.add(own - figure('connections held') + figure('connections lost'));
   if (outside) {
     run.figure('canary p99', outside.latency.p99 ?? Number.NaN, 'ms');

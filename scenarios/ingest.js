@@ -1,8 +1,8 @@
-// How fast is the ingest by itself? A message has arrived when it is in the queue, and is taken out there: no relay, no broker.
+// How fast is the ingest by itself? A message has arrived when the run reads it from the queue, without relay and broker.
 //   RELAY_WORKERS=0 npm run scenario -- scenarios/ingest.js              1,000/s for 20 s, over 64 connections
 //   RELAY_WORKERS=0 npm run scenario -- scenarios/ingest.js -e RATE=5000 -e DURATION=60 -e CONNECTIONS=128
 //   QUEUE=list RELAY_WORKERS=0 npm run scenario -- scenarios/ingest.js   the same with a list
-// Same messages, ledger and report. `queue` is from the write until the message was read; the stages behind it are not there.
+// The stage `queue` is from the write until the read; there are no later stages.
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
@@ -28,7 +28,7 @@ const run = new Run({
   }),
   senders: Math.min(CONNECTIONS, 4),
   inFlight: Math.ceil(CONNECTIONS / 4),
-  canary: false, // it would go through relay and broker
+  canary: false, // it uses relay and broker
 });
 
 export const options = { scenarios: run.scenarios({ pump: true }), thresholds: run.thresholds() };

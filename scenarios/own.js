@@ -1,7 +1,7 @@
 // How long do messages take through a pipeline of your own, and what becomes of each?
 //   INGEST_URL=http://host:port MQTT_URL=mqtts://user:password@host npm run scenario -- scenarios/own.js
 //   … -e INGEST_PATH=/v1/events -e BODY_FILE=/path/body.json -e FILTER='devices/+/events' -e RATE=200 -e P99=100
-// What it has to do: take a POST, and publish what came of it to MQTT with the id in it.
+// The pipeline has to take a POST and to publish the message, with its id, to MQTT.
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
 import { fuzz, profileOf } from './lib/load.js';

@@ -1,10 +1,10 @@
-// How does a site with sessions do, in warm-up, ramp and sustained load: browse and view 7, view and join a room 2, write a post 1?
+// How does a site with sessions do? Of ten sessions 7 browse and view, 2 view and join a room, 1 writes a post.
 //   npm run scenario -- scenarios/phases.js                         60 s at 100 sessions/s, 60 s up to 200/s, 60 s at 200/s
 //   TOPOLOGY=cluster npm run scenario -- scenarios/phases.js        the same behind a balancer
 //   … -e WARMUP_RATE=10 -e RATE=20 -e WARMUP_DURATION=5 -e RAMP_DURATION=5 -e SUSTAINED_DURATION=5 -e THINK=0.1
 //   … -e LOGIN_URL=http://host/login -e LOGIN_USER=ada -e CSV=/path/posts.csv
-// Sessions begin at their rate. Each waits for answers and thinks in between; a request is due when its session sends it.
-// It fails where p95 of HTTP is too high, a request times out, or a session can't begin.
+// Sessions begin at a fixed rate, wait for answers, and think in between. A request is due when its session sends it.
+// It fails when p95 of HTTP is too high, a request times out, or a session cannot begin.
 
 import { sleep } from 'k6';
 import exec from 'k6/execution';
@@ -30,7 +30,7 @@ const LONGEST = 5;
 
 const sessions = [browse, browse, join, browse, browse, write, browse, join, browse, browse]; // 7 : 2 : 1
 
-// Rows are shared by all VUs. @types/k6 has the class in the place of what it makes.
+// All VUs share the rows. The cast corrects @types/k6, which has the class for its instance.
 const rows = /** @type {unknown} */ (await csv.parse(await openFile(at('..', set.CSV)), { asObjects: true }));
 const posts = /** @type {Record<string, string>[]} */ (rows);
 
@@ -75,7 +75,7 @@ export const options = {
   }),
 };
 
-/** Logs in, and captures the token. Without LOGIN_URL it is INGEST_TOKEN, or what the pipeline of this repository takes. */
+/** Logs in and captures the token. Without LOGIN_URL it is INGEST_TOKEN, or the token of the running pipeline. */
 export function setup() {
   if (!set.LOGIN_URL) return { token: shared.ingest.token };
   const who = JSON.stringify({ user: set.LOGIN_USER, password: set.LOGIN_PASSWORD ?? '' });

@@ -1,8 +1,8 @@
-// How fast are queue, relay and broker by themselves? Messages go into Redis as the ingest would write them.
+// How fast are queue, relay and broker by themselves? The script writes messages into Redis as the ingest does.
 //   npm run scenario -- scenarios/queue.js                         1,000/s for 20 s
 //   npm run scenario -- scenarios/queue.js -e RATE=3000 -e DURATION=60 -e SENDERS=64
 //   QUEUE=list npm run scenario -- scenarios/queue.js              the same with a list
-// Same messages, ledger and report; `request` and `ingest` take no time, and *Redis* is the time of the write.
+// The stages `request` and `ingest` are 0; *Redis* is the time of the write.
 
 import { Run } from 'k6/x/arrival';
 import redis from 'k6/x/redis';
@@ -24,14 +24,14 @@ const run = new Run({
     flows: flows.direct,
   }),
   senders: SENDERS,
-  canary: false, // it would go through the ingest
+  canary: false, // it uses the ingest
 });
 
 export const options = { scenarios: run.scenarios(), thresholds: run.thresholds() };
 
 const client = new redis.Client(url);
 
-// pipeline/queue/stream.ts: entries hold several messages, so these are counted.
+// As pipeline/queue/stream.ts, which counts messages: an entry holds several.
 const APPEND = "redis.call('XADD', KEYS[1], '*', 'frame', ARGV[1]) return redis.call('INCRBY', KEYS[2], 1)";
 
 /** @param {string} frame */

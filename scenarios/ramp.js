@@ -2,7 +2,7 @@
 //   npm run ramp                                   starts the pipeline, runs this, stops the pipeline
 //   ./k6 run scenarios/ramp.js                     with `npm run pipeline` up in another terminal
 //   npm run ramp -- -e RATE=3000 -e WARMUP_RATE=200 -e WARMUP_DURATION=5 -e RAMP_DURATION=10 -e SUSTAINED_DURATION=60
-//   npm run ramp -- -e PROFILE=profiles/smoke.yml  rates and durations of a file; the ones above replace them
+//   npm run ramp -- -e PROFILE=profiles/smoke.yml  rates and durations of a file; the settings above replace them
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
 import { openProfile, setting } from './lib/setting.js';

@@ -1,7 +1,7 @@
-// What do so many new connections a second, with so many calls on each, get? (httperf --rate 500 --num-conns 50000 --num-calls 10)
+// How do new connections do, so many a second with so many calls each? (httperf --rate 500 --num-conns 50000 --num-calls 10)
 //   npm run scenario -- scenarios/sessions.js                       300 connections/s for 30 s, 10 calls on each
-//   … -e SESSIONS=500 -e CALLS=10 -e DURATION=100                   as httperf was called there
-// Sessions begin at their rate, whatever became of the others; a call follows the answer to the last one, so it is due then.
+//   … -e SESSIONS=500 -e CALLS=10 -e DURATION=100                   as in that httperf command
+// Sessions begin at a fixed rate. A call is due when the one before is answered.
 import exec from 'k6/execution';
 import http from 'k6/http';
 import { Run } from 'k6/x/arrival';
@@ -22,7 +22,7 @@ const run = new Run({
   profile: profileOf(`${rate} sessions/s of ${calls} calls`, {
     phases: [
       { name: 'sessions', duration, vus: most },
-      // Those that began at its end go on, and no others begin: rates of both together would be of neither.
+      // The last sessions finish here, so the rates are those of the phase before.
       { name: 'finish', duration: timeout, vus: most, measured: false },
     ],
     flows: flows.direct,

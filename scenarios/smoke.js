@@ -1,7 +1,7 @@
-// Does the whole way work, from the ingest to the subscriber?
+// Does the whole pipeline work, from the ingest to the subscriber?
 //   npm run smoke                      also -e DURATION=5 -e RATE=50
 //   ./k6 run scenarios/smoke.js        with `npm run pipeline` up in another terminal
-// No latency is judged: what fails it is a message that is refused, lost, or not there when the run has drained.
+// It fails when a message is refused, lost, or missing after the drain. It judges no latency.
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';

@@ -1,9 +1,9 @@
-// Does the pipeline stay as it is for hours: does memory grow, does latency drift, is every message still accounted for?
+// Does the pipeline stay stable for hours: does memory grow, does latency drift, does every message arrive?
 //   npm run soak                                   2 h at 200/s, a line an hour
 //   npm run soak -- -e HOURS=0.1 -e LINE_MINUTES=1 -e RATE=500
-//   npm run soak -- -e GROWTH_LIMIT=64 -e DRIFT_LIMIT=20       what fails it
-// Memory and latency of the second quarter are compared with those of the last one: the first is warm-up.
-// What is not known, because a process has said nothing in one of them, crosses its threshold.
+//   npm run soak -- -e GROWTH_LIMIT=64 -e DRIFT_LIMIT=20       the limits
+// It compares memory and latency of the last quarter with those of the second; the first is warm-up.
+// A figure that a process did not report fails the run.
 import { sleep } from 'k6';
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
@@ -52,7 +52,7 @@ export const options = {
   }),
 };
 
-/** A line on the terminal for each that is over, with what was owed then. */
+/** Prints a line for each interval that has ended, with its backlog. */
 export function tell() {
   const begun = Date.now(); // the schedule begins when all is connected
   for (let i = 0; i < lines; i++) {

@@ -1,8 +1,8 @@
 // How long does the pipeline take to recover from a burst: until its backlog has drained, and until p99 is back?
 //   npm run spike                                          20 s at 200/s, 5 s at 4,000/s, 40 s at 200/s
 //   npm run spike -- -e RATE=500 -e SPIKE_RATE=5000 -e SPIKE_DURATION=10 -e BEFORE=30 -e AFTER=60
-//   npm run spike -- -e DRAIN_LIMIT=10 -e BACK_LIMIT=15    what fails it
-// Back is a p99 of a second that is near the one before the burst, and stays there.
+//   npm run spike -- -e DRAIN_LIMIT=10 -e BACK_LIMIT=15    the limits
+// p99 is back when each second's p99 stays near that of before the burst.
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
@@ -31,7 +31,7 @@ const run = new Run({
 const timeToDrain = new Gauge('spike_drain_s');
 const timeToBack = new Gauge('spike_p99_back_s');
 
-// A figure that did not come about within AFTER counts as 1e9 s: the threshold is crossed.
+// A figure not reached within AFTER counts as 1e9 s, so its threshold fails.
 export const options = {
   scenarios: run.scenarios({ pump: true }),
   thresholds: run.thresholds({

@@ -4,8 +4,8 @@
 //   npm run sweep -- -e PROFILE=profiles/sweep.yml       steps from a file, as sweep.artillery.yml has them
 //   npm run sweep -- --repeat 3                          three sweeps, and the spread of knee and rates over them
 //   npm run sweep -- -e P99=100                          report and terminal name the highest rate with arrival p99 below 100 ms
-//   npm run sweep -- -e SAMPLED=true                     beside it one message in a hundred by trace lists in Redis, and how far that is off
-// Each step begins when everything of the last one has arrived. Every message counts.
+//   npm run sweep -- -e SAMPLED=true                     also measures one message in a hundred by trace lists in Redis
+// A step begins when all messages of the last one have arrived.
 import { Run } from 'k6/x/arrival';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
@@ -13,7 +13,7 @@ import { sampled } from './lib/sampled.js';
 import { openProfile, setting } from './lib/setting.js';
 
 const set = settings('sweep');
-const { CONCURRENCY: steps, STEP_DURATION: duration, DRAIN: drain, P99: limit } = set; // a sweep is to go past its P99
+const { CONCURRENCY: steps, STEP_DURATION: duration, DRAIN: drain, P99: limit } = set; // a sweep goes past its P99
 
 const run = new Run({
   name: 'sweep',
@@ -29,7 +29,7 @@ const run = new Run({
   sampled: sampled(set),
 });
 
-// A step past the knee leaves a backlog, and is what the sweep is for: only what never arrives fails it.
+// Steps past the knee leave a backlog: only messages that never arrive fail the run.
 export const options = { scenarios: run.scenarios({ pump: true }), thresholds: run.thresholds() };
 
 export function subscriber() {

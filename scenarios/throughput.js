@@ -1,8 +1,8 @@
-// How many messages a second do clients get through the broker both ways, and what is left for each as they become more?
+// How many messages a second do clients exchange through the broker, in all and each, as their number grows?
 //   npm run scenario -- scenarios/throughput.js         one client more each second, to 100, at QOS 0
 //   … -e CLIENTS=20 -e STEP=2 -e QOS=1
-// A client publishes a ping, and the next one when its pong is there. Pings are in the account; *MQTT* is the time from ping
-// to pong. The clients are JavaScript, as is who answers: they share the generator's cores, which the report shows.
+// A client publishes a ping, and the next one after its pong. The account has the pings; *MQTT* is the time from ping
+// to pong. Clients and echo are JavaScript and share the generator's cores. A run that uses all of them is invalid.
 import { sleep } from 'k6';
 import exec from 'k6/execution';
 import { clearInterval, setInterval } from 'k6/timers';
@@ -28,7 +28,7 @@ const run = new Run({
     flows: flows.direct,
   }),
   senderConnections: 2,
-  canary: false, // it would go through the ingest
+  canary: false, // it uses the ingest
 });
 
 const scenarios = run.scenarios({ pump: true }); // one iteration for each client
@@ -50,7 +50,7 @@ function connect({ url, username, password }) {
   return client;
 }
 
-/** Answers each ping where it wants to be answered, until all clients are through. */
+/** Answers each ping at its reply topic, until all clients have ended. */
 export function echo() {
   const [pongs, pings] = [connect(publishing), connect(reached.mqtt)];
   let through = 0;
@@ -82,7 +82,7 @@ export function sender() {
     const properties = { user: { hops: `${slot.stamp},0,0,0`, reply } };
     pings.publish(`messages/${slot.targets[0]}`, slot.body, { qos, properties });
   };
-  // A ping before there is anyone to answer would be waited for in vain.
+  // Before the echo has subscribed, nobody answers a ping.
   const hello = () => pings.publish(HELLO, '', { properties: { user: { reply } } });
   const greeting = setInterval(hello, 200);
   let greeted = false;

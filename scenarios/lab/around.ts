@@ -1,4 +1,4 @@
-/** Makes networks, and runs what wants them where the pipeline is to be. */
+/** Makes networks, and runs a campaign in the pipeline's namespace. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { RunConfig, readConfig, StackConfig } from '../../pipeline/common/config.ts';
@@ -12,20 +12,20 @@ const LAB = 'ARRIVAL_LAB';
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Rejects settings that no network of ours goes with: a pipeline of the user's own is where it is.
- * @param who wants networks, in a message
+ * Rejects settings of a pipeline of the user's own, which cannot be put behind a network of ours.
+ * @param campaign the command that makes networks, for the message
  */
-export function refuseOwnPipeline(who: string): void {
+export function refuseOwnPipeline(campaign: string): void {
   const config = readConfig(RunConfig);
   for (const name of ['INGEST_URL', 'REDIS_URL', 'MQTT_URL'] as const)
-    if (config[name] !== undefined) throw new Error(`${name} is set, and ${who}: leave it out`);
-  if (config.TLS) throw new Error(`TLS is true, and ${who}, which speaks none: leave it out`);
+    if (config[name] !== undefined) throw new Error(`${name} is set, and ${campaign}: leave it out`);
+  if (config.TLS) throw new Error(`TLS is true, and ${campaign}, which speaks none: leave it out`);
   readConfig(StackConfig);
 }
 
 /**
- * Where the kernel has network namespaces, this command is run once more in the pipeline's, and `body` there; else here.
- * @param body is given what makes each network, and the lab if there is one
+ * Runs `body` in the pipeline's network namespace, by running this command again there; without namespaces, in this process.
+ * @param body gets the plan of each network, and the lab if there is one
  * @returns its exit code
  */
 export async function overNetworks(
@@ -39,7 +39,7 @@ export async function overNetworks(
     return body(plansOf(networks, by, lab.means), lab);
   }
 
-  // Ctrl-C is the body's, also where it is in another process: what it needs is there until it has stopped.
+  // `body` handles Ctrl-C, in another process too; the lab stays until it has stopped.
   let interrupted = false;
   for (const signal of SIGNALS)
     process.on(signal, () => {
@@ -58,7 +58,7 @@ export async function overNetworks(
   }
 }
 
-/** The namespaces, or why there are none. Rejects where they are asked for and can't be had. */
+/** The namespaces, or why there are none. Rejects when `--by kernel` cannot have them. */
 async function openLab(by: By): Promise<Lab | string> {
   if (by === 'proxy') return '--by proxy';
   const refusal = Lab.refusal();
@@ -71,7 +71,7 @@ function meansWithout(refusal: string): Means {
   return { namespaces: refusal, netem: refusal, tbf: refusal, nftables: refusal };
 }
 
-/** Rejects where the kernel alone is asked for, and can't do it. */
+/** Plans all networks. Rejects when `--by kernel` cannot make one. */
 function plansOf(networks: readonly Network[], by: By, means: Means): Plan[] {
   const plans = networks.map((network) => planOf(network, means));
   const short = plans.find(({ shortcomings }) => shortcomings.length > 0);
@@ -85,7 +85,7 @@ async function inside(lab: Lab): Promise<number> {
   const [command = '', ...args] = [...lab.within('pipeline'), process.execPath, ...process.argv.slice(1)];
   const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, [LAB]: lab.serialize() } });
   leash.hold(child.pid as number);
-  // The terminal signals it too; a kill of this process alone is handed on.
+  // The terminal signals the child itself; forward a kill of this process alone.
   for (const signal of SIGNALS) process.on(signal, () => child.kill(signal));
   const [code] = await once(child, 'exit');
   leash.release(child.pid as number);

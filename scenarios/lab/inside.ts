@@ -1,4 +1,4 @@
-/** A pipeline in the network namespace that this process is in: its servers listen on every address there. Until SIGTERM. */
+/** Runs a pipeline in this process's network namespace until SIGTERM. Its servers listen on all addresses. */
 import { once } from 'node:events';
 import { readConfig, StackConfig } from '../../pipeline/common/config.ts';
 import { exitAfter, explain } from '../../pipeline/stack/explain.ts';

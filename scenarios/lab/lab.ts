@@ -6,12 +6,12 @@ import type { Supervised } from '../../pipeline/stack/process.ts';
 import { type Means, type Plan, qdisc, type Refusal, ruleset } from './networks.ts';
 import { holdNamespace, inNamespaceOf, sh } from './shell.ts';
 
-/** Addresses for documentation (RFC 5737), which no network has; they are known in the namespaces alone. */
+/** Addresses for documentation (RFC 5737), which no network has; only the namespaces use them. */
 export const PIPELINE = '192.0.2.1';
 const PIPELINE_ROUTER = '192.0.2.254';
 export const GENERATOR = '198.51.100.1';
 const GENERATOR_ROUTER = '198.51.100.254';
-/** The pipeline's end of a link of its own, for the clock and the telemetry: the network under test is no part of them. */
+/** The pipeline's end of a direct link for clock and telemetry, outside the network under test. */
 export const PIPELINE_DIRECT = '203.0.113.1';
 const GENERATOR_DIRECT = '203.0.113.2';
 
@@ -19,8 +19,8 @@ const ROLES = ['pipeline', 'router', 'generator'] as const;
 type Role = (typeof ROLES)[number];
 
 /**
- * Three network namespaces: the pipeline's, the generator's, and between them a router that shapes and filters. They live as
- * long as the process that holds each, and these end with us, however we go: nothing of them stays behind.
+ * Three network namespaces: the pipeline's, the generator's, and a router between them that shapes and filters. A process
+ * holds each namespace and ends with us, however we end, so nothing stays behind.
  */
 export class Lab {
   readonly means: Means;
@@ -34,7 +34,7 @@ export class Lab {
     this.#stop = stop;
   }
 
-  /** Why there can be none on this machine, in a line. */
+  /** Why this machine has no lab, in a line; null: it can have one. */
   static refusal(has = isInstalled): Refusal {
     if (process.platform !== 'linux') return `network namespaces are Linux', and this is ${process.platform}`;
     if (process.getuid?.() !== 0) return 'network namespaces want root';
@@ -43,7 +43,7 @@ export class Lab {
     return null;
   }
 
-  /** Makes the namespaces and joins them. Rejects in one line where the kernel refuses. */
+  /** Makes the namespaces and joins them. Rejects in one line when the kernel refuses. */
   static async open(has = isInstalled): Promise<Lab> {
     const logs = await mkdtemp(join(tmpdir(), 'arrival-matrix-'));
     const holders: Supervised[] = [];
@@ -68,7 +68,7 @@ export class Lab {
     }
   }
 
-  /** The lab of the process that started us in the pipeline's namespace; it is that one's to end. */
+  /** The lab of the process that started us in the pipeline's namespace, and that ends it. */
   static parse(text: string): Lab {
     const { means, pids } = JSON.parse(text);
     return new Lab(means, pids, async () => {});
@@ -79,12 +79,12 @@ export class Lab {
     return JSON.stringify({ means: this.means, pids: this.#pids });
   }
 
-  /** What to put before a command that is to run in a namespace. */
+  /** The command prefix that runs a command in a namespace. */
   within(role: Role): string[] {
     return inNamespaceOf(this.#pids[role]);
   }
 
-  /** @param ports of the pipeline, which the generator may connect to. */
+  /** @param ports of the pipeline that the generator may connect to */
   async shape(plan: Plan, ports: readonly number[]): Promise<void> {
     await this.clear();
     const shaping = qdisc(plan);
@@ -95,7 +95,7 @@ export class Lab {
     if (plan.firewall === 'nftables') await this.#sh('router', 'nft -f -', ruleset(ports));
   }
 
-  /** The network as it is without shaping and filter. */
+  /** Removes shaping and filter. */
   async clear(): Promise<void> {
     for (const side of ['pipeline', 'generator'])
       await this.#sh('router', `tc qdisc del dev ${side} root 2>/dev/null || true`);
@@ -118,7 +118,7 @@ export class Lab {
       ip link set generator up
       echo 1 > /proc/sys/net/ipv4/ip_forward`,
     );
-    // One packet is one packet of the wire: else up to 64 KB would be delayed and lost as one.
+    // No segmentation offload: up to 64 KB would be delayed and lost as one packet.
     const ends = async (role: Role, own: string, router: string, direct: string) =>
       this.#sh(
         role,
@@ -134,7 +134,7 @@ export class Lab {
     await ends('generator', GENERATOR, GENERATOR_ROUTER, GENERATOR_DIRECT);
   }
 
-  /** Tries what the kernel has. Reports how to install a tool that is missing. */
+  /** Tries the kernel's features. Reports how to install a missing tool. */
   async #findMeans(has: typeof isInstalled): Promise<void> {
     const attempt = async (tool: string, command: string, input?: string): Promise<Refusal> => {
       if (!has(tool)) return `${tool} is not installed: ${installCommand([tool])}`;

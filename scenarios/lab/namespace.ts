@@ -8,15 +8,15 @@ import { Supervised } from '../../pipeline/stack/process.ts';
 import { atAddress, portOf } from './route.ts';
 import { holdNamespace, inNamespaceOf, sh } from './shell.ts';
 
-/** Of those for documentation (RFC 5737), which no network has. */
+/** Addresses for documentation (RFC 5737), which no network has. */
 const [HOST, PIPELINE] = ['192.0.2.9', '192.0.2.10'];
 
 /**
- * A pipeline in a network namespace of its own, joined with the host by veth: what a container has of a network. It ends, and takes its
- * end of the veth and so the other along, with the process that holds it, which ends with us.
+ * A pipeline in its own network namespace, joined with the host by veth, like a container. The process that holds the namespace ends
+ * with us, and both ends of the veth with it.
  */
 export class NamespacePipeline {
-  /** Where the generator, on the host, finds its stack.json. */
+  /** The directory of the generator's stack.json. */
   readonly dir: string;
   readonly #holders: Supervised[];
 
@@ -25,7 +25,7 @@ export class NamespacePipeline {
     this.#holders = holders;
   }
 
-  /** Rejects in one line where the kernel refuses, with nothing left running. */
+  /** Rejects in one line when the kernel refuses, with nothing left running. */
   static async start(dir: string, env: Record<string, string>): Promise<NamespacePipeline> {
     await checkAddress();
     await ownDirectory(dir);
@@ -75,15 +75,15 @@ export class NamespacePipeline {
   }
 }
 
-/** Two pipelines with one address would take each other's messages. */
+/** Rejects when the address is in use: two pipelines would get each other's messages. */
 async function checkAddress(): Promise<void> {
   const args = ['-o', 'addr', 'show', 'to', `${HOST}/30`];
   const { stdout } = await execa('ip', args, { env: { PATH: DAEMON_PATH } });
   if (stdout !== '')
-    throw new Error(`${HOST} is an address of this host already: another npm run deployments is on its way`);
+    throw new Error(`${HOST} is an address of this host already: another npm run deployments is running`);
 }
 
-/** Where a URL leads when it goes into the namespace. */
+/** A URL with the address of the namespace. */
 function inside(url: string): string {
   return atAddress(url, PIPELINE as string, portOf(url));
 }

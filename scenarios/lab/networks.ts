@@ -1,6 +1,6 @@
 /** The networks of the matrix, and what makes each of them. Pure. */
 
-/** What is asked of a network. */
+/** The properties of a network. */
 export interface Network {
   name: string;
   /** Mbit/s each way. */
@@ -9,7 +9,7 @@ export interface Network {
   delay: number;
   /** Percent of the packets each way. */
   loss: number;
-  /** A packet filter on the way, which knows connections and lets those to ingest and broker through. */
+  /** A stateful packet filter, which allows connections to ingest and broker. */
   firewall: boolean;
 }
 
@@ -19,27 +19,27 @@ export const NETWORKS: readonly Network[] = [
   { name: 'internet', rate: 100, delay: 20, loss: 0.1, firewall: true },
 ];
 
-/** Over an ocean, and nothing is lost: a lost packet holds up all that follow it, which makes each p99 another. */
+/** An intercontinental link without loss: a lost packet delays all that follow it, so each p99 would differ. */
 export const WAN: Network = { name: 'wan', rate: 100, delay: 50, loss: 0, firewall: false };
 
-/** Why something cannot be had, in a few words; null: it can. */
+/** Why something is not available, in a few words; null: it is. */
 export type Refusal = string | null;
 
-/** kernel and proxy: that, or nothing; auto: the kernel as far as it can. */
+/** kernel, proxy: only that; auto: the kernel as far as it can. */
 export type By = 'auto' | 'kernel' | 'proxy';
 
-/** What this machine has to make networks with. */
+/** The means of this machine to make networks. */
 export interface Means {
   /** Network namespaces, joined by veth. */
   namespaces: Refusal;
-  /** tc's netem: delay, loss and rate of packets. */
+  /** tc's netem: delay, loss and rate. */
   netem: Refusal;
-  /** tc's tbf: their rate. */
+  /** tc's tbf: rate. */
   tbf: Refusal;
   nftables: Refusal;
 }
 
-/** What makes a network here: the kernel as far as it can, and for the rest a TCP proxy. */
+/** How a network is made: by the kernel as far as it can, and by a TCP proxy for the rest. */
 export interface Plan {
   network: Network;
   namespaces: boolean;
@@ -47,9 +47,9 @@ export interface Plan {
   delay: 'netem' | 'proxy' | 'none';
   /** A TCP proxy drops no packets. */
   loss: 'netem' | 'none';
-  /** A TCP proxy is no packet filter; it stands in the way as one does. */
+  /** A TCP proxy stands in for a packet filter. */
   firewall: 'nftables' | 'proxy' | 'none';
-  /** What is asked of the network and not made as it is meant, with the reason. */
+  /** The properties that are not made as specified, with the reason. */
   shortcomings: string[];
 }
 
@@ -70,7 +70,7 @@ export function planOf(network: Network, means: Means): Plan {
   return { network, namespaces: kernel, rate, delay, loss, firewall, shortcomings };
 }
 
-/** Whether a TCP proxy is part of it. */
+/** Whether the plan needs a TCP proxy. */
 export function wantsProxy({ rate, delay, firewall }: Plan): boolean {
   return rate === 'proxy' || delay === 'proxy' || firewall === 'proxy';
 }
@@ -94,16 +94,16 @@ export function sentence(plan: Plan): string {
   const parts = [`${network.rate} Mbit/s by ${plan.rate}`];
   if (network.delay > 0) parts.push(`${network.delay} ms each way by ${plan.delay}`);
   if (plan.loss === 'netem') parts.push(`${network.loss} % lost by netem`);
-  if (plan.firewall === 'nftables') parts.push('nftables on the way');
+  if (plan.firewall === 'nftables') parts.push('filtered by nftables');
   return `${network.name.padEnd(9)} ${parts.join(', ')}${shortcomings.length > 0 ? `; ${shortcomings.join('; ')}` : ''}`;
 }
 
-/** tc's arguments behind `root` that shape what leaves an interface; undefined: the kernel shapes nothing. */
+/** tc's arguments after `root` that shape an interface; undefined: the kernel does not shape it. */
 export function qdisc({ network, rate, delay, loss }: Plan): string | undefined {
   if (rate === 'tbf') return `tbf rate ${network.rate}mbit burst 64kb latency 100ms`;
   if (rate !== 'netem') return undefined;
   return [
-    // As many packets as fit into the delay, and a queue before it.
+    // More packets than fit into the delay, and a queue before it.
     'netem limit 10000',
     ...(delay === 'netem' ? [`delay ${network.delay}ms`] : []),
     ...(loss === 'netem' ? [`loss ${network.loss}%`] : []),
@@ -111,7 +111,7 @@ export function qdisc({ network, rate, delay, loss }: Plan): string | undefined 
   ].join(' ');
 }
 
-/** nftables' rules of the router: what is not known is dropped; new connections go to these ports alone. */
+/** The router's nftables rules: they allow new connections to these ports only, and drop unknown packets. */
 export function ruleset(ports: readonly number[]): string {
   return `flush ruleset
 table inet arrival {

@@ -3,9 +3,9 @@ import { DAEMON_PATH } from '../../pipeline/stack/launch.ts';
 import { Supervised } from '../../pipeline/stack/process.ts';
 
 /**
- * Runs commands of a shell. Rejects in a line with what the first that fails says.
- * @param within a command that runs another one in another place, like a network namespace, and becomes it
- * @returns what they print
+ * Runs shell commands. Rejects in one line with the error of the first that fails.
+ * @param within a command that execs another one elsewhere, like in a network namespace
+ * @returns their output
  */
 export async function sh(script: string, within: readonly string[] = [], input?: string): Promise<string> {
   const [command = '', ...args] = [...within, 'sh', '-e', '-c', script];
@@ -25,7 +25,7 @@ export async function sh(script: string, within: readonly string[] = [], input?:
   throw new Error(`${tool}: ${(first || shortMessage).replace(/^Error: /, '').replace(/\.$/, '')}`);
 }
 
-/** A process that holds a network namespace of its own, with a loopback, for as long as it lives. */
+/** Starts a process that holds a new network namespace, with a loopback, until it ends. */
 export async function holdNamespace(name: string, logs: string): Promise<Supervised> {
   const hold = 'ip link set lo up && echo ready && exec sleep infinity';
   const args = ['--net', 'sh', '-c', hold];
@@ -39,5 +39,5 @@ export async function holdNamespace(name: string, logs: string): Promise<Supervi
   return holder;
 }
 
-/** What to put before a command that is to run in the network namespace of a process. */
+/** The command prefix that runs a command in the network namespace of a process. */
 export const inNamespaceOf = (pid: number): string[] => ['nsenter', `--net=/proc/${pid}/ns/net`, '--'];

@@ -11,7 +11,7 @@ const BINARY = join(ROOT, '.stack/toxiproxy');
 const HOST = '127.0.0.1';
 const READY_MS = 15_000;
 
-/** Builds the Toxiproxy that proxy/go.mod pins; nothing to do when it is built. */
+/** Builds the Toxiproxy that proxy/go.mod pins, if needed. */
 export async function buildToxiproxy(): Promise<void> {
   await mkdir(join(ROOT, '.stack'), { recursive: true, mode: 0o700 });
   const source = 'github.com/Shopify/toxiproxy/v2/cmd/server';
@@ -33,47 +33,47 @@ export class Link {
     this.port = port;
   }
 
-  /** The server's URL as the client is to use it. */
+  /** The server's URL through the proxy. */
   through(url: string): string {
     const at = new URL(url);
     at.port = String(this.port);
     return at.toString().replace(/\/$/, '');
   }
 
-  /** Every byte is late by so many ms. */
+  /** Delays every byte by so many ms. */
   delay(ms: number, direction: Direction): Promise<void> {
     return this.#add('latency', direction, { latency: ms });
   }
 
-  /** Bytes vanish, and connections stay open. */
+  /** Drops all bytes; connections stay open. */
   swallow(direction: Direction): Promise<void> {
     return this.#add('timeout', direction, { timeout: 0 });
   }
 
-  /** So many KB/s at most. */
+  /** Limits a connection to so many KB/s. */
   throttle(kilobytes: number, direction: Direction): Promise<void> {
     return this.#add('bandwidth', direction, { rate: kilobytes });
   }
 
-  /** Open connections break, and new ones are refused. */
+  /** Breaks open connections and refuses new ones. */
   cut(): Promise<void> {
     return request('POST', this.#api, { enabled: false });
   }
 
-  /** Open connections break; new ones work. */
+  /** Breaks open connections; new ones work. */
   async reset(): Promise<void> {
     await this.cut();
     await this.heal();
   }
 
-  /** Everything goes through again. What a fault held up or swallowed has broken its connections. */
+  /** Ends all faults. Connections that a fault held up are broken. */
   async heal(): Promise<void> {
     const toxics = (await (await fetch(`${this.#api}/toxics`)).json()) as { name: string }[];
     for (const { name } of toxics) await request('DELETE', `${this.#api}/toxics/${name}`);
     await request('POST', this.#api, { enabled: true });
   }
 
-  /** The proxy is no more. */
+  /** Removes the proxy. */
   remove(): Promise<void> {
     return request('DELETE', this.#api);
   }
@@ -83,7 +83,7 @@ export class Link {
   }
 }
 
-/** Toxiproxy, with as many proxies as are asked for. */
+/** A Toxiproxy process with its proxies. */
 export class Toxiproxy {
   readonly #process: Supervised;
   readonly #api: string;

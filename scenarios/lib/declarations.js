@@ -1,13 +1,13 @@
-// The settings of every script, declared once: --help, the check before a run and the tables of scenarios/README.md come
-// from here. A new setting is a line: NAME: kind(default, unit, meaning, range); a default of '' is none.
-// They are functions, so that a VU makes those of its own script alone.
+// The settings of every script. --help, the check before a run and the tables of scenarios/README.md come from here.
+// A setting is a line: NAME: kind(default, unit, meaning, range); '' is no default. They are functions, so that a VU
+// makes only those of its script.
 /** @import { Derived, Range } from './env.js' */
 import { choice, count, flag, number, numbers, read, text } from './env.js';
 
 const PAYLOAD = { max: 1_048_576, whole: true };
 const DAY = { min: 0.1, max: 86_400 };
 
-/** Those of every script; setting() reads them. */
+/** Settings of every script; setting() reads them. */
 export const every = () => ({
   PAYLOAD_BYTES: number('', 'bytes', 'of payload in each message (mostly 64); not with SPEC or CSV', PAYLOAD),
   TARGETS: count('', '', 'targets of each flow (most have 100)', { max: 100_000 }),
@@ -20,28 +20,28 @@ export const every = () => ({
   RUN_DIR: text('', 'the directory of the run: new or empty'),
 });
 
-/** Of scripts that fill or empty the queue by themselves. */
+/** Settings of scripts that fill or empty the queue themselves. */
 export const queue = () => ({
   QUEUE_URL: text('', "the Redis with the queue, if it is not the running pipeline's"),
   QUEUE: choice(['stream', 'list'], 'the kind of that queue'),
 });
 
-/** Of scripts with connections of their own to the broker. */
+/** Settings of scripts with their own connections to the broker. */
 export const broker = () => ({
   BROKER_URL: text('', "the broker, if it is not the running pipeline's"),
 });
 
-/** Of scripts that can make random bodies. */
+/** Settings of scripts with random bodies. */
 export const bodies = (spec = '') => ({
   SPEC: text(spec, 'keys and types of random payloads: string, int, float, boolean'),
   SPEC_FILE: text('', 'a JSON file instead: ranges, lengths, allowed values, nested objects'),
   SEED: number(1, '', 'the seed of random bodies', { max: 1e15, whole: true }),
 });
 
-/** Scripts that measure HTTP alone where there is an INGEST_URL and no MQTT_URL. */
+/** Scripts that measure HTTP alone with INGEST_URL and no MQTT_URL. */
 export const withoutBroker = ['fuzz', 'fixed'];
 
-/** Of scripts that can read the pipeline's trace lists. */
+/** Settings of scripts that can read the pipeline's trace lists. */
 export const samples = () => ({
   SAMPLED: flag(false, 'true: also reads the trace lists in Redis'),
   TRACE_LOG_EVERY: number(100, '', 'with SAMPLED: the lists have one message in so many', { whole: true }),
@@ -56,7 +56,7 @@ const rate = (/** @type {number} */ fallback, /** @type {Range} */ range = {}) =
  * @param {Range} [range]
  */
 const seconds = (fallback, meaning, range) => number(fallback, 's', meaning, range);
-/** Of a stage by itself. */
+/** Settings of scripts that load one stage. */
 const steady = () => ({
   RATE: rate(1000, { min: 1 }),
   DURATION: seconds(20, 'of the load', { min: 0.5 }),
@@ -75,7 +75,7 @@ const limit = (/** @type {number} */ fallback, /** @type {Range} */ range = {}) 
   number(fallback, 'ms', 'of arrival p99 at which the run fails', range);
 const requests = (/** @type {string} */ of) =>
   count('', '', `requests of ${of}, which ends when they are answered`);
-/** Of what REQUESTS end: where it is set, only a bound. */
+/** A duration; with REQUESTS only an upper bound. */
 const longest =
   (/** @type {number} */ fallback) =>
   (/** @type {Record<string, unknown>} */ { REQUESTS }) =>
@@ -84,7 +84,7 @@ const after = (/** @type {Record<string, unknown>} */ { AFTER }) => Number(AFTER
 /** A duration of ramp.js, which may have a unit: 1m30s. */
 const span = (/** @type {string} */ phase) => text('', `s of the phase ${phase}, instead of the profile's`);
 
-/** Those of each script of scenarios/, in the order in which they are best read. */
+/** Settings of each script of scenarios/, in reading order. */
 export const scripts = {
   smoke: () => ({ RATE: rate(50), DURATION: seconds(5, 'of the load') }),
   ramp: () => ({
@@ -228,12 +228,12 @@ export const scripts = {
   }),
 };
 
-/** Of a campaign, beside those of its script. */
+/** Settings of a campaign, beside those of its script. */
 export const workers = () => ({
   RELAYS: numbers('1,2,4', '', 'relay processes, a run of each number in each mode', { max: 64 }),
 });
 
-/** What lib/setting.js reads beside them. */
+/** Further variables that lib/setting.js reads. */
 const PLACES = [
   'INGEST_URL',
   'INGEST_TOKEN',
@@ -246,7 +246,7 @@ const PLACES = [
 ];
 
 /**
- * The values of a script's settings. Throws where a flag sets another one: ./k6 says in ARRIVAL_GIVEN which flags set.
+ * The values of a script's settings. Throws when a flag sets an unknown one: ./k6 lists the set ones in ARRIVAL_GIVEN.
  * @template {keyof typeof scripts} N
  * @param {N} script
  */

@@ -13,7 +13,7 @@
 /** @typedef {Record<string, Declaration>} Declarations */
 
 /**
- * The values of what is declared; what has no default may be undefined.
+ * The values of declarations; without a default a value may be undefined.
  * @template {Declarations} D
  * @typedef {{ [N in keyof D]: '' extends D[N]['fallback'] ? ReturnType<D[N]['parse']> | undefined : ReturnType<D[N]['parse']> }} Values
  */
@@ -125,8 +125,8 @@ function listed(text, most) {
 }
 
 /**
- * The values of what is declared. An empty variable counts as unset, and what is unset and has no default ('') is undefined. Throws in one line: the
- * name, its value, what is allowed.
+ * Reads the values of declarations. An empty variable counts as unset; without a default ('') it is undefined. Throws in one line:
+ * the name, its value, what is allowed.
  * @template {Declarations} D
  * @param {D} declared
  * @param {Record<string, string | undefined>} [env]

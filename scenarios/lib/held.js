@@ -1,13 +1,13 @@
-// What a process uses for each of the connections that it holds, from what run.json says of its seconds.
+// What a process uses for each connection that it holds, from the resources in run.json.
 
 /**
- * Memory from the run's first second until all are open, and CPU while they are held with what goes over them.
+ * Memory grown until all connections are open, and CPU while they are held and used.
  * @param {{ process: string, series: (number | null)[][] }[]} resources
  * @param {string} process
  * @param {number} connections
  * @param {number} opening s
  * @param {number} hold s
- * @returns {{kb: number, us: number}} KB, and µs of CPU in a second; NaN where the process does not tell
+ * @returns {{kb: number, us: number}} KB, and µs of CPU in a second; NaN without figures of the process
  */
 export function cost(resources, process, connections, opening, hold) {
   const series = resources.find((r) => r.process === process)?.series ?? [];

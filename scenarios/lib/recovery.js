@@ -1,4 +1,4 @@
-// When a pipeline has recovered from a phase, from the steps and the timeline of its run (a row a second).
+// When a pipeline has recovered from a burst, from the steps and the timeline of its run (a row a second).
 
 /**
  * A second of the timeline.
@@ -13,7 +13,7 @@
 const worst = (rows, value) => Math.max(...rows.map(value).filter((x) => x !== undefined && x !== null));
 
 /**
- * The rows that begin after the step `burst` is over: a short one may hold the beginning of none.
+ * The rows that begin after the step `burst`.
  * @param {Recovering} run
  * @param {string} burst
  */
@@ -25,7 +25,7 @@ function aftermath({ timeline, steps }, burst) {
 }
 
 /**
- * Seconds after the burst from which on `holds` does, for each row that is left; undefined: it does not come about.
+ * Seconds after the burst until `holds` is true for all further rows; undefined: never.
  * @param {Row[]} rows
  * @param {(row: Row) => boolean} holds
  */
@@ -35,7 +35,7 @@ function holdsFrom(rows, holds) {
 }
 
 /**
- * Seconds until the backlog is no longer above its highest in the phase `calm`.
+ * Seconds until the backlog stays at or below its highest in the phase `calm`.
  * @param {Recovering} run
  * @param {string} calm
  * @param {string} burst
@@ -49,7 +49,7 @@ export function drained(run, calm, burst) {
 }
 
 /**
- * Seconds until p99 of each second is no more than `factor` times the worst one of the phase `calm`, its first second apart.
+ * Seconds until each second's p99 is at most `factor` times the worst one of the phase `calm`, without its first second.
  * @param {Recovering} run
  * @param {string} calm
  * @param {string} burst
@@ -58,13 +58,13 @@ export function drained(run, calm, burst) {
 export function restored(run, calm, burst, factor) {
   const rows = run.timeline.filter(({ phase }) => phase === calm);
   const usual = worst(rows.length > 1 ? rows.slice(1) : rows, ({ arrival }) => arrival?.p99);
-  // What arrives after the last phase is too little to judge a percentile by.
+  // After the last phase too few messages arrive for a percentile.
   const judged = aftermath(run, burst).filter(({ phase }) => phase !== null);
   return holdsFrom(judged, ({ arrival }) => (arrival?.p99 ?? Number.POSITIVE_INFINITY) <= factor * usual);
 }
 
 /**
- * How many deliveries the backlog grows by in each second of a phase: the slope of the line through its seconds.
+ * Growth of the backlog in a phase, deliveries a second: the slope of the line through its seconds.
  * @param {Row[]} timeline
  * @param {string} phase
  */

@@ -4,7 +4,7 @@ import { readStack } from './stack.js';
 /** @import { Values } from './env.js' */
 
 /**
- * With SAMPLED=true one message in how many the pipeline leaves in its trace lists, else 0. Throws where it leaves none.
+ * How many messages stand behind one in the pipeline's trace lists; 0 without SAMPLED=true. Throws when it has no lists.
  * @param {Values<ReturnType<typeof samples>>} settings
  */
 export function sampled({ SAMPLED, TRACE_LOG_EVERY }) {

@@ -1,4 +1,4 @@
-// The setting of a run: where the pipeline is and what load it gets, from the environment and the files that it names.
+// The setting of a run: addresses of the pipeline and its load, from the environment and files.
 
 /** @import { RunOptions } from 'k6/x/arrival' */
 import { labelsOf } from '../../pipeline/common/labels.js';
@@ -18,13 +18,13 @@ export function openProfile(path) {
 
 /** @returns {Reached} the pipeline's options of new Run() */
 export function pipeline() {
-  const own = Boolean(__ENV.INGEST_URL); // somebody's own pipeline: then nothing of ours is meant
+  const own = Boolean(__ENV.INGEST_URL); // a pipeline of the user's own: use nothing of ours
   const stack = own ? {} : readStack();
   /** @type {<T extends { url: string }>(name: string, ours: T | undefined) => T | { url: string }} */
   const from = (name, ours) => (__ENV[name] ? { url: __ENV[name] } : own ? { url: '' } : ours || { url: '' });
   return {
     ingest: { ...from('INGEST_URL', stack.ingest), ...(__ENV.INGEST_TOKEN && { token: __ENV.INGEST_TOKEN }) },
-    mqtt: { ...from('MQTT_URL', stack.mqtt), more: [] }, // what is relayed goes through the first broker; see stages()
+    mqtt: { ...from('MQTT_URL', stack.mqtt), more: [] }, // relays use the first broker; see stages()
     redis: from('REDIS_URL', stack.redis),
     ca: `${(!own && stack.ca) || ''}${__ENV.TLS_CA ? open(at('../..', __ENV.TLS_CA)) : ''}`,
     facts: (!own && stack.facts) || {},
@@ -33,8 +33,8 @@ export function pipeline() {
 }
 
 /**
- * What is the same in every script: the pipeline, and where the run's record goes.
- * @param {string} [script] of one that can do without a broker
+ * What all scripts share: the pipeline, and the directory of the run.
+ * @param {string} [script] one that can do without a broker
  */
 export function setting(script) {
   const reached = pipeline();
@@ -47,7 +47,7 @@ export function setting(script) {
     network: __ENV.NETWORK || 'loopback',
     labels: labelsOf(set.LABELS ?? ''),
     clock: set.CLOCK_LIMIT ? { limit: set.CLOCK_LIMIT } : {},
-    ...(answers && { answers, drain: 0.1, idle: 0.1 }), // what was not answered never arrives
+    ...(answers && { answers, drain: 0.1, idle: 0.1 }), // an unanswered message never arrives
     canary: !answers && ['true', 'on'].includes(set.CANARY),
     everyFlow: { payloadBytes: set.PAYLOAD_BYTES, targets: set.TARGETS },
     dir: set.RUN_DIR ?? '',

@@ -1,7 +1,7 @@
-// What is known of the pipeline that `npm run pipeline` has up.
+// The running pipeline of `npm run pipeline`.
 
 /**
- * As far as scripts read it: pipeline/stack/file.ts has all of it.
+ * The part that scripts read; pipeline/stack/file.ts has all of it.
  * @typedef {object} Stack
  * @property {{ url: string, token?: string }} ingest
  * @property {{ url: string }} redis
@@ -25,7 +25,7 @@ export function at(base, path) {
 }
 
 /**
- * What `npm run pipeline` wrote; empty when it is not up.
+ * Reads stack.json; empty when no pipeline is up.
  * @returns {Partial<Stack>}
  */
 export function readStack() {

@@ -1,11 +1,11 @@
-// For scripts that fill a stage by themselves, with modules of their own.
+// For scripts that load one stage with other modules.
 import * as declarations from './declarations.js';
 import { read } from './env.js';
 import { at, readStack } from './stack.js';
 
 /**
- * For scripts that reach the pipeline by a module with no setting for whom to trust: the authority of a pipeline of ours that speaks
- * TLS is made for each start. scenarios/run/run.ts names it to k6.
+ * Throws when a module without a setting for authorities would not trust our pipeline, whose authority is new at each start.
+ * scenarios/run/run.ts passes it to k6.
  * @param {string} module
  */
 export function checkTrust(module) {
@@ -19,7 +19,7 @@ export function checkTrust(module) {
 }
 
 /**
- * Where one stage is filled by itself, the queue as the ingest does, the broker as a relay does; and where the queue is emptied.
+ * Addresses for loading one stage: the queue in place of the ingest, the broker in place of a relay.
  * @returns {{ redis: string, queue: { url: string, kind: 'stream' | 'list' }, mqtt: { url: string, username?: string, password?: string, more?: string[] } }}
  */
 export function stages() {
@@ -42,7 +42,7 @@ export function stages() {
   };
 }
 
-/** Where the one key is that holds the queue. Throws where it is divided: each shard has a key of its own. */
+/** The queue's Redis and kind. Throws for shards, as each has its own key. */
 export function queue() {
   const { shards = 1, cluster = false } = (!__ENV.QUEUE_URL && readStack().division) || {};
   if (shards > 1 || cluster)
@@ -55,7 +55,7 @@ export function queue() {
 }
 
 /**
- * Refuses more connections than each of the stack's own brokers may have files open, where the system reports it (Linux).
+ * Refuses more connections than a broker of the stack may have files open (Linux).
  * @param {number} connections
  * @param {number} brokers
  * @param {string} remedy

@@ -1,4 +1,4 @@
-// Whether a run stayed as it was, from what run.json says of its seconds.
+// Whether memory and latency of a run stayed stable, from run.json.
 
 /** @import { Figures, Latency, Step } from '../../reports/contract/run.ts' */
 
@@ -7,7 +7,7 @@
  * @typedef {[t: number | null, value: number | null]} Known
  */
 /**
- * What memoryGrowth looks at of a process.
+ * The part of a process that memoryGrowth reads.
  * @typedef {{ process: string, series: (number | null)[][], figures?: Pick<Figures, 't' | 'gauges'> | null }} Process
  */
 
@@ -24,13 +24,13 @@ function quarters(rows, seconds) {
   return [within(0.25, 0.5), within(0.75, 1)];
 }
 
-/** What a figure that is not known counts as for a threshold: it is crossed. */
+/** The value of an unknown figure, which fails any threshold. */
 export const UNKNOWN = 1e9;
 
 /**
- * How much more memory each process held in the last quarter than in the second, in MB, the most first; NaN, at the end, of one that
- * says nothing in one of them. Where the process tells, it is what garbage collections left of its heap, and the least that it had in
- * buffers; of the others the least that was resident: what a process gives back it did not need.
+ * Growth of each process's memory from the second quarter to the last, in MB, the most first; NaN, at the end, when it reported none
+ * in one of them. Memory is the heap after garbage collections plus the least in buffers, or else the least resident memory: a
+ * process does not need what it gives back.
  * @param {Process[]} resources
  * @param {number} seconds
  */
@@ -59,7 +59,7 @@ export function memoryGrowth(resources, seconds) {
 const least = (/** @type {number[]} */ values) => Math.min(...values);
 
 /**
- * By how much the values of the last quarter are above those of the second, by some measure of each; NaN where one has none.
+ * The difference of a measure between the last quarter and the second; NaN when one has no values.
  * @param {Known[]} rows
  * @param {number} seconds
  * @param {(values: number[]) => number} measure
@@ -73,7 +73,7 @@ function between(rows, seconds, measure) {
 }
 
 /**
- * Whether it is a process of the pipeline: `host` is the memory of all programs on that machine, and k6 the generator.
+ * Whether it is a process of the pipeline, and neither `host` (all programs on it) nor k6.
  * @param {{ process: string }} resource
  */
 export function ofPipeline({ process }) {
@@ -81,7 +81,7 @@ export function ofPipeline({ process }) {
 }
 
 /**
- * What the threshold judges: the most that any process of the run has grown by, in MB; UNKNOWN if one of them, or all but k6, do not tell.
+ * The most that any process has grown, in MB, for the threshold; UNKNOWN if one, or all but k6, reported nothing.
  * @param {{ process: string, mb: number }[]} grown
  */
 export function mostGrowth(grown) {
@@ -91,7 +91,7 @@ export function mostGrowth(grown) {
 }
 
 /**
- * How much the median of the seconds' p99 has grown, in ms; NaN where a quarter has no second with arrivals.
+ * Growth of the median of the seconds' p99, in ms; NaN when a quarter has no arrivals.
  * @param {{ t: number, arrival: { p99: number | null } | null }[]} timeline
  * @param {number} seconds
  */

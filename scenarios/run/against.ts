@@ -1,4 +1,4 @@
-/** The pipeline that runs go against: one that is up, or one that is started for them, and what ends them. */
+/** Runs generators against a pipeline that is up, or that it starts for them. */
 import { constants } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { ConfigError, type RunConfig, readConfig, StackConfig } from '../../pipeline/common/config.ts';
@@ -11,19 +11,19 @@ import { Stack } from '../../pipeline/stack/stack.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** As a shell says it. */
+/** The exit code as a shell reports it. */
 export function exitCodeOf({ code, signal }: Ended): number {
   return signal === null ? (code ?? 1) : 128 + constants.signals[signal];
 }
 
-/** Somebody has interrupted: nothing more is to be done. */
+/** The user has interrupted the command. */
 export class Interrupted extends Error {}
 
 /**
- * Opens the pipeline that is needed, lets `body` launch generators against it, one at a time, and stops what it has opened.
- * A signal and the end of the pipeline reach the generator that runs, and none is launched after that. It prints why the pipeline ended.
- * @param body gets `stop`, which aborts when somebody interrupts
- * @param open another pipeline than the one of the settings
+ * Opens the pipeline, lets `body` launch generators against it, one at a time, and stops what it has opened.
+ * A signal, or the end of the pipeline, ends the running generator; none is launched after that. It prints why the pipeline ended.
+ * @param body gets `stop`, which aborts when the user interrupts
+ * @param open opens another pipeline than that of the settings
  * @returns the exit code
  */
 export async function against(
@@ -64,10 +64,10 @@ export async function against(
     return 1;
   } catch (error) {
     if (error instanceof Interrupted) return INTERRUPTED;
-    // Whatever else went wrong came of it.
+    // The end of the pipeline is the cause of any other error.
     throw (await failed()) ?? error;
   } finally {
-    // The run is over: nobody waits for what may still be in the queue.
+    // The run is over, so the queue need not drain.
     await stack?.stop(0);
   }
 }
@@ -76,8 +76,8 @@ export async function against(
 export type SettledRun = RunConfig & { TOPOLOGY: string };
 
 /**
- * Says what the run is labelled with: what is asked for, and with a stack of ours what that is. Rejects where the
- * stack that is up is another than the settings ask for.
+ * Sets the labels of the run: the settings, and the topology of our stack. Rejects when the stack that is up differs from
+ * the settings.
  */
 export async function settle(config: RunConfig): Promise<SettledRun> {
   const { TOPOLOGY, INGEST_URL } = config;
@@ -88,7 +88,7 @@ export async function settle(config: RunConfig): Promise<SettledRun> {
   return { ...config, TOPOLOGY: running.topology };
 }
 
-/** The stack that is up, if the run is to use it. */
+/** The stack that is up, if the run uses it. */
 async function usableStack({ STACK_DIR, REDIS_URL, MQTT_URL }: RunConfig): Promise<StackFile | undefined> {
   if (REDIS_URL !== undefined || MQTT_URL !== undefined) return undefined;
   const running = await runningStack(resolve(STACK_DIR));
@@ -100,7 +100,7 @@ async function usableStack({ STACK_DIR, REDIS_URL, MQTT_URL }: RunConfig): Promi
   return running;
 }
 
-/** The pipeline that the run needs: somebody's own or one that is up (undefined), or one that we start. */
+/** Starts the pipeline of a run; undefined: the user's own, or one that is up. */
 export async function openPipeline(config: RunConfig): Promise<Stack | undefined> {
   if (config.INGEST_URL !== undefined) return undefined;
   const running = await usableStack(config);
@@ -124,7 +124,7 @@ export function runEnvironment(config: SettledRun, runDir: string, command: stri
     TOPOLOGY: config.TOPOLOGY,
     NETWORK: config.NETWORK,
     ...(config.TLS_CA !== undefined && { TLS_CA: resolve(config.TLS_CA) }),
-    // The scenarios look for it from the repository's root.
+    // Scenarios resolve it from the repository's root.
     STACK_DIR: relative(ROOT, resolve(config.STACK_DIR)),
   };
 }

@@ -1,13 +1,13 @@
-/** Artillery itself, 470 MB: installed by the first command that wants it, beside the plugin, from a lock file of its own. */
+/** Artillery (470 MB). The first command that needs it installs it, beside the plugin, from its own lock file. */
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const DIR = join(import.meta.dirname, '../../extensions/artillery-plugin-arrival/artillery');
 const BIN = join(DIR, 'node_modules/artillery/bin/run');
-/** The folder in which Artillery looks for plugins by their name. */
+/** The folder where Artillery looks for plugins. */
 export const PLUGINS = join(DIR, 'plugins');
-/** Holds the lock file that the installation was made from. */
+/** A copy of the lock file that was installed. */
 const DONE = join(DIR, 'node_modules/.installed');
 
 /** No browser, no usage reports. */
@@ -17,7 +17,7 @@ export const QUIET = {
   ARTILLERY_DISABLE_TELEMETRY: 'true',
 };
 
-/** @returns what Node is to run */
+/** Installs it if needed. @returns the program for Node */
 export async function installed(): Promise<string> {
   const lock = readFileSync(join(DIR, 'package-lock.json'), 'utf8');
   if (lock === read(DONE)) return BIN;

@@ -3,8 +3,8 @@ import { Child } from '../../pipeline/stack/child.ts';
 import { PLUGINS, QUIET } from './artillery-install.ts';
 
 /**
- * With Node's own 16 MB each collection of the young generation held up all that was due for 21 ms (median, at 200 requests/s); with 4 MB
- * for 3.5 ms, 14 times as often.
+ * With Node's default of 16 MB each collection of the young generation delayed requests by 21 ms (median, at 200 requests/s); with
+ * 4 MB by 3.5 ms, 14 times as often.
  */
 const YOUNG = '--max-semi-space-size=4';
 
@@ -12,7 +12,7 @@ export class ArtilleryRun extends Child {
   /**
    * @param bin what {@link installed} returned
    * @param args `run` and what follows it
-   * @param within a command that runs it in another place, like a network namespace, and becomes it
+   * @param within a command that execs it elsewhere, like in a network namespace
    */
   constructor(bin: string, args: readonly string[], env: NodeJS.ProcessEnv, within: readonly string[] = []) {
     super([...within, process.execPath, YOUNG, bin, ...args], {

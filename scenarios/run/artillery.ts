@@ -1,4 +1,4 @@
-/** `npm run artillery`: a file of Artillery's against the pipeline. */
+/** `npm run artillery`: runs an Artillery script against the pipeline. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readFile, readOptions, type Table } from '../../extensions/artillery-plugin-arrival/options.ts';
@@ -33,7 +33,7 @@ Environment
 
 const text = { type: 'string' } as const;
 const flag = { type: 'boolean' } as const;
-/** Those of `artillery run` on this host. */
+/** Flags of `artillery run` on this host. */
 const FLAGS = {
   environment: { ...text, short: 'e' },
   config: { ...text, short: 'c' },
@@ -76,7 +76,7 @@ async function main(): Promise<number> {
 }
 
 /**
- * Refuses what is wrong with a file as far as it is known without Artillery: what flags put into it Artillery works out.
+ * Checks a script as far as possible without Artillery, which merges the flags.
  * @throws in one line
  */
 function checkFile(file: string, given: { environment?: string; config?: string; overrides?: string }): void {

@@ -6,8 +6,8 @@ import { shortPath } from '../../pipeline/stack/file.ts';
 import { moment, newDirectory, RUNS } from '../../reports/directory.ts';
 
 /**
- * Does a run in the directory that is asked for, which has to be new or empty, or in one of this name below reports/runs/, which nobody
- * else has, and which is gone again when nothing was left in it.
+ * Does a run in the given directory, which has to be new or empty, or in a new one of this name below reports/runs/, which it removes
+ * when it stays empty.
  */
 export async function inRunDirectory<T>(
   asked: string | undefined,
@@ -23,14 +23,14 @@ export async function inRunDirectory<T>(
   }
 }
 
-/** Node's own, with `recursive`, comes to no end below /proc. */
+/** As mkdirSync with `recursive`, which does not return below /proc. */
 function makeDirectory(path: string): void {
   if (existsSync(path)) return;
   makeDirectory(dirname(path));
   mkdirSync(path);
 }
 
-/** Makes the directory that RUN_DIR names, where it is not there. @returns its path */
+/** Makes the directory of RUN_DIR if it is missing. @returns its path */
 function emptyDirectory(path: string): string {
   const refused = (why: string) =>
     new ConfigError(`RUN_DIR is ${shortPath(path)}, ${why}; allowed: a directory that is new or empty`);

@@ -4,10 +4,10 @@ import type { Ended, Generator } from '../../pipeline/stack/child.ts';
 import { merge } from '../../reports/k6.ts';
 import { K6Run } from './k6.ts';
 
-/** Instances of a run, at most. */
+/** The most instances of a run. */
 export const MOST = 32;
 
-/** k6's flags for each of n instances that do a run in equal parts. The tag keeps their metrics apart where they go to one place. */
+/** k6's flags for each of n instances with equal shares. The tag separates their metrics in one database. */
 export function segmentsOf(n: number): string[][] {
   const limits = Array.from({ length: n + 1 }, (_, i) => (i === 0 ? '0' : i === n ? '1' : `${i}/${n}`));
   return Array.from({ length: n }, (_, i) => [
@@ -20,26 +20,26 @@ export function segmentsOf(n: number): string[][] {
   ]);
 }
 
-/** The name that the instances of a run share, as k6's extension draws those of others. */
+/** A run id for all instances, in the form of k6's extension. */
 export function newRunId(): string {
   const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
   return Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join('');
 }
 
-/** Several k6 on this host that do one run: what several hosts would. */
+/** Several k6 on this host that share one run, as several hosts would. */
 export class Instances implements Generator {
   readonly #runs: K6Run[];
-  /** When all of them have ended: the first code that is not 0, and the signal that ended one. */
+  /** Resolves when all have ended: the first code that is not 0, and the signal that ended one. */
   readonly ended: Promise<Ended>;
 
   constructor(script: string, args: readonly string[], env: NodeJS.ProcessEnv, n: number) {
     const own = { ...env, RUN_ID: newRunId() };
-    const printed = new Set<string>(); // the same error of several instances is printed once
+    const printed = new Set<string>(); // an error of several instances is printed once
     const print = (line: string) => {
       if (!printed.has(line)) console.error(line);
       printed.add(line);
     };
-    // One port for k6's own API is not enough for all.
+    // All would take the same port for k6's API.
     const flags = ['--log-format', 'raw', '--address', ''];
     this.#runs = segmentsOf(n).map(
       (segment) => new K6Run(script, [...flags, ...segment, ...args], own, 'errors', [], print),
@@ -55,7 +55,7 @@ export class Instances implements Generator {
   }
 }
 
-/** Makes one run of what they have left, and prints it. @returns whether it passes; what has left nothing does not */
+/** Merges the instances' runs, and prints the result. @returns whether it passes; false without runs */
 export async function mergeInstances(runDir: string): Promise<boolean> {
   return (await readdir(runDir)).length > 0 && merge([runDir]);
 }

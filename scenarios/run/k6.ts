@@ -12,7 +12,7 @@ import { Child, type Ended } from '../../pipeline/stack/child.ts';
 const ROOT = join(import.meta.dirname, '../..');
 export const K6 = join(ROOT, 'k6');
 
-/** For the check of the script, which wants addresses before the pipeline has any. Nothing connects to them. */
+/** Addresses for the check of a script, before the pipeline has any. Nothing connects to them. */
 export const ADDRESSES = {
   INGEST_URL: 'http://127.0.0.1:1',
   MQTT_URL: 'mqtt://127.0.0.1:1',
@@ -21,14 +21,14 @@ export const ADDRESSES = {
   QUEUE_URL: 'redis://127.0.0.1:1',
 };
 
-/** What the project's own k6 is always run with: no download of extensions, no report to its makers. */
+/** The environment of every k6: no download of extensions, no usage report. */
 export const QUIET = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT: 'true' };
 
 /**
- * Runs the script's init context, which does no I/O, and rejects in one line with what it says is wrong: a
- * profile that makes no sense is reported before anything is started.
+ * Runs the script's init context, which does no I/O, and rejects in one line with its error: a wrong profile is reported
+ * before anything starts.
  * @param segment k6's flags of one of several instances
- * @returns whether it is one of k6/x/arrival, which says how far it is; of one of several instances that is not looked for
+ * @returns whether it uses k6/x/arrival, which reports its progress; not checked with a segment
  */
 export async function checkScript(
   script: string,
@@ -39,13 +39,13 @@ export async function checkScript(
   await access(K6).catch(() => {
     throw new Error('./k6 is not built: npm run setup builds it');
   });
-  // k6 takes an address or `-` too, and reports a missing file in a paragraph.
+  // k6 also takes a URL or `-`, and reports a missing file in a paragraph.
   if (script !== '-' && !script.includes('://') && !existsSync(script)) {
     throw new Error(`there is no scenario ${script}; allowed: a file, such as scenarios/ramp.js`);
   }
   await checkFlags(args);
   const flags = ['--include-system-env-vars', '--log-format', 'raw', '--no-color'];
-  // `k6 inspect` knows no segments, and `k6 archive` does.
+  // `k6 inspect` takes no segments, `k6 archive` does.
   const looking = segment.length > 0 ? ['archive', '-O', devNull, ...segment] : ['inspect'];
   const { exitCode, stdout, stderr } = await execa(K6, [...looking, ...flags, script], {
     env: { ...env, ...QUIET },
@@ -55,15 +55,15 @@ export async function checkScript(
   return /"exec":\s*"subscriber"/.test(stdout);
 }
 
-/** The part of k6's words that says what is wrong: no stack trace, no JavaScript or Go dressing. */
+/** The error in k6's output, without stack trace and prefixes. */
 export function firstProblem(stderr: string): string {
   const lines = stderr.split('\n').filter((line) => line.trim() !== '' && !/^\s+at /.test(line));
   return (lines[0] ?? '').replace(/^(\w*Error: |GoError: )+/, '').trim();
 }
 
 /**
- * Has k6 read flags, which are its own. With three words too many it does no more than that, and says how many there are.
- * @throws what is wrong, in one line
+ * Lets k6 check its flags. With three surplus arguments k6 parses the flags and then only reports the number of arguments.
+ * @throws the error in one line
  */
 async function checkFlags(args: readonly string[]): Promise<void> {
   const { stderr } = await execa(K6, ['run', ...args, ...'xxx'], { env: QUIET, reject: false });
@@ -90,7 +90,7 @@ async function checkFlags(args: readonly string[]): Promise<void> {
   );
 }
 
-/** What the flags of a command set, as NAME=value. */
+/** The variables that flags of a command set, as NAME=value. */
 export function assignmentsOf(args: readonly string[]): string[] {
   return args.flatMap((arg, i) => {
     if (arg === '-e' || arg === '--env') return args.slice(i + 1, i + 2);
@@ -99,7 +99,7 @@ export function assignmentsOf(args: readonly string[]): string[] {
   });
 }
 
-/** The other flags. */
+/** The flags that set no variables. */
 export function withoutVariables(args: readonly string[]): string[] {
   return args.filter(
     (arg, i) =>
@@ -109,37 +109,37 @@ export function withoutVariables(args: readonly string[]): string[] {
   );
 }
 
-/** Throws where a command that passes variables on to its script, and knows no flag, is given one. */
+/** Throws on flags that set no variables, for commands without flags. */
 export function onlyVariables(args: readonly string[]): void {
   const [extra] = withoutVariables(args);
   if (extra !== undefined) throw new ConfigError(`${extra} is not known; allowed: -e NAME=value, --help`);
 }
 
-/** The variables of a command: those of the environment, and in front of them what flags set. */
+/** The variables of a command: those of the environment, overridden by flags. */
 export function variablesOf(args: readonly string[]): NodeJS.ProcessEnv {
   const given = assignmentsOf(args).map((text) => text.split(/=(.*)/s, 2));
   return { ...process.env, ...Object.fromEntries(given) };
 }
 
-/** k6's exit codes of a run that came to its end: it passed, a threshold was crossed, or the run failed where k6 judged no threshold. */
+/** k6's exit codes of a complete run: passed, a crossed threshold, or failed while k6 judged no threshold. */
 const ENDED = [0, 99, 110];
 
-/** Whether a run came to its end, whatever its verdict. */
+/** Whether a run is complete, whatever its verdict. */
 export function cameToItsEnd({ code, signal }: Ended): boolean {
   return signal === null && code !== null && ENDED.includes(code);
 }
 
 /**
- * What is shown of a `k6 run`: all of it, what its script prints and what goes wrong, or what goes wrong alone. That a threshold was
- * crossed is printed with `all` only: elsewhere the verdict reports it.
+ * What to print of a `k6 run`: everything, the script's output and errors, or errors only. A crossed threshold is printed with
+ * `all` only; otherwise the verdict reports it.
  */
 export type Shown = 'all' | 'script' | 'errors';
 
 /** A `k6 run` in the terminal. */
 export class K6Run extends Child {
   /**
-   * @param within a command that runs k6 in another place, like a network namespace, and becomes it.
-   * @param print prints what goes wrong
+   * @param within a command that execs k6 elsewhere, like in a network namespace
+   * @param print prints errors
    */
   constructor(
     script: string,
@@ -153,7 +153,7 @@ export class K6Run extends Child {
     super([...within, ...pinned, K6, 'run', ...(shown === 'all' ? [] : ['-q']), ...args, script], {
       stdio: ['inherit', shown === 'errors' ? 'ignore' : 'inherit', shown === 'all' ? 'inherit' : 'pipe'],
       kind: 'k6',
-      // Go's collector at its default costs k6 an eighth of its CPU.
+      // Go's default collector costs k6 an eighth of its CPU.
       env: { GOGC: '400', ...env, ...QUIET },
     });
     if (this.child.stderr) {

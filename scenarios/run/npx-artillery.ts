@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { exitAfter } from '../../pipeline/stack/explain.ts';
 import { onInterrupt } from '../../pipeline/stack/interrupt.ts';
-/** `npx artillery`: Artillery as it is, which finds the plugin by its name. Installed on first use; the set-up links this file. */
+/** `npx artillery`: Artillery itself, which finds the plugin by name. The set-up links this file; the first use installs Artillery. */
 import { exitCodeOf } from './against.ts';
 import { installed } from './artillery-install.ts';
 import { ArtilleryRun } from './artillery-run.ts';

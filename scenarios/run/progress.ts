@@ -1,18 +1,18 @@
-/** How far a run is, a line a second: read from the files that it writes, since k6 knows only its iterations. */
+/** Shows the progress of a run, a line a second, from the files that it writes: k6 knows only its iterations. */
 import { closeSync, globSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import hdr from 'hdr-histogram-js';
 import type { Interval, Run } from '../../reports/contract/run.ts';
 
 const LOOK_MS = 1000;
-/** Where nobody watches, as in CI: a line at each phase, and so many seconds after the last one. */
+/** Without a terminal, as in CI: a line at each phase, and at most one in so many seconds. */
 const SELDOM_S = 10;
-/** Of a file at once: a second of a run is far less. */
+/** Bytes of one read: a second of a run is far less. */
 const PIECE = 2 ** 20;
 
 type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'write'>;
 
-/** What a line shows of a second. */
+/** The figures of a line. */
 type Second = Pick<Interval, 't' | 'phase' | 'requests' | 'backlog'>;
 
 export class Progress {
@@ -24,7 +24,7 @@ export class Progress {
   readonly #read: Record<string, number> = {};
   #phases: Run['run']['profile']['phases'] | undefined;
   #phase: { name: string | null; number: number; since: number } = { name: null, number: 0, since: 0 };
-  /** The last second of each instance; of a run of one, under its own directory. */
+  /** The last second of each instance, by directory. */
   readonly #last = new Map<string, Second>();
   /** The second that was shown last. */
   #shownAt = -SELDOM_S;
@@ -38,7 +38,7 @@ export class Progress {
     clearInterval(this.#timer);
   }
 
-  /** Shows how far the run is, unless nothing has been added since, or it has ended: its summary follows. */
+  /** Shows the progress if there is any, until the run has ended: its summary follows. */
   look(): void {
     try {
       const before = this.#second()?.t ?? -1;
@@ -46,11 +46,11 @@ export class Progress {
       const second = this.#second();
       if (second !== undefined && second.t > before) this.#show(second);
     } catch {
-      // It has not begun, or its files are gone: the run itself says what is wrong.
+      // It has not begun, or its files are gone: the run reports the error.
     }
   }
 
-  /** Where the instances of the run write: `generator-1` and so on, or, of a run of one, the directory itself. */
+  /** The directories of the instances: `generator-1` and so on, or of a single one the run's. */
   #instances(): string[] {
     const parts = globSync('generator-*', { cwd: this.#dir });
     return parts.length === 0 ? [this.#dir] : parts.map((part) => join(this.#dir, part));
@@ -66,7 +66,7 @@ export class Progress {
     this.#last.set(dir, JSON.parse(row));
   }
 
-  /** All instances together, as far as the slowest one has come. */
+  /** The sum of all instances, at the second of the slowest one. */
   #second(): Second | undefined {
     const all = [...this.#last.values()];
     if (all.length === 0 || all.length < this.#instances().length) return undefined;
@@ -75,7 +75,7 @@ export class Progress {
     return { t, phase, requests: sum(({ requests }) => requests), backlog: sum(({ backlog }) => backlog) };
   }
 
-  /** The whole lines that a file has got since the last time. */
+  /** The complete lines that were added to a file since the last call. */
   #added(path: string): string[] {
     const read = this.#read[path] ?? 0;
     const added = piece(path, read);

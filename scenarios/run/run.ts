@@ -25,9 +25,9 @@ const HELP = `Runs a scenario against the pipeline and leaves a report in report
   npm run ramp [-- <k6 flags>]               also smoke, sweep, fixed, spike, soak
 
   --repeat <n>      n runs, each from the start, a table with the spread of each figure, and a page that compares them
-  --wide            the table of the phases with the CPU of each kind of process: more than a hundred columns
+  --wide            the table of phases also has the CPU of each kind of process: more than a hundred columns
   --slowest <n>     the n slowest deliveries by id, with their stages
-  --instances <n>   so many k6 do the run together, each a segment of it, and are merged: what n hosts would do
+  --instances <n>   n k6 share the run by segments, and their runs are merged, as with n hosts
 
 It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
 The exit code is 0 when the run passes and 99 when it does not, or another one of k6's own; scenarios/README.md has them.
@@ -44,7 +44,7 @@ Environment
 The pipeline that is started reads what \`npm run pipeline -- --help\` lists, like QUEUE and RELAY_WINDOW.
 `;
 
-/** Of one scenario, or with which there are. */
+/** The help of one scenario, or the list of all. */
 function help(script: string | undefined): string {
   const shared = `Settings of every scenario\n${linesOf(every())}\n`;
   if (script !== undefined && existsSync(script)) return `${HELP}\n${usageOf(script)}\n\n${shared}`;
@@ -74,7 +74,7 @@ async function main(): Promise<number> {
   });
   Object.assign(process.env, variablesOf(args)); // for k6, and for the pipeline too
   const config = await settle(readConfig(RunConfig));
-  // Where samples are asked for, the pipeline that is started leaves them: one message in a hundred, by default.
+  // A pipeline that is started for samples traces one message in a hundred by default.
   if (process.env.SAMPLED === 'true') process.env.TRACE_LOG_EVERY ||= '100';
   const alone = declaredBy(script) !== undefined && withoutBroker.includes(nameOf(script));
   if (config.INGEST_URL !== undefined && config.MQTT_URL === undefined && !alone) {
@@ -105,7 +105,7 @@ async function runScript(
   env: NodeJS.ProcessEnv,
   runDir: string,
 ): Promise<number> {
-  // The last of several has the smallest share.
+  // The last instance has the smallest share.
   const segment = instances > 1 ? segmentsOf(instances).at(-1) : undefined;
   const isArrival = await checkScript(script, args, { ...ADDRESSES, ...env, RUN_ID: newRunId() }, segment);
   const shows = isArrival && !args.some((arg) => arg === '-q' || arg === '--quiet');
@@ -128,18 +128,17 @@ async function runScript(
   });
 }
 
-/** As k6 says it where a threshold is crossed: k6 may judge none, and knows nothing of a whole of several instances. */
+/** k6's code for a crossed threshold: k6 may judge none, and does not know a merged run. */
 const NOT_PASSED = 99;
 
-/** Whether a run passes; its script may have left none. */
+/** Whether a run passes; true without run.json, as from another script. */
 async function hasPassed(runDir: string): Promise<boolean> {
   const text = await readFile(join(runDir, 'run.json'), 'utf8').catch(() => undefined);
   return text === undefined || (JSON.parse(text) as Run).verdict.result === 'pass';
 }
 
 /**
- * The authority of a pipeline of ours that is up and speaks TLS. Modules that k6 has of its own trust whom this names, in the place of
- * the system's authorities.
+ * The authority of our running pipeline, if it speaks TLS. k6's own modules trust it instead of the system's authorities.
  */
 function authorities({ STACK_DIR, INGEST_URL, REDIS_URL, MQTT_URL }: RunConfig): NodeJS.ProcessEnv {
   const file = join(resolve(STACK_DIR), 'tls/ca.pem');

@@ -1,4 +1,4 @@
-/** Runs of scenarios one after the other, each by run.ts in a process of its own, and a page that compares them. */
+/** Runs scenarios one after the other, each by run.ts in its own process, and writes a page that compares them. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -23,7 +23,7 @@ export interface Measured {
   run: Run;
 }
 
-/** A run that left nothing to compare. What was wrong with it, it has printed itself. */
+/** A run that left nothing to compare. It has printed its error itself. */
 export class RunFailed extends Error {
   readonly code: number;
   constructor(name: string, { code, signal }: Ended) {
@@ -32,7 +32,7 @@ export class RunFailed extends Error {
   }
 }
 
-/** Takes a flag with a count out of the arguments; it is 1 by default. */
+/** Removes a flag with a count from the arguments; 1 by default. */
 export function countFlag(
   flag: string,
   most: number,
@@ -50,7 +50,7 @@ export function countFlag(
 
 export class Series {
   readonly all: Measured[] = [];
-  /** Somebody has interrupted: nothing more is to be done. */
+  /** The user has interrupted. */
   stopped = false;
   readonly #script: string;
   readonly #env: NodeJS.ProcessEnv;
@@ -72,7 +72,7 @@ export class Series {
     );
   }
 
-  /** Runs the script against a pipeline that it starts, or finds; prints what it says, and reads what it has left. */
+  /** Runs the script, with its own pipeline or the running one, prints its output, and reads its run. */
   async measure(name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<void> {
     if (this.stopped) throw new RunFailed(name, { code: INTERRUPTED, signal: null });
     let report: string | undefined;
@@ -121,7 +121,7 @@ class ScriptRun extends Child {
   }
 }
 
-/** Makes one page of several runs. What a run refused or lost stands on top of it: none is refused for that. */
+/** Writes a page that compares runs. It accepts runs with refused or lost messages, and shows these on top. */
 export async function comparePage(
   page: string,
   dirs: readonly string[],
@@ -137,7 +137,7 @@ export async function comparePage(
   console.log(`comparison  ${shortPath(page)}`);
 }
 
-/** `--repeat`: a scenario so many times, each time from the start, and what its figures are on average. @returns the exit code */
+/** `--repeat`: runs a scenario so many times, and prints the means of its figures. @returns the exit code */
 export async function repeated(
   script: string,
   name: string,
@@ -159,7 +159,7 @@ export async function repeated(
 
 type Value = (run: Run) => number | null | undefined;
 
-/** A row for each figure, with its value in each run, and mean and spread over those whose instrument can be trusted. Pure. */
+/** A row for each figure: its value in each run, and mean and spread over valid runs. Pure. */
 export function repeats(runs: readonly Run[]): string {
   const names = new Map(
     runs.flatMap(({ figures = [] }) => figures.map(({ name, unit }) => [name, `${name}, ${unit}`])),

@@ -1,6 +1,6 @@
 /** Tables for the terminal. Pure. */
 
-/** A mean and the sample's standard deviation, of what is known; a spread of one value is not known. */
+/** Mean and sample standard deviation of the known values; NaN for the deviation of one value. */
 export function meanAndSpread(values: readonly (number | null)[]): { mean: number; spread: number } {
   const known = values.filter((value) => value !== null);
   const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
@@ -8,7 +8,7 @@ export function meanAndSpread(values: readonly (number | null)[]): { mean: numbe
   return { mean, spread: known.length > 1 ? Math.sqrt(squares / (known.length - 1)) : Number.NaN };
 }
 
-/** A figure with its spread, three significant digits; `n/a` where nothing is known. */
+/** A mean with its spread, three significant digits; `n/a` without values. */
 export function spread(values: readonly (number | null)[]): string {
   const { mean, spread } = meanAndSpread(values);
   if (Number.isNaN(mean)) return 'n/a';
@@ -16,7 +16,7 @@ export function spread(values: readonly (number | null)[]): string {
   return Number.isNaN(spread) ? mean.toFixed(digits) : `${mean.toFixed(digits)} ± ${spread.toFixed(digits)}`;
 }
 
-/** Rows of cells in columns. @param left so many columns begin at the left, the others end at the right */
+/** Aligns rows of cells in columns. @param left the number of left-aligned columns */
 export function aligned(rows: readonly (readonly string[])[], left = 1): string {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
   return rows

@@ -1,4 +1,4 @@
-/** What a scenario says of itself, for `--help` and for the check before a run: its head comment, and the settings that it declares. */
+/** A scenario's head comment and settings, for `--help` and for the check before a run. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { OMITTED, SETTINGS } from '../../pipeline/common/command.ts';
@@ -9,7 +9,7 @@ import { read } from '../lib/env.js';
 import { assignmentsOf, variablesOf } from './k6.ts';
 
 const SCENARIOS = join(import.meta.dirname, '..');
-/** A variable that a file of somebody's own names: __ENV.RATE, {{ $env.RATE }}, read({ RATE: … }). */
+/** A variable in a script of the user's own: __ENV.RATE, {{ $env.RATE }}, read({ RATE: … }). */
 const NAMED = /(?:__ENV|\$env|\$processEnvironment)\.(\w+)|\b([A-Z][A-Z0-9_]*):/g;
 
 /** Settings by name, as scenarios/lib/env.js makes them. */
@@ -28,13 +28,13 @@ export function nameOf(script: string): string {
   return basename(script).replace(/\.[jt]s$/, '');
 }
 
-/** What a script of scenarios/ declares, beside what every one has; undefined: it is somebody's own. */
+/** The settings of a script of scenarios/; undefined: a script of the user's own. */
 export function declaredBy(script: string): Declarations | undefined {
   if (dirname(resolve(script)) !== SCENARIOS) return undefined;
   return (scripts as Record<string, () => Declarations>)[nameOf(script)]?.();
 }
 
-/** The variables that a script, or an Artillery file, reads: those that it declares, or else those that it names. */
+/** The variables that a script, or an Artillery file, reads: those it declares, or else those it names. */
 export function variablesIn(script: string): string[] {
   const own = declaredBy(script);
   if (own !== undefined) return Object.keys({ ...own, ...every() });
@@ -44,9 +44,9 @@ export function variablesIn(script: string): string[] {
 }
 
 /**
- * Refuses in one line what is wrong with the settings of a script: one without a value and, where it declares them, a name that it does not
- * know, as a typing error would leave the default, or a value.
- * @param campaign of which the script is a part, and which has settings of its own beside the script's, or in the place of them
+ * Checks the settings of a script, and throws in one line: a setting without a value and, when the script declares its settings, an
+ * unknown name (a typing error would leave the default) or a wrong value.
+ * @param campaign the script's campaign, which has further settings or replaces the script's
  */
 export function checkVariables(
   script: string,
@@ -82,14 +82,14 @@ export function checkVariables(
   }
 }
 
-/** The comment that a script begins with. */
+/** The comment at the head of a script. */
 export function headOf(script: string): string[] {
   const lines = readFileSync(script, 'utf8').split('\n');
   const end = lines.findIndex((line) => !line.startsWith('//'));
   return lines.slice(0, end === -1 ? lines.length : end).map((line) => line.replace(/^\/\/ ?/, ''));
 }
 
-/** The part of a help text that is one scenario's. */
+/** The help text of one scenario. */
 export function usageOf(script: string): string {
   const own = declaredBy(script);
   const settings =
@@ -99,7 +99,7 @@ export function usageOf(script: string): string {
   return `${headOf(script).join('\n')}\n\n${settings}`;
 }
 
-/** Each setting in words: its name, what it says with its unit, what is allowed, and its default. */
+/** Each setting as text: name, meaning with unit, allowed values, default. */
 export function rowsOf(
   declared: Declarations,
 ): [name: string, says: string, allowed: string, value: string][] {
@@ -120,7 +120,7 @@ export function linesOf(declared: Declarations): string {
     .join('\n');
 }
 
-/** A line for each scenario of a folder: its path and the question that it answers. */
+/** A line for each scenario of a folder: its path and its question. */
 export function scenariosIn(folder: string): string {
   return readdirSync(folder)
     .filter(isScript)
