@@ -31,9 +31,7 @@ export function commandOf(
   { env, names = [] }: CommandEnvironment = { env: process.env },
 ): string {
   const known = [...new Set([...SETTINGS, ...names])].sort();
-  const settings = known.flatMap((name) =>
-    env[name] && !OMITTED.has(name) ? [`${name}=${env[name]}`] : [],
-  );
+  const settings = known.flatMap((name) => (env[name] && !OMITTED.has(name) ? [`${name}=${env[name]}`] : []));
   const scenario = npmScript === undefined || npmScript === SCENARIO;
   const words = scenario ? [script, ...args] : args;
   const command = [

@@ -39,7 +39,7 @@ const wrong: [
     'out of range',
     StackConfig,
     { RELAY_WORKERS: '65' },
-    /^RELAY_WORKERS is "65"; allowed: 0 to 64, relay processes; 0: messages stay in the queue/,
+    /^RELAY_WORKERS is "65"; allowed: 0 to 64, relay processes/,
   ],
   ['no number', RelayConfig, { ...relay, MQTT_QOS: '2' }, /^MQTT_QOS is "2"; allowed: 0 to 1, 0 or 1$/],
   ['one of a list', StackConfig, { LOG_LEVEL: 'loud' }, /^LOG_LEVEL is "loud"; allowed: debug, info/],

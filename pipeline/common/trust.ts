@@ -25,7 +25,8 @@ export function trustText(text: string): void {
 }
 
 /** OpenSSL's messages for a certificate of an unknown authority. */
-const UNKNOWN_AUTHORITY = /self-signed certificate|unable to (verify the first|get (local )?issuer) certificate/;
+const UNKNOWN_AUTHORITY =
+  /self-signed certificate|unable to (verify the first|get (local )?issuer) certificate/;
 
 /** An error's message with our advice instead of Node's. */
 export function withAdvice(message: string): string {
