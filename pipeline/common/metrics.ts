@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Clock } from './clock.ts';
+import type { Durations } from './durations.ts';
 
 /** One of a process's own figures; a counter only grows. */
 export interface Figure {
@@ -16,6 +17,7 @@ export interface MetricsOptions<T> {
   figures: Figures<T>;
   /** Returns the current figures, at a scrape. */
   read: () => T;
+  durations: readonly Durations[];
   clock: Clock;
   /** Messages in the queue; may reject. */
   backlog: () => Promise<number>;
@@ -24,11 +26,11 @@ export interface MetricsOptions<T> {
 }
 
 /**
- * A process's metrics for Prometheus: its own figures, its servers, and prom-client's defaults (process and Node). They
- * are read at a scrape, so a message costs nothing.
+ * A process's metrics for Prometheus: its own figures, its servers, and prom-client's defaults (process and Node). Only
+ * `durations` cost a message something; all others are read at a scrape.
  */
 export function openMetrics<T extends object>(options: MetricsOptions<T>): Registry {
-  const { role, figures, read, clock, backlog, up } = options;
+  const { role, figures, read, durations, clock, backlog, up } = options;
   const registry = new Registry();
   const registers = [registry];
   for (const [key, { kind, metric, help }] of Object.entries<Figure>(figures)) {
@@ -57,6 +59,7 @@ export function openMetrics<T extends object>(options: MetricsOptions<T>): Regis
       },
     });
   }
+  for (const each of durations) registry.registerMetric(each.metric);
   for (const [name, is] of Object.entries(up))
     add(`arrival_${name}_up`, `1: ${name} answers.`, () => Number(is()));
   add('arrival_queue_messages', 'Messages in the queue: waiting, or with a relay and not done.', () =>

@@ -1,3 +1,4 @@
+import { Durations } from '../common/durations.ts';
 import { counter, gauge } from '../common/metrics.ts';
 
 /** The ingest's own metrics: counts since its start, and how much it holds now. */
@@ -16,6 +17,14 @@ export const INGEST_FIGURES = {
 };
 
 export type IngestCounters = Record<keyof typeof INGEST_FIGURES, number>;
+
+/** How long a message takes in the ingest. */
+export function ingestSeconds(): Durations {
+  return new Durations(
+    'arrival_ingest_seconds',
+    'From when the ingest saw the request until the message was ready for the queue.',
+  );
+}
 
 export function noCounts(): IngestCounters {
   return Object.fromEntries(Object.keys(INGEST_FIGURES).map((name) => [name, 0])) as IngestCounters;

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { Transform } from 'node:stream';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, preParsingHookHandler } from 'fastify';
+import type { Durations } from '../common/durations.ts';
 import { formatStamps } from '../common/hops.ts';
 import { explainRedis } from '../queue/problems.ts';
 import type { Queue } from '../queue/queue.ts';
@@ -33,6 +34,8 @@ export interface IntakeOptions {
   trace?: Pick<Trace, 'note'> | undefined;
   /** Kept up to date by the intake. */
   counters: IngestCounters;
+  /** Of each message, from request to queue; nothing without stamps. */
+  durations: Pick<Durations, 'add'>;
   /** Why this Redis must not be given messages, or undefined when it may. */
   objection?: () => string | undefined;
   /** Redis refuses our messages, with the reason in words; or, undefined, takes them again. */
@@ -140,7 +143,7 @@ export class Intake {
     const message = this.#check.message(parse(body), body.length);
     this.#admit(1);
     this.#options.trace?.note(message);
-    this.#outbox.add(reply, [{ body, target: message.target, stamps: this.#stamps(request) }]);
+    this.#outbox.add(reply, [{ body, target: message.target, stamps: this.#stamps(request, 1) }]);
   };
 
   /** `POST /messages/batch` */
@@ -148,7 +151,7 @@ export class Intake {
     const body = textOf(request.body);
     const messages = this.#check.batch(parse(body), body.length);
     this.#admit(messages.length);
-    const stamps = this.#stamps(request);
+    const stamps = this.#stamps(request, messages.length);
     const { trace } = this.#options;
     if (trace !== undefined) for (const message of messages) trace.note(message);
     this.#outbox.add(
@@ -169,10 +172,13 @@ export class Intake {
     if (refusal !== undefined) throw refusal;
   }
 
-  /** The stamps of a message that is ready to go: what comes after is Redis' time, and the queue's. */
-  #stamps(request: FastifyRequest): string {
-    const { now } = this.#options;
-    return now === undefined ? '' : formatStamps(request.received, now());
+  /** The stamps of messages that are ready to go: what comes after is Redis' time, and the queue's. */
+  #stamps(request: FastifyRequest, messages: number): string {
+    const { now, durations } = this.#options;
+    if (now === undefined) return '';
+    const queued = now();
+    durations.add(queued - request.received, messages);
+    return formatStamps(request.received, queued);
   }
 }
 

@@ -5,7 +5,7 @@ import { openLog } from '../common/log.ts';
 import { trust } from '../common/trust.ts';
 import { fail, openProcess } from '../queue/process.ts';
 import { ingest } from './app.ts';
-import { INGEST_FIGURES, noCounts } from './counters.ts';
+import { INGEST_FIGURES, ingestSeconds, noCounts } from './counters.ts';
 import { createHttp } from './http.ts';
 import { readTls, reloadTls } from './tls.ts';
 import { Tokens } from './tokens.ts';
@@ -32,6 +32,7 @@ async function main(): Promise<void> {
     if (evicts !== undefined && evicts !== before) log.error(`Redis: ${evicts}`);
   }
   const counters = noCounts();
+  const durations = ingestSeconds();
   const app = createHttp(config, tls, counters);
   await app.register(ingest, {
     queue,
@@ -44,11 +45,12 @@ async function main(): Promise<void> {
     idKey: config.ID_KEY,
     trace,
     counters,
+    durations,
     objection: () => evicts ?? (config.STAMPS && !clock.probed ? 'its clock is not known yet' : undefined),
     onTrouble: (reason) => (reason === undefined ? log.info('Redis takes messages again') : log.warn(reason)),
     onError: (error) => log.error(error),
   });
-  const observed = observe(INGEST_FIGURES, () => counters, {});
+  const observed = observe(INGEST_FIGURES, () => counters, [durations], {});
   await app.register(metrics, observed);
   await app.ready();
   const health = await serveHealth(config.HEALTH_HOST, config.HEALTH_PORT, {

@@ -1,5 +1,6 @@
 import { Clock } from '../common/clock.ts';
 import { ConfigError, type IngestConfig, queueOptions, type RelayConfig } from '../common/config.ts';
+import type { Durations } from '../common/durations.ts';
 import type { Logger } from '../common/log.ts';
 import { type Figures, openMetrics } from '../common/metrics.ts';
 import { startTelemetry } from '../common/telemetry.ts';
@@ -53,12 +54,18 @@ export function openProcess(
     clock,
     trace: config.TRACE_LOG_EVERY > 0 ? trace : undefined,
     /** Sends the process's figures once a second. Returns its metrics, and a function that stops this. */
-    observe<T extends object>(figures: Figures<T>, read: () => T, up: Record<string, () => boolean>) {
+    observe<T extends object>(
+      figures: Figures<T>,
+      read: () => T,
+      durations: readonly Durations[],
+      up: Record<string, () => boolean>,
+    ) {
       const backlog = () => queue.depth();
       const metrics = openMetrics({
         role,
         figures,
         read,
+        durations,
         clock,
         backlog,
         up: { redis: () => queue.ready, ...up },

@@ -63,7 +63,9 @@ async function main(): Promise<void> {
     onPublished: trace && ((body, at) => trace.noteBody(body, at)),
   });
   relay = running;
-  const observed = observe(RELAY_FIGURES, () => running.counters, { mqtt: () => broker.up });
+  const observed = observe(RELAY_FIGURES, () => running.counters, running.durations, {
+    mqtt: () => broker.up,
+  });
   const health = await serveHealth(config.HEALTH_HOST, config.HEALTH_PORT, {
     ready: () => readiness({ queue, broker, clock, relay: running, limit: config.READY_BACKLOG }),
     metrics: observed.metrics,

@@ -1,3 +1,4 @@
+import { Durations } from '../common/durations.ts';
 import type { Logger } from '../common/log.ts';
 import { counter, gauge } from '../common/metrics.ts';
 import type { Queue } from '../queue/queue.ts';
@@ -42,8 +43,22 @@ export const RELAY_FIGURES = {
     'Entries, of one message or some, that somebody deleted while a relay held them.',
   ),
   shards: gauge('shards', 'Shards of the queue that this relay reads.'),
-  held: gauge('held', 'Messages claimed and not yet acknowledged.'),
-  in_flight: gauge('in_flight', 'Messages published that the broker has not acknowledged.'),
+  held: gauge('messages_held', 'Messages claimed and not yet acknowledged.'),
+  in_flight: gauge('messages_in_flight', 'Messages published that the broker has not acknowledged.'),
 };
+
+/** How long a message waits for a relay, and stays in it. */
+export function relayDurations(): { queue: Durations; relay: Durations } {
+  return {
+    queue: new Durations(
+      'arrival_queue_seconds',
+      'From when a message was ready for the queue until a relay claimed it; each claim counts.',
+    ),
+    relay: new Durations(
+      'arrival_relay_seconds',
+      'From when a relay claimed a message until it published it; each time it is published counts.',
+    ),
+  };
+}
 
 export type RelayCounters = Record<keyof typeof RELAY_FIGURES, number>;

@@ -334,7 +334,7 @@ for (const [kind, shards] of [
     // By then it would have claimed whatever it may.
     await relay.says(/the broker is away: no PUBACK/, WITHIN_MS);
     const text = await (await fetch(`${url}/metrics`)).text();
-    const holds = Number(/^arrival_relay_held (\d+)$/m.exec(text)?.[1]);
+    const holds = Number(/^arrival_relay_messages_held (\d+)$/m.exec(text)?.[1]);
     assert.ok(holds > 1 && holds <= 16, `${holds} of 40`);
     way.spoil = () => false;
     way.mute = false;

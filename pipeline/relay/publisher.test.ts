@@ -56,6 +56,7 @@ function atBroker({ qos = 1 as 0 | 1, window = 4, largest = Number.POSITIVE_INFI
     window,
     timeoutMs: 60_000,
     now: () => RECEIVED + 140,
+    durations: { add: () => {} },
     onDelivered: (message) => events.push(`delivered ${body(message)}`),
     onRefused: (message, reason, lasting) =>
       events.push(`refused ${body(message)}: ${reason}${lasting ? '' : ', for now'}`),

@@ -1,3 +1,4 @@
+import type { Durations } from '../common/durations.ts';
 import { formatDeltas } from '../common/hops.ts';
 import { type Broker, FIRST_FAILURE, PASSING, type Publication, reasonName } from './broker.ts';
 import type { Held } from './held.ts';
@@ -14,6 +15,8 @@ export interface PublisherOptions {
   timeoutMs: number;
   /** The reference clock, µs. */
   now: () => number;
+  /** From when a message was claimed until it was handed to the broker. */
+  durations: Pick<Durations, 'add'>;
   /** A message was handed to the broker: its body, and when, µs of the reference clock. */
   onPublished?: ((body: Buffer, at: number) => void) | undefined;
   /** The broker has the message (QoS 1), or the kernel (QoS 0). */
@@ -142,7 +145,7 @@ export class Publisher {
   }
 
   #publish(burst: readonly Held[]): void {
-    const { broker, qos, now, onPublished, onRefused } = this.#options;
+    const { broker, qos, now, durations, onPublished, onRefused } = this.#options;
     const sent = performance.now();
     const written: Held[] = [];
     let bytes = 0;
@@ -159,6 +162,7 @@ export class Publisher {
         held.sent = sent;
         broker.publish(publication, (reasonCode) => this.#answered(held, reasonCode));
         held.redelivery = true;
+        durations.add(published - held.of.batch.claimed);
         onPublished?.(publication.payload, published);
         if (qos === 0) {
           bytes += held.frame.length;

@@ -157,6 +157,17 @@ test('messages arrive untouched and in order, with their hops, and leave the que
     assert.ok(hops.received <= hops.queued && hops.queued <= hops.claimed && hops.claimed <= hops.published);
     assert.ok(hops.published <= clock.now());
   }
+  const [, health] = await relay.says(/health at (http:[^\s"]+)/, 1000);
+  const scraped = await (await fetch(`${health}/metrics`)).text();
+  for (const [name, from, to] of [
+    ['arrival_queue_seconds', 'queued', 'claimed'],
+    ['arrival_relay_seconds', 'claimed', 'published'],
+  ] as const) {
+    const scrape = (what: string) => Number(new RegExp(`^${name}_${what} (\\S+)$`, 'm').exec(scraped)?.[1]);
+    assert.equal(scrape('count'), 500, name);
+    const sum_us = arrivals.reduce((sum, { hops }) => sum + (hops as Hops)[to] - (hops as Hops)[from], 0);
+    assert.equal(Math.round(scrape('sum') * 1e6), sum_us, name);
+  }
   await settled();
   assert.equal(await pending(), 0);
 });

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Durations } from '../common/durations.ts';
 import { explainRedis } from '../queue/problems.ts';
 import { type Claim, type Entry, messagesOf } from '../queue/queue.ts';
 import { Acknowledger } from './acknowledger.ts';
 import { type Held, type HeldEntry, hold } from './held.ts';
 import { Holdings } from './holdings.ts';
-import type { RelayCounters, RelayOptions } from './options.ts';
+import { type RelayCounters, type RelayOptions, relayDurations } from './options.ts';
 import { Publisher } from './publisher.ts';
 import { Undeliverable } from './undeliverable.ts';
 
@@ -24,6 +25,7 @@ export class Relay {
   readonly #acknowledger: Acknowledger;
   readonly #holdings = new Holdings();
   readonly #count = { claimed: 0, recovered: 0, published: 0, acknowledged: 0, dead_lettered: 0, deleted: 0 };
+  readonly #durations = relayDurations();
   readonly #stopping = new AbortController();
   /** Entries may have been handed to us on a connection that broke. */
   #unseen = false;
@@ -45,6 +47,7 @@ export class Relay {
       window,
       timeoutMs,
       now,
+      durations: this.#durations.relay,
       onPublished: options.onPublished,
       onDelivered: (held) => this.#onDelivered(held),
       onRefused: (held, reason, lasting) => this.#undeliverable.refused(held, reason, lasting),
@@ -88,6 +91,10 @@ export class Relay {
   get counters(): RelayCounters {
     const { shards } = this.#options.queue;
     return { ...this.#count, shards, held: this.#holdings.messages, in_flight: this.#publisher.inFlight };
+  }
+
+  get durations(): readonly Durations[] {
+    return Object.values(this.#durations);
   }
 
   /** Why no messages can be taken from the queue now; undefined: they can. */
@@ -252,6 +259,8 @@ export class Relay {
     try {
       const message = hold(of, index, recovered);
       of.messages.push(message);
+      const { queued } = message;
+      if (!Number.isNaN(queued)) this.#durations.queue.add(of.batch.claimed - queued);
       this.#publisher.add(message);
     } catch (error) {
       this.#undeliverable.malformed(of, index, (error as Error).message);

@@ -6,7 +6,7 @@
  *
  * npm packages as locked, what `npx artillery` runs, Redis and Mosquitto from the system's package manager (unless REDIS_URL, MQTT_URL or
  * INGEST_URL name others), with TOPOLOGY=cluster nginx, ./k6, and the report's pages. With --test also what only the tests
- * need: a browser, a C compiler, nginx, libfaketime, Toxiproxy and the check of manifests; with --bench what
+ * need: a browser, a C compiler, nginx, promtool, libfaketime, Toxiproxy and the check of manifests; with --bench what
  * `npm run bench` compares with: wrk.
  */
 import {

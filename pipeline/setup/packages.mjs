@@ -27,7 +27,7 @@ export function neededPrograms(env, { forTests = false, forBench = false } = {})
   if (forTests || (env.TOPOLOGY === 'cluster' && !env.INGEST_URL)) programs.push('nginx');
   if (forTests || (env.TLS === 'true' && !env.INGEST_URL)) programs.push('openssl');
   // A C compiler: Go's race detector is C.
-  if (forTests) programs.push('chromium', 'faketime', 'pdftotext', 'gcc');
+  if (forTests) programs.push('chromium', 'faketime', 'pdftotext', 'promtool', 'gcc');
   if (forBench) programs.push('wrk');
   return programs;
 }
@@ -57,6 +57,7 @@ const PACKAGES = {
     apk: 'poppler-utils',
     pacman: 'poppler',
   },
+  promtool: { debian: 'prometheus', dnf: 'golang-github-prometheus' },
   faketime: { brew: 'libfaketime', dnf: 'libfaketime', apk: 'libfaketime', pacman: 'libfaketime' },
 };
 

@@ -94,6 +94,7 @@ test('which programs a run needs', () => {
     'chromium',
     'faketime',
     'pdftotext',
+    'promtool',
     'gcc',
   ]);
   assert.deepEqual(neededPrograms({ REDIS_URL: 'redis://x' }, { forBench: true }), [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { execa } from 'execa';
@@ -10,7 +10,7 @@ import parsePrometheus from 'parse-prometheus-text-format';
 import type { Resource, Run } from '../../reports/contract/run.ts';
 import { validateRun } from '../../reports/contract/validate.ts';
 import { readConfig, StackConfig } from '../common/config.ts';
-import { understood } from '../test/manifests.ts';
+import { promtool } from '../test/promtool.ts';
 import { eventually, remove, temporaryDirectory } from '../test/services.ts';
 import { isAlive, type StackFile } from './file.ts';
 import { requireNginx } from './nginx.ts';
@@ -68,7 +68,7 @@ const authorized = () => ({
 
 interface Metric {
   name: string;
-  metrics: { value: string }[];
+  metrics: { value?: string; count?: string }[];
 }
 
 async function scrape(process: string): Promise<string> {
@@ -77,11 +77,13 @@ async function scrape(process: string): Promise<string> {
   return response.text();
 }
 
+/** Of a histogram, how many it counted. */
 async function value(process: string, name: string): Promise<number> {
   const metrics: Metric[] = parsePrometheus(await scrape(process));
   const found = metrics.find((metric) => metric.name === name);
   assert.ok(found, `${process} has ${name}`);
-  return Number(found.metrics[0]?.value);
+  const [first] = found.metrics;
+  return Number(first?.value ?? first?.count);
 }
 
 test('a run through the cluster: balanced account, and every worker has done its part', async () => {
@@ -123,6 +125,18 @@ test('a run through the cluster: balanced account, and every worker has done its
   const total = accepted.reduce((sum, count) => sum + count, 0);
   assert.ok(total >= 4000, `${accepted} are all messages, and the canary's and the probe`);
   for (const count of accepted) assert.ok(count > total / 4, `in turn: ${accepted}`);
+  const timed = ['ingest-1', 'ingest-2'].map((name) => value(name, 'arrival_ingest_seconds'));
+  assert.deepEqual(await Promise.all(timed), accepted);
+  for (const name of ['relay-1', 'relay-2']) {
+    const [claimed = 0, recovered = 0, waited] = await Promise.all(
+      [
+        'arrival_relay_messages_claimed_total',
+        'arrival_relay_messages_recovered_total',
+        'arrival_queue_seconds',
+      ].map((metric) => value(name, metric)),
+    );
+    assert.equal(waited, claimed + recovered, name);
+  }
 });
 
 test('messages of a target arrive in the order in which they were accepted, by two relays and over the bridge', async (t) => {
@@ -242,15 +256,17 @@ test('the answers that a client sees are the ingest’s', async () => {
   assert.equal((await fetch(`${file.ingest.url}/readyz`)).status, 200);
 });
 
+/** What a metric counts, in its name; `up` is 0 or 1. */
+const UNIT = /_(seconds|bytes|messages|requests|answers|entries|writes|shards|up)(_|$)/;
+
 // prom-client has gauges whose names end in _total.
-test('`promtool check metrics` finds nothing in what a scrape returns', async () => {
+test('`promtool check metrics` finds nothing in what a scrape returns, and each name has a unit', async () => {
   for (const name of Object.keys(file.health)) {
     const text = await scrape(name);
-    const own = text.match(/^# TYPE arrival_/gm) ?? [];
+    const own = [...text.matchAll(/^# TYPE (arrival_\w+)/gm)].map(([, metric = '']) => metric);
     assert.ok(own.length >= (name.startsWith('ingest') ? 6 : 10), `${name}: ${own.length}`);
-    const scraped = join(dir, `${name}.metrics`);
-    await writeFile(scraped, text);
-    assert.deepEqual(await understood('metrics', scraped), [], name);
+    for (const metric of own) assert.match(metric, UNIT);
+    await promtool(['check', 'metrics'], text);
     assert.ok((await value(name, 'process_resident_memory_bytes')) > 1e6);
     assert.ok(Number.isFinite(await value(name, 'nodejs_eventloop_lag_seconds')));
     assert.equal(await value(name, 'arrival_redis_up'), 1);

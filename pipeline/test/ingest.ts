@@ -1,7 +1,7 @@
 import { type AddressInfo, connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { ingest } from '../ingest/app.ts';
-import { type IngestCounters, noCounts } from '../ingest/counters.ts';
+import { type IngestCounters, ingestSeconds, noCounts } from '../ingest/counters.ts';
 import { createHttp } from '../ingest/http.ts';
 import { Tokens } from '../ingest/tokens.ts';
 import type { Queue } from '../queue/queue.ts';
@@ -65,6 +65,7 @@ export class TestIngest {
       batchLimit: 1000,
       idKey,
       counters,
+      durations: ingestSeconds(),
       ...(onTrouble && { onTrouble }),
       onError: (error) => console.error(error),
     });

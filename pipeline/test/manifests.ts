@@ -51,7 +51,7 @@ export interface Manifest {
   };
 }
 
-/** What pipeline/deploy/check makes of Compose files or kustomizations, or finds wrong with metrics. */
+/** What pipeline/deploy/check makes of Compose files or kustomizations. */
 export async function understood<T>(...args: string[]): Promise<T[]> {
   const { stdout } = await promisify(execFile)(CHECK, args, { maxBuffer: 1e8 });
   return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as T]));

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { INGEST_FIGURES } from '../../pipeline/ingest/counters.ts';
-import { RELAY_FIGURES } from '../../pipeline/relay/options.ts';
+import { parse } from 'yaml';
+import { INGEST_FIGURES, ingestSeconds } from '../../pipeline/ingest/counters.ts';
+import { RELAY_FIGURES, relayDurations } from '../../pipeline/relay/options.ts';
 
 interface Panel {
   id: number;
@@ -33,20 +34,33 @@ function known(): Set<string> {
     ...counters.map((name) => `k6_${name}_total`),
     ...Object.values(INGEST_FIGURES).map(({ metric }) => `arrival_ingest_${metric}`),
     ...Object.values(RELAY_FIGURES).map(({ metric }) => `arrival_relay_${metric}`),
+    ...[ingestSeconds(), ...Object.values(relayDurations())].map(({ name }) => `${name}_bucket`),
     ...['arrival_redis_up', 'arrival_mqtt_up', 'arrival_queue_messages', 'arrival_clock_bound_seconds'],
     ...registry.getMetricsAsArray().map(({ name }) => name),
   ]);
 }
+
+const used = (expr: string): string[] => expr.match(/\b(?:k6|arrival|process|nodejs)_\w+/g) ?? [];
 
 test('every metric of the dashboard exists', () => {
   const names = known();
   assert.ok(names.has('k6_arrival_lost_total'), 'the account is read');
   for (const { title, targets } of panels) {
     for (const { expr } of targets) {
-      const used = expr.match(/\b(?:k6|arrival|process|nodejs)_\w+/g) ?? [];
-      assert.equal(used.length, 1, `${title}: ${expr}`);
-      assert.ok(names.has(used[0] as string), `${title}: ${used[0]} is not a metric`);
+      const [name = '', ...others] = used(expr);
+      assert.equal(others.length, 0, `${title}: ${expr}`);
+      assert.ok(names.has(name), `${title}: ${name} is not a metric`);
     }
+  }
+});
+
+// What an alert of an unknown metric does: nothing.
+test('every metric of the alert rules exists', () => {
+  const names = known();
+  const [{ rules }] = parse(read('../grafana/alerts.yml')).groups;
+  for (const { alert, expr } of rules as { alert: string; expr: string }[]) {
+    assert.ok(used(expr).length > 0, alert);
+    for (const name of used(expr)) assert.ok(names.has(name), `${alert}: ${name} is not a metric`);
   }
 });
 

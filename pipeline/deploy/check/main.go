@@ -1,12 +1,10 @@
 // Check decodes what the files in pipeline/deploy say as strictly as those do who will read them: Kubernetes' own Go types,
-// k6-operator's definition of its resource, and Compose's loader. A field that none of them has is an error. What a scrape returns
-// it lints as Prometheus' promtool does.
+// k6-operator's definition of its resource, and Compose's loader. A field that none of them has is an error.
 //
 //	go run . kubernetes <kustomization>…    # builds each as `kubectl apply -k` does, and decodes every object
 //	go run . compose <file>                 # variables are those of the environment
-//	go run . metrics <file>…                # in Prometheus' text format
 //
-// It prints a line of JSON for each object, for the Compose file, as it was understood, or for each problem with a metric.
+// It prints a line of JSON for each object, or for the Compose file, as it was understood.
 package main
 
 import (
@@ -29,11 +27,9 @@ func check(args []string) error {
 			return each(args[1:], kubernetes)
 		case "compose":
 			return each(args[1:], compose)
-		case "metrics":
-			return each(args[1:], metrics)
 		}
 	}
-	return fmt.Errorf("allowed: kubernetes <kustomization>…, compose <file>…, or metrics <file>…")
+	return fmt.Errorf("allowed: kubernetes <kustomization>…, or compose <file>…")
 }
 
 func each(paths []string, read func(path string) ([]any, error)) error {
