@@ -177,7 +177,7 @@ export class Intake {
     const { now, durations } = this.#options;
     if (now === undefined) return '';
     const queued = now();
-    durations.add(queued - request.received, messages);
+    for (let i = 0; i < messages; i++) durations.add(queued - request.received);
     return formatStamps(request.received, queued);
   }
 }

@@ -29,14 +29,14 @@ function known(): Set<string> {
   const counters = [...[...account.matchAll(/"(\w+)"/g)].map(([, name]) => name), 'http_reqs'];
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  for (const each of [ingestSeconds(), ...Object.values(relayDurations())]) registry.registerMetric(each);
   return new Set([
     ...trends.flatMap((name) => ['p50', 'p95', 'p99', 'max'].map((stat) => `k6_${name}_${stat}`)),
     ...counters.map((name) => `k6_${name}_total`),
     ...Object.values(INGEST_FIGURES).map(({ metric }) => `arrival_ingest_${metric}`),
     ...Object.values(RELAY_FIGURES).map(({ metric }) => `arrival_relay_${metric}`),
-    ...[ingestSeconds(), ...Object.values(relayDurations())].map(({ name }) => `${name}_bucket`),
     ...['arrival_redis_up', 'arrival_mqtt_up', 'arrival_queue_messages', 'arrival_clock_bound_seconds'],
-    ...registry.getMetricsAsArray().map(({ name }) => name),
+    ...registry.getMetricsAsArray().flatMap(({ name }) => [name, `${name}_bucket`]),
   ]);
 }
 
