@@ -6,18 +6,18 @@ import { runInNewContext } from 'node:vm';
 import { Clock } from './clock.ts';
 import { startTelemetry, type TelemetryData } from './telemetry.ts';
 
-/** Collects all garbage; resolves when observers have been told. */
+/** Collects all garbage; resolves when observers have run. */
 async function collectGarbage(): Promise<void> {
   setFlagsFromString('--expose-gc');
-  const told = Promise.withResolvers<void>();
-  const observer = new PerformanceObserver(() => told.resolve());
+  const observed = Promise.withResolvers<void>();
+  const observer = new PerformanceObserver(() => observed.resolve());
   observer.observe({ entryTypes: ['gc'] });
   runInNewContext('gc')();
-  await told.promise;
+  await observed.promise;
   observer.disconnect();
 }
 
-test('what is left of the heap is told from the first full collection on, and garbage is not in it', async (t) => {
+test('the live heap is reported from the first full collection on, without garbage', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const said: TelemetryData[] = [];
   const queue = {

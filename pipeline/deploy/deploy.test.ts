@@ -219,7 +219,7 @@ test('manifests: each container says what it needs and when it is well', async (
   }
 });
 
-test('manifests: relays by lag, ingests by CPU, no more than one at a time goes, and what they are told is a configuration', async () => {
+test('manifests: relays scale by lag, ingests by CPU, one at a time may stop, and their settings are valid', async () => {
   const { all, named, workloads } = await manifests(join(kubernetes, 'pipeline'));
   assert.deepEqual(named('HorizontalPodAutoscaler', 'relay').metrics, [
     {

@@ -134,7 +134,7 @@ const refusals: [name: string, begin: () => Promise<unknown>, end: () => Promise
   ],
 ];
 for (const [name, begin, end, says] of refusals) {
-  test(`Redis ${name}: 503 and not ready, told once, the queue intact, and back`, async () => {
+  test(`Redis ${name}: 503 and not ready, logged once, the queue intact, and back`, async () => {
     await accepted();
     await begin();
     unavailable(await post(), says);

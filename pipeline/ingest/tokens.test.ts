@@ -47,16 +47,16 @@ test('the file adds to the variable; comments and blank lines are none', async (
 test('a changed file holds without a restart; one that does not fit changes nothing', async (t) => {
   await writeFile(file, 'first-token\n');
   const tokens = new Tokens(undefined, file);
-  const told: string[] = [];
-  t.after(tokens.watch({ ...quiet, error: (line: string) => told.push(line) }));
+  const logged: string[] = [];
+  t.after(tokens.watch({ ...quiet, error: (line: string) => logged.push(line) }));
   await writeFile(`${file}.new`, 'second-token\n');
   await rename(`${file}.new`, file);
   await eventually(() => tokens.accept('Bearer second-token'), 'the new token');
   assert.ok(!tokens.accept('Bearer first-token'));
 
   await writeFile(file, 'no token\n');
-  await eventually(() => told.length > 0, 'a word about it');
-  assert.match(told[0] as string, /whose line 1 is no token.*the tokens of before stay/);
+  await eventually(() => logged.length > 0, 'a word about it');
+  assert.match(logged[0] as string, /whose line 1 is no token.*the tokens of before stay/);
   assert.ok(tokens.accept('Bearer second-token'));
 });
 

@@ -217,7 +217,7 @@ test('stream: what is taken over before Redis fails is not forgotten', async (t)
   await assert.rejects(queue.recover('heir', 1_800_000, 2), /connection closed/);
 });
 
-test('stream: an entry that was deleted while it was held is told as such', async () => {
+test('stream: an entry that was deleted while it was held is reported', async () => {
   const queue = queueOf('stream');
   await appendEach(queue, '1', '2');
   const entries = await claimAll(queue, 'dead', 2);

@@ -205,7 +205,7 @@ test('order within a target: what a dead relay had goes before what came after i
   assert.ok(recovered.every(({ deliveries, suspect }) => deliveries === 2 && !suspect));
 });
 
-test('a process that is told another number of shards says so, and nothing is written', async () => {
+test('a process with another number of shards reports it and writes nothing', async () => {
   await redis.flushall();
   await (await open(SHARDS)).join();
   const why = /its queue has 4 shards; allowed is STREAM_SHARDS=4, not/;

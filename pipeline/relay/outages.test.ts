@@ -284,7 +284,7 @@ test('a relay stands still for longer than its lease: another one takes over, an
   assert.deepEqual([...new Set(arrived())].sort(), ids.sort());
 });
 
-test('Redis takes no writes for a while: told once in plain words, and the relay goes on by itself', async (t) => {
+test('Redis refuses writes for a while: the relay logs it once in plain words, and goes on by itself', async (t) => {
   await open(t);
   const relay = await startRelay(t);
   const said = (pattern: RegExp) => relay.lastLines.filter((line) => pattern.test(line)).length;

@@ -30,7 +30,7 @@ interface Published extends Publication {
   answer: (reasonCode: number) => void;
 }
 
-/** A publisher at a broker that does what it is told. */
+/** A publisher at a broker that the test controls. */
 function atBroker({ qos = 1 as 0 | 1, window = 4, largest = Number.POSITIVE_INFINITY } = {}) {
   const broker = {
     up: true,
@@ -177,7 +177,7 @@ test('what was in flight on a broken connection goes again alone, in order and a
   assert.deepEqual(events, ['delivered a', 'suspect b', 'delivered b', 'suspect c', 'delivered c']);
 });
 
-test('a refusal is told with its reason, and whether the message is why', (t) => {
+test('a refusal has its reason, and whether the message is the cause', (t) => {
   const { publisher, events, take } = atBroker({ largest: 200 });
   t.after(() => publisher.close());
   for (const body of ['a', 'b', 'x'.repeat(200), 'c']) publisher.add(held(body));

@@ -294,6 +294,6 @@ test('wrong credentials for the broker: one line, exit code 1', async () => {
   const wrong = broker.url('relay').replace('secret', 'wrong');
   const relay = await launch('relay-wrong', { MQTT_URL: wrong });
   assert.equal(await relay.ended, 'exited with code 1');
-  const told = relay.lastLines.filter((line) => !line.startsWith('{'));
-  assert.deepEqual(told, ['MQTT_URL: Connection refused: Not authorized']);
+  const plain = relay.lastLines.filter((line) => !line.startsWith('{'));
+  assert.deepEqual(plain, ['MQTT_URL: Connection refused: Not authorized']);
 });

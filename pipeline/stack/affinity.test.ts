@@ -24,7 +24,7 @@ test('none are chosen', () => {
   for (const text of [undefined, '', ' ']) assert.deepEqual(onItsCpus(readAffinity(text), 'ingest'), []);
 });
 
-test('what is wrong is told, and what is allowed', { skip: !LINUX }, () => {
+test('a wrong value is reported with what is allowed', { skip: !LINUX }, () => {
   const absent = 9999;
   const cases: [text: string, says: string][] = [
     ['ingest', 'of which "ingest" cannot be read; allowed: <component>=<CPUs>'],

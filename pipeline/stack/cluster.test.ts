@@ -307,7 +307,7 @@ test('alive and ready; without Redis alive, not ready, and why', async () => {
   );
 });
 
-test('one ingest gone: it is told, and everything ends, nginx too', async () => {
+test('one ingest gone: it is reported, and everything ends, nginx too', async () => {
   process.kill(file.processes['ingest-2'] as number, 'SIGKILL');
   const failure = await stack.failed;
   assert.equal(failure.message, 'ingest-2 was killed by SIGKILL');

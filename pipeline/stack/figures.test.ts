@@ -95,7 +95,7 @@ test('this host tells them where it is Linux, and else that it does not', () => 
   for (const figure of [cpu.idle, free_kb, switches]) assert.ok(figure > 0);
 });
 
-test('a process is told with its children; one that is gone is not told', { skip: !HAS_VMSTAT }, async () => {
+test('a process is reported with its children; one that is gone is not', { skip: !HAS_VMSTAT }, async () => {
   const child = spawn(process.execPath, ['-e', "process.stdin.resume(); console.log('up')"]);
   await once(child.stdout, 'data');
   const alone = processUsage(child.pid as number);

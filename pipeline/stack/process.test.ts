@@ -29,8 +29,8 @@ test('SIGKILL is for the whole group: no worker stays behind', async () => {
   assert.equal(await master.ended, 'was killed by SIGKILL');
 });
 
-// The worker had the master's pipes, so that its end was never told, and stop() waited for ever.
-test('a master that somebody kills takes its workers along, and its end is told', async () => {
+// The worker held the master's pipes, so the master's end was not seen, and stop() waited for ever.
+test('a killed master takes its workers along, and its end is reported', async () => {
   const master = await Supervised.start(MASTER, { logs });
   const worker = Number((await master.says(PATTERN, 30_000))[1]);
   process.kill(master.pid, 'SIGKILL');

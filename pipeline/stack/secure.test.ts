@@ -174,18 +174,18 @@ describe('a stack that speaks TLS', () => {
 
     const seen = await commands;
     assert.ok(seen.some((command) => command.startsWith('./k6\0run')));
-    const told: [where: string, text: string][] = seen.map((command) => ['a process list', command]);
-    told.push(['what k6 printed', String(run.all)], ['what the stack printed', pipeline.output]);
+    const outputs: [where: string, text: string][] = seen.map((command) => ['a process list', command]);
+    outputs.push(['what k6 printed', String(run.all)], ['what the stack printed', pipeline.output]);
     const configurations = ['redis.conf', 'redis.acl', 'mosquitto.conf', 'mosquitto.users', 'mosquitto.acl'];
     const files = [
       ...(await filesIn(runDir)),
       ...(await filesIn(join(stackDir, 'logs'))),
       ...configurations.map((name) => join(stackDir, name)),
     ];
-    for (const file of files) told.push([file, await readFile(file, 'latin1')]);
+    for (const file of files) outputs.push([file, await readFile(file, 'latin1')]);
     const page = shownRun(await readFile(join(runDir, 'index.html'), 'utf8'));
-    told.push(['the run in the page', JSON.stringify(page)]);
-    for (const [where, text] of told) {
+    outputs.push(['the run in the page', JSON.stringify(page)]);
+    for (const [where, text] of outputs) {
       for (const secret of secrets) assert.ok(!text.includes(secret), `a secret stands in ${where}`);
     }
   });
@@ -307,7 +307,7 @@ describe("servers of the user's own that speak TLS", () => {
     });
   });
 
-  test('whose authority is told, beside one of our own', async () => {
+  test('whose authority is given, beside one of our own', async () => {
     const pipeline = new Pipeline(join(dir, 'stack'), {
       REDIS_URL: servers.REDIS_URL,
       TLS: 'true',

@@ -131,7 +131,7 @@ test('an ingest 3 s ahead and a relay 0.4 s behind, each on a host of its own: s
       const { offset_ms, bound_ms } = found ?? { offset_ms: Number.NaN, bound_ms: Number.NaN };
       assert.ok(
         Math.abs(offset_ms - shift) <= bound_ms + TICK_MS,
-        `${name}: ${offset_ms} ms ± ${bound_ms}, told ${shift}`,
+        `${name}: ${offset_ms} ms ± ${bound_ms}, true ${shift}`,
       );
       bound = Math.max(bound, bound_ms);
     }

@@ -77,7 +77,7 @@ function variants(run: Run): Record<string, string> {
  */
 export function titles(groups: readonly Group[]): string[] {
   const firsts = groups.map(([first]) => (first as Recording).run);
-  let told: string[][] = firsts.map(() => []);
+  let titles: string[][] = firsts.map(() => []);
   for (const tell of [traits, variants, settings]) {
     const all = firsts.map(tell);
     const names = [...new Set(all.flatMap((one) => Object.keys(one)))].filter(
@@ -88,13 +88,13 @@ export function titles(groups: readonly Group[]): string[] {
       name.startsWith(LABEL) && Number.isFinite(Number.parseFloat(value))
         ? `${name.slice(LABEL.length)} ${value}`
         : value;
-    told = told.map((words, i) => [
+    titles = titles.map((words, i) => [
       ...new Set([...words, ...names.flatMap((name) => said(name, all[i]?.[name]) || [])]),
     ]);
-    if (new Set(told.map(String)).size === told.length) break;
+    if (new Set(titles.map(String)).size === titles.length) break;
   }
-  const alike = (words: string[]) => told.filter((other) => String(other) === String(words)).length > 1;
-  return told.map((words, i) =>
+  const alike = (words: string[]) => titles.filter((other) => String(other) === String(words)).length > 1;
+  return titles.map((words, i) =>
     (words.length === 0 || alike(words) ? [...words, began(firsts[i])] : words).join(', '),
   );
 }

@@ -106,7 +106,7 @@ test('the worst second, where it stands out', () => {
   );
 });
 
-test('without a sound account no latency is told; a name may be long', () => {
+test('without a balanced account no latency is shown; a name may be long', () => {
   const run = golden('unbalanced');
   assert.doesNotMatch(texts(run, false).join(), /p99|p50|worst/);
   const hostile = golden('passing');
@@ -117,6 +117,6 @@ test('without a sound account no latency is told; a name may be long', () => {
   assert.ok(texts(hostile).every((text) => text.length < 400));
 });
 
-test('nothing is told of a run that has not begun', () => {
+test('a run that has not begun has no findings', () => {
   assert.deepEqual(texts(golden('started')), []);
 });

@@ -105,7 +105,7 @@ test('beside the socket wait stands what the arrivals were taken from', () => {
   assert.equal(more(), '');
 });
 
-test('too few samples for a p99: the largest one is told', () => {
+test('too few samples for a p99: the largest one is shown', () => {
   const run = golden('passing');
   assert.ok(run.health.lateness);
   Object.assign(run.health.lateness, { count: 99, p99: 0.4, max: 0.5 });
@@ -178,7 +178,7 @@ test('gaps: how many, how long, and those without end', () => {
   assert.equal(check(golden('passing'), 'gaps').figure, 'none');
 });
 
-test('k6’s Trend is told of only where it has not got all', () => {
+test('k6’s Trend is mentioned only when it lacks samples', () => {
   assert.equal(check(golden('gap'), 'k6’s Trend').figure, '1 sample in 10');
   assert.ok(!names(golden('passing')).includes('k6’s Trend'));
 });

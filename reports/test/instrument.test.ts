@@ -64,7 +64,7 @@ describe('what the page tells of the instrument', () => {
 
   test('the generators of a merged run: a row for each, and its clock', async () => {
     const run = golden('passing');
-    const told = {
+    const common = {
       segment: '0:1/2',
       reasons: [],
       late_ms: 0,
@@ -81,11 +81,11 @@ describe('what the page tells of the instrument', () => {
       clock_bound_ms: 0.125,
     };
     run.generators = [
-      { number: 1, result: 'pass', ...told, ...more },
+      { number: 1, result: 'pass', ...common, ...more },
       {
         number: 2,
         result: 'missing',
-        ...told,
+        ...common,
         ...more,
         segment: '1/2:1',
         scheduled: null,
@@ -172,7 +172,7 @@ describe('what the page tells of the instrument', () => {
     });
   });
 
-  test('a gap is shaded in every chart over time, and told in a table', async () => {
+  test('a gap is shaded in every chart over time, and listed in a table', async () => {
     const run = golden('gap');
     await reader.read(run, async (page) => {
       for (const title of [...OVER_TIME, 'CPU', 'Mean of each stage']) {

@@ -25,7 +25,7 @@ export function lasting(run: Run, seconds: number): Run {
   // As many bins as a run of this length has, and every process tells as much as the one that tells most.
   const bin_s = Math.ceil(seconds / MOST_BINS);
   const bins = Array.from({ length: Math.ceil(seconds / bin_s) }, (_, i) => i * bin_s);
-  const told = run.resources.find(({ figures }) => figures != null)?.figures;
+  const own = run.resources.find(({ figures }) => figures != null)?.figures;
   const columns = (of: Record<string, (number | null)[]> = {}) =>
     Object.fromEntries(
       Object.entries(of).map(([name, values]) => [name, bins.map((_, i) => vary(pick(values, i)))]),
@@ -33,7 +33,7 @@ export function lasting(run: Run, seconds: number): Run {
   const resources = run.resources.map(
     (resource): Resource => ({
       ...resource,
-      figures: { bin_s, t: bins, counts: columns(told?.counts), gauges: columns(told?.gauges) },
+      figures: { bin_s, t: bins, counts: columns(own?.counts), gauges: columns(own?.gauges) },
       series:
         resource.series.length === 0
           ? []

@@ -429,7 +429,7 @@ describe('the page in a browser', () => {
       for (const { name, lines } of await charts(page)) {
         if (!/^(Latency by concurrency|HTTP latency)$/.test(name)) continue;
         const patterns = new Set(lines.map(({ pattern }) => pattern));
-        assert.equal(patterns.size, lines.length, `${name}: told by colour alone`);
+        assert.equal(patterns.size, lines.length, `${name}: distinguished by colour alone`);
       }
       assert.match(await text(page, '.sweep h3'), /^Knee at 4 VUs: arrival p50 is 4\.74 ms there/);
       assert.deepEqual(await legend(page, 'Throughput by concurrency'), [

@@ -265,7 +265,7 @@ test('a pipeline that another run has started is not used', async () => {
 });
 
 // The exit code was 105 of the k6 that was ended for it: an interruption by nobody.
-test('a relay dies: k6 is ended, why is told, and the exit code is that of a pipeline that broke down', async () => {
+test('a relay dies: k6 is ended, the reason is printed, and the exit code is that of a pipeline that broke down', async () => {
   const run = start([script, '-q', '-e', 'SLEEP=20']);
   await eventually(() => run.output().includes('RUN_DIR'), 'a run');
   const stack = JSON.parse(await readFile(join(dir, 'stack/stack.json'), 'utf8'));

@@ -54,7 +54,7 @@ test('a name that a script does not know is refused, with the nearest one: a typ
   );
   const capacity = { name: 'npm run capacity', settings: ['PROBE'], chooses: ['RATE'] };
   checkVariables('scenarios/capacity.js', ['-e', 'PROBE=9'], capacity);
-  // Its runs had rates of their own, and nobody was told.
+  // Its runs had rates of their own, without a message.
   assert.throws(
     () => checkVariables('scenarios/capacity.js', ['-e', 'RATE=9'], capacity),
     /^ConfigError: RATE is no setting of npm run capacity; allowed: .*\bPROBE\b/,

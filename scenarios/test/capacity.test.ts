@@ -190,7 +190,7 @@ test('where every other run lacks up to 30 % of the CPU the answer stays within 
   }
 });
 
-test('what is left of a search is told from what it knows', () => {
+test('the time left of a search is estimated from its bracket', () => {
   assert.deepEqual(ahead(NOTHING, SEARCH), { doublings: 7, halvings: 4 });
   assert.deepEqual(ahead({ held: 8000, notHeld: undefined }, SEARCH), { doublings: 3, halvings: 4 });
   assert.deepEqual(ahead({ held: 0, notHeld: 500 }, SEARCH), { doublings: 6, halvings: 4 });
@@ -330,8 +330,8 @@ test('a process of the pipeline dies: the search ends, and says so', async (t) =
   const settings = ['P99=60000', 'START=50', 'PROBE=1', 'CONFIRM=1', 'WARMUP=0.1', `RUN_DIR=${runDir}`];
   const args = settings.flatMap((setting) => ['-e', setting]);
   const search = node(['scenarios/campaigns/capacity/main.ts', ...args], env);
-  search.stdout.on('data', (told) => {
-    if (/ (not )?held/.test(String(told))) killRelay(dir);
+  search.stdout.on('data', (text) => {
+    if (/ (not )?held/.test(String(text))) killRelay(dir);
   });
   const { exitCode, all } = await search;
   assert.match(String(all), /^relay-1 was killed by SIGKILL$/m);
@@ -356,7 +356,7 @@ const rowsAt = (
     disturbed,
   }));
 
-test('a run is told in a line, with what is left of the search', () => {
+test('a run is a line, with the time left of the search', () => {
   const said = (row: Row | undefined, ahead: number) => line(row as Row, ahead);
   assert.equal(
     said(rowsAt(500, 3, true)[0], 250),

@@ -48,7 +48,7 @@ test('each deployment is measured, and a page compares them', async (t) => {
   assert.doesNotMatch(stdout, /^\d+: arrival/m, 'the link has gone with the namespace');
 });
 
-test('a second one on the host at the same time is told why its namespace can not be', async (t) => {
+test('a second one on the host at the same time gets the reason why it has no namespace', async (t) => {
   const refusal = lacks('network namespaces');
   if (refusal !== null) return t.skip(refusal);
   const { dir } = await place(t);

@@ -213,7 +213,7 @@ export class Pipeline {
     return { seen, env };
   }
 
-  /** What a script is told of it that takes it for somebody's own. */
+  /** The variables for a script that uses it as the user's own pipeline. */
   get own() {
     const { ingest, mqtt, redis } = this.stack.file;
     const broker = new URL(mqtt.url);

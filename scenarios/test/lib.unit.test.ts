@@ -52,7 +52,7 @@ test('a pipeline has recovered from a burst when it is as before for good', () =
   );
 });
 
-test('a setting is what its kind allows, and a wrong one is told with that', () => {
+test('a setting is checked by its kind, and a wrong one is reported with what is allowed', () => {
   const value = (IT: Declaration, given = '') => read({ IT }, { IT: given }).IT;
   const steps = numbers('3,5', '', 'steps');
   const wrong: [kind: Declaration, value: string, message: RegExp][] = [
@@ -116,7 +116,7 @@ test('a burst within a second ends where its step says, though no row begins in 
   assert.equal(restored({ timeline, steps }, 'before', 'spike', 0.5), 1);
 });
 
-test('memory that grows is told by process, the most first', () => {
+test('growth of memory is listed by process, the most first', () => {
   const series = (rss: (t: number) => number | null) => Array.from({ length: 100 }, (_, t) => [t, 1, rss(t)]);
   const grown = memoryGrowth(
     [
@@ -169,7 +169,7 @@ test('the line of a step, where the pipeline is overloaded too', () => {
   );
 });
 
-test('latency that drifts is told by the median of its seconds', () => {
+test('drift of latency is that of the median of its seconds', () => {
   const timeline = Array.from({ length: 100 }, (_, t) => ({ t, arrival: { p99: t === 80 ? 5000 : t / 10 } }));
   assert.ok(Math.abs(latencyDrift(timeline, 100) - 5) < 0.2);
   assert.ok(Number.isNaN(latencyDrift(timeline.slice(0, 50), 100)), 'nothing arrived in the last half');

@@ -31,7 +31,7 @@ describe('what makes a network', () => {
     assert.equal(planOf(FIREWALL, ALL).firewall, 'nftables');
   });
 
-  test('without netem, tbf and a proxy for the delay; the loss that is missing is told', () => {
+  test('without netem, tbf and a proxy for the delay; the missing loss is reported', () => {
     const means = { ...ALL, netem: 'unknown' };
     assert.equal(qdisc(planOf(LAN, means)), 'tbf rate 100mbit burst 64kb latency 100ms');
     assert.equal(wantsProxy(planOf(LAN, means)), false);
@@ -193,8 +193,8 @@ describe('a short matrix', { concurrency: true }, () => {
       ' ',
     );
     const matrix = node([MAIN, ...flags], { ...env, WARMUP: '0.1' });
-    matrix.stdout.on('data', (told) => {
-      if (/^matrix {6}1 runs/m.test(String(told))) killRelay(join(dir, 'matrix'));
+    matrix.stdout.on('data', (text) => {
+      if (/^matrix {6}1 runs/m.test(String(text))) killRelay(join(dir, 'matrix'));
     });
     const { all, exitCode } = await matrix;
     assert.match(String(all), /^relay-1 was killed by SIGKILL$/m);
@@ -214,7 +214,7 @@ describe('a short matrix', { concurrency: true }, () => {
 });
 
 describe('network namespaces', { concurrency: true }, () => {
-  test('a tool that is not there is told with how it is installed', async (t) => {
+  test('a missing tool is reported with the command that installs it', async (t) => {
     const refusal = lacks('network namespaces');
     if (refusal !== null) return t.skip(refusal);
     assert.match(String(Lab.refusal(() => false)), /^ip, unshare, nsenter not installed: .*install/);

@@ -130,7 +130,7 @@ describe('npm run ramp', () => {
         for (const { name, lines } of drawn)
           assert.ok(name === none || lines.some(({ pixels }) => pixels > 40), name);
       });
-      // A run that the machine held up is invalid, and told as such in each of them.
+      // A run that the machine held up is invalid, and each of them shows it.
       const { result } = run.verdict;
       const summary = await readFile(join(runDir, 'summary.md'), 'utf8');
       assert.ok(summary.startsWith(`## ${result.toUpperCase()}: `), summary);

@@ -88,9 +88,12 @@ describe('instances by execution segments', () => {
       ['p90', 90],
       ['p99', 99],
     ] as const) {
-      const told = union[Math.round((p / 100) * union.length) - 1] as number;
-      const off = Math.abs((whole.latency.arrival[key] as number) - told);
-      assert.ok(off <= 0.001 + told / 1000, `${key}: ${whole.latency.arrival[key]}, of all samples ${told}`);
+      const expected = union[Math.round((p / 100) * union.length) - 1] as number;
+      const off = Math.abs((whole.latency.arrival[key] as number) - expected);
+      assert.ok(
+        off <= 0.001 + expected / 1000,
+        `${key}: ${whole.latency.arrival[key]}, of all samples ${expected}`,
+      );
     }
     const sum = (of: (second: Run['timeline'][0]) => number) =>
       whole.timeline.reduce((n, second) => n + of(second), 0);

@@ -163,7 +163,7 @@ describe('a setting that makes no sense is reported in one line', { concurrency:
     }
   });
 
-  test('a pipeline that speaks TLS: who knows its authority, and who is to be told', async (t) => {
+  test('a pipeline that speaks TLS: modules that know its authority, and modules that need the variable', async (t) => {
     const { dir, env } = await place(t);
     const stack = { ca: 'THE PEM', ingest: { url: 'https://127.0.0.1:1' } };
     await writeFile(join(dir, 'stack.json'), JSON.stringify(stack));

@@ -221,9 +221,9 @@ describe('Artillery with the plugin', () => {
       const profile = join(ROOT, 'scenarios/profiles/ramp.yml');
       const plugins = { arrival: { profile }, 'publish-metrics': to };
       const { text } = await artillery('published', { phases, plugins });
-      const told = pushed.join('\n');
-      assert.match(told, /artillery_summaries\{metric="arrival_latency_p99"[^}]*\} [\d.]+/, text);
-      assert.match(told, /artillery_counters\{metric="arrival_arrived"[^}]*\} \d+/, text);
+      const pushes = pushed.join('\n');
+      assert.match(pushes, /artillery_summaries\{metric="arrival_latency_p99"[^}]*\} [\d.]+/, text);
+      assert.match(pushes, /artillery_counters\{metric="arrival_arrived"[^}]*\} \d+/, text);
     } finally {
       gateway.close();
       gateway.closeAllConnections();

@@ -54,7 +54,7 @@ test('where there is none, one line says where it was looked for, and how to get
 });
 
 // It was passed over, and an older one of PATH recorded the run.
-test('one that is there and does not run is told, and none is looked for behind it', async (t) => {
+test('a recorder that does not run is reported, and the search ends there', async (t) => {
   const { put, find } = await folder(t);
   put('second/k6', WITH);
   put('root/k6', 'it is stale', 1);
@@ -64,7 +64,7 @@ test('one that is there and does not run is told, and none is looked for behind 
   });
 });
 
-test('the module that xk6 is told to build is that of go.mod', () => {
+test('xk6 builds the module of go.mod', () => {
   const text = readFileSync(join(import.meta.dirname, '../../k6/go.mod'), 'utf8');
   assert.equal(/^module (\S+)$/m.exec(text)?.[1], MODULE);
 });

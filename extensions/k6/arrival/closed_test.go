@@ -78,7 +78,7 @@ func TestAVUCanStandForSeveral(t *testing.T) {
 	assert.Equal(t, "2", out.String())
 }
 
-// Sessions that a scenario of the script's own begins a second after the start had their rate told of that second, too.
+// The rate of sessions that a scenario begins a second after the start counted that second, too.
 func TestTheFirstPhaseBeginsWithTheFirstSender(t *testing.T) {
 	t.Parallel()
 	const late = 100 * time.Millisecond

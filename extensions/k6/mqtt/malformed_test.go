@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a broker sends against the standard ends the connection, with the reason code of MQTT 5, and the error handler is
-// told; the script goes on, with another connection.
+// What a broker sends against the standard ends the connection, with the reason code of MQTT 5, and the error handler
+// gets it; the script goes on, with another connection.
 func TestMalformedPacketsEndTheConnection(t *testing.T) {
 	both := []int{mqtt311, mqtt5}
 	five := []int{mqtt5}

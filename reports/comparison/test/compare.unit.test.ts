@@ -207,10 +207,10 @@ test('runs through other pipelines are no repeats, and are titled by what their 
       run.run.tool.name = tool;
       run.environment.pipeline = { queue: 'stream', relay_batch: 500, mqtt_open_files: seed, ...facts };
     });
-  const told = (...runs: Recording[]) =>
+  const titlesOf = (...runs: Recording[]) =>
     compare(runs).subjects.map(({ title, runs }) => [title, runs.length]);
   const stream = [through(1, {}), through(2, {})] as const;
-  assert.deepEqual(told(...stream, through(3, { queue: 'list' }), through(4, {}, 'artillery')), [
+  assert.deepEqual(titlesOf(...stream, through(3, { queue: 'list' }), through(4, {}, 'artillery')), [
     ['k6, queue stream', 2],
     ['k6, queue list', 1],
     ['artillery, queue stream', 1],
@@ -222,7 +222,7 @@ test('runs through other pipelines are no repeats, and are titled by what their 
       [2, 1],
     );
   }
-  assert.deepEqual(told(through(1, {}), through(2, { relay_batch: 1 })), [
+  assert.deepEqual(titlesOf(through(1, {}), through(2, { relay_batch: 1 })), [
     ['relay_batch 500', 1],
     ['relay_batch 1', 1],
   ]);
@@ -311,7 +311,7 @@ for (const [text, result, expected] of CONDITIONS) {
   });
 }
 
-test('of repeats the invalid ones are left out and told, but what they lost is not', () => {
+test('invalid repeats are left out and named, but their losses count', () => {
   const of = (build: string, seed: number, median: number, change: (run: Run) => void = () => {}) =>
     recording(
       seed,

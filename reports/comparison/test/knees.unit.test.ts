@@ -34,13 +34,13 @@ test('two sweeps: the knee of each with its stage, and how far apart they are', 
       ['queue list', { vus: 1, p50: 1, next: 4, stage: 'queue' }],
     ],
   );
-  const told = [
+  const expected = [
     'A: knee at 16 VUs, arrival p50 2.00 ms there; with 32 it has taken off for good, and request has grown most.',
     'B: knee at 1 VU, arrival p50 1.00 ms there; with 4 it has taken off for good, and queue has grown most.',
     'B against A: turns 15 VUs earlier; with 4 VUs arrival p50 is 1.00 ms → 9.00 ms; what grows is request → queue.',
   ];
-  assert.deepEqual(turns(comparison.subjects).map(plain), told);
-  for (const line of told) assert.ok(comparisonText(comparison).includes(`sweep       ${line}`), line);
+  assert.deepEqual(turns(comparison.subjects).map(plain), expected);
+  for (const line of expected) assert.ok(comparisonText(comparison).includes(`sweep       ${line}`), line);
 });
 
 test('a sweep that begins beyond its knee says so', () => {

@@ -14,7 +14,7 @@ const HELP = `Runs scenarios/fuzz.js on three deployments of the pipeline, and c
   bare         on this host, generator and pipeline on the loopback
   nginx        the same with nginx before two ingests (TOPOLOGY=cluster)
   namespace    the pipeline in a network namespace of its own, joined by veth: what a container has of a network (Linux, root).
-               Where that can't be had it is left out, and the reason told.
+               Where there is none, it is left out with the reason.
 
 Leaves a run in reports/runs/ for each and a page in reports/comparisons/ that compares them. Exit code: 0 when every run passed and all three
 were measured, 99 when not, 1 when it broke off.

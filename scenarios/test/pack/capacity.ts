@@ -51,7 +51,7 @@ export function capacity(pipeline: Pipeline): void {
       const run = await readRun(dir);
       assert.equal(run.run.method, 'capacity');
       if (held) assertAllArrived(run);
-      const told = held
+      const reported = held
         ? [
             { name: 'highest rate that held', value: 50, unit: 'requests/s' },
             {
@@ -66,7 +66,7 @@ export function capacity(pipeline: Pipeline): void {
           ];
       assert.deepEqual(
         run.figures?.slice(1, 3).map((figure) => ({ ...figure, unit: figure.unit.replace(/, .*/, '') })),
-        told,
+        reported,
       );
       assert.deepEqual(shownRun(await readFile(join(dir, 'index.html'), 'utf8')).figures, run.figures);
       assert.match(await readFile(join(dir, 'summary.md'), 'utf8'), /^capacity {2}/m);

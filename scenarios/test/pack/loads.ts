@@ -98,15 +98,15 @@ export function loads(pipeline: Pipeline): void {
     const { run, exitCode } = await pipeline.run('spike.js', settings);
     assertAllArrived(run);
     assert.equal(run.account.requests.sent, 50 + 500 + 100);
-    const told = [
+    const known = [
       ['time to drain', 'spike_drain_s', drained(run, 'before', 'spike')],
       ['time until p99 is back', 'spike_p99_back_s', restored(run, 'before', 'spike', 100)],
     ] as const;
     assert.deepEqual(
       run.figures?.map(({ name, value }) => [name, value]),
-      told.map(([name, , seconds]) => [name, seconds ?? null]),
+      known.map(([name, , seconds]) => [name, seconds ?? null]),
     );
-    const never = told.filter(([, , seconds]) => seconds === undefined);
+    const never = known.filter(([, , seconds]) => seconds === undefined);
     const crossed = never.map(([, metric]) => metric);
     assert.deepEqual(brokenOf(run), crossed.sort());
     assert.equal(exitCode, run.verdict.result === 'pass' ? 0 : 99);

@@ -14,7 +14,7 @@ export function sessions(pipeline: Pipeline): void {
     const { seen, env } = await pipeline.gateway(t);
     const settings = { SESSIONS: 10, CALLS: 4, DURATION: 1, TIMEOUT: 4 };
     const { run, exitCode, text } = await pipeline.run('sessions.js', settings, { ...env, CANARY: 'off' });
-    // A machine that stands still begins fewer sessions, which is told.
+    // A machine that stands still begins fewer sessions, and the script reports it.
     if (!/dropped_iterations/.test(run.verdict.reasons.join())) assertPass(run, exitCode);
     assertAllArrived(run);
     const sessions = seen.requests.length / 4;
@@ -28,7 +28,7 @@ export function sessions(pipeline: Pipeline): void {
     ]);
   });
 
-  test('phases: sessions that log in, think, and go on with what they were told', async (t) => {
+  test('phases: sessions that log in, think, and send what they captured', async (t) => {
     const asked: string[] = [];
     const login = createServer((request, response) => {
       request.on('data', (chunk) => asked.push(String(chunk)));

@@ -5,7 +5,7 @@ import { assertAllArrived, assertPass, brokenOf, k6, type Pipeline } from '../ha
 
 /** Scripts that fill one stage by itself. */
 export function stages(pipeline: Pipeline): void {
-  test('ingest: relays would take the messages, which is told', async () => {
+  test('ingest: relays would take the messages, which is reported', async () => {
     const { env } = pipeline;
     const { all, exitCode } = await k6(['run', '-q', '--log-format', 'raw', 'scenarios/ingest.js'], env);
     assert.match(

@@ -37,7 +37,7 @@ async function bare(t: TestContext): Promise<string> {
   return file;
 }
 
-/** The run judges itself, whatever k6 was told. */
+/** The run judges itself, whatever k6's flags say. */
 export function verdicts(pipeline: Pipeline): void {
   for (const [name, env, judged, exit] of [
     ['without a summary', { K6_SUMMARY_MODE: 'disabled' }, true, 99],

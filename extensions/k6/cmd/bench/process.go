@@ -101,7 +101,7 @@ func (p *process) endsWithin(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-// patience is how long a process gets to end when it is told to: the stack stops six others in order.
+// patience is how long a process may take to end on a signal: the stack stops six others in order.
 const patience = 20 * time.Second
 
 func (p *process) stop() {

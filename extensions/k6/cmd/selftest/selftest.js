@@ -1,4 +1,4 @@
-// One run of the self-test: everything that it is told stands in SELFTEST_RUN, the options of Run as JSON.
+// One run of the self-test: SELFTEST_RUN has the options of Run as JSON.
 import { Run } from 'k6/x/arrival';
 
 const run = new Run(JSON.parse(__ENV.SELFTEST_RUN));

@@ -160,7 +160,7 @@ func TestAWrongClockIsTheSameInRedisAndInStamps(t *testing.T) {
 	assert.Equal(t, hops.Stamps{Received: 0, Queued: 2000, Claimed: 5000, Published: 9000}, stamps.Move(func(int64) int64 { return -stamps.Received }))
 }
 
-func TestAClockDriftsFromTheMomentOnThatItIsTold(t *testing.T) {
+func TestAClockDriftsFromItsConfiguredMoment(t *testing.T) {
 	t.Parallel()
 	since := time.Unix(1_700_000_000, 0)
 	c := Clock{Ahead: -500 * time.Millisecond, PPM: 50, Since: since}

@@ -109,7 +109,7 @@ func TestTheGravestRuleDecides(t *testing.T) {
 	}
 }
 
-// k6 was told not to judge, or was killed before it had: such a run passed.
+// A run passed that k6 did not judge, by its flags or because it was killed before.
 func TestALimitThatNobodyJudgedIsNoPass(t *testing.T) {
 	t.Parallel()
 	v := Of(Evidence{Run: run(nil), Limits: []report.Rule{limit(1, nil)}})

@@ -27,7 +27,7 @@ func TestADeliveryMayComeBeforeTheWordThatItWasSent(t *testing.T) {
 				return
 			}
 			assert.Equal(t, [3]int{0, 1, 0}, [3]int{a.Foreign, a.Arrived, a.Lost})
-			assert.Equal(t, []int64{700}, l.Arrive(0, nil, nil), "its latency is told with the next ones")
+			assert.Equal(t, []int64{700}, l.Arrive(0, nil, nil), "its latency is reported with the next ones")
 			assert.Empty(t, l.Arrive(0, nil, nil))
 			l.arrive(0, 1, epoch+800)
 			assert.Equal(t, 1, l.Final().Foreign, "the schedule has no such message")

@@ -23,11 +23,11 @@ func TestATargetHasTheDeliveriesThatCameToIt(t *testing.T) {
 		r.post(n, Accepted)
 		at = max(at, r.due(n)+1000)
 	}
-	told := map[string]int64{}
+	arrivals := map[string]int64{}
 	for seq := r.pacer.Messages(r.pacer.Requests()) - 1; seq > 0; seq-- { // backwards, and without number 0
 		r.arrive(0, seq, at)
 		slot := r.pacer.SlotOf(seq)
-		told[fmt.Sprintf("user/%d", (slot.OfFlow+seq-slot.FirstSeq)%3)]++
+		arrivals[fmt.Sprintf("user/%d", (slot.OfFlow+seq-slot.FirstSeq)%3)]++
 	}
 	a := r.balanced()
 	targets, others := r.Targets()
@@ -35,7 +35,7 @@ func TestATargetHasTheDeliveriesThatCameToIt(t *testing.T) {
 	require.Len(t, targets, 4)
 	reordered, lost := 0, 0
 	for _, target := range targets {
-		assert.Equal(t, told[target.Name], target.Arrival.Count, target.Name)
+		assert.Equal(t, arrivals[target.Name], target.Arrival.Count, target.Name)
 		reordered += target.Reordered
 		lost += target.Lost
 	}

@@ -1,4 +1,4 @@
-// Package limits turns the thresholds of k6's options into rules, and judges them itself: k6 may be told to judge none, and may hand none
+// Package limits turns the thresholds of k6's options into rules, and judges them itself: k6's flags may turn them off, and may hand none
 // to the script.
 package limits
 

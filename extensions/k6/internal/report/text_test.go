@@ -153,7 +153,7 @@ func TestSamplesStandBesideWhatAllDeliveriesTell(t *testing.T) {
 	assert.Regexp(t, ` 1       50  .* 50\.0     99\.0 -49\.0 ms \(-49 %\)\n`, Text(r, "", false))
 }
 
-// A p99 of 20 samples is the slowest of them, and was told as a percentile here while the page left it out.
+// A p99 of 20 samples is the slowest of them. The text showed it as a percentile, and the page left it out.
 func TestAPercentileNeedsSamples(t *testing.T) {
 	t.Parallel()
 	r := balanced()

@@ -61,7 +61,7 @@ export const relayCases: Case[] = [
   },
   {
     row: 3,
-    fault: 'relay told to stop (SIGTERM) under load',
+    fault: 'relay gets SIGTERM under load',
     expected: 'finishes what is in flight, ends within its grace; 0 lost, 0 duplicates',
     async play(scene) {
       const { rig, load } = await scene.underLoad();
@@ -75,7 +75,7 @@ export const relayCases: Case[] = [
   },
   {
     row: 4,
-    fault: 'relay told to stop while the broker is away',
+    fault: 'relay gets SIGTERM while the broker is away',
     expected: 'ends by its deadline; messages stay in Redis; 0 lost',
     async play(scene) {
       const grace = 2000;

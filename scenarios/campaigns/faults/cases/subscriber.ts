@@ -68,7 +68,7 @@ export const subscriberCases: Case[] = [
   {
     row: 19,
     fault: 'subscriber without its connection for 2 s, clean and persistent session',
-    expected: 'the gap is lost, and told; nothing is lost',
+    expected: 'clean: the gap is lost and reported; persistent: nothing is lost',
     async play(scene) {
       const clean = await gap(scene, 'clean');
       const seconds = clean.health.gaps.reduce(
