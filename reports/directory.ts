@@ -1,17 +1,17 @@
-/** Where runs and comparisons lie, and how their directories are named. */
+/** The directories of runs and comparisons. */
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 export const RUNS = join(import.meta.dirname, 'runs');
 export const COMPARISONS = join(import.meta.dirname, 'comparisons');
 
-/** A moment as names have it: UTC, to the second, `20261121T094800Z`. */
+/** A moment for names: UTC, `20261121T094800Z`. */
 export function moment(time = new Date()): string {
   return time.toISOString().replace(/[-:]|\.\d+/g, '');
 }
 
 /**
- * Makes a directory that nobody else has: where there is one of this name, `-2`, `-3`, … is added.
+ * Makes a new directory; adds `-2`, `-3`, … when the name is taken.
  * @returns its path
  */
 export function newDirectory(path: string): string {

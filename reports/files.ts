@@ -1,9 +1,9 @@
-/** Files of a run, as they may be read: only those that a run leaves, and no link to somewhere else. */
+/** Reads files of a run: only those that a run writes, and no symbolic links. */
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What a run leaves behind, and as what it is sent. */
+/** Files of a run with their media types. */
 export const FILES: Record<string, string> = {
   'index.html': 'text/html; charset=utf-8',
   'run.json': 'application/json; charset=utf-8',
@@ -13,7 +13,7 @@ export const FILES: Record<string, string> = {
   'junit.xml': 'application/xml; charset=utf-8',
 };
 
-/** What the directory of one of several instances is called in that of their run. */
+/** The name of an instance's directory in that of the run. */
 export const OF_GENERATOR = /^generator-\d+$/;
 
 /**

@@ -1,16 +1,16 @@
-/** What `./k6 x arrival` does with runs: its --help says what it takes. */
+/** Commands of `./k6 x arrival` on runs. */
 import { join } from 'node:path';
 import { execa } from 'execa';
 
 const K6 = join(import.meta.dirname, '../k6');
-/** As k6 says it where a threshold is crossed. */
+/** k6's exit code for a crossed threshold. */
 const NOT_PASSED = 99;
 
 /**
- * Makes one run of what its instances have left, and prints it.
- * @param out where the whole goes; undefined: the directory that its instances' are in
- * @returns whether the whole passes
- * @throws if there is no whole; what is wrong has been printed
+ * Merges the runs of instances, and prints the result.
+ * @param out the directory of the merged run; undefined: the parent of the instances'
+ * @returns whether the merged run passes
+ * @throws if they cannot be merged, after k6 has printed why
  */
 export async function merge(directories: readonly string[], out?: string): Promise<boolean> {
   const { exitCode } = await execa(K6, words('merge', directories, out), { stdio: 'inherit', reject: false });
@@ -20,8 +20,8 @@ export async function merge(directories: readonly string[], out?: string): Promi
 
 /**
  * Writes the page of a run from its run.json.
- * @param out where to; undefined: index.html beside it
- * @throws if that is no valid run
+ * @param out the file; undefined: index.html beside it
+ * @throws if the run is not valid
  */
 export async function render(directory: string, out?: string): Promise<void> {
   const { exitCode, stderr } = await execa(K6, words('render', [directory], out), { reject: false });

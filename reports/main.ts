@@ -29,25 +29,25 @@ of k6's; latest:ramp:artillery is one of Artillery's.
 
 compare
   --fail-if <condition>   exit 1 when it holds, like 'arrival.p99 > +10%' or 'account.lost > 0'; may be repeated
-  --sure                  a difference counts only where all of its interval is beyond the limit
+  --sure                  a difference counts only when its whole interval exceeds the limit
   --each                  no run is a repeat of another
-  --allow-failed          runs with rejected, unknown, dead-lettered, queued or lost messages too; their conditions fail all the same
+  --allow-failed          also runs with rejected, unknown, dead-lettered, queued or lost messages; their conditions still fail
   --out <file>            the page (reports/comparisons/<time>/index.html)
   --json <file>           the comparison for programs
   --markdown <file>       the comparison for a comment on a change
 check
   --fail-if <condition>   like 'arrival.p99 > 250ms' or 'account.lost > 0', without a sign; may be repeated
 merge
-  --out <directory>       where the whole goes (the directory that its instances' are in)
+  --out <directory>       the directory of the merged run (the parent of its instances')
 list
-  --text <words>          only runs in whose name, labels or profile all the words stand
+  --text <words>          only runs whose name, labels or profile have all these words
 
 Exit code: 0, or 1 when a condition holds or (of compare) cannot be judged, messages of a run that is held against one failed, a merged
 run does not pass, or a run cannot be read, or 2 when the command is wrong, as without --allow-failed where it is needed, or check cannot
 judge a condition and none holds.
 reports/README.md has the grammar of conditions and says what the words of a comparison mean.`;
 
-/** There is nothing that a condition could be held against. */
+/** A condition cannot be judged. */
 class UnjudgedError extends Error {}
 
 const options = {
@@ -62,7 +62,7 @@ const options = {
 } as const;
 type Values = ReturnType<typeof parse>['values'];
 
-/** Which options go with which command. */
+/** The options of each command. */
 const ALLOWED: Record<string, readonly string[]> = {
   compare: ['fail-if', 'sure', 'each', 'allow-failed', 'out', 'json', 'markdown'],
   check: ['fail-if'],
@@ -123,7 +123,7 @@ async function compareRuns(names: string[], values: Values): Promise<number> {
     throw new ConfigError('--sure is about --fail-if, and there is none');
   const template = await comparisonTemplate();
   const directories = await Promise.all(names.map(directoryOf));
-  // Where a new directory would be; a comparison that is refused makes none.
+  // The directory is made later, as a comparison may be refused.
   const place = dirname(values.out ?? join(COMPARISONS, moment(), 'index.html'));
   const recordings = await Promise.all(directories.map((directory) => linkedFrom(place, directory)));
   const groups = grouped(recordings, values.each ?? false);
@@ -159,7 +159,7 @@ function conditionsOf(values: Values): Condition[] {
   return (values['fail-if'] ?? []).map((text) => wellFormed(() => parseCondition(text)));
 }
 
-/** A condition that is not one is a wrong command. */
+/** Turns a malformed condition into a wrong command. */
 function wellFormed<T>(make: () => T): T {
   try {
     return make();
@@ -168,7 +168,7 @@ function wellFormed<T>(make: () => T): T {
   }
 }
 
-/** @param path undefined: nobody has asked for it */
+/** Writes a file, unless `path` is undefined. */
 async function writeTo(path: string | undefined, text: string): Promise<void> {
   if (path === undefined) return;
   await mkdir(dirname(path), { recursive: true });
@@ -225,7 +225,7 @@ async function report(directory: string): Promise<string> {
   return join(directory, 'index.html');
 }
 
-/** As a person would type it from here. */
+/** A path relative to the current directory, absolute outside it. */
 function shortPath(path: string): string {
   const short = relative('', resolve(path));
   return short.startsWith('..') ? resolve(path) : short;

@@ -11,11 +11,11 @@ const USAGE = `Usage: npx node reports/picture.ts <run directory> <file.webp>
 
 Writes a picture of the report of a run. It needs Chromium (CHROMIUM names its path) and ./k6.`;
 const WIDTH = 1100;
-/** Of a pixel of the page: as wide as a README is shown. */
+/** The scale of the picture, for the width of a README. */
 const SCALE = 0.85;
-/** Of WebP: text stays sharp in less than half of PNG's bytes. */
+/** WebP's quality: text stays sharp in less than half of PNG's bytes. */
 const QUALITY = 80;
-/** The last thing that is on the picture. */
+/** The last element on the picture. */
 const LAST = '.stages';
 /** px below it. */
 const MARGIN = 24;

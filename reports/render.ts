@@ -1,13 +1,13 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { Run } from './contract/run.ts';
 
-/** Where the data goes; exactly once in a template. */
+/** The place for the data, once in a template. */
 export const SLOT = '<script id="run" type="application/json">null</script>';
 
 /**
- * Puts data into the one place that a built page has for it: compressed, so that the page stays small; in base64, so that nothing can end
- * the element it stands in. k6 does the same with a run (internal/report/page.go).
- * @throws if the template has not exactly one place for the data
+ * Puts data into a built page: compressed, so that the page stays small, and in base64, so that nothing can end its element. k6 does
+ * the same with a run (internal/report/page.go).
+ * @throws unless the template has exactly one place for the data
  */
 export function fillPage(json: string, template: string): string {
   const [head, tail, ...more] = template.split(SLOT);
@@ -17,7 +17,7 @@ export function fillPage(json: string, template: string): string {
   return head + SLOT.replace('null', `"${gzipSync(json).toString('base64')}"`) + tail;
 }
 
-/** The run that a page holds, as the page reads it. */
+/** The run in a page. */
 export function shownRun(html: string): Run {
   return dataOf(html) as Run;
 }

@@ -1,22 +1,22 @@
-/** The Universal Scalability Law (N. Gunther): what throughput does as concurrency grows. */
+/** The Universal Scalability Law (N. Gunther): throughput as a function of concurrency. */
 import { levenbergMarquardt } from 'ml-levenberg-marquardt';
 
 export interface Usl {
   /** Throughput of one VU alone. */
   lambda: number;
-  /** Contention: the part of the work that has to queue. */
+  /** Contention: the serial part of the work. */
   sigma: number;
-  /** Coherency: what each pair costs. */
+  /** Coherency: the cost of each pair. */
   kappa: number;
-  /** Concurrency of the highest throughput; null: it only levels off. */
+  /** Concurrency of the highest throughput; null: there is no maximum. */
   peak: number | null;
-  /** Share of the variance of the throughputs that the fit explains. */
+  /** The share of the variance that the fit explains. */
   r2: number;
   /** Throughput at a concurrency. */
   at: (vus: number) => number;
 }
 
-/** With fewer points three parameters fit anything. */
+/** Three parameters fit fewer points always. */
 export const LEAST_POINTS = 4;
 
 /** X(N) = λN / (1 + σ(N − 1) + κN(N − 1)) */
@@ -27,7 +27,7 @@ function throughput(lambda: number, sigma: number, kappa: number) {
 /**
  * Fits the law by least squares, σ and κ no less than 0.
  * @param points concurrency and throughput
- * @returns null where there are too few points, or none above 0
+ * @returns null with too few points, or none above 0
  */
 export function fitUsl(points: [vus: number, perSecond: number][]): Usl | null {
   const highest = Math.max(0, ...points.map(([, y]) => y));

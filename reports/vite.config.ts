@@ -13,7 +13,7 @@ import { viteSingleFile } from 'vite-plugin-singlefile';
 interface PageOptions {
   title: string;
   withoutScript: string;
-  /** What it may load beside its own script and style. */
+  /** Further sources that the page may load. */
   loads?: string;
 }
 
@@ -39,7 +39,7 @@ export default defineConfig(({ mode }) => {
   return config(mode, page);
 });
 
-/** All pages have one shell, page/index.html, which their scripts and styles are relative to. */
+/** All pages share the shell page/index.html; scripts and styles are relative to it. */
 function config(mode: string, { title, withoutScript, loads }: PageOptions): UserConfig {
   const report = mode === 'production';
   const words: Record<string, string> = {
@@ -63,7 +63,7 @@ function config(mode: string, { title, withoutScript, loads }: PageOptions): Use
   };
 }
 
-/** Fills in what the pages' shell leaves open. */
+/** Fills in the placeholders of the shell. */
 function shell(words: Record<string, string>): Plugin {
   return {
     name: 'shell',
@@ -74,7 +74,7 @@ function shell(words: Record<string, string>): Plugin {
   };
 }
 
-/** Lets the page run its own script and style, by their hashes, and load nothing else than it says. */
+/** Allows the page its own script and style, by their hashes, and the sources in `loads`. */
 function contentSecurityPolicy(loads: string | undefined): Plugin {
   const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
   const hashes = (html: string, element: RegExp) =>

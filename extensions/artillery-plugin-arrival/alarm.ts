@@ -1,17 +1,17 @@
 /**
- * Wakes at times to the microsecond, nearly: Node's timers tick in whole milliseconds, half of which would be part of each arrival.
- * A thread waits in the kernel instead, and the event loop of the one that sends is woken by it.
+ * Wakes at times to nearly a microsecond. Node's timers tick in whole milliseconds, which would add half of one to each arrival.
+ * So a thread waits in the kernel, and wakes the event loop of the sender.
  */
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { monotonic } from './thread.ts';
 
-/** Cells: SET changes with each time that is set, RUNG is which of them has come. */
+/** Cells: SET counts the times that were set; RUNG is the last one that has come. */
 export const [SET, RUNG] = [0, 1];
 
 export interface Shared {
   cells: Int32Array<SharedArrayBuffer>;
-  /** µs of the monotonic clock; what is set. */
+  /** The time that is set, µs of the monotonic clock. */
   time: Float64Array<SharedArrayBuffer>;
 }
 
@@ -20,10 +20,10 @@ export class Alarm {
     cells: new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT)),
     time: new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT)),
   };
-  /** Times in the order in which they come. */
+  /** Times, ascending. */
   readonly #waiting: { time: number; ring: () => void }[] = [];
 
-  /** Its file ends as this one does: the packed plugin is JavaScript. */
+  /** The extension is that of this file: the packed plugin is JavaScript. */
   readonly #thread = new Worker(new URL(`alarm-thread${extname(import.meta.url)}`, import.meta.url), {
     workerData: this.#shared,
   });
@@ -32,7 +32,7 @@ export class Alarm {
     await this.#thread.terminate();
   }
 
-  /** Resolves at a time, not before it. µs of the monotonic clock. */
+  /** Resolves at a time, never before it. µs of the monotonic clock. */
   at(time: number): Promise<void> {
     return new Promise((ring) => {
       const before = this.#waiting.findLastIndex((other) => other.time <= time);
@@ -48,7 +48,7 @@ export class Alarm {
     while (this.#waiting[0] !== undefined && this.#waiting[0].time <= now) this.#waiting.shift()?.ring();
     const [next] = this.#waiting;
     if (next === undefined) return;
-    // Before the time is set: it may have come by the time that it is waited for.
+    // Read before the time is set, as it may come before we wait for it.
     const last = Atomics.load(cells, RUNG);
     time[0] = next.time;
     const set = Atomics.add(cells, SET, 1) + 1;

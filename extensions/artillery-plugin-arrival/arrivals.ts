@@ -1,13 +1,12 @@
 /**
- * When Artillery's virtual users come. For a constant rate it looks at the clock without a pause where they are less than 25 ms
- * apart (nanotimer), and that takes a core. Here each is there a second before its request is due, so that timers will do, and what a
- * busy machine held up is made up for.
+ * Starts Artillery's virtual users by timers. Artillery itself busy-waits when they are less than 25 ms apart (nanotimer), which
+ * takes a core. Here each starts a second before its request is due, so timers are exact enough, and late ones are caught up.
  */
 import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import type { Script } from './script.ts';
 
-/** What Artillery asks for by the `mode` of a phase (its module `arrivals`): times in ms. */
+/** Artillery's module `arrivals`: processes by the `mode` of a phase, with times in ms. */
 type Processes = Record<string, { process: (interval: number, duration: number) => Arrivals }>;
 
 const EVENLY = 'evenly';
@@ -24,7 +23,7 @@ class Arrivals extends EventEmitter {
 
   constructor(interval: number, duration: number) {
     super();
-    // As many as Artillery's own process makes of it, which counts in whole microseconds.
+    // Whole microseconds, for the same number as Artillery's own process.
     this.#interval = Math.floor(interval * 1000) / 1000;
     this.#most = Math.floor(duration / this.#interval);
   }
@@ -42,7 +41,7 @@ class Arrivals extends EventEmitter {
   }
 }
 
-/** Lets virtual users of a constant rate come by timers, in the thread in which Artillery sends. */
+/** Makes virtual users of a constant rate start by timers, in Artillery's sending thread. */
 export function arriveEvenly(script: Script): void {
   const processes = processesOf(process.argv[1] as string);
   if (processes === undefined) {
@@ -55,7 +54,7 @@ export function arriveEvenly(script: Script): void {
   }
 }
 
-/** @param program a file of Artillery's */
+/** @param program a file of Artillery */
 function processesOf(program: string): Processes | undefined {
   try {
     return createRequire(program)('arrivals') as Processes;

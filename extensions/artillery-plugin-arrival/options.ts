@@ -1,4 +1,4 @@
-/** What Artillery's script says, checked before anything starts, and what the recorder makes of it. The values are the recorder's to check. */
+/** Reads and checks Artillery's script before anything starts, and makes the recorder's options. The recorder checks their values. */
 import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
@@ -9,19 +9,19 @@ import type { ArrivalOptions } from './script.ts';
 export type Table = Record<string, unknown>;
 
 export interface Options {
-  /** Its phases have `vus`, and are those of the run; else config.phases are. */
+  /** The profile's phases have `vus` and define the run; else config.phases do. */
   closed: boolean;
-  /** Phases and flows, as a profile of k6 has them. */
+  /** Phases and flows, as in a profile of k6. */
   profile: { name: string; text: string };
-  /** s; all phases, in the closed model with their longest drains. */
+  /** Seconds of all phases, in the closed model with their longest drains. */
   length: number;
-  /** ms; by how much longer than the first one an interval between two virtual users may be. */
+  /** ms by which an interval between virtual users may exceed the first one. */
   spread: number;
   /** Bytes of the largest request, about. */
   largest: number;
   /** s */
   timeout: unknown;
-  /** Of config.plugins.arrival; the others are options of the recorder. */
+  /** From config.plugins.arrival, whose other options are the recorder's. */
   prefix: unknown;
   qos: unknown;
   given: Table;
@@ -38,13 +38,13 @@ const KEYS = Object.keys({
   limits: 0,
 } satisfies Record<keyof ArrivalOptions, 0>);
 const PHASE_KEYS = ['name', 'duration', 'arrivalRate', 'arrivalCount', 'rampTo', 'pause'];
-/** What Artillery writes into a phase by itself. */
+/** Keys that Artillery itself adds to a phase. */
 const PHASE_OWN = ['mode', 'index', 'id', 'worker', 'totalWorkers', 'startTime', 'endTime'];
 const UNITS: Record<string, number> = { ms: 1e-3, s: 1, m: 60, h: 3600 };
 
 /**
- * @param script what Artillery has read of its file
- * @param path of that file; a profile's path is seen from it
+ * @param script as Artillery has read it
+ * @param path of its file; a profile's path is relative to it
  * @throws {OptionError}
  */
 export function readOptions(script: { config?: Table; scenarios?: unknown }, path: string): Options {
@@ -91,7 +91,7 @@ export function readOptions(script: { config?: Table; scenarios?: unknown }, pat
 
 /**
  * The options of `k6 x arrival record`.
- * @param script name of Artillery's file
+ * @param script name of Artillery's script
  * @param version of Artillery
  */
 export async function recordOptions(options: Options, script: string, version: string): Promise<object> {
@@ -122,8 +122,8 @@ export function readFile(file: string): Table {
 }
 
 /**
- * In the open model a virtual user sends the request that is due when it starts, so a scenario has one. In the closed one it sends
- * what it likes; a post that is named has the flow of that name.
+ * In the open model a virtual user sends one request, so a scenario has one post. In the closed model it may send many; a named
+ * post has the flow of that name.
  */
 function checkScenarios(scenarios: unknown, closed: boolean, flows: string[]): void {
   const allowed = ['post', 'think', 'log', ...(closed ? ['loop', 'whileTrue', 'count'] : [])];
@@ -157,7 +157,7 @@ function checkScenarios(scenarios: unknown, closed: boolean, flows: string[]): v
   }
 }
 
-/** The steps of a flow, with those in its loops. */
+/** The steps of a flow, including those in its loops. */
 export function stepsOf(flow: Table[]): Table[] {
   return flow.flatMap((step) =>
     Array.isArray(step.loop) ? [step, ...stepsOf(step.loop as Table[])] : [step],
@@ -165,8 +165,8 @@ export function stepsOf(flow: Table[]): Table[] {
 }
 
 /**
- * Phases of the closed model. Where virtual users go through a scenario and end, config.phases says when they begin, and so how long
- * the profile's phases of these names are; what comes after them is not measured.
+ * Phases of the closed model. When virtual users end after a scenario, config.phases defines when they begin, and so the length of
+ * the profile's phases of the same names; the rest is not measured.
  */
 function begun(profiled: Table[], profile: string, phases: unknown, scenarios: unknown): Table[] {
   const steps = stepsOf(list(scenarios, 'scenarios').flatMap(({ flow }) => flow as Table[]));
@@ -182,7 +182,7 @@ function begun(profiled: Table[], profile: string, phases: unknown, scenarios: u
   return profiled.map((phase, i) => ({ ...phase, duration: given[i]?.duration ?? phase.duration }));
 }
 
-/** A phase of Artillery's, as a profile has it. */
+/** A phase of Artillery as a phase of a profile. */
 function phaseOf(given: Table, i: number, unmeasured: unknown[]): Table {
   const name = String(given.name ?? `phase ${i + 1}`);
   const where = `config.phases, ${name}`;
@@ -202,14 +202,14 @@ function phaseOf(given: Table, i: number, unmeasured: unknown[]): Table {
   return { name, ...load, measured: !unmeasured.includes(name) };
 }
 
-/** ms between two virtual users of a phase, where it has the most of it, a second at most; 0: none comes. */
+/** The longest interval between two virtual users of a phase, ms, a second at most; 0: there are none. */
 function intervalOf({ duration, arrivalRate, arrivalCount, rampTo }: Table): number {
   const rate = Number(arrivalRate ?? Number(arrivalCount ?? 0) / seconds(duration));
   if (!(rate > 0 || Number(rampTo) > 0)) return 0;
   return Math.min(1000, 1000 / Math.max(rate, Math.min(1, Number(rampTo ?? 0))));
 }
 
-/** A number of seconds, or a text like "2m"; NaN for what the recorder refuses. */
+/** Seconds from a number or a text like "2m"; NaN for a value that the recorder refuses. */
 function seconds(value: unknown = 0): number {
   const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?)\s*(ms|[smh])?$/.exec(String(value)) ?? [];
   return Number(amount) * (UNITS[unit] as number);

@@ -1,4 +1,4 @@
-/** What came of a request, as the recorder wants it said. */
+/** The outcome of a request, in the recorder's terms. */
 const CLASSES: Record<string, string> = {
   ECONNREFUSED: 'refused',
   ECONNRESET: 'reset',
@@ -8,10 +8,10 @@ const CLASSES: Record<string, string> = {
   ENOTFOUND: 'name not resolved',
   EAI_AGAIN: 'name not resolved',
 };
-/** Codes of Node's TLS and OpenSSL's. */
+/** Codes of Node's TLS and OpenSSL. */
 const TLS = /^(ERR_(TLS|SSL)|EPROTO|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/;
 
-/** An error of Artillery's HTTP client: its class, and whether there was a connection, where that is known. */
+/** The class of an error of Artillery's HTTP client, and whether there was a connection, if known. */
 export function failureOf(error: NodeJS.ErrnoException): {
   error: string;
   connected?: false;

@@ -1,4 +1,4 @@
-/** Where the pipeline is: what the environment says, else what `npm run pipeline` has written. */
+/** Finds the pipeline: from the environment, else from the stack.json of `npm run pipeline`. */
 import { resolve } from 'node:path';
 import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { labelsOf } from '../../pipeline/common/labels.js';
@@ -6,7 +6,7 @@ import { trust, trustText } from '../../pipeline/common/trust.ts';
 import { runningStack } from '../../pipeline/stack/file.ts';
 import { IN_REPOSITORY, ROOT } from './place.ts';
 
-/** The options are wrong. The message is one line: what, where, what is allowed. */
+/** A wrong option. The message is one line: value, place, allowed values. */
 export class OptionError extends Error {}
 
 /** Options of the recorder. */
@@ -19,13 +19,13 @@ export interface Pipeline {
   topology: string;
   network: string;
   labels: Record<string, string>;
-  /** It is all on the generator's host, although its addresses do not say so. */
+  /** All of it is on the generator's host, although its addresses differ. */
   oneHost?: true;
   facts: Record<string, unknown>;
 }
 
 /**
- * Finds the pipeline, whose authorities this thread trusts from then on.
+ * Finds the pipeline, and makes this thread trust its authorities.
  * @throws {OptionError} where there is none
  */
 export async function findPipeline(env: NodeJS.ProcessEnv): Promise<Pipeline> {
@@ -71,7 +71,7 @@ function labels(text = ''): Record<string, string> {
   }
 }
 
-/** Headers of a POST to the ingest. `token`: in the place of the pipeline's. */
+/** Headers of a POST to the ingest, with the pipeline's token by default. */
 export function headersOf({ ingest }: Pipeline, token = ingest.token): Record<string, string> {
   return {
     'content-type': 'application/json',

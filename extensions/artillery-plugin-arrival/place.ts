@@ -1,7 +1,7 @@
-/** Where the plugin is: in the repository, whose TypeScript Node runs as it is, or installed from npm. */
+/** Whether the plugin runs from the repository or from an npm package. */
 import { resolve } from 'node:path';
 
 export const IN_REPOSITORY = import.meta.url.endsWith('.ts');
 
-/** What relative paths are seen from: the repository, or the folder in which Artillery was started. */
+/** The base of relative paths: the repository, or the folder in which Artillery was started. */
 export const ROOT = IN_REPOSITORY ? resolve(import.meta.dirname, '../..') : process.cwd();

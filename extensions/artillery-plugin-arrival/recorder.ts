@@ -6,9 +6,9 @@ import { delimiter, join, resolve } from 'node:path';
 import { OptionError } from './pipeline.ts';
 import { IN_REPOSITORY, ROOT } from './place.ts';
 
-/** What `xk6 build --with` takes. */
+/** The Go module for `xk6 build --with`. */
 export const MODULE = 'github.com/arrival-bench/arrival/extensions/k6';
-/** What package/release.ts makes for this platform. */
+/** The recorder's npm package for this platform. */
 export const PACKAGE = `@arrival-bench/k6-${process.platform}-${process.arch}`;
 
 const GET_ONE = IN_REPOSITORY
@@ -16,10 +16,10 @@ const GET_ONE = IN_REPOSITORY
   : `npm install ${PACKAGE}, or set ARRIVAL_K6 to the result of xk6 build --with ${MODULE}`;
 
 /**
- * Looks at ARRIVAL_K6, else at `k6` in the folder, in the package of this platform, and in PATH. The first that has the extension is it.
+ * Takes ARRIVAL_K6, else the first k6 with the extension: in the folder, in the package of this platform, in PATH.
  * @param root the repository, or the folder in which Artillery was started
- * @param from a file: packages are looked for as it would import them
- * @throws {OptionError} there is none, or one that is there does not run
+ * @param from a file, whose packages are searched
+ * @throws {OptionError} if there is none, or one does not run
  */
 export function findRecorder(env: NodeJS.ProcessEnv, root = ROOT, from = import.meta.url): string {
   const { ARRIVAL_K6: given, PATH = '' } = env;

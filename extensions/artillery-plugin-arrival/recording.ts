@@ -1,4 +1,4 @@
-/** The recorder's process, `k6 x arrival record`, as Artillery's main thread sees it: it starts, hears and ends it. */
+/** Runs the recorder, `k6 x arrival record`, in Artillery's main thread. */
 import type { ChildProcessByStdio } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import os from 'node:os';
@@ -7,32 +7,32 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { Child, type Ended } from '../../pipeline/stack/child.ts';
 import { shortPath } from '../../pipeline/stack/file.ts';
-import { openChannel, type Result, type Said } from './thread.ts';
+import { type Answer, openChannel, type Result } from './thread.ts';
 
 const END = JSON.stringify({ end: true });
 
-/** Ends the process, with one line that says why. */
+/** Ends the process with one line of error. */
 export function fail(message: string): never {
   console.error(`arrival: ${message.split('\n')[0]}`);
   process.exit(1);
 }
 
 class RecorderProcess extends Child {
-  /** What it has logged last: why it failed, where it could not say so. */
-  lastWords = '';
+  /** The last line of its log: the reason when it crashes. */
+  lastLine = '';
 
-  constructor(k6: string, options: object, hear: (said: Said) => void) {
+  constructor(k6: string, options: object, onAnswer: (answer: Answer) => void) {
     super([k6, 'x', 'arrival', 'record', '--quiet', '--log-format=raw'], {
       stdio: ['pipe', 'pipe', 'pipe'],
       kind: 'k6',
       env: { GOGC: '400', ...process.env },
     });
-    // Where the recorder is gone, its end says so.
+    // When the recorder is gone, `ended` reports it.
     this.child.stdin?.on('error', () => {});
     const { stdout, stderr } = this.child as ChildProcessByStdio<Writable, Readable, Readable>;
-    createInterface({ input: stdout }).on('line', (line) => hear(JSON.parse(line)));
+    createInterface({ input: stdout }).on('line', (line) => onAnswer(JSON.parse(line)));
     createInterface({ input: stderr }).on('line', (line) => {
-      this.lastWords = line;
+      this.lastLine = line;
     });
     this.write(`${JSON.stringify({ options })}\n`);
   }
@@ -50,12 +50,12 @@ export class Recording {
   #directory: string | undefined;
   #failure: string | undefined;
   #result: Result | undefined;
-  /** The recorder has been asked to come to its end. */
+  /** The recorder was asked to end. */
   #ending = false;
   #interrupted = false;
 
   /**
-   * @param k6 what {@link findRecorder} has found
+   * @param k6 the path from {@link findRecorder}
    * @param options of `k6 x arrival record`
    */
   constructor(k6: string, options: Promise<object>, setExitCode: (code: number) => void) {
@@ -66,20 +66,20 @@ export class Recording {
         this.#interrupted = true;
       });
     }
-    this.#process = options.then((given) => new RecorderProcess(k6, given, (said) => this.#hear(said)));
-    this.#channel.onmessage = (event) => void this.#write((event as { data: string }).data);
-    this.#over = this.#process.then(async (recorder) =>
-      this.#check(await recorder.ended, recorder.lastWords),
+    this.#process = options.then(
+      (given) => new RecorderProcess(k6, given, (answer) => this.#onAnswer(answer)),
     );
+    this.#channel.onmessage = (event) => void this.#write((event as { data: string }).data);
+    this.#over = this.#process.then(async (recorder) => this.#check(await recorder.ended, recorder.lastLine));
     this.#over.catch((error: Error) => fail(error.message));
   }
 
-  /** Resolves when the report is written; a run that was interrupted is cut off. */
+  /** Resolves when the report is written. An interrupted run is cut off. */
   async end(): Promise<void> {
     const recorder = await this.#process;
     if (this.#result === undefined) {
       if (this.#interrupted) recorder.signal('SIGINT');
-      // Artillery ends although nobody has asked for the result: no virtual user came so far.
+      // Artillery ends before any virtual user, so nobody has asked for the result.
       else if (!this.#ending) await this.#write(`${END}\n`);
     }
     await this.#over;
@@ -92,32 +92,32 @@ export class Recording {
     (await this.#process).write(lines);
   }
 
-  #hear(said: Said): void {
-    if ('ready' in said) {
-      this.#directory = said.ready.directory;
-    } else if ('error' in said) {
-      this.#failure = said.error.message;
-    } else if ('summary' in said) {
-      this.#result = said;
-      if (said.exit !== 0 && !this.#interrupted) this.#setExitCode(said.exit);
+  #onAnswer(answer: Answer): void {
+    if ('ready' in answer) {
+      this.#directory = answer.ready.directory;
+    } else if ('error' in answer) {
+      this.#failure = answer.error.message;
+    } else if ('summary' in answer) {
+      this.#result = answer;
+      if (answer.exit !== 0 && !this.#interrupted) this.#setExitCode(answer.exit);
     }
-    this.#channel.postMessage(said);
+    this.#channel.postMessage(answer);
   }
 
-  /** Virtual users would wait for ever for a recorder that has ended without a result, and what they send is recorded no more. */
-  #check({ code, signal }: Ended, lastWords: string): void {
+  /** Ends Artillery when the recorder has ended without a result: virtual users would wait for ever. */
+  #check({ code, signal }: Ended, lastLine: string): void {
     if (this.#result !== undefined) return;
     const report = this.#directory && join(this.#directory, 'index.html');
     if (report && existsSync(report)) console.log(`report  ${shortPath(report)}`);
     if (this.#interrupted) return;
     const how = signal ?? `the exit code ${code}`;
-    fail(this.#failure ?? `the recorder ended with ${how}${lastWords && `: ${lastWords}`}`);
+    fail(this.#failure ?? `the recorder ended with ${how}${lastLine && `: ${lastLine}`}`);
   }
 }
 
 /**
- * Artillery divides its load over one thread less than there are processors, and has no option for that. A schedule in which
- * the n-th arrival is the n-th request needs one.
+ * Makes Artillery use one sending thread: it takes one less than there are processors, without an option. The schedule needs
+ * the n-th virtual user to send the n-th request.
  */
 function oneSender(): void {
   const all = os.cpus;

@@ -1,6 +1,6 @@
 /**
  * Hooks into the requests of Artillery's HTTP engine. In the open model the n-th virtual user sends the n-th request of the
- * schedule; in the closed one whoever is about to send takes the next one when it is its turn.
+ * schedule. In the closed model a virtual user takes the next request when it is its turn.
  */
 import type { IncomingMessage } from 'node:http';
 import { Alarm } from './alarm.ts';
@@ -9,16 +9,16 @@ import { failureOf } from './outcome.ts';
 import { findPipeline, headersOf } from './pipeline.ts';
 import type { Script } from './script.ts';
 import { Slots } from './slots.ts';
-import { monotonic, openChannel, type Said, type Slot } from './thread.ts';
+import { type Answer, monotonic, openChannel, type Slot } from './thread.ts';
 
 /**
- * ms by which a virtual user starts before its request is due: Artillery prepares each request, its timers tick in whole milliseconds,
- * and it does not make up for what once held it up, so that all that follows is late by as much.
+ * ms by which a virtual user starts before its request is due. Artillery needs time to prepare a request, its timers tick in whole
+ * milliseconds, and it does not catch up after a delay.
  */
-const LEAD = 1000;
-/** ms between two looks whether the load is over */
+const HEAD_START = 1000;
+/** ms between two checks whether the load is over */
 const LOOK = 100;
-/** µs without a request after the end of the schedule, from which on none is expected any more */
+/** µs without a request after the schedule, after which the load is over */
 const QUIET = 10e6;
 /** The function of a loop in the closed model. */
 const TURN = 'arrivalTurn';
@@ -51,25 +51,25 @@ export class Sender {
   readonly #alarm = new Alarm();
   readonly #channel = openChannel();
   readonly #pipeline = findPipeline(process.env);
-  /** What virtual users were granted that are about to loop. */
+  /** Requests granted to virtual users that are about to loop. */
   readonly #granted = new Map<Context, Slot>();
-  /** Requests that virtual users have, by the id that Artillery gives them. */
-  readonly #underWay = new Map<string, { n: number; left: boolean }>();
-  /** For the recorder, when this turn of the event loop is over. */
+  /** Requests in flight, by Artillery's id. */
+  readonly #inFlight = new Map<string, { n: number; left: boolean }>();
+  /** Lines for the recorder, sent at the end of this turn of the event loop. */
   #lines = '';
   #events: Events | undefined;
-  /** µs; when the schedule is over, once it has begun */
+  /** When the schedule ends, µs, once it has begun. */
   #end = Number.POSITIVE_INFINITY;
-  /** µs; when a virtual user came or a request left or was settled, the last time */
-  #moved = 0;
+  /** When a virtual user last started, or a request was sent or settled, µs. */
+  #lastActivity = 0;
   #started = false;
-  #resultIsIn = false;
+  #hasResult = false;
   #release: (() => void) | undefined;
 
   constructor(options: Options) {
     this.#options = options;
-    this.#slots = new Slots(options.closed, options.largest, (line) => this.#say(line));
-    this.#channel.onmessage = (event) => this.#hear((event as { data: Said }).data);
+    this.#slots = new Slots(options.closed, options.largest, (line) => this.#send(line));
+    this.#channel.onmessage = (event) => this.#onAnswer((event as { data: Answer }).data);
   }
 
   /** Adds the hooks to all scenarios. */
@@ -92,7 +92,7 @@ export class Sender {
   }
 
   /**
-   * What a loop of the closed model asks before it goes round again: the turn of the post that comes first in it.
+   * Adds a hook that a loop of the closed model calls before each round: it waits for the turn of the loop's first post.
    * @returns the name of the hook
    */
   #addTurn(hooks: Record<string, unknown>, loop: Table[]): string {
@@ -110,14 +110,14 @@ export class Sender {
   }
 
   async #before(params: RequestParams, context: Context, events: Events): Promise<void> {
-    this.#moved = monotonic();
+    this.#lastActivity = monotonic();
     if (this.#events === undefined) this.#watch(events);
     this.#start();
     const { closed } = this.#options;
     const slot = this.#granted.get(context) ?? (await this.#slots.next(closed ? params.name : undefined));
     this.#granted.delete(context);
     if (slot === undefined) throw new Error(closed ? 'ARRIVAL_OVER' : 'ARRIVAL_BEYOND_SCHEDULE');
-    this.#underWay.set(params.uuid, { n: slot.n, left: false });
+    this.#inFlight.set(params.uuid, { n: slot.n, left: false });
     const pipeline = await this.#pipeline;
     const { token } = context.vars;
     params.url = `${pipeline.ingest.url}${slot.path}`;
@@ -135,8 +135,7 @@ export class Sender {
   }
 
   /**
-   * The last that Artillery's client asks for before it sends, after all else that it prepares, is cookies: so there it waits until
-   * the request is due.
+   * A cookie jar that waits until the request is due: cookies are the last thing that Artillery's client asks for before it sends.
    */
   #waitingJar(due: number, jar: CookieJar | undefined): CookieJar {
     return {
@@ -149,30 +148,30 @@ export class Sender {
   }
 
   /**
-   * Begins the schedule when the first virtual user comes, or when the recorder is ready. The first one of a phase comes an interval
-   * after the phase has begun, and later phases may have longer ones.
+   * Starts the schedule when the first virtual user comes. The first one of a phase comes an interval
+   * after the phase's begin, and later phases may have longer intervals.
    */
   #start(): void {
     if (this.#started) return;
     this.#started = true;
-    const ahead = Math.ceil((LEAD + this.#options.spread) * 1000);
-    this.#say({ start: this.#options.closed ? true : { in_us: ahead } });
+    const ahead = Math.ceil((HEAD_START + this.#options.spread) * 1000);
+    this.#send({ start: this.#options.closed ? true : { in_us: ahead } });
   }
 
-  /** What becomes of each request, as close to its socket as Artillery's events allow. */
+  /** Records when each request is sent and answered, by Artillery's events. */
   #watch(events: Events): void {
     this.#events = events;
     const settle = (uuid: string, outcome: object) => {
-      const request = this.#underWay.get(uuid);
-      this.#underWay.delete(uuid);
-      // A request that never left is not settled: the recorder drops it.
-      if (request?.left) this.#say({ settled: request.n, at_us: this.#now(), ...outcome });
+      const request = this.#inFlight.get(uuid);
+      this.#inFlight.delete(uuid);
+      // The recorder drops a request that was never sent.
+      if (request?.left) this.#send({ settled: request.n, at_us: this.#now(), ...outcome });
     };
     events.on('trace:http:request', (_params: RequestParams, uuid: string) => {
-      const request = this.#underWay.get(uuid);
-      if (request === undefined || request.left) return; // it follows a redirect
+      const request = this.#inFlight.get(uuid);
+      if (request === undefined || request.left) return; // a redirect
       request.left = true;
-      this.#say({ sent: request.n, at_us: this.#now() });
+      this.#send({ sent: request.n, at_us: this.#now() });
     });
     events.on('trace:http:response', (answer: IncomingMessage, uuid: string) => {
       answer.once('end', () => settle(uuid, { status: answer.statusCode }));
@@ -182,50 +181,50 @@ export class Sender {
     });
   }
 
-  /** The first virtual user stays until everything is in: Artillery ends when none is left, and takes no metrics then. */
+  /** Keeps the first virtual user until the result is in: Artillery takes no metrics after the last one has ended. */
   #hold(next: Next): void {
-    if (this.#release !== undefined || this.#resultIsIn) next();
+    if (this.#release !== undefined || this.#hasResult) next();
     else this.#release = next;
   }
 
-  #hear(said: Said): void {
-    if ('slots' in said) {
-      this.#slots.hear(said.slots);
-    } else if ('started' in said) {
-      this.#end = said.started.epoch_us + this.#options.length * 1e6;
+  #onAnswer(answer: Answer): void {
+    if ('slots' in answer) {
+      this.#slots.add(answer.slots);
+    } else if ('started' in answer) {
+      this.#end = answer.started.epoch_us + this.#options.length * 1e6;
       const look = setInterval(() => {
         if (!this.#loadIsOver()) return;
         clearInterval(look);
-        this.#say({ end: true });
+        this.#send({ end: true });
       }, LOOK);
-    } else if ('progress' in said) {
-      for (const ms of said.progress.latencies_ms) this.#events?.emit('histogram', 'arrival.latency', ms);
-    } else if ('summary' in said) {
-      const { scheduled, balanced, requests, deliveries, ...counts } = said.account;
+    } else if ('progress' in answer) {
+      for (const ms of answer.progress.latencies_ms) this.#events?.emit('histogram', 'arrival.latency', ms);
+    } else if ('summary' in answer) {
+      const { scheduled, balanced, requests, deliveries, ...counts } = answer.account;
       for (const [name, count] of Object.entries({ scheduled, ...counts })) {
         this.#events?.emit('counter', `arrival.${name}`, count);
       }
-      this.#events?.emit('counter', 'arrival.invalid', said.verdict.result === 'invalid' ? 1 : 0);
-      this.#resultIsIn = true;
+      this.#events?.emit('counter', 'arrival.invalid', answer.verdict.result === 'invalid' ? 1 : 0);
+      this.#hasResult = true;
       this.#release?.();
     }
   }
 
-  /** Whether nothing more will be sent, and all that was has been answered. */
+  /** Whether no more requests will be sent and all are answered. */
   #loadIsOver(): boolean {
     const over = this.#slots.over || (this.#options.closed && monotonic() > this.#end);
-    if (over && this.#underWay.size === 0 && this.#granted.size === 0) return true;
+    if (over && this.#inFlight.size === 0 && this.#granted.size === 0) return true;
     // Virtual users may be fewer than requests, or give up before they send.
-    const quiet = monotonic() > Math.max(this.#end, this.#moved) + QUIET;
-    return quiet && ![...this.#underWay.values()].some(({ left }) => left);
+    const quiet = monotonic() > Math.max(this.#end, this.#lastActivity) + QUIET;
+    return quiet && ![...this.#inFlight.values()].some(({ left }) => left);
   }
 
   #now(): number {
-    this.#moved = monotonic();
-    return Math.floor(this.#moved);
+    this.#lastActivity = monotonic();
+    return Math.floor(this.#lastActivity);
   }
 
-  #say(line: object): void {
+  #send(line: object): void {
     if (this.#lines === '') {
       setImmediate(() => {
         this.#channel.postMessage(this.#lines);
@@ -236,7 +235,7 @@ export class Sender {
   }
 }
 
-/** The messages of a body, with what the script says of each: its own payload, and fields beside those of the schedule. */
+/** A body whose messages also have the script's payload and fields. */
 export function withFields(body: string, given: object): object {
   const add = ({ payload, ...fixed }: { payload: unknown }) => ({ payload, ...given, ...fixed });
   const messages = JSON.parse(body);

@@ -16,15 +16,15 @@ export interface Slot {
 
 /** The line that ends a recording. */
 export interface Result {
-  /** For the terminal. */
+  /** Text for the terminal. */
   summary: string;
   verdict: { result: string };
   account: Account;
   exit: number;
 }
 
-/** A line of the recorder's; extensions/k6/README.md has all of them. */
-export type Said =
+/** An answer of the recorder; extensions/k6/README.md lists all of them. */
+export type Answer =
   | { ready: { directory: string } }
   | { started: { epoch_us: number } }
   | { slots: Slot[] }
@@ -33,14 +33,14 @@ export type Said =
   | Result;
 
 /**
- * The sender posts text, one or more lines for the recorder, and hears what the recorder has said. The main thread stands between
- * the two, since it owns the recorder's process.
+ * Opens the channel between the two threads. The sender posts lines for the recorder; the main thread, which owns the recorder's
+ * process, posts its answers.
  */
 export function openChannel(): BroadcastChannel {
   return new BroadcastChannel('arrival');
 }
 
-/** µs of the host's monotonic clock, which the recorder has too. */
+/** µs of the host's monotonic clock, as the recorder's. */
 export function monotonic(): number {
   return Number(process.hrtime.bigint()) / 1000;
 }

@@ -1,4 +1,4 @@
-/** From runs to a comparison. Pure. */
+/** Compares runs. Pure. */
 import { equation, failures, sumOfAccounts } from '../account.ts';
 import { type Interval, type Run, STAGES, type Stage, type Step } from '../contract/run.ts';
 import { curve, percentile } from '../page/facts.ts';
@@ -19,13 +19,13 @@ const SHOWN = [...ARRIVAL, 'canary.p50', ...HTTP, ...RATES, ...STAGES.map((stage
 export interface CompareOptions {
   /** No run is a repeat of another. */
   each?: boolean;
-  /** Runs with messages that failed are compared too. */
+  /** Also compares runs in which messages failed. */
   allowFailed?: boolean;
 }
 
-/** Runs in which messages failed are not compared, unless that is asked for: their figures are those of what survived. */
+/** Thrown for runs in which messages failed, unless allowed: their figures lack the failed messages. */
 export class FailedRunsError extends Error {
-  /** What became of the messages of each, in the order of the runs. */
+  /** The account of each run, in their order. */
   readonly accounts: string[];
 
   constructor(runs: readonly Run[]) {
@@ -37,7 +37,7 @@ export class FailedRunsError extends Error {
 
 /**
  * Compares runs with the first of them.
- * @throws if there are fewer than two subjects, or more than can be told apart
+ * @throws if there are fewer than two subjects, or more than {@link MOST_SUBJECTS}
  * @throws {FailedRunsError}
  */
 export function compare(recordings: readonly Recording[], options: CompareOptions = {}): Comparison {
@@ -64,7 +64,7 @@ export function comparisonOf(
     ...subject(counting[i] as Group, counting[0] as Group, i, names[i] as string, width),
     ...whole(group, counting[i] as Group),
   }));
-  // In the open model the rates are the profile's, whatever the pipeline does.
+  // In the open model the profile sets the rates.
   const closed = subjects.some(({ model }) => model === 'closed');
   const fits = subjects.map(({ obstacle }) => obstacle === null);
   return {
@@ -77,7 +77,7 @@ export function comparisonOf(
   };
 }
 
-/** One measure of every group; differences only of those that can be compared. */
+/** One measure of every group, with differences of the comparable ones. */
 export function row(groups: readonly Group[], measure: Measure, fits: readonly boolean[]): Row {
   const baseline = groups[0] as Group;
   return {
@@ -92,7 +92,7 @@ export function row(groups: readonly Group[], measure: Measure, fits: readonly b
   };
 }
 
-/** What is told of all runs of a group, also of those whose figures do not count: a message that was lost is lost in any of them. */
+/** What covers all runs of a group, including those whose figures do not count: a lost message is lost in any of them. */
 function whole(group: Group, counting: Group): Pick<Subject, 'runs' | 'account' | 'failed'> {
   const account = sumOfAccounts(group.map(({ run }) => run.account));
   return {
@@ -113,7 +113,7 @@ function whole(group: Group, counting: Group): Pick<Subject, 'runs' | 'account' 
   };
 }
 
-/** The rest of a subject, from those runs that count. */
+/** The rest of a subject, from the runs that count. */
 function subject(
   group: Group,
   baseline: Group,
@@ -145,7 +145,7 @@ function subject(
   };
 }
 
-/** The points that all curves have. */
+/** The points that all curves share. */
 function curves(all: readonly Curve[]): Curve {
   const [first = [], ...others] = all;
   return first.flatMap(([at, value]): Curve => {
@@ -155,7 +155,7 @@ function curves(all: readonly Curve[]): Curve {
   });
 }
 
-/** Of repeats the geometric mean of each figure. */
+/** Steps of repeats: the geometric mean of each figure. */
 function steps(runs: readonly Run[]): StepSummary[] {
   return (runs[0] as Run).steps.map((step, i): StepSummary => {
     const of = (value: (step: Step, run: Run) => number | null): number | null => {
@@ -189,10 +189,10 @@ function steps(runs: readonly Run[]): StepSummary[] {
   });
 }
 
-/** An hour would be 3,600 points a line: then only every so-manieth second, by its worst. */
+/** The most points of a line. In a longer run each point is the worst of several seconds. */
 const MOST_POINTS = 600;
 
-/** How many seconds a point of each line stands for: the same in all, or they could not be drawn over one time. */
+/** The seconds of a point, the same in all lines, which share a time axis. */
 function widthOf(runs: readonly Run[]): number {
   return Math.max(1, Math.ceil(Math.max(...runs.map(lengthOf)) / MOST_POINTS));
 }

@@ -1,10 +1,10 @@
-/** The data of a comparison, worked out before the page or the table shows it. Latencies are in ms. */
+/** The data of a comparison, for page, terminal and JSON. Latencies are in ms. */
 import type { Account, Knee as RunKnee, Stage, VerdictResult } from '../contract/run.ts';
 import type { Measure } from './measures.ts';
 
-/** A difference of less than this is none that anyone would act on. */
+/** A smaller difference matters to nobody. */
 export const MARGIN = 0.01;
-/** Why a figure that is better in a run in which messages failed decides nothing. */
+/** Why a better figure does not count when messages of its run failed. */
 export const BETTER_FAILED = 'messages of the better run failed: they would have been its slowest';
 export const OTHER_PROFILE = 'not comparable: other profile';
 
@@ -15,23 +15,23 @@ export interface Comparison {
   rows: Row[];
   /** Names, labels, settings and facts of the environment that differ; settings first. */
   differing: { name: string; values: string[] }[];
-  /** What the conditions of a gate have found. Absent: there were none. */
+  /** The results of a gate's conditions. Absent: there were none. */
   conditions?: Judgement[];
   /** Absent: there are none. */
   additions?: Addition[];
 }
 
-/** One condition of a gate, held against one subject. */
+/** The result of a gate's condition for one subject. */
 export interface Judgement {
   condition: string;
   subject: string;
-  /** Only what passed lets a change through. */
+  /** Only `passed` lets a change through. */
   result: 'passed' | 'exceeded' | 'messages failed' | 'not judged';
-  /** The figure that was judged, or why there is none. */
+  /** The judged figure, or why there is none. */
   detail: string;
 }
 
-/** A table of whoever compares, beside what all comparisons have. */
+/** A further table of the caller. */
 export interface Addition {
   title: string;
   /** Unit, estimator and samples. */
@@ -46,25 +46,25 @@ export interface Addition {
 export interface Subject {
   /** A, B, … */
   letter: string;
-  /** What tells it from the others, in a few words. */
+  /** What distinguishes it from the others, in a few words. */
   title: string;
   runs: RunSummary[];
-  /** Why it can't be held against the baseline; null: it can. */
+  /** Why it cannot be compared with the baseline; null: it can. */
   obstacle: string | null;
   model: 'open' | 'closed';
   profile: string;
   /** Each count is the sum over the runs. */
   account: Account;
-  /** The messages that did not get through, like 900 rejected, 3 lost; null: all did. */
+  /** Failed messages, like 900 rejected, 3 lost; null: none. */
   failed: string | null;
   arrival: Curve;
   http: Curve;
   /** Means; null: no stamps. */
   stages: Record<Stage, number | null>;
   steps: StepSummary[];
-  /** Of a sweep of concurrency; null: it has none, or is no sweep; absent: a run of an earlier version does not say. */
+  /** The knee of a sweep of concurrency; null: none, or no sweep; absent: a run of an earlier version. */
   knee?: Knee | null | undefined;
-  /** Of arrival by the second, of the first run; of long runs the worst of so many seconds, as many in all subjects. */
+  /** Arrival by the second, of the first run; in long runs the worst of several seconds, as many in all subjects. */
   timeline: { t: number[]; p50: (number | null)[]; p99: (number | null)[] };
 }
 
@@ -73,13 +73,13 @@ export type Curve = [percentile: number, ms: number][];
 
 export interface RunSummary {
   name: string;
-  /** The address of its page, seen from the comparison's. Absent: it is not known. */
+  /** The address of its page, relative to the comparison's. Absent: unknown. */
   page?: string;
   tool: string;
   started: string;
   verdict: VerdictResult;
   reasons: string[];
-  /** False: it is invalid, and repeats of it are not; its latencies and rates are in no figure. */
+  /** False: it is invalid and its repeats are not, so its latencies and rates do not count. */
   counted: boolean;
 }
 
@@ -88,7 +88,7 @@ export interface StepSummary {
   vus: number | null;
   measured: boolean;
   requests_per_s: number | null;
-  /** Messages that were accepted and arrived while it went. */
+  /** Messages that were accepted and arrived during the step. */
   carried_per_s: number | null;
   arrived_per_s: number | null;
   arrival: { count: number; p50: number | null; p95: number | null; p99: number | null };
@@ -102,7 +102,7 @@ export interface StepSummary {
   };
 }
 
-/** A run's, with what is there. */
+/** The knee of a run, with arrival at it. */
 export interface Knee extends RunKnee {
   /** Arrival, ms. */
   p50: number | null;
@@ -111,9 +111,9 @@ export interface Knee extends RunKnee {
 export interface Row {
   name: string;
   kind: Measure['kind'];
-  /** One a subject; of repeats the mean (of latencies and rates the geometric one). */
+  /** One for each subject; for repeats the mean (of latencies and rates the geometric mean). */
   values: (number | null)[];
-  /** One a subject, null for the baseline. */
+  /** One for each subject, null for the baseline. */
   differences: (Difference | null)[];
 }
 
@@ -122,12 +122,12 @@ export interface Difference {
   absolute: number;
   /** other / baseline − 1; null where either is 0. */
   relative: number | null;
-  /** Of `relative`; null where nothing shows how far it could be off: `why`. */
+  /** The interval of `relative`; null: there is none, see `why`. */
   interval: { low: number; high: number; from: string } | null;
   /** Why it is undecided, other than by a wide interval: `reason` or `reason: details`. */
   why: string | null;
   word: Word;
 }
 
-/** What the figures warrant, and nothing more. Of rates, slower is lower. */
+/** The finding. For rates, slower is lower. */
 export type Word = 'slower' | 'faster' | 'equal' | 'undecided';

@@ -1,4 +1,4 @@
-/** `--fail-if`: when a comparison is to fail. The grammar stands in reports/README.md. */
+/** `--fail-if`: conditions on which a comparison fails. reports/README.md has the grammar. */
 import { failures, sumOfAccounts } from '../account.ts';
 import type { Judgement } from './comparison.ts';
 import { differenceOf, figureOf } from './differences.ts';
@@ -15,11 +15,11 @@ export interface Condition {
   comparator: Comparator;
   /** A share of 1 for `share`. */
   limit: number;
-  /** value: the figure itself; difference and share: how far it is from the baseline's. */
+  /** value: the figure itself; difference, share: its distance from the baseline's. */
   of: 'value' | 'difference' | 'share';
 }
 
-/** A condition that is not one; the message is one line with the column where it goes wrong. */
+/** A malformed condition; the message is one line with the column of the error. */
 export class ConditionError extends Error {}
 
 const TOKENS = {
@@ -91,7 +91,7 @@ function unknown(name: string, fail: (what: string, allowed: string) => never): 
   return fail(what, allowed.map((one) => `${head}.${one}`).join(', '));
 }
 
-/** @param sure a condition on a difference holds only where all of the interval is beyond the limit */
+/** @param sure a condition on a difference holds only when its whole interval exceeds the limit */
 export function judge(condition: Condition, groups: readonly Group[], sure: boolean): Judgement[] {
   const [baseline, ...others] = groups;
   if (baseline === undefined) return [];
@@ -105,8 +105,8 @@ export function judge(condition: Condition, groups: readonly Group[], sure: bool
 }
 
 /**
- * Holds a condition against one run.
- * @throws {ConditionError} if it asks for a difference, for which there is no other run
+ * Checks a condition on one run.
+ * @throws {ConditionError} for a difference, as there is no baseline
  */
 export function check(condition: Condition, recording: Recording): Judgement {
   const { text, of } = condition;
@@ -121,7 +121,7 @@ export function check(condition: Condition, recording: Recording): Judgement {
 
 type Judged = Pick<Judgement, 'result' | 'detail'>;
 
-/** No run in which messages failed is let through, whatever the figures of the others are. */
+/** Fails a passed condition when messages failed, whatever the figures of the others are. */
 function letThrough(judged: Judged, runs: Group): Judged {
   const failed = failures(sumOfAccounts(runs.map(({ run }) => run.account)));
   if (judged.result !== 'passed' || failed === null) return judged;

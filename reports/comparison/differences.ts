@@ -1,4 +1,4 @@
-/** How far a figure of one group is from the baseline's, and which word that warrants. */
+/** The difference of a group's figure from the baseline's, and its finding. */
 import { failures } from '../account.ts';
 import { type Brief, type Run, STAGES, type Stage } from '../contract/run.ts';
 import { BETTER_FAILED, type Difference, MARGIN, type Word } from './comparison.ts';
@@ -9,12 +9,12 @@ import type { Recording } from './recording.ts';
 import { type Counted, measuredSeconds } from './seconds.ts';
 import type { Group } from './subjects.ts';
 
-/** Two figures are equal where the whole interval is this close to no difference. */
+/** The widest interval around no difference for two equal figures. */
 const EQUAL = 0.05;
-/** Blocks stand for a run only if this share of its samples lies in its measured seconds. */
+/** Blocks represent a run only if this share of its samples lies in its measured seconds. */
 const LEAST_COVERED = 0.95;
 
-/** Of repeats the mean, which of latencies and rates is the geometric one. */
+/** The figure of a group; for repeats the mean (of latencies and rates the geometric mean). */
 export function figureOf(group: Group, measure: Measure): number | null {
   const values = group.map(({ run }) => measure.of(run));
   if (!values.every((value) => value !== null)) return null;
@@ -36,7 +36,7 @@ export function differenceOf(baseline: Group, other: Group, measure: Measure): D
   return { ...plain, interval, ...earned(word(measure, interval), baseline, other) };
 }
 
-/** No run in which messages failed is the better one: those would have been its slowest. */
+/** A run in which messages failed is never the better one: they would have been its slowest. */
 function earned(found: Word, baseline: Group, other: Group): Pick<Difference, 'word' | 'why'> {
   const better = found === 'slower' ? baseline : found === 'faster' ? other : [];
   return better.some(({ run }) => failures(run.account) !== null)
@@ -87,7 +87,7 @@ function blocksOf(a: Recording, b: Recording, name: string, difference: number):
     : { ...interval, from: `${count} blocks of ${length} s` };
 }
 
-/** The difference of two runs, second by second, which shows how long one second depends on another. */
+/** The difference of two runs by the second, whose autocorrelation gives the length of blocks. */
 function logRatios(a: Run, b: Run, seconds: number[], series: string, key: string): (number | null)[] {
   const of = (run: Run, second: number) => perSecond(run, second, series, key);
   return seconds.map((second) => {
@@ -109,7 +109,7 @@ function isStage(series: string): series is Stage {
   return STAGES.includes(series as Stage);
 }
 
-/** The statistic of pooled blocks; a string: why there is none; undefined: it is not kept by the second. */
+/** The statistic of pooled blocks; a string: why there is none; undefined: runs do not keep it by the second. */
 function estimate(
   { run, histograms }: Recording,
   blocks: number[][],
@@ -159,7 +159,7 @@ const PERCENTILES: Partial<Record<string, number>> = {
   p999: 99.9,
 };
 
-/** Means with their counts, summed up. */
+/** Sums of means weighted with their counts. */
 function weighted(parts: [mean: number | null | undefined, count: number | undefined][]) {
   return parts.reduce(
     (total, [value, count]) =>

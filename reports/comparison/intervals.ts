@@ -2,27 +2,26 @@
 import jstat from 'jstat';
 import type { Estimate } from './pools.ts';
 
-/** Of 100 intervals around a difference that is none, this share leaves out 0. */
+/** The confidence level: without a difference 1 % of the intervals exclude 0. */
 export const CONFIDENCE = 0.99;
-/** Fewer blocks than this tell too little of how much they differ. */
+/** With fewer blocks their variance is not known well enough. */
 export const LEAST_BLOCKS = 8;
 /**
- * No difference is known better than this: histograms keep 3 significant digits, steps of up to 0.1 % of a value. Runs that fall
- * into the same step are not equal for that.
+ * The resolution of a difference: histograms keep 3 significant digits, steps of up to 0.1 % of a value, so runs in the same step
+ * may differ.
  */
 const RESOLUTION = 0.001;
 const RESAMPLES = 400;
 const SEED = 20_221_109;
 
-/** Of the ratio, as a natural logarithm. */
+/** An interval of the ratio, as natural logarithms. */
 export interface LogInterval {
   low: number;
   high: number;
 }
 
 /**
- * From repeats. Several runs on both sides: Welch's test. One run on a side: that it is one more of the other side's kind,
- * so their spread counts for both.
+ * The interval from repeats: Welch's test. A single run on one side is assumed to have the spread of the other side.
  * @param base @param other logarithms of the figure, one a run; at least two on one side
  */
 export function fromRepeats(base: readonly number[], other: readonly number[]): LogInterval {
@@ -38,8 +37,8 @@ export function fromRepeats(base: readonly number[], other: readonly number[]): 
 }
 
 /**
- * From blocks of one run each, the i-th of both under the same load: pairs of blocks are drawn with replacement, so what the
- * profile does to both runs alike cancels out.
+ * The interval from blocks of one run each. The i-th blocks of both runs have the same load, so pairs of blocks are drawn (with
+ * replacement), and the effect of the profile cancels out.
  * @param difference of the logarithms, as measured
  * @returns null if a resample has no such figure
  */
@@ -74,7 +73,7 @@ export function blockLength(series: readonly (number | null)[]): number {
   return Math.max(1, Math.ceil(2 * autocorrelationTime(series) - 1e-9));
 }
 
-/** Sokal's estimate: lags are summed up as long as they are shorter than five times the result. */
+/** Sokal's estimate: sums lags up to five times the result. */
 function autocorrelationTime(series: readonly (number | null)[]): number {
   const known = series.filter((value): value is number => value !== null);
   if (known.length < 3) return 1;
@@ -103,7 +102,7 @@ export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** Of a sample: divided by n − 1. */
+/** The sample variance. */
 function variance(values: readonly number[]): number {
   const centre = mean(values);
   return values.reduce((sum, value) => sum + (value - centre) ** 2, 0) / (values.length - 1);

@@ -1,4 +1,4 @@
-/** Where sweeps of concurrency turn, and how far that is apart. Pure. */
+/** The knees of sweeps of concurrency, and how far apart they are. Pure. */
 
 import type { Run } from '../contract/run.ts';
 import { count, msUnit, plural } from '../page/format.ts';
@@ -6,7 +6,7 @@ import type { Knee, StepSummary, Subject } from './comparison.ts';
 
 export type Point = StepSummary & { vus: number };
 
-/** The measured steps of the closed model by ascending concurrency; empty where the subject is no sweep. */
+/** The measured steps of a sweep by ascending concurrency; empty for other subjects. */
 export function pointsOf({ steps }: Pick<Subject, 'steps'>): Point[] {
   const points = steps
     .filter((step): step is Point => step.measured && step.vus !== null && step.vus > 0)
@@ -15,8 +15,8 @@ export function pointsOf({ steps }: Pick<Subject, 'steps'>): Point[] {
 }
 
 /**
- * The knee that each run was found to have; of repeats the middle one, and of two that are in the middle the lower one.
- * @returns null: it does not turn; undefined: a run of an earlier version does not say
+ * The knee of a subject; for repeats the (lower) median.
+ * @returns null: it has none; undefined: a run of an earlier version
  */
 export function kneeOf(steps: StepSummary[], runs: readonly Run[]): Knee | null | undefined {
   const knees = runs.map(({ knee }) => knee);
@@ -27,7 +27,7 @@ export function kneeOf(steps: StepSummary[], runs: readonly Run[]): Knee | null 
   return middle && { ...middle, p50: there?.arrival.p50 ?? null };
 }
 
-/** A sentence for each sweep with its knee, and one for each but the baseline that says how far that is from the baseline's. */
+/** A sentence for each sweep with its knee, and one for each difference from the baseline's knee. */
 export function turns(subjects: readonly Subject[]): string[] {
   const sweeps = subjects.filter((subject) => pointsOf(subject).length > 0 && subject.knee !== undefined);
   const [baseline, ...others] = sweeps;

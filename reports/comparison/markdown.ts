@@ -5,7 +5,7 @@ import { turns } from './knees.ts';
 import { decidedFirst, gateOf, outcomes } from './outcome.ts';
 import { accountsOf, detail, finding, label, origins, range, ratioOf, value } from './words.ts';
 
-/** The verdict of the gate first, then what the comparison has found. */
+/** The verdict of the gate, then the findings. */
 export function comparisonMarkdown(comparison: Comparison): string {
   const { subjects, rows, differing, conditions = [] } = comparison;
   const gate = gateOf(comparison);
@@ -63,10 +63,10 @@ function heading({ letter, title, runs, obstacle }: Subject, index: number): str
   ].join(' · ');
 }
 
-/** In characters, of a name or a reason in Markdown. */
+/** The most characters of a name or a reason. */
 const LONGEST = 500;
 
-/** Text that Markdown shows as it is, on one line; its bidi controls are seen, and run.json has what is cut off. */
+/** Escapes text for Markdown, on one line, with visible bidi controls; run.json has what is cut off. */
 function plain(text: string): string {
   const all = [...text.toWellFormed()];
   const shown = all.slice(0, LONGEST).map((c) => {

@@ -1,4 +1,4 @@
-/** What can be compared: every figure of a run that has a name. */
+/** The figures of a run that can be compared, by name. */
 
 import { ENDS, type Latency, type Run, STAGES, type Stage } from '../contract/run.ts';
 import { percentile } from '../page/facts.ts';
@@ -7,7 +7,7 @@ export interface Measure {
   /** arrival.p99, queue.mean, rate.accepted, account.lost */
   name: string;
   kind: 'latency' | 'rate' | 'count';
-  /** Null where the run has no such figure, or too few samples for it. */
+  /** Null: the run has no such figure, or too few samples. */
   of: (run: Run) => number | null;
 }
 
@@ -16,9 +16,9 @@ export const SERIES = ['arrival', 'from_send', 'http', ...STAGES, 'canary'] as c
 type Series = (typeof SERIES)[number];
 export const STATISTICS = ['min', 'mean', 'p50', 'p75', 'p90', 'p95', 'p99', 'p999', 'max'] as const;
 export type Statistic = (typeof STATISTICS)[number];
-/** Per second of the measured phases; requests and accepted messages, arrived deliveries. */
+/** Rates of the measured phases: requests, accepted messages, arrived deliveries. */
 export const RATES = ['requests', 'accepted', 'arrived'] as const;
-/** Of the whole run. */
+/** Counts of the whole run. */
 export const COUNTS = [...ENDS, 'scheduled', 'duplicates', 'reordered', 'negative', 'foreign'] as const;
 
 const UNITS = { latency: 'ms', rate: '/s', count: '' } as const;

@@ -1,4 +1,4 @@
-/** What a comparison has found and what to do about it, in a sentence. Pure. */
+/** The outcome of a comparison and what to do about it, in a sentence. Pure. */
 import { STAGES, type Stage } from '../contract/run.ts';
 import { plural } from '../page/format.ts';
 import {
@@ -11,13 +11,13 @@ import {
 } from './comparison.ts';
 import { ratioOf, reason, short, within } from './words.ts';
 
-/** What the sentence names whatever was found: with the name that stands in it. */
+/** Figures that the sentence always names, with their names in it. */
 const HEADLINE: Record<string, string> = {
   'arrival.p50': 'p50',
   'arrival.p99': 'p99',
   'rate.arrived': 'arrival rate',
 };
-/** Runs of one kind: fewer show little of how much runs differ. */
+/** Repeats to recommend: fewer do not show how much runs differ. */
 const LEAST_REPEATS = 3;
 
 export interface Outcome {
@@ -35,7 +35,7 @@ export function outcomes(comparison: Comparison): Outcome[] {
   return comparison.subjects.slice(1).map((_, k) => outcomeOf(comparison, k + 1));
 }
 
-/** Slower and faster first, then equal, then undecided; without what neither the subject nor the baseline has. */
+/** Rows sorted by finding: slower and faster, equal, undecided; without figures that both sides lack. */
 export function decidedFirst(rows: readonly Row[], index: number): Row[] {
   const rank = ({ differences }: Row) =>
     ['slower faster', 'equal', 'undecided'].findIndex((words) =>
@@ -46,7 +46,7 @@ export function decidedFirst(rows: readonly Row[], index: number): Row[] {
     .toSorted((a, b) => rank(a) - rank(b));
 }
 
-/** The verdict of a gate, the worst of what its conditions have found; null: there were none. */
+/** The verdict of a gate: the worst result of its conditions; null: it has none. */
 export function gateOf({ conditions = [] }: Comparison): Outcome | null {
   if (conditions.length === 0) return null;
   const all = plural(conditions.length, 'condition');
@@ -101,7 +101,7 @@ function outcomeOf({ subjects, rows }: Comparison, index: number): Outcome {
   };
 }
 
-/** The stage that makes the largest decided difference. */
+/** The stage with the largest decided difference. */
 function stageOf(rows: readonly Row[], index: number): Named[] {
   const size = ({ difference }: Named) => Math.abs(difference.absolute);
   return rows
@@ -127,7 +127,7 @@ function equal(those: Named[]): string[] {
   return [`${listed(those.map(({ name }) => name))} equal within ${within(intervals)}`];
 }
 
-/** By what helps, then by reason. */
+/** Undecided figures, grouped by remedy and reason. */
 function undecided(those: Named[], repeat: string): string[] {
   const remedy = ({ difference }: Named) => (difference.why === BETTER_FAILED ? 'mend that first' : repeat);
   return [...Map.groupBy(those, remedy)].flatMap(([what, some]) => {

@@ -1,7 +1,7 @@
-/** Statistics of pooled blocks, each block counted as often as a resample has drawn it. */
+/** Statistics of pooled blocks, weighted by how often a resample drew each. */
 import type { Counted } from './seconds.ts';
 
-/** @param weights how often each block counts. @returns null where nothing was counted */
+/** @param weights the weight of each block. @returns null without samples */
 export type Estimate = (weights: ArrayLike<number>) => number | null;
 
 /** Σ sums / Σ counts. */
@@ -18,7 +18,7 @@ export function ratio(blocks: readonly { sum: number; count: number }[]): Estima
   };
 }
 
-/** A percentile (0..100) of the distributions together. */
+/** A percentile (0..100) of the pooled distributions. */
 export function quantile(blocks: readonly Counted[], percentile: number): Estimate {
   const { values, rows } = aligned(blocks);
   const total = new Float64Array(values.length);
@@ -36,7 +36,7 @@ export function quantile(blocks: readonly Counted[], percentile: number): Estima
       }
     }
     if (count === 0) return null;
-    // The rank as HdrHistogram has it: the nearest, at least one.
+    // HdrHistogram's rank: the nearest, at least one.
     let left = Math.max(1, Math.ceil((percentile / 100) * count - 1e-9));
     for (let i = 0; i < total.length; i++) {
       left -= total[i] as number;
@@ -60,7 +60,7 @@ function aligned(blocks: readonly Counted[]) {
   return { values, rows };
 }
 
-/** Distributions together. */
+/** Pools distributions. */
 export function pooled(parts: readonly Counted[]): Counted {
   const { values, rows } = aligned(parts);
   const counts = new Float64Array(values.length);

@@ -1,4 +1,4 @@
-/** A run as it lies in its directory. */
+/** A run in its directory. */
 import { existsSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import type { Run } from '../contract/run.ts';
@@ -9,7 +9,7 @@ import { parseHistograms, type Recorded } from './seconds.ts';
 export interface Recording {
   run: Run;
   histograms: Recorded;
-  /** The address of the run's page, seen from the comparison's. */
+  /** The address of the run's page, relative to the comparison's. */
   page?: string;
 }
 
@@ -28,7 +28,7 @@ export async function readRecording(directory: string, name = directory): Promis
 }
 
 /**
- * A recording with the address of its page, where it has one.
+ * A recording with the address of its page, if there is one.
  * @param place the directory of the comparison's page
  */
 export async function linkedFrom(place: string, directory: string): Promise<Recording> {

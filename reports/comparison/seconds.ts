@@ -1,4 +1,4 @@
-/** The seconds of a run as samples of its figures: what blocks are made of. */
+/** The figures of a run by second, for blocks. */
 import { type Histogram, HistogramLogReader } from 'hdr-histogram-js';
 import type { Run } from '../contract/run.ts';
 
@@ -11,18 +11,18 @@ export interface Counted {
 /** Histograms of a run by tag (arrival, http) and second. */
 export type Recorded = Map<string, Map<number, Counted>>;
 
-/** from_send follows arrival so closely that a second look at it would tell nothing new. */
+/** Without from_send, which follows arrival closely. */
 const TAGS = ['arrival', 'http'];
 
 /**
- * The histograms of a log that a run has left.
+ * The histograms of a run's log.
  * @throws if it is damaged
  */
 export function parseHistograms(text: string): Recorded {
   const wanted = text
     .split('\n')
     .filter((line) => !line.startsWith('Tag=') || TAGS.some((tag) => line.startsWith(`Tag=${tag},`)));
-  // A run that was killed may have left half a line.
+  // A killed run may end with half a line.
   if (!text.endsWith('\n')) wanted.pop();
   const reader = new HistogramLogReader(wanted.join('\n'), 32, false);
   const recorded: Recorded = new Map(TAGS.map((tag) => [tag, new Map()]));
@@ -33,7 +33,7 @@ export function parseHistograms(text: string): Recorded {
   return recorded;
 }
 
-/** Public in the library's histograms, but not in their interface. Its iterator takes four times as long. */
+/** Public fields of the library's histograms that its types lack. Its iterator takes four times as long. */
 interface Indexed {
   countsArrayLength: number;
   getCountAtIndex(index: number): number;

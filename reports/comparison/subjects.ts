@@ -1,4 +1,4 @@
-/** Which runs are repeats of one another, what tells them from the others, and whether they can be compared. */
+/** Groups runs into repeats, names the groups, and decides which can be compared. */
 
 import type { Run } from '../contract/run.ts';
 import { balance, verdict } from '../page/facts.ts';
@@ -9,12 +9,11 @@ import type { Recording } from './recording.ts';
 /** Runs that are repeats of one another. */
 export type Group = Recording[];
 
-/** More would not be told apart in a figure. */
+/** More could not be distinguished in a chart. */
 export const MOST_SUBJECTS = 6;
 
 /**
- * Repeats: runs of the same load by the same tool through the same pipeline, with the same names and labels. Where these tell no
- * run from another, each stands for itself.
+ * Groups repeats: runs with the same load, tool, pipeline, names and labels. When all runs are alike, each is a group.
  * @param each no run is a repeat
  */
 export function grouped(recordings: readonly Recording[], each: boolean): Group[] {
@@ -30,7 +29,7 @@ function kind(run: Run): string {
 
 const LABEL = 'label ';
 
-/** What a user has said of a run, to tell it from others. */
+/** The names and labels that a user gave a run. */
 function traits({ run }: Run): Record<string, string> {
   return {
     tool: run.tool.name,
@@ -41,7 +40,7 @@ function traits({ run }: Run): Record<string, string> {
   };
 }
 
-/** The load that was planned; the name of the file that it stood in does not matter. */
+/** The planned load, without the name of its file. */
 function load({ run }: Run): string {
   const phases = run.profile.phases.map((p) => [
     p.name,
@@ -55,16 +54,16 @@ function load({ run }: Run): string {
   return JSON.stringify([run.model, phases, flows]);
 }
 
-/** Facts of the pipeline that its host has told: nobody has set them. */
+/** Facts of the pipeline's host, which are no settings. */
 const NO_SETTINGS = ['host_figures', 'mqtt_open_files'];
 
-/** The settings and versions of the pipeline that the run went through. */
+/** The settings and versions of the run's pipeline. */
 function settings({ environment: { pipeline } }: Run): Record<string, string> {
   const facts = Object.entries(pipeline ?? {}).filter(([name]) => !NO_SETTINGS.includes(name));
   return Object.fromEntries(facts.map(([name, value]) => [name, `${name} ${value}`]));
 }
 
-/** Settings that people know a pipeline by. */
+/** The best known settings, for titles. */
 const VARIANTS = ['queue', 'relay_mode', 'ingest_workers', 'relay_workers', 'mqtt_qos', 'tls'];
 
 function variants(run: Run): Record<string, string> {
@@ -72,8 +71,8 @@ function variants(run: Run): Record<string, string> {
 }
 
 /**
- * Titles of the groups: the traits in which they differ; where these are not enough to tell them apart also what the pipelines do;
- * and at last when their first runs began.
+ * Titles of the groups: their traits that differ; if these do not distinguish them, also settings; at last the start of their first
+ * runs.
  */
 export function titles(groups: readonly Group[]): string[] {
   const firsts = groups.map(([first]) => (first as Recording).run);
@@ -84,7 +83,7 @@ export function titles(groups: readonly Group[]): string[] {
       (name) => new Set(all.map((one) => one[name])).size > 1,
     );
     const said = (name: string, value = '') =>
-      // A number alone says nothing.
+      // A number needs its label.
       name.startsWith(LABEL) && Number.isFinite(Number.parseFloat(value))
         ? `${name.slice(LABEL.length)} ${value}`
         : value;
@@ -102,15 +101,15 @@ export function titles(groups: readonly Group[]): string[] {
 const began = (run: Run | undefined) => instant(run?.run.started ?? '');
 
 /**
- * Whose latencies and rates count: of repeats those that can be trusted, if there are any. What a late generator made slower is left out,
- * and told. A run that was cut off is not, nor one whose account is open: that may be the pipeline's doing.
+ * The runs of a group whose latencies and rates count: without invalid ones, if others are left. Incomplete runs and open accounts
+ * count, as the pipeline may be the cause.
  */
 export function counted(group: Group): Group {
   const trusted = group.filter(({ run }) => verdict(run).result !== 'invalid' || !balance(run.account).holds);
   return trusted.length > 0 ? trusted : group;
 }
 
-/** Why a group can't be held against the baseline; null: it can. */
+/** Why a group cannot be compared with the baseline; null: it can. */
 export function obstacle(baseline: Group, group: Group): string | null {
   const own = unfit(group);
   if (own !== null) return `not comparable: ${own}`;
@@ -121,7 +120,7 @@ export function obstacle(baseline: Group, group: Group): string | null {
   return loads.size > 1 ? OTHER_PROFILE : null;
 }
 
-/** Why the latencies and rates of a group say nothing; null: they do. */
+/** Why the latencies and rates of a group cannot be judged; null: they can. */
 export function unfit(group: Group): string | null {
   for (const { run } of group) {
     const { result } = verdict(run);
@@ -132,8 +131,8 @@ export function unfit(group: Group): string | null {
 }
 
 /**
- * Why the counts of a group say nothing; null: they do. Those of a run that is invalid are exact; of one that was cut off nobody has
- * looked for what had not arrived.
+ * Why the counts of a group cannot be judged; null: they can. An invalid run has exact counts; an incomplete one has not looked for
+ * missing messages.
  */
 export function uncounted(group: Group): string | null {
   for (const { run } of group) {
@@ -144,8 +143,8 @@ export function uncounted(group: Group): string | null {
 }
 
 /**
- * Names, labels, settings and facts of the environment in which the groups differ, or the runs of a group. Every CI job is another
- * one: that is no difference.
+ * Names, labels, settings and facts of the environment that differ between groups, or within one. The CI job always differs, so it
+ * does not count.
  */
 export function differing(groups: readonly Group[]): { name: string; values: string[] }[] {
   const facts = groups.map((group) => group.map(({ run }) => factsOf(run)));
@@ -158,7 +157,7 @@ export function differing(groups: readonly Group[]): { name: string; values: str
     .filter(({ values }) => new Set(values).size > 1);
 }
 
-/** Settings first: they are what somebody chose. */
+/** Facts of a run, settings first. */
 function factsOf(run: Run): Record<string, string> {
   const { pipeline, ci: _, ...machine } = run.environment;
   return {
@@ -170,10 +169,10 @@ function factsOf(run: Run): Record<string, string> {
   };
 }
 
-/** A few arrivals by the other are no difference that a figure shows. */
+/** A smaller share of arrivals by the other stamp does not matter. */
 const FEW = 0.05;
 
-/** What arrivals were taken from: by the read they have what a slow reader adds, by the kernel's stamp they do not. */
+/** Whether arrivals are by the kernel's stamp, or by the read, which includes the delay of a slow reader. */
 function arrivals({ health: { arrival_stamps: stamps } }: Run): string {
   const all = (stamps?.kernel ?? 0) + (stamps?.read ?? 0);
   if (stamps === undefined) return 'the read'; // an earlier version
@@ -183,7 +182,7 @@ function arrivals({ health: { arrival_stamps: stamps } }: Run): string {
   return share >= 1 - FEW ? 'the kernel’s stamp' : `the kernel’s stamp (${percent(share)}) and the read`;
 }
 
-/** Facts below one another by the path of their names. */
+/** Nested facts, flat by path. */
 function flat(value: unknown, path = ''): Record<string, string> {
   if (value === null || typeof value !== 'object') return path === '' ? {} : { [path]: `${value ?? '–'}` };
   return Object.assign(

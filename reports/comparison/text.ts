@@ -54,14 +54,14 @@ function heading({ letter, title, runs, obstacle }: Subject, index: number): str
   ];
 }
 
-/** The accounts, which say what the figures stand for. */
+/** The accounts of the subjects. */
 export function accountsText(subjects: readonly Subject[]): string[] {
   return accountsOf(subjects).map((text) => text.replace(/^(.+?): /, (_, head) => head.padEnd(12)));
 }
 
 const WIDTH = 140;
 
-/** What stands below one another in {@link Comparison.additions}. */
+/** A table of {@link Comparison.additions}. */
 export function additionText({ title, caption, head, rows, notes }: Addition): string {
   const all = [head, ...rows];
   const widths = head.map((_, i) => Math.max(...all.map((row) => row[i]?.length ?? 0)));
@@ -71,7 +71,7 @@ export function additionText({ title, caption, head, rows, notes }: Addition): s
   return [title, ...table, ...notes.flatMap(wrapped)].map((text) => printable(text).trimEnd()).join('\n');
 }
 
-/** A paragraph in lines that a terminal has room for. */
+/** Wraps a paragraph for a terminal. */
 function wrapped(text: string): string[] {
   const lines = [''];
   for (const word of text.split(' ')) {

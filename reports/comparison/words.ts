@@ -1,9 +1,9 @@
-/** Figures and differences in words, for the page and the terminal alike. */
+/** Figures and differences as text, for page and terminal. */
 import { equation } from '../account.ts';
 import { count, figure, ms } from '../page/format.ts';
 import { type Difference, MARGIN, type Row, type Subject } from './comparison.ts';
 
-/** Of a run that has failed messages. */
+/** The note for runs with failed messages. */
 export const SURVIVORS = 'the figures are those of the other messages';
 
 const GLUE = '\u00a0';
@@ -17,7 +17,7 @@ export function unit({ kind }: Row): string {
   return { latency: 'ms', rate: 'per second', count: '' }[kind];
 }
 
-/** How many times the baseline's a figure is: ×1.20, ×20, ×0.050 */
+/** A ratio to the baseline: ×1.20, ×20, ×0.050 */
 export function times(ratio: number | null | undefined): string {
   if (ratio == null) return '–';
   if (ratio >= 9.95) return `×${count(ratio)}`;
@@ -43,12 +43,12 @@ export function finding(difference: Difference | null): string {
   return word === 'equal' && interval !== null ? `equal within ${within([interval])}` : difference.word;
 }
 
-/** The furthest that any of the intervals reaches from no difference: 2 % */
+/** The largest distance of the intervals from no difference: 2 % */
 export function within(intervals: readonly { low: number; high: number }[]): string {
   return share(Math.max(...intervals.flatMap(({ low, high }) => [Math.abs(low), Math.abs(high)])));
 }
 
-/** Of what is undecided: why, in a few words, or which difference would have been seen. */
+/** Why a figure is undecided, in a few words, or which difference would have shown. */
 export function detail(difference: Difference | null): string {
   if (difference?.word !== 'undecided') return '';
   if (difference.why !== null || difference.interval === null) return reason(difference);
@@ -63,7 +63,7 @@ export function reason({ why }: Difference): string {
   return why?.split(':')[0] ?? 'too noisy';
 }
 
-/** Where the intervals of a subject come from, and details of why there are none. */
+/** The sources of a subject's intervals, and why some have none. */
 export function origins(rows: readonly Row[], index: number): string[] {
   const all = rows.flatMap(({ differences }) => differences[index] ?? []);
   const from = [...new Set(all.flatMap(({ interval }) => interval?.from ?? []))];
@@ -71,7 +71,7 @@ export function origins(rows: readonly Row[], index: number): string[] {
   return [...(from.length > 0 ? [`99 % intervals from ${from.join('; ')}`] : []), ...why];
 }
 
-/** A share of 1, rounded up: nothing is claimed to be closer than it is. */
+/** A share as a percentage, rounded up. */
 function share(of: number): string {
   const digits = of < 0.0995 ? 1 : 0;
   return `${Math.ceil(of * 100 * 10 ** digits - 1e-9) / 10 ** digits}${GLUE}%`;
@@ -87,7 +87,7 @@ export function legend({ letter, title }: Pick<Subject, 'letter' | 'title'>): st
   return `${letter} · ${short(title)}`;
 }
 
-/** What became of the messages: one line where the accounts agree, one for each subject where they differ. */
+/** The accounts: one line when all agree, else one for each subject. */
 export function accountsOf(subjects: readonly Subject[]): string[] {
   const lines = subjects.map(({ account, failed }) => {
     return equation(account) + (failed === null ? '' : `; ${failed}: ${SURVIVORS}`);

@@ -1,9 +1,9 @@
-/** The data of a report. Its types are made from run.schema.json: what is absent is null, latencies are in ms. */
+/** The data of a report. Types are generated from run.schema.json: absent is null, latencies are in ms. */
 import type { Health, Run, Targets, Verdict } from './run.gen.d.ts';
 
 export type * from './run.gen.d.ts';
 
-/** The six stages of a delivery, in the order of its way; per delivery they add up to arrival. */
+/** The six stages of a delivery, in order. They add up to its arrival. */
 export const STAGES = ['schedule', 'request', 'ingest', 'queue', 'relay', 'delivery'] as const;
 export type Stage = (typeof STAGES)[number];
 

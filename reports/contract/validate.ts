@@ -14,7 +14,7 @@ export function validateRun(data: unknown): string[] {
   return faults(validate, data);
 }
 
-/** Parts that are read by themselves, as run.schema.json's $defs name them. */
+/** Parts of a run that are read alone, by their names in run.schema.json's $defs. */
 export type PartName = 'run' | 'verdict' | 'account' | 'latency' | 'interval';
 const parts = new Map<PartName, ValidateFunction>();
 
@@ -34,7 +34,7 @@ function faults(check: ValidateFunction, data: unknown): string[] {
   return [...new Set(faults)];
 }
 
-/** What may be null and is an object was meant as one: that it is not null is no news. */
+/** Whether an error only says that an object is not null, where null is allowed: the error in the object is enough. */
 function isAlternative({ keyword, params, data }: ErrorObject): boolean {
   return keyword === 'anyOf' || (keyword === 'type' && params.type === 'null' && data instanceof Object);
 }

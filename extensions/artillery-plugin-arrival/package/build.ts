@@ -1,4 +1,4 @@
-/** `npm pack` begins with this: bundles the plugin, with all that it imports, into dist/, and writes its types beside it. */
+/** Run by `npm pack`: bundles the plugin with its imports into dist/, and writes its types. */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,7 +27,7 @@ await build({
     },
   },
 });
-// leash.ts hands it to a shell, as a file beside itself.
+// leash.ts runs it from its own folder.
 copyFileSync(join(ROOT, 'pipeline/stack/leash.sh'), join(DIST, 'leash.sh'));
 copyFileSync(join(ROOT, 'LICENSE'), join(PLUGIN, 'LICENSE'));
 

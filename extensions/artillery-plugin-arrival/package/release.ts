@@ -1,6 +1,6 @@
 /**
- * `npm run release`: packs artillery-plugin-arrival, and its recorder as a package for each platform, which npm installs where `os` and
- * `cpu` fit. Publishes nothing.
+ * `npm run release`: packs artillery-plugin-arrival, and its recorder as one package for each platform (npm installs the one whose `os`
+ * and `cpu` fit). Publishes nothing.
  *
  *     npm run release -- [--to <folder>] [<platform>=<k6> …]
  *
@@ -51,7 +51,7 @@ function packRecorder(platform: string, k6: string): void {
       join(folder, 'README.md'),
       `# ${name}\n\n${description}. Its sources: ${homepage}, and https://github.com/grafana/k6.\n`,
     );
-    // The AGPL wants its text to go with the binary.
+    // The AGPL requires its text beside the binary.
     const find = ['list', '-m', '-f', '{{.Dir}}', 'go.k6.io/k6/v2'];
     const module = execFileSync('go', find, { cwd: join(ROOT, 'extensions/k6'), encoding: 'utf8' }).trim();
     copyFileSync(join(module, 'LICENSE.md'), join(folder, 'LICENSE.md'));

@@ -7,50 +7,50 @@ const slot = (n: number): Slot => ({ n, due_us: n * 1000, flow: 'direct', path: 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => slot(from + i));
 
 test('open model: slots are fetched ahead, and again when half of them are used', async () => {
-  const said: object[] = [];
-  const slots = new Slots(false, 300, (line) => said.push(line));
+  const sent: object[] = [];
+  const slots = new Slots(false, 300, (line) => sent.push(line));
   const first = [slots.next(), slots.next()];
-  assert.deepEqual(said, [{ next: 500 }], 'asked once');
-  slots.hear(range(0, 500));
+  assert.deepEqual(sent, [{ next: 500 }], 'asked once');
+  slots.add(range(0, 500));
   assert.deepEqual(
     (await Promise.all(first)).map((one) => one?.n),
     [0, 1],
   );
   for (let n = 2; n < 250; n++) assert.equal((await slots.next())?.n, n);
-  assert.deepEqual(said, [{ next: 500 }, { next: 500 }]);
-  slots.hear(range(500, 503));
+  assert.deepEqual(sent, [{ next: 500 }, { next: 500 }]);
+  slots.add(range(500, 503));
   for (let n = 250; n < 503; n++) assert.equal((await slots.next())?.n, n);
   const beyond = slots.next();
   assert.equal(slots.over, false);
-  slots.hear([]);
+  slots.add([]);
   assert.equal(await beyond, undefined);
   assert.equal(slots.over, true);
   assert.equal(await slots.next(), undefined);
 });
 
 test('open model: large requests are fetched fewer at a time', () => {
-  const said: object[] = [];
-  void new Slots(false, 1 << 20, (line) => said.push(line)).next();
-  void new Slots(false, 1e9, (line) => said.push(line)).next();
-  assert.deepEqual(said, [{ next: 7 }, { next: 1 }]);
+  const sent: object[] = [];
+  void new Slots(false, 1 << 20, (line) => sent.push(line)).next();
+  void new Slots(false, 1e9, (line) => sent.push(line)).next();
+  assert.deepEqual(sent, [{ next: 7 }, { next: 1 }]);
 });
 
 test('closed model: each asks for its turn, with its flow, and whoever asked first is answered first', async () => {
-  const said: object[] = [];
-  const slots = new Slots(true, 300, (line) => said.push(line));
+  const sent: object[] = [];
+  const slots = new Slots(true, 300, (line) => sent.push(line));
   const asked = [slots.next('view'), slots.next(), slots.next('view')];
-  assert.deepEqual(said, [
+  assert.deepEqual(sent, [
     { next: 1, flow: 'view' },
     { next: 1, flow: undefined },
     { next: 1, flow: 'view' },
   ]);
-  slots.hear([slot(0)]);
-  slots.hear([slot(1)]);
-  slots.hear([]);
+  slots.add([slot(0)]);
+  slots.add([slot(1)]);
+  slots.add([]);
   assert.deepEqual(
     (await Promise.all(asked)).map((one) => one?.n),
     [0, 1, undefined],
   );
   assert.equal(await slots.next('view'), undefined);
-  assert.equal(said.length, 3, 'nobody is asked when all is over');
+  assert.equal(sent.length, 3, 'nobody is asked when all is over');
 });
