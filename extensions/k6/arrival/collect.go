@@ -56,7 +56,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	tags := state.Tags.GetCurrentValues().Tags
 	hand := func(us []int64) { e.pending.latencies(ctx, state, m.latency, tags, us) }
 	if e.subscribers, err = receive.Subscribe(ctx, &e.Parts, receive.Receiving{
-		MQTT: o.MQTT, Queue: o.Queue, Answers: o.Answers, Network: network, Stamped: client != nil, Patience: e.comeBack, Latencies: hand,
+		MQTT: o.MQTT, Queue: o.Queue, Answers: o.Answers, Network: network, Stamped: client != nil, Patience: e.reconnect, Latencies: hand,
 	}); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 	defer e.subscribers.Close()
 	if o.Canary {
 		if e.canary, err = receive.NewCanary(ctx, &e.Parts, receive.Circling{
-			MQTT: o.MQTT, Ingest: o.Ingest, Timeout: o.Timeout.duration(), Format: o.messages(), Network: network, Patience: e.comeBack,
+			MQTT: o.MQTT, Ingest: o.Ingest, Timeout: o.Timeout.duration(), Format: o.messages(), Network: network, Patience: e.reconnect,
 			Drain: o.Drain.duration(),
 		}); err != nil {
 			return err
@@ -192,7 +192,7 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 				halt("the senders have taken %d of %d requests and no more for %.0f s: did one of them fail? Its log says it",
 					e.open.Drawn(), e.Pacer.Requests(), schedule.LateLimit.Seconds())
 			}
-			if n := e.strangers.Load(); n >= strangersMost && !e.welcome.Load() {
+			if n := e.unauthorized.Load(); n >= unauthorizedMost && !e.anyAccepted.Load() {
 				halt("the ingest answered the first %d requests with 401, so the rest of the load was not sent: "+
 					"the token is missing or wrong (INGEST_TOKEN, ingest.token)", n)
 			}
@@ -231,8 +231,8 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 const (
 	quietLeast = 5
 	aloneMost  = 50
-	// strangersMost answers of 401 without one accepted request halt the run.
-	strangersMost = 10
+	// unauthorizedMost answers of 401 without one accepted request halt the run.
+	unauthorizedMost = 10
 )
 
 // errStopped means that k6 ended the subscriber's iteration before the run was over.

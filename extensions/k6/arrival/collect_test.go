@@ -26,7 +26,7 @@ func TestASubscriberThatDoesNotComeBackEndsTheLoadAndTheRunIsInvalid(t *testing.
 	t.Parallel()
 	f := &fake.Pipeline{}
 	s := newScript(t, f, "phases: [{duration: 100, arrivalRate: 100}]\nflows: [{name: direct}]", "idle: '300ms', drain: 0")
-	s.module.root.engine.comeBack = 300 * time.Millisecond
+	s.module.root.engine.reconnect = 300 * time.Millisecond
 	f.Copies = func(nth int) int {
 		if nth == 50 {
 			f.CloseBroker()
@@ -223,7 +223,7 @@ func TestABrokerIsWaitedForAsLongAsWhatIsLate(t *testing.T) {
 	t.Parallel()
 	for drain, want := range map[string]time.Duration{"0": 30 * time.Second, "'500ms'": 30 * time.Second, "'90s'": 90 * time.Second} {
 		s := newScript(t, &fake.Pipeline{}, "phases: [{duration: 1, arrivalRate: 1}]\nflows: [{name: direct}]", "drain: "+drain)
-		assert.Equal(t, want, s.module.root.engine.comeBack, drain)
+		assert.Equal(t, want, s.module.root.engine.reconnect, drain)
 	}
 }
 

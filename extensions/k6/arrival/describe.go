@@ -151,7 +151,7 @@ func (e *engine) vus(p profile.Phase) *int {
 
 // runName is the name of the run's directory.
 func (e *engine) runName() string {
-	dir := e.life.place()
+	dir := e.life.directory()
 	if e.segment == nil {
 		return filepath.Base(dir)
 	}

@@ -82,7 +82,7 @@ func (e *engine) makeDir() error {
 
 // withdraw removes the files of a run that did not begin.
 func (e *engine) withdraw() error {
-	dir := e.life.place()
+	dir := e.life.directory()
 	for _, name := range runFiles {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

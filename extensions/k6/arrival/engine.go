@@ -23,32 +23,32 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
-// comeBackLeast is the shortest broker outage that the run tolerates before it halts the load. Where drain is
+// reconnectLeast is the shortest broker outage that the run tolerates before it halts the load. Where drain is
 // longer, the run tolerates an outage of that length.
-const comeBackLeast = 30 * time.Second
+const reconnectLeast = 30 * time.Second
 
 // engine is the run of this process. Each part that changes has an owner with its own lock.
 type engine struct {
 	run.Parts // shared with sending, receiving and looking up
 	notes     // errors, doubts and figures for the report
 
-	options  *options
-	segment  *segment.Segment  // this instance's part of the run; nil: all
-	met      *report.Generator // this instance among the others; nil: it is the only one
-	trust    network.Trust
-	comeBack time.Duration // how long a subscriber tries to reconnect
+	options   *options
+	segment   *segment.Segment  // this instance's part of the run; nil: all
+	met       *report.Generator // this instance among the others; nil: it is the only one
+	trust     network.Trust
+	reconnect time.Duration // how long a subscriber tries to reconnect
 
-	open      *schedule.Open   // open model: hands out requests
-	turns     *schedule.Turns  // closed model; nil: open model
-	handles   handles          // requests that scripts or a caller send
-	external  *External        // the caller that sends in place of k6; nil: k6 sends
-	strangers atomic.Int64     // requests answered 401 before any was accepted
-	welcome   atomic.Bool      // a request was accepted
-	phases    *schedule.Phases // with their actual times
-	pending   pending          // samples for k6
-	judging   limits.Judging   // thresholds, and k6's results for them
-	within    *withins         // limits on how many deliveries arrive in time
-	life      life             // how far the run has come
+	open         *schedule.Open   // open model: hands out requests
+	turns        *schedule.Turns  // closed model; nil: open model
+	handles      handles          // requests that scripts or a caller send
+	external     *External        // the caller that sends in place of k6; nil: k6 sends
+	unauthorized atomic.Int64     // requests answered 401 before any was accepted
+	anyAccepted  atomic.Bool      // a request was accepted
+	phases       *schedule.Phases // with their actual times
+	pending      pending          // samples for k6
+	judging      limits.Judging   // thresholds, and k6's results for them
+	within       *withins         // limits on how many deliveries arrive in time
+	life         life             // how far the run has come
 
 	subscribers *receive.Subscribers // nil: there are none yet
 	canary      *receive.Canary      // nil: none
@@ -58,12 +58,12 @@ func newEngine(o *options, part *segment.Segment) *engine {
 	o.profile.Connections = max(o.MQTT.Connections, o.MQTT.Brokers())
 	due := part.Share(pacer.New(o.profile))
 	e := &engine{
-		options:  o,
-		segment:  part,
-		trust:    network.Trust{CA: o.CA},
-		comeBack: max(comeBackLeast, o.Drain.duration()),
-		notes:    notes{connects: ledger.NewSeries()},
-		within:   &withins{},
+		options:   o,
+		segment:   part,
+		trust:     network.Trust{CA: o.CA},
+		reconnect: max(reconnectLeast, o.Drain.duration()),
+		notes:     notes{connects: ledger.NewSeries()},
+		within:    &withins{},
 	}
 	id, own := cmp.Or(o.RunID, newRunID()), e.levelled()
 	e.Parts = run.Parts{
@@ -164,15 +164,15 @@ func (l *life) fill(why error) {
 	l.full = why
 }
 
-// filled returns the write error that ended the run; nil: there was none.
-func (l *life) filled() error {
+// writeError returns the write error that ended the run; nil: there was none.
+func (l *life) writeError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.full
 }
 
-// place returns the directory of the run.
-func (l *life) place() string {
+// directory returns the directory of the run.
+func (l *life) directory() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dir

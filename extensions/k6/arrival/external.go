@@ -233,7 +233,7 @@ func (x *External) Figure(name string, value float64, unit string) {
 // Result judges the run and writes the last report.
 func (x *External) Result() (run *report.Run, summary, directory string, err error) {
 	run, err = x.engine.lastReport(x.registry)
-	return run, report.Text(run, x.engine.whereabouts(), false), x.engine.life.place(), err
+	return run, report.Text(run, x.engine.reportPath(), false), x.engine.life.directory(), err
 }
 
 // opening returns the start time: soon for k6, when the caller decides otherwise.
@@ -247,7 +247,7 @@ func (x *External) opening(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
-	p := Prepared{Run: e.ID, Name: e.runName(), Directory: e.life.place(), Senders: e.options.Senders, Closed: e.Pacer.Closed()}
+	p := Prepared{Run: e.ID, Name: e.runName(), Directory: e.life.directory(), Senders: e.options.Senders, Closed: e.Pacer.Closed()}
 	for _, phase := range e.options.profile.Phases {
 		p.Phases = append(p.Phases, phase.Name)
 	}

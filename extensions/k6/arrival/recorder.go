@@ -42,7 +42,7 @@ func newRecorder(e *engine) (*recorder, error) {
 	var err error
 	// O_EXCL: another run may have started in this directory since the check. Then the summary must not write
 	// there either.
-	dir := e.life.place()
+	dir := e.life.directory()
 	timeline := filepath.Join(dir, "timeline.ndjson")
 	if r.timeline, err = os.OpenFile(timeline, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); errors.Is(err, fs.ErrExist) {
 		e.life.moveTo("")

@@ -77,9 +77,9 @@ func (e *engine) answered(slot pacer.Slot, a send.Answer, sent time.Time) ledger
 	}
 	switch {
 	case a.Status == http.StatusUnauthorized:
-		e.strangers.Add(1)
-	case a.Status/100 == 2 && !e.welcome.Load():
-		e.welcome.Store(true)
+		e.unauthorized.Add(1)
+	case a.Status/100 == 2 && !e.anyAccepted.Load():
+		e.anyAccepted.Store(true)
 	}
 	outcome, class, example := a.Outcome(e.options.Timeout.duration())
 	if class != "" {

@@ -21,7 +21,7 @@ func (e *engine) write() error {
 }
 
 func (e *engine) save(r *report.Run) error {
-	err := report.Save(e.life.place(), r)
+	err := report.Save(e.life.directory(), r)
 	if err != nil {
 		e.removePage()
 	}
@@ -29,18 +29,18 @@ func (e *engine) save(r *report.Run) error {
 }
 
 // removePage removes an outdated page after run.json could not be written.
-func (e *engine) removePage() { _ = os.Remove(filepath.Join(e.life.place(), report.PageName)) }
+func (e *engine) removePage() { _ = os.Remove(filepath.Join(e.life.directory(), report.PageName)) }
 
 // summary is run.summary, for handleSummary: it writes the last report and returns what k6 prints.
 func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
-	if e.life.place() == "" {
+	if e.life.directory() == "" {
 		return map[string]any{"stdout": "\n  INCOMPLETE  the run did not begin; there is no report\n\n"}
 	}
 	if !e.judging.TestEnded() { // k6 still counts, so its thresholds cannot be judged
 		common.Throw(m.vu.Runtime(), errors.New("run.summary() is for handleSummary: the test goes on; run.result() is the run so far"))
 	}
 	r, err := e.lastReport(m.root.registry)
-	where := e.whereabouts()
+	where := e.reportPath()
 	if err != nil {
 		where = "none: " + err.Error()
 	}
@@ -55,9 +55,9 @@ func (e *engine) lastReport(registry *metrics.Registry) (*report.Run, error) {
 	return r, e.save(r)
 }
 
-// whereabouts is the path of the report, for the reader.
-func (e *engine) whereabouts() string {
-	where := filepath.Join(e.life.place(), report.PageName)
+// reportPath is the path of the report, for the reader.
+func (e *engine) reportPath() string {
+	where := filepath.Join(e.life.directory(), report.PageName)
 	if wd, err := os.Getwd(); err == nil {
 		if short, err := filepath.Rel(wd, where); err == nil && len(short) < len(where) {
 			return short
@@ -90,7 +90,7 @@ func (r *RootModule) exit() {
 	r.mu.Lock()
 	e := r.engine
 	r.mu.Unlock()
-	if e == nil || e.life.place() == "" {
+	if e == nil || e.life.directory() == "" {
 		return
 	}
 	if !r.concluded.Load() {
@@ -98,7 +98,7 @@ func (r *RootModule) exit() {
 			r.logger.Error(err)
 		}
 	}
-	if full := e.life.filled(); full != nil { // otherwise k6 would exit with 108, as if a script had ended the test
+	if full := e.life.writeError(); full != nil { // otherwise k6 would exit with 108, as if a script had ended the test
 		r.logger.Error("the run was ended: " + report.Printable(full.Error()))
 		os.Exit(1)
 	}

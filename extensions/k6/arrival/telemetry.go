@@ -27,8 +27,8 @@ import (
 // baseline is how long before the run telemetry is read, for the initial values of counters.
 const baseline = 3 * time.Second
 
-// said is an entry of the telemetry stream: a process's resources, counters and clock.
-type said struct {
+// telemetryEntry is an entry of the telemetry stream: a process's resources, counters and clock.
+type telemetryEntry struct {
 	CPUPercent *float64           `json:"cpu_percent"`
 	RSSMB      *float64           `json:"rss_mb"`
 	Gauges     map[string]float64 `json:"gauges"`
@@ -53,7 +53,7 @@ func (e *engine) readTelemetry(ctx context.Context, client *store.Store) {
 		data, _ := entry.Values["data"].(string)
 		stamp, _ := entry.Values["at"].(string)
 		at, err := strconv.ParseInt(stamp, 10, 64)
-		var s said
+		var s telemetryEntry
 		if err != nil || name == "" || json.Unmarshal([]byte(data), &s) != nil {
 			return
 		}
@@ -73,7 +73,7 @@ func (e *engine) readTelemetry(ctx context.Context, client *store.Store) {
 	})
 	if err != nil {
 		e.count("telemetry", "not read", err.Error())
-		e.distrust("what the pipeline's processes said of their clocks could not be read: %s", err)
+		e.distrust("the clocks of the pipeline's processes could not be read: %s", err)
 	}
 	var resources []report.Resource
 	var known []report.ProcessClock
@@ -90,8 +90,8 @@ func (e *engine) readTelemetry(ctx context.Context, client *store.Store) {
 	e.used(resources, known)
 }
 
-// whence is where the runs of this process come from. The first call asks git: before the load.
-var whence = sync.OnceValues(func() (*origin.Git, *origin.CI) { return origin.Of(".", os.Getenv) })
+// gitAndCI describes the commit and the CI job of this process. The first call, before the load, asks git.
+var gitAndCI = sync.OnceValues(func() (*origin.Git, *origin.CI) { return origin.Of(".", os.Getenv) })
 
 // environment describes the generator's machine and where the run came from. It omits what the system does not report.
 func (e *engine) environment() map[string]any {
@@ -99,7 +99,7 @@ func (e *engine) environment() map[string]any {
 		"os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU(), "gomaxprocs": runtime.GOMAXPROCS(0),
 		"arrival": report.Version, "go": runtime.Version(), "shared_host": e.sharedHost(),
 	}
-	env["git"], env["ci"] = whence()
+	env["git"], env["ci"] = gitAndCI()
 	if name, err := os.Hostname(); err == nil {
 		env["hostname"] = name
 	}

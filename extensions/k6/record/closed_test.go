@@ -19,7 +19,7 @@ func (c *caller) turns(outstanding int, flow func(nth int) string) map[string]in
 	c.t.Helper()
 	got, asked := map[string]int{}, 0
 	ask := func() {
-		c.say(`{"next": 1, "id": %d%s}`, asked, flow(asked))
+		c.write(`{"next": 1, "id": %d%s}`, asked, flow(asked))
 		asked++
 	}
 	for range outstanding {
@@ -27,7 +27,7 @@ func (c *caller) turns(outstanding int, flow func(nth int) string) map[string]in
 	}
 	var sending sync.WaitGroup
 	for over := 0; over < outstanding; {
-		l := c.hear(func(l answerLine) bool { return l.Slots != nil })
+		l := c.expect(func(l answerLine) bool { return l.Slots != nil })
 		assert.NotNil(c.t, l.ID)
 		if len(*l.Slots) == 0 {
 			over++
@@ -65,10 +65,10 @@ func TestNoMoreAreUnderWayThanThePhaseHas(t *testing.T) {
 	c.started()
 	flows := []string{"two", "one", "two", "two", "one"}
 	for i, flow := range append(flows, "one") {
-		c.say(`{"next": 1, "flow": %q, "id": "%d"}`, flow, i)
+		c.write(`{"next": 1, "flow": %q, "id": "%d"}`, flow, i)
 	}
 	slot := func(want int) slotLine {
-		l := c.hear(func(l answerLine) bool { return l.Slots != nil })
+		l := c.expect(func(l answerLine) bool { return l.Slots != nil })
 		require.Equal(t, fmt.Sprint(want), l.ID, "in the order in which they were asked for")
 		require.Len(t, *l.Slots, 1)
 		assert.Equal(t, flows[want], (*l.Slots)[0].Flow)
@@ -82,7 +82,7 @@ func TestNoMoreAreUnderWayThanThePhaseHas(t *testing.T) {
 	}
 	c.send(first)
 	c.send(second)
-	assert.Empty(t, *c.hear(func(l answerLine) bool { return l.Slots != nil }).Slots)
+	assert.Empty(t, *c.expect(func(l answerLine) bool { return l.Slots != nil }).Slots)
 	r, _, _ := c.end()
 	assert.Equal(t, 5, r.Account.Arrived)
 }
@@ -105,9 +105,9 @@ func TestARequestOfTheClosedModelThatIsGivenUpLetsTheNextIn(t *testing.T) {
 	c := record(t, &fake.Pipeline{}, "phases: [{duration: 60, vus: 1, requests: 2}]\nflows: [{name: one}]", `, "timeout": "1ms", "idle": "100ms"`)
 	c.started()
 	lost := c.slots(`{"next": 1}`)[0]
-	c.say(`{"sent": %d, "at_us": %d}`, lost.N, c.clock.us(time.Now()))
+	c.write(`{"sent": %d, "at_us": %d}`, lost.N, c.clock.us(time.Now()))
 	c.send(c.slots(`{"next": 1}`)[0])
-	c.say(`{"settled": %d, "at_us": %d, "status": 202}`, lost.N, c.clock.us(time.Now()))
+	c.write(`{"settled": %d, "at_us": %d, "status": 202}`, lost.N, c.clock.us(time.Now()))
 	r, _, _ := c.end()
 	assert.Equal(t, [3]int{2, 1, 1}, [3]int{r.Account.Scheduled, r.Account.Arrived, r.Account.Unknown})
 	assert.Contains(t, r.Errors, report.ErrorClass{Stage: "request", Class: "not settled", Count: 1, Example: "not settled within 1.001s"})

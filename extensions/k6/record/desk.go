@@ -224,5 +224,5 @@ func (d *desk) answer(r *arrival.Request) {
 			lines = append(lines, line)
 		}
 	}
-	d.out.sayLine(slotsLine{lines, first.id})
+	d.out.writeLine(slotsLine{lines, first.id})
 }

@@ -36,7 +36,7 @@ func TestARecorderWhoseCallerGoesWritesWhatItKnows(t *testing.T) {
 				c.send(s)
 			}
 			disconnect(c)
-			last := c.hear(func(l answerLine) bool { return l.Summary != "" })
+			last := c.expect(func(l answerLine) bool { return l.Summary != "" })
 			assert.Equal(t, exitcodes.ExternalAbort, <-c.code)
 			assert.Equal(t, int(exitcodes.ExternalAbort), last.Exit)
 			r := c.written()
@@ -51,7 +51,7 @@ func TestARecorderWhoseCallerGoesWritesWhatItKnows(t *testing.T) {
 func TestARecorderLeavesNothingOfARunThatDidNotBegin(t *testing.T) {
 	t.Parallel()
 	c := record(t, &fake.Pipeline{}, ten, "")
-	require.NotNil(t, c.hear(func(l answerLine) bool { return l.Ready != nil }).Ready)
+	require.NotNil(t, c.expect(func(l answerLine) bool { return l.Ready != nil }).Ready)
 	require.NoError(t, c.in.Close())
 	_, err := io.ReadAll(c.out)
 	require.NoError(t, err)
@@ -90,8 +90,8 @@ func TestALineThatIsWrongEndsTheRecordingWithItsNumber(t *testing.T) {
 			require.Len(t, c.slots(`{"next": 1}`), 1)
 			now := c.clock.us(time.Now())
 			lines := strings.NewReplacer("FUTURE", fmt.Sprint(now+5_000_000), "NOW", fmt.Sprint(now)).Replace(line)
-			c.say("%s", lines)
-			wrong := c.hear(func(l answerLine) bool { return l.Error != nil }).Error
+			c.write("%s", lines)
+			wrong := c.expect(func(l answerLine) bool { return l.Error != nil }).Error
 			assert.Contains(t, wrong.Message, want)
 			assert.Equal(t, 4+strings.Count(lines, "\n"), wrong.Line, "options, start, next, and these")
 			assert.Equal(t, exitcodes.ThresholdsHaveFailed, <-c.code)
@@ -116,7 +116,7 @@ func TestWhatARecorderCanNotBeginWithIsRefused(t *testing.T) {
 		t.Run(options, func(t *testing.T) {
 			t.Parallel()
 			c := record(t, &fake.Pipeline{}, ten, options)
-			wrong := c.hear(func(l answerLine) bool { return l.Error != nil }).Error
+			wrong := c.expect(func(l answerLine) bool { return l.Error != nil }).Error
 			assert.Contains(t, wrong.Message, want)
 			assert.Equal(t, 1, wrong.Line)
 			assert.Equal(t, exitcodes.InvalidConfig, <-c.code)
@@ -133,7 +133,7 @@ func TestTheFirstMessageOfARecorderHasToArrive(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			c := record(t, f, ten, `, "canary": true, "drain": "300ms"`)
-			assert.Contains(t, c.hear(func(l answerLine) bool { return l.Error != nil }).Error.Message, want)
+			assert.Contains(t, c.expect(func(l answerLine) bool { return l.Error != nil }).Error.Message, want)
 			assert.Equal(t, exitcodes.InvalidConfig, <-c.code)
 		})
 	}

@@ -71,19 +71,19 @@ func record(t *testing.T, f *fake.Pipeline, profile, options string) *caller {
 		c.code <- code
 	}()
 	t.Cleanup(stop)
-	c.say(`{"options": {"profile": %q, "ingest": {"url": %q}, "mqtt": {"url": %q}, "dir": %q, "canary": false, "tool": {"name": "other", "version": "1.2"} %s}}`,
+	c.write(`{"options": {"profile": %q, "ingest": {"url": %q}, "mqtt": {"url": %q}, "dir": %q, "canary": false, "tool": {"name": "other", "version": "1.2"} %s}}`,
 		profile, f.IngestURL(), f.MQTTURL(), c.dir, options)
 	return c
 }
 
-func (c *caller) say(format string, args ...any) {
+func (c *caller) write(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, _ = fmt.Fprintf(c.in, format+"\n", args...) // the recorder may have ended
 }
 
-// hear reads lines until one is wanted.
-func (c *caller) hear(wanted func(answerLine) bool) (l answerLine) {
+// expect reads lines until one is wanted.
+func (c *caller) expect(wanted func(answerLine) bool) (l answerLine) {
 	c.t.Helper()
 	for {
 		text, err := c.out.ReadBytes('\n')
@@ -99,30 +99,30 @@ func (c *caller) hear(wanted func(answerLine) bool) (l answerLine) {
 
 func (c *caller) started() {
 	c.t.Helper()
-	require.NotNil(c.t, c.hear(func(l answerLine) bool { return l.Ready != nil || l.Error != nil }).Ready)
-	c.say(`{"start": {"in_us": 50000}}`)
-	require.NotNil(c.t, c.hear(func(l answerLine) bool { return l.Started != nil }).Started)
+	require.NotNil(c.t, c.expect(func(l answerLine) bool { return l.Ready != nil || l.Error != nil }).Ready)
+	c.write(`{"start": {"in_us": 50000}}`)
+	require.NotNil(c.t, c.expect(func(l answerLine) bool { return l.Started != nil }).Started)
 }
 
 func (c *caller) slots(line string) []slotLine {
 	c.t.Helper()
-	c.say("%s", line)
-	return *c.hear(func(l answerLine) bool { return l.Slots != nil }).Slots
+	c.write("%s", line)
+	return *c.expect(func(l answerLine) bool { return l.Slots != nil }).Slots
 }
 
 // send sends a request when it is due, and says so.
 func (c *caller) send(s slotLine) {
 	time.Sleep(time.Until(c.clock.time(s.DueUS)))
-	c.say(`{"sent": %d, "at_us": %d}`, s.N, c.clock.us(time.Now()))
+	c.write(`{"sent": %d, "at_us": %d}`, s.N, c.clock.us(time.Now()))
 	answer, err := http.Post(c.f.IngestURL()+s.Path, "application/json", strings.NewReader(s.Body))
 	at := c.clock.us(time.Now())
 	if err != nil {
-		c.say(`{"settled": %d, "at_us": %d, "error": "closed", "message": %q}`, s.N, at, err)
+		c.write(`{"settled": %d, "at_us": %d, "error": "closed", "message": %q}`, s.N, at, err)
 		return
 	}
 	body, _ := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
-	c.say(`{"settled": %d, "at_us": %d, "status": %d, "body": %q}`, s.N, at, answer.StatusCode, body)
+	c.write(`{"settled": %d, "at_us": %d, "status": %d, "body": %q}`, s.N, at, answer.StatusCode, body)
 }
 
 // sendAll sends the open model's schedule.
@@ -140,8 +140,8 @@ func (c *caller) sendAll() {
 // end ends the load and returns the run, as written to disk and as reported to the caller.
 func (c *caller) end() (*report.Run, answerLine, exitcodes.ExitCode) {
 	c.t.Helper()
-	c.say(`{"end": true}`)
-	last := c.hear(func(l answerLine) bool { return l.Summary != "" || l.Error != nil })
+	c.write(`{"end": true}`)
+	last := c.expect(func(l answerLine) bool { return l.Summary != "" || l.Error != nil })
 	return c.written(), last, <-c.code
 }
 

@@ -62,8 +62,8 @@ func readLine(text []byte) (l line, err error) {
 	return l, nil
 }
 
-// leadOf is the time between a start line and the start of the schedule, µs.
-func leadOf(start json.RawMessage) (us int64, err error) {
+// delayOf is the time between a start line and the start of the schedule, µs.
+func delayOf(start json.RawMessage) (us int64, err error) {
 	var in struct {
 		US int64 `json:"in_us"`
 	}

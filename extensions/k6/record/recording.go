@@ -19,7 +19,7 @@ import (
 
 // recording is a run whose requests another program, the caller, sends. They exchange lines of JSON.
 type recording struct {
-	out    *sayer
+	out    *answers
 	clock  hostClock
 	parent int // this process's
 	logger logrus.FieldLogger
@@ -37,7 +37,7 @@ type recording struct {
 
 func newRecording(out io.Writer, parent int, logger logrus.FieldLogger) *recording {
 	r := &recording{
-		out: newSayer(out), clock: newHostClock(), parent: parent, logger: logger,
+		out: newAnswers(out), clock: newHostClock(), parent: parent, logger: logger,
 		ready: make(chan struct{}), starts: make(chan time.Duration, 1), ended: make(chan struct{}),
 	}
 	r.desk = newDesk(r)
@@ -70,7 +70,7 @@ func (r *recording) record(ctx context.Context, in io.Reader) (exitcodes.ExitCod
 			if len(bytes.TrimSpace(text)) == 0 {
 				continue
 			}
-			if err := r.hear(ctx, text); err != nil {
+			if err := r.handle(ctx, text); err != nil {
 				stop()
 				return r.refuse(n, err)
 			}
@@ -90,7 +90,7 @@ func (r *recording) record(ctx context.Context, in io.Reader) (exitcodes.ExitCod
 
 // readLines closes the channel at the end of the input.
 func readLines(ctx context.Context, in io.Reader) <-chan []byte {
-	lines := make(chan []byte, sayerQueue)
+	lines := make(chan []byte, answersQueue)
 	go func() {
 		defer close(lines)
 		for b := bufio.NewReader(in); ; {
@@ -117,7 +117,7 @@ func (r *recording) refuse(line int, err error) (exitcodes.ExitCode, error) {
 		code = exitcodes.InvalidConfig
 	}
 	message := report.Printable(err.Error())
-	r.out.say("error", errorLine{line, message})
+	r.out.write("error", errorLine{line, message})
 	r.wait()
 	return code, fmt.Errorf("line %d: %s", line, message)
 }
@@ -131,7 +131,7 @@ func (r *recording) cutOff(why error) (exitcodes.ExitCode, error) {
 			return exitcodes.ExternalAbort, errors.Join(why, err)
 		}
 		result.Exit = int(exitcodes.ExternalAbort)
-		r.out.sayLine(result)
+		r.out.writeLine(result)
 	}
 	return exitcodes.ExternalAbort, why
 }
@@ -142,7 +142,7 @@ func (r *recording) conclude() (exitcodes.ExitCode, error) {
 	if err != nil {
 		return exitcodes.ThresholdsHaveFailed, err
 	}
-	r.out.sayLine(result)
+	r.out.writeLine(result)
 	if result.Exit != 0 {
 		return exitcodes.ThresholdsHaveFailed, fmt.Errorf("the run is not a pass: %s", result.Verdict.Result)
 	}
@@ -172,12 +172,12 @@ var _ arrival.Caller = &recording{}
 
 // Open implements arrival.Caller: it waits for the start line.
 func (r *recording) Open(ctx context.Context, p arrival.Prepared) (time.Time, error) {
-	r.out.say("ready", readyLine{p, r.clock.us(time.Now())})
+	r.out.write("ready", readyLine{p, r.clock.us(time.Now())})
 	close(r.ready)
 	select {
 	case in := <-r.starts:
 		epoch := time.Now().Add(in)
-		r.out.say("started", startedLine{r.clock.us(epoch)})
+		r.out.write("started", startedLine{r.clock.us(epoch)})
 		return epoch, nil
 	case <-ctx.Done():
 		return time.Time{}, ctx.Err()
@@ -192,7 +192,7 @@ func (r *recording) Look(now time.Time) { r.desk.dropUnsent(now) }
 
 // Second implements arrival.Caller.
 func (r *recording) Second(row report.Interval, latencies []float64) {
-	r.out.mention("progress", progressLine{
+	r.out.tryWrite("progress", progressLine{
 		T: row.T, Sent: row.Sent, Accepted: row.Accepted, Arrived: row.Arrived, Backlog: row.Backlog, Latencies: latencies,
 	})
 }

@@ -66,9 +66,9 @@ func TestARecorderJudgesAnswersAsTheNativeSenderDoes(t *testing.T) {
 		`"error": "timeout"`, `"error": "reset", "retries": 2`, `"error": "reset", "connected": false`,
 	} {
 		s := slots[4+i]
-		c.say(`{"sent": %d, "at_us": %d}`, s.N, s.DueUS)
+		c.write(`{"sent": %d, "at_us": %d}`, s.N, s.DueUS)
 		time.Sleep(time.Until(c.clock.time(s.DueUS)))
-		c.say(`{"settled": %d, "at_us": %d, %s}`, s.N, c.clock.us(time.Now()), failure)
+		c.write(`{"settled": %d, "at_us": %d, %s}`, s.N, c.clock.us(time.Now()), failure)
 	}
 	r, _, code := c.end()
 	assert.Equal(t, exitcodes.ThresholdsHaveFailed, code)
@@ -91,13 +91,13 @@ func TestARecorderDropsWhatIsNotSent(t *testing.T) {
 	c.started()
 	slots := c.slots(`{"next": 5}`)
 	c.send(slots[0])
-	c.say(`{"sent": %d, "at_us": %d}`, slots[1].N, c.clock.us(time.Now()))
-	c.say(`{"end": true}`)
+	c.write(`{"sent": %d, "at_us": %d}`, slots[1].N, c.clock.us(time.Now()))
+	c.write(`{"end": true}`)
 	assert.Empty(t, c.slots(`{"next": 5}`), "the load has ended")
-	c.say(`{"sent": %d, "at_us": %d}`, slots[2].N, c.clock.us(time.Now())) // it did not know yet
-	c.say(`{"settled": %d, "at_us": %d, "status": 202}`, slots[2].N, c.clock.us(time.Now()))
-	c.say(`{"settled": %d, "at_us": %d, "status": 503}`, slots[1].N, c.clock.us(time.Now()))
-	c.hear(func(l answerLine) bool { return l.Summary != "" })
+	c.write(`{"sent": %d, "at_us": %d}`, slots[2].N, c.clock.us(time.Now())) // it did not know yet
+	c.write(`{"settled": %d, "at_us": %d, "status": 202}`, slots[2].N, c.clock.us(time.Now()))
+	c.write(`{"settled": %d, "at_us": %d, "status": 503}`, slots[1].N, c.clock.us(time.Now()))
+	c.expect(func(l answerLine) bool { return l.Summary != "" })
 	assert.Equal(t, exitcodes.ThresholdsHaveFailed, <-c.code)
 	r := c.written()
 	assert.Equal(t, [4]int{600, 1, 1, 598}, [4]int{r.Account.Scheduled, r.Account.Arrived, r.Account.Rejected, r.Account.Dropped})
@@ -112,11 +112,11 @@ func TestARequestThatIsNotSentInTimeIsDropped(t *testing.T) {
 	c.started()
 	slots := c.slots(`{"next": 3}`)
 	c.send(slots[0])
-	c.say(`{"now": true}`)
-	c.hear(func(l answerLine) bool { return l.Now != nil }) // it has read what stands before
+	c.write(`{"now": true}`)
+	c.expect(func(l answerLine) bool { return l.Now != nil }) // it has read what stands before
 	c.recording.desk.dropUnsent(c.clock.time(slots[1].DueUS).Add(schedule.LateLimit + time.Millisecond))
-	c.say(`{"sent": %d, "at_us": %d}`, slots[1].N, c.clock.us(time.Now()))
-	c.say(`{"settled": %d, "at_us": %d, "status": 202}`, slots[1].N, c.clock.us(time.Now()))
+	c.write(`{"sent": %d, "at_us": %d}`, slots[1].N, c.clock.us(time.Now()))
+	c.write(`{"settled": %d, "at_us": %d, "status": 202}`, slots[1].N, c.clock.us(time.Now()))
 	time.Sleep(time.Until(c.clock.time(slots[2].DueUS)))
 	c.send(slots[2])
 	r, _, _ := c.end()

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// sayer writes lines to the caller of a recorder. It stops after an error, and after the caller has not read
+// answers writes lines to the caller of a recorder. It stops after an error, and after the caller has not read
 // for a while.
-type sayer struct {
+type answers struct {
 	queue   chan []byte
 	written chan struct{} // closed when the queue is closed and empty
 	silent  atomic.Bool
 }
 
 const (
-	sayerQueue    = 256
+	answersQueue  = 256
 	sayerPatience = 10 * time.Second
 )
 
-func newSayer(to io.Writer) *sayer {
-	s := &sayer{queue: make(chan []byte, sayerQueue), written: make(chan struct{})}
+func newAnswers(to io.Writer) *answers {
+	s := &answers{queue: make(chan []byte, answersQueue), written: make(chan struct{})}
 	go func() {
 		defer close(s.written)
 		for text := range s.queue {
@@ -34,11 +34,11 @@ func newSayer(to io.Writer) *sayer {
 	return s
 }
 
-// say writes an object with one key.
-func (s *sayer) say(what string, v any) { s.sayLine(map[string]any{what: v}) }
+// write writes an object with one key.
+func (s *answers) write(what string, v any) { s.writeLine(map[string]any{what: v}) }
 
-// sayLine writes an object.
-func (s *sayer) sayLine(v any) {
+// writeLine writes an object.
+func (s *answers) writeLine(v any) {
 	text := encode(v)
 	if s.silent.Load() || s.offer(text) {
 		return
@@ -50,10 +50,10 @@ func (s *sayer) sayLine(v any) {
 	}
 }
 
-// mention is say for lines that may be dropped if the caller reads slowly.
-func (s *sayer) mention(what string, v any) { s.offer(encode(map[string]any{what: v})) }
+// tryWrite is write for lines that may be dropped if the caller reads slowly.
+func (s *answers) tryWrite(what string, v any) { s.offer(encode(map[string]any{what: v})) }
 
-func (s *sayer) offer(text []byte) bool {
+func (s *answers) offer(text []byte) bool {
 	select {
 	case s.queue <- text:
 		return true
@@ -71,7 +71,7 @@ func encode(v any) []byte {
 }
 
 // close waits until all lines are written, up to a limit. Later lines are discarded.
-func (s *sayer) close() {
+func (s *answers) close() {
 	close(s.queue)
 	select {
 	case <-s.written:

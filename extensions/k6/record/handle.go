@@ -23,15 +23,15 @@ const futureMost = time.Second
 // nextMost is how many requests are handed out at once.
 const nextMost = 10_000
 
-// hear executes one line of the caller.
-func (r *recording) hear(ctx context.Context, text []byte) error {
+// handle executes one line of the caller.
+func (r *recording) handle(ctx context.Context, text []byte) error {
 	l, err := readLine(text)
 	if err != nil {
 		return err
 	}
 	switch {
 	case l.Now != nil:
-		r.out.say("now", r.clock.us(time.Now()))
+		r.out.write("now", r.clock.us(time.Now()))
 		return nil
 	case l.Options != nil:
 		return r.prepare(ctx, l.Options)
@@ -92,7 +92,7 @@ func (r *recording) figure(f figureLine) error {
 }
 
 func (r *recording) begin(start json.RawMessage) error {
-	in, err := leadOf(start)
+	in, err := delayOf(start)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (r *recording) next(ctx context.Context, l line) error {
 		r.desk.ask(ask{flow, l.ID})
 		return nil
 	}
-	r.out.sayLine(slotsLine{r.desk.draw(ctx, n), l.ID})
+	r.out.writeLine(slotsLine{r.desk.draw(ctx, n), l.ID})
 	return nil
 }
 
