@@ -18,7 +18,7 @@ type answers struct {
 
 const (
 	answersQueue  = 256
-	sayerPatience = 10 * time.Second
+	answersPatience = 10 * time.Second
 )
 
 func newAnswers(to io.Writer) *answers {
@@ -45,7 +45,7 @@ func (s *answers) writeLine(v any) {
 	}
 	select {
 	case s.queue <- text:
-	case <-time.After(sayerPatience):
+	case <-time.After(answersPatience):
 		s.silent.Store(true)
 	}
 }
@@ -75,6 +75,6 @@ func (s *answers) close() {
 	close(s.queue)
 	select {
 	case <-s.written:
-	case <-time.After(sayerPatience):
+	case <-time.After(answersPatience):
 	}
 }
