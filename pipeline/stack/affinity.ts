@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { ConfigError } from '../common/config.ts';
 
-/** What CPUs can be chosen for. Of several processes of one kind each may run on all of its CPUs. */
+/** Components that can have CPUs. Each process of a component may use all of its CPUs. */
 const COMPONENTS = ['ingest', 'k6', 'mosquitto', 'nginx', 'redis', 'relay'];
 const ALLOWED = `<component>=<CPUs> with spaces between, as ingest=0 relay=1,2-3; a component is one of ${COMPONENTS.join(', ')}`;
 
-/** By component, the CPUs that it may run on, as `taskset` takes them. */
+/** The CPUs of each component, in `taskset`'s form. */
 export type Affinity = ReadonlyMap<string, string>;
 
-/** Reads CPU_AFFINITY; undefined: every process may run on every CPU. Throws {@link ConfigError}. */
+/** Reads CPU_AFFINITY; undefined allows all CPUs. Throws {@link ConfigError}. */
 export function readAffinity(text: string | undefined): Affinity {
   const affinity = new Map<string, string>();
   if (text === undefined || text.trim() === '') return affinity;
@@ -30,19 +30,19 @@ export function readAffinity(text: string | undefined): Affinity {
   return affinity;
 }
 
-/** The words before a command that have it run on its CPUs; they become it. */
+/** The command prefix that runs a command on its CPUs. */
 export function onItsCpus(affinity: Affinity, component: string): string[] {
   const cpus = affinity.get(component);
   return cpus === undefined ? [] : ['taskset', '-c', cpus];
 }
 
-/** Those that this process may run on, as the kernel lists them; undefined where it is not Linux. */
+/** The CPUs that this process may use, as the kernel lists them; undefined except on Linux. */
 function allowedCpus(): string | undefined {
   if (process.platform !== 'linux') return undefined;
   return /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
 }
 
-/** `0,2-3` as the first and the last of each range. */
+/** First and last of each range of `0,2-3`. */
 function rangesOf(cpus: string): [from: number, to: number][] {
   return cpus.split(',').map((range) => {
     const [from = 0, to = from] = range.split('-').map(Number);
@@ -50,7 +50,7 @@ function rangesOf(cpus: string): [from: number, to: number][] {
   });
 }
 
-/** Whether all of these are among `cpus`, whose ranges do not touch each other. */
+/** Whether `cpus`, with disjoint ranges, includes all of these. */
 function includes(cpus: string, from: number, to: number): boolean {
   return rangesOf(cpus).some((range) => range[0] <= from && to <= range[1]);
 }

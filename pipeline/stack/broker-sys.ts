@@ -6,32 +6,32 @@ import type { TelemetryData } from '../common/telemetry.ts';
 const GAUGES: Record<string, readonly [name: string, scale: number]> = {
   'clients/connected': ['clients', 1],
   'heap/current': ['heap_mb', 1e-6],
-  /** Retained, or waiting for a client. */
+  /** Retained messages, and those waiting for a client. */
   'store/messages/count': ['stored_messages', 1],
 };
 
 const COUNTERS: Record<string, string> = {
   'publish/messages/received': 'messages_received',
   'publish/messages/sent': 'messages_sent',
-  /** Past a client's limit of messages in flight and queued, or of QoS 0 to one that does not keep up. */
+  /** Messages beyond a client's limits, or of QoS 0 to a slow client. */
   'publish/messages/dropped': 'messages_dropped',
 };
 
 const ROOT = '$SYS/broker/';
 
-/** What the broker says of itself on `$SYS`: Mosquitto 2.0 does so every two seconds, which is its least (`sys_interval 1`). */
+/** The broker's figures on `$SYS`. Mosquitto 2.0 publishes them every two seconds at most (`sys_interval 1`). */
 export class BrokerSys {
   readonly #client: MqttClient;
   readonly #said = new Map<string, string>();
 
-  /** @param url credentials included; the user may read `$SYS/#`. A broker that is away is tried again. */
+  /** @param url with credentials of a user that may read `$SYS/#`. It reconnects. */
   constructor(url: string) {
     this.#client = connect(url, {
       protocolVersion: 5,
       clientId: `arrival-sys-${randomBytes(4).toString('hex')}`,
       reconnectPeriod: 1000,
     });
-    // Its subscriptions are few, so it makes them anew with each connection. A refusal leaves the figures out.
+    // Subscribes again with each connection. After a refusal there are no figures.
     this.#client.on('connect', () => this.#client.subscribe(`${ROOT}#`, () => {}));
     this.#client.on('error', () => {});
     this.#client.on('close', () => this.#said.clear());
@@ -40,14 +40,14 @@ export class BrokerSys {
     );
   }
 
-  /** Mosquitto's version; undefined when it has not said so after `withinMs`. */
+  /** Mosquitto's version; undefined if none came within `withinMs`. */
   async version(withinMs: number): Promise<string | undefined> {
     const deadline = performance.now() + withinMs;
     while (!this.#said.has('version') && performance.now() < deadline) await sleep(5);
     return this.#said.get('version')?.replace(/^mosquitto version /, '');
   }
 
-  /** Undefined while it says nothing. */
+  /** The last figures; undefined: none came. */
   figures(): Required<Pick<TelemetryData, 'gauges' | 'counters'>> | undefined {
     const gauges: Record<string, number> = {};
     const counters: Record<string, number> = {};

@@ -1,4 +1,4 @@
-/** The Mosquittos of a stack: one, several for themselves, or several in a row with bridges between. */
+/** The Mosquittos of a stack: one, several separate ones, or several in a row, joined by bridges. */
 import { ConfigError, type StackConfig } from '../common/config.ts';
 import { BROKER_USERS, type BrokerUser, sameFor, secrets, urls } from './access.ts';
 import type { Certificate } from './certificates.ts';
@@ -8,12 +8,12 @@ import { checkBroker } from './probe.ts';
 import type { Started } from './process.ts';
 import { brokerName, HOST, type Listen, prepareMosquitto } from './services.ts';
 
-/** What a server of a stack is started with. */
+/** The setting of a server of a stack. */
 export interface ServerSetting {
   config: StackConfig;
   dir: string;
   listen: Listen;
-  /** With it they speak TLS. */
+  /** With a certificate, servers speak TLS. */
   certificate: Certificate | undefined;
   /** A file of authorities to trust; empty: the built-in ones. */
   ca: string;
@@ -22,15 +22,15 @@ export interface ServerSetting {
 }
 
 export interface Brokers {
-  /** Where relays publish. */
+  /** The broker that relays publish to. */
   broker: Record<BrokerUser, string>;
-  /** Where that arrives: at the same one, or at the last of a row. */
+  /** The broker of subscribers: the same one, or the last of a row. */
   arrives: Record<BrokerUser, string>;
-  /** Addresses of those that are for themselves. */
+  /** Addresses of separate brokers. */
   more: string[];
 }
 
-/** Refuses settings that contradict each other, before anything is started. */
+/** Refuses contradictory settings before anything starts. */
 export function checkBrokers({ MQTT_URL, BROKERS, BRIDGE }: StackConfig): void {
   if (BRIDGE && BROKERS === 1)
     throw new ConfigError(

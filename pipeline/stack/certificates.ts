@@ -12,7 +12,7 @@ export interface Certificate {
 }
 
 const DAYS = 365;
-/** RFC 5280: an authority that can sign servers and no further authority; servers that are this host. */
+/** RFC 5280: an authority that signs servers but no further authority; servers on this host. */
 const EXTENSIONS = `[req]
 prompt = no
 distinguished_name = name
@@ -31,8 +31,8 @@ subjectAltName = IP:127.0.0.1, IP:::1, DNS:localhost
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
 /**
- * Makes an authority, a certificate for each server, and throws the authority's key away: nobody can sign anything
- * else with it. Returns the authority's certificate, a file, and those of the servers. Needs `openssl`.
+ * Makes an authority and a certificate for each server, and deletes the authority's key, so that it signs nothing else.
+ * Returns the files of the authority's certificate and of the servers'. Needs `openssl`.
  */
 export async function makeCertificates<Server extends string>(
   dir: string,

@@ -4,22 +4,21 @@ import { atItsPriority, type Priorities, prioritiesOfRun, setSession } from './p
 
 const NONE: Priorities = new Map();
 
-/** How a process ended: one of the two is null. */
+/** The end of a process: one of the two is null. */
 export interface Ended {
   code: number | null;
   signal: NodeJS.Signals | null;
 }
 
-/** A load generator that runs as a process of its own. */
+/** A load generator in its own process. */
 export interface Generator {
-  /** Resolves when all that it printed was read; rejects when it cannot be started. */
+  /** Resolves when its whole output was read; rejects when it cannot be started. */
   readonly ended: Promise<Ended>;
   signal(signal: NodeJS.Signals): void;
 }
 
 /**
- * A process in a group of its own: a Ctrl-C of the terminal reaches it once, by {@link signal}. It ends when this process does, even by
- * SIGKILL.
+ * A process in its own group, so that Ctrl-C reaches it once, by {@link signal}. It ends with this process, even by SIGKILL.
  */
 export class Child implements Generator {
   readonly ended: Promise<Ended>;
@@ -27,7 +26,7 @@ export class Child implements Generator {
 
   /**
    * @param command the program and its arguments
-   * @param options.kind of a generator, for its priority; its environment says which
+   * @param options.kind of a generator: its priority comes from its environment
    */
   constructor(
     command: readonly string[],

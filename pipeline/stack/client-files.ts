@@ -1,4 +1,4 @@
-/** Files by which `curl -K` and `mosquitto_sub` find address and credentials, with none of them on a command line. */
+/** Files with address and credentials for `curl -K` and `mosquitto_sub`, to keep them off command lines. */
 import { join } from 'node:path';
 import { type StackFile, writePrivateFile } from './file.ts';
 
@@ -6,7 +6,7 @@ const [CURL_CONF, MOSQUITTO_SUB] = ['curl.conf', 'mosquitto_sub'] as const;
 
 export const CLIENT_FILES = [CURL_CONF, MOSQUITTO_SUB];
 
-/** @param ca a file of authorities to trust; empty: the built-in ones. */
+/** @param ca a file of authorities to trust; empty: the built-in ones */
 export async function writeClientFiles(dir: string, { ingest, mqtt }: StackFile, ca: string): Promise<void> {
   const { protocol, hostname, port } = new URL(mqtt.url);
   const secure = protocol !== 'mqtt:' && protocol !== 'tcp:';

@@ -138,7 +138,7 @@ async function change(
   return missing.length + left > 0 ? 1 : 0;
 }
 
-/** How long ago, in the largest unit that fits. */
+/** An age in its largest unit. */
 function age(ms: number): string {
   const units = [
     [86_400_000, 'd'],

@@ -1,4 +1,4 @@
-/** What a stack says of itself in `stack.json`. */
+/** Describes a stack for `stack.json`. */
 import { queueOptions, type StackConfig } from '../common/config.ts';
 import { identity } from '../setup/lock.mjs';
 import { type RedisUser, SUBSCRIBER_STATUS } from './access.ts';

@@ -7,19 +7,18 @@ import { ConfigError } from '../common/config.ts';
 import { releaseLock, takeLock } from '../setup/lock.mjs';
 import { isAlive, readStackFile, removeStackFile, shortPath, writePrivateFile } from './file.ts';
 
-/** A dead supervisor's leash ends its processes; this is how long it may take. */
+/** How long a dead supervisor's leash may take to end its processes. */
 const LEASH_MS = 20_000;
 
-/** The file in a directory that is a stack's. */
+/** The file that marks a stack's directory. */
 const MARK = 'arrival-stack';
 const MARK_TEXT =
   'A directory of Arrival’s pipeline, which empties logs/, tls/ and what a run left when it starts.\n';
-/** Where the repository keeps what it makes, the set-up too. */
+/** The repository's own directory, which the set-up uses too. */
 const REPOSITORY = join(import.meta.dirname, '../../.stack');
 
 /**
- * Makes a directory a stack's own, 0700. Rejects, with nothing changed, where it has files and never was a stack's: much in it will be
- * deleted.
+ * Makes a directory a stack's own, 0700. Rejects, without changes, when it has files and was never a stack's: the stack deletes files.
  */
 export async function ownDirectory(dir: string): Promise<void> {
   const given = `STACK_DIR is ${shortPath(dir)}`;
@@ -28,7 +27,7 @@ export async function ownDirectory(dir: string): Promise<void> {
     throw new ConfigError(`${given}, which is no directory that can be read: ${error.message}`);
   });
   const isOwn = files.includes(MARK) || `${dir}${sep}`.startsWith(`${REPOSITORY}${sep}`);
-  // A stack of npm run matrix is below the directory that is given.
+  // npm run matrix has its stack below the given directory.
   const foreign = files.find((name) => !existsSync(join(dir, name, MARK)));
   if (foreign !== undefined && !isOwn) {
     throw new ConfigError(
@@ -41,9 +40,9 @@ export async function ownDirectory(dir: string): Promise<void> {
 }
 
 /**
- * Makes the stack's directory ours, and removes what an earlier stack left in it. Rejects in one line when another stack is running in it.
- * @param drop data that is removed too
- * @returns what gives it back
+ * Locks the stack's directory, and removes files of an earlier stack. Rejects in one line when another stack runs in it.
+ * @param drop data to remove too
+ * @returns a function that unlocks it
  */
 export async function claimDirectory(dir: string, drop: readonly string[] = []): Promise<() => void> {
   await ownDirectory(dir);
@@ -66,7 +65,7 @@ export async function claimDirectory(dir: string, drop: readonly string[] = []):
   return () => releaseLock(lock);
 }
 
-/** What a supervisor left running that was killed: waits for the leash to end it, and else does so. */
+/** Waits until the leash of a killed supervisor has ended its processes, and ends the rest. */
 async function endLeftovers(dir: string): Promise<void> {
   const stack = await readStackFile(dir).catch(() => undefined);
   const ours = async ([name, pid]: [string, number]) => {

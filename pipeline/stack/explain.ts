@@ -10,7 +10,7 @@ export function explain(error: Error): void {
   console.error(process.env.DEBUG ? error : printableLines(error.message));
 }
 
-/** Ends this process with the exit code of a command; where it breaks off, with 1 and the reason on the terminal. */
+/** Ends this process with the exit code of a command; after an error with 1 and the reason on the terminal. */
 export function exitAfter(command: Promise<number>): void {
   command.then(
     (code) => process.exit(code),

@@ -14,11 +14,11 @@ export interface FactSources {
   redisInfo: string;
   mosquittoVersion: string | undefined;
   nginxVersion: string | undefined;
-  /** What {@link named} says. */
+  /** The text of {@link named}. */
   priority: string;
 }
 
-/** Versions and settings that a report is to name. Of servers that are not ours only what they say. */
+/** Versions and settings for reports. For servers that are not ours only what they report. */
 export function facts(sources: FactSources): StackFile['facts'] {
   const { config, workers, ingest, relay, redisInfo } = sources;
   const all: Record<string, string | number | boolean | undefined> = {
@@ -60,7 +60,7 @@ export function facts(sources: FactSources): StackFile['facts'] {
   );
 }
 
-/** The limit of open files of our processes, which bounds their connections. Known on Linux only. */
+/** The limit of open files of our processes, which bounds their connections. Linux only. */
 function openFiles(): number | undefined {
   if (process.platform !== 'linux') return undefined;
   const [, limit] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];

@@ -3,47 +3,47 @@ import { join, relative } from 'node:path';
 import type { QueueKind } from '../queue/queue.ts';
 import { identity as identityOf } from '../setup/lock.mjs';
 
-/** What scenarios read to find a running stack: `stack.json`. It holds credentials; its mode is 0600. */
+/** `stack.json`, which describes a running stack to scenarios. It holds credentials; its mode is 0600. */
 export interface StackFile {
   /** The supervisor. */
   pid: number;
-  /** What distinguishes it from a later process with the same pid. Absent: not known. */
+  /** Distinguishes it from a later process with the same pid. Absent: unknown. */
   identity?: string;
   /** ISO 8601. */
   started: string;
   ingest: { url: string; token: string };
   redis: { url: string };
-  /** Whoever looks after dead letters. */
+  /** For the command `dead-letters`. */
   operator: { redisUrl: string };
-  /** What is between ingest and relays. */
+  /** The kind of queue. */
   queue: QueueKind;
-  /** How that is divided, and whether its Redis is a cluster. */
+  /** The queue's shards, and whether its Redis is a cluster. */
   division: { shards: number; cluster: boolean };
-  /** Whoever fills one stage by itself, the queue as the ingest does, the broker as a relay does; or empties the queue (`queueUrl`). */
+  /** For scripts that load one stage: addresses with the rights of ingest and relay, and of the collector (`queueUrl`). */
   stages: { redisUrl: string; mqttUrl: string; queueUrl: string };
   mqtt: {
     url: string;
     username: string;
     password: string;
-    /** Where subscribers say whether they are there. Absent where the broker is the user's own. */
+    /** The topic prefix of subscribers' presence. Absent: the broker is the user's own. */
     status?: string;
-    /** Further brokers, of the same users and passwords. Absent: there is one. */
+    /** Further brokers with the same users and passwords. Absent: none. */
     more?: string[];
   };
   topology: 'single' | 'cluster';
-  /** What each ingest listens on, by its name: the same for all, or behind nginx each its own. */
+  /** The address of each ingest, by name: the same for all, or behind nginx each its own. */
   workers: Record<string, string>;
-  /** Where each ingest and relay serves its health: `/livez`, `/readyz`, `/metrics`. */
+  /** The address of each ingest's and relay's `/livez`, `/readyz`, `/metrics`. */
   health: Record<string, string>;
-  /** It is one run's, and ends with it. Absent: whoever comes may use it. */
+  /** It belongs to one run and ends with it. Absent: any run may use it. */
   temporary?: true;
-  /** Generator and pipeline are one machine although its addresses do not say so: network namespaces. Absent: they say it. */
+  /** Generator and pipeline share a machine although the addresses differ (network namespaces). Absent: the addresses show it. */
   oneHost?: true;
   /** Versions and settings, for reports. */
   facts: Record<string, string | number | boolean>;
-  /** What it was started with, by the names of the environment. Absent: not known, it is an earlier version's. */
+  /** Its settings, by the names of the environment. Absent: a stack of an earlier version. */
   settings?: Record<string, string | number | boolean>;
-  /** Certificates of the authorities that vouch for the servers, PEM. Absent: the built-in ones do, or nothing speaks TLS. */
+  /** Certificates of the servers' authorities, PEM. Absent: the built-in ones, or no TLS. */
   ca?: string;
   /** Pid by process name, like `relay-1`. */
   processes: Record<string, number>;
@@ -51,7 +51,7 @@ export interface StackFile {
 
 const path = (dir: string) => join(dir, 'stack.json');
 
-/** Writes all of it or nothing: no reader sees half a file. */
+/** Replaces the file atomically. */
 export async function writeStackFile(dir: string, stack: StackFile): Promise<void> {
   await writePrivateFile(path(dir), `${JSON.stringify(stack, null, 2)}\n`);
 }
@@ -69,7 +69,7 @@ export async function removeStackFile(dir: string): Promise<void> {
   await rm(path(dir), { force: true });
 }
 
-/** A file for this user's eyes, replaced in one step. */
+/** Replaces a file that only this user can read, atomically. */
 export async function writePrivateFile(file: string, text: string): Promise<void> {
   const draft = `${file}.${process.pid}`;
   await writeFile(draft, text, { mode: 0o600 });
@@ -77,7 +77,7 @@ export async function writePrivateFile(file: string, text: string): Promise<void
   await rename(draft, file);
 }
 
-/** The stack that is up in this directory, or undefined: none was started, or its supervisor is gone. */
+/** The running stack of a directory; undefined: there is none, or its supervisor is gone. */
 export async function runningStack(dir: string): Promise<StackFile | undefined> {
   const stack = await readStackFile(dir);
   if (stack === undefined) return undefined;
@@ -85,7 +85,7 @@ export async function runningStack(dir: string): Promise<StackFile | undefined> 
   return (identity === undefined ? isAlive(pid) : identityOf(pid) === identity) ? stack : undefined;
 }
 
-/** A path as a person would type it from here. */
+/** A path relative to the current directory, absolute outside it. */
 export function shortPath(path: string): string {
   const short = relative('', path) || '.';
   return short.startsWith('..') ? path : short;

@@ -1,7 +1,7 @@
-# Ends processes when whoever holds the leash is gone, however he went.
+# Ends processes when the process that holds the leash is gone, even by SIGKILL.
 #
-# stdin  the pids on the leash, one list a line; the last line counts. Its end means: gone.
-# Then all are told to end, and after 15 s made to, with what they left of their groups.
+# stdin  lists of pids, one a line; the last line counts. At its end the holder is gone.
+# Then all pids get SIGTERM, and after 15 s their groups get SIGKILL.
 pids=
 while read -r line; do pids=$line; done
 [ -z "$pids" ] || kill -TERM $pids 2>/dev/null

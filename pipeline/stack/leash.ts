@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const SCRIPT = join(import.meta.dirname, 'leash.sh');
 
-/** Ends the processes it holds when this process dies, even by SIGKILL: no orphan stays behind. */
+/** Ends the processes it holds when this process dies, even by SIGKILL. */
 class Leash {
   readonly #held = new Set<number>();
   #watchdog: ChildProcess | undefined;
@@ -14,7 +14,7 @@ class Leash {
     this.#tell();
   }
 
-  /** To be called when the process has ended: what it left of its group ends too, and its pid may be another's soon. */
+  /** Call it when the process has ended: it ends the rest of its group, and forgets the pid, which may be reused. */
   release(pid: number): void {
     if (!this.#held.delete(pid)) return;
     endGroup(pid);
@@ -22,14 +22,14 @@ class Leash {
   }
 
   #start(): ChildProcess {
-    // A group of its own: Ctrl-C in the terminal is for us alone.
+    // In its own group, so that Ctrl-C does not reach it.
     const watchdog = spawn('/bin/sh', [SCRIPT], {
       stdio: ['pipe', 'ignore', 'ignore'],
       detached: true,
     });
     watchdog.unref();
     watchdog.on('error', () => {});
-    // The pipe must not keep this process alive. Its end, when this process ends, is what the watchdog awaits.
+    // The watchdog waits for the end of this pipe, which must not keep this process alive.
     watchdog.stdin?.on('error', () => {});
     (watchdog.stdin as unknown as { unref(): void }).unref();
     return watchdog;
@@ -40,14 +40,14 @@ class Leash {
   }
 }
 
-/** Kills what is there of a group of processes. nginx' workers outlive a master that was killed, and keep its port. */
+/** Kills the rest of a process group: nginx' workers outlive a killed master, and keep its port. */
 export function endGroup(leader: number): void {
   try {
     process.kill(-leader, 'SIGKILL');
   } catch {
-    // Nothing of it is left, or it never was a group.
+    // The group is empty, or there never was one.
   }
 }
 
-/** One for all that this process starts. */
+/** The leash of all processes that this one starts. */
 export const leash = new Leash();

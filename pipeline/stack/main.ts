@@ -13,10 +13,10 @@ import { exitAfter, explain } from './explain.ts';
 import { shortPath } from './file.ts';
 import { INTERRUPTED, onInterrupt } from './interrupt.ts';
 import { inWords } from './redis.ts';
-import { OUR_OWN } from './settings.ts';
+import { STACK_SETTINGS } from './settings.ts';
 import { Stack } from './stack.ts';
 
-/** Of our processes' lines those are shown that are as bad as this, in pino's levels. */
+/** The lowest pino level of our processes' lines to show, by LOG_LEVEL. */
 const SHOWN = { debug: 40, info: 40, warn: 40, error: 50, silent: Number.POSITIVE_INFINITY } as const;
 
 const HELP = `Starts the pipeline in the foreground: Redis, Mosquitto, ingest and relays. Ctrl-C drains and stops it.
@@ -29,13 +29,13 @@ Environment
 ${describe(StackConfig)}
 
 and of each ingest
-${describe(IngestConfig, OUR_OWN)}
+${describe(IngestConfig, STACK_SETTINGS)}
 
 and of each relay
-${describe(RelayConfig, OUR_OWN)}
+${describe(RelayConfig, STACK_SETTINGS)}
 `;
 
-/** `npm run pipeline`: the stack in the foreground until Ctrl-C. */
+/** `npm run pipeline`: runs the stack in the foreground until Ctrl-C. */
 async function main(): Promise<number> {
   const fresh = process.argv.slice(2).includes('--fresh');
   const [command, ...args] = process.argv.slice(2).filter((arg) => arg !== '--fresh');
@@ -96,7 +96,7 @@ const listed = (named: Record<string, string | number>) =>
     .map((pair) => pair.join(' '))
     .join(', ');
 
-/** Redis' and Mosquitto's chatter is in their logs; what our own processes warn of is shown. */
+/** Prints warnings of our own processes; Redis' and Mosquitto's output is in their logs. */
 function printer(level: number): (name: string, line: string) => void {
   return (name, line) => {
     if ((levelOf(line) ?? 0) >= level) console.error(`${name} | ${readable(line)}`);

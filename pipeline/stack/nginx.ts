@@ -7,11 +7,11 @@ import { writePrivateFile } from './file.ts';
 import { DAEMON_PATH, type Launch } from './launch.ts';
 import type { Listen } from './services.ts';
 
-/** Two for each client that it proxies; must stay within the files that a process may have open. */
+/** The most connections: two for each client. Must stay below the limit of open files. */
 const CONNECTIONS = 8192;
-/** Idle connections that a worker keeps to the ingests. */
+/** Idle connections of a worker to the ingests. */
 const KEPT = 512;
-/** Requests of one connection, before it is closed: nginx' 1000 would reconnect a fast client all the time. */
+/** Requests of a connection until nginx closes it: its default of 1000 would reconnect fast clients all the time. */
 const REQUESTS = 1_000_000_000;
 
 /** Rejects in one line when nginx is not installed. */
@@ -22,28 +22,27 @@ export async function requireNginx(program = 'nginx'): Promise<void> {
   );
 }
 
-/** Undefined: it is not installed. */
+/** nginx' version; undefined: it is not installed. */
 export async function nginxVersion(program = 'nginx'): Promise<string | undefined> {
   const { failed, stderr = '' } = await execa(program, ['-v'], { env: { PATH: DAEMON_PATH }, reject: false });
   return failed ? undefined : /nginx\/(\S+)/.exec(stderr)?.[1];
 }
 
 export interface NginxOptions {
-  /** To listen on. */
+  /** The port to listen on. */
   port: number;
   listen?: Listen;
   /** `http://host:port` of each ingest. */
   ingests: readonly string[];
-  /** Of the ingests, bytes. */
+  /** BODY_LIMIT of the ingests, bytes. */
   bodyLimit: number;
-  /** Paths of a certificate with its chain and its key: nginx speaks TLS, and plain HTTP to the ingests. */
+  /** Paths of certificate (with chain) and key. With them nginx speaks TLS, and HTTP to the ingests. */
   tls?: { cert: string; key: string };
 }
 
 /**
- * Private nginx before the ingests, each in its turn. A request that may have reached an ingest is not sent to
- * another one: the message could be queued twice. Bodies of up to twice the ingests' limit are passed on, so that
- * it is they who refuse them.
+ * Private nginx before the ingests, round robin. A request that may have reached an ingest is not sent to another one, as the
+ * message could be queued twice. It passes on bodies of up to twice the ingests' limit, so that the ingests refuse them.
  */
 export async function prepareNginx(dir: string, options: NginxOptions): Promise<Launch> {
   const home = join(dir, 'nginx');
@@ -55,7 +54,7 @@ export async function prepareNginx(dir: string, options: NginxOptions): Promise<
     name: 'nginx',
     command: 'nginx',
     args: ['-p', home, '-c', config, '-e', 'stderr'],
-    // Lets requests that are under way finish.
+    // Lets requests in flight finish.
     stopSignal: 'SIGQUIT',
   };
 }
@@ -72,7 +71,7 @@ export function nginxConfig(home: string, options: NginxOptions): string {
       default_type application/json;
       return ${status} '${JSON.stringify({ error })}';
     }`;
-  // Started by root, nginx would become a user who cannot enter this directory.
+  // Started by root, nginx would switch to a user that cannot enter this directory.
   const user = process.getuid?.() === 0 ? `user ${userInfo().username};` : '';
   return `daemon off;
 pid "${home}/nginx.pid";
@@ -96,7 +95,7 @@ ${temporary.join('\n')}
 ${servers.join('\n')}
     keepalive ${KEPT};
     keepalive_requests ${REQUESTS};
-    # Below the ingest's own 72 s, so that it is never the ingest who hangs up.
+    # Below the ingest's 72 s, so that the ingest never closes first.
     keepalive_timeout 60s;
   }
   server {
@@ -110,7 +109,7 @@ ${tls ? `    ssl_certificate "${tls.cert}";\n    ssl_certificate_key "${tls.key}
       proxy_connect_timeout 2s;
       proxy_read_timeout 30s;
     }
-    # One ingest's figures, whichever it would be, are nobody's: each has an address of its own in stack.json.
+    # Each ingest has its own figures: stack.json has their addresses.
     location = /metrics {
       return 404;
     }

@@ -8,10 +8,10 @@ import { printable } from '../common/printable.ts';
 
 const HOST = '127.0.0.1';
 
-/** Below what Linux (from 32,768) and macOS (from 49,152) give to a connection by chance: nobody has it before it is listened on. */
+/** Below the ephemeral ports of Linux (from 32,768) and macOS (from 49,152), which a connection could take first. */
 const [LOWEST, HIGHEST] = [20_000, 32_767];
 const TRIES = 100;
-/** Characters of a command line. */
+/** The most characters of a command line to show. */
 const SHOWN = 100;
 
 /** A port that nobody listens on. */
@@ -26,8 +26,8 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * The port that a variable asks for; 0 chooses a free one. Rejects in one line when it is taken: the port,
- * the variable, and who has it where the system tells.
+ * The port of a variable; 0 chooses a free one. Rejects in one line when it is taken: with the port, the variable and the
+ * process that has it, if known.
  */
 export async function claimPort(variable: string, wanted: number): Promise<number> {
   try {
@@ -51,7 +51,7 @@ async function listenOnce(port: number): Promise<number> {
   return chosen;
 }
 
-/** A process's command line, its beginning and without passwords: a process may have any name, and all of Node's are MainThread. */
+/** The beginning of a process's command line, without passwords. Names do not help: all of Node's are MainThread. */
 function programOf(pid: number): string | undefined {
   try {
     const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();

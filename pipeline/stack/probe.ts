@@ -41,7 +41,7 @@ export async function checkBroker(variable: string, url: string): Promise<void> 
   await client.endAsync(true);
 }
 
-/** Resolves when a process says at `/readyz` that it can work; rejects after `withinMs` with why it can't. */
+/** Resolves when a process's `/readyz` answers 200; rejects after `withinMs` with its reason. */
 export async function probeReady(health: string, withinMs: number): Promise<void> {
   const deadline = Date.now() + withinMs;
   for (;;) {
@@ -54,8 +54,7 @@ export async function probeReady(health: string, withinMs: number): Promise<void
 }
 
 /**
- * Resolves when a relay's presence, which is retained, has come over the bridges to this broker: from then on messages do. Rejects after
- * `withinMs`.
+ * Resolves when a relay's retained presence has passed the bridges to this broker, as messages then do too. Rejects after `withinMs`.
  */
 export async function probeBridges(mqttUrl: string, withinMs: number): Promise<void> {
   const client = await subscriber('BRIDGE', mqttUrl);
@@ -69,9 +68,9 @@ export async function probeBridges(mqttUrl: string, withinMs: number): Promise<v
 }
 
 /**
- * Sends one message all the way round: posted to the ingest, it has to come back by MQTT. It goes to a topic
- * of its own and its id belongs to no run. Rejects with the step that failed.
- * @param patienceMs how much longer it may take as it goes behind what an earlier stack left, and what that may keep the queue full
+ * Sends one message through the whole pipeline: it posts it to the ingest and waits for it by MQTT, on a separate topic and with an
+ * id of no run. Rejects with the step that failed.
+ * @param patienceMs more time, for messages that an earlier stack left in the queue
  */
 export async function probeRoundTrip(
   ingest: { url: string; token: string; idKey: string },
@@ -112,7 +111,7 @@ export async function probeRoundTrip(
   }
 }
 
-/** Resolves with whether a message comes in time, on this connection. */
+/** Whether a message comes in time on this connection. */
 function messageWithin(client: MqttClient, ms: number): Promise<boolean> {
   const arrived = new Promise<boolean>((resolve) => {
     client.once('message', () => resolve(true));

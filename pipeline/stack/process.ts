@@ -11,13 +11,13 @@ import { endGroup, leash } from './leash.ts';
 const KEPT_LINES = 20;
 
 export interface SupervisedOptions {
-  /** Where `<name>.log` is written. */
+  /** The directory of `<name>.log`. */
   logs: string;
   /** Called with each line that the process prints. */
   onLine?: (name: string, line: string) => void;
 }
 
-/** A process ended, or never became ready. The message is one line; `lastLines` say why. */
+/** A process ended, or did not become ready. The message is one line; `lastLines` have the reason. */
 export class ProcessFailure extends Error {
   readonly process: string;
   readonly lastLines: readonly string[];
@@ -29,17 +29,17 @@ export class ProcessFailure extends Error {
   }
 }
 
-/** A process that has printed that it is ready. */
+/** A process that is ready. */
 export interface Started {
   process: Supervised;
   ready: RegExpExecArray;
 }
 
-/** A process that the stack started, and stops. */
+/** A process that the stack starts and stops. */
 export class Supervised {
   readonly name: string;
   readonly pid: number;
-  /** Resolves when the process has ended and everything it printed was read; says how it ended. */
+  /** Resolves with how the process ended, after its whole output was read. */
   readonly ended: Promise<string>;
   /** The last 20 lines it printed. */
   readonly lastLines: string[] = [];
@@ -50,12 +50,12 @@ export class Supervised {
 
   /** Rejects when the program is not installed. */
   static async start(launch: Launch, options: SupervisedOptions): Promise<Supervised> {
-    // What it writes is for this user's eyes: Redis' data, say.
+    // Only this user may read its files, like Redis' data.
     const mask = process.umask(0o077);
     const child = spawn(launch.command, launch.args, {
       env: { ...process.env, ...launch.env, PATH: DAEMON_PATH },
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A group of its own: Ctrl-C reaches the supervisor alone, who stops the processes in order.
+      // In its own group: Ctrl-C reaches only the supervisor, which stops the processes in order.
       detached: true,
     });
     process.umask(mask);
@@ -80,7 +80,7 @@ export class Supervised {
     child.once('exit', () => leash.release(this.pid));
     const file = join(logs, `${name}.log`);
     const log = createWriteStream(file, { mode: 0o600 });
-    // A disk that is full ends the log, not the pipeline.
+    // A full disk ends the log, not the pipeline.
     log.once('error', (error) => console.error(`${file} has gaps: ${error.message}`));
     log.on('error', () => {});
     const keep = (line: string) => {
@@ -95,8 +95,7 @@ export class Supervised {
   }
 
   /**
-   * Resolves with the match when the process prints a line like this; rejects when it ends before, or after
-   * `withinMs`.
+   * Resolves with the match when the process prints such a line; rejects when it ends first, or after `withinMs`.
    */
   async says(pattern: RegExp, withinMs: number): Promise<RegExpExecArray> {
     const deadline = Date.now() + withinMs;
@@ -115,14 +114,14 @@ export class Supervised {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** SIGKILL is for its whole group; any other signal the process hands on itself. */
+  /** Sends a signal to the process, SIGKILL to its whole group. */
   signal(signal: NodeJS.Signals): void {
     if (!this.alive) return;
     if (signal === 'SIGKILL') endGroup(this.pid);
     else this.#child.kill(signal);
   }
 
-  /** Asks the process to end, and after `graceMs` makes it. Resolves when it is gone. */
+  /** Asks the process to end, and kills it after `graceMs`. Resolves when it is gone. */
   async stop(graceMs = 5000): Promise<void> {
     this.stopped = true;
     this.signal(this.#stopSignal);

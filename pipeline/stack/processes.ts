@@ -3,21 +3,21 @@ import type { Launch } from './launch.ts';
 import { atItsPriority, type Priorities, setSession } from './priority.ts';
 import { ProcessFailure, type Started, Supervised } from './process.ts';
 
-/** How the processes of a stack are started. */
+/** Options of the processes of a stack. */
 export interface ProcessesOptions {
   affinity: Affinity;
   priorities: Priorities;
-  /** Where their logs are written. */
+  /** The directory of their logs. */
   logs: string;
-  /** Within which each has to print that it is ready. */
+  /** ms for each to become ready. */
   readyMs: number;
-  /** A process printed a line. */
+  /** Called with each line of a process. */
   onLine?: ((process: string, line: string) => void) | undefined;
 }
 
 /** The processes of a stack, in the order in which they were started. */
 export class Processes {
-  /** Resolves when one ended that was not asked to, before the first was. */
+  /** Resolves with the first process that ends unasked, before any is stopped. */
   readonly failed: Promise<ProcessFailure>;
   readonly #failure = Promise.withResolvers<ProcessFailure>();
   readonly #options: ProcessesOptions;
@@ -29,7 +29,7 @@ export class Processes {
     this.failed = this.#failure.promise;
   }
 
-  /** On its CPUs and with its priority. Resolves when the process has printed a line like this. */
+  /** Starts a process with its CPUs and priority. Resolves when it has printed such a line. */
   async start(launch: Launch, readyLine: RegExp): Promise<Started> {
     const { affinity, priorities, logs, readyMs, onLine } = this.#options;
     const kind = kindOf(launch.name);
@@ -44,34 +44,34 @@ export class Processes {
     return { process, ready: await process.says(readyLine, readyMs) };
   }
 
-  /** By name. */
+  /** Pids by name. */
   get pids(): Record<string, number> {
     return Object.fromEntries(this.#all.map(({ name, pid }) => [name, pid]));
   }
 
-  /** By name, those of some kinds. */
+  /** Pids of some kinds, by name. */
   pidsOf(kinds: readonly string[]): Record<string, number> {
     return Object.fromEntries(Object.entries(this.pids).filter(([name]) => kinds.includes(kindOf(name))));
   }
 
-  /** None has ended that was not asked to. */
+  /** Whether no process has ended unasked. */
   get whole(): boolean {
     return this.#all.every(({ alive, stopped }) => alive || stopped);
   }
 
-  /** Asks all of a kind to end, and makes them after `graceMs`. */
+  /** Asks all of a kind to end, and kills them after `graceMs`. */
   async stop(kind: string, graceMs?: number): Promise<void> {
     this.#ending = true;
     await Promise.all(this.#all.filter(({ name }) => kindOf(name) === kind).map((p) => p.stop(graceMs)));
   }
 
-  /** Ends them all now. */
+  /** Kills all processes. */
   kill(): void {
     for (const process of this.#all) process.signal('SIGKILL');
   }
 }
 
-/** `relay-1` is a relay. */
+/** The kind of a process: `relay` for `relay-1`. */
 function kindOf(name: string): string {
   return name.replace(/-\d+$/, '');
 }

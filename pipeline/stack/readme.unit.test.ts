@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { describe, IngestConfig, RelayConfig, StackConfig } from '../common/config.ts';
-import { OUR_OWN } from './settings.ts';
+import { STACK_SETTINGS } from './settings.ts';
 
 const README = join(import.meta.dirname, '../README.md');
 const BLOCK = /^## Settings\n.*?^```\n(.*?)\n```$/ms;
@@ -15,9 +15,9 @@ const others = Object.keys(IngestConfig.properties).filter((name) => !both.inclu
 /** What `npm run pipeline -- --help` lists, each once. */
 const SETTINGS = [
   describe(StackConfig),
-  `of each ingest and relay\n${describe(IngestConfig, new Set([...OUR_OWN, ...others]))}`,
-  `of each ingest\n${describe(IngestConfig, new Set([...OUR_OWN, ...both]))}`,
-  `of each relay\n${describe(RelayConfig, new Set([...OUR_OWN, ...both]))}`,
+  `of each ingest and relay\n${describe(IngestConfig, new Set([...STACK_SETTINGS, ...others]))}`,
+  `of each ingest\n${describe(IngestConfig, new Set([...STACK_SETTINGS, ...both]))}`,
+  `of each relay\n${describe(RelayConfig, new Set([...STACK_SETTINGS, ...both]))}`,
 ].join('\n\n');
 
 test(`the settings of pipeline/README.md are the declarations; write them: ${UPDATE}`, async () => {

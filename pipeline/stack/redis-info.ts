@@ -7,7 +7,7 @@ export function field(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
 }
 
-/** Figures from Redis' INFO. A field that this Redis does not report is left out. */
+/** Figures from Redis' INFO, without fields that this Redis does not report. */
 export function redisFigures(info: string): Required<Pick<TelemetryData, 'gauges' | 'counters'>> {
   const number = (name: string) => {
     const text = field(info, name);

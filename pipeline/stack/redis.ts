@@ -15,11 +15,11 @@ const ANSWER_MS = 10_000;
 export interface StartedRedis {
   /** Its address for each user. */
   redis: Record<RedisUser, string>;
-  /** What an earlier stack has left in it; undefined: nothing. */
+  /** Messages that an earlier stack left in it; undefined: none. */
   left?: Left;
 }
 
-/** @param data the directory that it keeps its data in; what is there already is what an earlier stack has left */
+/** @param data the directory of its data, which may have messages of an earlier stack */
 export async function startRedis(setting: ServerSetting, data: string): Promise<StartedRedis> {
   const { config, dir, listen, certificate, run } = setting;
   const { REDIS_URL, REDIS_PORT } = config;
@@ -40,14 +40,14 @@ export async function startRedis(setting: ServerSetting, data: string): Promise<
     checkDivision(left, config, data);
     return { redis, left };
   }
-  // Nobody misses what else there is, like the number of shards, which may be another one now.
+  // Without messages the rest can go, like the number of shards, which may have changed.
   await process.stop();
   await rm(data, { recursive: true });
   await start();
   return { redis };
 }
 
-/** What was accepted is delivered by a pipeline that looks where it is. */
+/** Throws when messages are left in a queue of another kind or number of shards, which this pipeline would not read. */
 function checkDivision(left: Left, { QUEUE, STREAM_SHARDS }: StackConfig, data: string): void {
   const { kind = QUEUE, shards } = left;
   if (kind === QUEUE && shards === STREAM_SHARDS) return;

@@ -7,23 +7,23 @@ import type { Certificate } from './certificates.ts';
 import { writePrivateFile } from './file.ts';
 import { DAEMON_PATH, type Launch } from './launch.ts';
 
-/** Where servers listen: on the loopback alone, or, in a network namespace of their own, on every address of it. */
+/** Where servers listen: on the loopback only, or, in their own network namespace, on all addresses. */
 export type Listen = '127.0.0.1' | '0.0.0.0';
 
-/** What the processes of a stack speak to each other over. */
+/** The address that processes of a stack use among themselves. */
 export const HOST = '127.0.0.1';
 
 /**
- * Of Node. A young generation of 8 MB in the place of 16, and an old one that is collected when it has grown by 75 %: V8 lets it grow to 90 MB otherwise, or not.
- * Under a flood (row 24 of the faults, 50 MB allowed) the memory of the ingest grew by 22 to 27 MB in six runs; with the young one bounded
- * alone, to 4 or 16 MB, by 32 to 120 in five. A young one of 4 MB is collected twice as often, and each time what all open requests hold is copied.
+ * Node's flags: a young generation of 8 MB instead of 16, and an old one that is collected after it has grown by 75 %. Under a flood (row
+ * 24 of the faults, 50 MB allowed) the ingest's memory grew by 22 to 27 MB in six runs; with the young generation alone bounded, to 4 or
+ * 16 MB, by 32 to 120 MB in five. With 4 MB it is collected twice as often, and each time copies what open requests hold.
  */
 export const INGEST_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=75'];
 
 /** When Redis' log is flushed to the disk. */
 export const AOF_POLICY = 'everysec';
 
-/** Of one client of the broker: messages sent and not acknowledged (a bridge that allows one more is refused), and messages that wait for it. */
+/** Limits of a broker's client: messages in flight (a bridge that allows one more is refused), and waiting messages. */
 export const BROKER_LIMITS = { inflight: 65_534, queued: 100_000 } as const;
 
 /** Lines of redis.conf; `acl` is a file, `data` a directory. */
@@ -57,8 +57,8 @@ export function redisConfig(options: {
 }
 
 /**
- * Private Redis: on loopback by default, a password for each user, every acknowledged write in the append-only file (flushed once a
- * second: a killed process loses nothing, a power cut up to a second), and no eviction.
+ * Private Redis: on loopback by default, with a password for each user, an append-only file (flushed once a second: a killed process loses
+ * nothing, a power cut up to a second), and no eviction.
  */
 export async function prepareRedis(
   dir: string,
@@ -75,19 +75,19 @@ export async function prepareRedis(
   return { name: 'redis', command: 'redis-server', args: [config] };
 }
 
-/** A broker on this host that another one has its messages from; `ca` is a file of whom to trust, empty where it speaks no TLS. */
+/** The broker on this host that a bridge reads from. `ca` is a file of authorities, empty without TLS. */
 export interface Bridge {
   port: number;
   password: string;
   ca: string;
 }
 
-/** Lines of mosquitto.conf that make it a client of another broker. */
+/** Lines of mosquitto.conf for a bridge from another broker. */
 function bridgeConfig({ port, password, ca }: Bridge): string[] {
   return [
     'connection bridge',
     `address ${HOST}:${port}`,
-    // User properties, and so the stamps, do not pass in 3.1.1, its default.
+    // Its default, MQTT 3.1.1, drops user properties, and so the stamps.
     'bridge_protocol_version mqttv50',
     'remote_username bridge',
     `remote_password ${password}`,
@@ -99,7 +99,7 @@ function bridgeConfig({ port, password, ca }: Bridge): string[] {
   ];
 }
 
-/** Lines of mosquitto.conf; `users` and `acl` are files, `user` is whom it becomes when root starts it. */
+/** Lines of mosquitto.conf; `users` and `acl` are files, `user` is the system's user when root starts it. */
 export function mosquittoConfig(options: {
   listen: Listen;
   port: number;
@@ -113,7 +113,7 @@ export function mosquittoConfig(options: {
   return [
     `listener ${port} ${listen}`,
     ...(certificate === undefined ? [] : [`certfile ${certificate.cert}`, `keyfile ${certificate.key}`]),
-    // Started by root, Mosquitto would become a user who cannot read these files.
+    // Started by root, Mosquitto would switch to a user that cannot read these files.
     `user ${user}`,
     'allow_anonymous false',
     `password_file ${users}`,
@@ -125,7 +125,7 @@ export function mosquittoConfig(options: {
     'max_queued_bytes 0',
     'persistence false',
     'sys_interval 1',
-    // Unbuffered, unlike stdout: the last lines are there when it dies.
+    // Unbuffered, unlike stdout, so that the last lines are there when it dies.
     'log_dest stderr',
     'log_type error',
     'log_type warning',
@@ -140,8 +140,8 @@ export function mosquittoConfig(options: {
 export const brokerName = (nth: number) => (nth === 1 ? 'mosquitto' : `mosquitto-${nth}`);
 
 /**
- * Private Mosquitto: on loopback by default, a password for each user, topics by user. Its defaults of 20 messages in
- * flight and 1000 queued for a client drop what exceeds them without a word; these limits are stated.
+ * Private Mosquitto: on loopback by default, with a password and topics for each user. Its default limits for a client, 20 messages in
+ * flight and 1000 queued, would drop messages silently.
  */
 export async function prepareMosquitto(
   dir: string,
@@ -162,7 +162,7 @@ export async function prepareMosquitto(
     users,
     Object.entries(passwords).map(([user, password]) => `${user}:${password}`),
   );
-  // Hashes the file in place, so that no password is ever on a command line.
+  // Hashes the file in place, to keep passwords off command lines.
   await execa('mosquitto_passwd', ['-U', users], { env: { PATH: DAEMON_PATH } });
   await writePrivate(acl, brokerAclFile());
   const user = userInfo().username;

@@ -6,40 +6,39 @@ import { ConfigError, IngestConfig, RelayConfig, readConfig, StackConfig } from 
 import { readAffinity } from './affinity.ts';
 import type { StackFile } from './file.ts';
 
-/** The file of the tokens that the ingest takes, in the stack's directory. */
+/** The file of the ingest's tokens, in the stack's directory. */
 export const TOKENS = 'ingest.tokens';
 
-/** Settings of ingest and relay that are the stack's own, or that it makes: the others reach them as they are. */
-export const OUR_OWN = new Set([
+/** Settings of ingest and relay that the stack sets; it passes on the others. */
+export const STACK_SETTINGS = new Set([
   ...Object.keys(StackConfig.properties),
   ...['PROCESS_NAME', 'HEALTH_PORT', 'INGEST_HOST', 'INGEST_SHARED_PORT', 'INGEST_TOKENS_FILE'],
   ...['INGEST_TLS_CERT', 'INGEST_TLS_KEY'],
 ]);
 
-/** Where the pipeline is, whom to trust and what to say to the ingest: each run reads these for itself. */
-const OF_A_RUN = new Set(['STACK_DIR', 'TLS_CA', 'REDIS_URL', 'MQTT_URL', 'INGEST_TOKEN']);
+/** Settings that each run reads for itself: addresses, authorities, token. */
+const RUN_SETTINGS = new Set(['STACK_DIR', 'TLS_CA', 'REDIS_URL', 'MQTT_URL', 'INGEST_TOKEN']);
 
 const without = (properties: TProperties, names: ReadonlySet<string>): TProperties =>
   Object.fromEntries(Object.entries(properties).filter(([name]) => !names.has(name)));
 
-/** What makes a pipeline another one: settings of the stack, of each ingest and of each relay. */
+/** The settings that distinguish pipelines: of the stack, of each ingest and each relay. */
 const PipelineConfig = Type.Object({
-  ...without({ ...IngestConfig.properties, ...RelayConfig.properties }, OUR_OWN),
-  ...without(StackConfig.properties, OF_A_RUN),
+  ...without({ ...IngestConfig.properties, ...RelayConfig.properties }, STACK_SETTINGS),
+  ...without(StackConfig.properties, RUN_SETTINGS),
 });
 const NAMES = Object.keys(PipelineConfig.properties);
 
 export type Settings = Record<string, string | number | boolean>;
 
-/** The settings that a stack is started with, without what is secret. */
+/** The settings of a stack, without secrets. */
 export function settingsOf(ingest: IngestConfig, relay: RelayConfig, stack: StackConfig): Settings {
   const all = { ...ingest, ...relay, ...stack } as Partial<Settings>;
   return Object.fromEntries(NAMES.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]]])));
 }
 
 /**
- * Throws a {@link ConfigError} where the environment asks for another pipeline than the one that is up in a directory: a run would measure
- * that one, and not what is asked for.
+ * Throws a {@link ConfigError} when the settings of the environment differ from those of the running pipeline, which a run would measure.
  */
 export function checkSettings(dir: string, up: StackFile, env: NodeJS.ProcessEnv = process.env): void {
   const asked = readConfig(PipelineConfig, env) as Partial<Settings>;
