@@ -2,15 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Queue } from '../queue/queue.ts';
 import type { HeldEntry } from './held.ts';
 
-/** Redis takes a third less CPU for a message when acknowledgements come by the dozen. */
+/** ms to gather acknowledgements: by the dozen they cost Redis a third less CPU a message. */
 const GATHER_MS = 5;
 const RETRY_MS = 100;
-/** Redis' Lua takes fewer than 8,000 arguments; an entry is two. */
+/** Entries of a call: Redis' Lua takes fewer than 8,000 arguments, and an entry is two. */
 const AT_ONCE = 1000;
 
 /**
- * Tells the queue which entries are done, in one round trip for what gathers in a few ms. Nobody waits for it:
- * a message has arrived by then. It holds no more than the relay does.
+ * Acknowledges done entries to the queue, those of a few ms in one round trip. Nobody waits for it, as the messages have
+ * arrived. It holds no more than the relay does.
  */
 export class Acknowledger {
   readonly #queue: Pick<Queue, 'acknowledge'>;
@@ -21,8 +21,8 @@ export class Acknowledger {
   #underWay = false;
 
   /**
-   * @param gathers false: each entry is acknowledged at once.
-   * @param onDone called when these have left the queue.
+   * @param gathers false: acknowledges each entry at once
+   * @param onDone called when these have left the queue
    */
   constructor(
     queue: Pick<Queue, 'acknowledge'>,
@@ -52,7 +52,7 @@ export class Acknowledger {
         await this.#queue.acknowledge(batch.map(({ entry }) => entry));
         this.#onDone(batch);
       } catch (error) {
-        // Redis is away. They are delivered: forgetting them now would deliver them twice.
+        // Redis is away. Keep them: otherwise another relay would deliver them again.
         this.#waiting = batch.concat(this.#waiting);
         this.#onError(error as Error);
         await sleep(RETRY_MS);

@@ -6,13 +6,13 @@ export interface BrokerOptions {
   url: string;
   /** MQTT client id, and the name below `status/relay/`. */
   name: string;
-  /** No connection, or no PUBACK, for this long (ms): the connection is dead. */
+  /** ms without a connection, or without a PUBACK, until the connection counts as dead. */
   timeoutMs: number;
-  /** Called when the broker takes messages, and when it no longer does; `reason` is one short sentence. */
+  /** Called when the broker begins or stops to take messages; `reason` is one short sentence. */
   onState: (up: boolean, reason: string) => void;
 }
 
-/** A message as MQTT has it. */
+/** A message for MQTT. */
 export interface Publication {
   topic: string;
   payload: Buffer;
@@ -25,18 +25,18 @@ export interface Publication {
 const RECONNECT_MS = 200;
 const RECONNECT_MAX_MS = 2000;
 const GOODBYE_MS = 1000;
-/** Packet ids are of 16 bits. */
+/** Packet ids have 16 bits. */
 const MOST_IN_FLIGHT = 65_535;
-/** A remaining length of four bytes with 7 bits each, and what is before it (MQTT 5, 1.5.5). */
+/** The largest remaining length, four bytes of 7 bits, plus the fixed header (MQTT 5, 1.5.5). */
 const LARGEST_PACKET = 5 + 268_435_455;
-/** CONNACK codes of MQTT 5 that a first attempt does not get over: bad credentials, not authorized. */
+/** CONNACK codes of MQTT 5 after which the first attempt gives up: bad credentials, not authorized. */
 const HOPELESS: ReadonlySet<unknown> = new Set([134, 135]);
 /** Disconnect with Will Message (MQTT 5, 3.14.2.1). */
 const WITH_WILL = 4;
 
 /**
- * The connection to the broker. Each is a new client of mqtt.js: none sends again what it had in flight on the one before.
- * A retained message and the will report whether the relay is there.
+ * The connection to the broker. Each connection is a new mqtt.js client, so none resends what was in flight on the last one.
+ * A retained message and the will report the relay's presence.
  */
 export class Broker {
   readonly #options: BrokerOptions;
@@ -50,7 +50,7 @@ export class Broker {
   #retry: NodeJS.Timeout | undefined;
   #retryMs = RECONNECT_MS;
 
-  /** Connects by itself, and retries while the broker is away. */
+  /** Connects, and retries while the broker is away. */
   constructor(options: BrokerOptions) {
     this.#options = options;
     this.#status = `status/relay/${options.name}`;
@@ -62,45 +62,45 @@ export class Broker {
     return this.#opened.promise;
   }
 
-  /** Messages can be published, and the broker has acknowledged one on this connection. */
+  /** Whether messages can be published: the broker has acknowledged one on this connection. */
   get up(): boolean {
-    // A socket is dead some turns before its end is reported: each attempt until then would count against a message.
+    // A dead socket's end is reported some turns later; attempts until then would count against messages.
     return this.#up && this.#client.stream.writable;
   }
 
-  /** Why the connection broke last. */
+  /** Why the last connection broke. */
   get reason(): string {
     return this.#reason;
   }
 
-  /** Messages that the broker lets be in flight at once. */
+  /** The most messages in flight that the broker allows. */
   get receiveMaximum(): number {
     return this.#client.serverProperties?.receiveMaximum ?? MOST_IN_FLIGHT;
   }
 
-  /** Bytes of the largest packet that the broker takes. */
+  /** The largest packet that the broker takes, bytes. */
   get maximumPacketSize(): number {
     return this.#client.serverProperties?.maximumPacketSize ?? LARGEST_PACKET;
   }
 
   /**
-   * Publishes a message. `answered` is called with the reason code of its PUBACK; never at QoS 0, nor when the connection
-   * breaks before.
+   * Publishes a message. Calls `answered` with the reason code of its PUBACK; never at QoS 0, nor when the connection breaks
+   * first.
    */
   publish({ topic, payload, qos, dup, hops }: Publication, answered: (reasonCode: number) => void): void {
     const options = { qos, dup, ...(hops !== undefined && { properties: { userProperties: { hops } } }) };
     const done: PacketCallback = (error) => {
       if (!error) answered(0);
-      // An error without a code is that of a connection which broke.
+      // An error without a code means that the connection broke.
       else if ('code' in error) answered(error.code);
     };
-    // At QoS 0 mqtt.js calls back while the message waits in the socket: `together` reports when the kernel has it.
+    // At QoS 0 mqtt.js calls back while the message is still in the socket; `together` reports when the kernel has it.
     this.#client.publish(topic, payload, options, qos === 0 ? undefined : done);
   }
 
   /**
-   * Sends what `publish` publishes in one write. `written` is called when the kernel has it, with true when it never
-   * will.
+   * Writes everything that `publish` publishes at once. Calls `written` when the kernel has it, or with true when the write
+   * failed.
    */
   together(publish: () => void, written?: (failed: boolean) => void): void {
     const { stream } = this.#client;
@@ -110,18 +110,18 @@ export class Broker {
     stream.uncork();
   }
 
-  /** Breaks the connection; another one is made. */
+  /** Breaks the connection, and reconnects. */
   break(reason: string): void {
     this.#reason = reason;
     this.#client.end(true);
   }
 
-  /** Says goodbye. The broker publishes the will, that the relay is offline. */
+  /** Disconnects. The broker publishes the will: the relay is offline. */
   async close(): Promise<void> {
     this.#closing = true;
     clearTimeout(this.#retry);
     const client = this.#client;
-    // It waits for the PUBACK of what is in flight.
+    // Waits for PUBACKs.
     if (this.up) await Promise.race([client.endAsync(false, { reasonCode: WITH_WILL }), sleep(GOODBYE_MS)]);
     client.stream.destroy();
   }
@@ -144,7 +144,7 @@ export class Broker {
       keepalive: 30,
       will: { topic: this.#status, payload: Buffer.from('offline'), qos: 1, retain: true },
     });
-    // Nagle's algorithm holds a small packet back for up to 40 ms.
+    // Nagle's algorithm delays small packets by up to 40 ms.
     (client.stream as Socket).setNoDelay(true);
     let proof: NodeJS.Timeout | undefined;
     client.on('connect', () => {
@@ -159,7 +159,7 @@ export class Broker {
         this.#closing = true;
         this.#opened.reject(error);
       }
-      // A packet that is none is an error too, of a connection that stays.
+      // A malformed packet is an error too, and the connection stays.
       this.#reason = error.message;
       client.end(true);
     });
@@ -176,12 +176,12 @@ export class Broker {
   }
 
   /**
-   * A broker that connects and acknowledges nothing is none: messages published to it one after the other would
-   * look as if each of them broke the connection.
+   * Waits for a first PUBACK. With a broker that acknowledges nothing, each message published alone would look as if it broke
+   * the connection.
    */
   #prove(client: MqttClient, proven: () => void): void {
     client.publish(this.#status, 'online', { qos: 1, retain: true }, (error) => {
-      // A refusal is an answer too: the status is for people, and the message may be allowed.
+      // A refusal counts as an answer: only the status may be forbidden.
       if (error && !('code' in error)) return;
       proven();
       this.#retryMs = RECONNECT_MS;
@@ -198,12 +198,12 @@ export class Broker {
   }
 }
 
-/** Reason codes from here on are failures (MQTT 5, 2.4). */
+/** The lowest reason code of a failure (MQTT 5, 2.4). */
 export const FIRST_FAILURE = 0x80;
-/** PUBACK codes that are about the broker's state, not about the message: packet identifier in use, quota exceeded. */
+/** PUBACK codes caused by the broker's state, not by the message: packet identifier in use, quota exceeded. */
 export const PASSING: ReadonlySet<number> = new Set([0x91, 0x97]);
 
-/** The name that MQTT 5 has for a reason code, and the code. */
+/** MQTT 5's name of a reason code, with the code. */
 export function reasonName(code: number): string {
   return `${ReasonCodes[code as keyof typeof ReasonCodes] || 'unknown reason'} (0x${code.toString(16)})`;
 }

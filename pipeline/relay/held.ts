@@ -2,63 +2,63 @@ import { readQueued } from '../common/hops.ts';
 import { bytesOf, frameEnds } from '../queue/frame.ts';
 import type { Entry } from '../queue/queue.ts';
 
-/** A message that the relay has claimed and not yet got rid of. */
+/** A message that the relay holds. */
 export interface Held {
-  /** Its entry, and where it is in there. */
+  /** Its entry, and its index there. */
   readonly of: HeldEntry;
   readonly index: number;
   readonly frame: Buffer;
-  /** In `frame`, where the target ends and where the stamps end. */
+  /** The ends of target and stamps in `frame`. */
   readonly targetEnd: number;
   readonly stampsEnd: number;
-  /** The ingest's last stamp, µs of the reference clock; NaN: the message carries none. */
+  /** The ingest's last stamp, µs of the reference clock; NaN: it has no stamps. */
   readonly queued: number;
-  /** As {@link Entry}'s, of this message. */
+  /** As in {@link Entry}, for this message. */
   deliveries: number;
   suspect: boolean;
-  /** It was handed to the broker before, as far as anybody knows. */
+  /** It may have been published before. */
   redelivery: boolean;
-  /** While it is in flight, when it was handed to the broker, on the monotonic clock, ms; 0 otherwise. */
+  /** When it was published, ms of the monotonic clock; 0: it is not in flight. */
   sent: number;
   /** It is delivered, or has an entry of its own. */
   done: boolean;
 }
 
-/** An entry that the relay has claimed. Its messages leave the queue together, when all of them are done. */
+/** An entry that the relay has claimed. It leaves the queue when all of its messages are done. */
 export interface HeldEntry {
   readonly entry: Entry;
   /** The claim that brought it. */
   readonly batch: Batch;
   readonly messages: Held[];
-  /** How many messages it brought, how many of them are not done, and how many are delivered. */
+  /** Its messages: all, those not done, those delivered. */
   readonly size: number;
   open: number;
   delivered: number;
-  /** Of its messages. */
+  /** Bytes of its messages. */
   readonly bytes: number;
   /** It has left the queue, or another relay has it. */
   gone: boolean;
 }
 
-/** What one claim brought. Its messages were claimed at one moment, and share a lease. */
+/** The entries of one claim, which share a lease. */
 export interface Batch {
   /** µs of the reference clock. */
   readonly claimed: number;
-  /** When the lease began or was renewed last, on the monotonic clock, ms. */
+  /** When the lease began or was last renewed, ms of the monotonic clock. */
   leased: number;
   readonly entries: HeldEntry[];
-  /** How many of them are in the queue still. */
+  /** Its entries that are still in the queue. */
   open: number;
 }
 
 export function holdEntry(entry: Entry, batch: Batch): HeldEntry {
-  // One that has no message is buried as if it were one.
+  // An entry without a message is buried like one message.
   const size = Math.max(1, entry.frames.length);
   const bytes = bytesOf(entry.frames);
   return { entry, batch, messages: [], size, open: size, delivered: 0, bytes, gone: false };
 }
 
-/** Throws a `RangeError` when that is no message. */
+/** Decodes a message of an entry. Throws a `RangeError` when it is malformed. */
 export function hold(of: HeldEntry, index: number, redelivery: boolean): Held {
   const { frames, deliveries, suspect } = of.entry;
   const frame = frames[index];

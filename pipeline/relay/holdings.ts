@@ -1,44 +1,44 @@
 import type { Entry } from '../queue/queue.ts';
 import { type Batch, type HeldEntry, holdEntry } from './held.ts';
 
-/** What a relay has claimed and not got rid of yet. */
+/** The entries that a relay holds. */
 export class Holdings {
   readonly #batches = new Set<Batch>();
   #messages = 0;
   #bytes = 0;
   #delivered = 0;
 
-  /** What is held, by claim. */
+  /** The held entries, by claim. */
   get batches(): ReadonlySet<Batch> {
     return this.#batches;
   }
 
-  /** The entries that are in the queue still, oldest claim first. */
+  /** The held entries that are still in the queue, oldest claim first. */
   get entries(): HeldEntry[] {
     return [...this.#batches].flatMap(({ entries }) => entries.filter(({ gone }) => !gone));
   }
 
-  /** The ids of these, and of some that have just gone. */
+  /** Their ids, and those of some that have just gone. */
   ids(): Set<string> {
     return new Set([...this.#batches].flatMap(({ entries }) => entries.map(({ entry }) => entry.id)));
   }
 
-  /** How many messages the entries have. */
+  /** The number of their messages. */
   get messages(): number {
     return this.#messages;
   }
 
-  /** How many bytes these have. */
+  /** The bytes of their messages. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** How many of them are delivered, in entries all of whose messages are. */
+  /** Delivered messages, in entries that are completely delivered. */
   get delivered(): number {
     return this.#delivered;
   }
 
-  /** @param claimed when, in µs of the reference clock. */
+  /** @param claimed time of the claim, µs of the reference clock */
   take(entries: readonly Entry[], claimed: number): readonly HeldEntry[] {
     const batch: Batch = { claimed, leased: performance.now(), entries: [], open: entries.length };
     this.#batches.add(batch);
@@ -51,18 +51,18 @@ export class Holdings {
     return batch.entries;
   }
 
-  /** All messages of an entry are delivered, or have entries of their own. It stays until it is acknowledged. */
+  /** Marks an entry as done: its messages are delivered, or have their own entries. It stays until its acknowledgement. */
   done(entry: HeldEntry): void {
     this.#delivered += entry.delivered;
   }
 
-  /** It is acknowledged. */
+  /** Removes an acknowledged entry. */
   acknowledged(entry: HeldEntry): void {
     this.#delivered -= entry.delivered;
     this.drop(entry);
   }
 
-  /** The entry is out of the queue, or another relay's. */
+  /** Drops an entry that is out of the queue, or another relay's. */
   drop(entry: HeldEntry): void {
     if (entry.gone) return;
     entry.gone = true;
@@ -71,7 +71,7 @@ export class Holdings {
     if (--entry.batch.open === 0) this.#batches.delete(entry.batch);
   }
 
-  /** Drops these entries, but for those that are delivered or have messages in flight. Returns the ids of what it dropped. */
+  /** Drops these entries, except those delivered or with messages in flight. Returns the dropped ids. */
   giveUp(ids: readonly string[]): string[] {
     const wanted = new Set(ids);
     const idle = ({ open, messages }: HeldEntry) => open > 0 && messages.every(({ sent }) => sent === 0);

@@ -13,11 +13,11 @@ import { Broker } from './broker.ts';
 import { RELAY_FIGURES } from './options.ts';
 import { Relay } from './relay.ts';
 
-/** What closing the connections may take beyond the relay's own grace. */
+/** ms to close the connections after the relay's own grace. */
 const GOODBYE_MS = 3000;
-/** What a probe of readiness may wait for Redis. */
+/** ms that a readiness probe waits for Redis. */
 const PROBE_MS = 1000;
-/** How often it is looked whether the clock has been probed, while it has not. */
+/** ms between checks whether the clock has been probed. */
 const UNPROBED_MS = 20;
 
 async function main(): Promise<void> {
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
   });
   broker.opened.catch((error: Error) => fail(new ConfigError(`MQTT_URL: ${error.message}`)));
 
-  // Unique for good: a relay that starts under a dead one's name must not take its leases for its own.
+  // Unique: a relay that starts with a dead one's name must not take its leases for its own.
   const consumer = `${config.PROCESS_NAME}-${randomBytes(4).toString('hex')}`;
   const running = new Relay({
     queue,
@@ -90,10 +90,10 @@ async function main(): Promise<void> {
     if (queue.ready) log.warn(`Redis: its clock is not known yet: ${explainRedis(error)}`);
   });
   await queue.join().catch(() => {});
-  // However long the broker is away: health and the signals are looked after by now.
+  // Waits however long the broker is away: health and signals work already.
   await broker.opened;
   log.info(`relaying as ${consumer}`);
-  // Redis may still be away: nothing is claimed that would be stamped by an unprobed clock.
+  // Redis may be away: claims need a probed clock for their stamps.
   while (!clock.probed) await sleep(UNPROBED_MS);
   started = true;
   running.start();
@@ -110,7 +110,7 @@ async function readiness({ queue, broker, clock, relay, limit }: ReadinessSource
   const problem = () => {
     if (backlog === undefined) return silence;
     if (!broker.up) return 'the broker is away';
-    // Nothing is claimed until then.
+    // No claims until then.
     if (!clock.probed) return 'Redis: its clock is not known yet';
     if (relay.problem !== undefined) return relay.problem;
     return backlog >= limit ? `a backlog of ${backlog} messages reaches the limit of ${limit}` : undefined;
@@ -123,7 +123,7 @@ interface ReadinessSources {
   broker: Pick<Broker, 'up'>;
   clock: Pick<Clock, 'probed'>;
   relay: Pick<Relay, 'problem'>;
-  /** Messages in the queue from which on it is far behind. */
+  /** Messages in the queue at which it is not ready. */
   limit: number;
 }
 

@@ -10,24 +10,24 @@ export interface RelayOptions {
   qos: 0 | 1;
   /** The reference clock, µs. */
   now: () => number;
-  /** This relay's name in the consumer group; no other process may have it. */
+  /** This relay's unique name in the consumer group. */
   consumer: string;
   log: Logger;
-  /** One message at a time: the next is claimed when the one before has left the queue. */
+  /** One message at a time: claims the next when the last has left the queue. */
   serial?: boolean;
-  /** Messages claimed at once, about: entries are claimed as a whole. */
+  /** Messages of a claim, about, as it takes whole entries. */
   batch: number;
-  /** Messages claimed and not yet with the broker, at most; as many again may wait for their acknowledgement. */
+  /** The most messages claimed and not with the broker; as many again may wait for their acknowledgement. */
   window: number;
-  /** Bytes of claimed messages from which on no more are claimed. */
+  /** Bytes of claimed messages at which it stops claiming. */
   memory: number;
-  /** No PUBACK for this long (ms): the connection is dead. */
+  /** ms without a PUBACK until the connection counts as dead. */
   timeoutMs: number;
-  /** Another relay may take over a message that was held for longer (ms) without a word. */
+  /** ms without renewal until another relay may take over an entry. */
   leaseMs: number;
   /** Attempts before a message is buried. */
   deliveries: number;
-  /** Called when a message is published, with its body and when, µs of the reference clock. */
+  /** Called with the body of each published message and the time, µs of the reference clock. */
   onPublished?: ((body: Buffer, at: number) => void) | undefined;
 }
 

@@ -9,50 +9,49 @@ export interface PublisherOptions {
     'up' | 'reason' | 'receiveMaximum' | 'maximumPacketSize' | 'publish' | 'together' | 'break'
   >;
   qos: 0 | 1;
-  /** Messages in flight at most: published and not acknowledged. The broker may allow fewer. */
+  /** The most messages in flight; the broker may allow fewer. */
   window: number;
-  /** No PUBACK for this long (ms): the connection is dead. */
+  /** ms without a PUBACK until the connection counts as dead. */
   timeoutMs: number;
   /** The reference clock, µs. */
   now: () => number;
   /** From when a message was claimed until it was handed to the broker. */
   durations: Pick<Durations, 'add'>;
-  /** A message was handed to the broker: its body, and when, µs of the reference clock. */
+  /** Called with the body of each published message and the time, µs of the reference clock. */
   onPublished?: ((body: Buffer, at: number) => void) | undefined;
-  /** The broker has the message (QoS 1), or the kernel (QoS 0). */
+  /** Called when the broker (QoS 1) or the kernel (QoS 0) has the message. */
   onDelivered: (held: Held) => void;
-  /** The broker said no. `lasting`: because of the message, and it will again. */
+  /** Called when the broker refuses a message. `lasting`: because of the message itself. */
   onRefused: (held: Held, reason: string, lasting: boolean) => void;
   /**
-   * A message that may be what breaks connections is about to be published alone. Resolves with whether it is to
-   * be; when not, it is out of the publisher's hands.
+   * Called before a message that may break connections is published alone. Resolves with whether to publish it; if not, the
+   * publisher forgets it.
    */
   onSuspect: (held: Held, reason: string) => Promise<boolean>;
 }
 
-/** The topic of a message is this and its target. */
+/** Before the target in a topic. */
 const TOPIC_PREFIX = 'messages/';
 /** Bytes of a topic (MQTT 5, 1.5.4). */
 const LONGEST_TOPIC = 65_535;
-/** QoS 0: bytes of messages that may wait in the socket before the next are published. */
+/** QoS 0: the most bytes that may wait in the socket. */
 const UNWRITTEN_BYTES = 65_536;
 
 /**
- * Publishes what it is given, in order, with a bounded number in flight. What was in flight when the connection
- * broke is suspect: one of these messages may be why. They are published again alone, one at a time, before
- * anything else, so that such a message takes no other along.
+ * Publishes messages in order, with a bounded number in flight. Messages in flight when the connection broke are suspect, as
+ * one of them may be the cause. It publishes them again first, one at a time, so that such a message takes no other along.
  */
 export class Publisher {
   readonly #options: PublisherOptions;
   /** The oldest first. */
   readonly #inFlight = new Set<Held>();
-  /** Given and not published, from `#next` on. */
+  /** Messages to publish, from `#next` on. */
   #waiting: Held[] = [];
   #next = 0;
   #suspects: Held[] = [];
-  /** The suspect that is being published, or about to be. */
+  /** The suspect that is being published. */
   #alone: Held | undefined;
-  /** QoS 0: bytes that the kernel has not taken. */
+  /** QoS 0: bytes in the socket. */
   #unwritten = 0;
   #flushing = false;
   readonly #deadline: NodeJS.Timeout;
@@ -62,25 +61,25 @@ export class Publisher {
     this.#deadline = setInterval(() => this.#checkDeadline(), options.timeoutMs / 4).unref();
   }
 
-  /** Messages published and not acknowledged. */
+  /** The number of messages in flight. */
   get inFlight(): number {
     return this.#inFlight.size;
   }
 
-  /** How many more messages are wanted. */
+  /** How many more messages it can take. */
   get room(): number {
     const waiting = this.#waiting.length - this.#next + this.#suspects.length;
     const about = this.#alone === undefined || this.#inFlight.has(this.#alone) ? 0 : 1;
     return this.#limit - this.#inFlight.size - waiting - about;
   }
 
-  /** {@link flush} publishes it. */
+  /** Adds a message for {@link flush}. */
   add(held: Held): void {
     if (held.suspect) this.#suspects.push(held);
     else this.#waiting.push(held);
   }
 
-  /** Publishes what may be published now. */
+  /** Publishes as many messages as allowed. */
   flush(): void {
     if (!this.#options.broker.up || this.#alone !== undefined) return;
     if (this.#suspects.length > 0) {
@@ -102,7 +101,7 @@ export class Publisher {
     if (burst.length > 0) this.#publish(burst);
   }
 
-  /** The connection broke: nobody answers any more for what is in flight on it. */
+  /** Handles a broken connection: messages in flight become suspects. */
   broken(): void {
     const lost = [...this.#inFlight];
     for (const held of lost) {
@@ -112,7 +111,7 @@ export class Publisher {
     this.#suspects = lost.filter(({ of }) => !of.gone).concat(this.#suspects);
   }
 
-  /** Messages of entries that are gone are not published. */
+  /** Forgets messages of entries that are gone. */
   forget(): void {
     this.#waiting = this.#waiting.slice(this.#next).filter(({ of }) => !of.gone);
     this.#next = 0;
@@ -135,7 +134,7 @@ export class Publisher {
     const go = (await onSuspect(held, broker.reason)) && !held.of.gone;
     if (go && broker.up) {
       this.#publish([held]);
-      // A packet that is too large was not published.
+      // Not in flight: the packet was too large.
       if (this.#inFlight.size > 0) return;
     } else if (go) {
       this.#suspects.unshift(held);
@@ -172,7 +171,7 @@ export class Publisher {
     };
     const whenWritten = (failed: boolean) => {
       this.#unwritten -= bytes;
-      // When it failed the connection has broken, which is reported next.
+      // After a failure `broken` follows.
       if (!failed) for (const held of written) this.#answered(held, 0);
     };
     broker.together(publish, qos === 0 ? whenWritten : undefined);
@@ -192,7 +191,7 @@ export class Publisher {
     return this.#inFlight.delete(held);
   }
 
-  /** Once for all PUBACKs of this turn. */
+  /** Flushes once for all PUBACKs of this turn. */
   #flushSoon(): void {
     const idle = this.#suspects.length === 0 && this.#next === this.#waiting.length;
     if (this.#flushing || idle) return;
@@ -211,7 +210,7 @@ export class Publisher {
   }
 }
 
-/** @param published µs of the reference clock, now. */
+/** @param published the time now, µs of the reference clock */
 function publicationOf(held: Held, qos: 0 | 1, published: number): Publication {
   const { frame, targetEnd, stampsEnd, queued } = held;
   return {
@@ -226,7 +225,7 @@ function publicationOf(held: Held, qos: 0 | 1, published: number): Publication {
   };
 }
 
-/** Why this can not be published, if so. */
+/** Why a message cannot be published; undefined: it can. */
 function problemOf({ topic, payload, qos, hops }: Publication, largest: number): string | undefined {
   const topicBytes = Buffer.byteLength(topic);
   if (topicBytes > LONGEST_TOPIC)

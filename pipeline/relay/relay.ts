@@ -14,9 +14,9 @@ const RETRY_MAX_MS = 2000;
 const RENEW_AT_ONCE = 1000;
 
 /**
- * Moves messages from the queue to the broker: claims in batches, publishes with a bounded window, and
- * acknowledges what the broker has taken. It claims the next batch while this one is being published; with `serial`
- * it is the loop that is written first, to compare with: take one message, publish it, wait, acknowledge it.
+ * Moves messages from the queue to the broker: claims batches, publishes with a bounded window, and acknowledges delivered
+ * entries. It claims the next batch while it publishes. With `serial` it is the simple loop, to compare with: take one
+ * message, publish it, wait, acknowledge it.
  */
 export class Relay {
   readonly #options: RelayOptions;
@@ -27,13 +27,13 @@ export class Relay {
   readonly #count = { claimed: 0, recovered: 0, published: 0, acknowledged: 0, dead_lettered: 0, deleted: 0 };
   readonly #durations = relayDurations();
   readonly #stopping = new AbortController();
-  /** Entries may have been handed to us on a connection that broke. */
+  /** Redis may have delivered entries to us on a connection that broke. */
   #unseen = false;
   #running: Promise<unknown> = Promise.resolve();
   #recovery: Promise<void> = Promise.resolve();
   #wanted: PromiseWithResolvers<void> | undefined;
   #problem = '';
-  /** Why the last claim, or the last look after leases, failed; undefined: it did not. */
+  /** Why the last claim, or the last renewal of leases, failed; undefined: it did not. */
   #unclaimed: string | undefined;
   #unleased: string | undefined;
 
@@ -97,7 +97,7 @@ export class Relay {
     return Object.values(this.#durations);
   }
 
-  /** Why no messages can be taken from the queue now; undefined: they can. */
+  /** Why it cannot claim messages now; undefined: it can. */
   get problem(): string | undefined {
     return this.#unclaimed ?? this.#unleased;
   }
@@ -106,18 +106,18 @@ export class Relay {
     this.#running = Promise.all([this.#claimLoop(), this.#leaseLoop()]);
   }
 
-  /** The broker takes messages: those that waited for it go first. */
+  /** The broker is up: publishes waiting messages first. */
   resume(): void {
     this.#publisher.flush();
     this.#look();
   }
 
-  /** The connection to the broker broke. */
+  /** The connection to the broker is down. */
   suspend(): void {
     this.#publisher.broken();
   }
 
-  /** Another relay is to have these entries. Returns those that are not published any more: the others have messages in flight. */
+  /** Gives entries up for another relay. Returns those that it will not publish; the others have messages in flight. */
   giveUp(ids: readonly string[]): string[] {
     const given = this.#holdings.giveUp(ids);
     this.#publisher.forget();
@@ -126,8 +126,8 @@ export class Relay {
   }
 
   /**
-   * Claims no more, and waits until what it holds is delivered and acknowledged, `graceMs` at most. Resolves with
-   * what is still held then, oldest first: a stream keeps it for another relay.
+   * Stops claiming, and waits up to `graceMs` until what it holds is delivered and acknowledged. Resolves with the entries that
+   * it still holds, oldest first: a stream keeps them for another relay.
    */
   async stop(graceMs: number): Promise<Entry[]> {
     const deadline = performance.now() + graceMs;
@@ -135,7 +135,7 @@ export class Relay {
     this.#look();
     await this.#options.queue.interrupt().catch(() => {});
     while (this.#holdings.messages > 0 && performance.now() < deadline) await sleep(2);
-    // A claim that was under way may have brought more: it ends within its wait.
+    // A claim in progress may bring more; it ends within its wait.
     const left = Math.max(0, deadline - performance.now());
     await Promise.race([this.#running, sleep(left, undefined, { ref: false })]);
     while (this.#holdings.messages > 0 && performance.now() < deadline) await sleep(2);
@@ -144,7 +144,7 @@ export class Relay {
     return this.#holdings.entries.map(({ entry }) => entry);
   }
 
-  /** How many messages to claim next; 0 while so few are wanted that it is not worth a round trip. */
+  /** How many messages to claim next; 0 when too few for a round trip. */
   #wants(): number {
     const { broker, batch, window, memory, serial } = this.#options;
     if (serial && this.#holdings.messages > 0) return 0;
@@ -168,7 +168,7 @@ export class Relay {
         if (this.#unseen) {
           await this.#inTurn(async () => {
             let ids: Set<string> | undefined;
-            // Asked when Redis has answered: what is held by then counts.
+            // Evaluated after Redis has answered.
             const holds = (id: string) => {
               ids ??= this.#holdings.ids();
               return ids.has(id);
@@ -179,7 +179,7 @@ export class Relay {
           });
         } else {
           this.#take(await queue.claim(consumer, size));
-          // mqtt.js writes at the next tick: what was claimed is on its way before the next is asked for.
+          // mqtt.js writes at the next tick: send these messages before the next claim.
           await new Promise<void>(process.nextTick);
         }
         if (failures > 0) this.#resumed();
@@ -189,14 +189,14 @@ export class Relay {
         this.#tell(error as Error);
         this.#unclaimed = explainRedis(error as Error);
         this.#unseen = true;
-        // A Redis that lost its data lost the group too.
+        // Redis may have lost its data, and the group.
         await queue.join().catch(() => {});
         await sleep(Math.min(RETRY_MS * 2 ** failures++, RETRY_MAX_MS));
       }
     }
   }
 
-  /** Keeps the lease of what is held, until nothing is, and takes over what dead relays held. */
+  /** Renews leases while it holds entries, and takes over those of dead relays. */
   async #leaseLoop(): Promise<void> {
     const { queue, consumer, leaseMs } = this.#options;
     const stopping = this.#stopping.signal;
@@ -219,7 +219,7 @@ export class Relay {
     }
   }
 
-  /** Recoveries go one after the other: each has to know what the one before it took. */
+  /** Runs recoveries one after the other: each has to know what the last one took. */
   #inTurn(recover: () => Promise<void>): Promise<void> {
     const turn = this.#recovery.then(recover);
     this.#recovery = turn.catch(() => {});
@@ -274,7 +274,7 @@ export class Relay {
     this.#look();
   }
 
-  /** One more message of an entry is delivered, or has an entry of its own. */
+  /** Counts a message of an entry as done: delivered, or in its own entry. */
   #done(entry: HeldEntry, held?: Held): void {
     if (held !== undefined) held.done = true;
     if (--entry.open > 0 || entry.gone) return;
@@ -282,7 +282,7 @@ export class Relay {
     this.#acknowledger.add(entry);
   }
 
-  /** Something has changed that the claim loop may have waited for. */
+  /** Wakes the claim loop. */
   #look(): void {
     if (this.#wanted === undefined) return;
     if (!this.#stopping.signal.aborted && this.#wants() <= 0) return;
@@ -290,7 +290,7 @@ export class Relay {
     this.#wanted = undefined;
   }
 
-  /** Says once what is wrong, not at each attempt. */
+  /** Logs a problem once, not at each attempt. */
   #tell(error: Error): void {
     const problem = explainRedis(error);
     if (problem === this.#problem) return;

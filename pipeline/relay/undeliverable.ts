@@ -9,24 +9,24 @@ export interface UndeliverableOptions {
   /** Attempts before a message is buried. */
   deliveries: number;
   log: Logger;
-  /** A message may be published again. */
+  /** Called when a message may be published again. */
   onAgain: (held: Held) => void;
-  /** A message of an entry has one of its own now. */
+  /** Called when a message of an entry has got its own entry. */
   onSplit: (of: HeldEntry, held: Held | undefined) => void;
-  /** An entry has left the queue; `buried`: with its message. */
+  /** Called when an entry has left the queue; `buried`: as a dead letter. */
   onGone: (of: HeldEntry, buried: boolean) => void;
   onError: (error: Error) => void;
 }
 
 const RETRY_MS = 50;
-/** The broker's state is in the way, not the message: quota, too busy. */
+/** ms until a retry after a refusal by the broker's state: quota, too busy. */
 const PASSING_RETRY_MS = 1000;
-/** Redis is away. */
+/** ms until a retry while Redis is away. */
 const REDIS_RETRY_MS = 2000;
 
 /**
- * What becomes of messages that the broker did not take: another attempt, after a while, or the dead letters. One of several in an entry
- * gets an entry of its own for that, at the end of the queue, where it holds up no other.
+ * Handles messages that the broker did not take: another attempt later, or the dead letters. One of several in an entry first gets its
+ * own entry, at the end of the queue, where it holds up no other.
  */
 export class Undeliverable {
   readonly #options: UndeliverableOptions;
@@ -36,12 +36,12 @@ export class Undeliverable {
     this.#options = options;
   }
 
-  /** Messages that are held, and to be published again in a while. */
+  /** The number of messages that wait for another attempt. */
   get delayed(): number {
     return this.#delayed;
   }
 
-  /** The broker said no. `lasting`: because of the message, and it will again. */
+  /** The broker has refused a message. `lasting`: because of the message itself. */
   refused(held: Held, reason: string, lasting: boolean): void {
     const { onAgain, onError, deliveries } = this.#options;
     const { of, frame } = held;
@@ -56,7 +56,7 @@ export class Undeliverable {
     }
     const delay = lasting ? RETRY_MS * 2 ** Math.min(held.deliveries, 5) : PASSING_RETRY_MS;
     if (lasting) held.deliveries++;
-    // The connection has survived it.
+    // It did not break the connection.
     held.suspect = false;
     this.#delayed++;
     setTimeout(() => {
@@ -65,7 +65,7 @@ export class Undeliverable {
     }, delay);
   }
 
-  /** A message that may be what breaks connections is about to be published alone. Resolves with whether it is to be. */
+  /** Before a suspect is published alone: resolves with whether to publish it. */
   async suspect(held: Held, brokerReason: string): Promise<boolean> {
     const { queue, consumer, deliveries, onError } = this.#options;
     const { of, frame } = held;
@@ -77,19 +77,19 @@ export class Undeliverable {
       return false;
     }
     held.deliveries++;
-    // Of several messages no attempt is noted: an entry that relays die with is divided by the next one, who notes them.
+    // For an entry of several messages no attempt is recorded: the next relay divides it, and records them.
     if (of.size === 1) await queue.attempt(consumer, of.entry.id, held.deliveries).catch(onError);
     return true;
   }
 
-  /** This is no message. */
+  /** Buries a malformed message. */
   malformed(of: HeldEntry, index: number, reason: string): void {
     const { frames, deliveries, suspect } = of.entry;
     if (of.size === 1) this.#bury(of, deliveries, reason);
     else this.#split(of, { frame: frames[index] as Buffer, deliveries, suspect, reason });
   }
 
-  /** Gives each message of an entry that relays died with an entry of its own, so that the one which is to blame is found. */
+  /** Gives each message of an entry that relays died with its own entry, to find the cause. */
   divide(of: HeldEntry): void {
     const { queue, onGone } = this.#options;
     const { frames, deliveries, suspect, reason } = of.entry;
@@ -100,11 +100,11 @@ export class Undeliverable {
     );
   }
 
-  /** Of an entry that is delivered in part only the rest stays in the queue: what has arrived is not to arrive again. */
+  /** Keeps only the undelivered messages of an entry in the queue, so that the others do not arrive again. */
   async keepRest(of: HeldEntry): Promise<void> {
     const { queue, onGone, onError } = this.#options;
     const rest = of.messages.filter(({ done }) => !done);
-    // Malformed ones are on their way into entries of their own.
+    // Malformed messages are getting their own entries.
     if (of.delivered === 0 || of.open === 0 || rest.length < of.open) return;
     const parts = rest.map(({ frame, deliveries, suspect }) => ({ frame, deliveries, suspect, reason: '' }));
     await queue.split(of.entry, parts, false).then(() => onGone(of, false), onError);
@@ -129,7 +129,7 @@ export class Undeliverable {
     );
   }
 
-  /** Redis may be away. */
+  /** Repeats work until Redis has done it. */
   #untilDone(work: () => Promise<void>, then: () => void): void {
     work().then(then, (error) => {
       this.#options.onError(error);
