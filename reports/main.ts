@@ -92,7 +92,7 @@ async function main(): Promise<number> {
   for (const name of Object.keys(values)) {
     if (!ALLOWED[command]?.includes(name)) {
       const places = Object.keys(ALLOWED).filter((one) => ALLOWED[one]?.includes(name));
-      throw new ConfigError(`--${name} belongs to ${places.join(' and ')}; --help tells more`);
+      throw new ConfigError(`--${name} belongs to ${places.join(' and ')}; see --help`);
     }
   }
   if (command === 'compare') return compareRuns(rest, values);
@@ -105,7 +105,7 @@ async function main(): Promise<number> {
     return 0;
   }
   if (positionals.length !== 1) {
-    throw new ConfigError(`expected one run, got ${positionals.length}; --help tells more`);
+    throw new ConfigError(`expected one run, got ${positionals.length}; see --help`);
   }
   console.log(await report(await directoryOf(first)));
   return 0;

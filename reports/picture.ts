@@ -25,7 +25,7 @@ try {
   const [directory, file] = positionals;
   if (values.help) console.log(USAGE);
   else if (directory === undefined || file === undefined || positionals.length > 2) {
-    throw new Error(`expected a run directory and a file, got ${positionals.length}; --help tells more`);
+    throw new Error(`expected a run directory and a file, got ${positionals.length}; see --help`);
   } else await takePicture(directory, file);
 } catch (error) {
   console.error(`picture: ${(error as Error).message.split('\n')[0]}`);

@@ -339,7 +339,7 @@ test('npm run pipeline -- dead-letters: lists, requeues, drops, and says what is
     [wrong.code, wrong.err],
     [1, 'dead-letters: there is no "burn"; allowed: list, requeue, drop'],
   );
-  assert.deepEqual([dropped.code, dropped.out], [0, ['2 thrown away']]);
+  assert.deepEqual([dropped.code, dropped.out], [0, ['2 dropped']]);
   assert.deepEqual((await run('list', '--json')).out, ['']);
 
   // It looked for `id` alone; and what a poster had put into an id reached the terminal as it was.
@@ -350,5 +350,5 @@ test('npm run pipeline -- dead-letters: lists, requeues, drops, and says what is
   assert.match(elsewhere.out[0] ?? '', /\(no id\)/);
   assert.match(printed.out[0] ?? '', /"id":"red\\u001b\[31m\\u009b"/);
   const moved = await runWith({ ID_KEY: 'meta.id' }, 'drop', 'red\u001b[31m\u009b');
-  assert.deepEqual([moved.code, moved.out], [0, ['1 thrown away']]);
+  assert.deepEqual([moved.code, moved.out], [0, ['1 dropped']]);
 });

@@ -134,7 +134,7 @@ export class Publisher {
     const go = (await onSuspect(held, broker.reason)) && !held.of.gone;
     if (go && broker.up) {
       this.#publish([held]);
-      // Not in flight: the packet was too large.
+      // A packet that is too large is not in flight.
       if (this.#inFlight.size > 0) return;
     } else if (go) {
       this.#suspects.unshift(held);

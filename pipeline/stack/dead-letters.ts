@@ -13,7 +13,7 @@ const HELP = `Messages that no relay could deliver, and that left the queue for 
 
   npm run pipeline -- dead-letters [list] [--json]
   npm run pipeline -- dead-letters requeue <id>… | --all     back into the queue, with a first attempt ahead of them
-  npm run pipeline -- dead-letters drop <id>… | --all        thrown away for good
+  npm run pipeline -- dead-letters drop <id>… | --all        drops them for good
 
 <id> is a message's own id (ID_KEY says where that is), or a letter's, as listed. --json prints a line a letter (list), or what was done.
 They are those of the pipeline that is up (${shortPath('.stack')}/stack.json), or of REDIS_URL.
@@ -132,7 +132,7 @@ async function change(
   const missing = ids.filter((id) => !names.has(id));
   const left = found.length - done.length;
   if (json) console.log(JSON.stringify({ action, done, missing, left }));
-  else console.log(`${done.length} ${action === 'requeue' ? 'back in the queue' : 'thrown away'}`);
+  else console.log(`${done.length} ${action === 'requeue' ? 'back in the queue' : 'dropped'}`);
   if (missing.length > 0) console.error(`no dead letter: ${missing.join(', ')}`);
   if (left > 0) console.error(`${left} not done: gone meanwhile, or without the frame of a message`);
   return missing.length + left > 0 ? 1 : 0;

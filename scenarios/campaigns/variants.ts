@@ -1,4 +1,4 @@
-/** A script on several variants of the pipeline, one after the other, and a table of them: deployments and workers. */
+/** Runs a script on variants of the pipeline, and compares them: for deployments and workers. */
 import { join, resolve } from 'node:path';
 import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { exitAfter } from '../../pipeline/stack/explain.ts';
@@ -8,14 +8,14 @@ import { checkVariables } from '../run/usage.ts';
 
 export const PORTS = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0' };
 
-/** Makes a variant that takes more than settings. @returns the directory of the stack.json to read */
+/** Starts a variant that needs more than settings. @returns the directory of its stack.json */
 export type Place = (dir: string) => Promise<{ dir: string; stop(): Promise<void> }>;
 
 export interface Variant {
   name: string;
   /** Settings of the pipeline, and of the run. */
   env: Record<string, string>;
-  /** Undefined: run.ts starts the pipeline. It rejects with the reason where this machine can't have it. */
+  /** Undefined: run.ts starts the pipeline. Rejects with the reason when this machine cannot have it. */
   place?: Place;
 }
 
@@ -23,12 +23,12 @@ export interface Campaign {
   name: string;
   script: string;
   help: string;
-  /** Settings of the pipeline that it makes itself. */
+  /** Settings of the pipeline that the campaign sets. */
   owns: readonly string[];
-  /** The names of settings of its own, beside the script's. */
+  /** Names of further settings, beside the script's. */
   settings?: readonly string[];
   variants(env: NodeJS.ProcessEnv): Variant[];
-  /** Rejects where a tool is missing. */
+  /** Rejects when a tool is missing. */
   require?(): Promise<void>;
   table(all: readonly Measured[]): string;
 }

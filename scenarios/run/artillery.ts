@@ -18,12 +18,12 @@ const RAMP = 'scenarios/ramp.artillery.yml';
 const HELP = `Runs a file of Artillery's against the pipeline and leaves a report in reports/runs/.
 
   npm run artillery [-- [<file.yml>] [<flags of artillery run>]]
-  npm run artillery -- -e full     the load of npm run ramp, of which one thread sends the most late
+  npm run artillery -- -e full     the load of npm run ramp, most of which one thread sends late
 
-The file is ${RAMP} unless another is named; its 50 requests/s are what one thread sends on time beside the pipeline.
-Artillery is installed on first use, 470 MB.
+The default file is ${RAMP}, whose 50 requests/s one thread sends on time beside the pipeline.
+The first use installs Artillery, 470 MB.
 It uses the pipeline that \`npm run pipeline\` has up, else it starts one and stops it afterwards.
-The exit code is Artillery's own: 0 when the run has passed and what the plugin ensure asks for holds,
+The exit code is Artillery's: 0 when the run has passed and the conditions of the plugin ensure hold,
 99 when the run is invalid or has failed, 1 when it could not start.
 
 Environment

@@ -1,4 +1,4 @@
-/** What the search for the capacity found, in words and figures. Pure. */
+/** The answer of the search for the capacity, as text and figures. Pure. */
 
 import type { Run } from '../../../reports/contract/run.ts';
 import { ms } from '../../../reports/page/format.ts';
@@ -12,7 +12,7 @@ export interface Row {
   holds: boolean;
   p99_ms: number | null;
   reasons: string[];
-  /** What may be the reason that it did not hold, and is none of the pipeline's; null: nothing. */
+  /** A reason outside the pipeline why it may not have held; null: none. */
   disturbed: string | null;
 }
 
@@ -24,14 +24,14 @@ export interface Answer {
   bottleneck: string | null;
 }
 
-/** Of capacity/main.ts. */
+/** Settings of capacity/main.ts. */
 export interface Settings {
   CONFIRM: number;
   HIGHEST: number;
   PRECISION: number;
 }
 
-/** A run in a line. @param ahead s that are left of the search after it, about */
+/** A run in one line. @param ahead s left of the search after it, about */
 export function line({ rate, seconds, holds, p99_ms, reasons, disturbed }: Row, ahead: number): string {
   const p99 = `p99 ${ms(p99_ms)} ms`.padEnd(14);
   const said = holds
@@ -41,7 +41,7 @@ export function line({ rate, seconds, holds, p99_ms, reasons, disturbed }: Row, 
   return `${String(rate).padStart(8)}/s  ${`${seconds} s`.padEnd(4)}  ${p99}  ${said}${left}`;
 }
 
-/** In how many of the runs at a rate it was held, and how many of the others were disturbed. */
+/** How many runs at a rate held, and how many of the others were disturbed. */
 function runs(rows: Row[], rate: number): { held: number; of: number; apart: string } {
   const tried = rows.filter((row) => row.rate === rate);
   const disturbed = tried.filter((row) => row.disturbed !== null).length;
@@ -52,7 +52,7 @@ function runs(rows: Row[], rate: number): { held: number; of: number; apart: str
   };
 }
 
-/** The answer as figures of the report. A rate of null stands as not available. */
+/** The answer as figures of the report. */
 export function answerFigures(
   { rate, not_held, bottleneck }: Answer,
   rows: Row[],
@@ -72,7 +72,7 @@ export function answerFigures(
   return figures;
 }
 
-/** The answer in words: the rate, how sure it is, the bottleneck above it, and what may have kept it from being higher. */
+/** The answer as text: the rate, its confidence, the bottleneck above it, and what may have limited the search. */
 export function sentence(
   { p99_limit_ms, rate, not_held, bottleneck }: Answer,
   rows: Row[],

@@ -1,28 +1,28 @@
 import { ahead, type Bracket, type Search } from './search.ts';
 
-/** What a rate costs, of which half do not hold and are tried twice. */
+/** Runs of a rate, on average: half of the rates do not hold, and these run twice. */
 const TRIES = 1.5;
 
-/** Longer runs of a search that was right: the rate held, and the next one up did not, twice. */
+/** Confirming runs of a correct search: the rate holds, the next one up does not, twice. */
 const CONFIRMING = 3;
 
 /** Seconds of a run. */
 export interface Lengths {
-  /** Of a probe while the rate is doubled: what it says is looked at again. */
+  /** A probe while the rate doubles, which longer probes check. */
   quick: number;
-  /** Of a probe, when the rate has been doubled as far as it goes. */
+  /** A probe after that. */
   probe: number;
-  /** Of a run that confirms a rate. */
+  /** A confirming run. */
   confirm: number;
 }
 
-/** The time of a search, in s: what it may take, what its runs take, and what is left. */
+/** The time of a search, s: its limit, the cost of runs, and the rest. */
 export class Budget {
   readonly #limit: number;
   readonly #lengths: Lengths;
   readonly #now: () => number;
   #began: number | undefined;
-  /** What a run takes beyond its seconds: k6's start, the warm-up, and what is still on its way. */
+  /** Seconds of a run beyond its load: k6's start, the warm-up, the drain. */
   #beyond = 5;
   #runs = 0;
 
@@ -32,33 +32,33 @@ export class Budget {
     this.#now = now;
   }
 
-  /** From here on the time counts. */
+  /** Starts the time. */
   begin(): void {
     this.#began = this.#now();
   }
 
-  /** A run of so many seconds has taken so long. */
+  /** Records how long a run of so many seconds took. */
   took(seconds: number, all: number): void {
     this.#runs++;
     this.#beyond += (all - seconds - this.#beyond) / this.#runs;
   }
 
-  /** The least that a search takes. */
+  /** The shortest possible search. */
   get least(): number {
     return this.#cost(this.#lengths.probe) + this.#confirming;
   }
 
-  /** Whether another run fits in before the answer has to be confirmed. */
+  /** Whether there is time for another probe before the confirmation. */
   get hasProbe(): boolean {
     return this.#fits(this.#cost(this.#lengths.probe) + this.#confirming);
   }
 
-  /** Whether another run that confirms fits in. */
+  /** Whether there is time for another confirming run. */
   get hasConfirmation(): boolean {
     return this.#fits(this.#cost(this.#lengths.confirm));
   }
 
-  /** What is left of a search, about. */
+  /** The time left of a search, about. */
   ofSearch(found: Bracket, wanted: Search): number {
     const { doublings, halvings } = ahead(found, wanted);
     const probes =
@@ -66,7 +66,7 @@ export class Budget {
     return Math.min(probes + this.#confirming, this.#left);
   }
 
-  /** What is left of confirming its answer, about. */
+  /** The time left of the confirmation, about. */
   ofConfirming(found: Bracket, wanted: Search): number {
     const { held, notHeld } = found;
     let runs = held > 0 ? CONFIRMING - 1 : CONFIRMING;
@@ -92,7 +92,7 @@ export class Budget {
   }
 }
 
-/** 40 s, 3 min: as exactly as an estimate deserves. */
+/** A rounded time: 40 s, 3 min. */
 export function about(seconds: number): string {
   return seconds < 90 ? `${Math.max(10, Math.ceil(seconds / 10) * 10)} s` : `${Math.round(seconds / 60)} min`;
 }

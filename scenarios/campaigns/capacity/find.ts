@@ -17,7 +17,7 @@ import {
   tried,
 } from './search.ts';
 
-/** What is searched for, how long each run is, in s, and what time there is. */
+/** The search, the lengths of its runs, in s, and its time. */
 export interface Plan {
   wanted: Search;
   lengths: { quick: number; probe: number };
@@ -25,7 +25,7 @@ export interface Plan {
 }
 
 /**
- * @param run runs one rate for so many seconds, and leaves what is found in a directory
+ * @param run runs one rate for so many seconds, in a directory
  * @returns the exit code
  */
 export async function findCapacity(
@@ -39,7 +39,7 @@ export async function findCapacity(
   let lastNot: Run | undefined;
   /**
    * Runs one rate, and prints its result in a line.
-   * @param ahead s that are left after it, about
+   * @param ahead s left after it, about
    */
   const attempt = async (
     rate: number,
@@ -80,7 +80,7 @@ export async function findCapacity(
     const ahead = (holds: boolean) => budget.ofConfirming(narrowed(known, rate, holds), wanted);
     return tried(
       async () => {
-        // Of the same name as the search, whose report it becomes where it holds, and where none has held so far.
+        // Has the name of the search, whose report it becomes if it holds, or if none has held so far.
         const runDir = join(dir, 'probes', `${rows.length + 1}-${rate}`, basename(dir));
         const outcome = await attempt(rate, settings.CONFIRM, runDir, ahead);
         if (outcome === 'held' || known.held === 0)
@@ -102,7 +102,7 @@ export async function findCapacity(
   const result = {
     p99_limit_ms: settings.P99,
     rate: found.held > 0 ? found.held : null,
-    // What only probes have said counts where it does not contradict a longer run.
+    // A probe's result counts unless a longer run contradicts it.
     not_held: above !== undefined && above > found.held ? above : null,
     bottleneck: stage ?? null,
   };
@@ -117,7 +117,7 @@ export async function findCapacity(
   return result.rate === null ? 99 : 0;
 }
 
-/** Puts the answer, which no single run knows, into the report of the confirming run. */
+/** Adds the answer of the search to the report of the confirming run. */
 async function addAnswer(dir: string, figures: NonNullable<Run['figures']>, answer: string): Promise<void> {
   const run: Run = JSON.parse(await readFile(join(dir, 'run.json'), 'utf8'));
   run.figures = [...(run.figures ?? []), ...figures];

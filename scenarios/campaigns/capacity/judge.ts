@@ -2,7 +2,7 @@ import { type Run, STAGES } from '../../../reports/contract/run.ts';
 import { figure, ms } from '../../../reports/page/format.ts';
 import { isOpen, limited, rulesOf } from '../../../reports/rules.ts';
 
-/** What a probe says of its rate. */
+/** The judgement of a probe. */
 export interface Judgement {
   holds: boolean;
   /** Why not, in a few words each. */
@@ -10,9 +10,8 @@ export interface Judgement {
 }
 
 /**
- * A rate is held when each message has arrived, p99 is below the limit and the backlog flat: every rule of the run but those on
- * the instrument. A generator that is late counts in the arrival, so what is held with it is held without it. What was never sent, or
- * can't be measured, holds nothing.
+ * Judges whether a run held its rate: all messages arrived, p99 is below the limit, the backlog is flat. Rules on the instrument do not
+ * count, as a late generator only adds to the arrival; except those without which there is nothing to judge.
  */
 export function judge(run: Run): Judgement {
   const rules = rulesOf(run);
@@ -29,7 +28,7 @@ export function judge(run: Run): Judgement {
   return { holds: rules.length > 0 && reasons.length === 0, reasons };
 }
 
-/** Rules on the instrument without which there is nothing to judge: where a subscriber was away, no rule says that nothing was lost. */
+/** Rules on the instrument that count: without them nobody knows whether messages were lost. */
 const MEASURED = ['balanced', 'measured', 'dropped', 'gaps'];
 
 const SAID: Record<string, (run: Run) => string> = {
@@ -47,19 +46,19 @@ const SAID: Record<string, (run: Run) => string> = {
   finished: () => 'the run was cut off',
 };
 
-/** As internal/judge has it: from so much on, in % of the host's CPU, a hypervisor that gave it to others is named. */
+/** As internal/judge: % of the host's CPU stolen by the hypervisor that disturbs a run. */
 const STEAL_MUCH = 2;
-/** And in one second: of a run of ten, p99 is what happens in a tenth of one. */
+/** The same in one second, as a tenth of a second decides p99 of a run of ten. */
 const STEAL_MUCH_AT_ONCE = 10;
-/** What processes that are not of the run may use, in % of the host's CPU: who looks on takes some. */
+/** % of the host's CPU that processes outside the run may use. */
 const OTHERS_MUCH = 5;
 
-/** Of what was due, so much less may arrive in a run: what is under way is owed. */
+/** The share of due messages that may be in flight at the end. */
 const UNDER_WAY = 0.02;
 
 /**
- * Whether a run that did not hold might have held on a machine of its own: others had CPU, and what did not arrive meanwhile is no more
- * than that would have carried. Undefined: no.
+ * Why a run that did not hold might have held on an undisturbed machine: others took CPU that would have been enough for the missing
+ * messages. Undefined: it would not.
  */
 export function disturbance(run: Run): string | undefined {
   const hold = run.timeline.filter(({ phase }) => phase === 'hold');
@@ -78,7 +77,7 @@ export function disturbance(run: Run): string | undefined {
   return disturbances.length === 0 || overloaded ? undefined : disturbances.join(', ');
 }
 
-/** What processes other than those of the run use of the host that it shares, in % of its CPU; 0 where that is not known. */
+/** % of the shared host's CPU that processes outside the run used; 0: unknown. */
 function othersUse({ steps, environment: { shared_host, cores } }: Run): number {
   const { host, ...ours } = steps.find(({ name }) => name === 'hold')?.cpu_percent ?? {};
   if (!shared_host || !cores || host === undefined) return 0;
@@ -96,7 +95,7 @@ const IN_FLIGHT = 256;
  * The stage whose mean grew the most from a run that held (undefined: none did) to one that did not. Undefined: the pipeline
  * reports no stages.
  *
- * `schedule` grows when the generator is late. Where that is because all of its connections wait for answers, the
+ * `schedule` grows when the generator is late. When that is because all of its connections wait for answers, the
  * bottleneck is `request`. Where the generator shares its cores with the pipeline, the next stage is named too.
  */
 export function bottleneckOf(held: Run | undefined, not: Run): string | undefined {

@@ -17,14 +17,19 @@ const number = (fallback: number, minimum: number, maximum: number, description:
   Type.Number({ minimum, maximum, default: fallback, description });
 
 const CapacityConfig = Type.Object({
-  P99: number(100, 1, 3_600_000, 'ms that p99 of the arrival has to stay below'),
+  P99: number(100, 1, 3_600_000, 'limit of arrival p99, ms'),
   START: number(500, 1, 1e6, 'requests per second of the first probe'),
   LOWEST: number(10, 1, 1e6, 'the lowest rate that is tried'),
   HIGHEST: number(50_000, 1, 1e6, 'the highest rate that is tried'),
-  PRECISION: number(0.05, 0.001, 1, 'between the rate that held and the one that did not, as a share'),
+  PRECISION: number(
+    0.05,
+    0.001,
+    1,
+    'the gap between the rate that held and the one that did not, as a share',
+  ),
   PROBE: number(10, 1, 3600, 'seconds of a probe, after a warm-up of 2 s'),
   CONFIRM: number(30, 1, 86_400, 'seconds of a run that confirms a rate'),
-  MINUTES: number(10, 0.1, 100_000, 'that the search may take: no run begins that would end later'),
+  MINUTES: number(10, 0.1, 100_000, 'for the search: no run begins that would end later'),
 });
 type Settings = Static<typeof CapacityConfig>;
 
@@ -32,9 +37,9 @@ const HELP = `Searches for the highest rate at which p99 of the arrival stays be
 
   npm run capacity [-- -e NAME=value …]
 
-It doubles the rate until one is not held, halves the span in between, and confirms both ends with longer runs: the rate has to be held, and
-the next one up must not be; else it goes on from there. A rate that is not held is tried once more before that counts, and up to four times in
-all where the hypervisor or other processes had the CPU meanwhile. Each line says how long it will go on. The report is that of the confirming run;
+It doubles the rate until one does not hold, halves the span in between, and confirms both ends with longer runs: the rate has to hold, and
+the next one up must not; otherwise it continues from there. It tries a rate that does not hold once more before that counts, and up to four
+times when the hypervisor or other processes took the CPU. Each line has the time that is left. The report is that of the confirming run;
 capacity.json beside it lists all runs.
 The exit code is 0 when a rate was confirmed, 99 when none was.
 
@@ -42,10 +47,10 @@ Settings, by -e or in the environment
 ${describe(CapacityConfig)}
 `;
 
-/** On so many Linux may leave one idle while processes wait for the other. */
+/** With so few cores, processes wait for each other. */
 const FEW_CORES = 2;
 
-/** Seconds of a probe while the rate is doubled, at most: what it says is looked at again. */
+/** The most seconds of a probe while the rate doubles; longer probes check its result. */
 const QUICK = 3;
 
 async function main(): Promise<number> {
@@ -96,7 +101,7 @@ async function main(): Promise<number> {
   });
 }
 
-/** What is searched for, how long each run is, and what time there is. Throws when there is too little. */
+/** The search, the lengths of its runs, and its time. Throws when that is too little. */
 function planOf(settings: Settings): Plan {
   if (settings.LOWEST > settings.HIGHEST)
     throw new Error(`LOWEST is ${settings.LOWEST}, above HIGHEST, ${settings.HIGHEST}`);

@@ -1,39 +1,39 @@
-/** What to look for. Rates are requests per second. */
+/** The parameters of a search. Rates are requests per second. */
 export interface Search {
   start: number;
-  /** Rates from lowest to highest are tried, no other. */
+  /** The search tries rates from lowest to highest only. */
   lowest: number;
   highest: number;
-  /** The search ends when the lowest rate that did not hold is above the highest one that did by no more than this share. */
+  /** The search ends when the two rates of the bracket differ by no more than this share. */
   precision: number;
 }
 
-/** `held` 0: not even the lowest rate did. `notHeld` undefined: even the highest did. */
+/** The highest rate that held (0: not even the lowest), and the lowest that did not (undefined: even the highest held). */
 export interface Bracket {
   held: number;
   notHeld: number | undefined;
 }
 
-/** Tries a rate; gets what is known so far. */
+/** Tries a rate; gets the bracket so far. */
 type Trial = (rate: number, known: Bracket) => Promise<boolean>;
 
-/** Before the first trial. */
+/** The bracket before the first trial. */
 export const NOTHING: Bracket = { held: 0, notHeld: undefined };
 
-/** What is known after a trial. */
+/** The bracket after a trial. */
 export function narrowed(bracket: Bracket, rate: number, holds: boolean): Bracket {
   return holds ? { ...bracket, held: rate } : { ...bracket, notHeld: rate };
 }
 
-/** The rate that halves a bracket; undefined where it is as narrow as was asked for. */
+/** The rate that halves a bracket; undefined: it is narrow enough. */
 export function middle(held: number, notHeld: number, precision: number): number | undefined {
   if (notHeld <= held * (1 + precision)) return undefined;
-  // In the middle by ratio: what matters is the precision as a share.
+  // The geometric mean, as the precision is a share.
   const rate = Math.round(Math.sqrt(held * notHeld));
   return rate === held || rate === notHeld ? undefined : rate;
 }
 
-/** Tries the first rate, and the next one while there is one and the time for it. */
+/** Tries the first rate, and next ones while there are any and time for them. */
 async function go(
   first: number,
   holds: Trial,
@@ -47,8 +47,8 @@ async function go(
 }
 
 /**
- * Looks for the highest rate that holds: doubling (or halving, while none has held), then bisection.
- * @param isTime whether there is time for one rate more
+ * Searches the highest rate that holds: doubling (or halving, while none has held), then bisection.
+ * @param isTime whether there is time for another rate
  */
 export async function search(
   { start, lowest, highest, precision }: Search,
@@ -65,11 +65,10 @@ export async function search(
 }
 
 /**
- * Tries both ends of what was found with longer runs: the lower end has to hold, and the upper one must not. From an end that is on the
- * other side it goes on in strides that double, from the precision on, and then halves the span: one probe that was disturbed does not
- * decide the answer, and one that was far off is left behind soon.
- * @param isTime whether there is time for one rate more
- * @returns what longer runs say. `held` 0: no rate stood up to it.
+ * Confirms both ends of a bracket with longer runs: the lower one has to hold, the upper one must not. From a wrong end it continues in
+ * doubling steps, from the precision on, and then bisects. So a disturbed probe does not decide the answer.
+ * @param isTime whether there is time for another rate
+ * @returns the confirmed bracket. `held` 0: no rate was confirmed.
  */
 export async function confirm(
   probed: Bracket,
@@ -91,14 +90,14 @@ export async function confirm(
   return probed.held > 0 ? go(probed.held, holds, next, isTime) : NOTHING;
 }
 
-/** What a rate that is tried may turn out to be: `disturbed` is one that did not hold, which may not be its own fault. */
+/** The outcome of a run. `disturbed`: it did not hold, perhaps for a reason outside the pipeline. */
 export type Outcome = 'held' | 'not held' | 'disturbed';
 
-/** Runs at a rate that may say that it does not hold, and runs at it in all. */
+/** Undisturbed runs that decide that a rate does not hold, and the most runs at a rate. */
 const COUNTED = 2;
 const TRIES = 4;
 
-/** Tries a rate again while that may change the answer: what holds the machine up can spoil a run; nothing makes an overloaded one hold. */
+/** Repeats a rate while that may change the answer: a disturbance can spoil a run, but nothing makes an overloaded one hold. */
 export async function tried(attempt: () => Promise<Outcome>, isTime: () => boolean): Promise<boolean> {
   for (let tries = 0, counted = 0; tries < TRIES && counted < COUNTED; tries++) {
     if (tries > 0 && !isTime()) break;
@@ -109,7 +108,7 @@ export async function tried(attempt: () => Promise<Outcome>, isTime: () => boole
   return false;
 }
 
-/** How many rates a search still has to try, about: as if each that is doubled held, as far as the highest. */
+/** How many rates a search still has to try, about, if each doubled rate holds. */
 export function ahead(
   { held, notHeld }: Bracket,
   { start, lowest, highest, precision }: Search,

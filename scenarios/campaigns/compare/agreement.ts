@@ -1,14 +1,14 @@
-/** Whether k6 and Artillery measure the same arrival, within 10 %. Each takes both ends of it by one clock, so no clock bound comes on top. */
+/** Whether k6 and Artillery measure the same arrival, within 10 %. Each measures both ends with one clock, so the clock bound does not matter. */
 import type { Addition } from '../../../reports/comparison/comparison.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 
-/** Of k6's figure. */
+/** The allowed difference, as a share of k6's figure. */
 const SHARE = 0.1;
 
 export interface Agreement {
-  /** Undefined: it cannot be said, since runs are invalid or there is one tool alone. */
+  /** Undefined: unknown, as runs are invalid or one tool is missing. */
   agree: boolean | undefined;
-  /** For terminal and page. */
+  /** The table for terminal and page. */
   shown: Addition;
 }
 

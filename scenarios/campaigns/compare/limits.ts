@@ -1,10 +1,10 @@
-/** The rate at which a generator becomes the bottleneck: the lowest one at which its run is invalid for a reason of its own. */
+/** Finds the rate at which a generator becomes the bottleneck: the lowest one with a run that it makes invalid. */
 import type { Run } from '../../../reports/contract/run.ts';
 import { search } from '../capacity/search.ts';
 
-/** What a run says when its generator could not keep up. */
+/** Reasons of a run whose generator did not keep up. */
 const OF_GENERATOR = /^the generator /;
-/** Highest and lowest rate of the answer are apart by this share, at most. */
+/** The widest gap between the rates of the answer, as a share. */
 const PRECISION = 0.25;
 const MOST_RATES = 12;
 
@@ -14,11 +14,11 @@ export interface Limit {
   kept: number;
   /** The lowest one that was too much; undefined: none. */
   tooMuch: number | undefined;
-  /** What the run at that rate said. */
+  /** The reason of the run at that rate. */
   reason: string | undefined;
 }
 
-/** Why the generator was the bottleneck of a run, or undefined where it was not. */
+/** Why the generator was the bottleneck of a run; undefined: it was not. */
 export function bottleneck({ verdict }: Pick<Run, 'verdict'>): string | undefined {
   return verdict.result === 'invalid'
     ? verdict.reasons.find((reason) => OF_GENERATOR.test(reason))
@@ -26,9 +26,9 @@ export function bottleneck({ verdict }: Pick<Run, 'verdict'>): string | undefine
 }
 
 /**
- * Doubles the rate until the generator gives way, then closes in. What it does not keep up with is tried once more: another
- * process of the host may have held it up.
- * @param probe one run at a rate
+ * Doubles the rate until the generator does not keep up, then bisects. It tries a failed rate once more, as another process of the
+ * host may be the cause.
+ * @param probe runs one rate
  */
 export async function findLimit(
   tool: string,

@@ -7,39 +7,38 @@ export interface Options {
   rate: number;
   /** Of the measured phase, s. */
   duration: number;
-  /** How often each tool runs. */
+  /** Runs of each tool. */
   repeat: number;
-  /** Highest rate at which the bottleneck is looked for; 0: it is not. */
+  /** The highest rate of the search for bottlenecks; 0: no search. */
   most: number;
-  /** Undefined: none between the tools and the pipeline. */
+  /** The network between tools and pipeline; undefined: none. */
   network: Network | undefined;
-  /** Whether the exit code shows that the tools do not agree. */
+  /** Whether disagreement is an exit code. */
   mustAgree: boolean;
 }
 
-/** Of a run that asks whether a tool keeps up, s. */
+/** Seconds of a run of the search. */
 export const PROBE_SECONDS = 5;
 
 const ALL_NETWORKS = [...NETWORKS, WAN];
 
-export const HELP = `k6 and Artillery in turn, with the same load, against one pipeline; a table, and one page that compares them.
+export const HELP = `Runs k6 and Artillery in turn, with the same load, against one pipeline. Prints a table and writes a page that compares them.
 
   npm run compare [-- <flags>]
 
   --rate 200       requests/s; 1 to 5000
   --duration 20    s of the measured phase; 1 to 3600
   --repeat 2       how often each tool runs, in turn; 1 to 20
-  --most 3200      highest rate at which it is looked for where each tool becomes the bottleneck; 0: it is not looked for, else
-                   from --rate to 20000
-  --network        lan, firewall or internet (those of npm run matrix), or wan: --delay each way, and nothing lost. Both tools reach
-                   ingest and broker over it. Network namespaces make it, where they can not be had a TCP proxy: the first line says which
+  --most 3200      the highest rate of the search for each tool's bottleneck; --rate to 20000; 0: no search
+  --network        lan, firewall or internet (as npm run matrix), or wan: --delay each way, no loss. Both tools reach ingest and
+                   broker over it. Network namespaces make it, or else a TCP proxy: the first line says which
   --delay ${WAN.delay}       ms each way of wan; 1 to 1000
-  --must-agree     exit code 1 where the tools do not agree on p50 and p99 of arrival within 10 %, a run is invalid, or messages of one failed
+  --must-agree     exit code 1 when p50 or p99 of arrival differ by more than 10 %, a run is invalid, or messages of a run failed
 
-Where each becomes the bottleneck is looked for in runs of ${PROBE_SECONDS} s, at most 24 for each tool, mostly about 8. wrk, where it is installed, posts
-to the ingest at the end, as fast as it is answered; not over a network, where the round trip alone would say how fast that is.
-Artillery is installed on first use, 470 MB. The environment is that of npm run ramp; over a network the pipeline is one of its own.
-Exit code: 0 when every run has left a report whose account balances, 1 otherwise, 2 when the command is wrong.`;
+The search for a bottleneck takes about 8 runs of ${PROBE_SECONDS} s for each tool, at most 24. At the end wrk, if installed, posts to the ingest as fast as
+it gets answers; not over a network, where the round trip limits it. The first use installs Artillery, 470 MB. The environment is that of
+npm run ramp; over a network the command starts its own pipeline.
+Exit code: 0 when every run has a report whose account balances, 1 otherwise, 2 when the command is wrong.`;
 
 /** @throws {ConfigError} in one line: the flag, its value, what is allowed */
 export function readOptions(args: readonly string[]): Options | 'help' {

@@ -72,7 +72,7 @@ export function generatorsOf(runs: readonly Run[]): Addition {
   };
 }
 
-/** The rates at which the tools give way. wrk sends the next request when the last one is answered, so its times are those of a full pipeline. */
+/** The rates at which tools become the bottleneck. wrk sends as fast as it gets answers, so its times are those of a full pipeline. */
 export function reachOf(limits: readonly Limit[], wrk?: WrkFigures): Addition | undefined {
   if (limits.length === 0 && wrk === undefined) return undefined;
   return {

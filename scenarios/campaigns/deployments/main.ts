@@ -13,10 +13,9 @@ const HELP = `Runs scenarios/fuzz.js on three deployments of the pipeline, and c
 
   bare         on this host, generator and pipeline on the loopback
   nginx        the same with nginx before two ingests (TOPOLOGY=cluster)
-  namespace    the pipeline in a network namespace of its own, joined by veth: what a container has of a network (Linux, root).
-               Where there is none, it is left out with the reason.
+  namespace    the pipeline in its own network namespace, joined by veth, like a container (Linux, root); left out with the reason elsewhere
 
-Leaves a run in reports/runs/ for each and a page in reports/comparisons/ that compares them. Exit code: 0 when every run passed and all three
+It writes each run to reports/runs/ and a page that compares them to reports/comparisons/. Exit code: 0 when every run passed and all three
 were measured, 99 when not, 1 when it broke off.
 
 Settings, by -e or in the environment

@@ -10,18 +10,18 @@ import { buildToxiproxy } from '../../lab/toxiproxy.ts';
 import { CASES, equation, markdown, play, type Result, seen } from './campaign.ts';
 import type { Case, Scale } from './case.ts';
 
-const HELP = `Harms a running pipeline in each way of the table below, under load, and looks what became of every message.
+const HELP = `Harms a running pipeline under load, in each way of its table, and checks what became of every message.
 
   npm run faults [-- <flags>]
 
   --list            the cases, without running them
-  --only 7,9        these rows alone
+  --only 7,9        only these rows
   --rate 4000       messages/s of a load
-  --messages 50000  at least so many in a case
-  --without-faults  leaves the harm out: each row has to fail then, which shows that it checks its fault
+  --messages 50000  least messages of a case
+  --without-faults  does no harm: each row has to fail then, which shows that it checks its fault
 
-About 13 minutes. Each case has a pipeline of its own on free ports. The exit code is 0 when everything was as expected, else 1.
-The table is left in reports/runs/faults-<time>/, with the logs and the run of each case that was not as expected.
+About 13 minutes. Each case has its own pipeline on free ports. The exit code is 0 when everything was as expected, else 1.
+It writes the table to reports/runs/faults-<time>/, with logs and run of each case that was not as expected.
 `;
 
 async function main(): Promise<number> {

@@ -1,10 +1,10 @@
-/** What generator and bare network can do, without the pipeline, and whether that is enough. */
+/** Checks that generator and network alone are fast enough, without the pipeline. */
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Listen } from '../../../pipeline/stack/services.ts';
 import { PROBE, rateOf, send } from './probe.ts';
 
-/** What a network does without the pipeline. */
+/** Figures of a network without the pipeline. */
 export interface NetworkFigures {
   /** Median round trip of a byte over TCP, ms. */
   rtt_ms: number;
@@ -14,17 +14,17 @@ export interface NetworkFigures {
 }
 
 /**
- * Bytes of the wire for a request of one message, each way, with what acknowledges them. A router's counters (/proc/net/dev) said 460
- * at 200/s; retransmissions and longer ids take more.
+ * Bytes on the wire for a request of one message, each way, with acknowledgements. A router's counters (/proc/net/dev) showed 460 at
+ * 200/s; retransmissions and longer ids take more.
  */
 export const BYTES_A_REQUEST = 1000;
 
-/** Requests per second that a network carries; without a bound where it was not measured. */
+/** Requests per second that a network carries; infinite if it was not measured. */
 export function carries({ up_mbit, down_mbit }: Partial<NetworkFigures> = {}): number {
   return (Math.min(up_mbit ?? Infinity, down_mbit ?? Infinity) * 1e6) / 8 / BYTES_A_REQUEST;
 }
 
-/** How much more than the load generator and network have to do alone. */
+/** How many times the load generator and network have to carry alone. */
 export const HEADROOM = 2;
 
 export interface Demand {
@@ -35,7 +35,7 @@ export interface Demand {
 }
 
 /**
- * Why a matrix would measure generator or network in the place of the pipeline; each is a line.
+ * Reasons why a matrix would measure generator or network instead of the pipeline, a line each.
  * @param alone requests per second of the generator alone
  */
 export function bottlenecks(
@@ -65,7 +65,7 @@ export function bottlenecks(
   return lines;
 }
 
-/** Servers that do nothing with what they get: one answers 202 to each request, one is the other end of probe.ts. */
+/** Two bare servers: one answers 202 to each request, the other is the peer of probe.ts. */
 export class Bare {
   readonly httpPort: number;
   readonly tcpPort: number;

@@ -5,20 +5,20 @@ import type { Run } from '../../../reports/contract/run.ts';
 import { disturbance, judge } from '../capacity/judge.ts';
 import { type Outcome, search, tried } from '../capacity/search.ts';
 
-/** Between the rate that a cell held and the one that it did not, as a share. */
+/** The gap between the rate that held and the one that did not, as a share. */
 const PRECISION = 0.1;
 
 export interface HoldOptions {
-  /** Requests/s that are tried first, and at most. */
+  /** The first rate to try, and the highest. */
   start: number;
   bound: number;
-  /** Where the run that held the rate stays, or the first one where none did. */
+  /** The directory of the run that held the rate, or of the first one if none did. */
   runDir: string;
-  /** Sends that rate, and leaves a run in a directory. */
+  /** Runs a rate, in a directory. */
   generate: (runDir: string, rate: number) => Promise<Run>;
 }
 
-/** @returns the rate, 0: none; whether more might be held, as no more was tried; and the run */
+/** @returns the rate (0: none), whether more might hold, as no higher rate was tried, and the run */
 export async function highestHeld(options: HoldOptions): Promise<{ rate: number; least: boolean; run: Run }> {
   const { start, bound, runDir, generate } = options;
   const probe = join(runDir, 'probe');

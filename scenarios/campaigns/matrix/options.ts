@@ -14,7 +14,7 @@ export interface Options {
   /** Of the measured phase, s. */
   duration: number;
   connections: number;
-  /** Look for the highest rate that a cell holds, from `rate` up to `highest`, with arrival p99 below `p99` ms. */
+  /** Searches the highest rate that a cell holds, from `rate` up to `highest`, with arrival p99 below `p99` ms. */
   capacity: boolean;
   highest: number;
   p99: number;
@@ -25,23 +25,23 @@ export const HELP = `Measures each topology over each network, in turn, and comp
 
   npm run matrix [-- <flags>]
 
-  --repeat 3           how often each cell is measured; one after the other, then all again
+  --repeat 3           runs of each cell; each cell once, then all again
   --duration 10        s of the measured phase, after a warm-up of 2 s
   --rate 200           requests/s, of one message each
-  --capacity           finds the highest requests/s that each cell holds, from --rate on, instead of one rate; a probe lasts --duration
-  --p99 100            ms that p99 of the arrival stays below there
-  --highest 50000      requests/s that are tried, and no more than generator and network do alone
+  --capacity           searches the highest requests/s that each cell holds, from --rate on; a probe lasts --duration
+  --p99 100            limit of arrival p99 in that search, ms
+  --highest 50000      most requests/s to try, and no more than generator and network do alone
   --connections 64     HTTP connections of the generator
   --topologies single,cluster           cluster: nginx before two ingests
-  --networks lan,firewall,internet      lan: 100 Mbit/s; firewall: that, and nftables on the way;
-                       internet: both, and 20 ms each way, 0.1 % of the packets lost
+  --networks lan,firewall,internet      lan: 100 Mbit/s; firewall: also nftables;
+                       internet: also 20 ms each way and 0.1 % of the packets lost
   --by auto            kernel: network namespaces, veth and tc (Linux, root); proxy: a TCP proxy on the loopback;
                        auto: the kernel as far as it can, a TCP proxy for the rest. Each run and the first lines say which.
 
-Generator and network are measured alone first. The matrix is refused where the generator sends less than twice the rate, a network carries
-less than twice what the load needs, or the connections are too few for its round trip.
-Leaves a run in reports/runs/matrix-<topology>-<network>-<time>/ for each measurement, and in reports/comparisons/ a page that compares the
-cells, with matrix.json. Exit code: 0 when every run passed, 99 when one did not, 1 when the matrix was refused or broke off.`;
+It first measures generator and networks alone, and refuses the matrix when the generator sends less than twice the rate, a network carries
+less than twice the load, or the connections are too few for the round trip.
+It writes each run to reports/runs/matrix-<topology>-<network>-<time>/, and to reports/comparisons/ a page that compares the cells, with
+matrix.json. Exit code: 0 when every run passed, 99 when one did not, 1 when the matrix was refused or broke off.`;
 
 /** @throws {ConfigError} in one line: the flag, its value, what is allowed */
 export function readOptions(args: readonly string[]): Options | 'help' {

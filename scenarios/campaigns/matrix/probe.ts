@@ -1,19 +1,19 @@
 /**
- * What a bare network does, seen from the generator: `node scenarios/campaigns/matrix/probe.ts <host> <port>` speaks to the server of
- * baseline.ts and prints its figures as JSON.
+ * Measures a bare network from the generator: `node scenarios/campaigns/matrix/probe.ts <host> <port>` connects to the server of
+ * baseline.ts and prints figures as JSON.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { isEntry } from '../../../pipeline/common/entry.ts';
 
-/** The first byte of a connection says what it is for. */
+/** The purpose of a connection, its first byte. */
 export const PROBE = { echo: 1, up: 2, down: 3 } as const;
 
 const ROUND_TRIPS = 20;
-/** ms after the first byte, when TCP has found its pace, and how long is counted from there on. */
+/** ms for TCP's slow start after the first byte, and ms of the measurement after that. */
 const [PACE_MS, COUNT_MS] = [500, 700];
 
-/** What a socket gets once TCP has found its pace, in Mbit/s. */
+/** The rate of a socket after TCP's slow start, Mbit/s. */
 export async function rateOf(socket: Socket): Promise<number> {
   return new Promise((resolve, reject) => {
     let began: number | undefined;
@@ -23,7 +23,7 @@ export async function rateOf(socket: Socket): Promise<number> {
       const now = performance.now();
       began ??= now;
       if (now - began < PACE_MS) return;
-      // What stands in the first chunk came before it.
+      // The first chunk came before.
       if (from === undefined) from = now;
       else bytes += chunk.length;
       if (now - from < COUNT_MS) return;
@@ -37,7 +37,7 @@ export async function rateOf(socket: Socket): Promise<number> {
   });
 }
 
-/** Writes as fast as the connection takes it, until that ends. */
+/** Writes as fast as possible until the connection ends. */
 export function send(socket: Socket): void {
   const chunk = Buffer.alloc(64 * 1024);
   const more = () => {

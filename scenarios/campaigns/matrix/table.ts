@@ -1,4 +1,4 @@
-/** What a matrix found, in a table: mean and spread of each cell. Pure. */
+/** The table of a matrix: mean and spread of each cell. Pure. */
 import { printable } from '../../../pipeline/common/printable.ts';
 import type { Run } from '../../../reports/contract/run.ts';
 import { aligned, spread } from '../../run/table.ts';
@@ -10,11 +10,11 @@ export interface Result {
   /** The directory of the run. */
   dir: string;
   verdict: Run['verdict']['result'];
-  /** The first reason why it is not `pass`. */
+  /** The first reason of a verdict other than `pass`. */
   reason?: string;
-  /** Requests per second that it held, where that was looked for. */
+  /** The highest requests per second that it held, with --capacity. */
   rate?: number;
-  /** Generator or network do no more, or no more was to be tried. */
+  /** More may hold: generator, network or --highest limit the search. */
   least?: true;
   /** ms; null: not known. */
   p50: number | null;
@@ -50,14 +50,14 @@ export function line({ topology, network, rate, least, ...result }: Result): str
   return `${topology.padEnd(8)} ${network.padEnd(9)} ${held}arrival p50${ms(p50)} p99${ms(p99)} HTTP p50${ms(http_p50)} ms  ${verdict}${lost}${why}`;
 }
 
-/** A row for each cell, in the order in which they come first. Runs that are invalid or incomplete count in `runs` alone. */
+/** A row for each cell, in the order of the first runs. Invalid and incomplete runs count only in `runs`. */
 export function table(results: readonly Result[]): string {
   const cells = Object.values(
     Object.groupBy(results, ({ topology, network }) => `${topology} ${network}`),
   ) as Result[][];
   const found = results.some(({ rate }) => rate !== undefined);
   const rows = cells.map((cell) => {
-    // A generator that was late makes a rate harder to hold: what was held counts.
+    // A late generator makes a rate harder to hold, so a rate that held counts.
     const sound = cell.filter(
       ({ verdict, rate = 0 }) => verdict === 'pass' || verdict === 'fail' || rate > 0,
     );

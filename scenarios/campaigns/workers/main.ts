@@ -1,4 +1,4 @@
-/** `npm run workers`: what more relays, and a relay that does not wait, change. */
+/** `npm run workers`: compares 1, 2 and 4 relays, pipelined and serial. */
 import * as declarations from '../../lib/declarations.js';
 import { read } from '../../lib/env.js';
 import { linesOf } from '../../run/usage.ts';
@@ -7,13 +7,13 @@ import { table } from './table.ts';
 
 const MODES = ['pipelined', 'serial'] as const;
 
-const HELP = `Workers against cores: a sweep of concurrency (scenarios/sweep.js) with 1, 2 and 4 relays that publish many messages at a time
-(pipelined), and with as many that wait for each message (serial).
+const HELP = `Runs a sweep of concurrency (scenarios/sweep.js) with 1, 2 and 4 relays that publish many messages at a time (pipelined), and with as many
+that wait for each message (serial).
 
   npm run workers [-- -e NAME=value …]
 
-Leaves a run in reports/runs/ for each, a table, and a page in reports/comparisons/ that compares them. Exit code: 0 when every run
-passed, 99 when not, 1 when it broke off.
+It writes each run to reports/runs/, prints a table, and writes a page that compares them to reports/comparisons/. Exit code: 0 when every
+run passed, 99 when not, 1 when it broke off.
 
 Settings, by -e or in the environment
 ${linesOf({ ...declarations.workers(), ...declarations.scripts.sweep() })}`;

@@ -1,4 +1,4 @@
-/** Workers against cores, in a table. Pure. */
+/** The table of npm run workers. Pure. */
 import { availableParallelism } from 'node:os';
 import type { Run, Step } from '../../../reports/contract/run.ts';
 import { count, figure, ms } from '../../../reports/page/format.ts';
@@ -6,7 +6,7 @@ import { carried, sweepSteps } from '../../../reports/sweep.ts';
 import type { Measured } from '../../run/series.ts';
 import { aligned } from '../../run/table.ts';
 
-/** A row for each run: the step that carried the most messages, and where the sweep turns. */
+/** A row for each run: the step that carried the most messages, and the knee. */
 export function table(all: readonly Measured[], cores = availableParallelism()): string {
   const rows = all.map(({ name, run }) => {
     const best = bestOf(run);
@@ -36,13 +36,13 @@ export function table(all: readonly Measured[], cores = availableParallelism()):
   return `${aligned([head, ...rows], 2)}\n(the step of each sweep that carried the most, on ${cores} cores; ms)`;
 }
 
-/** The step that carried the most. */
+/** The step that carried the most messages. */
 function bestOf(run: Run): Step | undefined {
   const steps = run.account.balanced ? sweepSteps(run) : [];
   return steps.sort((a, b) => carried(b) - carried(a))[0];
 }
 
-/** % of a core of all relays together. */
+/** CPU of all relays, % of a core. */
 function relays(cpu: Record<string, number> | null | undefined): string {
   const own = Object.entries(cpu ?? {}).filter(([name]) => name.startsWith('relay'));
   return own.length === 0 ? '–' : figure(own.reduce((sum, [, percent]) => sum + percent, 0));
