@@ -33,9 +33,9 @@ export function isOpen({ ok, limit }: Rule): boolean {
 
 /** The text of internal/report: "arrival_p99 < 250 ms". */
 export function limited(rule: Rule): string {
-  const who = rule.generator === undefined ? '' : `generator ${rule.generator}: `;
+  const prefix = rule.generator === undefined ? '' : `generator ${rule.generator}: `;
   const limit = limitText(rule);
-  return `${who}${rule.name}${limit === '' ? '' : ` ${limit}`}`;
+  return `${prefix}${rule.name}${limit === '' ? '' : ` ${limit}`}`;
 }
 
 const SIGNS: Record<string, string> = { '<=': '≤', '>=': '≥', '===': '=', '==': '=', '!=': '≠' };

@@ -13,7 +13,7 @@ const shared = setting();
 const relays = Number(shared.facts.relay_workers ?? 0);
 if (relays > 0)
   throw new Error(
-    `the pipeline has ${relays} relays, who would take the messages: start it with RELAY_WORKERS=0`,
+    `the pipeline has ${relays} relays, which would take the messages: start it with RELAY_WORKERS=0`,
   );
 const own = queue();
 

@@ -78,8 +78,8 @@ export const options = {
 /** Logs in and captures the token. Without LOGIN_URL it is INGEST_TOKEN, or the token of the running pipeline. */
 export function setup() {
   if (!set.LOGIN_URL) return { token: shared.ingest.token };
-  const who = JSON.stringify({ user: set.LOGIN_USER, password: set.LOGIN_PASSWORD ?? '' });
-  const answer = http.post(set.LOGIN_URL, who, { headers: { 'Content-Type': 'application/json' } });
+  const login = JSON.stringify({ user: set.LOGIN_USER, password: set.LOGIN_PASSWORD ?? '' });
+  const answer = http.post(set.LOGIN_URL, login, { headers: { 'Content-Type': 'application/json' } });
   const token = answer.status === 200 ? answer.json(set.LOGIN_TOKEN) : undefined;
   if (!token) exec.test.abort(`LOGIN_URL answered ${answer.status} without a token`);
   return { token };

@@ -3,25 +3,25 @@ import type { IngestCounters } from './counters.ts';
 import { type Refusal, unavailable } from './refusal.ts';
 
 export interface Limits {
-  /** Requests that are open at once. */
+  /** Open requests. */
   requests: number;
   /** Bytes of the bodies of open requests. */
   bytes: number;
-  /** Messages in the queue and on the way into it. */
+  /** Messages in the queue, including those being written. */
   backlog: number;
 }
 
-/** How often the depth is read; each write returns it too. */
+/** ms between reads of the depth; each write returns it too. */
 const REFRESH_MS = 100;
-/** How long a failed write makes us unready. */
+/** ms that a failed write makes us unready. */
 const TROUBLE_MS = 5000;
-/** Retry-After, in seconds: what the backlog takes to fall by a tenth, within these. */
+/** Bounds of Retry-After, s: the time in which the backlog falls by a tenth. */
 const SOONEST_S = 1;
 const LATEST_S = 10;
 
 /**
- * Decides what is let in, so that neither the queue nor our memory grows without a bound. Beyond a limit, and
- * while Redis does not take messages, requests are refused at once.
+ * Admits requests, so that neither the queue nor our memory grows without a bound. It refuses requests at once beyond a
+ * limit, and while Redis takes no messages.
  */
 export class Admission {
   readonly #queue: Pick<Queue, 'ready' | 'depth'>;
@@ -30,12 +30,12 @@ export class Admission {
   readonly #objection: () => string | undefined;
   /** Why the last write failed, and when. */
   #trouble: { reason: string; at: number } | undefined;
-  /** Messages a second that leave the queue; too few where other ingests fill it too. */
+  /** Messages a second that leave the queue; too low when other ingests fill it too. */
   #drain = 0;
   #asked = { at: 0, depth: 0, accepted: 0 };
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param objection why this Redis must not be given messages. */
+  /** @param objection why this Redis must not get messages */
   constructor(
     queue: Pick<Queue, 'ready' | 'depth'>,
     limits: Limits,
@@ -48,13 +48,13 @@ export class Admission {
     this.#count = count;
   }
 
-  /** Why `messages` more cannot be taken now, or undefined when they can. */
+  /** Why `messages` more cannot be taken now; undefined: they can. */
   refusal(messages: number): Refusal | undefined {
     const { backlog, unanswered } = this.#count;
     if (!this.#queue.ready) return unavailable('Redis is away', SOONEST_S);
     const objection = this.#objection();
     if (objection !== undefined) return unavailable(`Redis: ${objection}`, LATEST_S);
-    // After a failed write one goes out to see whether it is over. Nobody else waits for what becomes of it.
+    // After a failed write one write tries Redis; other requests do not wait for it.
     if (this.#trouble !== undefined && unanswered > 0) return unavailable(this.#trouble.reason, SOONEST_S);
     const depth = backlog + unanswered;
     if (depth + messages <= this.#limits.backlog) return undefined;
@@ -64,14 +64,14 @@ export class Admission {
     );
   }
 
-  /** Why no messages should be sent here now. A failed write is held against Redis for a while only: none may follow. */
+  /** Why no messages should be sent here now. A failed write counts only for a while, as no other may follow. */
   unready(): Refusal | undefined {
     const trouble = this.#trouble;
     if (trouble === undefined || performance.now() - trouble.at > TROUBLE_MS) return this.refusal(1);
     return unavailable(trouble.reason, SOONEST_S);
   }
 
-  /** Lets a request in, or says why not. One that was let in has to {@link leave} with all it holds. */
+  /** Admits a request, or returns why not. {@link release} has to follow, with all its bytes. */
   enter(bytes: number): Refusal | undefined {
     const { requests } = this.#limits;
     if (this.#count.open >= requests) {
@@ -82,7 +82,7 @@ export class Admission {
     return refusal;
   }
 
-  /** A request that was let in holds so many bytes more; or it does not, when that is too much. */
+  /** Adds bytes to an admitted request, or returns why not. */
   hold(bytes: number): Refusal | undefined {
     const limit = this.#limits.bytes;
     if (this.#count.held_bytes + bytes > limit) {
@@ -92,18 +92,18 @@ export class Admission {
     return undefined;
   }
 
-  leave(bytes: number): void {
+  release(bytes: number): void {
     this.#count.open--;
     this.#count.held_bytes -= bytes;
   }
 
-  /** A write was acknowledged, and the queue is that deep now. */
+  /** Records an acknowledged write and the depth of the queue. */
   written(depth: number): void {
     this.#count.backlog = depth;
     this.#trouble = undefined;
   }
 
-  /** A write failed. */
+  /** Records a failed write. */
   failed(reason: string): void {
     this.#trouble = { reason, at: performance.now() };
   }
@@ -118,7 +118,7 @@ export class Admission {
         this.#asked = now;
         this.#count.backlog = depth;
       } catch {
-        // Redis is away: refusal() says so, and the depth is asked again.
+        // Redis is away: refusal() reports it, and the next round asks again.
       }
     };
     void refresh();

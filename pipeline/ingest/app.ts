@@ -26,7 +26,7 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
   });
   app.decorateRequest('received', 0);
   app.decorateRequest('held', undefined);
-  // A body is read where messages are expected, after the request was let in, and nowhere else.
+  // Only the message routes read bodies, after admission.
   app.removeAllContentTypeParsers();
 
   app.setNotFoundHandler((request) => {
@@ -34,7 +34,7 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
   });
 
   app.setErrorHandler((thrown: FastifyError, request, reply) => {
-    intake.leave(request);
+    intake.release(request);
     const error = inOurWords(thrown, bodyLimit);
     const status = error.statusCode ?? 500;
     if (status === 503) counters.unavailable++;
@@ -57,8 +57,7 @@ export const ingest: FastifyPluginAsync<IngestOptions> = async (app, options) =>
   app.register(async (messages) => {
     messages.addHook('onRequest', intake.enter);
     messages.addHook('preParsing', intake.count);
-    // Bytes, since a message travels as it was posted. What is wrong with them ends no connection, so that they are
-    // parsed where they are checked.
+    // Bytes, as a message travels unchanged. They are parsed where they are checked, so that errors end no connection.
     const parser = { parseAs: 'buffer', bodyLimit } as const;
     messages.addContentTypeParser('application/json', parser, (_request, body, done) => done(null, body));
     messages.post('/messages', intake.one);
@@ -72,7 +71,7 @@ function inOurWords(error: FastifyError, bodyLimit: number): FastifyError | Refu
   return error;
 }
 
-/** Any answer but 202, `{"error", "field"?}`. What went wrong with us is not for strangers. */
+/** Any answer but 202: `{"error", "field"?}`. Our own errors are not shown to clients. */
 function refuse(request: FastifyRequest, reply: FastifyReply, status: number, error: Error): void {
   const { field, retryAfterS } = error instanceof Refusal ? error : {};
   const shown = status < 500 || status === 503 ? error.message : 'internal error';

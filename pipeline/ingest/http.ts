@@ -5,7 +5,7 @@ import type { IngestCounters } from './counters.ts';
 import type { Tls } from './tls.ts';
 import { announcedLength } from './unread.ts';
 
-/** Longer than the idle time of load balancers (60 s as a rule), so that it is never we who hang up. */
+/** Longer than the usual idle time of load balancers (60 s), so that the ingest never closes first. */
 const KEEP_ALIVE_MS = 72_000;
 
 export type HttpConfig = Pick<
@@ -13,7 +13,7 @@ export type HttpConfig = Pick<
   'HEADERS_TIMEOUT_MS' | 'REQUEST_TIMEOUT_MS' | 'CONNECTION_LIMIT' | 'BODY_LIMIT'
 >;
 
-/** A Fastify whose connections are bounded, in number and in the time that a request may take to come in. */
+/** A Fastify with bounded connections and bounded time to receive a request. */
 export function createHttp(
   config: HttpConfig,
   tls: Tls | undefined,
@@ -22,7 +22,7 @@ export function createHttp(
   const { BODY_LIMIT, CONNECTION_LIMIT, HEADERS_TIMEOUT_MS, REQUEST_TIMEOUT_MS } = config;
   const node = {
     requestTimeout: REQUEST_TIMEOUT_MS,
-    // Node throws when it is longer than the whole may take.
+    // Node throws when it exceeds the time of the whole request.
     headersTimeout: Math.min(HEADERS_TIMEOUT_MS, REQUEST_TIMEOUT_MS),
     requireHostHeader: false, // Node's own answer has no body; see app.ts
     connectionsCheckingInterval: Math.min(1000, Math.ceil(HEADERS_TIMEOUT_MS / 4)),
@@ -31,7 +31,7 @@ export function createHttp(
     keepAliveTimeout: KEEP_ALIVE_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     exposeHeadRoutes: false,
-    // No request is logged: neither a name for it nor a line is wanted.
+    // Requests are not logged, so they need no id.
     genReqId: () => '',
     logController: new LogController({ disableRequestLogging: true }),
     ...(tls === undefined ? { http: node } : { https: { ...node, ...tls } }),
@@ -41,7 +41,7 @@ export function createHttp(
     },
   }) as unknown as FastifyInstance;
   app.server.maxConnections = CONNECTION_LIMIT;
-  // Expect: 100-continue gets 413 at once where the body is too large: RFC 9110, 10.1.1.
+  // Expect: 100-continue gets 413 at once when the body is too large: RFC 9110, 10.1.1.
   app.server.on('checkContinue', (request, response) => {
     if ((announcedLength(request) ?? 0) <= BODY_LIMIT) response.writeContinue();
     app.server.emit('request', request, response);
@@ -64,7 +64,7 @@ const CLIENT_ERRORS: Record<string, [status: string, message: string]> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers are too large'],
 };
 
-/** What Node's parser refuses never becomes a request: the answer is written by hand. */
+/** Answers what Node's parser refuses, which never becomes a request. */
 function onClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

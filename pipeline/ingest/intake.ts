@@ -20,25 +20,25 @@ export interface IntakeOptions {
   /** The reference clock, µs. Without it messages carry no stamps. */
   now: (() => number) | undefined;
   tokens: Pick<Tokens, 'accept'>;
-  /** Beyond them requests are answered 503. */
+  /** Limits beyond which requests get 503. */
   limits: Limits;
-  /** Messages in the queue from which on answers are held back; 0: never. */
+  /** Messages in the queue at which answers are delayed; 0: never. */
   throttleBacklog: number;
-  /** Bytes of a request body. */
+  /** The most bytes of a request body. */
   bodyLimit: number;
-  /** Messages of a batch. */
+  /** The most messages of a batch. */
   batchLimit: number;
   /** Where a message has its id: `id`, or a path like `meta.id`. */
   idKey: string;
   /** Called with each message that goes to the queue. */
   trace?: Pick<Trace, 'note'> | undefined;
-  /** Kept up to date by the intake. */
+  /** The intake updates them. */
   counters: IngestCounters;
   /** Of each message, from request to queue; nothing without stamps. */
   durations: Pick<Durations, 'add'>;
-  /** Why this Redis must not be given messages, or undefined when it may. */
+  /** Why this Redis must not get messages; undefined: it may. */
   objection?: () => string | undefined;
-  /** Redis refuses our messages, with the reason in words; or, undefined, takes them again. */
+  /** Called when Redis refuses messages, with the reason, and with undefined when it takes them again. */
   onTrouble?: (reason: string | undefined) => void;
 }
 
@@ -46,12 +46,12 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** When it was first seen, µs of the reference clock. */
     received: number;
-    /** Bytes that it holds of what admission.ts allows; undefined: it was not let in, or has left. */
+    /** Bytes that it holds (admission.ts); undefined: it was not admitted, or is released. */
     held: number | undefined;
   }
 }
 
-/** Takes messages: lets requests in, checks their bodies, and answers 202 once Redis has acknowledged the write. */
+/** Admits requests, checks their bodies, and answers 202 after Redis has acknowledged the write. */
 export class Intake {
   readonly #options: IntakeOptions;
   readonly #check: MessageCheck;
@@ -87,7 +87,7 @@ export class Intake {
         }
         counters.accepted += messages;
         this.#throttle.pass(() => {
-          this.leave(reply.request);
+          this.release(reply.request);
           reply.code(202).send({ accepted: messages });
         });
       },
@@ -108,7 +108,7 @@ export class Intake {
     return this.#admission.unready();
   }
 
-  /** `onRequest`: lets a request in before anything of its body is read, or says why not. */
+  /** `onRequest`: admits a request before its body is read, or refuses it. */
   readonly enter: onRequestHookHandler = (request, _reply, done) => {
     request.received = this.#options.now?.() ?? 0;
     const { tokens, bodyLimit } = this.#options;
@@ -120,18 +120,18 @@ export class Intake {
     done(refusal);
   };
 
-  /** `preParsing`: a body that did not announce its length is counted as it grows. */
+  /** `preParsing`: counts the bytes of a body without an announced length. */
   readonly count: preParsingHookHandler = (request, _reply, body, done) => {
     if (announcedLength(request.raw) !== undefined) return done(null, body);
     const transform: Transform['_transform'] = (chunk, _encoding, next) => {
-      // It is answered: what comes is thrown away.
+      // It is answered already: drop the rest.
       if (request.held === undefined) return next();
       const refusal = this.#admission.hold(chunk.length);
       if (refusal === undefined) request.held += chunk.length;
       next(refusal, chunk);
     };
     const counted = new Transform({ transform });
-    // Fastify listens until it has answered, and a client may go later.
+    // Fastify listens for errors only until it has answered.
     counted.on('error', () => {});
     body.on('error', (error) => counted.destroy(error));
     done(null, body.pipe(counted));
@@ -160,10 +160,10 @@ export class Intake {
     );
   };
 
-  /** A request is about to be answered, and holds nothing from then on. */
-  leave(request: FastifyRequest): void {
+  /** Releases a request before its answer. */
+  release(request: FastifyRequest): void {
     if (request.held === undefined) return;
-    this.#admission.leave(request.held);
+    this.#admission.release(request.held);
     request.held = undefined;
   }
 
@@ -184,10 +184,10 @@ export class Intake {
 
 /** Throws a {@link Refusal} unless the body is a text. */
 function textOf(body: unknown): string {
-  // Fastify lets a request pass that has neither a type nor a body.
+  // Fastify accepts a request with neither type nor body.
   if (!Buffer.isBuffer(body)) throw notJson();
   if (body.length === 0) throw malformed('', 'is empty');
-  // RFC 8259, 8.1: JSON is UTF-8. Decoding would repair what is not, silently.
+  // RFC 8259, 8.1: JSON is UTF-8. Decoding would silently repair other bytes.
   if (!isUtf8(body)) throw malformed('', 'is not JSON: the bytes are not UTF-8');
   return body.toString();
 }

@@ -1,20 +1,20 @@
 import { malformed, type Refusal, tooLarge } from './refusal.ts';
 
-/** What a client posts, as far as the pipeline looks into it. It travels untouched. */
+/** The part of a posted message that the pipeline reads. The message travels unchanged. */
 export interface Message {
   target: string;
 }
 
-/** Characters of an id and of a target, and of a source. */
+/** The most characters of an id, a target and a source. */
 export const LONGEST = 128;
-/** Arrays and objects of a payload that are in each other, at most: JSON.stringify overflows the stack at some thousands. */
+/** The deepest nesting of a payload: JSON.stringify overflows the stack at some thousands. */
 export const DEEPEST = 1000;
 /** Levels of letters, digits, `_`, `.` and `-`: an MQTT wildcard or an empty level cannot be a target. */
 export const TARGET = /^[A-Za-z0-9_.-]+(?:\/[A-Za-z0-9_.-]+)*$/;
 
 /**
- * Checks messages: an `id`, a `target`, perhaps a `source` and a `payload`, and nothing else. By hand, since
- * each message passes here: a compiled schema takes several times as long. Refusals name the field.
+ * Checks messages: `id`, `target`, optional `source` and `payload`, and nothing else. By hand, as a compiled schema takes
+ * several times as long. Refusals name the field.
  */
 export class MessageCheck {
   readonly #idPath: readonly string[];
@@ -68,7 +68,7 @@ export class MessageCheck {
       if (typeof source !== 'string') throw wrong(at, 'source', `is ${kind(source)}, wanted a string`);
       if (source.length > LONGEST) throw wrong(at, 'source', `is longer than ${LONGEST} characters`);
     }
-    // Each level takes two brackets: most texts are too short for so many.
+    // Each level takes two brackets, so most texts are too short.
     if (length > 2 * DEEPEST && isDeeper(value.payload, DEEPEST)) {
       throw wrong(at, 'payload', `is nested deeper than ${DEEPEST} levels of arrays and objects`);
     }
@@ -97,7 +97,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether arrays and objects are in each other on more than so many levels. */
+/** Whether arrays and objects are nested deeper than so many levels. */
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (levels === 0) return true;

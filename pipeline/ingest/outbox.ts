@@ -1,23 +1,22 @@
 import type { Message, Queue } from '../queue/queue.ts';
 import type { IngestCounters } from './counters.ts';
 
-/** Most messages of one write, unless a single request has more: Redis serves nobody else meanwhile. */
+/** The most messages of a write, unless one request has more: Redis serves nobody else meanwhile. */
 const WRITE_MESSAGES = 2000;
 
 export interface OutboxEvents<Ticket> {
-  /** A write was acknowledged; the queue is that deep now. */
+  /** Called after an acknowledged write, with the depth of the queue. */
   written: (depth: number) => void;
-  /** A write failed, or got no answer: Redis may have its messages all the same. */
+  /** Called after a write failed or got no answer: Redis may still have its messages. */
   failed: (error: Error) => void;
-  /** What became of a request: Redis has all its messages (no error), or perhaps none. */
+  /** Called for each request: Redis has all of its messages, or with an error perhaps none. */
   settled: (ticket: Ticket, messages: number, error: Error | undefined) => void;
 }
 
 /**
- * Collects the messages of one event-loop turn, and those that come while a write is under way, and writes them
- * together when the turn ends: no timer, one write at a time, under load far fewer writes than messages. Where a turn
- * brought several, those of the next one go with them: a write costs Redis as much as dozens of messages in it. The
- * messages of a request are never divided. What is collected is bounded by who lets it in: see admission.ts.
+ * Collects the messages of an event-loop turn, and those that come during a write, and writes them together: without a
+ * timer, one write at a time. If a turn brought several requests, it also waits for the next turn, as a write costs Redis
+ * as much as dozens of messages. It never divides the messages of a request. admission.ts bounds what it holds.
  */
 export class Outbox<Ticket> {
   readonly #queue: Pick<Queue, 'append'>;
@@ -25,11 +24,11 @@ export class Outbox<Ticket> {
   readonly #events: OutboxEvents<Ticket>;
   #messages: Message[] = [];
   #tickets: Ticket[] = [];
-  /** How many messages each ticket stands for. */
+  /** The number of messages of each ticket. */
   #sizes: number[] = [];
-  /** A write is under way, or will be at the end of this turn. */
+  /** A write is in progress, or scheduled for the end of this turn. */
   #busy = false;
-  /** A turn brought several, and this is the next one. */
+  /** The turn before brought several requests. */
   #waited = false;
 
   constructor(queue: Pick<Queue, 'append'>, count: IngestCounters, events: OutboxEvents<Ticket>) {
@@ -38,7 +37,7 @@ export class Outbox<Ticket> {
     this.#events = events;
   }
 
-  /** Takes the messages of one request. Later, and once, `settled` is called with its ticket. */
+  /** Takes the messages of a request. Later it calls `settled` once with its ticket. */
   add(ticket: Ticket, messages: readonly Message[]): void {
     for (const message of messages) this.#messages.push(message);
     this.#tickets.push(ticket);
@@ -87,7 +86,7 @@ export class Outbox<Ticket> {
     if (this.#tickets.length > 0) this.#schedule();
   }
 
-  /** The oldest requests, as many as one write may have. */
+  /** The oldest requests, as many as fit into a write. */
   #take(): Batch<Ticket> {
     if (this.#messages.length <= WRITE_MESSAGES) return this.#takeAll();
     let requests = 1;
@@ -111,7 +110,7 @@ export class Outbox<Ticket> {
   }
 }
 
-/** What one write consists of. */
+/** The content of a write. */
 interface Batch<Ticket> {
   messages: Message[];
   tickets: Ticket[];

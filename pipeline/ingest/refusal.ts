@@ -1,14 +1,14 @@
-/** A request that is not taken: what it is answered with. The message is for the client. */
+/** The answer to a refused request. The message is for the client. */
 export class Refusal extends Error {
   /** The HTTP status. */
   readonly statusCode: number;
   /** Where in the body the mistake is, like `target` or `3.target`; empty for the body itself. */
   readonly field: string | undefined;
-  /** When to try again, in seconds; undefined when trying again is of no use. */
+  /** Seconds until a retry; undefined: a retry is of no use. */
   readonly retryAfterS: number | undefined;
 
   constructor(statusCode: number, message: string, more: { field?: string; retryAfterS?: number } = {}) {
-    // Where it was thrown is nobody's concern, and to find out costs more than the rest of a refused request.
+    // Without a stack trace, which costs more than the rest of a refused request.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message);
@@ -34,7 +34,7 @@ export function tooLarge(message: string): Refusal {
   return new Refusal(413, message);
 }
 
-/** 413, for what is more than `BODY_LIMIT`. */
+/** 413, for a body beyond `BODY_LIMIT`. */
 export function bodyTooLarge(limit: number): Refusal {
   return tooLarge(`the body exceeds the limit of ${limit} bytes`);
 }

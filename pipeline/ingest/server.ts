@@ -24,7 +24,7 @@ async function main(): Promise<void> {
   const { queue, checkRedis, clock, trace, observe } = openProcess('ingest', config, log, {
     onAnswer: () => void checkPolicy(),
   });
-  // Another Redis may be there after each time it was away.
+  // After an outage there may be another Redis.
   let evicts: string | undefined;
   async function checkPolicy(): Promise<void> {
     const before = evicts;
@@ -78,17 +78,17 @@ async function main(): Promise<void> {
     queue.close();
   });
 
-  // Before the first request. Redis may still be away: then requests are refused until the clock is probed.
+  // Before the first request. While Redis is away, requests are refused until the clock is probed.
   await checkRedis();
   if (queue.ready) await checkPolicy();
   if (evicts !== undefined) throw new ConfigError(`REDIS_URL: ${evicts}`);
   await clock.start().catch(() => {});
-  // Fastify hands the options on to `server.listen`, and its types know no `reusePort` yet.
+  // Fastify passes the options to `server.listen`, but its types lack `reusePort`.
   const address = {
     host: config.INGEST_HOST,
     port: config.INGEST_PORT,
     reusePort: config.INGEST_SHARED_PORT,
-    // Node's own is 511: of 1,000 that came at once 143 found it full, and asked again after a second.
+    // Node's default is 511: of 1,000 connections at once 143 found it full, and retried after a second.
     backlog: config.CONNECTION_LIMIT,
   };
   const url = await app.listen(address).catch((error: Error) => {

@@ -1,31 +1,31 @@
 import type { Queue } from '../queue/queue.ts';
 import type { IngestCounters } from './counters.ts';
 
-/** How often the depth is asked for while answers are held, ms: no write may come meanwhile that reports it. */
+/** ms between reads of the depth while answers are held, as no write may report it. */
 const LOOK_MS = 1;
-/** An answer is held for so long at most, ms. */
+/** The longest delay of an answer, ms. */
 const LONGEST_MS = 100;
 
 /**
- * Holds answers back while the queue is deep. A client that waits for its answer before it sends again then sends no
- * faster than the relays drain. The messages are in the queue already, so their arrival is not delayed.
+ * Delays answers while the queue is deep, so that clients that wait for them send no faster than the relays drain. The
+ * messages are in the queue already, so their arrival is not delayed.
  */
 export class Throttle {
   readonly #queue: Pick<Queue, 'depth'>;
   readonly #backlog: number;
   readonly #count: IngestCounters;
-  /** Answers that are held, the oldest first. */
+  /** Delayed answers, oldest first. */
   readonly #held: { answer: () => void; since: number }[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param backlog messages in the queue from which on answers are held; 0: none is */
+  /** @param backlog messages in the queue at which answers are delayed; 0: never */
   constructor(queue: Pick<Queue, 'depth'>, backlog: number, count: IngestCounters) {
     this.#queue = queue;
     this.#backlog = backlog;
     this.#count = count;
   }
 
-  /** Answers now, or when the queue is shorter. */
+  /** Answers now, or later when the queue is shorter. */
   pass(answer: () => void): void {
     if (this.#backlog === 0 || this.#count.backlog < this.#backlog) {
       answer();
@@ -36,7 +36,7 @@ export class Throttle {
     this.#timer ??= setTimeout(this.#look, LOOK_MS);
   }
 
-  /** The depth of the queue is known anew. */
+  /** Gives answers by the new depth of the queue. */
   release(): void {
     if (this.#held.length === 0) return;
     const due = performance.now() - LONGEST_MS;
@@ -52,7 +52,7 @@ export class Throttle {
   }
 
   readonly #look = async (): Promise<void> => {
-    // Without an answer of Redis the last depth stands, and an answer is given when it has been held for long enough.
+    // Without Redis the last depth counts, and answers are given after LONGEST_MS.
     this.#count.backlog = await this.#queue.depth().catch(() => this.#count.backlog);
     this.release();
     this.#timer = this.#held.length > 0 ? setTimeout(this.#look, LOOK_MS) : undefined;

@@ -6,10 +6,10 @@ import type { Logger } from '../common/log.ts';
 const LONGEST = 256;
 const SCHEME = 'Bearer ';
 const WELL_FORMED = new RegExp(TOKEN.pattern);
-/** How often the file is looked at. By its status, not by events: a file that is replaced, or mounted, has none. */
+/** ms between looks at the file's status: a replaced or mounted file has no events. */
 const LOOK_MS = 1000;
 
-/** The bearer tokens that may post. One is as good as another. */
+/** The bearer tokens that may post, all with the same rights. */
 export class Tokens {
   readonly #fixed: readonly string[];
   readonly #file: string | undefined;
@@ -18,9 +18,9 @@ export class Tokens {
   readonly #presented = Buffer.alloc(LONGEST);
 
   /**
-   * @param token one that always holds.
-   * @param file one a line, blank lines and those that begin with # apart.
-   * Throws a {@link ConfigError} when there is no token at all, or one that does not fit.
+   * @param token a token that is always valid
+   * @param file has one token a line, beside blank lines and comments (#)
+   * @throws {ConfigError} without any token, or with a malformed one
    */
   constructor(token: string | undefined, file: string | undefined) {
     this.#fixed = token === undefined ? [] : [token];
@@ -33,18 +33,18 @@ export class Tokens {
     this.load();
   }
 
-  /** How many there are. */
+  /** The number of tokens. */
   get count(): number {
     return this.#known.length;
   }
 
-  /** Reads the file again. Throws a {@link ConfigError} and keeps the tokens it had when it does not fit. */
+  /** Reads the file again. For a malformed file it throws a {@link ConfigError} and keeps its tokens. */
   load(): void {
     const tokens = this.#file === undefined ? this.#fixed : [...this.#fixed, ...readTokens(this.#file)];
     this.#known = [...new Set(tokens)].map(padded);
   }
 
-  /** Loads the file again whenever it changes. Returns what ends that. */
+  /** Loads the file again whenever it changes. Returns a function that ends this. */
   watch(log: Pick<Logger, 'info' | 'error'>): () => void {
     const file = this.#file;
     if (file === undefined) return () => {};
@@ -53,7 +53,7 @@ export class Tokens {
     return () => unwatchFile(file, look);
   }
 
-  /** As {@link load}, with the outcome in the log. */
+  /** {@link load} with a line in the log. */
   reload(log: Pick<Logger, 'info' | 'error'>): void {
     try {
       this.load();
@@ -63,7 +63,7 @@ export class Tokens {
     }
   }
 
-  /** Whether an `Authorization` header bears one of the tokens. All are compared, in constant time each. */
+  /** Whether an `Authorization` header has one of the tokens. It compares all of them, each in constant time. */
   accept(authorization: string | undefined): boolean {
     const length = authorization === undefined ? 0 : authorization.length - SCHEME.length;
     if (authorization === undefined || length <= 0 || length > LONGEST) return false;

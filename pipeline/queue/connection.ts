@@ -31,7 +31,7 @@ const scripts = {
   splitEntry: { lua: script('split'), numberOfKeys: 2 },
   recoverEntries: { lua: script('recover'), numberOfKeys: 1 },
   requeueLetters: { lua: script('requeue'), numberOfKeys: 3 },
-  leaveGroup: { lua: script('leave'), numberOfKeys: 1 },
+  signOff: { lua: script('sign-off'), numberOfKeys: 1 },
   holdLease: { lua: script('lease'), numberOfKeys: 1 },
   sayPresent: { lua: script('present'), numberOfKeys: 1 },
 };
@@ -49,7 +49,7 @@ export interface Connection extends Redis {
   splitEntry(key: string, depth: string, group: string, ...entry: Argument[]): Promise<number>;
   recoverEntriesBuffer(key: string, group: string, ...from: Argument[]): Promise<Recovered>;
   requeueLetters(deadLetters: string, key: string, depth: string, ...kindAndIds: string[]): Promise<string[]>;
-  leaveGroup(key: string, group: string, consumer: string): Promise<number>;
+  signOff(key: string, group: string, consumer: string): Promise<number>;
   holdLease(key: string, relay: string, ms: number): Promise<number>;
   sayPresent(key: string, relay: string, ms: number): Promise<number>;
 }

@@ -66,13 +66,13 @@ export class Leases {
   }
 
   /** Gives up everything and signs off. */
-  async leave(consumer: string): Promise<void> {
+  async signOff(consumer: string): Promise<void> {
     this.stop();
     await this.#looking;
     await everyone(this.#shards, async (shard) => {
       const held = shard.until > 0;
       shard.until = 0;
-      await shard.leave(consumer);
+      await shard.signOff(consumer);
       if (held) await this.#redis.holdLease(shard.lease, consumer, 0);
     });
     await this.#redis.sayPresent(RELAYS, consumer, 0);

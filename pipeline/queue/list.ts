@@ -63,7 +63,7 @@ export class ListQueue extends Queue {
   /** An element is one message. */
   async split(): Promise<void> {}
 
-  async leave(_consumer: string, held: readonly Entry[]): Promise<void> {
+  async signOff(_consumer: string, held: readonly Entry[]): Promise<void> {
     const frames = held.flatMap((entry) => entry.frames);
     // The oldest last, as BRPOP takes from that end.
     if (frames.length > 0) await this.redis.rpush(this.keys.messages, ...frames.reverse());

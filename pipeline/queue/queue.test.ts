@@ -113,9 +113,9 @@ test('stream: what a dead relay held is taken over, suspect from the second time
   }
   await queue.attempt('heir', dead[0] as string, 4);
   await redis.xclaim('arrival:messages', 'relays', 'heir', 0, ...dead, 'IDLE', 3_600_000, 'JUSTID');
-  const again = await queue.recover('third', 1_800_000, 10);
+  const second = await queue.recover('third', 1_800_000, 10);
   assert.deepEqual(
-    again.entries.map(({ deliveries, suspect }) => [deliveries, suspect]),
+    second.entries.map(({ deliveries, suspect }) => [deliveries, suspect]),
     [
       [4, true],
       [2, true],
@@ -263,7 +263,7 @@ test('list: a relay that leaves gives back what it held, and it comes first', as
   const queue = queueOf('list');
   await queue.append(messages('1', '2', '3'));
   const { entries } = await queue.claim('one', 2);
-  await queue.leave('one', entries);
+  await queue.signOff('one', entries);
   assert.deepEqual(idsOf((await queue.claim('two', 3)).entries), ['1', '2', '3']);
 });
 

@@ -160,7 +160,7 @@ export abstract class Queue {
   abstract split(entry: Entry, parts: readonly Part[], stays: boolean): Promise<void>;
 
   /** Signs a consumer off. Other relays get what it still holds: at once (list) or after its lease (stream). */
-  abstract leave(consumer: string, held: readonly Entry[]): Promise<void>;
+  abstract signOff(consumer: string, held: readonly Entry[]): Promise<void>;
 
   get deadLetters(): Letters {
     return new DeadLetters(this.redis, this.kind, this.keys);

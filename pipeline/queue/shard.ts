@@ -148,9 +148,9 @@ export class Shard {
   }
 
   /** Signs off. The next owner recovers what the relay still holds. */
-  async leave(consumer: string): Promise<void> {
+  async signOff(consumer: string): Promise<void> {
     if (!this.#known) return;
     await this.giveBack();
-    await this.stream.leave(consumer);
+    await this.stream.signOff(consumer);
   }
 }

@@ -138,7 +138,7 @@ test('shards: order within a target, dead letters, and a relay that leaves gives
   await ingest.append(messages(1000, 10));
   await claimed(relay, 'one', 1);
   await relay.interrupt();
-  await relay.leave('one', []);
+  await relay.signOff('one', []);
   assert.equal(await redis.exists(...Array.from({ length: SHARDS }, (_, i) => `arrival:{${i}}:lease`)), 0);
 });
 

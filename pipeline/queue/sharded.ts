@@ -148,9 +148,9 @@ export class ShardedQueue extends Queue {
     if (!stays) shard.done([own]);
   }
 
-  async leave(consumer: string): Promise<void> {
+  async signOff(consumer: string): Promise<void> {
     this.#stopping = true;
-    await this.#leases.leave(consumer);
+    await this.#leases.signOff(consumer);
   }
 
   override get deadLetters(): Letters {

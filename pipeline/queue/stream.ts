@@ -180,8 +180,8 @@ export class StreamQueue extends Queue {
     await this.redis.splitEntry(messages, depth, GROUP, id, stays ? 1 : 0, frames.length, ...values);
   }
 
-  async leave(consumer: string): Promise<void> {
-    await this.redis.leaveGroup(this.keys.messages, GROUP, consumer);
+  async signOff(consumer: string): Promise<void> {
+    await this.redis.signOff(this.keys.messages, GROUP, consumer);
   }
 }
 

@@ -112,7 +112,7 @@ test('the broker is away for longer than the lease: the shards go to another rel
     taken += messagesOf(entries);
     return taken === 15;
   }, 'what the relay has');
-  await another.leave('two', []);
+  await another.signOff('two', []);
   assert.equal(relay.counters.held, 0);
 
   broker.answers = true;

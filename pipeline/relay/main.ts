@@ -76,7 +76,7 @@ async function main(): Promise<void> {
     const held = await running.stop(config.RELAY_GRACE_MS);
     if (held.length > 0)
       log.warn(`${messagesOf(held)} messages were not delivered in time: they stay in the queue`);
-    if (started) await queue.leave(consumer, held).catch((error) => log.warn(explainRedis(error)));
+    if (started) await queue.signOff(consumer, held).catch((error) => log.warn(explainRedis(error)));
     observed.stop();
     clock.stop();
     await broker.close();

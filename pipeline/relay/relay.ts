@@ -58,7 +58,7 @@ export class Relay {
       consumer: options.consumer,
       deliveries: options.deliveries,
       log: options.log,
-      onAgain: (held) => {
+      onRetry: (held) => {
         if (held.of.gone) return;
         this.#publisher.add(held);
         this.#publisher.flush();

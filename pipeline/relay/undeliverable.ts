@@ -10,7 +10,7 @@ export interface UndeliverableOptions {
   deliveries: number;
   log: Logger;
   /** Called when a message may be published again. */
-  onAgain: (held: Held) => void;
+  onRetry: (held: Held) => void;
   /** Called when a message of an entry has got its own entry. */
   onSplit: (of: HeldEntry, held: Held | undefined) => void;
   /** Called when an entry has left the queue; `buried`: as a dead letter. */
@@ -43,7 +43,7 @@ export class Undeliverable {
 
   /** The broker has refused a message. `lasting`: because of the message itself. */
   refused(held: Held, reason: string, lasting: boolean): void {
-    const { onAgain, onError, deliveries } = this.#options;
+    const { onRetry, onError, deliveries } = this.#options;
     const { of, frame } = held;
     if (!lasting) onError(new Error(`the broker takes nothing for now: ${reason}`));
     if (of.size > 1) {
@@ -61,7 +61,7 @@ export class Undeliverable {
     this.#delayed++;
     setTimeout(() => {
       this.#delayed--;
-      onAgain(held);
+      onRetry(held);
     }, delay);
   }
 

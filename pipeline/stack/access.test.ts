@@ -166,8 +166,8 @@ test('the broker: who may publish where, and who gets it', async (t) => {
 
 test('the broker: nobody comes in without a password, or with that of another', async () => {
   const { host } = new URL(broker.url('relay'));
-  for (const who of ['', 'relay:wrong@', 'nobody:secret@']) {
-    const attempt = connectAsync(`mqtt://${who}${host}`, { protocolVersion: 5, reconnectPeriod: 0 });
-    await assert.rejects(attempt, /Not authorized/, who);
+  for (const credentials of ['', 'relay:wrong@', 'nobody:secret@']) {
+    const attempt = connectAsync(`mqtt://${credentials}${host}`, { protocolVersion: 5, reconnectPeriod: 0 });
+    await assert.rejects(attempt, /Not authorized/, credentials);
   }
 });

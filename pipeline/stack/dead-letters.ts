@@ -9,15 +9,15 @@ import { explainRedis } from '../queue/problems.ts';
 import type { Queue } from '../queue/queue.ts';
 import { runningStack, shortPath } from './file.ts';
 
-const HELP = `Messages that no relay could deliver, and that left the queue for it. They stay until they are requeued or dropped.
+const HELP = `Lists, requeues or drops dead letters: messages that no relay could deliver. They stay until then.
 
   npm run pipeline -- dead-letters [list] [--json]
-  npm run pipeline -- dead-letters requeue <id>… | --all     back into the queue, with a first attempt ahead of them
+  npm run pipeline -- dead-letters requeue <id>… | --all     puts them back into the queue, without their attempts
   npm run pipeline -- dead-letters drop <id>… | --all        drops them for good
 
-<id> is a message's own id (ID_KEY says where that is), or a letter's, as listed. --json prints a line a letter (list), or what was done.
-They are those of the pipeline that is up (${shortPath('.stack')}/stack.json), or of REDIS_URL.
-Exit code: 0 done; 1 not, or not for each id, and why.
+<id> is a message's id (at ID_KEY) or a letter's, as listed. --json prints a line for each letter (list), or the result.
+They are those of the running pipeline (${shortPath('.stack')}/stack.json), or of REDIS_URL.
+Exit code: 0 done; 1 not done, or not for each id, with the reason.
 
 Environment
 ${describe(DeadLettersConfig)}

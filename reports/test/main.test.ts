@@ -55,11 +55,7 @@ for (const [name, args, expected] of [
   ['a directory that does not exist', ['/nowhere'], /^report: \/nowhere is no directory, and no name of one/],
   ['no directory', [], /^report: expected one run, got 0; see --help\n$/],
   ['an unknown option', ['--what'], /^report: --what is not known; allowed: --fail-if, /],
-  [
-    'an option of another command',
-    ['list', '--sure'],
-    /^report: --sure belongs to compare; see --help\n$/,
-  ],
+  ['an option of another command', ['list', '--sure'], /^report: --sure belongs to compare; see --help\n$/],
   ['one run to compare', ['compare', '/nowhere'], /^report: compare takes two runs at least, got 1\n$/],
   [
     'a condition that is none',

@@ -10,7 +10,7 @@ export function stages(pipeline: Pipeline): void {
     const { all, exitCode } = await k6(['run', '-q', '--log-format', 'raw', 'scenarios/ingest.js'], env);
     assert.match(
       String(all),
-      /the pipeline has 1 relays, who would take the messages: start it with RELAY_WORKERS=0/,
+      /the pipeline has 1 relays, which would take the messages: start it with RELAY_WORKERS=0/,
     );
     assert.notEqual(exitCode, 0);
   });

@@ -61,7 +61,7 @@ func compare(t *testing.T, random *rand.Rand, traffic traffic, phase profile.Pha
 	}
 	m := newNaive(t, p, byFlow)
 	g := &generator{naive: m, random: random, traffic: traffic, now: epoch}
-	folded, again := map[*page]int{}, 0 // records of a page when it was folded first; pages that were folded again
+	folded, refolded := map[*page]int{}, 0 // records of a page when it was folded first; pages that were folded again
 	for step := 0; m.requests < requests || len(g.due) > 0 || len(g.unanswered) > 0; step++ {
 		g.step(requests)
 		if g.chance(0.001) {
@@ -73,7 +73,7 @@ func compare(t *testing.T, random *rand.Rand, traffic traffic, phase profile.Pha
 				if records, ok := folded[pg]; !ok {
 					folded[pg] = len(pg.open)
 				} else if len(pg.open) < records {
-					again++
+					refolded++
 				}
 			}
 		}
@@ -94,7 +94,7 @@ func compare(t *testing.T, random *rand.Rand, traffic traffic, phase profile.Pha
 		assert.Same(t, arrivedInFull, m.pages[0])
 	case traffic.dropped == 0:
 		assert.NotEmpty(t, folded)
-		assert.True(t, again > 0 || byFlow, "by flow there are fewer full pages")
+		assert.True(t, refolded > 0 || byFlow, "by flow there are fewer full pages")
 	}
 	if traffic.rejected > 0.5 {
 		assert.Equal(t, m.closed, m.Final().Unmeasured > 0, "messages arrived whose time of sending was forgotten")

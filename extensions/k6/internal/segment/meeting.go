@@ -36,9 +36,9 @@ const (
 var readyScript = redis.NewScript(`
 local run, number, token, now = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 local start, own = redis.call('HGET', run, 'start'), redis.call('HGET', run, number)
-local who, till = string.match(own or '', '^(%w+) (%d+)$')
-if start then return {start, who == token and 'started' or 'late'} end
-if who and who ~= token and tonumber(till) > now then return {'', 'taken', own} end
+local holder, till = string.match(own or '', '^(%w+) (%d+)$')
+if start then return {start, holder == token and 'started' or 'late'} end
+if holder and holder ~= token and tonumber(till) > now then return {'', 'taken', own} end
 redis.call('HSET', run, number, token .. ' ' .. ARGV[4])
 redis.call('EXPIRE', run, ARGV[7])
 local there = {}
