@@ -27,7 +27,7 @@ func (o *options) divisible(s *segment.Segment) error {
 		return fmt.Errorf("sampled reads lists that all %d instances would share, and deletes them: without %s only", s.Of(), segment.Flag)
 	}
 	if o.Queue != nil {
-		return fmt.Errorf("queue is one for all %d instances, who would take each other's messages: without %s only", s.Of(), segment.Flag)
+		return fmt.Errorf("all %d instances would read one queue, and take each other's messages: without %s only", s.Of(), segment.Flag)
 	}
 	if p := o.Publishers; p != nil && s.Scale(p.Connections) == 0 {
 		return fmt.Errorf("%s would have none of %d publishers.connections: fewer instances", s, p.Connections)
