@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Account says where every message of the run is. Counts are messages unless they say otherwise.
+// Account counts the messages of a run by their end. Counts are of messages unless noted.
 type Account struct {
 	Scheduled    int
 	Dropped      int // never sent by the generator
-	Rejected     int // the ingest said no
-	Unknown      int // no answer, or not looked for in the queue, and it never arrived
-	Arrived      int // every delivery of it
+	Rejected     int // refused by the ingest
+	Unknown      int // never arrived: no answer, or the queue could not be searched
+	Arrived      int // to all subscribers
 	DeadLettered int
 	Queued       int // still in the queue when the drain limit was reached
 	Lost         int // accepted, and nowhere
@@ -21,22 +21,22 @@ type Account struct {
 	Reordered  int // deliveries after one with a higher number on the same topic
 	Negative   int // deliveries with a stage below zero
 	Foreign    int // messages of other runs
-	Unmeasured int // deliveries without a latency: in the closed model, of what was rejected long before it arrived
+	Unmeasured int // deliveries without a latency: closed model, of messages rejected long before
 
 	Requests, RequestsSent           int
 	Retried                          int // attempts beyond the first, in requests
 	DeliveriesDue, DeliveriesArrived int
 
-	counted int // messages arrived, as counted one by one when they did
+	counted int // messages arrived, counted at their arrival
 }
 
-// Balanced reports whether every scheduled message is in exactly one place, and those found as arrived are as many
-// as were seen to arrive.
+// Balanced reports whether every scheduled message has exactly one end, and whether as many have arrived as were counted
+// at their arrival.
 func (a Account) Balanced() bool {
 	return a.Arrived == a.counted && a.Scheduled == a.Dropped+a.Rejected+a.Unknown+a.Arrived+a.DeadLettered+a.Queued+a.Lost+a.Pending
 }
 
-// counters is what is counted as it happens. requests is the number of requests of the schedule to account for.
+// counters returns the running counts. requests is the number of scheduled requests to account for.
 func (l *Ledger) counters(requests int) Account {
 	a := Account{
 		Scheduled: l.pacer.Messages(requests), Requests: requests, RequestsSent: l.sent, Retried: l.retried,
@@ -53,15 +53,15 @@ func (l *Ledger) counters(requests int) Account {
 	return a
 }
 
-// Standing is the account of a run with what its phases and flows hold of it, all of one moment.
+// Standing is the account of a run with the counts of its phases and flows, at one moment.
 type Standing struct {
 	Account
 	Phases []PhaseCount
 	Flows  []int // messages of each, in the measured phases
 }
 
-// Running adds up what was due so far, from counters alone: due is the number of requests that were due, asked for when the rest is
-// counted; in the closed model those that were taken are. What is open is pending. A killed run has no other account.
+// Running is the account of a run in progress, from counters alone; open messages are pending. It is the only account of a killed
+// run. due returns the number of requests due so far (open model).
 func (l *Ledger) Running(due func() int) Standing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,15 +91,15 @@ func (l *Ledger) standing(a Account) Standing {
 	return s
 }
 
-// Ended is Final with what the phases and flows hold.
+// Ended is Final with the counts of phases and flows.
 func (l *Ledger) Ended() Standing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.standing(l.final())
 }
 
-// Final looks at every message of the run, after its end. What the open model's schedule holds and was never sent is
-// dropped; the closed one has no more than was sent.
+// Final counts every message of the run after its end. Scheduled messages of the open model that were never sent are
+// dropped; the closed model has only sent ones.
 func (l *Ledger) Final() Account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,10 +173,10 @@ func (l *Ledger) deliveriesOf(seq int) int {
 	return l.flows[l.pacer.FlowOf(l.pacer.RequestOf(seq))].Deliveries
 }
 
-// End is where a message of a run that has ended is.
+// End is the end of a message.
 type End int
 
-// The ends of a message, as the account counts them.
+// The ends of a message.
 const (
 	EndArrived End = iota
 	EndDeadLettered
@@ -193,7 +193,7 @@ func (e End) String() string {
 	return [...]string{"arrived", "dead_lettered", "queued", "lost", "rejected", "dropped", "unknown"}[e]
 }
 
-// add puts one message with a record into its place.
+// add counts a message by its record.
 func (a *Account) add(r *record, deliveries int) {
 	if r.outcome == Accepted || r.got != 0 {
 		a.DeliveriesDue += deliveries
@@ -202,7 +202,7 @@ func (a *Account) add(r *record, deliveries int) {
 	*places[r.end(deliveries)]++
 }
 
-// end is where a message is of which so many deliveries are due.
+// end is the end of a message with so many deliveries due.
 func (r *record) end(deliveries int) End {
 	switch {
 	case bits.OnesCount32(r.got) == deliveries:
@@ -222,7 +222,7 @@ func (r *record) end(deliveries int) End {
 	}
 }
 
-// endOf is where a message is, as far as it could be looked for.
+// endOf is the end of a message; lost ones are unknown when the queue could not be searched.
 func (l *Ledger) endOf(seq int, r *record) End {
 	end := r.end(l.deliveriesOf(seq))
 	if l.blind && end == EndLost {
@@ -231,10 +231,10 @@ func (l *Ledger) endOf(seq int, r *record) End {
 	return end
 }
 
-// PhaseCount is what a phase holds: in the open model what was due of its schedule, in the closed one what was taken.
+// PhaseCount counts a phase: due requests in the open model, taken ones in the closed model.
 type PhaseCount struct {
 	Requests int
 	Messages int
 	Accepted int // messages
-	Due      int // deliveries of what was accepted
+	Due      int // deliveries of accepted messages
 }

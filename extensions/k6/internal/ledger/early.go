@@ -2,14 +2,14 @@ package ledger
 
 import "github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 
-// early is a delivery of a message whose sending is not known yet.
+// early is a delivery of a message that is not marked as sent yet.
 type early struct {
 	subscriber int
 	Arrival
 }
 
-// AwaitSending says that another process sends, whose word may come later than what it has sent: such deliveries wait for it. To be
-// called before Start.
+// AwaitSending makes deliveries wait until their message is marked as sent: another process sends, and its report may come after the
+// delivery. Call it before Start.
 func (l *Ledger) AwaitSending() { l.early = map[int][]early{} }
 
 // keepEarly keeps a delivery of a message that may still be sent.
@@ -21,7 +21,7 @@ func (l *Ledger) keepEarly(subscriber int, a Arrival) bool {
 	return true
 }
 
-// recall counts the deliveries that came before the word that their request was sent.
+// recall counts the deliveries that waited for their request to be marked as sent.
 func (l *Ledger) recall(s pacer.Slot) {
 	for i := range s.Messages {
 		kept, any := l.early[s.FirstSeq+i]
@@ -37,7 +37,7 @@ func (l *Ledger) recall(s pacer.Slot) {
 	}
 }
 
-// unsent are the deliveries of messages that nobody said were sent.
+// unsent is the number of deliveries of messages that were never marked as sent.
 func (l *Ledger) unsent() (n int) {
 	for _, kept := range l.early {
 		n += len(kept)

@@ -1,13 +1,13 @@
 package ledger
 
-// Interval is what happened in one second of the run. Counts are messages where they say nothing else; times are of what
-// arrived (HTTP: of what was answered) in the interval.
+// Interval is one second of the run. Counts are of messages unless noted; times are of messages that arrived (HTTP: requests
+// that were answered) in it.
 type Interval struct {
-	Requests                         int // sent in it, repetitions apart
+	Requests                         int // sent in it, without retries
 	Sent, Accepted, Rejected, Failed int
-	Backlog                          int // deliveries that accepted messages still owe at its end
+	Backlog                          int // deliveries of accepted messages that have not arrived at its end
 	Arrival, FromSend, HTTP          Series
-	StageSums                        [Stages]int64 // µs over the deliveries that carry stamps
+	StageSums                        [Stages]int64 // µs, of deliveries with stamps
 	Stamped                          int64
 }
 
@@ -22,8 +22,8 @@ func (i *Interval) reset() {
 	*i = Interval{Arrival: i.Arrival, FromSend: i.FromSend, HTTP: i.HTTP}
 }
 
-// Cut ends an interval and begins the next, and gives back the memory of what was resolved in it. What it returns is good
-// until the next Cut.
+// Cut ends an interval, begins the next, and frees the memory of resolved messages. The returned interval is valid until
+// the next Cut.
 func (l *Ledger) Cut() *Interval {
 	l.spare.reset()
 	l.mu.Lock()
@@ -34,15 +34,15 @@ func (l *Ledger) Cut() *Interval {
 	return l.spare
 }
 
-// Times returns a copy of the times of one phase. It locks the ledger for as long as copying takes, no longer.
+// Times returns a copy of the times of a phase. It locks the ledger only while it copies.
 func (l *Ledger) Times(phase int) *Times {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.times[phase].clone()
 }
 
-// Lateness returns a copy of how late the measured phases were sent, each message as often as deliveries are due of it. Where all of
-// them arrive it is the stage Schedule; unlike that it has what does not arrive. In the closed model nothing is late, and it is empty.
+// Lateness returns a copy of the lateness (sent − due) of the measured phases, once for each due delivery. Unlike the stage Schedule it
+// includes messages that did not arrive. It is empty in the closed model.
 func (l *Ledger) Lateness() *Series {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *Ledger) Lateness() *Series {
 	return &s
 }
 
-// Reading returns a copy of how the measured phases were read.
+// Reading returns a copy of the Reading of the measured phases.
 func (l *Ledger) Reading() Reading {
 	l.mu.Lock()
 	defer l.mu.Unlock()

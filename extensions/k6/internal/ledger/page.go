@@ -9,7 +9,7 @@ import (
 // pageSize is the number of messages of a page.
 const pageSize = 4096
 
-// record is what is known of one message.
+// record is the state of one message.
 type record struct {
 	sent    int64 // µs on the own clock, or forgotten
 	got     uint32
@@ -18,15 +18,15 @@ type record struct {
 	phase   uint16 // in the closed model; in the open one the pacer knows it
 }
 
-// Forgotten stands for a time that is not known.
+// Forgotten is an unknown time.
 const Forgotten = int64(math.MinInt64)
 
-// forgotten stands for the time of sending of a message that was rejected, and whose record is gone.
+// forgotten is the send time of a rejected message whose record is gone.
 const forgotten = Forgotten
 
-// page holds neighbouring messages. It is young until all of them have been sent or dropped and most are resolved: then it
-// is folded, and has records of the unresolved ones alone, and sets of those that will not arrive. A message that is in none
-// of them has arrived in full. A record goes before a set.
+// page holds neighbouring messages. It is young until all are sent or dropped and most are resolved. Then it is folded: it
+// keeps records of unresolved messages, and sets of those that will not arrive. A message in none of them has arrived in
+// full. A record overrides a set.
 type page struct {
 	young    *[pageSize]record
 	open     []entry // ascending
@@ -35,11 +35,11 @@ type page struct {
 
 	unsent   int32 // neither sent nor dropped so far
 	arrived  int32 // in full
-	resolved int32 // arrived in full, rejected or dropped: nothing more is expected of them
+	resolved int32 // arrived in full, rejected or dropped
 	watched  bool  // the next compaction looks at it
 }
 
-// entry is the record of message at of a folded page.
+// entry is the record of message number at in a folded page.
 type entry struct {
 	record
 	at uint16
@@ -60,7 +60,7 @@ func (s *set) count() int {
 	return n
 }
 
-// each visits what is in the set, ascending.
+// each visits the members of the set, ascending.
 func (s *set) each(visit func(at int)) {
 	if s == nil {
 		return
@@ -79,7 +79,7 @@ func add(s **set, at int) {
 	(*s)[at/64] |= 1 << (at % 64)
 }
 
-// arrivedInFull stands for a page whose messages have all arrived, and the others for a message whose record is gone.
+// arrivedInFull replaces a page whose messages have all arrived; the others replace records that are gone.
 var (
 	arrivedInFull = &page{}
 	goneComplete  = &record{outcome: complete}
@@ -89,7 +89,7 @@ var (
 
 func newPage() *page { return &page{young: &[pageSize]record{}, unsent: pageSize} }
 
-// find returns the record of a message, or what stands for it when it is gone.
+// find returns the record of a message, or its replacement.
 func (pg *page) find(at int) *record {
 	if pg.young != nil {
 		return &pg.young[at]
@@ -111,7 +111,7 @@ func (pg *page) search(at int) (int, bool) {
 	return slices.BinarySearchFunc(pg.open, at, func(e entry, at int) int { return int(e.at) - at })
 }
 
-// recall gives a rejected message a record again, after what was known of its sending is gone.
+// recall gives a rejected message a record again, without its send time.
 func (pg *page) recall(at int) *record {
 	pg.rejected[at/64] &^= 1 << (at % 64)
 	i, _ := pg.search(at)
@@ -119,8 +119,8 @@ func (pg *page) recall(at int) *record {
 	return &pg.open[i].record
 }
 
-// fold gives back what the resolved messages of a page hold, if it is worth it. The limits keep the page within 32 bytes an
-// unresolved message, a record being 24 and the allocator rounding up by an eighth.
+// fold frees the memory of a page's resolved messages, if that is enough. The limits keep the page within 32 bytes for each
+// unresolved message: a record has 24, and the allocator rounds up by an eighth.
 func (pg *page) fold() bool {
 	unresolved := pageSize - int(pg.resolved)
 	switch {
@@ -155,7 +155,7 @@ func (pg *page) fold() bool {
 	return true
 }
 
-// lookup returns a message's page and record. Both are nil where nothing near it has been sent.
+// lookup returns a message's page and record; nil if no message of the page was sent.
 func (l *Ledger) lookup(seq int) (*page, *record) {
 	if seq < 0 || seq/pageSize >= len(l.pages) || l.pages[seq/pageSize] == nil {
 		return nil, nil
@@ -167,7 +167,7 @@ func (l *Ledger) lookup(seq int) (*page, *record) {
 	return pg, pg.find(seq % pageSize)
 }
 
-// begin returns the record of a message that is sent or dropped now.
+// begin returns the record of a message when it is sent or dropped.
 func (l *Ledger) begin(seq int) (*page, *record) {
 	i := seq / pageSize
 	for i >= len(l.pages) {
@@ -181,7 +181,7 @@ func (l *Ledger) begin(seq int) (*page, *record) {
 	return l.pages[i], &l.pages[i].young[seq%pageSize]
 }
 
-// resolve counts a message of which nothing more is expected. A page goes with the last of its messages to arrive.
+// resolve counts a resolved message. It frees a page when all of its messages have arrived.
 func (l *Ledger) resolve(seq int, pg *page, r *record) {
 	pg.resolved++
 	if r.outcome == complete {

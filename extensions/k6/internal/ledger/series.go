@@ -6,13 +6,13 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Highest is the longest time that a histogram distinguishes, in µs: one hour. What is longer counts as one hour in the
-// percentiles, and as itself in mean and max.
+// Highest is the longest time of a histogram, in µs: one hour. Longer times count as one hour in percentiles, and in full in
+// mean and max.
 const Highest = int64(3_600_000_000)
 
 // Series is a set of times in µs. The histogram (three significant digits) gives the percentiles; count, sum, min and max
-// are exact, so that the means of the stages sum to the mean of the arrival latency. A time below zero enters them as it is,
-// and the histogram as zero.
+// are exact, so that the means of the stages sum to the mean of the arrival latency. A time below zero counts as zero in the
+// histogram only.
 type Series struct {
 	Histogram *hdrhistogram.Histogram
 	Count     int64
@@ -30,7 +30,7 @@ func (s *Series) Add(us int64) {
 	s.Count++
 	s.Sum += us
 	s.Min, s.Max = min(s.Min, us), max(s.Max, us)
-	_ = s.Histogram.RecordValue(min(max(us, 0), Highest)) // inside the range, so without error
+	_ = s.Histogram.RecordValue(min(max(us, 0), Highest)) // within the range: no error
 }
 
 // AddMany records one time n times.
@@ -51,7 +51,7 @@ func (s *Series) Merge(o *Series) {
 
 func (s *Series) clone() Series {
 	c := *s
-	// Clone would copy by walking the values; Export and Import copy the counts.
+	// Export and Import copy the counts; Clone would iterate over the values.
 	c.Histogram = hdrhistogram.Import(s.Histogram.Export())
 	return c
 }
@@ -62,12 +62,12 @@ func (s *Series) reset() {
 	*s = Series{Histogram: h, Min: math.MaxInt64, Max: math.MinInt64}
 }
 
-// Stage is a part of a message's way.
+// Stage is a part of a message's latency.
 type Stage int
 
-// The stages, in the order of the way. They sum to the arrival latency.
+// The stages, in order. They sum to the arrival latency.
 const (
-	Schedule Stage = iota // due → sent: the generator was late. Like all stages of what arrived; Lateness has the rest too
+	Schedule Stage = iota // due → sent: the generator was late. Of arrived messages only, unlike Lateness
 	Request               // sent → received: connection, HTTP, parsing
 	Ingest                // received → queued
 	Queue                 // queued → claimed: Redis and the wait for a free relay
@@ -80,10 +80,10 @@ func (s Stage) String() string {
 	return [...]string{"schedule", "request", "ingest", "queue", "relay", "delivery"}[s]
 }
 
-// Times are the latencies of a set of messages: one sample a delivery, HTTP one a request.
+// Times are the latencies of messages: one sample for each delivery, HTTP one for each request.
 type Times struct {
 	Arrival  Series // arrived − due
-	FromSend Series // arrived − sent: what a tool that forgets lateness would report
+	FromSend Series // arrived − sent: what a tool that ignores its lateness reports
 	HTTP     Series
 	Stages   [Stages]Series
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// mostFollowed bounds the targets with a histogram of their own, 27 KB each. Of more, one in so many has one.
+// mostFollowed is the most targets with a histogram (27 KB each). If there are more, one in so many has one.
 const mostFollowed = 1000
 
-// Target is what is known of one target, or of several together.
+// Target holds the figures of one target, or of several together.
 type Target struct {
 	Name      string // <target>/<number>; empty: several
 	Targets   int
 	Arrival   Series // measured phases only, two significant digits
 	Reordered int    // deliveries after one with a higher number, whole run
-	Lost      int    // messages, whole run; as far as the run has ended
+	Lost      int    // messages, whole run; after its end
 }
 
-// targets are those of a run, each by its number among all.
+// targets are all targets of a run, by number.
 type targets struct {
 	names     []targetNames
 	step      int      // one target in so many is followed
@@ -36,7 +36,7 @@ type targetNames struct {
 	number int
 }
 
-// newTargets also returns the number of the first target of each flow: flows with one prefix share theirs.
+// newTargets also returns the number of each flow's first target. Flows with the same prefix share targets.
 func newTargets(flows []profile.Flow) (t targets, firsts []int) {
 	first := map[string]int{}
 	number := 0
@@ -58,7 +58,7 @@ func newTargets(flows []profile.Flow) (t targets, firsts []int) {
 	return t, firsts
 }
 
-// NewCoarse returns an empty series of two significant digits, which takes 27 KB in place of 190.
+// NewCoarse returns an empty series with two significant digits, which takes 27 KB instead of 190.
 func NewCoarse() Series {
 	return Series{Histogram: hdrhistogram.New(1, Highest, 2), Min: math.MaxInt64, Max: math.MinInt64}
 }
@@ -71,7 +71,7 @@ func (t *targets) add(target int, us int64) {
 	}
 }
 
-// seen is the highest message number seen, by subscriber and target, for reorderings.
+// seen holds the highest message number seen by subscriber and target, to count reorderings.
 type seen struct {
 	firsts  []int // of each flow's targets
 	targets int
@@ -94,8 +94,8 @@ func (s *seen) note(subscriber, flow, target, seq int) (late bool) {
 	return late
 }
 
-// Targets returns what is known of each target that is followed, and of the others together; nil if there are none. It
-// looks at every message that did not arrive, so it is for the end of a run.
+// Targets returns the figures of each followed target, and of the others together (nil: none). It visits every message that
+// did not arrive: call it at the end of a run.
 func (l *Ledger) Targets() (followed []Target, others *Target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
