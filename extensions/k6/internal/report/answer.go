@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Answer is what a run answers: the sentence to read first, and figures beside a limit.
+// Answer is the answer of a run: the sentence to read first, and figures beside a limit.
 type Answer struct {
-	Sentence    string   `json:"sentence"`     // of a run that can't be used: why
+	Sentence    string   `json:"sentence"`     // for an unusable run: why
 	P99LimitMS  *float64 `json:"p99_limit_ms"` // of the arrival; nil: none is set
-	WithinLimit *float64 `json:"within_limit"` // share of the deliveries of the measured phases; nil: not known
+	WithinLimit *float64 `json:"within_limit"` // share of the measured phases' deliveries; nil: unknown
 	HeldPerS    *float64 `json:"held_per_s"`   // the highest rate with p99 below the limit, messages/s; 0: none; nil: not known
 }
 
-// Conclude sets what follows from the rest of a run: what its steps carried, where a sweep turns, and the answer.
+// Conclude sets what follows from the rest of a run: the rates that its steps carried, the knee, and the answer.
 //
-// own is the answer of the script, which knows its question; empty: it gave none.
+// own is the script's answer; empty: none.
 func (r *Run) Conclude(own string) {
 	carry(r.Steps)
 	r.Knee = NewKnee(r.Steps)
@@ -38,8 +38,8 @@ func (r *Run) Conclude(own string) {
 	}
 }
 
-// The limits on arrival p99: this module's own, and a script's on k6's Trend, which has the warm-up too. A script that sets none names one
-// by a figure: a sweep is to go past it.
+// The limits on arrival p99: this module's, and a script's on k6's Trend, which includes the warm-up. A sweep, which exceeds its limit,
+// gives it by a figure.
 const (
 	p99Rule   = "arrival_p99"
 	trendRule = "arrival_latency p(99)"
@@ -60,7 +60,7 @@ func (r *Run) p99Limit() *float64 {
 	return nil
 }
 
-// doubtful is what makes the figures of a run unusable, by the rule that does not hold, and what helps.
+// doubtful lists rules that make the figures of a run unusable, with a remedy.
 var doubtful = []struct{ rule, sentence string }{
 	{"balanced", "the account does not balance, so no latency is shown. This is an error of the instrument: please report it"},
 	{"lateness", "the load generator was late. Lower the rate or give it more cores, and run again"},
@@ -74,7 +74,7 @@ var doubtful = []struct{ rule, sentence string }{
 	{"measured", "no delivery was measured. Check that the pipeline delivers to the subscribers' topics, and run again"},
 }
 
-// unusable says why a run has no answer; empty: it has one.
+// unusable is the reason why a run has no answer; empty: it has one.
 func (r *Run) unusable() string {
 	switch {
 	case r.Run.Ended == nil:
@@ -97,7 +97,7 @@ func (r *Run) unusable() string {
 	return "Not usable: the load generator could not be trusted."
 }
 
-// sentence is the answer where a script gives none, by the model of its load.
+// sentence is the answer of a run without one from its script, by the model of its load.
 func (r *Run) sentence(best held, known bool) string {
 	arrival, http := r.Latency.Arrival, r.Latency.HTTP
 	busiest := r.busiest()
@@ -125,7 +125,7 @@ func (r *Run) sentence(best held, known bool) string {
 		figure(r.Answer.P99LimitMS), perSecond(busiest.ScheduledPerS), arrival.worst())
 }
 
-// swept is the answer of a sweep of concurrency: where it turns, and the highest rate within the limit.
+// swept is the answer of a sweep of concurrency: the knee, and the highest rate within the limit.
 func (r *Run) swept(best held, known bool) string {
 	steps := closedSteps(r.Steps)
 	s := fmt.Sprintf("No knee up to %s: arrival p50 did not take off.", plural(*steps[len(steps)-1].VUs, "VU"))
@@ -150,7 +150,7 @@ func (r *Run) swept(best held, known bool) string {
 		plural(best.vus, "VU"), over, plural(last, "VU"))
 }
 
-// sentence says where a sweep turns, and the rate there.
+// sentence describes the knee of a sweep, and the rate there.
 func (k *Knee) sentence(steps []Step) string {
 	grew := ""
 	if k.VUs == 0 {
@@ -175,7 +175,7 @@ func (r *Run) limited() string {
 	return " (limit " + figure(r.Answer.P99LimitMS) + " ms)"
 }
 
-// worst is the p99 in words, or the maximum where too few samples stand behind a p99.
+// worst is the p99 as text, or the maximum with too few samples for a p99.
 func (l Latency) worst() string {
 	if p99 := l.at(99); p99 != nil {
 		return "p99 " + num(p99) + " ms"
@@ -183,7 +183,7 @@ func (l Latency) worst() string {
 	return "max " + num(l.Max) + " ms"
 }
 
-// busiest is the measured step that was offered most; nil: none was reached.
+// busiest is the measured step with the highest offered rate; nil: none was reached.
 func (r *Run) busiest() (most *Step) {
 	for i := range r.Steps {
 		if s := &r.Steps[i]; s.Measured && s.DurationS > 0 && (most == nil || s.ScheduledPerS > most.ScheduledPerS) {
@@ -215,7 +215,7 @@ func (r *Run) missing() string {
 		plural(a.Scheduled, "message"), strings.Join(ends, ", "))
 }
 
-// perSecond is a rate in words.
+// perSecond is a rate as text.
 func perSecond(rate float64) string {
 	if rate >= hundred {
 		return count(int(rate+0.5)) + " messages/s"

@@ -6,18 +6,18 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// binsPerDecade of the scale that the page draws its heatmap on: bin k holds the times from 10^(k/10) µs on.
+// binsPerDecade is the scale of the page's heatmap: bin k holds times from 10^(k/10) µs.
 const binsPerDecade = 10
 
-// NewBins counts an interval's times on a scale that all intervals share: the number of the first bin that holds one, then
-// the counts from there to the last that does. nil without a sample.
+// NewBins counts an interval's times in common bins: the number of the first used bin, then the counts up to the last used one. nil
+// without a sample.
 func NewBins(s *ledger.Series) []int64 {
 	var bins []int64
 	for _, bar := range s.Histogram.Distribution() {
 		if bar.Count == 0 {
 			continue
 		}
-		bin := binOf((bar.From + bar.To) / 2) // the middle of what the histogram cannot distinguish
+		bin := binOf((bar.From + bar.To) / 2) // the middle of the histogram's bucket
 		if bins == nil {
 			bins = []int64{bin}
 		}
@@ -29,7 +29,7 @@ func NewBins(s *ledger.Series) []int64 {
 	return bins
 }
 
-// binOf is the bin of a time in µs; what is shorter than 1 µs is in the first.
+// binOf is the bin of a time in µs; shorter times than 1 µs are in the first.
 func binOf(us int64) int64 {
 	const correction = 1e-9 // log10 of a power of ten may be just below the whole number
 	return int64(math.Floor(math.Log10(float64(max(us, 1)))*binsPerDecade + correction))

@@ -6,19 +6,19 @@ import (
 )
 
 var (
-	// An environment variable whose name says that its value is secret, as k6's -e and --env take it.
+	// Names of secret variables, in k6's -e and --env too.
 	secretVariable = regexp.MustCompile(`(?i)^((?:--env=|-e)?\w*(?:TOKEN|PASS|SECRET|CREDENTIAL|API_?KEY|AUTH|HEADER|_URL)\w*=).*`)
 	credentials    = regexp.MustCompile(`://[^/\s]*@`)
-	// What a shell takes as it is.
+	// Words that need no quotes in a shell.
 	unquoted = regexp.MustCompile(`^[\w@%+=:,./…-]+$`)
 )
 
-// Mask leaves out of a word what may be secret.
+// Mask removes secrets from a word.
 func Mask(word string) string {
 	return credentials.ReplaceAllString(secretVariable.ReplaceAllString(word, "${1}…"), "://…@")
 }
 
-// Command is what a person types to repeat a run: ./k6 and its arguments as a shell takes them, without secrets.
+// Command is the command that repeats a run: ./k6 and its arguments, quoted for a shell, without secrets.
 func Command(args []string) string {
 	words := []string{"./k6"}
 	for _, word := range args {

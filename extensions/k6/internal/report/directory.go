@@ -18,7 +18,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// What a run leaves in its directory; Save says what else.
+// Files of a run's directory; Save writes more.
 const (
 	FileName     = "run.json"
 	PageName     = "index.html"
@@ -26,12 +26,12 @@ const (
 	TimelineName = "timeline.ndjson"
 )
 
-// Save puts run.json, what CI reads, and the page into a run's directory, each at once: a reader never finds half a file.
+// Save writes run.json, the files for CI, and the page into a run's directory, each atomically.
 func Save(dir string, r *Run) error {
 	files := map[string]func(*bufio.Writer) error{
 		FileName: func(w *bufio.Writer) error {
 			err := WriteJSON(w, r)
-			_, _ = w.WriteString("\n") // which keeps its first error for Flush
+			_, _ = w.WriteString("\n") // Flush returns the first error
 			return err
 		},
 		"junit.xml": func(w *bufio.Writer) error {
@@ -53,7 +53,7 @@ func Save(dir string, r *Run) error {
 	return nil
 }
 
-// Replace writes a file at once, in the place of one that may be there.
+// Replace writes or replaces a file atomically.
 func Replace(path string, write func(*bufio.Writer) error) error {
 	next, err := os.Create(path + ".next")
 	if err != nil {
@@ -67,7 +67,7 @@ func Replace(path string, write func(*bufio.Writer) error) error {
 	return os.Rename(next.Name(), path)
 }
 
-// Load is the run.json of a directory, or one by its path, which is valid. Its errors name the file and what is wrong with it.
+// Load reads a valid run.json, by its path or that of its directory. Errors name the file and the fault.
 func Load(path string) ([]byte, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, FileName)
@@ -82,7 +82,7 @@ func Load(path string) ([]byte, error) {
 	return data, nil
 }
 
-// Read is the run that a directory, or a run.json, holds. Its errors are those of Load.
+// Read is Load, decoded.
 func Read(path string) (*Run, error) {
 	data, err := Load(path)
 	if err != nil {
@@ -95,7 +95,7 @@ func Read(path string) (*Run, error) {
 	return r, nil
 }
 
-// Begin writes the head of a histogram log: µs, an interval a second, of a run that started at a time in ms since 1970.
+// Begin writes the head of a histogram log (µs, one interval a second); startMS is the start of the run, ms since 1970.
 func Begin(w *hdrhistogram.HistogramLogWriter, id string, startMS int64) error {
 	w.SetBaseTime(startMS)
 	return cmp.Or(w.OutputComment("[arrival "+id+": µs, one interval a second]"), w.OutputLogFormatVersion(),
@@ -111,7 +111,7 @@ type Log struct {
 
 var baseTime = regexp.MustCompile(`#\[BaseTime: ([\d.]+)`)
 
-// OpenLog opens the histogram log of a run's directory. A run that was killed may have none, or have left half a line.
+// OpenLog opens the histogram log of a run's directory. A killed run may have none, or half a last line.
 func OpenLog(dir string) (*Log, error) {
 	data, err := os.ReadFile(filepath.Join(dir, LogName))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -128,7 +128,7 @@ func OpenLog(dir string) (*Log, error) {
 	return l, nil
 }
 
-// At returns the histograms of a second of the run by their tag. Seconds are asked for in ascending order.
+// At returns the histograms of a second of the run by tag. Call it with ascending seconds.
 func (l *Log) At(second int) (map[string]*hdrhistogram.Histogram, error) {
 	found := map[string]*hdrhistogram.Histogram{}
 	for l.next != nil {

@@ -5,18 +5,18 @@ import (
 	"strconv"
 )
 
-// maxBins bounds the rows that a process has in run.json: a run of an hour has bins of 12 s.
+// maxBins is the most rows of a process in run.json: a run of an hour has bins of 12 s.
 const maxBins = 300
 
-// Sample is what a process said of itself at a moment.
+// Sample holds the figures that a process reported at a moment.
 type Sample struct {
-	T        int // second of the run; below 0 before its start: what the counters stood at
+	T        int // second of the run; below 0: before its start, for the initial counters
 	Gauges   map[string]float64
 	Counters map[string]float64 // since the process started
 }
 
-// NewFigures puts samples, in the order of their time, into bins: of gauges the mean, of counters what they grew by. It returns
-// nil when there is nothing to say. A counter is known from its second sample on; one that fell has begun anew.
+// NewFigures puts samples, sorted by time, into bins: gauges as means, counters as increases. It returns nil without figures. A
+// counter counts from its second sample; one that falls has restarted.
 func NewFigures(samples []Sample) *Figures {
 	if len(samples) == 0 {
 		return nil
@@ -48,12 +48,12 @@ func NewFigures(samples []Sample) *Figures {
 	if len(gauges)+len(counts) == 0 {
 		return nil
 	}
-	f.Gauges = gauges.of(len(f.T), func(c cell) float64 { return c.sum / c.n }) // 0/0 where it said nothing
+	f.Gauges = gauges.of(len(f.T), func(c cell) float64 { return c.sum / c.n }) // 0/0 without samples
 	f.Counts = counts.of(len(f.T), func(c cell) float64 { return c.sum })
 	return f
 }
 
-// cell is what was added up of a bin, and columns have one for each bin up to the last that something was said in.
+// cell sums the samples of a bin; columns have a cell for each bin up to the last used one.
 type (
 	cell    struct{ sum, n float64 }
 	columns map[string][]cell
@@ -67,7 +67,7 @@ func (c columns) add(name string, row int, value float64) {
 	c[name] = column
 }
 
-// of makes numbers of the cells; nil in the rows after the last.
+// of converts cells to numbers; nil for the rows after the last.
 func (c columns) of(rows int, number func(cell) float64) map[string][]*float64 {
 	all := map[string][]*float64{}
 	for name, cells := range c {
@@ -79,7 +79,7 @@ func (c columns) of(rows int, number func(cell) float64) map[string][]*float64 {
 	return all
 }
 
-// rounded is a number as JSON takes it: integers as they are, others to the 4 digits that a chart can show.
+// rounded rounds a number for JSON: integers stay, others get the 4 digits that a chart can show.
 func rounded(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil

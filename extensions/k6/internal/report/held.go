@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	heldSeconds    = 5    // a rate is held when it is kept for so many seconds
-	backlogSeconds = 0.5  // of arrivals: a backlog that grows by more is not just what is under way
-	asMuch         = 0.01 // rates that differ by no more than this share are the same: what is due in a second is a whole number
+	heldSeconds    = 5    // seconds that a rate has to be kept
+	backlogSeconds = 0.5  // of arrivals: a backlog that grows by more is not just in flight
+	asMuch         = 0.01 // rates that differ by less are equal: each second has a whole number of requests
 )
 
-// carry sets what each step carried: the messages/s that it took and brought to their subscribers while it went. What was refused, got
-// lost, or was left in a backlog for later does not count, however fast the rest was.
+// carry sets the rate that each step carried: messages/s that were accepted and arrived during the step. Refused, lost and late messages do
+// not count.
 func carry(steps []Step) {
 	for i := range steps {
 		s := &steps[i]
@@ -22,7 +22,7 @@ func carry(steps []Step) {
 			continue
 		}
 		grew := owed(s.Backlog)
-		// Where there was a wait in between, what was owed is not known any more: all that is owed at the end is this step's.
+		// After a wait between steps the earlier backlog is unknown: the backlog at the end counts as this step's.
 		if i > 0 && s.StartS-steps[i-1].StartS-steps[i-1].DurationS < 0.001 {
 			grew -= owed(steps[i-1].Backlog)
 		}
@@ -38,7 +38,7 @@ func owed(backlog *int) int {
 	return *backlog
 }
 
-// whole reports whether a step brought all of its messages to their subscribers, but for what is just under way when it ends.
+// whole reports whether all messages of a step arrived, except those in flight at its end.
 func (s Step) whole() bool {
 	return s.Accepted >= s.Scheduled && s.Arrived >= s.Due && float64(owed(s.Backlog)) <= owedMuch*float64(s.Scheduled)
 }
@@ -51,8 +51,8 @@ type held struct {
 	over []int   // of a sweep, the concurrencies that did not hold
 }
 
-// heldBelow finds it among the steps of a closed model, where a rate counts only if every step of fewer VUs held too, or else over some
-// seconds of the run. It is not known where a run has too few seconds.
+// heldBelow finds the highest held rate: among the steps of a sweep, where a rate counts only if all steps with fewer VUs held too, or else
+// over some seconds of the run. It is unknown for a run with too few seconds.
 func heldBelow(r *Run, limit float64) (h held, known bool) {
 	if r.Run.Model != Closed {
 		return heldSecondsBelow(r, limit)
@@ -87,7 +87,7 @@ func sweeps(all []Step) bool {
 	return len(steps) > 1 && *steps[0].VUs < *steps[len(steps)-1].VUs
 }
 
-// window is some seconds of measured phases in a row.
+// window is a span of consecutive seconds in measured phases.
 type window struct {
 	offered, perS float64 // messages/s: due, and accepted and arrived
 	kept          bool
@@ -105,7 +105,7 @@ func heldSecondsBelow(r *Run, limit float64) (h held, known bool) {
 	return held{perS: best.perS, most: !more}, len(all) > 0
 }
 
-// windows are all that lie within measured phases.
+// windows are all windows within measured phases.
 func windows(r *Run, limit float64) (all []window) {
 	steps := map[string]*Step{}
 	for i := range r.Steps {
@@ -113,7 +113,7 @@ func windows(r *Run, limit float64) (all []window) {
 			steps[r.Steps[i].Name] = &r.Steps[i]
 		}
 	}
-	// What is lost stays owed: where nothing is owed at the end of a later second, nothing had been lost before.
+	// A lost message stays in the backlog: if a later second ends without backlog, nothing was lost before.
 	least := make([]int, len(r.Timeline)+1)
 	least[len(r.Timeline)] = math.MaxInt
 	for i := len(r.Timeline) - 1; i >= 0; i-- {
@@ -155,7 +155,7 @@ func windows(r *Run, limit float64) (all []window) {
 	return all
 }
 
-// p99 is nil where too few deliveries stand behind it.
+// p99 is nil with too few deliveries.
 func (q *Quantiles) p99() *float64 {
 	if q == nil || q.Count < hundred {
 		return nil

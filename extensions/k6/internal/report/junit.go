@@ -39,9 +39,8 @@ type junitText struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit is a run as CI systems read it, in the form that Ant's and Jenkins' schemas have in common: a case for the verdict and one for each
-// rule. A limit of the pipeline that does not hold is a failure. What says nothing of the pipeline, an instrument that can't be trusted or a
-// run that was cut off, is an error.
+// JUnit is a run for CI systems, in the form common to Ant's and Jenkins' schemas: a case for the verdict and one for each rule. A broken
+// limit of the pipeline is a failure. An untrusted instrument or an incomplete run is an error.
 func JUnit(r *Run) ([]byte, error) {
 	suite := junitSuite{Name: r.Run.Name, Time: fmt.Sprintf("%.3f", seconds(r)), Stamp: localStamp(r.Run.Started), Host: "localhost", Out: strings.TrimSpace(r.Answer.Sentence + "\n" + r.Account.line())}
 	if host, ok := r.Environment["hostname"].(string); ok {
@@ -65,7 +64,7 @@ func JUnit(r *Run) ([]byte, error) {
 		text += reason + "\n"
 	}
 	add("verdict", r.Verdict.Result, cmp.Or(r.Answer.Sentence, r.Verdict.Result), text)
-	suite.Cases[0].Time = suite.Time // once: what reads it adds up the cases
+	suite.Cases[0].Time = suite.Time // only once: readers sum the cases
 	for _, rule := range r.Verdict.Rules {
 		switch {
 		case rule.OK == nil:
@@ -85,7 +84,7 @@ func JUnit(r *Run) ([]byte, error) {
 	return append([]byte(xml.Header), append(data, '\n')...), nil
 }
 
-// localStamp is a UTC time as the schemas want it: to the second, and without a zone.
+// localStamp is a UTC time in the schemas' form: to the second, without a zone.
 func localStamp(stamp string) string {
 	at, err := time.Parse(time.RFC3339, stamp)
 	if err != nil {
@@ -94,7 +93,7 @@ func localStamp(stamp string) string {
 	return at.UTC().Format("2006-01-02T15:04:05")
 }
 
-// seconds that the run took; 0 if it has not ended.
+// seconds is the length of the run; 0: it has not ended.
 func seconds(r *Run) float64 {
 	if r.Run.Ended == nil {
 		return 0

@@ -9,18 +9,18 @@ import (
 // takeOff is how many times the lowest p50 of a sweep a step's p50 must exceed to have taken off.
 const takeOff = 5
 
-// owedMuch is the share of a step's messages that, owed at its end, says that a backlog grew: so much is not just under way.
+// owedMuch is the share of a step's messages that, missing at its end, shows a growing backlog.
 const owedMuch = 0.1
 
-// Knee is where a sweep of concurrency turns.
+// Knee is the knee of a sweep of concurrency.
 type Knee struct {
-	VUs   int    `json:"vus"`   // the last concurrency before p50 takes off for good; 0: it is below the first, where a backlog grows already
+	VUs   int    `json:"vus"`   // the last concurrency before p50 takes off for good; 0: below the first, which has a growing backlog
 	Next  int    `json:"next"`  // the one after it
-	Stage string `json:"stage"` // whose mean grew most from the one to the other, or of the first the longest; empty: not known
+	Stage string `json:"stage"` // the stage whose mean grew most between them (for 0: the longest); empty: unknown
 }
 
-// NewKnee finds the knee of a run's measured steps; nil if they have one concurrency, which is no sweep, or there is no knee: the last
-// step has not taken off.
+// NewKnee finds the knee of a run's measured steps; nil if they have one concurrency (no sweep), or the last step has not taken off (no
+// knee).
 func NewKnee(steps []Step) *Knee {
 	sweep := closedSteps(steps)
 	if !sweeps(steps) {
@@ -59,7 +59,7 @@ func knee(sweep []Step) (int, bool) {
 	return last, last < len(sweep)-1
 }
 
-// grown is the stage whose mean grew most; from none, the one that is longest.
+// grown is the stage whose mean grew most, or without a first step the longest one.
 func grown(from, to Latencies) string {
 	most, stage := 0.0, ""
 	for i := range ledger.Stages {

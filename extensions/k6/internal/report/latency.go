@@ -8,8 +8,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// curve lists the percentiles of a percentile curve: each step halves what is left, which is a straight line on the log
-// axis that such a curve is drawn on. It stops where less than one sample is left.
+// curve lists the points of a percentile curve: each step halves the rest, for a logarithmic axis. It ends when less than
+// one sample is left.
 func curve(h *hdrhistogram.Histogram) [][2]float64 {
 	points := [][2]float64{}
 	const stepsPerHalf = 4
@@ -36,7 +36,7 @@ func NewLatency(s *ledger.Series, lossless bool) Latency {
 	l.Mean = new(float64(s.Sum) / float64(s.Count) / 1000)
 	l.P50, l.P75, l.P90, l.P95, l.P99, l.P999 = at(50), at(75), at(90), at(95), at(99), at(99.9)
 	l.Curve = curve(s.Histogram)
-	for i := range l.Curve { // a histogram knows the upper end of a bucket, and its largest value may lie below that
+	for i := range l.Curve { // a histogram returns the upper end of a bucket, which may exceed the maximum
 		l.Curve[i][1] = min(l.Curve[i][1], ms(s.Max))
 	}
 	if lossless {
@@ -47,8 +47,8 @@ func NewLatency(s *ledger.Series, lossless bool) Latency {
 	return l
 }
 
-// at is the p50, p95 or p99; nil where fewer than 1 / (1 − p) samples stand behind it, of which it would be just the largest. The page
-// (reports/page/facts.ts) has the same rule.
+// at is the p50, p95 or p99; nil with fewer than 1 / (1 − p) samples, where it would just be the largest. The page (reports/page/facts.ts)
+// has the same rule.
 func (l Latency) at(p float64) *float64 {
 	if float64(l.Count)*(100-p) < 100 {
 		return nil

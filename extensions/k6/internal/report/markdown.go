@@ -8,8 +8,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// Markdown is a run in short, for the summary of a CI job or a comment on a change: the answer, what was measured beside what was
-// required, the account, and folded what led to it.
+// Markdown is the summary of a run for a CI job or a comment on a change: the answer, figures beside their limits, the account, and folded
+// details.
 func Markdown(r *Run) string {
 	m := &markdown{}
 	m.line("## %s: %s", strings.ToUpper(r.Verdict.Result), plain(r.Run.Name))
@@ -54,7 +54,7 @@ func (m *markdown) list(items []string) {
 	}
 }
 
-// latencies are those of the whole, and folded the stages.
+// latencies writes the latencies of the run, and folded the stages.
 func (m *markdown) latencies(r *Run) {
 	head := func() {
 		m.line("")
@@ -66,7 +66,7 @@ func (m *markdown) latencies(r *Run) {
 	}
 	head()
 	row("**arrival**", r.Latency.Arrival, "")
-	if r.Run.Model != Closed { // where a message is due when it is sent, it is the same figure
+	if r.Run.Model != Closed { // in the closed model both figures are equal
 		row("from send", r.Latency.FromSend, "")
 	}
 	row(r.Run.protocol(), r.Latency.HTTP, "")
@@ -86,7 +86,7 @@ func (m *markdown) latencies(r *Run) {
 	}
 }
 
-// rules is a table of the limits that make a run of this result, or, where none is given, of the others and of all that do not hold.
+// rules writes a table of the rules for a result, or without one of the other rules and all broken ones.
 func (m *markdown) rules(r *Run, of string) {
 	head := true
 	for _, rule := range r.Verdict.Rules {
@@ -110,10 +110,10 @@ func (m *markdown) rules(r *Run, of string) {
 	}
 }
 
-// longest that a name or a reason may be here, in characters.
+// longest is the most characters of a name or a reason.
 const longest = 500
 
-// plain is text that Markdown shows as it is, on one line; its bidi controls are seen, and run.json has what is cut off.
+// plain escapes text for Markdown, on one line, with visible bidi controls; run.json has what is cut off.
 func plain(s string) string {
 	var b strings.Builder
 	for i, c := range []rune(s) {

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// nameMost is the longest name of a phase with which a row of the table fits a hundred columns.
+// nameMost is the longest name of a phase in a table of a hundred columns.
 const nameMost = 20
 
-// stepsText is a table of the phases as they went, a line each; nil where there is nothing to compare. wide has the CPU too.
+// stepsText is a table of the phases; nil when there is nothing to compare. wide adds the CPU.
 func stepsText(r *Run, wide bool) []string {
 	steps := slices.DeleteFunc(slices.Clone(r.Steps), func(s Step) bool { return s.Requests == 0 })
 	if len(steps) < 2 {
@@ -59,7 +59,7 @@ const (
 	stepsSome = 10 // of more
 )
 
-// someOf are so many steps as a terminal has room for, the first and the last among them.
+// someOf picks as many steps as a terminal can show, including the first and the last.
 func someOf(steps []Step) []Step {
 	if len(steps) <= stepsMost {
 		return steps
@@ -71,7 +71,7 @@ func someOf(steps []Step) []Step {
 	return some
 }
 
-// stepWidth is that of the column with the steps' names.
+// stepWidth is the width of the column of names.
 func stepWidth(steps []Step) int {
 	width := 5
 	for _, s := range steps {

@@ -7,14 +7,14 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// Targets are what messages went to, as they went in the run: those that stand out, and the others together.
+// Targets are the targets of a run: those that stand out, and the others together.
 type Targets struct {
 	Total  int      `json:"total"`
 	Rows   []Target `json:"rows"`   // never nil
 	Others *Others  `json:"others"` // nil: there are none
 }
 
-// Target is one of them. Arrival is that of the measured phases, of two significant digits.
+// Target is one target. Arrival is of the measured phases, with two significant digits.
 type Target struct {
 	Name      string     `json:"name"`
 	Arrival   *Quantiles `json:"arrival"`
@@ -22,7 +22,7 @@ type Target struct {
 	Lost      int        `json:"lost"`      // messages, whole run
 }
 
-// Others are so many targets together.
+// Others are the other targets together.
 type Others struct {
 	Targets   int        `json:"targets"`
 	Arrival   *Quantiles `json:"arrival"`
@@ -30,11 +30,11 @@ type Others struct {
 	Lost      int        `json:"lost"`
 }
 
-// mostTargets of each kind are shown: that lost most, that are slowest, that are busiest.
+// mostTargets is the number of targets of each kind: those that lost most, the slowest, the busiest.
 const mostTargets = 50
 
-// NewTargets picks the targets that stand out of those that were followed, the slowest first, and puts the others together.
-// rest are those that were not followed; nil: all were.
+// NewTargets picks the followed targets that stand out, the slowest first, and merges the others. rest holds the targets
+// that were not followed; nil: all were.
 func NewTargets(followed []ledger.Target, rest *ledger.Target) *Targets {
 	rows := make([]Target, 0, len(followed))
 	for i := range followed {
@@ -64,7 +64,7 @@ func NewTargets(followed []ledger.Target, rest *ledger.Target) *Targets {
 	return targets
 }
 
-// outstanding says which targets are among the first by one of the orders.
+// outstanding returns the targets that are among the first in one of the orders.
 func outstanding(targets []Target) map[int]bool {
 	shown := map[int]bool{}
 	for _, by := range []func(Target) float64{
@@ -84,10 +84,10 @@ func outstanding(targets []Target) map[int]bool {
 	return shown
 }
 
-// hundred is how many deliveries a 99th percentile wants.
+// hundred is the least number of deliveries for a 99th percentile.
 const hundred = 100
 
-// p99 is 0 where too few samples stand behind it.
+// p99 is 0 with too few samples.
 func (t Target) p99() float64 {
 	if t.Arrival == nil || t.Arrival.Count < hundred {
 		return 0

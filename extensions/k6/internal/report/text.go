@@ -19,7 +19,7 @@ func (s *summary) line(label, format string, args ...any) {
 	fmt.Fprintf(s, "  %-11s %s\n", Printable(label), Printable(fmt.Sprintf(format, args...)))
 }
 
-// paragraph is set off by an empty line, if there is anything in it. label stands before its first line.
+// paragraph writes lines after an empty line, if there are any, with a label before the first.
 func (s *summary) paragraph(label string, lines []string) {
 	for i, line := range lines {
 		if i == 0 {
@@ -31,7 +31,7 @@ func (s *summary) paragraph(label string, lines []string) {
 	}
 }
 
-// Text is the summary on the terminal: what a person reads in ten seconds. where is the path of the page.
+// Text is the summary for the terminal. where is the path of the page.
 func Text(r *Run, where string, colour bool) string {
 	s := &summary{}
 	verdict := strings.ToUpper(r.Verdict.Result)
@@ -94,14 +94,14 @@ func Text(r *Run, where string, colour bool) string {
 	return s.String() + "\n"
 }
 
-// latencies are those of the whole, then stage by stage.
+// latencies writes the latencies of the run, then of each stage.
 func (s *summary) latencies(r *Run) {
 	l := r.Latency
 	s.line("arrival", "%s   from %s deliveries in the measured phases", l.Arrival.quantiles(), count(int(l.Arrival.Count)))
 	if a := r.Answer; a.WithinLimit != nil {
 		s.line("within", "%s arrived within the limit of %s ms", percent(*a.WithinLimit), figure(a.P99LimitMS))
 	}
-	if r.Run.Model != Closed { // where a message is due when it is sent, it is the same figure
+	if r.Run.Model != Closed { // in the closed model both figures are equal
 		s.line("from send", "%s   uncorrected: without the generator's lateness", l.FromSend.quantiles())
 	}
 	s.line(r.Run.protocol(), "%s   from %s requests", l.HTTP.quantiles(), count(int(l.HTTP.Count)))
@@ -123,7 +123,7 @@ func (s *summary) latencies(r *Run) {
 		switch part := l.Stages[name]; {
 		case part.Count > 0:
 			row(name, part, within(r, i))
-		case i == ledger.Request && l.FromSend.Count > 0: // nobody stamped the stages between: they are known as one
+		case i == ledger.Request && l.FromSend.Count > 0: // without stamps the stages in between are one
 			row("request …", l.FromSend, "   request to delivery as one: the pipeline sends no stamps")
 			return
 		case i > ledger.Queue && l.Stages[ledger.Queue.String()].Count > 0:
@@ -136,7 +136,7 @@ func (s *summary) latencies(r *Run) {
 
 const stageRow = "%8s %6s %8s %8s %8s"
 
-// share is what a part takes of the whole.
+// share is the part's share of the whole.
 func share(part, whole Latency) string {
 	if part.Mean == nil || whole.Mean == nil || *whole.Mean <= 0 {
 		return "–"
@@ -148,7 +148,7 @@ func (l Latency) quantiles() string {
 	return fmt.Sprintf("p50 %s · p95 %s · p99 %s · max %s ms", num(l.at(50)), num(l.at(95)), num(l.at(99)), num(l.Max))
 }
 
-// equation is the account in two lines: what happened until messages arrived, and what became of the others.
+// equation is the account in two lines: the ends up to arrived, and the rest.
 func equation(a Account) (reached, rest string) {
 	sign := "="
 	if !a.Balanced {
@@ -169,7 +169,7 @@ func (a Account) line() string {
 	return reached + " " + rest
 }
 
-// CutOff says where a run ended that was to go on: ran is how long it lasted, planned how long its load was to be; 0: nobody knew.
+// CutOff describes where an incomplete run ended. ran is its length, planned that of its load; 0: unknown.
 func CutOff(ran, planned time.Duration) string {
 	switch {
 	case ran <= 0:
@@ -196,7 +196,7 @@ func (c Clock) text() string {
 	return s
 }
 
-// instrument says what there is to say against the instrument; mostly nothing.
+// instrument writes doubts about the instrument, if any.
 func instrument(r *Run) string {
 	var notes []string
 	if gaps := r.Health.Gaps; len(gaps) > 0 {

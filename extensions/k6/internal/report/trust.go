@@ -2,34 +2,34 @@ package report
 
 import "github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 
-// What run.json says of the instrument itself: its clock, whether it kept up, and its canary.
+// The parts of run.json about the instrument: clock, health, canary.
 
-// Clock says how far the stamps of different processes can be compared. Offset, drift and probes are the generator's; of several there is
-// no one offset nor drift (nil).
+// Clock describes how well the stamps of different processes can be compared. Offset, drift and probes are the generator's; nil for several
+// generators.
 type Clock struct {
 	Reference        string         `json:"reference"`
 	OffsetMS         *float64       `json:"offset_ms"`          // reference minus own clock
-	BoundMS          float64        `json:"bound_ms"`           // the two widest of generator and processes, summed
+	BoundMS          float64        `json:"bound_ms"`           // the sum of the two widest bounds of generator and processes
 	GeneratorBoundMS float64        `json:"generator_bound_ms"` // of OffsetMS
-	OneHost          bool           `json:"one_host"`           // one host, one clock: the bound is no reason to doubt a stage
-	LimitMS          *float64       `json:"limit_ms"`           // that the user set for BoundMS; nil: none
+	OneHost          bool           `json:"one_host"`           // one host has one clock, so the bound does not matter
+	LimitMS          *float64       `json:"limit_ms"`           // the user's limit on BoundMS; nil: none
 	DriftPPM         *float64       `json:"drift_ppm"`
 	Probes           int            `json:"probes"`
 	Processes        []ProcessClock `json:"processes"` // never nil
 }
 
-// ProcessClock is what a process of the pipeline said of its own clock.
+// ProcessClock is the clock of a process of the pipeline, as it reported it.
 type ProcessClock struct {
 	Process  string  `json:"process"`
 	OffsetMS float64 `json:"offset_ms"` // reference minus its clock
 	BoundMS  float64 `json:"bound_ms"`
 }
 
-// sure is how many times the clock bound a stage between two processes is at least, or it is shown with the bound.
+// sure: a stage between two processes that is shorter than this many clock bounds is shown with the bound.
 const sure = 10
 
-// within is the clock bound beside a stage that is known to within a good part of it only; empty where it is known well, and where
-// everything is on one host, which has one clock. The page (reports/page/facts.ts) has the same rule.
+// within is the clock bound beside a short stage; empty for other stages, and when all processes are on one host. The page
+// (reports/page/facts.ts) has the same rule.
 func within(r *Run, stage ledger.Stage) string {
 	p50 := r.Latency.Stages[stage.String()].P50
 	crossing := stage == ledger.Request || stage == ledger.Queue || stage == ledger.Delivery
@@ -39,17 +39,17 @@ func within(r *Run, stage ledger.Stage) string {
 	return " ±" + num(&r.Clock.BoundMS)
 }
 
-// Health says whether the instrument kept up. Its zero value is no valid document: see NewHealth.
+// Health describes whether the instrument kept up. NewHealth makes a valid one.
 type Health struct {
-	Lateness         *Latency      `json:"lateness"` // due → sent, of all that was sent in the measured phases; nil: nothing, or the closed model
+	Lateness         *Latency      `json:"lateness"` // due → sent, of the measured phases; nil: nothing was sent, or the closed model
 	ArrivalStamps    ArrivalStamps `json:"arrival_stamps"`
-	SocketWait       *Latency      `json:"socket_wait"` // of the arrival latency: unread in the subscriber's socket; nil: the system does not say
+	SocketWait       *Latency      `json:"socket_wait"` // the part of the arrival latency unread in the subscriber's socket; nil: unknown
 	Gaps             []Gap         `json:"gaps"`        // never nil
 	SamplesDiscarded int           `json:"samples_discarded"`
-	TrendOneIn       int           `json:"trend_one_in"` // k6's Trend was given one in so many samples; 1: all
+	TrendOneIn       int           `json:"trend_one_in"` // k6's Trend gets one in so many samples; 1: all
 }
 
-// ArrivalStamps counts the deliveries of the measured phases that arrived when the kernel had them, and when they were read.
+// ArrivalStamps counts the measured deliveries whose arrival is the kernel's stamp, and those whose arrival is the read.
 type ArrivalStamps struct {
 	Kernel int64 `json:"kernel"`
 	Read   int64 `json:"read"`
@@ -63,11 +63,10 @@ type Gap struct {
 	Reason     string   `json:"reason"`
 }
 
-// NewHealth is the health of an instrument that nothing is known against.
+// NewHealth is the health of an instrument without doubts.
 func NewHealth() Health { return Health{Gaps: []Gap{}, TrendOneIn: 1} }
 
-// Canary is what became of the messages that a connection of its own sent all the way round at a steady, low rate. They
-// are no part of the account.
+// Canary holds the results of the canary: messages at a steady, low rate over separate connections, outside the account.
 type Canary struct {
 	Sent      int     `json:"sent"`
 	Arrived   int     `json:"arrived"`

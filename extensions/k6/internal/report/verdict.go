@@ -14,7 +14,7 @@ const (
 	Incomplete = "incomplete" // the run was cut off, or a limit was not judged
 )
 
-// Verdict is the result with its reasons in plain words, and every rule that led to it. internal/judge makes it.
+// Verdict is the result with its reasons and rules. internal/judge makes it.
 type Verdict struct {
 	Result  string   `json:"result"`
 	Reasons []string `json:"reasons"`
@@ -22,22 +22,22 @@ type Verdict struct {
 	Stands  []string `json:"stands"` // latencies that can be trusted though the result is Invalid: "http"; never nil
 }
 
-// Rule is a limit, what was measured, and whether it held. A rule without a limit is a fact that is so or not.
+// Rule is a limit, the measured value, and whether it held. A rule without a limit is a fact that holds or not.
 type Rule struct {
-	Name   string   `json:"name"`   // of the figure; that of a threshold is its metric and, but for a value or a count, the aggregation
+	Name   string   `json:"name"`   // of the figure; for a threshold its metric, with the aggregation unless it is a value or a count
 	Value  *float64 `json:"value"`  // nil: not known
-	Op     string   `json:"op"`     // how Value is to be to Limit; empty: there is no limit
+	Op     string   `json:"op"`     // the required relation of Value to Limit; empty: no limit
 	Limit  *float64 `json:"limit"`  // nil: none
 	Unit   string   `json:"unit"`   // of both; may be empty
 	OK     *bool    `json:"ok"`     // nil: not judged
-	Result string   `json:"result"` // what the run is if the rule does not hold
-	Basis  string   `json:"basis"`  // what Limit is made of; empty: it was set as it is
-	Reason string   `json:"reason"` // in plain words, why it does not hold; empty: it holds, or another reason says it
+	Result string   `json:"result"` // the result of the run if the rule is broken
+	Basis  string   `json:"basis"`  // how Limit was computed; empty: it was set
+	Reason string   `json:"reason"` // why it is broken; empty: it holds, or another rule has the reason
 
-	Generator int `json:"generator,omitempty"` // of a merged run, whose it is; 0: it is about the whole
+	Generator int `json:"generator,omitempty"` // of a merged run: the instance; 0: the whole run
 }
 
-// Limited is the rule in short: "arrival_p99 < 250 ms".
+// Limited is the rule as text: "arrival_p99 < 250 ms".
 func (r Rule) Limited() string {
 	name := r.named()
 	if limit := r.limit(); limit != "" {
@@ -46,7 +46,7 @@ func (r Rule) Limited() string {
 	return name
 }
 
-// named is the rule's name, behind that of the instance whose it is.
+// named is the rule's name, after that of its instance.
 func (r Rule) named() string {
 	if r.Generator == 0 {
 		return r.Name
@@ -56,7 +56,7 @@ func (r Rule) named() string {
 
 var signs = strings.NewReplacer("<=", "≤", ">=", "≥", "===", "=", "==", "=", "!=", "≠")
 
-// limit is the rule without its name: "< 250 ms". One that was set stands as it was set; of one that can't be read the name has all.
+// limit is the rule without its name: "< 250 ms", as it was set; empty for an unreadable one, whose name is its text.
 func (r Rule) limit() string {
 	if r.Limit == nil || r.Op == "" {
 		return ""
@@ -68,14 +68,14 @@ func (r Rule) limit() string {
 	return strings.TrimSpace(signs.Replace(r.Op) + " " + number + " " + r.Unit)
 }
 
-// Unjudged is a threshold whose expression can't be read.
+// Unjudged is the rule of an unreadable threshold.
 func (r Rule) Unjudged(expression string) Rule {
 	r.Name += ": " + expression
 	r.Limit = new(0.0)
 	return r
 }
 
-// Broken is a limit that does not hold, in short: "arrival p99 14.4 ms, limit < 0.1 ms".
+// Broken is a broken limit as text: "arrival p99 14.4 ms, limit < 0.1 ms".
 func (r Rule) Broken() string {
 	value := withUnit(r.Value, r.Unit)
 	if r.Unit == "%" && r.Value != nil {
@@ -84,7 +84,7 @@ func (r Rule) Broken() string {
 	return fmt.Sprintf("%s %s, limit %s", r.label(), value, r.limit())
 }
 
-// label is the rule's name as the page writes that figure.
+// label is the figure's name on the page.
 func (r Rule) label() string {
 	if r.Name == p99Rule || r.Name == trendRule {
 		return "arrival p99"
@@ -95,7 +95,7 @@ func (r Rule) label() string {
 	return r.Name
 }
 
-// Measured is a rule with what was measured: "lateness ≤ 2 ms: 0.348 ms".
+// Measured is a rule with its value: "lateness ≤ 2 ms: 0.348 ms".
 func (r Rule) Measured() string {
 	s := r.Limited()
 	if r.Value != nil {

@@ -21,7 +21,7 @@ var (
 	withinLimit = regexp.MustCompile(`^\s*(arrival\.within\([^)]*\))(.*)$`)
 )
 
-// WithinMetric is the metric of arrival.within(250ms), or of its own name; ok is false for other names.
+// WithinMetric is the metric of arrival.within(250ms), given that text or the metric's name; ok is false for other names.
 func WithinMetric(name string) (metric string, limit time.Duration, ok bool) {
 	text, isMetric := strings.CutPrefix(name, withinPrefix)
 	if parts := withinName.FindStringSubmatch(name); parts != nil {
@@ -39,7 +39,7 @@ func WithinMetric(name string) (metric string, limit time.Duration, ok bool) {
 	return fmt.Sprintf("%s%dus", withinPrefix, limit.Microseconds()), limit, true
 }
 
-// WithinThreshold is ">= 99.9%" as a threshold of k6; what is none stays as it is.
+// WithinThreshold converts ">= 99.9%" to a threshold of k6; other texts stay.
 func WithinThreshold(source string) string {
 	parts := withinShare.FindStringSubmatch(source)
 	if parts == nil {
@@ -49,11 +49,11 @@ func WithinThreshold(source string) string {
 	if err != nil {
 		return source
 	}
-	// In decimals: 99.9/100 is no number of three of them.
+	// Rounded, as 99.9/100 is not 0.999 in binary.
 	return "value" + parts[1] + strconv.FormatFloat(percent/100, 'g', 15, 64)
 }
 
-// NewWithinRule is the rule of a whole limit, arrival.within(250ms) >= 99.9%, on a run.
+// NewWithinRule is the rule of a limit like arrival.within(250ms) >= 99.9% on a run.
 func NewWithinRule(limit string, r *Run) (Rule, error) {
 	parts := withinLimit.FindStringSubmatch(limit)
 	wrong := fmt.Errorf("%q is no limit; allowed: arrival.within(250ms) >= 99.9%%, with us, ms or s, and > or >=", limit)
@@ -77,7 +77,7 @@ func NewWithinRule(limit string, r *Run) (Rule, error) {
 	return rule, nil
 }
 
-// Within is the share of the samples that are no longer than a time; nil without the histogram of them.
+// Within is the share of the samples up to a time; nil without a histogram.
 func (l Latency) Within(limit time.Duration) *float64 {
 	if l.Histogram == nil || l.Count == 0 {
 		return nil
@@ -89,7 +89,7 @@ func (l Latency) Within(limit time.Duration) *float64 {
 	return new(ShareWithin(h, limit))
 }
 
-// ShareWithin is the share of a histogram's values, µs, that are no longer than a time.
+// ShareWithin is the share of a histogram's values (µs) up to a time.
 func ShareWithin(h *hdrhistogram.Histogram, limit time.Duration) float64 {
 	var inside int64
 	for _, bar := range h.Distribution() {

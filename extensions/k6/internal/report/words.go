@@ -22,8 +22,8 @@ func plural(n int, one string) string {
 	return count(n) + " " + one + "s"
 }
 
-// num writes a number with three significant digits, of milliseconds no more than the histogram holds: at most three decimals, and
-// none from 100 on. page/format.ts writes the same.
+// num writes a number with three significant digits, at most three decimals, and none from 100 on, as the histogram's resolution is no
+// better. page/format.ts writes the same.
 func num(value *float64) string {
 	if value == nil {
 		return "n/a"
@@ -36,20 +36,20 @@ func num(value *float64) string {
 	return grouped(strconv.FormatFloat(*value, 'f', min(3, max(0, 2-magnitude)), 64))
 }
 
-// percent writes a share of 1, finer where it is near 0 or 1.
+// percent writes a share of 1, with more digits near 0 and 1.
 func percent(share float64) string {
 	digits := 0
 	if share > 0 && share < 0.01 || share > 0.99 && share < 1 {
 		digits = 2
 	}
 	text := strconv.FormatFloat(100*share, 'f', digits, 64)
-	if share < 1 && strings.TrimRight(text, "0.") == "1" && share > 0.5 { // what is not all does not become all
+	if share < 1 && strings.TrimRight(text, "0.") == "1" && share > 0.5 { // never rounded to 100 %
 		text = "> 99.99"
 	}
 	return text + " %"
 }
 
-// grouped puts separators between the thousands of a number.
+// grouped adds thousands separators.
 func grouped(s string) string {
 	end := strings.IndexByte(s, '.')
 	if end < 0 {
@@ -61,7 +61,7 @@ func grouped(s string) string {
 	return s
 }
 
-// figure writes a whole number as one, and any other with three digits.
+// figure writes whole numbers in full, others with three digits.
 func figure(value *float64) string {
 	if value != nil && *value == math.Trunc(*value) && math.Abs(*value) < 1e15 {
 		return count(int(*value))
@@ -76,7 +76,7 @@ func withUnit(value *float64, unit string) string {
 	return figure(value) + " " + unit
 }
 
-// scriptFigures are the names and the values, with their units, of what scripts say; one of several instances has a value of each.
+// scriptFigures are the names and values, with units, of scripts' figures, with a value for each instance.
 func scriptFigures(figures []Figure, none string) (shown [][2]string) {
 	for i, f := range figures {
 		same := func(o Figure) bool { return o.Name == f.Name }
@@ -111,8 +111,8 @@ func minutes(d time.Duration) string {
 
 var obeyed = regexp.MustCompile(`[\p{Cc}\x{61c}\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}]`)
 
-// Printable is text that somebody else wrote, for a terminal: what that would obey, and what hides the order of letters, stands there as
-// JSON writes it. pipeline/common/printable.ts does the same.
+// Printable makes foreign text safe for a terminal: it escapes control and bidirectional characters as JSON does.
+// pipeline/common/printable.ts does the same.
 func Printable(text string) string {
 	return obeyed.ReplaceAllStringFunc(strings.ToValidUTF8(text, "\uFFFD"), func(one string) string {
 		switch one {
