@@ -1,6 +1,6 @@
 // Generated from run.schema.json; do not edit.
 
-/** What was run, with what, when. */
+/** What was run, when, and by which tool. */
 export interface RunInfo {
   /** The first part of every message id of this run. */
   id: string;
@@ -15,13 +15,13 @@ export interface RunInfo {
   };
   /** How load is offered: the name of the scenario. */
   method: string;
-  /** What the requests speak, whose latency is "http": HTTP, MQTT, Redis. Absent, in an earlier version: HTTP. */
+  /** Protocol of the requests, whose latency is "http": HTTP, MQTT, Redis. Absent (earlier version): HTTP. */
   protocol?: string;
-  /** open: requests are due at the times of the profile. closed: so many VUs each send their next request when the last one is answered; a message is due when it is sent. */
+  /** open: requests are due at the times of the profile. closed: each VU sends its next request after the last answer; a message is due when it is sent. */
   model: "open" | "closed";
-  /** What is under test: single, cluster, … */
+  /** Topology of the pipeline: single, cluster, … */
   topology: string;
-  /** What lies between: loopback, lan, … */
+  /** Network between generator and pipeline: loopback, lan, … */
   network: string;
   /** Free labels of the user, to find runs by. */
   labels: Record<string, string>;
@@ -29,14 +29,14 @@ export interface RunInfo {
   started: string;
   /** End of the run. null: not ended, or killed. */
   ended: string | null;
-  /** The command that runs it again. */
+  /** The command that repeats the run. */
   command: string | null;
-  /** Which of several instances that do the run together this is. null or absent: the run has one. */
+  /** The instance. null or absent: the run has one. */
   generator?: Generator | null;
   profile: Profile;
 }
 
-/** One of several instances that do a run together, each a segment of it. */
+/** One of several instances that share a run by segments. */
 export interface Generator {
   /** The second part of every message id of this instance. */
   number: number;
@@ -48,31 +48,31 @@ export interface Generator {
   sequence: string;
   /** Start of all instances on the clock of Redis: t = 0 of the timeline. */
   start_us: number;
-  /** How long after the start the instance was there. 0: in time. */
+  /** How long after the start the instance was ready. 0: in time. */
   late_ms: number;
 }
 
-/** What one of several instances adds to their run. null: it is missing, or does not tell. */
+/** One instance of a merged run. null: it is missing, or did not report the value. */
 export interface GeneratorResult {
   /** Number of the generator. */
   number: number;
   /** k6's execution segment. */
   segment: string;
-  /** Its own verdict. missing: it has left nothing. */
+  /** Its own verdict. missing: it has no report. */
   result: "pass" | "fail" | "invalid" | "incomplete" | "missing";
   /** Of its own verdict. */
   reasons: string[];
-  /** How long after the start of all it was there. */
+  /** How long after the start it was ready. */
   late_ms: number | null;
   /** Its share. */
   scheduled: number | null;
   /** Of its share. */
   arrived: number | null;
-  /** p99 of its lateness (health.lateness; the stage schedule where that is not told). */
+  /** p99 of its lateness (health.lateness, or else the stage schedule). */
   schedule_p99_ms: number | null;
   /** p99 of its health.socket_wait. */
   socket_wait_p99_ms: number | null;
-  /** Cores it may use. Absent: of an earlier version. */
+  /** Cores it may use. Absent: an earlier version. */
   cores?: number | null;
   /** Version of its host's kernel. */
   kernel?: string | null;
@@ -80,11 +80,11 @@ export interface GeneratorResult {
   cpu_percent_max: number | null;
   /** Reference minus its clock. */
   clock_offset_ms: number | null;
-  /** How far off that can be. */
+  /** Bound of the offset. */
   clock_bound_ms: number | null;
 }
 
-/** The load that was planned. */
+/** The planned load. */
 export interface Profile {
   /** Name of the profile. */
   name: string;
@@ -113,7 +113,7 @@ export interface Profile {
     messages: number;
     /** Subscribers that each message is due to reach. */
     deliveries: number;
-    /** Length of a message's payload as the profile has it; a script may put another in its place. Absent: payloads of random values. */
+    /** Length of a message's payload in the profile; a script may replace it. Absent: random payloads. */
     payload_bytes?: number;
   }>;
 }
@@ -123,33 +123,33 @@ export interface Verdict {
   result: "pass" | "fail" | "invalid" | "incomplete";
   /** Plain sentences. */
   reasons: string[];
-  /** Every rule that the run was judged by. absent: the run is of an earlier version. */
+  /** Every rule that the run was judged by. absent: an earlier version. */
   rules?: Rule[];
   /** Latencies that can be trusted though the result is invalid. */
   stands?: "http"[];
 }
 
-/** A limit, what was measured, and whether it held. Without a limit it is a fact that is so or not. */
+/** A limit, the measured value, and whether it held. Without a limit: a fact that holds or not. */
 export interface Rule {
-  /** Of the figure; that of a threshold is its metric and, but for a value or a count, the aggregation. */
+  /** Name of the figure; for a threshold its metric, with the aggregation unless it is a value or a count. */
   name: string;
-  /** Measured. null: not known, or there is none. */
+  /** The measured value. null: unknown, or there is none. */
   value: number | null;
-  /** How value is to be to limit. empty: there is no limit. */
+  /** The required relation of value to limit. empty: no limit. */
   op: "" | "<" | "<=" | ">" | ">=" | "==" | "===" | "!=";
   /** null: none. */
   limit: number | null;
   /** Of value and limit. */
   unit: string;
-  /** null: not judged, and so no pass where there is a limit. */
+  /** Whether it held. null: not judged, so with a limit the run is no pass. */
   ok: boolean | null;
-  /** What the run is if the rule does not hold. */
+  /** The result of the run if the rule is broken. */
   result: "fail" | "invalid" | "incomplete";
-  /** What the limit is made of. empty: it was set as it is. */
+  /** How the limit was computed. empty: it was set. */
   basis: string;
-  /** Why it does not hold. empty: it does, or another reason says it. */
+  /** Why it is broken. empty: it holds, or another rule has the reason. */
   reason: string;
-  /** Of a merged run: whose it is. */
+  /** In a merged run: the instance. */
   generator?: number;
 }
 
@@ -159,11 +159,11 @@ export interface Account {
   scheduled: number;
   /** Never sent by the generator. */
   dropped: number;
-  /** The ingest said no, or there was no connection to it. */
+  /** Refused by the ingest, or there was no connection to it. */
   rejected: number;
   /** May have been taken (no answer, a broken connection, or a gateway's 502 or 504), and never arrived. */
   unknown: number;
-  /** Reached every subscriber they were due at. */
+  /** Reached every subscriber. */
   arrived: number;
   /** Given up by the relay. */
   dead_lettered: number;
@@ -175,13 +175,13 @@ export interface Account {
   pending: number;
   /** The equation holds. */
   balanced: boolean;
-  /** Arrived again. */
+  /** Deliveries of a message that the subscriber had already. */
   duplicates: number;
   /** Arrived after a later one of the same target. */
   reordered: number;
   /** With a stage below zero. */
   negative: number;
-  /** Whose id is not of this run. */
+  /** Messages with ids of other runs. */
   foreign: number;
   requests: {
     /** Requests that were due. */
@@ -191,11 +191,11 @@ export interface Account {
     /** POSTs that were repeated with the same id. */
     retried: number;
   };
-  /** One message is due at as many subscribers as its flow says. */
+  /** Deliveries: a message has one for each subscriber of its flow. */
   deliveries: {
-    /** Owed for the accepted messages. */
+    /** Due for accepted messages. */
     due: number;
-    /** Made, each counted once. */
+    /** Arrived, each counted once. */
     arrived: number;
     /** due − arrived. */
     missing: number;
@@ -203,7 +203,7 @@ export interface Account {
 }
 
 export interface Clock {
-  /** Whose clock it is. monotonic: the generator's own, where it sends and receives in one process. */
+  /** The reference clock. monotonic: the generator's own, as it sends and receives in one process. */
   reference: "redis TIME" | "monotonic";
   /** Reference minus the generator's clock; 0 where zero lies inside the bound. */
   offset_ms: number | null;
@@ -211,15 +211,15 @@ export interface Clock {
   bound_ms: number | null;
   /** Of the generator's offset: half the shortest round trip of its probes. */
   generator_bound_ms: number | null;
-  /** All that the run speaks to is on this host and no offset is proven: one clock, so bound_ms is no reason to doubt a stage. */
+  /** All addresses of the run are on this host and no offset is proven: with one clock bound_ms does not matter. */
   one_host: boolean;
   /** The limit that the user set for bound_ms. null: none. */
   limit_ms: number | null;
   /** Drift of the offset over the run. */
   drift_ppm: number | null;
-  /** How often the reference was asked. */
+  /** Probes of the reference. */
   probes: number;
-  /** What the pipeline's processes said of their own clocks; empty where they said nothing. */
+  /** Clocks of the pipeline's processes, as they report them; may be empty. */
   processes: Array<{
     /** ingest-1, relay-1, … */
     process: string;
@@ -232,16 +232,16 @@ export interface Clock {
 
 /** Whether the instrument kept up. */
 export interface Health {
-  /** How late the measured phases were sent: each message as often as deliveries are due of it, so that it is the stage schedule where all of them arrive, and has what did not arrive too. null: nothing was sent, or the model is closed. Absent: of an earlier version. */
+  /** Lateness (sent − due) of the measured phases, once for each due delivery. Unlike the stage schedule it includes messages that did not arrive. null: nothing was sent, or the closed model. Absent: an earlier version. */
   lateness?: Latency | null;
-  /** How many deliveries of the measured phases arrived when the kernel had their last byte (its stamp, on Linux), and how many when they were read, since there is no stamp, or none that can be believed. Absent: of an earlier version, where all arrived when they were read. */
+  /** How many deliveries of the measured phases have their arrival from the kernel's stamp of the last byte (Linux), and how many from the read, without a credible stamp. Absent: an earlier version, with all from the read. */
   arrival_stamps?: {
     /** By the kernel's stamp. */
     kernel: number;
     /** By their read. */
     read: number;
   };
-  /** How much of its arrival latency each delivery of the measured phases may have lain unread in the subscriber's socket: nothing where the kernel's stamp is its own, so that a slow reader is not in the latency. null: the system does not tell (Linux does), or nothing of them arrived. */
+  /** The part of the arrival latency that a delivery may have been unread in the subscriber's socket, of the measured phases: 0 with its own kernel stamp. null: unknown (not on Linux), or nothing arrived. */
   socket_wait: Latency | null;
   /** Spans in which a subscriber had no connection. */
   gaps: Array<{
@@ -249,18 +249,18 @@ export interface Health {
     subscriber: number;
     /** When its connection was lost, since the start of the run. */
     from_s: number;
-    /** When it held its topics again. null: it never came back. */
+    /** When it was subscribed again. null: never. */
     to_s: number | null;
     /** Why the connection was lost. */
     reason: string;
   }>;
-  /** Samples that k6 did not take; the histograms hold them all the same. */
+  /** Samples that k6 did not take; the histograms have them. */
   samples_discarded: number;
-  /** k6's own Trend was given one in so many samples; 1: all. The histograms always hold all. */
+  /** k6's Trend gets one in so many samples; 1: all. The histograms have all. */
   trend_one_in: number;
 }
 
-/** A connection of its own that sends a message at a steady, low rate all the way round, on a topic of its own: slow beside a slow load, the pipeline is slow; fast beside a slow load, the instrument is, or what only the load's connections share. It is no part of the account. */
+/** Messages at a steady, low rate through the whole pipeline, over separate connections and a separate topic, outside the account. If load and canary are slow, the pipeline is; if only the load is slow, its connections or the instrument are. */
 export interface Canary {
   /** Canary messages sent. */
   sent: number;
@@ -291,7 +291,7 @@ export interface Latencies {
     queue: Latency;
     /** published − claimed: relay, back-pressure of the broker. */
     relay: Latency;
-    /** arrived − published: broker, network; of what arrived by its read (arrival_stamps) the subscriber's socket too. */
+    /** arrived − published: broker, network; for arrivals by the read (arrival_stamps) also the subscriber's socket. */
     delivery: Latency;
   };
 }
@@ -324,13 +324,13 @@ export interface Latency {
   histogram: string | null;
 }
 
-/** A phase as it went. Messages and requests belong to the phase in which they are due, deliveries to the phase of their message. */
+/** Results of a phase. Messages and requests belong to the phase in which they are due, deliveries to the phase of their message. */
 export interface Step {
   /** Name of the phase. */
   name: string;
   /** Start, since the start of the run. */
   start_s: number;
-  /** Length; of a phase that was cut off, the time that it ran. */
+  /** Length; for a phase that was cut off, the time that it ran. */
   duration_s: number;
   /** Concurrency of the closed model. null: the open model. */
   vus: number | null;
@@ -340,9 +340,9 @@ export interface Step {
   requests: number;
   /** Messages that were due while it ran. */
   scheduled: number;
-  /** Messages that ingest accepted. */
+  /** Messages that the ingest accepted. */
   accepted: number;
-  /** Deliveries due for what was accepted. Absent: of an earlier version. */
+  /** Deliveries due for accepted messages. Absent: an earlier version. */
   due?: number;
   /** Deliveries made. */
   arrived: number;
@@ -350,37 +350,37 @@ export interface Step {
   scheduled_per_s: number | null;
   /** accepted / duration_s. */
   accepted_per_s: number | null;
-  /** What it took and brought to its subscribers while it went: without what was refused, got lost, or was left in a backlog. Absent: of an earlier version. */
+  /** Messages that were accepted and arrived during the phase; without refused, lost and late ones. Absent: an earlier version. */
   carried_per_s?: number;
   /** arrived / duration_s. */
   arrived_per_s: number | null;
   /** Deliveries of accepted messages that had not arrived at its end. null: it has not ended. */
   backlog?: number | null;
-  /** From its end until none of them was left. null: it was not waited for, or in vain. */
+  /** From its end until none of them was left. null: the run did not wait, or the wait ended first. */
   drained_s?: number | null;
-  /** Mean over its seconds, by process. null: not told. */
+  /** Mean over its seconds, by process. null: unknown. */
   cpu_percent?: Record<string, number> | null;
   latency: Latencies;
-  /** What the trace lists tell of it. null: not asked for. */
+  /** Figures of the trace lists. null: not requested. */
   sampled?: Sampled | null;
 }
 
 export interface Knee {
-  /** The last concurrency before. 0: it is below the first step, where a backlog grows already. */
+  /** The last concurrency before it. 0: below the first step, which has a growing backlog. */
   vus: number;
-  /** That of the step after it. */
+  /** The concurrency of the next step. */
   next: number;
-  /** Whose mean grew most from the one to the other; below the first step, the longest. Empty: not known. */
+  /** The stage whose mean grew most between the two; below the first step, the longest. Empty: unknown. */
   stage: "schedule" | "request" | "ingest" | "queue" | "relay" | "delivery" | "";
 }
 
-/** Arrival as one message in so many tells it, whose times stand in the trace lists of ingest and relay, and how far that is from the measurement of all deliveries. */
+/** Arrival of one message in so many, from the trace lists of ingest and relay, and its difference from all deliveries. */
 export interface Sampled {
   /** One in so many. */
   one_in: number;
-  /** Of messages that stand in both lists. */
+  /** Of messages in both lists. */
   count: number;
-  /** Of sampled messages that do not stand in both lists. */
+  /** Sampled messages that are not in both lists. */
   not_found: number;
   mean: number | null;
   p50: number | null;
@@ -411,15 +411,15 @@ export interface Flow {
   arrival: Latency;
 }
 
-/** What the run answers. Absent: of an earlier version. */
+/** The answer of the run. Absent: an earlier version. */
 export interface Answer {
-  /** What the run answers, in words. Of a run that can't be used: why, and what to do. */
+  /** The answer as a sentence; for an unusable run the reason and the remedy. */
   sentence: string;
   /** The limit that the run sets for p99 of the arrival. null: none. */
   p99_limit_ms: number | null;
-  /** Share of the deliveries of the measured phases that arrived within the limit. null: not known. */
+  /** Share of the deliveries of the measured phases that arrived within the limit. null: unknown. */
   within_limit: number | null;
-  /** The highest rate that kept p99 of the arrival below the limit: of a step of a sweep as long as every lower step did too, else over 5 s. 0: none. null: not known. */
+  /** The highest rate that kept p99 of the arrival below the limit: of a step of a sweep as long as every lower step did too, else over 5 s. 0: none. null: unknown. */
   held_per_s: number | null;
 }
 
@@ -435,7 +435,7 @@ export interface Tail {
   stages_ms: Record<string, number>;
 }
 
-/** The slowest deliveries, and what ended badly, by id. */
+/** The slowest deliveries and messages with a bad end, by id. */
 export interface Messages {
   /** The slowest 100 deliveries of the measured phases, and the slowest 10 of each phase and flow; the slowest first. */
   slowest: Array<{
@@ -455,19 +455,19 @@ export interface Messages {
     arrival_ms: number;
     stages_ms: Record<string, number>;
   }>;
-  /** The first 100 messages of each bad end, and deliveries that should not be. */
+  /** The first 100 messages of each bad end, and duplicate and negative deliveries. */
   named: Array<{
     /** As in the message. */
     id: string;
-    /** Where the account counts it. */
+    /** Its end, or its kind, as in the account. */
     end: "lost" | "rejected" | "unknown" | "dead_lettered" | "queued" | "duplicates" | "negative";
     /** As in the message. */
     target: string;
     /** Its name. */
     flow: string;
-    /** Its name. null: not known. */
+    /** Its name. null: unknown. */
     phase: string | null;
-    /** When it was due. null: not known. */
+    /** When it was due. null: unknown. */
     due: string | null;
     /** Subscribers that have it. null: the row is a delivery. */
     delivered: number | null;
@@ -516,13 +516,13 @@ export interface Interval {
   sent: number;
   /** Accepted by ingest in this second. */
   accepted: number;
-  /** To which the ingest said no in this second, or whose connection was refused. */
+  /** Refused by the ingest in this second, or without a connection to it. */
   rejected: number;
-  /** Whose request came back in this second without saying whether they were taken: a time-out, a broken connection, a gateway's 502 or 504. */
+  /** Whose request ended in this second without a known result: a time-out, a broken connection, a 502 or 504. */
   failed: number;
   /** Arrived in this second. */
   arrived: number;
-  /** At the end of the second: owed for accepted messages, and not arrived. */
+  /** Deliveries of accepted messages that have not arrived at the end of the second. */
   backlog: number;
   /** Of the deliveries that arrived in this second. */
   arrival: Brief | null;
@@ -530,9 +530,9 @@ export interface Interval {
   from_send: Brief | null;
   /** Of the requests answered in this second. */
   http: Brief | null;
-  /** Arrival latency of the deliveries that arrived in this second, counted in ten bins a decade: the number of the first bin that holds one, then the counts from there to the last that does. Bin k is from 10^(k/10) µs on. null or absent: none, or not kept. */
+  /** Arrival latency of the deliveries that arrived in this second, in ten bins a decade: the number of the first used bin, then the counts up to the last used one. Bin k begins at 10^(k/10) µs. null or absent: none, or not kept. */
   arrival_bins?: number[] | null;
-  /** Mean of each stage, of the deliveries that arrived in this second. null: not known. */
+  /** Mean of each stage, of the deliveries that arrived in this second. null: unknown. */
   stages: {
     /** Mean. */
     schedule: number | null;
@@ -549,18 +549,18 @@ export interface Interval {
   } | null;
   /** Latency of the canary message that was due in this second. null: none arrived. */
   canary_ms: number | null;
-  /** The generator's own use of the machine. null: not known. */
+  /** The generator's own use of the machine. null: unknown. */
   generator: {
     /** Mean over the second. */
     cpu_percent: number | null;
     /** Resident memory, in 10^6 bytes. */
     rss_mb: number | null;
-    /** What the hypervisor gave to other machines in the second. Left out: not told. */
+    /** CPU that the hypervisor gave to other machines in the second. Absent: unknown. */
     steal_percent?: number | null;
   } | null;
 }
 
-/** A distribution in short. null: no sample. */
+/** A short distribution. null: no sample. */
 export interface Brief {
   /** Samples. */
   count: number;
@@ -579,7 +579,7 @@ export interface Brief {
 export interface Resource {
   /** ingest-1, relay-1, redis, mosquitto, host, k6, … */
   process: string;
-  /** Processor time over elapsed time. Of the host the us and sy of all its cores: interrupts are in it, steal is not. */
+  /** Processor time over elapsed time. For the host: us and sy of all its cores, with interrupts, without steal. */
   cpu_percent: Extent;
   /** Resident memory, in 10^6 bytes. Of the host what is in use. */
   rss_mb: Extent;
@@ -588,7 +588,7 @@ export interface Resource {
   figures?: Figures | null;
 }
 
-/** What the process, a server or the host said of itself: a row of columns for each bin of time. null or absent: nothing. */
+/** Figures that the process, a server or the host reported, in columns: a row for each bin of time. null or absent: none. */
 export interface Figures {
   /** Length of a bin: 1, or as many seconds as make at most 300 bins of the run. */
   bin_s: number;
@@ -596,7 +596,7 @@ export interface Figures {
   t: number[];
   /** Means over each bin, to 4 digits. Of the host, vmstat's names and units: r and b processes, in and cs a second, us, sy, id, wa and st % of all cores, free_mb MB (as all that end in _mb, of 10^6 bytes), si and so KB/s (of 1,024 bytes). */
   gauges: Record<string, Array<number | null>>;
-  /** How many were counted in each bin, like the messages that one ingest accepted. */
+  /** Increases of counters in each bin, like messages that an ingest accepted. */
   counts: Record<string, Array<number | null>>;
 }
 
@@ -610,14 +610,14 @@ export interface Extent {
 export interface Threshold {
   /** Name of the metric. */
   metric: string;
-  /** What was asked, in k6's notation; latencies in ms. */
+  /** The threshold in k6's notation; latencies in ms. */
   expression: string;
   /** Whether it held. null: not judged. */
   ok: boolean | null;
 }
 
 export interface RunError {
-  /** Where: a stage, or the process that reported it. */
+  /** A stage, or the process that reported it. */
   stage: string;
   /** timeout, refused, status 503, … */
   class: string;
@@ -639,40 +639,40 @@ export interface Environment {
   kernel: string | null;
   /** linux, darwin, … */
   os: string | null;
-  /** Version of Arrival. Absent: of an earlier version. */
+  /** Version of Arrival. Absent: an earlier version. */
   arrival?: string | null;
   /** Version of Go that built the generator. */
   go: string | null;
   /** Generator and pipeline share this host, and so its cores. */
   shared_host: boolean | null;
-  /** Versions and settings of the pipeline, as its stack told them. null or absent: somebody's own, which told nothing. */
+  /** Versions and settings of the pipeline, from its stack. null or absent: a pipeline of the user's own. */
   pipeline?: Record<string, string | number | boolean> | null;
-  /** The commit in the working directory. null: no repository, or no git. Absent: of an earlier version. */
+  /** The commit in the working directory. null: no repository, or no git. Absent: an earlier version. */
   git?: Git | null;
-  /** The CI job that ran it. null: none that is known. Absent: of an earlier version. */
+  /** The CI job of the run. null: none known. Absent: an earlier version. */
   ci?: Ci | null;
   [further: string]: unknown;
 }
 
 export interface Git {
-  /** Its whole hash. */
+  /** The full hash. */
   commit: string;
-  /** null: HEAD is detached, and no CI names one. */
+  /** The branch. null: detached HEAD, without a name from CI. */
   branch: string | null;
-  /** Tracked files differ from the commit. null: not known, git read no repository. */
+  /** Tracked files differ from the commit. null: unknown, no repository. */
   dirty: boolean | null;
 }
 
 export interface Ci {
   /** GitHub Actions, GitLab CI or Jenkins. */
   name: string;
-  /** Its name. null: not known. */
+  /** Its name. null: unknown. */
   job: string | null;
-  /** The page of the job. null: not known. */
+  /** The page of the job. null: unknown. */
   url: string | null;
 }
 
-/** One run of Arrival. Latencies are in ms (floats), what is not known is null. Integers are at most 2^53 − 1. A line of timeline.ndjson is $defs/interval. `unit` is an annotation: the unit of the number it stands beside. */
+/** One run of Arrival. Latencies are in ms (floats), unknown values are null. Integers are at most 2^53 − 1. A line of timeline.ndjson is $defs/interval. `unit` is an annotation: the unit of the number it stands beside. */
 export interface Run {
   /** Name and version of this format. */
   schema: "arrival/run/1";
@@ -687,37 +687,37 @@ export interface Run {
   latency: Latencies;
   /** The canary of the run. null: it had none. */
   canary: Canary | null;
-  /** What the trace lists tell of the measured phases. null: not asked for. */
+  /** Figures of the trace lists, of the measured phases. null: not requested. */
   sampled?: Sampled | null;
-  /** Of a merged run: one of each instance that it should have, by number. Absent: the run has one. */
+  /** In a merged run: one entry for each instance, by number. Absent: a single instance. */
   generators?: GeneratorResult[];
-  /** The phases that were reached, in order. One that the profile has beyond them was not: the run was cut off before. */
+  /** The phases that were reached, in order. Further phases of the profile were not reached. */
   steps: Step[];
-  /** Where a sweep of concurrency turns: p50 of the arrival takes off for good. null: it is no sweep, or its last step has not taken off. Absent: of an earlier version. */
+  /** The knee of a sweep of concurrency, where arrival p50 takes off for good. null: no sweep, or its last step has not taken off. Absent: an earlier version. */
   knee?: Knee | null;
-  /** What the script says beyond what every run says. */
+  /** Figures of the script. */
   figures?: Array<{
     name: string;
-    /** null: it did not come about. */
+    /** null: not reached. */
     value: number | null;
-    /** Empty: a mere number. */
+    /** Empty: none. */
     unit: string;
-    /** In a merged run, whose it is. */
+    /** In a merged run: the instance. */
     generator?: number;
   }>;
   /** The flows of the profile. */
   flows: Flow[];
-  /** What the slowest deliveries of the measured phases consist of. null or absent: fewer than a hundred have stages. */
+  /** The stages of the slowest deliveries of the measured phases. null or absent: fewer than a hundred have stages. */
   tail?: Tail | null;
   /** Messages by id. null or absent: the run has not ended. */
   messages?: Messages | null;
-  /** What messages went to. null or absent: the run has not ended. */
+  /** The targets of messages. null or absent: the run has not ended. */
   targets?: Targets | null;
   /** One entry a second, ascending t. The same objects as in timeline.ndjson. */
   timeline: Interval[];
-  /** One entry per process; the generator under the name of its tool, and "recorder" where `k6 x arrival record` measures beside it. */
+  /** One entry for each process; the generator under the name of its tool, and "recorder" for `k6 x arrival record`. */
   resources: Resource[];
-  /** What was asked of a run of an earlier version; verdict.rules is in its place. */
+  /** Thresholds of a run of an earlier version; now verdict.rules. */
   thresholds?: Threshold[];
   /** Errors by stage and class. */
   errors: RunError[];
