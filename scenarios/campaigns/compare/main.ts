@@ -36,7 +36,7 @@ const ROOT = join(import.meta.dirname, '../../..');
 const RAMP = join(ROOT, 'scenarios/ramp.artillery.yml');
 const TOOLS = ['k6', 'artillery'] as const;
 type Tool = (typeof TOOLS)[number];
-/** Connections of each tool, at least: k6's senders, Artillery's pool, wrk's. */
+/** Least connections of each tool: k6's senders, Artillery's pool, wrk's. */
 const CONNECTIONS = 64;
 
 interface Load {
@@ -102,7 +102,7 @@ class Comparison {
     return against(
       this.#config,
       async (launch, stop) => {
-        /** Runs a tool, and returns what it has left. */
+        /** Runs a tool, and returns its run. */
         const one = async (tool: Tool, load: Load, runDir: string) => {
           const start = await this.#prepare(tool, load, runDir);
           await launch(start);
@@ -132,13 +132,13 @@ class Comparison {
           limits.push(await findLimit(tool, rate, most, probe));
         }
         const wrk = this.#remote === undefined && hasWrk() ? await this.#post(launch) : undefined;
-        return this.#tell(runs, dirs, limits, wrk);
+        return this.#report(runs, dirs, limits, wrk);
       },
       this.#remote && (() => (this.#remote as RemotePipeline).open()),
     );
   }
 
-  /** Makes the load's profile, and returns what starts the tool with it. */
+  /** Writes the load's profile, and returns a function that starts the tool with it. */
   async #prepare(tool: Tool, load: Load, runDir: string): Promise<() => Generator> {
     const { phases, flows } = profileOf(load);
     const profile = join(this.#dir, `profile-${load.rate}.yml`);
@@ -146,7 +146,7 @@ class Comparison {
     const command = commandOf('', process.argv.slice(2), 'compare');
     const env = runEnvironment(this.#config, runDir, command);
     const within = this.#remote?.within ?? [];
-    // So many are under way at a time over the network, and as many again.
+    // Twice as many as are in flight over the network.
     const roundTrip = (2 * (this.#options.network?.delay ?? 0)) / 1000;
     const connections = Math.max(CONNECTIONS, Math.ceil(2 * load.rate * roundTrip));
     if (tool === 'k6') {
@@ -162,7 +162,7 @@ class Comparison {
     return () => new ArtilleryRun(this.#bin, args, env, within);
   }
 
-  /** What wrk finds; last, since what it leaves in the queue would be in everybody's way. */
+  /** Runs wrk, last: the messages that it leaves in the queue would delay the other tools. */
   async #post(launch: (start: () => WrkRun) => Promise<unknown>): Promise<WrkFigures | undefined> {
     const pipeline = await findPipeline(process.env);
     const seconds = Math.min(this.#options.duration, 10);
@@ -176,15 +176,15 @@ class Comparison {
   }
 
   /**
-   * The tables here and beside the page, and the page.
+   * Prints the tables, and writes them and the page.
    * @returns the exit code
    */
-  async #tell(runs: Run[], dirs: string[], limits: Limit[], wrk: WrkFigures | undefined): Promise<number> {
+  async #report(runs: Run[], dirs: string[], limits: Limit[], wrk: WrkFigures | undefined): Promise<number> {
     const { agree, shown } = agreementOf(runs);
     const reach = reachOf(limits, wrk);
     const additions = [shown, ...(reach ? [reach] : []), generatorsOf(runs)];
     const recordings = await Promise.all(dirs.map((dir) => linkedFrom(this.#dir, dir)));
-    // The tools are compared also where messages of theirs failed, which the accounts on top say.
+    // Also compares runs with failed messages; the accounts on top show these.
     const comparison = { ...comparisonOf(grouped(recordings, false), { allowFailed: true }), additions };
     const answer = [...outcomesText(comparison), ...accountsText(comparison.subjects)].map(printable);
     const text = [answer.join('\n'), ...additions.map(additionText)].join('\n\n');
@@ -199,7 +199,7 @@ class Comparison {
   }
 }
 
-/** Names are those that scenarios/ramp.js may override. */
+/** A profile with the names that scenarios/ramp.js may override. */
 function profileOf({ rate, duration, warmUp }: Load) {
   const { flows } = readFile(join(ROOT, 'scenarios/profiles/ramp.yml'));
   const phases = [

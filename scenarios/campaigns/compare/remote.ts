@@ -16,18 +16,18 @@ export class RemotePipeline {
   #toxiproxy: Toxiproxy | undefined;
   #route: Route | undefined;
 
-  /** @param lab in whose namespace for the pipeline we are; undefined: everything is on the loopback */
+  /** @param lab whose pipeline namespace this process is in; undefined: all processes share the loopback */
   constructor(plan: Plan, lab: Lab | undefined) {
     this.#plan = plan;
     this.#lab = lab;
   }
 
-  /** Where the tools find stack.json. */
+  /** The directory of the tools' stack.json. */
   get toolsDir(): string {
     return join(this.#dir, 'generator');
   }
 
-  /** What to put before the command of a tool. */
+  /** The command prefix of a tool. */
   get within(): string[] {
     return this.#lab?.within('generator') ?? [];
   }
@@ -51,11 +51,11 @@ export class RemotePipeline {
     }
   }
 
-  /** To be called when the tools and the pipeline have ended. */
+  /** Call it after the tools and the pipeline have ended. */
   async close(): Promise<void> {
     await this.#route?.close();
     await this.#toxiproxy?.stop();
-    // Else it is of another one, who has the directory.
+    // Without a route the directory may be another process's.
     if (this.#route !== undefined) await rm(this.toolsDir, { recursive: true, force: true });
   }
 }

@@ -1,4 +1,4 @@
-/** k6 and Artillery side by side: what their runs say of the tools, for terminal and page. */
+/** k6 and Artillery side by side: figures of the tools from their runs, for terminal and page. */
 import type { Addition } from '../../../reports/comparison/comparison.ts';
 import type { Resource, Run } from '../../../reports/contract/run.ts';
 import { ms } from '../../../reports/page/format.ts';
@@ -13,7 +13,7 @@ interface Row {
 
 const lengthOf = ({ run }: Run) => run.profile.phases.reduce((sum, { duration_s }) => sum + duration_s, 0);
 
-/** A figure of the whole generator, senders and subscribers: of k6's process, or of Artillery's and the recorder's. */
+/** A figure of the whole generator: of k6's process, or of Artillery's and the recorder's. */
 function ofGenerator({ run, resources }: Run, figure: (of: Resource) => number | null): number | null {
   const own = resources.filter(({ process }) => [run.tool.name, 'recorder'].includes(process)).map(figure);
   return own.length === 0 || own.includes(null)

@@ -1,4 +1,4 @@
-/** wrk as a third, where it is installed: the same requests as fast as they are answered. It knows neither arrival nor account. */
+/** wrk as a third tool, if installed: sends the same requests as fast as it gets answers. It measures neither arrival nor account. */
 import { join } from 'node:path';
 import type { Pipeline } from '../../../extensions/artillery-plugin-arrival/pipeline.ts';
 import { isInstalled } from '../../../pipeline/setup/packages.mjs';
@@ -38,13 +38,13 @@ export class WrkRun extends Child {
     });
   }
 
-  /** @throws an error of one line, when wrk has not said what it found */
+  /** @throws an error of one line, when wrk printed no figures */
   get figures(): WrkFigures {
     return { connections: this.#connections, ...figuresIn(this.#text) };
   }
 }
 
-/** What wrk prints with --latency. */
+/** Parses wrk's output with --latency. */
 export function figuresIn(text: string): Omit<WrkFigures, 'connections'> {
   const rate = Number(/^Requests\/sec:\s+([\d.]+)/m.exec(text)?.[1]);
   const at = (p: number) => {

@@ -8,7 +8,7 @@ const FIGURES = [
 ] as const;
 const WIDTH = 9;
 
-/** HTTP by concurrency, each deployment beside the others, in ms. A run whose account does not balance has no figures. */
+/** HTTP by concurrency, with the deployments side by side, in ms. A run whose account does not balance has no figures. */
 export function table(all: readonly Measured[]): string {
   const row = (head: string, cells: (measured: Measured) => string[]) =>
     `${head.padEnd(12)}${all

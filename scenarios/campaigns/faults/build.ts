@@ -11,9 +11,9 @@ import { Rig } from './rig.ts';
 const HOST = '127.0.0.1';
 const PIPELINE = join(import.meta.dirname, '../../../pipeline');
 
-/** What differs from the pipeline's own settings. */
+/** Changes of the pipeline's settings. */
 export interface RigOptions {
-  /** How many relays; default 2. */
+  /** The number of relays; default 2. */
   relays?: number;
   ingest?: Record<string, string>;
   relay?: Record<string, string>;
@@ -21,11 +21,11 @@ export interface RigOptions {
   redis?: string[];
   /** Settings of mosquitto.conf, by name. */
   broker?: Record<string, string | number>;
-  /** The broker keeps sessions and messages on disk. */
+  /** Whether the broker keeps sessions and messages on disk. */
   persistence?: boolean;
 }
 
-/** Starts a rig in `dir`. Leaves nothing running when that fails. */
+/** Starts a rig in `dir`. After a failure nothing is left running. */
 export async function startRig(dir: string, options: RigOptions = {}): Promise<Rig> {
   const toxiproxy = await Toxiproxy.start(dir);
   const started: Member[] = [];
@@ -136,7 +136,7 @@ function script(name: string, path: string, env: Record<string, string>, flags: 
   };
 }
 
-/** Replaces settings of mosquitto.conf, or adds them. */
+/** Replaces or adds settings of mosquitto.conf. */
 async function configure(file: string, settings: Record<string, string | number>): Promise<void> {
   const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
   const kept = lines.filter((line) => !Object.hasOwn(settings, line.split(' ')[0] ?? ''));

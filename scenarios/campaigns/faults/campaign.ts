@@ -12,7 +12,7 @@ import { subscriberCases } from './cases/subscriber.ts';
 import { type Check, number } from './checks.ts';
 import type { Rig } from './rig.ts';
 
-/** Every case, by row. Rows 25, 28 and 31 are the instrument's: `npm run selftest` has them. */
+/** Every case, by row. Rows 25, 28 and 31 are tests of the instrument, in `npm run selftest`. */
 export const CASES: readonly Case[] = [
   ...relayCases,
   ...redisCases,
@@ -22,10 +22,10 @@ export const CASES: readonly Case[] = [
   ...runCases,
 ].sort((a, b) => a.row - b.row);
 
-/** A case stops here, whatever it waits for. */
+/** The time limit of a case, s. */
 const CASE_LIMIT_S = 180;
 
-/** What became of a case. */
+/** The result of a case. */
 export interface Result {
   row: number;
   fault: string;
@@ -33,14 +33,14 @@ export interface Result {
   ok: boolean;
   checks: Check[];
   account: Account | null;
-  /** Why it could not be played to its end. */
+  /** Why it did not reach its end. */
   error: string | null;
   seconds: number;
 }
 
 /**
- * Plays one case on a pipeline of its own, below `dir`. What it leaves there stays when an expectation was not met,
- * and goes otherwise. `interrupted` rejects when the campaign is to end; `harmless` leaves out the harm.
+ * Plays a case on its own pipeline, below `dir`. Its files stay when an expectation was not met. `interrupted` rejects when
+ * the campaign has to end; `harmless` does no harm.
  */
 export async function play(
   one: Case,
@@ -75,7 +75,7 @@ export async function play(
     error = (reason as Error).message;
   } finally {
     clearTimeout(timer);
-    // A case that was broken off goes on until it notices; what is still being made for it is stopped as well.
+    // An aborted case continues until it notices; stop what it still starts.
     over = true;
     for (const rig of await Promise.allSettled(rigs)) if (rig.status === 'fulfilled') await rig.value.stop();
   }
@@ -99,7 +99,7 @@ async function newRig(at: string, options: RigOptions): Promise<Rig> {
   return startRig(at, options);
 }
 
-/** What was seen, in a line: all of it, or what was not as expected. */
+/** The checks in a line: all of them, or those that failed. */
 export function seen({ ok, checks, error }: Result): string {
   const shown = ok ? checks : checks.filter((check) => !check.ok);
   return [

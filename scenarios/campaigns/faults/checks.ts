@@ -1,6 +1,6 @@
 import type { Account, Run } from '../../../reports/contract/run.ts';
 
-/** One expectation of a case, and what was seen. */
+/** An expectation of a case, and its result. */
 export interface Check {
   what: string;
   seen: string;
@@ -9,17 +9,17 @@ export interface Check {
 
 type Count = Exclude<keyof Account, 'balanced' | 'requests' | 'deliveries'>;
 
-/** How a message ends that does not arrive. */
+/** The ends of messages that do not arrive. */
 const OTHER_ENDS = ['lost', 'queued', 'dead_lettered', 'rejected', 'unknown'] as const;
 export type OtherEnd = (typeof OTHER_ENDS)[number];
 
 const word = (name: string) => name.replaceAll('_', '-');
 
-/** Collects what is expected of a run and of the pipeline around it. */
+/** Collects expectations of a run and its pipeline. */
 export class Checks {
   readonly all: Check[] = [];
 
-  /** The account balances over at least so many messages, which all arrived or ended in one of the `allowed` ways. */
+  /** Expects that the account balances over at least so many messages, with arrived and `allowed` ends only. */
   account(run: Run, atLeast: number, allowed: readonly OtherEnd[] = []): this {
     const { balanced, scheduled } = run.account;
     return this.holds('account', balanced ? 'balances' : 'does not balance', balanced)
@@ -27,7 +27,7 @@ export class Checks {
       .none(run, ...OTHER_ENDS.filter((end) => !allowed.includes(end)));
   }
 
-  /** These ends of the account are 0. */
+  /** Expects that these counts are 0. */
   none({ account }: Run, ...counts: Count[]): this {
     for (const count of counts) this.holds(word(count), number(account[count]), account[count] === 0);
     return this;
@@ -56,7 +56,7 @@ export class Checks {
   }
 }
 
-/** With thousands apart and no more digits than matter. */
+/** A number with thousands separators and rounded decimals. */
 export function number(value: number): string {
   const digits = Math.abs(value) < 100 && !Number.isInteger(value) ? 1 : 0;
   return value.toLocaleString('en', { maximumFractionDigits: digits });

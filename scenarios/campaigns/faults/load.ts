@@ -8,12 +8,12 @@ import { K6, QUIET } from '../../run/k6.ts';
 const SCRIPT = join(import.meta.dirname, 'load.js');
 const READY_MS = 60_000;
 
-/** What a case asks of the generator; the rest is as index.d.ts of k6/x/arrival has it. */
+/** Options of the generator; further ones are in index.d.ts of k6/x/arrival. */
 export interface LoadOptions {
   /** Requests/s. */
   rate: number;
   seconds: number;
-  /** Messages of a request, 1 unless said. */
+  /** Messages of a request, by default 1. */
   batch?: number;
   /** Bytes of a message's payload. */
   fill?: number;
@@ -23,14 +23,14 @@ export interface LoadOptions {
   [further: string]: unknown;
 }
 
-/** What a case changes; the addresses are the rig's unless it says so. */
+/** Changes of a case; by default addresses are the rig's. */
 export interface FurtherOptions {
   ingest?: Partial<LoadOptions['ingest']>;
   mqtt?: Partial<LoadOptions['mqtt']>;
   [further: string]: unknown;
 }
 
-/** One run of k6, whose account is the judge of a case. */
+/** A run of k6, whose account decides a case. */
 export class Load {
   readonly dir: string;
   readonly #process: Supervised;
@@ -41,8 +41,8 @@ export class Load {
   }
 
   /**
-   * @param dir the run's own directory.
-   * @param within a command that runs k6 in another place, like a network namespace, and becomes it.
+   * @param dir the run's own directory
+   * @param within a command that execs k6 elsewhere, like in a network namespace
    */
   static async start(
     options: LoadOptions,
@@ -72,12 +72,12 @@ export class Load {
     return this.#process.alive;
   }
 
-  /** Resolves once `seconds` of the load are over, and something arrived. */
+  /** Resolves after `seconds` of the load, and a first arrival. */
   flowing(seconds = 1): Promise<void> {
     return this.#shows(({ t, arrived }) => t >= seconds - 1 && arrived > 0, 'nothing arrives', seconds);
   }
 
-  /** Resolves once the ingest has accepted something. */
+  /** Resolves after a first accepted message. */
   sending(): Promise<void> {
     return this.#shows(({ accepted }) => accepted > 0, 'nothing is accepted');
   }
@@ -98,7 +98,7 @@ export class Load {
     this.#process.signal(signal);
   }
 
-  /** Waits for the end, and returns what run.json says. */
+  /** Waits for the end, and returns the run. */
   async result(): Promise<Run> {
     await this.#process.ended;
     const text = await readFile(join(this.dir, 'run.json'), 'utf8').catch(() => {
@@ -107,7 +107,7 @@ export class Load {
     return JSON.parse(text);
   }
 
-  /** What k6 said last, and how it ended. */
+  /** The last lines of k6, and how it ended. */
   async lastWords(): Promise<string> {
     const how = await this.#process.ended;
     return `${how}: ${this.#process.lastLines.join(' · ')}`;
@@ -117,7 +117,7 @@ export class Load {
     await this.#process.stop(0);
   }
 
-  /** A line that is being written counts when it is whole. */
+  /** The complete lines of the timeline. */
   async #timeline(): Promise<Interval[]> {
     const text = await readFile(join(this.dir, 'timeline.ndjson'), 'utf8').catch(() => '');
     return text

@@ -4,7 +4,7 @@ import { Supervised } from '../../../pipeline/stack/process.ts';
 
 const READY_MS = 60_000;
 
-/** A process that can be signalled, killed, and started again. */
+/** A process that can be signalled, killed and restarted. */
 export class Member {
   readonly name: string;
   readonly #launch: Launch;
@@ -21,13 +21,13 @@ export class Member {
     this.#logs = logs;
   }
 
-  /** Starts it, and waits until it says that it is ready. */
+  /** Starts it, and waits until it is ready. */
   async start(): Promise<void> {
     await this.launch();
     await this.process.says(this.#ready, READY_MS);
   }
 
-  /** Starts it, ready or not. */
+  /** Starts it without waiting. */
   async launch(): Promise<void> {
     if (this.#over) throw new Error(`${this.name} is not started: the case is over`);
     this.#starts++;
@@ -50,7 +50,7 @@ export class Member {
     await this.process.ended;
   }
 
-  /** SIGTERM; resolves with how it ended and after how many ms. */
+  /** SIGTERM; resolves with how it ended, and after how many ms. */
   async terminate(): Promise<{ how: string; ms: number }> {
     const since = performance.now();
     this.signal('SIGTERM');

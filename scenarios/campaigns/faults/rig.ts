@@ -8,19 +8,19 @@ import type { Link, Toxiproxy } from '../../lab/toxiproxy.ts';
 import { type FurtherOptions, Load, type LoadOptions } from './load.ts';
 import type { Member } from './member.ts';
 
-/** Entries, more than any relay holds. */
+/** More entries than any relay holds. */
 const MOST_CLAIMED = 10_000;
 const READY_MS = 60_000;
 
-/** What a rig is made of. */
+/** The parts of a rig. */
 export interface RigParts {
-  /** Where configuration, logs, data and runs are. */
+  /** The directory of configuration, logs, data and runs. */
   readonly dir: string;
   readonly redis: Member;
   readonly broker: Member;
   readonly ingest: Member;
   readonly relays: readonly Member[];
-  /** Between the two that the name says, the client first. */
+  /** Proxies, named by client and server. */
   readonly link: Readonly<{
     ingestRedis: Link;
     relayRedis: readonly Link[];
@@ -28,18 +28,18 @@ export interface RigParts {
     subscriberBroker: Link;
     senderIngest: Link;
   }>;
-  /** The broker's addresses by user, past all proxies. */
+  /** The broker's addresses by user, without proxies. */
   readonly brokerUrls: Record<BrokerUser, string>;
-  /** The address of Redis as a user who may do everything. */
+  /** Redis' address with a user that has all rights. */
   readonly admin: string;
   readonly toxiproxy: Toxiproxy;
-  /** Default settings of a load; a case may change them. */
+  /** Default settings of a load. */
   readonly setting: Pick<LoadOptions, 'ingest' | 'mqtt' | 'redis'>;
 }
 
 /**
- * A pipeline for one case: real servers and processes, each of which can be harmed, and a proxy between every two that
- * talk to each other.
+ * A pipeline for a case: real servers and processes that can be harmed, with a proxy between every two that talk to each
+ * other.
  */
 export class Rig {
   readonly dir: string;
@@ -79,7 +79,7 @@ export class Rig {
     return { redis: this.link.relayRedis[index] as Link, broker: this.link.relayBroker[index] as Link };
   }
 
-  /** Starts k6 with so much load. `further` are options of k6/x/arrival. */
+  /** Starts k6 with a load. `further` are options of k6/x/arrival. */
   async load(rate: number, seconds: number, further: FurtherOptions = {}): Promise<Load> {
     if (this.#over) throw new Error('there is no load: the case is over');
     const { ingest, mqtt, ...others } = further;
@@ -101,7 +101,7 @@ export class Rig {
     return load;
   }
 
-  /** One message, posted past all proxies; what the ingest answered, and after how many ms. */
+  /** Posts a message without proxies. Returns the answer, and after how many ms. */
   async post(body: object | string = { id: 'probe', target: 'probe/1' }): Promise<{
     status: number;
     retryAfter: string | null;
@@ -129,12 +129,12 @@ export class Rig {
     return response.status;
   }
 
-  /** Does something in Redis as a user who may do everything. */
+  /** Runs commands in Redis with all rights. */
   async inRedis<T>(work: (redis: Redis) => Promise<T>): Promise<T> {
     const redis = new Redis(this.#admin, {
       lazyConnect: true,
       retryStrategy: null,
-      // What Redis says while it loads is an answer too.
+      // An answer of a loading Redis counts too.
       enableReadyCheck: false,
     });
     redis.on('error', () => {});
@@ -146,7 +146,7 @@ export class Rig {
     }
   }
 
-  /** The ingest's address, past all proxies. */
+  /** The ingest's address, without proxies. */
   get ingestUrl(): string {
     return this.#setting.ingest.url;
   }
@@ -162,7 +162,7 @@ export class Rig {
     });
   }
 
-  /** The ids of messages that relays, or one of them, have claimed and not acknowledged. */
+  /** Ids of messages that relays (or one) have claimed and not acknowledged. */
   claimed(relay = 'relay'): Promise<string[]> {
     return this.inRedis(async (redis) => {
       const rows = (await redis.xpending('arrival:messages', 'relays', '-', '+', MOST_CLAIMED)) as [
@@ -179,7 +179,7 @@ export class Rig {
     });
   }
 
-  /** The ids of messages that the broker takes from now on, as they come. */
+  /** Collects ids of messages that the broker takes from now on. */
   async taken(): Promise<{ ids: ReadonlySet<string>; close(): Promise<void> }> {
     const mark = `${SUBSCRIBER_STATUS}mark`;
     const client = await mqtt.connectAsync(this.brokerUrls.subscriber, { protocolVersion: 5 }, false);
@@ -192,12 +192,12 @@ export class Rig {
       else if (marked) ids.add(JSON.parse(body.toString()).id);
     });
     await client.subscribeAsync(['messages/#', mark]);
-    // What comes behind it was taken after it.
+    // Messages after the mark are new.
     await client.publishAsync(mark, '');
     return { ids, close: () => client.endAsync(true) };
   }
 
-  /** Stops all of it for good. */
+  /** Stops everything. */
   async stop(): Promise<void> {
     this.#over = true;
     for (const load of this.#loads) await load.stop();
@@ -208,7 +208,7 @@ export class Rig {
   }
 }
 
-/** Waits until something holds, looking often; fails after `withinMs` with what it was. */
+/** Waits until a condition holds; fails after `withinMs` with its description. */
 export async function until(
   holds: () => boolean | Promise<boolean>,
   what: string,

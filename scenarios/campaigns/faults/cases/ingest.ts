@@ -4,9 +4,9 @@ import { number } from '../checks.ts';
 import { until } from '../rig.ts';
 
 const WINDOW = 1000;
-/** By which a shift may miss the delay, on a host that generator and pipeline share. */
+/** The tolerance of a shift, on a host that generator and pipeline share. */
 const TOLERANCE_MS = 5;
-/** Bin k of the timeline is from 10^(k/10) µs on. */
+/** Bin k of the timeline begins at 10^(k/10) µs. */
 const BIN_OF_100_MS = 50;
 
 /** Deliveries that took 100 ms or more. */
@@ -97,7 +97,7 @@ export const ingestCases: Case[] = [
         .atLeast('refusals looked at', refusals.length, 1)
         .same('503 with Retry-After', retryable, refusals.length)
         .atMost(`growth of the ingest, which had ${number(idle)} MB when idle, MB`, most - idle, 50)
-        // From the send: how late a generator is under a flood says nothing of the pipeline.
+        // From the send, as the generator may be late under a flood.
         .atMost(
           'from send p99, s',
           (run.latency.from_send.p99 ?? Number.NaN) / 1000,
@@ -116,7 +116,7 @@ export const ingestCases: Case[] = [
       let run: Run | undefined;
       for (const ms of [0, 50, 200]) {
         for (const link of rig.link.relayBroker) await scene.harm(() => link.delay(ms, 'up'));
-        // Far below what the pipeline can carry: a backlog of its own would hide the delay.
+        // Far below the capacity: a backlog would hide the delay.
         const rate = Math.ceil(scene.scale.rate / 4);
         const messages = Math.ceil(scene.scale.messages / 3);
         const load = await rig.load(rate, Math.ceil(messages / rate));

@@ -4,16 +4,16 @@ import type { Case, Scene } from '../case.ts';
 import type { FurtherOptions } from '../load.ts';
 import { type Rig, until } from '../rig.ts';
 
-/** ms that an answer takes at most while Redis is away: half of them where the ingest has a core to itself, and each on any machine. */
+/** The most ms of an answer while Redis is away: for half of them when the ingest has its own core, and for all on any machine. */
 const PROMPTLY_MS = { half: 100, all: 1000 };
 /** `REDIS_TIMEOUT_MS`. */
 const DEADLINE_MS = 2000;
-/** s that a relay has to publish a claim, or it has not seen it. */
+/** s after which a relay that has not published a claim has not seen it. */
 const UNSEEN_S = 1;
-/** Commands, which take 6 s to load. */
+/** Commands that take 6 s to load. */
 const LOADED = 30_000;
 
-/** Posts a message every 100 ms for so long; what was answered. */
+/** Posts a message every 100 ms for so long, and returns the answers. */
 async function ask(rig: Rig, seconds: number) {
   const answers: Awaited<ReturnType<Rig['post']>>[] = [];
   const end = Date.now() + 1000 * seconds;
@@ -24,7 +24,7 @@ async function ask(rig: Rig, seconds: number) {
   return answers;
 }
 
-/** All of them 503, with Retry-After, and promptly. */
+/** Checks that all answers are 503 with Retry-After, in time. */
 function refusedPromptly(scene: Scene, answers: Awaited<ReturnType<typeof ask>>, half: number): void {
   const others = answers.filter(({ status, retryAfter }) => status !== 503 || retryAfter === null);
   const took = answers.map(({ ms }) => ms).sort((a, b) => a - b);
@@ -42,7 +42,7 @@ async function accepts(rig: Rig): Promise<void> {
   await until(async () => (await rig.post()).status === 202, 'the ingest accepts again');
 }
 
-/** A pipeline under load whose relays stand still until `goOn`, once more than `depth` messages wait in Redis. */
+/** A pipeline under load whose relays are stopped until `goOn`, with more than `depth` messages in Redis. */
 async function heldUp(scene: Scene, depth: number, further: FurtherOptions = {}, atLeast?: number) {
   const rig = await scene.rig();
   for (const relay of rig.relays) relay.signal('SIGSTOP');
@@ -68,7 +68,7 @@ export const redisCases: Case[] = [
         for (const link of rig.link.relayRedis) await scene.harm(() => link.swallow('down'));
         await scene.wait(0.3);
         const claims = await rig.claimed();
-        // A relay that sees a claim publishes it at once, or soon where it has to wait for a core.
+        // A relay publishes a claim that it has seen at once, or as soon as it gets a core.
         const left = () => claims.filter((id) => !published.has(id)).length;
         for (let waited = 0; left() > 0 && waited < UNSEEN_S; waited += 0.02) await scene.wait(0.02);
         unseen += left();
@@ -118,7 +118,7 @@ export const redisCases: Case[] = [
       await accepts(rig);
       const run = await scene.settle(load, 'rejected');
       scene.checks.atMost('first answer, ms', first.ms, DEADLINE_MS + PROMPTLY_MS.all);
-      // The load goes on at its full rate, and each of it is refused.
+      // The load continues at its full rate, and all of it is refused.
       refusedPromptly(scene, answers, PROMPTLY_MS.all);
       return run;
     },
@@ -129,7 +129,7 @@ export const redisCases: Case[] = [
     expected: 'the stage `queue` grows by it, no other one; 0 lost',
     async play(scene) {
       const rig = await scene.rig();
-      // Ten messages a request: few are open at once, though each takes 200 ms.
+      // Ten messages in a request, so that few requests are open though each takes 200 ms.
       const { rate, messages } = scene.scale;
       for (const link of [rig.link.ingestRedis, ...rig.link.relayRedis])
         await scene.harm(() => link.delay(200, 'down'));
@@ -202,14 +202,14 @@ export const redisCases: Case[] = [
     expected: 'not ready, no 202 before it is done; 0 lost',
     async play(scene) {
       const { rig, load, goOn } = await heldUp(scene, 1000, { drain: '120s' }, 10);
-      // Messages that are written together are one command, and Redis answers after each 1,024 that it loads.
+      // Messages written together are one command, and Redis answers after each 1,024 loaded ones.
       await rig.inRedis((redis) => {
         const many = redis.pipeline();
         for (let n = 0; n < LOADED; n++) many.incr('loaded');
         return many.exec();
       });
       await scene.harm(() => rig.redis.kill());
-      // Redis' own means to load slowly, µs a command, and to answer meanwhile.
+      // Redis' own settings to load slowly (µs a command), and to answer meanwhile.
       await appendFile(
         join(rig.dir, 'redis.conf'),
         'key-load-delay 200\nloading-process-events-interval-bytes 1024\n',
@@ -222,7 +222,7 @@ export const redisCases: Case[] = [
       while ((await ping()) !== 'PONG') {
         const before = await loading();
         const [posted, ready] = [(await rig.post()).status, await rig.get('/readyz')];
-        // Only what was asked between two times of LOADING was asked meanwhile.
+        // Only answers between two LOADING states count.
         if (!before || !(await loading())) continue;
         answers++;
         statuses.add(posted).add(ready);

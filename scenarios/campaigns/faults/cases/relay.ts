@@ -2,7 +2,7 @@ import type { Case } from '../case.ts';
 import { until } from '../rig.ts';
 
 const LEASE_MS = 2000;
-/** `RELAY_WINDOW`'s default: what a relay may have in flight. */
+/** `RELAY_WINDOW`'s default. */
 const WINDOW = 1000;
 const relay = { RELAY_LEASE_MS: String(LEASE_MS) };
 
@@ -31,7 +31,7 @@ export const relayCases: Case[] = [
     fault: 'relay killed after the PUBACK, before it acknowledges to Redis',
     expected: 'duplicates, the window at most; 0 lost',
     async play(scene) {
-      // Nobody takes over what relay-1 holds before it is killed, and somebody does before the load is over.
+      // Long enough that nobody takes over from relay-1 before it is killed, and short enough that somebody does during the load.
       const { rig, load } = await scene.underLoad({ relay: { RELAY_LEASE_MS: '4000' } }, {}, 14);
       const { ids: taken } = await rig.taken();
       const { redis } = rig.linksOf(0);
@@ -39,10 +39,10 @@ export const relayCases: Case[] = [
       await scene.harm(async () => {
         for (;;) {
           await redis.swallow('up');
-          // By then Redis has the acknowledgements that were under way.
+          // By then Redis has the acknowledgements in flight.
           await scene.wait(0.5);
           if ((await holds()).length > 0) break;
-          // What it asked for next did not reach Redis either, so it gets nothing: once more, when it is back.
+          // Its next claim did not reach Redis either, so it repeats it after the reconnection.
           await redis.heal();
           await until(async () => (await holds()).length > 0, 'relay-1 claims again');
         }
@@ -101,7 +101,7 @@ export const relayCases: Case[] = [
     async play(scene) {
       const { rig, load } = await scene.underLoad({ relay }, {}, 10);
       await scene.harm(() => rig.relay(0).signal('SIGSTOP'));
-      // Redis hands it what it has asked for, at the latest.
+      // At the latest, Redis answers its pending claim.
       await until(async () => (await rig.claimed('relay-1')).length > 0, 'relay-1 holds messages');
       await scene.wait(LEASE_MS / 1000);
       await until(async () => (await rig.claimed('relay-1')).length === 0, 'another relay takes over');
