@@ -1,0 +1,59 @@
+// Collector is OpenTelemetry's own collector, with the one receiver and the one exporter that the test needs: what comes by OTLP it
+// prints to standard output, a line of OTLP's JSON for each export of metrics.
+//
+//	go run . --config 'yaml:{…}'
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/confmap/provider/yamlprovider"
+	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
+	"go.opentelemetry.io/collector/otelcol"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/otlpreceiver"
+	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
+)
+
+func main() {
+	settings := otelcol.CollectorSettings{
+		BuildInfo: component.NewDefaultBuildInfo(),
+		Factories: factories,
+		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
+			ProviderFactories: []confmap.ProviderFactory{yamlprovider.NewFactory()},
+			DefaultScheme:     "yaml",
+		}},
+	}
+	if err := otelcol.NewCommand(settings).Execute(); err != nil {
+		os.Exit(1) // it has said why
+	}
+}
+
+func factories() (otelcol.Factories, error) {
+	receivers, err := otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory())
+	if err != nil {
+		return otelcol.Factories{}, err
+	}
+	exporters, err := otelcol.MakeFactoryMap[exporter.Factory](exporter.NewFactory(
+		component.MustNewType("lines"), func() component.Config { return &struct{}{} },
+		exporter.WithMetrics(lines, component.StabilityLevelDevelopment),
+	))
+	telemetry := otelconftelemetry.NewFactory()
+	return otelcol.Factories{Receivers: receivers, Exporters: exporters, Telemetry: telemetry}, err
+}
+
+func lines(ctx context.Context, set exporter.Settings, config component.Config) (exporter.Metrics, error) {
+	return exporterhelper.NewMetrics(ctx, set, config, func(_ context.Context, metrics pmetric.Metrics) error {
+		text, err := new(pmetric.JSONMarshaler).MarshalMetrics(metrics)
+		if err == nil {
+			_, err = fmt.Printf("%s\n", text)
+		}
+		return err
+	})
+}
