@@ -47,7 +47,7 @@ test('the wall clock is read to a microsecond, however often the process is held
   assert.ok(quick.error_us < 1 && quick.at < 2, `${quick.error_us} µs after ${quick.at} ms`);
   const held = read((at) => (at < 8 ? 0.031 : 1e-4));
   assert.ok(held.error_us < 1 && held.at < 10, `${held.error_us} µs after ${held.at} ms`);
-  // Never at ease: it ends all the same, with what all ticks together tell.
+  // Always disturbed: it still ends, with the result of all ticks.
   const always = read(() => 0.031);
   assert.ok(always.error_us < 31 && always.at < 60, `${always.error_us} µs after ${always.at} ms`);
 });
@@ -78,7 +78,7 @@ test('a clock whose reference is away keeps what it knew', async () => {
   assert.ok(clock.now() > Date.now() * 1000 + 0.9e9);
 });
 
-/** A clock in virtual time that asks a reference which is so many ms ahead, over a network that takes so long both ways. */
+/** A clock in virtual time, and a reference that is so many ms ahead, over a network with these delays. */
 function scripted(t: TestContext) {
   const epoch = 1_763_700_000_000;
   let now = 0;
@@ -93,7 +93,7 @@ function scripted(t: TestContext) {
     ahead: 0,
     away: false,
     asked: 0,
-    /** The way there and back of each question in turn. */
+    /** The delays there and back of each probe. */
     ways: [[0.25, 0.25]] as [number, number][],
   };
   const clock = new Clock(async () => {
@@ -102,7 +102,7 @@ function scripted(t: TestContext) {
     now += there + back;
     return (epoch + now - back + reference.ahead) * 1000;
   });
-  /** Lets time pass, and the probes that are due come to their end. */
+  /** Lets time pass, and completes due probes. */
   const pass = async (ms: number) => {
     now += ms;
     t.mock.timers.tick(ms);
@@ -128,7 +128,7 @@ for (const [position, where] of ['first', 'second', 'third', 'last'].entries()) 
     const { bound_us, kept } = clock.estimate;
     assert.equal(kept, 1);
     assert.ok(Math.abs(off()) < 1, `${off()} µs off`);
-    // Half of the round trip, and what may have drifted away in the rest of the round.
+    // Half of the round trip, and the possible drift in the rest of the round.
     assert.ok(bound_us > 500 && bound_us < 510, `${bound_us} µs`);
   });
 }

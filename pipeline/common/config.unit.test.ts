@@ -99,7 +99,7 @@ test('no secret is shown', () => {
     (error: Error) => !error.message.includes('secret'),
   );
   assert.equal(withoutPassword('redis://default:a@b@host:1/0'), 'redis://default:***@host:1/0');
-  // It was shown where the scheme had been forgotten, and where a user has a slash.
+  // Passwords were shown when the scheme was missing, or a user had a slash.
   assert.throws(
     () => readConfig(StackConfig, { REDIS_URL: 'user:secret@redis:6379' }),
     /^ConfigError: REDIS_URL is "\*\*\*@redis:6379"; allowed: redis:/,

@@ -9,7 +9,7 @@ test('flags, and --help beside them', () => {
   assert.deepEqual(readFlags(['a', '--list'], options, true).positionals, ['a']);
 });
 
-// Each command said in words of its own that a flag is not known, and most did not say which are.
+// Each command had its own message for an unknown flag, mostly without the allowed ones.
 test('an unknown flag or word: the nearest one, and all that are allowed', () => {
   for (const [args, message] of [
     [['--raet', '5'], '--raet is not known, --rate is; allowed: --rate, --list, --help'],

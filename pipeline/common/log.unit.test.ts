@@ -33,7 +33,7 @@ test('what is no JSON of ours stays as it is', () => {
   }
 });
 
-// A client's id, or what a server answered, reached the terminal as it was.
+// A client's id, or a server's answer, reached the terminal unescaped.
 test('a line has nothing that a terminal obeys', () => {
   const line = written({ isTty: false }, (log) => log.warn({ reason: '\u009b2J' }, 'said \u001b[31mred'));
   for (const shown of [readable(line), readable('New client \u001b]0;x\u0007')])

@@ -39,7 +39,7 @@ before(async () => {
 
 after(() => remove(dir));
 
-/** Lines without what is another one in each place: addresses, ports, folders, passwords, who starts it. */
+/** Lines without what differs by place: addresses, ports, folders, passwords, users. */
 const settings = (lines: readonly string[]) =>
   lines.filter(
     (line) => !/^(bind|port|listener|user|aclfile|acl_file|password_file|dir|maxmemory) /.test(line),
@@ -132,7 +132,7 @@ test('what fills the queue has a fraction of the CPU that what empties it has', 
   }
 });
 
-// Redis could not write: Docker makes all containers first, and while a volume is empty each of their images changes whose it is.
+// Redis could not write: Docker makes all containers first, and each image changes the owner of an empty volume.
 test('whose a volume is decides the image of one of our own', async () => {
   const services = await composed();
   for (const [name, { image, volumes = [] }] of Object.entries(services)) {
@@ -141,7 +141,7 @@ test('whose a volume is decides the image of one of our own', async () => {
   }
 });
 
-// `up … k6` starts k6 and what it depends on. Without the name Compose took the end of `prepare` for the one it waits for.
+// `up … k6` starts k6 and its dependencies. Without the name Compose took the end of `prepare` for that of the run.
 test('k6 depends on all the others', async () => {
   const services = await composed();
   const needed = (name: string): string[] => [
@@ -190,11 +190,11 @@ test('manifests: each container says what it needs and when it is well', async (
   assert.deepEqual(workloads.map(({ name }) => name).sort(), ['ingest', 'mosquitto', 'redis', 'relay']);
   const dockerfile = await readFile(join(ROOT, 'pipeline/pipeline.Dockerfile'), 'utf8');
   for (const { name, labels, container } of workloads) {
-    // By the one Services and policies find it, by the other it is closed to all whom no policy lets in.
+    // Services and policies select the first label; the second closes it to all others.
     assert.deepEqual(labels, { 'app.kubernetes.io/name': name, 'app.kubernetes.io/part-of': 'arrival' });
     const { ports, resources, startupProbe, livenessProbe, readinessProbe } = container;
     assert.deepEqual(Object.keys(resources.requests ?? {}).sort(), ['cpu', 'memory'], name);
-    // One thread does the work; Redis has others that write its log.
+    // One thread serves commands; others write the log.
     assert.equal(resources.limits?.cpu, name === 'redis' ? undefined : '1', name);
     assert.match(resources.limits?.memory ?? '', /^\d+[MG]i$/, name);
     const probes = [startupProbe, livenessProbe, readinessProbe];
@@ -296,7 +296,7 @@ test('containers of one Compose file are one host, pods of a cluster are not', (
   assert.deepEqual([stack('compose').oneHost, stack('kubernetes').oneHost], [true, undefined]);
 });
 
-// k6 archive and k6 inspect see no variable of their container, so the script found no pipeline and the TestRun ended in "error".
+// k6 archive and k6 inspect get no variables of their container, so the script found no pipeline and the TestRun ended in "error".
 test("k6-operator's initializer can make an archive of the script, and read it", async () => {
   const [run] = await understood<Manifest>('kubernetes', join(kubernetes, 'load')).then((all) =>
     all.filter(({ kind }) => kind === 'TestRun'),

@@ -43,7 +43,7 @@ for (const file of DOCKERFILES) {
   });
 }
 
-// labels.js was missing, and each script ended in its first line.
+// labels.js was missing, and each script failed in its first line.
 test('the image of k6 has every file that its scripts import', () => {
   const copied = instructions(read('k6.Dockerfile')).flatMap((line) =>
     /^COPY (?!--from)/.test(line) ? line.split(' ').slice(1, -1) : [],
@@ -86,7 +86,7 @@ test('the image of the pipeline has every file and package that its programs imp
   for (const name of packages) assert.ok(name in npmPackages.dependencies, `${name} is one of development`);
 });
 
-/** Whether a rule of .dockerignore is about a file: its path, or a folder's that it is in. */
+/** Whether a rule of .dockerignore matches a file: its path, or that of a folder of it. */
 function covers(rule: string, path: string): boolean {
   const pattern = rule.replace(/^!/, '');
   return matchesGlob(path, pattern) || matchesGlob(path, `${pattern}/**`);

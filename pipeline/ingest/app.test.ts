@@ -64,7 +64,7 @@ test('a message is in the queue when 202 comes, its bytes untouched, its stamps 
   assert.ok(before_us <= received && received <= queued && queued <= clock.now());
 });
 
-// JSON.stringify recurses, so that a batch with such a payload was a 500, and as a single message it was taken.
+// JSON.stringify recurses: a batch with such a payload got a 500, and a single message was accepted.
 for (const path of ['/messages', '/messages/batch']) {
   test(`${path}: a payload is nested in 1,000 levels at most, and a deeper one is refused in words`, async () => {
     const nested = (levels: number, [open, close]: string[]) => {
@@ -212,7 +212,7 @@ for (const [name, set, status] of headers) {
   });
 }
 
-/** What no client library would send. Each ends the connection. */
+/** Requests that no client library sends. Each ends the connection. */
 const raw: [name: string, parts: () => string[], status: number][] = [
   [
     'headers too large',
@@ -230,7 +230,7 @@ const raw: [name: string, parts: () => string[], status: number][] = [
     () => [`POST /messages HTTP/1.1\r\nhost: a\r\ncontent-length: ${10 * MB}\r\n\r\n`, '{"id":'],
     401,
   ],
-  // Only where messages are expected is a body read at all.
+  // Only the message routes read bodies.
   [
     '10 MB to another path',
     () => [ingest.head(`content-length: ${10 * MB}`).replace('/messages', '/nowhere'), '{"id":'],

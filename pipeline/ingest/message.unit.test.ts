@@ -8,7 +8,7 @@ import { Refusal } from './refusal.ts';
 const text = (more: object = {}) => Type.String({ maxLength: LONGEST, ...more });
 const exactly = { additionalProperties: false };
 
-/** The same rules as a schema: what is checked by hand has to agree with it. */
+/** The same rules as a schema, which the check by hand has to agree with. */
 const schemaOf = (id: Record<string, TSchema>) =>
   Type.Object(
     {
@@ -134,7 +134,7 @@ test('a batch is an array within its limit', () => {
 function changed(message: object, key: string, value: unknown): object {
   const entries = Object.entries(message).filter(([name]) => name !== key);
   if (value !== undefined) entries.push([key, value]);
-  // Not by assignment, which takes __proto__ for something else than JSON does.
+  // Not by assignment, which treats __proto__ differently from JSON.
   return Object.fromEntries(entries);
 }
 

@@ -7,7 +7,7 @@ import { type Answer, type Settings, TestIngest } from '../test/ingest.ts';
 import { eventually, type Service, startRedis } from '../test/services.ts';
 
 const message = { id: 'r.1.1', source: 'test', target: 'user/17', payload: 'x' };
-/** Longer than anything takes on a busy machine, so that no answer is late. */
+/** Long enough that no answer is late on a busy machine. */
 const PATIENT_MS = 60_000;
 const HASTY_MS = 1000;
 
@@ -68,7 +68,7 @@ test('a backlog at its limit: 503, exactly there, and back when the queue is sho
   assert.equal(await depth(), 3);
 });
 
-// A client that waits for each answer filled the queue as fast as it was answered: 154 ms of p99 with the cores full.
+// A client that waits for each answer filled the queue: p99 was 154 ms with full cores.
 test('a deep queue: answers are held, and each for a tenth of a second at most', async (t) => {
   const small = await limited(t, { throttle: 3 });
   for (let i = 0; i < 2; i++) assert.equal((await post(small)).status, 202);
@@ -191,7 +191,7 @@ test('Redis hangs: 503 by the deadline, promptly from then on, and back', async 
 test('Redis killed: 503, alive but not ready; started again: nothing acknowledged is gone', async () => {
   await redis.del('arrival:messages', 'arrival:depth');
   await accepted();
-  // While the disk is busy, Redis keeps what it has acknowledged back from its log, for two seconds at most.
+  // While the disk is busy, Redis delays the write of acknowledged commands to its log, for two seconds at most.
   const written = async () => /aof_buffer_length:0\b/.test(await redis.info('persistence'));
   await eventually(written, 'a log that has the message');
   service.signal('SIGKILL');

@@ -150,7 +150,7 @@ test('what does not fit is reported in one line, before anything starts', async 
   await Promise.all(all);
 });
 
-// Node's own error named neither variable, nor that the default of the other one was in the way.
+// Node's own error named neither the variable nor the other one whose default was the cause.
 test('a request may have less time than its headers have by default', async (t) => {
   const ingest = await start({ INGEST_TOKEN: 'of-the-variable', REQUEST_TIMEOUT_MS: '5000' });
   t.after(() => ingest.stop());

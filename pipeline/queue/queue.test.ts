@@ -47,7 +47,7 @@ const messages = (...ids: string[]) =>
   ids.map((id) => ({ body: JSON.stringify({ id }), target: 'a/b', stamps: '17,3' }));
 const idsOf = (entries: readonly Entry[]) =>
   entries.flatMap(({ frames }) => frames.map((frame) => JSON.parse(decodeFrame(frame).body.toString()).id));
-/** Until so many are claimed: how many entries a claim asks for depends on those before it. */
+/** Claims until it has so many: the size of a claim depends on those before it. */
 const claimAll = async (queue: Queue, consumer: string, count: number) => {
   const all: Entry[] = [];
   while (messagesOf(all) < count) all.push(...(await queue.claim(consumer, count)).entries);
@@ -98,7 +98,7 @@ test('stream: what a dead relay held is taken over, suspect from the second time
   await claimAll(queue, 'dead', 2);
   await queue.append(messages('3'));
   await queue.claim('alive', 1);
-  // So that the two are held for longer than the third: it is the first whose lease is renewed.
+  // So that two are held for longer than the third: the first one is renewed.
   const held = async (consumer: string) =>
     ((await redis.xpending('arrival:messages', 'relays', '-', '+', 10, consumer)) as [string][]).map(
       ([id]) => id,
@@ -173,7 +173,7 @@ test('stream: a claim asks for about as many messages as are wanted, whatever en
   }
 });
 
-// One that came up before its Redis put messages where no relay looked, and answered 202.
+// An ingest that came up before its Redis put messages where no relay looked, and answered 202.
 test('stream: it is asked before the first message whether the queue is divided', async () => {
   await redis.set('arrival:shards', '8');
   const fresh = openQueue('stream', { url, timeoutMs: 20_000 });
@@ -204,7 +204,7 @@ test('stream: what is taken over before Redis fails is not forgotten', async (t)
   const ids = Array.from({ length: 60 }, (_, i) => String(i));
   await appendEach(queue, ...ids);
   const entries = await claimAll(queue, 'dead', 60);
-  // One that is old, and behind it more than one round looks at.
+  // An old one, and more entries behind it than a round reads.
   await redis.xclaim(STREAM, 'relays', 'dead', 0, entries[0]?.id as string, 'IDLE', 3_600_000, 'JUSTID');
   const { redis: connection } = queue as unknown as { redis: Connection };
   const recover = connection.recoverEntriesBuffer.bind(connection);
@@ -236,7 +236,7 @@ test('stream: what Redis handed out and nobody read is found again, and counts a
   assert.ok(claim.entries.every(({ deliveries }) => deliveries === 1));
 });
 
-// A message that had killed three relays came back as one that nobody had tried, and took a whole burst along.
+// A message that had killed three relays came back as untried, and took a whole burst along.
 test('stream: what was taken over and not read keeps its count, and what makes it suspect', async () => {
   const queue = queueOf('stream');
   await appendEach(queue, 'new', 'recovered', 'killer');
@@ -342,7 +342,7 @@ test('npm run pipeline -- dead-letters: lists, requeues, drops, and says what is
   assert.deepEqual([dropped.code, dropped.out], [0, ['2 dropped']]);
   assert.deepEqual((await run('list', '--json')).out, ['']);
 
-  // It looked for `id` alone; and what a poster had put into an id reached the terminal as it was.
+  // It looked for `id` only, and an id reached the terminal unescaped.
   const body = JSON.stringify({ meta: { id: 'red\u001b[31m\u009b' } });
   await queue.append([{ body, target: 'a', stamps: '' }]);
   for (const entry of await claimAll(queue, 'c', 1)) await queue.bury(entry, 1, 'refused');

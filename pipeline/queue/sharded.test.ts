@@ -186,7 +186,7 @@ test('order within a target: what a dead relay had goes before what came after i
     await open(SHARDS, 'relay', leaseMs),
   ];
   await one.join();
-  // Entries of few messages, so that one look does not bring all of them.
+  // Entries of few messages, so that one claim does not get all.
   for (let from = 0; from < 400; from += 10) await ingest.append(messages(from, 10));
   const had = await claimed(one, 'one', 400);
   await one.acknowledge(had.slice(0, 5));
@@ -250,7 +250,7 @@ test('Redis Cluster of three: two generators meet and are summed there, a relay 
   const mqtt = { url: broker.url('subscriber') };
   const ingest = { url: `http://127.0.0.1:${port}`, token };
   const reader = { url: cluster.url('reader') };
-  // One sender each: two at a time could overtake each other on their way to the ingest.
+  // One sender each: two could overtake each other before the ingest.
   const options = { rate: 400, seconds: 5, senders: 2, ingest, mqtt, redis: reader, canary: false };
   const env = { FAULT_LOAD: JSON.stringify({ batch: 1, fill: 0, ...options }), RUN_DIR: join(dir, 'run') };
   const generators = new Instances(LOAD, [], env, 2);

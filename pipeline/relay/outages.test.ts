@@ -196,7 +196,7 @@ test('a message that breaks the connection becomes a dead letter, and takes no o
 });
 
 for (const mode of ['pipelined', 'serial']) {
-  // It was acknowledged in Redis, though the socket that it was being written to was destroyed.
+  // It was acknowledged in Redis although its socket was destroyed.
   test(`${mode}, QoS 0: the connection breaks while a message is being written, and the message goes again`, async (t) => {
     const way = await proxy(t);
     let broken = 0;
@@ -215,7 +215,7 @@ for (const mode of ['pipelined', 'serial']) {
   });
 }
 
-// There was no health before the broker had answered, and SIGTERM was left to the kernel, who ignores it for the first process of a container.
+// Health and SIGTERM were handled only after the broker had answered, and the kernel ignores SIGTERM for the first process of a container.
 test('the broker is away from the start: the relay is alive and not ready, and begins when it comes', async (t) => {
   await open(t);
   const port = await freePort();
@@ -292,7 +292,7 @@ test('Redis refuses writes for a while: the relay logs it once in plain words, a
   await redis.config('SET', 'replica-serve-stale-data', 'yes');
   await eventually(() => said(/read-only replica/) > 0, 'a word about it', WITHIN_MS);
   await redis.replicaof('NO', 'ONE');
-  // A Redis that lost its data lost the consumer group with it.
+  // Redis lost its data, and the consumer group.
   await redis.flushall();
   const ids = await append(10);
   await eventually(() => arrivals.length >= 10, 'the messages', WITHIN_MS);
@@ -305,7 +305,7 @@ for (const [kind, shards] of [
   ['stream', '2'],
   ['list', '1'],
 ] as const) {
-  // A window of large messages was more than the container of a relay has.
+  // A window of large messages exceeded the memory of a relay's container.
   test(`${kind}, ${shards} shard(s): a relay claims no more while it holds RELAY_MEMORY bytes`, async (t) => {
     const large = 500_000;
     queue = openQueue(kind, { url: redisServer.url, timeoutMs: WITHIN_MS, shards: Number(shards) });
@@ -354,7 +354,7 @@ test('a list: what a relay could not deliver is given back when it stops', async
   assert.equal(await queue.depth(), 20);
 });
 
-/** A broker that answers messages that somebody has subscribed to, with this code. */
+/** A broker that answers messages with subscribers with this code. */
 const answering = (reasonCode: number) => (bytes: Buffer) =>
   bytes.length === 4 && bytes[0] === 0x40 ? Buffer.from([0x40, 3, ...bytes.subarray(2), reasonCode]) : bytes;
 
@@ -390,7 +390,7 @@ test('a list, serial: what is refused while Redis is full is a dead letter later
   assert.deepEqual(letters, ids);
 });
 
-// The relay took the message for one with an entry of its own, which Redis had refused, and deleted the entry that held it.
+// Redis had refused the message's own entry, but the relay deleted the entry that held it.
 test('serial: of an entry, what was refused while Redis was full stays in the queue when the relay stops', async (t) => {
   await open(t);
   const way = await proxy(t);
@@ -545,7 +545,7 @@ test('what a takeover brings while a broken claim is looked for is published onc
     looked.resolve();
     return recoverUnseen(...args);
   });
-  // The reply is late: the other look may begin meanwhile, if it does not wait.
+  // The reply is late: the other recovery begins meanwhile unless it waits.
   t.mock.method(queue, 'recover', async (...args: Parameters<typeof recover>) => {
     const claim = await recover(...args);
     await Promise.race([looked.promise, sleep(1000)]);

@@ -25,7 +25,7 @@ for (const stamps of ['now', '17', '17,', ',3', '17,3,4', '17,3x', '-17,3', '17,
   });
 }
 
-/** What a broker was given to publish, and the way to answer it. */
+/** Published messages of a broker, with a function to answer them. */
 interface Published extends Publication {
   answer: (reasonCode: number) => void;
 }
@@ -227,7 +227,7 @@ test('QoS 0: delivered when the socket has it, and nothing more goes while it do
   assert.equal(take().length, 1);
 });
 
-// The error was ignored: what a destroyed socket never had was acknowledged.
+// The error was ignored: messages that a destroyed socket never got were acknowledged.
 test('QoS 0: messages of writes that failed go again, in order, alone and before the rest', async (t) => {
   const { publisher, broker, events, take } = atBroker({ qos: 0, window: 1000 });
   t.after(() => publisher.close());

@@ -12,7 +12,7 @@ import { type Hops, hopsOf } from '../test/hops.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
-/** A relay that a busy machine holds up for that long loses what it holds to another, and messages arrive twice. */
+/** Longer than a busy machine stops a relay, whose messages would otherwise arrive twice. */
 const LEASE_MS = 30_000;
 const SHORT_LEASE_MS = 400;
 
@@ -94,7 +94,7 @@ async function kill(relay: Supervised): Promise<void> {
   await relay.ended;
 }
 
-/** A relay's consumers: the group knows one from its first message on. */
+/** A relay's consumers; the group has one from its first message. */
 async function consumers(): Promise<string[]> {
   const reply = (await redis.xinfo('CONSUMERS', 'arrival:messages', 'relays').catch(() => [])) as string[][];
   return reply.map((consumer) => consumer[1] as string);

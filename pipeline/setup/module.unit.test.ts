@@ -1,4 +1,4 @@
-/** The Go module is used without this repository: what its folder has to say and to hold by itself. */
+/** The Go module is used without this repository, so its folder has to be complete. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -11,7 +11,7 @@ import { aptScript, installCommand, isInstalled, neededPrograms, packagesFor } f
 import { builtFrom, filesBelow, hashFiles, isK6Source, k6Sources } from './sources.mjs';
 import { buildGo, locked, run } from './steps.mjs';
 
-// The set-up looked for the hash under another name than it was built in with, and so built k6 each time.
+// The set-up looked for the hash under another name than the build used, and so built k6 each time.
 test('after a set-up there is nothing to do', async () => {
   const setup = join(import.meta.dirname, './main.mjs');
   const { stdout } = await execa(process.execPath, [setup, '--test'], {
@@ -20,7 +20,7 @@ test('after a set-up there is nothing to do', async () => {
   assert.equal(stdout, 'setup  nothing to do');
 });
 
-// It asked for Go, of a version that no module wanted, where everything was built.
+// It required Go, of a version that no module needed, although everything was built.
 test('Go is asked for where something is to be built, of the version in go.mod', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
@@ -46,7 +46,7 @@ test('a flag that the set-up does not know is refused', async () => {
   });
 });
 
-// k6 and Node name files by URL, and nobody decoded it: every scenario ended with "stat …/my%20project/…: no such file or directory".
+// k6 and Node name files by URL, which was not decoded: every scenario ended with "stat …/my%20project/…: no such file or directory".
 test('a checkout whose path has spaces, letters that are not ASCII, % and #', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
@@ -61,7 +61,7 @@ test('a checkout whose path has spaces, letters that are not ASCII, % and #', as
   const durations = ['WARMUP_DURATION=1', 'RAMP_DURATION=1', 'SUSTAINED_DURATION=1'];
   for (const [script, given] of [
     ['smoke.js', ['DURATION=1']],
-    ['phases.js', [...settings, ...durations]], // it has a file of its own, which k6 opens another way
+    ['phases.js', [...settings, ...durations]], // k6 opens its CSV file differently
   ] as const) {
     const { all } = await run(
       'scenarios/run/run.ts',
@@ -163,7 +163,7 @@ test('a lock whose holder is gone is taken over, also when another process has i
   const lock = join(dir, 'lock');
   const gone = [
     '2147483646 1',
-    // A container's pids begin anew: its supervisor found a lock with its own pid, and took itself for another that runs.
+    // Pids of a container begin again: its supervisor found a lock with its own pid, and took it for another running one.
     `${process.pid} 1`,
     `${process.ppid} 1`,
     '',
@@ -175,7 +175,7 @@ test('a lock whose holder is gone is taken over, also when another process has i
   assert.deepEqual(readdirSync(dir), []);
 });
 
-// They read the same dead pid, and each removed what the one before had made of it.
+// They read the same dead pid, and each removed the new lock of the one before.
 test('of many processes that find a lock whose holder is gone one takes it over', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));

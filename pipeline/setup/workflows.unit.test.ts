@@ -1,4 +1,4 @@
-/** The hosted CI runs the commands of the README and of package.json, with pinned actions and no rights but to read. */
+/** The hosted CI runs commands of the README and package.json, with pinned actions and read-only rights. */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -113,7 +113,7 @@ async function assertAllowed([name, ...args]: [string, ...string[]], allowed: re
   for (const user of REDIS_USERS) {
     const refusal = await connections[user].call(name, ...args).then(
       () => undefined,
-      // What is wrong with the command apart from who gives it does not matter here.
+      // Other errors of the command do not matter here.
       ({ message }: Error) => (/^NOPERM|can't run this command/.test(message) ? message : undefined),
     );
     if (allowed.includes(user)) assert.equal(refusal, undefined, user);
@@ -121,7 +121,7 @@ async function assertAllowed([name, ...args]: [string, ...string[]], allowed: re
   }
 }
 
-/** A topic, who may publish to it, and who gets what is published. */
+/** A topic, the users that may publish to it, and the users that get the messages. */
 const topics: [topic: string, writers: BrokerUser[], readers: BrokerUser[]][] = [
   ['messages/user/1', ['relay'], ['subscriber', 'bridge']],
   ['messages/canary/run', ['relay'], ['subscriber', 'bridge']],
@@ -142,7 +142,7 @@ test('the broker: who may publish where, and who gets it', async (t) => {
   const assertGot = async (topic: string, readers: BrokerUser[]) => {
     for (const user of readers) await eventually(() => got[user]?.has(topic), `${topic} at ${user}`);
     for (const user of BROKER_USERS) {
-      // Before the broker answers this it has written what it had for this client.
+      // The broker writes waiting messages before it answers this.
       await clients[user].unsubscribeAsync('nothing');
       assert.equal(got[user]?.has(topic), readers.includes(user), `${topic} at ${user}`);
       got[user]?.clear();

@@ -110,7 +110,7 @@ test('a run through the cluster: balanced account, and every worker has done its
     assert.ok(account.scheduled > 4000);
     assert.equal(account.arrived, account.scheduled);
     assert.ok(account.balanced);
-    // Relays publish at one broker, k6 listens at the other, and the bridge between takes the stamps along.
+    // Relays publish to one broker, k6 subscribes at the other, and the bridge passes the stamps.
     assert.notEqual(new URL(file.mqtt.url).port, new URL(file.stages.mqttUrl).port);
     assert.equal(latency.stages.delivery.count, latency.arrival.count);
     assert.equal(run.run.topology, 'cluster');
@@ -166,7 +166,7 @@ test('messages of a target arrive in the order in which they were accepted, by t
   for (const [topic, order] of arrived) assert.deepEqual(order, numbers, topic);
 });
 
-/** What the run kept of what everyone said of himself. */
+/** The figures of all processes in the run. */
 function checkFigures(resources: Resource[]): void {
   const of = (process: string) => {
     const figures = resources.find((resource) => resource.process === process)?.figures;
@@ -200,7 +200,7 @@ function checkFigures(resources: Resource[]): void {
   assert.ok((host.cs ?? []).some((each) => each !== null && each > 0));
 }
 
-// All but TOPOLOGY were ignored: `QUEUE=list npm run smoke` passed, and measured a stream.
+// Settings except TOPOLOGY were ignored: `QUEUE=list npm run smoke` passed, and measured a stream.
 test('settings that the pipeline that is up does not have are refused, all in one message', async () => {
   const others = {
     RELAY_MODE: 'serial',
@@ -245,7 +245,7 @@ test('the answers that a client sees are the ingest’s', async () => {
   };
   assert.equal((await post('{"id":"a"}'))[0], 400);
   const tooLarge = `the body exceeds the limit of ${BODY_LIMIT} bytes`;
-  // Refused by an ingest, and by nginx, which holds no more than twice of it.
+  // Refused by an ingest, and beyond twice the limit by nginx.
   for (const size of [BODY_LIMIT + 1, BODY_LIMIT * 3])
     assert.deepEqual(await post(JSON.stringify({ id: 'a', target: 'b', text: 'x'.repeat(size) })), [
       413,

@@ -71,7 +71,7 @@ test('what a hypervisor gave to others is not what the host used, and no idle ti
   assert.equal(vmstat(before, now).id, 0);
 });
 
-// The two were read by different means: of two cores, 150 % stood beside 91 % busy.
+// The two came from different sources: 150 % of two cores beside 91 % busy.
 test('the telemetry has both from one reading', { skip: !HAS_VMSTAT }, async () => {
   const { promise, resolve } = Promise.withResolvers<TelemetryData>();
   const record = async (name: string, _at: number, data: TelemetryData) => {

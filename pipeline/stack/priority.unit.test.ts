@@ -93,7 +93,7 @@ test('a generator has it too', async (t) => {
   }
 });
 
-// The recorder that Artillery starts was at nice -20: each went ten ahead of what had started it.
+// The recorder that Artillery starts was at nice -20: each was raised by ten from its parent.
 test('what a generator starts is no further ahead than the generator', { skip: !hasRights() }, async () => {
   const args = ['-n', '-10', process.execPath, '--input-type=module-typescript', '-e', PRINT];
   assert.match((await execa('nice', args)).stdout, / at nice -10$/);

@@ -14,7 +14,7 @@ before(async () => {
 });
 after(() => remove(logs));
 
-/** A master with a worker, as nginx is one: the worker has its pipes, and does not notice when the master is killed. */
+/** A master with a worker, like nginx: the worker holds its pipes, and does not notice the master's death. */
 const MASTER = { name: 'master', command: 'sh', args: ['-c', 'sleep 600 & echo worker $!; wait'] };
 const PATTERN = /^worker (\d+)$/;
 
@@ -51,7 +51,7 @@ test('whoever started it is killed: neither it nor its workers stay behind', asy
   await eventually(() => !isThere(worker as number), 'the end of the worker');
 });
 
-// The error had no listener: a full disk ended the supervisor, with secrets left and nothing stopped in order.
+// The error had no listener: a full disk killed the supervisor, which left secrets and processes.
 test('a log that cannot be written ends nothing', async () => {
   await mkdir(join(logs, 'talker.log'));
   const talker = await Supervised.start(

@@ -72,7 +72,7 @@ async function filesIn(dir: string): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
 }
 
-/** What nobody may see: of each user and of whoever posts. The supervisor's own passwords are in its memory alone. */
+/** Secrets of all users and clients. The supervisor's own passwords are only in its memory. */
 async function secretsOf(stack: StackFile): Promise<string[]> {
   const urls = [stack.redis.url, stack.operator.redisUrl];
   for (const name of ['ingest-1', 'relay-1']) {
@@ -85,7 +85,7 @@ async function secretsOf(stack: StackFile): Promise<string[]> {
   return secrets;
 }
 
-/** All command lines on this machine that were seen while `lasts` held. */
+/** All command lines on this machine while `lasts` held. */
 async function commandsSeen(lasts: () => boolean): Promise<string[]> {
   const seen = new Set<string>();
   while (lasts()) {
@@ -97,7 +97,7 @@ async function commandsSeen(lasts: () => boolean): Promise<string[]> {
   return [...seen];
 }
 
-/** Local addresses on which these processes listen, as in /proc/net/tcp: hexadecimal, 32 bits at a time in the host's order. */
+/** Local addresses that these processes listen on, as in /proc/net/tcp: hexadecimal, 32-bit words in the host's order. */
 async function listenersOf(pids: number[]): Promise<string[]> {
   const sockets = new Set<string>();
   for (const pid of pids) {
@@ -148,7 +148,7 @@ describe('a stack that speaks TLS', () => {
     t.after(() => presence.kill());
     const heard: string[] = [];
     presence.stdout.on('data', (chunk) => heard.push(String(chunk)));
-    // What is retained comes at once: from here on it listens.
+    // Retained messages come at once, so it is subscribed now.
     await eventually(() => heard.join('').includes('status/relay/relay-1 online'), 'the relay');
 
     let running = true;

@@ -20,7 +20,7 @@ import { secret } from './access.ts';
 import { freePort } from './ports.ts';
 import { Supervised } from './process.ts';
 
-/** Moves the clock of a process that it is loaded into; Debian's package faketime has it. */
+/** The library that shifts the clock of a process (Debian's faketime). */
 const [FAKETIME = ''] = globSync('/usr/lib{/*,64,}/faketime/libfaketime.so.1');
 const skip = existsSync(FAKETIME) ? false : 'libfaketime is not installed (npm run setup -- --test)';
 
@@ -36,7 +36,7 @@ interface Hosts {
   relay: Host;
 }
 
-/** A network namespace for each, the relay's on the way between the others'. Where there can be none all are on this host. */
+/** A network namespace for each, with the relay's between the others'; without namespaces all are on this host. */
 async function openHosts(t: TestContext): Promise<Hosts> {
   const refusal = lacks('network namespaces');
   if (refusal !== null) {
@@ -110,7 +110,7 @@ async function run(t: TestContext, hosts: Hosts, shifts?: Shifts): Promise<Run> 
   return load.result();
 }
 
-/** What the wall clock's tick may be noticed late by; it comes on top of the bound. */
+/** How late a tick of the wall clock may be noticed, in addition to the bound. */
 const TICK_MS = 2;
 
 test('an ingest 3 s ahead and a relay 0.4 s behind, each on a host of its own: stages as on one clock, within the bound', {
@@ -136,7 +136,7 @@ test('an ingest 3 s ahead and a relay 0.4 s behind, each on a host of its own: s
       bound = Math.max(bound, bound_ms);
     }
     assert.deepEqual([account.scheduled, account.arrived], [400, 400]);
-    // Nothing takes less than no time. A clock that is off makes one stage longer and its neighbour as much shorter, below zero at last.
+    // A wrong clock makes one stage longer and its neighbour shorter, finally below zero.
     for (const [name, { min }] of Object.entries(latency.stages))
       assert.ok((min ?? Number.NaN) >= -(2 * bound + TICK_MS), `${name}: ${min} ms, bound ${bound}`);
     const stages = Object.values(latency.stages);

@@ -29,7 +29,7 @@ before(async () => {
 });
 after(() => remove(dir));
 
-/** `npm run pipeline` in a directory of the test's own, on free ports. */
+/** `npm run pipeline` in its own directory, on free ports. */
 class Command {
   output = '';
   readonly #child;
@@ -63,7 +63,7 @@ class Command {
   }
 }
 
-/** A process whose parent was killed is gone once init has noticed. */
+/** A process whose parent was killed is gone after init has reaped it. */
 async function gone(stack: StackFile): Promise<void> {
   for (const [name, pid] of Object.entries(stack.processes)) {
     await eventually(() => !isAlive(pid), `the end of ${name}`);
@@ -205,7 +205,7 @@ test('messages that were accepted before a crash are taken up by the next start,
   assert.equal(await fresh.stop('SIGINT'), 0);
 });
 
-// The one that was refused removed stack.json, the ingest's tokens and the certificates of the one that ran.
+// The refused one removed stack.json, tokens and certificates of the running one.
 test('a second one in the same directory, whatever refuses it: one line, and the first keeps its files', async (t) => {
   const command = new Command(t, { TLS: 'true' });
   await command.ready();
@@ -225,7 +225,7 @@ test('a second one in the same directory, whatever refuses it: one line, and the
   assert.equal(await command.stop('SIGINT'), 0);
 });
 
-// logs/ and redis/ of whatever directory it was given were emptied.
+// It emptied logs/ and redis/ of any given directory.
 test('STACK_DIR with files that are not a stack’s: one line, and nothing in it is changed', async (t) => {
   const files = {
     'logs/app.log': 'a log',
@@ -276,7 +276,7 @@ test('a port is taken: which, by what variable, by whom', async (t) => {
   server.close();
 });
 
-// Brokers were started after everything had been stopped.
+// Brokers started after the stop.
 test('one server cannot start: the others are waited for, and stopped', async (t) => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -2,8 +2,8 @@ import { copyFile, cp, link, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
 /**
- * Makes a checkout of a test's own, set up as this one is. Files of our own are copied, so that Node and k6 see them there; a link of
- * k6 is enough, which looks for its sources beside itself.
+ * Makes a separate checkout, set up like this one. It copies our files, so that Node and k6 find them there; k6, which looks for its
+ * sources beside itself, can be a link.
  */
 export async function copyCheckout(checkout: string): Promise<void> {
   const root = join(import.meta.dirname, '../..');

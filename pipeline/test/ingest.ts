@@ -9,7 +9,7 @@ import type { Queue } from '../queue/queue.ts';
 const TOKEN = 'a-token-of-the-test';
 export const AUTHORIZED = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
 
-/** What a test sets otherwise than the defaults, which are generous. */
+/** A test's settings; the defaults are generous. */
 export interface Settings {
   queue: Queue;
   now?: () => number;
@@ -100,7 +100,7 @@ export class TestIngest {
     return response.status;
   }
 
-  /** A connection on which a test says what no client would say. */
+  /** A raw connection, for requests that no client sends. */
   open(...parts: (string | Buffer)[]): RawConnection {
     return new RawConnection(this.port, parts);
   }
@@ -113,7 +113,7 @@ export class TestIngest {
 }
 
 export class RawConnection {
-  /** Resolves with all that came when the other side has closed. */
+  /** Resolves with all received bytes when the peer has closed. */
   readonly closed: Promise<string>;
   /** What came until now. */
   received = '';

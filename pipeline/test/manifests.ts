@@ -51,13 +51,13 @@ export interface Manifest {
   };
 }
 
-/** What pipeline/deploy/check makes of Compose files or kustomizations. */
+/** The output of pipeline/deploy/check for Compose files or kustomizations. */
 export async function understood<T>(...args: string[]): Promise<T[]> {
   const { stdout } = await promisify(execFile)(CHECK, args, { maxBuffer: 1e8 });
   return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as T]));
 }
 
-/** The objects of a kustomization, and what is asked of them again and again. */
+/** The objects of a kustomization, with common queries. */
 export async function manifests(kustomization: string) {
   const all = await understood<Manifest>('kubernetes', kustomization);
   const of = (kind: string) => all.filter((one) => one.kind === kind);

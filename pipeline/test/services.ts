@@ -9,11 +9,11 @@ import { freePort } from '../stack/ports.ts';
 import { Supervised } from '../stack/process.ts';
 import { type Listen, prepareMosquitto, prepareRedis } from '../stack/services.ts';
 
-/** Where a test's process runs: on this host, or in a network namespace. */
+/** The place of a test's process: this host, or a network namespace. */
 export interface Host {
   /** What others reach it by. */
   address: string;
-  /** A command that runs another one there, and becomes it. */
+  /** A command that execs another one there. */
   within: readonly string[];
 }
 export const HERE: Host = { address: '127.0.0.1', within: [] };
@@ -32,7 +32,7 @@ export async function remove(dir: string): Promise<void> {
   await rm(dir, { recursive: true, force: true, maxRetries: 3 });
 }
 
-/** A real server of a test's own, which can be killed and started again with its data. */
+/** A test's own server, which can be killed and restarted with its data. */
 export class Service {
   readonly #dir: string;
   readonly #prepare: (dir: string) => Promise<Launch>;
@@ -68,8 +68,8 @@ function secretFor<User extends string>(users: readonly User[]): Record<User, st
 }
 
 /**
- * A private Redis with the stack's users, and in the place of its default user, who is off, the test's own, who
- * may do everything: `url` is that one's. Its `remove()` belongs into the test's `after`.
+ * A private Redis with the stack's users, and an admin user for the test, whose address is `url`. Call its `remove()` in the
+ * test's `after`.
  */
 export async function startRedis(
   certificate?: Certificate,
@@ -91,7 +91,7 @@ export async function startRedis(
   return { url: urls({ default: 'secret' }, address).default, as: (user) => byUser[user], service };
 }
 
-/** A private Mosquitto with the stack's users. Its `remove()` belongs into the test's `after`. */
+/** A private Mosquitto with the stack's users. Call its `remove()` in the test's `after`. */
 export async function startBroker(
   certificate?: Certificate,
   host = HERE,
@@ -106,7 +106,7 @@ export async function startBroker(
   return { url: (user) => byUser[user], service };
 }
 
-/** Waits until `holds` does, looking every few milliseconds; fails after `withinMs`. */
+/** Waits until `holds` returns true; fails after `withinMs`. */
 export async function eventually(
   holds: () => unknown | Promise<unknown>,
   what = 'the condition',

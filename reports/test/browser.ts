@@ -66,7 +66,7 @@ export class Reader {
     return opened;
   }
 
-  /** Opens a page, and afterwards checks that it was quiet and asked for nothing but itself. */
+  /** Opens a page, and afterwards checks that it logged no errors and loaded nothing else. */
   async read(
     run: Run | string | null,
     look: (page: Page) => Promise<void>,

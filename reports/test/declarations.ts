@@ -1,4 +1,4 @@
-/** The TypeScript declarations of a JSON schema: an interface for each of its objects that has a name. */
+/** The TypeScript declarations of a JSON schema: an interface for each named object. */
 
 export interface Schema {
   description?: string;
@@ -15,7 +15,7 @@ export interface Schema {
   $defs?: Record<string, Schema>;
 }
 
-/** @param names of parts in TypeScript, where that is not the part's own; `` is the whole */
+/** @param names TypeScript names of parts that differ from the part's own; `` is the root */
 export function declarations(root: Schema, names: Record<string, string>): string {
   const parts = root.$defs ?? {};
   const nameOf = (part: string) => names[part] ?? `${part[0]?.toUpperCase()}${part.slice(1)}`;
@@ -51,7 +51,7 @@ export function declarations(root: Schema, names: Record<string, string>): strin
       const absent = required.includes(name) ? '' : '?';
       return `${comment(one, inner)}${inner}${name}${absent}: ${typeOf(one, inner)};\n`;
     });
-    // TypeScript wants of an index that it covers the named fields too.
+    // In TypeScript an index signature has to cover the named fields.
     const further = typeof additionalProperties === 'object' ? `${inner}[further: string]: unknown;\n` : '';
     return `{\n${lines.join('')}${further}${indent}}`;
   };
@@ -64,7 +64,7 @@ export function declarations(root: Schema, names: Record<string, string>): strin
     .join('\n');
 }
 
-/** The object that a part is, or is where it is not null. */
+/** The object type of a part, without null. */
 function objectOf(one: Schema): Schema | undefined {
   return one.properties ? one : one.anyOf?.find(({ properties }) => properties);
 }

@@ -1,4 +1,4 @@
-/** The documents: links, limits, and what they quote of the source. */
+/** Checks of the documents: links, lengths, commands, quotes of the source. */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
@@ -23,7 +23,7 @@ function files(pattern: string): string[] {
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
-/** Lines that are neither code nor within an HTML comment. */
+/** Lines outside of code and HTML comments. */
 function prose(text: string): string[] {
   const open = text.replace(/^```.*?^```$/gms, '').replace(/^<!--.*?-->$/gms, '');
   return open.split('\n').filter((line) => !/^ {4}/.test(line));
@@ -126,7 +126,7 @@ test('the messages of reports/TROUBLESHOOTING.md stand in the source', () => {
   }
 });
 
-/** Shell that no test starts as it stands, by its first words, and why. */
+/** Commands that no test runs, by their first words, with the reason. */
 const NOT_RUN: Record<string, string> = {
   'npm test': 'CI runs it',
   'npm run selftest': 'npm test runs it beside the tests',
@@ -151,7 +151,7 @@ const NOT_RUN: Record<string, string> = {
   kubectl: 'needs a cluster; deploy-check reads the manifests',
 };
 
-/** The shell of a document, a command a line, and what its text names as `npm …`. */
+/** The commands of a document, one a line, and the `npm …` in its text. */
 function commandsOf(text: string): string[] {
   const open = text.replace(/^```(?!sh\n).*?^```$/gms, '').replaceAll('\\\n', ' ');
   const fenced = [...open.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, body = '']) => body.split('\n'));

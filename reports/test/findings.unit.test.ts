@@ -36,7 +36,7 @@ test('a host without a core left, though no process had a core of its own full',
   const figures = run.resources.find(({ process }) => process === 'host')?.figures;
   assert.ok(figures);
   const host = () => texts(run).filter((text) => text.startsWith('The host was full'));
-  /** What a second of the run was idle, waiting and stolen. */
+  /** Idle, waiting and stolen CPU of a second of the run. */
   const set = (of: (t: number) => { id: number; wa?: number; st?: number }) => {
     for (const key of ['id', 'wa', 'st'] as const)
       figures.gauges[key] = figures.t.map((t) => of(t)[key] ?? 0);

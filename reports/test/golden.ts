@@ -43,7 +43,7 @@ const SWEEP: Plan = {
 const EMPTY: Plan = { ...RAMP, cutAt: 0 };
 export const HOSTILE = '</script><img src=x onerror="document.title=1"><b>&amp;\u2028$&';
 
-/** A run of a plan that passed; the rest of the goldens say how they differ. */
+/** A passing run of a plan; the other goldens change it. */
 function run(profile: string, plan: Plan): Run {
   const simulated = simulate(plan);
   return {
@@ -99,7 +99,7 @@ function run(profile: string, plan: Plan): Run {
   };
 }
 
-/** What internal/judge has of a run that passed, with two limits of a script. */
+/** The rules of internal/judge for a passing run, with two limits of a script. */
 function rules({
   account,
   health,
@@ -133,7 +133,7 @@ function rules({
   ];
 }
 
-/** Gives some rules of a run that passed another outcome. */
+/** Changes the outcome of some rules of a passing run. */
 function judged(run: Run, ok: boolean | null, names?: readonly string[]): void {
   for (const rule of run.verdict.rules ?? []) {
     if (names === undefined || names.includes(rule.name)) Object.assign(rule, { ok });
@@ -157,7 +157,7 @@ function failing(): Run {
   return golden;
 }
 
-/** The ingest refuses most, and what it takes is through at once. */
+/** The ingest refuses most requests; the others arrive at once. */
 function refusing(): Run {
   const golden = run('ramp', { ...RAMP, refuses: 0.9 });
   const { rejected } = golden.account;
@@ -227,7 +227,7 @@ function withoutStages(): Run {
   return golden;
 }
 
-/** A subscriber was away for more than a second: what waited for it arrived late. */
+/** A subscriber was away for more than a second, and its messages arrived late. */
 function gap(): Run {
   const golden = run('smoke', { ...SMOKE, gap: { subscriber: 2, from_s: 3.24, to_s: 4.61 } });
   golden.verdict.result = 'invalid';

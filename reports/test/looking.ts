@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 
 const AXE = new URL(import.meta.resolve('axe-core/axe.min.js'));
 
-/** What axe-core has against the page: a rule and the first place for each. */
+/** axe-core's findings: each rule with its first place. */
 export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(await readFile(AXE, 'utf8'));
   return page.evaluate(async () => {
@@ -35,7 +35,7 @@ export function picture(page: Page, name: string): Promise<string> {
     .evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
 }
 
-/** Zooms the chart that has the focus by keys, and with it another over the same time; both end as they began. */
+/** Zooms the focused chart by keys, and with it another over the same time, and zooms back. */
 export async function zoomsByKeys(page: Page, name: string, other: string): Promise<void> {
   const both = () => Promise.all([picture(page, name), picture(page, other)]);
   const whole = await both();
@@ -46,7 +46,7 @@ export async function zoomsByKeys(page: Page, name: string, other: string): Prom
   assert.deepEqual(await both(), whole);
 }
 
-/** Drags over a chart, which zooms it and another over the same time; a double click shows everything again. */
+/** Drags over a chart, which zooms it and another over the same time; a double click zooms back. */
 export async function zoomsByMouse(page: Page, name: string, other: string): Promise<void> {
   const both = () => Promise.all([picture(page, name), picture(page, other)]);
   const plot = chartOf(page, name).locator('.u-over');
@@ -64,7 +64,7 @@ export async function zoomsByMouse(page: Page, name: string, other: string): Pro
   assert.deepEqual(await both(), whole);
 }
 
-/** How many pixels of a chart are of a colour of the page's styles. */
+/** The number of a chart's pixels with a colour of the page's styles. */
 export async function painted(page: Page, name: string, colour: string): Promise<number> {
   return chartOf(page, name)
     .locator('canvas')
@@ -92,7 +92,7 @@ export function firstPaint(page: Page): Promise<number | undefined> {
   return page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
 }
 
-/** px that the page is wider than the screen, once what follows the screen's size has: charts do so within a frame. */
+/** px by which the page is wider than the screen, after charts have followed its size (within a frame). */
 export function overflow(page: Page): Promise<number> {
   return page.evaluate(async () => {
     const frame = () => new Promise((drawn) => requestAnimationFrame(drawn));
@@ -106,7 +106,7 @@ export async function text(page: Page, selector: string): Promise<string> {
   return ((await page.locator(selector).first().textContent()) ?? '').replaceAll('\u00a0', ' ');
 }
 
-/** The charts that have nothing on their canvas, wherever the page has been scrolled to. */
+/** The charts with an empty canvas. */
 export function blank(page: Page): Promise<string[]> {
   return page.locator('.plot').evaluateAll((plots) =>
     plots.flatMap((plot) => {
@@ -117,7 +117,7 @@ export function blank(page: Page): Promise<string[]> {
   );
 }
 
-/** What the page says that no reader sees or that breaks a layout: bidi controls, and numbers of hundreds of digits. */
+/** Text that is invisible or breaks the layout: bidi controls, and numbers of hundreds of digits. */
 export function unreadable(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const all = [...document.querySelectorAll('body :not(script)')];
@@ -129,7 +129,7 @@ export function unreadable(page: Page): Promise<string[]> {
   });
 }
 
-/** What a chart shows, in pixels of the colour that it is drawn in: antialiasing changes how opaque those are, not their colour. */
+/** A chart's pixels by colour: antialiasing changes their opacity only. */
 export interface Drawn {
   name: string;
   title: string;
@@ -147,7 +147,7 @@ export interface Drawn {
   names: { phases: number; marks: number };
 }
 
-/** What each chart that has something to draw has drawn. */
+/** The drawing of each chart with data. */
 export async function charts(page: Page): Promise<Drawn[]> {
   return page.locator('.chart:has(canvas)').evaluateAll(async (figures) => {
     const styles = getComputedStyle(document.documentElement);
@@ -169,7 +169,7 @@ export async function charts(page: Page): Promise<Drawn[]> {
         element.getBoundingClientRect(),
       ) as [DOMRect, DOMRect];
       const ratio = canvas.width / whole.width;
-      // The chart's own canvas would be slow to read often, and the browser complains of it.
+      // Reading the chart's own canvas often is slow, and the browser warns.
       const copy = document.createElement('canvas');
       const context = copy.getContext('2d', { willReadFrequently: true }) as CanvasRenderingContext2D;
       /** Within the axes, or above the plot. */

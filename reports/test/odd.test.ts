@@ -1,4 +1,4 @@
-/** The page of runs that are valid, and that no instrument writes. */
+/** The page with valid runs that no instrument writes. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';

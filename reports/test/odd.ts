@@ -1,4 +1,4 @@
-/** Runs that are valid, and that no instrument writes: pages have to bear them. */
+/** Valid runs that no instrument writes; pages have to show them. */
 import type { Run } from '../contract/run.ts';
 import { golden } from './goldens.ts';
 

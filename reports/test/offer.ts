@@ -1,4 +1,4 @@
-/** The load of a plan, and what a simulated pipeline makes of each request. */
+/** The load of a plan, and the outcome of each request in a simulated pipeline. */
 import { type Run, STAGES, type Stage } from '../contract/run.ts';
 import { mulberry32, normal } from './samples.ts';
 
@@ -10,13 +10,13 @@ export interface Plan {
   flows: PlannedFlow[];
   /** Messages/s that the relay can take. */
   capacity: number;
-  /** Requests/s that ingest can answer; no limit if not given. */
+  /** Requests/s that the ingest can answer; default: no limit. */
   ingestCapacity?: number;
-  /** Of the requests of measured phases, the ingest refuses this share, as fast as it answers. */
+  /** The share of measured requests that the ingest refuses, as fast as it answers. */
   refuses?: number;
   /** Messages claimed in this time (s) vanish. */
   lossBetween?: [number, number];
-  /** A subscriber, the first of a topic being 0, has no connection in this time (s); what it missed comes after. */
+  /** The time (s) in which a subscriber (0: the first of a topic) has no connection; missed messages come later. */
   gap?: { subscriber: number; from_s: number; to_s: number };
   /** The run ends here (s), whatever is in flight. */
   cutAt?: number;
@@ -50,7 +50,7 @@ export interface Request {
   messages: Message[];
 }
 
-/** Every request of the plan, with what becomes of its messages. */
+/** Every request of the plan, with the outcome of its messages. */
 export function offer(plan: Plan): Request[] {
   const pipeline = new Pipeline(plan);
   let begin = 0;
@@ -72,7 +72,7 @@ function open(pipeline: Pipeline, phase: Phase, index: number, begin: number): R
   });
 }
 
-/** So many VUs, each of which sends when its last request has been answered. */
+/** VUs that each send after their last answer. */
 function closed(pipeline: Pipeline, phase: Phase, index: number, begin: number): Request[] {
   const free = Array.from({ length: phase.vus ?? 0 }, (_, vu) => begin + vu * 1e-4);
   const requests: Request[] = [];
@@ -93,7 +93,7 @@ function startOf(n: number, from: number, to: number, duration: number): number 
   return slope === 0 ? n / from : (Math.sqrt(from * from + 2 * slope * n) - from) / slope;
 }
 
-/** What requests wait for; takes them in the order in which they are due. */
+/** A server with a queue; takes requests in the order of their due times. */
 class Pipeline {
   #plan: Plan;
   #random = mulberry32(7);
@@ -107,7 +107,7 @@ class Pipeline {
     this.#credit = plan.flows.map(() => 0);
   }
 
-  /** ms that an open generator sends after the time that was due. */
+  /** The lateness of an open generator, ms. */
   lateness(): number {
     return this.#about(0.06, 0.4) + (this.#random() < 0.004 ? this.#about(1.2, 0.6) : 0);
   }
@@ -167,7 +167,7 @@ class Pipeline {
     return (begins - at) * 1e3;
   }
 
-  /** ms until a subscriber that something should reach at this time is connected again. */
+  /** ms until a subscriber is connected again. */
   #gap(subscriber: number, at: number): number {
     const { gap } = this.#plan;
     if (gap?.subscriber !== subscriber || at < gap.from_s || at >= gap.to_s) return 0;

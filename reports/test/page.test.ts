@@ -159,7 +159,7 @@ describe('the page in a browser', () => {
     });
   });
 
-  // Such a page said what phases had offered that never began, and divided the one that was cut off by its planned length.
+  // The page showed rates of phases that never began, and divided the cut-off one by its planned length.
   test('a run that was cut off: how far it came, and the phase that was not reached', async () => {
     const run = golden('incomplete');
     await reader.read(run, async (page) => {

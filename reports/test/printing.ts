@@ -23,15 +23,15 @@ export interface Sheet {
   text: string;
 }
 
-/** Of A4, less the margins of the page's styles, CSS px. */
+/** A4 without the margins of the page's styles, CSS px. */
 const PRINTABLE = 702;
 
-/** Prints to a PDF as a person does, and tells where each word stands. */
+/** Prints to a PDF as a person does, and returns the position of each word. */
 export async function printed(page: Page): Promise<Sheet[]> {
   return sheetsOf(await page.pdf({ format: 'A4' }));
 }
 
-/** Prints a file as a script does, by the browser's own command: at the load event, without waiting for anything else. */
+/** Prints a file by the browser's command line, which prints at the load event. */
 export async function printedByCommand(url: string): Promise<Sheet[]> {
   const place = await mkdtemp(join(tmpdir(), 'arrival-print-'));
   try {
@@ -69,7 +69,7 @@ function numbers(attributes: string): number[] {
   return [...attributes.matchAll(/"([\d.]+)"/g)].map(([, value]) => Number(value));
 }
 
-/** What would be cut off on paper, or have the browser print all of it smaller; leaves the page laid out for print. */
+/** Elements too wide for the paper. Leaves the page in print layout. */
 export async function cutOff(page: Page): Promise<string[]> {
   await page.setViewportSize({ width: PRINTABLE, height: 900 });
   await page.emulateMedia({ media: 'print' });

@@ -9,7 +9,7 @@ const LEAST = 40;
 /** Where there is no figure that a chart could state. */
 const NOT_KNOWN = /^(Too few|No second|How .* is not known)/;
 
-/** Verdict and account as the run has them, and nothing wider than the screen. */
+/** Verdict and account are the run's, and nothing is wider than the screen. */
 export async function assertAnswers(page: Page, run: Run): Promise<void> {
   assert.equal(await page.locator('.verdict strong').textContent(), run.verdict.result);
   assert.equal(await page.locator('h1').textContent(), run.run.name);
@@ -21,7 +21,7 @@ export async function assertAnswers(page: Page, run: Run): Promise<void> {
   }
 }
 
-/** Beside the answer: all of every chart drawn, with a title that states a figure, words in its place, and a table. */
+/** Every chart is drawn, with a title that states a figure, alternative text, and a table. */
 export async function assertReads(page: Page, run: Run): Promise<void> {
   await assertAnswers(page, run);
   for (const chart of await charts(page)) {

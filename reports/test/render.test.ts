@@ -73,7 +73,7 @@ for (const command of ['', 'record', 'merge', 'check', 'render']) {
   });
 }
 
-// `xk6 build` has no Node: a page that is not committed as its sources make it would be an old one there.
+// `xk6 build` has no Node, so the committed page has to match its sources.
 test('the page in the Go module is what its sources make, as committed', async (t) => {
   assert.equal(await readFile(join(ROOT, EMBEDDED), 'utf8'), await template(), 'npm run setup makes it anew');
   const sources = ['reports/page', 'reports/*.ts', 'package-lock.json'];

@@ -139,7 +139,7 @@ interface Flight {
   ms: number;
 }
 
-/** A message a second on a connection of its own; it waits for the pipeline as the load does. */
+/** The canary: a message a second over its own connection, with the same waits as the load. */
 function canaryFlights(requests: Request[], until: number): Flight[] {
   const random = mulberry32(11);
   return Array.from({ length: Math.max(0, Math.ceil(until - 0.5)) }, (_, t): Flight => {

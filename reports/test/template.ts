@@ -25,7 +25,7 @@ export async function template(mode: keyof typeof PAGES = 'production'): Promise
   return readFile(built, 'utf8');
 }
 
-/** Builds beside, then moves: test files that run at the same time never see half a page. */
+/** Builds into another folder, then moves, as other test files run at the same time. */
 async function rebuild(mode: string, built: string): Promise<void> {
   const outDir = await mkdtemp(join(REPORTS, 'dist-'));
   try {

@@ -6,7 +6,7 @@ import schema from '../contract/run.schema.json' with { type: 'json' };
 import { declarations } from './declarations.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** The Go module has its own: it is used without this repository. */
+/** The Go module has its own copy, as it is used without this repository. */
 const FILES = ['reports/contract/run.gen.d.ts', 'extensions/k6/arrival/run.gen.d.ts'];
 const NAMES = { '': 'Run', run: 'RunInfo', error: 'RunError' };
 

@@ -25,7 +25,7 @@ import {
 import { wordy } from './odd.ts';
 import { cutOff, printed, printedByCommand } from './printing.ts';
 
-/** Points that the page's styles leave free around a sheet: 12 mm, and 1 less for rounding. */
+/** The margin of a sheet in the page's styles, in points: 12 mm, less 1 for rounding. */
 const MARGIN = 33;
 const MOST_SHEETS = 7;
 
@@ -86,7 +86,7 @@ describe('the page in use', () => {
     const run = golden('passing');
     await reader.read(run, async (page) => {
       const chart = chartOf(page, 'Arrival latency, all deliveries');
-      await chart.locator('summary').press('Enter'); // charts above that are drawn meanwhile would move it from under a mouse
+      await chart.locator('summary').press('Enter'); // charts drawn above meanwhile would move it away from a mouse
       const table = chart.locator('.data table').nth(1);
       await table.locator('tbody tr').first().waitFor();
       const rows = await table
@@ -211,7 +211,7 @@ describe('the page in use', () => {
         assert.ok(headings.length > 20);
         for (const heading of headings.filter((one) => one !== 'Downloads'))
           assert.ok(whole.includes(heading.replaceAll('\u00a0', ' ')), heading);
-        // What stands below the axis of a chart over time is drawn on its canvas.
+        // Texts below the time axis are drawn on the canvas.
         const overTime = page.locator('.plot[aria-label*=zoom]');
         assert.equal(whole.match(/time, m:ss/g)?.length, await overTime.count());
       } finally {

@@ -62,7 +62,7 @@ function start(args: string[], env: Record<string, string | undefined> = {}): St
   return { output: () => output, ended, signal: (signal) => child.kill(signal) };
 }
 
-/** Somebody's own pipeline, which these scripts never call. */
+/** A user's own pipeline, which these scripts never call. */
 const OWN = { INGEST_URL: 'http://127.0.0.1:1', MQTT_URL: 'mqtt://127.0.0.1:1' };
 
 /** Pids of the k6 processes that run this test's script. */
@@ -160,7 +160,7 @@ test('a setting that the script does not know is refused before anything starts'
   assert.ok(!existsSync(join(dir, 'stack')));
 });
 
-// k6 refused them when the pipeline was up; RATE=10 alone it took for a script.
+// k6 refused them after the pipeline was up, and took RATE=10 alone for a script.
 test('a flag that k6 does not know, or a word without one, is refused before anything starts', async () => {
   for (const [args, message] of [
     [['-e'], /^-e has no value; allowed: -e NAME=value, and k6's own flags/],
@@ -250,7 +250,7 @@ test('it starts a pipeline, runs, and stops it', async () => {
   assert.ok(!existsSync(join(dir, 'stack/stack.json')));
 });
 
-// It ran against the other one's pipeline, which ended in the middle of it.
+// It used the pipeline of another run, which ended during it.
 test('a pipeline that another run has started is not used', async () => {
   const first = start([script, '-q', '-e', 'SLEEP=20']);
   await eventually(() => first.output().includes('RUN_DIR'), 'a run');
@@ -264,7 +264,7 @@ test('a pipeline that another run has started is not used', async () => {
   await first.ended;
 });
 
-// The exit code was 105 of the k6 that was ended for it: an interruption by nobody.
+// The exit code was k6's 105, as if somebody had interrupted it.
 test('a relay dies: k6 is ended, the reason is printed, and the exit code is that of a pipeline that broke down', async () => {
   const run = start([script, '-q', '-e', 'SLEEP=20']);
   await eventually(() => run.output().includes('RUN_DIR'), 'a run');

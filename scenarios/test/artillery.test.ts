@@ -8,7 +8,7 @@ import { identity } from '../../pipeline/setup/lock.mjs';
 import { eventually, remove, temporaryDirectory } from '../../pipeline/test/services.ts';
 import { node } from './harness.ts';
 
-// 470 MB were installed, and a pipeline was started, before Artillery refused them.
+// Artillery refused them only after its installation (470 MB) and the start of a pipeline.
 test('what is wrong with a file or a flag is refused before Artillery is installed', async () => {
   const cases: [args: string[], env: NodeJS.ProcessEnv, says: RegExp][] = [
     [['nope.yml'], {}, /^there is no nope\.yml; allowed: a file, such as scenarios\/ramp\.artillery\.yml$/],
@@ -30,7 +30,7 @@ test('what is wrong with a file or a flag is refused before Artillery is install
   }
 });
 
-// It went on sending for the whole profile, with nobody to stop it.
+// It kept sending for the whole profile.
 test('the command that runs Artillery is killed: Artillery does not stay behind', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));

@@ -24,7 +24,7 @@ import { killRelay, node, place } from './harness.ts';
 const SEARCH = { start: 500, lowest: 10, highest: 50_000, precision: 0.05 };
 const always = () => true;
 
-/** A pipeline that holds what is not above its capacity, and the rates that it was asked for. */
+/** A pipeline that holds rates up to its capacity, and records the tried rates. */
 function pipeline(capacity: number) {
   const tried: number[] = [];
   return { tried, holds: async (rate: number) => tried.push(rate) > 0 && rate <= capacity };
@@ -52,7 +52,7 @@ test('a search whose time is up tells what it knows by then', async () => {
   assert.deepEqual(found, { held: 1000, notHeld: undefined });
 });
 
-/** Confirms a bracket on a pipeline that really has a capacity; the rates that are tried for it. */
+/** Confirms a bracket on a pipeline with a capacity. Returns the tried rates. */
 async function confirmed(bracket: Bracket, capacity: number) {
   const { tried, holds } = pipeline(capacity);
   return { answer: await confirm(bracket, SEARCH, holds, always), tried };
@@ -84,12 +84,12 @@ test('a bracket is confirmed between the lowest and the highest rate', async () 
   ])
     assert.deepEqual((await confirmed(probed, 1e9)).answer, { held: 50_000, notHeld: undefined });
   assert.deepEqual((await confirmed({ held: 0, notHeld: 10 }, 5)).tried, []);
-  // Where the search had no time to go on, nothing is known above.
+  // Without time for more, nothing is known above.
   const { answer, tried } = await confirmed({ held: 1000, notHeld: undefined }, 1e9);
   assert.deepEqual([answer, tried], [{ held: 1000, notHeld: undefined }, [1000]]);
 });
 
-// The second run at a rate went into the directory of the first, which k6 refuses: the search broke off.
+// The second run at a rate used the directory of the first, which k6 refuses, and the search broke off.
 test('a rate that does not stand up to a longer run is tried again, and a lower one is confirmed', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
@@ -128,7 +128,7 @@ const doubt = (name: string, reason: string): Rule => ({
   ...{ value: 1, op: '<=', limit: 0, unit: '', basis: '' },
 });
 
-// Where a subscriber was away no rule asks what was lost, so such a rate was held.
+// Without a subscriber no rule checks losses, so such a rate was held.
 test('a late generator takes no rate away; a subscriber that was away does', () => {
   const run = golden('passing');
   const rules = run.verdict.rules as Rule[];
@@ -225,7 +225,7 @@ test('the time left of a search is estimated from its bracket', () => {
   assert.deepEqual([about(3), about(61), about(100), about(290)], ['10 s', '70 s', '2 min', '5 min']);
 });
 
-/** A run whose hold had so much steal in each second, % of the CPU, while so many of 1,000 arrived, and used so much of two cores. */
+/** A run with this steal in each second (% of the CPU), this many arrivals of 1,000, and this use of two cores. */
 function shaken(steal: (number | undefined)[], arrived = 1000, { host = 150, shared = true } = {}): Run {
   const second = (phase: string | null, steal_percent: number | undefined, arrivals: number) => ({
     phase,
@@ -324,7 +324,7 @@ test('a wrong setting of the search is reported in one line, before anything sta
   );
 });
 
-// Every rate after that was "not held", and the search ended with an answer and exit code 0.
+// Every later rate was "not held", and the search ended with an answer and exit code 0.
 test('a process of the pipeline dies: the search ends, and says so', async (t) => {
   const { dir, runDir, env } = await place(t);
   const settings = ['P99=60000', 'START=50', 'PROBE=1', 'CONFIRM=1', 'WARMUP=0.1', `RUN_DIR=${runDir}`];

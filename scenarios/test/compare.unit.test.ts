@@ -11,7 +11,7 @@ import { figuresIn } from '../campaigns/compare/wrk.ts';
 
 const GOLDEN = join(import.meta.dirname, '../../reports/testdata/passing.json');
 
-/** The golden run, as if of a tool, with an arrival p50. */
+/** The golden run with another tool and arrival p50. */
 function runOf(tool: string, p50: number): Run {
   const run = JSON.parse(readFileSync(GOLDEN, 'utf8')) as Run;
   run.run.tool.name = tool;
@@ -54,7 +54,7 @@ test('tools agree within 10 %, and not beyond', () => {
   assert.equal(of(1, 1.05, 9).agree, true, 'the median of three runs counts');
 });
 
-// A bound of 5 ms allowed runs of 1 and 5 ms to agree, though none of the figures is between two clocks.
+// With a bound of 5 ms, runs of 1 and 5 ms agreed, though no figure is between two clocks.
 test('the bound of the clocks allows nothing: each tool takes both ends of an arrival by one clock', () => {
   for (const one_host of [true, false]) {
     const runs = [runOf('k6', 1), runOf('artillery', 5)];

@@ -12,7 +12,7 @@ test('each deployment is measured, and a page compares them', async (t) => {
   const { env } = await place(t);
   const refusal = lacks('network namespaces');
   const args = ['scenarios/campaigns/deployments/main.ts', '-e', 'CONCURRENCY=2', '-e', 'REQUESTS=20'];
-  // On a host of its own, where there can be one: the addresses are free there, and what stays behind is seen.
+  // In its own network namespace, if possible: addresses are free there, and leftovers are visible.
   const alone = 'ip link set lo up; code=0; "$0" "$@" || code=$?; ip -o link; exit $code';
   const command =
     refusal === null
@@ -28,7 +28,7 @@ test('each deployment is measured, and a page compares them', async (t) => {
     [...stdout.matchAll(new RegExp(`^ *${what} +(\\S+)$`, 'gm'))].map(([, page]) => join(ROOT, String(page)));
   const [reports, pages] = [left('report'), left('comparison')];
   for (const page of [...reports, ...pages]) t.after(() => remove(dirname(page)));
-  // Where there can be no namespace, the reason is printed.
+  // Without namespaces the reason is printed.
   assert.equal(/^namespace {3}not measured: .+$/m.test(stdout), refusal !== null, all);
   const cells = ['single loopback', 'cluster loopback', 'single namespace'].slice(0, refusal ? 2 : 3);
   const runs = await Promise.all(reports.map((page) => readRun(dirname(page))));

@@ -19,7 +19,7 @@ describe('a path with a space, another working directory, a user without root', 
     checkout = join(dir, 'a path/arrival');
     const left = ['.git', '.stack', 'node_modules', 'k6', 'reports/runs'].map((name) => join(ROOT, name));
     await cp(ROOT, checkout, { recursive: true, filter: (path) => !left.includes(path) });
-    // What the set-up has made is large, and nobody writes into it: hard links, where that is possible.
+    // The results of the set-up are large and read-only: hard links, if possible.
     const made = [join(ROOT, 'node_modules'), join(ROOT, 'k6'), checkout];
     await execa('cp', ['-lR', ...made]).catch(() => execa('cp', ['-fR', ...made]));
     await mkdir(join(checkout, 'reports/runs'));
@@ -29,7 +29,7 @@ describe('a path with a space, another working directory, a user without root', 
   });
   after(() => remove(dir));
 
-  /** Runs a program of the checkout: k6 from elsewhere, the others where npm starts them. */
+  /** Runs a program of the checkout: k6 from another directory, the others from npm's. */
   const run = (program: string, args: string[], env: NodeJS.ProcessEnv) =>
     execa(join(checkout, program), args, {
       cwd: program === 'k6' ? '/' : checkout,

@@ -22,10 +22,10 @@ import { Lab } from '../lab/lab.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
-/** A stack's directory of a test's own, on ports that are free, and where its run goes. Gone after the test `t`. */
+/** Directories of a test's stack (on free ports) and of its run, removed after the test `t`. */
 export async function place(t?: TestContext) {
   const dir = await temporaryDirectory();
-  const runDir = `${dir}-run`; // not beside the stack, whose directory is its own
+  const runDir = `${dir}-run`; // outside of the stack's directory, which belongs to the stack
   t?.after(() => Promise.all([dir, runDir].map(remove)));
   const env = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0', STACK_DIR: dir, NO_COLOR: '1' };
   return { dir, runDir, env };
@@ -36,8 +36,8 @@ export function node(args: string[], env: NodeJS.ProcessEnv) {
 }
 
 /**
- * In a session of its own, as `npm run scenario` starts it: where the kernel shares the CPU by session (sched_autogroup_enabled), k6 beside
- * busy processes of the test's own session leaves the stack without CPU for seconds (Linux 6.18).
+ * In its own session, as `npm run scenario` starts it: with sched_autogroup_enabled, a k6 in the session of busy test processes would leave
+ * the stack without CPU for seconds (Linux 6.18).
  */
 export function k6(args: string[], env: NodeJS.ProcessEnv) {
   const quiet = { K6_AUTO_EXTENSION_RESOLUTION: 'false', K6_NO_USAGE_REPORT: 'true' };
@@ -62,21 +62,21 @@ export async function readRun(dir: string): Promise<Run> {
   return run;
 }
 
-/** What a machine that others use can do to a run; the run then says so. */
+/** The rules that a busy machine can break; the run reports it. */
 const HELD_UP = /^the (generator was (late|out of CPU)|clocks disagree)/;
 
-/** Why the run does not pass, apart from what held the instrument up. */
+/** Why the run does not pass, except for a busy machine. */
 export function reasonsOf({ verdict }: Run): string[] {
   return verdict.reasons.filter((reason) => !HELD_UP.test(reason));
 }
 
-/** The names of the rules that do not hold, but for those that a busy machine breaks. */
+/** The broken rules, except those that a busy machine breaks. */
 export function brokenOf({ verdict: { rules = [] } }: Run): string[] {
   const broken = rules.filter(({ ok, reason }) => ok === false && !HELD_UP.test(reason));
   return broken.map(({ name }) => name).sort();
 }
 
-/** The run passes, or the machine held the instrument up: that is the one reason that may stand. */
+/** Checks that the run passes, or is invalid only by a busy machine. */
 export function assertPass(run: Run, exitCode: number | undefined): void {
   const { verdict } = run;
   assert.deepEqual(reasonsOf(run), [], JSON.stringify([verdict.reasons, run.errors]));
@@ -93,7 +93,7 @@ export function assertAllArrived({ account, errors }: Run): void {
   assert.ok(account.balanced);
 }
 
-/** Kills a relay of the stack in a directory; nothing happens when it is gone. */
+/** Kills a relay of the stack in a directory, if it is there. */
 export function killRelay(dir: string): void {
   const file = join(dir, 'stack.json');
   if (!existsSync(file)) return;
@@ -101,7 +101,7 @@ export function killRelay(dir: string): void {
   if (isAlive(processes['relay-1'])) process.kill(processes['relay-1'], 'SIGKILL');
 }
 
-/** What shows that the kernel and its tools have a feature, in a network namespace that ends with it. */
+/** Commands that show a feature of the kernel and its tools, in a temporary network namespace. */
 const TRIALS = {
   'network namespaces': ['ip', 'ip link add one type veth peer name two'],
   'traffic shaping': [
@@ -155,7 +155,7 @@ export class Pipeline {
     return new Pipeline(await Stack.start(readConfig(StackConfig, { ...at.env, ...settings })), at);
   }
 
-  /** Runs a script, of scenarios/ where it is no path, with settings (-e) and an environment, and returns what it left. */
+  /** Runs a script (of scenarios/ unless it is a path) with settings (-e) and an environment, and returns its run. */
   async run(script: string, settings: Record<string, string | number> = {}, env: NodeJS.ProcessEnv = {}) {
     this.#runs++;
     const dir = join(this.#at.dir, `run-${this.#runs}`);
@@ -177,7 +177,7 @@ export class Pipeline {
   }
 
   /**
-   * Stands before the ingest until the test `t` is over, and sees all that goes there.
+   * A proxy before the ingest until the test `t` is over, which sees all requests.
    * @param answers what becomes of the nth request, and when: it goes on to the ingest, it is accepted here and goes nowhere, it goes
    *   on and is not answered, or it is refused here, or nobody is there behind this
    */

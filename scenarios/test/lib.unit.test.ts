@@ -8,7 +8,7 @@ import { drained, restored } from '../lib/recovery.js';
 import type { Stack } from '../lib/stack.js';
 import { latencyDrift, memoryGrowth, mostGrowth, sentence, UNKNOWN } from '../lib/steadiness.js';
 
-/** What the pipeline writes is what scripts read: tsc checks it. */
+/** tsc checks that scripts read what the pipeline writes. */
 ({}) as StackFile satisfies Stack;
 
 const row = (t: number, phase: string | null, backlog: number, p99: number | null) => ({

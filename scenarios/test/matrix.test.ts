@@ -112,7 +112,7 @@ test('a wrong flag or setting is reported in one line, before anything starts', 
 });
 
 describe('a short matrix', { concurrency: true }, () => {
-  /** What it says, and the runs that it leaves in a folder with matrix.json. */
+  /** The output of a matrix, and its runs in a folder with matrix.json. */
   async function matrix(t: TestContext, flags: string) {
     const { env } = await place(t);
     const args = `--duration 0.5 --rate 20 ${flags}`.split(' ');
@@ -144,7 +144,7 @@ describe('a short matrix', { concurrency: true }, () => {
     assert.match(said, /^single +internet .*[0-2] of 2$/m);
     assert.match(said, /^comparison {2}\S+\/index\.html$/m);
     assert.equal(networks[0].made.network_delay, '20 ms each way (proxy)');
-    // Nothing is faster than the delay that was asked for.
+    // Nothing is faster than the delay.
     assert.ok(alone.networks.internet.rtt_ms >= 40, said);
     for (const { clock, latency } of runs) {
       assert.ok((latency.http.min ?? 0) >= 40, said);
@@ -224,7 +224,7 @@ describe('network namespaces', { concurrency: true }, () => {
     assert.match(String(lab.means.nftables), /^nft is not installed: .*install/);
   });
 
-  /** Connects from the generator's namespace: what became of it. */
+  /** Connects from the generator's namespace, and returns the outcome. */
   async function connection(lab: Lab, port: number, timeout = 30_000): Promise<string> {
     const script = `const s = require('net').connect({ host: '${PIPELINE}', port: ${port}, timeout: ${timeout} });
       for (const e of ['connect', 'error', 'timeout']) s.on(e, () => { console.log(e); s.destroy(); });`;
@@ -238,7 +238,7 @@ describe('network namespaces', { concurrency: true }, () => {
     const lab = await Lab.open();
     t.after(() => lab.close());
     assert.equal(lab.means.nftables, null);
-    // A server in the pipeline's namespace, with two ports, of which the router knows one.
+    // A server in the pipeline's namespace with two ports; the router allows one.
     const bare = join(ROOT, 'scenarios/campaigns/matrix/baseline.ts');
     const serve = `const { Bare } = await import('${bare}'); const b = await Bare.start('0.0.0.0');
       console.log(b.httpPort, b.tcpPort);`;

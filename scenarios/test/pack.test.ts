@@ -8,7 +8,7 @@ import { soaks } from './pack/soak.ts';
 import { stages, stagesAlone } from './pack/stages.ts';
 import { verdicts } from './pack/verdict.ts';
 
-// One for all: to start another takes longer than most of them.
+// One pipeline for all tests, as its start takes longer than most of them.
 const pipeline = await Pipeline.start({ TRACE_LOG_EVERY: '10', BROKERS: '2' });
 after(() => pipeline.stop());
 

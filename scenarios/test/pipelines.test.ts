@@ -35,7 +35,7 @@ describe('with a pipeline of its own', { concurrency: true }, () => {
       const counts = STAGES.map((stage) => run.latency.stages[stage].count);
       assert.deepEqual(counts, [100, 100, 100, 100, 0, 0], 'relay and delivery are not there');
       assert.match(text, /^ +delivery +n\/a +the message had arrived when it was in the queue$/m);
-      // What was read is gone: the next run finds nothing, and the ingest no backlog.
+      // Read messages are deleted: the next run finds none, and the ingest has no backlog.
       const redis = new Redis(pipeline.stack.file.redis.url, { disableClientInfo: true });
       t.after(() => redis.disconnect());
       assert.equal(await redis.xlen('arrival:messages'), 0);

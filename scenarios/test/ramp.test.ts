@@ -14,7 +14,7 @@ import { assertPass, k6, node, place, ROOT, readRun } from './harness.ts';
 
 const SMOKE = ['-e', 'PROFILE=profiles/smoke.yml', '-e', 'P99=60000'];
 
-/** What the smoke profile holds: 100 + 900 + 1,000 requests, of which 7 : 2 : 1 direct, room and batch. */
+/** The smoke profile: 100 + 900 + 1,000 requests, direct, room and batch as 7 : 2 : 1. */
 const REQUESTS = 2000;
 const MESSAGES = 3800;
 const DELIVERIES = 5400;
@@ -91,7 +91,7 @@ describe('npm run ramp', () => {
           `${name} has said what it used`,
         );
       }
-      // Each is read at moments of its own, in ticks of 10 ms.
+      // Each is read at its own moments, in ticks of 10 ms.
       const mean = (name: string) =>
         run.resources.find((r) => r.process === name)?.cpu_percent.mean ?? Number.NaN;
       const all = run.resources.filter((r) => r.process !== 'host').map((r) => mean(r.process));
@@ -99,7 +99,7 @@ describe('npm run ramp', () => {
       assert.ok(sum < 1.1 * mean('host') + 5, `the processes used ${sum} %, the host ${mean('host')} %`);
 
       const lines = (await readFile(join(runDir, 'timeline.ndjson'), 'utf8')).trim().split('\n');
-      // A canary that arrives after its second is over is in the report alone.
+      // A canary that arrives after its second is only in the report.
       const withoutCanary = (row: object) => ({ ...row, canary_ms: null });
       assert.deepEqual(
         lines.map((line) => withoutCanary(JSON.parse(line))),
@@ -112,7 +112,7 @@ describe('npm run ramp', () => {
         const congestion = await readFile('/proc/sys/net/ipv4/tcp_congestion_control', 'utf8');
         assert.equal(run.environment.tcp_congestion_control, congestion.trim());
       }
-      // Linux stamps what comes in, so how long each may have lain in the socket is known.
+      // Linux stamps arrivals, so the wait in the socket is known.
       assert.equal(run.health.socket_wait?.count, run.latency.arrival.count);
       const { kernel = 0, read = 0 } = run.health.arrival_stamps ?? {};
       assert.equal(kernel + read, run.latency.arrival.count);

@@ -12,13 +12,13 @@ import { assertPass, k6, node, Pipeline, place, ROOT, readRun } from './harness.
 
 const QUIET = ['run', '-q', '--log-format', 'raw', '--address', ''];
 
-/** The ends of an account, without what depends on the machine. */
+/** The ends of an account that do not depend on the machine. */
 function ends({ account }: Run) {
   const { reordered: _, negative: __, duplicates: ___, ...rest } = account;
   return rest;
 }
 
-/** What k6 wrote of a generator's metric with --out json, ms. */
+/** The samples of a generator's metric from --out json, ms. */
 async function pointsIn(file: string, generator: string): Promise<number[]> {
   const lines = (await readFile(file, 'utf8')).trim().split('\n');
   return lines.flatMap((line) => {
@@ -78,7 +78,7 @@ describe('instances by execution segments', () => {
     assertPass({ ...whole, verdict: withoutNames(whole) }, whole.verdict.result === 'pass' ? 0 : 99);
     assert.equal(exitCode, whole.verdict.result === 'pass' ? 0 : 1);
 
-    // The histograms together are that of all samples: nothing is lost, so its percentiles are theirs.
+    // The merged histogram equals that of all samples, and so do its percentiles.
     const union = (await Promise.all(outs.map((file, i) => pointsIn(file, `${i + 1}`))))
       .flat()
       .sort((a, b) => a - b);

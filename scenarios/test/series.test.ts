@@ -8,7 +8,7 @@ import { table } from '../campaigns/workers/table.ts';
 import { repeats } from '../run/series.ts';
 import { assertPass, node, place, ROOT, readRun } from './harness.ts';
 
-/** What a command printed that it has left, which goes with the test. */
+/** The paths that a command printed, removed after the test. */
 async function left(t: TestContext, stdout: string) {
   const paths = (what: string) =>
     [...stdout.matchAll(new RegExp(`^ *${what} +(\\S+)$`, 'gm'))].map(([, page]) => join(ROOT, String(page)));

@@ -1,4 +1,4 @@
-/** scenarios/TUTORIAL.md: what it says is done, in a checkout of the test's own. Only the phases are shorter. */
+/** Does what scenarios/TUTORIAL.md says, in a separate checkout. Only the phases are shorter. */
 import assert from 'node:assert/strict';
 import { mkdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -10,7 +10,7 @@ import { copyCheckout } from '../../pipeline/test/checkout.ts';
 import { type Run, STAGES } from '../../reports/contract/run.ts';
 import { assertAllArrived, assertPass, brokenOf, place, ROOT, readRun } from './harness.ts';
 
-/** What the test adds to `npm run ramp`. P99 is a limit that every machine keeps, and for the serial relay one that none does. */
+/** Settings that the test adds to `npm run ramp`. P99 is a limit that every machine keeps, and for the serial relay one that none keeps. */
 const shortened = (commands: string) =>
   commands.replaceAll(
     'npm run ramp --',
@@ -19,7 +19,7 @@ const shortened = (commands: string) =>
 
 const text = await readFile(join(ROOT, 'scenarios/TUTORIAL.md'), 'utf8');
 const blocks = [...text.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, kind, body = '']) => ({ kind, body }));
-/** What a reader types, and what the tutorial shows of the answer. */
+/** A command of the tutorial, with the output that it shows. */
 const steps = blocks.flatMap(({ kind, body }, i) => {
   const next = blocks[i + 1];
   return kind === 'sh' ? [{ commands: body, shown: next?.kind === 'text' ? next.body : '' }] : [];
@@ -27,19 +27,19 @@ const steps = blocks.flatMap(({ kind, body }, i) => {
 
 const words = (line: string) => line.trim().split(/\s+/).join(' ');
 
-/** The words before a line's first figure: what it is about, and what it decides. */
+/** The words before a line's first figure. */
 const head = (line: string) => words(line.replace(/(^|[ +])[\d…].*/, ''));
 
 /** What `echo $?` prints, behind everything else. */
 const lastNumber = (output: string) => Number(output.trimEnd().split('\n').at(-1));
 
-/** Which stage of the pipeline grew most; `schedule` is the generator's. */
+/** The stage of the pipeline that grew most, without the generator's `schedule`. */
 function grown(by: (stage: (typeof STAGES)[number]) => number): string {
   const [, ...stages] = STAGES;
   return stages.reduce((most, stage) => (by(stage) > by(most) ? stage : most));
 }
 
-/** Runs commands as a reader does, in a session of their own. */
+/** Runs commands as a reader does, in a separate session. */
 async function typed(commands: string, cwd: string, env: NodeJS.ProcessEnv) {
   const shell = execa('sh', ['-c', commands], { cwd, env, all: true, reject: false, detached: true });
   const pid = shell.pid as number;

@@ -1,4 +1,4 @@
-/** What the modules' types refuse. `tsc -p scenarios` checks this file, and nothing runs it: an error that is gone fails the check. */
+/** Code that the modules' types refuse. `tsc -p scenarios` checks that each expected error is there; nothing runs this file. */
 import { Run, type RunOptions } from 'k6/x/arrival';
 import { Client } from 'k6/x/mqtt';
 import { settings } from '../lib/declarations.js';

@@ -1,4 +1,4 @@
-/** `npm run test:artillery`: the npm packages, installed beside an Artillery in a folder that is nobody's. */
+/** `npm run test:artillery`: the npm packages, installed beside an Artillery in an empty folder. */
 import assert from 'node:assert/strict';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -29,7 +29,7 @@ test('npm install beside Artillery, and a run: the report is there, and nothing 
   const [packages, app] = [join(dir, 'packages'), join(dir, 'app')];
   await execa(process.execPath, [join(import.meta.dirname, '../package/release.ts'), '--to', packages]);
 
-  // The installed Artillery by hard links, where that is possible. npm writes anew what it changes but for this file.
+  // Hard links to the installed Artillery, if possible. npm replaces the files that it changes, except this one.
   const artillery = join(dirname(await installed()), '../../..');
   const npm = ['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'];
   cpSync(join(artillery, 'package.json'), join(app, 'package.json'));

@@ -1,6 +1,6 @@
 /**
- * Plays Artillery's part for plugin.test.ts, which needs no Artillery: makes the plugin in the main thread and in one that sends, starts
- * virtual users at their rate, calls the hooks and tells the events of each request. Prints at the end, as JSON, what metrics it was given.
+ * Stands in for Artillery in plugin.test.ts: makes the plugin in the main thread and in a sending one, starts virtual users at their rate,
+ * calls the hooks and emits the events of each request. At the end it prints the metrics that it got, as JSON.
  */
 import { EventEmitter } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
@@ -22,7 +22,7 @@ interface Given {
   script: Script & { config: { phases: { duration: number; arrivalRate: number }[] } };
 }
 
-/** PLUGIN: the packed plugin, in the place of the source. */
+/** PLUGIN: the packed plugin instead of the source. */
 const { Plugin }: typeof import('../index.ts') = await import(process.env.PLUGIN ?? '../index.ts');
 
 if (isMainThread) {

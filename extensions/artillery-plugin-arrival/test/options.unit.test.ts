@@ -105,7 +105,7 @@ test('a profile with vus is of the closed model: its phases are those of the run
   );
 });
 
-// They began in other phases than the profile's, all of them in the warm-up, and after 200 s nothing had been measured.
+// All sessions began in the warm-up, as the phases differed, and after 200 s nothing was measured.
 test('sessions begin in the phases of the profile, which are as long as config.phases says', () => {
   const sessions = readOptions(
     script(SESSIONS, (s) => {

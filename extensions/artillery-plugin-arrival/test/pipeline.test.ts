@@ -4,7 +4,7 @@ import { type StackFile, writeStackFile } from '../../../pipeline/stack/file.ts'
 import { place } from '../../../scenarios/test/harness.ts';
 import { findPipeline } from '../pipeline.ts';
 
-/** What a stack at an address tells, as far as it is asked here. */
+/** The part of a stack's stack.json that is read here. */
 function stackAt(host: string, more: Partial<StackFile> = {}): StackFile {
   return {
     pid: process.pid,

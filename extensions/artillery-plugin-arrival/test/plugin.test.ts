@@ -1,4 +1,4 @@
-/** The whole plugin without Artillery, whose part engine.ts plays, so that `npm test` notices when it breaks. */
+/** The whole plugin with engine.ts instead of Artillery, so that `npm test` covers it. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -77,7 +77,7 @@ describe('the plugin', () => {
     assert.equal(exitCode, 1);
   });
 
-  // Virtual users waited for ever for the end of a run that nobody recorded any more.
+  // Virtual users waited for ever after the recorder had ended.
   test('a recorder that is killed ends the run, in one line', async () => {
     const k6 = join(pipeline.env.STACK_DIR as string, 'k6-for-a-while');
     writeFileSync(k6, `#!/bin/sh\nexec timeout -s KILL 4 '${K6}' "$@"\n`, { mode: 0o755 });

@@ -8,7 +8,7 @@ import { findRecorder, MODULE, PACKAGE } from '../recorder.ts';
 const WITH = 'k6 v2.2.0\n  github.com/grafana/k6/arrival, arrival [subcommand]';
 const STOCK = 'k6 v2.2.0 (go1.26.8, linux/amd64)';
 
-/** An empty folder, in which `put` makes a k6 that answers `k6 version` so. */
+/** An empty folder; `put` adds a k6 with this answer to `k6 version`. */
 async function folder(t: TestContext) {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));
@@ -53,7 +53,7 @@ test('where there is none, one line says where it was looked for, and how to get
   });
 });
 
-// It was passed over, and an older one of PATH recorded the run.
+// It was skipped, and an older one in PATH recorded the run.
 test('a recorder that does not run is reported, and the search ends there', async (t) => {
   const { put, find } = await folder(t);
   put('second/k6', WITH);

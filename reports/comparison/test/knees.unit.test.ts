@@ -7,7 +7,7 @@ import { turns } from '../knees.ts';
 import type { Recording } from '../recording.ts';
 import { comparisonText } from '../text.ts';
 
-/** A sweep over 1, 4, 16 and 32 VUs with these p50s and such a knee, on a pipeline with such a queue. */
+/** A sweep over 1, 4, 16 and 32 VUs with these p50s, this knee and this queue. */
 function sweep(p50s: number[], knee: Run['knee'], queue = 'stream'): Recording {
   const run = golden('closed');
   const measured = run.steps.filter((step) => step.measured);

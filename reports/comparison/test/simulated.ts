@@ -1,4 +1,4 @@
-/** Runs whose truth is known: arrivals around a median that wanders from second to second. */
+/** Runs with a known truth: arrivals around a median that drifts from second to second. */
 
 import type { Brief, Interval, Latency, Run, Step } from '../../contract/run.ts';
 import { golden } from '../../test/goldens.ts';
@@ -11,13 +11,13 @@ export interface Truth {
   seed: number;
   /** ms; 2 if not given. */
   median?: number;
-  /** Measured seconds, after 5 of a warm-up; 60 if not given. */
+  /** Measured seconds, after a warm-up of 5; default 60. */
   seconds?: number;
-  /** How much of the wandering of one second is in the next; 0 if not given. */
+  /** The autocorrelation of seconds; default 0. */
   memory?: number;
-  /** Deviation of the logarithm from second to second; 0.1 if not given. */
+  /** Deviation of the logarithm between seconds; default 0.1. */
   wander?: number;
-  /** Deviation of the logarithm from run to run; 0 if not given. */
+  /** Deviation of the logarithm between runs; default 0. */
   repeat?: number;
   samples?: number;
 }

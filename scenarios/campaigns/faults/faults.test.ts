@@ -11,7 +11,7 @@ const never = Promise.withResolvers<never>().promise;
 
 before(() => buildToxiproxy());
 
-// One of each server and one of a relay, each with a pipeline of its own; the others are for `npm run faults`.
+// One case for each server and for a relay; `npm run faults` has the others.
 describe('rows of the campaign', { concurrency: 2 }, () => {
   for (const row of [2, 10, 13]) {
     const one = CASES.find((candidate) => candidate.row === row);
@@ -24,7 +24,7 @@ describe('rows of the campaign', { concurrency: 2 }, () => {
     });
   }
 
-  // Nothing looked at whether a claim was not seen, nor at what the killed broker had.
+  // Nothing checked whether a claim was unseen, or what the killed broker held.
   for (const [row, missing] of [
     [6, 'claimed by a reply that nobody saw'],
     [14, 'lost, of what the broker had'],
@@ -42,7 +42,7 @@ describe('rows of the campaign', { concurrency: 2 }, () => {
   }
 });
 
-// Its directory was removed while servers were being started in it, and these ran on.
+// Its directory was removed while servers started in it, and these kept running.
 test('broken off while its pipeline is being made: that is stopped before the case is over', async (t) => {
   const dir = await temporaryDirectory();
   t.after(() => remove(dir));

@@ -6,7 +6,7 @@ import { remove } from '../../../pipeline/test/services.ts';
 import { shownRun } from '../../../reports/render.ts';
 import { assertAllArrived, node, type Pipeline, ROOT, readRun } from '../harness.ts';
 
-/** The capacity is that of a pipeline with nothing else to do. */
+/** The capacity needs a pipeline without other load. */
 export function capacity(pipeline: Pipeline): void {
   test('the search for the capacity tries, confirms, reports and ends', async () => {
     const settings = [
@@ -28,7 +28,7 @@ export function capacity(pipeline: Pipeline): void {
     );
     assert.match(stdout, /^search {2}about [\d.]+ (s|min), at most 10 min \(MINUTES\)$/m);
     assert.ok(tried.length >= 2, all);
-    // A machine that is held up may keep a run, or each, from holding the rate: the answer then says so.
+    // On a busy machine runs may not hold the rate, and the answer reports it.
     const held = tried.at(-1) === 'held';
     assert.equal(exitCode, held ? 0 : 99, all);
     assert.match(

@@ -66,7 +66,7 @@ export function loads(pipeline: Pipeline): void {
     assert.equal(run.figures?.at(-1)?.value, run.latency.http.max);
     assert.equal(run.figures?.[1]?.value, run.steps[0]?.duration_s);
 
-    // As HdrHistogram's own reader has the log. The ranks of p50 and p99 are whole among 300, so that no tool rounds them.
+    // By HdrHistogram's own reader. Of 300 samples the ranks of p50 and p99 are whole numbers, so no tool rounds them.
     const log = new hdr.HistogramLogReader(await readFile(join(dir, 'arrival.hlog'), 'utf8'));
     const whole = hdr.build();
     for (let second = log.nextIntervalHistogram(); second; second = log.nextIntervalHistogram())
@@ -81,8 +81,8 @@ export function loads(pipeline: Pipeline): void {
     );
   });
 
-  // Whether it recovers within the two seconds that are left is the machine's: a quick one has a message on its way at the end of the
-  // last second alone, and so a backlog above the usual one.
+  // Whether it recovers within the remaining two seconds depends on the machine: on a quick one a single message in flight at the end
+  // of a second is a backlog above the usual.
   test('spike: when it had drained, and when p99 was back', async () => {
     const most = 100_000;
     const limits = { DRAIN_LIMIT: most, BACK_LIMIT: most };

@@ -5,10 +5,10 @@ import type { Run } from '../../../reports/contract/run.ts';
 import { latencyDrift } from '../../lib/steadiness.js';
 import { assertAllArrived, brokenOf, type Fate, type Pipeline } from '../harness.ts';
 
-/** Two lines of two seconds: the quarters that are compared are a second each. */
+/** Two lines of two seconds, so that the compared quarters are a second each. */
 const SHORT = { HOURS: 4 / 3600, LINE_MINUTES: 1 / 30, GROWTH_LIMIT: 10_000 };
 
-/** Whether it is known by how much each process has grown: a busy machine may keep one from saying anything in one second of these few. */
+/** Whether the growth of each process is known: on a busy machine a process may miss a second. */
 function assertMemoryJudged({ figures = [], verdict }: Run): boolean {
   const memory = figures.filter(({ name }) => name.startsWith('memory of '));
   for (const process of ['k6', 'ingest', 'relay', 'redis', 'mosquitto'])
@@ -24,7 +24,7 @@ function assertMemoryJudged({ figures = [], verdict }: Run): boolean {
 const MEMORY = 'soak_memory_growth_mb';
 const DRIFT = 'soak_latency_drift_ms';
 
-/** By how much p99 has grown, ms; null where it is not known, since nothing arrived in one of these few seconds. */
+/** The growth of p99, ms; null: unknown, as nothing arrived in one of the seconds. */
 function driftOf({ figures, timeline }: Run): number | null {
   const drift = figures?.find(({ name }) => name === 'p99 has grown by');
   const ms = latencyDrift(timeline, 4);
@@ -64,7 +64,7 @@ export function soaks(pipeline: Pipeline): void {
     assertAllArrived(run);
     assert.ok((run.latency.arrival.max ?? 0) >= 990);
     const drift = driftOf(run);
-    // A machine on which all is that slow from the start hides it.
+    // A machine that is that slow from the start hides it.
     const hidden = drift !== null && drift < 100;
     const expected = hidden ? [] : [DRIFT];
     if (!assertMemoryJudged(run)) expected.push(MEMORY);

@@ -49,7 +49,7 @@ export function stages(pipeline: Pipeline): void {
   });
 }
 
-/** What Redis counts is of all runs, and ping and pong take all cores. */
+/** Redis counts all runs, and ping and pong take all cores. */
 export function stagesAlone(pipeline: Pipeline): void {
   test('queue: Redis, relay and broker without the ingest', async (t) => {
     const redis = new Redis(pipeline.stack.file.redis.url, { disableClientInfo: true });

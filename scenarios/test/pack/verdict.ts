@@ -8,7 +8,7 @@ import type { Run } from '../../../reports/contract/run.ts';
 import { ruleOf } from '../../../reports/rules.ts';
 import { brokenOf, k6, type Pipeline, place, ROOT, readRun } from '../harness.ts';
 
-/** k6's exit code where a test was marked as failed: nothing else said so. */
+/** k6's exit code for a test marked as failed. */
 const MARKED = 110;
 const SHORT = {
   ...{ WARMUP_RATE: 10, WARMUP_DURATION: 1, RATE: 20, RAMP_DURATION: 1, SUSTAINED_DURATION: 1 },
