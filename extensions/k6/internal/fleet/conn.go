@@ -3,14 +3,13 @@
 package fleet
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"math"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,7 +41,7 @@ var ErrNotSent = errors.New("not sent")
 // Conn is a connection. Its methods may be called from any goroutine.
 type Conn struct {
 	net     net.Conn
-	in      *bufio.Reader
+	in      mqttwire.Buffer
 	timeout time.Duration
 	most    int           // QoS 1 messages that may be without PUBACK (MQTT 5, 3.2.2.3.3)
 	alive   time.Duration // Keep Alive; 0: the broker wants none
@@ -85,7 +84,7 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 		return nil, fmt.Errorf("MQTT broker %s can't be reached: %w", a.Host, err)
 	}
 	_ = stream.SetDeadline(time.Now().Add(o.Timeout))
-	c := &Conn{net: stream, in: bufio.NewReaderSize(stream, readSize), timeout: o.Timeout, most: math.MaxUint16, alive: keepAlive}
+	c := &Conn{net: stream, in: mqttwire.Buffer{B: make([]byte, readSize), Most: mqttwire.MaxField}, timeout: o.Timeout, alive: keepAlive}
 	if o.Username == "" && o.Password == "" {
 		o.Username, o.Password = a.Username, a.Password
 	}
@@ -98,79 +97,60 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 }
 
 func (c *Conn) handshake(o *Options) error {
-	p := packets.NewControlPacket(packets.CONNECT)
-	connect := p.Content.(*packets.Connect)
-	connect.ProtocolName, connect.ProtocolVersion = "MQTT", 5
-	connect.ClientID, connect.CleanStart, connect.KeepAlive = o.ClientID, true, uint16(keepAlive/time.Second)
-	connect.Username, connect.UsernameFlag = o.Username, o.Username != ""
-	connect.Password, connect.PasswordFlag = []byte(o.Password), o.Password != ""
-	if err := c.write(p); err != nil {
+	hello := mqttwire.Connect{
+		Version: mqttwire.Version5, ClientID: o.ClientID, Username: o.Username, Password: o.Password,
+		KeepAlive: uint16(keepAlive / time.Second), Clean: true,
+	}
+	a, err := hello.Hello(c.net, &c.in, c.fill)
+	if err != nil {
 		return err
 	}
-	answer, err := packets.ReadPacket(c.in)
-	if err != nil {
-		return fmt.Errorf("no answer to CONNECT: %w", err)
+	if a.Refused() {
+		return fmt.Errorf("it refused the connection: %s", a.Said.Words(a.Code))
 	}
-	ack, ok := answer.Content.(*packets.Connack)
-	if !ok {
-		return fmt.Errorf("it answered CONNECT with %s", answer.PacketType())
+	c.most = a.Said.ReceiveMaximum
+	if said := a.Said.KeepAlive; said >= 0 {
+		c.alive = time.Duration(said) * time.Second // MQTT 5, 3.2.2.3.14
 	}
-	if ack.ReasonCode != packets.ConnackSuccess {
-		return fmt.Errorf("it refused the connection with reason code 0x%02X", ack.ReasonCode)
-	}
-	if p := ack.Properties; p != nil && p.ReceiveMaximum != nil {
-		c.most = int(*p.ReceiveMaximum)
-	}
-	if p := ack.Properties; p != nil && p.ServerKeepAlive != nil {
-		c.alive = time.Duration(*p.ServerKeepAlive) * time.Second // MQTT 5, 3.2.2.3.14
-	}
-	c.heard = time.Now()
+	c.wrote, c.heard = time.Now(), time.Now()
 	return nil
 }
 
-// write sends a packet in one piece. Except in the handshake c.mu is held, so that packets do not mix.
-func (c *Conn) write(p *packets.ControlPacket) error {
-	var b bytes.Buffer
-	if _, err := p.WriteTo(&b); err != nil {
-		return err
-	}
+func (c *Conn) fill() error { return c.in.Fill(c.net) }
+
+// write sends a packet. c.mu is held, so that packets do not mix.
+func (c *Conn) write(packet []byte) error {
 	c.wrote = time.Now()
 	_ = c.net.SetWriteDeadline(c.wrote.Add(c.timeout))
-	_, err := c.net.Write(b.Bytes())
+	_, err := c.net.Write(packet)
 	return err
 }
 
-// Publish sends a message at QoS 0 or 1, with a user property unless its key is empty. done is called once:
-// when the message has been written (QoS 0), with PUBACK's reason code (QoS 1), or with an error, which is
-// ErrNotSent if the message was not sent.
-func (c *Conn) Publish(topic string, payload []byte, qos byte, property packets.User, done func(reason byte, err error)) {
-	p := packets.NewControlPacket(packets.PUBLISH)
-	publish := p.Content.(*packets.Publish)
-	publish.Topic, publish.Payload, publish.QoS = topic, payload, qos
-	if property.Key != "" {
-		publish.Properties.User = []packets.User{property}
-	}
+// Publish sends a message at QoS 0 or 1, whose ID it sets. done is called once: when the message has been
+// written (QoS 0), with PUBACK's reason code (QoS 1), or with an error, which is ErrNotSent if the message was
+// not sent.
+func (c *Conn) Publish(message mqttwire.Publish, done func(reason byte, err error)) {
 	c.mu.Lock()
 	if err := c.ended; err != nil {
 		c.mu.Unlock()
 		done(0, fmt.Errorf("%w: %w", ErrNotSent, err))
 		return
 	}
-	if qos > 0 {
+	if message.QoS > 0 {
 		if len(c.waiting) >= c.most {
 			c.mu.Unlock()
 			done(0, fmt.Errorf("%w: the broker takes no more than %d messages without PUBACK", ErrNotSent, c.most))
 			return
 		}
-		publish.PacketID = c.freeID()
-		c.waiting = append(c.waiting, waiting{publish.PacketID, time.Now(), done})
+		message.ID = c.freeID()
+		c.waiting = append(c.waiting, waiting{message.ID, time.Now(), done})
 	}
-	err := c.write(p)
+	err := c.write(message.Append(nil, mqttwire.Version5))
 	c.mu.Unlock()
 	if err != nil {
 		c.end(err) // a part of it may have been sent
 	}
-	if qos == 0 {
+	if message.QoS == 0 {
 		done(0, err)
 	}
 }
@@ -186,37 +166,51 @@ func (c *Conn) freeID() uint16 {
 }
 
 func (c *Conn) find(id uint16) int {
-	for i := range c.waiting {
-		if c.waiting[i].id == id {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(c.waiting, func(w waiting) bool { return w.id == id })
 }
 
 // Read processes the broker's answers until the connection ends, and returns the cause: net.ErrClosed after
 // Close.
 func (c *Conn) Read() error {
 	for {
-		p, err := packets.ReadPacket(c.in)
+		kind, body, size, err := c.in.At(0)
+		switch {
+		case err == nil && size == 0:
+			err = c.fill()
+		case err == nil:
+			err = c.answer(kind, body)
+			c.in.Drop(0, size)
+		}
 		if err != nil {
 			return c.end(err)
 		}
-		switch answer := p.Content.(type) {
-		case *packets.Puback:
-			if done := c.take(answer.PacketID); done != nil {
-				done(answer.ReasonCode, nil)
-			}
-		case *packets.Pingresp:
-			c.mu.Lock()
-			c.heard, c.asked = time.Now(), time.Time{}
-			c.mu.Unlock()
-		case *packets.Disconnect:
-			return c.end(fmt.Errorf("the broker ended the connection with reason code 0x%02X", answer.ReasonCode))
-		default:
-			return c.end(fmt.Errorf("the broker sent %s, which was not due", p.PacketType()))
-		}
 	}
+}
+
+func (c *Conn) answer(kind byte, body []byte) error {
+	switch kind >> 4 {
+	case packets.PUBACK:
+		a, err := mqttwire.ReadAnswer(mqttwire.Version5, kind, body)
+		if err != nil {
+			return err
+		}
+		if done := c.take(a.ID); done != nil {
+			done(a.Code, nil)
+		}
+	case packets.PINGRESP:
+		c.mu.Lock()
+		c.heard, c.asked = time.Now(), time.Time{}
+		c.mu.Unlock()
+	case packets.DISCONNECT:
+		a, err := mqttwire.ReadAnswer(mqttwire.Version5, kind, body)
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("the broker ended the connection: %s", a.Said.Words(a.Code))
+	default:
+		return fmt.Errorf("the broker sent %s, which was not due", mqttwire.Name(kind))
+	}
+	return nil
 }
 
 func (c *Conn) take(id uint16) func(byte, error) {
@@ -228,7 +222,7 @@ func (c *Conn) take(id uint16) func(byte, error) {
 		return nil
 	}
 	done := c.waiting[i].done
-	c.waiting = append(c.waiting[:i], c.waiting[i+1:]...)
+	c.waiting = slices.Delete(c.waiting, i, i+1)
 	return done
 }
 
@@ -257,7 +251,7 @@ func (c *Conn) Tend(now time.Time) {
 		}
 	case idle:
 		c.asked = now
-		err = c.write(packets.NewControlPacket(packets.PINGREQ))
+		err = c.write([]byte{packets.PINGREQ << 4, 0})
 	}
 	c.mu.Unlock()
 	if err != nil {
@@ -269,7 +263,7 @@ func (c *Conn) Tend(now time.Time) {
 func (c *Conn) Close() {
 	c.mu.Lock()
 	if c.ended == nil {
-		_ = c.write(packets.NewControlPacket(packets.DISCONNECT))
+		_ = c.write([]byte{packets.DISCONNECT << 4, 0})
 		c.ended = net.ErrClosed // before the reader sees the broker close it
 		_ = c.net.Close()
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/eclipse/paho.golang/packets"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
 // connected is a connection, and the broker's end of it. properties are those of CONNACK.
@@ -63,7 +65,7 @@ func TestABrokerThatIsSilentIsNotHeldForAConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn, broker := connected(t)
 		go func() { _, _ = io.Copy(io.Discard, broker) }()
-		publish := func() { conn.Publish("t", nil, 0, packets.User{}, func(byte, error) {}) }
+		publish := func() { conn.Publish(mqttwire.Publish{Topic: []byte("t")}, func(byte, error) {}) }
 		for range 60 {
 			time.Sleep(time.Second)
 			publish()

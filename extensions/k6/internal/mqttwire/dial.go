@@ -8,6 +8,8 @@ import (
 	"net/http"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
 // DialFunc opens a TCP connection.
@@ -19,24 +21,17 @@ func (a Address) Dial(ctx context.Context, dial DialFunc, config *tls.Config, bu
 	if config == nil {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	config = config.Clone()
 	if a.Web {
-		return a.dialWeb(ctx, dial, config, buffer)
+		return a.dialWeb(ctx, dial, config.Clone(), buffer)
 	}
 	conn, err := dial(ctx, "tcp", a.Host)
 	if err != nil || !a.Secure {
 		return conn, err
 	}
-	config.NextProtos = nil // k6 sets HTTP's there
-	if config.ServerName == "" {
-		config.ServerName, _, _ = net.SplitHostPort(a.Host)
+	if conn, err = network.Secure(ctx, conn, config, a.Host); err != nil {
+		err = fmt.Errorf("TLS handshake: %w", err)
 	}
-	secured := tls.Client(conn, config)
-	if err := secured.HandshakeContext(ctx); err != nil {
-		_ = conn.Close()
-		return nil, fmt.Errorf("TLS handshake: %w", err)
-	}
-	return secured, nil
+	return conn, err
 }
 
 func (a Address) dialWeb(ctx context.Context, dial DialFunc, config *tls.Config, buffer int) (net.Conn, error) {

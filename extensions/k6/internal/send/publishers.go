@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
-
-	"github.com/eclipse/paho.golang/packets"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fleet"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
@@ -191,13 +191,7 @@ func (p *Publishers) joined(conn *fleet.Conn, err error) bool {
 func (p *Publishers) left(conn *fleet.Conn) {
 	p.mu.Lock()
 	p.lost++
-	for i, c := range p.open {
-		if c == conn {
-			p.open[i] = p.open[len(p.open)-1]
-			p.open = p.open[:len(p.open)-1]
-			break
-		}
-	}
+	p.open = slices.DeleteFunc(p.open, func(c *fleet.Conn) bool { return c == conn })
 	p.mu.Unlock()
 	p.report()
 }
@@ -226,7 +220,7 @@ func (p *Publishers) report() {
 func (p *Publishers) tend(ctx context.Context) {
 	for clock.SleepUntil(ctx, nil, time.Now().Add(patrol)) {
 		p.mu.Lock()
-		open := append([]*fleet.Conn{}, p.open...)
+		open := slices.Clone(p.open)
 		p.mu.Unlock()
 		now := time.Now()
 		for _, c := range open {
@@ -269,16 +263,16 @@ func (p *Publishers) Send(ctx context.Context, slot pacer.Slot) {
 		p.Ledger.Drop(slot)
 		return
 	}
-	topic := p.Bodies.AppendTarget([]byte(p.Prefix), slot, 0)
-	body := p.Bodies.Append(nil, slot)
+	message := mqttwire.Publish{
+		Topic: p.Bodies.AppendTarget([]byte(p.Prefix), slot, 0), Payload: p.Bodies.Append(nil, slot), QoS: byte(p.QoS),
+	}
 	sent := time.Now()
 	at := p.Clock.At(sent)
-	var stamps packets.User
 	if p.Stamped {
-		stamps = packets.User{Key: hops.Property, Value: fmt.Sprintf("%d,0,0,0", at+p.Clock.Offset(at))}
+		message.Properties = mqttwire.AppendUserProperty(nil, hops.Property, fmt.Sprintf("%d,0,0,0", at+p.Clock.Offset(at)))
 	}
 	p.Ledger.Sent(slot, at)
-	conn.Publish(string(topic), body, byte(p.QoS), stamps, func(reason byte, err error) {
+	conn.Publish(message, func(reason byte, err error) {
 		outcome := ledger.Accepted
 		switch {
 		case errors.Is(err, fleet.ErrNotSent):
@@ -287,7 +281,7 @@ func (p *Publishers) Send(ctx context.Context, slot pacer.Slot) {
 		case err != nil:
 			p.Count("request", "no PUBACK: "+network.ClassOf(err), err.Error())
 			outcome = ledger.Unknown
-		case reason >= packets.PubackUnspecifiedError:
+		case reason >= mqttwire.Failed:
 			p.Count("request", fmt.Sprintf("PUBACK 0x%02X", reason), "the broker refused the message")
 			outcome = ledger.Rejected
 		}
