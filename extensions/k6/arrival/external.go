@@ -123,7 +123,7 @@ func (x *External) check(o *externalOptions) (err error) {
 
 // readLimits parses thresholds as k6 does. It refuses metrics that this module does not measure.
 func (x *External) readLimits(limits map[string][]string) (map[string]metrics.Thresholds, error) {
-	allowed := append([]string{x.metrics.latency.Name, x.metrics.p99.Name}, accountMetrics...)
+	allowed := append([]string{x.metrics.latency.Name, x.metrics.p99.Name}, accountMetrics()...)
 	all := map[string]metrics.Thresholds{}
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
 		if _, _, ok := report.WithinMetric(name); !ok && !slices.Contains(allowed, name) {

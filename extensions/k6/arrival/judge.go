@@ -61,14 +61,9 @@ func (e *engine) planned() time.Duration {
 
 // values returns the module's metrics at the end of the run, without arrival_latency.
 func (e *engine) values() map[string]float64 {
-	a := e.Ledger.Final()
-	values := map[string]float64{"arrival_p99": limits.Unmeasured}
-	for name, n := range map[string]int{
-		"scheduled": a.Scheduled, "dropped": a.Dropped, "rejected": a.Rejected, "unknown": a.Unknown, "arrived": a.Arrived,
-		"dead_lettered": a.DeadLettered, "queued": a.Queued, "lost": a.Lost, "duplicates": a.Duplicates,
-		"reordered": a.Reordered, "negative": a.Negative,
-	} {
-		values["arrival_"+name] = float64(n)
+	values, account := map[string]float64{"arrival_p99": limits.Unmeasured}, report.NewAccount(e.Ledger.Final())
+	for _, count := range judge.Counts {
+		values["arrival_"+count.Name] = float64(count.Of(account))
 	}
 	arrival := e.measured().Arrival
 	if p99 := report.NewLatency(&arrival, false).P99; p99 != nil {

@@ -23,6 +23,7 @@ import (
 	"go.k6.io/k6/v2/js/modules"
 	"go.k6.io/k6/v2/metrics"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 )
@@ -136,10 +137,11 @@ type runMetrics struct {
 }
 
 // accountMetrics are counters of messages, pushed once at the end of the run.
-var accountMetrics = []string{
-	"arrival_scheduled", "arrival_dropped", "arrival_rejected", "arrival_unknown", "arrival_arrived",
-	"arrival_dead_lettered", "arrival_queued", "arrival_lost", "arrival_duplicates", "arrival_reordered",
-	"arrival_negative", "arrival_invalid",
+func accountMetrics() (names []string) {
+	for _, count := range judge.Counts {
+		names = append(names, "arrival_"+count.Name)
+	}
+	return append(names, "arrival_invalid")
 }
 
 func registerMetrics(registry *metrics.Registry) *runMetrics {
@@ -148,7 +150,7 @@ func registerMetrics(registry *metrics.Registry) *runMetrics {
 		p99:      registry.MustNewMetric("arrival_p99", metrics.Gauge, metrics.Time),
 		counters: map[string]*metrics.Metric{},
 	}
-	for _, name := range accountMetrics {
+	for _, name := range accountMetrics() {
 		m.counters[name] = registry.MustNewMetric(name, metrics.Counter)
 	}
 	return m

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
@@ -17,50 +19,32 @@ const (
 	late  = "generator late"
 )
 
-// parts are what an account consists of, in the order of the report.
-var parts = []struct {
-	name string
-	of   func(a report.Account) int
-}{
-	{"dropped", func(a report.Account) int { return a.Dropped }},
-	{"rejected", func(a report.Account) int { return a.Rejected }},
-	{"unknown", func(a report.Account) int { return a.Unknown }},
-	{"arrived", func(a report.Account) int { return a.Arrived }},
-	{"dead-lettered", func(a report.Account) int { return a.DeadLettered }},
-	{"queued", func(a report.Account) int { return a.Queued }},
-	{"lost", func(a report.Account) int { return a.Lost }},
-	{"duplicates", func(a report.Account) int { return a.Duplicates }},
-	{"reordered", func(a report.Account) int { return a.Reordered }},
-	{"negative", func(a report.Account) int { return a.Negative }},
-	{"foreign", func(a report.Account) int { return a.Foreign }},
-}
-
 // account compares every count of the account, and its balance. Expected counts get a line each, all others
 // must be 0. Several senders overtake each other, so reorderings count only where they are expected.
 func account(expected func(messages int) report.Account) check {
 	return func(o *outcome) []row {
 		want, got := expected(o.messages), report.Account{}
-		balanced := true
+		balanced, others := true, 0
 		for _, g := range o.gens {
 			a := g.run.Account
 			balanced = balanced && a.Balanced
 			got.Scheduled += a.Scheduled
+			others += a.Foreign
 		}
 		n := o.messages * len(o.gens)
 		rows := []row{{
 			"account", count(n) + " balanced", count(got.Scheduled) + " " + inBalance(balanced), exact,
 			got.Scheduled == n && balanced,
 		}}
-		others := 0
-		for _, p := range parts {
-			expected, measured := p.of(want)*len(o.gens), 0
+		for _, part := range judge.Counts[1:] {
+			expected, measured := part.Of(want)*len(o.gens), 0
 			for _, g := range o.gens {
-				measured += p.of(g.run.Account)
+				measured += part.Of(g.run.Account)
 			}
 			switch {
 			case expected != 0:
-				rows = append(rows, counted(p.name, expected, measured))
-			case p.name != "reordered":
+				rows = append(rows, counted(strings.ReplaceAll(part.Name, "_", "-"), expected, measured))
+			case part.Name != "reordered":
 				others += measured
 			}
 		}

@@ -100,6 +100,24 @@ func because(r report.Rule, format string, args ...any) report.Rule {
 	return r
 }
 
+// Counts are the parts of an account that a limit or a metric may be on, in the order of reports.
+var Counts = []struct {
+	Name string
+	Of   func(a report.Account) int
+}{
+	{"scheduled", func(a report.Account) int { return a.Scheduled }},
+	{"dropped", func(a report.Account) int { return a.Dropped }},
+	{"rejected", func(a report.Account) int { return a.Rejected }},
+	{"unknown", func(a report.Account) int { return a.Unknown }},
+	{"arrived", func(a report.Account) int { return a.Arrived }},
+	{"dead_lettered", func(a report.Account) int { return a.DeadLettered }},
+	{"queued", func(a report.Account) int { return a.Queued }},
+	{"lost", func(a report.Account) int { return a.Lost }},
+	{"duplicates", func(a report.Account) int { return a.Duplicates }},
+	{"reordered", func(a report.Account) int { return a.Reordered }},
+	{"negative", func(a report.Account) int { return a.Negative }},
+}
+
 // ends are the rules of the account: a pipeline accepts every message and delivers every accepted message.
 // Missing messages would be the slowest, so percentiles without them are too good.
 func (e Evidence) ends() []report.Rule {
