@@ -12,55 +12,29 @@ import (
 func flows(runs []*report.Run) []report.FlowResult {
 	all := make([]report.FlowResult, len(runs[0].Flows))
 	for i := range all {
-		var own []*report.Latency
+		var own []*report.FlowResult
 		for _, r := range runs {
 			if i < len(r.Flows) {
-				addCounts(&all[i], &r.Flows[i])
-				own = append(own, &r.Flows[i].Arrival)
+				own = append(own, &r.Flows[i])
 			}
 		}
-		all[i].Name, all[i].Arrival = runs[0].Flows[i].Name, *latency(own)
+		all[i] = *combined(own)
 	}
 	return all
 }
 
 func health(runs []*report.Run) report.Health {
-	all := report.NewHealth()
-	var lateness, waits []*report.Latency
+	all := combined(each(runs, func(r *report.Run) *report.Health { return &r.Health }))
+	all.Gaps, all.TrendOneIn = []report.Gap{}, 1
 	for _, r := range runs {
-		h := r.Health
-		lateness, waits = append(lateness, h.Lateness), append(waits, h.SocketWait)
-		addCounts(&all.ArrivalStamps, &h.ArrivalStamps)
-		for _, gap := range h.Gaps {
+		for _, gap := range r.Health.Gaps {
 			gap.Reason = fmt.Sprintf("generator %d: %s", r.Run.Generator.Number, gap.Reason)
 			all.Gaps = append(all.Gaps, gap)
 		}
-		all.SamplesDiscarded += h.SamplesDiscarded
-		all.TrendOneIn = max(all.TrendOneIn, h.TrendOneIn)
+		all.TrendOneIn = max(all.TrendOneIn, r.Health.TrendOneIn)
 	}
 	slices.SortStableFunc(all.Gaps, func(a, b report.Gap) int { return cmp.Compare(a.FromS, b.FromS) })
-	all.Lateness, all.SocketWait = latency(lateness), latency(waits)
-	return all
-}
-
-func canaries(runs []*report.Run) *report.Canary {
-	var all *report.Canary
-	var own []*report.Latency
-	for _, r := range runs {
-		c := r.Canary
-		if c == nil {
-			continue
-		}
-		if all == nil {
-			all = &report.Canary{IntervalS: c.IntervalS}
-		}
-		addCounts(all, c)
-		own = append(own, &c.Latency)
-	}
-	if all != nil {
-		all.Latency = *latency(own)
-	}
-	return all
+	return *all
 }
 
 // steps are the phases by their place: each instance has all of them, as far as it came.
@@ -76,39 +50,18 @@ func steps(runs []*report.Run, resources []report.Resource) []report.Step {
 		if len(there) == 0 {
 			return all
 		}
-		step := addSteps(there)
-		step.CPUPercent = report.CPUBetween(resources, step.StartS, step.StartS+step.DurationS)
-		all = append(all, step)
-	}
-}
-
-func addSteps(parts []*report.Step) report.Step {
-	first := parts[0]
-	all := report.Step{Name: first.Name, StartS: first.StartS, Measured: first.Measured, Backlog: new(0), DrainedS: first.DrainedS}
-	if first.VUs != nil {
-		all.VUs = new(0)
-	}
-	end := 0.0
-	for _, p := range parts {
-		all.StartS, end = min(all.StartS, p.StartS), max(end, p.StartS+p.DurationS)
-		if all.VUs != nil && p.VUs != nil {
-			*all.VUs += *p.VUs
+		step := combined(there)
+		end := 0.0
+		for _, p := range there {
+			step.StartS, end = min(step.StartS, p.StartS), max(end, p.StartS+p.DurationS)
+			if p.DrainedS == nil {
+				step.DrainedS = nil
+			}
 		}
-		addCounts(&all, p)
-		if all.Backlog != nil && p.Backlog != nil {
-			*all.Backlog += *p.Backlog
-		} else {
-			all.Backlog = nil
-		}
-		if all.DrainedS != nil && p.DrainedS != nil {
-			all.DrainedS = most(all.DrainedS, p.DrainedS)
-		} else {
-			all.DrainedS = nil
-		}
+		step.DurationS, step.Sampled = end-step.StartS, nil
+		step.ScheduledPerS, step.AcceptedPerS = float64(step.Scheduled)/step.DurationS, float64(step.Accepted)/step.DurationS
+		step.ArrivedPerS = float64(step.Arrived) / step.DurationS
+		step.CPUPercent = report.CPUBetween(resources, step.StartS, end)
+		all = append(all, *step)
 	}
-	all.DurationS = end - all.StartS
-	all.ScheduledPerS, all.AcceptedPerS = float64(all.Scheduled)/all.DurationS, float64(all.Accepted)/all.DurationS
-	all.ArrivedPerS = float64(all.Arrived) / all.DurationS
-	all.Latency = latencies(parts, func(p *report.Step) *report.Latencies { return &p.Latency })
-	return all
 }

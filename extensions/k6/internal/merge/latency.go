@@ -45,27 +45,6 @@ func latency(parts []*report.Latency) *report.Latency {
 
 func micros(ms float64) int64 { return int64(math.Round(ms * 1000)) }
 
-// latencies adds those of all parts.
-func latencies[P any](parts []P, of func(P) *report.Latencies) report.Latencies {
-	sum := func(one func(l *report.Latencies) report.Latency) report.Latency {
-		own := make([]*report.Latency, len(parts))
-		for i, p := range parts {
-			own[i] = new(one(of(p)))
-		}
-		return *latency(own)
-	}
-	all := report.Latencies{
-		Arrival:  sum(func(l *report.Latencies) report.Latency { return l.Arrival }),
-		FromSend: sum(func(l *report.Latencies) report.Latency { return l.FromSend }),
-		HTTP:     sum(func(l *report.Latencies) report.Latency { return l.HTTP }),
-		Stages:   map[string]report.Latency{},
-	}
-	for i := range ledger.Stages {
-		all.Stages[i.String()] = sum(func(l *report.Latencies) report.Latency { return l.Stages[i.String()] })
-	}
-	return all
-}
-
 // quantiles is what is known of several without their histograms: no percentile, but how many, their mean and the longest.
 func quantiles(parts []*report.Quantiles) *report.Quantiles {
 	all := &report.Quantiles{}

@@ -80,34 +80,24 @@ func environments(runs []*report.Run) map[string]any {
 // targets are each generator's own where generators have topics of their own. One that several have has no percentile.
 func targets(runs []*report.Run) *report.Targets {
 	all := &report.Targets{Rows: []report.Target{}}
-	own := map[string][]*report.Quantiles{}
-	var others []*report.Quantiles
+	own, names := map[string][]*report.Target{}, []string{}
 	for _, r := range runs {
 		if r.Targets == nil {
 			return nil
 		}
 		for i := range r.Targets.Rows {
 			row := &r.Targets.Rows[i]
-			at := slices.IndexFunc(all.Rows, func(o report.Target) bool { return o.Name == row.Name })
-			if at < 0 {
-				at = len(all.Rows)
-				all.Rows = append(all.Rows, report.Target{Name: row.Name})
+			if own[row.Name] == nil {
+				names = append(names, row.Name)
 			}
-			addCounts(&all.Rows[at], row)
-			own[row.Name] = append(own[row.Name], row.Arrival)
-		}
-		if o := r.Targets.Others; o != nil {
-			all.Others = cmp.Or(all.Others, &report.Others{})
-			addCounts(all.Others, o)
-			others = append(others, o.Arrival)
+			own[row.Name] = append(own[row.Name], row)
 		}
 	}
-	for i := range all.Rows {
-		all.Rows[i].Arrival = together(own[all.Rows[i].Name])
+	for _, name := range names {
+		all.Rows = append(all.Rows, *combined(own[name]))
 	}
 	all.Total = len(all.Rows)
-	if all.Others != nil {
-		all.Others.Arrival = together(others)
+	if all.Others = combined(each(runs, func(r *report.Run) *report.Others { return r.Targets.Others })); all.Others != nil {
 		all.Total += all.Others.Targets
 	}
 	p99 := func(t report.Target) float64 {
