@@ -18,7 +18,8 @@ const stampFormat = "2006-01-02T15:04:05.000Z"
 
 // report describes the run as it stands. lossless adds the histograms, for the last report of a run.
 func (e *engine) report(lossless bool) *report.Run {
-	ended, finished := e.life.now()
+	now := e.life.now()
+	ended, finished := now.ended, now.finished
 	noted, classes := e.noted()
 	for i := range noted.timeline {
 		noted.timeline[i].CanaryMS = e.canary.At(noted.timeline[i].T) // it may have arrived after its second was over
@@ -151,7 +152,7 @@ func (e *engine) vus(p profile.Phase) *int {
 
 // runName is the name of the run's directory.
 func (e *engine) runName() string {
-	dir := e.life.directory()
+	dir := e.life.now().dir
 	if e.segment == nil {
 		return filepath.Base(dir)
 	}

@@ -76,13 +76,13 @@ func (e *engine) makeDir() error {
 	if err != nil {
 		return fmt.Errorf("the directory of the run can't be made: %w", err)
 	}
-	e.life.moveTo(dir)
+	e.life.change(func(p *progress) { p.dir = dir })
 	return nil
 }
 
 // withdraw removes the files of a run that did not begin.
 func (e *engine) withdraw() error {
-	dir := e.life.directory()
+	dir := e.life.now().dir
 	for _, name := range runFiles {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -120,60 +120,28 @@ func (e *engine) levelled() *profile.Profile {
 	return &p
 }
 
-// life is the progress of a run and the directory of its files.
+// life guards the progress of a run.
 type life struct {
-	mu       sync.Mutex
+	mu sync.Mutex
+	progress
+}
+
+type progress struct {
 	begun    bool      // collect has begun; it runs once
 	ended    time.Time // or stopped; zero: in progress
 	finished bool      // collect completed
-	dir      string    // empty: none
-	full     error     // the write error of a file that ended the run
+	dir      string    // of the run's files; empty: none
+	full     error     // the write error of a file that ended the run; nil: none
 }
 
-// begin marks the run as begun, and reports whether it had not begun before.
-func (l *life) begin() bool {
+func (l *life) now() progress {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	first := !l.begun
-	l.begun = true
-	return first
+	return l.progress
 }
 
-func (l *life) end(finished bool) {
+func (l *life) change(how func(p *progress)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ended, l.finished = time.Now(), finished
-}
-
-// now returns when the run ended, zero if it is in progress, and whether it completed.
-func (l *life) now() (ended time.Time, finished bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ended, l.finished
-}
-
-func (l *life) moveTo(dir string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dir = dir
-}
-
-func (l *life) fill(why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.full = why
-}
-
-// writeError returns the write error that ended the run; nil: there was none.
-func (l *life) writeError() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.full
-}
-
-// directory returns the directory of the run.
-func (l *life) directory() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.dir
+	how(&l.progress)
 }

@@ -117,8 +117,7 @@ func failed(v report.Verdict) bool {
 
 // lasted is how long the run has lasted.
 func (e *engine) lasted() time.Duration {
-	ended, _ := e.life.now()
-	return max(0, ended.Sub(e.Epoch))
+	return max(0, e.life.now().ended.Sub(e.Epoch))
 }
 
 // builtIn are the thresholds that every run has. k6 gets them so that it ends with exit code 99.

@@ -42,10 +42,10 @@ func newRecorder(e *engine) (*recorder, error) {
 	var err error
 	// O_EXCL: another run may have started in this directory since the check. Then the summary must not write
 	// there either.
-	dir := e.life.directory()
+	dir := e.life.now().dir
 	timeline := filepath.Join(dir, "timeline.ndjson")
 	if r.timeline, err = os.OpenFile(timeline, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); errors.Is(err, fs.ErrExist) {
-		e.life.moveTo("")
+		e.life.change(func(p *progress) { p.dir = "" })
 		return nil, holdsRun(dir, filepath.Base(timeline))
 	} else if err != nil {
 		return nil, fmt.Errorf("the run's timeline can't be written: %w", err)
@@ -140,7 +140,7 @@ func (r *recorder) cut() {
 		_, err = r.timeline.Write(append(line, '\n'))
 	}
 	r.note(err)
-	e.second(row) // after the file: a reader who finds the report of a killed run finds its lines too
+	e.note(func() { e.timeline = append(e.timeline, row) }) // after the file: a reader who finds the report of a killed run finds its lines too
 	e.external.second(row)
 	for tag, s := range map[string]*ledger.Series{"arrival": &i.Arrival, "from_send": &i.FromSend, "http": &i.HTTP} {
 		if s.Count == 0 {

@@ -82,7 +82,7 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 	set("result", func() sobek.Value { return m.result(e) })
 	set("connections", func() sobek.Value { return m.connections(e) })
 	set("figure", func(name string, value float64, unit string) { e.figure(name, value, unit) })
-	set("answer", e.answers)
+	set("answer", func(sentence string) { e.note(func() { e.answer = sentence }) })
 	set("summary", func(data sobek.Value) map[string]any { return m.summary(e, data) })
 	return o
 }
@@ -156,7 +156,7 @@ func (m *instance) collect(e *engine) {
 	}
 	if err := e.collect(m.vu.Context(), state, m.metrics); err != nil {
 		if unwritten(err) {
-			e.life.fill(err)
+			e.life.change(func(p *progress) { p.full = err })
 		}
 		m.abort(err)
 	}

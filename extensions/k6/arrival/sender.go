@@ -10,6 +10,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"go.k6.io/k6/v2/lib"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
@@ -99,15 +100,8 @@ func mayHelp(status int) bool {
 // persist posts a request until it is accepted, with the same ids each time.
 func (s *sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
 	vu := ctx // a halt ends the attempts, but not the pushing of their samples
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := clock.Until(ctx, s.engine.Halted)
 	defer stop()
-	go func() {
-		select {
-		case <-s.engine.Halted:
-			stop()
-		case <-ctx.Done():
-		}
-	}()
 	// The ingest may have accepted an attempt that got no answer, whatever later attempts return.
 	unknown, first := false, true
 	outcome, _ := backoff.Retry(ctx, func() (ledger.Outcome, error) {

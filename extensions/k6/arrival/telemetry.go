@@ -87,7 +87,7 @@ func (e *engine) readTelemetry(ctx context.Context, client *store.Store) {
 	for _, name := range sortedKeys(clocks) {
 		known = append(known, clocks[name])
 	}
-	e.used(resources, known)
+	e.note(func() { e.resources, e.processes = append(e.resources, resources...), append(e.processes, known...) })
 }
 
 // gitAndCI describes the commit and the CI job of this process. The first call, before the load, asks git.

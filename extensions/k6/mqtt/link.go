@@ -21,12 +21,11 @@ var (
 // link is what a client has of one connection. It isn't used again once it is over. Nothing in it touches the JavaScript
 // runtime.
 type link struct {
-	ctx       context.Context // of the iteration that connected
-	wire      *wire
-	limit     time.Duration // for a call
-	logger    logrus.FieldLogger
-	onMessage func(*link, *incoming)
-	onLost    func(*link)
+	ctx    context.Context // of the iteration that connected
+	client *client         // its loop and its event handlers
+	wire   *wire
+	limit  time.Duration // for a call
+	logger logrus.FieldLogger
 
 	ending sync.Once
 	over   chan struct{} // closed when the connection is over; cause is set before
@@ -47,14 +46,14 @@ type link struct {
 }
 
 // arrived implements listener.
-func (l *link) arrived(m *incoming) { l.onMessage(l, m) }
+func (l *link) arrived(m *incoming) { l.client.arrived(l, m) }
 
 // lost implements listener.
 func (l *link) lost(err error) {
 	if l.end(lostError(err)) {
 		<-l.whenIdle() // the calls that failed come before the loss
 		close(l.gone)
-		l.onLost(l)
+		l.deliver(func() bool { return l.client.loop.post(func() error { return l.client.finish(l, true) }) })
 	}
 }
 

@@ -1,6 +1,7 @@
 package mqtt
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -72,9 +73,7 @@ func (c *client) message(l *link, m *incoming) error {
 	c.handlingMessage = false
 	if ending := c.endAfterMessage; ending != nil {
 		c.endAfterMessage = nil
-		if endErr := c.drainAndFinish(ending); err == nil {
-			err = endErr
-		}
+		err = cmp.Or(err, c.finishAfter(ending, true, true))
 	}
 	return err
 }

@@ -114,9 +114,7 @@ func (c *client) credentials(a args) (username, password string) {
 		return c.options.username, c.options.password
 	}
 	value, err := c.options.credentials(sobek.Undefined())
-	if err != nil {
-		c.rethrow(err)
-	}
+	c.settled(err)
 	const name = "the value credentials_provider returns"
 	if common.IsNullish(value) {
 		a.wrong(name, "an object {username, password}", value)
