@@ -28,7 +28,6 @@ func (x *External) countSamples() (counted chan struct{}) {
 	return counted
 }
 
-// second reports a second that is over.
 func (x *External) second(row report.Interval) {
 	if x == nil {
 		return
@@ -42,7 +41,6 @@ func (x *External) second(row report.Interval) {
 // mark is closed when the samples before it have been counted.
 type mark chan struct{}
 
-// GetSamples implements metrics.SampleContainer.
 func (m mark) GetSamples() []metrics.Sample {
 	close(m)
 	return nil
@@ -68,7 +66,6 @@ func (r *reservoir) add(v float64) {
 	}
 }
 
-// take returns the sample and starts a new one.
 func (r *reservoir) take() []float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -150,7 +150,6 @@ func (e *engine) vus(p profile.Phase) *int {
 	return new(e.segment.Scale(p.VUs))
 }
 
-// runName is the name of the run's directory.
 func (e *engine) runName() string {
 	dir := e.life.now().dir
 	if e.segment == nil {
@@ -181,7 +180,6 @@ func (o *options) describeProfile() report.Profile {
 	return d
 }
 
-// identity identifies this run, which has not ended.
 func (e *engine) identity() report.Identity {
 	labels := e.options.Labels
 	if labels == nil {

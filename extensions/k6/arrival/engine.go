@@ -90,7 +90,6 @@ func newEngine(o *options, part *segment.Segment) *engine {
 	return e
 }
 
-// newRunID returns a random name for a run: 8 characters, 40 bits.
 func newRunID() string {
 	const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 	b := make([]byte, 8)

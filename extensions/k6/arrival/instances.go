@@ -152,11 +152,9 @@ func (e *engine) together(ctx context.Context, client *store.Store, phase int, l
 	}
 }
 
-// redisNow is the current time of Redis, µs.
 func (e *engine) redisNow() int64 {
 	now := e.Clock.Now()
 	return now + e.Clock.Offset(now)
 }
 
-// moment converts µs on the clock of Redis to local time.
 func (e *engine) moment(at int64) time.Time { return e.Clock.Time(at + e.Clock.Back()(at)) }

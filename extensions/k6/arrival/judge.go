@@ -39,7 +39,6 @@ func (e *engine) subscribed() string {
 	return fmt.Sprintf("targets behind mqtt.prefix (TOPIC_PREFIX) %q at QoS %d", o.Prefix, o.QoS)
 }
 
-// measured merges the times of the measured phases.
 func (e *engine) measured() *ledger.Times {
 	total := ledger.NewTimes()
 	for i, p := range e.options.profile.Phases {
@@ -115,7 +114,6 @@ func failed(v report.Verdict) bool {
 	return false
 }
 
-// lasted is how long the run has lasted.
 func (e *engine) lasted() time.Duration {
 	return max(0, e.life.now().ended.Sub(e.Epoch))
 }

@@ -42,7 +42,6 @@ func (e *engine) describeMessages() *report.Messages {
 	return m
 }
 
-// nameOf is the id, the target and the flow of a message.
 func (e *engine) nameOf(seq int) (id, target, flow string) {
 	slot := e.Pacer.SlotOf(seq)
 	i := seq - slot.FirstSeq

@@ -42,13 +42,11 @@ type RootModule struct {
 
 var _ modules.Module = &RootModule{}
 
-// New returns the module, to be registered once.
 func New() *RootModule { return &RootModule{args: os.Args} }
 
 // go-redis also logs the errors that it returns.
 func init() { logging.Disable() }
 
-// NewModuleInstance implements modules.Module.
 func (r *RootModule) NewModuleInstance(vu modules.VU) modules.Instance {
 	m := &instance{root: r, vu: vu}
 	if env := vu.InitEnv(); env != nil {
@@ -83,7 +81,6 @@ func (r *RootModule) awaitExit(vu modules.VU) {
 	}()
 }
 
-// instance is the module of one VU.
 type instance struct {
 	root    *RootModule
 	vu      modules.VU
@@ -92,7 +89,6 @@ type instance struct {
 	waiter  *schedule.Waiter // of run.next()
 }
 
-// Exports implements modules.Instance.
 func (m *instance) Exports() modules.Exports { return m.exports }
 
 // construct is new Run(options): it checks the options, and joins or makes the process's run. It does no I/O.

@@ -41,7 +41,6 @@ type sampleBatch struct {
 
 func (b *sampleBatch) size() int { return len(b.requests) + len(b.us) }
 
-// request adds the samples of a request.
 func (p *pending) request(ctx context.Context, state *lib.State, r requestSample) {
 	p.mu.Lock()
 	b := p.open()
@@ -61,7 +60,6 @@ func (p *pending) latencies(ctx context.Context, state *lib.State, m *metrics.Me
 	p.hand(ctx, state, b)
 }
 
-// flush hands over the current batch.
 func (p *pending) flush(ctx context.Context, state *lib.State) {
 	p.mu.Lock()
 	b := p.take(true)

@@ -14,7 +14,6 @@ import (
 // read blocks only one.
 const publishWriters = 16
 
-// publish publishes the schedule over the connections of one VU.
 func (e *engine) publish(ctx context.Context, state *lib.State) {
 	select {
 	case <-e.Started:

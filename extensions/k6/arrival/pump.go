@@ -33,7 +33,6 @@ func (e *engine) take(ctx context.Context, w *schedule.Waiter) (slot pacer.Slot,
 	return e.turns.Take(ctx, w)
 }
 
-// sent marks a request as sent now.
 func (e *engine) sent(slot pacer.Slot, at time.Time) {
 	e.Ledger.Sent(slot, e.Clock.At(at))
 	e.turns.Taken()

@@ -92,7 +92,6 @@ func (r *recorder) note(err error) {
 	}
 }
 
-// failed returns the first write error of a file; nil: none.
 func (r *recorder) failed() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +111,6 @@ func (r *recorder) doubt() {
 	}
 }
 
-// cut ends one second of the run.
 func (r *recorder) cut() {
 	e := r.engine
 	i := e.Ledger.Cut()
@@ -179,7 +177,6 @@ func nextCheckpoint(began, ended time.Time) time.Time {
 	return ended.Add(min(max(checkpoint, checkpointShare*ended.Sub(began)), checkpointMost))
 }
 
-// usage returns what the generator used since the last call.
 func (r *recorder) usage() (u report.Usage) {
 	now, t := time.Now(), float64(len(r.engine.timeline))
 	u.CPUPercent, u.RSSMB = r.sender.read(now)
@@ -197,7 +194,6 @@ func (r *recorder) usage() (u report.Usage) {
 	return u
 }
 
-// meter reads the CPU and memory of a process.
 type meter struct {
 	process *process.Process // nil: not available on this system
 	cpu     float64          // seconds at the last reading

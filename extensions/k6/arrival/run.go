@@ -87,7 +87,6 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 	return o
 }
 
-// scenarioOptions are those of run.scenarios().
 type scenarioOptions struct {
 	Pump bool `js:"pump"`
 }
@@ -133,12 +132,10 @@ func (e *engine) scenarios(how scenarioOptions) map[string]any {
 	}
 }
 
-// wholeSeconds formats a duration for k6.
 func wholeSeconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10) + "s"
 }
 
-// thresholds adds the built-in thresholds to a script's own.
 func (e *engine) thresholds(own map[string]any) map[string]any {
 	all := map[string]any{}
 	for name, expressions := range e.builtIn() {
@@ -162,7 +159,6 @@ func (m *instance) collect(e *engine) {
 	}
 }
 
-// abort ends the test.
 func (m *instance) abort(err error) {
 	m.vu.Runtime().Interrupt(&errext.InterruptError{Reason: errext.AbortTest + ": " + report.Printable(err.Error())})
 }

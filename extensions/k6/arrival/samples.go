@@ -79,7 +79,6 @@ func newRequestSamples(e *engine, state *lib.State, urls [2]string) *requestSamp
 	return &requestSamples{engine: e, state: state, urls: urls}
 }
 
-// requestSample is one request.
 type requestSample struct {
 	builtin  *metrics.BuiltinMetrics
 	tags     *metrics.TagSet

@@ -17,7 +17,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
-// sender sends requests of the schedule and settles them.
 type sender struct {
 	*send.Poster
 	engine  *engine
@@ -32,7 +31,6 @@ func newSender(e *engine, state *lib.State) *sender {
 	return &sender{Poster: p, engine: e, samples: newRequestSamples(e, state, p.URLs), waiter: schedule.NewWaiter()}
 }
 
-// send takes the next request, posts it, and settles it.
 func (s *sender) send(ctx context.Context) bool {
 	e := s.engine
 	slot, ok := e.take(ctx, s.waiter)
@@ -68,7 +66,6 @@ func (s *sender) attempt(ctx context.Context, slot pacer.Slot, sent time.Time) (
 	return outcome, backoff.RetryAfter(min(after, int(retryAfterMost/time.Second)))
 }
 
-// errRetry means that a retry may help.
 var errRetry = errors.New("try again")
 
 // answered records one attempt and its outcome for the messages.

@@ -47,7 +47,6 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 	return map[string]any{"stdout": report.Text(r, where, colours(m.vu.Runtime(), data))}
 }
 
-// lastReport judges the run and writes its last report.
 func (e *engine) lastReport(registry *metrics.Registry) (*report.Run, error) {
 	e.judging.Conclude(registry, e.lasted())
 	r := e.report(true)
@@ -114,14 +113,12 @@ func (m *instance) result(e *engine) sobek.Value {
 	return m.asObject(e.report(false))
 }
 
-// connections is run.connections(): how long opening connections took.
 func (m *instance) connections(e *engine) sobek.Value {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return m.asObject(report.NewLatency(&e.connects, false))
 }
 
-// asObject converts a value to a JavaScript object, through JSON.
 func (m *instance) asObject(v any) sobek.Value {
 	rt := m.vu.Runtime()
 	text, err := json.Marshal(v)

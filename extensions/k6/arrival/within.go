@@ -70,7 +70,6 @@ func (w *withins) thresholds(registry *metrics.Registry, own map[string]any) (ma
 	return all, nil
 }
 
-// limits translates those of a caller.
 func (w *withins) limits(registry *metrics.Registry, own map[string][]string) (map[string][]string, error) {
 	all := map[string][]string{}
 	for name, sources := range own {

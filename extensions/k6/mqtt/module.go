@@ -14,7 +14,6 @@ var _ modules.Module = &RootModule{}
 // New returns the module to register as k6/x/mqtt.
 func New() *RootModule { return &RootModule{} }
 
-// NewModuleInstance implements modules.Module.
 func (*RootModule) NewModuleInstance(vu modules.VU) modules.Instance {
 	instruments, err := registerMetrics(vu.InitEnv().Registry)
 	if err != nil {

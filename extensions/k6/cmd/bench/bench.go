@@ -14,7 +14,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
-// bench is one run of the bench.
 type bench struct {
 	settings
 	ctx      context.Context // its end is that of the bench
@@ -46,7 +45,6 @@ func (b *bench) close() {
 	_ = os.RemoveAll(b.dir)
 }
 
-// say prints a line of progress.
 func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench  %-12s%s\n", b.row, fmt.Sprintf(format, args...))
 }
@@ -95,7 +93,6 @@ func (b *bench) eventually(what string, within time.Duration, holds func() bool,
 	}
 }
 
-// get asks a process over HTTP.
 func (b *bench) get(url string) (status int, body []byte, err error) {
 	request, err := http.NewRequestWithContext(b.ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -67,7 +67,6 @@ func (b *bench) startRedis(appendonly string) *server {
 // daemons is the PATH that Debian's servers are in.
 func daemons() []string { return []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin:/usr/local/sbin"} }
 
-// openRedis connects to a Redis until the row is over.
 func (b *bench) openRedis(url string) *redis.Client {
 	client := redis.NewClient(must.Get(redis.ParseURL(url)))
 	b.closing(client)

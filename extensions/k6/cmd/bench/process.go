@@ -63,7 +63,6 @@ func (b *bench) start(name string, env []string, program string, args ...string)
 	return p
 }
 
-// node starts a program of the repository.
 func (b *bench) node(name, script string, env ...string) *process {
 	return b.start(name, env, filepath.Join(b.root, "node_modules/.bin/node"), script)
 }

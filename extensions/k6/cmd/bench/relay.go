@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	// relayRounds are those of each quality of service.
 	relayRounds = 2
 	// subscriberWakes is how many bytes wake the subscriber, some 130 messages: woken for each of them it would take half a core, which relay
 	// and Redis need to keep the broker busy.
@@ -121,7 +120,6 @@ func (b *bench) fill(client *redis.Client, mode relayMode) {
 	}
 }
 
-// left is how many messages are in the queue.
 func (b *bench) left(client *redis.Client, mode relayMode) int64 {
 	if mode.queue == "list" {
 		return client.LLen(b.ctx, listKey).Val()

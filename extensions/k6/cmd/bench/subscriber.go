@@ -22,7 +22,6 @@ const (
 // overhead is the length of a message without its payload, with the 6 digits that most numbers of a run have.
 var overhead = len(`{"id":"01234567.1.123456","source":"k6","target":"user/12","payload":""}`)
 
-// batches is a profile of so many messages per second.
 func batches(seconds float64, rate int) string {
 	return phase(seconds, float64(rate/batch), fmt.Sprintf(", messages: %d, payloadBytes: %d", batch, messageBytes-overhead))
 }

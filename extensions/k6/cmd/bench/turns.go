@@ -29,7 +29,6 @@ func (p pairs) median(which int, of func(use) float64) float64 {
 	return p.ratio(func(baseline, ours use) float64 { return of([...]use{baseline, ours}[which]) })
 }
 
-// ratio is the median of the rounds' ratios.
 func (p pairs) ratio(of func(baseline, ours use) float64) float64 {
 	values := make([]float64, len(p))
 	for i, pair := range p {
@@ -76,7 +75,6 @@ func signedRanks(n int) []float64 {
 	return likely
 }
 
-// cost is the ratio of CPU.
 func cost(baseline, ours use) float64 { return ours.each() / baseline.each() }
 
 // costs compares the CPU of one of what was counted.

@@ -13,7 +13,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
-// use is what processes used between two moments.
 type use struct {
 	cpu     map[string]time.Duration
 	count   int64
@@ -116,7 +115,6 @@ func hostOf(t cpu.TimesStat) host {
 	return host{idle, t.Steal, t.User + t.Nice + t.System + idle + t.Irq + t.Softirq + t.Steal}
 }
 
-// since are the times between two moments.
 func (h host) since(before host) host {
 	return host{h.idle - before.idle, h.steal - before.steal, h.all - before.all}
 }

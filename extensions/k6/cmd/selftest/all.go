@@ -5,7 +5,6 @@ import (
 	"iter"
 )
 
-// result is the result of a case.
 type result struct {
 	testCase *testCase
 	rows     []row

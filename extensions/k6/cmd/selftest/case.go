@@ -41,13 +41,11 @@ type testCase struct {
 // check compares the expected values with the measured ones.
 type check func(o *outcome) []row
 
-// row is a line of the table.
 type row struct {
 	what, expected, measured, tolerance string
 	ok                                  bool
 }
 
-// outcome is the outcome of a case.
 type outcome struct {
 	*testCase
 	form     form
@@ -115,7 +113,6 @@ func leaveOpen(rows []row) {
 // isWrongAnywhere reports whether a line fails even on a busy machine: counts and verdicts are exact.
 func (r row) isWrongAnywhere() bool { return !r.ok && (r.tolerance == exact || r.tolerance == late) }
 
-// open reports whether a line is neither right nor wrong.
 func (r row) open() bool { return !r.ok && r.tolerance == busy }
 
 // doubt is the reason why one of the runs doubts its generator; "" if none does.
@@ -133,7 +130,6 @@ func (c *testCase) place(dir string, attempt int) string {
 	return filepath.Join(dir, strings.ReplaceAll(c.name, " ", "-")+"-"+strconv.Itoa(attempt))
 }
 
-// run runs the generators of a case, all at once.
 func (c *testCase) run(ctx context.Context, in instrument, f form, dir string) (*outcome, error) {
 	seconds := c.seconds[f]
 	o := &outcome{
@@ -198,10 +194,8 @@ func (g *generated) ended() time.Time {
 	return must.Get(time.Parse(time.RFC3339Nano, *g.run.Run.Ended))
 }
 
-// millisOf is a duration in ms.
 func millisOf(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-// counted is a line for a count that has to be exact.
 func counted(what string, expected, measured int) row {
 	return row{what, count(expected), count(measured), exact, measured == expected}
 }

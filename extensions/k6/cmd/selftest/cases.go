@@ -18,7 +18,6 @@ var stageDelays = fake.StageDelays{Request: 20 * ms, Ingest: 20 * ms, Queue: 30 
 // allArrived requires that all messages arrive and nothing else happens.
 var allArrived = account(func(n int) report.Account { return report.Account{Arrived: n} })
 
-// cases are the known truths.
 var cases = []testCase{
 	delayed(0), delayed(50 * ms), delayed(200 * ms),
 	{
@@ -98,12 +97,10 @@ func one(pipeline func() *fake.Pipeline) []func() *fake.Pipeline {
 	return []func() *fake.Pipeline{pipeline}
 }
 
-// slowed is a pipeline that only delays its messages.
 func slowed(delay time.Duration) func() *fake.Pipeline {
 	return func() *fake.Pipeline { return &fake.Pipeline{Delay: delay} }
 }
 
-// delayed delivers every message a fixed time after its acceptance.
 func delayed(delay time.Duration) testCase {
 	return testCase{
 		name: fmt.Sprintf("delay of %d ms", delay.Milliseconds()), rate: 200, seconds: [2]int{5, 2},
@@ -213,7 +210,6 @@ func stuck() *fake.Pipeline {
 	}}
 }
 
-// delivered is how many messages stuck delivers.
 const delivered = 200
 
 func haunted() *fake.Pipeline { return &fake.Pipeline{Leftovers: mostly(0, of[int]{4, 0, 1})} }

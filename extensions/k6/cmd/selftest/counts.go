@@ -62,7 +62,6 @@ func inBalance(yes bool) string {
 	return "unbalanced"
 }
 
-// balance requires that the account balances, whatever its counts.
 func balance(o *outcome) []row {
 	a := o.gens[0].run.Account
 	got := fmt.Sprintf("%s of %s, %s", count(a.Arrived), count(a.Scheduled), inBalance(a.Balanced))
@@ -110,7 +109,6 @@ func samples(o *outcome) []row {
 	return []row{{"latency samples", count(expected) + " delivered", count(got), exact, got == expected}}
 }
 
-// negative requires that no stage is negative.
 func negative(o *outcome) []row {
 	return []row{counted("deliveries with a negative stage", 0, o.gens[0].run.Account.Negative)}
 }
@@ -150,7 +148,6 @@ func lateness(v report.Verdict) (n int) {
 	return n
 }
 
-// verdictNot requires any result but one.
 func verdictNot(not string) check {
 	return func(o *outcome) []row {
 		v := o.gens[0].run.Verdict

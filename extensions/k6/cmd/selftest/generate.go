@@ -31,7 +31,6 @@ type generated struct {
 // CPU, or the round trip to Redis took too long for the clock bound.
 var machine = []string{"the generator was ", "the clock bound "}
 
-// ofMachine reports whether a reason of a verdict is one of these.
 func ofMachine(reason string) bool {
 	return slices.ContainsFunc(machine, func(begin string) bool { return strings.HasPrefix(reason, begin) })
 }
@@ -78,7 +77,6 @@ func (in instrument) generate(ctx context.Context, c *testCase, f *fake.Pipeline
 	return g, errors.Join(err, f.Close())
 }
 
-// options are those of Run.
 func (in instrument) options(c *testCase, f *fake.Pipeline, seconds int, dir string) map[string]any {
 	options := map[string]any{
 		"name": "selftest", "dir": dir, "command": "npm run selftest",

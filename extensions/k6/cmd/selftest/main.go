@@ -36,7 +36,6 @@ The exit code is 0 when every line holds, with --short also when some are open, 
 //go:embed selftest.js
 var script []byte
 
-// Exit codes.
 const (
 	allHold = iota
 	notAll

@@ -156,7 +156,6 @@ func error99(o *outcome) []row {
 	return []row{{"0.1 ms later than written", expected, got, exact, known > 0 && float64(late) <= share*float64(known)}}
 }
 
-// histogram is the lossless form of a latency.
 func histogram(l report.Latency) *hdrhistogram.Histogram {
 	if l.Histogram == nil {
 		must.Fail("the report holds no histogram of %d samples", l.Count)

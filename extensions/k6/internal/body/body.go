@@ -33,7 +33,6 @@ type Bodies struct {
 	flows    []flow
 }
 
-// flow is the layout of a flow's messages.
 type flow struct {
 	profile.Flow
 	pieces []piece
@@ -77,7 +76,6 @@ func New(f Format, flows []profile.Flow, schedule *pacer.Pacer, prefix string, s
 	return b
 }
 
-// template is the script's own or the default one.
 func (f Format) template() string {
 	if f.Template != "" {
 		return f.Template
@@ -260,5 +258,4 @@ func NumberAfter(payload, prefix []byte, quoted bool) (int, bool) {
 	return n, true
 }
 
-// inName reports whether a run's name may have this character.
 func inName(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }

@@ -71,12 +71,10 @@ func (c *Clock) estimate() Estimate {
 }
 
 const (
-	// period is how often a clock is probed.
 	period = 100 * time.Millisecond
 	// asked is how many probes a round makes: enough that one of them meets no other work.
 	asked = 8
-	// kept is how many rounds are remembered.
-	kept = 64
+	kept  = 64
 	// fresh is how many of the newest rounds are kept whatever their round trip.
 	fresh = 8
 )

@@ -14,7 +14,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// Exit codes besides 0.
 const (
 	wrong     = exitcodes.ExitCode(1) // nothing was judged
 	notPassed = int(exitcodes.ThresholdsHaveFailed)
@@ -46,7 +45,6 @@ Exit code: 0 when the run passes, 99 when it does not, 1 when there is no run: t
 	return c
 }
 
-// some requires at least one argument.
 func some(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, given []string) error {
 		if len(given) == 0 {
@@ -56,7 +54,6 @@ func some(what string) cobra.PositionalArgs {
 	}
 }
 
-// short is a path relative to the working directory.
 func short(path string) string {
 	wd, err := os.Getwd()
 	if err != nil {

@@ -41,7 +41,6 @@ Exit code: 0 when all pages are written, 1 when one is not: a file is not a vali
 	return c
 }
 
-// render writes the page of a run and returns its path.
 func render(path, out string) (page string, err error) {
 	run, err := report.Load(path)
 	if err != nil {

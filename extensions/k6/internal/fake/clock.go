@@ -27,7 +27,6 @@ func (c Clock) Micros(t time.Time) int64 { return t.Add(c.Error(t)).UnixMicro() 
 // at the start of Request; Total is the Delay of the pipeline.
 type StageDelays struct{ Request, Ingest, Queue, Relay, Delivery time.Duration }
 
-// Total is the sum of all stages.
 func (d StageDelays) Total() time.Duration {
 	return d.Request + d.Ingest + d.Queue + d.Relay + d.Delivery
 }

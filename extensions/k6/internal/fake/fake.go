@@ -94,7 +94,6 @@ func (f *Pipeline) Start() error {
 	return nil
 }
 
-// IngestURL is where messages are posted.
 func (f *Pipeline) IngestURL() string { return f.ingest.URL }
 
 // MQTTURL is where they arrive.
@@ -131,7 +130,6 @@ func (f *Pipeline) Log() []Delivery {
 	return append([]Delivery(nil), f.log...)
 }
 
-// Requests is how many requests came so far.
 func (f *Pipeline) Requests() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

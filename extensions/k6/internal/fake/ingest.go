@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// ServeHTTP is the ingest.
 func (f *Pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	received := time.Now()

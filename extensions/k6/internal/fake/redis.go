@@ -21,7 +21,6 @@ type Redis struct {
 	server *miniredis.Miniredis
 }
 
-// URL is its address.
 func (r *Redis) URL() string { return "redis://" + r.server.Addr() }
 
 func (r *Redis) start() error {

@@ -35,7 +35,6 @@ const (
 	readSize = 64
 )
 
-// ErrNotSent means that a message was not sent.
 var ErrNotSent = errors.New("not sent")
 
 // Conn is a connection. Its methods may be called from any goroutine.
@@ -55,7 +54,6 @@ type Conn struct {
 	ended   error     // why the connection can no longer be used
 }
 
-// waiting is a message without PUBACK.
 type waiting struct {
 	id    uint16
 	since time.Time
@@ -155,7 +153,6 @@ func (c *Conn) Publish(message mqttwire.Publish, done func(reason byte, err erro
 	}
 }
 
-// freeID is an unused packet id; c.mu is held.
 func (c *Conn) freeID() uint16 {
 	for {
 		c.id = c.id%math.MaxUint16 + 1 // never 0 [MQTT-2.2.1-3]

@@ -23,7 +23,6 @@ import (
 	"unicode/utf8"
 )
 
-// Types of values.
 const (
 	kindString  = "string"
 	kindInt     = "int"
@@ -41,13 +40,11 @@ const (
 	mostDepth  = 16
 )
 
-// Defaults of a specification.
 const (
 	lengthFrom, lengthTo = 8, 16
 	rangeFrom, rangeTo   = 0, 1000
 )
 
-// Spec is a checked specification.
 type Spec struct{ fields []field }
 
 // field is a key with what its values are like.

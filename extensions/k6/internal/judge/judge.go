@@ -85,14 +85,12 @@ func finished(ended bool, where string) report.Rule {
 	return rule
 }
 
-// atMost is a rule with an upper limit.
 func atMost(name string, value, limit float64, unit, result string) report.Rule {
 	return report.Rule{
 		Name: name, Value: &value, Op: "<=", Limit: &limit, Unit: unit, OK: new(value <= limit), Result: result,
 	}
 }
 
-// because sets the reason of a broken rule.
 func because(r report.Rule, format string, args ...any) report.Rule {
 	if !*r.OK {
 		r.Reason = fmt.Sprintf(format, args...)

@@ -169,7 +169,6 @@ func (l limits) crossed(thresholds map[string]metrics.Thresholds) bool {
 	return false
 }
 
-// find looks a metric or a submetric up.
 func find(registry *metrics.Registry) func(name string) *metrics.Metric {
 	return func(name string) *metrics.Metric {
 		base, _, sub := strings.Cut(name, "{")

@@ -24,7 +24,6 @@ type Part struct {
 
 func (p Part) generator() *report.Generator { return p.Run.Run.Generator }
 
-// read reads what an instance has left.
 func read(dir string) (Part, error) {
 	r, err := report.Read(dir)
 	if err != nil {

@@ -69,7 +69,6 @@ func Frame(b []byte, most int) (kind byte, body []byte, size int, err error) {
 	return b[0], b[1+n : 1+n+length], 1 + n + length, nil
 }
 
-// Name is that of a packet's type.
 func Name(kind byte) string {
 	return (&packets.ControlPacket{FixedHeader: packets.FixedHeader{Type: kind >> 4}}).PacketType()
 }

@@ -21,7 +21,6 @@ var reasons = [...]string{
 	"Wildcard Subscriptions not supported",
 }
 
-// Reason names a reason code.
 func Reason(code byte) string {
 	if i := int(code) - Failed; i >= 0 && i < len(reasons) {
 		return reasons[i]

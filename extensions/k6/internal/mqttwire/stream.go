@@ -14,7 +14,6 @@ type Buffer struct {
 	Most int
 }
 
-// Fill reads more.
 func (s *Buffer) Fill(from io.Reader) error {
 	if s.Held == len(s.B) {
 		s.B = append(s.B, make([]byte, len(s.B))...)

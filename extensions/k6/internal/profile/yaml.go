@@ -12,10 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parser reads a value of a mapping.
 type parser = func(*yaml.Node) error
 
-// into is the parser of a setting.
 func into[T any](to *T, parse func(*yaml.Node) (T, error)) parser {
 	return func(n *yaml.Node) (err error) {
 		*to, err = parse(n)

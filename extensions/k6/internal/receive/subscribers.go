@@ -239,7 +239,6 @@ func (s *Subscribers) openGap(subscriber int, err error) int {
 	return len(s.gaps) - 1
 }
 
-// closeGap records that it has reconnected.
 func (s *Subscribers) closeGap(gap int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

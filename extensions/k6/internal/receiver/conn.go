@@ -283,7 +283,6 @@ func (c *Conn) end(last []byte) {
 	})
 }
 
-// reason is the cause of the connection's end.
 func (c *Conn) reason(err error) error {
 	select {
 	case <-c.closed:

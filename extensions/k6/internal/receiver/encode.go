@@ -9,7 +9,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
-// connectPacket is CONNECT (3.1).
 func connectPacket(o *Options) mqttwire.Connect {
 	hello := mqttwire.Connect{
 		Version: o.Version, ClientID: o.ClientID, Username: o.Username, Password: o.Password,

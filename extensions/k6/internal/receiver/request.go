@@ -14,7 +14,6 @@ import (
 // maxEarly bounds the messages that are held until the broker answers a SUBSCRIBE.
 const maxEarly = 64 << 20
 
-// handshake sends CONNECT and reads CONNACK (3.2).
 func (c *Conn) handshake() error {
 	hello := connectPacket(&c.options)
 	a, err := hello.Hello(c.net, &c.in, c.fill)

@@ -60,7 +60,6 @@ func (l *link) early(err error) bool {
 	return true
 }
 
-// Read implements net.Conn.
 func (l *link) Read(b []byte) (int, error) {
 	for {
 		n, err := l.Conn.Read(b)
@@ -70,7 +69,6 @@ func (l *link) Read(b []byte) (int, error) {
 	}
 }
 
-// Write implements net.Conn.
 func (l *link) Write(b []byte) (int, error) {
 	n := 0
 	for {
