@@ -75,10 +75,6 @@ type requestSamples struct {
 
 type requestTags struct{ url, flow, status int }
 
-func newRequestSamples(e *engine, state *lib.State, urls [2]string) *requestSamples {
-	return &requestSamples{engine: e, state: state, urls: urls}
-}
-
 type requestSample struct {
 	builtin  *metrics.BuiltinMetrics
 	tags     *metrics.TagSet

@@ -28,7 +28,7 @@ type sender struct {
 func newSender(e *engine, state *lib.State) *sender {
 	p := send.NewPoster(e.options.Ingest, e.trust.Of(state), e.options.Timeout.duration())
 	p.Opened = e.opened
-	return &sender{Poster: p, engine: e, samples: newRequestSamples(e, state, p.URLs), waiter: schedule.NewWaiter()}
+	return &sender{Poster: p, engine: e, samples: &requestSamples{engine: e, state: state, urls: p.URLs}, waiter: schedule.NewWaiter()}
 }
 
 func (s *sender) send(ctx context.Context) bool {

@@ -145,5 +145,3 @@ func (b *bench) startSink(url string, wakes int) *sink {
 	}()
 	return k
 }
-
-func (k *sink) count() (int64, error) { return k.taken.Load(), nil }

@@ -71,6 +71,3 @@ func (in *ingest) hand(body []byte) bool {
 	in.messages.Add(n)
 	return true
 }
-
-func (in *ingest) countRequests() (int64, error) { return in.requests.Load(), nil }
-func (in *ingest) countMessages() (int64, error) { return in.messages.Load(), nil }

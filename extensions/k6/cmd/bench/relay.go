@@ -43,7 +43,7 @@ func relay(b *bench) []figure {
 			p := b.node("the relay", "pipeline/relay/main.ts", "REDIS_URL="+redis.redis(), "MQTT_URL="+broker.mqtt(), "PROCESS_NAME=relay-1",
 				"LOG_LEVEL=warn", "QUEUE="+mode.queue, "RELAY_MODE="+mode.mode, fmt.Sprint("MQTT_QOS=", qos))
 			defer p.kill()
-			u := b.observe(map[string]int{"relay": p.pid, "broker": broker.pid, "redis": redis.pid, "subscriber": os.Getpid()}, sink.count, p)
+			u := b.observe(map[string]int{"relay": p.pid, "broker": broker.pid, "redis": redis.pid, "subscriber": os.Getpid()}, counting(&sink.taken), p)
 			if b.left(client, mode) == 0 {
 				must.Fail("the queue ran empty: this machine relays more than %d messages/s; a shorter --duration helps", mode.most)
 			}

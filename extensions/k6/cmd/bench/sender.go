@@ -73,5 +73,5 @@ func (b *bench) sent(in *ingest, rate float64, pump bool) use {
 // until measures a program that posts, and ends it.
 func (b *bench) until(p *process, in *ingest) use {
 	defer p.kill()
-	return b.observe(map[string]int{p.name: p.pid}, in.countRequests, p)
+	return b.observe(map[string]int{p.name: p.pid}, counting(&in.requests), p)
 }

@@ -64,7 +64,7 @@ func (b *bench) native(broker, clock *server, receiving bool) use {
 	o := sending(batches(b.exact(), messageRate), 4, in.url, token, mqtt)
 	o["redis"] = options{"url": clock.redis()}
 	p := b.arrival(o, true)
-	u := b.observe(map[string]int{"k6": p.pid}, in.countMessages, p)
+	u := b.observe(map[string]int{"k6": p.pid}, counting(&in.messages), p)
 	if receiving {
 		b.finish(p)
 	} else {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/shirou/gopsutil/v4/cpu"
@@ -62,6 +63,8 @@ func (u use) rate() float64 { return float64(u.count) / u.seconds }
 
 // counter says how many there have been so far of what is counted.
 type counter func() (int64, error)
+
+func counting(n *atomic.Int64) counter { return func() (int64, error) { return n.Load(), nil } }
 
 // observe waits until count moves, lets the load warm up, and measures.
 func (b *bench) observe(pids map[string]int, count counter, watched ...*process) use {

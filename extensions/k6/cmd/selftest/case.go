@@ -35,6 +35,7 @@ type testCase struct {
 	crowd     int                     // k6 is held to one core, with so many processes that never rest
 	kill      int                     // SIGKILL after the request of this number; 0: never
 	raw       bool                    // have k6 write every sample too
+	onLinux   bool                    // its figures are of Linux only
 	checks    []check
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -137,7 +138,7 @@ func left(open int) string {
 
 func selectCases(f form, word string) (selected []*testCase) {
 	for i := range cases {
-		if c := &cases[i]; c.seconds[f] > 0 && strings.Contains(c.name, word) {
+		if c := &cases[i]; c.seconds[f] > 0 && strings.Contains(c.name, word) && (!c.onLinux || runtime.GOOS == "linux") {
 			selected = append(selected, c)
 		}
 	}
