@@ -1,10 +1,7 @@
-// Package fleet is an MQTT 5 connection that publishes occasionally, for runs with many of them. Each is one
-// goroutine and a few KB, so the limit of a process is its open files.
-package fleet
+package send
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"math"
@@ -16,32 +13,20 @@ import (
 	"github.com/eclipse/paho.golang/packets"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
-// Options say where and how to connect, and with which credentials.
-type Options struct {
-	URL      string // mqtt:// or mqtts://
-	Username string
-	Password string
-	ClientID string
-	TLS      *tls.Config // for mqtts
-	Dial     func(ctx context.Context, network, address string) (net.Conn, error)
-	Timeout  time.Duration // for CONNACK, for a write, and for PUBACK
-}
+// readSize is the read buffer of a client that only publishes.
+const readSize = 64
 
-const (
-	keepAlive = 60 * time.Second // unless the broker sets another one
-	// readSize is the read buffer of a client that only publishes.
-	readSize = 64
-)
+var errNotSent = errors.New("not sent")
 
-var ErrNotSent = errors.New("not sent")
-
-// Conn is a connection. Its methods may be called from any goroutine.
-type Conn struct {
+// publisher is an MQTT 5 connection that publishes occasionally, for runs with many of them. Each is one goroutine
+// and a few KB, so the limit of a process is its open files. Its methods may be called from any goroutine.
+type publisher struct {
 	net     net.Conn
 	in      mqttwire.Buffer
-	timeout time.Duration
+	timeout time.Duration // for CONNACK, for a write, and for PUBACK
 	most    int           // QoS 1 messages that may be without PUBACK (MQTT 5, 3.2.2.3.3)
 	alive   time.Duration // Keep Alive; 0: the broker wants none
 
@@ -60,8 +45,8 @@ type waiting struct {
 	done  func(reason byte, err error)
 }
 
-// ParseAddress refuses addresses that Connect does not support.
-func ParseAddress(url string) (mqttwire.Address, error) {
+// tcpAddress refuses addresses that connect does not support.
+func tcpAddress(url string) (mqttwire.Address, error) {
 	a, err := mqttwire.ParseAddress(url)
 	if err == nil && a.Web {
 		err = errors.New("WebSocket is not for connections by the thousand; allowed: mqtt, tcp, mqtts, ssl, tls")
@@ -69,75 +54,66 @@ func ParseAddress(url string) (mqttwire.Address, error) {
 	return a, err
 }
 
-// Connect opens a connection with a clean session.
-func Connect(ctx context.Context, o Options) (*Conn, error) {
-	a, err := ParseAddress(o.URL)
+// connect opens a connection of MQTT 5. Without a user in hello it takes that of the URL.
+func connect(ctx context.Context, url string, hello mqttwire.Connect, n network.Network, timeout time.Duration) (*publisher, error) {
+	a, err := tcpAddress(url)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	stream, err := a.Dial(ctx, o.Dial, o.TLS, 0)
+	stream, err := a.Dial(ctx, n.Dialer.DialContext, n.TLS, 0)
 	if err != nil {
 		return nil, fmt.Errorf("MQTT broker %s can't be reached: %w", a.Host, err)
 	}
-	_ = stream.SetDeadline(time.Now().Add(o.Timeout))
-	c := &Conn{net: stream, in: mqttwire.Buffer{B: make([]byte, readSize), Most: mqttwire.MaxField}, timeout: o.Timeout, alive: keepAlive}
-	if o.Username == "" && o.Password == "" {
-		o.Username, o.Password = a.Username, a.Password
+	if hello.Username == "" && hello.Password == "" {
+		hello.Username, hello.Password = a.Username, a.Password
 	}
-	if err := c.handshake(&o); err != nil {
+	c := &publisher{
+		net: stream, in: mqttwire.Buffer{B: make([]byte, readSize), Most: mqttwire.MaxField}, timeout: timeout,
+		alive: time.Duration(hello.KeepAlive) * time.Second,
+	}
+	_ = stream.SetDeadline(time.Now().Add(timeout))
+	answer, err := hello.Hello(stream, &c.in, c.fill)
+	if err == nil && answer.Refused() {
+		err = fmt.Errorf("it refused the connection: %s", answer.Said.Words(answer.Code))
+	}
+	if err != nil {
 		_ = stream.Close()
 		return nil, fmt.Errorf("MQTT broker %s: %w", a.Host, err)
 	}
 	_ = stream.SetDeadline(time.Time{})
+	c.most, c.wrote, c.heard = answer.Said.ReceiveMaximum, time.Now(), time.Now()
+	if said := answer.Said.KeepAlive; said >= 0 {
+		c.alive = time.Duration(said) * time.Second // MQTT 5, 3.2.2.3.14
+	}
 	return c, nil
 }
 
-func (c *Conn) handshake(o *Options) error {
-	hello := mqttwire.Connect{
-		Version: mqttwire.Version5, ClientID: o.ClientID, Username: o.Username, Password: o.Password,
-		KeepAlive: uint16(keepAlive / time.Second), Clean: true,
-	}
-	a, err := hello.Hello(c.net, &c.in, c.fill)
-	if err != nil {
-		return err
-	}
-	if a.Refused() {
-		return fmt.Errorf("it refused the connection: %s", a.Said.Words(a.Code))
-	}
-	c.most = a.Said.ReceiveMaximum
-	if said := a.Said.KeepAlive; said >= 0 {
-		c.alive = time.Duration(said) * time.Second // MQTT 5, 3.2.2.3.14
-	}
-	c.wrote, c.heard = time.Now(), time.Now()
-	return nil
-}
-
-func (c *Conn) fill() error { return c.in.Fill(c.net) }
+func (c *publisher) fill() error { return c.in.Fill(c.net) }
 
 // write sends a packet. c.mu is held, so that packets do not mix.
-func (c *Conn) write(packet []byte) error {
+func (c *publisher) write(packet []byte) error {
 	c.wrote = time.Now()
 	_ = c.net.SetWriteDeadline(c.wrote.Add(c.timeout))
 	_, err := c.net.Write(packet)
 	return err
 }
 
-// Publish sends a message at QoS 0 or 1, whose ID it sets. done is called once: when the message has been
-// written (QoS 0), with PUBACK's reason code (QoS 1), or with an error, which is ErrNotSent if the message was
+// publish sends a message at QoS 0 or 1, whose ID it sets. done is called once: when the message has been
+// written (QoS 0), with PUBACK's reason code (QoS 1), or with an error, which is errNotSent if the message was
 // not sent.
-func (c *Conn) Publish(message mqttwire.Publish, done func(reason byte, err error)) {
+func (c *publisher) publish(message mqttwire.Publish, done func(reason byte, err error)) {
 	c.mu.Lock()
 	if err := c.ended; err != nil {
 		c.mu.Unlock()
-		done(0, fmt.Errorf("%w: %w", ErrNotSent, err))
+		done(0, fmt.Errorf("%w: %w", errNotSent, err))
 		return
 	}
 	if message.QoS > 0 {
 		if len(c.waiting) >= c.most {
 			c.mu.Unlock()
-			done(0, fmt.Errorf("%w: the broker takes no more than %d messages without PUBACK", ErrNotSent, c.most))
+			done(0, fmt.Errorf("%w: the broker takes no more than %d messages without PUBACK", errNotSent, c.most))
 			return
 		}
 		message.ID = c.freeID()
@@ -153,7 +129,7 @@ func (c *Conn) Publish(message mqttwire.Publish, done func(reason byte, err erro
 	}
 }
 
-func (c *Conn) freeID() uint16 {
+func (c *publisher) freeID() uint16 {
 	for {
 		c.id = c.id%math.MaxUint16 + 1 // never 0 [MQTT-2.2.1-3]
 		if c.find(c.id) < 0 {
@@ -162,13 +138,13 @@ func (c *Conn) freeID() uint16 {
 	}
 }
 
-func (c *Conn) find(id uint16) int {
+func (c *publisher) find(id uint16) int {
 	return slices.IndexFunc(c.waiting, func(w waiting) bool { return w.id == id })
 }
 
-// Read processes the broker's answers until the connection ends, and returns the cause: net.ErrClosed after
-// Close.
-func (c *Conn) Read() error {
+// read processes the broker's answers until the connection ends, and returns the cause: net.ErrClosed after
+// close.
+func (c *publisher) read() error {
 	for {
 		kind, body, size, err := c.in.At(0)
 		switch {
@@ -184,7 +160,7 @@ func (c *Conn) Read() error {
 	}
 }
 
-func (c *Conn) answer(kind byte, body []byte) error {
+func (c *publisher) answer(kind byte, body []byte) error {
 	switch kind >> 4 {
 	case packets.PUBACK:
 		a, err := mqttwire.ReadAnswer(mqttwire.Version5, kind, body)
@@ -210,7 +186,7 @@ func (c *Conn) answer(kind byte, body []byte) error {
 	return nil
 }
 
-func (c *Conn) take(id uint16) func(byte, error) {
+func (c *publisher) take(id uint16) func(byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.heard = time.Now()
@@ -223,16 +199,16 @@ func (c *Conn) take(id uint16) func(byte, error) {
 	return done
 }
 
-// Ended reports whether the connection can no longer be used.
-func (c *Conn) Ended() bool {
+// isOver reports whether the connection can no longer be used.
+func (c *publisher) isOver() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ended != nil
 }
 
-// Tend is called periodically: it keeps an idle connection alive, and ends one whose broker has not answered in
+// tend is called periodically: it keeps an idle connection alive, and ends one whose broker has not answered in
 // time.
-func (c *Conn) Tend(now time.Time) {
+func (c *publisher) tend(now time.Time) {
 	c.mu.Lock()
 	overdue := len(c.waiting) > 0 && now.Sub(c.waiting[0].since) > c.timeout
 	// Writes to a frozen broker still succeed, into the kernel's buffers, so silence is checked too.
@@ -256,8 +232,8 @@ func (c *Conn) Tend(now time.Time) {
 	}
 }
 
-// Close sends DISCONNECT and closes the connection.
-func (c *Conn) Close() {
+// close sends DISCONNECT and closes the connection.
+func (c *publisher) close() {
 	c.mu.Lock()
 	if c.ended == nil {
 		_ = c.write([]byte{packets.DISCONNECT << 4, 0})
@@ -269,7 +245,7 @@ func (c *Conn) Close() {
 }
 
 // end closes the connection and fails the messages without an answer. It returns the first cause.
-func (c *Conn) end(err error) error {
+func (c *publisher) end(err error) error {
 	c.mu.Lock()
 	if c.ended == nil {
 		c.ended = err
