@@ -33,21 +33,29 @@ func (in instrument) run(ctx context.Context, g *generated, c *testCase, options
 	if c.raw {
 		args = append(args, "--out", "json="+g.points())
 	}
-	command := exec.CommandContext(ctx, in.k6, append(args, in.script)...)
+	name, args := in.k6, append(args, in.script)
+	// Where the system ends k6 with us, it does so at the end of the thread that has started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if c.crowd > 0 {
+		_, cores, _ := strings.Cut(string(must.Get(os.ReadFile("/proc/self/status"))), "Cpus_allowed_list:\t")
+		one := []string{"-c", cores[:strings.IndexAny(cores, "-,\n")]}
+		name, args = "taskset", append(slices.Concat(one, []string{name}), args...)
+		for range c.crowd {
+			busy := exec.CommandContext(ctx, "taskset", append(one, "sh", "-c", "while :; do :; done")...)
+			busy.SysProcAttr = apart()
+			must.Do(busy.Start())
+			defer func() { _ = busy.Process.Kill(); _ = busy.Wait() }()
+		}
+	}
+	command := exec.CommandContext(ctx, name, args...)
 	ofK6 := func(variable string) bool { return strings.HasPrefix(variable, "K6_") } // which would change it
 	command.Env = append(slices.DeleteFunc(os.Environ(), ofK6), "SELFTEST_RUN="+string(must.Get(json.Marshal(options))), "GOGC=400",
 		"K6_AUTO_EXTENSION_RESOLUTION=false", "K6_NO_USAGE_REPORT=true")
 	command.SysProcAttr = apart()
 	var words bytes.Buffer
 	command.Stderr = &words
-	// Where the system ends k6 with us, it does so at the end of the thread that has started it.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	stop, err := crowd(ctx, c.crowd)
-	defer stop()
-	if err == nil {
-		err = command.Start()
-	}
+	err := command.Start()
 	if err != nil {
 		must.Fail("%s can't be started: %w", in.k6, err)
 	}
