@@ -1,8 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -125,4 +129,36 @@ func (b *bench) left(client *redis.Client, mode relayMode) int64 {
 		return client.LLen(b.ctx, listKey).Val()
 	}
 	return client.XLen(b.ctx, streamKey).Val() * inEntry
+}
+
+// reserve gives a process a core of its own: this one, and all that it starts from here on, have the others. release gives them back.
+func reserve(pid int) (release func(), err error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil, err
+	}
+	_, all, _ := strings.Cut(string(status), "Cpus_allowed_list:\t") // like 0-3,6
+	all, _, _ = strings.Cut(all, "\n")
+	at := strings.IndexAny(all, "-,")
+	if at < 0 {
+		return nil, errors.New("the broker is given a core of its own, and this machine has no second one")
+	}
+	others := all[at+1:]
+	if first, _ := strconv.Atoi(all[:at]); all[at] == '-' {
+		others = fmt.Sprintf("%d-%s", first+1, others)
+	}
+	hold := func(how, cores string, pid int) error {
+		out, err := exec.Command("taskset", how, cores, strconv.Itoa(pid)).CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("taskset: %w: %s", err, out)
+		}
+		return err
+	}
+	release = func() { _ = hold("-acp", all, os.Getpid()) }
+	// Its own threads twice: one may begin while the others are held.
+	if err := cmp.Or(hold("-cp", all[:at], pid), hold("-acp", others, os.Getpid()), hold("-acp", others, os.Getpid())); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
 }
