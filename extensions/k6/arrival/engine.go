@@ -3,8 +3,14 @@ package arrival
 import (
 	"cmp"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -143,4 +149,100 @@ func (l *life) change(how func(p *progress)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	how(&l.progress)
+}
+
+// runFiles are the files that a run writes. Each of several instances writes them into its own directory,
+// partDir.
+var runFiles = []string{"run.json", "timeline.ndjson", "arrival.hlog", "index.html", "junit.xml", "summary.md"}
+
+const partDir = "generator-"
+
+// checkDir refuses a directory that already holds a run, before anything is connected.
+func (e *engine) checkDir() error {
+	dir := e.options.Dir
+	if dir == "" {
+		return nil
+	}
+	dirs := []string{dir}
+	if e.segment != nil {
+		dirs = append(dirs, e.partOf(dir))
+	}
+	for _, one := range dirs {
+		entries, err := os.ReadDir(one)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("dir (RUN_DIR): %w", err)
+		}
+		for _, entry := range entries {
+			part := e.segment == nil && strings.HasPrefix(entry.Name(), partDir)
+			if part || slices.Contains(runFiles, entry.Name()) {
+				return holdsRun(one, entry.Name())
+			}
+		}
+	}
+	return nil
+}
+
+func holdsRun(dir, name string) error {
+	return fmt.Errorf("dir (RUN_DIR) is %s, and there is a run in it (%s); allowed: a directory that is new or holds no run", dir, name)
+}
+
+// partOf is this instance's directory within the run's; for a single instance it is the run's directory itself.
+func (e *engine) partOf(dir string) string {
+	if e.segment == nil {
+		return dir
+	}
+	return filepath.Join(dir, partDir+strconv.Itoa(e.segment.Number()))
+}
+
+// makeDir makes the directory of the run: reports/runs/<method>-<topology>-<network>-<time>, and in it
+// generator-<number> where there are several instances. Where the name is taken, it adds -2, -3 and so on, as
+// reports/directory.ts does.
+func (e *engine) makeDir() error {
+	o := e.options
+	dir, began := o.Dir, time.Now()
+	if e.met != nil { // all instances share one name, wherever their files are
+		began = time.UnixMicro(e.met.StartUS)
+	}
+	if dir == "" {
+		name := fmt.Sprintf("%s-%s-%s-%s", o.Name, o.Topology, o.Network, began.UTC().Format("20060102T150405Z"))
+		dir = filepath.Join(o.Runs, name)
+	}
+	dir = e.partOf(dir)
+	err := os.MkdirAll(filepath.Dir(dir), 0o755)
+	if err == nil {
+		dir, err = e.claim(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("the directory of the run can't be made: %w", err)
+	}
+	e.life.change(func(p *progress) { p.dir = dir })
+	return nil
+}
+
+// withdraw removes the files of a run that did not begin.
+func (e *engine) withdraw() error {
+	dir := e.life.now().dir
+	for _, name := range runFiles {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if e.options.Dir != "" { // it may have existed before
+		return nil
+	}
+	return os.Remove(dir)
+}
+
+// claim makes a directory that nobody else uses. A directory that the user gave may exist; an instance's
+// directory must have its own name.
+func (e *engine) claim(dir string) (string, error) {
+	for own, n := dir, 2; ; own, n = fmt.Sprintf("%s-%d", dir, n), n+1 {
+		err := os.Mkdir(own, 0o755)
+		switch taken := errors.Is(err, fs.ErrExist); {
+		case taken && e.options.Dir != "":
+			return own, nil
+		case !taken || e.segment != nil:
+			return own, err
+		}
+	}
 }
