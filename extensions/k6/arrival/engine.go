@@ -69,7 +69,7 @@ func newEngine(o *options, part *segment.Segment) *engine {
 		trust:     network.Trust{CA: o.CA},
 		reconnect: max(reconnectLeast, o.Drain.duration()),
 		notes:     notes{connects: ledger.NewSeries()},
-		within:    &withins{},
+		within:    &withins{known: map[string]within{}},
 	}
 	id, own := cmp.Or(o.RunID, newRunID()), e.levelled()
 	e.Parts = run.Parts{

@@ -82,7 +82,7 @@ type externalOptions struct {
 // name another.
 func NewExternal(text []byte, caller Caller, parent int, logger logrus.FieldLogger) (*External, error) {
 	registry := metrics.NewRegistry()
-	x := &External{caller: caller, pid: parent, registry: registry, metrics: registerMetrics(registry), within: &withins{}, logger: logger}
+	x := &External{caller: caller, pid: parent, registry: registry, metrics: registerMetrics(registry), within: &withins{known: map[string]within{}}, logger: logger}
 	o := externalOptions{options: defaults()}
 	o.tool = report.Tool{Name: "caller", Version: "unknown"}
 	if err := Decode(text, &o); err != nil {

@@ -161,9 +161,6 @@ func (w *withins) register(registry *metrics.Registry, name string) (metric stri
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.known == nil {
-		w.known = map[string]within{}
-	}
 	w.known[metric] = within{limit, made}
 	return metric, true, nil
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/metrics"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -33,8 +34,7 @@ type recorder struct {
 	next     time.Time      // of a checkpoint; owned by the holder of the token
 	busy     chan struct{}  // holds a token while a checkpoint is being written
 	once     sync.Once
-	mu       sync.Mutex
-	err      error
+	err      atomic.Pointer[error] // the first of a write
 }
 
 func newRecorder(e *engine) (*recorder, error) {
@@ -82,20 +82,16 @@ func (r *recorder) close() {
 
 // note keeps the first write error: a run with gaps in its record is invalid.
 func (r *recorder) note(err error) {
-	if err == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err == nil {
-		r.err = err
+	if err != nil {
+		r.err.CompareAndSwap(nil, &err)
 	}
 }
 
 func (r *recorder) failed() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err
+	if err := r.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // unwritten reports whether an error comes from writing a file, as with a full disk.

@@ -54,14 +54,16 @@ func (e *engine) lastReport(registry *metrics.Registry) (*report.Run, error) {
 }
 
 // reportPath is the path of the report, for the reader.
-func (e *engine) reportPath() string {
-	where := filepath.Join(e.life.now().dir, report.PageName)
+func (e *engine) reportPath() string { return Short(filepath.Join(e.life.now().dir, report.PageName)) }
+
+// Short is a path relative to the working directory, where that is shorter.
+func Short(path string) string {
 	if wd, err := os.Getwd(); err == nil {
-		if short, err := filepath.Rel(wd, where); err == nil && len(short) < len(where) {
+		if short, err := filepath.Rel(wd, path); err == nil && len(short) < len(path) {
 			return short
 		}
 	}
-	return where
+	return path
 }
 
 // colours reports whether k6 prints colours, from the data of handleSummary.

@@ -13,6 +13,7 @@ import (
 	"go.k6.io/k6/v2/errext"
 	"go.k6.io/k6/v2/errext/exitcodes"
 
+	"github.com/arrival-bench/arrival/extensions/k6/arrival"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/merge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/record"
@@ -142,7 +143,7 @@ Exit code: 0 when the run passes, 99 when it does not, 1 when there is no run: t
 			if err != nil {
 				return errext.WithExitCodeIfNone(err, wrong)
 			}
-			fmt.Fprint(gs.Stdout, report.Text(r, short(filepath.Join(dir, report.PageName)), gs.Stdout.IsTTY && !gs.Flags.NoColor))
+			fmt.Fprint(gs.Stdout, report.Text(r, arrival.Short(filepath.Join(dir, report.PageName)), gs.Stdout.IsTTY && !gs.Flags.NoColor))
 			if r.Verdict.Result != report.Pass {
 				gs.OSExit(notPassed)
 			}
@@ -162,17 +163,6 @@ func some(what string) cobra.PositionalArgs {
 	}
 }
 
-func short(path string) string {
-	wd, err := os.Getwd()
-	if err != nil {
-		return path
-	}
-	if relative, err := filepath.Rel(wd, path); err == nil && len(relative) < len(path) {
-		return relative
-	}
-	return path
-}
-
 func newRender(gs *state.GlobalState) *cobra.Command {
 	var out string
 	c := &cobra.Command{
@@ -190,7 +180,7 @@ Exit code: 0 when all pages are written, 1 when one is not: a file is not a vali
 			return each(gs, given, func(path string) error {
 				page, err := render(path, out)
 				if err == nil {
-					fmt.Fprintln(gs.Stdout, report.Printable(short(page)))
+					fmt.Fprintln(gs.Stdout, report.Printable(arrival.Short(page)))
 				}
 				return err
 			})
