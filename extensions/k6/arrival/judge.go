@@ -82,8 +82,9 @@ func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 	e.judging.Measured(values, e.lasted())
 	verdict := e.report(false).Verdict
 	values["arrival_invalid"] = 0
+	broken := func(r report.Rule) bool { return r.OK != nil && !*r.OK } // those that are not judged yet do not count
 	for _, rule := range verdict.Rules {
-		if rule.OK != nil && !*rule.OK && rule.Result == report.Invalid {
+		if broken(rule) && rule.Result == report.Invalid {
 			values["arrival_invalid"]++
 		}
 	}
@@ -101,19 +102,9 @@ func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 		})
 	}
 	metrics.PushIfNotDone(ctx, state.Samples, samples)
-	if failed(verdict) {
+	if slices.ContainsFunc(verdict.Rules, broken) {
 		e.judging.Mark(state.TestStatus, values, m.judged)
 	}
-}
-
-// failed reports whether a rule is broken. Rules that are not judged yet do not count.
-func failed(v report.Verdict) bool {
-	for _, rule := range v.Rules {
-		if rule.OK != nil && !*rule.OK {
-			return true
-		}
-	}
-	return false
 }
 
 func (e *engine) lasted() time.Duration {

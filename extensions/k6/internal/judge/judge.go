@@ -98,11 +98,14 @@ func because(r report.Rule, format string, args ...any) report.Rule {
 	return r
 }
 
-// Counts are the parts of an account that a limit or a metric may be on, in the order of reports.
-var Counts = []struct {
+// Count is a part of an account.
+type Count struct {
 	Name string
 	Of   func(a report.Account) int
-}{
+}
+
+// Counts are those that a limit or a metric may be on, in the order of reports.
+var Counts = []Count{
 	{"scheduled", func(a report.Account) int { return a.Scheduled }},
 	{"dropped", func(a report.Account) int { return a.Dropped }},
 	{"rejected", func(a report.Account) int { return a.Rejected }},
