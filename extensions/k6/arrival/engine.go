@@ -106,21 +106,15 @@ func newRunID() string {
 	return string(b)
 }
 
-// targetLevel is the topic level between a target and its number that separates the topics of several
-// instances. Empty: the instances share topics.
-func (e *engine) targetLevel() string {
-	if e.segment == nil || e.options.MQTT.Filter != "" { // the script's own filter has no such level, so every instance gets every message
-		return ""
-	}
-	return fmt.Sprintf("/%d", e.segment.Number())
-}
-
-// levelled is the profile whose targets include targetLevel.
+// levelled is the profile whose targets have a level of this instance's own, between a target and its number, unless the
+// instances share topics.
 func (e *engine) levelled() *profile.Profile {
 	p := *e.options.profile
 	p.Flows = slices.Clone(p.Flows)
-	for i := range p.Flows {
-		p.Flows[i].Target += e.targetLevel()
+	if e.segment != nil && e.options.MQTT.Filter == "" { // the script's own filter has no such level, so every instance gets every message
+		for i := range p.Flows {
+			p.Flows[i].Target += fmt.Sprintf("/%d", e.segment.Number())
+		}
 	}
 	return &p
 }

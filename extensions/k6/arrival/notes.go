@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sort"
 	"sync"
-	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -65,11 +64,6 @@ func (n *notes) figure(name string, value float64, unit string) {
 		return
 	}
 	n.figures = append(n.figures, f)
-}
-
-// opened records how long a connection to the ingest took to open, TLS included.
-func (n *notes) opened(took time.Duration) {
-	n.note(func() { n.connects.Add(took.Microseconds()) })
 }
 
 // note changes the notes.

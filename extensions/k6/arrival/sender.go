@@ -28,7 +28,7 @@ type sender struct {
 
 func newSender(e *engine, state *lib.State) *sender {
 	p := send.NewPoster(e.options.Ingest, e.trust.Of(state), e.options.Timeout.duration())
-	p.Opened = e.opened
+	p.Opened = func(took time.Duration) { e.note(func() { e.connects.Add(took.Microseconds()) }) }
 	return &sender{Poster: p, engine: e, samples: &requestSamples{engine: e, state: state, urls: p.URLs}, waiter: schedule.NewWaiter()}
 }
 

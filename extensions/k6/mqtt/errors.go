@@ -55,10 +55,6 @@ func connectErrors(failures []error) error {
 	return fmt.Errorf("none of %d servers took the connection: %s", len(failures), strings.Join(texts, "; "))
 }
 
-func lostError(err error) error {
-	return fmt.Errorf("connection lost: %w: call reconnect() to go on", err)
-}
-
 // errorObject makes the Error that scripts get: name "MQTTError", message, and method, the call that failed.
 func (c *client) errorObject(method string, err error) *sobek.Object {
 	object, thrown := c.rt.New(c.rt.GlobalObject().Get("Error"), c.rt.ToValue(err.Error()))

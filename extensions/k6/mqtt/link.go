@@ -3,6 +3,7 @@ package mqtt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,7 +52,7 @@ func (l *link) arrived(m *incoming) { l.client.arrived(l, m) }
 
 // lost implements listener.
 func (l *link) lost(err error) {
-	if l.end(lostError(err)) {
+	if l.end(fmt.Errorf("connection lost: %w: call reconnect() to go on", err)) {
 		<-l.whenIdle() // the calls that failed come before the loss
 		close(l.gone)
 		l.deliver(func() bool { return l.client.loop.post(func() error { return l.client.finish(l, true) }) })

@@ -37,10 +37,6 @@ type ask struct {
 	id   json.RawMessage
 }
 
-func newDesk(r *recording) *desk {
-	return &desk{recording: r, tickets: map[int]*ticket{}, changed: make(chan struct{}, 1)}
-}
-
 // draw hands out the next n requests of the open model, ahead of their due times.
 func (d *desk) draw(ctx context.Context, n int) []slotLine {
 	lines := []slotLine{}

@@ -28,7 +28,10 @@ type Evidence struct {
 // Of judges a run. The gravest broken rule decides the result.
 func Of(e Evidence) report.Verdict {
 	ended := e.Run.Run.Ended != nil
-	rules := []report.Rule{finished(ended, e.CutOff)}
+	rules := []report.Rule{{Name: "finished", OK: &ended, Result: report.Incomplete}}
+	if !ended {
+		rules[0].Reason = e.CutOff
+	}
 	for _, doubt := range e.Doubts {
 		rules = append(rules, report.Rule{Name: "instrument", OK: new(false), Result: report.Invalid, Reason: doubt})
 	}
@@ -75,14 +78,6 @@ var receiving = []string{"measured", "socket_wait", "gaps", "negative", "clock_b
 
 func doubtsHTTP(r report.Rule) bool {
 	return r.OK != nil && !*r.OK && r.Result == report.Invalid && !slices.Contains(receiving, r.Name)
-}
-
-func finished(ended bool, where string) report.Rule {
-	rule := report.Rule{Name: "finished", OK: &ended, Result: report.Incomplete}
-	if !ended {
-		rule.Reason = where
-	}
-	return rule
 }
 
 func atMost(name string, value, limit float64, unit, result string) report.Rule {
