@@ -12,6 +12,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
 )
 
@@ -169,6 +170,50 @@ func (o *options) checkNames() error {
 		default:
 			return fmt.Errorf("facts.%s is neither a text nor a number nor true or false", name)
 		}
+	}
+	return nil
+}
+
+// checkAnswers checks a run without a broker: a message has arrived when its request is accepted.
+func (o *options) checkAnswers() error {
+	switch {
+	case o.MQTT.URL != "" || o.Queue != nil || o.Publishers != nil:
+		return errors.New("answers is set, so nothing arrives by mqtt, queue or publishers: leave these out")
+	case o.Canary:
+		return errors.New("answers is set, and the canary arrives by MQTT: canary: false")
+	}
+	for _, f := range o.profile.Flows {
+		if f.Deliveries != 1 {
+			return fmt.Errorf("a request is answered once, but flow %q has %d deliveries", f.Name, f.Deliveries)
+		}
+	}
+	return nil
+}
+
+// spareFiles is for what a process opens besides its connections: standard streams, the run's files, Redis,
+// DNS, the canary.
+const spareFiles = 64
+
+// checkFiles refuses a run that needs more connections than this process may open files, before anything is
+// connected.
+func (o *options) checkFiles(part *segment.Segment, limit uint64) error {
+	senders := o.Senders * o.InFlight
+	role := "senders"
+	switch {
+	case o.Publishers != nil:
+		senders, role = o.Publishers.Connections, "publishers"
+	case o.profile.Closed():
+		senders = o.profile.Most()
+	}
+	senders, each := part.Scale(senders), ""
+	connections := senders
+	if o.SenderConnections > 1 {
+		connections, each = senders*o.SenderConnections, fmt.Sprintf(" with %d connections each", o.SenderConnections)
+	}
+	subscribers := max(o.profile.Subscribers(), o.MQTT.Connections, o.MQTT.Brokers())
+	if needed := uint64(connections + subscribers + spareFiles); needed > limit {
+		return fmt.Errorf("%d %s%s and %d subscribers need %d open files, and this process may have %d: ulimit -n %d, or fewer of them",
+			senders, role, each, subscribers, needed, limit, needed)
 	}
 	return nil
 }

@@ -34,7 +34,8 @@ const (
 // collect runs the whole run: subscribe, start the senders, watch, drain, look up what is missing, and close
 // the account. It returns an error if the run could not begin or was stopped.
 func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) error {
-	if !e.life.begin() {
+	first := false
+	if e.life.change(func(p *progress) { first, p.begun = !p.begun, true }); !first {
 		return errors.New("collect() runs once in a run: give its scenario one VU and one iteration")
 	}
 	e.judging.Begin(state.Options.Thresholds, lib.GetExecutionState(ctx))
@@ -108,7 +109,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		e.canary.Fly(tending, load, e.turns.Over)
 	}
 	if err := e.watch(ctx, state, rec); err != nil {
-		e.life.end(false)
+		e.life.change(func(p *progress) { p.ended = time.Now() })
 		rec.close()
 		if unwritten(err) {
 			e.removePage()
@@ -137,13 +138,14 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 		e.readTelemetry(ctx, client)
 	}
 	if o.Sampled > 0 {
-		e.traced(client.Traces(ctx, &e.Parts, o.Sampled))
+		sampled := client.Traces(ctx, &e.Parts, o.Sampled)
+		e.note(func() { e.sampled = sampled })
 	}
 	e.Clock.End()
 	rec.doubt()
 
-	e.used(rec.resources(), nil)
-	e.life.end(true)
+	e.note(func() { e.resources = append(e.resources, rec.resources()...) })
+	e.life.change(func(p *progress) { p.ended, p.finished = time.Now(), true })
 	m.end(ctx, state, e)
 	return e.write() // k6 writes it again at the end of the test, with its own metrics
 }

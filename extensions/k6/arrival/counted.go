@@ -2,7 +2,6 @@ package arrival
 
 import (
 	"math/rand/v2"
-	"sync"
 
 	"go.k6.io/k6/v2/metrics"
 
@@ -28,23 +27,23 @@ func (x *External) countSamples() (counted chan struct{}) {
 	return counted
 }
 
-// second reports a second that is over.
 func (x *External) second(row report.Interval) {
 	if x == nil {
 		return
 	}
-	counted := make(mark)
-	x.samples <- counted
-	<-counted
-	x.caller.Second(row, x.recent.take())
+	recent := mark{&x.recent, make(chan []float64, 1)}
+	x.samples <- recent
+	x.caller.Second(row, <-recent.taken)
 }
 
-// mark is closed when the samples before it have been counted.
-type mark chan struct{}
+// mark takes the sample of a second when the samples before it have been counted.
+type mark struct {
+	of    *reservoir
+	taken chan []float64
+}
 
-// GetSamples implements metrics.SampleContainer.
 func (m mark) GetSamples() []metrics.Sample {
-	close(m)
+	m.taken <- m.of.take()
 	return nil
 }
 
@@ -53,14 +52,11 @@ const reservoirMost = 1000
 
 // reservoir keeps a uniform random sample of the values it sees (Vitter's algorithm R).
 type reservoir struct {
-	mu   sync.Mutex
 	seen int
 	kept []float64
 }
 
 func (r *reservoir) add(v float64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.seen++; len(r.kept) < reservoirMost {
 		r.kept = append(r.kept, v)
 	} else if i := rand.IntN(r.seen); i < reservoirMost {
@@ -68,10 +64,7 @@ func (r *reservoir) add(v float64) {
 	}
 }
 
-// take returns the sample and starts a new one.
 func (r *reservoir) take() []float64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	kept := r.kept
 	r.seen, r.kept = 0, nil
 	return append([]float64{}, kept...)

@@ -18,7 +18,8 @@ const stampFormat = "2006-01-02T15:04:05.000Z"
 
 // report describes the run as it stands. lossless adds the histograms, for the last report of a run.
 func (e *engine) report(lossless bool) *report.Run {
-	ended, finished := e.life.now()
+	now := e.life.now()
+	ended, finished := now.ended, now.finished
 	noted, classes := e.noted()
 	for i := range noted.timeline {
 		noted.timeline[i].CanaryMS = e.canary.At(noted.timeline[i].T) // it may have arrived after its second was over
@@ -149,9 +150,8 @@ func (e *engine) vus(p profile.Phase) *int {
 	return new(e.segment.Scale(p.VUs))
 }
 
-// runName is the name of the run's directory.
 func (e *engine) runName() string {
-	dir := e.life.directory()
+	dir := e.life.now().dir
 	if e.segment == nil {
 		return filepath.Base(dir)
 	}
@@ -180,7 +180,6 @@ func (o *options) describeProfile() report.Profile {
 	return d
 }
 
-// identity identifies this run, which has not ended.
 func (e *engine) identity() report.Identity {
 	labels := e.options.Labels
 	if labels == nil {
@@ -191,4 +190,60 @@ func (e *engine) identity() report.Identity {
 		Method: e.options.Name, Protocol: e.options.Protocol, Model: e.model(), Topology: e.options.Topology, Network: e.options.Network, Labels: labels,
 		Started: e.Epoch.UTC().Format(stampFormat), Command: cmp.Or(e.options.Command, report.Command(os.Args[1:])), Profile: e.options.describeProfile(),
 	}
+}
+
+const microFormat = "2006-01-02T15:04:05.000000Z"
+
+// describeMessages names the messages of a run that has ended.
+func (e *engine) describeMessages() *report.Messages {
+	found := e.Ledger.Messages()
+	m := &report.Messages{Slowest: []report.Slow{}, Named: []report.Named{}}
+	for _, d := range found.Slowest {
+		id, target, flow := e.nameOf(d.Seq)
+		s := report.Slow{
+			ID: id, Target: target, Flow: flow, Phase: *e.phaseName(d.Phase), Subscriber: d.Subscriber + 1, Due: *e.momentOf(d.Due),
+			ArrivalMS: float64(d.Arrival) / 1000, StagesMS: map[string]float64{},
+		}
+		for i := range d.Known {
+			s.StagesMS[ledger.Stage(i).String()] = float64(d.Stages[i]) / 1000
+		}
+		m.Slowest = append(m.Slowest, s)
+	}
+	name := func(end string, seq, phase int, due int64, delivered *int) {
+		id, target, flow := e.nameOf(seq)
+		m.Named = append(m.Named, report.Named{
+			ID: id, End: end, Target: target, Flow: flow, Phase: e.phaseName(phase), Due: e.momentOf(due), Delivered: delivered,
+		})
+	}
+	for _, one := range found.Missing {
+		name(one.End.String(), one.Seq, one.Phase, one.Due, &one.Delivered)
+	}
+	for _, d := range found.Duplicates {
+		name("duplicates", d.Seq, d.Phase, d.Due, nil)
+	}
+	for _, d := range found.Negative {
+		name("negative", d.Seq, d.Phase, d.Due, nil)
+	}
+	return m
+}
+
+func (e *engine) nameOf(seq int) (id, target, flow string) {
+	slot := e.Pacer.SlotOf(seq)
+	i := seq - slot.FirstSeq
+	return e.Bodies.ID(slot.FirstID + i), string(e.Bodies.AppendTarget(nil, slot, i)), e.options.profile.Flows[slot.Flow].Name
+}
+
+func (e *engine) phaseName(phase int) *string {
+	if phase < 0 {
+		return nil
+	}
+	return &e.options.profile.Phases[phase].Name
+}
+
+// momentOf is a time in µs since the start of the run, as UTC; nil: not known.
+func (e *engine) momentOf(us int64) *string {
+	if us == ledger.Forgotten {
+		return nil
+	}
+	return new(e.Epoch.Add(time.Duration(us) * time.Microsecond).UTC().Format(microFormat))
 }

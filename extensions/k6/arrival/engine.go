@@ -3,8 +3,14 @@ package arrival
 import (
 	"cmp"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,7 +69,7 @@ func newEngine(o *options, part *segment.Segment) *engine {
 		trust:     network.Trust{CA: o.CA},
 		reconnect: max(reconnectLeast, o.Drain.duration()),
 		notes:     notes{connects: ledger.NewSeries()},
-		within:    &withins{},
+		within:    &withins{known: map[string]within{}},
 	}
 	id, own := cmp.Or(o.RunID, newRunID()), e.levelled()
 	e.Parts = run.Parts{
@@ -90,7 +96,6 @@ func newEngine(o *options, part *segment.Segment) *engine {
 	return e
 }
 
-// newRunID returns a random name for a run: 8 characters, 40 bits.
 func newRunID() string {
 	const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 	b := make([]byte, 8)
@@ -101,79 +106,137 @@ func newRunID() string {
 	return string(b)
 }
 
-// targetLevel is the topic level between a target and its number that separates the topics of several
-// instances. Empty: the instances share topics.
-func (e *engine) targetLevel() string {
-	if e.segment == nil || e.options.MQTT.Filter != "" { // the script's own filter has no such level, so every instance gets every message
-		return ""
-	}
-	return fmt.Sprintf("/%d", e.segment.Number())
-}
-
-// levelled is the profile whose targets include targetLevel.
+// levelled is the profile whose targets have a level of this instance's own, between a target and its number, unless the
+// instances share topics.
 func (e *engine) levelled() *profile.Profile {
 	p := *e.options.profile
 	p.Flows = slices.Clone(p.Flows)
-	for i := range p.Flows {
-		p.Flows[i].Target += e.targetLevel()
+	if e.segment != nil && e.options.MQTT.Filter == "" { // the script's own filter has no such level, so every instance gets every message
+		for i := range p.Flows {
+			p.Flows[i].Target += fmt.Sprintf("/%d", e.segment.Number())
+		}
 	}
 	return &p
 }
 
-// life is the progress of a run and the directory of its files.
+// life guards the progress of a run.
 type life struct {
-	mu       sync.Mutex
+	mu sync.Mutex
+	progress
+}
+
+type progress struct {
 	begun    bool      // collect has begun; it runs once
 	ended    time.Time // or stopped; zero: in progress
 	finished bool      // collect completed
-	dir      string    // empty: none
-	full     error     // the write error of a file that ended the run
+	dir      string    // of the run's files; empty: none
+	full     error     // the write error of a file that ended the run; nil: none
 }
 
-// begin marks the run as begun, and reports whether it had not begun before.
-func (l *life) begin() bool {
+func (l *life) now() progress {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	first := !l.begun
-	l.begun = true
-	return first
+	return l.progress
 }
 
-func (l *life) end(finished bool) {
+func (l *life) change(how func(p *progress)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ended, l.finished = time.Now(), finished
+	how(&l.progress)
 }
 
-// now returns when the run ended, zero if it is in progress, and whether it completed.
-func (l *life) now() (ended time.Time, finished bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ended, l.finished
+// runFiles are the files that a run writes. Each of several instances writes them into its own directory,
+// partDir.
+var runFiles = []string{"run.json", "timeline.ndjson", "arrival.hlog", "index.html", "junit.xml", "summary.md"}
+
+const partDir = "generator-"
+
+// checkDir refuses a directory that already holds a run, before anything is connected.
+func (e *engine) checkDir() error {
+	dir := e.options.Dir
+	if dir == "" {
+		return nil
+	}
+	dirs := []string{dir}
+	if e.segment != nil {
+		dirs = append(dirs, e.partOf(dir))
+	}
+	for _, one := range dirs {
+		entries, err := os.ReadDir(one)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("dir (RUN_DIR): %w", err)
+		}
+		for _, entry := range entries {
+			part := e.segment == nil && strings.HasPrefix(entry.Name(), partDir)
+			if part || slices.Contains(runFiles, entry.Name()) {
+				return holdsRun(one, entry.Name())
+			}
+		}
+	}
+	return nil
 }
 
-func (l *life) moveTo(dir string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dir = dir
+func holdsRun(dir, name string) error {
+	return fmt.Errorf("dir (RUN_DIR) is %s, and there is a run in it (%s); allowed: a directory that is new or holds no run", dir, name)
 }
 
-func (l *life) fill(why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.full = why
+// partOf is this instance's directory within the run's; for a single instance it is the run's directory itself.
+func (e *engine) partOf(dir string) string {
+	if e.segment == nil {
+		return dir
+	}
+	return filepath.Join(dir, partDir+strconv.Itoa(e.segment.Number()))
 }
 
-// writeError returns the write error that ended the run; nil: there was none.
-func (l *life) writeError() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.full
+// makeDir makes the directory of the run: reports/runs/<method>-<topology>-<network>-<time>, and in it
+// generator-<number> where there are several instances. Where the name is taken, it adds -2, -3 and so on, as
+// reports/directory.ts does.
+func (e *engine) makeDir() error {
+	o := e.options
+	dir, began := o.Dir, time.Now()
+	if e.met != nil { // all instances share one name, wherever their files are
+		began = time.UnixMicro(e.met.StartUS)
+	}
+	if dir == "" {
+		name := fmt.Sprintf("%s-%s-%s-%s", o.Name, o.Topology, o.Network, began.UTC().Format("20060102T150405Z"))
+		dir = filepath.Join(o.Runs, name)
+	}
+	dir = e.partOf(dir)
+	err := os.MkdirAll(filepath.Dir(dir), 0o755)
+	if err == nil {
+		dir, err = e.claim(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("the directory of the run can't be made: %w", err)
+	}
+	e.life.change(func(p *progress) { p.dir = dir })
+	return nil
 }
 
-// directory returns the directory of the run.
-func (l *life) directory() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.dir
+// withdraw removes the files of a run that did not begin.
+func (e *engine) withdraw() error {
+	dir := e.life.now().dir
+	for _, name := range runFiles {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if e.options.Dir != "" { // it may have existed before
+		return nil
+	}
+	return os.Remove(dir)
+}
+
+// claim makes a directory that nobody else uses. A directory that the user gave may exist; an instance's
+// directory must have its own name.
+func (e *engine) claim(dir string) (string, error) {
+	for own, n := dir, 2; ; own, n = fmt.Sprintf("%s-%d", dir, n), n+1 {
+		err := os.Mkdir(own, 0o755)
+		switch taken := errors.Is(err, fs.ErrExist); {
+		case taken && e.options.Dir != "":
+			return own, nil
+		case !taken || e.segment != nil:
+			return own, err
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"go.k6.io/k6/v2/lib"
 	"go.k6.io/k6/v2/metrics"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
@@ -81,7 +82,7 @@ type externalOptions struct {
 // name another.
 func NewExternal(text []byte, caller Caller, parent int, logger logrus.FieldLogger) (*External, error) {
 	registry := metrics.NewRegistry()
-	x := &External{caller: caller, pid: parent, registry: registry, metrics: registerMetrics(registry), within: &withins{}, logger: logger}
+	x := &External{caller: caller, pid: parent, registry: registry, metrics: registerMetrics(registry), within: &withins{known: map[string]within{}}, logger: logger}
 	o := externalOptions{options: defaults()}
 	o.tool = report.Tool{Name: "caller", Version: "unknown"}
 	if err := Decode(text, &o); err != nil {
@@ -123,7 +124,7 @@ func (x *External) check(o *externalOptions) (err error) {
 
 // readLimits parses thresholds as k6 does. It refuses metrics that this module does not measure.
 func (x *External) readLimits(limits map[string][]string) (map[string]metrics.Thresholds, error) {
-	allowed := append([]string{x.metrics.latency.Name, x.metrics.p99.Name}, accountMetrics...)
+	allowed := append([]string{x.metrics.latency.Name, x.metrics.p99.Name}, accountMetrics()...)
 	all := map[string]metrics.Thresholds{}
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
 		if _, _, ok := report.WithinMetric(name); !ok && !slices.Contains(allowed, name) {
@@ -233,7 +234,7 @@ func (x *External) Figure(name string, value float64, unit string) {
 // Result judges the run and writes the last report.
 func (x *External) Result() (run *report.Run, summary, directory string, err error) {
 	run, err = x.engine.lastReport(x.registry)
-	return run, report.Text(run, x.engine.reportPath(), false), x.engine.life.directory(), err
+	return run, report.Text(run, x.engine.reportPath(), false), x.engine.life.now().dir, err
 }
 
 // opening returns the start time: soon for k6, when the caller decides otherwise.
@@ -247,7 +248,7 @@ func (x *External) opening(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
-	p := Prepared{Run: e.ID, Name: e.runName(), Directory: e.life.directory(), Senders: e.options.Senders, Closed: e.Pacer.Closed()}
+	p := Prepared{Run: e.ID, Name: e.runName(), Directory: e.life.now().dir, Senders: e.options.Senders, Closed: e.Pacer.Closed()}
 	for _, phase := range e.options.profile.Phases {
 		p.Phases = append(p.Phases, phase.Name)
 	}
@@ -267,14 +268,7 @@ func (x *External) untilEnd(ctx context.Context) context.Context {
 	if x == nil {
 		return ctx
 	}
-	ctx, end := context.WithCancel(ctx)
-	go func() {
-		defer end()
-		select {
-		case <-x.caller.Ended():
-		case <-ctx.Done():
-		}
-	}()
+	ctx, _ = clock.Until(ctx, x.caller.Ended())
 	return ctx
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
-// given is a request that a script or the caller of a recorder sends.
 type given struct {
 	slot  pacer.Slot
 	sent  time.Time
@@ -26,7 +25,6 @@ type given struct {
 	over  func()          // called when it is settled; may be nil
 }
 
-// Content is the content of such a request.
 type Content struct {
 	IDs     []string `js:"ids" json:"ids"`
 	Targets []string `js:"targets" json:"targets"`
@@ -38,7 +36,6 @@ type Content struct {
 // content hides the embedded Content from scripts.
 type content = Content
 
-// slotHandle is what run.next() returns.
 type slotHandle struct {
 	content
 	Stamp float64 `js:"stamp"`
@@ -115,7 +112,6 @@ func (e *engine) close(h *given, outcome ledger.Outcome) {
 	}
 }
 
-// depart marks a request as sent.
 func (e *engine) depart(h *given, at time.Time) {
 	h.sent = at
 	e.sent(h.slot, at)
@@ -129,7 +125,6 @@ func (e *engine) settle(h *given, a send.Answer) {
 	}
 }
 
-// content builds the content of a request.
 func (e *engine) content(slot pacer.Slot) Content {
 	c := Content{
 		Flow: e.options.profile.Flows[slot.Flow].Name, Path: e.options.Ingest.Path, Body: string(e.Bodies.Append(nil, slot)),
@@ -190,7 +185,6 @@ func (m *instance) next(e *engine, flow string) sobek.Value {
 	return rt.ToValue(h)
 }
 
-// settle is run.settle(slot, status).
 func (m *instance) settle(e *engine, h *slotHandle, status int) {
 	if h == nil || h.done || h.given == nil {
 		common.Throw(m.vu.Runtime(), errors.New("run.settle() wants what run.next() returned, once"))

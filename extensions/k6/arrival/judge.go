@@ -3,8 +3,10 @@ package arrival
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"go.k6.io/k6/v2/lib"
@@ -39,7 +41,6 @@ func (e *engine) subscribed() string {
 	return fmt.Sprintf("targets behind mqtt.prefix (TOPIC_PREFIX) %q at QoS %d", o.Prefix, o.QoS)
 }
 
-// measured merges the times of the measured phases.
 func (e *engine) measured() *ledger.Times {
 	total := ledger.NewTimes()
 	for i, p := range e.options.profile.Phases {
@@ -61,14 +62,9 @@ func (e *engine) planned() time.Duration {
 
 // values returns the module's metrics at the end of the run, without arrival_latency.
 func (e *engine) values() map[string]float64 {
-	a := e.Ledger.Final()
-	values := map[string]float64{"arrival_p99": limits.Unmeasured}
-	for name, n := range map[string]int{
-		"scheduled": a.Scheduled, "dropped": a.Dropped, "rejected": a.Rejected, "unknown": a.Unknown, "arrived": a.Arrived,
-		"dead_lettered": a.DeadLettered, "queued": a.Queued, "lost": a.Lost, "duplicates": a.Duplicates,
-		"reordered": a.Reordered, "negative": a.Negative,
-	} {
-		values["arrival_"+name] = float64(n)
+	values, account := map[string]float64{"arrival_p99": limits.Unmeasured}, report.NewAccount(e.Ledger.Final())
+	for _, count := range judge.Counts {
+		values["arrival_"+count.Name] = float64(count.Of(account))
 	}
 	arrival := e.measured().Arrival
 	if p99 := report.NewLatency(&arrival, false).P99; p99 != nil {
@@ -86,8 +82,9 @@ func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 	e.judging.Measured(values, e.lasted())
 	verdict := e.report(false).Verdict
 	values["arrival_invalid"] = 0
+	broken := func(r report.Rule) bool { return r.OK != nil && !*r.OK } // those that are not judged yet do not count
 	for _, rule := range verdict.Rules {
-		if rule.OK != nil && !*rule.OK && rule.Result == report.Invalid {
+		if broken(rule) && rule.Result == report.Invalid {
 			values["arrival_invalid"]++
 		}
 	}
@@ -105,25 +102,13 @@ func (m *runMetrics) end(ctx context.Context, state *lib.State, e *engine) {
 		})
 	}
 	metrics.PushIfNotDone(ctx, state.Samples, samples)
-	if failed(verdict) {
+	if slices.ContainsFunc(verdict.Rules, broken) {
 		e.judging.Mark(state.TestStatus, values, m.judged)
 	}
 }
 
-// failed reports whether a rule is broken. Rules that are not judged yet do not count.
-func failed(v report.Verdict) bool {
-	for _, rule := range v.Rules {
-		if rule.OK != nil && !*rule.OK {
-			return true
-		}
-	}
-	return false
-}
-
-// lasted is how long the run has lasted.
 func (e *engine) lasted() time.Duration {
-	ended, _ := e.life.now()
-	return max(0, ended.Sub(e.Epoch))
+	return max(0, e.life.now().ended.Sub(e.Epoch))
 }
 
 // builtIn are the thresholds that every run has. k6 gets them so that it ends with exit code 99.
@@ -136,4 +121,77 @@ func (e *engine) builtIn() map[string][]string {
 		all["arrival_lost"] = []string{limits.None}
 	}
 	return all
+}
+
+// withins are the limits on how many deliveries arrive in time, by their metrics.
+type withins struct {
+	mu    sync.Mutex
+	known map[string]within
+}
+
+type within struct {
+	limit  time.Duration
+	metric *metrics.Metric
+}
+
+func (w *withins) all() map[string]within {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.known)
+}
+
+// register makes the metric of a limit, once for all VUs; ok is false if a name is not that of such a limit.
+func (w *withins) register(registry *metrics.Registry, name string) (metric string, ok bool, err error) {
+	metric, limit, ok := report.WithinMetric(name)
+	if !ok {
+		return name, false, nil
+	}
+	made, err := registry.NewMetric(metric, metrics.Gauge)
+	if err != nil {
+		return metric, true, fmt.Errorf("thresholds: %s: %w", name, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.known[metric] = within{limit, made}
+	return metric, true, nil
+}
+
+// thresholds turns the limits of an SLO among those of a script into those that k6 knows. Each is a list of expressions, or of k6's objects.
+func (w *withins) thresholds(registry *metrics.Registry, own map[string]any) (map[string]any, error) {
+	all := map[string]any{}
+	for name, value := range own {
+		metric, ok, err := w.register(registry, name)
+		if err != nil {
+			return nil, err
+		}
+		if list, isList := value.([]any); ok && isList {
+			translated := make([]any, len(list))
+			for i, one := range list {
+				translated[i] = one
+				if source, isText := one.(string); isText {
+					translated[i] = report.WithinThreshold(source)
+				}
+			}
+			value = translated
+		}
+		all[metric] = value
+	}
+	return all, nil
+}
+
+func (w *withins) limits(registry *metrics.Registry, own map[string][]string) (map[string][]string, error) {
+	all := map[string][]string{}
+	for name, sources := range own {
+		metric, ok, err := w.register(registry, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, source := range sources {
+			if ok {
+				source = report.WithinThreshold(source)
+			}
+			all[metric] = append(all[metric], source)
+		}
+	}
+	return all, nil
 }

@@ -23,6 +23,7 @@ import (
 	"go.k6.io/k6/v2/js/modules"
 	"go.k6.io/k6/v2/metrics"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 )
@@ -41,13 +42,11 @@ type RootModule struct {
 
 var _ modules.Module = &RootModule{}
 
-// New returns the module, to be registered once.
 func New() *RootModule { return &RootModule{args: os.Args} }
 
 // go-redis also logs the errors that it returns.
 func init() { logging.Disable() }
 
-// NewModuleInstance implements modules.Module.
 func (r *RootModule) NewModuleInstance(vu modules.VU) modules.Instance {
 	m := &instance{root: r, vu: vu}
 	if env := vu.InitEnv(); env != nil {
@@ -82,7 +81,6 @@ func (r *RootModule) awaitExit(vu modules.VU) {
 	}()
 }
 
-// instance is the module of one VU.
 type instance struct {
 	root    *RootModule
 	vu      modules.VU
@@ -91,7 +89,6 @@ type instance struct {
 	waiter  *schedule.Waiter // of run.next()
 }
 
-// Exports implements modules.Instance.
 func (m *instance) Exports() modules.Exports { return m.exports }
 
 // construct is new Run(options): it checks the options, and joins or makes the process's run. It does no I/O.
@@ -136,10 +133,11 @@ type runMetrics struct {
 }
 
 // accountMetrics are counters of messages, pushed once at the end of the run.
-var accountMetrics = []string{
-	"arrival_scheduled", "arrival_dropped", "arrival_rejected", "arrival_unknown", "arrival_arrived",
-	"arrival_dead_lettered", "arrival_queued", "arrival_lost", "arrival_duplicates", "arrival_reordered",
-	"arrival_negative", "arrival_invalid",
+func accountMetrics() (names []string) {
+	for _, count := range judge.Counts {
+		names = append(names, "arrival_"+count.Name)
+	}
+	return append(names, "arrival_invalid")
 }
 
 func registerMetrics(registry *metrics.Registry) *runMetrics {
@@ -148,7 +146,7 @@ func registerMetrics(registry *metrics.Registry) *runMetrics {
 		p99:      registry.MustNewMetric("arrival_p99", metrics.Gauge, metrics.Time),
 		counters: map[string]*metrics.Metric{},
 	}
-	for _, name := range accountMetrics {
+	for _, name := range accountMetrics() {
 		m.counters[name] = registry.MustNewMetric(name, metrics.Counter)
 	}
 	return m

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sort"
 	"sync"
-	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
@@ -48,9 +47,7 @@ func (n *notes) count(stage, class, example string) {
 
 // distrust makes the run invalid and gives the reason. Rules about figures are in internal/judge.
 func (n *notes) distrust(format string, args ...any) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.doubts = append(n.doubts, fmt.Sprintf(format, args...))
+	n.note(func() { n.doubts = append(n.doubts, fmt.Sprintf(format, args...)) })
 }
 
 // figure is run.figure(name, value, unit): it adds a figure of the script's own. A second figure of the same
@@ -69,40 +66,11 @@ func (n *notes) figure(name string, value float64, unit string) {
 	n.figures = append(n.figures, f)
 }
 
-// answers is run.answer(sentence): what the run answers, in the words of its script.
-func (n *notes) answers(sentence string) {
+// note changes the notes.
+func (n *notes) note(how func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.answer = sentence
-}
-
-// opened records how long a connection to the ingest took to open, TLS included.
-func (n *notes) opened(took time.Duration) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.connects.Add(took.Microseconds())
-}
-
-// second adds a second of the run.
-func (n *notes) second(row report.Interval) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.timeline = append(n.timeline, row)
-}
-
-// used adds resources of processes and the states of their clocks.
-func (n *notes) used(resources []report.Resource, clocks []report.ProcessClock) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.resources = append(n.resources, resources...)
-	n.processes = append(n.processes, clocks...)
-}
-
-// traced records what the trace lists contained.
-func (n *notes) traced(s *store.Sampled) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.sampled = s
+	how()
 }
 
 // noted returns a copy of the lists, and the classes of errors, the most frequent first.

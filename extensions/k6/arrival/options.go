@@ -109,7 +109,6 @@ func (p *profileOption) UnmarshalJSON(b []byte) error {
 
 func (d seconds) duration() time.Duration { return time.Duration(d) }
 
-// defaults are the default options.
 func defaults() options {
 	return options{
 		Name: "run", ID: "id", Senders: 64, InFlight: 1, SenderConnections: 1, Canary: true, Topology: "single", Network: "loopback", Runs: "reports/runs",
@@ -120,7 +119,6 @@ func defaults() options {
 	}
 }
 
-// parseOptions reads and checks the options of a script.
 func parseOptions(rt *sobek.Runtime, v sobek.Value) (*options, error) {
 	if v == nil || sobek.IsUndefined(v) || sobek.IsNull(v) {
 		return nil, errors.New("new Run() wants its options: { profile, ingest, mqtt, … }")
@@ -161,7 +159,6 @@ func Decode(text []byte, into any) error {
 	return err
 }
 
-// messages is the format of the messages.
 func (o *options) messages() body.Format {
 	f := body.Format{Template: o.Body, ID: o.ID, Source: o.tool.Name}
 	if o.Fuzz != nil {

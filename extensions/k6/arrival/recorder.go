@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/metrics"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -33,8 +34,7 @@ type recorder struct {
 	next     time.Time      // of a checkpoint; owned by the holder of the token
 	busy     chan struct{}  // holds a token while a checkpoint is being written
 	once     sync.Once
-	mu       sync.Mutex
-	err      error
+	err      atomic.Pointer[error] // the first of a write
 }
 
 func newRecorder(e *engine) (*recorder, error) {
@@ -42,10 +42,10 @@ func newRecorder(e *engine) (*recorder, error) {
 	var err error
 	// O_EXCL: another run may have started in this directory since the check. Then the summary must not write
 	// there either.
-	dir := e.life.directory()
+	dir := e.life.now().dir
 	timeline := filepath.Join(dir, "timeline.ndjson")
 	if r.timeline, err = os.OpenFile(timeline, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); errors.Is(err, fs.ErrExist) {
-		e.life.moveTo("")
+		e.life.change(func(p *progress) { p.dir = "" })
 		return nil, holdsRun(dir, filepath.Base(timeline))
 	} else if err != nil {
 		return nil, fmt.Errorf("the run's timeline can't be written: %w", err)
@@ -82,21 +82,16 @@ func (r *recorder) close() {
 
 // note keeps the first write error: a run with gaps in its record is invalid.
 func (r *recorder) note(err error) {
-	if err == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err == nil {
-		r.err = err
+	if err != nil {
+		r.err.CompareAndSwap(nil, &err)
 	}
 }
 
-// failed returns the first write error of a file; nil: none.
 func (r *recorder) failed() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err
+	if err := r.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // unwritten reports whether an error comes from writing a file, as with a full disk.
@@ -112,7 +107,6 @@ func (r *recorder) doubt() {
 	}
 }
 
-// cut ends one second of the run.
 func (r *recorder) cut() {
 	e := r.engine
 	i := e.Ledger.Cut()
@@ -140,7 +134,7 @@ func (r *recorder) cut() {
 		_, err = r.timeline.Write(append(line, '\n'))
 	}
 	r.note(err)
-	e.second(row) // after the file: a reader who finds the report of a killed run finds its lines too
+	e.note(func() { e.timeline = append(e.timeline, row) }) // after the file: a reader who finds the report of a killed run finds its lines too
 	e.external.second(row)
 	for tag, s := range map[string]*ledger.Series{"arrival": &i.Arrival, "from_send": &i.FromSend, "http": &i.HTTP} {
 		if s.Count == 0 {
@@ -179,7 +173,6 @@ func nextCheckpoint(began, ended time.Time) time.Time {
 	return ended.Add(min(max(checkpoint, checkpointShare*ended.Sub(began)), checkpointMost))
 }
 
-// usage returns what the generator used since the last call.
 func (r *recorder) usage() (u report.Usage) {
 	now, t := time.Now(), float64(len(r.engine.timeline))
 	u.CPUPercent, u.RSSMB = r.sender.read(now)
@@ -197,7 +190,6 @@ func (r *recorder) usage() (u report.Usage) {
 	return u
 }
 
-// meter reads the CPU and memory of a process.
 type meter struct {
 	process *process.Process // nil: not available on this system
 	cpu     float64          // seconds at the last reading

@@ -82,12 +82,11 @@ func (m *instance) object(rt *sobek.Runtime, e *engine) *sobek.Object {
 	set("result", func() sobek.Value { return m.result(e) })
 	set("connections", func() sobek.Value { return m.connections(e) })
 	set("figure", func(name string, value float64, unit string) { e.figure(name, value, unit) })
-	set("answer", e.answers)
+	set("answer", func(sentence string) { e.note(func() { e.answer = sentence }) })
 	set("summary", func(data sobek.Value) map[string]any { return m.summary(e, data) })
 	return o
 }
 
-// scenarioOptions are those of run.scenarios().
 type scenarioOptions struct {
 	Pump bool `js:"pump"`
 }
@@ -133,12 +132,10 @@ func (e *engine) scenarios(how scenarioOptions) map[string]any {
 	}
 }
 
-// wholeSeconds formats a duration for k6.
 func wholeSeconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10) + "s"
 }
 
-// thresholds adds the built-in thresholds to a script's own.
 func (e *engine) thresholds(own map[string]any) map[string]any {
 	all := map[string]any{}
 	for name, expressions := range e.builtIn() {
@@ -156,13 +153,12 @@ func (m *instance) collect(e *engine) {
 	}
 	if err := e.collect(m.vu.Context(), state, m.metrics); err != nil {
 		if unwritten(err) {
-			e.life.fill(err)
+			e.life.change(func(p *progress) { p.full = err })
 		}
 		m.abort(err)
 	}
 }
 
-// abort ends the test.
 func (m *instance) abort(err error) {
 	m.vu.Runtime().Interrupt(&errext.InterruptError{Reason: errext.AbortTest + ": " + report.Printable(err.Error())})
 }

@@ -5,18 +5,19 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"go.k6.io/k6/v2/lib"
 
+	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
 )
 
-// sender sends requests of the schedule and settles them.
 type sender struct {
 	*send.Poster
 	engine  *engine
@@ -27,11 +28,10 @@ type sender struct {
 
 func newSender(e *engine, state *lib.State) *sender {
 	p := send.NewPoster(e.options.Ingest, e.trust.Of(state), e.options.Timeout.duration())
-	p.Opened = e.opened
-	return &sender{Poster: p, engine: e, samples: newRequestSamples(e, state, p.URLs), waiter: schedule.NewWaiter()}
+	p.Opened = func(took time.Duration) { e.note(func() { e.connects.Add(took.Microseconds()) }) }
+	return &sender{Poster: p, engine: e, samples: &requestSamples{engine: e, state: state, urls: p.URLs}, waiter: schedule.NewWaiter()}
 }
 
-// send takes the next request, posts it, and settles it.
 func (s *sender) send(ctx context.Context) bool {
 	e := s.engine
 	slot, ok := e.take(ctx, s.waiter)
@@ -67,7 +67,6 @@ func (s *sender) attempt(ctx context.Context, slot pacer.Slot, sent time.Time) (
 	return outcome, backoff.RetryAfter(min(after, int(retryAfterMost/time.Second)))
 }
 
-// errRetry means that a retry may help.
 var errRetry = errors.New("try again")
 
 // answered records one attempt and its outcome for the messages.
@@ -99,15 +98,8 @@ func mayHelp(status int) bool {
 // persist posts a request until it is accepted, with the same ids each time.
 func (s *sender) persist(ctx context.Context, slot pacer.Slot) ledger.Outcome {
 	vu := ctx // a halt ends the attempts, but not the pushing of their samples
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := clock.Until(ctx, s.engine.Halted)
 	defer stop()
-	go func() {
-		select {
-		case <-s.engine.Halted:
-			stop()
-		case <-ctx.Done():
-		}
-	}()
 	// The ingest may have accepted an attempt that got no answer, whatever later attempts return.
 	unknown, first := false, true
 	outcome, _ := backoff.Retry(ctx, func() (ledger.Outcome, error) {
@@ -136,3 +128,81 @@ const (
 	// retryAfterMost caps Retry-After.
 	retryAfterMost = 30 * time.Second
 )
+
+// take returns the next request when it is due, or when it is the sender's turn. ok is false when none is left,
+// the run was halted or the VU stopped.
+func (e *engine) take(ctx context.Context, w *schedule.Waiter) (slot pacer.Slot, ok bool) {
+	select {
+	case <-e.Started: // much cheaper than the select below; closed from the first request on
+	default:
+		select {
+		case <-e.Started:
+		case <-ctx.Done():
+			return slot, false
+		}
+	}
+	switch {
+	case e.turns == nil:
+		return e.open.Take(ctx, w)
+	case !e.turns.Choose(w.Flow > 0):
+		e.count("request", "not sent", "the flows of this run's requests are chosen by run.next(flow), so there are none to send in turn")
+		return slot, false
+	}
+	return e.turns.Take(ctx, w)
+}
+
+func (e *engine) sent(slot pacer.Slot, at time.Time) {
+	e.Ledger.Sent(slot, e.Clock.At(at))
+	e.turns.Taken()
+}
+
+// drop drops a request that was taken and will not be sent.
+func (e *engine) drop(slot pacer.Slot) {
+	e.Ledger.Drop(slot)
+	e.turns.Taken()
+}
+
+// pump sends until the schedule is empty, without running JavaScript, with as many requests in flight as a VU
+// may have.
+func (e *engine) pump(ctx context.Context, state *lib.State) {
+	var senders sync.WaitGroup
+	for range e.options.InFlight {
+		senders.Go(func() {
+			for s := newSender(e, state); s.send(ctx); {
+			}
+		})
+	}
+	senders.Wait()
+}
+
+// publishWriters is the number of publishing goroutines: several, so that a connection that the broker does not
+// read blocks only one.
+const publishWriters = 16
+
+func (e *engine) publish(ctx context.Context, state *lib.State) {
+	select {
+	case <-e.Started:
+	case <-ctx.Done():
+		return
+	}
+	o := e.options.Publishers
+	numbers := make([]int, e.segment.Scale(o.Connections))
+	for n := range numbers {
+		numbers[n] = e.segment.Unscale(n+1) - 1
+	}
+	p := send.Publish(ctx, &e.Parts, send.Publishing{
+		PublisherOptions: o, Prefix: e.options.MQTT.Prefix, Network: e.trust.Of(state), Timeout: e.options.Timeout.duration(),
+		Numbers: numbers, Stamped: e.options.Redis.URL != "", Figure: e.figure,
+	})
+	var writers sync.WaitGroup
+	for range publishWriters {
+		writers.Go(func() {
+			w := schedule.NewWaiter()
+			for slot, ok := e.take(ctx, w); ok; slot, ok = e.take(ctx, w) {
+				p.Send(ctx, slot)
+			}
+		})
+	}
+	writers.Wait()
+	p.Close(ctx)
+}

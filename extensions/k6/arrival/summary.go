@@ -15,13 +15,12 @@ import (
 
 // write writes run.json, the page and the CI files atomically: a reader never finds a partial file.
 func (e *engine) write() error {
-	_, finished := e.life.now()
 	// Always for one of several instances: the files of a killed instance are merged with the others.
-	return e.save(e.report(finished || e.segment != nil))
+	return e.save(e.report(e.life.now().finished || e.segment != nil))
 }
 
 func (e *engine) save(r *report.Run) error {
-	err := report.Save(e.life.directory(), r)
+	err := report.Save(e.life.now().dir, r)
 	if err != nil {
 		e.removePage()
 	}
@@ -29,11 +28,11 @@ func (e *engine) save(r *report.Run) error {
 }
 
 // removePage removes an outdated page after run.json could not be written.
-func (e *engine) removePage() { _ = os.Remove(filepath.Join(e.life.directory(), report.PageName)) }
+func (e *engine) removePage() { _ = os.Remove(filepath.Join(e.life.now().dir, report.PageName)) }
 
 // summary is run.summary, for handleSummary: it writes the last report and returns what k6 prints.
 func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
-	if e.life.directory() == "" {
+	if e.life.now().dir == "" {
 		return map[string]any{"stdout": "\n  INCOMPLETE  the run did not begin; there is no report\n\n"}
 	}
 	if !e.judging.TestEnded() { // k6 still counts, so its thresholds cannot be judged
@@ -48,7 +47,6 @@ func (m *instance) summary(e *engine, data sobek.Value) map[string]any {
 	return map[string]any{"stdout": report.Text(r, where, colours(m.vu.Runtime(), data))}
 }
 
-// lastReport judges the run and writes its last report.
 func (e *engine) lastReport(registry *metrics.Registry) (*report.Run, error) {
 	e.judging.Conclude(registry, e.lasted())
 	r := e.report(true)
@@ -56,14 +54,16 @@ func (e *engine) lastReport(registry *metrics.Registry) (*report.Run, error) {
 }
 
 // reportPath is the path of the report, for the reader.
-func (e *engine) reportPath() string {
-	where := filepath.Join(e.life.directory(), report.PageName)
+func (e *engine) reportPath() string { return Short(filepath.Join(e.life.now().dir, report.PageName)) }
+
+// Short is a path relative to the working directory, where that is shorter.
+func Short(path string) string {
 	if wd, err := os.Getwd(); err == nil {
-		if short, err := filepath.Rel(wd, where); err == nil && len(short) < len(where) {
+		if short, err := filepath.Rel(wd, path); err == nil && len(short) < len(path) {
 			return short
 		}
 	}
-	return where
+	return path
 }
 
 // colours reports whether k6 prints colours, from the data of handleSummary.
@@ -90,7 +90,7 @@ func (r *RootModule) exit() {
 	r.mu.Lock()
 	e := r.engine
 	r.mu.Unlock()
-	if e == nil || e.life.directory() == "" {
+	if e == nil || e.life.now().dir == "" {
 		return
 	}
 	if !r.concluded.Load() {
@@ -98,7 +98,7 @@ func (r *RootModule) exit() {
 			r.logger.Error(err)
 		}
 	}
-	if full := e.life.writeError(); full != nil { // otherwise k6 would exit with 108, as if a script had ended the test
+	if full := e.life.now().full; full != nil { // otherwise k6 would exit with 108, as if a script had ended the test
 		r.logger.Error("the run was ended: " + report.Printable(full.Error()))
 		os.Exit(1)
 	}
@@ -115,14 +115,12 @@ func (m *instance) result(e *engine) sobek.Value {
 	return m.asObject(e.report(false))
 }
 
-// connections is run.connections(): how long opening connections took.
 func (m *instance) connections(e *engine) sobek.Value {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return m.asObject(report.NewLatency(&e.connects, false))
 }
 
-// asObject converts a value to a JavaScript object, through JSON.
 func (m *instance) asObject(v any) sobek.Value {
 	rt := m.vu.Runtime()
 	text, err := json.Marshal(v)

@@ -87,7 +87,7 @@ func (e *engine) readTelemetry(ctx context.Context, client *store.Store) {
 	for _, name := range sortedKeys(clocks) {
 		known = append(known, clocks[name])
 	}
-	e.used(resources, known)
+	e.note(func() { e.resources, e.processes = append(e.resources, resources...), append(e.processes, known...) })
 }
 
 // gitAndCI describes the commit and the CI job of this process. The first call, before the load, asks git.
@@ -97,7 +97,7 @@ var gitAndCI = sync.OnceValues(func() (*origin.Git, *origin.CI) { return origin.
 func (e *engine) environment() map[string]any {
 	env := map[string]any{
 		"os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU(), "gomaxprocs": runtime.GOMAXPROCS(0),
-		"arrival": report.Version, "go": runtime.Version(), "shared_host": e.sharedHost(),
+		"arrival": report.Version, "go": runtime.Version(), "shared_host": e.options.OneHost || isLoopback(e.options.Ingest.URL), // its cores
 	}
 	env["git"], env["ci"] = gitAndCI()
 	if name, err := os.Hostname(); err == nil {
@@ -122,9 +122,6 @@ func (e *engine) environment() map[string]any {
 	}
 	return env
 }
-
-// sharedHost reports whether generator and ingest share one host's cores.
-func (e *engine) sharedHost() bool { return e.options.OneHost || isLoopback(e.options.Ingest.URL) }
 
 // loopback reports whether all addresses of the run are on this host.
 func (o *options) loopback() bool {

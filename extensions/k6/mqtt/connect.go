@@ -2,11 +2,17 @@ package mqtt
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"net"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/eclipse/paho.golang/packets"
 	"github.com/grafana/sobek"
+	"go.k6.io/k6/v2/lib"
+	"go.k6.io/k6/v2/lib/netext"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
@@ -37,9 +43,7 @@ func (c *client) reconnectCall(sobek.FunctionCall) sobek.Value {
 	hadLink := c.link != nil
 	c.disconnect(hadLink && c.link.closing) // endAsync() is in progress: its end event comes first
 	if !c.open("reconnect", a) && hadLink {
-		if err := c.emitEnd(); err != nil {
-			c.rethrow(err)
-		}
+		c.settled(c.emitEnd())
 	}
 	return sobek.Undefined()
 }
@@ -61,47 +65,29 @@ func (c *client) disconnect(withEnd bool) {
 	}
 	l.closing = true
 	l.shut()
-	var err error
-	if withEnd && !c.handlingMessage {
-		err = c.loop.drain()
-	}
-	if finishErr := c.finish(l, withEnd); err == nil {
-		err = finishErr
-	}
-	if err != nil {
-		c.rethrow(err)
-	}
+	c.settled(c.finishAfter(l, withEnd && !c.handlingMessage, withEnd))
 }
 
 // open connects to the first server that takes the connection and reports whether one did.
 func (c *client) open(method string, a args) bool {
-	ctx, state := c.vu.Context(), c.vu.State()
+	ctx := c.vu.Context()
 	c.connectTags, c.url = c.connect.tags, c.connect.servers[0].label
 	clear(c.tagCache)
 
-	o := &linkOptions{
-		hello: mqttwire.Connect{
-			Version: c.options.version, ClientID: c.options.clientID, Will: c.options.will,
-			KeepAlive: c.connect.keepalive, Clean: c.connect.cleanSession,
-		},
-		session: c.session, timeout: c.connect.timeout, requestTimeout: c.connect.requestTimeout,
-		dialer: state.Dialer, tls: state.TLSConfig, logger: state.Logger,
-		onMessage: c.arrived,
-		onLost: func(l *link) {
-			l.deliver(func() bool { return c.loop.post(func() error { return c.finish(l, true) }) })
-		},
+	hello := mqttwire.Connect{
+		Version: c.options.version, ClientID: c.options.clientID, Will: c.options.will,
+		KeepAlive: c.connect.keepalive, Clean: c.connect.cleanSession,
 	}
-	if !o.hello.Clean {
-		never := []byte{packets.PropSessionExpiryInterval, 0xff, 0xff, 0xff, 0xff}
-		o.hello.Properties = never // as in MQTT 3.1.1 (MQTT 5, 3.1.2.11.2)
+	if !hello.Clean { // as in MQTT 3.1.1 (MQTT 5, 3.1.2.11.2)
+		hello.Properties = []byte{packets.PropSessionExpiryInterval, 0xff, 0xff, 0xff, 0xff}
 	}
-	o.hello.Username, o.hello.Password = c.credentials(a)
-	err := checkIdentity(&o.hello)
+	hello.Username, hello.Password = c.credentials(a)
 
+	err := checkIdentity(&hello)
 	c.loop.hold() // for the link: it may be lost at once
 	var l *link
 	if err == nil {
-		l, err = c.openFirst(ctx, o)
+		l, err = c.openFirst(ctx, hello)
 	}
 	if ctx.Err() == nil {
 		c.push(time.Now(), method, "", nil, measure{c.in.calls, 1})
@@ -139,11 +125,11 @@ func checkIdentity(hello *mqttwire.Connect) error {
 	return nil
 }
 
-func (c *client) openFirst(ctx context.Context, o *linkOptions) (*link, error) {
+func (c *client) openFirst(ctx context.Context, hello mqttwire.Connect) (*link, error) {
 	var failures []error
 	for _, s := range c.connect.servers {
 		c.url = s.label
-		l, err := openLink(ctx, s, o)
+		l, err := c.openLink(ctx, s, hello)
 		if err == nil {
 			return l, nil
 		}
@@ -152,4 +138,84 @@ func (c *client) openFirst(ctx context.Context, o *linkOptions) (*link, error) {
 		}
 	}
 	return nil, connectErrors(failures)
+}
+
+// openLink connects to one server and blocks until the broker's CONNACK, an error, connect_timeout or the context's end.
+func (c *client) openLink(ctx context.Context, s *server, hello mqttwire.Connect) (*link, error) {
+	state, timeout := c.vu.State(), c.connect.timeout
+	l := &link{
+		ctx: ctx, client: c, limit: c.connect.requestTimeout, logger: state.Logger,
+		over: make(chan struct{}), gone: make(chan struct{}),
+	}
+	if hello.Username == "" && hello.Password == "" {
+		hello.Username, hello.Password = s.Username, s.Password
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	conn, err := s.open(limited, state.Dialer, state.TLSConfig)
+	if err != nil {
+		return nil, connectError(s, err, timeout)
+	}
+	stop := context.AfterFunc(limited, func() { _ = conn.Close() }) // the wait for CONNACK has no context
+	l.wire, err = connectWire(conn, &hello, c.session, l)
+	inTime := stop()
+	switch {
+	case err == nil && !inTime: // CONNACK came together with the end of the wait
+		l.abort(limited.Err())
+		err = limited.Err()
+	case !inTime:
+		err = limited.Err()
+	case err != nil:
+		_ = conn.Close()
+	}
+	if err != nil {
+		return nil, connectError(s, err, timeout)
+	}
+	return l, nil
+}
+
+// server is one broker address of connect().
+type server struct {
+	mqttwire.Address
+	label string // as the script wrote it, without the credentials; the url tag
+}
+
+// parseServer reads a broker's address. Without a scheme it is mqtt://. Errors don't repeat the address, which may hold
+// a password.
+func parseServer(address string) (*server, error) {
+	prefix := ""
+	if !strings.Contains(address, "://") {
+		prefix = "mqtt://"
+	}
+	parsed, err := mqttwire.ParseAddress(prefix + address)
+	if err != nil {
+		return nil, err
+	}
+	u, _ := url.Parse(prefix + address)
+	if u.User = nil; parsed.Web {
+		parsed.URL.Path = u.Path // grafana/xk6-mqtt asks for no path by default
+	}
+	return &server{parsed, strings.TrimPrefix(u.String(), prefix)}, nil
+}
+
+// open makes the network connection through the VU's dialer, with k6's TLS options. The context bounds it, handshakes
+// included.
+func (s *server) open(ctx context.Context, dialer lib.DialContexter, config *tls.Config) (net.Conn, error) {
+	return s.Dial(ctx, func(ctx context.Context, _, address string) (net.Conn, error) { return dial(ctx, dialer, address) }, config, 0)
+}
+
+// dial opens a TCP connection with TCP_NODELAY. It takes off k6's byte counting: data_sent and data_received are
+// payload bytes here, and counted with the call, so counting the wire as well would add everything twice.
+func dial(ctx context.Context, dialer lib.DialContexter, address string) (net.Conn, error) {
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if counted, ok := conn.(*netext.Conn); ok {
+		conn = counted.Conn
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetNoDelay(true)
+	}
+	return conn, nil
 }

@@ -1,6 +1,7 @@
 package mqtt
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -14,9 +15,7 @@ func (c *client) endCall(call sobek.FunctionCall) sobek.Value {
 	tags := c.endTags("client.end", call)
 	l := c.link
 	if l == nil {
-		if err := c.emitEnd(); err != nil {
-			c.rethrow(err)
-		}
+		c.settled(c.emitEnd())
 		return sobek.Undefined()
 	}
 	c.countEnd(l, tags)
@@ -25,9 +24,7 @@ func (c *client) endCall(call sobek.FunctionCall) sobek.Value {
 		c.endAfterMessage = l
 		return sobek.Undefined()
 	}
-	if err := c.drainAndFinish(l); err != nil {
-		c.rethrow(err)
-	}
+	c.settled(c.finishAfter(l, true, true))
 	return sobek.Undefined()
 }
 
@@ -75,13 +72,12 @@ func (c *client) countEnd(l *link, tags map[string]string) {
 	}
 }
 
-// drainAndFinish hands over the messages that arrived and then ends. Event loop only.
-func (c *client) drainAndFinish(l *link) error {
-	err := c.loop.drain()
-	if finishErr := c.finish(l, true); err == nil {
-		err = finishErr
+// finishAfter ends, after it has handed over the messages that arrived if it drains. Event loop only.
+func (c *client) finishAfter(l *link, drains, withEnd bool) (err error) {
+	if drains {
+		err = c.loop.drain()
 	}
-	return err
+	return cmp.Or(err, c.finish(l, withEnd))
 }
 
 // finish does, once for each link, what scripts see of its end: the error event for a lost connection, then the end
@@ -133,7 +129,7 @@ func (c *client) emitEnd() error {
 	return c.emit(eventEnd)
 }
 
-// settled passes on the error of a promise's resolve or reject: JavaScript was interrupted.
+// settled passes on an error that JavaScript code returned.
 func (c *client) settled(err error) {
 	if err != nil {
 		c.rethrow(err)

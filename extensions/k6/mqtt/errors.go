@@ -55,16 +55,10 @@ func connectErrors(failures []error) error {
 	return fmt.Errorf("none of %d servers took the connection: %s", len(failures), strings.Join(texts, "; "))
 }
 
-func lostError(err error) error {
-	return fmt.Errorf("connection lost: %w: call reconnect() to go on", err)
-}
-
 // errorObject makes the Error that scripts get: name "MQTTError", message, and method, the call that failed.
 func (c *client) errorObject(method string, err error) *sobek.Object {
 	object, thrown := c.rt.New(c.rt.GlobalObject().Get("Error"), c.rt.ToValue(err.Error()))
-	if thrown != nil {
-		c.rethrow(thrown)
-	}
+	c.settled(thrown)
 	// Enumerable, so that JSON.stringify(error) shows all three.
 	for name, value := range map[string]string{"name": "MQTTError", "message": err.Error(), "method": method} {
 		define(object, name, c.rt.ToValue(value))
@@ -79,9 +73,7 @@ func (c *client) fail(method string, err error) {
 	if c.handlers[eventError] == nil {
 		panic(object)
 	}
-	if thrown := c.emitError(object); thrown != nil {
-		c.rethrow(thrown)
-	}
+	c.settled(c.emitError(object))
 }
 
 // emitError calls the error handler. An error that comes up while it runs (a reconnect() in it that fails) waits for

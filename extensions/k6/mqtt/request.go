@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/eclipse/paho.golang/packets"
 	"github.com/grafana/sobek"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
 // request is one subscribe, unsubscribe or publish.
@@ -102,4 +105,45 @@ func (c *client) countCalls(r *request, err error, topic string, calls int) {
 			measure{c.vu.State().BuiltinMetrics.DataSent, float64(r.sent)})
 	}
 	c.push(time.Now(), r.method, topic, r.tags, measures...)
+}
+
+// maxPublish is the longest topic and payload: a packet holds the topic's length and the packet identifier too.
+const maxPublish = mqttwire.MaxRemaining - 4
+
+// publish reads publish(topic, payload, {qos, retain, properties, tags}). It is done when the message is written (QoS 0) or
+// acknowledged (PUBACK for QoS 1, PUBCOMP for QoS 2).
+func (c *client) publish(a args, call sobek.FunctionCall) *request {
+	topic := a.text(call.Argument(0), "topic")
+	payload := a.payload(call.Argument(1), "payload")
+	o := a.options(call.Argument(2), "options", "qos", "retain", "properties", "tags")
+	m := &mqttwire.Publish{
+		Topic: []byte(topic), Payload: payload, QoS: o.qos(), Retain: o.boolean("retain", false),
+		Properties: o.userProperties(c.options.version),
+	}
+	err := checkTopic(topic)
+	if size := len(topic) + len(payload); err == nil && size > maxPublish {
+		err = fmt.Errorf("topic and payload have %d bytes: %d are allowed", size, maxPublish)
+	}
+	return &request{method: "publish", call: newPublish(m), tags: o.tags(), sent: len(payload), err: err}
+}
+
+// subscribe reads subscribe(topic | topics, {qos, tags}). All filters go in one SUBSCRIBE.
+func (c *client) subscribe(a args, call sobek.FunctionCall) *request {
+	o := a.options(call.Argument(1), "options", "qos", "tags")
+	return topicsRequest(a, call, "subscribe", packets.SUBSCRIBE, o.qos(), o)
+}
+
+// unsubscribe reads unsubscribe(topic | topics, {tags}).
+func (c *client) unsubscribe(a args, call sobek.FunctionCall) *request {
+	return topicsRequest(a, call, "unsubscribe", packets.UNSUBSCRIBE, 0, a.options(call.Argument(1), "options", "tags"))
+}
+
+func topicsRequest(a args, call sobek.FunctionCall, method string, kind, qos byte, o options) *request {
+	r := &request{method: method, sent: -1, tags: o.tags()}
+	filters := a.texts(call.Argument(0), "topic")
+	for i := 0; i < len(filters) && r.err == nil; i++ {
+		r.err = checkFilter(filters[i])
+	}
+	r.call = newSubscribe(kind, filters, qos)
+	return r
 }

@@ -18,7 +18,6 @@ type desk struct {
 
 	mu       sync.Mutex
 	tickets  map[int]*ticket // by the request's number; removed when the caller settles it
-	unsent   []*ticket       // in the order in which they were handed out; some may have been sent since
 	underWay int             // handed out, and neither settled nor dropped
 	asks     []ask           // closed model: callers' next lines that wait for their turn
 	over     bool            // the caller has ended the load
@@ -28,26 +27,14 @@ type desk struct {
 // ticket is a request that the caller has.
 type ticket struct {
 	*arrival.Request
-	sent  time.Time
-	state ticketState
+	sent    time.Time // zero: not yet
+	dropped bool      // it was not sent in time
 }
-
-type ticketState uint8
-
-const (
-	handedOut ticketState = iota
-	hasLeft
-	wasDropped // it was not sent in time
-)
 
 // ask is a next line of the closed model.
 type ask struct {
 	flow int // from 1; 0: the next in turn
 	id   json.RawMessage
-}
-
-func newDesk(r *recording) *desk {
-	return &desk{recording: r, tickets: map[int]*ticket{}, changed: make(chan struct{}, 1)}
 }
 
 // draw hands out the next n requests of the open model, ahead of their due times.
@@ -77,7 +64,6 @@ func (d *desk) hand(r *arrival.Request) (slotLine, bool) {
 		return slotLine{}, false
 	}
 	d.tickets[r.N] = t
-	d.unsent = append(d.unsent, t)
 	return slotLine{N: r.N, DueUS: d.clock.us(r.Due), Phase: r.Phase, Messages: r.Messages, Content: r.Content}, true
 }
 
@@ -92,13 +78,13 @@ func (d *desk) sent(n int, at time.Time) error {
 	switch {
 	case t == nil:
 		return errNotUnderWay(n)
-	case t.state == wasDropped:
+	case t.dropped:
 		d.run.TooLate(t.Request)
 		return nil
-	case t.state == hasLeft:
+	case !t.sent.IsZero():
 		return fmt.Errorf("request %d was sent already", n)
 	}
-	t.state, t.sent = hasLeft, at
+	t.sent = at
 	d.run.Sent(t.Request, at, d.release)
 	return nil
 }
@@ -111,9 +97,9 @@ func (d *desk) settled(n, retries int, a send.Answer) error {
 	switch {
 	case t == nil:
 		return errNotUnderWay(n)
-	case t.state == wasDropped:
+	case t.dropped:
 		return nil
-	case t.state == handedOut:
+	case t.sent.IsZero():
 		return fmt.Errorf("request %d was settled, but not sent", n)
 	case a.Done.Before(t.sent):
 		return fmt.Errorf("request %d was settled %.3f s before it was sent", n, t.sent.Sub(a.Done).Seconds())
@@ -126,23 +112,16 @@ func (d *desk) settled(n, retries int, a send.Answer) error {
 func (d *desk) dropUnsent(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	n := 0
-	for ; n < len(d.unsent); n++ {
-		t := d.unsent[n]
-		if t.state != handedOut {
-			continue
+	for _, t := range d.tickets {
+		if t.sent.IsZero() && !t.dropped && (d.over || now.Sub(t.Due) > schedule.LateLimit) {
+			d.drop(t)
 		}
-		if now.Sub(t.Due) <= schedule.LateLimit {
-			break
-		}
-		d.drop(t)
 	}
-	d.unsent = d.unsent[n:]
 }
 
 // drop drops a request that was taken. The lock is held.
 func (d *desk) drop(t *ticket) {
-	t.state = wasDropped
+	t.dropped = true
 	d.run.Drop(t.Request)
 	d.underWay--
 	d.wake()
@@ -167,13 +146,8 @@ func (d *desk) wake() {
 func (d *desk) end() {
 	d.mu.Lock()
 	d.over = true
-	for _, t := range d.unsent {
-		if t.state == handedOut {
-			d.drop(t)
-		}
-	}
-	d.unsent = nil
 	d.mu.Unlock()
+	d.dropUnsent(time.Now())
 	d.run.DropRest()
 }
 

@@ -40,7 +40,7 @@ func newRecording(out io.Writer, parent int, logger logrus.FieldLogger) *recordi
 		out: newAnswers(out), clock: newHostClock(), parent: parent, logger: logger,
 		ready: make(chan struct{}), starts: make(chan time.Duration, 1), ended: make(chan struct{}),
 	}
-	r.desk = newDesk(r)
+	r.desk = &desk{recording: r, tickets: map[int]*ticket{}, changed: make(chan struct{}, 1)}
 	return r
 }
 

@@ -28,7 +28,6 @@ func sending(profile string, senders int, url, token, mqtt string) options {
 	}
 }
 
-// phase is a profile of so many requests per second.
 func phase(seconds, rate float64, flow string) string {
 	return fmt.Sprintf("phases: [{name: load, duration: %g, arrivalRate: %.0f}]\nflows: [{name: one%s}]\n", seconds, rate, flow)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
-// settings are the command line's.
 type settings struct {
 	only     string
 	warmup   time.Duration
@@ -89,7 +88,6 @@ var rows = []row{
 	{"memory", "resident memory of k6 after millions of measured messages, against what is allowed", memory},
 }
 
-// choose returns the rows that the command line asks for.
 func choose(only string) ([]row, error) {
 	if only == "" {
 		return rows, nil

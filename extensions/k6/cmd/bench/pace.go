@@ -16,7 +16,6 @@ const (
 	paceRate        = 1500 // requests/s where they are not
 )
 
-// tempo is the rate and the latencies of a run.
 type tempo struct {
 	rate float64 // messages/s
 	p50  float64 // arrival, ms
@@ -88,7 +87,6 @@ func (b *bench) ahead(yes bool) {
 	_ = os.WriteFile("/proc/self/autogroup", []byte(nice), 0)
 }
 
-// tempoOf runs a load through a pipeline.
 func (b *bench) tempoOf(s *stack, profile string) tempo {
 	p := b.arrival(options{
 		"profile": profile, "senders": measuringSenders, "inFlight": paceConcurrency, "redis": options{"url": s.Redis.URL},

@@ -107,7 +107,6 @@ func (p *peer) trace(component string, message []byte) error {
 	return err
 }
 
-// peerRounds are those of the row peer.
 const peerRounds = 5
 
 // compared measures our whole pipeline against the peer, by the same requests at the same moments. Ours includes k6's subscriber: what k6

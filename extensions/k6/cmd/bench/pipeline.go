@@ -86,7 +86,6 @@ func pipeline(b *bench) []figure {
 	return []figure{one, many}
 }
 
-// inBatch is how many messages a batch has.
 const inBatch = 10
 
 // carrying measures a pipeline while wrk posts a body to a path as fast as it can.

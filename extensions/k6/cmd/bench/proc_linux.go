@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -41,51 +39,4 @@ func wakeAt(conn net.Conn, size int) error {
 	return errors.Join(raw.Control(func(fd uintptr) {
 		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, size)
 	}), err)
-}
-
-// reserve gives a process a core of its own: this one, and all that it starts from here on, have the others. release gives them back.
-func reserve(pid int) (release func(), err error) {
-	var all unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &all); err != nil {
-		return nil, os.NewSyscallError("sched_getaffinity", err)
-	}
-	if all.Count() < 2 {
-		return nil, errors.New("the broker is given a core of its own, and this machine has no second one")
-	}
-	core := 0
-	for !all.IsSet(core) {
-		core++
-	}
-	var one unix.CPUSet
-	one.Set(core)
-	others := all
-	others.Clear(core)
-	if err := errors.Join(unix.SchedSetaffinity(pid, &one), confine(&others)); err != nil {
-		return nil, errors.Join(err, confine(&all))
-	}
-	return func() { _ = confine(&all) }, nil
-}
-
-// confine has all threads of this process run on these cores; those that come later do as the thread that made them.
-func confine(cores *unix.CPUSet) error {
-	for done := map[int]bool{}; ; {
-		threads, err := os.ReadDir("/proc/self/task")
-		if err != nil {
-			return err
-		}
-		before := len(done)
-		for _, thread := range threads {
-			id, err := strconv.Atoi(thread.Name())
-			if err != nil || done[id] {
-				continue
-			}
-			if err := unix.SchedSetaffinity(id, cores); err != nil && !errors.Is(err, unix.ESRCH) {
-				return os.NewSyscallError("sched_setaffinity", err)
-			}
-			done[id] = true
-		}
-		if len(done) == before {
-			return nil
-		}
-	}
 }

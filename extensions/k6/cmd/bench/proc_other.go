@@ -19,7 +19,3 @@ func peakOf(*process) (int64, error) {
 func wakeAt(net.Conn, int) error {
 	return errors.New("how many bytes wake a reader is set on Linux only")
 }
-
-func reserve(int) (func(), error) {
-	return nil, errors.New("the broker is given a core of its own on Linux only")
-}

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,7 +16,6 @@ import (
 )
 
 const (
-	// relayRounds are those of each quality of service.
 	relayRounds = 2
 	// subscriberWakes is how many bytes wake the subscriber, some 130 messages: woken for each of them it would take half a core, which relay
 	// and Redis need to keep the broker busy.
@@ -44,7 +47,7 @@ func relay(b *bench) []figure {
 			p := b.node("the relay", "pipeline/relay/main.ts", "REDIS_URL="+redis.redis(), "MQTT_URL="+broker.mqtt(), "PROCESS_NAME=relay-1",
 				"LOG_LEVEL=warn", "QUEUE="+mode.queue, "RELAY_MODE="+mode.mode, fmt.Sprint("MQTT_QOS=", qos))
 			defer p.kill()
-			u := b.observe(map[string]int{"relay": p.pid, "broker": broker.pid, "redis": redis.pid, "subscriber": os.Getpid()}, sink.count, p)
+			u := b.observe(map[string]int{"relay": p.pid, "broker": broker.pid, "redis": redis.pid, "subscriber": os.Getpid()}, counting(&sink.taken), p)
 			if b.left(client, mode) == 0 {
 				must.Fail("the queue ran empty: this machine relays more than %d messages/s; a shorter --duration helps", mode.most)
 			}
@@ -121,10 +124,41 @@ func (b *bench) fill(client *redis.Client, mode relayMode) {
 	}
 }
 
-// left is how many messages are in the queue.
 func (b *bench) left(client *redis.Client, mode relayMode) int64 {
 	if mode.queue == "list" {
 		return client.LLen(b.ctx, listKey).Val()
 	}
 	return client.XLen(b.ctx, streamKey).Val() * inEntry
+}
+
+// reserve gives a process a core of its own: this one, and all that it starts from here on, have the others. release gives them back.
+func reserve(pid int) (release func(), err error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil, err
+	}
+	_, all, _ := strings.Cut(string(status), "Cpus_allowed_list:\t") // like 0-3,6
+	all, _, _ = strings.Cut(all, "\n")
+	at := strings.IndexAny(all, "-,")
+	if at < 0 {
+		return nil, errors.New("the broker is given a core of its own, and this machine has no second one")
+	}
+	others := all[at+1:]
+	if first, _ := strconv.Atoi(all[:at]); all[at] == '-' {
+		others = fmt.Sprintf("%d-%s", first+1, others)
+	}
+	hold := func(how, cores string, pid int) error {
+		out, err := exec.Command("taskset", how, cores, strconv.Itoa(pid)).CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("taskset: %w: %s", err, out)
+		}
+		return err
+	}
+	release = func() { _ = hold("-acp", all, os.Getpid()) }
+	// Its own threads twice: one may begin while the others are held.
+	if err := cmp.Or(hold("-cp", all[:at], pid), hold("-acp", others, os.Getpid()), hold("-acp", others, os.Getpid())); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
 }

@@ -26,7 +26,6 @@ func sender(b *bench) []figure {
 }
 
 const (
-	// senderRounds are those of the rows sender and ingest.
 	senderRounds = 3
 	// pumpRounds are more, as that row's ratio is near its limit.
 	pumpRounds = 7
@@ -60,7 +59,6 @@ func pump(b *bench) []figure {
 	return []figure{f}
 }
 
-// wrk posts a body to a URL as fast as it can.
 func (b *bench) wrk(token, url, body string, connections int) *process {
 	return b.start("wrk", []string{"TOKEN=" + token, "BODY=" + body}, "wrk", "-t1", fmt.Sprintf("-c%d", connections),
 		fmt.Sprintf("-d%.0fs", b.long()), "-s", "extensions/k6/cmd/bench/scripts/post.lua", url)
@@ -75,5 +73,5 @@ func (b *bench) sent(in *ingest, rate float64, pump bool) use {
 // until measures a program that posts, and ends it.
 func (b *bench) until(p *process, in *ingest) use {
 	defer p.kill()
-	return b.observe(map[string]int{p.name: p.pid}, in.countRequests, p)
+	return b.observe(map[string]int{p.name: p.pid}, counting(&in.requests), p)
 }

@@ -22,7 +22,6 @@ const (
 // overhead is the length of a message without its payload, with the 6 digits that most numbers of a run have.
 var overhead = len(`{"id":"01234567.1.123456","source":"k6","target":"user/12","payload":""}`)
 
-// batches is a profile of so many messages per second.
 func batches(seconds float64, rate int) string {
 	return phase(seconds, float64(rate/batch), fmt.Sprintf(", messages: %d, payloadBytes: %d", batch, messageBytes-overhead))
 }
@@ -65,7 +64,7 @@ func (b *bench) native(broker, clock *server, receiving bool) use {
 	o := sending(batches(b.exact(), messageRate), 4, in.url, token, mqtt)
 	o["redis"] = options{"url": clock.redis()}
 	p := b.arrival(o, true)
-	u := b.observe(map[string]int{"k6": p.pid}, in.countMessages, p)
+	u := b.observe(map[string]int{"k6": p.pid}, counting(&in.messages), p)
 	if receiving {
 		b.finish(p)
 	} else {
@@ -139,4 +138,25 @@ func (b *bench) received(api string) (int64, error) {
 	}
 	err = json.Unmarshal(body, &metric)
 	return int64(metric.Data.Attributes.Sample.Count), err
+}
+
+const (
+	memoryLimit = 150.0  // MB
+	memoryRate  = 50_000 // messages per second
+)
+
+func memory(b *bench) []figure {
+	in := b.startIngest(nil)
+	o := sending(batches(float64(b.messages)/memoryRate, memoryRate), 4, in.url, token, b.straight(in.deliver))
+	o["redis"] = options{"url": b.startRedis("no").redis()}
+	p := b.arrival(o, true)
+	for !p.endsWithin(b.ctx, 10*time.Second) {
+		b.say("%d messages, load average %s", in.messages.Load(), loadAverage())
+	}
+	arrived := b.finish(p)
+	peak := float64(must.Get(peakOf(p))) / (1 << 20)
+	b.say("%d messages measured, %.0f MB at most, load average %s", arrived, peak, loadAverage())
+	f := against(memoryLimit, "k6", peak, "MB")
+	f.notes = []string{fmt.Sprintf("peak resident memory of k6 in a run of %d measured messages, its summary included; MB of 1024² bytes", arrived)}
+	return []figure{f}
 }

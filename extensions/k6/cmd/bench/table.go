@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 )
 
-// side is one side of a comparison.
 type side struct {
 	what  string
 	value float64
@@ -33,7 +32,6 @@ func against(limit float64, what string, value float64, unit string) figure {
 	return figure{limit: 1, baseline: side{"allowed", limit, unit}, ours: side{what, value, unit}, ratio: value / limit}
 }
 
-// note adds a line below the table.
 func (f *figure) note(format string, args ...any) {
 	f.notes = append(f.notes, fmt.Sprintf(format, args...))
 }
@@ -53,7 +51,6 @@ func (f figure) wanted() string {
 	return fmt.Sprintf("%s %.2f", sign, f.limit)
 }
 
-// table is what the bench prints last.
 func table(figures []figure) string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -35,19 +36,18 @@ type testCase struct {
 	crowd     int                     // k6 is held to one core, with so many processes that never rest
 	kill      int                     // SIGKILL after the request of this number; 0: never
 	raw       bool                    // have k6 write every sample too
+	onLinux   bool                    // its figures are of Linux only
 	checks    []check
 }
 
 // check compares the expected values with the measured ones.
 type check func(o *outcome) []row
 
-// row is a line of the table.
 type row struct {
 	what, expected, measured, tolerance string
 	ok                                  bool
 }
 
-// outcome is the outcome of a case.
 type outcome struct {
 	*testCase
 	form     form
@@ -115,7 +115,6 @@ func leaveOpen(rows []row) {
 // isWrongAnywhere reports whether a line fails even on a busy machine: counts and verdicts are exact.
 func (r row) isWrongAnywhere() bool { return !r.ok && (r.tolerance == exact || r.tolerance == late) }
 
-// open reports whether a line is neither right nor wrong.
 func (r row) open() bool { return !r.ok && r.tolerance == busy }
 
 // doubt is the reason why one of the runs doubts its generator; "" if none does.
@@ -133,7 +132,6 @@ func (c *testCase) place(dir string, attempt int) string {
 	return filepath.Join(dir, strings.ReplaceAll(c.name, " ", "-")+"-"+strconv.Itoa(attempt))
 }
 
-// run runs the generators of a case, all at once.
 func (c *testCase) run(ctx context.Context, in instrument, f form, dir string) (*outcome, error) {
 	seconds := c.seconds[f]
 	o := &outcome{
@@ -198,10 +196,45 @@ func (g *generated) ended() time.Time {
 	return must.Get(time.Parse(time.RFC3339Nano, *g.run.Run.Ended))
 }
 
-// millisOf is a duration in ms.
 func millisOf(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-// counted is a line for a count that has to be exact.
 func counted(what string, expected, measured int) row {
 	return row{what, count(expected), count(measured), exact, measured == expected}
+}
+
+type result struct {
+	testCase *testCase
+	rows     []row
+	repeated []string // the reason for each repetition
+	done     chan struct{}
+}
+
+// runAll runs cases concurrently, limited in number, and yields them in order, each when it is done. None is
+// still running when it ends.
+func runAll(ctx context.Context, in instrument, f form, selected []*testCase, atOnce int, dir string) iter.Seq[*result] {
+	results := make([]*result, len(selected))
+	for i, c := range selected {
+		results[i] = &result{testCase: c, done: make(chan struct{})}
+	}
+	go func() {
+		slots := make(chan struct{}, atOnce)
+		for _, r := range results {
+			slots <- struct{}{}
+			go func() {
+				if ctx.Err() == nil {
+					run := func(attempt int) (*outcome, error) { return r.testCase.run(ctx, in, f, r.testCase.place(dir, attempt)) }
+					r.rows = r.testCase.try(run, func(why string) { r.repeated = append(r.repeated, why) })
+				}
+				close(r.done)
+				<-slots
+			}()
+		}
+	}()
+	return func(yield func(*result) bool) {
+		stopped := false
+		for _, r := range results {
+			<-r.done
+			stopped = stopped || !yield(r)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
@@ -18,7 +17,6 @@ var stageDelays = fake.StageDelays{Request: 20 * ms, Ingest: 20 * ms, Queue: 30 
 // allArrived requires that all messages arrive and nothing else happens.
 var allArrived = account(func(n int) report.Account { return report.Account{Arrived: n} })
 
-// cases are the known truths.
 var cases = []testCase{
 	delayed(0), delayed(50 * ms), delayed(200 * ms),
 	{
@@ -26,7 +24,10 @@ var cases = []testCase{
 		checks: []check{allArrived, slowArrivals, slowQuartiles, slowest, uncorrected, verdictNot(report.Pass)},
 	},
 	{
-		name: "1 in 1,000 lost, 1 in 500 twice", rate: 1000, seconds: [2]int{10, 2}, pipelines: one(leaky),
+		name: "1 in 1,000 lost, 1 in 500 twice", rate: 1000, seconds: [2]int{10, 2},
+		pipelines: one(func() *fake.Pipeline {
+			return &fake.Pipeline{Copies: mostly(1, of[int]{1000, 0, 0}, of[int]{500, 250, 2})}
+		}),
 		options: map[string]any{"idle": "2s"},
 		checks: []check{
 			account(func(n int) report.Account {
@@ -36,8 +37,9 @@ var cases = []testCase{
 		},
 	},
 	{
-		name: "1 in 10 swapped with the next", rate: 100, seconds: [2]int{5, 2}, pipelines: one(swapping), targets: 1,
-		options: map[string]any{"senders": 1}, // several would overtake each other
+		name: "1 in 10 swapped with the next", rate: 100, seconds: [2]int{5, 2}, targets: 1,
+		pipelines: one(func() *fake.Pipeline { return &fake.Pipeline{Swap: mostly(false, of[bool]{10, 5, true})} }),
+		options:   map[string]any{"senders": 1}, // several would overtake each other
 		checks: []check{
 			account(func(n int) report.Account { return report.Account{Arrived: n, Reordered: n / 10} }),
 			verdict(report.Pass),
@@ -62,7 +64,7 @@ var cases = []testCase{
 	clocked("clock 500 ms behind, with stamps", fake.Clock{Ahead: -500 * ms}, [2]int{4, 2}),
 	clocked("clock drifting by 50 ppm", fake.Clock{PPM: 50}, [2]int{10, 0}),
 	{
-		name: "reader that is late", rate: 100, seconds: onLinux(10, 3), pipelines: one(writer), crowd: 2,
+		name: "reader that is late", rate: 100, seconds: [2]int{10, 3}, onLinux: true, pipelines: one(writer), crowd: 2,
 		checks: []check{allArrived, negative, stamped, error99, sum},
 	},
 	{
@@ -70,7 +72,8 @@ var cases = []testCase{
 		checks: []check{allArrived, samples, verdict(report.Pass)},
 	},
 	{
-		name: "leftovers of another run", rate: 100, seconds: [2]int{2, 1}, pipelines: one(haunted),
+		name: "leftovers of another run", rate: 100, seconds: [2]int{2, 1},
+		pipelines: one(func() *fake.Pipeline { return &fake.Pipeline{Leftovers: mostly(0, of[int]{4, 0, 1})} }),
 		checks: []check{
 			account(func(n int) report.Account { return report.Account{Arrived: n, Foreign: n / 4} }),
 			samples, verdict(report.Pass),
@@ -98,12 +101,10 @@ func one(pipeline func() *fake.Pipeline) []func() *fake.Pipeline {
 	return []func() *fake.Pipeline{pipeline}
 }
 
-// slowed is a pipeline that only delays its messages.
 func slowed(delay time.Duration) func() *fake.Pipeline {
 	return func() *fake.Pipeline { return &fake.Pipeline{Delay: delay} }
 }
 
-// delayed delivers every message a fixed time after its acceptance.
 func delayed(delay time.Duration) testCase {
 	return testCase{
 		name: fmt.Sprintf("delay of %d ms", delay.Milliseconds()), rate: 200, seconds: [2]int{5, 2},
@@ -167,14 +168,6 @@ func mostly[T any](otherwise T, rules ...of[T]) func(nth int) T {
 	}
 }
 
-func leaky() *fake.Pipeline {
-	return &fake.Pipeline{Copies: mostly(1, of[int]{1000, 0, 0}, of[int]{500, 250, 2})}
-}
-
-func swapping() *fake.Pipeline {
-	return &fake.Pipeline{Swap: mostly(false, of[bool]{10, 5, true})}
-}
-
 // scattered rejects 1 request in 50 and leaves 1 in 100 unanswered; of the messages that it accepts 1 in 20 stays in the
 // queue, 1 in 40 becomes a dead letter and 1 in 80 is lost.
 func scattered() *fake.Pipeline {
@@ -192,14 +185,6 @@ func writer() *fake.Pipeline {
 	return &fake.Pipeline{Redis: &fake.Redis{}, Alone: true, Hops: func(time.Time) string { return fake.StageDelays{}.Stamps(fake.Clock{})(time.Now()) }}
 }
 
-// onLinux is for figures that only Linux has.
-func onLinux(full, short int) (seconds [2]int) {
-	if runtime.GOOS == "linux" {
-		seconds = [2]int{full, short}
-	}
-	return seconds
-}
-
 // every is how many of the numbers 1 to n leave this rest, which is above 0.
 func every(n, divisor, rest int) int { return (n - rest + divisor) / divisor }
 
@@ -213,7 +198,4 @@ func stuck() *fake.Pipeline {
 	}}
 }
 
-// delivered is how many messages stuck delivers.
 const delivered = 200
-
-func haunted() *fake.Pipeline { return &fake.Pipeline{Leftovers: mostly(0, of[int]{4, 0, 1})} }

@@ -1,12 +1,21 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/judge"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
@@ -17,23 +26,7 @@ const (
 	late  = "generator late"
 )
 
-// parts are what an account consists of, in the order of the report.
-var parts = []struct {
-	name string
-	of   func(a report.Account) int
-}{
-	{"dropped", func(a report.Account) int { return a.Dropped }},
-	{"rejected", func(a report.Account) int { return a.Rejected }},
-	{"unknown", func(a report.Account) int { return a.Unknown }},
-	{"arrived", func(a report.Account) int { return a.Arrived }},
-	{"dead-lettered", func(a report.Account) int { return a.DeadLettered }},
-	{"queued", func(a report.Account) int { return a.Queued }},
-	{"lost", func(a report.Account) int { return a.Lost }},
-	{"duplicates", func(a report.Account) int { return a.Duplicates }},
-	{"reordered", func(a report.Account) int { return a.Reordered }},
-	{"negative", func(a report.Account) int { return a.Negative }},
-	{"foreign", func(a report.Account) int { return a.Foreign }},
-}
+var foreign = judge.Count{Name: "foreign", Of: func(a report.Account) int { return a.Foreign }}
 
 // account compares every count of the account, and its balance. Expected counts get a line each, all others
 // must be 0. Several senders overtake each other, so reorderings count only where they are expected.
@@ -52,15 +45,15 @@ func account(expected func(messages int) report.Account) check {
 			got.Scheduled == n && balanced,
 		}}
 		others := 0
-		for _, p := range parts {
-			expected, measured := p.of(want)*len(o.gens), 0
+		for _, part := range slices.Concat(judge.Counts[1:], []judge.Count{foreign}) {
+			expected, measured := part.Of(want)*len(o.gens), 0
 			for _, g := range o.gens {
-				measured += p.of(g.run.Account)
+				measured += part.Of(g.run.Account)
 			}
 			switch {
 			case expected != 0:
-				rows = append(rows, counted(p.name, expected, measured))
-			case p.name != "reordered":
+				rows = append(rows, counted(strings.ReplaceAll(part.Name, "_", "-"), expected, measured))
+			case part.Name != "reordered":
 				others += measured
 			}
 		}
@@ -78,7 +71,6 @@ func inBalance(yes bool) string {
 	return "unbalanced"
 }
 
-// balance requires that the account balances, whatever its counts.
 func balance(o *outcome) []row {
 	a := o.gens[0].run.Account
 	got := fmt.Sprintf("%s of %s, %s", count(a.Arrived), count(a.Scheduled), inBalance(a.Balanced))
@@ -126,7 +118,6 @@ func samples(o *outcome) []row {
 	return []row{{"latency samples", count(expected) + " delivered", count(got), exact, got == expected}}
 }
 
-// negative requires that no stage is negative.
 func negative(o *outcome) []row {
 	return []row{counted("deliveries with a negative stage", 0, o.gens[0].run.Account.Negative)}
 }
@@ -166,7 +157,6 @@ func lateness(v report.Verdict) (n int) {
 	return n
 }
 
-// verdictNot requires any result but one.
 func verdictNot(not string) check {
 	return func(o *outcome) []row {
 		v := o.gens[0].run.Verdict
@@ -206,4 +196,84 @@ func leftPage(o *outcome) []row {
 		{"index.html", has[true], has[shown], exact, shown},
 		{"timeline, seconds", fmt.Sprintf("≥ %d", least), count(lines), exact, lines >= least && least > 0},
 	}
+}
+
+// merged compares, bucket by bucket, the merged histograms of all generators with the one of all their samples.
+func merged(o *outcome) []row {
+	sum, all := o.sum(), empty()
+	for _, g := range o.gens {
+		g.eachPoint("arrival_latency", func(ms float64) {
+			must.Do(all.RecordValue(min(max(int64(math.Round(ms*1000)), 0), ledger.Highest)))
+		})
+	}
+	expected, measured, differ := buckets(all), buckets(sum), 0
+	for value, n := range expected {
+		if measured[value] != n {
+			differ++
+		}
+	}
+	for value := range measured {
+		if _, ok := expected[value]; !ok {
+			differ++
+		}
+	}
+	samples := counted("merged histogram, samples", o.measured*len(o.gens), int(sum.TotalCount()))
+	samples.ok = samples.ok && sum.TotalCount() == all.TotalCount()
+	return []row{
+		{"merged histogram, buckets", count(len(expected)) + " of all samples", fmt.Sprintf("%s, %d differ", count(len(measured)), differ), exact, differ == 0},
+		samples,
+	}
+}
+
+// mergedQuartiles compares the merged quartiles: a quarter of all is in the middle of the faster generator's, and so on.
+func mergedQuartiles(o *outcome) (rows []row) {
+	sum := o.sum()
+	for i, p := range []float64{25, 75} {
+		expected := millisOf(o.gens[i].fake.Delay)
+		rows = append(rows, between(fmt.Sprintf("merged arrival, p%g", p), millis(expected), float64(sum.ValueAtPercentile(p))/1000,
+			expected, 0, o.form.slack(expected)))
+	}
+	return rows
+}
+
+// sum adds the arrival latencies of all generators.
+func (o *outcome) sum() *hdrhistogram.Histogram {
+	sum := empty()
+	for _, g := range o.gens {
+		if dropped := sum.Merge(histogram(g.run.Latency.Arrival)); dropped > 0 {
+			must.Fail("%d samples did not fit", dropped)
+		}
+	}
+	return sum
+}
+
+// empty is a histogram like those of the ledger.
+func empty() *hdrhistogram.Histogram { return hdrhistogram.New(1, ledger.Highest, 3) }
+
+func buckets(h *hdrhistogram.Histogram) map[int64]int64 {
+	all := map[int64]int64{}
+	for _, bar := range h.Distribution() {
+		if bar.Count > 0 {
+			all[bar.From] = bar.Count
+		}
+	}
+	return all
+}
+
+// eachPoint hands over the values of a metric that k6 wrote with --out json.
+func (g *generated) eachPoint(metric string, add func(value float64)) {
+	file := must.Get(os.Open(g.points()))
+	defer func() { _ = file.Close() }()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		var point struct {
+			Type, Metric string
+			Data         struct{ Value float64 }
+		}
+		must.Do(json.Unmarshal(lines.Bytes(), &point))
+		if point.Type == "Point" && point.Metric == metric {
+			add(point.Data.Value)
+		}
+	}
+	must.Do(lines.Err())
 }

@@ -8,12 +8,16 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
 )
 
 const usage = `Measures the instrument against known truths: a pipeline that delays, freezes, drops, duplicates, swaps, keeps
@@ -36,7 +40,6 @@ The exit code is 0 when every line holds, with --short also when some are open, 
 //go:embed selftest.js
 var script []byte
 
-// Exit codes.
 const (
 	allHold = iota
 	notAll
@@ -138,7 +141,7 @@ func left(open int) string {
 
 func selectCases(f form, word string) (selected []*testCase) {
 	for i := range cases {
-		if c := &cases[i]; c.seconds[f] > 0 && strings.Contains(c.name, word) {
+		if c := &cases[i]; c.seconds[f] > 0 && strings.Contains(c.name, word) && (!c.onLinux || runtime.GOOS == "linux") {
 			selected = append(selected, c)
 		}
 	}
@@ -155,4 +158,19 @@ func prepare(k6, dir string) (in instrument, err error) {
 	}
 	in.script = filepath.Join(dir, "selftest.js")
 	return in, os.WriteFile(in.script, script, 0o644)
+}
+
+// serve runs a pipeline alone until ctx ends. It prints the addresses, and at the end how many requests came.
+func serve(ctx context.Context, f *fake.Pipeline, out io.Writer) error {
+	if err := f.Start(); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "INGEST_URL=%s MQTT_URL=%s\n", f.IngestURL(), f.MQTTURL()); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	if _, err := fmt.Fprintf(out, "%d requests\n", f.Requests()); err != nil {
+		return err
+	}
+	return f.Close()
 }

@@ -12,7 +12,6 @@ import (
 
 func head() string { return line("", "expected", "measured", "tolerance", "") }
 
-// text is the part of the table about one case.
 func (r *result) text(f form) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\n", r.testCase.title(f))
@@ -70,7 +69,6 @@ func millis(ms float64) string { return trim(ms) + " ms" }
 
 func minus(number string) string { return strings.Replace(number, "-", "−", 1) }
 
-// count writes a number with thousands separators.
 func count(n int) string { return english.Sprint(n) }
 
 var english = message.NewPrinter(language.English)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -33,7 +34,6 @@ type Bodies struct {
 	flows    []flow
 }
 
-// flow is the layout of a flow's messages.
 type flow struct {
 	profile.Flow
 	pieces []piece
@@ -77,7 +77,6 @@ func New(f Format, flows []profile.Flow, schedule *pacer.Pacer, prefix string, s
 	return b
 }
 
-// template is the script's own or the default one.
 func (f Format) template() string {
 	if f.Template != "" {
 		return f.Template
@@ -100,46 +99,41 @@ func (f Format) Check() error {
 // randomly stands for a payload that is generated for each message.
 const randomly = "\x00"
 
+// placeholders are those of a template; the last one may lack its end.
+var placeholders = regexp.MustCompile(`(?s)\{\{(.*?)(\}\}|$)`)
+
 // parse splits the template. prefix is the part of an id before the number.
-func (f Format) parse(prefix, payload string) ([]piece, error) {
+func (f Format) parse(prefix, payload string) (pieces []piece, err error) {
 	template := f.template()
-	var pieces []piece
-	text, found := "", false
-	for at := 0; ; {
-		open := strings.Index(template[at:], "{{")
-		if open < 0 {
-			pieces = append(pieces, piece{text + template[at:], nothing})
-			break
+	text, at, found := "", 0, false
+	for _, m := range placeholders.FindAllStringSubmatchIndex(template, -1) {
+		text += template[at:m[0]]
+		if at = m[1]; m[4] == m[5] {
+			return nil, fmt.Errorf("body, character %d: {{ without }}", m[0]+1)
 		}
-		text += template[at : at+open]
-		at += open
-		length := strings.Index(template[at:], "}}")
-		if length < 0 {
-			return nil, fmt.Errorf("body, character %d: {{ without }}", at+1)
-		}
-		switch name := template[at+2 : at+length]; strings.TrimSpace(name) {
+		holds, name := nothing, template[m[2]:m[3]]
+		switch strings.TrimSpace(name) {
 		case "id":
-			pieces = append(pieces, piece{text + prefix, number})
-			text, found = "", true
+			text, holds, found = text+prefix, number, true
 		case "target":
-			pieces = append(pieces, piece{text, target})
-			text = ""
+			holds = target
 		case "payload":
 			if payload == randomly {
-				pieces = append(pieces, piece{text, random})
-				text = ""
+				holds = random
 			} else {
 				text += payload
 			}
 		default:
-			return nil, fmt.Errorf("body, character %d: {{%s}} is not known; allowed: {{id}}, {{target}}, {{payload}}", at+1, name)
+			return nil, fmt.Errorf("body, character %d: {{%s}} is not known; allowed: {{id}}, {{target}}, {{payload}}", m[0]+1, name)
 		}
-		at += length + 2
+		if holds != nothing {
+			pieces, text = append(pieces, piece{text, holds}), ""
+		}
 	}
 	if !found {
 		return nil, errors.New("body has no {{id}}: without an id a message cannot be followed")
 	}
-	return pieces, nil
+	return append(pieces, piece{text + template[at:], nothing}), nil
 }
 
 // Append adds the body of a request to buf: one message, or an array of them.
@@ -260,5 +254,4 @@ func NumberAfter(payload, prefix []byte, quoted bool) (int, bool) {
 	return n, true
 }
 
-// inName reports whether a run's name may have this character.
 func inName(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }

@@ -28,6 +28,19 @@ func SleepUntil(ctx context.Context, halted <-chan struct{}, t time.Time) bool {
 	return GoesOn(ctx, halted)
 }
 
+// Until is ctx, which also ends when over closes.
+func Until(ctx context.Context, over <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	go func() {
+		defer stop()
+		select {
+		case <-over:
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, stop
+}
+
 // GoesOn reports whether neither ctx has ended nor halted is closed.
 func GoesOn(ctx context.Context, halted <-chan struct{}) bool {
 	select {

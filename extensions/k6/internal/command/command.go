@@ -2,10 +2,19 @@
 package command
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
 	"github.com/spf13/cobra"
 	"go.k6.io/k6/v2/cmd/state"
 	"go.k6.io/k6/v2/errext"
+	"go.k6.io/k6/v2/errext/exitcodes"
 
+	"github.com/arrival-bench/arrival/extensions/k6/arrival"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/merge"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/record"
 )
@@ -44,4 +53,154 @@ func each(gs *state.GlobalState, paths []string, do func(path string) error) err
 		}
 	}
 	return errext.WithExitCodeIfNone(last, wrong)
+}
+
+func newCheck(gs *state.GlobalState) *cobra.Command {
+	var slos []string
+	c := &cobra.Command{
+		Use:   "check <run.json|directory>...",
+		Short: "Check that runs are valid, and print their verdicts",
+		Long: `Holds each run.json against the schema that this program writes by, and prints the verdict and every rule that led to it.
+
+Exit code: 0 when all runs pass, 99 when one does not, 1 when a file is not a valid run. A limit that was not judged is no pass.`,
+		Args: some("a run.json, or the directory of a run"),
+		RunE: func(_ *cobra.Command, given []string) error {
+			passed := true
+			err := each(gs, given, func(path string) error {
+				r, err := report.Read(path)
+				if err != nil {
+					return err
+				}
+				for _, slo := range slos {
+					rule, err := report.NewWithinRule(slo, r)
+					if err != nil {
+						return fmt.Errorf("--slo: %w", err)
+					}
+					r.Verdict.Rules = append(r.Verdict.Rules, rule)
+					if r.Verdict.Result == report.Pass && rule.OK != nil && !*rule.OK {
+						r.Verdict.Result = report.Fail
+					}
+				}
+				result, lines := verdict(r)
+				passed = passed && result == report.Pass
+				fmt.Fprintf(gs.Stdout, "%-10s  %s\n", result, report.Printable(path))
+				for _, line := range lines {
+					fmt.Fprintf(gs.Stdout, "  %s\n", report.Printable(line))
+				}
+				return nil
+			})
+			if err == nil && !passed {
+				gs.OSExit(notPassed)
+			}
+			return err
+		},
+	}
+	c.Flags().StringArrayVar(&slos, "slo", nil, `a limit beside the run's own, as "arrival.within(250ms) >= 99.9%"; may be repeated`)
+	return c
+}
+
+// verdict is the result of a run, and a line for each of its rules.
+func verdict(r *report.Run) (result string, lines []string) {
+	result = r.Verdict.Result
+	if r.Verdict.Rules == nil {
+		lines = append(lines, "not judged  an earlier version wrote it, without rules")
+	}
+	open := r.Verdict.Rules == nil
+	for _, rule := range r.Verdict.Rules {
+		held := "held"
+		switch {
+		case rule.OK == nil:
+			held = "not judged"
+			open = open || rule.Limit != nil
+		case !*rule.OK:
+			held = rule.Result
+		}
+		lines = append(lines, fmt.Sprintf("%-10s  %s", held, rule.Measured()))
+	}
+	if open && result == report.Pass {
+		result = report.Incomplete
+	}
+	return result, lines
+}
+
+const (
+	wrong     = exitcodes.ExitCode(1) // nothing was judged
+	notPassed = int(exitcodes.ThresholdsHaveFailed)
+)
+
+func newMerge(gs *state.GlobalState) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "merge <directory>...",
+		Short: "Make one run of what several instances have left that did it together",
+		Long: `Makes one run of what several instances have left that did it together (k6's --execution-segment). A directory is that of an
+instance, or of a run whose instances have theirs in it. Counts and histograms are added exactly, and the whole is judged.
+
+Exit code: 0 when the run passes, 99 when it does not, 1 when there is no run: the parts can't be read, or are not of one run.`,
+		Args: some("a directory that holds a run's instances, or theirs"),
+		RunE: func(_ *cobra.Command, given []string) error {
+			dir, r, err := merge.Directories(given, out)
+			if err != nil {
+				return errext.WithExitCodeIfNone(err, wrong)
+			}
+			fmt.Fprint(gs.Stdout, report.Text(r, arrival.Short(filepath.Join(dir, report.PageName)), gs.Stdout.IsTTY && !gs.Flags.NoColor))
+			if r.Verdict.Result != report.Pass {
+				gs.OSExit(notPassed)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "where the whole goes (the directory that its instances' are in)")
+	return c
+}
+
+func some(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, given []string) error {
+		if len(given) == 0 {
+			return errext.WithExitCodeIfNone(fmt.Errorf("%s takes %s; --help says more", c.Name(), what), wrong)
+		}
+		return nil
+	}
+}
+
+func newRender(gs *state.GlobalState) *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "render <run.json|directory>...",
+		Short: "Write the page of runs anew",
+		Long: `Writes the page of each run from its run.json, as index.html beside it, and prints its path. The page is one file, which loads nothing.
+
+Exit code: 0 when all pages are written, 1 when one is not: a file is not a valid run, or the page can't be written.`,
+		Example: "  k6 x arrival render reports/runs/smoke-single-loopback-2026-01-31T12-00-00\n  k6 x arrival render run.json --out report.html",
+		Args:    some("a run.json, or the directory of a run"),
+		RunE: func(_ *cobra.Command, given []string) error {
+			if out != "" && len(given) > 1 {
+				return errext.WithExitCodeIfNone(errors.New("--out is the page of one run, and there are more"), wrong)
+			}
+			return each(gs, given, func(path string) error {
+				page, err := render(path, out)
+				if err == nil {
+					fmt.Fprintln(gs.Stdout, report.Printable(arrival.Short(page)))
+				}
+				return err
+			})
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "the page of the one run (index.html beside its run.json)")
+	return c
+}
+
+func render(path, out string) (page string, err error) {
+	run, err := report.Load(path)
+	if err != nil {
+		return "", err
+	}
+	if page = out; page == "" {
+		dir := path
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			dir = filepath.Dir(path)
+		}
+		page = filepath.Join(dir, report.PageName)
+	}
+	return page, report.Replace(page, func(w *bufio.Writer) error { return report.RenderPage(w, run) })
 }

@@ -178,7 +178,6 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 	}
 }
 
-// valueFor returns of(nth), or otherwise where of is nil.
 func valueFor[T any](of func(nth int) T, nth int, otherwise T) T {
 	if of == nil {
 		return otherwise

@@ -5,7 +5,9 @@ package fake
 
 import (
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"sync"
 	"sync/atomic"
@@ -94,7 +96,6 @@ func (f *Pipeline) Start() error {
 	return nil
 }
 
-// IngestURL is where messages are posted.
 func (f *Pipeline) IngestURL() string { return f.ingest.URL }
 
 // MQTTURL is where they arrive.
@@ -131,7 +132,6 @@ func (f *Pipeline) Log() []Delivery {
 	return append([]Delivery(nil), f.log...)
 }
 
-// Requests is how many requests came so far.
 func (f *Pipeline) Requests() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -171,4 +171,38 @@ func (f *Pipeline) wait(given <-chan struct{}, until time.Time) bool {
 			return false
 		}
 	}
+}
+
+func (f *Pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	received := time.Now()
+	if err != nil {
+		return // the sender gave up
+	}
+	status := f.request(received)
+	if status == 0 {
+		<-r.Context().Done()
+		return
+	}
+	if !f.wait(r.Context().Done(), received) {
+		return
+	}
+	if status == http.StatusAccepted {
+		f.order.Lock()
+		f.queue <- accepted{body: body, received: received, at: time.Now()}
+		f.order.Unlock()
+	}
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, "status %d", status)
+}
+
+// request counts one and returns its status.
+func (f *Pipeline) request(at time.Time) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests++
+	if f.requests == f.Freeze.Nth {
+		f.frozen = at
+	}
+	return valueFor(f.Status, f.requests, http.StatusAccepted)
 }

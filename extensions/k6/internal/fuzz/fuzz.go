@@ -1,9 +1,29 @@
+// Package fuzz makes JSON objects of random values from a specification, the same ones for the same seed.
+//
+// A specification is a list of keys and types,
+//
+//	[userId,string,userAge,int,score,float,ok,boolean]
+//
+// or a JSON object, in which a value is a type, a list of allowed values, or an object that says more:
+//
+//	{
+//	  "userId": { "type": "string", "length": [8, 12] },
+//	  "userAge": { "type": "int", "range": [18, 99] },
+//	  "plan": ["free", "paid"],
+//	  "address": { "type": "object", "fields": { "city": "string", "zip": { "type": "int", "range": [1000, 9999] } } }
+//	}
 package fuzz
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -51,4 +71,131 @@ func (f *field) append(buf []byte, r *rand.Rand) []byte {
 func (f *field) whole(r *rand.Rand) int64 {
 	low, high := int64(math.Ceil(f.low)), int64(math.Floor(f.high))
 	return low + r.Int64N(high-low+1)
+}
+
+const (
+	kindString  = "string"
+	kindInt     = "int"
+	kindFloat   = "float"
+	kindBoolean = "boolean"
+	kindObject  = "object"
+)
+
+const kinds = "string, int, float, boolean"
+
+// Bounds of a specification, against typing errors.
+const (
+	mostFields = 1000
+	mostLength = 1 << 20
+	mostDepth  = 16
+)
+
+const (
+	lengthFrom, lengthTo = 8, 16
+	rangeFrom, rangeTo   = 0, 1000
+)
+
+type Spec struct{ fields []field }
+
+// field is a key with what its values are like.
+type field struct {
+	key      []byte // in quotes, with its colon
+	kind     string
+	low      float64 // of the value, or of the string's length
+	high     float64
+	allowed  [][]byte // JSON; nil: any
+	children []field
+}
+
+// Parse reads a specification. Errors give the position and what is allowed.
+func Parse(text string) (*Spec, error) {
+	trimmed := strings.TrimSpace(text)
+	var fields []field
+	var err error
+	switch {
+	case strings.HasPrefix(trimmed, "{"):
+		fields, err = parseJSON(text)
+	case strings.HasPrefix(trimmed, "["):
+		fields, err = parseList(text)
+	default:
+		err = at(0, "neither a list nor an object; allowed: [key,type,…] or {\"key\":\"type\",…}")
+	}
+	if err == nil && len(fields) == 0 {
+		err = at(0, "it has no fields")
+	}
+	if wrong := (*mistake)(nil); errors.As(err, &wrong) {
+		return nil, fmt.Errorf("spec, character %d: %w", utf8.RuneCountInString(text[:wrong.offset])+1, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Spec{fields}, nil
+}
+
+// mistake is an error and the byte of the text where it is.
+type mistake struct {
+	offset int
+	what   string
+}
+
+func (m *mistake) Error() string { return m.what }
+
+func at(offset int, format string, args ...any) *mistake {
+	return &mistake{offset, fmt.Sprintf(format, args...)}
+}
+
+// parseList reads [key,type,key,type].
+func parseList(text string) ([]field, error) {
+	start := strings.Index(text, "[") + 1
+	end := strings.LastIndex(text, "]")
+	if end < 0 || strings.TrimSpace(text[end+1:]) != "" {
+		return nil, at(len(strings.TrimRightFunc(text, unicode.IsSpace)), "the list does not end with ]")
+	}
+	var fields []field
+	var key string
+	seen := map[string]bool{}
+	words := strings.Split(text[start:end], ",")
+	offset := start
+	for i, word := range words {
+		here := offset + len(word) - len(strings.TrimLeftFunc(word, unicode.IsSpace))
+		offset += len(word) + 1
+		word = strings.TrimSpace(word)
+		if i%2 == 0 {
+			if word == "" || strings.ContainsAny(word, "\"[]{}") {
+				return nil, at(here, "%q is not a key; allowed: any text without , [ ] { } and quotes", word)
+			}
+			if seen[word] {
+				return nil, at(here, "the key %q stands twice", word)
+			}
+			key, seen[word] = word, true
+			continue
+		}
+		f, ok := newField(key, word)
+		if !ok {
+			return nil, at(here, "type %q is not known; allowed: %s", word, kinds)
+		}
+		if fields = append(fields, f); len(fields) > mostFields {
+			return nil, at(here, "more than %d fields", mostFields)
+		}
+	}
+	if len(words)%2 != 0 {
+		return nil, at(end, "key %q has no type; allowed: %s", key, kinds)
+	}
+	return fields, nil
+}
+
+// newField is a field of a named type, with the default bounds.
+func newField(key, kind string) (field, bool) {
+	quoted, _ := json.Marshal(key)
+	f := field{key: append(quoted, ':'), kind: kind, low: rangeFrom, high: rangeTo}
+	switch kind {
+	case "bool":
+		f.kind = kindBoolean
+	case kindString:
+		f.low, f.high = lengthFrom, lengthTo
+	case kindInt, kindFloat, kindBoolean:
+	default:
+		return f, false
+	}
+	return f, true
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 )
 
-// member is a key of an object with its value.
 type member struct {
 	key   string
 	at    int // where the key stands
@@ -54,7 +53,6 @@ func broken(err error, text string) error {
 	return at(len(text), "not JSON: it ends too early")
 }
 
-// object reads the fields of an object.
 func (r *reader) object(of member, depth int) ([]field, error) {
 	if depth > mostDepth {
 		return nil, at(of.is, "more than %d objects in each other", mostDepth)
@@ -78,7 +76,6 @@ func (r *reader) object(of member, depth int) ([]field, error) {
 	return fields, nil
 }
 
-// field reads the value of a key.
 func (r *reader) field(m member, depth int) (field, error) {
 	switch m.value[0] {
 	case '"':
@@ -100,7 +97,6 @@ func (r *reader) field(m member, depth int) (field, error) {
 	return field{}, at(m.is, "%s is no type; allowed: %s, a list of values, or an object with \"type\"", m.value, kinds)
 }
 
-// choice reads a list of allowed values.
 func choice(m member, key string) ([][]byte, error) {
 	var values []json.RawMessage
 	if json.Unmarshal(m.value, &values) != nil || values == nil {
@@ -187,7 +183,6 @@ func (r *reader) described(m member, depth int) (field, error) {
 	return f, nil
 }
 
-// bound sets the bounds of a field by its range or length.
 func (f *field) bound(by member, key string) error {
 	var pair []float64
 	if json.Unmarshal(by.value, &pair) != nil || len(pair) != 2 || pair[0] > pair[1] || math.Abs(pair[0]) > 1<<53 || math.Abs(pair[1]) > 1<<53 {
@@ -203,7 +198,6 @@ func (f *field) bound(by member, key string) error {
 	return nil
 }
 
-// isOf reports whether a JSON value is of a type.
 func isOf(kind string, value []byte) bool {
 	switch value[0] {
 	case '"':

@@ -28,7 +28,10 @@ type Evidence struct {
 // Of judges a run. The gravest broken rule decides the result.
 func Of(e Evidence) report.Verdict {
 	ended := e.Run.Run.Ended != nil
-	rules := []report.Rule{finished(ended, e.CutOff)}
+	rules := []report.Rule{{Name: "finished", OK: &ended, Result: report.Incomplete}}
+	if !ended {
+		rules[0].Reason = e.CutOff
+	}
 	for _, doubt := range e.Doubts {
 		rules = append(rules, report.Rule{Name: "instrument", OK: new(false), Result: report.Invalid, Reason: doubt})
 	}
@@ -77,27 +80,38 @@ func doubtsHTTP(r report.Rule) bool {
 	return r.OK != nil && !*r.OK && r.Result == report.Invalid && !slices.Contains(receiving, r.Name)
 }
 
-func finished(ended bool, where string) report.Rule {
-	rule := report.Rule{Name: "finished", OK: &ended, Result: report.Incomplete}
-	if !ended {
-		rule.Reason = where
-	}
-	return rule
-}
-
-// atMost is a rule with an upper limit.
 func atMost(name string, value, limit float64, unit, result string) report.Rule {
 	return report.Rule{
 		Name: name, Value: &value, Op: "<=", Limit: &limit, Unit: unit, OK: new(value <= limit), Result: result,
 	}
 }
 
-// because sets the reason of a broken rule.
 func because(r report.Rule, format string, args ...any) report.Rule {
 	if !*r.OK {
 		r.Reason = fmt.Sprintf(format, args...)
 	}
 	return r
+}
+
+// Count is a part of an account.
+type Count struct {
+	Name string
+	Of   func(a report.Account) int
+}
+
+// Counts are those that a limit or a metric may be on, in the order of reports.
+var Counts = []Count{
+	{"scheduled", func(a report.Account) int { return a.Scheduled }},
+	{"dropped", func(a report.Account) int { return a.Dropped }},
+	{"rejected", func(a report.Account) int { return a.Rejected }},
+	{"unknown", func(a report.Account) int { return a.Unknown }},
+	{"arrived", func(a report.Account) int { return a.Arrived }},
+	{"dead_lettered", func(a report.Account) int { return a.DeadLettered }},
+	{"queued", func(a report.Account) int { return a.Queued }},
+	{"lost", func(a report.Account) int { return a.Lost }},
+	{"duplicates", func(a report.Account) int { return a.Duplicates }},
+	{"reordered", func(a report.Account) int { return a.Reordered }},
+	{"negative", func(a report.Account) int { return a.Negative }},
 }
 
 // ends are the rules of the account: a pipeline accepts every message and delivers every accepted message.

@@ -131,13 +131,12 @@ func (w *whole) figure(metric string) (value *float64, known bool) {
 		}
 		return nil, true
 	}
-	a := w.run.Account
-	n, known := map[string]int{
-		"arrival_scheduled": a.Scheduled, "arrival_dropped": a.Dropped, "arrival_rejected": a.Rejected, "arrival_unknown": a.Unknown,
-		"arrival_arrived": a.Arrived, "arrival_dead_lettered": a.DeadLettered, "arrival_queued": a.Queued, "arrival_lost": a.Lost,
-		"arrival_duplicates": a.Duplicates, "arrival_reordered": a.Reordered, "arrival_negative": a.Negative,
-	}[metric]
-	return new(float64(n)), known
+	for _, count := range Counts {
+		if metric == "arrival_"+count.Name {
+			return new(float64(count.Of(w.run.Account))), true
+		}
+	}
+	return nil, false
 }
 
 // Holds reports whether a value meets a limit, with an operator of k6's thresholds.

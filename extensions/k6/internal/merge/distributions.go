@@ -3,8 +3,15 @@ package merge
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"math"
+	"reflect"
 	"slices"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
@@ -12,55 +19,29 @@ import (
 func flows(runs []*report.Run) []report.FlowResult {
 	all := make([]report.FlowResult, len(runs[0].Flows))
 	for i := range all {
-		var own []*report.Latency
+		var own []*report.FlowResult
 		for _, r := range runs {
 			if i < len(r.Flows) {
-				addCounts(&all[i], &r.Flows[i])
-				own = append(own, &r.Flows[i].Arrival)
+				own = append(own, &r.Flows[i])
 			}
 		}
-		all[i].Name, all[i].Arrival = runs[0].Flows[i].Name, *latency(own)
+		all[i] = *combined(own)
 	}
 	return all
 }
 
 func health(runs []*report.Run) report.Health {
-	all := report.NewHealth()
-	var lateness, waits []*report.Latency
+	all := combined(each(runs, func(r *report.Run) *report.Health { return &r.Health }))
+	all.Gaps, all.TrendOneIn = []report.Gap{}, 1
 	for _, r := range runs {
-		h := r.Health
-		lateness, waits = append(lateness, h.Lateness), append(waits, h.SocketWait)
-		addCounts(&all.ArrivalStamps, &h.ArrivalStamps)
-		for _, gap := range h.Gaps {
+		for _, gap := range r.Health.Gaps {
 			gap.Reason = fmt.Sprintf("generator %d: %s", r.Run.Generator.Number, gap.Reason)
 			all.Gaps = append(all.Gaps, gap)
 		}
-		all.SamplesDiscarded += h.SamplesDiscarded
-		all.TrendOneIn = max(all.TrendOneIn, h.TrendOneIn)
+		all.TrendOneIn = max(all.TrendOneIn, r.Health.TrendOneIn)
 	}
 	slices.SortStableFunc(all.Gaps, func(a, b report.Gap) int { return cmp.Compare(a.FromS, b.FromS) })
-	all.Lateness, all.SocketWait = latency(lateness), latency(waits)
-	return all
-}
-
-func canaries(runs []*report.Run) *report.Canary {
-	var all *report.Canary
-	var own []*report.Latency
-	for _, r := range runs {
-		c := r.Canary
-		if c == nil {
-			continue
-		}
-		if all == nil {
-			all = &report.Canary{IntervalS: c.IntervalS}
-		}
-		addCounts(all, c)
-		own = append(own, &c.Latency)
-	}
-	if all != nil {
-		all.Latency = *latency(own)
-	}
-	return all
+	return *all
 }
 
 // steps are the phases by their place: each instance has all of them, as far as it came.
@@ -76,39 +57,179 @@ func steps(runs []*report.Run, resources []report.Resource) []report.Step {
 		if len(there) == 0 {
 			return all
 		}
-		step := addSteps(there)
-		step.CPUPercent = report.CPUBetween(resources, step.StartS, step.StartS+step.DurationS)
-		all = append(all, step)
+		step := combined(there)
+		end := 0.0
+		for _, p := range there {
+			step.StartS, end = min(step.StartS, p.StartS), max(end, p.StartS+p.DurationS)
+			if p.DrainedS == nil {
+				step.DrainedS = nil
+			}
+		}
+		step.DurationS, step.Sampled = end-step.StartS, nil
+		step.ScheduledPerS, step.AcceptedPerS = float64(step.Scheduled)/step.DurationS, float64(step.Accepted)/step.DurationS
+		step.ArrivedPerS = float64(step.Arrived) / step.DurationS
+		step.CPUPercent = report.CPUBetween(resources, step.StartS, end)
+		all = append(all, *step)
 	}
 }
 
-func addSteps(parts []*report.Step) report.Step {
-	first := parts[0]
-	all := report.Step{Name: first.Name, StartS: first.StartS, Measured: first.Measured, Backlog: new(0), DrainedS: first.DrainedS}
-	if first.VUs != nil {
-		all.VUs = new(0)
+// add puts a histogram into another one, count by count.
+func add(to, from *hdrhistogram.Histogram) {
+	if lost := to.Merge(from); lost > 0 {
+		must.Fail("a histogram has %d times above the longest that a histogram holds", lost)
 	}
-	end := 0.0
+}
+
+// latency adds the distributions that there are; nil: there is none. Means, min and max stay exact: sums are whole µs.
+func latency(parts []*report.Latency) *report.Latency {
+	sum, known := ledger.NewSeries(), false
 	for _, p := range parts {
-		all.StartS, end = min(all.StartS, p.StartS), max(end, p.StartS+p.DurationS)
-		if all.VUs != nil && p.VUs != nil {
-			*all.VUs += *p.VUs
+		known = known || p != nil
+		if p == nil || p.Count == 0 {
+			continue
 		}
-		addCounts(&all, p)
-		if all.Backlog != nil && p.Backlog != nil {
-			*all.Backlog += *p.Backlog
-		} else {
-			all.Backlog = nil
+		if p.Histogram == nil {
+			must.Fail("a latency has no histogram, so it cannot be added to others")
 		}
-		if all.DrainedS != nil && p.DrainedS != nil {
-			all.DrainedS = most(all.DrainedS, p.DrainedS)
-		} else {
-			all.DrainedS = nil
+		h, err := hdrhistogram.Decode([]byte(*p.Histogram))
+		if err != nil {
+			must.Fail("a latency's histogram can't be read: %w", err)
+		}
+		add(sum.Histogram, h)
+		sum.Count += p.Count
+		sum.Sum += micros(*p.Mean * float64(p.Count))
+		sum.Min, sum.Max = min(sum.Min, micros(*p.Min)), max(sum.Max, micros(*p.Max))
+	}
+	if !known {
+		return nil
+	}
+	return new(report.NewLatency(&sum, true))
+}
+
+func micros(ms float64) int64 { return int64(math.Round(ms * 1000)) }
+
+// quantiles is what is known of several without their histograms: no percentile, but how many, their mean and the longest.
+func quantiles(parts []*report.Quantiles) *report.Quantiles {
+	all := &report.Quantiles{}
+	sum := 0.0
+	for _, q := range parts {
+		if q != nil {
+			all.Count += q.Count
+			sum += q.Mean * float64(q.Count)
+			all.Max = max(all.Max, q.Max)
 		}
 	}
-	all.DurationS = end - all.StartS
-	all.ScheduledPerS, all.AcceptedPerS = float64(all.Scheduled)/all.DurationS, float64(all.Accepted)/all.DurationS
-	all.ArrivedPerS = float64(all.Arrived) / all.DurationS
-	all.Latency = latencies(parts, func(p *report.Step) *report.Latencies { return &p.Latency })
+	if all.Count == 0 {
+		return nil
+	}
+	all.Mean = sum / float64(all.Count)
 	return all
+}
+
+func figures(runs []*report.Run) []report.Figure {
+	all := []report.Figure{}
+	for _, r := range runs {
+		for _, f := range r.Figures {
+			f.Generator = r.Run.Generator.Number
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// resources are the pipeline's, whose processes report the same to all instances: the one that listened longest knows most of them. What the
+// generators themselves used has a name of its own each.
+func resources(runs []*report.Run) []report.Resource {
+	longest := slices.MaxFunc(runs, func(a, b *report.Run) int { return cmp.Compare(len(a.Resources), len(b.Resources)) })
+	all := []report.Resource{}
+	for _, one := range longest.Resources {
+		if one.Process != longest.Run.Tool.Name {
+			all = append(all, one)
+		}
+	}
+	for _, r := range runs {
+		for _, one := range r.Resources {
+			if one.Process == r.Run.Tool.Name {
+				one.Process = fmt.Sprintf("%s-%d", one.Process, r.Run.Generator.Number)
+				all = append(all, one)
+			}
+		}
+	}
+	return all
+}
+
+func errorClasses(runs []*report.Run) []report.ErrorClass {
+	all := []report.ErrorClass{}
+	for _, r := range runs {
+		for _, e := range r.Errors {
+			at := slices.IndexFunc(all, func(o report.ErrorClass) bool { return o.Stage == e.Stage && o.Class == e.Class })
+			if at < 0 {
+				all = append(all, e)
+			} else {
+				all[at].Count += e.Count
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b report.ErrorClass) int { return cmp.Compare(b.Count, a.Count) })
+	return all
+}
+
+// environments are what is the same on all hosts; Generators has of each what it is judged by. The whole came from where
+// the first instance did.
+func environments(runs []*report.Run) map[string]any {
+	all := maps.Clone(runs[0].Environment)
+	shared := false
+	for _, r := range runs {
+		for name, value := range all {
+			if name != "git" && name != "ci" && !reflect.DeepEqual(value, r.Environment[name]) {
+				all[name] = nil
+			}
+		}
+		shared = shared || r.Environment["shared_host"] == true
+	}
+	if shared {
+		all["shared_host"] = true
+	}
+	return all
+}
+
+// targets are each generator's own where generators have topics of their own. One that several have has no percentile.
+func targets(runs []*report.Run) *report.Targets {
+	all := &report.Targets{Rows: []report.Target{}}
+	own, names := map[string][]*report.Target{}, []string{}
+	for _, r := range runs {
+		if r.Targets == nil {
+			return nil
+		}
+		for i := range r.Targets.Rows {
+			row := &r.Targets.Rows[i]
+			if own[row.Name] == nil {
+				names = append(names, row.Name)
+			}
+			own[row.Name] = append(own[row.Name], row)
+		}
+	}
+	for _, name := range names {
+		all.Rows = append(all.Rows, *combined(own[name]))
+	}
+	all.Total = len(all.Rows)
+	if all.Others = combined(each(runs, func(r *report.Run) *report.Others { return r.Targets.Others })); all.Others != nil {
+		all.Total += all.Others.Targets
+	}
+	p99 := func(t report.Target) float64 {
+		if t.Arrival == nil || t.Arrival.P99 == nil {
+			return 0
+		}
+		return *t.Arrival.P99
+	}
+	slices.SortStableFunc(all.Rows, func(a, b report.Target) int { return cmp.Compare(p99(b), p99(a)) })
+	return all
+}
+
+// together keeps the percentiles of one that stands alone.
+func together(parts []*report.Quantiles) *report.Quantiles {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return quantiles(parts)
 }

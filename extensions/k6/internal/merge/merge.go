@@ -1,8 +1,10 @@
 package merge
 
 import (
+	"cmp"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,10 +34,11 @@ func whole(parts []Part, name string, log io.Writer) *report.Run {
 	r := &report.Run{
 		Schema: report.Schema, Run: first.Run, Account: accounts(runs), Clock: clocks(runs), Generators: generators(parts),
 		Figures: figures(runs), Resources: resources(runs), Errors: errorClasses(runs), Environment: environments(runs), Targets: targets(runs),
-		Latency:  latencies(runs, func(r *report.Run) *report.Latencies { return &r.Latency }),
+		Latency:  *combined(each(runs, func(r *report.Run) *report.Latencies { return &r.Latency })),
 		Messages: report.MergeMessages(each(runs, func(r *report.Run) *report.Messages { return r.Messages })),
 		Tail:     report.MergeTails(each(runs, func(r *report.Run) *report.Tail { return r.Tail })),
-		Health:   health(runs), Canary: canaries(runs), Flows: flows(runs),
+		Health:   health(runs), Flows: flows(runs),
+		Canary: combined(each(runs, func(r *report.Run) *report.Canary { return r.Canary })),
 	}
 	r.Run.Name, r.Run.Generator, r.Run.Ended = name, nil, ended(runs)
 	r.Timeline = seconds(parts, first.Run.ID, must.Get(time.Parse(time.RFC3339, first.Run.Started)).UnixMilli(), log)
@@ -45,10 +48,10 @@ func whole(parts []Part, name string, log io.Writer) *report.Run {
 	return r
 }
 
-func each[T any](runs []*report.Run, of func(*report.Run) T) []T {
-	all := make([]T, len(runs))
-	for i, r := range runs {
-		all[i] = of(r)
+func each[P, T any](parts []P, of func(P) T) []T {
+	all := make([]T, len(parts))
+	for i, p := range parts {
+		all[i] = of(p)
 	}
 	return all
 }
@@ -102,29 +105,77 @@ func generators(parts []Part) []report.Part {
 }
 
 func accounts(runs []*report.Run) report.Account {
-	all := report.Account{Balanced: true}
+	all := combined(each(runs, func(r *report.Run) *report.Account { return &r.Account }))
 	for _, r := range runs {
 		all.Balanced = all.Balanced && r.Account.Balanced
-		addCounts(&all, &r.Account)
 	}
-	return all
+	return *all
 }
 
-// addCounts adds the whole numbers of a record, and of the records in it, to those of another one of its kind. What is no sum (the second of an
-// interval, how many samples a latency has) is set afterwards.
-func addCounts[T any](to, from *T) {
-	addNumbers(reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem())
+// combined makes one record of several of a kind, field by field: whole numbers and distributions are added, of what some
+// know and some do not the largest counts, and the rest is the first one's. What is no sum is set afterwards. It is nil
+// where all are.
+func combined[T any](parts []*T) *T {
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p *T) bool { return p == nil })
+	if len(parts) == 0 {
+		return nil
+	}
+	all := *parts[0]
+	combine(reflect.ValueOf(&all).Elem(), each(parts, func(p *T) reflect.Value { return reflect.ValueOf(p).Elem() }))
+	return &all
 }
 
-func addNumbers(to, from reflect.Value) {
-	for i := range to.NumField() {
-		switch field := to.Field(i); field.Kind() {
-		case reflect.Int, reflect.Int64:
-			field.SetInt(field.Int() + from.Field(i).Int())
-		case reflect.Struct:
-			addNumbers(field, from.Field(i))
+func combine(to reflect.Value, parts []reflect.Value) {
+	switch to := to.Addr().Interface().(type) {
+	case *report.Latency:
+		*to = *latency(each(parts, func(p reflect.Value) *report.Latency { return p.Addr().Interface().(*report.Latency) }))
+		return
+	case **report.Latency:
+		*to = latency(values[*report.Latency](parts))
+		return
+	case *map[string]report.Latency:
+		*to = map[string]report.Latency{}
+		for stage := range ledger.Stages {
+			name := stage.String()
+			own := each(values[map[string]report.Latency](parts), func(of map[string]report.Latency) *report.Latency { return new(of[name]) })
+			(*to)[name] = *latency(own)
+		}
+		return
+	case **float64:
+		for _, v := range values[*float64](parts) {
+			*to = most(*to, v)
+		}
+		return
+	case **report.Quantiles:
+		*to = together(values[*report.Quantiles](parts))
+		return
+	case **int: // unknown where one of them is
+		known := values[*int](parts)
+		if *to = nil; !slices.Contains(known, nil) {
+			*to = new(0)
+			for _, n := range known {
+				**to += *n
+			}
+		}
+		return
+	case **string:
+		*to = cmp.Or(values[*string](parts)...)
+		return
+	}
+	switch to.Kind() {
+	case reflect.Int, reflect.Int64:
+		for _, p := range parts[1:] {
+			to.SetInt(to.Int() + p.Int())
+		}
+	case reflect.Struct:
+		for i := range to.NumField() {
+			combine(to.Field(i), each(parts, func(p reflect.Value) reflect.Value { return p.Field(i) }))
 		}
 	}
+}
+
+func values[T any](of []reflect.Value) []T {
+	return each(of, func(v reflect.Value) T { return v.Interface().(T) })
 }
 
 // clocks are one: a stage lies between one generator and the pipeline, so the widest bound of a generator with the pipeline's processes is that

@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"cmp"
 	"io"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -60,32 +61,17 @@ func seconds(parts []Part, id string, startMS int64, w io.Writer) []report.Inter
 }
 
 func second(t int, rows []*report.Interval, histograms map[string]*hdrhistogram.Histogram) report.Interval {
-	all := report.Interval{}
-	var briefs [len(tags)][]*report.Quantiles
-	var bins [][]int64
-	for _, r := range rows {
-		if all.Phase == nil {
-			all.Phase = r.Phase
-		}
-		addCounts(&all, r)
-		for i, q := range []*report.Quantiles{r.Arrival, r.FromSend, r.HTTP} {
-			briefs[i] = append(briefs[i], q)
-		}
-		if r.Bins != nil {
-			bins = append(bins, r.Bins)
-		}
-		all.CanaryMS = most(all.CanaryMS, r.CanaryMS)
-		// Each has cores of its own, so the sum of all would be of nothing.
-		all.Generator.CPUPercent = most(all.Generator.CPUPercent, r.Generator.CPUPercent)
-		all.Generator.RSSMB = most(all.Generator.RSSMB, r.Generator.RSSMB)
-		all.Generator.StealPercent = most(all.Generator.StealPercent, r.Generator.StealPercent)
-	}
+	all := cmp.Or(combined(rows), &report.Interval{}) // of CPU the busiest one's: each has cores of its own
 	all.T = t
-	for i, to := range []**report.Quantiles{&all.Arrival, &all.FromSend, &all.HTTP} {
-		*to = ofSecond(quantiles(briefs[i]), histograms[tags[i]])
+	for i, of := range []func(r *report.Interval) **report.Quantiles{
+		func(r *report.Interval) **report.Quantiles { return &r.Arrival },
+		func(r *report.Interval) **report.Quantiles { return &r.FromSend },
+		func(r *report.Interval) **report.Quantiles { return &r.HTTP },
+	} {
+		*of(all) = ofSecond(quantiles(each(rows, func(r *report.Interval) *report.Quantiles { return *of(r) })), histograms[tags[i]])
 	}
-	all.Bins, all.Stages = addBins(bins), addStages(rows)
-	return all
+	all.Bins, all.Stages = addBins(each(rows, func(r *report.Interval) []int64 { return r.Bins })), addStages(rows)
+	return *all
 }
 
 // ofSecond adds the percentiles. There are none without the histogram of one of the parts.
@@ -102,6 +88,9 @@ func ofSecond(all *report.Quantiles, h *hdrhistogram.Histogram) *report.Quantile
 func addBins(all [][]int64) []int64 {
 	var sum []int64
 	for _, bins := range all {
+		if bins == nil {
+			continue
+		}
 		if sum == nil {
 			sum = []int64{bins[0]}
 		}

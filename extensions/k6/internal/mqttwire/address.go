@@ -4,10 +4,20 @@ package mqttwire
 
 import (
 	"cmp"
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"net/url"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
 // Address is a broker's address, taken apart.
@@ -64,4 +74,99 @@ func ParseAddress(raw string) (Address, error) {
 		a.URL = u
 	}
 	return a, nil
+}
+
+// DialFunc opens a TCP connection.
+type DialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Dial opens the stream of MQTT packets. ctx bounds the handshakes too. config may be nil; buffer is the size of a WebSocket's for what it
+// reads, 0 by default.
+func (a Address) Dial(ctx context.Context, dial DialFunc, config *tls.Config, buffer int) (net.Conn, error) {
+	if config == nil {
+		config = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if a.Web {
+		return a.dialWeb(ctx, dial, config.Clone(), buffer)
+	}
+	conn, err := dial(ctx, "tcp", a.Host)
+	if err != nil || !a.Secure {
+		return conn, err
+	}
+	if conn, err = network.Secure(ctx, conn, config, a.Host); err != nil {
+		err = fmt.Errorf("TLS handshake: %w", err)
+	}
+	return conn, err
+}
+
+func (a Address) dialWeb(ctx context.Context, dial DialFunc, config *tls.Config, buffer int) (net.Conn, error) {
+	config.NextProtos = []string{"http/1.1"}
+	upgrade := websocket.Dialer{
+		NetDialContext: dial, Proxy: http.ProxyFromEnvironment, TLSClientConfig: config,
+		Subprotocols: []string{subprotocol}, ReadBufferSize: buffer,
+	}
+	web, response, err := upgrade.DialContext(ctx, a.URL.String(), nil)
+	if response != nil {
+		_ = response.Body.Close()
+	}
+	if err != nil {
+		if response != nil {
+			err = fmt.Errorf("%w (HTTP %s)", err, response.Status)
+		}
+		return nil, err
+	}
+	return NewWeb(web), nil
+}
+
+// subprotocol is what a client asks for in the handshake [MQTT-6.0.0-3].
+const subprotocol = "mqtt"
+
+// Web is the byte stream inside a WebSocket: MQTT packets and messages need not line up [MQTT-6.0.0-2].
+type Web struct {
+	*websocket.Conn
+	writing sync.Mutex
+	message io.Reader // rest of the message being read, nil between messages
+}
+
+// NewWeb returns the stream inside a WebSocket.
+func NewWeb(socket *websocket.Conn) *Web { return &Web{Conn: socket} }
+
+func (c *Web) Read(p []byte) (int, error) {
+	for {
+		if c.message == nil {
+			_, message, err := c.NextReader()
+			if err != nil {
+				return 0, err
+			}
+			c.message = message
+		}
+		n, err := c.message.Read(p)
+		if errors.Is(err, io.EOF) {
+			c.message, err = nil, nil
+			if n == 0 {
+				continue
+			}
+		}
+		return n, err
+	}
+}
+
+func (c *Web) Write(p []byte) (int, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	// [MQTT-6.0.0-1]
+	if err := c.WriteMessage(websocket.BinaryMessage, p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// SetWriteDeadline is for writes that start later: the WebSocket's own isn't for use beside a write.
+func (c *Web) SetWriteDeadline(t time.Time) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	return c.Conn.SetWriteDeadline(t)
+}
+
+func (c *Web) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }

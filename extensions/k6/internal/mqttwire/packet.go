@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/eclipse/paho.golang/packets"
@@ -69,7 +71,6 @@ func Frame(b []byte, most int) (kind byte, body []byte, size int, err error) {
 	return b[0], b[1+n : 1+n+length], 1 + n + length, nil
 }
 
-// Name is that of a packet's type.
 func Name(kind byte) string {
 	return (&packets.ControlPacket{FixedHeader: packets.FixedHeader{Type: kind >> 4}}).PacketType()
 }
@@ -128,3 +129,94 @@ func (s *IDs) Add(id uint16) bool {
 
 // Remove takes an id out, where it is in.
 func (s *IDs) Remove(id uint16) { s[id/64] &^= 1 << (id % 64) }
+
+// Failed is the least reason code that reports a failure (MQTT 5, 2.4).
+const Failed = 0x80
+
+// reasons names the codes from Failed on (MQTT 5, 2.4).
+var reasons = [...]string{
+	"Unspecified error", "Malformed Packet", "Protocol Error", "Implementation specific error",
+	"Unsupported Protocol Version", "Client Identifier not valid", "Bad User Name or Password", "Not authorized",
+	"Server unavailable", "Server busy", "Banned", "Server shutting down", "Bad authentication method", "Keep Alive timeout",
+	"Session taken over", "Topic Filter invalid", "Topic Name invalid", "Packet Identifier in use",
+	"Packet Identifier not found", "Receive Maximum exceeded", "Topic Alias invalid", "Packet too large",
+	"Message rate too high", "Quota exceeded", "Administrative action", "Payload format invalid", "Retain not supported",
+	"QoS not supported", "Use another server", "Server moved", "Shared Subscriptions not supported",
+	"Connection rate exceeded", "Maximum connect time", "Subscription Identifiers not supported",
+	"Wildcard Subscriptions not supported",
+}
+
+func Reason(code byte) string {
+	if i := int(code) - Failed; i >= 0 && i < len(reasons) {
+		return reasons[i]
+	}
+	return fmt.Sprintf("reason code 0x%02x", code)
+}
+
+// Words name a reason code, and add what the broker says about it.
+func (s *Said) Words(code byte) string {
+	name := Reason(code)
+	if s.Reason != "" && plain(s.Reason) != plain(name) {
+		name += " (" + s.Reason + ")"
+	}
+	return name
+}
+
+func plain(text string) string { return strings.ToLower(strings.ReplaceAll(text, " ", "")) }
+
+// Buffer holds the bytes of a stream that were read and not yet parsed. Most bounds a packet.
+type Buffer struct {
+	B    []byte // its length is how much one read takes, until a packet is larger
+	Held int    // bytes at the start of B
+	Most int
+}
+
+func (s *Buffer) Fill(from io.Reader) error {
+	if s.Held == len(s.B) {
+		s.B = append(s.B, make([]byte, len(s.B))...)
+	}
+	n, err := from.Read(s.B[s.Held:])
+	s.Held += n
+	if n > 0 {
+		return nil // the next read returns the error
+	}
+	return err
+}
+
+// At finds the packet at an offset; size is 0 while not all of it is there.
+func (s *Buffer) At(offset int) (kind byte, body []byte, size int, err error) {
+	return Frame(s.B[offset:s.Held], s.Most)
+}
+
+// Drop removes size bytes at an offset.
+func (s *Buffer) Drop(offset, size int) {
+	s.Held = offset + copy(s.B[offset:], s.B[offset+size:s.Held])
+}
+
+// Hello sends CONNECT and reads the CONNACK (3.2). Messages of a session that follow stay in the buffer. If the
+// broker violates MQTT 5, Hello sends the reason before it closes the connection (4.13.1).
+func (c *Connect) Hello(conn io.Writer, s *Buffer, fill func() error) (a Answer, err error) {
+	if _, err = conn.Write(c.Append(nil)); err != nil {
+		return a, err
+	}
+	for {
+		kind, body, size, err := s.At(0)
+		switch {
+		case err != nil:
+		case size == 0:
+			if err := fill(); err != nil {
+				return a, fmt.Errorf("no answer to CONNECT: %w", err)
+			}
+			continue
+		case kind>>4 != packets.CONNACK: // [MQTT-3.2.0-1]
+			err = ProtocolError("it answered CONNECT with %s", Name(kind))
+		default:
+			a, err = ReadAnswer(c.Version, kind, body)
+			s.Drop(0, size)
+		}
+		if wrong, ok := err.(*Violation); ok && c.Version == Version5 {
+			_, _ = conn.Write(AppendDisconnect(nil, c.Version, wrong.Code, nil))
+		}
+		return a, err
+	}
+}

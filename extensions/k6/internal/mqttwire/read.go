@@ -63,10 +63,8 @@ type Answer struct {
 	Present, Old bool
 }
 
-// Refused reports whether the answer is negative.
 func (a *Answer) Refused() bool { return a.Code >= Failed }
 
-// ReadAnswer parses an answer.
 func ReadAnswer(version int, kind byte, b []byte) (a Answer, err error) {
 	a.Kind, a.Said = kind, unsaid
 	switch kind >> 4 {

@@ -16,7 +16,6 @@ type Connect struct {
 	Properties                   []byte // of MQTT 5
 }
 
-// Append adds the packet to b.
 func (c *Connect) Append(b []byte) []byte {
 	flags := byte(0)
 	if c.Clean {
@@ -68,7 +67,6 @@ func (p *Publish) Size(version int) int {
 	return 1 + len(binary.AppendUvarint(make([]byte, 0, 4), uint64(n))) + n
 }
 
-// Append adds the packet to b.
 func (p *Publish) Append(b []byte, version int) []byte {
 	first := byte(packets.PUBLISH<<4) | p.QoS<<1
 	if p.Dup {

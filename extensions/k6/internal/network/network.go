@@ -3,6 +3,7 @@
 package network
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -51,6 +52,21 @@ func (t *Trust) Of(state *lib.State) Network {
 		config.RootCAs = t.roots
 	}
 	return Network{state.Dialer, config}
+}
+
+// Secure opens TLS over a connection to an address. It closes the connection if the handshake fails.
+func Secure(ctx context.Context, conn net.Conn, config *tls.Config, address string, protocols ...string) (net.Conn, error) {
+	config = config.Clone()
+	config.NextProtos = protocols // k6 sets HTTP's there
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(address)
+	}
+	secured := tls.Client(conn, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return secured, nil
 }
 
 // Advise adds advice for the user to a connection error.

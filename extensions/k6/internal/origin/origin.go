@@ -4,7 +4,6 @@ package origin
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"net/url"
 	"os"
@@ -41,11 +40,13 @@ func Of(dir string, getenv func(string) string) (*Git, *CI) {
 		if commit := getenv(s.commit); git == nil && commit != "" {
 			git = &Git{Commit: commit}
 		}
-		// CI systems check out a commit, not a branch.
-		if git != nil && git.Branch == nil && git.Commit == getenv(s.commit) {
-			git.Branch = known(s.branch(getenv))
+		// CI systems check out a commit, not a branch. A tag is none.
+		if git != nil && git.Branch == nil && git.Commit == getenv(s.commit) && getenv("GITHUB_REF_TYPE") != "tag" {
+			if branch := first(getenv, s.branch); branch != nil {
+				git.Branch = new(strings.TrimPrefix(*branch, "origin/")) // Jenkins' GIT_BRANCH
+			}
 		}
-		return git, &CI{Name: s.name, Job: known(s.job(getenv)), URL: link(s.url(getenv))}
+		return git, &CI{Name: s.name, Job: first(getenv, s.job), URL: link(first(getenv, s.url))}
 	}
 	return git, nil
 }
@@ -80,74 +81,52 @@ func read(dir string) *Git {
 	return git
 }
 
-// system is a CI system, and the variables that it sets. No other variable is read: many are secrets.
-type system struct {
-	name   string
-	mark   string // is set in its jobs
-	commit string
-	branch func(getenv func(string) string) string
-	job    func(getenv func(string) string) string
-	url    func(getenv func(string) string) string
-}
-
-var systems = []system{
+// systems are CI systems, and the variables that they set. No other variable is read: many are secrets. Of the
+// texts for a branch, a job and its page the first counts whose variables are all set.
+var systems = []struct {
+	name, mark, commit string // mark is set in its jobs
+	branch, job, url   []string
+}{
 	{ // https://docs.github.com/en/actions/reference/workflows-and-actions/variables
-		name: "GitHub Actions", mark: "GITHUB_ACTIONS", commit: "GITHUB_SHA",
-		branch: func(getenv func(string) string) string {
-			if getenv("GITHUB_REF_TYPE") != "branch" { // a tag
-				return ""
-			}
-			return cmp.Or(getenv("GITHUB_HEAD_REF"), getenv("GITHUB_REF_NAME")) // of a pull request its own branch
-		},
-		job: func(getenv func(string) string) string {
-			return joined(" / ", getenv("GITHUB_WORKFLOW"), getenv("GITHUB_JOB"))
-		},
-		url: func(getenv func(string) string) string {
-			server, repository, id := getenv("GITHUB_SERVER_URL"), getenv("GITHUB_REPOSITORY"), getenv("GITHUB_RUN_ID")
-			if server == "" || repository == "" || id == "" {
-				return ""
-			}
-			return joined("/attempts/", server+"/"+repository+"/actions/runs/"+id, getenv("GITHUB_RUN_ATTEMPT"))
-		},
+		"GitHub Actions", "GITHUB_ACTIONS", "GITHUB_SHA",
+		[]string{"$GITHUB_HEAD_REF", "$GITHUB_REF_NAME"}, // of a pull request its own branch
+		[]string{"$GITHUB_WORKFLOW / $GITHUB_JOB", "$GITHUB_WORKFLOW", "$GITHUB_JOB"},
+		[]string{githubRun + "/attempts/$GITHUB_RUN_ATTEMPT", githubRun},
 	},
 	{ // https://docs.gitlab.com/ci/variables/predefined_variables
-		name: "GitLab CI", mark: "GITLAB_CI", commit: "CI_COMMIT_SHA",
-		branch: func(getenv func(string) string) string {
-			return cmp.Or(getenv("CI_COMMIT_BRANCH"), getenv("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME"))
-		},
-		job: func(getenv func(string) string) string { return getenv("CI_JOB_NAME") },
-		url: func(getenv func(string) string) string { return getenv("CI_JOB_URL") },
+		"GitLab CI", "GITLAB_CI", "CI_COMMIT_SHA",
+		[]string{"$CI_COMMIT_BRANCH", "$CI_MERGE_REQUEST_SOURCE_BRANCH_NAME"}, []string{"$CI_JOB_NAME"}, []string{"$CI_JOB_URL"},
 	},
 	{ // https://www.jenkins.io/doc/book/pipeline/jenkinsfile/#using-environment-variables
-		name: "Jenkins", mark: "JENKINS_URL", commit: "GIT_COMMIT",
-		branch: func(getenv func(string) string) string {
-			return cmp.Or(getenv("CHANGE_BRANCH"), getenv("BRANCH_NAME"), strings.TrimPrefix(getenv("GIT_BRANCH"), "origin/"))
-		},
-		job: func(getenv func(string) string) string {
-			return joined(" #", getenv("JOB_NAME"), getenv("BUILD_NUMBER"))
-		},
-		url: func(getenv func(string) string) string { return getenv("BUILD_URL") },
+		"Jenkins", "JENKINS_URL", "GIT_COMMIT",
+		[]string{"$CHANGE_BRANCH", "$BRANCH_NAME", "$GIT_BRANCH"}, []string{"$JOB_NAME #$BUILD_NUMBER", "$JOB_NAME"}, []string{"$BUILD_URL"},
 	},
 }
 
-// joined is both, or the one that is not empty.
-func joined(separator, a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + separator + b
-}
+const githubRun = "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID"
 
-func known(text string) *string {
-	if text == "" {
-		return nil
+// first is the first text whose variables are all set; nil: there is none.
+func first(getenv func(string) string, texts []string) *string {
+	for _, text := range texts {
+		complete := true
+		text = os.Expand(text, func(name string) string {
+			value := getenv(name)
+			complete = complete && value != ""
+			return value
+		})
+		if complete {
+			return &text
+		}
 	}
-	return &text
+	return nil
 }
 
 // link is an address that a page may link to. It leaves out what may be secret.
-func link(address string) *string {
-	u, err := url.Parse(address)
+func link(address *string) *string {
+	if address == nil {
+		return nil
+	}
+	u, err := url.Parse(*address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,9 +37,8 @@ func Parse(name, text string) (*Profile, error) {
 	}
 
 	p := &Profile{Name: name}
-	err := eachKey(doc.Content[0], "profile", map[string]func(*yaml.Node) error{
-		"phases": func(n *yaml.Node) (err error) { p.Phases, err = list(n, "phases", parsePhase); return },
-		"flows":  func(n *yaml.Node) (err error) { p.Flows, err = list(n, "flows", parseFlow); return },
+	_, err := eachKey(doc.Content[0], "profile", map[string]parser{
+		"phases": into(&p.Phases, list("phases", parsePhase)), "flows": into(&p.Flows, list("flows", parseFlow)),
 	})
 	if err == nil {
 		err = p.check()
@@ -119,103 +117,84 @@ func (p *Profile) checkClosed() error {
 }
 
 func parsePhase(n *yaml.Node) (Phase, error) {
-	p := Phase{Measured: true}
-	var rate, rampTo, count, pause, duration, drain *float64
-	seconds := func(into **float64) func(*yaml.Node) error {
-		return func(v *yaml.Node) error {
-			d, err := parseDuration(v)
-			*into = &d
-			return err
-		}
-	}
-	positive := func(into **float64) func(*yaml.Node) error {
-		return func(v *yaml.Node) error {
-			f, err := number(v, 0, maxRequests)
-			*into = &f
-			return err
-		}
-	}
-	err := eachKey(n, "phase", map[string]func(*yaml.Node) error{
-		"name":         func(v *yaml.Node) error { return text(v, &p.Name) },
-		"duration":     seconds(&duration),
-		"arrivalRate":  positive(&rate),
-		"rampTo":       positive(&rampTo),
-		"arrivalCount": positive(&count),
-		"pause":        seconds(&pause),
-		"vus":          whole(&p.VUs, 1, maxVUs),
-		"requests":     whole(&p.Requests, 1, maxRequests),
-		"drain":        seconds(&drain),
-		"measured":     func(v *yaml.Node) error { return boolean(v, &p.Measured) },
+	p, pause := Phase{Measured: true}, time.Duration(0)
+	given, err := eachKey(n, "phase", map[string]parser{
+		"name":         into(&p.Name, text),
+		"duration":     into(&p.Duration, duration),
+		"arrivalRate":  into(&p.Rate, rate),
+		"rampTo":       into(&p.RampTo, rate),
+		"arrivalCount": into(&p.Count, rate),
+		"pause":        into(&pause, duration),
+		"vus":          into(&p.VUs, vus),
+		"requests":     into(&p.Requests, whole(1, maxRequests)),
+		"drain":        into(&p.Drain, duration),
+		"measured":     into(&p.Measured, boolean),
 	})
 	if err != nil {
 		return p, err
 	}
-
-	at := func(format string, args ...any) error {
-		return fmt.Errorf("line %d: phase %q: %s", n.Line, p.Name, fmt.Sprintf(format, args...))
+	has := func(keys ...string) bool {
+		return slices.ContainsFunc(keys, func(key string) bool { return given[key] > 0 })
 	}
-	if p.VUs == 0 && (p.Requests != 0 || drain != nil) {
-		return p, at("requests and drain belong to a closed load: vus is missing beside them")
-	}
-	if drain != nil {
-		p.Drain = toDuration(*drain)
-	}
-	if pause != nil {
-		if rate != nil || rampTo != nil || count != nil || duration != nil || p.VUs != 0 {
-			return p, at("pause stands alone: no duration, arrivalRate, rampTo, arrivalCount or vus beside it")
-		}
-		if p.Duration = toDuration(*pause); p.Duration <= 0 {
-			return p, at("pause is 0: a time above 0, in seconds or like 2m")
-		}
-		return p, nil
-	}
-	if duration == nil || *duration <= 0 {
-		return p, at("duration is missing or 0: a time above 0, in seconds or like 2m")
-	}
-	p.Duration = toDuration(*duration)
+	arrivals, wrong := has("arrivalRate", "rampTo", "arrivalCount"), ""
 	switch {
-	case p.VUs != 0 && (rate != nil || rampTo != nil || count != nil):
-		return p, at("vus stands for a closed load: no arrivalRate, rampTo or arrivalCount beside it")
-	case p.VUs != 0:
-	case count != nil && (rate != nil || rampTo != nil):
-		return p, at("arrivalCount and arrivalRate exclude each other")
-	case count != nil:
-		p.Count = *count
+	case !has("vus") && has("requests", "drain"):
+		wrong = "requests and drain belong to a closed load: vus is missing beside them"
+	case has("pause") && (arrivals || has("duration", "vus")):
+		wrong = "pause stands alone: no duration, arrivalRate, rampTo, arrivalCount or vus beside it"
+	case has("pause") && pause <= 0:
+		wrong = "pause is 0: a time above 0, in seconds or like 2m"
+	case has("pause"):
+		p.Duration = pause
+	case p.Duration <= 0:
+		wrong = "duration is missing or 0: a time above 0, in seconds or like 2m"
+	case has("vus") && arrivals:
+		wrong = "vus stands for a closed load: no arrivalRate, rampTo or arrivalCount beside it"
+	case has("vus"):
+	case has("arrivalCount") && has("arrivalRate", "rampTo"):
+		wrong = "arrivalCount and arrivalRate exclude each other"
+	case has("arrivalCount"):
 		p.spread()
-	case rate == nil:
-		return p, at("arrivalRate, arrivalCount, vus or pause is missing")
-	default:
-		p.Rate, p.RampTo = *rate, *rate
-		if rampTo != nil {
-			p.RampTo = *rampTo
-		}
+	case !has("arrivalRate"):
+		wrong = "arrivalRate, arrivalCount, vus or pause is missing"
+	case !has("rampTo"):
+		p.RampTo = p.Rate
+	}
+	if wrong != "" {
+		return p, fmt.Errorf("line %d: phase %q: %s", n.Line, p.Name, wrong)
 	}
 	return p, nil
 }
 
 func parseFlow(n *yaml.Node) (Flow, error) {
 	f := Flow{Weight: 1, Target: "user", Targets: 100, Messages: 1, Deliveries: 1, PayloadBytes: 64}
-	err := eachKey(n, "flow", map[string]func(*yaml.Node) error{
-		"name":         func(v *yaml.Node) error { return text(v, &f.Name) },
-		"weight":       whole(&f.Weight, 0, 1000),
-		"target":       func(v *yaml.Node) error { return text(v, &f.Target) },
-		"targets":      targets(&f),
-		"messages":     whole(&f.Messages, 1, maxBatch),
-		"deliveries":   whole(&f.Deliveries, 1, MaxSubscribers),
-		"payloadBytes": payloadBytes(&f),
+	_, err := eachKey(n, "flow", map[string]parser{
+		"name":         into(&f.Name, text),
+		"weight":       into(&f.Weight, whole(0, 1000)),
+		"target":       into(&f.Target, text),
+		"targets":      into(&f.Targets, targets),
+		"messages":     into(&f.Messages, whole(1, maxBatch)),
+		"deliveries":   into(&f.Deliveries, whole(1, MaxSubscribers)),
+		"payloadBytes": into(&f.PayloadBytes, payloadBytes),
 	})
-	if err != nil {
-		return f, err
-	}
-	if f.Name == "" {
-		return f, fmt.Errorf("line %d: flow has no name", n.Line)
-	}
-	if !targetPrefix.MatchString(f.Target) {
-		return f, fmt.Errorf("line %d: flow %q: target %q: letters, digits, _ . - and single / between them are allowed",
+	switch {
+	case err != nil:
+	case f.Name == "":
+		err = fmt.Errorf("line %d: flow has no name", n.Line)
+	case !targetPrefix.MatchString(f.Target):
+		err = fmt.Errorf("line %d: flow %q: target %q: letters, digits, _ . - and single / between them are allowed",
 			n.Line, f.Name, f.Target)
 	}
-	return f, nil
+	return f, err
 }
+
+// Values that a script can set, too.
+var (
+	rate         = func(n *yaml.Node) (float64, error) { return number(n, 0, maxRequests) }
+	vus          = whole(1, maxVUs)
+	targets      = whole(1, 100_000)
+	payloadBytes = whole(0, 1<<20)
+)
 
 // Override replaces settings of named phases, for a script's environment variables. Keys are those of a phase
 // in a profile, values are numbers or strings. Empty values and unknown phases are ignored.
@@ -238,27 +217,23 @@ func (p *Profile) Override(phase string, settings map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		n := &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(settings[key])}
 		var err error
-		var x float64
 		switch key {
 		case "duration":
-			if x, err = parseDuration(n); err == nil && x <= 0 {
+			if ph.Duration, err = duration(n); err == nil && ph.Duration <= 0 {
 				err = fmt.Errorf("%s is not above 0", n.Value)
 			}
-			ph.Duration = toDuration(x)
 			if err == nil && ph.Count > 0 {
 				ph.spread()
 			}
 		case "arrivalRate": // sorted before the duration, which would spread a count
-			x, err = number(n, 0, maxRequests)
-			ph.Rate, ph.Count = x, 0
-			if !ramps {
-				ph.RampTo = x
+			ph.Count = 0
+			if ph.Rate, err = rate(n); !ramps {
+				ph.RampTo = ph.Rate
 			}
 		case "rampTo":
-			x, err = number(n, 0, maxRequests)
-			ph.RampTo = x
+			ph.RampTo, err = rate(n)
 		case "vus":
-			err = whole(&ph.VUs, 1, maxVUs)(n)
+			ph.VUs, err = vus(n)
 		default:
 			err = errors.New("unknown; allowed: duration, arrivalRate, rampTo, vus")
 		}
@@ -281,9 +256,9 @@ func (p *Profile) OverrideFlows(settings map[string]any) error {
 			err := errors.New("unknown; allowed: payloadBytes, targets")
 			switch key {
 			case "payloadBytes":
-				err = payloadBytes(&p.Flows[i])(n)
+				p.Flows[i].PayloadBytes, err = payloadBytes(n)
 			case "targets":
-				err = targets(&p.Flows[i])(n)
+				p.Flows[i].Targets, err = targets(n)
 			}
 			if err != nil {
 				return fmt.Errorf("every flow, %s: %s", key, strings.TrimPrefix(err.Error(), "line 0: "))
@@ -292,9 +267,3 @@ func (p *Profile) OverrideFlows(settings map[string]any) error {
 	}
 	return p.check()
 }
-
-func targets(f *Flow) func(*yaml.Node) error { return whole(&f.Targets, 1, 100_000) }
-
-func payloadBytes(f *Flow) func(*yaml.Node) error { return whole(&f.PayloadBytes, 0, 1<<20) }
-
-func toDuration(seconds float64) time.Duration { return time.Duration(math.Round(seconds * 1e9)) }

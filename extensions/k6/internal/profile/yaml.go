@@ -2,6 +2,7 @@ package profile
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -11,51 +12,56 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// eachKey hands each value of a mapping to its parser and refuses keys that have none.
-func eachKey(n *yaml.Node, what string, parsers map[string]func(*yaml.Node) error) error {
+type parser = func(*yaml.Node) error
+
+func into[T any](to *T, parse func(*yaml.Node) (T, error)) parser {
+	return func(n *yaml.Node) (err error) {
+		*to, err = parse(n)
+		return err
+	}
+}
+
+// eachKey hands each value of a mapping to its parser and refuses keys that have none. It returns the lines of the keys.
+func eachKey(n *yaml.Node, what string, parsers map[string]parser) (map[string]int, error) {
 	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("line %d: %s is not a mapping of keys to values", n.Line, what)
+		return nil, fmt.Errorf("line %d: %s is not a mapping of keys to values", n.Line, what)
 	}
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if line, twice := seen[key.Value]; twice {
-			return fmt.Errorf("line %d: %s has %q twice, here and in line %d", key.Line, what, key.Value, line)
+			return nil, fmt.Errorf("line %d: %s has %q twice, here and in line %d", key.Line, what, key.Value, line)
 		}
 		seen[key.Value] = key.Line
 		parse, ok := parsers[key.Value]
 		if !ok {
-			allowed := make([]string, 0, len(parsers))
-			for k := range parsers {
-				allowed = append(allowed, k)
-			}
-			slices.Sort(allowed)
-			return fmt.Errorf("line %d: unknown key %q in %s; allowed: %s",
-				key.Line, key.Value, what, strings.Join(allowed, ", "))
+			return nil, fmt.Errorf("line %d: unknown key %q in %s; allowed: %s",
+				key.Line, key.Value, what, strings.Join(slices.Sorted(maps.Keys(parsers)), ", "))
 		}
 		if err := parse(value); err != nil {
 			if value.Kind == yaml.ScalarNode { // a list or a mapping names what is wrong inside it
 				err = fmt.Errorf("%w (%s)", err, key.Value)
 			}
-			return err
-		}
-	}
-	return nil
-}
-
-func list[T any](n *yaml.Node, what string, parse func(*yaml.Node) (T, error)) ([]T, error) {
-	if n.Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("line %d: %s is not a list", n.Line, what)
-	}
-	out := make([]T, 0, len(n.Content))
-	for _, item := range n.Content {
-		v, err := parse(item)
-		if err != nil {
 			return nil, err
 		}
-		out = append(out, v)
 	}
-	return out, nil
+	return seen, nil
+}
+
+func list[T any](what string, parse func(*yaml.Node) (T, error)) func(*yaml.Node) ([]T, error) {
+	return func(n *yaml.Node) (all []T, err error) {
+		if n.Kind != yaml.SequenceNode {
+			return nil, fmt.Errorf("line %d: %s is not a list", n.Line, what)
+		}
+		for _, item := range n.Content {
+			one, err := parse(item)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, one)
+		}
+		return all, nil
+	}
 }
 
 func number(n *yaml.Node, low, high float64) (float64, error) {
@@ -69,44 +75,42 @@ func number(n *yaml.Node, low, high float64) (float64, error) {
 	return x, nil
 }
 
-// whole reads a whole number into a setting.
-func whole(into *int, low, high float64) func(*yaml.Node) error {
-	return func(v *yaml.Node) error {
-		x, err := number(v, low, high)
+func whole(low, high float64) func(*yaml.Node) (int, error) {
+	return func(n *yaml.Node) (int, error) {
+		x, err := number(n, low, high)
 		if err == nil && x != math.Trunc(x) {
-			err = fmt.Errorf("line %d: %s is not a whole number", v.Line, v.Value)
+			err = fmt.Errorf("line %d: %s is not a whole number", n.Line, n.Value)
 		}
-		*into = int(x)
-		return err
+		return int(x), err
 	}
 }
 
-func text(n *yaml.Node, into *string) error {
+func text(n *yaml.Node) (string, error) {
 	if n.Kind != yaml.ScalarNode || n.Value == "" {
-		return fmt.Errorf("line %d: not a text", n.Line)
+		return "", fmt.Errorf("line %d: not a text", n.Line)
 	}
-	*into = n.Value
-	return nil
+	return n.Value, nil
 }
 
-func boolean(n *yaml.Node, into *bool) error {
-	if err := n.Decode(into); err != nil {
-		return fmt.Errorf("line %d: %q is neither true nor false", n.Line, n.Value)
+func boolean(n *yaml.Node) (is bool, err error) {
+	if n.Decode(&is) != nil {
+		err = fmt.Errorf("line %d: %q is neither true nor false", n.Line, n.Value)
 	}
-	return nil
+	return is, err
 }
 
-// parseDuration reads seconds (20, 0.5) or a Go duration with its unit (20s, 2m, 500ms). It returns seconds.
-func parseDuration(n *yaml.Node) (float64, error) {
+// duration reads seconds (20, 0.5) or a Go duration with its unit (20s, 2m, 500ms).
+func duration(n *yaml.Node) (time.Duration, error) {
 	if _, err := strconv.ParseFloat(n.Value, 64); err == nil {
-		return number(n, 0, maxDuration.Seconds())
+		seconds, err := number(n, 0, maxDuration.Seconds())
+		return time.Duration(math.Round(seconds * 1e9)), err
 	}
 	d, err := time.ParseDuration(n.Value)
-	if n.Kind != yaml.ScalarNode || err != nil {
+	switch {
+	case n.Kind != yaml.ScalarNode || err != nil:
 		return 0, fmt.Errorf("line %d: %q is not a duration: seconds, or a number with ms, s, m or h", n.Line, n.Value)
-	}
-	if d < 0 || d > maxDuration {
+	case d < 0 || d > maxDuration:
 		return 0, fmt.Errorf("line %d: %s is outside 0 to %s", n.Line, n.Value, maxDuration)
 	}
-	return d.Seconds(), nil
+	return d, nil
 }

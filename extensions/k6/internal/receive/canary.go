@@ -210,7 +210,6 @@ func (c *Canary) Describe(lossless bool) *report.Canary {
 	}
 }
 
-// Close ends it.
 func (c *Canary) Close() {
 	c.land()
 	c.line.close()

@@ -34,7 +34,6 @@ const persistentSession = "persistent"
 // mqttVersions are protocol levels (MQTT 5, 3.1.2.2).
 var mqttVersions = map[string]int{"3.1.1": 4, "5": 5}
 
-// Brokers is the number of brokers.
 func (o Options) Brokers() int { return 1 + len(o.More) }
 
 // Broker is the address for connection i of the subscribers.

@@ -14,6 +14,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/receiver"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/run"
@@ -239,7 +240,6 @@ func (s *Subscribers) openGap(subscriber int, err error) int {
 	return len(s.gaps) - 1
 }
 
-// closeGap records that it has reconnected.
 func (s *Subscribers) closeGap(gap int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,4 +254,15 @@ func (s *Subscribers) Gaps() []report.Gap {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]report.Gap{}, s.gaps...)
+}
+
+// Answered records the messages of an accepted request as arrived, in the ledger and in k6's metric. Here the
+// answer is the arrival.
+func (s *Subscribers) Answered(slot pacer.Slot, done time.Time) {
+	at := s.Clock.At(done)
+	arrivals := make([]ledger.Arrival, slot.Messages)
+	for i := range arrivals {
+		arrivals[i] = ledger.Arrival{Seq: slot.FirstSeq + i, At: at, Waited: -1, Stamped: true, Stamps: hops.Stamps{Received: at}}
+	}
+	s.Latencies(s.Ledger.Arrive(0, arrivals, nil))
 }

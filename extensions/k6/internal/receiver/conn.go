@@ -161,12 +161,6 @@ func (o *Options) complete() error {
 	if o.Version == 0 {
 		o.Version = version5
 	}
-	if o.Version != version311 && o.Version != version5 {
-		return fmt.Errorf("MQTT version %d is not supported; allowed: 4 (MQTT 3.1.1) and 5", o.Version)
-	}
-	if o.Persistent && o.ClientID == "" { // [MQTT-3.1.3-8] of 3.1.1
-		return errors.New("a persistent session needs a client id: the broker finds the session by it")
-	}
 	if o.Password != "" && o.Username == "" { // [MQTT-3.1.2-22] of 3.1.1
 		return errors.New("a password for the MQTT broker needs a user name")
 	}
@@ -283,7 +277,6 @@ func (c *Conn) end(last []byte) {
 	})
 }
 
-// reason is the cause of the connection's end.
 func (c *Conn) reason(err error) error {
 	select {
 	case <-c.closed:

@@ -2,6 +2,7 @@ package receiver
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -14,7 +15,6 @@ import (
 // maxEarly bounds the messages that are held until the broker answers a SUBSCRIBE.
 const maxEarly = 64 << 20
 
-// handshake sends CONNECT and reads CONNACK (3.2).
 func (c *Conn) handshake() error {
 	hello := connectPacket(&c.options)
 	a, err := hello.Hello(c.net, &c.in, c.fill)
@@ -148,4 +148,85 @@ func (c *Conn) fill() error {
 		c.heard.Store(time.Now().UnixNano())
 	}
 	return err
+}
+
+// ErrTakenOver means that another client has connected with the same client id. Only MQTT 5 reports it, and not
+// every broker (Mosquitto since 2.0.15); otherwise it looks like a lost connection.
+var ErrTakenOver = errors.New("session taken over: another client has connected with our client id")
+
+// ErrRefused is a permanent refusal by the broker: wrong credentials, a forbidden topic, an unsupported version
+// of MQTT.
+var ErrRefused = errors.New("refused by the MQTT broker")
+
+// refusal is the text of a reason code.
+type refusal struct {
+	words string
+	final bool
+}
+
+func (r *refusal) Error() string { return r.words }
+
+func (r *refusal) Is(target error) bool { return r.final && target == ErrRefused }
+
+// refused turns a reason code, and what the broker adds, into an error.
+func refused(code byte, said *mqttwire.Said) error {
+	final := true
+	switch code { // temporary ones
+	case packets.ConnackServerUnavailable, packets.ConnackServerBusy, packets.DisconnectServerShuttingDown,
+		packets.ConnackQuotaExceeded, packets.ConnackConnectionRateExceeded:
+		final = false
+	}
+	return &refusal{said.Words(code), final}
+}
+
+func connectPacket(o *Options) mqttwire.Connect {
+	hello := mqttwire.Connect{
+		Version: o.Version, ClientID: o.ClientID, Username: o.Username, Password: o.Password,
+		KeepAlive: uint16(keepAlive / time.Second), Clean: !o.Persistent,
+		Properties: binary.BigEndian.AppendUint16([]byte{packets.PropReceiveMaximum}, receiveMaximum),
+	}
+	if o.Persistent {
+		hello.Properties = binary.BigEndian.AppendUint32(append(hello.Properties, packets.PropSessionExpiryInterval), sessionExpiry)
+	}
+	if o.Status != "" {
+		hello.Will = status(o, offline)
+		hello.Will.QoS = 1
+	}
+	return hello
+}
+
+// Payloads of a status.
+const (
+	online  = "online"
+	offline = "offline"
+)
+
+// offlineExpiry is how long a broker keeps the offline status, in s: each run has its own connections. MQTT
+// 3.1.1 has no expiry.
+const offlineExpiry = 3600
+
+// status is a retained message at QoS 0, which has no answer.
+func status(o *Options, says string) *mqttwire.Publish {
+	p := &mqttwire.Publish{Topic: []byte(o.Status), Payload: []byte(says), Retain: true}
+	if says == offline {
+		p.Properties = binary.BigEndian.AppendUint32([]byte{packets.PropMessageExpiry}, offlineExpiry)
+	}
+	return p
+}
+
+// goodbye publishes that the connection is over and leaves nothing on the broker: an empty retained message
+// removes the retained one (3.3.1.3). The message of a will stays.
+func goodbye(o *Options) []byte {
+	last := status(o, offline)
+	last.Retain = false
+	return status(o, "").Append(last.Append(nil, o.Version), o.Version)
+}
+
+// disconnectPacket is DISCONNECT (3.14), which in MQTT 5 ends a persistent session with the connection (3.14.2.2.2).
+func disconnectPacket(o *Options) []byte {
+	var properties []byte
+	if o.Persistent {
+		properties = []byte{packets.PropSessionExpiryInterval, 0, 0, 0, 0}
+	}
+	return mqttwire.AppendDisconnect(nil, o.Version, 0, properties)
 }

@@ -199,10 +199,8 @@ func TestARefusedSubscriptionIsToldInWords(t *testing.T) {
 func TestWhatCanNotBeAskedForIsRefusedBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]Options{
-		"MQTT version 3 is not supported; allowed: 4 (MQTT 3.1.1) and 5":             {Version: 3},
-		"a persistent session needs a client id: the broker finds the session by it": {Persistent: true},
-		"a password for the MQTT broker needs a user name":                           {Password: "p"},
-		"the client id for the MQTT broker has 65536 bytes; allowed: 65535":          {ClientID: string(make([]byte, 65536))},
+		"a password for the MQTT broker needs a user name":                  {Password: "p"},
+		"the client id for the MQTT broker has 65536 bytes; allowed: 65535": {ClientID: string(make([]byte, 65536))},
 	} {
 		o.URL = "mqtt://broker"
 		_, err := Connect(t.Context(), o)

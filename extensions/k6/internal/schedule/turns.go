@@ -50,9 +50,6 @@ func (t *Turn) take(sender int, now time.Time) bool {
 // Next is closed when another turn begins.
 func (t *Turn) Next() <-chan struct{} { return t.next }
 
-// spent reports whether the turn's requests have all been taken.
-func (t *Turn) spent() bool { return t.Left.Load() <= 0 }
-
 // To starts another turn.
 func (s *Turns) To(t Turn) *Turn {
 	t.next = make(chan struct{})
@@ -155,7 +152,7 @@ func (s *Turns) Last(ctx context.Context, t *Turn) time.Time {
 		return t.End
 	}
 	for now := time.Now(); now.Before(t.End); now = time.Now() {
-		if t.spent() && s.quiet() {
+		if t.Left.Load() <= 0 && s.quiet() {
 			return now
 		}
 		if !clock.SleepUntil(ctx, s.Halted, now.Add(Ending)) {

@@ -25,10 +25,8 @@ type Answer struct {
 // DialError means that a request was not sent because there was no connection.
 type DialError struct{ Cause error }
 
-// Error implements error.
 func (e *DialError) Error() string { return e.Cause.Error() }
 
-// Unwrap is the cause.
 func (e *DialError) Unwrap() error { return e.Cause }
 
 // Outcome is what an attempt means for its messages, and its error class and example, empty if it was accepted.

@@ -2,18 +2,19 @@ package send
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"os"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
 // link is a Poster's connection to the ingest. Setting the socket's deadline for each request took a twentieth
 // of the CPU. So the socket keeps an earlier request's deadline, and gets a new one only when that has passed.
 type link struct {
 	net.Conn           // of k6's dialer
-	secure   *tls.Conn // on top of it; nil: plain HTTP
+	secure   net.Conn  // on top of it; TLS; nil: plain HTTP
 	deadline time.Time // of the request
 	applied  time.Time // the deadline that the socket has; never after deadline
 	lost     error     // what ended it
@@ -31,14 +32,7 @@ func (p *Poster) dial(deadline time.Time) (*link, error) {
 	if !p.secure {
 		return l, nil
 	}
-	config := p.network.TLS.Clone()
-	if config.ServerName == "" {
-		config.ServerName, _, _ = net.SplitHostPort(p.address)
-	}
-	config.NextProtos = []string{"http/1.1"}
-	l.secure = tls.Client(l, config)
-	if err := l.secure.HandshakeContext(ctx); err != nil {
-		_ = conn.Close()
+	if l.secure, err = network.Secure(ctx, l, p.network.TLS, p.address, "http/1.1"); err != nil {
 		return nil, &DialError{err}
 	}
 	return l, nil
@@ -66,7 +60,6 @@ func (l *link) early(err error) bool {
 	return true
 }
 
-// Read implements net.Conn.
 func (l *link) Read(b []byte) (int, error) {
 	for {
 		n, err := l.Conn.Read(b)
@@ -76,7 +69,6 @@ func (l *link) Read(b []byte) (int, error) {
 	}
 }
 
-// Write implements net.Conn.
 func (l *link) Write(b []byte) (int, error) {
 	n := 0
 	for {

@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/eclipse/paho.golang/packets"
-
 	"github.com/arrival-bench/arrival/extensions/k6/internal/clock"
-	"github.com/arrival-bench/arrival/extensions/k6/internal/fleet"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/hops"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
@@ -44,7 +43,7 @@ func (o *PublisherOptions) Broker(i int) string {
 // Check refuses settings that do not fit a profile or the subscribers' brokers.
 func (o *PublisherOptions) Check(p *profile.Profile, more int) error {
 	for i := range 1 + len(o.More) {
-		if _, err := fleet.ParseAddress(o.Broker(i)); err != nil {
+		if _, err := tcpAddress(o.Broker(i)); err != nil {
 			return fmt.Errorf("publishers.%s: %w", []string{"url", "more"}[min(i, 1)], err)
 		}
 	}
@@ -90,8 +89,8 @@ type Publishers struct {
 
 	mu      sync.Mutex
 	closed  bool // connections that open later are closed
-	open    []*fleet.Conn
-	round   []*fleet.Conn // open connections that have not published in this round
+	open    []*publisher
+	round   []*publisher // open connections that have not published in this round
 	tried   int
 	most    int // most open at once
 	refused int
@@ -100,6 +99,8 @@ type Publishers struct {
 }
 
 const (
+	// keepAlive of a connection, s, unless the broker sets another one.
+	keepAlive = 60
 	// patrol is the interval of tending each connection.
 	patrol = time.Second
 	// look is the interval of checking for an open connection.
@@ -128,7 +129,7 @@ func (p *Publishers) Close(ctx context.Context) {
 	p.open, p.closed = nil, true
 	p.mu.Unlock()
 	for _, c := range open {
-		c.Close()
+		c.close()
 	}
 	p.conns.Wait()
 }
@@ -146,13 +147,13 @@ func (p *Publishers) connect(ctx context.Context) {
 
 // hold opens and reads one connection.
 func (p *Publishers) hold(ctx context.Context, i int) {
-	conn, err := fleet.Connect(withSource(ctx, i), fleet.Options{
-		URL: p.Broker(i), Username: p.Username, Password: p.Password, ClientID: fmt.Sprintf("arrival-%s-publisher-%d", p.ID, i+1),
-		TLS: p.Network.TLS, Dial: p.Network.Dialer.DialContext, Timeout: p.Timeout,
-	})
+	conn, err := connect(withSource(ctx, i), p.Broker(i), mqttwire.Connect{
+		Version: mqttwire.Version5, ClientID: fmt.Sprintf("arrival-%s-publisher-%d", p.ID, i+1), Clean: true,
+		Username: p.Username, Password: p.Password, KeepAlive: keepAlive,
+	}, p.Network, p.Timeout)
 	if ctx.Err() != nil || !p.joined(conn, err) {
 		if err == nil {
-			conn.Close()
+			conn.close()
 		}
 		return
 	}
@@ -160,14 +161,14 @@ func (p *Publishers) hold(ctx context.Context, i int) {
 		p.Count("request", "no connection: "+network.ClassOf(err), network.Advise(err).Error())
 		return
 	}
-	if err := conn.Read(); !errors.Is(err, net.ErrClosed) {
+	if err := conn.read(); !errors.Is(err, net.ErrClosed) {
 		p.left(conn)
 		p.Count("request", "connection lost: "+network.ClassOf(err), err.Error())
 	}
 }
 
 // joined records the result of opening a connection; false: it came too late.
-func (p *Publishers) joined(conn *fleet.Conn, err error) bool {
+func (p *Publishers) joined(conn *publisher, err error) bool {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -188,16 +189,10 @@ func (p *Publishers) joined(conn *fleet.Conn, err error) bool {
 	return true
 }
 
-func (p *Publishers) left(conn *fleet.Conn) {
+func (p *Publishers) left(conn *publisher) {
 	p.mu.Lock()
 	p.lost++
-	for i, c := range p.open {
-		if c == conn {
-			p.open[i] = p.open[len(p.open)-1]
-			p.open = p.open[:len(p.open)-1]
-			break
-		}
-	}
+	p.open = slices.DeleteFunc(p.open, func(c *publisher) bool { return c == conn })
 	p.mu.Unlock()
 	p.report()
 }
@@ -226,11 +221,11 @@ func (p *Publishers) report() {
 func (p *Publishers) tend(ctx context.Context) {
 	for clock.SleepUntil(ctx, nil, time.Now().Add(patrol)) {
 		p.mu.Lock()
-		open := append([]*fleet.Conn{}, p.open...)
+		open := slices.Clone(p.open)
 		p.mu.Unlock()
 		now := time.Now()
 		for _, c := range open {
-			c.Tend(now)
+			c.tend(now)
 		}
 	}
 }
@@ -238,7 +233,7 @@ func (p *Publishers) tend(ctx context.Context) {
 // pick returns the next connection to publish. Each publishes once in a round, in a new random order, so the
 // time between two of its messages is between 0 and twice the mean. It waits for the first open connection, and
 // returns nil if none can come.
-func (p *Publishers) pick(ctx context.Context) *fleet.Conn {
+func (p *Publishers) pick(ctx context.Context) *publisher {
 	for {
 		p.mu.Lock()
 		if len(p.round) == 0 {
@@ -249,7 +244,7 @@ func (p *Publishers) pick(ctx context.Context) *fleet.Conn {
 			conn := p.round[last]
 			p.round = p.round[:last]
 			p.mu.Unlock()
-			if !conn.Ended() {
+			if !conn.isOver() {
 				return conn
 			}
 			continue
@@ -269,25 +264,25 @@ func (p *Publishers) Send(ctx context.Context, slot pacer.Slot) {
 		p.Ledger.Drop(slot)
 		return
 	}
-	topic := p.Bodies.AppendTarget([]byte(p.Prefix), slot, 0)
-	body := p.Bodies.Append(nil, slot)
+	message := mqttwire.Publish{
+		Topic: p.Bodies.AppendTarget([]byte(p.Prefix), slot, 0), Payload: p.Bodies.Append(nil, slot), QoS: byte(p.QoS),
+	}
 	sent := time.Now()
 	at := p.Clock.At(sent)
-	var stamps packets.User
 	if p.Stamped {
-		stamps = packets.User{Key: hops.Property, Value: fmt.Sprintf("%d,0,0,0", at+p.Clock.Offset(at))}
+		message.Properties = mqttwire.AppendUserProperty(nil, hops.Property, fmt.Sprintf("%d,0,0,0", at+p.Clock.Offset(at)))
 	}
 	p.Ledger.Sent(slot, at)
-	conn.Publish(string(topic), body, byte(p.QoS), stamps, func(reason byte, err error) {
+	conn.publish(message, func(reason byte, err error) {
 		outcome := ledger.Accepted
 		switch {
-		case errors.Is(err, fleet.ErrNotSent):
+		case errors.Is(err, errNotSent):
 			p.Count("request", "not sent", err.Error())
 			outcome = ledger.Rejected
 		case err != nil:
 			p.Count("request", "no PUBACK: "+network.ClassOf(err), err.Error())
 			outcome = ledger.Unknown
-		case reason >= packets.PubackUnspecifiedError:
+		case reason >= mqttwire.Failed:
 			p.Count("request", fmt.Sprintf("PUBACK 0x%02X", reason), "the broker refused the message")
 			outcome = ledger.Rejected
 		}

@@ -4,7 +4,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -72,19 +71,14 @@ func newClient(n network.Network, address, option string) (*redis.Client, []stri
 	if secure := o.TLSConfig; secure != nil { // rediss: go-redis leaves it to the dialer
 		own := n.TLS.Clone()
 		own.ServerName = secure.ServerName
-		o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := n.Dialer.DialContext(ctx, network, address)
+		o.Dialer = func(ctx context.Context, protocol, address string) (net.Conn, error) {
+			conn, err := n.Dialer.DialContext(ctx, protocol, address)
 			if err != nil {
 				return nil, err
 			}
 			ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
 			defer cancel()
-			encrypted := tls.Client(conn, own)
-			if err := encrypted.HandshakeContext(ctx); err != nil {
-				_ = conn.Close()
-				return nil, err
-			}
-			return encrypted, nil
+			return network.Secure(ctx, conn, own, address)
 		}
 	}
 	o.MaxRetries = -1

@@ -1,4 +1,4 @@
-package fleet
+package send
 
 import (
 	"context"
@@ -11,10 +11,18 @@ import (
 	"github.com/eclipse/paho.golang/packets"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
+// piped dials one end of a pipe.
+type piped struct{ net.Conn }
+
+func (p piped) DialContext(context.Context, string, string) (net.Conn, error) { return p.Conn, nil }
+
 // connected is a connection, and the broker's end of it. properties are those of CONNACK.
-func connected(t *testing.T, properties ...byte) (*Conn, net.Conn) {
+func connected(t *testing.T, properties ...byte) (*publisher, net.Conn) {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _ = theirs.Close() })
@@ -23,10 +31,8 @@ func connected(t *testing.T, properties ...byte) (*Conn, net.Conn) {
 			_, _ = theirs.Write(append([]byte{packets.CONNACK << 4, byte(3 + len(properties)), 0, 0, byte(len(properties))}, properties...))
 		}
 	}()
-	c, err := Connect(t.Context(), Options{
-		URL: "mqtt://broker", ClientID: "one", Timeout: 5 * time.Second,
-		Dial: func(context.Context, string, string) (net.Conn, error) { return ours, nil },
-	})
+	hello := mqttwire.Connect{Version: mqttwire.Version5, ClientID: "one", KeepAlive: keepAlive, Clean: true}
+	c, err := connect(t.Context(), "mqtt://broker", hello, network.Network{Dialer: piped{ours}}, 5*time.Second)
 	require.NoError(t, err)
 	return c, theirs
 }
@@ -45,13 +51,13 @@ func TestItPingsAsOftenAsTheBrokerWants(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				conn, broker := connected(t, c.properties...)
-				conn.Tend(time.Now().Add(c.before))
-				go conn.Tend(time.Now().Add(c.then))
+				conn.tend(time.Now().Add(c.before))
+				go conn.tend(time.Now().Add(c.then))
 				p, err := packets.ReadPacket(broker)
 				require.NoError(t, err)
 				assert.Equal(t, "PINGREQ", p.PacketType())
 				go func() { _, _ = io.Copy(io.Discard, broker) }()
-				conn.Close()
+				conn.close()
 			})
 		})
 	}
@@ -63,19 +69,19 @@ func TestABrokerThatIsSilentIsNotHeldForAConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn, broker := connected(t)
 		go func() { _, _ = io.Copy(io.Discard, broker) }()
-		publish := func() { conn.Publish("t", nil, 0, packets.User{}, func(byte, error) {}) }
+		publish := func() { conn.publish(mqttwire.Publish{Topic: []byte("t")}, func(byte, error) {}) }
 		for range 60 {
 			time.Sleep(time.Second)
 			publish()
-			conn.Tend(time.Now())
+			conn.tend(time.Now())
 		}
-		assert.False(t, conn.Ended(), "it is asked after a minute")
+		assert.False(t, conn.isOver(), "it is asked after a minute")
 		for range 8 {
 			time.Sleep(time.Second)
 			publish()
-			conn.Tend(time.Now())
+			conn.tend(time.Now())
 		}
-		assert.True(t, conn.Ended())
+		assert.True(t, conn.isOver())
 		assert.EqualError(t, conn.end(nil), "no PINGRESP within 5s")
 	})
 }
@@ -93,14 +99,14 @@ func TestAPingThatIsAnsweredKeepsTheConnection(t *testing.T) {
 			}
 		}()
 		ended := make(chan error, 1)
-		go func() { ended <- conn.Read() }()
+		go func() { ended <- conn.read() }()
 		for range 300 {
 			time.Sleep(time.Second)
-			conn.Tend(time.Now())
+			conn.tend(time.Now())
 			synctest.Wait()
 		}
-		assert.False(t, conn.Ended())
-		conn.Close()
+		assert.False(t, conn.isOver())
+		conn.close()
 		assert.ErrorIs(t, <-ended, net.ErrClosed)
 	})
 }

@@ -1,0 +1,262 @@
+package send
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/eclipse/paho.golang/packets"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
+)
+
+// readSize is the read buffer of a client that only publishes.
+const readSize = 64
+
+var errNotSent = errors.New("not sent")
+
+// publisher is an MQTT 5 connection that publishes occasionally, for runs with many of them. Each is one goroutine
+// and a few KB, so the limit of a process is its open files. Its methods may be called from any goroutine.
+type publisher struct {
+	net     net.Conn
+	in      mqttwire.Buffer
+	timeout time.Duration // for CONNACK, for a write, and for PUBACK
+	most    int           // QoS 1 messages that may be without PUBACK (MQTT 5, 3.2.2.3.3)
+	alive   time.Duration // Keep Alive; 0: the broker wants none
+
+	mu      sync.Mutex
+	id      uint16
+	waiting []waiting
+	wrote   time.Time
+	heard   time.Time
+	asked   time.Time // when a PINGREQ was sent that is unanswered; zero: none
+	ended   error     // why the connection can no longer be used
+}
+
+type waiting struct {
+	id    uint16
+	since time.Time
+	done  func(reason byte, err error)
+}
+
+// tcpAddress refuses addresses that connect does not support.
+func tcpAddress(url string) (mqttwire.Address, error) {
+	a, err := mqttwire.ParseAddress(url)
+	if err == nil && a.Web {
+		err = errors.New("WebSocket is not for connections by the thousand; allowed: mqtt, tcp, mqtts, ssl, tls")
+	}
+	return a, err
+}
+
+// connect opens a connection of MQTT 5. Without a user in hello it takes that of the URL.
+func connect(ctx context.Context, url string, hello mqttwire.Connect, n network.Network, timeout time.Duration) (*publisher, error) {
+	a, err := tcpAddress(url)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	stream, err := a.Dial(ctx, n.Dialer.DialContext, n.TLS, 0)
+	if err != nil {
+		return nil, fmt.Errorf("MQTT broker %s can't be reached: %w", a.Host, err)
+	}
+	if hello.Username == "" && hello.Password == "" {
+		hello.Username, hello.Password = a.Username, a.Password
+	}
+	c := &publisher{
+		net: stream, in: mqttwire.Buffer{B: make([]byte, readSize), Most: mqttwire.MaxField}, timeout: timeout,
+		alive: time.Duration(hello.KeepAlive) * time.Second,
+	}
+	_ = stream.SetDeadline(time.Now().Add(timeout))
+	answer, err := hello.Hello(stream, &c.in, c.fill)
+	if err == nil && answer.Refused() {
+		err = fmt.Errorf("it refused the connection: %s", answer.Said.Words(answer.Code))
+	}
+	if err != nil {
+		_ = stream.Close()
+		return nil, fmt.Errorf("MQTT broker %s: %w", a.Host, err)
+	}
+	_ = stream.SetDeadline(time.Time{})
+	c.most, c.wrote, c.heard = answer.Said.ReceiveMaximum, time.Now(), time.Now()
+	if said := answer.Said.KeepAlive; said >= 0 {
+		c.alive = time.Duration(said) * time.Second // MQTT 5, 3.2.2.3.14
+	}
+	return c, nil
+}
+
+func (c *publisher) fill() error { return c.in.Fill(c.net) }
+
+// write sends a packet. c.mu is held, so that packets do not mix.
+func (c *publisher) write(packet []byte) error {
+	c.wrote = time.Now()
+	_ = c.net.SetWriteDeadline(c.wrote.Add(c.timeout))
+	_, err := c.net.Write(packet)
+	return err
+}
+
+// publish sends a message at QoS 0 or 1, whose ID it sets. done is called once: when the message has been
+// written (QoS 0), with PUBACK's reason code (QoS 1), or with an error, which is errNotSent if the message was
+// not sent.
+func (c *publisher) publish(message mqttwire.Publish, done func(reason byte, err error)) {
+	c.mu.Lock()
+	if err := c.ended; err != nil {
+		c.mu.Unlock()
+		done(0, fmt.Errorf("%w: %w", errNotSent, err))
+		return
+	}
+	if message.QoS > 0 {
+		if len(c.waiting) >= c.most {
+			c.mu.Unlock()
+			done(0, fmt.Errorf("%w: the broker takes no more than %d messages without PUBACK", errNotSent, c.most))
+			return
+		}
+		message.ID = c.freeID()
+		c.waiting = append(c.waiting, waiting{message.ID, time.Now(), done})
+	}
+	err := c.write(message.Append(nil, mqttwire.Version5))
+	c.mu.Unlock()
+	if err != nil {
+		c.end(err) // a part of it may have been sent
+	}
+	if message.QoS == 0 {
+		done(0, err)
+	}
+}
+
+func (c *publisher) freeID() uint16 {
+	for {
+		c.id = c.id%math.MaxUint16 + 1 // never 0 [MQTT-2.2.1-3]
+		if c.find(c.id) < 0 {
+			return c.id
+		}
+	}
+}
+
+func (c *publisher) find(id uint16) int {
+	return slices.IndexFunc(c.waiting, func(w waiting) bool { return w.id == id })
+}
+
+// read processes the broker's answers until the connection ends, and returns the cause: net.ErrClosed after
+// close.
+func (c *publisher) read() error {
+	for {
+		kind, body, size, err := c.in.At(0)
+		switch {
+		case err == nil && size == 0:
+			err = c.fill()
+		case err == nil:
+			err = c.answer(kind, body)
+			c.in.Drop(0, size)
+		}
+		if err != nil {
+			return c.end(err)
+		}
+	}
+}
+
+func (c *publisher) answer(kind byte, body []byte) error {
+	switch kind >> 4 {
+	case packets.PUBACK:
+		a, err := mqttwire.ReadAnswer(mqttwire.Version5, kind, body)
+		if err != nil {
+			return err
+		}
+		if done := c.take(a.ID); done != nil {
+			done(a.Code, nil)
+		}
+	case packets.PINGRESP:
+		c.mu.Lock()
+		c.heard, c.asked = time.Now(), time.Time{}
+		c.mu.Unlock()
+	case packets.DISCONNECT:
+		a, err := mqttwire.ReadAnswer(mqttwire.Version5, kind, body)
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("the broker ended the connection: %s", a.Said.Words(a.Code))
+	default:
+		return fmt.Errorf("the broker sent %s, which was not due", mqttwire.Name(kind))
+	}
+	return nil
+}
+
+func (c *publisher) take(id uint16) func(byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.heard = time.Now()
+	i := c.find(id)
+	if i < 0 {
+		return nil
+	}
+	done := c.waiting[i].done
+	c.waiting = slices.Delete(c.waiting, i, i+1)
+	return done
+}
+
+// isOver reports whether the connection can no longer be used.
+func (c *publisher) isOver() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended != nil
+}
+
+// tend is called periodically: it keeps an idle connection alive, and ends one whose broker has not answered in
+// time.
+func (c *publisher) tend(now time.Time) {
+	c.mu.Lock()
+	overdue := len(c.waiting) > 0 && now.Sub(c.waiting[0].since) > c.timeout
+	// Writes to a frozen broker still succeed, into the kernel's buffers, so silence is checked too.
+	idle := c.alive > 0 && (now.Sub(c.wrote) > c.alive/2 || now.Sub(c.heard) > c.alive)
+	var err error
+	switch {
+	case c.ended != nil:
+	case overdue:
+		err = fmt.Errorf("no PUBACK within %s", c.timeout)
+	case !c.asked.IsZero():
+		if now.Sub(c.asked) > c.timeout {
+			err = fmt.Errorf("no PINGRESP within %s", c.timeout)
+		}
+	case idle:
+		c.asked = now
+		err = c.write([]byte{packets.PINGREQ << 4, 0})
+	}
+	c.mu.Unlock()
+	if err != nil {
+		c.end(err)
+	}
+}
+
+// close sends DISCONNECT and closes the connection.
+func (c *publisher) close() {
+	c.mu.Lock()
+	if c.ended == nil {
+		_ = c.write([]byte{packets.DISCONNECT << 4, 0})
+		c.ended = net.ErrClosed // before the reader sees the broker close it
+		_ = c.net.Close()
+	}
+	c.mu.Unlock()
+	c.end(net.ErrClosed)
+}
+
+// end closes the connection and fails the messages without an answer. It returns the first cause.
+func (c *publisher) end(err error) error {
+	c.mu.Lock()
+	if c.ended == nil {
+		c.ended = err
+		_ = c.net.Close()
+	}
+	err = c.ended
+	left := c.waiting
+	c.waiting = nil
+	c.mu.Unlock()
+	for _, w := range left {
+		w.done(0, err)
+	}
+	return err
+}
