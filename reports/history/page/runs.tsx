@@ -152,7 +152,7 @@ function Changed({ run: { directory, change } }: { run: Listed }) {
 function Started({ run: { started, ended } }: { run: Listed }) {
   return (
     <span class="nowrap">
-      {instant(started).replace(' UTC', '')}
+      {instant(started).slice(0, 16)}
       <small>
         {ended === null ? 'not ended' : duration((Date.parse(ended) - Date.parse(started)) / 1000)}
       </small>

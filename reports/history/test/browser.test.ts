@@ -174,6 +174,7 @@ test('ticked by mouse, compared: the page of a comparison', async () => {
       /^B \(2027-01-01 01:00:00 UTC\): .*p99.* undecided: .*\nC .*not comparable/,
     );
     assert.match(await text(page, '.differences'), /arrival p99[^×]*×1\.50/);
+    assert.equal(await page.getByRole('link', { name: 'all runs' }).getAttribute('href'), '/');
     const reports = await page
       .locator('.subjects a')
       .evaluateAll((all) => all.map((a) => a.getAttribute('href')));
