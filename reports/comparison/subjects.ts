@@ -41,7 +41,7 @@ function traits({ run }: Run): Record<string, string> {
 }
 
 /** The planned load, without the name of its file. */
-function load({ run }: Run): string {
+export function load({ run }: Pick<Run, 'run'>): string {
   const phases = run.profile.phases.map((p) => [
     p.name,
     p.duration_s,
@@ -55,7 +55,7 @@ function load({ run }: Run): string {
 }
 
 /** Facts of the pipeline's host, which are no settings. */
-const NO_SETTINGS = ['host_figures', 'mqtt_open_files'];
+export const NO_SETTINGS = ['host_figures', 'mqtt_open_files'];
 
 /** The settings and versions of the run's pipeline. */
 function settings({ environment: { pipeline } }: Run): Record<string, string> {

@@ -15,7 +15,7 @@ export function validateRun(data: unknown): string[] {
 }
 
 /** Parts of a run that are read alone, by their names in run.schema.json's $defs. */
-export type PartName = 'run' | 'verdict' | 'account' | 'latency' | 'interval';
+export type PartName = 'run' | 'verdict' | 'answer' | 'account' | 'latency' | 'interval';
 const parts = new Map<PartName, ValidateFunction>();
 
 /** Checks a part of a run like validateRun. */

@@ -1,16 +1,17 @@
 /** The history server: reads runs, writes nothing. */
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyError, FastifyPluginAsync, FastifyReply } from 'fastify';
 import { compare, FailedRunsError } from '../comparison/compare.ts';
 import { renderComparison } from '../comparison/page.ts';
 import { readRecording } from '../comparison/recording.ts';
 import { FILES, openFile } from '../files.ts';
 import type { Catalogue } from './catalogue.ts';
-import type { Listing } from './entry.ts';
+import { changes, inOrder, ORDER_NAMES, pointsOf } from './changes.ts';
+import type { Entry, Listing } from './entry.ts';
 import { compareOf, reportOf } from './page/links.ts';
-import { labelsOf, matches } from './text.ts';
+import { labelsOf, matches, scriptOf, stateOf } from './text.ts';
 import { follow, Sparks } from './timeline.ts';
 
 export interface HistoryOptions {
@@ -32,7 +33,14 @@ const RunParams = Type.Object({ run: Type.String({ maxLength: 255 }) });
 const FileParams = Type.Object({ run: RunParams.properties.run, file: Type.String({ maxLength: 255 }) });
 const ListQuery = Type.Object({
   text: Type.String({ default: '', maxLength: 500 }),
-  label: Type.Optional(Type.String({ maxLength: LONGEST_LABEL })),
+  label: Type.String({ default: '', maxLength: LONGEST_LABEL }),
+  script: Type.String({ default: '', maxLength: 255 }),
+  state: Type.String({ default: '', maxLength: 255 }),
+  sort: Type.Union(
+    ORDER_NAMES.map((name) => Type.Literal(name)),
+    { default: 'started' },
+  ),
+  ascending: Type.Boolean({ default: false }),
   offset: Type.Integer({ default: 0, minimum: 0 }),
   limit: Type.Integer({ default: 50, minimum: 1, maximum: MOST_LISTED }),
 });
@@ -82,11 +90,12 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
   });
 
   const page = (reply: FastifyReply, html: string) => reply.type('text/html; charset=utf-8').send(html);
-  const directoryOf = async (run: string): Promise<string> => {
+  const entryOf = async (run: string): Promise<Entry> => {
     const entry = await catalogue.find(run);
     if (entry === null) throw new Refusal(404, 'there is no such run');
-    return join(catalogue.root, entry.directory);
+    return entry;
   };
+  const directoryOf = async (run: string) => join(catalogue.root, (await entryOf(run)).directory);
 
   app.get('/', (_request, reply) => page(reply, pages.list));
   app.get<{ Params: { run: string } }>(
@@ -98,21 +107,35 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
     },
   );
 
-  app.get<{ Querystring: { text: string; label?: string; offset: number; limit: number } }>(
+  app.get<{ Querystring: Static<typeof ListQuery> }>(
     '/api/runs',
     { schema: { querystring: ListQuery } },
-    async ({ query: { text, label, offset, limit } }): Promise<Listing> => {
+    async ({ query: { text, label, script, state, sort, ascending, offset, limit } }): Promise<Listing> => {
       const { entries, misfits } = await catalogue.list();
+      const changed = changes(entries);
       const matching = entries.filter(
-        (entry) => matches(entry, text) && (label === undefined || labelsOf(entry).includes(label)),
+        (entry) =>
+          matches(entry, text) &&
+          (label === '' || labelsOf(entry).includes(label)) &&
+          (script === '' || scriptOf(entry) === script) &&
+          (state === '' || stateOf(entry) === state),
       );
-      const shown = matching.slice(offset, offset + limit);
+      const shown = inOrder(matching, changed, sort, ascending).slice(offset, offset + limit);
       const pictures = await sparks.of(shown.map(({ directory }) => join(catalogue.root, directory)));
+      const drawn = script || (matching[0] === undefined ? '' : scriptOf(matching[0]));
+      const all = (of: (entry: Entry) => string[]) =>
+        [...new Set(entries.flatMap(of))].filter((one) => one.length <= LONGEST_LABEL).sort();
       return {
-        runs: shown.map((entry, i) => ({ ...entry, spark: pictures[i] ?? [] })),
+        runs: shown.map(({ facts: _, ...entry }, i) => ({
+          ...entry,
+          spark: pictures[i] ?? [],
+          change: changed.get(shown[i] as Entry) ?? null,
+        })),
         matching: matching.length,
         total: entries.length,
-        labels: [...new Set(entries.flatMap(labelsOf))].filter((one) => one.length <= LONGEST_LABEL).sort(),
+        scripts: all((entry) => [scriptOf(entry)]),
+        labels: all(labelsOf),
+        trend: { script: drawn, points: pointsOf(matching.filter((entry) => scriptOf(entry) === drawn)) },
         misfits,
       };
     },
@@ -122,12 +145,13 @@ export const history: FastifyPluginAsync<HistoryOptions> = async (app, { catalog
     '/api/runs/:run/live',
     { schema: { params: RunParams } },
     async ({ params: { run } }, reply) => {
-      const file = await openFile(await directoryOf(run), 'timeline.ndjson');
+      const { directory, planned, limit } = await entryOf(run);
+      const file = await openFile(join(catalogue.root, directory), 'timeline.ndjson');
       if (file === null) throw new Refusal(404, 'the run has no timeline');
       const gone = new AbortController();
       reply.raw.once('close', () => gone.abort());
       const ended = async () => (await catalogue.find(run))?.live !== true;
-      const events = follow(file, ended, AbortSignal.any([stopping.signal, gone.signal]));
+      const events = follow(file, { planned, limit }, ended, AbortSignal.any([stopping.signal, gone.signal]));
       return reply.type('text/event-stream').send(Readable.from(events));
     },
   );

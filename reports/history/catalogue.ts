@@ -1,11 +1,13 @@
 /** The runs in a directory. Only the beginning of each run.json is read, and that only once as long as it does not change. */
+import { createHash } from 'node:crypto';
 import { type FileHandle, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Account, Latency, Run, RunInfo } from '../contract/run.ts';
+import { load, NO_SETTINGS } from '../comparison/subjects.ts';
+import type { Account, Answer, Latency, Run, RunInfo } from '../contract/run.ts';
 import { type PartName, validatePart } from '../contract/validate.ts';
 import { OF_GENERATOR, openFile } from '../files.ts';
-import { supports } from '../page/facts.ts';
-import { figure } from '../page/format.ts';
+import { supports, verdict } from '../page/facts.ts';
+import { figure, plural } from '../page/format.ts';
 import type { Entry, Misfit } from './entry.ts';
 import { members } from './members.ts';
 
@@ -18,6 +20,8 @@ const TAIL_BYTES = 16_384;
 /** A run writes a line a second: one that has written none for this long, ms, is not in progress. */
 const SILENCE = 10_000;
 const AT_ONCE = 16;
+/** In characters; the report has all of it. */
+const LONGEST_REASON = 300;
 
 interface Known {
   stamp: string;
@@ -121,9 +125,14 @@ async function readEntry(
     try {
       const entry = entryOf(buffer.toString('utf8', 0, bytesRead), directory);
       if (entry !== null) {
-        const { pipeline, git } = await environmentOf(file, size);
-        const conditions = [...pipeline, ...entry.conditions, ...git];
-        return { ...entry, conditions };
+        const { pipeline, git, arrival } = await environmentOf(file, size);
+        const told = Object.entries(pipeline).filter(([name]) => !NO_SETTINGS.includes(name));
+        const commit = git.commit?.slice(0, 8);
+        const known = [pipeline.queue, pipeline.relay_mode, git.branch, commit];
+        // What both the command and the pipeline say is said once.
+        const own = Object.entries(entry.facts).filter(([name]) => !(name.toLowerCase() in pipeline));
+        const facts = texts({ ...Object.fromEntries([...own, ...told]), arrival, commit });
+        return { ...entry, conditions: [...entry.conditions, ...Object.values(texts(known))], facts };
       }
     } catch (error) {
       return { directory, error: `run.json: ${(error as Error).message.split('\n')[0]}` };
@@ -133,21 +142,42 @@ async function readEntry(
   return { directory, error: 'run.json has no run, verdict, account and latency in its first MB' };
 }
 
-/** Queue and mode, branch and commit: the environment stands last in run.json. */
-async function environmentOf(file: FileHandle, size: number): Promise<{ pipeline: string[]; git: string[] }> {
+interface Environment {
+  pipeline: Record<string, unknown>;
+  git: { branch?: string; commit?: string };
+  arrival?: string;
+}
+
+/** The environment stands last in run.json. */
+async function environmentOf(file: FileHandle, size: number): Promise<Environment> {
   const length = Math.min(size, TAIL_BYTES);
   const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
   const [, environment] = /.*"environment":(\{.*\})\s*\}\s*$/s.exec(buffer.toString()) ?? [];
-  const texts = (...all: unknown[]) => all.filter((one) => typeof one === 'string');
   try {
-    const { pipeline, git } = JSON.parse(environment as string);
-    return {
-      pipeline: texts(pipeline?.queue, pipeline?.relay_mode),
-      git: texts(git?.branch, git?.commit?.slice(0, 8)),
-    };
+    const { pipeline, git, arrival } = JSON.parse(environment as string);
+    return { pipeline: { ...pipeline }, git: { ...git }, arrival };
   } catch {
-    return { pipeline: [], git: [] };
+    return { pipeline: {}, git: {} };
   }
+}
+
+/** What is known, as text. */
+function texts(values: object): Record<string, string> {
+  const known = Object.entries(values).filter(([, value]) =>
+    ['string', 'number', 'boolean'].includes(typeof value),
+  );
+  return Object.fromEntries(known.map(([name, value]) => [name, `${value}`]));
+}
+
+/** Settings that the load and the labels say. */
+const SAID = /^(RATE|LABELS|\w*DURATION)$/;
+const SETTING = /(?<!\S)(?:-e ?)?(?:'([A-Z]\w*)=([^']*)'|([A-Z]\w*)=((?:'[^']*'|[^\s'])*))/g;
+
+/** What a command sets: `P99=0.1 npm run ramp -- -e 'SALT=a b'`. */
+function settingsOf({ command }: RunInfo): [name: string, value: string][] {
+  return [...(command ?? '').matchAll(SETTING)].map(([, whole, text, name, value]) =>
+    whole === undefined ? [name ?? '', (value ?? '').replaceAll("'", '')] : [whole, text ?? ''],
+  );
 }
 
 /** @returns null if the text does not go far enough */
@@ -156,35 +186,48 @@ function entryOf(text: string, directory: string): Omit<Entry, 'live'> | null {
   const schema = complete.get('schema');
   if (schema !== undefined && schema !== '"arrival/run/1"')
     throw new Error(`schema ${schema} is not arrival/run/1`);
-  const [run, verdict, account] = ['run', 'verdict', 'account'].map((name) => complete.get(name));
+  const [run, judged, answered, account] = ['run', 'verdict', 'answer', 'account'].map((name) =>
+    complete.get(name),
+  );
   const latencies = complete.get('latency') ?? (rest?.[0] === 'latency' ? rest[1] : undefined);
   const arrival = latencies === undefined ? undefined : members(latencies).complete.get('arrival');
-  if (run === undefined || verdict === undefined || account === undefined || arrival === undefined)
+  if (run === undefined || judged === undefined || account === undefined || arrival === undefined)
     return null;
   const info: RunInfo = part('run', run);
-  const { result }: Run['verdict'] = part('verdict', verdict);
-  const { scheduled, arrived, lost, balanced }: Account = part('account', account);
+  const accounted: Account = part('account', account);
+  const { scheduled, arrived, lost, balanced } = accounted;
+  const { result, reasons } = verdict({ verdict: part('verdict', judged), account: accounted } as Run);
+  const answer: Answer | null = answered === undefined ? null : part('answer', answered);
   const { count, p50, p99 }: Latency = part('latency', arrival);
-  const rate = Math.max(
-    0,
-    ...info.profile.phases.flatMap((one) => [one.arrival_rate ?? 0, one.ramp_to ?? 0]),
-  );
+  const { tool, method, topology, network, labels, generator } = info;
+  const { phases } = info.profile;
+  const rate = Math.max(0, ...phases.flatMap((one) => [one.arrival_rate ?? 0, one.ramp_to ?? 0]));
+  const vus = Math.max(0, ...phases.map((one) => one.vus ?? 0));
+  const settings = settingsOf(info).filter(([name]) => !SAID.test(name));
   return {
     directory,
     name: info.name,
-    tool: info.tool.name,
-    method: info.method,
-    topology: info.topology,
-    network: info.network,
+    tool: tool.name,
+    method,
+    topology,
+    network,
     profile: info.profile.name,
-    labels: info.labels,
-    conditions: rate > 0 ? [`${figure(rate)}/s`] : [],
+    labels,
+    load: rate > 0 ? `${figure(rate)} requests/s` : vus > 0 ? plural(vus, 'VU') : '',
+    conditions: settings.map(([name, value]) => `${name}=${value}`),
+    like: createHash('sha256')
+      .update(JSON.stringify([tool.name, method, topology, network, load({ run: info })]))
+      .digest('base64url'),
+    facts: { ...labels, ...Object.fromEntries(settings), ...texts({ [tool.name]: tool.version }) },
+    planned: phases.reduce((sum, { duration_s }) => sum + duration_s, 0),
     started: info.started,
     ended: info.ended,
-    verdict: result === 'pass' && !balanced ? 'invalid' : result,
+    verdict: result,
+    reason: reasons[0]?.slice(0, LONGEST_REASON) ?? '',
     arrival: balanced && count > 0 ? { p50, p99: supports(count, 99) ? p99 : null } : null,
+    limit: answer?.p99_limit_ms ?? null,
     account: { scheduled, arrived, lost },
-    generator: info.generator ? { number: info.generator.number, of: info.generator.of } : null,
+    generator: generator ? { number: generator.number, of: generator.of } : null,
   };
 }
 

@@ -1,5 +1,5 @@
 /** What the list shows of a run. */
-import type { VerdictResult } from '../contract/run.ts';
+import type { Interval, VerdictResult } from '../contract/run.ts';
 
 export interface Entry {
   /** Of its directory. */
@@ -11,15 +11,27 @@ export interface Entry {
   network: string;
   profile: string;
   labels: Record<string, string>;
-  /** Queue and mode of the pipeline, the highest rate of the load, branch and commit, as far as they are known: stream, pipelined, 1,500/s, main, 2254fb31. */
+  /** Its highest rate or concurrency. Empty: not known. */
+  load: string;
+  /** Settings of the command, queue and mode of the pipeline, branch and commit, as far as they are known. */
   conditions: string[];
+  /** Runs with the same are of one load by the same tool through the same topology. */
+  like: string;
+  /** What can differ between runs of one load, by name: labels, settings, facts of the pipeline, versions. */
+  facts: Record<string, string>;
+  /** Of the planned phases, s. */
+  planned: number;
   /** RFC 3339. */
   started: string;
   ended: string | null;
   verdict: VerdictResult;
+  /** The first of the verdict's reasons. Empty: there is none. */
+  reason: string;
   /** Of the measured phases, ms; null: nothing arrived, or the account does not balance. */
   arrival: { p50: number | null; p99: number | null } | null;
   /** Messages. */
+  /** Of arrival p99, ms; null: none is set, or it is not known. */
+  limit: number | null;
   account: { scheduled: number; arrived: number; lost: number };
   /** Its timeline still grows. */
   live: boolean;
@@ -33,17 +45,41 @@ export interface Misfit {
   error: string;
 }
 
-/** What the list and the live view are sent. */
+/** A run and the last usable one of the same load before it. */
+export interface Change {
+  /** Its directory. */
+  from: string;
+  /** Of arrival p99, as a share of 1. */
+  p99: number;
+  /** What else differs: `build: 17 → 18`. */
+  differs: string[];
+}
+
+export type Listed = Omit<Entry, 'facts'> & { spark: (number | null)[]; change: Change | null };
+
+/** A run in the chart of p99 by run. */
+export type Point = Pick<
+  Entry,
+  'directory' | 'started' | 'verdict' | 'planned' | 'limit' | 'like' | 'load' | 'labels'
+> & { p99: number };
+
+/** What the list is sent. */
 export interface Listing {
-  /** One page of those that match, newest first. */
-  runs: (Entry & { spark: (number | null)[] })[];
+  /** One page of those that match, in the order that was asked for. */
+  runs: Listed[];
   /** How many match, and how many there are. */
   matching: number;
   total: number;
-  /** The labels that a list can be asked for, as `name: value`. */
+  /** What a list can be asked for; labels as `name: value`. */
+  scripts: string[];
   labels: string[];
+  /** Of one script: the one that was asked for, or that of the newest run that matches. */
+  trend: { script: string; points: Point[] };
   misfits: Misfit[];
 }
+
+/** What is known of a run in progress from the beginning. */
+export type Plan = Pick<Entry, 'planned' | 'limit'>;
 
 /** A second of a run in progress; latencies of arrival in ms. */
 export interface Second {
@@ -57,4 +93,8 @@ export interface Second {
   backlog: number;
   p50: number | null;
   p99: number | null;
+  /** Means, ms. */
+  stages: Interval['stages'];
+  /** Of the generator, % of one core. */
+  cpu: number | null;
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Catalogue } from './catalogue.ts';
-import type { Entry } from './entry.ts';
+import { scriptOf } from './text.ts';
 
 /**
  * The newest run that is over, of all or of one method. An instance's part of one is none.
@@ -14,15 +14,10 @@ export async function latest(name: string, root: string): Promise<string | undef
   if (asked === null) return undefined;
   const { entries } = await new Catalogue(root).list();
   const whole = entries.filter(({ live, generator }) => !live && generator === null);
-  const found = whole.find((entry) => asked === undefined || nameOf(entry) === asked);
+  const found = whole.find((entry) => asked === undefined || scriptOf(entry) === asked);
   if (found !== undefined) return join(root, found.directory);
-  const methods = [...new Set(entries.map(nameOf))].sort().join(', ');
+  const methods = [...new Set(entries.map(scriptOf))].sort().join(', ');
   throw new Error(
     `there is no run${asked === undefined ? '' : ` of ${asked}`} that is over in reports/runs; there are runs of: ${methods || 'nothing'}`,
   );
-}
-
-/** ramp:artillery runs the load of ramp, with other limits and other reach. */
-function nameOf({ method, tool }: Entry): string {
-  return tool === 'k6' ? method : `${method}:${tool}`;
 }

@@ -1,11 +1,12 @@
-/** The list of runs for the terminal, and which runs a reader means. */
+/** The list of runs for the terminal, which runs a reader means, and in which order. */
 import { printable } from '../../pipeline/common/printable.ts';
 import { ms } from '../page/format.ts';
 import type { Entry, Misfit } from './entry.ts';
 
 /** Whether all the words stand in what names the run, whatever their case. */
 export function matches(entry: Entry, words: string): boolean {
-  const { name, directory, tool, method, topology, network, profile, verdict, labels, conditions } = entry;
+  const { name, directory, tool, method, topology, network, profile, load, verdict, labels, conditions } =
+    entry;
   const text = [
     name,
     directory,
@@ -14,6 +15,7 @@ export function matches(entry: Entry, words: string): boolean {
     topology,
     network,
     profile,
+    load,
     verdict,
     ...conditions,
     ...labelsOf({ labels }),
@@ -26,6 +28,17 @@ export function matches(entry: Entry, words: string): boolean {
     .every((word) => text.includes(word));
 }
 
+export const STATES = ['pass', 'fail', 'invalid', 'incomplete', 'running'] as const;
+
+export function stateOf({ live, verdict }: Pick<Entry, 'live' | 'verdict'>): (typeof STATES)[number] {
+  return live ? 'running' : verdict;
+}
+
+/** ramp:artillery runs the load of ramp, with other limits and other reach. */
+export function scriptOf({ method, tool }: Pick<Entry, 'method' | 'tool'>): string {
+  return tool === 'k6' ? method : `${method}:${tool}`;
+}
+
 /** build: 17 */
 export function labelsOf({ labels }: Pick<Entry, 'labels'>): string[] {
   return Object.entries(labels).map(([name, value]) => `${name}: ${value}`);
@@ -35,7 +48,7 @@ export function listText(entries: readonly Entry[], misfits: readonly Misfit[], 
   const shown = entries.filter((entry) => matches(entry, words));
   const lines = shown.map((entry) =>
     [
-      (entry.live ? 'running' : entry.verdict).padEnd(10),
+      stateOf(entry).padEnd(10),
       `p99 ${ms(entry.arrival?.p99)} ms`.padEnd(14),
       plain(entry.directory),
       plain(labelsOf(entry).join(', ')),

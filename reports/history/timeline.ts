@@ -5,7 +5,7 @@ import type { Interval } from '../contract/run.ts';
 import { validatePart } from '../contract/validate.ts';
 import { openFile } from '../files.ts';
 import { percentile } from '../page/facts.ts';
-import type { Second } from './entry.ts';
+import type { Plan, Second } from './entry.ts';
 
 const FILE = 'timeline.ndjson';
 const POINTS = 60;
@@ -81,25 +81,28 @@ function second(line: string): Second | null {
     return null;
   }
   if (validatePart('interval', row).length > 0) return null;
-  const { t, phase, scheduled, accepted, rejected, failed, arrived, backlog, arrival } = row;
+  const { t, phase, scheduled, accepted, rejected, failed, arrived, backlog, arrival, stages } = row;
   const at = (key: 'p50' | 'p99') => (arrival === null ? null : percentile(arrival, key));
-  const refused = rejected + failed;
-  return { t, phase, scheduled, accepted, refused, arrived, backlog, p50: at('p50'), p99: at('p99') };
+  const cpu = row.generator?.cpu_percent ?? null;
+  const latencies = { p50: at('p50'), p99: at('p99'), stages, cpu };
+  return { t, phase, scheduled, accepted, refused: rejected + failed, arrived, backlog, ...latencies };
 }
 
 /**
- * The seconds of a run as server-sent events: `seconds` (an array) as they come, `end` when the run has. Comments in between keep
- * the connection alive.
+ * A run as server-sent events: first its `plan`, then `seconds` (an array) as they come, `end` when the run has. Comments in between
+ * keep the connection alive.
  * @param ended whether no more will come
  */
 export async function* follow(
   file: FileHandle,
+  plan: Plan,
   ended: () => Promise<boolean>,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   const lines = new Lines(file);
   let spoken = performance.now();
   try {
+    yield `event: plan\ndata: ${JSON.stringify(plan)}\n\n`;
     while (!signal.aborted) {
       // Asked first: what was written before the end is read after it.
       const last = await ended();

@@ -1,4 +1,5 @@
 /** What a chart shows, before uPlot knows of it. */
+import type uPlot from 'uplot';
 import type { PhaseSpan, Span } from './facts.ts';
 import type { HeatColumn } from './heat.ts';
 
@@ -30,9 +31,9 @@ export function overOneAxis(curves: Points[]): { x: number[]; values: (number | 
 export interface ChartData {
   /**
    * time: s since the start of the run. percentile: 0 to 100, drawn so that 90, 99, 99.9 are equally far apart.
-   * vus: concurrency.
+   * vus: concurrency. runs: one after the other, by their numbers.
    */
-  kind: 'time' | 'percentile' | 'vus';
+  kind: 'time' | 'percentile' | 'vus' | 'runs';
   x: number[];
   lines: Line[];
   /** Of y, and after a comma or semicolon what else there is to know of it. */
@@ -59,4 +60,8 @@ export interface ChartData {
   height?: number;
   /** On paper it is as wide as the sheet, not half of it. */
   wide?: boolean;
+  /** Of runs, what each x stands for. */
+  names?: string[];
+  /** Has the last word on uPlot's options. */
+  tune?: (options: uPlot.Options, colour: (name: Colour) => string) => uPlot.Options;
 }

@@ -16,8 +16,8 @@ const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99, 99.999, 99.9999];
 const LABEL_BAND = 18;
 /** Charts of this group share their cursor and what they show. */
 export const TIME = 'time';
-export const X_NAMES = { time: 'time', percentile: 'percentile', vus: 'VUs' };
-const X_TITLES = { time: 'time, m:ss', percentile: 'percentile', vus: 'VUs' };
+export const X_NAMES = { time: 'time', percentile: 'percentile', vus: 'VUs', runs: 'run' };
+const X_TITLES = { time: 'time, m:ss', percentile: 'percentile', vus: 'VUs', runs: 'run' };
 
 /** How the i-th of many lines is drawn: 21 pairs of colour and pattern, and neighbours differ in both. */
 export function styleOf(i: number): Pick<Line, 'colour' | 'dash'> {
@@ -72,7 +72,7 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
   const hours = chart.kind === 'time' && (chart.x.at(-1) ?? 0) > 3000;
   const drawn = hooks(chart, colour, font);
   const behind = chart.lines[0]?.behind === true ? chart.lines[0] : null;
-  return {
+  const options: uPlot.Options = {
     width,
     height,
     // The name of the last tick stands half outside.
@@ -142,6 +142,7 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
     },
     hooks: chart.stacked ? { ...drawn, setSeries: [(u) => restack(u, chart)] } : drawn,
   };
+  return chart.tune?.(options, colour) ?? options;
 }
 
 /** Each line is filled down to the one below it. */
@@ -199,7 +200,8 @@ function alone(values: Line['values']): number[] {
   );
 }
 
-export function label(chart: Pick<ChartData, 'kind' | 'epoch'>, x: number): string {
+export function label(chart: Pick<ChartData, 'kind' | 'epoch' | 'names'>, x: number): string {
+  if (chart.kind === 'runs') return chart.names?.[x] ?? '';
   if (chart.kind === 'time')
     return chart.epoch === undefined ? clock(x) : `${clock(x)} · ${timeOfDay(chart.epoch + 1000 * x)}`;
   if (chart.kind === 'vus') return count(x);

@@ -1,4 +1,6 @@
 /** Where things are on this server. */
+import type { Order } from '../changes.ts';
+
 const at = encodeURIComponent;
 
 export function reportOf(directory: string): string {
@@ -22,12 +24,29 @@ export function compareOf(directories: readonly string[], allowFailed = false): 
   return `/compare?${runs}${allowFailed ? '&allow-failed=true' : ''}`;
 }
 
+/** What of the runs is listed, and in which order. */
 export interface Filter {
   text: string;
+  script: string;
+  state: string;
   label: string;
+  sort: Order;
+  ascending: boolean;
 }
 
-export function listOf({ text, label }: Filter, limit: number): string {
-  const query = new URLSearchParams({ text, limit: String(limit), ...(label === '' ? {} : { label }) });
-  return `/api/runs?${query}`;
+export const ALL: Filter = { text: '', script: '', state: '', label: '', sort: 'started', ascending: false };
+
+/** As the address of the list has it: without what is as in {@link ALL}. */
+export function queryOf(filter: Filter): string {
+  const set = Object.entries(filter).filter(([name, value]) => value !== ALL[name as keyof Filter]);
+  return new URLSearchParams(set.map(([name, value]) => [name, `${value}`])).toString();
+}
+
+export function filterOf(query: string): Filter {
+  const { ascending, ...given } = Object.fromEntries(new URLSearchParams(query));
+  return { ...ALL, ...given, ascending: ascending === 'true' };
+}
+
+export function listOf(filter: Filter, limit: number): string {
+  return `/api/runs?${queryOf(filter)}&limit=${limit}`;
 }

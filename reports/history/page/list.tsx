@@ -1,44 +1,58 @@
 import { useEffect, useState } from 'preact/hooks';
-import { plural, visible } from '../../page/format.ts';
-import type { Entry, Listing } from '../entry.ts';
-import { compareOf, type Filter, listOf } from './links.ts';
-import { Runs } from './runs.tsx';
+import { instant, plural, visible } from '../../page/format.ts';
+import type { Listed, Listing } from '../entry.ts';
+import { STATES } from '../text.ts';
+import { ALL, compareOf, type Filter, filterOf, listOf, queryOf } from './links.ts';
+import { Runs, shortName } from './runs.tsx';
+import { Trend } from './trend.tsx';
 
 const PAGE = 50;
 const REFRESH_MS = 5000;
 /** What the server compares at once. */
 const MOST_COMPARED = 12;
 
-/** The runs, newest first; two that are ticked can be compared. */
+/** A run to be compared. */
+type Ticked = Pick<Listed, 'directory' | 'name' | 'started'>;
+
+/** The runs; two that are ticked can be compared. What was chosen is there again when a reader comes back. */
 export function List() {
-  const [filter, setFilter] = useState<Filter>({ text: '', label: '' });
+  const [filter, setFilter] = useState(() => filterOf(location.search));
   const [limit, setLimit] = useState(PAGE);
   const { listing, error } = useListing(filter, limit);
-  const [ticked, setTicked] = useState<Entry[]>([]);
-  const tick = (entry: Entry) =>
-    setTicked((all) =>
-      all.some(({ directory }) => directory === entry.directory)
-        ? all.filter(({ directory }) => directory !== entry.directory)
-        : [...all, entry],
-    );
+  const [ticked, setTicked] = useState<Ticked[]>(() => history.state ?? []);
+  useEffect(() => {
+    history.replaceState(ticked, '', `?${queryOf(filter)}`);
+  }, [ticked, filter]);
+  const tick = (run: Listed) =>
+    setTicked((all) => {
+      const others = all.filter(({ directory }) => directory !== run.directory);
+      const { directory, started } = run;
+      return others.length < all.length ? others : [...all, { directory, name: shortName(run), started }];
+    });
   return (
     <>
       <header>
         <p class="kind">Arrival</p>
         <h1>Runs</h1>
-        <Search filter={filter} labels={listing?.labels ?? []} onChange={setFilter} />
+        <Search filter={filter} listing={listing} onChange={setFilter} />
       </header>
       {error !== null && (
         <p class="worry" role="alert">
           {visible(error)}
         </p>
       )}
+      {listing !== null && <Trend trend={listing.trend} />}
       {listing !== null && (
         <section>
-          <h2>{found(listing, filter)}</h2>
-          <Compare ticked={ticked} onClear={() => setTicked([])} />
+          <h2>{found(listing)}</h2>
           {listing.runs.length > 0 && (
-            <Runs runs={listing.runs} ticked={ticked.map(({ directory }) => directory)} onTick={tick} />
+            <Runs
+              runs={listing.runs}
+              ticked={ticked.map(({ directory }) => directory)}
+              onTick={tick}
+              filter={filter}
+              onSort={(sort, ascending) => setFilter({ ...filter, sort, ascending })}
+            />
           )}
           {listing.runs.length < listing.matching && (
             <button type="button" onClick={() => setLimit(limit + PAGE)}>
@@ -48,13 +62,14 @@ export function List() {
           {listing.misfits.length > 0 && <Misfits misfits={listing.misfits} />}
         </section>
       )}
+      <Compare ticked={ticked} onClear={() => setTicked([])} />
     </>
   );
 }
 
-function found({ matching, total }: Listing, { text, label }: Filter): string {
+function found({ matching, total }: Listing): string {
   if (total === 0) return 'No runs yet: npm run ramp makes one';
-  return text.trim() === '' && label === '' ? plural(total, 'run') : `${matching} of ${plural(total, 'run')}`;
+  return matching === total ? plural(total, 'run') : `${matching} of ${plural(total, 'run')}`;
 }
 
 /** The list as it is now, and again every few seconds while somebody looks at it. */
@@ -84,17 +99,22 @@ function useListing(filter: Filter, limit: number): { listing: Listing | null; e
       clearInterval(timer);
       document.removeEventListener('visibilitychange', load);
     };
-  }, [filter.text, filter.label, limit]);
+  }, [filter, limit]);
   return state;
 }
 
 interface SearchProps {
   filter: Filter;
-  labels: string[];
+  listing: Listing | null;
   onChange: (filter: Filter) => void;
 }
 
-function Search({ filter, labels, onChange }: SearchProps) {
+function Search({ filter, listing, onChange }: SearchProps) {
+  const choices = [
+    ['script', 'Script', listing?.scripts ?? []],
+    ['state', 'Verdict', STATES],
+    ['label', 'Label', listing?.labels ?? []],
+  ] as const;
   return (
     <search class="filter">
       <label>
@@ -103,57 +123,74 @@ function Search({ filter, labels, onChange }: SearchProps) {
           type="search"
           maxLength={500}
           value={filter.text}
-          placeholder="name, profile, verdict, label"
+          placeholder="name, setting, label, commit"
           onInput={(event) => onChange({ ...filter, text: event.currentTarget.value })}
         />
       </label>
-      {labels.length > 0 && (
-        <label>
-          Label{' '}
-          <select
-            value={filter.label}
-            onChange={(event) => onChange({ ...filter, label: event.currentTarget.value })}
-          >
-            <option value="">all</option>
-            {labels.map((label) => (
-              <option key={label} value={label}>
-                {visible(label.length > 60 ? `${label.slice(0, 59)}…` : label)}
-              </option>
-            ))}
-          </select>
-        </label>
+      {choices
+        .filter(([, , options]) => options.length > 0)
+        .map(([key, name, options]) => (
+          <label key={key}>
+            {name}{' '}
+            <select
+              value={filter[key]}
+              onChange={(event) => onChange({ ...filter, [key]: event.currentTarget.value })}
+            >
+              <option value="">all</option>
+              {options.map((one) => (
+                <option key={one} value={one}>
+                  {visible(one.length > 60 ? `${one.slice(0, 59)}…` : one)}
+                </option>
+              ))}
+            </select>
+          </label>
+        ))}
+      {queryOf(filter) !== '' && (
+        <button type="button" onClick={() => onChange(ALL)}>
+          Show all
+        </button>
       )}
     </search>
   );
 }
 
-/** The earliest of the ticked runs is the baseline. */
-function Compare({ ticked, onClear }: { ticked: Entry[]; onClear: () => void }) {
-  const ordered = [...ticked]
-    .sort((a, b) => (a.started < b.started ? -1 : 1))
-    .map(({ directory }) => directory);
-  const ready = ordered.length >= 2 && ordered.length <= MOST_COMPARED;
+/** Stays in sight as long as a run is ticked. The earliest of them is the baseline, unless the reader chooses another one. */
+function Compare({ ticked, onClear }: { ticked: Ticked[]; onClear: () => void }) {
+  const [chosen, setChosen] = useState('');
+  const ordered = ticked.toSorted((a, b) => (a.started < b.started ? -1 : 1));
+  const baseline = ordered.find(({ directory }) => directory === chosen) ?? ordered[0];
+  if (baseline === undefined) return null;
+  const directories = [baseline, ...ordered.filter((one) => one !== baseline)].map(
+    ({ directory }) => directory,
+  );
+  const many = directories.length > MOST_COMPARED;
   return (
-    <p class="compare" role="status">
-      {ready ? (
-        <a class="button" href={compareOf(ordered)}>
-          Compare {ordered.length} runs
+    <section class="compare" aria-label="Compare">
+      <label>
+        Baseline{' '}
+        <select value={baseline.directory} onChange={(event) => setChosen(event.currentTarget.value)}>
+          {ordered.map(({ directory, name, started }) => (
+            <option key={directory} value={directory}>
+              {visible(`${name.slice(0, 40)} · ${instant(started)}`)}
+            </option>
+          ))}
+        </select>
+      </label>
+      {directories.length >= 2 && !many ? (
+        <a class="button" href={compareOf(directories)}>
+          Compare {directories.length} runs
         </a>
       ) : (
         <span class="small">
-          {ordered.length > MOST_COMPARED
+          {many
             ? `At most ${MOST_COMPARED} runs are compared at once.`
-            : ordered.length === 1
-              ? 'Tick one more run to compare them.'
-              : 'Tick two or more runs to compare them; the earliest is the baseline.'}
+            : 'Tick one more run to compare them.'}
         </span>
       )}
-      {ordered.length > 0 && (
-        <button type="button" onClick={onClear}>
-          Clear
-        </button>
-      )}
-    </p>
+      <button type="button" onClick={onClear}>
+        Clear
+      </button>
+    </section>
   );
 }
 

@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
+import { STAGES } from '../../contract/run.ts';
 import { Chart } from '../../page/chart.tsx';
 import type { Line } from '../../page/chart-data.ts';
 import { msValue, wantsLog } from '../../page/chart-options.ts';
 import type { PhaseSpan } from '../../page/facts.ts';
-import { clock, count, figure, msUnit, plural, visible } from '../../page/format.ts';
-import { Facts } from '../../page/table.tsx';
-import type { Second } from '../entry.ts';
+import { clock, count, figure, msUnit, percent, plural, visible } from '../../page/format.ts';
+import type { Plan, Second } from '../entry.ts';
 import { eventsOf, reportOf } from './links.ts';
 
 type State = 'connecting' | 'running' | 'ended' | 'away' | 'none';
@@ -23,7 +23,7 @@ const SHOWN = 900;
 
 /** A run in progress, second by second. */
 export function Live({ run }: { run: string }) {
-  const { seconds, state } = useSeconds(run);
+  const { seconds, state, plan } = useSeconds(run);
   useEffect(() => {
     document.title = `${visible(run)} – Arrival`;
   }, [run]);
@@ -31,9 +31,25 @@ export function Live({ run }: { run: string }) {
   const shown = seconds.slice(-SHOWN);
   const common = { kind: 'time' as const, x: shown.map(({ t }) => t + 0.5), phases: phasesOf(shown) };
   const column = (of: (second: Second) => number | null) => shown.map(of);
+  const limit = plan?.limit ?? null;
   const latency: Line[] = [
     { label: 'p50', values: column((s) => s.p50), colour: 'p50', dash: 'dotted' },
     { label: 'p99', values: column((s) => s.p99), colour: 'p99' },
+    { label: 'limit', values: column(() => limit), colour: 'fail', dash: 'dashed' },
+  ];
+  const above = limit === null ? 0 : seconds.filter(({ p99 }) => p99 !== null && p99 >= limit).length;
+  const sum = (of: (second: Second) => number) => seconds.reduce((total, second) => total + of(second), 0);
+  const tiles = last && [
+    [
+      'Arrival p99',
+      msUnit(last.p99),
+      limit === null ? 'no limit' : `limit ${msUnit(limit)}, ${plural(above, 'second')} above`,
+    ],
+    ['Rate', figure(last.scheduled), `messages/s scheduled, ${count(sum((s) => s.scheduled))} so far`],
+    ['Rejected', count(sum((s) => s.refused)), 'or unknown, so far'],
+    ['Not arrived', count(last.backlog), 'lost is known at the end'],
+    ['Lateness', msUnit(last.stages?.schedule), 'mean of the second'],
+    ['Generator CPU', last.cpu === null ? '–' : percent(last.cpu / 100), 'of one core'],
   ];
   return (
     <>
@@ -46,19 +62,22 @@ export function Live({ run }: { run: string }) {
           {SAID[state]} {state === 'ended' && <a href={reportOf(run)}>Its report</a>}
         </p>
       </header>
-      {last && (
+      {last && tiles && (
         <section>
-          <h2>{clock(last.t + 1)}</h2>
-          <Facts
-            facts={[
-              ['phase', last.phase ?? DRAINING],
-              ['scheduled', `${figure(last.scheduled)} messages/s`],
-              ['arrived', `${figure(last.arrived)} deliveries/s`],
-              ['backlog', `${count(last.backlog)} deliveries`],
-              ['arrival p50', msUnit(last.p50)],
-              ['arrival p99', msUnit(last.p99)],
-            ]}
-          />
+          <h2>
+            {clock(last.t + 1)}
+            {plan !== null && ` of ${clock(plan.planned)}`} · {last.phase ?? DRAINING}
+          </h2>
+          {plan !== null && <progress max={plan.planned} value={last.t + 1} aria-label="Time of the load" />}
+          <dl class="tiles">
+            {tiles.map(([name, value, note]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+                <dd class="note">{note}</dd>
+              </div>
+            ))}
+          </dl>
           <div class="charts">
             <Chart
               name="Messages"
@@ -106,11 +125,42 @@ export function Live({ run }: { run: string }) {
               format={msValue}
               lines={latency}
             />
+            <Chart
+              name="Stages"
+              unit="ms, means of what arrived in each second"
+              title={stagesTitle(last)}
+              {...common}
+              stacked
+              format={msValue}
+              lines={STAGES.map((stage) => ({
+                label: stage,
+                values: column((s) => s.stages?.[stage] ?? null),
+                colour: stage,
+              }))}
+            />
+            <Chart
+              name="Generator"
+              unit="% of one core"
+              title={
+                last.cpu === null
+                  ? 'The CPU of the generator is not known'
+                  : `The generator used ${percent(last.cpu / 100)} of a core`
+              }
+              {...common}
+              format={figure}
+              lines={[{ label: 'CPU', values: column((s) => s.cpu), colour: 'blue' }]}
+            />
           </div>
         </section>
       )}
     </>
   );
+}
+
+function stagesTitle({ stages }: Second): string {
+  const [largest] = Object.entries(stages ?? {}).sort(([, a], [, b]) => (b ?? 0) - (a ?? 0));
+  if (largest?.[1] == null) return 'No stages are known of the last second';
+  return `The largest stage of the last second is ${largest[0]}: ${msUnit(largest[1])} on average`;
 }
 
 /** The phases that the seconds are of; what drains after the last one is in none. */
@@ -125,9 +175,10 @@ function phasesOf(seconds: Second[]): PhaseSpan[] {
 }
 
 /** The seconds of a run, as the server sends them. */
-function useSeconds(run: string): { seconds: Second[]; state: State } {
+function useSeconds(run: string): { seconds: Second[]; state: State; plan: Plan | null } {
   const [seconds, setSeconds] = useState<Second[]>([]);
   const [state, setState] = useState<State>('connecting');
+  const [plan, setPlan] = useState<Plan | null>(null);
   useEffect(() => {
     const source = new EventSource(eventsOf(run));
     // A new connection begins with the first second.
@@ -135,6 +186,7 @@ function useSeconds(run: string): { seconds: Second[]; state: State } {
       setSeconds([]);
       setState('running');
     });
+    source.addEventListener('plan', (event) => setPlan(JSON.parse(event.data)));
     source.addEventListener('seconds', (event) => {
       const more: Second[] = JSON.parse(visible(event.data));
       setSeconds((before) => [...before, ...more]);
@@ -149,5 +201,5 @@ function useSeconds(run: string): { seconds: Second[]; state: State } {
     );
     return () => source.close();
   }, [run]);
-  return { seconds, state };
+  return { seconds, state, plan };
 }

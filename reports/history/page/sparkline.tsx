@@ -4,14 +4,29 @@ const WIDTH = 120;
 const HEIGHT = 24;
 const EDGE = 2;
 
-/** A line without axes: how p99 went, from the lowest to the highest on a logarithmic scale. */
-export function Sparkline({ values }: { values: (number | null)[] }) {
+/** ms */
+interface Scale {
+  low: number;
+  high: number;
+}
+
+/** One scale for all pictures of a list; null: there is nothing to draw. */
+export function scaleOf(values: (number | null)[]): Scale | undefined {
   const known = values.filter((value): value is number => value !== null && value > 0);
-  if (known.length < 2) return <span class="small">–</span>;
-  const [low, high] = [Math.min(...known), Math.max(...known)];
-  const span = Math.log(high / low) || 1;
+  if (known.length === 0) return undefined;
+  return known.reduce<Scale>(
+    ({ low, high }, value) => ({ low: Math.min(low, value), high: Math.max(high, value) }),
+    { low: Number.POSITIVE_INFINITY, high: 0 },
+  );
+}
+
+/** A line without axes: how p99 went, on a logarithmic scale. */
+export function Sparkline({ values, scale }: { values: (number | null)[]; scale: Scale | undefined }) {
+  const own = scaleOf(values);
+  if (scale === undefined || own === undefined || values.length < 2) return <span class="small">–</span>;
+  const span = Math.log(scale.high / scale.low) || 1;
   const x = (i: number) => (i / (values.length - 1)) * (WIDTH - 2 * EDGE) + EDGE;
-  const y = (value: number) => HEIGHT - EDGE - (Math.log(value / low) / span) * (HEIGHT - 2 * EDGE);
+  const y = (value: number) => HEIGHT - EDGE - (Math.log(value / scale.low) / span) * (HEIGHT - 2 * EDGE);
   const path = values
     .map((value, i) => {
       if (value === null || value <= 0) return '';
@@ -21,7 +36,7 @@ export function Sparkline({ values }: { values: (number | null)[] }) {
     .join('');
   return (
     <svg class="spark" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img">
-      <title>{`p99 over time: ${ms(low)} to ${ms(high)} ms`}</title>
+      <title>{`p99 over time: ${ms(own.low)} to ${ms(own.high)} ms`}</title>
       <path d={path} />
     </svg>
   );

@@ -91,16 +91,18 @@ test('a sparkline is read anew when the timeline has changed, and only then', as
   await rm(directory, { recursive: true });
 });
 
-test('the list says queue and mode of the pipeline, the highest rate of the load, branch and commit', async () => {
+test('the list says the load, the settings, queue and mode of the pipeline, branch and commit', async () => {
   const run = golden('real');
+  run.run.command = "QUEUE=stream npm run smoke -- -e RATE=50 -e P99=0.1 -e 'SALT=a b' -e LABELS=build=17";
   run.environment.git = { commit: '0123456789abcdef', branch: 'topic', dirty: false };
   const directory = await writeRun(root, 'real', run);
   const { runs } = await list('?text=pipelined');
   assert.deepEqual(
-    runs.map(({ conditions }) => conditions),
-    [['stream', 'pipelined', '50/s', 'topic', '01234567']],
+    runs.map(({ load, conditions }) => [load, ...conditions]),
+    [['50 requests/s', 'QUEUE=stream', 'P99=0.1', 'SALT=a b', 'stream', 'pipelined', 'topic', '01234567']],
   );
-  assert.deepEqual((await list('?text=two')).runs[0]?.conditions, ['1,500/s'], 'of an older run');
+  const [older] = (await list('?text=two')).runs;
+  assert.deepEqual([older?.load, older?.conditions], ['1,500 requests/s', []], 'of an older run');
   await rm(directory, { recursive: true });
 });
 
@@ -110,8 +112,24 @@ test('the list by text, label and part', async () => {
   assert.deepEqual(await names('?text=serial'), ['two & three']);
   assert.deepEqual(await names('?text=nothing'), []);
   assert.deepEqual(await names(`?label=${encodeURIComponent('build: 17')}`), ['one']);
+  assert.deepEqual(await names('?state=pass'), ['one']);
+  assert.deepEqual(await names('?script=smoke'), []);
+  assert.deepEqual(await names('?script=ramp&sort=p99&ascending=true'), ['one', 'two & three']);
+  assert.equal((await get('/api/runs?sort=directory')).statusCode, 400);
   assert.deepEqual(await names('?limit=1&offset=1'), ['one']);
   assert.equal((await get('/api/runs?limit=100000')).statusCode, 400);
+});
+
+test('a run has the reason of its verdict, its limit, and its place among those of its script', async () => {
+  const { runs, scripts, trend } = await list('?state=fail');
+  const [{ reason, limit, change } = {}] = runs;
+  assert.deepEqual([limit, change], [250, null]);
+  assert.equal(reason, golden('failing').verdict.reasons[0]);
+  assert.deepEqual(scripts, ['ramp']);
+  assert.deepEqual(
+    [trend.script, ...trend.points.map(({ directory, limit }) => `${directory}: ${limit}`)],
+    ['ramp', 'two & three: 250'],
+  );
 });
 
 test('a run that is not as it should be is named with its fault, and the others stay', async () => {
@@ -310,7 +328,7 @@ test('a run in progress: its seconds as they are written, and then its end', asy
       text += decoder.decode(value, { stream: true });
     }
   };
-  await until(/"t":0.*\n\n/);
+  await until(/^event: plan\ndata: {"planned":50,"limit":250}\n\n.*"t":0.*\n\n/s);
   assert.doesNotMatch(text, /"t":1/);
   await grow(directory, (seconds[1] as string).slice(40) + seconds[2]);
   await until(/"t":1.*"t":2.*\n\n/);

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
@@ -14,13 +13,22 @@ import type { Run } from '../../contract/run.ts';
 import { fillPage } from '../../render.ts';
 import { HOSTILE } from '../../test/golden.ts';
 import { golden } from '../../test/goldens.ts';
-import { blank, charts, legend, overflow, text, unreadable, zoomsByKeys } from '../../test/looking.ts';
+import {
+  blank,
+  charts,
+  legend,
+  overflow,
+  painted,
+  text,
+  unreadable,
+  violations,
+  zoomsByKeys,
+} from '../../test/looking.ts';
 import { huge, turned, wordy } from '../../test/odd.ts';
 import { template } from '../../test/template.ts';
 import { grow, temporaryRuns, writeRun } from './runs.ts';
 
 const SERVER = fileURLToPath(new URL('../server.ts', import.meta.url));
-const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const MANY = 1000;
 
 let root: string;
@@ -93,26 +101,12 @@ async function visit(
   }
 }
 
-/** What axe-core finds against WCAG 2 AA and its best practices. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(await readFile(AXE, 'utf8'));
-  const found = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
-    return (await axe.run()).violations;
-  });
-  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-}
-interface Violation {
-  id: string;
-  nodes: { html: string }[];
-}
-
 const rows = (page: Page) => page.locator('.runs tbody tr');
 
 test('1,000 runs: the newest, more of them, and those that a text or a label finds', async () => {
   await visit('/', async (page) => {
     await rows(page).nth(49).waitFor();
-    assert.equal(await text(page, 'h2'), '1,000 runs');
+    await page.getByRole('heading', { name: /^1,000 runs$/ }).waitFor();
     assert.equal(await rows(page).count(), 50);
     assert.match(await text(page, '.runs tbody th'), /^run-0999/);
     assert.equal(await page.locator('.runs .spark').count(), 50);
@@ -164,7 +158,14 @@ test('ticked by mouse, compared: the page of a comparison', async () => {
     for (const name of ['mouse-b', 'mouse-a', 'mouse-c']) {
       await page.getByRole('checkbox', { name: `Compare ${name}` }).check();
     }
-    await page.getByRole('link', { name: 'Compare 3 runs' }).click();
+    const bar = page.getByRole('region', { name: 'Compare' });
+    await bar.getByLabel('Baseline').selectOption('mouse-b');
+    await bar.getByRole('link', { name: 'Compare 3 runs' }).click();
+    await page.waitForURL(/run=mouse-b&run=mouse-a&run=mouse-c$/);
+    // What was chosen is there again.
+    await page.goBack();
+    await page.getByRole('heading', { name: '3 of 1,003 runs' }).waitFor();
+    await bar.getByRole('link', { name: 'Compare 3 runs' }).click();
     await page.locator('.differences tbody tr').first().waitFor();
     assert.match(page.url(), /run=mouse-a&run=mouse-b&run=mouse-c$/);
     assert.match(await text(page, '.subjects'), /not comparable: other profile/);
@@ -173,6 +174,7 @@ test('ticked by mouse, compared: the page of a comparison', async () => {
       /^B \(2027-01-01 01:00:00 UTC\): .*p99.* undecided: .*\nC .*not comparable/,
     );
     assert.match(await text(page, '.differences'), /arrival p99[^×]*×1\.50/);
+    assert.equal(await page.getByRole('link', { name: 'all runs' }).getAttribute('href'), '/');
     const reports = await page
       .locator('.subjects a')
       .evaluateAll((all) => all.map((a) => a.getAttribute('href')));
@@ -191,26 +193,50 @@ test('ticked by mouse, compared: the page of a comparison', async () => {
   });
 });
 
+test('p99 by run of a script: a dot by verdict and the limit, as a table too; on a phone a run is a card', async () => {
+  for (const [i, verdict] of (['pass', 'fail', 'invalid'] as const).entries()) {
+    const run = golden('passing');
+    Object.assign(run.run, { name: `trend-${i}`, method: 'trending', started: `2027-02-01T0${i}:00:00Z` });
+    run.verdict = { ...run.verdict, result: verdict, reasons: verdict === 'fail' ? ['p99 too high'] : [] };
+    await writeRun(root, run.run.name, run);
+  }
+  await visit('/?script=trending&sort=started&ascending=true', async (page) => {
+    await rows(page).nth(2).waitFor();
+    assert.match(await text(page, '.runs tbody th'), /^trend-0/);
+    assert.match(await rows(page).nth(1).innerText(), /fail\s+p99 too high[\s\S]*limit 250[\s\S]*\+0\s%/);
+    await page.locator('.trend canvas').waitFor();
+    const invalid = async () => (await painted(page, 'Arrival p99 by run of trending', '--invalid')) > 20;
+    await eventually(invalid, 'a dot of the invalid run');
+    await page.getByText('as a table').click();
+    assert.match(await text(page, '.data tbody'), /01:00:00 UTC · fail4\.39–250/);
+    await page.setViewportSize({ width: 390, height: 800 });
+    assert.ok((await overflow(page)) <= 0);
+    const scrolls = page.locator('.runs .scroll');
+    assert.ok(await scrolls.evaluate((element) => element.scrollWidth <= element.clientWidth));
+    assert.deepEqual(await violations(page), []);
+  });
+});
+
 test('the same by keyboard alone', async () => {
   await comparable(['keys-a', 'keys-b', 'keys-c']);
   await visit('/', async (page) => {
     await page.getByLabel('Find').waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.type('keys');
-    await page.getByRole('heading', { name: '3 of ' }).waitFor();
+    await page.getByRole('heading', { level: 2, name: '3 of ' }).waitFor();
     const focused = () =>
       page.evaluate(
         () => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent,
       );
-    const tabTo = async (wanted: string, key = 'Tab') => {
-      for (let i = 0; i < 30 && !(await focused())?.startsWith(wanted); i++) await page.keyboard.press(key);
+    const tabTo = async (wanted: string) => {
+      for (let i = 0; i < 40 && !(await focused())?.startsWith(wanted); i++) await page.keyboard.press('Tab');
       assert.ok((await focused())?.startsWith(wanted), wanted);
     };
     await tabTo('Compare keys-b');
     await page.keyboard.press('Space');
     await tabTo('Compare keys-a');
     await page.keyboard.press('Space');
-    await tabTo('Compare 2 runs', 'Shift+Tab');
+    await tabTo('Compare 2 runs');
     await page.keyboard.press('Enter');
     await page.locator('.differences tbody tr').first().waitFor();
     assert.match(page.url(), /run=keys-a&run=keys-b$/);
@@ -228,7 +254,7 @@ test('hostile names and labels are text, in the list and in a comparison', async
   }
   await visit('/', async (page) => {
     await page.getByLabel('Find').fill('onerror');
-    await page.getByRole('heading', { name: '2 of ' }).waitFor();
+    await page.getByRole('heading', { level: 2, name: '2 of ' }).waitFor();
     assert.ok((await text(page, '.runs tbody th')).includes(HOSTILE));
     assert.ok((await overflow(page)) <= 0);
     await page.goto(`${address}/compare?run=hostile-1&run=hostile-2`);
@@ -253,10 +279,10 @@ test('bidi controls are seen in the list, in a comparison and of a run in progre
   await writeFile(join(root, 'no-run-\u202e', 'run.json'), '{"schema":"\u202e"}');
   await visit('/', async (page) => {
     await page.getByLabel('Find').fill('turned');
-    await page.getByRole('heading', { name: '3 of ' }).waitFor();
+    await page.getByRole('heading', { level: 2, name: '3 of ' }).waitFor();
     assert.deepEqual(await unreadable(page), []);
     assert.match(await text(page, 'main > section > details'), /no-run-\[U\+202E\]/);
-    await page.locator(`a[href*="${at[0]}"]`).click();
+    await page.locator(`.runs th a[href*="${at[0]}"]`).click();
     await page.getByText('report').waitFor();
   });
   await visit(`/compare?run=${at[0]}&run=${at[1]}`, async (page) => {
@@ -285,7 +311,7 @@ test('figures beyond all measure break no layout, and a count that is none makes
     await visit(path, async (page) => {
       if (path === '/') {
         await page.getByLabel('Find').fill('huge');
-        await page.getByRole('heading', { name: '2 of ' }).waitFor();
+        await page.getByRole('heading', { level: 2, name: '2 of ' }).waitFor();
         const misfits = await text(page, 'main > section > details');
         assert.match(
           misfits,
@@ -361,15 +387,17 @@ test('a run in progress is drawn as it goes, and ends', async () => {
     await page.getByRole('link', { name: 'running' }).click();
     await page.getByRole('heading', { name: '0:20' }).waitFor();
     await grow(directory, seconds.slice(20, 22).join(''));
-    await page.getByRole('heading', { name: '0:22' }).waitFor();
+    await page.getByRole('heading', { name: '0:22 of 0:50' }).waitFor();
     assert.ok(!(await legend(page, 'Messages')).includes('rejected or unknown'));
     await grow(directory, `${JSON.stringify({ ...run.timeline[0], t: 22, rejected: 700, failed: 34 })}\n`);
     await page.getByRole('heading', { name: '0:23' }).waitFor();
     // A run that is refused looked like one with little load. Charts are drawn after the heading.
     const refused = async () => (await legend(page, 'Messages')).includes('rejected or unknown');
     await eventually(refused, 'a line of what is refused');
-    const named = async () => (await charts(page)).filter(({ names }) => names.phases > 40).length === 3;
-    await eventually(named, 'three charts with names of phases');
+    const named = async () => (await charts(page)).filter(({ names }) => names.phases > 40).length === 5;
+    await eventually(named, 'five charts with names of phases');
+    assert.match(await text(page, '.tiles'), /p99[\s\S]*limit 250 ms/);
+    assert.match(await text(page, '.tiles'), /Rejected734/);
     const live = await charts(page);
     const latency = live.find(({ name }) => name === 'Arrival latency');
     assert.equal(new Set(latency?.lines.map(({ pattern }) => pattern)).size, 2, 'told by colour alone');

@@ -12,7 +12,15 @@ export function Header({ comparison }: PartProps) {
   const gate = gateOf(comparison);
   return (
     <header>
-      <p class="kind">Arrival comparison</p>
+      <p class="kind">
+        Arrival comparison
+        {location.pathname === '/compare' && (
+          <>
+            {' · '}
+            <a href="/">all runs</a>
+          </>
+        )}
+      </p>
       <h1>{subjects.map(({ title }) => title).join(' – ')}</h1>
       {gate !== null && <p class={`gate ${gate.tone}`}>{gate.sentence}</p>}
       {outcomes(comparison).map(({ tone, sentence }) => (

@@ -1,0 +1,71 @@
+/** How runs of one load follow each other. Pure. */
+import type { Change, Entry, Point } from './entry.ts';
+
+/** Points of a chart: older ones are left out. */
+const MOST_POINTS = 200;
+
+/** Whether p99 of a run is that of the pipeline, and of all messages. */
+function usable({ live, verdict, arrival, account, generator }: Entry): boolean {
+  const whole = !live && generator === null && account.arrived === account.scheduled;
+  return whole && (verdict === 'pass' || verdict === 'fail') && arrival?.p99 != null;
+}
+
+/** Of each run, how its p99 is from the last usable run of the same load before it. @param entries newest first */
+export function changes(entries: readonly Entry[]): Map<Entry, Change> {
+  const found = new Map<Entry, Change>();
+  const last = new Map<string, Entry>();
+  for (const entry of entries.toReversed().filter(usable)) {
+    const before = last.get(entry.like);
+    last.set(entry.like, entry);
+    const [was, is] = [before?.arrival?.p99 ?? 0, entry.arrival?.p99 ?? 0];
+    if (before === undefined || was === 0) continue;
+    found.set(entry, { from: before.directory, p99: is / was - 1, differs: differing(before, entry) });
+  }
+  return found;
+}
+
+function differing({ facts: before }: Entry, { facts: after }: Entry): string[] {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  const last = (name: string) => Number(name === 'commit');
+  return names
+    .filter((name) => before[name] !== after[name])
+    .sort((a, b) => last(a) - last(b))
+    .map((name) => `${name}: ${before[name] ?? '–'} → ${after[name] ?? '–'}`);
+}
+
+/** The newest of them that have a p99, in the order they ran. @param entries newest first */
+export function pointsOf(entries: readonly Entry[]): Point[] {
+  const points = entries.flatMap((entry): Point[] => {
+    const { directory, started, verdict, planned, limit, like, load, labels, arrival } = entry;
+    if (entry.live || arrival?.p99 == null) return [];
+    return [{ directory, started, verdict, planned, limit, like, load, labels, p99: arrival.p99 }];
+  });
+  return points.slice(0, MOST_POINTS).toReversed();
+}
+
+/** What a list can be sorted by. */
+const ORDERS = {
+  started: ({ started }: Entry) => started,
+  p50: ({ arrival }: Entry) => arrival?.p50,
+  p99: ({ arrival }: Entry) => arrival?.p99,
+  change: (entry: Entry, all: Map<Entry, Change>) => all.get(entry)?.p99,
+  messages: ({ account }: Entry) => account.scheduled,
+  lost: ({ account }: Entry) => account.lost,
+};
+export type Order = keyof typeof ORDERS;
+export const ORDER_NAMES = Object.keys(ORDERS) as Order[];
+
+/** By a column; runs without a value come last, and equal ones stay newest first. */
+export function inOrder(
+  entries: readonly Entry[],
+  all: Map<Entry, Change>,
+  order: Order,
+  ascending: boolean,
+): Entry[] {
+  const sign = ascending ? 1 : -1;
+  return entries.toSorted((one, other) => {
+    const [a, b] = [ORDERS[order](one, all) ?? null, ORDERS[order](other, all) ?? null];
+    if (a === null || b === null) return Number(a === null) - Number(b === null);
+    return a === b ? 0 : a < b ? -sign : sign;
+  });
+}

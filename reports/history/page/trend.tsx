@@ -1,0 +1,139 @@
+import type uPlot from 'uplot';
+import { Chart } from '../../page/chart.tsx';
+import type { Line } from '../../page/chart-data.ts';
+import { msValue, styleOf, wantsLog } from '../../page/chart-options.ts';
+import { duration, instant, msUnit, plural, visible } from '../../page/format.ts';
+import type { Listing, Point } from '../entry.ts';
+import { labelsOf } from '../text.ts';
+import { reportOf } from './links.ts';
+
+/** Lines that can be told apart. */
+const MOST_LOADS = 6;
+/** px */
+const RADIUS = 4;
+
+/** p99 by run, a line for each load, with a dot by verdict and the limit; nothing where there are fewer than two. */
+export function Trend({ trend: { script, points: all } }: Pick<Listing, 'trend'>) {
+  const loads = [...new Set(all.map(({ like }) => like).toReversed())];
+  const points = all.filter(({ like }) => loads.indexOf(like) < MOST_LOADS);
+  const last = points.at(-1);
+  if (last === undefined || points.length < 2) return null;
+  const lines: Line[] = loads.slice(0, MOST_LOADS).map((load, i) => ({
+    label: visible(loadOf(points.find(({ like }) => like === load) ?? last)),
+    values: points.map((point) => (point.like === load && usable(point) ? point.p99 : null)),
+    ...styleOf(i),
+  }));
+  lines.push(
+    {
+      label: 'not usable',
+      values: points.map((point) => (usable(point) ? null : point.p99)),
+      colour: 'invalid',
+    },
+    { label: 'limit', values: points.map(({ limit }) => limit), colour: 'fail', dash: 'dashed' },
+  );
+  const bad = points.filter(({ verdict }) => verdict !== 'pass').length;
+  const left = all.length - points.length;
+  return (
+    <section class="trend">
+      <h2>p99 by run</h2>
+      <Chart
+        kind="runs"
+        x={points.map((_, i) => i)}
+        names={points.map((point) => visible(nameOf(point)))}
+        lines={lines}
+        name={`Arrival p99 by run of ${visible(script)}`}
+        unit={wantsLog(lines) ? 'ms, logarithmic' : 'ms'}
+        axis="ms"
+        title={`The newest ${visible(script)} has p99 ${msUnit(last.p99)}${last.limit === null ? '' : `, limit ${msUnit(last.limit)}`}; ${bad === 0 ? `all ${points.length} passed` : `${bad} of ${plural(points.length, 'run')} did not pass`}`}
+        note={`A line for each load. ● pass, ✕ fail, ○ invalid or incomplete. A click opens the report.${left > 0 ? ` ${plural(left, 'run')} of other loads ${left === 1 ? 'is' : 'are'} not drawn.` : ''}`}
+        log={wantsLog(lines)}
+        format={msValue}
+        height={220}
+        wide
+        tune={(options, colour) => tuned(options, colour, points)}
+      />
+    </section>
+  );
+}
+
+/** 300 requests/s for 7 s */
+function loadOf({ load, planned }: Point): string {
+  return [load, duration(planned)].filter((text) => text !== '').join(' for ');
+}
+
+function usable({ verdict }: Point): boolean {
+  return verdict === 'pass' || verdict === 'fail';
+}
+
+function nameOf(point: Point): string {
+  return [instant(point.started), point.verdict, ...labelsOf(point)].join(' · ').slice(0, 100);
+}
+
+function tuned(options: uPlot.Options, colour: (name: string) => string, points: Point[]): uPlot.Options {
+  const [below, beside] = options.axes ?? [];
+  const joined = new Set(points.map(({ like }) => like)).size;
+  return {
+    ...options,
+    // Dots and limits are drawn below.
+    series: options.series.map((line, i) => ({
+      ...line,
+      points: { show: false },
+      ...(i > joined && { paths: () => null }),
+    })),
+    scales: { ...options.scales, x: { time: false, range: [-0.5, points.length - 0.5] } },
+    axes: [
+      {
+        ...below,
+        label: 'start of the run, UTC',
+        space: 90,
+        incrs: [1, 2, 5, 10, 20, 50, 100],
+        values: (_u, splits) => splits.map((i) => instant(points[i]?.started ?? '').slice(5, 16)),
+      },
+      { ...beside },
+    ],
+    hooks: {
+      draw: [(u) => drawDots(u, colour, points)],
+      ready: [
+        (u) =>
+          u.over.addEventListener('click', () => {
+            const point = points[u.cursor.idx ?? -1];
+            if (point !== undefined) location.assign(reportOf(point.directory));
+          }),
+      ],
+    },
+  };
+}
+
+/** A dot by verdict at each run, told by its shape too, and the limit that it had. */
+function drawDots(u: uPlot, colour: (name: string) => string, points: Point[]): void {
+  const radius = RADIUS * devicePixelRatio;
+  u.ctx.save();
+  u.ctx.lineWidth = 2 * devicePixelRatio;
+  for (const [i, { p99, limit, verdict }] of points.entries()) {
+    const [x, y] = [u.valToPos(i, 'x', true), u.valToPos(p99, 'y', true)];
+    if (limit !== null) {
+      const at = u.valToPos(limit, 'y', true);
+      u.ctx.strokeStyle = colour('fail');
+      u.ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+      u.ctx.beginPath();
+      u.ctx.moveTo(u.valToPos(i - 0.5, 'x', true), at);
+      u.ctx.lineTo(u.valToPos(i + 0.5, 'x', true), at);
+      u.ctx.stroke();
+      u.ctx.setLineDash([]);
+    }
+    u.ctx.strokeStyle = colour(verdict);
+    u.ctx.fillStyle = colour(verdict === 'pass' ? verdict : 'paper');
+    u.ctx.beginPath();
+    if (verdict === 'fail') {
+      u.ctx.moveTo(x - radius, y - radius);
+      u.ctx.lineTo(x + radius, y + radius);
+      u.ctx.moveTo(x + radius, y - radius);
+      u.ctx.lineTo(x - radius, y + radius);
+    } else {
+      u.ctx.arc(x, y, radius, 0, 2 * Math.PI);
+      u.ctx.fill();
+    }
+    u.ctx.stroke();
+  }
+  u.ctx.restore();
+}

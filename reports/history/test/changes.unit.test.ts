@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { changes, inOrder, pointsOf } from '../changes.ts';
+import type { Entry } from '../entry.ts';
+
+/** Newest first, as the catalogue has them. */
+function entries(...given: Partial<Entry>[]): Entry[] {
+  const all = given.map((one, i) => ({
+    directory: `run-${i + 1}`,
+    started: `2026-11-2${i + 1}T10:00:00Z`,
+    like: 'ramp',
+    verdict: 'pass',
+    live: false,
+    generator: null,
+    labels: {},
+    facts: {},
+    arrival: { p50: 1, p99: 10 },
+    account: { scheduled: 100, arrived: 100, lost: 0 },
+    ...one,
+  }));
+  return all.toReversed() as Entry[];
+}
+const p99 = (value: number) => ({ arrival: { p50: 1, p99: value } });
+
+test('a change is from the last usable run of the same load, and says what else differs', () => {
+  const all = entries(
+    { ...p99(10), facts: { build: '17', queue: 'stream' } },
+    { ...p99(500), verdict: 'invalid' },
+    { ...p99(500), verdict: 'fail', account: { scheduled: 100, arrived: 99, lost: 1 } },
+    { ...p99(500), live: true },
+    { ...p99(500), like: 'spike' },
+    { ...p99(15), verdict: 'fail', facts: { build: '18', queue: 'stream', P99: '0.1' } },
+  );
+  assert.deepEqual(
+    [...changes(all)].map(([entry, change]) => [entry.directory, change]),
+    [['run-6', { from: 'run-1', p99: 0.5, differs: ['build: 17 → 18', 'P99: – → 0.1'] }]],
+  );
+});
+
+test('the chart has the runs with a p99 in the order they ran; those in progress are not over', () => {
+  const all = entries({}, { arrival: { p50: 1, p99: null } }, { verdict: 'invalid' }, { live: true });
+  assert.deepEqual(
+    pointsOf(all).map(({ directory, verdict }) => [directory, verdict]),
+    [
+      ['run-1', 'pass'],
+      ['run-3', 'invalid'],
+    ],
+  );
+});
+
+test('sorted either way, runs without a value come last', () => {
+  const all = entries(p99(10), { arrival: null }, p99(30), p99(20));
+  const names = (ascending: boolean, order: 'p99' | 'change' = 'p99') =>
+    inOrder(all, changes(all), order, ascending).map(({ directory }) => directory);
+  assert.deepEqual(names(true), ['run-1', 'run-4', 'run-3', 'run-2']);
+  assert.deepEqual(names(false), ['run-3', 'run-4', 'run-1', 'run-2']);
+  assert.deepEqual(names(false, 'change'), ['run-3', 'run-4', 'run-2', 'run-1']);
+});
