@@ -70,7 +70,7 @@ export interface RunOptions {
    */
   mqtt?: {
     url: string;
-    /** User of the broker; the one in `url` goes before it. */
+    /** User of the broker, instead of that in `url`. */
     username?: string;
     /** Of that user. */
     password?: string;
