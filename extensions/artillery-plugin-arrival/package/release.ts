@@ -1,6 +1,6 @@
 /**
  * `npm run release`: packs artillery-plugin-arrival, and its recorder as one package for each platform (npm installs the one whose `os`
- * and `cpu` fit). Publishes nothing.
+ * and `cpu` fit). publint and arethetypeswrong check the plugin's; what they find ends it. Publishes nothing.
  *
  *     npm run release -- [--to <folder>] [<platform>=<k6> …]
  *
@@ -23,14 +23,17 @@ const to = resolve(values.to);
 mkdirSync(to, { recursive: true });
 const recorders = positionals.length > 0 ? positionals : [`${process.platform}-${process.arch}=${ROOT}/k6`];
 for (const recorder of recorders) packRecorder(...(recorder.split('=', 2) as [string, string]));
-pack(PLUGIN);
+const plugin = pack(PLUGIN);
+npx('publint@0.3.25', 'run', plugin, '--strict');
+// Without require(): the package is ESM, and Artillery imports it.
+npx('@arethetypeswrong/cli@0.18.5', plugin, '--profile', 'esm-only');
 
 function packRecorder(platform: string, k6: string): void {
   const name = `@arrival-bench/k6-${platform}`;
   if (!(name in manifest.optionalDependencies))
     throw new Error(`${name} is no optional dependency of the plugin; allowed: those of its package.json`);
   const [os, cpu] = platform.split('-');
-  const { version, homepage, repository } = manifest;
+  const { version, homepage, repository, bugs } = manifest;
   const folder = mkdtempSync(join(tmpdir(), 'arrival-recorder-'));
   try {
     const description = `k6 with the extension k6/x/arrival for ${platform}, the recorder of artillery-plugin-arrival`;
@@ -39,12 +42,16 @@ function packRecorder(platform: string, k6: string): void {
       name,
       version,
       description,
+      keywords: ['k6', 'artillery-plugin-arrival', 'load-testing'],
       homepage,
       repository,
+      bugs,
       license,
       os: [os],
       cpu: [cpu],
       files: ['k6'],
+      preferUnplugged: true, // Yarn: a program does not run out of an archive
+      publishConfig: { access: 'public' }, // a scope's packages are private by default
     };
     writeFileSync(join(folder, 'package.json'), `${JSON.stringify(text, null, 2)}\n`);
     writeFileSync(
@@ -62,7 +69,13 @@ function packRecorder(platform: string, k6: string): void {
   }
 }
 
-function pack(folder: string): void {
+function pack(folder: string): string {
   const args = ['pack', '--silent', '--pack-destination', to];
-  console.log(`packed  ${join(to, execFileSync('npm', args, { cwd: folder, encoding: 'utf8' }).trim())}`);
+  const tarball = join(to, execFileSync('npm', args, { cwd: folder, encoding: 'utf8' }).trim());
+  console.log(`packed  ${tarball}`);
+  return tarball;
+}
+
+function npx(tool: string, ...args: string[]): void {
+  execFileSync('npx', ['--yes', tool, ...args], { stdio: 'inherit' });
 }

@@ -27,6 +27,7 @@
 /** Seconds, or a number with its unit: `10`, `"10"`, `"10s"`, `"500ms"`, `"2m"`. */
 export type Duration = number | string;
 
+/** Options of `new Run()`. Required are `profile` and `ingest`, and `mqtt` unless `queue` or `answers` stands for it. */
 export interface RunOptions {
   /** The text of a profile (YAML: phases and flows), or the text and the name to show. */
   profile: string | { name: string; text: string };
@@ -45,6 +46,7 @@ export interface RunOptions {
   everyFlow?: { payloadBytes?: number | string; targets?: number | string };
   /** Where messages are posted. `path` takes one message, `batchPath` a JSON array of them. */
   ingest: {
+    /** `http://host:port` or `https://host:port`. */
     url: string;
     /** Sent as `Authorization: Bearer …`. */
     token?: string;
@@ -68,7 +70,9 @@ export interface RunOptions {
    */
   mqtt?: {
     url: string;
+    /** User of the broker, instead of that in `url`. */
     username?: string;
+    /** Of that user. */
     password?: string;
     /** The prefix before the target in a topic. Default `messages/`. */
     prefix?: string;
@@ -146,11 +150,15 @@ export interface RunOptions {
    * (`qos` 1; default 0). Figures of the report count held, refused and lost connections.
    */
   publishers?: {
+    /** As that of `mqtt`. */
     url: string;
     username?: string;
     password?: string;
+    /** Default 0. */
     qos?: 0 | 1;
+    /** How many in all. */
     connections: number;
+    /** How many are opened a second. */
     rate: number;
     /** More brokers beside `url`: the connections go to each in turn. */
     more?: string[];
@@ -201,7 +209,9 @@ export interface RunOptions {
   gather?: Duration;
   /** Names the run's directory: `<name>-<topology>-<network>-<time>`. Defaults `run`, `single`, `loopback`. */
   name?: string;
+  /** How the pipeline is built: a label, for the directory and the report. */
   topology?: string;
+  /** What lies between generator and pipeline: a label too. */
   network?: string;
   /** Free texts for the report. */
   labels?: Record<string, string>;
@@ -236,6 +246,7 @@ export interface Slot {
  * there. Throws with the option's name, its value and what is allowed.
  */
 export class Run {
+  /** Checks the options. */
   constructor(options: RunOptions);
 
   /**

@@ -39,7 +39,7 @@ func startMosquitto(t *testing.T) *mosquitto {
 	m := &mosquitto{address: test.Server(t, func(port string) *exec.Cmd {
 		require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil,
 			"listener %s 127.0.0.1\nallow_anonymous true\nset_tcp_nodelay true\nmax_inflight_messages 0\nmax_queued_messages 0\n", port), 0o600))
-		return exec.Command("mosquitto", "-c", conf)
+		return exec.Command(test.Program(t, "mosquitto"), "-c", conf)
 	})}
 
 	publisher := paho.NewClient(paho.NewClientOptions().AddBroker("mqtt://" + m.address).SetClientID("relay").

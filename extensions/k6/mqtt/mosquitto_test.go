@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 // newMosquitto is newBroker with a real Mosquitto, which knows of the rules only the user.
@@ -59,7 +61,7 @@ func startMosquitto(t *testing.T, listeners ...string) (addresses []string) {
 // runMosquitto reports whether it got as far as running.
 func runMosquitto(t *testing.T, config string) bool {
 	t.Helper()
-	command := exec.Command(daemon(t, "mosquitto"), "-c", config)
+	command := exec.Command(test.Program(t, "mosquitto"), "-c", config)
 	stderr, err := command.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, command.Start())
@@ -91,19 +93,7 @@ func mosquittoUser(t *testing.T, username, password string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "users")
 	require.NoError(t, os.WriteFile(path, []byte(username+":"+password+"\n"), 0o600))
-	out, err := exec.Command(daemon(t, "mosquitto_passwd"), "-U", path).CombinedOutput()
+	out, err := exec.Command(test.Program(t, "mosquitto_passwd"), "-U", path).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return path
-}
-
-// daemon finds a server's program, also for users whose PATH lacks the directories of daemons.
-func daemon(t *testing.T, name string) string {
-	t.Helper()
-	for _, dir := range []string{"", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/sbin"} {
-		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return path
-		}
-	}
-	t.Fatalf("%s is not installed: `npm test` installs it, or says what to type", name)
-	return ""
 }

@@ -28,6 +28,8 @@ import (
 	"github.com/mochi-mqtt/server/v2/hooks/auth"
 	"github.com/mochi-mqtt/server/v2/listeners"
 	"github.com/stretchr/testify/require"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
 )
 
 // mosquitto is a real broker of the test's own, on free ports of 127.0.0.1.
@@ -81,7 +83,7 @@ func tryMosquitto(t *testing.T, more []string) *mosquitto {
 	path := filepath.Join(dir, "mosquitto.conf")
 	require.NoError(t, os.WriteFile(path, []byte(strings.Join(config, "\n")+"\n"), 0o600))
 
-	server := exec.Command(mosquittoPath(t), "-c", path)
+	server := exec.Command(test.Program(t, "mosquitto"), "-c", path)
 	var log bytes.Buffer
 	server.Stdout, server.Stderr = &log, &log
 	require.NoError(t, server.Start())
@@ -105,17 +107,6 @@ func tryMosquitto(t *testing.T, more []string) *mosquitto {
 		}
 	}
 	return m
-}
-
-func mosquittoPath(t *testing.T) string {
-	t.Helper()
-	for _, dir := range []string{"", "/usr/sbin/", "/usr/local/sbin/", "/opt/homebrew/sbin/"} {
-		if path, err := exec.LookPath(dir + "mosquitto"); err == nil {
-			return path
-		}
-	}
-	t.Fatal("mosquitto is not installed: npm run setup")
-	return ""
 }
 
 // certificate writes a certificate for 127.0.0.1 and its key, and returns what trusts it.

@@ -108,8 +108,20 @@ func Redis(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	return "redis://" + Server(t, func(port string) *exec.Cmd {
-		return exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", dir)
+		return exec.Command(Program(t, "redis-server"), "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", dir)
 	})
+}
+
+// Program finds a server's program, also for users whose PATH lacks the directories of daemons.
+func Program(t *testing.T, name string) string {
+	t.Helper()
+	for _, dir := range []string{"", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/sbin"} {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path
+		}
+	}
+	require.FailNow(t, name+" is not installed: `npm test` installs it, or says what to type")
+	return ""
 }
 
 // Server starts a server on a free port, ends it with the test, and returns its address once it takes connections.

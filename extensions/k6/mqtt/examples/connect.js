@@ -1,6 +1,7 @@
 // How does a client connect, and how long does the iteration last?
 //   ./k6 run extensions/k6/mqtt/examples/connect.js
 import { check } from 'k6';
+import { setTimeout } from 'k6/timers';
 import { Client } from 'k6/x/mqtt';
 
 const BROKER = __ENV.MQTT_URL || 'mqtt://127.0.0.1:1883';
@@ -36,6 +37,7 @@ export default function () {
   // A wrong type is a mistake in the script, so it throws, whether or not there is an error handler.
   let thrown;
   try {
+    // @ts-expect-error: the types say so too
     client.connect(1883);
   } catch (error) {
     thrown = error;

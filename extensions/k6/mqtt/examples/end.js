@@ -19,11 +19,11 @@ export const options = {
 export default async function () {
   let ends = 0;
   let messages = 0;
-  let ended = () => {};
+  let ended;
   const client = new Client();
   client.on('end', () => {
     ends++;
-    ended();
+    ended?.();
   });
 
   client.end();

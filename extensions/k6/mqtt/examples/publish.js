@@ -23,17 +23,19 @@ const text = (payload) => String.fromCharCode(...new Uint8Array(payload));
 export default async function () {
   const got = [];
   const client = new Client();
-  const all = new Promise((resolve) => {
+  const all = new Promise((done) => {
     client.on('message', (topic, payload) => {
       got.push(`${topic.replace('publish/', '')}=${text(payload)}`);
-      if (got.length === 7) resolve();
+      if (got.length === 7) done(got);
     });
   });
   client.connect(BROKER);
   client.subscribe('publish/live/+', { qos: 2 });
 
   // Returns when the message is written (QoS 0), acknowledged (1) or complete (2).
-  for (const qos of [0, 1, 2]) client.publish(`publish/live/qos${qos}`, 'abc', { qos });
+  client.publish('publish/live/qos0', 'abc'); // the default
+  client.publish('publish/live/qos1', 'abc', { qos: 1 });
+  client.publish('publish/live/qos2', 'abc', { qos: 2 });
   client.publish('publish/live/string', 'abcd', { tags: { kind: 'tagged' } });
   client.publish('publish/live/bytes', new Uint8Array([65, 66, 67]).buffer);
   await client.publishAsync('publish/live/async', 'abc', { qos: 1 });

@@ -1,6 +1,7 @@
 // How does a script notice that its connection was lost, and go on?
 //   ./k6 run extensions/k6/mqtt/examples/reconnect.js
 import { check } from 'k6';
+import { setTimeout } from 'k6/timers';
 import { Client } from 'k6/x/mqtt';
 
 const BROKER = __ENV.MQTT_URL || 'mqtt://127.0.0.1:1883';

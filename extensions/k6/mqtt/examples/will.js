@@ -17,8 +17,10 @@ export const options = {
 const text = (payload) => String.fromCharCode(...new Uint8Array(payload));
 
 function sensor(id) {
-  const will = { topic: `wills/status/${id}`, payload: 'gone', qos: 1, retain: true };
-  const client = new Client({ client_id: id, will });
+  const client = new Client({
+    client_id: id,
+    will: { topic: `wills/status/${id}`, payload: 'gone', qos: 1, retain: true },
+  });
   client.on('error', () => {}); // the loss is what this script is about
   client.connect(BROKER);
   return client;
