@@ -144,6 +144,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 
 	e.used(rec.resources(), nil)
 	e.life.end(true)
+	e.trace(ctx, state.Logger)
 	m.end(ctx, state, e)
 	return e.write() // k6 writes it again at the end of the test, with its own metrics
 }

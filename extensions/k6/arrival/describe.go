@@ -80,6 +80,9 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 			CPUPercent: report.CPUBetween(r.Resources, span.Start.Seconds(), span.End.Seconds()),
 			Latency:    report.NewLatencies(times, lossless),
 		}
+		if at, ok := e.Ledger.AlmostAll(i); ok {
+			step.Arrived99S = new(float64(at)/1e6 - step.StartS)
+		}
 		step.Sampled = traced.Of(i).Against(step.Latency.Arrival)
 		r.Steps = append(r.Steps, step)
 	}

@@ -10,11 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
 // runFiles are the files that a run writes. Each of several instances writes them into its own directory,
 // partDir.
-var runFiles = []string{"run.json", "timeline.ndjson", "arrival.hlog", "index.html", "junit.xml", "summary.md"}
+var runFiles = []string{"run.json", "timeline.ndjson", "arrival.hlog", "index.html", "junit.xml", "summary.md", traces.FileName}
 
 const partDir = "generator-"
 

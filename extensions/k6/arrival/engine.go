@@ -80,6 +80,7 @@ func newEngine(o *options, part *segment.Segment) *engine {
 	if o.Sampled > 0 {
 		e.Ledger.Keep(o.Sampled, store.TraceLength)
 	}
+	e.Ledger.Sample(o.Traces)
 	deliveries, requests := expected(o.profile, due)
 	e.pending.trend, e.pending.http = thin(deliveries), thin(requests)
 	e.open = schedule.NewOpen(e.Course)

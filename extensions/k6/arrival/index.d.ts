@@ -182,6 +182,12 @@ export interface RunOptions {
    * `redis`. Default 0: none.
    */
   sampled?: number;
+  /**
+   * Traces of messages, 0 (default: none) to 10,000: of up to so many deliveries of the measured phases, evenly over the run, and of the slowest
+   * and those that did not arrive, which `messages` of run.json names. Each request then has a W3C header `traceparent`; that of a batch is its
+   * first message's. After the run OTLP spans are written to `traces.otlp.json`, and sent to `OTEL_EXPORTER_OTLP_ENDPOINT` where it is set.
+   */
+  traces?: number;
   /** How far the clocks of generator and pipeline may be apart; a wider bound makes the run invalid. */
   clock?: { limit?: Duration };
   /** How long a request may take; past it the message is `unknown` unless it arrives. Default 10 s. */
@@ -230,6 +236,8 @@ export interface Slot {
   readonly targets: string[];
   /** When it was handed out, in µs of Redis' clock, for stamps that a script makes itself. 0: the run has no Redis. */
   readonly stamp: number;
+  /** With `traces`, the value of the header of that name; else empty. */
+  readonly traceparent: string;
 }
 
 /**

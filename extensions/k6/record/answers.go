@@ -17,7 +17,7 @@ type answers struct {
 }
 
 const (
-	answersQueue  = 256
+	answersQueue    = 256
 	answersPatience = 10 * time.Second
 )
 

@@ -58,6 +58,7 @@ type Freeze struct {
 // Delivery is what happened to one message that was delivered. Copies of it are not listed.
 type Delivery struct {
 	ID       string
+	Parent   string    // the traceparent of its request
 	Received time.Time // its request had been read from the socket
 	Made     time.Time // just before its packet was made, and its stamps with it
 	Written  time.Time // just before its first copy was written to a socket
@@ -68,6 +69,7 @@ type Delivery struct {
 // accepted is a request on its way to the broker.
 type accepted struct {
 	body         []byte
+	parent       string
 	received, at time.Time
 }
 

@@ -24,7 +24,7 @@ func (f *Pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if status == http.StatusAccepted {
 		f.order.Lock()
-		f.queue <- accepted{body: body, received: received, at: time.Now()}
+		f.queue <- accepted{body: body, parent: r.Header.Get("Traceparent"), received: received, at: time.Now()}
 		f.order.Unlock()
 	}
 	w.WriteHeader(status)

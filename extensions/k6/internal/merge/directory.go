@@ -13,6 +13,7 @@ import (
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
 // ofGenerator is what the directory of one of several instances is called in that of their run.
@@ -42,6 +43,7 @@ func Directories(given []string, out string) (directory string, r *report.Run, e
 			}
 			return err
 		}))
+		must.Do(traces.Join(dirs, out))
 		must.Do(report.Save(out, r))
 	})
 	return out, r, err

@@ -82,9 +82,17 @@ func steps(runs []*report.Run, resources []report.Resource) []report.Step {
 	}
 }
 
+// latest is nil where one part did not come to it.
+func latest(a, b *float64) *float64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	return most(a, b)
+}
+
 func addSteps(parts []*report.Step) report.Step {
 	first := parts[0]
-	all := report.Step{Name: first.Name, StartS: first.StartS, Measured: first.Measured, Backlog: new(0), DrainedS: first.DrainedS}
+	all := report.Step{Name: first.Name, StartS: first.StartS, Measured: first.Measured, Backlog: new(0), DrainedS: first.DrainedS, Arrived99S: first.Arrived99S}
 	if first.VUs != nil {
 		all.VUs = new(0)
 	}
@@ -100,11 +108,7 @@ func addSteps(parts []*report.Step) report.Step {
 		} else {
 			all.Backlog = nil
 		}
-		if all.DrainedS != nil && p.DrainedS != nil {
-			all.DrainedS = most(all.DrainedS, p.DrainedS)
-		} else {
-			all.DrainedS = nil
-		}
+		all.DrainedS, all.Arrived99S = latest(all.DrainedS, p.DrainedS), latest(all.Arrived99S, p.Arrived99S)
 	}
 	all.DurationS = end - all.StartS
 	all.ScheduledPerS, all.AcceptedPerS = float64(all.Scheduled)/all.DurationS, float64(all.Accepted)/all.DurationS
