@@ -47,8 +47,9 @@ export function subscriber() {
 export async function sender() {
   const slot = run.next();
   if (slot === null) return;
-  // pipeline/queue/frame.ts: target, stamps (received, and queued since then), body
-  const frame = `${slot.targets[0]}\n${slot.stamp},0\n${slot.body}`;
+  // pipeline/queue/frame.ts: target, stamps (received, and queued since then) and perhaps a trace, body
+  const trace = slot.traceparent && ` ${slot.traceparent}`;
+  const frame = `${slot.targets[0]}\n${slot.stamp},0${trace}\n${slot.body}`;
   let status = 0;
   try {
     await append(frame);

@@ -44,6 +44,7 @@ export function subscriber() {
   run.collect();
   const result = run.result();
   const [drain, back] = [drained(result, 'before', 'spike'), restored(result, 'before', 'spike', BACK)];
+  const almost = result.steps.find(({ name }) => name === 'spike')?.arrived_99_s;
   /** @type {[name: string, seconds: number | undefined, gauge: Gauge][]} */
   const figures = [
     ['time to drain', drain, timeToDrain],
@@ -54,12 +55,16 @@ export function subscriber() {
       (drain === undefined ? `did not drain within ${AFTER} s` : `drained in ${figure(drain)} s`) +
       (back === undefined
         ? `; p99 was not back within ${AFTER} s.`
-        : `; p99 was back after ${figure(back)} s.`),
+        : `; p99 was back after ${figure(back)} s.`) +
+      (almost == null
+        ? ' Less than 99 % of the burst arrived.'
+        : ` 99 % of the burst had arrived ${figure(almost)} s after it began.`),
   );
   for (const [name, seconds, gauge] of figures) {
     run.figure(name, seconds ?? Number.NaN, 's');
     gauge.add(seconds ?? 1e9);
   }
+  run.figure('time until 99 % of the burst had arrived', almost ?? Number.NaN, 's');
 }
 
 export function sender() {

@@ -40,7 +40,7 @@ after(async () => {
   await service.remove();
 });
 
-async function entries(): Promise<{ target: string; stamps: string; body: string }[]> {
+async function entries(): Promise<{ target: string; stamps: string; trace: string; body: string }[]> {
   const raw = (await redis.xrangeBuffer('arrival:messages', '-', '+')) as [Buffer, Buffer[]][];
   const frames = raw.flatMap(([, fields]) => unpackFrames(fields[1] as Buffer));
   return frames.map((frame) => {
@@ -102,7 +102,9 @@ test('an ingest without a clock stamps nothing; one may have its ids elsewhere',
   t.after(() => other.close());
   const body = { meta: { id: 'r.1.1' }, target: 'user/1' };
   assert.equal((await other.post('/messages', body)).status, 202);
-  assert.deepEqual(await entries(), [{ body: JSON.stringify(body), target: 'user/1', stamps: '' }]);
+  assert.deepEqual(await entries(), [
+    { body: JSON.stringify(body), target: 'user/1', stamps: '', trace: '' },
+  ]);
   assert.equal((await other.post('/messages', message)).body.field, 'id');
 });
 

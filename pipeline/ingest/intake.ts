@@ -6,6 +6,7 @@ import { formatStamps } from '../common/hops.ts';
 import { explainRedis } from '../queue/problems.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { Trace } from '../queue/trace.ts';
+import { traceOf } from '../queue/trace-context.ts';
 import { Admission, type Limits } from './admission.ts';
 import type { IngestCounters } from './counters.ts';
 import { MessageCheck } from './message.ts';
@@ -143,7 +144,8 @@ export class Intake {
     const message = this.#check.message(parse(body), body.length);
     this.#admit(1);
     this.#options.trace?.note(message);
-    this.#outbox.add(reply, [{ body, target: message.target, stamps: this.#stamps(request, 1) }]);
+    const stamps = this.#stamps(request, 1);
+    this.#outbox.add(reply, [{ body, target: message.target, stamps, trace: traceOf(request.headers) }]);
   };
 
   /** `POST /messages/batch` */
@@ -152,11 +154,13 @@ export class Intake {
     const messages = this.#check.batch(parse(body), body.length);
     this.#admit(messages.length);
     const stamps = this.#stamps(request, messages.length);
-    const { trace } = this.#options;
-    if (trace !== undefined) for (const message of messages) trace.note(message);
+    const trace = traceOf(request.headers);
+    if (this.#options.trace !== undefined) {
+      for (const message of messages) this.#options.trace.note(message);
+    }
     this.#outbox.add(
       reply,
-      messages.map((message) => ({ body: JSON.stringify(message), target: message.target, stamps })),
+      messages.map((message) => ({ body: JSON.stringify(message), target: message.target, stamps, trace })),
     );
   };
 

@@ -6,14 +6,16 @@ export interface Message {
   target: string;
   /** `formatStamps` of hops.ts; empty: none. */
   stamps: string;
+  /** `traceOf` of trace-context.ts; absent or empty: none. */
+  trace?: string;
 }
 
 /**
- * Encodes a message for the queue: `<target>\n<stamps>\n<body>`. It is one value, as each value of a command or
- * reply costs the client more than its bytes do.
+ * Encodes a message for the queue: `<target>\n<stamps>\n<body>`, or `<target>\n<stamps> <trace>\n<body>`. It is one
+ * value, as each value of a command or reply costs the client more than its bytes do.
  */
-export function encodeFrame({ target, stamps, body }: Message): string {
-  return `${target}\n${stamps}\n${body}`;
+export function encodeFrame({ target, stamps, trace, body }: Message): string {
+  return trace ? `${target}\n${stamps} ${trace}\n${body}` : `${target}\n${stamps}\n${body}`;
 }
 
 /** Separates the frames of an entry. JSON has this character only escaped (RFC 8259, 7; RFC 7464 uses it). */
@@ -61,32 +63,43 @@ export function bytesOf(frames: readonly Buffer[]): number {
   return bytes;
 }
 
-/** Where the parts of a frame are: the target ends at `target`, the stamps at `stamps`, each before a line feed. */
+/** Where the parts of a frame end: each before a line feed, or the stamps before the space that begins a trace. */
 export interface FrameEnds {
   target: number;
   stamps: number;
+  /** Of the line of the stamps; a frame without a trace has it where the stamps end. */
+  trace: number;
 }
 
 const LINE_FEED = 10;
+const SPACE = 0x20;
+/** Characters of the longest stamps (hops.ts), and of the shortest trace. Only a longer line is searched for one. */
+const LONGEST_STAMPS = 16 + 1 + 1 + 15;
 
 /** Throws a `RangeError` when these bytes are no frame. */
 export function frameEnds(frame: Buffer): FrameEnds {
   // Both are within the first few bytes, where a loop is cheaper than `indexOf`.
   let target = 0;
   while (target < frame.length && frame[target] !== LINE_FEED) target++;
-  let stamps = target + 1;
-  while (stamps < frame.length && frame[stamps] !== LINE_FEED) stamps++;
-  if (stamps >= frame.length) throw new RangeError('the frame has not the lines target, stamps and body');
+  let trace = target + 1;
+  while (trace < frame.length && frame[trace] !== LINE_FEED) trace++;
+  if (trace >= frame.length) throw new RangeError('the frame has not the lines target, stamps and body');
   if (target === 0) throw new RangeError('the frame has no target');
-  return { target, stamps };
+  let stamps = trace;
+  if (trace - target > 1 + LONGEST_STAMPS) {
+    const space = frame.indexOf(SPACE, target + 1);
+    if (space >= 0 && space < trace) stamps = space;
+  }
+  return { target, stamps, trace };
 }
 
 /** What {@link encodeFrame} made. Throws a `RangeError` when these bytes are no frame. */
-export function decodeFrame(frame: Buffer): { target: string; stamps: string; body: Buffer } {
+export function decodeFrame(frame: Buffer): { target: string; stamps: string; trace: string; body: Buffer } {
   const ends = frameEnds(frame);
   return {
     target: frame.toString('utf8', 0, ends.target),
     stamps: frame.toString('latin1', ends.target + 1, ends.stamps),
-    body: frame.subarray(ends.stamps + 1),
+    trace: frame.toString('latin1', ends.stamps + 1, ends.trace),
+    body: frame.subarray(ends.trace + 1),
   };
 }

@@ -2,18 +2,27 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeFrame, encodeFrame, packFrames, unpackFrames } from './frame.ts';
 
-const frames: [name: string, target: string, stamps: string, body: string][] = [
+const PARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+
+const frames: [name: string, target: string, stamps: string, body: string, trace?: string][] = [
   ['text beyond ASCII, lines in it', 'user/17', '1763700000123456,35', '{"text":"ä \u2028\n\\n"}\n'],
   ['no stamps', 'a', '', '{}'],
   ['an empty body', 'a', '1,2', ''],
+  ['a trace', 'a', '1763700000123456,35', '{}', PARENT],
+  ['a trace and its state', 'a', '1763700000123456,-35', '{}', `${PARENT} a=1, b=2 3`],
+  ['a trace and no stamps', 'a', '', '{}', PARENT],
 ];
-for (const [name, target, stamps, body] of frames) {
+for (const [name, target, stamps, body, trace = ''] of frames) {
   test(`a frame, there and back: ${name}`, () => {
-    const frame = encodeFrame({ target, stamps, body });
+    const frame = encodeFrame({ target, stamps, trace, body });
     const decoded = decodeFrame(Buffer.from(frame));
-    assert.deepEqual(decoded, { target, stamps, body: Buffer.from(body) });
+    assert.deepEqual(decoded, { target, stamps, trace, body: Buffer.from(body) });
   });
 }
+
+test('a frame without a trace is as long as before', () => {
+  assert.equal(encodeFrame({ target: 'a', stamps: '1,2', trace: '', body: '{}' }), 'a\n1,2\n{}');
+});
 
 test('frames in one value, there and back, however many and long they are', () => {
   const sizes = [10, 70_000, 3, ...Array.from({ length: 150 }, (_, i) => i)];

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, type MqttClient, type PacketCallback, ReasonCodes } from 'mqtt';
+import { splitTrace } from '../queue/trace-context.ts';
 
 export interface BrokerOptions {
   url: string;
@@ -20,6 +21,8 @@ export interface Publication {
   dup: boolean;
   /** A user property; undefined: none. */
   hops: string | undefined;
+  /** As a frame has it: the user properties `traceparent` and `tracestate`; empty: neither. */
+  trace: string;
 }
 
 const RECONNECT_MS = 200;
@@ -87,8 +90,10 @@ export class Broker {
    * Publishes a message. Calls `answered` with the reason code of its PUBACK; never at QoS 0, nor when the connection breaks
    * first.
    */
-  publish({ topic, payload, qos, dup, hops }: Publication, answered: (reasonCode: number) => void): void {
-    const options = { qos, dup, ...(hops !== undefined && { properties: { userProperties: { hops } } }) };
+  publish(publication: Publication, answered: (reasonCode: number) => void): void {
+    const { topic, payload, qos, dup } = publication;
+    const userProperties = userPropertiesOf(publication);
+    const options = { qos, dup, ...(userProperties !== undefined && { properties: { userProperties } }) };
     const done: PacketCallback = (error) => {
       if (!error) answered(0);
       // An error without a code means that the connection broke.
@@ -196,6 +201,15 @@ export class Broker {
     this.#up = up;
     if (!this.#closing) this.#options.onState(up, this.#reason);
   }
+}
+
+/** The user properties of a publication, in the order in which they are sent; undefined: none. */
+export function userPropertiesOf({
+  hops,
+  trace,
+}: Pick<Publication, 'hops' | 'trace'>): Record<string, string> | undefined {
+  const stamps = hops === undefined ? undefined : { hops };
+  return trace === '' ? stamps : { ...stamps, ...splitTrace(trace) };
 }
 
 /** The lowest reason code of a failure (MQTT 5, 2.4). */

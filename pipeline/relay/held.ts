@@ -8,9 +8,10 @@ export interface Held {
   readonly of: HeldEntry;
   readonly index: number;
   readonly frame: Buffer;
-  /** The ends of target and stamps in `frame`. */
+  /** The ends of target, stamps and trace in `frame`. */
   readonly targetEnd: number;
   readonly stampsEnd: number;
+  readonly traceEnd: number;
   /** The ingest's last stamp, µs of the reference clock; NaN: it has no stamps. */
   readonly queued: number;
   /** As in {@link Entry}, for this message. */
@@ -63,13 +64,14 @@ export function hold(of: HeldEntry, index: number, redelivery: boolean): Held {
   const { frames, deliveries, suspect } = of.entry;
   const frame = frames[index];
   if (frame === undefined) throw new RangeError('the entry has no frame');
-  const { target, stamps } = frameEnds(frame);
+  const { target, stamps, trace } = frameEnds(frame);
   return {
     of,
     index,
     frame,
     targetEnd: target,
     stampsEnd: stamps,
+    traceEnd: trace,
     queued: stamps === target + 1 ? Number.NaN : readQueued(frame, target + 1, stamps),
     deliveries,
     suspect,

@@ -3,14 +3,19 @@ import { test } from 'node:test';
 import mqttPacket from 'mqtt-packet';
 import { encodeFrame } from '../queue/frame.ts';
 import { eventually } from '../test/services.ts';
-import type { Broker, Publication } from './broker.ts';
+import { type Broker, type Publication, userPropertiesOf } from './broker.ts';
 import { type Batch, type Held, hold, holdEntry } from './held.ts';
 import { Publisher } from './publisher.ts';
 
 const RECEIVED = 1763700000123456;
 
-function held(body: string, { target = 'user/17', stamps = `${RECEIVED},35`, suspect = false } = {}): Held {
-  const frame = Buffer.from(encodeFrame({ target, stamps, body }));
+const PARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+
+function held(
+  body: string,
+  { target = 'user/17', stamps = `${RECEIVED},35`, trace = '', suspect = false } = {},
+): Held {
+  const frame = Buffer.from(encodeFrame({ target, stamps, trace, body }));
   const batch: Batch = { claimed: RECEIVED + 100, leased: 0, entries: [], open: 0 };
   const entry = { id: '1-1', frames: [frame], deliveries: 1, suspect, reason: '' };
   return hold(holdEntry(entry, batch), 0, false);
@@ -49,7 +54,7 @@ function atBroker({ qos = 1 as 0 | 1, window = 4, largest = Number.POSITIVE_INFI
     break: () => assert.fail('broken'),
   };
   const events: string[] = [];
-  const body = ({ frame, stampsEnd }: Held) => frame.toString('latin1', stampsEnd + 1, stampsEnd + 301);
+  const body = ({ frame, traceEnd }: Held) => frame.toString('latin1', traceEnd + 1, traceEnd + 301);
   const publisher = new Publisher({
     broker: broker as unknown as Broker,
     qos,
@@ -92,8 +97,9 @@ test('what is published of a message', () => {
             payload: Buffer.from('{"text":"ä"}'),
             dup: qos === 1 && redelivery,
             hops: `${RECEIVED},35,65,40`,
+            trace: '',
           },
-          { ...flags, topic: 'messages/ä', payload: Buffer.alloc(0), hops: undefined },
+          { ...flags, topic: 'messages/ä', payload: Buffer.alloc(0), hops: undefined, trace: '' },
         ],
       );
     }
@@ -106,16 +112,22 @@ for (const size of [
 ]) {
   test(`a packet with ${size} bytes is as large as mqtt-packet makes it`, () => {
     for (const qos of [0, 1] as const) {
-      for (const stamps of [`${RECEIVED},35`, '']) {
+      for (const [stamps, trace] of [
+        [`${RECEIVED},35`, ''],
+        ['', ''],
+        ['', PARENT],
+        [`${RECEIVED},35`, `${PARENT} a=${'b'.repeat(500)}`],
+      ]) {
         const publish = (largest: number) => {
           const { publisher, broker, events } = atBroker({ qos, largest });
-          publisher.add(held('x'.repeat(size), { stamps, target: 'ä' }));
+          publisher.add(held('x'.repeat(size), { stamps, trace, target: 'ä' }));
           publisher.flush();
           publisher.close();
           return { published: broker.published[0], events };
         };
-        const { topic, payload, dup, hops } = publish(Number.POSITIVE_INFINITY).published as Published;
-        const properties = hops === undefined ? {} : { properties: { userProperties: { hops } } };
+        const { topic, payload, dup, ...others } = publish(Number.POSITIVE_INFINITY).published as Published;
+        const userProperties = userPropertiesOf(others);
+        const properties = userProperties && { properties: { userProperties } };
         const { length } = mqttPacket.generate(
           { cmd: 'publish', topic, payload, qos, dup, retain: false, messageId: 1, ...properties },
           { protocolVersion: 5 },

@@ -1,5 +1,6 @@
 import type { Durations } from '../common/durations.ts';
 import { formatDeltas } from '../common/hops.ts';
+import { splitTrace } from '../queue/trace-context.ts';
 import { type Broker, FIRST_FAILURE, PASSING, type Publication, reasonName } from './broker.ts';
 import type { Held } from './held.ts';
 
@@ -212,27 +213,34 @@ export class Publisher {
 
 /** @param published the time now, µs of the reference clock */
 function publicationOf(held: Held, qos: 0 | 1, published: number): Publication {
-  const { frame, targetEnd, stampsEnd, queued } = held;
+  const { frame, targetEnd, stampsEnd, traceEnd, queued } = held;
   return {
     topic: TOPIC_PREFIX + frame.toString('utf8', 0, targetEnd),
-    payload: frame.subarray(stampsEnd + 1),
+    payload: frame.subarray(traceEnd + 1),
     qos,
     dup: qos === 1 && held.redelivery,
     hops: Number.isNaN(queued)
       ? undefined
       : frame.toString('latin1', targetEnd + 1, stampsEnd) +
         formatDeltas(queued, held.of.batch.claimed, published),
+    trace: traceEnd === stampsEnd ? '' : frame.toString('latin1', stampsEnd + 1, traceEnd),
   };
 }
 
 /** Why a message cannot be published; undefined: it can. */
-function problemOf({ topic, payload, qos, hops }: Publication, largest: number): string | undefined {
+function problemOf({ topic, payload, qos, hops, trace }: Publication, largest: number): string | undefined {
   const topicBytes = Buffer.byteLength(topic);
   if (topicBytes > LONGEST_TOPIC)
     return `a topic of ${topicBytes} bytes, and MQTT has ${LONGEST_TOPIC} at most`;
-  // Topic, packet id and properties: their length, a user property's identifier, name and value (MQTT 5, 3.3.2).
-  const header =
-    2 + topicBytes + 2 * qos + 1 + (hops === undefined ? 0 : 1 + 2 + 'hops'.length + 2 + hops.length);
+  // A user property has an identifier, a name and a value (MQTT 5, 3.3.2).
+  let properties = hops === undefined ? 0 : 1 + 2 + 'hops'.length + 2 + hops.length;
+  if (trace !== '') {
+    for (const [name, value] of Object.entries(splitTrace(trace))) {
+      properties += 1 + 2 + name.length + 2 + value.length;
+    }
+  }
+  // Topic, packet id, and the properties behind their length.
+  const header = 2 + topicBytes + 2 * qos + (properties < 128 ? 1 : 2) + properties;
   const remaining = header + payload.length;
   // The remaining length is written in bytes of 7 bits (1.5.5).
   const size = 1 + Math.ceil(Math.log2(remaining + 1) / 7) + remaining;

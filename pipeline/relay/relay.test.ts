@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { Redis } from 'ioredis';
-import { connectAsync, type MqttClient } from 'mqtt';
+import { connectAsync, type IPublishPacket, type MqttClient } from 'mqtt';
 import { Clock } from '../common/clock.ts';
 import { formatStamps } from '../common/hops.ts';
 import { openQueue } from '../queue/open.ts';
-import type { Queue } from '../queue/queue.ts';
+import type { Queue, QueueKind } from '../queue/queue.ts';
 import { Supervised } from '../stack/process.ts';
 import { type Hops, hopsOf } from '../test/hops.ts';
+import { AUTHORIZED, TestIngest } from '../test/ingest.ts';
 import { eventually, remove, startBroker, startRedis, temporaryDirectory } from '../test/services.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
@@ -179,6 +180,45 @@ test('a message without stamps arrives without hops', async (t) => {
   await eventually(() => arrivals.length === 1, 'its arrival');
   assert.deepEqual(arrivals, [{ topic: 'messages/a', body: '{"id":"plain"}', hops: undefined }]);
 });
+
+const PARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+for (const kind of ['stream', 'list'] as QueueKind[]) {
+  test(`${kind}: the trace context of a request reaches the subscriber as it was sent`, async (t) => {
+    const own = openQueue(kind, { url: redisServer.url, timeoutMs: 20_000 });
+    await own.whenReady(30_000);
+    const ingest = await TestIngest.start({ queue: own, now: () => clock.now() });
+    const relay = await startRelay(`relay-trace-${kind}`, { QUEUE: kind });
+    const got: Record<string, unknown>[] = [];
+    const note = (topic: string, _payload: Buffer, { properties }: IPublishPacket) => {
+      if (topic.startsWith('messages/')) got.push({ ...properties?.userProperties });
+    };
+    subscriber.on('message', note);
+    t.after(async () => {
+      subscriber.off('message', note);
+      await relay.stop();
+      await ingest.close();
+      own.close();
+    });
+    const tracestate = 'rojo=00f067aa0ba902b7, congo=t61rcWkgMzE';
+    const sent: [path: string, headers: Record<string, string>, ...expected: object[]][] = [
+      ['/messages', { traceparent: PARENT, tracestate }, { traceparent: PARENT, tracestate }],
+      ['/messages', {}, {}],
+      ['/messages', { traceparent: `00${PARENT}`, tracestate }, {}],
+      ['/messages', { tracestate }, {}],
+      ['/messages/batch', { traceparent: PARENT }, { traceparent: PARENT }, { traceparent: PARENT }],
+    ];
+    for (const [path, headers, ...expected] of sent) {
+      const one = { id: 'r.1.1', target: 'user/1' };
+      const body = path === '/messages' ? one : expected.map(() => one);
+      assert.equal((await ingest.post(path, body, { ...AUTHORIZED, ...headers })).status, 202);
+      await eventually(() => got.length === expected.length, 'the arrival');
+      for (const { hops, ...others } of got.splice(0)) {
+        assert.match(String(hops), /^\d+,\d+,-?\d+,\d+$/);
+        assert.deepEqual(others, expected.shift());
+      }
+    }
+  });
+}
 
 test('a relay says when it is there and when it is gone', async () => {
   const topic = 'status/relay/relay-status';

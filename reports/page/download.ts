@@ -51,6 +51,7 @@ export function messagesCsv({ messages }: Run): string | null {
     ...ABOUT.map((key): Column<Message> => [key, (row) => row[key]]),
     ...STAGES.map((stage): Column<Message> => [`${stage}_ms`, ({ stages_ms }) => stages_ms?.[stage]]),
     ['delivered', ({ delivered }) => delivered],
+    ['trace', ({ trace }) => trace],
   ]);
 }
 

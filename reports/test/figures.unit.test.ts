@@ -86,15 +86,22 @@ test('messages as CSV: a line each, stages in columns, what is not known empty',
   const at = { target: '=user/1', flow: 'a,b', phase: 'ramp', due: '2026-11-21T09:48:10.000001Z' };
   run.messages = {
     slowest: [
-      { ...at, id: 'r.1.7', subscriber: 1, arrival_ms: 300.5, stages_ms: { queue: 300, relay: 0.5 } },
+      {
+        ...at,
+        id: 'r.1.7',
+        trace: 'a7',
+        subscriber: 1,
+        arrival_ms: 300.5,
+        stages_ms: { queue: 300, relay: 0.5 },
+      },
     ],
     named: [{ ...at, id: 'r.1.9', end: 'lost', phase: null, due: null, delivered: 0 }],
   };
   assert.deepEqual(messagesCsv(run)?.split('\r\n'), [
     'list,id,end,target,flow,phase,due,subscriber,arrival_ms,' +
-      'schedule_ms,request_ms,ingest_ms,queue_ms,relay_ms,delivery_ms,delivered',
-    `slowest,r.1.7,,"'=user/1","a,b",ramp,${at.due},1,300.5,,,,300,0.5,,`,
-    `named,r.1.9,lost,"'=user/1","a,b",,,,,,,,,,,0`,
+      'schedule_ms,request_ms,ingest_ms,queue_ms,relay_ms,delivery_ms,delivered,trace',
+    `slowest,r.1.7,,"'=user/1","a,b",ramp,${at.due},1,300.5,,,,300,0.5,,,a7`,
+    `named,r.1.9,lost,"'=user/1","a,b",,,,,,,,,,,0,`,
     '',
   ]);
 });

@@ -64,6 +64,16 @@ test('every metric of the alert rules exists', () => {
   }
 });
 
+test('the arrival latency leads to the traces in the time that is shown', () => {
+  const [{ url }] = dashboard.panels[0].fieldConfig.defaults.links;
+  const panes = JSON.parse(new URL(url, 'http://grafana').searchParams.get('panes') as string);
+  const variable = dashboard.templating.list.find(({ query }: { query: string }) => query === 'tempo');
+  assert.equal(panes.traces.datasource, `\${${variable.name}}`);
+  assert.deepEqual(panes.traces.range, { from: `\${__from}`, to: `\${__to}` });
+  const [, service] = panes.traces.queries[0].query.match(/service\.name = "(.*)"/);
+  assert.ok(read('../../extensions/k6/internal/traces/spans.go').includes(`"${service}"`));
+});
+
 test('every panel has a place of its own, a description, and asks the chosen source', () => {
   assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
   assert.ok(dashboard.templating.list.some(({ name }: { name: string }) => name === 'datasource'));

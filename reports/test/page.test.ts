@@ -226,6 +226,7 @@ describe('the page in a browser', () => {
         {
           ...at,
           id: 'r.1.7',
+          trace: '4bf92f3577b34da6a3ce929d0e0e4736',
           phase: 'ramp',
           subscriber: 1,
           arrival_ms: 300.5,
@@ -244,8 +245,8 @@ describe('the page in a browser', () => {
       async (page) => {
         const rows = await page.locator('#messages tbody tr').allTextContents();
         assert.equal(rows.length, 4);
-        assert.match(rows[0] ?? '', /^r\.1\.7\D*300.*queue, 300/);
-        assert.match(rows[1] ?? '', /^r\.1\.8.*not known/);
+        assert.match(rows[0] ?? '', /^r\.1\.7\D*300.*queue, 300.*4bf92f3577b34da6a3ce929d0e0e4736$/);
+        assert.match(rows[1] ?? '', /^r\.1\.8.*not known.*–$/);
         assert.match(rows[2] ?? '', /^r\.1\.9\D*lost/);
         assert.match(await text(page, '.stages tbody tr:nth-child(4)'), /98\s%/);
         assert.deepEqual(await violations(page), []);

@@ -5,6 +5,7 @@
 import { choice, count, flag, number, numbers, read, text } from './env.js';
 
 const PAYLOAD = { max: 1_048_576, whole: true };
+const TRACED = { max: 10_000, whole: true };
 const DAY = { min: 0.1, max: 86_400 };
 
 /** Settings of every script; setting() reads them. */
@@ -13,6 +14,7 @@ export const every = () => ({
   TARGETS: count('', '', 'targets of each flow (most have 100)', { max: 100_000 }),
   CANARY: choice(['true', 'on', 'false', 'off'], 'false or off: no message a second beside the load'),
   CLOCK_LIMIT: text('', 'the widest clock bound of a valid run, like 1ms'),
+  TRACES: number(0, '', 'messages with a trace, beside the slowest and the missing; 0: none', TRACED),
   LABELS: text('', 'build=17,branch=main, for the list of runs and for comparisons'),
   ID_KEY: text('id', 'key of the id in a message, like meta.id'),
   RUN_ID: text('', 'new for each run; the same for all instances of a run'),

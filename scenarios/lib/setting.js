@@ -45,6 +45,7 @@ export function setting(script) {
     id: set.ID_KEY,
     topology: __ENV.TOPOLOGY || String(reached.facts.topology ?? 'single'),
     network: __ENV.NETWORK || 'loopback',
+    traces: set.TRACES,
     labels: labelsOf(set.LABELS ?? ''),
     clock: set.CLOCK_LIMIT ? { limit: set.CLOCK_LIMIT } : {},
     ...(answers && { answers, drain: 0.1, idle: 0.1 }), // an unanswered message never arrives

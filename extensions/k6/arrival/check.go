@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fuzz"
@@ -14,6 +15,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
 var (
@@ -24,6 +26,9 @@ var (
 
 // protocolMax is the longest name of a protocol; it stands in table heads.
 const protocolMax = 16
+
+// tracesMost bounds the file of traces to some 20 MB.
+const tracesMost = 10_000
 
 // check parses the profile and checks all options. The error names the option, its value and what is allowed.
 func (o *options) check() error {
@@ -99,6 +104,10 @@ func (o *options) checkNumbers() error {
 		return fmt.Errorf("sampled %d is below 0: one message in so many, or 0 for none", o.Sampled)
 	case o.Sampled > 0 && o.Redis.URL == "":
 		return errors.New("sampled is set, but there are no trace lists to read: redis.url (REDIS_URL) is missing")
+	case o.Traces < 0 || o.Traces > tracesMost:
+		return fmt.Errorf("traces %d (TRACES) is outside 0 to %d", o.Traces, tracesMost)
+	case o.Traces > 0 && slices.ContainsFunc(sortedKeys(o.Ingest.Headers), func(name string) bool { return strings.EqualFold(name, traces.Header) }):
+		return errors.New("traces (TRACES) gives each request its own traceparent, so ingest.headers can't have one")
 	case o.Timeout <= 0:
 		return errors.New("timeout 0: a time above 0 is wanted")
 	case o.Clock.Limit != nil && *o.Clock.Limit == 0:

@@ -146,6 +146,7 @@ func (e *engine) collect(ctx context.Context, state *lib.State, m *runMetrics) e
 
 	e.note(func() { e.resources = append(e.resources, rec.resources()...) })
 	e.life.change(func(p *progress) { p.ended, p.finished = time.Now(), true })
+	e.trace(ctx, state.Logger)
 	m.end(ctx, state, e)
 	return e.write() // k6 writes it again at the end of the test, with its own metrics
 }

@@ -81,6 +81,9 @@ func (e *engine) describeLatencies(r *report.Run, standing ledger.Standing, span
 			CPUPercent: report.CPUBetween(r.Resources, span.Start.Seconds(), span.End.Seconds()),
 			Latency:    report.NewLatencies(times, lossless),
 		}
+		if at, ok := e.Ledger.AlmostAll(i); ok {
+			step.Arrived99S = new(float64(at)/1e6 - step.StartS)
+		}
 		step.Sampled = traced.Of(i).Against(step.Latency.Arrival)
 		r.Steps = append(r.Steps, step)
 	}
@@ -201,7 +204,7 @@ func (e *engine) describeMessages() *report.Messages {
 	for _, d := range found.Slowest {
 		id, target, flow := e.nameOf(d.Seq)
 		s := report.Slow{
-			ID: id, Target: target, Flow: flow, Phase: *e.phaseName(d.Phase), Subscriber: d.Subscriber + 1, Due: *e.momentOf(d.Due),
+			ID: id, Trace: e.traceID(id), Target: target, Flow: flow, Phase: *e.phaseName(d.Phase), Subscriber: d.Subscriber + 1, Due: *e.momentOf(d.Due),
 			ArrivalMS: float64(d.Arrival) / 1000, StagesMS: map[string]float64{},
 		}
 		for i := range d.Known {
@@ -217,6 +220,9 @@ func (e *engine) describeMessages() *report.Messages {
 	}
 	for _, one := range found.Missing {
 		name(one.End.String(), one.Seq, one.Phase, one.Due, &one.Delivered)
+		if last := &m.Named[len(m.Named)-1]; last.Due != nil {
+			last.Trace = e.traceID(last.ID)
+		}
 	}
 	for _, d := range found.Duplicates {
 		name("duplicates", d.Seq, d.Phase, d.Due, nil)

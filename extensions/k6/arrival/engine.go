@@ -27,6 +27,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/segment"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/store"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
 // reconnectLeast is the shortest broker outage that the run tolerates before it halts the load. Where drain is
@@ -86,6 +87,7 @@ func newEngine(o *options, part *segment.Segment) *engine {
 	if o.Sampled > 0 {
 		e.Ledger.Keep(o.Sampled, store.TraceLength)
 	}
+	e.Ledger.Sample(o.Traces)
 	deliveries, requests := expected(o.profile, due)
 	e.pending.trend, e.pending.http = thin(deliveries), thin(requests)
 	e.open = schedule.NewOpen(e.Course)
@@ -147,7 +149,7 @@ func (l *life) change(how func(p *progress)) {
 
 // runFiles are the files that a run writes. Each of several instances writes them into its own directory,
 // partDir.
-var runFiles = []string{"run.json", "timeline.ndjson", "arrival.hlog", "index.html", "junit.xml", "summary.md"}
+var runFiles = []string{"run.json", "timeline.ndjson", "arrival.hlog", "index.html", "junit.xml", "summary.md", traces.FileName}
 
 const partDir = "generator-"
 

@@ -16,6 +16,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
 type given struct {
@@ -31,6 +32,8 @@ type Content struct {
 	Flow    string   `js:"flow" json:"flow"`
 	Path    string   `js:"path" json:"path"`
 	Body    string   `js:"body" json:"body"`
+
+	Traceparent string `js:"traceparent" json:"traceparent,omitempty"`
 }
 
 // content hides the embedded Content from scripts.
@@ -135,6 +138,9 @@ func (e *engine) content(slot pacer.Slot) Content {
 	for i := range slot.Messages {
 		c.IDs = append(c.IDs, e.Bodies.ID(slot.FirstID+i))
 		c.Targets = append(c.Targets, string(e.Bodies.AppendTarget(nil, slot, i)))
+	}
+	if e.options.Traces > 0 {
+		c.Traceparent = string(traces.Of(c.IDs[0]).AppendParent(nil))
 	}
 	return c
 }

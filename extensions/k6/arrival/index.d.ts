@@ -189,6 +189,12 @@ export interface RunOptions {
    * difference from all deliveries: `sampled` of run.json and of its steps. It deletes the lists afterwards. Needs `redis`. Default 0: none.
    */
   sampled?: number;
+  /**
+   * Traces of messages, 0 (default: none) to 10,000: of up to so many deliveries of the measured phases, evenly over the run, and of the slowest
+   * and those that did not arrive, which `messages` of run.json names. Each request then has a W3C header `traceparent`; that of a batch is its
+   * first message's. After the run OTLP spans are written to `traces.otlp.json`, and sent to `OTEL_EXPORTER_OTLP_ENDPOINT` where it is set.
+   */
+  traces?: number;
   /** The widest clock bound between generator and pipeline of a valid run. */
   clock?: { limit?: Duration };
   /** The time-out of a request; after it the message is `unknown` unless it arrives. Default 10 s. */
@@ -239,6 +245,8 @@ export interface Slot {
   readonly targets: string[];
   /** When it was handed out, in µs of Redis' clock, for stamps that a script makes itself. 0: the run has no Redis. */
   readonly stamp: number;
+  /** With `traces`, the value of the header of that name; else empty. */
+  readonly traceparent: string;
 }
 
 /**

@@ -1,15 +1,24 @@
 package arrival
 
 import (
+	"encoding/base64"
 	"fmt"
+	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/arrival-bench/arrival/extensions/k6/internal/fake"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/test"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
 // The report said how slow the slowest message was, and nobody could say which it was, nor which three were lost.
@@ -25,8 +34,9 @@ func TestTheSlowestAndTheLostAreNamed(t *testing.T) {
 			return 1
 		},
 	}
-	r := newScript(t, f, "phases: [{name: hold, duration: 4, arrivalRate: 3}]\nflows: [{name: direct, targets: 1}]",
-		fmt.Sprintf("idle: '1s', redis: { url: %q }", test.Redis(t))).run()
+	s := newScript(t, f, "phases: [{name: hold, duration: 4, arrivalRate: 3}]\nflows: [{name: direct, targets: 1}]",
+		fmt.Sprintf("idle: '1s', traces: 1, redis: { url: %q }", test.Redis(t)))
+	r := s.run()
 	require.NotNil(t, r.Messages)
 	require.Len(t, r.Messages.Slowest, 9)
 	slow := r.Messages.Slowest[0]
@@ -50,4 +60,61 @@ func TestTheSlowestAndTheLostAreNamed(t *testing.T) {
 	}
 	assert.Equal(t, []string{".8", ".9", ".10"}, lost)
 	assert.Nil(t, r.Tail, "of nine deliveries there is no slowest hundredth")
+
+	assert.Empty(t, r.Errors)
+	all := tracesIn(t, s.dir)
+	for _, d := range r.Messages.Slowest {
+		own := all[d.Trace]
+		assertSpans(t, d, own)
+		for _, handed := range f.Log() {
+			if handed.ID == d.ID {
+				assert.Equal(t, "00-"+d.Trace+"-"+base64.StdEncoding.EncodeToString(own[0].SpanId)+"-01", handed.Parent)
+			}
+		}
+	}
+	for _, n := range r.Messages.Named {
+		if n.End == "lost" {
+			require.Len(t, all[n.Trace], 1)
+			assert.Equal(t, "lost", all[n.Trace][0].Status.Message)
+		}
+	}
+	assert.Len(t, all, 12)
+}
+
+// tracesIn are the spans of each trace that a run has left, in the order of the message's way. Ids are in hexadecimal digits, which protojson
+// takes for base64.
+func tracesIn(t *testing.T, dir string) map[string][]*tracepb.Span {
+	t.Helper()
+	line, err := os.ReadFile(filepath.Join(dir, traces.FileName))
+	require.NoError(t, err)
+	var data tracepb.TracesData
+	require.NoError(t, protojson.Unmarshal(line, &data))
+	all := map[string][]*tracepb.Span{}
+	for _, service := range data.ResourceSpans {
+		for _, s := range service.ScopeSpans[0].Spans {
+			id := base64.StdEncoding.EncodeToString(s.TraceId)
+			all[id] = append(all[id], s)
+		}
+	}
+	return all
+}
+
+// assertSpans compares the spans of a delivery with its stages, in whole µs.
+func assertSpans(t *testing.T, d report.Slow, spans []*tracepb.Span) {
+	t.Helper()
+	require.Len(t, spans, 4, d.ID)
+	due, err := time.Parse(microFormat, d.Due)
+	require.NoError(t, err)
+	at := due.UnixMicro()
+	for i, stages := range [][]string{{"schedule", "request", "ingest"}, {"queue"}, {"relay"}, {"delivery"}} {
+		s, began := spans[i], at
+		for _, stage := range stages {
+			at += int64(math.Round(d.StagesMS[stage] * 1000))
+		}
+		assert.Equal(t, []int64{began, max(began, at)}, []int64{int64(s.StartTimeUnixNano) / 1000, int64(s.EndTimeUnixNano) / 1000}, s.Name)
+		if i > 0 {
+			assert.Equal(t, spans[0].SpanId, s.ParentSpanId)
+		}
+	}
+	assert.Equal(t, at-due.UnixMicro(), int64(math.Round(d.ArrivalMS*1000)))
 }

@@ -356,6 +356,8 @@ export interface Step {
   arrived_per_s: number | null;
   /** Deliveries of accepted messages that had not arrived at its end. null: it has not ended. */
   backlog?: number | null;
+  /** From its start until 99 % of the deliveries due in it had arrived. null: they have not, or the closed model. Absent: of an earlier version. */
+  arrived_99_s?: number | null;
   /** From its end until none of them was left. null: the run did not wait, or the wait ended first. */
   drained_s?: number | null;
   /** Mean over its seconds, by process. null: unknown. */
@@ -441,6 +443,8 @@ export interface Messages {
   slowest: Array<{
     /** As in the message. */
     id: string;
+    /** Its trace in traces.otlp.json. Absent: it has none. */
+    trace?: string;
     /** As in the message. */
     target: string;
     /** Its name. */
@@ -459,6 +463,8 @@ export interface Messages {
   named: Array<{
     /** As in the message. */
     id: string;
+    /** Its trace in traces.otlp.json. Absent: it has none. */
+    trace?: string;
     /** Its end, or its kind, as in the account. */
     end: "lost" | "rejected" | "unknown" | "dead_lettered" | "queued" | "duplicates" | "negative";
     /** As in the message. */

@@ -16,6 +16,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/schedule"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/send"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
 type sender struct {
@@ -39,6 +40,10 @@ func (s *sender) send(ctx context.Context) bool {
 		return false
 	}
 	s.body = e.Bodies.Append(s.body[:0], slot)
+	if e.options.Traces > 0 {
+		parent := traces.Of(e.Bodies.ID(slot.FirstID))
+		s.Fields = append(parent.AppendParent(append(s.Fields[:0], traces.Header+": "...)), "\r\n"...)
+	}
 
 	sent := time.Now()
 	e.sent(slot, sent)

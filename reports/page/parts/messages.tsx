@@ -18,7 +18,7 @@ const ENDS: Record<Named['end'], string> = {
 };
 
 /** What both tables say of a message. */
-type Message = Pick<Named, 'id' | 'due' | 'phase' | 'flow' | 'target'>;
+type Message = Pick<Named, 'id' | 'due' | 'phase' | 'flow' | 'target' | 'trace'>;
 
 const ID: SortableColumn<Message> = {
   head: 'id',
@@ -38,6 +38,12 @@ const ABOUT: SortableColumn<Message>[] = [
   { head: 'flow', text: true, by: ({ flow }) => flow, cell: ({ flow }) => flow },
   { head: 'target', text: true, by: ({ target }) => target, cell: ({ target }) => target },
 ];
+
+/** Where a message has a trace: it is in traces.otlp.json. */
+function traceOf(rows: Message[]): SortableColumn<Message>[] {
+  if (rows.every(({ trace }) => trace === undefined)) return [];
+  return [{ head: 'trace', text: true, cell: ({ trace }) => (trace ? <code>{trace}</code> : '–') }];
+}
 
 /** Messages by id: the slowest deliveries with their stages, and what ended badly. */
 export function MessagesSection({ run, sound }: PartProps) {
@@ -76,6 +82,7 @@ function Slowest({ slowest }: { slowest: Slow[] }) {
             by: ({ subscriber }) => subscriber,
             cell: ({ subscriber }) => count(subscriber),
           },
+          ...traceOf(slowest),
         ]}
         rows={slowest}
       />
@@ -100,6 +107,7 @@ function Ends({ named }: { named: Named[] }) {
             by: ({ delivered }) => delivered,
             cell: ({ delivered }) => (delivered === null ? '–' : count(delivered)),
           },
+          ...traceOf(named),
         ]}
         rows={named}
       />

@@ -164,7 +164,7 @@ func (f *Pipeline) handle(a accepted, message json.RawMessage) {
 		return
 	}
 	d := delivery{
-		Delivery: Delivery{ID: m.ID, Received: a.received, Made: time.Now()},
+		Delivery: Delivery{ID: m.ID, Parent: a.parent, Received: a.received, Made: time.Now()},
 		packet:   f.publish(topic, message, a.at), copies: valueFor(f.Copies, nth, 1),
 	}
 	if valueFor(f.Swap, nth, false) {

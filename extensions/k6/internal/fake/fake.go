@@ -60,6 +60,7 @@ type Freeze struct {
 // Delivery is what happened to one message that was delivered. Copies of it are not listed.
 type Delivery struct {
 	ID       string
+	Parent   string    // the traceparent of its request
 	Received time.Time // its request had been read from the socket
 	Made     time.Time // just before its packet was made, and its stamps with it
 	Written  time.Time // just before its first copy was written to a socket
@@ -70,6 +71,7 @@ type Delivery struct {
 // accepted is a request on its way to the broker.
 type accepted struct {
 	body         []byte
+	parent       string
 	received, at time.Time
 }
 
@@ -189,7 +191,7 @@ func (f *Pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if status == http.StatusAccepted {
 		f.order.Lock()
-		f.queue <- accepted{body: body, received: received, at: time.Now()}
+		f.queue <- accepted{body: body, parent: r.Header.Get("Traceparent"), received: received, at: time.Now()}
 		f.order.Unlock()
 	}
 	w.WriteHeader(status)

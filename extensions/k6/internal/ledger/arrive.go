@@ -131,6 +131,9 @@ func (l *Ledger) measure(slot pacer.Slot, target, subscriber int, due, sent int6
 	t, at, measured := l.times[slot.Phase], a.At, l.phases[slot.Phase].Measured
 	d := Named{Seq: a.Seq, Phase: slot.Phase, Subscriber: subscriber, Due: due - l.epoch, Arrival: at - due}
 	t.Arrival.Add(d.Arrival)
+	if most := &l.almost[slot.Phase]; t.Arrival.Count == most.deliveries {
+		most.at = at - l.epoch
+	}
 	l.interval.Arrival.Add(d.Arrival)
 	if measured {
 		l.flowTimes[slot.Flow].Add(d.Arrival)

@@ -75,6 +75,7 @@ type Ledger struct {
 	counts    []PhaseCount // of the open model only what was accepted
 	scheduled []int        // messages by flow, measured phases only; closed model
 	times     []*Times     // by phase
+	almost    []almost     // by phase
 	lateness  Series       // sent − due, of what was sent in the measured phases; open model
 	reading   Reading
 	flowTimes []Series // arrival latency by flow, measured phases only
@@ -95,8 +96,9 @@ func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 		counts: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)), lateness: NewSeries(),
 		reading: Reading{Waits: NewSeries()}, named: newNamed(len(p.Phases), len(p.Flows)), tail: newTail(),
 	}
-	for range p.Phases {
+	for i := range p.Phases {
 		l.times = append(l.times, NewTimes())
+		l.almost = append(l.almost, newAlmost(schedule, i))
 	}
 	for range p.Flows {
 		l.flowTimes = append(l.flowTimes, NewSeries())

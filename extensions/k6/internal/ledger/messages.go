@@ -36,6 +36,7 @@ type Message struct {
 // Messages are those that a report names.
 type Messages struct {
 	Slowest    []Named // the slowest first
+	Sample     []Named // spread evenly over the run, in order of arrival
 	Negative   []Named // with a stage below zero
 	Duplicates []Named // without latency
 	Missing    []Message
@@ -68,8 +69,34 @@ func (s *slowest) note(d Named) {
 	heap.Fix(s, 0)
 }
 
+// sample remembers deliveries that are spread evenly over a run of any length: those of every n-th message, n doubling whenever
+// there are too many. Its zero value remembers none.
+type sample struct {
+	most int
+	mask int // n − 1
+	rows []Named
+}
+
+func (s *sample) note(d Named) {
+	if s.most == 0 || d.Seq&s.mask != 0 {
+		return
+	}
+	if s.rows = append(s.rows, d); len(s.rows) > s.most {
+		s.mask = s.mask<<1 | 1
+		s.rows = slices.DeleteFunc(s.rows, func(d Named) bool { return d.Seq&s.mask != 0 })
+	}
+}
+
+// Sample makes the ledger remember up to so many deliveries of the measured phases beside the slowest. To be called before the first arrival.
+func (l *Ledger) Sample(most int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.named.sample.most = most
+}
+
 // named are the deliveries that are remembered while they come.
 type named struct {
+	sample     sample
 	slowest    slowest
 	byFlow     []slowest // of each phase and flow
 	negative   []Named
@@ -84,8 +111,9 @@ func newNamed(phases, flows int) named {
 	return n
 }
 
-// note remembers a delivery of a phase and flow while it is among the slowest.
+// note remembers a delivery of a phase and flow while it is among the slowest, or in the sample.
 func (n *named) note(d Named, of int) {
+	n.sample.note(d)
 	if n.slowest.takes(d.Arrival) {
 		n.slowest.note(d)
 	}
@@ -100,7 +128,7 @@ func (l *Ledger) Messages() Messages {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := Messages{
-		Slowest: slices.Clone(l.named.slowest.rows), Negative: slices.Clone(l.named.negative), Duplicates: slices.Clone(l.named.duplicates),
+		Slowest: slices.Clone(l.named.slowest.rows), Sample: slices.Clone(l.named.sample.rows), Negative: slices.Clone(l.named.negative), Duplicates: slices.Clone(l.named.duplicates),
 	}
 	for _, of := range l.named.byFlow {
 		m.Slowest = append(m.Slowest, of.rows...)

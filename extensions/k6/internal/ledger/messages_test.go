@@ -23,6 +23,42 @@ func TestTheSlowestHundredDeliveriesAreKept(t *testing.T) {
 	}
 }
 
+func TestASampleIsSpreadEvenlyOverARunOfAnyLength(t *testing.T) {
+	t.Parallel()
+	for deliveries, want := range map[int]int{3: 3, 10: 10, 11: 6, 1000: 8} {
+		s := sample{most: 10}
+		for seq := range deliveries {
+			s.note(Named{Seq: seq})
+		}
+		assert.Len(t, s.rows, want)
+		for i, d := range s.rows {
+			assert.Equal(t, i*(s.mask+1), d.Seq)
+		}
+	}
+	s := sample{most: 2}
+	for range 100 {
+		s.note(Named{Seq: 0}) // of one message to many subscribers
+	}
+	assert.NotEmpty(t, s.rows)
+	var none sample
+	none.note(Named{})
+	assert.Empty(t, none.rows)
+}
+
+func TestWhenAlmostAllHadArrived(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, 200, 1, flow(1, 1))
+	for n := range 199 {
+		r.post(n, Accepted)
+		_, ok := r.AlmostAll(0)
+		assert.Equal(t, n >= 198, ok, n)
+		r.arrive(0, n, r.due(n)+5000)
+	}
+	at, ok := r.AlmostAll(0)
+	assert.True(t, ok)
+	assert.Equal(t, r.due(197)+5000-epoch, at)
+}
+
 func TestEachBadEndIsNamed(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, 7, 1, flow(1, 1))

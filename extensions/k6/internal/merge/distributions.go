@@ -64,6 +64,9 @@ func steps(runs []*report.Run, resources []report.Resource) []report.Step {
 			if p.DrainedS == nil {
 				step.DrainedS = nil
 			}
+			if p.Arrived99S == nil {
+				step.Arrived99S = nil
+			}
 		}
 		step.DurationS, step.Sampled = end-step.StartS, nil
 		step.ScheduledPerS, step.AcceptedPerS = float64(step.Scheduled)/step.DurationS, float64(step.Accepted)/step.DurationS

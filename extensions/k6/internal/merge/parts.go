@@ -20,6 +20,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
 // Part is the record of one instance.
@@ -136,6 +137,7 @@ func Directories(given []string, out string) (directory string, r *report.Run, e
 			}
 			return err
 		}))
+		must.Do(traces.Join(dirs, out))
 		must.Do(report.Save(out, r))
 	})
 	return out, r, err

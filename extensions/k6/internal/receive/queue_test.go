@@ -48,7 +48,7 @@ func TestQueueIsReadAndEmptied(t *testing.T) {
 			require.NoError(t, own.XAdd(t.Context(), &redis.XAddArgs{Stream: "arrival:messages", Values: []string{"frame", frame}}).Err())
 		}
 		put("user/1\n\nnot ours")
-		put("user/1\n\n" + string(r.Bodies.Append(nil, due.Slot(0))))
+		put("user/1\n1,2 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\n" + string(r.Bodies.Append(nil, due.Slot(0))))
 		r.Ledger.Start(0)
 		r.Ledger.Sent(due.Slot(0), 1)
 		ctx, cancel := context.WithCancel(t.Context())

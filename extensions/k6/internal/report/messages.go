@@ -20,6 +20,7 @@ type Messages struct {
 // Slow is one of the slowest deliveries.
 type Slow struct {
 	ID         string             `json:"id"`
+	Trace      string             `json:"trace,omitempty"` // its id; empty: none
 	Target     string             `json:"target"`
 	Flow       string             `json:"flow"`
 	Phase      string             `json:"phase"`
@@ -32,7 +33,8 @@ type Slow struct {
 // Named is a message with a bad end, or a delivery that should not be.
 type Named struct {
 	ID        string  `json:"id"`
-	End       string  `json:"end"` // as the account counts it: lost, rejected, unknown, dead_lettered, queued, duplicates, negative
+	Trace     string  `json:"trace,omitempty"` // its id; empty: none
+	End       string  `json:"end"`             // as the account counts it: lost, rejected, unknown, dead_lettered, queued, duplicates, negative
 	Target    string  `json:"target"`
 	Flow      string  `json:"flow"`
 	Phase     *string `json:"phase"`     // nil: not known

@@ -205,6 +205,7 @@ type Step struct {
 	ArrivedPerS   float64            `json:"arrived_per_s"`
 	CarriedPerS   float64            `json:"carried_per_s"` // accepted and arrived while it went; without what a backlog kept for later
 	Backlog       *int               `json:"backlog"`       // deliveries owed at its end; nil: it has not ended
+	Arrived99S    *float64           `json:"arrived_99_s"`  // from its start until 99 % of the deliveries due in it had arrived; nil: they have not, or the closed model
 	DrainedS      *float64           `json:"drained_s"`     // from its end until nothing was owed; nil: it was not waited for, or in vain
 	CPUPercent    map[string]float64 `json:"cpu_percent"`   // of each process, mean over its seconds; nil: not known
 	Latency       Latencies          `json:"latency"`

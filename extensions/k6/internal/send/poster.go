@@ -35,6 +35,7 @@ type Ingest struct {
 type Poster struct {
 	URLs   [2]string           // for one message, for a batch
 	Opened func(time.Duration) // gets the time to open each connection; may be nil
+	Fields []byte              // more header fields of the next request, each with its line end
 
 	network   network.Network
 	address   string
@@ -123,7 +124,8 @@ func (p *Poster) Post(now time.Time, body []byte, messages int) Answer {
 func (p *Poster) compose(body []byte, messages int) {
 	p.packet = append(p.packet[:0], p.heads[Kind(messages)]...)
 	p.packet = strconv.AppendInt(p.packet, int64(len(body)), 10)
-	p.packet = append(append(p.packet, "\r\n\r\n"...), body...)
+	p.packet = append(append(p.packet, "\r\n"...), p.Fields...)
+	p.packet = append(append(p.packet, "\r\n"...), body...)
 }
 
 // exchange sends packet and reads the answer.

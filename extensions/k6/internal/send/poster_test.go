@@ -168,6 +168,7 @@ func TestARequestIsWhatTheOptionsSay(t *testing.T) {
 	p := newTestPoster(t, url+"/v1/", Ingest{
 		KeepAlive: true, Token: "hush", Headers: map[string]string{"content-type": "text/plain", "X-Tenant": "blue", "Content-Length": "9", "Host": "a.example"},
 	}, patient)
+	p.Fields = []byte("traceparent: 00-1-2-01\r\n")
 	for messages, path := range map[int]string{1: "/v1/messages", 2: "/v1/messages/batch"} {
 		a := p.Post(time.Now(), []byte(`["hello"]`), messages)
 		require.NoError(t, a.Err)
@@ -177,7 +178,7 @@ func TestARequestIsWhatTheOptionsSay(t *testing.T) {
 		assert.Equal(t, `["hello"]`, string(body))
 		assert.Equal(t, http.Header{
 			"Authorization": {"Bearer hush"}, "Content-Length": {"9"}, "Content-Type": {"text/plain"},
-			"User-Agent": {"k6 arrival"}, "X-Tenant": {"blue"},
+			"User-Agent": {"k6 arrival"}, "Traceparent": {"00-1-2-01"}, "X-Tenant": {"blue"},
 		}, seen.Header)
 	}
 }

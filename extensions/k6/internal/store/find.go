@@ -88,10 +88,12 @@ func framesOf(entry redis.XMessage) iter.Seq[string] {
 	return strings.SplitSeq(frames, "\x1e")
 }
 
-// Parts returns the stamps and the body of a frame, "<target>\n<stamps>\n<body>" (pipeline/queue/frame.ts).
+// Parts returns the stamps and the body of a frame, "<target>\n<stamps>\n<body>" or "<target>\n<stamps> <trace>\n<body>"
+// (pipeline/queue/frame.ts).
 func Parts(frame string) (stamps, body string) {
 	_, rest, _ := strings.Cut(frame, "\n")
 	stamps, body, _ = strings.Cut(rest, "\n")
+	stamps, _, _ = strings.Cut(stamps, " ")
 	return stamps, body
 }
 

@@ -1,0 +1,34 @@
+// Package traces describes messages as OpenTelemetry traces, and writes them as OTLP.
+package traces
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// Header is the name of the W3C header field and of the MQTT 5 user property (pipeline/queue/trace-context.ts).
+const Header = "traceparent"
+
+// Context is the trace of a message, and the span that sends it.
+type Context struct {
+	Trace [16]byte
+	Span  [8]byte
+}
+
+// Of is the context of the message with an id, which is unique among all runs: the first 24 bytes of its SHA-256. So nobody has to remember it.
+func Of(id string) (c Context) {
+	sum := sha256.Sum256([]byte(id))
+	copy(c.Trace[:], sum[:])
+	copy(c.Span[:], sum[len(c.Trace):])
+	return c
+}
+
+// TraceID is the trace in hexadecimal digits.
+func (c Context) TraceID() string { return hex.EncodeToString(c.Trace[:]) }
+
+// AppendParent adds the value of a header traceparent. It says sampled: which messages are slow is known at the end.
+func (c Context) AppendParent(b []byte) []byte {
+	b = hex.AppendEncode(append(b, "00-"...), c.Trace[:])
+	b = hex.AppendEncode(append(b, '-'), c.Span[:])
+	return append(b, "-01"...)
+}

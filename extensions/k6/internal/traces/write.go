@@ -1,0 +1,122 @@
+package traces
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
+)
+
+// FileName is the file of traces in a run's directory: OTLP in JSON, in one line.
+const FileName = "traces.otlp.json"
+
+// Write writes the traces of a run into its directory.
+func Write(dir string, spans []*tracepb.ResourceSpans) error {
+	data, ok := proto.Clone(&tracepb.TracesData{ResourceSpans: spans}).(*tracepb.TracesData)
+	if !ok {
+		return errors.New("a clone of traces is none")
+	}
+	for _, service := range data.ResourceSpans {
+		for _, s := range service.ScopeSpans[0].Spans {
+			s.TraceId, s.SpanId, s.ParentSpanId = inHex(s.TraceId), inHex(s.SpanId), inHex(s.ParentSpanId)
+			for _, l := range s.Links {
+				l.TraceId, l.SpanId = inHex(l.TraceId), inHex(l.SpanId)
+			}
+		}
+	}
+	return write(dir, data)
+}
+
+// inHex is what protojson writes as the hexadecimal digits of an id: it writes bytes in base64, and OTLP wants an id's digits.
+func inHex(id []byte) []byte {
+	b, _ := base64.StdEncoding.DecodeString(hex.EncodeToString(id)) // the length of an id is a multiple of 2 bytes, so that of its digits is one of 4
+	return b
+}
+
+func write(dir string, data *tracepb.TracesData) error {
+	line, err := protojson.MarshalOptions{UseEnumNumbers: true}.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("the traces can't be written: %w", err)
+	}
+	return report.Replace(filepath.Join(dir, FileName), func(w *bufio.Writer) error {
+		_, err := w.Write(append(line, '\n'))
+		return err
+	})
+}
+
+// Join writes into a directory the traces of those that have some.
+func Join(dirs []string, out string) error {
+	var all tracepb.TracesData
+	for _, dir := range dirs {
+		line, err := os.ReadFile(filepath.Join(dir, FileName))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		var one tracepb.TracesData
+		if err = cmp.Or(err, protojson.Unmarshal(line, &one)); err != nil {
+			return fmt.Errorf("the traces of %s can't be read: %w", dir, err)
+		}
+		proto.Merge(&all, &one)
+	}
+	if all.ResourceSpans == nil {
+		return nil
+	}
+	return write(out, &all)
+}
+
+const (
+	// exportBatch is how many messages go in one request: collectors take some MB.
+	exportBatch = 500
+	// exportMost is how long a collector may take for all of them.
+	exportMost = 10 * time.Second
+)
+
+// Export sends the traces of messages to where OpenTelemetry's own variables say, OTEL_EXPORTER_OTLP_ENDPOINT and others. Without one it does
+// nothing.
+func Export(ctx context.Context, run string, messages []Message) (err error) {
+	if variable("ENDPOINT") == "" {
+		return nil
+	}
+	var client otlptrace.Client
+	switch protocol := variable("PROTOCOL"); protocol {
+	case "", "http/protobuf":
+		client = otlptracehttp.NewClient()
+	case "grpc":
+		client = otlptracegrpc.NewClient()
+	default:
+		return fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q; allowed: http/protobuf, grpc", protocol)
+	}
+	ctx, cancel := context.WithTimeout(ctx, exportMost)
+	defer cancel()
+	if err := client.Start(ctx); err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, client.Stop(ctx)) }()
+	for some := range slices.Chunk(messages, exportBatch) {
+		if err := client.UploadTraces(ctx, Spans(run, some)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// variable is the value of one of OpenTelemetry's variables; that for traces alone goes first.
+func variable(name string) string {
+	return cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_"+name), os.Getenv("OTEL_EXPORTER_OTLP_"+name))
+}
