@@ -25,8 +25,11 @@ const panels: Panel[] = dashboard.panels;
 function known(): Set<string> {
   const trends = ['arrival_latency', 'http_req_duration'];
   const [, account = ''] =
-    read('../../extensions/k6/arrival/module.go').match(/accountMetrics = .*?{(.*?)}/s) ?? [];
-  const counters = [...[...account.matchAll(/"(\w+)"/g)].map(([, name]) => name), 'http_reqs'];
+    read('../../extensions/k6/internal/judge/judge.go').match(/^var Counts = .*?{\n(.*?)^}/ms) ?? [];
+  const counters = [
+    ...[...account.matchAll(/{"(\w+)"/g)].map(([, name]) => `arrival_${name}`),
+    ...['arrival_invalid', 'http_reqs'],
+  ];
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const each of [ingestSeconds(), ...Object.values(relayDurations())]) registry.registerMetric(each);
