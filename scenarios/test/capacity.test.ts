@@ -305,7 +305,7 @@ test('the bottleneck is the stage that grew, or what it stands for', () => {
 
 test('a wrong setting of the search is reported in one line, before anything starts', async () => {
   const wrong = [
-    [['-e', 'P99=0'], 'P99 is "0"; allowed: 1 to 3600000, ms that p99 of the arrival has to stay below'],
+    [['-e', 'P99=0'], 'P99 is "0"; allowed: 1 to 3600000, limit of arrival p99, ms'],
     [['-e', 'LOWEST=99', '-e', 'HIGHEST=9'], 'LOWEST is 99, above HIGHEST, 9'],
     [
       ['-e', 'MINUTES=2', '-e', 'CONFIRM=60'],
