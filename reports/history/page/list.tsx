@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { instant, plural, visible } from '../../page/format.ts';
 import type { Listed, Listing } from '../entry.ts';
 import { STATES } from '../text.ts';
@@ -23,6 +23,8 @@ export function List() {
   useEffect(() => {
     history.replaceState(ticked, '', `?${queryOf(filter)}`);
   }, [ticked, filter]);
+  // Not drawn anew, and so without its cursor, each time the same list comes.
+  const trend = useMemo(() => listing && <Trend trend={listing.trend} />, [JSON.stringify(listing?.trend)]);
   const tick = (run: Listed) =>
     setTicked((all) => {
       const others = all.filter(({ directory }) => directory !== run.directory);
@@ -41,7 +43,7 @@ export function List() {
           {visible(error)}
         </p>
       )}
-      {listing !== null && <Trend trend={listing.trend} />}
+      {trend}
       {listing !== null && (
         <section>
           <h2>{found(listing)}</h2>

@@ -400,7 +400,7 @@ test('a run in progress is drawn as it goes, and ends', async () => {
     assert.match(await text(page, '.tiles'), /Rejected734/);
     const live = await charts(page);
     const latency = live.find(({ name }) => name === 'Arrival latency');
-    assert.equal(new Set(latency?.lines.map(({ pattern }) => pattern)).size, 2, 'told by colour alone');
+    assert.equal(new Set(latency?.lines.map(({ pattern }) => pattern)).size, 3, 'told by colour alone');
     assert.deepEqual(await violations(page), []);
     await writeFile(join(directory, 'run.json'), JSON.stringify({ ...run, run: { ...run.run, ended } }));
     await page.getByText('The run has ended.').waitFor();
