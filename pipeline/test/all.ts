@@ -42,7 +42,9 @@ if (scripts.length > 0) {
   });
 }
 
-run({ files, cwd: ROOT, concurrency: 3 })
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abort());
+run({ files, cwd: ROOT, concurrency: 3, signal: stop.signal })
   .on('test:fail', () => {
     process.exitCode = 1;
   })
