@@ -17,7 +17,7 @@ export function isInstalled(program, path = process.env.PATH ?? '') {
 }
 
 /** The servers a run needs, less those that the environment replaces; for the tests and the bench, all and their tools. */
-export function neededPrograms(env, { forTests = false, forBench = false } = {}) {
+export function neededPrograms(env, { forTests = false, forBench = false } = {}, has = isInstalled) {
   const programs = [];
   const all = forTests || forBench;
   if (all || !(env.REDIS_URL || env.INGEST_URL)) programs.push('redis-server');
@@ -27,7 +27,8 @@ export function neededPrograms(env, { forTests = false, forBench = false } = {})
   if (forTests || (env.TOPOLOGY === 'cluster' && !env.INGEST_URL)) programs.push('nginx');
   if (forTests || (env.TLS === 'true' && !env.INGEST_URL)) programs.push('openssl');
   // A C compiler: Go's race detector is C.
-  if (forTests) programs.push('chromium', 'faketime', 'pdftotext', 'promtool', 'gcc');
+  const browser = has('apt-get') ? 'chromium-headless-shell' : 'chromium';
+  if (forTests) programs.push(browser, 'faketime', 'pdftotext', 'promtool', 'gcc');
   if (forBench) programs.push('wrk');
   return programs;
 }

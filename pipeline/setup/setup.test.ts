@@ -86,17 +86,12 @@ test('which programs a run needs', () => {
   assert.deepEqual(neededPrograms({ TOPOLOGY: 'cluster', INGEST_URL: 'http://x' }), []);
   assert.deepEqual(neededPrograms({ TLS: 'true' }), ['redis-server', ...mosquitto, 'openssl']);
   assert.deepEqual(neededPrograms({ INGEST_URL: 'http://x', MQTT_URL: 'mqtt://x' }), []);
-  assert.deepEqual(neededPrograms({ INGEST_URL: 'http://x' }, { forTests: true }), [
-    'redis-server',
-    ...mosquitto,
-    'nginx',
-    'openssl',
-    'chromium',
-    'faketime',
-    'pdftotext',
-    'promtool',
-    'gcc',
-  ]);
+  const all = (manager: string) =>
+    neededPrograms({ INGEST_URL: 'http://x' }, { forTests: true }, (name: string) => name === manager);
+  const servers = ['redis-server', ...mosquitto, 'nginx', 'openssl'];
+  const others = ['faketime', 'pdftotext', 'promtool', 'gcc'];
+  assert.deepEqual(all('apt-get'), [...servers, 'chromium-headless-shell', ...others]);
+  assert.deepEqual(all('brew'), [...servers, 'chromium', ...others]);
   assert.deepEqual(neededPrograms({ REDIS_URL: 'redis://x' }, { forBench: true }), [
     'redis-server',
     ...mosquitto,

@@ -8,6 +8,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { launchChromium } from '../chromium.ts';
 import type { Run } from '../contract/run.ts';
 import { fillPage } from '../render.ts';
+import { type GoldenName, golden } from './goldens.ts';
 import { template } from './template.ts';
 
 export interface Opened {
@@ -24,6 +25,7 @@ export class Reader {
   #directory: string;
   #browser: Browser;
   #template: string;
+  readonly #shared = new Map<GoldenName, Opened>();
 
   private constructor(directory: string, browser: Browser, html: string) {
     this.#directory = directory;
@@ -72,21 +74,33 @@ export class Reader {
     look: (page: Page) => Promise<void>,
     options: BrowserContextOptions = {},
   ): Promise<void> {
-    const { page, complaints, requests, url } = await this.open(run, options);
+    const opened = await this.open(run, options);
     try {
-      await look(page);
-      assert.deepEqual(complaints, []);
-      assert.deepEqual(
-        requests.filter((request) => request !== url && !request.startsWith('data:')),
-        [],
-      );
+      await look(opened.page);
+      assertQuiet(opened);
     } finally {
-      await page.context().close();
+      await opened.page.context().close();
     }
+  }
+
+  /** The same with the page of a golden run, which stays open: for tests that leave it as it was. */
+  async look(name: GoldenName, look: (page: Page) => Promise<void>): Promise<void> {
+    const opened = this.#shared.get(name) ?? (await this.open(golden(name)));
+    this.#shared.set(name, opened);
+    await look(opened.page);
+    assertQuiet(opened);
   }
 
   async close(): Promise<void> {
     await this.#browser.close();
     await rm(this.#directory, { recursive: true });
   }
+}
+
+function assertQuiet({ complaints, requests, url }: Opened): void {
+  assert.deepEqual(complaints, []);
+  assert.deepEqual(
+    requests.filter((request) => request !== url && !request.startsWith('data:')),
+    [],
+  );
 }

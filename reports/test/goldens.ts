@@ -15,7 +15,9 @@ export const GOLDENS = [
   'real',
 ] as const;
 
+export type GoldenName = (typeof GOLDENS)[number];
+
 /** A committed golden run, a copy of its own. */
-export function golden(name: (typeof GOLDENS)[number]): Run {
+export function golden(name: GoldenName): Run {
   return JSON.parse(readFileSync(new URL(`../testdata/${name}.json`, import.meta.url), 'utf8'));
 }

@@ -40,7 +40,7 @@ describe('what the page tells of the instrument', () => {
     const figures =
       /^Instrument\|✓ lateness p99 \S+ ms \(at most \S+ ms\)\|✓ CPU mean \S+ %, too much in 0 of 5\d s \(at most \S+ s\)\|canary 50 of 50 arrived \(on a connection of its own\)\|clock bound ±\S+ ms \(one host, one clock\)$/;
     const run = golden('passing');
-    await reader.read(run, async (page) => {
+    await reader.look('passing', async (page) => {
       assert.match((await line(page)).join('|').replaceAll('\u00a0', ' '), figures);
       await page.locator('.health a').click();
       assert.ok(
@@ -103,7 +103,7 @@ describe('what the page tells of the instrument', () => {
 
   test('the canary: a sentence beside the figures, a line of its own, a column', async () => {
     const run = golden('passing');
-    await reader.read(run, async (page) => {
+    await reader.look('passing', async (page) => {
       const sentence = canarySentence(run)?.replaceAll('\u00a0', ' ') ?? '';
       assert.match(sentence, /^Canary: 50 of 50 arrived, p50 /);
       assert.ok(
@@ -120,7 +120,7 @@ describe('what the page tells of the instrument', () => {
         run.timeline.map(({ canary_ms }) => ms(canary_ms)),
       );
     });
-    await reader.read(golden('without-stages'), async (page) => {
+    await reader.look('without-stages', async (page) => {
       assert.equal(await page.locator('.canary').count(), 0);
       assert.deepEqual(await legend(page, 'Arrival latency'), ['p50', 'p95', 'p99', 'max']);
       await page.locator('.seconds summary').click();
@@ -138,7 +138,7 @@ describe('what the page tells of the instrument', () => {
 
   test('the instrument: each figure with its limit, the clocks of all processes', async () => {
     const run = golden('gap');
-    await reader.read(run, async (page) => {
+    await reader.look('gap', async (page) => {
       const rows = page.locator('.checks tbody tr');
       assert.deepEqual(
         await rows.locator('td:last-child').allTextContents(),
@@ -174,7 +174,7 @@ describe('what the page tells of the instrument', () => {
 
   test('a gap is shaded in every chart over time, and listed in a table', async () => {
     const run = golden('gap');
-    await reader.read(run, async (page) => {
+    await reader.look('gap', async (page) => {
       for (const title of [...OVER_TIME, 'CPU', 'Mean of each stage']) {
         const pixels = await painted(page, title, '--gap');
         assert.ok(pixels > 500, `${title}: ${pixels}`);
@@ -190,14 +190,14 @@ describe('what the page tells of the instrument', () => {
       assert.match(await text(page, 'main'), /20:03never came back/);
       assert.ok((await painted(page, 'Messages', '--gap')) > 0);
     });
-    await reader.read(golden('passing'), async (page) => {
+    await reader.look('passing', async (page) => {
       assert.equal(await painted(page, 'Messages', '--gap'), 0);
       assert.doesNotMatch(await text(page, 'main'), /shaded red/);
     });
   });
 
   test('the closed model: what is the same figure twice is not compared', async () => {
-    await reader.read(golden('closed'), async (page) => {
+    await reader.look('closed', async (page) => {
       assert.match(await text(page, '.meta'), / · closed model · /);
       assert.match(await text(page, '#latency'), /a message is due when it is sent/);
       assert.deepEqual(await legend(page, 'Messages'), ['accepted']);
@@ -209,7 +209,7 @@ describe('what the page tells of the instrument', () => {
         ...['4 VUs, not measured', '1 VU', '4 VUs', '16 VUs', '32 VUs'],
       ]);
     });
-    await reader.read(golden('passing'), async (page) => {
+    await reader.look('passing', async (page) => {
       assert.doesNotMatch(await text(page, 'main'), /closed/);
       assert.deepEqual(await legend(page, 'Messages'), ['scheduled', 'accepted']);
       assert.deepEqual(await legend(page, 'Latency by percentile'), ['arrival', 'from send', 'HTTP']);

@@ -37,8 +37,7 @@ describe('the page in a browser', () => {
 
   for (const name of GOLDENS) {
     test(`${name}: verdict and account, no overflow wide or narrow, every chart drawn`, async () => {
-      const run = golden(name);
-      await reader.read(run, (page) => assertReads(page, run));
+      await reader.look(name, (page) => assertReads(page, golden(name)));
     });
   }
 
@@ -78,7 +77,7 @@ describe('the page in a browser', () => {
   });
 
   test('the host is no process: its memory would press those of all others onto the axis', async () => {
-    await reader.read(golden('real'), async (page) => {
+    await reader.look('real', async (page) => {
       const titles = new Map((await charts(page)).map(({ name, title }) => [name, title]));
       assert.match(titles.get('CPU') ?? '', /^relay-1 used most: up to 16\.1/);
       assert.match(titles.get('Memory') ?? '', /^relay-1 used most: up to 167/);
@@ -118,7 +117,7 @@ describe('the page in a browser', () => {
   test('a pass with a loss that was allowed does not say that nothing was lost', async () => {
     const run = golden('passing');
     assert.equal(run.verdict.result, 'pass');
-    await reader.read(run, async (page) => {
+    await reader.look('passing', async (page) => {
       assert.equal(await text(page, '.verdict .meaning'), 'every limit held, nothing was lost');
     });
     Object.assign(run.account, { arrived: run.account.arrived - 5, lost: 5 });
@@ -128,8 +127,7 @@ describe('the page in a browser', () => {
   });
 
   test('a run that was cut off has limits, and none of them is judged', async () => {
-    const run = golden('incomplete');
-    await reader.read(run, async (page) => {
+    await reader.look('incomplete', async (page) => {
       const rules = page.locator('table', {
         has: page.locator('caption', { hasText: /^What the run was judged by/ }),
       });
@@ -141,7 +139,7 @@ describe('the page in a browser', () => {
 
   test('each rule stands with its limit, what was measured and whether it held', async () => {
     const run = golden('failing');
-    await reader.read(run, async (page) => {
+    await reader.look('failing', async (page) => {
       const row = page.locator('tbody tr', { has: page.locator('th', { hasText: /^arrival_p99$/ }) });
       const p99 = ms(run.latency.arrival.p99);
       assert.deepEqual(await row.locator('td').allTextContents(), ['< 250 ms', p99, '✕ did not hold']);
@@ -154,15 +152,14 @@ describe('the page in a browser', () => {
     await reader.read(run, async (page) => {
       assert.match(await text(page, '.verdict'), /HTTP requests can be trusted/);
     });
-    await reader.read(golden('gap'), async (page) => {
+    await reader.look('gap', async (page) => {
       assert.doesNotMatch(await text(page, '.verdict'), /can be trusted/);
     });
   });
 
   // The page showed rates of phases that never began, and divided the cut-off one by its planned length.
   test('a run that was cut off: how far it came, and the phase that was not reached', async () => {
-    const run = golden('incomplete');
-    await reader.read(run, async (page) => {
+    await reader.look('incomplete', async (page) => {
       assert.match(await text(page, '.verdict'), /cut off at 0:23 of 0:50/);
       assert.match(await text(page, '.answer'), /^Not finished: /);
       const rows = await page.locator('.phases tbody tr').allInnerTexts();
@@ -352,7 +349,7 @@ describe('the page in a browser', () => {
   test('targets: those that lost messages first, the slowest next, the rest on demand', async () => {
     const run = golden('failing');
     const { rows = [] } = run.targets ?? {};
-    await reader.read(run, async (page) => {
+    await reader.look('failing', async (page) => {
       const names = page.locator('.targets > .scroll tbody th');
       assert.equal(await names.count(), 10);
       const most = rows.reduce((a, b) => (b.lost > a.lost ? b : a));
@@ -363,14 +360,14 @@ describe('the page in a browser', () => {
       assert.equal(await page.locator('.targets details tbody tr').count(), rows.length);
       assert.ok(rows.length > 10);
     });
-    await reader.read(golden('incomplete'), async (page) => {
+    await reader.look('incomplete', async (page) => {
       assert.equal(await page.locator('.targets').count(), 0);
     });
   });
 
   test('samples of trace lists stand beside what all messages tell; without them there is nothing', async () => {
     const run = golden('closed');
-    await reader.read(run, async (page) => {
+    await reader.look('closed', async (page) => {
       assert.equal(await page.locator('.sampled').count(), 0);
     });
     const sampled = {
@@ -394,7 +391,7 @@ describe('the page in a browser', () => {
   });
 
   test('hostile strings are text', async () => {
-    await reader.read(golden('hostile'), async (page) => {
+    await reader.look('hostile', async (page) => {
       await page.locator('.seconds summary').click();
       assert.equal(await page.locator('img, main b, main script').count(), 0);
       assert.equal(await page.title(), `${HOSTILE} – Arrival report`);
@@ -412,16 +409,16 @@ describe('the page in a browser', () => {
   });
 
   test('without stages, and before the first second, it says so', async () => {
-    await reader.read(golden('without-stages'), async (page) => {
+    await reader.look('without-stages', async (page) => {
       assert.match(await text(page, 'main'), /Not available: the messages carried no stamps/);
     });
-    await reader.read(golden('started'), async (page) => {
+    await reader.look('started', async (page) => {
       assert.match(await text(page, '.answer'), /^Not finished: 0 of 0 messages/);
     });
   });
 
   test('a sweep: the figure with its knee and the fit', async () => {
-    await reader.read(golden('closed'), async (page) => {
+    await reader.look('closed', async (page) => {
       const names = (await charts(page)).map(({ name }) => name);
       assert.deepEqual(names.slice(0, 3), [
         'Arrival p99',
@@ -441,7 +438,7 @@ describe('the page in a browser', () => {
         /^Figures of sweeptime to drain0\.300 stime until p99 is backnot available/,
       );
     });
-    await reader.read(golden('passing'), async (page) => {
+    await reader.look('passing', async (page) => {
       assert.equal(await page.locator('.sweep, .script').count(), 0);
     });
   });

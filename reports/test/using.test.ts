@@ -37,7 +37,7 @@ describe('the page in use', () => {
   after(() => reader?.close());
 
   test('the bands of the stages bear their names, for those who do not see their colours', async () => {
-    await reader.read(golden('passing'), async (page) => {
+    await reader.look('passing', async (page) => {
       assert.ok((await painted(page, 'Mean of each stage', '--ink')) > 100);
     });
   });
@@ -77,14 +77,14 @@ describe('the page in use', () => {
   });
 
   test('by mouse: dragging over a chart zooms all charts over time, a double click shows everything', async () => {
-    await reader.read(golden('passing'), async (page) => {
+    await reader.look('passing', async (page) => {
       await zoomsByMouse(page, 'Backlog', 'Memory');
     });
   });
 
   test('the heat map as a table: each cell is a count, and a row has all that arrived in its second', async () => {
     const run = golden('passing');
-    await reader.read(run, async (page) => {
+    await reader.look('passing', async (page) => {
       const chart = chartOf(page, 'Arrival latency, all deliveries');
       await chart.locator('summary').press('Enter'); // charts drawn above meanwhile would move it away from a mouse
       const table = chart.locator('.data table').nth(1);
@@ -105,7 +105,7 @@ describe('the page in use', () => {
 
   test('a chart as a table; the files that the page makes', async () => {
     const run = golden('passing');
-    await reader.read(run, async (page) => {
+    await reader.look('passing', async (page) => {
       const chart = chartOf(page, 'Backlog');
       await chart.locator('summary').press('Enter');
       await chart.locator('.data tbody tr').first().waitFor(); // they are made when it opens
