@@ -17,6 +17,8 @@ export interface Line {
   smooth?: boolean;
   /** A count that is drawn against an axis of its own, on the right. The first line only. */
   behind?: boolean;
+  /** Instead of a line. */
+  as?: 'points' | 'bars';
 }
 
 type Points = (readonly [x: number, ...value: (number | null)[]])[];
@@ -31,9 +33,9 @@ export function overOneAxis(curves: Points[]): { x: number[]; values: (number | 
 export interface ChartData {
   /**
    * time: s since the start of the run. percentile: 0 to 100, drawn so that 90, 99, 99.9 are equally far apart.
-   * vus: concurrency. runs: one after the other, by their numbers.
+   * vus: concurrency. runs: one after the other, by their numbers. load: messages a second. bin: numbers of bins of arrival_bins, a decade apart by ten.
    */
-  kind: 'time' | 'percentile' | 'vus' | 'runs';
+  kind: 'time' | 'percentile' | 'vus' | 'runs' | 'load' | 'bin';
   x: number[];
   lines: Line[];
   /** Of y, and after a comma or semicolon what else there is to know of it. */
@@ -48,6 +50,10 @@ export interface ChartData {
   /** Values are counts: no ticks between whole numbers. */
   whole?: boolean;
   phases?: PhaseSpan[];
+  /** Of all charts over time, s. */
+  end?: number;
+  /** From this x on, values do not scale y. */
+  rest?: number;
   /** When x is 0, ms since 1970: the cursor tells the time of day. */
   epoch?: number;
   /** Shaded: spans in which a subscriber had no connection. */

@@ -1,13 +1,8 @@
 /** What is drawn on a chart's canvas beside its lines: phases, gaps, cells, marks. */
 import type uPlot from 'uplot';
-import type { ChartData, Colour } from './chart-data.ts';
+import type { ChartData, Colour, Line } from './chart-data.ts';
 import type { PhaseSpan, Span } from './facts.ts';
 import { drawHeat } from './heat.ts';
-
-/** px of a band that holds its name. */
-const LEAST_BAND = 12;
-/** Points of a band at which there may be room for it. */
-const MOST_LOOKED_AT = 200;
 
 /** What a chart shows beside its lines. */
 export function hooks(chart: ChartData, colour: (name: Colour) => string, font: string): uPlot.Hooks.Arrays {
@@ -16,7 +11,7 @@ export function hooks(chart: ChartData, colour: (name: Colour) => string, font: 
   return {
     drawClear: [
       ...(spans.drawClear ?? []),
-      ...(heat ? [(u: uPlot) => drawHeat(u, heat, colour('heat'))] : []),
+      ...(heat ? [(u: uPlot) => drawHeat(u, heat, colour('heat'), colour('muted'), font)] : []),
       ...(marks ? [(u: uPlot) => drawMarks(u, marks, colour, font)] : []),
     ],
     draw: [
@@ -63,42 +58,63 @@ function drawMarks(
   u.ctx.restore();
 }
 
-/** Writes the name of each band where it is thickest, so that it is told without its colour; nothing where it does not fit. */
+/** px between two names of bands, and from the plot to them. */
+const NAME_HEIGHT = 12;
+const NAME_GAP = 12;
+
+/** Writes the name of each band to the right of the plot, beside its end: told without its colour, and however thin it is. */
 function nameBands(u: uPlot, { lines }: ChartData, colour: (name: Colour) => string, font: string): void {
-  const { left, width } = u.bbox;
+  const { left, top, width, height } = u.bbox;
   const ratio = devicePixelRatio;
-  const y = (row: number, i: number) => u.valToPos(row === 0 ? 0 : (u.data[row]?.[i] ?? 0), 'y', true);
-  const step = Math.ceil(u.data[0].length / MOST_LOOKED_AT);
-  const points = [...u.data[0].keys()].filter((i) => i % step === 0);
-  const at = points.map((i) => u.valToPos(u.data[0][i] ?? 0, 'x', true));
+  const rows = u.data.slice(1);
+  let last = u.valToIdx(u.scales.x?.max ?? 0);
+  while (last > 0 && rows.every((row) => row[last] == null)) last--;
+  const y = (row: number) => u.valToPos(row < 0 ? 0 : (rows[row]?.[last] ?? 0), 'y', true);
+  const names = lines.flatMap((line, i) =>
+    u.series[i + 1]?.show === false ? [] : [{ ...line, band: (y(i) + y(i - 1)) / 2, at: 0 }],
+  );
+  const apart = NAME_HEIGHT * ratio;
+  // From below upwards, and where they end above the plot, from there down again.
+  let free = top + height - apart / 2;
+  for (const name of names) {
+    name.at = Math.min(name.band, free);
+    free = name.at - apart;
+  }
+  free = top + apart / 2;
+  for (const name of names.toReversed()) {
+    name.at = Math.max(name.at, free);
+    free = name.at + apart;
+  }
   u.ctx.save();
-  u.ctx.font = font.replace('11px', `600 ${11 * ratio}px`);
+  u.ctx.font = font.replace('11px', `${11 * ratio}px`);
   u.ctx.textBaseline = 'middle';
-  u.ctx.textAlign = 'center';
-  u.ctx.lineWidth = 3 * ratio;
-  u.ctx.lineJoin = 'round';
-  u.ctx.strokeStyle = colour('paper');
+  u.ctx.textAlign = 'left';
+  u.ctx.lineWidth = 2 * ratio;
   u.ctx.fillStyle = colour('ink');
-  for (const [k, { label }] of lines.entries()) {
-    if (u.series[k + 1]?.show === false) continue;
-    const half = u.ctx.measureText(label).width / 2 + ratio;
-    const edges = points.map((i) => [y(k + 1, i), y(k, i)] as const);
-    let best: { thick: number; x: number; y: number } | null = null;
-    for (const x of at) {
-      if (x < left + half || x > left + width - half) continue;
-      // What of the band is there all along the name.
-      const along = edges.filter((_, i) => Math.abs((at[i] ?? 0) - x) <= half);
-      const top = Math.max(...along.map(([upper]) => upper));
-      const bottom = Math.min(...along.map(([, lower]) => lower));
-      if (bottom - top > (best?.thick ?? LEAST_BAND * ratio)) {
-        best = { thick: bottom - top, x, y: (top + bottom) / 2 };
-      }
-    }
-    if (best === null) continue;
-    u.ctx.strokeText(label, best.x, best.y);
-    u.ctx.fillText(label, best.x, best.y);
+  for (const { label, colour: own, band, at } of names) {
+    u.ctx.strokeStyle = colour(own);
+    u.ctx.beginPath();
+    u.ctx.moveTo(left + width, band);
+    u.ctx.lineTo(left + width + (NAME_GAP - 3) * ratio, at);
+    u.ctx.stroke();
+    u.ctx.fillText(shortName(label), left + width + NAME_GAP * ratio, at);
   }
   u.ctx.restore();
+}
+
+/** What stands beside a band: of "user (us)" the abbreviation. */
+function shortName(label: string): string {
+  return /\((.+)\)/.exec(label)?.[1] ?? label;
+}
+
+/** px to the right of the plot for the names of bands. */
+export function nameRoom(lines: Line[]): number {
+  return NAME_GAP + widthOf(lines.map(({ label }) => shortName(label)));
+}
+
+/** px that the longest of some texts takes at most: digits and letters of 11 px. */
+export function widthOf(texts: readonly (string | null)[]): number {
+  return 6.5 * Math.max(0, ...texts.map((text) => text?.length ?? 0));
 }
 
 /** Shades what is not measured and the gaps, draws the borders of the phases, and names them above the plot. */
@@ -119,6 +135,7 @@ function spanHooks(
   return {
     drawClear: [
       (u) => {
+        u.ctx.save(); // uPlot remembers what it has set, and would go on in these colours
         for (const { x0, x1, top, height, measured } of visible(u, phases)) {
           u.ctx.fillStyle = colour(measured ? 'phase-line' : 'shade');
           u.ctx.fillRect(x0, top, measured ? 1 : x1 - x0, height);
@@ -127,6 +144,7 @@ function spanHooks(
         for (const { x0, x1, top, height } of visible(u, gaps)) {
           u.ctx.fillRect(x0, top, Math.max(2 * devicePixelRatio, x1 - x0), height);
         }
+        u.ctx.restore();
       },
     ],
     draw: [
@@ -137,9 +155,19 @@ function spanHooks(
         u.ctx.fillStyle = colour('muted');
         u.ctx.textAlign = 'left';
         u.ctx.textBaseline = 'bottom';
-        for (const { x0, x1, top, name } of visible(u, phases)) {
+        const shown = visible(u, phases);
+        let free = 0;
+        for (const [i, { x0, x1, top, name }] of shown.entries()) {
           const text = fit(u.ctx, name, x1 - x0 - 8 * ratio);
-          u.ctx.fillText(text, x0 + 4 * ratio, top - 4 * ratio);
+          // A last one that is too narrow for its name has it to the left of its end.
+          const whole = u.ctx.measureText(name.slice(0, LONGEST)).width;
+          const leans = text === '' && i === shown.length - 1 && x1 - whole > free;
+          u.ctx.fillText(
+            leans ? name.slice(0, LONGEST) : text,
+            leans ? x1 - whole : x0 + 4 * ratio,
+            top - 4 * ratio,
+          );
+          free = x0 + 8 * ratio + u.ctx.measureText(text).width;
         }
         u.ctx.restore();
       },
@@ -147,9 +175,12 @@ function spanHooks(
   };
 }
 
+/** Characters of a name. */
+const LONGEST = 60;
+
 /** As much of a name as fits, or nothing. */
 function fit(ctx: CanvasRenderingContext2D, name: string, width: number): string {
-  let text = name.slice(0, 60);
+  let text = name.slice(0, LONGEST);
   if (text === name && ctx.measureText(text).width <= width) return text;
   while (text.length > 2 && ctx.measureText(`${text}…`).width > width) text = text.slice(0, -1);
   return text.length > 2 ? `${text}…` : '';

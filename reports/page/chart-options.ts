@@ -1,10 +1,11 @@
 /** From what a chart shows to uPlot's options. */
-import type uPlot from 'uplot';
+import uPlot from 'uplot';
 import type { ChartData, Colour, Line } from './chart-data.ts';
-import { hooks } from './chart-hooks.ts';
+import { hooks, nameRoom, widthOf } from './chart-hooks.ts';
 import { envelope } from './chart-paths.ts';
 import { clock, count, ms, timeOfDay } from './format.ts';
-import { heatRange } from './heat.ts';
+import { binStart, HEAT_ROOM, heatRange } from './heat.ts';
+import { zoomed } from './window.ts';
 
 const DASHES = { dashed: [6, 4], dotted: [2, 3] };
 const COLOURS = ['blue', 'orange', 'magenta', 'cyan', 'violet', 'olive', 'grey'];
@@ -16,8 +17,15 @@ const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99, 99.999, 99.9999];
 const LABEL_BAND = 18;
 /** Charts of this group share their cursor and what they show. */
 export const TIME = 'time';
-export const X_NAMES = { time: 'time', percentile: 'percentile', vus: 'VUs', runs: 'run' };
-const X_TITLES = { time: 'time, m:ss', percentile: 'percentile', vus: 'VUs', runs: 'run' };
+export const X_NAMES = {
+  time: 'time',
+  percentile: 'percentile',
+  vus: 'VUs',
+  runs: 'run',
+  load: 'messages/s',
+  bin: 'latency',
+};
+const X_TITLES = { ...X_NAMES, time: 'time, m:ss', load: 'messages per second', bin: 'ms, logarithmic' };
 
 /** How the i-th of many lines is drawn: 21 pairs of colour and pattern, and neighbours differ in both. */
 export function styleOf(i: number): Pick<Line, 'colour' | 'dash'> {
@@ -66,7 +74,6 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
     labelGap: 2,
     labelFont: font,
   };
-  const below = { ...axis, label: X_TITLES[chart.kind], size: 22 };
   const percentiles = chart.kind === 'percentile';
   const log = chart.log || chart.heat !== undefined;
   const hours = chart.kind === 'time' && (chart.x.at(-1) ?? 0) > 3000;
@@ -75,31 +82,27 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
   const options: uPlot.Options = {
     width,
     height,
-    // The name of the last tick stands half outside.
-    padding: [chart.phases || chart.marks ? LABEL_BAND : 8, percentiles || hours ? 24 : 12, 0, 0],
+    padding: [
+      chart.phases || chart.marks ? LABEL_BAND : 8,
+      // The name of the last tick stands half outside.
+      chart.stacked ? nameRoom(chart.lines) : chart.heat ? HEAT_ROOM : percentiles || hours ? 24 : 12,
+      0,
+      0,
+    ],
     scales: {
       x: { time: false, range: xRange(chart) },
       y: {
         distr: log ? 3 : 1,
-        range: chart.heat ? heatRange(chart.heat) : log ? logRange : fromZero,
+        range: chart.heat ? heatRange(chart.heat) : withoutRest(chart, log ? logRange : fromZero),
       },
       ...(behind && { behind: { range: fromZero } }),
     },
     axes: [
-      chart.kind === 'vus'
-        ? { ...below, incrs: COUNTS, space: 40, values: (_u, splits) => splits.map(count) }
-        : percentiles
-          ? {
-              ...below,
-              splits: PERCENTILES.map(nines),
-              filter: (u, splits) => splits.map((s) => (s <= (u.scales.x?.max ?? 0) + 1e-9 ? s : null)),
-              values: (_u, splits) => splits.map((s, i) => (s == null ? null : `${PERCENTILES[i]}`)),
-            }
-          : { ...below, incrs: SECONDS, space: 56, values: (_u, splits) => splits.map(clock) },
+      { ...axis, label: X_TITLES[chart.kind], size: 22, ...X_AXES[chart.kind] },
       {
         ...axis,
         label: chart.axis ?? chart.unit.replace(/[,;].*/, ''),
-        size: 52,
+        size: roomOf,
         ...(log ? { splits: logSplits, filter: (_u, splits) => splits } : { space: 36 }),
         ...(chart.whole ? { incrs: COUNTS } : {}),
         values: (_u, splits) => splits.map((value) => axisValue(value)),
@@ -111,7 +114,7 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
               scale: 'behind',
               side: 1 as const,
               label: behind.label,
-              size: 52,
+              size: roomOf,
               space: 36,
               incrs: COUNTS,
               grid: { show: false },
@@ -140,9 +143,48 @@ export function chartOptions(chart: ChartData, host: Element, width: number, hei
           chart.stacked || chart.lines[i - 1]?.fill ? colour(chart.lines[i - 1]?.colour ?? '') : '',
       },
     },
-    hooks: chart.stacked ? { ...drawn, setSeries: [(u) => restack(u, chart)] } : drawn,
+    hooks: {
+      ...drawn,
+      ...(chart.stacked && { setSeries: [(u: uPlot) => restack(u, chart)] }),
+      ...(chart.kind === 'time' && { setScale: [(u: uPlot, key: string) => tellZoom(u, key, chart)] }),
+    },
   };
   return chart.tune?.(options, colour) ?? options;
+}
+
+const COUNT_AXIS: uPlot.Axis = { incrs: COUNTS, space: 40, values: (_u, splits) => splits.map(count) };
+const TIME_AXIS: uPlot.Axis = {
+  incrs: SECONDS,
+  space: 56,
+  values: (_u, splits) => splits.map(clock),
+};
+const X_AXES: Record<ChartData['kind'], uPlot.Axis> = {
+  time: TIME_AXIS,
+  vus: COUNT_AXIS,
+  runs: TIME_AXIS, // which its chart tunes
+  load: { ...COUNT_AXIS, space: 56 },
+  percentile: {
+    splits: PERCENTILES.map(nines),
+    filter: (u, splits) => splits.map((s) => (s <= (u.scales.x?.max ?? 0) + 1e-9 ? s : null)),
+    values: (_u, splits) => splits.map((s, i) => (s == null ? null : `${PERCENTILES[i]}`)),
+  },
+  bin: {
+    splits: (_u, _axis, min, max) =>
+      Array.from({ length: max - min + 1 }, (_, i) => min + i).filter((bin) => [0, 3, 7].includes(bin % 10)),
+    values: (_u, splits) => splits.map((bin) => `${Number(binStart(bin).toPrecision(1))}`),
+  },
+};
+
+/** px beside the axis of y: as much as its longest number takes. */
+function roomOf(_u: uPlot, values: string[] | null): number {
+  return Math.max(52, widthOf(values ?? []) + 14);
+}
+
+/** Tells the rest of the page which seconds are shown: one of the charts for all. */
+function tellZoom(u: uPlot, key: string, { end = 0 }: ChartData): void {
+  const { min, max } = u.scales.x ?? {};
+  if (key !== 'x' || min == null || max == null || uPlot.sync(TIME).plots[0] !== u) return;
+  zoomed(min <= 0 && max >= end ? null : { start: min, end: max });
 }
 
 /** Each line is filled down to the one below it. */
@@ -176,16 +218,33 @@ function series(chart: ChartData, line: Line, stroke: string): uPlot.Series {
             ...(!chart.heat && { fill: `${stroke}${line.fill ? '2e' : '40'}` }),
             paths: envelope(line.fill === true),
           }
-        : {}),
+        : line.as === 'points'
+          ? { paths: () => null }
+          : line.as === 'bars'
+            ? { paths: uPlot.paths.bars?.({ size: [1], align: 1 }) as uPlot.Series.PathBuilder, fill: stroke }
+            : {}),
     spanGaps: chart.kind !== 'time',
     points: {
-      show: chart.kind === 'vus' ? !line.smooth : chart.x.length < 3,
+      show: line.as ? line.as === 'points' : chart.kind === 'vus' ? !line.smooth : chart.x.length < 3,
       filter: (_u, _i, show) => (show ? null : alone(line.values)),
       size: 6,
       fill: stroke,
     },
-    value: (_u, _value, _series, i) => (i == null ? '' : formatOf(chart, line)(line.values[i] ?? null)),
+    value: (_u, _value, _series, i) => (i == null ? '' : withUnit(chart, line, line.values[i] ?? null)),
   };
+}
+
+const UNITS: [RegExp, string][] = [
+  [/^ms/, '\u00a0ms'],
+  [/^%/, '\u00a0%'],
+  [/^MB/, '\u00a0MB'],
+  [/^(\w+ )?per second/, '/s'],
+];
+
+/** A value as the legend shows it at the cursor. */
+function withUnit(chart: ChartData, line: Line, value: number | null): string {
+  const unit = line.behind ? '' : UNITS.find(([pattern]) => pattern.test(chart.axis ?? chart.unit))?.[1];
+  return `${formatOf(chart, line)(value)}${value === null ? '' : (unit ?? '')}`;
 }
 
 /** Writes a value of a line, without its unit. */
@@ -204,22 +263,41 @@ export function label(chart: Pick<ChartData, 'kind' | 'epoch' | 'names'>, x: num
   if (chart.kind === 'runs') return chart.names?.[x] ?? '';
   if (chart.kind === 'time')
     return chart.epoch === undefined ? clock(x) : `${clock(x)} · ${timeOfDay(chart.epoch + 1000 * x)}`;
-  if (chart.kind === 'vus') return count(x);
+  if (chart.kind === 'vus' || chart.kind === 'load') return count(x);
+  if (chart.kind === 'bin') return `${ms(binStart(x))} – ${ms(binStart(x + 1))} ms`;
   const percentile = 100 * (1 - 10 ** -x);
   return `${Number(percentile.toFixed(5))}`;
 }
 
-function xRange({ kind, x }: ChartData): uPlot.Range.Function | [number, number] {
+function xRange({ kind, x, end }: ChartData): uPlot.Range.Function | [number, number] {
   const last = x.at(-1) ?? 1;
   // Of few samples the median is the last that is known.
   if (kind === 'percentile') return [nines(50), nines(Math.max(last, 75))];
-  return kind === 'vus' ? [0, last * 1.05] : wholeSeconds(x);
+  if (kind === 'bin') return [x[0] ?? 0, last + 1];
+  return kind === 'vus' || kind === 'load' ? [0, last * 1.05] : wholeSeconds(x, end);
 }
 
 /** From 0 to the end of the last second; as chosen where the reader has zoomed in. */
-function wholeSeconds(x: number[]): uPlot.Range.Function {
+function wholeSeconds(x: number[], end: number | undefined): uPlot.Range.Function {
   const [first, last] = [x[0] ?? 0, x.at(-1) ?? 1];
-  return (_u, min, max) => (min <= first && max >= last ? [0, Math.ceil(last)] : [min, max]);
+  return (_u, min, max) => (min <= first && max >= last ? [0, end ?? Math.ceil(last)] : [min, max]);
+}
+
+/** A range of y that is not about what comes after the load, unless nothing else is shown. */
+function withoutRest({ rest }: ChartData, range: uPlot.Range.Function): uPlot.Range.Function {
+  if (rest === undefined) return range;
+  return (u, min, max, key) => {
+    const [from = 0, to = 0] = u.series[0]?.idxs ?? [];
+    const values = u.series.flatMap(({ show, scale }, i) =>
+      i === 0 || !show || scale !== key
+        ? []
+        : [...(u.data[i] ?? [])]
+            .slice(from, to + 1)
+            .filter((v, k) => v != null && (u.data[0][from + k] ?? 0) < rest),
+    ) as number[];
+    if (values.length === 0) return range(u, min, max, key);
+    return range(u, Math.min(...values), Math.max(...values), key);
+  };
 }
 
 const fromZero: uPlot.Range.Function = (_u, _min, max) => [0, max > 0 ? max * 1.08 : 1];

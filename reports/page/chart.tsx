@@ -13,7 +13,7 @@ const HEIGHT = 200;
 const LEGEND = 20;
 /** Half of the narrower of A4 and Letter, as report.css lays it out. */
 const PRINT_WIDTH = 336;
-const PRINT_HEIGHT = 180;
+const PRINT_HEIGHT = 150;
 /** Of a chart as a table; a longer one leaves out what lies between. */
 const MOST_ROWS = 120;
 
@@ -125,6 +125,30 @@ function Plot(chart: ChartProps) {
 const CURSOR_KEYS = 'arrow keys move the cursor';
 const KEYS = `${CURSOR_KEYS}, plus and minus zoom, 0 shows everything`;
 
+/** The names of a chart's lines in its legend, in their order. */
+function linesOf(plot: uPlot): HTMLElement[] {
+  return [...plot.root.querySelectorAll<HTMLElement>('.u-legend tr:not(:first-child) th')];
+}
+
+/** uPlot hides a line by a click on its name: by keyboard too. */
+function asButton(name: HTMLElement): void {
+  const button = name.querySelector<HTMLElement>('.u-label') ?? name;
+  button.tabIndex = 0;
+  button.setAttribute('role', 'button');
+  const pressed = () =>
+    button.setAttribute('aria-pressed', `${!name.parentElement?.classList.contains('u-off')}`);
+  name.addEventListener('click', pressed);
+  pressed();
+}
+
+/** @returns whether a key was for the name of a line */
+function onLine({ key, target }: KeyboardEvent): boolean {
+  if (!(target instanceof HTMLElement) || target.role !== 'button' || (key !== 'Enter' && key !== ' '))
+    return false;
+  target.click();
+  return true;
+}
+
 /** Draws into the element, wherever the reader has scrolled to, and again whenever its width, the colour scheme or the medium changes. */
 function mount(element: HTMLElement, chart: ChartProps): () => void {
   let plot: uPlot | undefined;
@@ -142,6 +166,7 @@ function mount(element: HTMLElement, chart: ChartProps): () => void {
     const picture = plot.root.querySelector('.u-wrap');
     picture?.setAttribute('role', 'img');
     picture?.setAttribute('aria-label', `${chart.title}. ${chart.name}, ${chart.unit}`);
+    if (chart.lines.length > 1) for (const line of linesOf(plot)) asButton(line);
   };
   const resized = new ResizeObserver(() => {
     if (plot && !print.matches && element.clientWidth !== width) draw();
@@ -149,6 +174,9 @@ function mount(element: HTMLElement, chart: ChartProps): () => void {
   const recolour = () => plot && draw();
   const keyed = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !plot) return;
+    if (onLine(event)) return event.preventDefault();
+    // Whoever moves the cursor by keys may hear what is there.
+    plot.root.querySelector('.u-legend')?.setAttribute('aria-live', 'polite');
     if (onKey(event.key, plot, chart.kind === 'time')) event.preventDefault();
   };
   let gone = false;

@@ -132,25 +132,42 @@ export interface PhaseSpan extends Span {
 /** What the charts over time have in common. */
 export function overTime(run: Run) {
   const epoch = Date.parse(run.run.started);
+  const phases = phaseSpans(run);
+  const end = endOf(run);
+  // What arrives in the one second after the load is too little to be compared with.
+  const drain = phases.at(-1);
+  const rest = drain?.name === DRAIN && end - drain.start <= 1 + SLACK ? { rest: drain.start } : {};
   return {
     kind: 'time' as const,
-    phases: phaseSpans(run),
+    phases,
+    end,
+    ...rest,
     gaps: gapSpans(run),
     ...(Number.isNaN(epoch) ? {} : { epoch }),
   };
 }
 
+/** What comes after the load: the rest of it arrives. */
+const DRAIN = 'drain';
+/** s that a phase may take longer than planned. */
+const SLACK = 0.05;
+
+/** s until the end of the last second. */
+function endOf({ timeline }: Run): number {
+  return (timeline.at(-1)?.t ?? -1) + 1;
+}
+
 /** The phases as they went. */
-function phaseSpans({ steps, timeline }: Run): PhaseSpan[] {
+function phaseSpans(run: Run): PhaseSpan[] {
+  const { steps } = run;
   const phases = steps.map((step) => ({
     name: step.name,
     start: step.start_s,
     end: step.start_s + step.duration_s,
     measured: step.measured,
   }));
-  const [over, end] = [phases.at(-1)?.end ?? 0, (timeline.at(-1)?.t ?? -1) + 1];
-  // What comes after the load is the rest of it: the run drains.
-  return end > over && over > 0 ? [...phases, { name: 'drain', start: over, end, measured: false }] : phases;
+  const [over, end] = [phases.at(-1)?.end ?? 0, endOf(run)];
+  return end > over && over > 0 ? [...phases, { name: DRAIN, start: over, end, measured: false }] : phases;
 }
 
 /** The spans in which a subscriber had no connection. */

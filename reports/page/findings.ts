@@ -85,7 +85,7 @@ function fullCore(run: Run, { process, series }: Resource): Found | null {
   const gave = !comparable
     ? ''
     : was > 0 && is > GAVE_WAY * was
-      ? `: the stage that gave way is ${stage}, ${msUnit(was)} before and ${msUnit(is)} then`
+      ? `: ${stage} gave way, ${msUnit(was)} before and ${msUnit(is)} then`
       : '; no stage gave way';
   return {
     text: `${name(process)} used ${FULL_CORE} % of a core or more from ${clock(full.from)} to ${clock(full.to + 1)}${gave}.`,
@@ -105,7 +105,7 @@ function fullHost({ resources }: Run): Found | null {
   );
   if (full === null) return null;
   return {
-    text: `The host was full from ${clock(full.from)} to ${clock(full.to + bin_s)}: its cores were busy for ${FULL_CORE} % of the time or more, what its hypervisor took included.`,
+    text: `The host was full from ${clock(full.from)} to ${clock(full.to + bin_s)}: its cores were busy for ${FULL_CORE} % of the time or more, steal included.`,
     span: { start: full.from, end: full.to + bin_s },
   };
 }
@@ -156,7 +156,7 @@ function vmstat({ resources }: Run): string[] {
   const said: [holds: boolean, sentence: string][] = [
     [
       mean(steal) >= STEAL,
-      `The hypervisor took ${figure(mean(steal))} % of the host's CPU, and ${figure(Math.max(...steal))} % in the worst second: these latencies hold pauses that are nobody's here.`,
+      `The hypervisor took ${figure(mean(steal))} % of the host's CPU, and ${figure(Math.max(...steal))} % in the worst second: the latencies contain its pauses.`,
     ],
     [
       spent >= MUCH_OF_THE_RUN,
@@ -166,7 +166,7 @@ function vmstat({ resources }: Run): string[] {
       bound >= MUCH_OF_THE_RUN,
       `In ${percent(bound)} of the run the host was 40 to 50 % idle with more than ${count(INTERRUPTS)} interrupts a second: look at the network interface, not at the cores.`,
     ],
-    [swapped, 'The host swapped: it needs more memory, and these latencies hold disk accesses.'],
+    [swapped, 'The host swapped: it needs more memory, and the latencies contain disk accesses.'],
   ];
   return said.flatMap(([holds, sentence]) => (holds ? [sentence] : []));
 }

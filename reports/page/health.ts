@@ -61,7 +61,7 @@ function lateness(run: Run): Check {
 
 function socketWait(run: Run): Check {
   const { arrival_stamps, socket_wait } = run.health;
-  const row = wait(run, 'socket_wait', 'socket wait', 'part of arrival, perhaps unread', socket_wait);
+  const row = wait(run, 'socket_wait', 'socket wait', 'arrived, and not read yet', socket_wait);
   if (arrival_stamps === undefined || arrival_stamps.kernel + arrival_stamps.read === 0) return row;
   const { kernel, read } = arrival_stamps;
   const by = `${plural(kernel, 'arrival')} by the kernel’s stamp, ${count(read)} by the read`;
@@ -94,7 +94,7 @@ function cpu(run: Run): Check {
   const busy = ruleOf(run, 'cpu')?.value;
   return {
     ...common,
-    figure: `mean ${figure(mean)}\u00a0%${busy == null ? '' : `, too much in ${count(busy)} of ${count(run.timeline.length)}\u00a0s`}`,
+    figure: `mean ${figure(mean)}\u00a0%${busy == null ? '' : `, too busy in ${count(busy)} of ${count(run.timeline.length)}\u00a0s`}`,
     more: rss.length ? `${max}; memory at most ${figure(Math.max(...rss))}\u00a0MB` : max,
   };
 }

@@ -1,8 +1,11 @@
 /** How many deliveries arrived how late, drawn as cells behind a chart's lines. */
 import type uPlot from 'uplot';
+import { count } from './format.ts';
 
 /** Bins a decade, as in run.json: bin k is from 10^(k/10) µs on. */
 const PER_DECADE = 10;
+/** Of the scale of strength. */
+const STEPS = 8;
 /** px; narrower columns are put together. */
 const LEAST_WIDTH = 2;
 
@@ -16,6 +19,11 @@ export interface HeatColumn {
 /** ms where a bin begins. */
 export function binStart(bin: number): number {
   return 10 ** (bin / PER_DECADE) / 1e3;
+}
+
+/** Where a latency stands among the bins. */
+export function binOf(ms: number): number {
+  return PER_DECADE * Math.log10(ms * 1e3);
 }
 
 /** The bins of a column with their counts. */
@@ -63,13 +71,17 @@ export function merged(columns: HeatColumn[], most: number): HeatColumn[] {
   return all;
 }
 
-/** Draws the cells: the more deliveries, the stronger; the scale of strength is logarithmic. */
-export function drawHeat(u: uPlot, columns: HeatColumn[], colour: string): void {
+/** px to the right of the plot for the scale of strength. */
+export const HEAT_ROOM = 56;
+
+/** Draws the cells: the more deliveries, the stronger; the scale of strength is logarithmic, and stands to the right. */
+export function drawHeat(u: uPlot, columns: HeatColumn[], colour: string, ink: string, font: string): void {
   const { left, top, width, height } = u.bbox;
   const { min, max } = u.scales.x ?? {};
   const visible = columns.filter(({ start, end }) => start < (max ?? 0) && end > (min ?? 0));
   const shown = merged(visible, width / devicePixelRatio / LEAST_WIDTH);
-  const most = Math.max(1, ...shown.flatMap((column) => cells(column).map(([, count]) => count)));
+  const most = Math.max(1, ...shown.flatMap((column) => cells(column).map(([, deliveries]) => deliveries)));
+  const strength = (deliveries: number) => 0.1 + (0.9 * Math.log1p(deliveries)) / Math.log1p(most);
   u.ctx.save();
   u.ctx.beginPath();
   u.ctx.rect(left, top, width, height);
@@ -78,13 +90,33 @@ export function drawHeat(u: uPlot, columns: HeatColumn[], colour: string): void 
   for (const column of shown) {
     const x0 = Math.round(u.valToPos(column.start, 'x', true));
     const x1 = Math.round(u.valToPos(column.end, 'x', true));
-    for (const [bin, count] of cells(column)) {
-      if (count === 0) continue;
+    for (const [bin, deliveries] of cells(column)) {
+      if (deliveries === 0) continue;
       const y0 = Math.round(u.valToPos(binStart(bin + 1), 'y', true));
       const y1 = Math.round(u.valToPos(binStart(bin), 'y', true));
-      u.ctx.globalAlpha = 0.1 + (0.9 * Math.log1p(count)) / Math.log1p(most);
+      u.ctx.globalAlpha = strength(deliveries);
       u.ctx.fillRect(x0, y0, x1 - x0, y1 - y0);
     }
+  }
+  u.ctx.restore();
+  const ratio = devicePixelRatio;
+  const x = left + width + 8 * ratio;
+  u.ctx.save();
+  u.ctx.font = font.replace('11px', `${11 * ratio}px`);
+  u.ctx.textAlign = 'left';
+  const steps = Math.min(STEPS, most);
+  for (let i = 0; i < steps; i++) {
+    // A cell of each strength, from the most down to one delivery.
+    const deliveries = Math.round(most ** (1 - i / Math.max(1, steps - 1)));
+    const y = top + (i * height) / steps;
+    u.ctx.fillStyle = colour;
+    u.ctx.globalAlpha = strength(deliveries);
+    u.ctx.fillRect(x, y, 8 * ratio, height / steps);
+    if (i > 0 && i < steps - 1) continue;
+    u.ctx.globalAlpha = 1;
+    u.ctx.fillStyle = ink;
+    u.ctx.textBaseline = i === 0 ? 'top' : 'bottom';
+    u.ctx.fillText(count(deliveries), x + 12 * ratio, i === 0 ? top : top + height);
   }
   u.ctx.restore();
 }

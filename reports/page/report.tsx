@@ -40,7 +40,7 @@ function Below({ held, ...props }: PartProps & { held: Run }) {
   if (!begun) return null;
   return (
     <>
-      <Menu />
+      <Menu {...props} />
       <AccountSection {...props} />
       <FindingsSection {...props} />
       {props.sound && <SweepSection {...props} />}

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useId, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { count } from './format.ts';
 
 export interface Column<Row> {
@@ -36,6 +36,37 @@ interface Sortable {
   onSort: (column: number) => void;
 }
 
+interface ScrollProps {
+  class: string;
+  /** What it holds: a name, or the id of one. */
+  label: { 'aria-label': string } | { 'aria-labelledby': string };
+  children: ComponentChildren;
+}
+
+/** What scrolls by itself where it is too large: then it is reached by keyboard too. */
+function Scroll({ label, children, ...given }: ScrollProps) {
+  const host = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const element = host.current;
+    if (!element) return;
+    const sized = new ResizeObserver(() => {
+      const scrolls =
+        element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight;
+      if (scrolls) element.tabIndex = 0;
+      else element.removeAttribute('tabindex');
+    });
+    sized.observe(element);
+    if (element.firstElementChild) sized.observe(element.firstElementChild);
+    return () => sized.disconnect();
+  }, []);
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a section would be a landmark, and a fieldset is for a form
+    <div {...given} {...label} ref={host} role="group">
+      {children}
+    </div>
+  );
+}
+
 /** A table that scrolls by itself where it is too wide. */
 export function Table<Row>({
   caption,
@@ -49,9 +80,7 @@ export function Table<Row>({
   const sorted = order?.descending ? 'descending' : 'ascending';
   const side = (column: Column<Row> | undefined) => (column?.text ? 'text' : 'figure');
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a section would be a landmark, and a fieldset is for a form
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <div class="scroll" role="group" tabIndex={0} aria-labelledby={id}>
+    <Scroll class="scroll" label={{ 'aria-labelledby': id }}>
       <table>
         <caption id={id}>
           <span>{caption}</span>
@@ -106,18 +135,22 @@ export function Table<Row>({
           </tfoot>
         )}
       </table>
-    </div>
+    </Scroll>
   );
 }
 
-/** Rows of a long table that are there at once. */
+/** Rows of a long table that are there at once, unless it says how many. */
 const FIRST_ROWS = 40;
 
 /**
  * A table whose first rows are shown, and all of them on demand. A click on a head sorts them, the largest numbers first.
  * @param what they are, in the plural
  */
-export function LongTable<Row>({ what, ...given }: TableProps<Row> & { what: string }) {
+export function LongTable<Row>({
+  what,
+  first = FIRST_ROWS,
+  ...given
+}: TableProps<Row> & { what: string; first?: number }) {
   const [open, setOpen] = useState(false);
   const [order, setOrder] = useState<Order | null>(null);
   const { caption, columns } = given;
@@ -127,17 +160,17 @@ export function LongTable<Row>({ what, ...given }: TableProps<Row> & { what: str
     setOrder({ column, descending });
   };
   const table = { ...given, rows, order, onSort };
-  if (rows.length <= FIRST_ROWS) return <Table {...table} />;
+  if (rows.length <= first) return <Table {...table} />;
   return (
     <>
       <Table
         {...table}
         caption={
           <>
-            {caption}; the first {FIRST_ROWS} of {count(rows.length)} {what}
+            {caption}; the first {first} of {count(rows.length)} {what}
           </>
         }
-        rows={rows.slice(0, FIRST_ROWS)}
+        rows={rows.slice(0, first)}
       />
       <details onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
@@ -182,11 +215,9 @@ export function Long({ text, code = false }: { text: string; code?: boolean }) {
         <span class="screen">show all {all}</span>
         <span class="paper">({all}: run.json has all of them)</span>
       </summary>
-      {/* biome-ignore lint/a11y/useSemanticElements: a section would be a landmark, and a fieldset is for a form */}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
-      <div class="all" role="group" tabIndex={0} aria-label={`All ${all}`}>
+      <Scroll class="all" label={{ 'aria-label': `All ${all}` }}>
         <Text>{text}</Text>
-      </div>
+      </Scroll>
     </details>
   );
 }

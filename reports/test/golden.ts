@@ -40,6 +40,20 @@ const SWEEP: Plan = {
     { ...closed, name: 'most', duration_s: 3, vus: 32, measured: true },
   ],
 };
+/** More than what gets through, for two seconds. */
+const SPIKE: Plan = {
+  ...RAMP,
+  capacity: 700,
+  phases: [
+    { ...open, name: 'before', duration_s: 3, arrival_rate: 50, ramp_to: null, measured: true },
+    { ...open, name: 'spike', duration_s: 2, arrival_rate: 400, ramp_to: null, measured: true },
+    { ...open, name: 'after', duration_s: 5, arrival_rate: 50, ramp_to: null, measured: true },
+  ],
+};
+const FIXED: Plan = {
+  ...SWEEP,
+  phases: [{ ...closed, name: 'fixed', duration_s: 5, vus: 4, measured: true }],
+};
 const EMPTY: Plan = { ...RAMP, cutAt: 0 };
 export const HOSTILE = '</script><img src=x onerror="document.title=1"><b>&amp;\u2028$&';
 
@@ -144,8 +158,8 @@ function failing(): Run {
   const golden = run('ramp', { ...RAMP, capacity: 2_400, lossBetween: [35, 35.08] });
   golden.verdict.result = 'fail';
   golden.verdict.reasons = [
-    `${golden.account.lost} messages were accepted and never arrived.`,
-    'arrival_p99 did not hold.',
+    `lost: ${golden.account.lost} of ${golden.account.scheduled} messages were accepted and never arrived`,
+    `arrival p99 ${golden.latency.arrival.p99?.toFixed(0)} ms, limit < 250 ms`,
   ];
   judged(golden, false, ['lost', 'arrival_p99']);
   Object.assign(golden.account, { duplicates: 14, reordered: 41 });
@@ -262,6 +276,56 @@ function closedModel(): Run {
   return golden;
 }
 
+function spike(): Run {
+  const golden = run('spike', SPIKE);
+  golden.figures = [
+    { name: 'time to drain', value: 2, unit: 's' },
+    { name: 'time until p99 is back', value: 3, unit: 's' },
+  ];
+  return golden;
+}
+
+function fixed(): Run {
+  const golden = run('fixed', FIXED);
+  golden.run.model = 'closed';
+  golden.health.lateness = null;
+  return golden;
+}
+
+/** Three instances, each with a third of it. */
+function three(): Run {
+  const golden = run('smoke', SMOKE);
+  const third = (n: number) => Math.round(n / 3);
+  golden.generators = [1, 2, 3].map((number) => ({
+    number,
+    segment: `${number - 1}/3:${number}/3`,
+    result: 'pass',
+    reasons: [],
+    late_ms: 0,
+    scheduled: third(golden.account.scheduled),
+    arrived: third(golden.account.arrived),
+    schedule_p99_ms: 0.2 * number,
+    socket_wait_p99_ms: 0.1,
+    cores: 2,
+    kernel: '6.1.0',
+    cpu_percent_max: 12 + number,
+    clock_offset_ms: 0.01 * number,
+    clock_bound_ms: 0.02,
+  }));
+  return golden;
+}
+
+/** It came to its end, and a limit of the script was not judged. */
+function unjudged(): Run {
+  const golden = run('smoke', SMOKE);
+  Object.assign(golden.verdict, {
+    result: 'incomplete',
+    reasons: ['not judged: http_req_failed rate < 0.01'],
+  });
+  judged(golden, null, ['http_req_failed rate']);
+  return golden;
+}
+
 function hostile(): Run {
   const golden = run('smoke', SMOKE);
   const rename = (step: Step) => ({ ...step, name: HOSTILE });
@@ -316,6 +380,10 @@ const goldens = {
   withoutStages,
   gap,
   closed: closedModel,
+  spike,
+  fixed,
+  three,
+  unjudged,
   hostile,
 };
 

@@ -11,6 +11,10 @@ export const GOLDENS = [
   'without-stages',
   'gap',
   'closed',
+  'spike',
+  'fixed',
+  'three',
+  'unjudged',
   'hostile',
   'real',
 ] as const;

@@ -135,7 +135,7 @@ test('the seconds in which the generator was busy stand beside its CPU', () => {
   }));
   change(run, 'cpu', { value: 3, limit: 2, ok: false });
   const { figure, limit, more } = check(run, 'CPU');
-  assert.equal(figure, 'mean 180 %, too much in 3 of 40 s', 'the figure is what the limit is of');
+  assert.equal(figure, 'mean 180 %, too busy in 3 of 40 s', 'the figure is what the limit is of');
   assert.equal(limit, '2 s');
   assert.equal(more, 'max 181 %; memory at most 100 MB');
 });

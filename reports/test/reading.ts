@@ -8,6 +8,8 @@ import { charts, type Drawn, overflow } from './looking.ts';
 const LEAST = 40;
 /** Where there is no figure that a chart could state. */
 const NOT_KNOWN = /^(Too few|No second|How .* is not known)/;
+/** Charts over something else than time. */
+const UNPHASED = ['Latency by percentile', 'Distribution of arrival', 'Latency by load'];
 
 /** Verdict and account are the run's, and nothing is wider than the screen. */
 export async function assertAnswers(page: Page, run: Run): Promise<void> {
@@ -55,7 +57,7 @@ function missing({ name, lines, heat, marks, names }: Drawn, run: Run): string[]
     ),
     ...(name === 'Arrival latency, all deliveries' && { cells: heat }),
     ...(concurrency && { 'the knee': marks, 'its name': names.marks }),
-    ...(!concurrency && name !== 'Latency by percentile' && { 'names of phases': names.phases }),
+    ...(!concurrency && !UNPHASED.includes(name) && { 'names of phases': names.phases }),
   };
   return Object.keys(parts).filter((part) => Number(parts[part]) < LEAST);
 }

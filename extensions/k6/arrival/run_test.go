@@ -62,7 +62,7 @@ func TestLossIsFoundToTheMessage(t *testing.T) {
 	assert.True(t, r.Account.Balanced)
 	result, reasons, _ := verdict(r)
 	assert.Equal(t, report.Fail, result)
-	assert.Equal(t, []string{"lost: 5 of 570 messages were accepted and are nowhere"}, reasons)
+	assert.Equal(t, []string{"lost: 5 of 570 messages were accepted and never arrived"}, reasons)
 }
 
 func TestDuplicatesAreFoundToTheMessage(t *testing.T) {

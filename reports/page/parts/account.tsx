@@ -6,12 +6,12 @@ import { Facts } from '../table.tsx';
 
 const MEANINGS: Record<End, string> = {
   dropped: 'never sent by the generator',
-  rejected: 'ingest said no, or no connection',
-  unknown: 'perhaps taken, never arrived',
+  rejected: 'refused by the ingest, or no connection',
+  unknown: 'perhaps accepted, never arrived',
   arrived: 'reached every subscriber',
   dead_lettered: 'given up by the relay',
   queued: 'still in the queue at the end',
-  lost: 'accepted, and nowhere',
+  lost: 'accepted, never arrived',
   pending: 'in flight when the run was cut off',
 };
 const WORRYING: ReadonlySet<End> = new Set([

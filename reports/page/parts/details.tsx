@@ -94,8 +94,8 @@ export function DetailsSection({ run, sound, held }: PartProps & { held: Run }) 
       <footer>
         <p>
           Run {run.run.id} · {run.environment.arrival && `Arrival ${run.environment.arrival} · `}
-          {run.schema} · all figures of this page are in run.json beside it. Its words are explained in the
-          repository: <a href="../../CONCEPTS.md">reports/CONCEPTS.md</a>.
+          {run.schema} · all figures are in run.json beside this page. Concepts explains its words:{' '}
+          <a href="../../CONCEPTS.md">reports/CONCEPTS.md</a>.
         </p>
       </footer>
     </>
@@ -231,8 +231,8 @@ function Downloads({ run }: { run: PartProps['run'] }) {
         )}
       </p>
       <p class="small">
-        They are made from this page. The histograms of single phases and seconds are in the run’s directory
-        only, in run.json and arrival.hlog.
+        Made from this page. Histograms of single phases and seconds are in the run’s directory only: run.json
+        and arrival.hlog.
       </p>
     </section>
   );

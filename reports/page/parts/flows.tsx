@@ -84,7 +84,7 @@ function Targets({ run, sound }: PartProps) {
       <h3>Targets</h3>
       <p class="small">{sentence(run, sound)}</p>
       <TargetTable
-        caption={`${more > 0 ? `The first ${FIRST} of ${count(total)} targets` : 'Targets'}: those that lost messages, then ${sound ? 'by p99, to two digits' : 'the busiest'}. Arrival of the measured phases; reordered and lost of the whole run`}
+        caption={`${more > 0 ? `The first ${FIRST} of ${count(total)} targets` : 'Targets'}: those that lost messages, then ${sound ? 'the highest p99' : 'the busiest'}. Arrival: measured phases; reordered and lost: whole run`}
         rows={more > 0 ? ordered.slice(0, FIRST) : [...ordered, ...together]}
         sound={sound}
       />
@@ -92,7 +92,7 @@ function Targets({ run, sound }: PartProps) {
         <details onToggle={(event) => setOpen(event.currentTarget.open)}>
           <summary>
             {others
-              ? `${count(ordered.length)} targets that lost most, were slowest or were busiest, and the others together`
+              ? `The ${count(ordered.length)} targets that lost most, were slowest or were busiest, and the others together`
               : `All ${count(ordered.length)} targets`}
           </summary>
           {open && <TargetTable caption="Targets" rows={[...ordered, ...together]} sound={sound} />}
@@ -127,14 +127,12 @@ function sentence({ targets, latency }: Run, sound: boolean): string {
   const rows = targets?.rows ?? [];
   const lossy = rows.filter(({ lost }) => lost > 0).length;
   const lost =
-    lossy > 0
-      ? `${plural(lossy, 'target')} of those listed lost messages.`
-      : 'No target that is listed lost a message.';
+    lossy > 0 ? `${plural(lossy, 'listed target')} lost messages.` : 'No listed target lost a message.';
   if (!sound) return lost;
   const slowest = rows.find(({ arrival }) => arrival !== null && percentile(arrival, 'p99') !== null);
   const whole = percentile(latency.arrival, 'p99');
   if (!slowest?.arrival || whole === null) return `${lost} Too few deliveries a target for a percentile.`;
-  return `${lost} The slowest is ${short(slowest.name)}: p99 is ${msUnit(slowest.arrival.p99)} there, and ${msUnit(whole)} over all.`;
+  return `${lost} The slowest is ${short(slowest.name)}: its p99 is ${msUnit(slowest.arrival.p99)}, that of all ${msUnit(whole)}.`;
 }
 
 function short(name: string): string {

@@ -1,4 +1,7 @@
 import type { Gap, GeneratorResult, Run } from '../../contract/run.ts';
+import { Chart } from '../chart.tsx';
+import { msValue, wantsLog } from '../chart-options.ts';
+import { overTime, percentile } from '../facts.ts';
 import { count, duration, figure, ms, msUnit, plural, clock as time } from '../format.ts';
 import { type Check, canaryPace, canarySentence, checks } from '../health.ts';
 import type { PartProps } from '../part.ts';
@@ -44,12 +47,13 @@ export function InstrumentSection({ run, sound }: PartProps) {
       )}
       {sound && run.canary && (
         <p class="aside canary">
-          {canarySentence(run)} It sends {canaryPace(run.canary.interval_s)} on a connection of its own: if it
-          is as slow as the load, the pipeline is slow; if it is not, the instrument is, or what only the
-          load’s connections share.
+          {canarySentence(run)} It sends {canaryPace(run.canary.interval_s)} on a connection of its own. If it
+          is as slow as the load, the pipeline is slow. If it is faster, the instrument is slow, or what only
+          the load’s connections share.
         </p>
       )}
       <Checks rows={checks(run, sound)} />
+      {sound && run.canary && <CanaryChart run={run} />}
       {generators.length > 0 && <Generators rows={generators} />}
       <div class="beside">
         <div class="clocks">
@@ -58,6 +62,39 @@ export function InstrumentSection({ run, sound }: PartProps) {
         {gaps.length > 0 && <Gaps gaps={gaps} />}
       </div>
     </section>
+  );
+}
+
+/** The canary beside the load, second by second. */
+function CanaryChart({ run }: { run: Run }) {
+  const { timeline, canary } = run;
+  const lines = [
+    {
+      label: 'arrival p50',
+      values: timeline.map(({ arrival }) => arrival && percentile(arrival, 'p50')),
+      colour: 'p50',
+    },
+    {
+      label: 'canary',
+      values: timeline.map(({ canary_ms }) => canary_ms),
+      colour: 'canary',
+      dash: 'dashed' as const,
+    },
+  ];
+  if (!canary || canary.arrived === 0) return null;
+  return (
+    <div class="charts">
+      <Chart
+        {...overTime(run)}
+        name="Canary"
+        unit={wantsLog(lines) ? 'ms, logarithmic' : 'ms'}
+        title={`The slowest canary took ${msUnit(canary.latency.max)}`}
+        x={timeline.map(({ t }) => t + 0.5)}
+        log={wantsLog(lines)}
+        format={msValue}
+        lines={lines}
+      />
+    </div>
   );
 }
 
@@ -94,7 +131,7 @@ function Checks({ rows }: { rows: Check[] }) {
   return (
     <div class="checks">
       <Table
-        caption="Whether what measured kept up: whole run, latencies of the measured phases"
+        caption="Did the instrument keep up? Whole run; latencies of the measured phases"
         columns={[
           {
             head: 'figure',
@@ -139,7 +176,7 @@ function Clocks({ run: { clock, run, generators } }: { run: Run }) {
   if (clock.reference === 'monotonic') {
     return (
       <p class="small">
-        Clock: the generator’s own, monotonic: one process sends and receives, and compares nothing.
+        Clock: the generator’s own, monotonic. One process sends and receives, so no clocks are compared.
       </p>
     );
   }
@@ -148,7 +185,7 @@ function Clocks({ run: { clock, run, generators } }: { run: Run }) {
   return (
     <>
       <Table
-        caption={`Clocks: what ${reference} is ahead of each process, and how far off that can be`}
+        caption={`Clocks: how far ${reference} is ahead of each process, and how well that is known`}
         columns={[
           { head: 'process', text: true, cell: (row) => row.process },
           { head: 'offset', unit: 'ms', cell: (row) => ms(row.offset_ms) },
@@ -164,10 +201,10 @@ function Clocks({ run: { clock, run, generators } }: { run: Run }) {
         ]}
       />
       <p class="small">
-        The stamps of two processes can be {msUnit(bound_ms)} apart, the sum of the two widest bounds
-        {limit_ms !== null && `; ${msUnit(limit_ms)} was set as the limit`}. {run.tool.name} asked{' '}
+        The clocks of two processes differ by {msUnit(bound_ms)} at most, the sum of the two widest bounds
+        {limit_ms !== null && ` (limit ${msUnit(limit_ms)})`}. {run.tool.name} compared its clock{' '}
         {plural(probes, 'time')}
-        {drift_ppm !== null && `, and drifted by ${figure(drift_ppm)} ppm`}.
+        {drift_ppm !== null && `; it drifted by ${figure(drift_ppm)} ppm`}.
       </p>
     </>
   );

@@ -1,9 +1,10 @@
-import type { Latencies, Latency } from '../../contract/run.ts';
+import type { Interval, Latencies, Latency, Run } from '../../contract/run.ts';
 import { Chart } from '../chart.tsx';
-import { overOneAxis } from '../chart-data.ts';
-import { msValue } from '../chart-options.ts';
+import { type Line, overOneAxis } from '../chart-data.ts';
+import { msValue, wantsLog } from '../chart-options.ts';
 import { curve, percentile, protocolOf } from '../facts.ts';
-import { count, ms, msUnit } from '../format.ts';
+import { count, figure, ms, msUnit, percent } from '../format.ts';
+import { binOf, binStart, cells, merged } from '../heat.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
 
@@ -24,12 +25,14 @@ const ROWS: [name: string, value: (latency: Latency) => string][] = [
 const MOST_NAMES = 6;
 
 /** Arrival beside HTTP: a table and the percentile curve. */
-export function LatencySection({ run: { latency, steps, run } }: PartProps) {
+export function LatencySection({ run: whole }: PartProps) {
+  const { latency, steps, run } = whole;
   const { arrival, from_send, http } = latency;
   if (arrival.count === 0 && http.count === 0) return null;
   // Where a message is due when it is sent, “from send” is the same figure and would seem to prove something.
   const corrected = run.model === 'open';
   const protocol = protocolOf({ run });
+  const seconds = measuredSeconds(whole);
   const measured = steps.filter((step) => step.measured).map((step) => step.name);
   const column = (head: string, unit: string, of: Latency) => ({
     head,
@@ -38,7 +41,7 @@ export function LatencySection({ run: { latency, steps, run } }: PartProps) {
   });
   return (
     <section id="latency">
-      <h2>Arrival and {protocol}</h2>
+      <h2>Latency: arrival and {protocol}</h2>
       <div class="beside">
         <div>
           <Table
@@ -52,16 +55,18 @@ export function LatencySection({ run: { latency, steps, run } }: PartProps) {
             rows={ROWS}
           />
           <p class="small">
-            {corrected &&
-              'Arrival counts from the time a message was due, so a late generator does not hide a slow pipeline; “from send” is the same without that correction. '}
-            {!corrected &&
-              'The model is closed: a VU sends its next request when the last one is answered, and a message is due when it is sent. '}
-            Percentiles come from HdrHistograms (1 µs, 3 significant digits): a sample per delivery, for{' '}
-            {protocol} per request. A percentile p is shown where at least 1 / (1 − p) samples stand behind
-            it.
+            {corrected
+              ? 'Arrival counts from the time a message was due, so a late generator does not hide a slow pipeline. “From send” is without that correction. '
+              : 'The model is closed: a VU sends its next request when the last one is answered. A message is due when it is sent. '}
+            Percentiles come from HdrHistograms (1 µs, 3 significant digits), with a sample per delivery, for{' '}
+            {protocol} per request. A percentile is shown where enough samples stand behind it: 100 for p99.
           </p>
         </div>
         <PercentileChart latency={latency} corrected={corrected} protocol={protocol} />
+      </div>
+      <div class="charts">
+        <Distribution run={whole} seconds={seconds} />
+        {corrected && <LoadChart run={whole} seconds={seconds} />}
       </div>
     </section>
   );
@@ -104,6 +109,97 @@ function PercentileChart({ latency, corrected, protocol }: PercentileChartProps)
         { label: 'from send', values: fromSend, colour: 'cyan', dash: 'dashed' },
         { label: protocol, values: answered, colour: 'orange', dash: 'dotted' },
       ]}
+    />
+  );
+}
+
+/** The seconds of the measured phases. */
+function measuredSeconds({ steps, timeline }: Run): Interval[] {
+  const measured = steps.filter((step) => step.measured);
+  return timeline.filter(({ t }) =>
+    measured.some(({ start_s, duration_s }) => t + 0.5 >= start_s && t + 0.5 < start_s + duration_s),
+  );
+}
+
+type OfSeconds = { run: Run; seconds: Interval[] };
+
+/** How many deliveries took how long; nothing where the seconds have no histograms. */
+function Distribution({ run: { latency, answer }, seconds }: OfSeconds) {
+  const [all] = merged(
+    seconds.map(({ t, arrival_bins = null }) => ({ start: t, end: t + 1, bins: arrival_bins })),
+    1,
+  );
+  const bins = all ? cells(all) : [];
+  const [first] = bins;
+  if (first === undefined) return null;
+  const total = bins.reduce((sum, [, deliveries]) => sum + deliveries, 0);
+  const [most, deliveries] = bins.reduce((a, b) => (b[1] > a[1] ? b : a));
+  const end = first[0] + bins.length;
+  const marks = (
+    [
+      ['p50', percentile(latency.arrival, 'p50')],
+      ['p99', percentile(latency.arrival, 'p99')],
+      ['limit', answer?.p99_limit_ms ?? null],
+    ] as const
+  ).flatMap(([name, value]) => {
+    const x = value === null || value <= 0 ? Number.NaN : binOf(value);
+    return x >= first[0] && x <= end ? [{ x, name }] : [];
+  });
+  return (
+    <Chart
+      name="Distribution of arrival"
+      unit="deliveries by latency, in the measured phases"
+      axis="deliveries"
+      title={`${percent(deliveries / total)} of the deliveries took ${ms(binStart(most))} to ${msUnit(binStart(most + 1))}`}
+      kind="bin"
+      x={bins.map(([bin]) => bin)}
+      whole
+      marks={marks}
+      format={count}
+      lines={[
+        { label: 'deliveries', values: bins.map(([, value]) => value), colour: 'p50', as: 'bars' as const },
+      ]}
+    />
+  );
+}
+
+/** The lowest rate beside the highest from which latency can be shown against the load. */
+const RAMPS = 1.5;
+
+/** p50 and p99 of each second by what was due in it; nothing where the load stayed as it was. */
+function LoadChart({ run, seconds }: OfSeconds) {
+  const loaded = seconds.filter(({ scheduled, arrival }) => scheduled > 0 && arrival !== null);
+  loaded.sort((a, b) => a.scheduled - b.scheduled);
+  const [least, most] = [loaded[0]?.scheduled ?? 0, loaded.at(-1)?.scheduled ?? 0];
+  if (most < RAMPS * least) return null;
+  const limit = run.answer?.p99_limit_ms ?? null;
+  const of = (key: 'p50' | 'p99') => loaded.map(({ arrival }) => arrival && percentile(arrival, key));
+  const measured: Line[] = [
+    { label: 'p50', values: of('p50'), colour: 'p50', as: 'points' },
+    { label: 'p99', values: of('p99'), colour: 'p99', as: 'points' },
+  ];
+  const lines: Line[] = [
+    ...measured,
+    ...(limit === null
+      ? []
+      : [{ label: 'limit', values: loaded.map(() => limit), colour: 'fail', dash: 'dashed' as const }]),
+  ];
+  const p99 = measured[1]?.values ?? [];
+  const worst = p99.reduce<number>((best, value, i) => ((value ?? 0) > (p99[best] ?? 0) ? i : best), 0);
+  return (
+    <Chart
+      name="Latency by load"
+      unit={wantsLog(lines) ? 'ms, logarithmic; a point a second' : 'ms; a point a second'}
+      title={
+        p99[worst] == null
+          ? `Up to ${figure(most)} messages/s; too few deliveries a second for a p99`
+          : `The highest p99 of a second, ${msUnit(p99[worst])}, came at ${figure(loaded[worst]?.scheduled)} messages/s`
+      }
+      kind="load"
+      x={loaded.map(({ scheduled }) => scheduled)}
+      log={wantsLog(lines)}
+      format={msValue}
+      lines={lines}
     />
   );
 }

@@ -4,6 +4,9 @@ import { count, ms } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { LongTable, type SortableColumn } from '../table.tsx';
 
+/** Of each table, before the reader asks for more. */
+const FIRST = 12;
+
 type Slow = Messages['slowest'][number];
 type Named = Messages['named'][number];
 
@@ -65,7 +68,8 @@ function Slowest({ slowest }: { slowest: Slow[] }) {
       <h3>The slowest deliveries</h3>
       <LongTable
         what="deliveries"
-        caption="Of the measured phases, and the slowest ten of each phase and flow; a bar is as long as its arrival latency, by stage"
+        first={FIRST}
+        caption="The slowest of the measured phases, and the slowest ten of each phase and flow. A bar shows the arrival latency by stage"
         columns={[
           ID,
           {
@@ -96,6 +100,7 @@ function Ends({ named }: { named: Named[] }) {
       <h3>What ended badly</h3>
       <LongTable
         what="messages"
+        first={FIRST}
         caption="The first hundred of each end"
         columns={[
           ID,

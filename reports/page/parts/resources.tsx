@@ -21,7 +21,7 @@ export function ResourcesSection({ run }: PartProps) {
     <section class="resources" id="resources">
       <h2>Resources</h2>
       <Table
-        caption="CPU in % of one core, and memory in MB, of a process what is resident; one sample a second"
+        caption="CPU and memory (resident, of a process), one sample a second"
         columns={[
           {
             head: 'process',
@@ -43,11 +43,9 @@ export function ResourcesSection({ run }: PartProps) {
         {host && <SwitchesChart run={run} host={host} />}
       </div>
       {host === undefined && (
-        <p class="small">
-          What vmstat tells of the host is not available: only a pipeline on Linux tells it.
-        </p>
+        <p class="small">The host’s figures are not available: only a pipeline on Linux has them (vmstat).</p>
       )}
-      <Told resources={resources} />
+      <Metrics resources={resources} />
     </section>
   );
 }
@@ -97,7 +95,7 @@ function HostCpuChart({ run, host }: { run: Run; host: Resource }) {
       unit="% of all cores, stacked; the rest is idle"
       title={
         idle.length > 0
-          ? `The host was ${figure(idle.reduce((sum, value) => sum + value, 0) / idle.length)}\u00a0% idle on average, and ${figure(Math.min(...idle))}\u00a0% at least`
+          ? `The host was ${figure(idle.reduce((sum, value) => sum + value, 0) / idle.length)}\u00a0% idle on average, minimum ${figure(Math.min(...idle))}\u00a0%`
           : 'How idle the host was is not known'
       }
       x={middles(host)}
@@ -122,7 +120,7 @@ function SwitchesChart({ run, host }: { run: Run; host: Resource }) {
       {...overTime(run)}
       name="Host: context switches and interrupts"
       unit="per second"
-      title={`${switches.length > 0 ? `At most ${count(Math.max(...switches))} context switches a second; the` : 'The'} host ${swapped ? 'swapped' : 'did not swap'}`}
+      title={`${switches.length > 0 ? `Up to ${count(Math.max(...switches))} context switches a second; the` : 'The'} host ${swapped ? 'swapped' : 'did not swap'}`}
       x={middles(host)}
       format={count}
       lines={[
@@ -165,7 +163,7 @@ function unitOf({ process, name }: Row): string {
 }
 
 /** Counters and gauges of processes, servers and the host. */
-function Told({ resources }: { resources: Resource[] }) {
+function Metrics({ resources }: { resources: Resource[] }) {
   const rows = resources.flatMap(({ process, figures }): Row[] => {
     const of = (kind: Row['kind'], all: Record<string, Row['values']> = {}) =>
       Object.entries(all).map(([name, values]) => ({ process, name, kind, values }));
@@ -178,7 +176,7 @@ function Told({ resources }: { resources: Resource[] }) {
     <details class="metrics">
       <summary>Process metrics</summary>
       <Table
-        caption="Counts are summed over the run, gauges are means over it"
+        caption="Over the whole run: the sum of a count, the mean of a gauge"
         columns={[
           { head: 'process', text: true, cell: (row) => row.process },
           { head: 'figure', text: true, cell: (row) => row.name },

@@ -34,8 +34,7 @@ export function SampledSection({ run }: PartProps) {
       />
       {sampled.not_found > 0 && (
         <p class="small">
-          {count(sampled.not_found)} deliveries of sampled messages are left out: they do not stand in both
-          lists.
+          {count(sampled.not_found)} deliveries of sampled messages are left out: they are not in both lists.
         </p>
       )}
     </section>

@@ -16,7 +16,7 @@ export function StagesSection({ run, sound }: PartProps) {
   const known = STAGES.some((stage) => latency.stages[stage].count > 0);
   return (
     <section id="stages">
-      <h2>Where the time goes</h2>
+      <h2>Stages</h2>
       {known ? (
         <div class="beside wide-left">
           <StageTable run={run} sound={sound} />
@@ -97,12 +97,12 @@ function StageTable({ run }: PartProps) {
           : `The means add up to ${msUnit(sum)}, but the mean arrival latency is ${msUnit(arrival.mean)}; `}
         percentiles of stages do not add up.{' '}
         {tail &&
-          `The slowest 1 %, ${count(tail.count)} deliveries, took ${msUnit(tail.mean_ms)} on average; their shares stand below those of all. `}
+          `The slowest 1 % (${count(tail.count)} deliveries) took ${msUnit(tail.mean_ms)} on average; the second bar of a stage is their share. `}
         {known.some((stage) => uncertain(run, stage)) &&
-          `± marks a stage between two processes that is less than ten times the clock bound (${msUnit(clock?.bound_ms)}), and known to within that. `}
+          `±: a stage between two processes, known only to within the clock bound (${msUnit(clock?.bound_ms)}). `}
         {stages.queue.count > 0 &&
           stages.delivery.count === 0 &&
-          'A message had arrived when it was in the queue: this run has no relay and no delivery. '}
+          'In this run a message has arrived when it is in the queue: there is no relay and no delivery. '}
         {samples < arrival.count &&
           `${count(arrival.count - samples)} deliveries carried no stamps and are not in this table.`}
       </p>
@@ -129,10 +129,10 @@ function StageChart({ run }: PartProps) {
   return (
     <Chart
       name="Mean of each stage"
-      unit="ms, stacked: the top is the mean arrival"
+      unit="ms, stacked; the top is the mean arrival latency"
       title={
         largest
-          ? `Over the measured phases ${largest.stage} holds most: ${percent(largest.share)} of the mean ${msUnit(run.latency.arrival.mean)}`
+          ? `The largest stage is ${largest.stage}: ${percent(largest.share)} of the mean arrival latency, ${msUnit(run.latency.arrival.mean)}`
           : 'No stage is longer than 0 ms on average'
       }
       {...overTime(run)}

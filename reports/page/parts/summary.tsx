@@ -4,7 +4,7 @@ import { carried } from '../../sweep.ts';
 import { Chart } from '../chart.tsx';
 import type { Line } from '../chart-data.ts';
 import { msValue, wantsLog } from '../chart-options.ts';
-import { overTime, percentile, protocolOf, share } from '../facts.ts';
+import { overTime, percentile, protocolOf, share, verdict } from '../facts.ts';
 import { clock, count, figure, ms, msUnit, percent, plural } from '../format.ts';
 import type { PartProps } from '../part.ts';
 import { InstrumentLine } from './instrument.tsx';
@@ -29,6 +29,8 @@ interface Tile {
   value: string;
   unit?: string;
   note: string;
+  /** It is what a limit did not hold for. */
+  worry?: boolean;
 }
 
 function Tiles({ run }: { run: Run }) {
@@ -36,10 +38,10 @@ function Tiles({ run }: { run: Run }) {
   if (arrival.count + http.count === 0) return null;
   return (
     <dl class="tiles">
-      {tiles(run).map(({ name, value, unit, note }) => (
+      {tiles(run).map(({ name, value, unit, note, worry }) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>
+          <dd class={worry ? 'worry' : ''}>
             {value} {unit && <span class="unit">{unit}</span>}
           </dd>
           <dd class="note">{note}</dd>
@@ -53,12 +55,15 @@ function tiles(run: Run): Tile[] {
   const { latency, account, answer } = run;
   const { arrival, http } = latency;
   const limit = answer?.p99_limit_ms ?? null;
-  const within = answer?.within_limit ?? null;
+  // What can't be used is not held against a limit.
+  const usable = isUsable(run);
+  const within = usable ? (answer?.within_limit ?? null) : null;
+  const p99 = percentile(arrival, 'p99');
   const of = (key: 'p50' | 'p99', from: typeof arrival) => {
     const value = percentile(from, key);
     return { value: ms(value), ...(value === null ? {} : { unit: 'ms' }) };
   };
-  const few = (note: string) => (percentile(arrival, 'p99') === null ? 'too few deliveries' : note);
+  const few = (note: string) => (p99 === null ? 'too few deliveries' : note);
   return [
     {
       name: 'Arrival p99',
@@ -68,13 +73,23 @@ function tiles(run: Run): Tile[] {
           ? `${run.run.model === 'closed' ? 'sent' : 'due'} → arrived`
           : `limit ${msUnit(limit)}${within === null ? '' : `, ${percentWithin(within)} within`}`,
       ),
+      worry: usable && limit !== null && p99 !== null && p99 >= limit,
     },
     { name: 'p50', ...of('p50', arrival), note: plural(arrival.count, 'delivery', 'deliveries') },
     { name: 'Max', value: ms(arrival.max), unit: 'ms', note: slowestOf(run) },
-    { name: 'Lost', value: count(account.lost), note: `of ${count(account.scheduled)} scheduled` },
-    { name: 'Rate', ...rateOf(run) },
+    {
+      name: 'Lost',
+      value: count(account.lost),
+      note: `of ${count(account.scheduled)} scheduled`,
+      worry: usable && account.lost > 0,
+    },
+    { name: 'Rate', ...(usable ? rateOf(run) : { value: '–', note: 'no answer: see the verdict' }) },
     { name: `${protocolOf(run)} p99`, ...of('p99', http), note: plural(http.count, 'request') },
   ];
+}
+
+function isUsable(run: Run): boolean {
+  return ['pass', 'fail'].includes(verdict(run).result);
 }
 
 /** Not all is never 100 %. */
@@ -92,11 +107,11 @@ function slowestOf({ messages }: Run): string {
 function rateOf({ answer, steps }: Run): Omit<Tile, 'name'> {
   const unit = 'messages/s';
   const held = answer?.held_per_s ?? 0;
-  if (held > 0) return { value: figure(held), unit, note: 'held with p99 below the limit' };
+  if (held > 0) return { value: figure(held), unit, note: 'with p99 below the limit' };
   const measured = steps.filter((step) => step.measured);
   const best = measured.sort((a, b) => carried(b) - carried(a))[0];
   if (best === undefined) return { value: '–', note: 'no measured phase' };
-  return { value: figure(carried(best)), unit, note: `carried in “${best.name.slice(0, 20)}”` };
+  return { value: figure(carried(best)), unit, note: `accepted and arrived in “${best.name.slice(0, 20)}”` };
 }
 
 /** p99 second by second, with the limit, over the load. */
@@ -173,7 +188,7 @@ function StageBars({ run }: { run: Run }) {
     <figure class="stage-bars">
       <figcaption>
         <h3>Where the time goes</h3>
-        <p>Share of the mean arrival{tail && ', and of that of the slowest 1 %'}</p>
+        <p>Share of the mean arrival latency of all deliveries{tail && ' · of the slowest 1 %'}</p>
       </figcaption>
       {rows.map(({ name, parts }) => (
         <p key={name}>

@@ -5,7 +5,6 @@ import type { Line } from '../chart-data.ts';
 import { msValue, wantsLog } from '../chart-options.ts';
 import { dueDeliveries, overTime, type PercentileKey, peak, percentile, protocolOf } from '../facts.ts';
 import { clock, count, ms, msUnit, plural } from '../format.ts';
-import { showTime } from '../keys.ts';
 import type { PartProps } from '../part.ts';
 import { Table } from '../table.tsx';
 
@@ -24,7 +23,6 @@ export function TimelineSection({ run, sound }: PartProps) {
     { label: 'p95', values: column((s) => of(s.arrival, 'p95')), colour: 'p95', dash: 'dashed' },
     { label: 'p99', values: column((s) => of(s.arrival, 'p99')), colour: 'p99' },
     { label: 'max', values: column((s) => s.arrival?.max ?? null), colour: 'muted', dash: 'dotted' },
-    { label: 'canary', values: column((s) => s.canary_ms), colour: 'canary', dash: 'dashed' },
   ];
   const log = wantsLog(latency);
   const http: Line[] = [
@@ -36,22 +34,15 @@ export function TimelineSection({ run, sound }: PartProps) {
     <section id="time">
       <h2>Over time</h2>
       <p class="small">
-        One value a second. A message may be due at several subscribers: it counts once among the messages,
-        and once per subscriber among the deliveries. Phases that are not measured are shaded.{' '}
-        {run.health.gaps.length > 0 && 'The time in which a subscriber had no connection is shaded red. '}
+        One value a second. A message with five subscribers is one message and five deliveries. Phases that
+        are not measured are shaded, and so is the drain after the load.{' '}
+        {run.health.gaps.length > 0 && 'Red: a subscriber had no connection. '}
         {run.run.ended === null && 'The last second may be cut off. '}
         <span class="screen">
-          Drag over a chart to zoom all charts over time, double-click to see everything again; by keyboard,
-          arrows move the cursor, + and − zoom, 0 shows everything.
+          Drag over a chart to zoom all charts over time; double-click shows everything. By keyboard, arrows
+          move the cursor, + and − zoom, 0 shows everything.
         </span>
       </p>
-      {timeline.length > 0 && (
-        <p class="screen">
-          <button type="button" onClick={() => showTime(0.5, timeline.length - 0.5)}>
-            Show the whole run
-          </button>
-        </p>
-      )}
       {timeline.length > 0 && (
         <div class="charts">
           <Chart
@@ -109,7 +100,7 @@ export function TimelineSection({ run, sound }: PartProps) {
             <Chart
               {...common}
               name="Arrival latency, all deliveries"
-              unit="ms, logarithmic; the stronger, the more deliveries"
+              unit="ms, logarithmic; each cell a number of deliveries, see the scale"
               title={bulkTitle(run)}
               heat={heat}
               format={msValue}
@@ -150,7 +141,7 @@ function messagesTitle({ timeline, run: { ended } }: Run, how: string): string {
     left <= 0
       ? `all ${count(scheduled)} were accepted`
       : `${count(left)} of ${count(scheduled)} ${ended === null ? 'had not been accepted when the record ends' : 'were not accepted'}`;
-  return `At most ${plural(most?.value ?? 0, 'message')} a second were ${how} (${clock(most?.t ?? 0)}); ${accepted}`;
+  return `Up to ${plural(most?.value ?? 0, 'message')} a second were ${how} (${clock(most?.t ?? 0)}); ${accepted}`;
 }
 
 function deliveriesTitle({ timeline, account: { deliveries }, run: { ended } }: Run): string {
@@ -160,13 +151,13 @@ function deliveriesTitle({ timeline, account: { deliveries }, run: { ended } }: 
     deliveries.missing === 0
       ? `all ${count(deliveries.due)} that were due did`
       : `${count(deliveries.missing)} of ${count(deliveries.due)} ${ended === null ? 'had not when the record ends' : 'did not'}`;
-  return `At most ${plural(most?.value ?? 0, 'delivery', 'deliveries')} a second arrived (${clock(most?.t ?? 0)}); ${arrived}`;
+  return `Up to ${plural(most?.value ?? 0, 'delivery', 'deliveries')} a second arrived (${clock(most?.t ?? 0)}); ${arrived}`;
 }
 
 function backlogTitle(timeline: Interval[]): string {
   const most = peak(timeline, (s) => s.backlog);
-  const when = most?.value ? ` (${clock(most.t)})` : '';
-  return `At the end of a second at most ${plural(most?.value ?? 0, 'delivery was', 'deliveries were')} behind${when}`;
+  if (!most?.value) return 'Backlog: 0 deliveries at the end of every second';
+  return `Backlog peaked at ${plural(most.value, 'delivery', 'deliveries')} (${clock(most.t)})`;
 }
 
 function worstTitle(timeline: Interval[], of: 'arrival' | 'http', name: string = of): string {
@@ -179,7 +170,7 @@ function worstTitle(timeline: Interval[], of: 'arrival' | 'http', name: string =
 function bulkTitle({ latency }: Run): string {
   const [p50, p99] = [percentile(latency.arrival, 'p50'), percentile(latency.arrival, 'p99')];
   if (p50 === null || p99 === null) return 'Too few deliveries for a percentile';
-  return `In the measured phases half of the deliveries arrived within ${msUnit(p50)}, and one in 100 later than ${msUnit(p99)}`;
+  return `Half of the deliveries arrived within ${msUnit(p50)}, one in 100 took longer than ${msUnit(p99)}`;
 }
 
 function of(brief: Brief | null, key: PercentileKey & keyof Brief): number | null {
@@ -223,10 +214,10 @@ function Seconds({ timeline, due, sound, canary }: SecondsProps) {
   ];
   return (
     <details class="seconds" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Second by second, as a table</summary>
+      <summary>Every second as a table</summary>
       {open && (
         <Table
-          caption={`Each row is one second${step > 1 ? `, and one second in ${step} is shown: the download has all` : ''}${sound ? '; latencies are of the deliveries that arrived in it' : ''}`}
+          caption={`One row a second${step > 1 ? `, one second in ${step}: the download has all` : ''}${sound ? '; latencies of the deliveries that arrived in it' : ''}`}
           columns={[
             { head: 'time', text: true, cell: (row) => clock(row.t) },
             { head: 'phase', text: true, cell: (row) => row.phase ?? '–' },

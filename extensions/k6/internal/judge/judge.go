@@ -123,7 +123,7 @@ func (e Evidence) ends() []report.Rule {
 			strings.ReplaceAll(name, "_", "-"), n, a.Scheduled, what)
 	}
 	all := []report.Rule{
-		rule("lost", a.Lost, " were accepted and are nowhere"),
+		rule("lost", a.Lost, " were accepted and never arrived"),
 		rule("rejected", a.Rejected, ""),
 		rule("unknown", a.Unknown, " may have been taken, and did not arrive"),
 		rule("dead_lettered", a.DeadLettered, ""),

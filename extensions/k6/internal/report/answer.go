@@ -13,7 +13,7 @@ type Answer struct {
 	Sentence    string   `json:"sentence"`     // for an unusable run: why
 	P99LimitMS  *float64 `json:"p99_limit_ms"` // of the arrival; nil: none is set
 	WithinLimit *float64 `json:"within_limit"` // share of the measured phases' deliveries; nil: unknown
-	HeldPerS    *float64 `json:"held_per_s"`   // the highest rate with p99 below the limit, messages/s; 0: none; nil: not known
+	HeldPerS    *float64 `json:"held_per_s"`   // the highest rate with p99 below the limit, messages/s; 0: none; nil: not known, or not usable
 }
 
 // Conclude sets what follows from the rest of a run: the rates that its steps carried, the knee, and the answer.
@@ -30,10 +30,10 @@ func (r *Run) Conclude(own string) {
 		best, known = heldBelow(r, *limit)
 		r.Answer.WithinLimit = r.Latency.Arrival.Within(time.Duration(*limit * float64(time.Millisecond)))
 	}
-	if known {
-		r.Answer.HeldPerS = &best.perS
-	}
 	if r.Answer.Sentence == "" {
+		if known {
+			r.Answer.HeldPerS = &best.perS
+		}
 		r.Answer.Sentence = cmp.Or(own, r.sentence(best, known)) + r.missing()
 	}
 }
@@ -78,9 +78,12 @@ var doubtful = []struct{ rule, sentence string }{
 func (r *Run) unusable() string {
 	switch {
 	case r.Run.Ended == nil:
-		return fmt.Sprintf("Not finished: %s of %s had arrived by then.", count(r.Account.Arrived), plural(r.Account.Scheduled, "message"))
+		return fmt.Sprintf("Not finished: %s of %s had arrived by then. Run it again to its end.", count(r.Account.Arrived),
+			plural(r.Account.Scheduled, "message"))
 	case !r.Account.Balanced:
 		return "Not usable: " + doubtful[0].sentence + "."
+	case r.Verdict.Result == Incomplete:
+		return r.unjudged()
 	case r.Verdict.Result != Invalid:
 		return ""
 	}
@@ -95,6 +98,19 @@ func (r *Run) unusable() string {
 		}
 	}
 	return "Not usable: the load generator could not be trusted."
+}
+
+// unjudged says what an ended run lacks for an answer: limits that nobody judged, or a part of several.
+func (r *Run) unjudged() string {
+	for _, rule := range r.Verdict.Rules {
+		if rule.OK == nil && rule.Limit != nil {
+			return "Not complete: the limit " + rule.Limited() + " was not judged. Correct it or measure its figure, and run again."
+		}
+	}
+	if len(r.Verdict.Reasons) == 0 {
+		return "Not complete. Run again."
+	}
+	return "Not complete: " + r.Verdict.Reasons[0] + ". Merge the missing part, or run again."
 }
 
 // sentence is the answer of a run without one from its script, by the model of its load.

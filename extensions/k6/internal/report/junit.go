@@ -63,7 +63,14 @@ func JUnit(r *Run) ([]byte, error) {
 	for _, reason := range r.Verdict.Reasons {
 		text += reason + "\n"
 	}
-	add("verdict", r.Verdict.Result, cmp.Or(r.Answer.Sentence, r.Verdict.Result), text)
+	message := cmp.Or(r.Answer.Sentence, r.Verdict.Result)
+	for _, rule := range r.Verdict.Rules { // of a failure, what was measured against what was wanted
+		if r.Verdict.Result == Fail && rule.OK != nil && !*rule.OK && rule.Result == Fail {
+			message = rule.why()
+			break
+		}
+	}
+	add("verdict", r.Verdict.Result, message, text)
 	suite.Cases[0].Time = suite.Time // only once: readers sum the cases
 	for _, rule := range r.Verdict.Rules {
 		switch {
@@ -73,7 +80,7 @@ func JUnit(r *Run) ([]byte, error) {
 		case *rule.OK:
 			add(rule.Limited(), Pass, "", "")
 		default:
-			add(rule.Limited(), rule.Result, cmp.Or(rule.Reason, "did not hold"), "")
+			add(rule.Limited(), rule.Result, rule.why(), "")
 		}
 	}
 	suite.Tests = len(suite.Cases)

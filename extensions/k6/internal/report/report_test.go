@@ -212,7 +212,7 @@ func TestTheSummaryIsReadInTenSeconds(t *testing.T) {
 	times.HTTP.Merge(ramp(20))
 	times.Stages[ledger.Schedule].Add((500 * time.Microsecond).Microseconds())
 	r := &Run{
-		Verdict: Verdict{Result: Fail, Reasons: []string{"lost: 3 of 12345 messages were accepted and are nowhere"}},
+		Verdict: Verdict{Result: Fail, Reasons: []string{"lost: 3 of 12345 messages were accepted and never arrived"}},
 		Latency: NewLatencies(times, false),
 		Account: Account{Scheduled: 12345, Arrived: 12342, Lost: 3, Balanced: true, Deliveries: Deliveries{12345, 12342, 3}},
 		Clock:   Clock{Reference: "redis TIME", BoundMS: 0.0312},
@@ -221,7 +221,7 @@ func TestTheSummaryIsReadInTenSeconds(t *testing.T) {
 	r.Run.Name = "ramp-single"
 	text := Text(r, "reports/runs/x/index.html", false)
 	for _, line := range []string{
-		"  FAIL        ramp-single\n              lost: 3 of 12345 messages were accepted and are nowhere\n",
+		"  FAIL        ramp-single\n              lost: 3 of 12345 messages were accepted and never arrived\n",
 		"  arrival     p50 1,000 · p95 1,901 · p99 1,980 · max 2,000 ms   from 2,000 deliveries in the measured phases\n",
 		"  HTTP        p50 10.0 · p95 19.0 · p99 n/a · max 20.0 ms   from 20 requests\n",
 		"    schedule     0.500    0 %      n/a      n/a    0.500 ms\n",

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -82,6 +83,19 @@ func (r Rule) Broken() string {
 		value = percent(*r.Value / 100)
 	}
 	return fmt.Sprintf("%s %s, limit %s", r.label(), value, r.limit())
+}
+
+// why is a broken rule in one line: what was measured against what was wanted, and the reason where it says more.
+func (r Rule) why() string {
+	switch {
+	case r.limit() == "":
+		return cmp.Or(r.Reason, "did not hold")
+	case r.Reason == "":
+		return r.Broken()
+	case strings.HasSuffix(r.Reason, ", limit "+r.limit()): // a limit of the script
+		return r.Reason
+	}
+	return r.Reason + " (" + r.Broken() + ")"
 }
 
 // label is the figure's name on the page.
