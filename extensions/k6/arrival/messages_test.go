@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"math"
@@ -26,7 +27,7 @@ func TestTheSlowestAndTheLostAreNamed(t *testing.T) {
 	t.Parallel()
 	f := &fake.Pipeline{
 		Hops: stamps,
-		Swap: func(nth int) bool { return nth == 5 }, // delivered after the next one, a third of a second later
+		Swap: func(nth int) bool { return nth == 5 }, // delivered after the next one, two seconds later
 		Copies: func(nth int) int {
 			if nth > 8 && nth <= 11 {
 				return 0
@@ -34,9 +35,12 @@ func TestTheSlowestAndTheLostAreNamed(t *testing.T) {
 			return 1
 		},
 	}
-	s := newScript(t, f, "phases: [{name: hold, duration: 4, arrivalRate: 3}]\nflows: [{name: direct, targets: 1}]",
+	s := newScript(t, f, "phases: [{name: hold, duration: 1, arrivalRate: 5}, {pause: 2}, {name: after, duration: 1, arrivalRate: 7}]\nflows: [{name: direct, targets: 1}]",
 		fmt.Sprintf("idle: '1s', traces: 1, redis: { url: %q }", test.Redis(t)))
-	r := s.run()
+	r := s.runWith(1, func(ctx context.Context, e *engine) { // one sender: messages reach the pipeline in their order, however late
+		for vu := newSender(e, s.state); vu.send(ctx); {
+		}
+	})
 	require.NotNil(t, r.Messages)
 	require.Len(t, r.Messages.Slowest, 9)
 	slow := r.Messages.Slowest[0]
