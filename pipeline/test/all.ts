@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { execa } from 'execa';
-import { leash } from '../stack/leash.ts';
+import { endGroup, leash } from '../stack/leash.ts';
 import { atItsPriority, setSession } from '../stack/priority.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -26,6 +26,9 @@ const all = globSync(
 ).sort();
 const files = [...all.filter(isLong), ...all.filter((file) => !isLong(file))].map((file) => join(ROOT, file));
 
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abort());
+
 const scripts = process.argv.slice(2);
 if (scripts.length > 0) {
   const command = scripts.map((name) => `npm run -s ${name}`).join(' && ');
@@ -34,6 +37,7 @@ if (scripts.length > 0) {
   const beside = execa(nice, args, options);
   const pid = beside.pid as number;
   leash.hold(pid);
+  stop.signal.addEventListener('abort', () => endGroup(pid));
   await setSession(BEHIND, 'beside', pid);
   void beside.then(({ all, exitCode }) => {
     leash.release(pid);
@@ -42,7 +46,7 @@ if (scripts.length > 0) {
   });
 }
 
-run({ files, cwd: ROOT, concurrency: 3 })
+run({ files, cwd: ROOT, concurrency: 2, signal: stop.signal })
   .on('test:fail', () => {
     process.exitCode = 1;
   })
