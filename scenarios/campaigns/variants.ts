@@ -2,14 +2,13 @@
 import { join, resolve } from 'node:path';
 import { RunConfig, readConfig } from '../../pipeline/common/config.ts';
 import { exitAfter } from '../../pipeline/stack/explain.ts';
+import { PORTS } from '../lab/remote.ts';
 import { ADDRESSES, checkScript, onlyVariables, variablesOf } from '../run/k6.ts';
 import { type Measured, RunFailed, Series } from '../run/series.ts';
 import { checkVariables } from '../run/usage.ts';
 
-export const PORTS = { INGEST_PORT: '0', REDIS_PORT: '0', MQTT_PORT: '0' };
-
-/** Starts a variant that needs more than settings. @returns the directory of its stack.json */
-export type Place = (dir: string) => Promise<{ dir: string; stop(): Promise<void> }>;
+/** Starts a variant that needs more than settings. @returns the directory of its stack.json, and the command prefix of its generator */
+export type Place = (dir: string) => Promise<{ dir: string; within: string[]; stop(): Promise<void> }>;
 
 export interface Variant {
   name: string;
@@ -66,11 +65,8 @@ async function measure(campaign: Campaign, args: string[]): Promise<number> {
     }
     try {
       console.log(`${name}  ${variant.name}`);
-      await series.measure(variant.name, ['-q'], {
-        ...PORTS,
-        ...variant.env,
-        STACK_DIR: place?.dir ?? dir,
-      });
+      const own = { ...PORTS, ...variant.env, STACK_DIR: place?.dir ?? dir };
+      await series.measure(variant.name, ['-q'], own, place?.within);
     } catch (error) {
       if (series.stopped && error instanceof RunFailed) return error.code;
       throw error;

@@ -1,10 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { installCommand, isInstalled } from '../../pipeline/setup/packages.mjs';
-import type { Supervised } from '../../pipeline/stack/process.ts';
+import { DAEMON_PATH } from '../../pipeline/stack/launch.ts';
+import { Supervised } from '../../pipeline/stack/process.ts';
 import { type Means, type Plan, qdisc, type Refusal, ruleset } from './networks.ts';
-import { holdNamespace, inNamespaceOf, sh } from './shell.ts';
 
 /** Addresses for documentation (RFC 5737), which no network has; only the namespaces use them. */
 export const PIPELINE = '192.0.2.1';
@@ -81,7 +82,7 @@ export class Lab {
 
   /** The command prefix that runs a command in a namespace. */
   within(role: Role): string[] {
-    return inNamespaceOf(this.#pids[role]);
+    return ['nsenter', `--net=/proc/${this.#pids[role]}/ns/net`, '--'];
   }
 
   /** @param ports of the pipeline that the generator may connect to */
@@ -150,7 +151,28 @@ export class Lab {
     await this.clear();
   }
 
-  #sh(role: Role, script: string, input?: string): Promise<string> {
-    return sh(script, this.within(role), input);
+  /** Runs shell commands in a namespace. Rejects in one line with the error of the first that fails. */
+  async #sh(role: Role, script: string, input = ''): Promise<void> {
+    const [command = '', ...args] = [...this.within(role), 'sh', '-e', '-c', script];
+    const options = { env: { PATH: DAEMON_PATH }, reject: false, input } as const;
+    const { failed, stderr = '', shortMessage = '' } = await execa(command, args, options);
+    if (!failed) return;
+    const [first = shortMessage] = stderr.split('\n').filter((line) => line.trim() !== '');
+    const [tool] = script.trim().split(/\s/);
+    throw new Error(`${tool}: ${first.replace(/^Error: /, '').replace(/\.$/, '')}`);
   }
+}
+
+/** Starts a process that holds a new network namespace, with a loopback, until it ends. */
+async function holdNamespace(name: string, logs: string): Promise<Supervised> {
+  const hold = 'ip link set lo up && echo ready && exec sleep infinity';
+  const args = ['--net', 'sh', '-c', hold];
+  const holder = await Supervised.start({ name, command: 'unshare', args }, { logs });
+  try {
+    await holder.says(/^ready$/, 10_000);
+  } catch (error) {
+    await holder.stop();
+    throw error;
+  }
+  return holder;
 }

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type StackFile, writeStackFile } from '../../pipeline/stack/file.ts';
 import { type Lab, PIPELINE, PIPELINE_DIRECT } from './lab.ts';
-import { factsOf, type Plan, wantsProxy } from './networks.ts';
+import { type Plan, wantsProxy } from './networks.ts';
 import type { Toxiproxy } from './toxiproxy.ts';
 
 /** What routes are made of. */
@@ -21,9 +21,12 @@ export interface Route {
   close(): Promise<void>;
 }
 
-/** @param ports on which the servers listen, by name. */
+/**
+ * @param plan undefined: a route without emulation
+ * @param ports on which the servers listen, by name
+ */
 export async function openRoute(
-  plan: Plan,
+  plan: Plan | undefined,
   { lab, toxiproxy }: Builders,
   ports: Record<string, number>,
 ): Promise<Route> {
@@ -35,7 +38,7 @@ export async function openRoute(
   };
   try {
     const reached: Record<string, number> = { ...ports };
-    if (toxiproxy !== undefined && wantsProxy(plan)) {
+    if (plan !== undefined && toxiproxy !== undefined && wantsProxy(plan)) {
       for (const [name, port] of Object.entries(ports)) {
         const proxy = await toxiproxy.proxy(
           `${name}-${port}`,
@@ -50,7 +53,7 @@ export async function openRoute(
         }
       }
     }
-    await lab?.shape(plan, Object.values(reached));
+    await (plan === undefined ? lab?.clear() : lab?.shape(plan, Object.values(reached)));
     return { host, ports: reached, close };
   } catch (error) {
     await close().catch(() => {});
@@ -59,7 +62,7 @@ export async function openRoute(
 }
 
 /** The URL with another host and port. */
-export function atAddress(url: string, host: string, port: number | string): string {
+function atAddress(url: string, host: string, port: number): string {
   const at = new URL(url);
   at.hostname = host;
   at.port = String(port);
@@ -75,25 +78,26 @@ export function portOf(url: string): number {
  * Writes the stack.json that the generator reads. It reaches ingest and broker over the network, and Redis
  * (clock, telemetry) outside it.
  * @param route has the ports of `ingest` and `mqtt`
+ * @param facts of the network, for the report
  * @returns the directory of the file
  */
 export async function writeGeneratorStack(
   dir: string,
   stack: StackFile,
-  route: Route,
-  plan: Plan | undefined,
+  { host, ports }: Omit<Route, 'close'>,
+  facts: Record<string, string> = {},
 ): Promise<string> {
-  const { ingest, mqtt } = route.ports as { ingest: number; mqtt: number };
-  const inLab = route.host === PIPELINE;
+  const { ingest, mqtt } = ports as { ingest: number; mqtt: number };
+  const inLab = host !== '127.0.0.1';
   const direct = (url: string) => (inLab ? atAddress(url, PIPELINE_DIRECT, portOf(url)) : url);
   const own = join(dir, 'generator');
   await mkdir(own, { recursive: true, mode: 0o700 });
   await writeStackFile(own, {
     ...stack,
-    ingest: { ...stack.ingest, url: atAddress(stack.ingest.url, route.host, ingest) },
-    mqtt: { ...stack.mqtt, url: atAddress(stack.mqtt.url, route.host, mqtt) },
+    ingest: { ...stack.ingest, url: atAddress(stack.ingest.url, host, ingest) },
+    mqtt: { ...stack.mqtt, url: atAddress(stack.mqtt.url, host, mqtt) },
     redis: { url: direct(stack.redis.url) },
-    facts: { ...stack.facts, ...(plan && factsOf(plan)) },
+    facts: { ...stack.facts, ...facts },
     ...(inLab && { oneHost: true }),
   });
   return own;

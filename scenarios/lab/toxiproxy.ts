@@ -21,7 +21,7 @@ export async function buildToxiproxy(): Promise<void> {
 }
 
 /** `up`: from the client to the server; `down`: back. */
-export type Direction = 'up' | 'down';
+type Direction = 'up' | 'down';
 
 /** A TCP proxy between one client and one server of the pipeline. */
 export class Link {
@@ -58,12 +58,6 @@ export class Link {
   /** Breaks open connections and refuses new ones. */
   cut(): Promise<void> {
     return request('POST', this.#api, { enabled: false });
-  }
-
-  /** Breaks open connections; new ones work. */
-  async reset(): Promise<void> {
-    await this.cut();
-    await this.heal();
   }
 
   /** Ends all faults. Connections that a fault held up are broken. */
@@ -107,19 +101,13 @@ export class Toxiproxy {
     );
     const api = `http://${HOST}:${port}`;
     const deadline = Date.now() + READY_MS;
-    while (
-      !(await fetch(`${api}/version`).then(
-        ({ ok }) => ok,
-        () => false,
-      ))
-    ) {
-      if (!process.alive || Date.now() > deadline) {
-        await process.stop(0);
-        throw new Error('Toxiproxy does not answer');
-      }
+    while (process.alive && Date.now() < deadline) {
+      const answer = await fetch(`${api}/version`).catch(() => undefined);
+      if (answer?.ok) return new Toxiproxy(process, api);
       await sleep(20);
     }
-    return new Toxiproxy(process, api);
+    await process.stop(0);
+    throw new Error('Toxiproxy does not answer');
   }
 
   /**

@@ -16,27 +16,28 @@ export function exitCodeOf({ code, signal }: Ended): number {
   return signal === null ? (code ?? 1) : 128 + constants.signals[signal];
 }
 
-/** The user has interrupted the command. */
-export class Interrupted extends Error {}
+/** Runs one generator at a time against one pipeline at a time. */
+export interface Supervision {
+  /** Opens a pipeline, and stops the one before. */
+  use(open: () => Promise<Stack | undefined>): Promise<Stack | undefined>;
+  launch(start: () => Generator): Promise<Ended>;
+  /** Aborts when the user interrupts. */
+  stop: AbortSignal;
+}
 
 /**
- * Opens the pipeline, lets `body` launch generators against it, one at a time, and stops what it has opened.
- * A signal, or the end of the pipeline, ends the running generator; none is launched after that. It prints why the pipeline ended.
- * @param body gets `stop`, which aborts when the user interrupts
- * @param open opens another pipeline than that of the settings
+ * Lets `body` open pipelines and launch generators against them, and stops the last pipeline. A signal, or the end of the pipeline,
+ * ends the running generator; none is launched after that. It prints why the pipeline ended.
  * @returns the exit code
  */
-export async function against(
-  config: RunConfig,
-  body: (launch: (start: () => Generator) => Promise<Ended>, stop: AbortSignal) => Promise<number>,
-  open: () => Promise<Stack | undefined> = () => openPipeline(config),
-): Promise<number> {
-  const stop = new AbortController();
+export async function supervise(body: (supervision: Supervision) => Promise<number>): Promise<number> {
+  const abort = new AbortController();
+  const { signal: stop } = abort;
   let current: Generator | undefined;
   let stack: Stack | undefined;
   onInterrupt(
     (signal) => {
-      stop.abort();
+      abort.abort();
       current?.signal(signal);
     },
     () => {
@@ -45,31 +46,52 @@ export async function against(
       process.exit(INTERRUPTED);
     },
   );
-  stack = await open();
-  stack?.failed.then(() => current?.signal('SIGTERM'));
   const failed = () => Promise.race([stack?.failed, undefined]);
+  // The run is over, so the queue need not drain.
+  const end = async () => {
+    await stack?.stop(0);
+    stack = undefined;
+  };
+  const use = async (open: () => Promise<Stack | undefined>) => {
+    await end();
+    stop.throwIfAborted();
+    stack = await open();
+    stack?.failed.then(() => current?.signal('SIGTERM'));
+    return stack;
+  };
+  const launch = async (start: () => Generator) => {
+    stop.throwIfAborted();
+    const failure = await failed();
+    if (failure !== undefined) throw failure;
+    current = start();
+    const ended = await current.ended;
+    current = undefined;
+    return ended;
+  };
   try {
-    const code = await body(async (start) => {
-      if (stop.signal.aborted) throw new Interrupted();
-      const failure = await failed();
-      if (failure !== undefined) throw failure;
-      current = start();
-      const ended = await current.ended;
-      current = undefined;
-      return ended;
-    }, stop.signal);
+    const code = await body({ use, launch, stop });
     const failure = await failed();
     if (failure === undefined) return code;
     explain(failure);
     return 1;
   } catch (error) {
-    if (error instanceof Interrupted) return INTERRUPTED;
+    if (stop.aborted) return INTERRUPTED;
     // The end of the pipeline is the cause of any other error.
     throw (await failed()) ?? error;
   } finally {
-    // The run is over, so the queue need not drain.
-    await stack?.stop(0);
+    await end();
   }
+}
+
+/** {@link supervise} with the pipeline of the settings. */
+export function against(
+  config: RunConfig,
+  body: (supervision: Supervision) => Promise<number>,
+): Promise<number> {
+  return supervise(async (supervision) => {
+    await supervision.use(() => openPipeline(config));
+    return body(supervision);
+  });
 }
 
 /** The settings of a run whose topology is known. */

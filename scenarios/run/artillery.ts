@@ -69,7 +69,7 @@ async function main(): Promise<number> {
   return inRunDirectory(process.env.RUN_DIR, runName(file, config, new Date()), async (runDir) => {
     const bin = await installed();
     const env = runEnvironment(config, runDir, command);
-    return against(config, async (launch) =>
+    return against(config, async ({ launch }) =>
       exitCodeOf(await launch(() => new ArtilleryRun(bin, ['run', file, ...flags], env))),
     );
   });

@@ -110,7 +110,7 @@ async function runScript(
   const isArrival = await checkScript(script, args, { ...ADDRESSES, ...env, RUN_ID: newRunId() }, segment);
   const shows = isArrival && !args.some((arg) => arg === '-q' || arg === '--quiet');
 
-  return against(config, async (launch) => {
+  return against(config, async ({ launch }) => {
     const trusting = { ...env, ...authorities(config) };
     const progress = shows ? new Progress(runDir) : undefined;
     const ended = await launch(() =>

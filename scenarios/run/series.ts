@@ -72,11 +72,19 @@ export class Series {
     );
   }
 
-  /** Runs the script, with its own pipeline or the running one, prints its output, and reads its run. */
-  async measure(name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<void> {
+  /**
+   * Runs the script, with its own pipeline or the running one, prints its output, and reads its run.
+   * @param within a command that execs the script elsewhere, like in a network namespace
+   */
+  async measure(
+    name: string,
+    args: readonly string[],
+    env: NodeJS.ProcessEnv = {},
+    within: readonly string[] = [],
+  ): Promise<void> {
     if (this.stopped) throw new RunFailed(name, { code: INTERRUPTED, signal: null });
     let report: string | undefined;
-    const child = new ScriptRun([this.#script, ...args], { ...this.#env, ...env }, (path) => {
+    const child = new ScriptRun(within, [this.#script, ...args], { ...this.#env, ...env }, (path) => {
       report = path;
     });
     this.#current = child;
@@ -107,8 +115,13 @@ export class Series {
 
 /** A run by run.ts, which prints the path of its report last. */
 class ScriptRun extends Child {
-  constructor(args: readonly string[], env: NodeJS.ProcessEnv, onReport: (report: string) => void) {
-    super([process.execPath, join(ROOT, 'scenarios/run/run.ts'), ...args], {
+  constructor(
+    within: readonly string[],
+    args: readonly string[],
+    env: NodeJS.ProcessEnv,
+    onReport: (report: string) => void,
+  ) {
+    super([...within, process.execPath, join(ROOT, 'scenarios/run/run.ts'), ...args], {
       cwd: ROOT,
       env: { ...env, npm_lifecycle_event: undefined },
       stdio: ['ignore', 'pipe', 'inherit'],

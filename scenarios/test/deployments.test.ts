@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { execa } from 'execa';
 import { remove } from '../../pipeline/test/services.ts';
 import { golden } from '../../reports/test/goldens.ts';
 import { table } from '../campaigns/deployments/table.ts';
@@ -12,18 +11,7 @@ test('each deployment is measured, and a page compares them', async (t) => {
   const { env } = await place(t);
   const refusal = lacks('network namespaces');
   const args = ['scenarios/campaigns/deployments/main.ts', '-e', 'CONCURRENCY=2', '-e', 'REQUESTS=20'];
-  // In its own network namespace, if possible: addresses are free there, and leftovers are visible.
-  const alone = 'ip link set lo up; code=0; "$0" "$@" || code=$?; ip -o link; exit $code';
-  const command =
-    refusal === null
-      ? execa('unshare', ['--net', 'sh', '-c', alone, process.execPath, ...args], {
-          cwd: ROOT,
-          env,
-          reject: false,
-          all: true,
-        })
-      : node(args, env);
-  const { all, stdout, exitCode } = await command;
+  const { all, stdout, exitCode } = await node(args, env);
   const left = (what: string) =>
     [...stdout.matchAll(new RegExp(`^ *${what} +(\\S+)$`, 'gm'))].map(([, page]) => join(ROOT, String(page)));
   const [reports, pages] = [left('report'), left('comparison')];
@@ -45,19 +33,6 @@ test('each deployment is measured, and a page compares them', async (t) => {
   assert.deepEqual(pages.map(existsSync), [true], all);
   const passed = runs.every(({ verdict }) => verdict.result === 'pass');
   assert.equal(exitCode, passed && refusal === null ? 0 : 99, all);
-  assert.doesNotMatch(stdout, /^\d+: arrival/m, 'the link has gone with the namespace');
-});
-
-test('a second one on the host at the same time gets the reason why it has no namespace', async (t) => {
-  const refusal = lacks('network namespaces');
-  if (refusal !== null) return t.skip(refusal);
-  const { dir } = await place(t);
-  const start = `const { NamespacePipeline } = await import('${ROOT}/scenarios/lab/namespace.ts');
-    await NamespacePipeline.start('${dir}', {}).catch(({ message }) => console.log(message));`;
-  const taken = 'ip addr add 192.0.2.9/30 dev lo && exec "$0" --input-type=module -e "$1"';
-  const within = ['--net', 'sh', '-c', taken, process.execPath, start];
-  const { stdout } = await execa('unshare', within);
-  assert.match(stdout, /^192\.0\.2\.9 is an address of this host already: another npm run deployments/);
 });
 
 test('average, max and min of each deployment stand beside each other', () => {

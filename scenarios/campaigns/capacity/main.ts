@@ -3,7 +3,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { commandOf } from '../../../pipeline/common/command.ts';
 import { describe, RunConfig, readConfig } from '../../../pipeline/common/config.ts';
 import { exitAfter } from '../../../pipeline/stack/explain.ts';
-import { against, Interrupted, runEnvironment, settle } from '../../run/against.ts';
+import { against, runEnvironment, settle } from '../../run/against.ts';
 import { inRunDirectory, runName } from '../../run/directory.ts';
 import { ADDRESSES, cameToItsEnd, checkScript, K6Run, onlyVariables, variablesOf } from '../../run/k6.ts';
 
@@ -86,7 +86,7 @@ async function main(): Promise<number> {
         'cores   few for so many processes: CPU_AFFINITY says which runs where, see pipeline/README.md#on-few-cores',
       );
     }
-    return against(config, (launch, stop) =>
+    return against(config, ({ launch, stop }) =>
       findCapacity(settings, plan, dir, async (rate, seconds, runDir) => {
         const own = [`RATE=${rate}`, `DURATION=${seconds}`, `RUN_DIR=${runDir}`].flatMap((one) => [
           '-e',
@@ -94,7 +94,7 @@ async function main(): Promise<number> {
         ]);
         const k6 = () => new K6Run(SCRIPT, own, env(runDir), 'errors');
         const { code, signal } = await launch(k6);
-        if (stop.aborted) throw new Interrupted();
+        stop.throwIfAborted();
         if (!cameToItsEnd({ code, signal })) throw new Error(`k6 ended with ${signal ?? code} at ${rate}/s`);
       }),
     );

@@ -20,15 +20,22 @@ import { accountsText, additionText, outcomesText } from '../../../reports/compa
 import type { Run } from '../../../reports/contract/run.ts';
 import { COMPARISONS, moment, newDirectory, RUNS } from '../../../reports/directory.ts';
 import { overNetworks, refuseOwnPipeline } from '../../lab/around.ts';
-import type { Plan } from '../../lab/networks.ts';
-import { against, Interrupted, runEnvironment, type SettledRun, settle } from '../../run/against.ts';
+import { Remote } from '../../lab/remote.ts';
+import type { Route } from '../../lab/route.ts';
+import {
+  openPipeline,
+  runEnvironment,
+  type SettledRun,
+  type Supervision,
+  settle,
+  supervise,
+} from '../../run/against.ts';
 import { installed } from '../../run/artillery-install.ts';
 import { ArtilleryRun } from '../../run/artillery-run.ts';
 import { K6Run } from '../../run/k6.ts';
 import { agreementOf } from './agreement.ts';
 import { findLimit, type Limit } from './limits.ts';
 import { HELP, type Options, PROBE_SECONDS, readOptions } from './options.ts';
-import { RemotePipeline } from './remote.ts';
 import { generatorsOf, reachOf } from './tools.ts';
 import { hasWrk, type WrkFigures, WrkRun } from './wrk.ts';
 
@@ -64,15 +71,21 @@ async function main(): Promise<number> {
   if (network === undefined) {
     const settled = await settle(config);
     trust(config.TLS_CA);
-    return new Comparison(options, settled, bin).run();
+    return new Comparison(options, settled, bin).run((use) => use(() => openPipeline(settled)));
   }
-  return overNetworks([network], 'auto', async ([plan], lab) => {
-    const remote = new RemotePipeline(plan as Plan, lab);
+  return overNetworks([network], 'auto', async (plans, lab) => {
+    const remote = new Remote('compare', lab);
     const { TOPOLOGY } = readConfig(StackConfig);
-    const settled = { ...config, TOPOLOGY, NETWORK: network.name, STACK_DIR: remote.toolsDir };
+    const settled = { ...config, TOPOLOGY, NETWORK: network.name, STACK_DIR: remote.generatorDir };
+    let route: Route | undefined;
     try {
-      return await new Comparison(options, settled, bin, remote).run();
+      return await new Comparison(options, settled, bin, remote.within).run(async (use) => {
+        await remote.prepare(plans);
+        const stack = await use(() => remote.start());
+        route = stack && (await remote.reach(plans[0], stack.file));
+      });
     } finally {
+      await route?.close();
       await remote.close();
     }
   });
@@ -83,59 +96,60 @@ class Comparison {
   readonly #config: SettledRun;
   /** Artillery. */
   readonly #bin: string;
-  readonly #remote: RemotePipeline | undefined;
+  /** The command prefix that runs a tool. */
+  readonly #within: readonly string[];
   readonly #stamp = moment();
   readonly #dir: string;
 
-  constructor(options: Options, config: SettledRun, bin: string, remote?: RemotePipeline) {
+  constructor(options: Options, config: SettledRun, bin: string, within: readonly string[] = []) {
     this.#options = options;
     this.#config = config;
     this.#bin = bin;
-    this.#remote = remote;
+    this.#within = within;
     this.#dir = newDirectory(join(COMPARISONS, `tools-${options.rate}-${config.NETWORK}-${this.#stamp}`));
   }
 
-  /** @returns the exit code */
-  async run(): Promise<number> {
-    const { rate, duration, repeat, most } = this.#options;
+  /**
+   * @param open opens the pipeline
+   * @returns the exit code
+   */
+  async run(open: (use: Supervision['use']) => Promise<unknown>): Promise<number> {
+    const { rate, duration, repeat, most, network } = this.#options;
     const { TOPOLOGY, NETWORK } = this.#config;
-    return against(
-      this.#config,
-      async (launch, stop) => {
-        /** Runs a tool, and returns its run. */
-        const one = async (tool: Tool, load: Load, runDir: string) => {
-          const start = await this.#prepare(tool, load, runDir);
-          await launch(start);
-          const run = existsSync(join(runDir, 'run.json')) ? await readRun(runDir) : undefined;
-          if (run !== undefined && run.verdict.result !== 'incomplete') return run;
-          if (stop.aborted) throw new Interrupted();
-          throw new Error(`${tool} left no whole report at ${load.rate}/s, so there is nothing to compare`);
+    return supervise(async ({ use, launch, stop }) => {
+      await open(use);
+      /** Runs a tool, and returns its run. */
+      const one = async (tool: Tool, load: Load, runDir: string) => {
+        const start = await this.#prepare(tool, load, runDir);
+        await launch(start);
+        const run = existsSync(join(runDir, 'run.json')) ? await readRun(runDir) : undefined;
+        if (run !== undefined && run.verdict.result !== 'incomplete') return run;
+        stop.throwIfAborted();
+        throw new Error(`${tool} left no whole report at ${load.rate}/s, so there is nothing to compare`);
+      };
+      const dirs: string[] = [];
+      const runs: Run[] = [];
+      for (let i = 0; i < 2 * repeat; i++) {
+        const tool = TOOLS[i % 2] as Tool;
+        const name = `compare-${tool}-${TOPOLOGY}-${NETWORK}-${this.#stamp}-${i + 1}`;
+        const runDir = newDirectory(join(RUNS, name));
+        dirs.push(runDir);
+        console.log(`run    ${i + 1} of ${2 * repeat}, ${tool}, ${rate}/s for ${duration} s`);
+        runs.push(await one(tool, { rate, duration, warmUp: 10 }, runDir));
+      }
+      const limits: Limit[] = [];
+      for (const tool of most === 0 ? [] : TOOLS) {
+        let probes = 0;
+        const probe = async (at: number) => {
+          console.log(`probe  ${tool}, ${at}/s for ${PROBE_SECONDS} s`);
+          const runDir = join(this.#dir, 'probes', `${tool}-${at}-${++probes}`);
+          return one(tool, { rate: at, duration: PROBE_SECONDS, warmUp: 3 }, runDir);
         };
-        const dirs: string[] = [];
-        const runs: Run[] = [];
-        for (let i = 0; i < 2 * repeat; i++) {
-          const tool = TOOLS[i % 2] as Tool;
-          const name = `compare-${tool}-${TOPOLOGY}-${NETWORK}-${this.#stamp}-${i + 1}`;
-          const runDir = newDirectory(join(RUNS, name));
-          dirs.push(runDir);
-          console.log(`run    ${i + 1} of ${2 * repeat}, ${tool}, ${rate}/s for ${duration} s`);
-          runs.push(await one(tool, { rate, duration, warmUp: 10 }, runDir));
-        }
-        const limits: Limit[] = [];
-        for (const tool of most === 0 ? [] : TOOLS) {
-          let probes = 0;
-          const probe = async (at: number) => {
-            console.log(`probe  ${tool}, ${at}/s for ${PROBE_SECONDS} s`);
-            const runDir = join(this.#dir, 'probes', `${tool}-${at}-${++probes}`);
-            return one(tool, { rate: at, duration: PROBE_SECONDS, warmUp: 3 }, runDir);
-          };
-          limits.push(await findLimit(tool, rate, most, probe));
-        }
-        const wrk = this.#remote === undefined && hasWrk() ? await this.#post(launch) : undefined;
-        return this.#report(runs, dirs, limits, wrk);
-      },
-      this.#remote && (() => (this.#remote as RemotePipeline).open()),
-    );
+        limits.push(await findLimit(tool, rate, most, probe));
+      }
+      const wrk = network === undefined && hasWrk() ? await this.#post(launch) : undefined;
+      return this.#report(runs, dirs, limits, wrk);
+    });
   }
 
   /** Writes the load's profile, and returns a function that starts the tool with it. */
@@ -145,13 +159,12 @@ class Comparison {
     await writeFile(profile, stringify({ phases, flows }));
     const command = commandOf('', process.argv.slice(2), 'compare');
     const env = runEnvironment(this.#config, runDir, command);
-    const within = this.#remote?.within ?? [];
     // Twice as many as are in flight over the network.
     const roundTrip = (2 * (this.#options.network?.delay ?? 0)) / 1000;
     const connections = Math.max(CONNECTIONS, Math.ceil(2 * load.rate * roundTrip));
     if (tool === 'k6') {
       const own = { PROFILE: profile, P99: '60000', SENDERS: String(connections) };
-      return () => new K6Run(join(ROOT, 'scenarios/ramp.js'), [], { ...env, ...own }, 'errors', within);
+      return () => new K6Run(join(ROOT, 'scenarios/ramp.js'), [], { ...env, ...own }, 'errors', this.#within);
     }
     const config = {
       phases: phases.map(({ measured: _, ...phase }) => phase),
@@ -159,7 +172,7 @@ class Comparison {
       plugins: { arrival: { profile } },
     };
     const args = ['run', '--quiet', '--overrides', JSON.stringify({ config }), RAMP];
-    return () => new ArtilleryRun(this.#bin, args, env, within);
+    return () => new ArtilleryRun(this.#bin, args, env, this.#within);
   }
 
   /** Runs wrk, last: the messages that it leaves in the queue would delay the other tools. */

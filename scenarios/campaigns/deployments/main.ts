@@ -1,10 +1,11 @@
 /** `npm run deployments`: fuzz.js on three deployments of the pipeline, side by side. */
 import { requireNginx } from '../../../pipeline/stack/nginx.ts';
 import { Lab } from '../../lab/lab.ts';
-import { NamespacePipeline } from '../../lab/namespace.ts';
+import { startInNamespace } from '../../lab/namespace.ts';
+import { PORTS } from '../../lab/remote.ts';
 import { scripts } from '../../lib/declarations.js';
 import { linesOf } from '../../run/usage.ts';
-import { main, PORTS } from '../variants.ts';
+import { main } from '../variants.ts';
 import { table } from './table.ts';
 
 const HELP = `Runs scenarios/fuzz.js on three deployments of the pipeline, and compares them.
@@ -13,7 +14,8 @@ const HELP = `Runs scenarios/fuzz.js on three deployments of the pipeline, and c
 
   bare         on this host, generator and pipeline on the loopback
   nginx        the same with nginx before two ingests (TOPOLOGY=cluster)
-  namespace    the pipeline in its own network namespace, joined by veth, like a container (Linux, root); left out with the reason elsewhere
+  namespace    pipeline and generator each in its own network namespace, joined by veth, like containers (Linux, root); left out with
+               the reason elsewhere
 
 It writes each run to reports/runs/ and a page that compares them to reports/comparisons/. Exit code: 0 when every run passed and all three
 were measured, 99 when not, 1 when it broke off.
@@ -21,10 +23,10 @@ were measured, 99 when not, 1 when it broke off.
 Settings, by -e or in the environment
 ${linesOf(scripts.fuzz())}`;
 
-async function namespace(dir: string): Promise<NamespacePipeline> {
+async function namespace(dir: string) {
   const refusal = Lab.refusal();
   if (refusal !== null) throw new Error(refusal);
-  return NamespacePipeline.start(dir, { ...PORTS, TOPOLOGY: 'single' });
+  return startInNamespace(dir, { ...PORTS, TOPOLOGY: 'single' });
 }
 
 main({

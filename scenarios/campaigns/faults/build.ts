@@ -17,8 +17,6 @@ export interface RigOptions {
   relays?: number;
   ingest?: Record<string, string>;
   relay?: Record<string, string>;
-  /** Lines of redis.conf. */
-  redis?: string[];
   /** Settings of mosquitto.conf, by name. */
   broker?: Record<string, string | number>;
   /** Whether the broker keeps sessions and messages on disk. */
@@ -56,7 +54,6 @@ async function build(
   const admin = secret();
   const redisLaunch = await prepareRedis(dir, redisPort, redisPasswords);
   await appendFile(join(dir, 'redis.acl'), `user admin reset on >${admin} ~* &* +@all\n`);
-  await appendFile(join(dir, 'redis.conf'), (options.redis ?? []).map((line) => `${line}\n`).join(''));
   const redis = await begin(redisLaunch, /Ready to accept connections/);
   const redisUrls = urls(redisPasswords, `redis://${HOST}:${redisPort}/0`);
 

@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Supervised } from '../../../pipeline/stack/process.ts';
 import type { Interval, Run } from '../../../reports/contract/run.ts';
 import { K6, QUIET } from '../../run/k6.ts';
+import { READY_MS, until } from './until.ts';
 
 const SCRIPT = join(import.meta.dirname, 'load.js');
-const READY_MS = 60_000;
 
 /** Options of the generator; further ones are in index.d.ts of k6/x/arrival. */
 export interface LoadOptions {
@@ -51,21 +50,10 @@ export class Load {
     within: readonly string[] = [],
   ): Promise<Load> {
     const [command = K6, ...before] = [...within, K6];
-    const process = await Supervised.start(
-      {
-        name: 'k6',
-        command,
-        args: [...before, 'run', '-q', '--log-format', 'raw', '--no-color', SCRIPT],
-        env: {
-          ...QUIET,
-          GOGC: '400',
-          RUN_DIR: dir,
-          FAULT_LOAD: JSON.stringify({ senders: 128, batch: 1, fill: 0, ...options }),
-        },
-      },
-      { logs },
-    );
-    return new Load(dir, process);
+    const args = [...before, 'run', '-q', '--log-format', 'raw', '--no-color', SCRIPT];
+    const load = JSON.stringify({ senders: 128, batch: 1, fill: 0, ...options });
+    const env = { ...QUIET, GOGC: '400', RUN_DIR: dir, FAULT_LOAD: load };
+    return new Load(dir, await Supervised.start({ name: 'k6', command, args, env }, { logs }));
   }
 
   get alive(): boolean {
@@ -74,24 +62,21 @@ export class Load {
 
   /** Resolves after `seconds` of the load, and a first arrival. */
   flowing(seconds = 1): Promise<void> {
-    return this.#shows(({ t, arrived }) => t >= seconds - 1 && arrived > 0, 'nothing arrives', seconds);
+    return this.#shows(({ t, arrived }) => t >= seconds - 1 && arrived > 0, 'something arrives', seconds);
   }
 
   /** Resolves after a first accepted message. */
   sending(): Promise<void> {
-    return this.#shows(({ accepted }) => accepted > 0, 'nothing is accepted');
+    return this.#shows(({ accepted }) => accepted > 0, 'something is accepted');
   }
 
-  async #shows(what: (second: Interval) => boolean, otherwise: string, seconds = 0): Promise<void> {
-    const deadline = Date.now() + READY_MS + 1000 * seconds;
-    for (;;) {
-      const lines = await this.#timeline();
-      if (lines.some(what)) return;
-      if (!this.#process.alive)
-        throw new Error(`k6 ${await this.#process.ended}: ${this.#process.lastLines.join(' · ')}`);
-      if (Date.now() > deadline) throw new Error(otherwise);
-      await sleep(20);
-    }
+  async #shows(what: (second: Interval) => boolean, awaited: string, seconds = 0): Promise<void> {
+    const shown = async () => {
+      if ((await this.#timeline()).some(what)) return true;
+      if (!this.alive) throw new Error(`k6 ${await this.lastWords()}`);
+      return false;
+    };
+    await until(shown, awaited, READY_MS + 1000 * seconds);
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -121,9 +106,8 @@ export class Load {
   async #timeline(): Promise<Interval[]> {
     const text = await readFile(join(this.dir, 'timeline.ndjson'), 'utf8').catch(() => '');
     return text
-      .slice(0, text.lastIndexOf('\n') + 1)
       .split('\n')
-      .filter((line) => line !== '')
+      .slice(0, -1)
       .map((line) => JSON.parse(line));
   }
 }

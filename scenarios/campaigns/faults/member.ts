@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Launch } from '../../../pipeline/stack/launch.ts';
 import { Supervised } from '../../../pipeline/stack/process.ts';
-
-const READY_MS = 60_000;
+import { READY_MS } from './until.ts';
 
 /** A process that can be signalled, killed and restarted. */
 export class Member {

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import mqtt, { type MqttClient } from 'mqtt';
 import { decodeFrame, unpackFrames } from '../../../pipeline/queue/frame.ts';
@@ -10,7 +9,6 @@ import type { Member } from './member.ts';
 
 /** More entries than any relay holds. */
 const MOST_CLAIMED = 10_000;
-const READY_MS = 60_000;
 
 /** The parts of a rig. */
 export interface RigParts {
@@ -34,7 +32,7 @@ export interface RigParts {
   readonly admin: string;
   readonly toxiproxy: Toxiproxy;
   /** Default settings of a load. */
-  readonly setting: Pick<LoadOptions, 'ingest' | 'mqtt' | 'redis'>;
+  readonly setting: Required<Pick<LoadOptions, 'ingest' | 'mqtt' | 'redis'>>;
 }
 
 /**
@@ -84,18 +82,14 @@ export class Rig {
     if (this.#over) throw new Error('there is no load: the case is over');
     const { ingest, mqtt, ...others } = further;
     const dir = join(this.dir, `run-${this.#loads.length + 1}`);
-    const load = await Load.start(
-      {
-        rate,
-        seconds,
-        redis: this.#setting.redis ?? { url: '' },
-        ...others,
-        ingest: { ...this.#setting.ingest, ...ingest },
-        mqtt: { ...this.#setting.mqtt, ...mqtt },
-      },
-      dir,
-      this.dir,
-    );
+    const own = this.#setting;
+    const options = {
+      ...{ rate, seconds, redis: own.redis },
+      ...others,
+      ingest: { ...own.ingest, ...ingest },
+      mqtt: { ...own.mqtt, ...mqtt },
+    };
+    const load = await Load.start(options, dir, this.dir);
     this.#loads.push(load);
     if (this.#over) await load.stop();
     return load;
@@ -205,18 +199,5 @@ export class Rig {
     await Promise.all([this.ingest, ...this.relays].map((member) => member.end()));
     await Promise.all([this.broker.end(), this.redis.end()]);
     await this.#toxiproxy.stop();
-  }
-}
-
-/** Waits until a condition holds; fails after `withinMs` with its description. */
-export async function until(
-  holds: () => boolean | Promise<boolean>,
-  what: string,
-  withinMs = READY_MS,
-): Promise<void> {
-  const deadline = Date.now() + withinMs;
-  while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`${what}: not within ${withinMs / 1000} s`);
-    await sleep(20);
   }
 }

@@ -1,5 +1,5 @@
 import type { Case } from '../case.ts';
-import { until } from '../rig.ts';
+import { until } from '../until.ts';
 
 const WINDOW = 1000;
 const BATCH = 500;

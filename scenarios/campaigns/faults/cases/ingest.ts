@@ -1,7 +1,7 @@
 import type { Run } from '../../../../reports/contract/run.ts';
 import type { Case } from '../case.ts';
 import { number } from '../checks.ts';
-import { until } from '../rig.ts';
+import { until } from '../until.ts';
 
 const WINDOW = 1000;
 /** The tolerance of a shift, on a host that generator and pipeline share. */

@@ -2,7 +2,8 @@ import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Case, Scene } from '../case.ts';
 import type { FurtherOptions } from '../load.ts';
-import { type Rig, until } from '../rig.ts';
+import type { Rig } from '../rig.ts';
+import { until } from '../until.ts';
 
 /** The most ms of an answer while Redis is away: for half of them when the ingest has its own core, and for all on any machine. */
 const PROMPTLY_MS = { half: 100, all: 1000 };

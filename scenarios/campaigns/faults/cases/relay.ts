@@ -1,5 +1,5 @@
 import type { Case } from '../case.ts';
-import { until } from '../rig.ts';
+import { until } from '../until.ts';
 
 const LEASE_MS = 2000;
 /** `RELAY_WINDOW`'s default. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Run } from '../../../../reports/contract/run.ts';
 import { shownRun } from '../../../../reports/render.ts';
 import type { Case } from '../case.ts';
-import { until } from '../rig.ts';
+import { until } from '../until.ts';
 
 export const runCases: Case[] = [
   {

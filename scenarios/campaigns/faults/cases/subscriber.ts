@@ -4,7 +4,8 @@ import mqtt from 'mqtt';
 import { readConfig, StackConfig } from '../../../../pipeline/common/config.ts';
 import { Stack } from '../../../../pipeline/stack/stack.ts';
 import type { Case, Scene } from '../case.ts';
-import { type Rig, until } from '../rig.ts';
+import type { Rig } from '../rig.ts';
+import { until } from '../until.ts';
 
 /** The broker's own count of what it dropped; it reports once a second. */
 async function droppedByBroker(rig: Rig): Promise<{ count(): number; close(): Promise<void> }> {
