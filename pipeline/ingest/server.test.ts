@@ -136,7 +136,7 @@ const wrong: [name: string, env: Record<string, string>, says: RegExp][] = [
     /^INGEST_TLS_CERT is ".*"; allowed: /,
   ],
   ['room for no body', { MEMORY_LIMIT: '1000' }, /^MEMORY_LIMIT is 1000; allowed: BODY_LIMIT or more/],
-  ['an id in the payload', { ID_KEY: 'payload.id' }, /^ID_KEY is "payload.id"; allowed: where a message has/],
+  ['an id in the payload', { ID_KEY: 'payload.id' }, /^ID_KEY is "payload.id"; allowed: .*like meta\.id/],
 ];
 
 test('what does not fit is reported in one line, before anything starts', async () => {

@@ -295,10 +295,7 @@ test('one server cannot start: the others are waited for, and stopped', async (t
 test('a setting is wrong: one line, and nothing is started', async (t) => {
   const command = new Command(t, { RELAY_WORKERS: 'many' });
   assert.equal(await command.ended, 1);
-  assert.equal(
-    command.output,
-    'RELAY_WORKERS is "many"; allowed: 0 to 64, relay processes; 0: messages stay in the queue, for scenarios/ingest.js\n',
-  );
+  assert.match(command.output, /^RELAY_WORKERS is "many"; allowed: 0 to 64, .*\n$/);
   assert.ok(!existsSync(stackDir));
 });
 

@@ -143,7 +143,7 @@ test('--help lists the settings of a scenario with what it says of itself, and e
   const ramp = start(['scenarios/ramp.js', '--help']);
   assert.equal(await ramp.ended, 0);
   assert.match(ramp.output(), /^How long does a message take to arrive while the load ramps up/m);
-  assert.match(ramp.output(), /^ {2}P99 +ms that .*250/m);
+  assert.match(ramp.output(), /^ {2}P99 +ms .*default 250/m);
   assert.match(ramp.output(), /^Settings of every scenario\n(?: {2}.*\n)* {2}CANARY /m);
   const none = start(['--help']);
   assert.equal(await none.ended, 0);
