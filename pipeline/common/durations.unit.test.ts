@@ -1,14 +1,43 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Histogram, Registry } from 'prom-client';
 import { Durations } from './durations.ts';
 
-test('durations are counted in seconds; below zero counts as zero', async () => {
+/** What is scraped of a metric. */
+const text = (metric: Durations['metric']) => {
+  const registry = new Registry();
+  registry.registerMetric(metric);
+  return registry.metrics();
+};
+
+test('durations are scraped as those of a Histogram of prom-client', async () => {
   const durations = new Durations('a_seconds', 'What it is.');
-  for (const us of [-5, 100, 101]) durations.add(us);
   const { values } = await durations.get();
-  const of = (name: string, le?: number) =>
-    values.find(({ metricName, labels }) => metricName === `a_seconds_${name}` && labels.le === le)?.value;
-  assert.equal(of('bucket', 0.0001), 2);
-  assert.equal(of('bucket', 0.00025), 3);
-  assert.equal(of('sum'), 0.000201);
+  const buckets = values.flatMap(({ labels: { le } }) => (typeof le === 'number' ? [le] : []));
+  const expected = new Histogram({ name: 'a_seconds', help: 'What it is.', buckets, registers: [] });
+  assert.equal(await text(durations.metric), await text(expected));
+
+  // Each bound, what is beside it, zero, and more than all.
+  for (const bound of buckets) {
+    for (const us of [-1, 0, 1].map((beside) => Math.round(bound * 1e6) + beside)) {
+      durations.add(us);
+      expected.observe(us / 1e6);
+    }
+  }
+  for (const us of [0, 1e6, 1e9]) {
+    durations.add(us, 1000);
+    for (let i = 0; i < 1000; i++) expected.observe(us / 1e6);
+  }
+  const [ours, theirs] = [await text(durations.metric), await text(expected)];
+  const sum = (of: string) => Number(/^a_seconds_sum (\S+)$/m.exec(of)?.[1]);
+  assert.ok(Math.abs(sum(ours) - sum(theirs)) < 1e-3, 'sums, in another order of additions');
+  assert.equal(ours.replace(/^a_seconds_sum .*/m, ''), theirs.replace(/^a_seconds_sum .*/m, ''));
+});
+
+test('below zero counts as zero: a sum that a scrape reads never falls', async () => {
+  const durations = new Durations('a_seconds', 'What it is.');
+  durations.add(-5);
+  const scraped = await text(durations.metric);
+  assert.match(scraped, /^a_seconds_bucket{le="0.0001"} 1$/m);
+  assert.match(scraped, /^a_seconds_sum 0$/m);
 });

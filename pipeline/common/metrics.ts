@@ -59,7 +59,7 @@ export function openMetrics<T extends object>(options: MetricsOptions<T>): Regis
       },
     });
   }
-  for (const each of durations) registry.registerMetric(each);
+  for (const each of durations) registry.registerMetric(each.metric);
   for (const [name, is] of Object.entries(up))
     add(`arrival_${name}_up`, `1: ${name} answers.`, () => Number(is()));
   add('arrival_queue_messages', 'Messages in the queue: waiting, or with a relay and not done.', () =>

@@ -181,7 +181,7 @@ export class Intake {
     const { now, durations } = this.#options;
     if (now === undefined) return '';
     const queued = now();
-    for (let i = 0; i < messages; i++) durations.add(queued - request.received);
+    durations.add(queued - request.received, messages);
     return formatStamps(request.received, queued);
   }
 }

@@ -32,7 +32,8 @@ function known(): Set<string> {
   ];
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  for (const each of [ingestSeconds(), ...Object.values(relayDurations())]) registry.registerMetric(each);
+  for (const each of [ingestSeconds(), ...Object.values(relayDurations())])
+    registry.registerMetric(each.metric);
   return new Set([
     ...trends.flatMap((name) => ['p50', 'p95', 'p99', 'max'].map((stat) => `k6_${name}_${stat}`)),
     ...counters.map((name) => `k6_${name}_total`),
