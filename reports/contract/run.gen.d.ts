@@ -102,6 +102,8 @@ export interface Profile {
     vus: number | null;
     /** Counts towards `latency`. false: a warm-up. */
     measured: boolean;
+    /** Ends the phase, at the latest after duration_s. Absent: the duration does. */
+    requests?: number;
   }>;
   /** What one request is, by weight. */
   flows: Array<{

@@ -13,7 +13,10 @@ const PIECE = 2 ** 20;
 type Output = Pick<NodeJS.WriteStream, 'isTTY' | 'write'>;
 
 /** The figures of a line. */
-type Second = Pick<Interval, 't' | 'phase' | 'requests' | 'backlog'>;
+type Second = Pick<Interval, 't' | 'phase' | 'requests' | 'backlog'> & {
+  /** Requests of its phase, up to its end. */
+  sent: number;
+};
 
 export class Progress {
   readonly #dir: string;
@@ -57,13 +60,16 @@ export class Progress {
   }
 
   #take(dir: string): void {
-    const row = this.#added(join(dir, 'timeline.ndjson')).at(-1);
-    if (row === undefined || /"ended":\s*"/.test(piece(join(dir, 'run.json')).toString())) return;
+    const rows = this.#added(join(dir, 'timeline.ndjson')).map((row): Interval => JSON.parse(row));
+    if (rows.length === 0 || /"ended":\s*"/.test(piece(join(dir, 'run.json')).toString())) return;
     for (const line of this.#added(join(dir, 'arrival.hlog'))) {
       const histogram = /^Tag=arrival,.*,([^,]+)$/.exec(line)?.[1];
       if (histogram) this.#arrival.add(hdr.decodeFromCompressedBase64(histogram));
     }
-    this.#last.set(dir, JSON.parse(row));
+    for (const row of rows) {
+      const last = this.#last.get(dir);
+      this.#last.set(dir, { ...row, sent: row.requests + (last?.phase === row.phase ? last.sent : 0) });
+    }
   }
 
   /** The sum of all instances, at the second of the slowest one. */
@@ -72,7 +78,12 @@ export class Progress {
     if (all.length === 0 || all.length < this.#instances().length) return undefined;
     const sum = (of: (one: Second) => number) => all.reduce((total, one) => total + of(one), 0);
     const { t, phase } = all.reduce((least, one) => (one.t < least.t ? one : least));
-    return { t, phase, requests: sum(({ requests }) => requests), backlog: sum(({ backlog }) => backlog) };
+    const [requests, sent, backlog] = [
+      sum((one) => one.requests),
+      sum((one) => one.sent),
+      sum((one) => one.backlog),
+    ];
+    return { t, phase, requests, sent, backlog };
   }
 
   /** The complete lines that were added to a file since the last call. */
@@ -84,7 +95,7 @@ export class Progress {
     return added.toString('utf8', 0, end).split('\n').slice(0, -1);
   }
 
-  #show({ t, phase: name, requests, backlog }: Second): void {
+  #show({ t, phase: name, requests, sent, backlog }: Second): void {
     this.#phases ??= (
       JSON.parse(readFileSync(join(this.#instances()[0] as string, 'run.json'), 'utf8')) as Run
     ).run.profile.phases;
@@ -95,11 +106,17 @@ export class Progress {
       this.#phase = { name, number: number || this.#phase.number, since: t };
     }
     const { number, since } = this.#phase;
-    const planned = phases.slice(number - 1).reduce((sum, { duration_s }) => sum + duration_s, 0);
+    const ahead = phases.slice(number - 1);
+    const planned = ahead.reduce((sum, { duration_s }) => sum + duration_s, 0);
+    const bound = ahead[0]?.requests;
+    const left =
+      bound === undefined
+        ? `${clock(Math.max(0, planned - (t + 1 - since)))} left`
+        : `${sent.toLocaleString('en')} of ${bound.toLocaleString('en')} requests`;
     const p99 = this.#arrival.getValueAtPercentile(99) / 1000;
     const line = [
-      `  ${clock(t + 1)}  ${name === null ? 'waiting for what is on its way' : `${name} (${number} of ${phases.length})`}`,
-      ...(name === null ? [] : [`${clock(Math.max(0, planned - (t + 1 - since)))} left`]),
+      `  ${clock(t + 1)}  ${label(name, number, phases.length)}`,
+      ...(name === null ? [] : [left]),
       `${requests.toLocaleString('en')} requests/s`,
       `arrival p99 so far ${this.#arrival.totalCount === 0 ? 'n/a' : `${p99.toPrecision(p99 < 100 ? 3 : 4)} ms`}`,
       `backlog ${backlog.toLocaleString('en')}`,
@@ -108,6 +125,11 @@ export class Progress {
     this.#shownAt = t;
     this.#out.write(this.#out.isTTY ? `\x1b[2K${line}\r` : `${line}\n`);
   }
+}
+
+function label(phase: string | null, number: number, of: number): string {
+  if (phase !== null) return `${phase} (${number} of ${of})`;
+  return number === 0 ? 'before the first phase' : 'waiting for what is on its way';
 }
 
 function piece(path: string, from = 0): Buffer {

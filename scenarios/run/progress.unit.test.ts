@@ -7,7 +7,7 @@ import hdr from 'hdr-histogram-js';
 import { Progress } from './progress.ts';
 
 /** A run of two steps of 10 s, as far as its files say. */
-async function begin(t: TestContext, isTTY: boolean, instances = ['.']) {
+async function begin(t: TestContext, isTTY: boolean, instances = ['.'], bound: { requests?: number } = {}) {
   const dir = await mkdtemp(join(tmpdir(), 'arrival-progress-'));
   const shown: string[] = [];
   const progress = new Progress(dir, { isTTY, write: (text: string) => shown.push(text) > 0 });
@@ -15,7 +15,7 @@ async function begin(t: TestContext, isTTY: boolean, instances = ['.']) {
     progress.stop();
     return rm(dir, { recursive: true });
   });
-  const phases = ['1', '8'].map((name) => ({ name, duration_s: 10 }));
+  const phases = ['1', '8'].map((name) => ({ name, duration_s: 10, ...bound }));
   const write = async (ended: string | null) => {
     for (const part of instances) {
       await mkdir(join(dir, part), { recursive: true });
@@ -89,4 +89,19 @@ test('several instances: one line for all, as far as the slowest has come', asyn
     shown.at(-1) ?? '',
     /0:01 {2}1 \(1 of 2\) · 0:19 left · 2,401 requests\/s · .*p99 so far 30\.0 ms · backlog 14/,
   );
+});
+
+// It showed "59:59 left", of a duration that is only a bound.
+test('steps that end by their requests: how many of them, of all instances', async (t) => {
+  const [one, two] = ['generator-1', 'generator-2'];
+  const { shown, progress, second } = await begin(t, true, [one, two], { requests: 9000 });
+  for (const part of [one, two]) await second(0, null, 2, part);
+  progress.look();
+  assert.match(shown.at(-1) ?? '', /0:01 {2}before the first phase · /);
+  for (const part of [one, two]) for (const n of [1, 2]) await second(n, '1', 2, part);
+  progress.look();
+  assert.match(shown.at(-1) ?? '', /0:03 {2}1 \(1 of 2\) · 4,806 of 9,000 requests · 2,404 requests\/s · /);
+  for (const part of [one, two]) await second(3, '8', 2, part);
+  progress.look();
+  assert.match(shown.at(-1) ?? '', /0:04 {2}8 \(2 of 2\) · 2,406 of 9,000 requests · /);
 });

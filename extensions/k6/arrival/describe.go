@@ -165,7 +165,7 @@ func (o *options) describeProfile() report.Profile {
 	p := o.profile
 	d := report.Profile{Name: p.Name}
 	for _, ph := range p.Phases {
-		phase := report.Phase{Name: ph.Name, DurationS: ph.Duration.Seconds(), Measured: ph.Measured}
+		phase := report.Phase{Name: ph.Name, DurationS: ph.Duration.Seconds(), Measured: ph.Measured, Requests: ph.Requests}
 		if p.Closed() {
 			phase.VUs = new(ph.VUs)
 		} else if phase.ArrivalRate = new(ph.Rate); ph.Ramps() {

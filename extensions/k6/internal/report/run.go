@@ -117,6 +117,7 @@ type Phase struct {
 	RampTo      *float64 `json:"ramp_to"` // nil: the rate stays
 	VUs         *int     `json:"vus"`
 	Measured    bool     `json:"measured"`
+	Requests    int      `json:"requests,omitzero"` // ends the phase; 0: its duration does
 }
 
 // Flow of a profile.

@@ -28,7 +28,7 @@ func TestTheBinaryHoldsTheSchemaAsItStandsInReports(t *testing.T) {
 		require.NoError(t, os.WriteFile("schema.gen.go", []byte(code), 0o644))
 		return
 	}
-	assert.Equal(t, compact.String(), schema, "write it anew: go test ./internal/report -run Schema -update")
+	assert.True(t, compact.String() == schema, "write it anew: go test ./internal/report -run Schema -update")
 }
 
 func TestRunsAreValidAndNothingElseIs(t *testing.T) {
