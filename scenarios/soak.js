@@ -1,7 +1,6 @@
 // Does the pipeline stay stable for hours: does memory grow, does latency drift, does every message arrive?
 //   npm run soak                                   2 h at 200/s, a line an hour
-//   npm run soak -- -e HOURS=0.1 -e LINE_MINUTES=1 -e RATE=500
-//   npm run soak -- -e GROWTH_LIMIT=64 -e DRIFT_LIMIT=20       the limits
+//   npm run soak -- -e HOURS=0.1 -e LINE_MINUTES=1 -e RATE=500 -e GROWTH_LIMIT=64 -e DRIFT_LIMIT=20
 // It compares memory and latency of the last quarter with those of the second; the first is warm-up.
 // A figure that a process did not report fails the run.
 import { sleep } from 'k6';
