@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Account counts the messages of a run by their end. Counts are of messages unless noted.
+// Account counts the messages of a run by their end. A field counts messages unless noted.
 type Account struct {
 	Scheduled    int
 	Dropped      int // never sent by the generator
@@ -14,14 +14,14 @@ type Account struct {
 	Arrived      int // to all subscribers
 	DeadLettered int
 	Queued       int // still in the queue when the drain limit was reached
-	Lost         int // accepted, and nowhere
-	Pending      int // open when the run was cut off; 0 for a run that ended
+	Lost         int // accepted, but neither arrived nor found in the queue
+	Pending      int // open in a run that did not end
 
 	Duplicates int // deliveries beyond the first to the same subscriber
 	Reordered  int // deliveries after one with a higher number on the same topic
 	Negative   int // deliveries with a stage below zero
 	Foreign    int // messages of other runs
-	Unmeasured int // deliveries without a latency: closed model, of messages rejected long before
+	Unmeasured int // deliveries without a latency: in the closed model, of messages rejected long before
 
 	Requests, RequestsSent           int
 	Retried                          int // attempts beyond the first, in requests
@@ -30,8 +30,8 @@ type Account struct {
 	counted int // messages arrived, counted at their arrival
 }
 
-// Balanced reports whether every scheduled message has exactly one end, and whether as many have arrived as were counted
-// at their arrival.
+// Balanced reports whether every scheduled message has exactly one end, and whether Arrived equals the count that was
+// kept as messages arrived.
 func (a Account) Balanced() bool {
 	return a.Arrived == a.counted && a.Scheduled == a.Dropped+a.Rejected+a.Unknown+a.Arrived+a.DeadLettered+a.Queued+a.Lost+a.Pending
 }
@@ -53,15 +53,15 @@ func (l *Ledger) counters(requests int) Account {
 	return a
 }
 
-// Standing is the account of a run with the counts of its phases and flows, at one moment.
+// Standing is the account of a run at one moment, with the counts of its phases and flows.
 type Standing struct {
 	Account
 	Phases []PhaseCount
-	Flows  []int // messages of each, in the measured phases
+	Flows  []int // messages of each flow in the measured phases
 }
 
-// Running is the account of a run in progress, from counters alone; open messages are pending. It is the only account of a killed
-// run. due returns the number of requests due so far (open model).
+// Running is the account of a run in progress, from counters alone; open messages are pending. A killed run has no
+// other account. due returns the number of requests due so far (open model).
 func (l *Ledger) Running(due func() int) Standing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,7 +202,7 @@ func (a *Account) add(r *record, deliveries int) {
 	*places[r.end(deliveries)]++
 }
 
-// end is the end of a message with so many deliveries due.
+// end is the end of a message with that many deliveries due.
 func (r *record) end(deliveries int) End {
 	switch {
 	case bits.OnesCount32(r.got) == deliveries:
@@ -222,7 +222,7 @@ func (r *record) end(deliveries int) End {
 	}
 }
 
-// endOf is the end of a message; lost ones are unknown when the queue could not be searched.
+// endOf is the end of a message; without a search of the queue, a lost message is unknown.
 func (l *Ledger) endOf(seq int, r *record) End {
 	end := r.end(l.deliveriesOf(seq))
 	if l.blind && end == EndLost {
@@ -231,9 +231,9 @@ func (l *Ledger) endOf(seq int, r *record) End {
 	return end
 }
 
-// PhaseCount counts a phase: due requests in the open model, taken ones in the closed model.
+// PhaseCount counts a phase.
 type PhaseCount struct {
-	Requests int
+	Requests int // due (open model) or taken (closed model)
 	Messages int
 	Accepted int // messages
 	Due      int // deliveries of accepted messages

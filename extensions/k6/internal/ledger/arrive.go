@@ -7,18 +7,18 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 )
 
-// Arrival is one message that a subscriber was handed.
+// Arrival is one delivery of a message to a subscriber.
 type Arrival struct {
 	Seq     int
 	At      int64
-	Kernel  bool        // At is the kernel's stamp; false: the read
-	Waited  int64       // how much of the time until At it may have lain unread, µs; below 0: not known
+	Kernel  bool        // At is the kernel's stamp, not the time of the read
+	Waited  int64       // how long the message may have been unread before At, µs; negative: unknown
 	Stamps  hops.Stamps // on the own clock
-	Stamped bool        // false: the pipeline carries no stamps
+	Stamped bool        // the message carries Stamps
 }
 
-// Arrive records what one subscriber has read and appends the arrival latencies, in µs, to latencies. An id that was never
-// sent counts as foreign.
+// Arrive records the messages that a subscriber has read and appends their arrival latencies, in µs, to latencies. A
+// message that was never sent counts as foreign.
 func (l *Ledger) Arrive(subscriber int, arrivals []Arrival, latencies []int64) []int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,10 +40,10 @@ func (l *Ledger) receive(subscriber int, a Arrival) (us int64, ok bool) {
 	return us, ok
 }
 
-// Reading says how the deliveries of the measured phases were read.
+// Reading describes how the deliveries of the measured phases were read.
 type Reading struct {
-	Kernel, Read int64  // deliveries that arrived by the kernel's stamp, and by their read
-	Waits        Series // how much of its arrival latency each may have lain unread, where that is known
+	Kernel, Read int64  // deliveries timed by the kernel's stamp, and by the read
+	Waits        Series // how long each delivery may have been unread, where that is known
 }
 
 func (r *Reading) note(a Arrival) {
@@ -55,7 +55,7 @@ func (r *Reading) note(a Arrival) {
 	if a.Waited < 0 {
 		return
 	}
-	if a.Stamped { // it lay nowhere before it was published
+	if a.Stamped { // it can't have waited longer than since its publication
 		a.Waited = min(a.Waited, max(0, a.At-a.Stamps.Published))
 	}
 	r.Waits.Add(a.Waited)
@@ -71,13 +71,13 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 	}
 	bit := uint32(1) << subscriber
 	if r.outcome == complete || r.got&bit != 0 {
-		if l.duplicates++; l.duplicates <= namedOfEach {
-			l.named.duplicates = append(l.named.duplicates, Named{Seq: a.Seq, Phase: l.phaseOf(a.Seq, r), Subscriber: subscriber, Due: forgotten})
+		if l.duplicates++; l.duplicates <= NamedOfEach {
+			l.named.duplicates = append(l.named.duplicates, Named{Seq: a.Seq, Phase: l.phaseOf(a.Seq, r), Subscriber: subscriber, Due: Forgotten})
 		}
 		return 0, 0, false
 	}
 	if r.outcome == Rejected {
-		r = l.retract(a.Seq, pg, r) // the ingest said no and took it all the same
+		r = l.retract(a.Seq, pg, r) // the ingest rejected the message but also took it
 	}
 	r.got |= bit
 	l.deliveries++
@@ -106,7 +106,7 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 		r.outcome = complete
 		l.resolve(a.Seq, pg, r)
 	}
-	if due == forgotten {
+	if due == Forgotten {
 		l.unmeasured++
 		return 0, 0, false
 	}
@@ -114,19 +114,19 @@ func (l *Ledger) arrive(subscriber int, a Arrival) (us int64, phase int, ok bool
 	return l.measure(slot, target, subscriber, due, sent, a), slot.Phase, true
 }
 
-// phaseOf is the phase of a message; -1: its record is gone, and the schedule does not know it.
+// phaseOf is the phase of a message; −1 if its record is gone (closed model).
 func (l *Ledger) phaseOf(seq int, r *record) int {
 	if !l.pacer.Closed() {
 		return l.pacer.SlotOf(seq).Phase
 	}
-	if r == goneComplete || r == goneRejected || r.sent == forgotten {
+	if r == goneComplete || r == goneRejected || r.sent == Forgotten {
 		return -1
 	}
 	return int(r.phase)
 }
 
-// measure splits the time of one delivery into its stages. They telescope, so they sum to the arrival latency. A delivery
-// whose time of sending is forgotten has an arrival latency, and no more.
+// measure splits the time of one delivery into stages. Each begins where the one before ends, so they sum to the
+// arrival latency. A delivery whose send time is Forgotten has no stages.
 func (l *Ledger) measure(slot pacer.Slot, target, subscriber int, due, sent int64, a Arrival) int64 {
 	t, at, measured := l.times[slot.Phase], a.At, l.phases[slot.Phase].Measured
 	d := Named{Seq: a.Seq, Phase: slot.Phase, Subscriber: subscriber, Due: due - l.epoch, Arrival: at - due}
@@ -140,7 +140,7 @@ func (l *Ledger) measure(slot pacer.Slot, target, subscriber int, due, sent int6
 		l.targets.add(target, d.Arrival)
 	}
 	negative := d.Arrival < 0
-	if sent != forgotten {
+	if sent != Forgotten {
 		t.FromSend.Add(at - sent)
 		l.interval.FromSend.Add(at - sent)
 		d.Stages[Schedule], d.Known = sent-due, 1
@@ -164,7 +164,7 @@ func (l *Ledger) measure(slot pacer.Slot, target, subscriber int, due, sent int6
 		}
 	}
 	if negative {
-		if l.negative++; l.negative <= namedOfEach {
+		if l.negative++; l.negative <= NamedOfEach {
 			l.named.negative = append(l.named.negative, d)
 		}
 	}

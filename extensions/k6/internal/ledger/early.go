@@ -2,17 +2,17 @@ package ledger
 
 import "github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
 
-// early is a delivery of a message that is not marked as sent yet.
+// early is a delivery of a message that has not been reported as sent.
 type early struct {
 	subscriber int
 	Arrival
 }
 
-// AwaitSending makes deliveries wait until their message is marked as sent: another process sends, and its report may come after the
-// delivery. Call it before Start.
+// AwaitSending makes deliveries wait until their message is reported as sent: another process sends, and its report
+// may come after the delivery. Call it before Start.
 func (l *Ledger) AwaitSending() { l.early = map[int][]early{} }
 
-// keepEarly keeps a delivery of a message that may still be sent.
+// keepEarly keeps a delivery of a message that may be reported as sent later.
 func (l *Ledger) keepEarly(subscriber int, a Arrival) bool {
 	if l.early == nil || !l.pacer.Closed() && a.Seq >= l.pacer.Messages(l.pacer.Requests()) {
 		return false
@@ -21,7 +21,7 @@ func (l *Ledger) keepEarly(subscriber int, a Arrival) bool {
 	return true
 }
 
-// recall counts the deliveries that waited for their request to be marked as sent.
+// recall records the deliveries that waited for the report of their request.
 func (l *Ledger) recall(s pacer.Slot) {
 	for i := range s.Messages {
 		kept, any := l.early[s.FirstSeq+i]
@@ -37,7 +37,7 @@ func (l *Ledger) recall(s pacer.Slot) {
 	}
 }
 
-// unsent is the number of deliveries of messages that were never marked as sent.
+// unsent counts the deliveries of messages that were never reported as sent.
 func (l *Ledger) unsent() (n int) {
 	for _, kept := range l.early {
 		n += len(kept)

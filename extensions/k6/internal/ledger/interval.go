@@ -1,12 +1,14 @@
 package ledger
 
-// Interval is one second of the run. Counts are of messages unless noted; times are of messages that arrived (HTTP: requests
-// that were answered) in it.
+import "github.com/arrival-bench/arrival/extensions/k6/internal/pacer"
+
+// Interval is one second of the run. Its times are those of the messages that arrived in it.
 type Interval struct {
-	Requests                         int // sent in it, without retries
-	Sent, Accepted, Rejected, Failed int
-	Backlog                          int // deliveries of accepted messages that have not arrived at its end
-	Arrival, FromSend, HTTP          Series
+	Requests                         int // sent, without retries
+	Sent, Accepted, Rejected, Failed int // messages
+	Backlog                          int // deliveries of accepted messages that had not arrived at the end of the interval
+	Arrival, FromSend                Series
+	HTTP                             Series        // of the requests that were answered in it
 	StageSums                        [Stages]int64 // µs, of deliveries with stamps
 	Stamped                          int64
 }
@@ -41,8 +43,8 @@ func (l *Ledger) Times(phase int) *Times {
 	return l.times[phase].clone()
 }
 
-// Lateness returns a copy of the lateness (sent − due) of the measured phases, once for each due delivery. Unlike the stage Schedule it
-// includes messages that did not arrive. It is empty in the closed model.
+// Lateness returns a copy of the lateness (sent − due) of the measured phases, once for each due delivery. Unlike
+// the stage Schedule it includes messages that did not arrive. It is empty in the closed model.
 func (l *Ledger) Lateness() *Series {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,4 +67,27 @@ func (l *Ledger) FlowTimes(flow int) *Series {
 	defer l.mu.Unlock()
 	s := l.flowTimes[flow].clone()
 	return &s
+}
+
+// almost is when 99 % of the deliveries due in a phase had arrived.
+type almost struct {
+	deliveries int64 // 99 % of those due; 0 in the closed model
+	at         int64 // µs since the run's start; 0: not yet
+}
+
+func newAlmost(p *pacer.Pacer, phase int) almost {
+	if p.Closed() {
+		return almost{}
+	}
+	from, to := p.PhaseRequests(phase)
+	due := p.Deliveries(p.Messages(to)) - p.Deliveries(p.Messages(from))
+	return almost{deliveries: int64(due*99+99) / 100}
+}
+
+// AlmostAll is when 99 % of the deliveries due in a phase of the open model had arrived, in µs since the run's start.
+// ok is false if they have not.
+func (l *Ledger) AlmostAll(phase int) (at int64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.almost[phase].at, l.almost[phase].at != 0
 }

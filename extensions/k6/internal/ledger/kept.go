@@ -2,7 +2,7 @@ package ledger
 
 import "slices"
 
-// Kept is a single delivery that the ledger keeps, beside the histograms. Times are µs on the own clock.
+// Kept is a delivery that the ledger keeps by itself. Times are µs on the own clock.
 type Kept struct {
 	Seq, Phase   int
 	Due, Arrived int64

@@ -1,10 +1,13 @@
 // Package ledger accounts for every message of a run, and for every delivery of it.
 //
-// Messages are numbered densely, so the ledger is an array, in pages of 4,096 messages. What can be computed from a
-// message's number (when it is due, its flow, its target) is asked of the pacer and not stored. A message that is in flight
-// or unresolved takes at most 32 bytes. One that arrived takes nothing; a bit where one of its page was rejected, and
-// another where one was dropped, as these do themselves. Beside that stand 72 bytes a page, and 16 bytes for each message
-// of the second since the last Cut, which is what gives memory back; and, where flows are chosen, a page of each that is not full.
+// Messages are numbered densely, so the ledger is an array in pages of 4,096 messages. It does not store what the pacer
+// computes from a message's number: its due time, flow and target. Memory:
+//
+//   - A message in flight or unresolved takes at most 32 bytes.
+//   - A message that arrived takes nothing. If one of its page was rejected, each takes a bit; the same for dropped.
+//   - A page takes 72 bytes.
+//   - Cut frees memory. Until then each message of the last second takes 16 bytes more.
+//   - If a script chooses the flows, each has one partly filled page.
 package ledger
 
 import (
@@ -15,18 +18,18 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// Outcome is what the sender learned of a request.
+// Outcome is what the sender knows of a request.
 type Outcome uint8
 
 // Outcomes of a request.
 const (
 	none     Outcome = iota // not sent
 	inFlight                // sent, no answer yet
-	Accepted                // the ingest took it
-	Rejected                // the ingest said no, or could not be reached at all
-	Unknown                 // no answer: it may have been taken
-	dropped                 // never to be sent
-	complete                // arrived in full, whatever was answered
+	Accepted                // the ingest accepted it
+	Rejected                // the ingest refused it or could not be reached
+	Unknown                 // no answer: the ingest may have accepted it
+	dropped                 // will never be sent
+	complete                // arrived in full, whatever the answer was
 )
 
 // Fate is where a message that did not arrive was found.
@@ -34,7 +37,7 @@ type Fate uint8
 
 // Fates of messages that did not arrive.
 const (
-	Lost         Fate = iota // accepted, and nowhere
+	Lost         Fate = iota // found nowhere
 	Queued                   // still in the queue
 	DeadLettered             // given up by the relay
 )
@@ -44,16 +47,15 @@ type Ledger struct {
 	pacer        *pacer.Pacer
 	phases       []profile.Phase
 	flows        []profile.Flow
-	firstTargets []int // of each flow
-
-	last Stage // of a delivery
+	firstTargets []int // by flow
+	last         Stage // the last stage of a delivery
 
 	mu      sync.Mutex
 	epoch   int64
 	ended   bool
-	blind   bool    // Unsought
-	pages   []*page // as far as messages have been sent
-	watched []int   // pages that the next compaction looks at
+	blind   bool    // the queue could not be searched: see Unsought
+	pages   []*page // up to the last message that was sent
+	watched []int   // pages that the next compaction visits
 	seen    seen
 
 	sent       int // requests
@@ -64,7 +66,7 @@ type Ledger struct {
 	open       int // messages accepted or unknown, not yet arrived in full
 	owed       int // deliveries of accepted messages that have not arrived
 	arrived    int // messages arrived in full
-	rejected   int // messages rejected, of which nothing was seen
+	rejected   int // messages rejected and never seen
 	deliveries int
 	unmeasured int
 	duplicates int
@@ -72,29 +74,30 @@ type Ledger struct {
 	negative   int
 	foreign    int
 
-	counts    []PhaseCount // of the open model only what was accepted
-	scheduled []int        // messages by flow, measured phases only; closed model
+	counts    []PhaseCount // by phase; in the open model only Accepted and Due
+	scheduled []int        // messages by flow in the measured phases (closed model)
 	times     []*Times     // by phase
 	almost    []almost     // by phase
-	lateness  Series       // sent − due, of what was sent in the measured phases; open model
+	lateness  Series       // sent − due in the measured phases (open model)
 	reading   Reading
 	flowTimes []Series // arrival latency by flow, measured phases only
 	targets   targets
 	keeper    keeper
 	named     named
 	tail      tail
-	early     map[int][]early // by message; nil: what has not been sent can't arrive
-	recalled  []int64         // latencies of early ones, for the next Arrive
+	early     map[int][]early // by message; nil without AwaitSending
+	recalled  []int64         // latencies of early deliveries, for the next Arrive
 	interval  *Interval
 	spare     *Interval // the interval before; only Cut touches it
 }
 
-// New makes an empty ledger for a schedule, or for a closed load.
+// New makes an empty ledger.
 func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 	l := &Ledger{
 		pacer: schedule, phases: p.Phases, flows: p.Flows, last: Delivery, interval: newInterval(), spare: newInterval(),
 		counts: make([]PhaseCount, len(p.Phases)), scheduled: make([]int, len(p.Flows)), lateness: NewSeries(),
-		reading: Reading{Waits: NewSeries()}, named: newNamed(len(p.Phases), len(p.Flows)), tail: newTail(),
+		reading: Reading{Waits: NewSeries()}, named: newNamed(len(p.Phases), len(p.Flows)),
+		tail: tail{buckets: make([]tailBucket, bucketOf(Highest)+1)},
 	}
 	for i := range p.Phases {
 		l.times = append(l.times, NewTimes())
@@ -108,13 +111,13 @@ func New(p *profile.Profile, schedule *pacer.Pacer) *Ledger {
 	return l
 }
 
-// ByFlow says that the flow of each request of a closed load is chosen, so that numbers are those of schedule.ByFlow. To be called
-// before the first is sent.
+// ByFlow lets a script choose the flow of each request of a closed load; schedule is the pacer's ByFlow. Call it before
+// the first request.
 func (l *Ledger) ByFlow(schedule *pacer.Pacer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pacer = schedule
-	// Numbers do not say which of two flows' messages was sent first, so each flow has targets of its own.
+	// Numbers do not order messages of different flows, so each flow has its own targets.
 	firsts, targets := make([]int, len(l.flows)), 0
 	for i, f := range l.flows {
 		firsts[i] = targets
@@ -123,18 +126,18 @@ func (l *Ledger) ByFlow(schedule *pacer.Pacer) {
 	l.seen = newSeen(firsts, targets, len(l.seen.last)/len(l.targets.reordered))
 }
 
-// EndAt says where a message has arrived: there are no stages after this one. To be called before Start.
+// EndAt sets the last stage of a delivery. Call it before Start.
 func (l *Ledger) EndAt(last Stage) { l.last = last }
 
-// Start fixes the moment that the schedule counts from.
+// Start sets the time that the schedule counts from.
 func (l *Ledger) Start(epoch int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.epoch = epoch
 }
 
-// Sent records that a request leaves now, once: when it is repeated, the first attempt's time counts. In the closed model
-// this is when it is due, and its slot says the phase.
+// Sent records that a request is sent. Call it for the first attempt only. In the closed model this is also when the
+// request is due.
 func (l *Ledger) Sent(s pacer.Slot, at int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,7 +170,7 @@ func (l *Ledger) Drop(s pacer.Slot) {
 	}
 }
 
-// take counts a request of the closed model. Those of the open one are counted beforehand.
+// take counts a request of the closed model. The open model's schedule has the counts.
 func (l *Ledger) take(s pacer.Slot) {
 	if !l.pacer.Closed() {
 		return
@@ -187,14 +190,14 @@ func (l *Ledger) Answered(phase int, us int64) {
 	l.interval.HTTP.Add(us)
 }
 
-// Retried records that a request is sent once more, with the same ids.
+// Retried records another attempt of a request, with the same ids.
 func (l *Ledger) Retried() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.retried++
 }
 
-// Settle records what became of a request that was sent, once: after the last of its attempts.
+// Settle records the outcome of a request after its last attempt.
 func (l *Ledger) Settle(s pacer.Slot, outcome Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,9 +214,8 @@ func (l *Ledger) Settle(s pacer.Slot, outcome Outcome) {
 	}
 	for i := range s.Messages {
 		pg, r := l.lookup(s.FirstSeq + i)
-		// The whole way may be faster than the answer to the POST: then nothing is open any more.
 		if r.outcome != inFlight {
-			continue
+			continue // it arrived before the answer to the POST
 		}
 		if r.outcome = outcome; outcome == Rejected {
 			if r.got == 0 && r.fate == Lost {
@@ -221,7 +223,7 @@ func (l *Ledger) Settle(s pacer.Slot, outcome Outcome) {
 				l.resolve(s.FirstSeq+i, pg, r)
 				continue
 			}
-			r.outcome = Unknown // the ingest said no and took it all the same
+			r.outcome = Unknown // the ingest rejected the message but also took it
 		}
 		l.open++
 		if outcome == Accepted {
@@ -230,7 +232,7 @@ func (l *Ledger) Settle(s pacer.Slot, outcome Outcome) {
 	}
 }
 
-// Find records where a message that did not arrive was found. It reports whether the message belongs to the run.
+// Find records where a missing message was found. It reports whether the message belongs to the run.
 func (l *Ledger) Find(seq int, fate Fate) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -248,14 +250,14 @@ func (l *Ledger) Find(seq int, fate Fate) bool {
 	return true
 }
 
-// Unsought says that what did not arrive could not be looked for where it may be: nobody knows whether it is lost.
+// Unsought records that the queue could not be searched, so missing messages are unknown, not lost.
 func (l *Ledger) Unsought() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.blind = true
 }
 
-// retract makes a message that was rejected one of which it is not known whether it was taken, since it has been seen.
+// retract makes a rejected message unknown because it has been seen.
 func (l *Ledger) retract(seq int, pg *page, r *record) *record {
 	if r == goneRejected {
 		r = pg.recall(seq % pageSize)
@@ -268,8 +270,7 @@ func (l *Ledger) retract(seq int, pg *page, r *record) *record {
 	return r
 }
 
-// End says that no request will be taken any more, and that each that was taken has been sent or dropped. In the open model
-// the schedule says so.
+// End records that all requests of the closed model have been sent or dropped. The open model knows from its schedule.
 func (l *Ledger) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -286,28 +287,28 @@ func (l *Ledger) Settled() bool {
 	return l.sent+l.dropped == l.pacer.Requests() && l.inFlight == 0
 }
 
-// InFlight is the number of requests that have been sent and not answered.
+// InFlight counts the requests without an answer.
 func (l *Ledger) InFlight() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.inFlight
 }
 
-// Owed is the number of deliveries of accepted messages that have not arrived.
+// Owed counts the deliveries of accepted messages that have not arrived.
 func (l *Ledger) Owed() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.owed
 }
 
-// Deliveries is the number of deliveries so far, duplicates apart.
+// Deliveries counts the deliveries so far, without duplicates.
 func (l *Ledger) Deliveries() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.deliveries
 }
 
-// Open is the number of messages that may still arrive: accepted or without an answer.
+// Open counts the messages that may still arrive: accepted or without an answer.
 func (l *Ledger) Open() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// What a ledger names of the measured phases, at most.
+// Limits of the single messages that a report lists.
 const (
-	slowestOfAll  = 100 // deliveries
-	slowestOfEach = 10  // deliveries of a phase and flow
-	namedOfEach   = 100 // messages of each bad end, and deliveries of each other kind
+	SlowestOfAll  = 100 // deliveries
+	SlowestOfEach = 10  // deliveries of each phase and flow
+	NamedOfEach   = 100 // missing messages of each end, duplicates, and deliveries with a negative stage
 )
 
-// Named is a delivery that the ledger remembers by itself. Times are µs.
+// Named is a delivery that a report may list. Times are µs.
 type Named struct {
 	Seq, Phase, Subscriber int
 	Due                    int64 // since the run's start, or Forgotten
@@ -24,25 +24,25 @@ type Named struct {
 	Known                  int // how many stages are known
 }
 
-// Message is one that did not arrive in full.
+// Message is a message that did not arrive in full.
 type Message struct {
 	Seq       int
-	Phase     int // -1: not known
+	Phase     int // −1: unknown
 	End       End
-	Delivered int   // to so many subscribers
+	Delivered int   // number of subscribers that got it
 	Due       int64 // µs since the run's start, or Forgotten
 }
 
-// Messages are those that a report names.
+// Messages are the single messages that a report lists.
 type Messages struct {
-	Slowest    []Named // the slowest first
-	Sample     []Named // spread evenly over the run, in order of arrival
+	Slowest    []Named // slowest first
+	Sample     []Named // evenly spread over the run, in order of arrival
 	Negative   []Named // with a stage below zero
 	Duplicates []Named // without latency
 	Missing    []Message
 }
 
-// slowest remembers the deliveries with the longest latencies; its minimum is on top. Its zero value remembers none.
+// slowest keeps the deliveries with the longest latencies in a min-heap. Its zero value keeps none.
 type slowest struct {
 	most int
 	rows []Named
@@ -69,8 +69,8 @@ func (s *slowest) note(d Named) {
 	heap.Fix(s, 0)
 }
 
-// sample remembers deliveries that are spread evenly over a run of any length: those of every n-th message, n doubling whenever
-// there are too many. Its zero value remembers none.
+// sample keeps the deliveries of every n-th message, and doubles n whenever there are too many. So they are evenly
+// spread over a run of any length. Its zero value keeps none.
 type sample struct {
 	most int
 	mask int // n − 1
@@ -87,14 +87,14 @@ func (s *sample) note(d Named) {
 	}
 }
 
-// Sample makes the ledger remember up to so many deliveries of the measured phases beside the slowest. To be called before the first arrival.
+// Sample makes the ledger also keep up to most deliveries of the measured phases. Call it before the first arrival.
 func (l *Ledger) Sample(most int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.named.sample.most = most
 }
 
-// named are the deliveries that are remembered while they come.
+// named are the deliveries kept so far.
 type named struct {
 	sample     sample
 	slowest    slowest
@@ -104,14 +104,14 @@ type named struct {
 }
 
 func newNamed(phases, flows int) named {
-	n := named{slowest: slowest{most: slowestOfAll}, byFlow: make([]slowest, phases*flows)}
+	n := named{slowest: slowest{most: SlowestOfAll}, byFlow: make([]slowest, phases*flows)}
 	for i := range n.byFlow {
-		n.byFlow[i].most = slowestOfEach
+		n.byFlow[i].most = SlowestOfEach
 	}
 	return n
 }
 
-// note remembers a delivery of a phase and flow while it is among the slowest, or in the sample.
+// note keeps a delivery if it is among the slowest or in the sample. of is the index of its phase and flow.
 func (n *named) note(d Named, of int) {
 	n.sample.note(d)
 	if n.slowest.takes(d.Arrival) {
@@ -122,8 +122,8 @@ func (n *named) note(d Named, of int) {
 	}
 }
 
-// Messages names the slowest deliveries of the measured phases, and what ended badly in the whole run. It looks at every message that did not
-// arrive, so it is for the end of a run.
+// Messages lists the slowest deliveries of the measured phases, and missing messages of the whole run. It visits every
+// message that did not arrive: call it at the end of a run.
 func (l *Ledger) Messages() Messages {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,10 +143,10 @@ func (l *Ledger) Messages() Messages {
 		if end == EndArrived || end == EndDropped {
 			return
 		}
-		if found[end]++; found[end] > namedOfEach {
+		if found[end]++; found[end] > NamedOfEach {
 			return
 		}
-		one := Message{seq, l.phaseOf(seq, r), end, bits.OnesCount32(r.got), forgotten}
+		one := Message{seq, l.phaseOf(seq, r), end, bits.OnesCount32(r.got), Forgotten}
 		if !l.pacer.Closed() {
 			one.Due = l.pacer.SlotOf(seq).Due.Microseconds()
 		} else if one.Phase >= 0 {
@@ -157,7 +157,7 @@ func (l *Ledger) Messages() Messages {
 	return m
 }
 
-// eachOpen visits every message that was sent and has not arrived in full, and some that have.
+// eachOpen visits every message that was sent and has not arrived in full, and some others.
 func (l *Ledger) eachOpen(visit func(seq int, r *record)) {
 	for i, pg := range l.pages {
 		switch {
@@ -177,16 +177,16 @@ func (l *Ledger) eachOpen(visit func(seq int, r *record)) {
 	}
 }
 
-// Tail is what the slowest deliveries of the measured phases consist of. Their stages are means, µs, which sum to Arrival.
+// Tail describes the slowest deliveries of the measured phases. Stages are means in µs that sum to Arrival.
 type Tail struct {
-	Count   int64 // deliveries
-	Of      int64 // deliveries whose stages are known
+	Count   int64 // the slowest deliveries
+	Of      int64 // all deliveries whose stages are known
 	Arrival float64
 	Stages  [Stages]float64
 }
 
-// tail sums the stages of deliveries by their latency: in buckets that are at most 1/64 wide, so that what the slowest consist of is known at
-// the end without the deliveries themselves.
+// tail sums the stages of deliveries by latency, in buckets at most 1/64 wide. So it can describe the slowest
+// deliveries at the end without keeping each.
 type tail struct {
 	of      int64
 	buckets []tailBucket
@@ -199,8 +199,6 @@ type tailBucket struct {
 
 // tailBits is how many binary digits of a latency choose its bucket.
 const tailBits = 7
-
-func newTail() tail { return tail{buckets: make([]tailBucket, bucketOf(Highest)+1)} }
 
 func bucketOf(us int64) int {
 	us = min(max(us, 0), Highest)
@@ -217,7 +215,7 @@ func (t *tail) add(arrival int64, stages *[Stages]int64) {
 	}
 }
 
-// slowest describes the slowest share of the deliveries, and those in the bucket of the fastest of them.
+// slowest describes the slowest share of the deliveries, rounded up to whole buckets.
 func (t *tail) slowest(share float64) Tail {
 	least := int64(math.Ceil(float64(t.of) * share))
 	d := Tail{Of: t.of}

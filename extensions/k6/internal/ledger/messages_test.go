@@ -16,7 +16,7 @@ func TestTheSlowestHundredDeliveriesAreKept(t *testing.T) {
 		r.arrive(0, n, r.due(n)+int64((n*7)%1000)) // each latency once
 	}
 	slowest := r.Messages().Slowest
-	assert.Len(t, slowest, slowestOfAll)
+	assert.Len(t, slowest, SlowestOfAll)
 	for i, d := range slowest {
 		assert.Equal(t, int64(999-i), d.Arrival)
 		assert.Equal(t, int64(d.Seq*7%1000), d.Arrival)

@@ -97,7 +97,7 @@ func compare(t *testing.T, random *rand.Rand, traffic traffic, phase profile.Pha
 		assert.True(t, refolded > 0 || byFlow, "by flow there are fewer full pages")
 	}
 	if traffic.rejected > 0.5 {
-		assert.Equal(t, m.closed, m.Final().Unmeasured > 0, "messages arrived whose time of sending was forgotten")
+		assert.Equal(t, m.closed, m.Final().Unmeasured > 0, "messages arrived whose time of sending was Forgotten")
 	}
 }
 

@@ -11,22 +11,19 @@ const pageSize = 4096
 
 // record is the state of one message.
 type record struct {
-	sent    int64 // µs on the own clock, or forgotten
+	sent    int64 // µs on the own clock, or Forgotten
 	got     uint32
 	outcome Outcome
 	fate    Fate
-	phase   uint16 // in the closed model; in the open one the pacer knows it
+	phase   uint16 // closed model only: the pacer knows the open model's
 }
 
-// Forgotten is an unknown time.
+// Forgotten is an unknown time, such as the send time of a rejected message whose record is gone.
 const Forgotten = int64(math.MinInt64)
 
-// forgotten is the send time of a rejected message whose record is gone.
-const forgotten = Forgotten
-
-// page holds neighbouring messages. It is young until all are sent or dropped and most are resolved. Then it is folded: it
-// keeps records of unresolved messages, and sets of those that will not arrive. A message in none of them has arrived in
-// full. A record overrides a set.
+// page holds neighbouring messages. It is young until all are sent or dropped and most are resolved. Then it is folded:
+// it keeps records of unresolved messages, and sets of rejected and dropped ones. All others have arrived in full. A
+// record overrides a set.
 type page struct {
 	young    *[pageSize]record
 	open     []entry // ascending
@@ -87,8 +84,6 @@ var (
 	goneDropped   = &record{outcome: dropped}
 )
 
-func newPage() *page { return &page{young: &[pageSize]record{}, unsent: pageSize} }
-
 // find returns the record of a message, or its replacement.
 func (pg *page) find(at int) *record {
 	if pg.young != nil {
@@ -115,7 +110,7 @@ func (pg *page) search(at int) (int, bool) {
 func (pg *page) recall(at int) *record {
 	pg.rejected[at/64] &^= 1 << (at % 64)
 	i, _ := pg.search(at)
-	pg.open = slices.Insert(pg.open, i, entry{record{sent: forgotten, outcome: Rejected}, uint16(at)})
+	pg.open = slices.Insert(pg.open, i, entry{record{sent: Forgotten, outcome: Rejected}, uint16(at)})
 	return &pg.open[i].record
 }
 
@@ -174,7 +169,7 @@ func (l *Ledger) begin(seq int) (*page, *record) {
 		l.pages = append(l.pages, nil)
 	}
 	if l.pages[i] == nil {
-		l.pages[i] = newPage()
+		l.pages[i] = &page{young: &[pageSize]record{}, unsent: pageSize}
 		l.watch(i)
 	}
 	l.pages[i].unsent--

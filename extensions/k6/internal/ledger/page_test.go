@@ -60,7 +60,7 @@ func TestARejectedMessageThatArrivesAfterItsRecordIsGone(t *testing.T) {
 	assert.Equal(t, []int{pageSize, 0, 1}, []int{a.Arrived, a.Rejected, a.Duplicates})
 	m := r.Times(0)
 	assert.Equal(t, []int64{pageSize, 250_000}, []int64{m.Arrival.Count, m.Arrival.Max}, "when it was due can be computed")
-	assert.Equal(t, []int64{pageSize - 1, 1000}, []int64{m.FromSend.Count, m.FromSend.Max}, "when it was sent is forgotten")
+	assert.Equal(t, []int64{pageSize - 1, 1000}, []int64{m.FromSend.Count, m.FromSend.Max}, "when it was sent is Forgotten")
 	assert.Equal(t, int64(pageSize-1), m.Stages[Schedule].Count)
 	assert.Same(t, arrivedInFull, r.pages[0])
 }
@@ -98,7 +98,7 @@ func TestARejectedMessageThatArrivesInPartIsLost(t *testing.T) {
 	}
 }
 
-// The fate of such a message was forgotten with its record, and it counted as rejected.
+// The fate of such a message was Forgotten with its record, and it counted as rejected.
 func TestAMessageFoundInTheQueueIsThereWhateverTheIngestSaid(t *testing.T) {
 	t.Parallel()
 	find := func(r run, n int) { require.True(r.t, r.Find(n, Queued)) }

@@ -6,13 +6,13 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Highest is the longest time of a histogram, in µs: one hour. Longer times count as one hour in percentiles, and in full in
-// mean and max.
+// Highest is the longest time of a histogram, in µs: one hour. Longer times count as one hour in percentiles, and in
+// full in mean and max.
 const Highest = int64(3_600_000_000)
 
-// Series is a set of times in µs. The histogram (three significant digits) gives the percentiles; count, sum, min and max
-// are exact, so that the means of the stages sum to the mean of the arrival latency. A time below zero counts as zero in the
-// histogram only.
+// Series is a set of times in µs. The histogram (three significant digits) gives percentiles; count, sum, min and max
+// are exact, so the means of the stages sum to the mean of the arrival latency. Only the histogram counts a negative
+// time as zero.
 type Series struct {
 	Histogram *hdrhistogram.Histogram
 	Count     int64

@@ -9,7 +9,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/profile"
 )
 
-// mostFollowed is the most targets with a histogram (27 KB each). If there are more, one in so many has one.
+// mostFollowed is the largest number of targets with a histogram (27 KB each). Of more targets, every n-th has one.
 const mostFollowed = 1000
 
 // Target holds the figures of one target, or of several together.
@@ -24,7 +24,7 @@ type Target struct {
 // targets are all targets of a run, by number.
 type targets struct {
 	names     []targetNames
-	step      int      // one target in so many is followed
+	step      int      // every step-th target is followed
 	followed  []Series // arrival latency of targets 0, step, 2·step, …
 	others    Series
 	reordered []int32

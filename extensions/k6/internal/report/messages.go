@@ -11,10 +11,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// Messages are those that the report names, by their ids.
+// Messages are the single messages that the report lists.
 type Messages struct {
-	Slowest []Slow  `json:"slowest"` // deliveries of the measured phases, the slowest first; never nil
-	Named   []Named `json:"named"`   // what ended badly, in the order of the messages of each end; never nil
+	Slowest []Slow  `json:"slowest"` // deliveries of the measured phases, slowest first; never nil
+	Named   []Named `json:"named"`   // messages that did not arrive, duplicates and negative deliveries; never nil
 }
 
 // Slow is one of the slowest deliveries.
@@ -27,29 +27,22 @@ type Slow struct {
 	Subscriber int                `json:"subscriber"` // from 1
 	Due        string             `json:"due"`        // UTC, µs
 	ArrivalMS  float64            `json:"arrival_ms"`
-	StagesMS   map[string]float64 `json:"stages_ms"` // those that are known; they sum to ArrivalMS where all are
+	StagesMS   map[string]float64 `json:"stages_ms"` // the known ones; all six sum to ArrivalMS
 }
 
-// Named is a message with a bad end, or a delivery that should not be.
+// Named is a message that did not arrive, or a duplicate or negative delivery.
 type Named struct {
 	ID        string  `json:"id"`
 	Trace     string  `json:"trace,omitempty"` // its id; empty: none
 	End       string  `json:"end"`             // as the account counts it: lost, rejected, unknown, dead_lettered, queued, duplicates, negative
 	Target    string  `json:"target"`
 	Flow      string  `json:"flow"`
-	Phase     *string `json:"phase"`     // nil: not known
-	Due       *string `json:"due"`       // nil: not known
-	Delivered *int    `json:"delivered"` // to so many subscribers; nil: the row is a delivery itself
+	Phase     *string `json:"phase"`     // nil: unknown
+	Due       *string `json:"due"`       // nil: unknown
+	Delivered *int    `json:"delivered"` // number of subscribers that got it; nil: the row is a delivery
 }
 
-// What a report names, at most.
-const (
-	mostSlow  = 100 // of the whole run
-	mostOfOne = 10  // of each phase and flow beyond these
-	mostNamed = 100 // of each end
-)
-
-// MergeMessages names what stands out in several parts of a run. nil: a part has not ended.
+// MergeMessages merges the messages of several parts of a run; nil if a part has not ended.
 func MergeMessages(parts []*Messages) *Messages {
 	all := &Messages{Slowest: []Slow{}, Named: []Named{}}
 	for _, p := range parts {
@@ -64,15 +57,15 @@ func MergeMessages(parts []*Messages) *Messages {
 	all.Slowest = slices.DeleteFunc(all.Slowest, func(s Slow) bool {
 		rank++
 		ofOne[[2]string{s.Phase, s.Flow}]++
-		return rank > mostSlow && ofOne[[2]string{s.Phase, s.Flow}] > mostOfOne
+		return rank > ledger.SlowestOfAll && ofOne[[2]string{s.Phase, s.Flow}] > ledger.SlowestOfEach
 	})
-	all.Named = slices.DeleteFunc(all.Named, func(n Named) bool { ofEnd[n.End]++; return ofEnd[n.End] > mostNamed })
+	all.Named = slices.DeleteFunc(all.Named, func(n Named) bool { ofEnd[n.End]++; return ofEnd[n.End] > ledger.NamedOfEach })
 	return all
 }
 
-// Tail is what the slowest deliveries of the measured phases consist of.
+// Tail describes the slowest deliveries of the measured phases.
 type Tail struct {
-	Count    int64              `json:"count"`     // deliveries: the slowest 1 %, and those that are as slow, to 1.6 %, as the fastest of them
+	Count    int64              `json:"count"`     // deliveries: the slowest 1 %, and those within 1.6 % of the fastest of them
 	Of       int64              `json:"of"`        // deliveries whose stages are known
 	MeanMS   float64            `json:"mean_ms"`   // of their arrival
 	StagesMS map[string]float64 `json:"stages_ms"` // means, which sum to MeanMS
@@ -81,7 +74,7 @@ type Tail struct {
 // tailShare is the share of the deliveries that a Tail describes.
 const tailShare = 0.01
 
-// NewTail describes the tail of a ledger; nil: fewer than a hundred deliveries have stages.
+// NewTail describes the tail of a ledger; nil if fewer than a hundred deliveries have stages.
 func NewTail(l *ledger.Ledger) *Tail {
 	t := l.Tail(tailShare)
 	if t.Of < 1/tailShare {
@@ -94,7 +87,7 @@ func NewTail(l *ledger.Ledger) *Tail {
 	return tail
 }
 
-// MergeTails adds up the tails of several parts of a run: what the slowest 1 % of each consist of. nil: one has none.
+// MergeTails averages the tails of several parts of a run; nil if a part has none.
 func MergeTails(parts []*Tail) *Tail {
 	all := &Tail{StagesMS: map[string]float64{}}
 	for _, p := range parts {
@@ -113,7 +106,7 @@ func MergeTails(parts []*Tail) *Tail {
 	return all
 }
 
-// column is a cell of a column that stands where there is a tail.
+// column formats a cell of the tail's column; empty without a tail.
 func (t *Tail) column(before, cell string) string {
 	if t == nil {
 		return ""
@@ -121,7 +114,7 @@ func (t *Tail) column(before, cell string) string {
 	return fmt.Sprintf("%s%14s", before, cell)
 }
 
-// share of a stage in the tail.
+// share is the share of a stage in the tail.
 func (t *Tail) share(stage string) string {
 	if t == nil || t.MeanMS <= 0 {
 		return ""
@@ -129,7 +122,7 @@ func (t *Tail) share(stage string) string {
 	return fmt.Sprintf("%.0f %%", t.StagesMS[stage]/t.MeanMS*100)
 }
 
-// slowestText is a line for each of the slowest deliveries: as many as ARRIVAL_SLOWEST asks for.
+// slowestText lists the slowest deliveries: as many as ARRIVAL_SLOWEST says.
 func slowestText(r *Run) []string {
 	most, _ := strconv.Atoi(os.Getenv("ARRIVAL_SLOWEST"))
 	if r.Messages == nil || most <= 0 {
@@ -148,10 +141,10 @@ func slowestText(r *Run) []string {
 	return lines
 }
 
-// shownIDs of each end stand on the terminal.
+// shownIDs is how many ids of each end the terminal shows.
 const shownIDs = 3
 
-// namedText is a line for each bad end, with the first ids of it.
+// namedText lists the first ids of each end.
 func namedText(r *Run) []string {
 	if r.Messages == nil {
 		return nil
