@@ -9,8 +9,8 @@ import (
 // binsPerDecade is the scale of the page's heatmap: bin k holds times from 10^(k/10) µs.
 const binsPerDecade = 10
 
-// NewBins counts an interval's times in common bins: the number of the first used bin, then the counts up to the last used one. nil
-// without a sample.
+// NewBins counts an interval's times in common bins: the number of the first used bin, then the counts up to the last
+// used one; nil without a sample.
 func NewBins(s *ledger.Series) []int64 {
 	var bins []int64
 	for _, bar := range s.Histogram.Distribution() {

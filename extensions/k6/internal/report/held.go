@@ -12,8 +12,8 @@ const (
 	asMuch         = 0.01 // rates that differ by less are equal: each second has a whole number of requests
 )
 
-// carry sets the rate that each step carried: messages/s that were accepted and arrived during the step. Refused, lost and late messages do
-// not count.
+// carry sets the rate that each step carried: messages/s that were accepted and arrived during the step. Refused, lost
+// and late messages do not count.
 func carry(steps []Step) {
 	for i := range steps {
 		s := &steps[i]
@@ -51,8 +51,8 @@ type held struct {
 	over []int   // of a sweep, the concurrencies that did not hold
 }
 
-// heldBelow finds the highest held rate: among the steps of a sweep, where a rate counts only if all steps with fewer VUs held too, or else
-// over some seconds of the run. It is unknown for a run with too few seconds.
+// heldBelow finds the highest held rate: among the steps of a sweep, or over some seconds of another run. In a sweep a
+// rate counts only if all steps with fewer VUs held too. It is unknown for a run with too few seconds.
 func heldBelow(r *Run, limit float64) (h held, known bool) {
 	if r.Run.Model != Closed {
 		return heldSecondsBelow(r, limit)
@@ -154,6 +154,9 @@ func windows(r *Run, limit float64) (all []window) {
 	}
 	return all
 }
+
+// hundred is how many deliveries a 99th percentile needs.
+const hundred = 100
 
 // p99 is nil with too few deliveries.
 func (q *Quantiles) p99() *float64 {

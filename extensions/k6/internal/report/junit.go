@@ -39,8 +39,8 @@ type junitText struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit is a run for CI systems, in the form common to Ant's and Jenkins' schemas: a case for the verdict and one for each rule. A broken
-// limit of the pipeline is a failure. An untrusted instrument or an incomplete run is an error.
+// JUnit is a run for CI systems, in the form common to Ant's and Jenkins' schemas: a case for the verdict and one for
+// each rule. A broken limit of the pipeline is a failure. An untrusted instrument or an incomplete run is an error.
 func JUnit(r *Run) ([]byte, error) {
 	suite := junitSuite{Name: r.Run.Name, Time: fmt.Sprintf("%.3f", seconds(r)), Stamp: localStamp(r.Run.Started), Host: "localhost", Out: strings.TrimSpace(r.Answer.Sentence + "\n" + r.Account.line())}
 	if host, ok := r.Environment["hostname"].(string); ok {
@@ -64,7 +64,7 @@ func JUnit(r *Run) ([]byte, error) {
 		text += reason + "\n"
 	}
 	message := cmp.Or(r.Answer.Sentence, r.Verdict.Result)
-	for _, rule := range r.Verdict.Rules { // of a failure, what was measured against what was wanted
+	for _, rule := range r.Verdict.Rules { // a failure shows measured and required value
 		if r.Verdict.Result == Fail && rule.OK != nil && !*rule.OK && rule.Result == Fail {
 			message = rule.why()
 			break

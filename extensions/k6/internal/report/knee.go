@@ -19,8 +19,8 @@ type Knee struct {
 	Stage string `json:"stage"` // the stage whose mean grew most between them (for 0: the longest); empty: unknown
 }
 
-// NewKnee finds the knee of a run's measured steps; nil if they have one concurrency (no sweep), or the last step has not taken off (no
-// knee).
+// NewKnee finds the knee of a run's measured steps. It returns nil if they have one concurrency (no sweep), or the last
+// step has not taken off (no knee).
 func NewKnee(steps []Step) *Knee {
 	sweep := closedSteps(steps)
 	if !sweeps(steps) {
@@ -36,8 +36,8 @@ func NewKnee(steps []Step) *Knee {
 	return &Knee{*sweep[at].VUs, *sweep[at+1].VUs, grown(sweep[at].Latency, sweep[at+1].Latency)}
 }
 
-// knee is the index of the last step before p50 takes off for good, in steps by ascending concurrency; -1: a backlog grew at each of
-// them. It reports whether there is one.
+// knee is the index of the last step before p50 takes off for good, in steps by ascending concurrency; −1 if a backlog
+// grew in each of them. It reports whether there is a knee.
 func knee(sweep []Step) (int, bool) {
 	lowest, behind := math.Inf(1), true
 	for _, s := range sweep {

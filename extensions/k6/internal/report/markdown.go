@@ -8,8 +8,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// Markdown is the summary of a run for a CI job or a comment on a change: the answer, figures beside their limits, the account, and folded
-// details.
+// Markdown is the summary of a run for a CI job or a comment on a change: the answer, figures with their limits, the
+// account, and folded details.
 func Markdown(r *Run) string {
 	m := &markdown{}
 	m.line("## %s: %s", strings.ToUpper(r.Verdict.Result), plain(r.Run.Name))

@@ -14,12 +14,13 @@ import (
 	"strings"
 )
 
-// template is the page without a run. The set-up builds it from reports/page and puts it here, so that the module needs no Node.
+// template is the page without a run. The set-up builds it from reports/page. It is committed, so the module builds
+// without Node.
 //
 //go:embed page.gen.html
 var template string
 
-// The template holds null between these two, exactly once, where the run belongs.
+// The template has null between these, exactly once. The run replaces it.
 const (
 	opening = `<script id="run" type="application/json">`
 	closing = `</script>`
@@ -30,8 +31,8 @@ func WritePage(w io.Writer, r *Run) error {
 	return writePage(w, template, func(w io.Writer) error { return writeJSON(w, r, light) })
 }
 
-// RenderPage writes the page of a run.json, which may be of an earlier version: what this one does not know of it stays as it is, and it
-// gets the answer that it lacks.
+// RenderPage writes the page of a run.json. One of an earlier version keeps its unknown fields, and gets the answer
+// if that is missing.
 func RenderPage(w io.Writer, run []byte) error {
 	var r Run
 	if err := json.Unmarshal(run, &r); err != nil {
@@ -54,8 +55,8 @@ func RenderPage(w io.Writer, run []byte) error {
 	})
 }
 
-// writePage puts a run into the template as JSON, compressed with gzip, as a JSON string in base64, so that the page of an hour stays
-// small and nothing in the run can end the element that holds it.
+// writePage puts a run into the template: its JSON, compressed with gzip, as a base64 string. So the page of an hour
+// stays small, and nothing in the run can end its element.
 func writePage(w io.Writer, template string, run func(io.Writer) error) error {
 	before, after, _ := strings.Cut(template, opening+"null"+closing)
 	text := base64.NewEncoder(base64.StdEncoding, w)
@@ -77,12 +78,12 @@ func writePage(w io.Writer, template string, run func(io.Writer) error) error {
 	return nil
 }
 
-// WriteJSON writes a run as JSON, a second of its timeline after the other: that of a day is 56 MB, which need not be there at once.
+// WriteJSON writes a run as JSON. It encodes one second of the timeline at a time: that of a day has 56 MB.
 func WriteJSON(w io.Writer, r *Run) error {
 	return writeJSON(w, r, func(all []byte) ([]byte, error) { return all, nil })
 }
 
-// writeJSON writes a run, whose JSON without the timeline may be changed before.
+// writeJSON writes a run. change may edit its JSON without the timeline.
 func writeJSON(w io.Writer, r *Run, change func([]byte) ([]byte, error)) error {
 	rest := *r
 	rest.Timeline = nil
@@ -93,14 +94,14 @@ func writeJSON(w io.Writer, r *Run, change func([]byte) ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
-	// Neighbours in Run. They stand nowhere else: quotes in a string are escaped, and the keys of a map are sorted.
+	// Neighbours in Run. This text occurs once: strings escape their quotes, and map keys are sorted.
 	const timeline, next = `,"timeline":`, `,"resources":`
 	if r.Timeline == nil {
 		_, err := w.Write(data)
 		return err
 	}
 	before, after, _ := bytes.Cut(data, []byte(timeline+"null"+next))
-	b := bufio.NewWriter(w) // which keeps its first error
+	b := bufio.NewWriter(w) // Flush returns its first error
 	_, _ = b.Write(before)
 	_, _ = b.WriteString(timeline + "[")
 	for i := range r.Timeline {
@@ -118,11 +119,11 @@ func writeJSON(w io.Writer, r *Run, change func([]byte) ([]byte, error)) error {
 	return b.Flush()
 }
 
-// histogram is a member in the JSON of a latency. It stands in no string, where quotes are escaped.
+// histogram matches a member of a latency. It can't match inside a string, where quotes are escaped.
 var histogram = regexp.MustCompile(`"histogram"\s*:\s*"[^"]*"`)
 
-// light is a run.json without the histograms of its parts, which no figure of the page is made from and which do not compress.
-// Those of the whole stay: the page offers them for download.
+// light removes the histograms of steps, flows and so on from a run.json: the page does not use them, and they do not
+// compress. The histograms of the whole run stay, because the page offers them for download.
 func light(run []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(run))
 	if _, err := d.Token(); err != nil {
@@ -153,7 +154,7 @@ func light(run []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Shown is the run that a page holds.
+// Shown reads the run from a page.
 func Shown(page []byte) (*Run, error) {
 	_, rest, found := bytes.Cut(page, []byte(opening))
 	text, _, closed := bytes.Cut(rest, []byte(closing))

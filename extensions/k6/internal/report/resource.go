@@ -2,7 +2,7 @@ package report
 
 import "slices"
 
-// NewResource sums up what a process used. Rows are second of the run, cpu_percent, rss_mb; nil where the system does not say.
+// NewResource summarizes the use of a process. Rows are second of the run, cpu_percent, rss_mb; nil: unknown.
 func NewResource(name string, rows [][3]*float64) Resource {
 	if rows == nil {
 		rows = [][3]*float64{}
@@ -12,27 +12,21 @@ func NewResource(name string, rows [][3]*float64) Resource {
 
 func meanMax(rows [][3]*float64, column int) MeanMax {
 	var known []float64
+	sum := 0.0
 	for _, row := range rows {
 		if v := row[column]; v != nil {
 			known = append(known, *v)
+			sum += *v
 		}
 	}
 	if known == nil {
 		return MeanMax{}
 	}
-	return MeanMax{Mean: new(mean(known)), Max: new(slices.Max(known))}
+	return MeanMax{Mean: new(sum / float64(len(known))), Max: new(slices.Max(known))}
 }
 
-func mean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
-}
-
-// CPUBetween is what each process used in a span of the run (seconds): the mean of what it said in it, in percent of a core. Nil
-// where none said anything, as in a span of less than a second.
+// CPUBetween is the mean CPU of each process in a span of the run (seconds), in percent of a core. It is nil without
+// a reading, as in a span of less than a second.
 func CPUBetween(resources []Resource, from, to float64) map[string]float64 {
 	var used map[string]float64
 	for _, r := range resources {

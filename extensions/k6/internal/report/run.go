@@ -1,16 +1,16 @@
-// Package report turns what a run has measured into what it leaves behind: run.json (reports/contract/run.schema.json),
-// timeline.ndjson, the histogram log, the page and the summary on the terminal.
+// Package report writes the results of a run: run.json (reports/contract/run.schema.json), timeline.ndjson, the
+// histogram log, the page and the summary on the terminal.
 package report
 
 import "cmp"
 
-// Version is the repository's, which package.json names; a test holds them against each other.
+// Version is the version in package.json; a test compares them.
 const Version = "0.2.0"
 
 // Schema is the version of run.json that this package writes.
 const Schema = "arrival/run/1"
 
-// Run is run.json. Latencies are milliseconds; what is absent is null.
+// Run is run.json. Latencies are milliseconds; null is unknown.
 type Run struct {
 	Schema      string         `json:"schema"`
 	Run         Identity       `json:"run"`
@@ -21,10 +21,10 @@ type Run struct {
 	Health      Health         `json:"health"`
 	Latency     Latencies      `json:"latency"`
 	Canary      *Canary        `json:"canary"`               // nil: the run had none
-	Generators  []Part         `json:"generators,omitempty"` // of a merged run: one of each instance that it should have
-	Sampled     *Sampled       `json:"sampled"`              // of the measured phases; nil: not asked for
+	Generators  []Part         `json:"generators,omitempty"` // of a merged run: every instance, missing ones included
+	Sampled     *Sampled       `json:"sampled"`              // of the measured phases; nil: not requested
 	Steps       []Step         `json:"steps"`
-	Knee        *Knee          `json:"knee"`    // nil: it is no sweep, or the last step has not taken off
+	Knee        *Knee          `json:"knee"`    // nil: no sweep, or its last step has not taken off
 	Figures     []Figure       `json:"figures"` // never nil
 	Flows       []FlowResult   `json:"flows"`
 	Targets     *Targets       `json:"targets"`  // nil: the run has not ended
@@ -42,7 +42,7 @@ type Identity struct {
 	Name     string            `json:"name"`
 	Tool     Tool              `json:"tool"`
 	Method   string            `json:"method"`
-	Protocol string            `json:"protocol,omitempty"` // of the requests, as labels have it; empty, of earlier versions: HTTP
+	Protocol string            `json:"protocol,omitempty"` // of the requests; empty: HTTP (earlier version)
 	Model    string            `json:"model"`
 	Topology string            `json:"topology"`
 	Network  string            `json:"network"`
@@ -52,26 +52,26 @@ type Identity struct {
 	Command  string            `json:"command"`
 	Profile  Profile           `json:"profile"`
 
-	Generator *Generator `json:"generator"` // nil: the run has one
+	Generator *Generator `json:"generator"` // nil: the run has one instance
 }
 
-// protocol is what stands before the latency of requests.
+// protocol labels the latency of requests.
 func (i Identity) protocol() string { return cmp.Or(i.Protocol, "HTTP") }
 
-// Generator is one of several instances that do a run together, each a segment of it (k6's --execution-segment).
+// Generator is one of several instances that share a run by segments (k6's --execution-segment).
 type Generator struct {
 	Number   int     `json:"number"` // in the ids of its messages, from 1
 	Of       int     `json:"of"`
 	Segment  string  `json:"segment"`
 	Sequence string  `json:"sequence"`
-	StartUS  int64   `json:"start_us"` // start of all of them, on the clock of Redis
-	LateMS   float64 `json:"late_ms"`  // how long after the start it was there; 0: in time
+	StartUS  int64   `json:"start_us"` // start of all instances, on the clock of Redis
+	LateMS   float64 `json:"late_ms"`  // how long after the start it was ready; 0: in time
 }
 
-// Missing is the result of an instance that has left nothing.
+// Missing is the result of an instance without a report.
 const Missing = "missing"
 
-// Part is what one of several instances adds to their run. nil: it is missing, or does not say.
+// Part is one instance of a merged run. nil: it is missing, or did not report the value.
 type Part struct {
 	Number          int      `json:"number"`
 	Segment         string   `json:"segment"`
@@ -89,8 +89,8 @@ type Part struct {
 	ClockBoundMS    *float64 `json:"clock_bound_ms"`
 }
 
-// Models of load. In the open one requests are due at the times of the profile. In the closed one so many VUs each send
-// their next request when the last one is answered: a message is due when it is sent.
+// Models of load. In the open model requests are due at the times of the profile. In the closed model each VU sends its
+// next request after the last answer, and a message is due when it is sent.
 const (
 	Open   = "open"
 	Closed = "closed"
@@ -102,14 +102,15 @@ type Tool struct {
 	Version string `json:"version"`
 }
 
-// Profile is the load that was asked for.
+// Profile is the planned load.
 type Profile struct {
 	Name   string  `json:"name"`
 	Phases []Phase `json:"phases"`
 	Flows  []Flow  `json:"flows"`
 }
 
-// Phase of a profile: rates, requests per second, in the open model, VUs in the closed one; the other is nil. 0 is a pause.
+// Phase is a planned phase: rates (requests per second) in the open model or VUs in the closed model; the other is nil.
+// 0 is a pause.
 type Phase struct {
 	Name        string   `json:"name"`
 	DurationS   float64  `json:"duration_s"`
@@ -120,17 +121,17 @@ type Phase struct {
 	Requests    int      `json:"requests,omitzero"` // ends the phase; 0: its duration does
 }
 
-// Flow of a profile.
+// Flow is a flow of the profile.
 type Flow struct {
 	Name       string `json:"name"`
 	Weight     int    `json:"weight"`
 	Messages   int    `json:"messages"`
 	Deliveries int    `json:"deliveries"`
 
-	PayloadBytes *int `json:"payload_bytes,omitempty"` // nil: they differ
+	PayloadBytes *int `json:"payload_bytes,omitempty"` // nil: random payloads
 }
 
-// Account counts messages, where it does not say otherwise.
+// Account is ledger.Account in the report.
 type Account struct {
 	Scheduled    int `json:"scheduled"`
 	Dropped      int `json:"dropped"`
@@ -151,21 +152,21 @@ type Account struct {
 	Deliveries Deliveries `json:"deliveries"`
 }
 
-// Requests are POSTs; one that is repeated counts once as sent.
+// Requests counts POSTs.
 type Requests struct {
 	Scheduled int `json:"scheduled"`
-	Sent      int `json:"sent"`
+	Sent      int `json:"sent"`    // each counted once
 	Retried   int `json:"retried"` // repetitions, with the same id
 }
 
-// Deliveries are messages times the subscribers that hold their topic.
+// Deliveries counts deliveries: a message has one for each subscriber of its topic.
 type Deliveries struct {
 	Due     int `json:"due"`
 	Arrived int `json:"arrived"`
 	Missing int `json:"missing"`
 }
 
-// Latencies are one sample a delivery; HTTP one a request.
+// Latencies have a sample for each delivery; HTTP one for each request.
 type Latencies struct {
 	Arrival  Latency            `json:"arrival"`
 	FromSend Latency            `json:"from_send"`
@@ -189,7 +190,7 @@ type Latency struct {
 	Histogram *string      `json:"histogram"` // HdrHistogram V2, compressed, base64; µs
 }
 
-// Step is a phase as it went. Arrived counts deliveries.
+// Step is the result of a phase. Arrived counts deliveries.
 type Step struct {
 	Name          string             `json:"name"`
 	StartS        float64            `json:"start_s"`
@@ -199,30 +200,30 @@ type Step struct {
 	Requests      int                `json:"requests"`
 	Scheduled     int                `json:"scheduled"`
 	Accepted      int                `json:"accepted"`
-	Due           int                `json:"due"` // deliveries of what was accepted
+	Due           int                `json:"due"` // deliveries of accepted messages
 	Arrived       int                `json:"arrived"`
 	ScheduledPerS float64            `json:"scheduled_per_s"`
 	AcceptedPerS  float64            `json:"accepted_per_s"`
 	ArrivedPerS   float64            `json:"arrived_per_s"`
-	CarriedPerS   float64            `json:"carried_per_s"` // accepted and arrived while it went; without what a backlog kept for later
+	CarriedPerS   float64            `json:"carried_per_s"` // accepted and arrived during the phase
 	Backlog       *int               `json:"backlog"`       // deliveries owed at its end; nil: it has not ended
-	Arrived99S    *float64           `json:"arrived_99_s"`  // from its start until 99 % of the deliveries due in it had arrived; nil: they have not, or the closed model
-	DrainedS      *float64           `json:"drained_s"`     // from its end until nothing was owed; nil: it was not waited for, or in vain
-	CPUPercent    map[string]float64 `json:"cpu_percent"`   // of each process, mean over its seconds; nil: not known
+	Arrived99S    *float64           `json:"arrived_99_s"`  // from its start until 99 % of its deliveries had arrived; nil: they have not, or the closed model
+	DrainedS      *float64           `json:"drained_s"`     // from its end until nothing was owed; nil: the run did not wait, or the wait ended first
+	CPUPercent    map[string]float64 `json:"cpu_percent"`   // mean by process; nil: unknown
 	Latency       Latencies          `json:"latency"`
-	Sampled       *Sampled           `json:"sampled"` // nil: not asked for
+	Sampled       *Sampled           `json:"sampled"` // nil: not requested
 }
 
-// Figure is what a script says beyond what every run says.
+// Figure is a figure of the script.
 type Figure struct {
 	Name  string   `json:"name"`
-	Value *float64 `json:"value"` // nil: it did not come about
+	Value *float64 `json:"value"` // nil: not measured
 	Unit  string   `json:"unit"`
 
-	Generator int `json:"generator,omitempty"` // whose it is; 0: the run has one
+	Generator int `json:"generator,omitempty"` // in a merged run: the instance
 }
 
-// FlowResult is a flow as it went in the measured phases. Arrived counts deliveries.
+// FlowResult is the result of a flow in the measured phases. Arrived counts deliveries.
 type FlowResult struct {
 	Name      string  `json:"name"`
 	Scheduled int     `json:"scheduled"`

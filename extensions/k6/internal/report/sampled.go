@@ -6,17 +6,17 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 )
 
-// Sampled is the arrival latency by one message in so many, whose times stand in the trace lists of ingest and relay: what a
-// pipeline whose messages carry no stamps can be measured by, and how far that is from the measurement of all of them.
+// Sampled is the arrival latency of one message in OneIn, from the trace lists of ingest and relay, and its difference
+// from the latency of all messages. It shows how well a pipeline without stamps can be measured.
 type Sampled struct {
 	OneIn    int      `json:"one_in"`
-	Count    int64    `json:"count"`     // deliveries of messages that stand in both lists
-	NotFound int      `json:"not_found"` // deliveries of sampled messages that do not
-	Mean     *float64 `json:"mean"`      // ms, as all below; nil without a sample
+	Count    int64    `json:"count"`     // deliveries of messages in both lists
+	NotFound int      `json:"not_found"` // deliveries of sampled messages that are not in both
+	Mean     *float64 `json:"mean"`      // ms, like all below; nil without a sample
 	P50      *float64 `json:"p50"`
 	P99      *float64 `json:"p99"`
 	Max      *float64 `json:"max"`
-	// Parts are means, which sum to Mean: due to noted by the ingest, to noted by the relay, to arrived.
+	// Parts are means that sum to Mean: due → recorded by the ingest → recorded by the relay → arrived.
 	Parts struct {
 		Ingest  *float64 `json:"ingest"`
 		Relay   *float64 `json:"relay"`
@@ -41,7 +41,7 @@ func NewSampled(oneIn, notFound int, arrival *ledger.Series, parts [3]int64) *Sa
 	return s
 }
 
-// Against adds the differences from the measurement of all deliveries. nil stays nil.
+// Against adds the differences from the latency of all deliveries. nil stays nil.
 func (s *Sampled) Against(all Latency) *Sampled {
 	if s == nil {
 		return nil
@@ -53,7 +53,7 @@ func (s *Sampled) Against(all Latency) *Sampled {
 	return &described
 }
 
-// sampledText describes the samples: a line for the run, and a table with a line for each phase where there are several.
+// sampledText describes the samples: a line for the run, and a table if the run has several phases.
 func sampledText(r *Run) []string {
 	s := r.Sampled
 	if s == nil {
@@ -84,7 +84,7 @@ func sampledText(r *Run) []string {
 	return lines
 }
 
-// change is a difference in ms, and in percent of what it is the difference from.
+// change formats a difference in ms, and in percent of from.
 func change(difference, from *float64) string {
 	if difference == nil {
 		return "n/a"

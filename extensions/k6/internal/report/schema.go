@@ -25,7 +25,7 @@ var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return c.Compile("run.schema.json")
 })
 
-// Validate holds a run.json against its schema. The error says what is wrong first, and how much else is.
+// Validate checks a run.json against its schema. The error names the first fault and the number of others.
 func Validate(data []byte) error {
 	s, err := compiled()
 	if err != nil {
@@ -51,7 +51,7 @@ func Validate(data []byte) error {
 
 var english = message.NewPrinter(language.English)
 
-// leaves are the faults that have no further cause: "account.lost: got string, want integer".
+// leaves lists the faults without further causes: "account.lost: got string, want integer".
 func leaves(e *jsonschema.ValidationError) []string {
 	if len(e.Causes) == 0 {
 		return []string{strings.TrimPrefix(strings.Join(e.InstanceLocation, ".")+": "+e.ErrorKind.LocalizedString(english), ": ")}

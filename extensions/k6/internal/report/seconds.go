@@ -1,7 +1,5 @@
 package report
 
-// What run.json says of the run as it went: second by second, and process by process.
-
 // Interval is one second of the run. Counts are messages; Arrived and Backlog count deliveries.
 type Interval struct {
 	T         int                `json:"t"`
@@ -19,11 +17,11 @@ type Interval struct {
 	HTTP      *Quantiles         `json:"http"`
 	Bins      []int64            `json:"arrival_bins"` // see NewBins
 	Stages    map[string]float64 `json:"stages"`       // means
-	CanaryMS  *float64           `json:"canary_ms"`    // of the canary message that was due in this second
+	CanaryMS  *float64           `json:"canary_ms"`    // latency of the canary message that was due in this second
 	Generator Usage              `json:"generator"`
 }
 
-// Quantiles of an interval, ms. Those of several that were added without their histograms have no percentiles.
+// Quantiles is a short distribution, ms. Merged ones have no percentiles, since they have no histograms.
 type Quantiles struct {
 	Count int64    `json:"count"`
 	Mean  float64  `json:"mean"`
@@ -33,33 +31,33 @@ type Quantiles struct {
 	Max   float64  `json:"max"`
 }
 
-// Usage of a process; 100 % is one core. Null where the system does not say.
+// Usage is the use of a process; 100 % is one core. Null: unknown.
 type Usage struct {
 	CPUPercent *float64 `json:"cpu_percent"`
 	RSSMB      *float64 `json:"rss_mb"`
-	// StealPercent of its host's CPU went to other machines: steal of proc_stat(5). Nil: not known.
+	// StealPercent is the share of the host's CPU that went to other machines: steal of proc_stat(5). Nil: unknown.
 	StealPercent *float64 `json:"steal_percent,omitempty"`
 }
 
-// Resource is what one process used over the run.
+// Resource is the use of one process over the run.
 type Resource struct {
 	Process    string        `json:"process"`
 	CPUPercent MeanMax       `json:"cpu_percent"`
 	RSSMB      MeanMax       `json:"rss_mb"`
 	Series     [][3]*float64 `json:"series"`  // second of the run, cpu_percent, rss_mb
-	Figures    *Figures      `json:"figures"` // nil: it said nothing more of itself
+	Figures    *Figures      `json:"figures"` // nil: none
 }
 
-// MeanMax summarizes a series; nil: it is empty.
+// MeanMax summarizes a series; nil if it is empty.
 type MeanMax struct {
 	Mean *float64 `json:"mean"`
 	Max  *float64 `json:"max"`
 }
 
-// Figures are what a process, a server or the host said of itself, in columns: a row for each bin of time.
+// Figures are what a process, a server or the host reported, in columns: a row for each bin of time.
 type Figures struct {
 	BinS   int                   `json:"bin_s"`
 	T      []int                 `json:"t"`      // starts of the bins, seconds of the run
 	Gauges map[string][]*float64 `json:"gauges"` // means
-	Counts map[string][]*float64 `json:"counts"` // how many in the bin
+	Counts map[string][]*float64 `json:"counts"` // increases in the bin
 }

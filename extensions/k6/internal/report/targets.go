@@ -84,15 +84,12 @@ func outstanding(targets []Target) map[int]bool {
 	return shown
 }
 
-// hundred is the least number of deliveries for a 99th percentile.
-const hundred = 100
-
 // p99 is 0 with too few samples.
 func (t Target) p99() float64 {
-	if t.Arrival == nil || t.Arrival.Count < hundred {
-		return 0
+	if p99 := t.Arrival.p99(); p99 != nil {
+		return *p99
 	}
-	return *t.Arrival.P99
+	return 0
 }
 
 func (t Target) arrived() float64 {

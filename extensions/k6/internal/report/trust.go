@@ -4,8 +4,8 @@ import "github.com/arrival-bench/arrival/extensions/k6/internal/ledger"
 
 // The parts of run.json about the instrument: clock, health, canary.
 
-// Clock describes how well the stamps of different processes can be compared. Offset, drift and probes are the generator's; nil for several
-// generators.
+// Clock describes how well the stamps of different processes can be compared. Offset, drift and probes are the
+// generator's; nil for several generators.
 type Clock struct {
 	Reference        string         `json:"reference"`
 	OffsetMS         *float64       `json:"offset_ms"`          // reference minus own clock
@@ -46,7 +46,7 @@ type Health struct {
 	SocketWait       *Latency      `json:"socket_wait"` // the part of the arrival latency unread in the subscriber's socket; nil: unknown
 	Gaps             []Gap         `json:"gaps"`        // never nil
 	SamplesDiscarded int           `json:"samples_discarded"`
-	TrendOneIn       int           `json:"trend_one_in"` // k6's Trend gets one in so many samples; 1: all
+	TrendOneIn       int           `json:"trend_one_in"` // k6's Trend gets one sample in this many; 1: all
 }
 
 // ArrivalStamps counts the measured deliveries whose arrival is the kernel's stamp, and those whose arrival is the read.

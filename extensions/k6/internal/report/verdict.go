@@ -85,7 +85,7 @@ func (r Rule) Broken() string {
 	return fmt.Sprintf("%s %s, limit %s", r.label(), value, r.limit())
 }
 
-// why is a broken rule in one line: what was measured against what was wanted, and the reason where it says more.
+// why is a broken rule in one line: measured and required value, and the reason if it adds anything.
 func (r Rule) why() string {
 	switch {
 	case r.limit() == "":

@@ -11,8 +11,6 @@ import (
 	"unicode/utf8"
 )
 
-// How numbers and names are written.
-
 func count(n int) string { return grouped(strconv.Itoa(n)) }
 
 func plural(n int, one string) string {
@@ -22,8 +20,8 @@ func plural(n int, one string) string {
 	return count(n) + " " + one + "s"
 }
 
-// num writes a number with three significant digits, at most three decimals, and none from 100 on, as the histogram's resolution is no
-// better. page/format.ts writes the same.
+// num formats a number with three significant digits, at most three decimals, and none from 100 on: the histogram's
+// resolution is no better. page/format.ts does the same.
 func num(value *float64) string {
 	if value == nil {
 		return "n/a"
@@ -76,7 +74,7 @@ func withUnit(value *float64, unit string) string {
 	return figure(value) + " " + unit
 }
 
-// scriptFigures are the names and values, with units, of scripts' figures, with a value for each instance.
+// scriptFigures formats the script's figures: name, and a value for each instance with the unit.
 func scriptFigures(figures []Figure, none string) (shown [][2]string) {
 	for i, f := range figures {
 		same := func(o Figure) bool { return o.Name == f.Name }
