@@ -1,5 +1,5 @@
 // Package judge decides the verdict of a run. It is pure: the same evidence gives the same verdict. Every rule
-// is in the verdict with its limit, its measured value and its result, so reports need no rules of their own.
+// is in the verdict with its limit, its measured value and its result, so reports need no rules.
 package judge
 
 import (
@@ -54,7 +54,7 @@ func Of(e Evidence) report.Verdict {
 			}
 		}
 	}
-	if ended && len(open) > 0 { // a limit that nobody judged is no pass
+	if ended && len(open) > 0 { // a run with a limit that was not judged does not pass
 		v.Reasons = append(v.Reasons, "not judged: "+strings.Join(open, ", "))
 		if v.Result == report.Pass {
 			v.Result = report.Incomplete

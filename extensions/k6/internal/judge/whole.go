@@ -8,35 +8,37 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// OfParts judges a run that several instances have done together: it is worth what its worst part is, and the limits that a script sets
-// have to hold for each instance and for all of them together.
+// OfParts judges a run of several instances. The worst part decides the result. A script's limits must hold for each
+// instance and for all together.
 //
-// run is the whole but for its verdict, parts are those that are there, by their numbers, requests are those of its profile (0: nobody knew).
+// run is the merged run without its verdict. parts are the existing parts by number. requests is the number of
+// requests in the profile; 0: unknown.
 func OfParts(run *report.Run, parts []*report.Run, requests int) report.Verdict {
 	w := whole{run: run, verdict: report.Verdict{Result: report.Pass, Reasons: []string{}, Rules: []report.Rule{}, Stands: []string{}}}
-	of, there := len(run.Generators), true
+	of, complete := len(run.Generators), true
 	for _, g := range run.Generators {
 		if g.Result == report.Missing {
-			there = false
+			complete = false
 			w.broken("finished", report.Incomplete, fmt.Sprintf("generator %d of %d (%s) is missing, and what it sent is not in the account",
 				g.Number, of, g.Segment))
 		}
 	}
 	for _, part := range parts {
-		there = w.part(part, of) && there
+		complete = w.part(part, of) && complete
 	}
-	if sent := run.Account.Requests.Scheduled; there && requests > 0 && sent != requests {
+	if sent := run.Account.Requests.Scheduled; complete && requests > 0 && sent != requests {
 		w.broken("requests", report.Invalid, fmt.Sprintf("the parts have %d requests together, and the profile has %d", sent, requests))
 	}
 	if !run.Account.Balanced {
 		w.broken("balanced", report.Invalid, "the account does not balance")
 	}
-	w.limits(parts, there)
+	w.limits(parts, complete)
 
-	slices.SortStableFunc(w.findings, func(a, b finding) int { return slices.Index(gravity, b.worth) - slices.Index(gravity, a.worth) })
-	for _, t := range w.findings { // the deciding findings first
-		w.verdict.Reasons = append(w.verdict.Reasons, t.reason)
-		w.verdict.Result = graver(w.verdict.Result, t.worth)
+	// The gravest findings come first.
+	slices.SortStableFunc(w.findings, func(a, b finding) int { return slices.Index(gravity, b.result) - slices.Index(gravity, a.result) })
+	for _, f := range w.findings {
+		w.verdict.Reasons = append(w.verdict.Reasons, f.reason)
+		w.verdict.Result = graver(w.verdict.Result, f.result)
 	}
 	if w.verdict.Result == report.Invalid && !slices.ContainsFunc(parts, func(p *report.Run) bool {
 		return p.Verdict.Result != report.Pass && len(p.Verdict.Stands) == 0
@@ -52,16 +54,16 @@ type whole struct {
 	findings []finding
 }
 
-type finding struct{ worth, reason string }
+type finding struct{ result, reason string }
 
-func (w *whole) add(worth, format string, args ...any) {
-	w.findings = append(w.findings, finding{worth, fmt.Sprintf(format, args...)})
+func (w *whole) add(result, format string, args ...any) {
+	w.findings = append(w.findings, finding{result, fmt.Sprintf(format, args...)})
 }
 
 // broken adds a broken rule about the whole run.
-func (w *whole) broken(name, worth, reason string) {
-	w.verdict.Rules = append(w.verdict.Rules, report.Rule{Name: name, OK: new(false), Result: worth, Reason: reason})
-	w.add(worth, "%s", reason)
+func (w *whole) broken(name, result, reason string) {
+	w.verdict.Rules = append(w.verdict.Rules, report.Rule{Name: name, OK: new(false), Result: result, Reason: reason})
+	w.add(result, "%s", reason)
 }
 
 // part adds the rules and reasons of an instance, and reports whether it completed.
@@ -92,7 +94,7 @@ func (w *whole) part(part *report.Run, of int) bool {
 	if ended && v.Result == report.Pass && len(open) > 0 {
 		w.add(report.Incomplete, "%s: not judged: %s", name, strings.Join(open, ", "))
 	}
-	if v.Result != report.Pass && len(v.Reasons) == 0 { // without a reason of its own
+	if v.Result != report.Pass && len(v.Reasons) == 0 { // it has no reason
 		w.add(v.Result, "%s: %s", name, v.Result)
 	}
 	return ended
@@ -100,20 +102,20 @@ func (w *whole) part(part *report.Run, of int) bool {
 
 // limits judges the script's limits by the figures of all parts together. k6's own metrics are known per
 // instance only.
-func (w *whole) limits(parts []*report.Run, there bool) {
+func (w *whole) limits(parts []*report.Run, complete bool) {
 	for _, rule := range parts[0].Verdict.Rules {
 		figure, known := w.figure(rule.Name)
 		if rule.Limit == nil || rule.Op == "" || !known {
 			continue
 		}
 		rule.Value, rule.OK, rule.Reason = figure, nil, ""
-		if there && figure != nil {
+		if complete && figure != nil {
 			rule.OK = new(Holds(*figure, rule.Op, *rule.Limit))
 			if !*rule.OK {
 				rule.Reason = rule.Broken()
 				w.add(rule.Result, "%s", rule.Reason)
 			}
-		} else if there {
+		} else if complete {
 			w.add(report.Incomplete, "not judged: %s", rule.Limited())
 		}
 		w.verdict.Rules = append(w.verdict.Rules, rule)

@@ -1,5 +1,5 @@
-// Package limits turns the thresholds of k6's options into rules, and judges them itself: k6's flags may turn them off, and may hand none
-// to the script.
+// Package limits turns the thresholds of k6's options into rules and judges them itself: k6's flags may disable
+// thresholds, or hide them from the script.
 package limits
 
 import (
@@ -19,22 +19,22 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// limits are judged by what is known. What this module measured is known when the run has ended. What k6 measured is known when k6 has ended the test.
+// limits holds the figures that thresholds are judged by.
 type limits struct {
-	own      map[string]float64                // this module's metrics; nil: the run goes on
-	k6       func(name string) *metrics.Metric // nil: k6 still counts
+	own      map[string]float64                // this module's metrics; nil before the run has ended
+	k6       func(name string) *metrics.Metric // k6's metrics; nil before k6 has ended the test
 	ingested bool                              // k6 has aggregated the samples
 	duration time.Duration                     // of the test, for rates
 }
 
-// None is the threshold of what must not happen.
+// None is the threshold of something that must not happen.
 const None = "count==0"
 
-// AccountEnds are the metrics whose limit every run has; a script's own threshold on one stands in its place.
+// AccountEnds are the metrics that every run has a limit for. A script's own threshold replaces it.
 var AccountEnds = []string{"rejected", "unknown", "dead_lettered", "queued"}
 
-// judge returns a rule for each threshold that is the script's own, and the ends of the account for which it has some. builtIn are those
-// that every run is judged by.
+// judge returns a rule for each threshold of the script, and the ends of the account that it has thresholds for.
+// builtIn are the thresholds of every run.
 func (l limits) judge(thresholds map[string]metrics.Thresholds, builtIn map[string][]string) (rules []report.Rule, replaced []string) {
 	for _, metric := range slices.Sorted(maps.Keys(thresholds)) {
 		sources := []string{}
@@ -73,7 +73,7 @@ func (l limits) rule(metric, source string) report.Rule {
 	}
 	r.Op, r.Limit, r.Unit = parts[2], &limit, l.unit(metric)
 	measured, known := l.measured(metric, aggregation)
-	if _, _, ok := report.WithinMetric(metric); ok { // a share, which people read in per cent
+	if _, _, ok := report.WithinMetric(metric); ok { // reports show the share in per cent
 		limit, measured = percent(limit), percent(measured)
 	}
 	if !known {
@@ -89,13 +89,13 @@ func (l limits) rule(metric, source string) report.Rule {
 	return r
 }
 
-// Unmeasured is the value of a Gauge, in ms or s, for what did not come about: a threshold on it is crossed.
+// Unmeasured is the value of a Gauge, in ms or s, without a measurement: it crosses any threshold.
 const Unmeasured = 1e9
 
-// percent is a share of 1 in %, without the noise of the last digits.
+// percent converts a share and rounds off floating-point noise.
 func percent(share float64) float64 { return math.Round(share*1e14) / 1e12 }
 
-// finite is nil for what JSON has no number for.
+// finite returns nil for a value that JSON can't hold.
 func finite(v float64) *float64 {
 	if math.IsInf(v, 0) || math.IsNaN(v) {
 		return nil
@@ -120,8 +120,8 @@ func (l limits) measured(metric, aggregation string) (float64, bool) {
 	return aggregated(m.Sink, aggregation, l.duration, l.ingested)
 }
 
-// aggregated is what k6 would hold against the limit; not known without a sample, where k6 would let any limit pass.
-// Of a counter, and only of one, no sample says that there was none.
+// aggregated is the value that k6 would compare with the limit. Without a sample it is unknown, where k6 would accept
+// any value; only a counter without samples is 0.
 func aggregated(sink metrics.Sink, how string, duration time.Duration, ingested bool) (float64, bool) {
 	if counter, ok := sink.(*metrics.CounterSink); ok && ingested {
 		v, known := counter.Format(duration)[how]
@@ -138,7 +138,7 @@ func aggregated(sink metrics.Sink, how string, duration time.Duration, ingested 
 	return v, known
 }
 
-// unit of a metric and of its submetrics.
+// unit is the unit of a metric and its submetrics.
 func (l limits) unit(name string) string {
 	metric, _, _ := strings.Cut(name, "{")
 	if _, _, ok := report.WithinMetric(metric); ok {
@@ -159,7 +159,7 @@ func (l limits) unit(name string) string {
 	return ""
 }
 
-// crossed reports whether k6 will find a threshold on this module's metrics crossed, and so end with 99 by itself.
+// crossed reports whether a threshold on this module's metrics is crossed, so that k6 itself will exit with 99.
 func (l limits) crossed(thresholds map[string]metrics.Thresholds) bool {
 	for metric, all := range thresholds {
 		for _, t := range all.Thresholds {
@@ -187,28 +187,28 @@ func find(registry *metrics.Registry) func(name string) *metrics.Metric {
 	}
 }
 
-// Judging is what a run is judged by that k6 knows: the script's thresholds, and how k6 sees the test.
+// Judging judges a run by the script's thresholds and by the state of k6's test.
 type Judging struct {
 	mu             sync.Mutex
-	asked          map[string]metrics.Thresholds // of k6's options
+	thresholds     map[string]metrics.Thresholds // of k6's options
 	limits         limits
-	execution      *lib.ExecutionState // nil: there is no test of k6's
-	marked         bool                // the test is marked as failed in k6
-	failedByScript bool                // test.fail() of k6/execution
+	execution      *lib.ExecutionState // nil without a test of k6
+	marked         bool                // Mark has marked the test as failed in k6
+	failedByScript bool                // by test.fail() of k6/execution
 }
 
-// Begin takes the thresholds of k6's options and the state of its test.
-func (j *Judging) Begin(asked map[string]metrics.Thresholds, execution *lib.ExecutionState) {
+// Begin sets the thresholds of k6's options and the state of its test.
+func (j *Judging) Begin(thresholds map[string]metrics.Thresholds, execution *lib.ExecutionState) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.asked, j.execution = asked, execution
+	j.thresholds, j.execution = thresholds, execution
 }
 
-// Rules are those that the script sets, and the ends of the account for which it has limits of its own.
+// Rules returns the script's rules, and the ends of the account that it has thresholds for.
 func (j *Judging) Rules(builtIn map[string][]string) (rules []report.Rule, replaced []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	rules, replaced = j.limits.judge(j.asked, builtIn)
+	rules, replaced = j.limits.judge(j.thresholds, builtIn)
 	if j.failedByScript {
 		rules = append(rules, report.Rule{
 			Name: "script", OK: new(false), Result: report.Fail, Reason: "the script marked the test as failed (test.fail() of k6/execution)",
@@ -217,30 +217,30 @@ func (j *Judging) Rules(builtIn map[string][]string) (rules []report.Rule, repla
 	return rules, replaced
 }
 
-// Measured takes what this module has measured of a run that lasted so long.
+// Measured sets this module's figures after a run of length ran.
 func (j *Judging) Measured(own map[string]float64, ran time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.limits = limits{own: maps.Clone(own), duration: j.lasted(ran)} // another VU may ask for the run's result meanwhile
 }
 
-// Mark marks the test as failed in k6, unless k6 will do so by itself.
+// Mark marks the test as failed in k6, unless k6 itself will.
 func (j *Judging) Mark(test *lib.TestStatus, own map[string]float64, k6Judges bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	final := limits{own: own, duration: j.limits.duration}
-	if test == nil || test.Failed() || k6Judges && final.crossed(j.asked) {
+	if test == nil || test.Failed() || k6Judges && final.crossed(j.thresholds) {
 		return
 	}
 	j.marked = true
 	test.MarkFailed()
 }
 
-// Conclude judges what k6 has measured. It is for when k6 counts no more.
+// Conclude judges k6's metrics. Call it when they are final.
 func (j *Judging) Conclude(registry *metrics.Registry, ran time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.limits.own == nil { // the run did not come to its end
+	if j.limits.own == nil { // the run did not end
 		return
 	}
 	look := find(registry)
@@ -250,14 +250,14 @@ func (j *Judging) Conclude(registry *metrics.Registry, ran time.Duration) {
 	j.failedByScript = !j.marked && j.execution != nil && j.execution.Test.TestStatus.Failed()
 }
 
-// TestEnded reports whether k6 runs no function of the script any more but handleSummary.
+// TestEnded reports whether handleSummary is the only function that k6 still runs.
 func (j *Judging) TestEnded() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.execution == nil || j.execution.GetCurrentExecutionStatus() >= lib.ExecutionStatusEnded
 }
 
-// lasted is how long the test did, or the run, where there is no test of k6's.
+// lasted is the length of the test, or of the run without a test of k6.
 func (j *Judging) lasted(ran time.Duration) time.Duration {
 	if j.execution == nil {
 		return ran

@@ -15,7 +15,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// flows are those of the profile, by their place.
+// flows merges the profile's flows, by index.
 func flows(runs []*report.Run) []report.FlowResult {
 	all := make([]report.FlowResult, len(runs[0].Flows))
 	for i := range all {
@@ -44,7 +44,7 @@ func health(runs []*report.Run) report.Health {
 	return *all
 }
 
-// steps are the phases by their place: each instance has all of them, as far as it came.
+// steps merges the phases, by index. An instance has those that it reached.
 func steps(runs []*report.Run, resources []report.Resource) []report.Step {
 	all := []report.Step{}
 	for i := 0; ; i++ {
@@ -83,7 +83,7 @@ func add(to, from *hdrhistogram.Histogram) {
 	}
 }
 
-// latency adds the distributions that there are; nil: there is none. Means, min and max stay exact: sums are whole µs.
+// latency sums the distributions that are not nil. Mean, min and max stay exact because sums are whole µs.
 func latency(parts []*report.Latency) *report.Latency {
 	sum, known := ledger.NewSeries(), false
 	for _, p := range parts {
@@ -111,7 +111,7 @@ func latency(parts []*report.Latency) *report.Latency {
 
 func micros(ms float64) int64 { return int64(math.Round(ms * 1000)) }
 
-// quantiles is what is known of several without their histograms: no percentile, but how many, their mean and the longest.
+// quantiles merges short distributions. They have no histograms, so the result has no percentiles.
 func quantiles(parts []*report.Quantiles) *report.Quantiles {
 	all := &report.Quantiles{}
 	sum := 0.0
@@ -140,8 +140,8 @@ func figures(runs []*report.Run) []report.Figure {
 	return all
 }
 
-// resources are the pipeline's, whose processes report the same to all instances: the one that listened longest knows most of them. What the
-// generators themselves used has a name of its own each.
+// resources takes the pipeline's processes from the instance with the most of them, because they report the same to
+// all. Each generator's own process gets its number.
 func resources(runs []*report.Run) []report.Resource {
 	longest := slices.MaxFunc(runs, func(a, b *report.Run) int { return cmp.Compare(len(a.Resources), len(b.Resources)) })
 	all := []report.Resource{}
@@ -177,8 +177,7 @@ func errorClasses(runs []*report.Run) []report.ErrorClass {
 	return all
 }
 
-// environments are what is the same on all hosts; Generators has of each what it is judged by. The whole came from where
-// the first instance did.
+// environments keeps what is the same on all hosts. git and ci are the first instance's.
 func environments(runs []*report.Run) map[string]any {
 	all := maps.Clone(runs[0].Environment)
 	shared := false
@@ -196,7 +195,7 @@ func environments(runs []*report.Run) map[string]any {
 	return all
 }
 
-// targets are each generator's own where generators have topics of their own. One that several have has no percentile.
+// targets merges the targets by name. A target of several generators has no percentiles.
 func targets(runs []*report.Run) *report.Targets {
 	all := &report.Targets{Rows: []report.Target{}}
 	own, names := map[string][]*report.Target{}, []string{}
@@ -227,12 +226,4 @@ func targets(runs []*report.Run) *report.Targets {
 	}
 	slices.SortStableFunc(all.Rows, func(a, b report.Target) int { return cmp.Compare(p99(b), p99(a)) })
 	return all
-}
-
-// together keeps the percentiles of one that stands alone.
-func together(parts []*report.Quantiles) *report.Quantiles {
-	if len(parts) == 1 {
-		return parts[0]
-	}
-	return quantiles(parts)
 }

@@ -14,9 +14,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// Runs makes one run of its parts, and writes the histogram log of all.
-//
-// name is that of the run's directory.
+// Runs merges the parts of a run and writes their histogram log. name is that of the run's directory.
 func Runs(parts []Part, name string, log io.Writer) (r *report.Run, err error) {
 	if err := order(parts); err != nil {
 		return nil, err
@@ -44,7 +42,7 @@ func whole(parts []Part, name string, log io.Writer) *report.Run {
 	r.Timeline = seconds(parts, first.Run.ID, must.Get(time.Parse(time.RFC3339, first.Run.Started)).UnixMilli(), log)
 	r.Steps = steps(runs, r.Resources)
 	r.Verdict = judge.OfParts(r, runs, requests(first.Run))
-	r.Conclude("") // that of a script is about its own part
+	r.Conclude("") // a script's own sentence is about one part
 	return r
 }
 
@@ -56,7 +54,7 @@ func each[P, T any](parts []P, of func(P) T) []T {
 	return all
 }
 
-// ended is when the last part came to its end; nil: one did not, or is missing.
+// ended is the end of the last part; nil if a part did not end or is missing.
 func ended(runs []*report.Run) *string {
 	var last *string
 	for _, r := range runs {
@@ -70,7 +68,7 @@ func ended(runs []*report.Run) *string {
 	return last
 }
 
-// generators are the instances that the run should have, by their numbers.
+// generators lists all instances of the run by number, missing ones included.
 func generators(parts []Part) []report.Part {
 	limits := strings.Split(parts[0].generator().Sequence, ",")
 	all := make([]report.Part, parts[0].generator().Of)
@@ -112,9 +110,9 @@ func accounts(runs []*report.Run) report.Account {
 	return *all
 }
 
-// combined makes one record of several of a kind, field by field: whole numbers and distributions are added, of what some
-// know and some do not the largest counts, and the rest is the first one's. What is no sum is set afterwards. It is nil
-// where all are.
+// combined merges records field by field: it sums whole numbers and distributions, takes the largest of optional
+// numbers, and the first of everything else. The caller sets the fields that need another rule. It returns nil if all
+// records are nil.
 func combined[T any](parts []*T) *T {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p *T) bool { return p == nil })
 	if len(parts) == 0 {
@@ -147,9 +145,11 @@ func combine(to reflect.Value, parts []reflect.Value) {
 		}
 		return
 	case **report.Quantiles:
-		*to = together(values[*report.Quantiles](parts))
+		if len(parts) > 1 { // one alone keeps its percentiles
+			*to = quantiles(values[*report.Quantiles](parts))
+		}
 		return
-	case **int: // unknown where one of them is
+	case **int: // nil if one of them is
 		known := values[*int](parts)
 		if *to = nil; !slices.Contains(known, nil) {
 			*to = new(0)
@@ -178,8 +178,8 @@ func values[T any](of []reflect.Value) []T {
 	return each(of, func(v reflect.Value) T { return v.Interface().(T) })
 }
 
-// clocks are one: a stage lies between one generator and the pipeline, so the widest bound of a generator with the pipeline's processes is that
-// of all. Offsets and drifts are each generator's own.
+// clocks merges the clocks. A stage lies between one generator and the pipeline, so the widest bound holds for all.
+// Offsets and drifts differ by generator and are left out.
 func clocks(runs []*report.Run) report.Clock {
 	first := runs[0].Clock
 	all := report.Clock{Reference: first.Reference, LimitMS: first.LimitMS, OneHost: true, Processes: first.Processes}

@@ -1,5 +1,5 @@
-// Package merge makes one run of what several instances have left that did it together, each a segment of it. Nothing is estimated:
-// counts are added, histograms count by count, and internal/judge judges the whole.
+// Package merge makes one run from the parts that several instances left, each a segment of the run. It estimates
+// nothing: it adds counts and histograms, and internal/judge judges the whole.
 package merge
 
 import (
@@ -53,7 +53,7 @@ func read(dir string) (Part, error) {
 	return Part{r, log}, err
 }
 
-// order sorts the parts by their numbers. It refuses those that are not of one run, and one that is there twice.
+// order sorts the parts by number. It refuses parts of different runs, and the same part twice.
 func order(parts []Part) error {
 	if len(parts) == 0 {
 		return errors.New("there is nothing to merge")
@@ -78,7 +78,7 @@ func order(parts []Part) error {
 	return nil
 }
 
-// inCommon is what the parts of one run share. The start is that on the clock of Redis: with it the seconds of all are the same.
+// inCommon is what the parts of one run share. The start is on the clock of Redis, so all parts have the same seconds.
 var inCommon = []struct {
 	what string
 	of   func(p Part) string
@@ -87,14 +87,14 @@ var inCommon = []struct {
 	{"sequence of segments", func(p Part) string { return p.generator().Sequence }},
 	{"start", func(p Part) string { return strconv.FormatInt(p.generator().StartUS, 10) }},
 	{"profile", func(p Part) string {
-		text, _ := json.Marshal(p.Run.Run.Profile) // numbers and strings that were JSON before
+		text, _ := json.Marshal(p.Run.Run.Profile) // it came from JSON: no error
 		return string(text)
 	}},
 	{"method", func(p Part) string { return p.Run.Run.Method }},
 	{"version of k6", func(p Part) string { return p.Run.Run.Tool.Version }},
 }
 
-// requests are those of an open profile, as the pacer counts them; 0 in the closed model, where nobody knows beforehand.
+// requests is the number of requests of an open profile, as the pacer counts them; 0 in the closed model.
 func requests(run report.Identity) int {
 	if run.Model == report.Closed {
 		return 0
@@ -110,12 +110,11 @@ func requests(run report.Identity) int {
 	return pacer.New(p).Requests()
 }
 
-// ofGenerator is what the directory of one of several instances is called in that of their run.
+// ofGenerator matches the name of an instance's directory in that of its run.
 var ofGenerator = regexp.MustCompile(`^generator-\d+$`)
 
-// Directories makes one run of what lies in directories of instances, or in those of runs that hold theirs, and writes what every run leaves.
-//
-// out is where to; empty: the directory that all of them are in. It returns the directory.
+// Directories merges the parts in the given directories, of instances or of whole runs, and writes the files of a
+// run into out. If out is empty, it is the directory that holds all instances. Directories returns it.
 func Directories(given []string, out string) (directory string, r *report.Run, err error) {
 	err = must.Try(func() {
 		dirs := instancesIn(given)
@@ -143,8 +142,8 @@ func Directories(given []string, out string) (directory string, r *report.Run, e
 	return out, r, err
 }
 
-// instancesIn are the directories of instances: those that are given, or those that are in one that is given. One that has left no report is
-// missing.
+// instancesIn lists the directories of instances: the given ones, or those inside them. It skips directories without
+// a report.
 func instancesIn(given []string) (dirs []string) {
 	for _, dir := range given {
 		dir = must.Get(filepath.Abs(dir))
@@ -167,7 +166,7 @@ func instancesIn(given []string) (dirs []string) {
 	return dirs
 }
 
-// commonOf is the directory that all lie in as a run's instances do; where they don't, it is not known where the whole belongs.
+// commonOf returns the directory of the run that holds all instances.
 func commonOf(dirs []string) (string, error) {
 	for _, dir := range dirs {
 		if filepath.Dir(dir) != filepath.Dir(dirs[0]) || !ofGenerator.MatchString(filepath.Base(dir)) {

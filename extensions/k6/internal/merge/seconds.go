@@ -11,11 +11,11 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// tags are the histograms of a second, in the order of the log.
+// tags name the histograms of a second, in the order of the log.
 var tags = [...]string{"arrival", "from_send", "http"}
 
-// seconds makes the timeline of all, and writes their histogram log. All count from one moment of Redis' clock, so second t of one is second t
-// of the others. Of each log one second at a time is decoded.
+// seconds merges the timelines and writes the histogram log. All parts count from the same time on the clock of Redis,
+// so second t is the same in each. It decodes one second of each log at a time.
 func seconds(parts []Part, id string, startMS int64, w io.Writer) []report.Interval {
 	log := hdrhistogram.NewHistogramLogWriter(w)
 	must.Do(report.Begin(log, id, startMS))
@@ -36,7 +36,7 @@ func seconds(parts []Part, id string, startMS int64, w io.Writer) []report.Inter
 		for i, p := range parts {
 			found := must.Get(p.Log.At(t))
 			row, ok := rows[i][t]
-			if !ok { // a log may go on where the timeline of its report ends: that part was cut off, and its report counts
+			if !ok { // the log of a part that was cut off may be longer than the timeline of its report, which counts
 				continue
 			}
 			there = append(there, row)
@@ -61,7 +61,7 @@ func seconds(parts []Part, id string, startMS int64, w io.Writer) []report.Inter
 }
 
 func second(t int, rows []*report.Interval, histograms map[string]*hdrhistogram.Histogram) report.Interval {
-	all := cmp.Or(combined(rows), &report.Interval{}) // of CPU the busiest one's: each has cores of its own
+	all := cmp.Or(combined(rows), &report.Interval{}) // CPU is the busiest generator's
 	all.T = t
 	for i, of := range []func(r *report.Interval) **report.Quantiles{
 		func(r *report.Interval) **report.Quantiles { return &r.Arrival },
@@ -74,7 +74,7 @@ func second(t int, rows []*report.Interval, histograms map[string]*hdrhistogram.
 	return *all
 }
 
-// ofSecond adds the percentiles. There are none without the histogram of one of the parts.
+// ofSecond adds percentiles, unless the histogram of a part is missing.
 func ofSecond(all *report.Quantiles, h *hdrhistogram.Histogram) *report.Quantiles {
 	if all == nil || h == nil || h.TotalCount() != all.Count {
 		return all
@@ -84,7 +84,7 @@ func ofSecond(all *report.Quantiles, h *hdrhistogram.Histogram) *report.Quantile
 	return own
 }
 
-// addBins adds counts that stand behind the number of their first bin.
+// addBins sums counts by bin (see report.NewBins).
 func addBins(all [][]int64) []int64 {
 	var sum []int64
 	for _, bins := range all {
@@ -108,7 +108,7 @@ func addBins(all [][]int64) []int64 {
 	return sum
 }
 
-// addStages are means, weighted with the deliveries that arrived.
+// addStages averages the stages, weighted by the deliveries that arrived.
 func addStages(rows []*report.Interval) map[string]float64 {
 	var sums map[string]float64
 	arrived := int64(0)
@@ -130,7 +130,7 @@ func addStages(rows []*report.Interval) map[string]float64 {
 	return sums
 }
 
-// most is the larger of what is known.
+// most is the larger value; nil is unknown.
 func most(a, b *float64) *float64 {
 	if a == nil || b != nil && *b > *a {
 		return b
