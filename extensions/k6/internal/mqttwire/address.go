@@ -1,5 +1,5 @@
-// Package mqttwire is what all clients of the project have in common: the stream that MQTT packets run over (TCP, TLS or a
-// WebSocket), and the packets, of MQTT 3.1.1 and 5, those of a broker checked against the standard.
+// Package mqttwire is shared by all MQTT clients of the project. It opens the stream of packets (TCP, TLS or WebSocket),
+// writes and reads packets of MQTT 3.1.1 and 5, and checks those of a broker against the standard.
 package mqttwire
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/network"
 )
 
-// Address is a broker's address, taken apart.
+// Address is a parsed address of a broker.
 type Address struct {
 	Host     string // host:port
 	Secure   bool   // TLS
@@ -31,9 +31,8 @@ type Address struct {
 	URL *url.URL // of a WebSocket, without the credentials
 }
 
-// schemes are what a URL's scheme says.
 var schemes = map[string]struct {
-	port        string // by default
+	port        string // the default
 	secure, web bool
 }{
 	"mqtt":  {port: "1883"},
@@ -45,7 +44,7 @@ var schemes = map[string]struct {
 	"wss":   {port: "443", secure: true, web: true},
 }
 
-// webPath is where brokers offer MQTT over WebSocket (EMQX, HiveMQ; Mosquitto takes any path).
+// webPath is the usual path of MQTT over WebSocket (EMQX, HiveMQ; Mosquitto takes any).
 const webPath = "/mqtt"
 
 // ParseAddress reads a URL like mqtt://user:password@host:1883. An error says what is allowed, and does not repeat the
@@ -76,11 +75,19 @@ func ParseAddress(raw string) (Address, error) {
 	return a, nil
 }
 
+// Broker is the address for connection i: url and more take turns.
+func Broker(url string, more []string, i int) string {
+	if i %= 1 + len(more); i > 0 {
+		return more[i-1]
+	}
+	return url
+}
+
 // DialFunc opens a TCP connection.
 type DialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Dial opens the stream of MQTT packets. ctx bounds the handshakes too. config may be nil; buffer is the size of a WebSocket's for what it
-// reads, 0 by default.
+// Dial opens the stream of MQTT packets. ctx bounds the handshakes too. config may be nil. buffer is the size of a
+// WebSocket's read buffer; 0: the default.
 func (a Address) Dial(ctx context.Context, dial DialFunc, config *tls.Config, buffer int) (net.Conn, error) {
 	if config == nil {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -117,7 +124,7 @@ func (a Address) dialWeb(ctx context.Context, dial DialFunc, config *tls.Config,
 	return NewWeb(web), nil
 }
 
-// subprotocol is what a client asks for in the handshake [MQTT-6.0.0-3].
+// subprotocol is the WebSocket subprotocol that a client requests [MQTT-6.0.0-3].
 const subprotocol = "mqtt"
 
 // Web is the byte stream inside a WebSocket: MQTT packets and messages need not line up [MQTT-6.0.0-2].
@@ -160,7 +167,7 @@ func (c *Web) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// SetWriteDeadline is for writes that start later: the WebSocket's own isn't for use beside a write.
+// SetWriteDeadline sets the deadline of later writes: the WebSocket's own is not safe during a write.
 func (c *Web) SetWriteDeadline(t time.Time) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()

@@ -24,7 +24,7 @@ const (
 	MaxRemaining = 268_435_455
 )
 
-// Violation is a packet that the standard forbids. Code is what a client of MQTT 5 closes the connection with (4.13.1).
+// Violation is a packet that the standard forbids. A client of MQTT 5 disconnects with Code (4.13.1).
 type Violation struct {
 	Code byte
 	What string
@@ -36,13 +36,13 @@ func malformed(format string, values ...any) error {
 	return &Violation{packets.DisconnectMalformedPacket, fmt.Sprintf(format, values...)}
 }
 
-// ProtocolError is a Violation by a packet that can be read, and is not allowed there (MQTT 5, 1.2).
+// ProtocolError is a Violation by a well-formed packet that is not allowed there (MQTT 5, 1.2).
 func ProtocolError(format string, values ...any) error {
 	return &Violation{packets.DisconnectProtocolError, fmt.Sprintf(format, values...)}
 }
 
-// Frame finds one packet at the start of b, of so many bytes after the fixed header at most. size is 0 while b does not hold
-// the whole of it.
+// Frame finds one packet at the start of b, with at most that many bytes after the fixed header. size is 0 if b does not
+// hold the whole packet.
 func Frame(b []byte, most int) (kind byte, body []byte, size int, err error) {
 	if len(b) < 2 {
 		return 0, nil, 0, nil
@@ -75,7 +75,7 @@ func Name(kind byte) string {
 	return (&packets.ControlPacket{FixedHeader: packets.FixedHeader{Type: kind >> 4}}).PacketType()
 }
 
-// packetID takes a packet id off b, which is never 0 (MQTT 5, 2.2.1; [MQTT-2.3.1-1] of 3.1.1).
+// packetID reads a packet id from b. It is never 0 (MQTT 5, 2.2.1; [MQTT-2.3.1-1] of 3.1.1).
 func packetID(kind byte, b []byte) (id uint16, rest []byte, err error) {
 	if len(b) >= 2 {
 		id = binary.BigEndian.Uint16(b)
@@ -86,7 +86,7 @@ func packetID(kind byte, b []byte) (id uint16, rest []byte, err error) {
 	return id, b[2:], nil
 }
 
-// field takes a length-prefixed string or binary off b.
+// field reads a length-prefixed string or binary from b.
 func field(b []byte) (value, rest []byte, ok bool) {
 	if len(b) < 2 {
 		return nil, nil, false
@@ -115,8 +115,8 @@ func varint(b []byte) (value, n int) {
 	return 0, -1
 }
 
-// IDs is a set of packet ids: those of QoS 2 messages that were handed on and that the broker has not released yet (MQTT 5,
-// 4.3.3). All fit, in 8 KiB.
+// IDs is the set of packet ids of delivered QoS 2 messages that the broker has not released yet (MQTT 5, 4.3.3). It
+// takes 8 KiB.
 type IDs [(MaxField + 1) / 64]uint64
 
 // Add reports whether the id was not there yet.
@@ -127,7 +127,7 @@ func (s *IDs) Add(id uint16) bool {
 	return isNew
 }
 
-// Remove takes an id out, where it is in.
+// Remove removes an id.
 func (s *IDs) Remove(id uint16) { s[id/64] &^= 1 << (id % 64) }
 
 // Failed is the least reason code that reports a failure (MQTT 5, 2.4).
@@ -153,7 +153,7 @@ func Reason(code byte) string {
 	return fmt.Sprintf("reason code 0x%02x", code)
 }
 
-// Words name a reason code, and add what the broker says about it.
+// Words is the text of a reason code, with the reason string of the broker.
 func (s *Said) Words(code byte) string {
 	name := Reason(code)
 	if s.Reason != "" && plain(s.Reason) != plain(name) {
@@ -164,11 +164,11 @@ func (s *Said) Words(code byte) string {
 
 func plain(text string) string { return strings.ToLower(strings.ReplaceAll(text, " ", "")) }
 
-// Buffer holds the bytes of a stream that were read and not yet parsed. Most bounds a packet.
+// Buffer holds bytes of a stream that were read and not yet parsed.
 type Buffer struct {
-	B    []byte // its length is how much one read takes, until a packet is larger
+	B    []byte // its length is the size of a read; it grows for a larger packet
 	Held int    // bytes at the start of B
-	Most int
+	Most int    // size of the largest packet
 }
 
 func (s *Buffer) Fill(from io.Reader) error {

@@ -5,7 +5,7 @@ import "github.com/eclipse/paho.golang/packets"
 // Said holds the properties of a broker's MQTT 5 answer, or their defaults.
 type Said struct {
 	Reason         string
-	KeepAlive      int // s; −1: ours
+	KeepAlive      int // s; −1: not set
 	ReceiveMaximum int // messages of QoS 1 and 2 without acknowledgement
 	MaxPacket      int // bytes
 	MaxQoS         byte
@@ -14,10 +14,10 @@ type Said struct {
 
 var unsaid = Said{KeepAlive: -1, ReceiveMaximum: MaxField, MaxPacket: 5 + MaxRemaining, MaxQoS: 2}
 
-// UserProperty is a name and a value that a message bears (MQTT 5, 3.3.2.3.7).
+// UserProperty is a user property of a message (MQTT 5, 3.3.2.3.7).
 type UserProperty struct{ Key, Value []byte }
 
-// UserProperties are those of a PUBLISH that was read, in their order.
+// UserProperties lists the user properties of a PUBLISH that was read, in order.
 func UserProperties(b []byte) (all []UserProperty) {
 	for len(b) > 0 {
 		p, rest, _ := next(b)
@@ -29,7 +29,7 @@ func UserProperties(b []byte) (all []UserProperty) {
 	return all
 }
 
-// FindUserProperty is the value of the last one with the key, nil without one.
+// FindUserProperty returns the last value of a key, or nil.
 func FindUserProperty(b []byte, key string) (value []byte) {
 	for len(b) > 0 {
 		p, rest, _ := next(b)
@@ -41,12 +41,12 @@ func FindUserProperty(b []byte, key string) (value []byte) {
 	return value
 }
 
-// AppendUserProperty adds one to properties that are written.
+// AppendUserProperty appends a user property to properties.
 func AppendUserProperty[T string | []byte](b []byte, key string, value T) []byte {
 	return appendField(appendField(append(b, packets.PropUser), key), value)
 }
 
-// Kinds of values that are no integer of a fixed size (MQTT 5, 2.2.2.2).
+// Kinds of values other than integers of a fixed size (MQTT 5, 2.2.2.2).
 const (
 	isString = -1 - iota
 	isBinary
@@ -60,10 +60,10 @@ const (
 	onAny     = 0xffff
 )
 
-// shapes are the properties that a broker may send, and on which packets (MQTT 5, 2.2.2.2).
+// shapes lists the properties that a broker may send, and the packets that may have them (MQTT 5, 2.2.2.2).
 var shapes = [...]struct {
-	size int8 // bytes, or one of the above
-	on   uint16
+	size int8   // bytes, or one of the above
+	on   uint16 // a bit for each type of packet
 }{
 	packets.PropPayloadFormat:          {1, onPublish},
 	packets.PropMessageExpiry:          {4, onPublish},
@@ -96,7 +96,7 @@ type property struct {
 	key, value []byte // key is that of a user property
 }
 
-// next takes one property off b.
+// next reads one property from b.
 func next(b []byte) (p property, rest []byte, ok bool) {
 	p.identifier, b = b[0], b[1:]
 	if int(p.identifier) >= len(shapes) {
@@ -123,7 +123,7 @@ func next(b []byte) (p property, rest []byte, ok bool) {
 	return p, b[size:], true
 }
 
-// isText reports false for a string that the standard does not allow.
+// isText returns false for a string that the standard forbids.
 func (p *property) isText() bool {
 	switch shapes[p.identifier].size {
 	case isString:
@@ -134,7 +134,7 @@ func (p *property) isText() bool {
 	return true
 }
 
-// properties takes those of a packet, with their length, off its bytes, and checks them. said gets what the broker says.
+// properties reads and checks the properties of a packet, after their length. It stores the broker's settings in said.
 func properties(kind byte, b []byte, said *Said) (all, rest []byte, err error) {
 	length, n := varint(b)
 	if n <= 0 || len(b) < n+length {
@@ -149,9 +149,9 @@ func properties(kind byte, b []byte, said *Said) (all, rest []byte, err error) {
 		}
 		left = after
 		if p.identifier == packets.PropUser || p.identifier == packets.PropSubscriptionIdentifier {
-			continue // may come more than once
+			continue // may be repeated
 		}
-		if p.identifier == packets.PropTopicAlias { // [MQTT-3.1.2-27]: CONNECT has announced none
+		if p.identifier == packets.PropTopicAlias { // [MQTT-3.1.2-27]: CONNECT allows none
 			return nil, nil, &Violation{packets.DisconnectTopicAliasInvalid, "PUBLISH has a topic alias, and none are allowed"}
 		}
 		bit := uint64(1) << p.identifier
@@ -163,7 +163,7 @@ func properties(kind byte, b []byte, said *Said) (all, rest []byte, err error) {
 	return all, rest, nil
 }
 
-// take reports whether the value is allowed.
+// take stores a property. It returns false if its value is not allowed.
 func (s *Said) take(p property) bool {
 	value := 0
 	if shapes[p.identifier].size > 0 {

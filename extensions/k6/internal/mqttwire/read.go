@@ -6,7 +6,7 @@ import (
 	"github.com/eclipse/paho.golang/packets"
 )
 
-// Publish is a PUBLISH packet (3.3), or what a will publishes. One that was read shares its bytes with the packet.
+// Publish is a PUBLISH packet (3.3) or the message of a will. One that was read shares its bytes with the packet.
 type Publish struct {
 	Topic, Payload []byte
 	Properties     []byte // of MQTT 5, without their length
@@ -15,8 +15,7 @@ type Publish struct {
 	Dup, Retain    bool
 }
 
-// ReadPublish parses a PUBLISH. It refuses what a broker may not send to a client that has announced no topic
-// aliases.
+// ReadPublish parses a PUBLISH of a broker. It refuses topic aliases: the clients allow none.
 func ReadPublish(version int, kind byte, b []byte) (p Publish, err error) {
 	p.QoS, p.Dup, p.Retain = kind>>1&3, kind&8 != 0, kind&1 != 0
 	if p.QoS == 3 { // [MQTT-3.3.1-4]
@@ -54,13 +53,13 @@ func checkTopic(topic []byte) error {
 
 // Answer is a broker's answer: CONNACK, PUBACK, PUBREC, PUBREL, PUBCOMP, SUBACK, UNSUBACK or DISCONNECT.
 type Answer struct {
-	Kind  byte   // the first byte of the packet
-	ID    uint16 // 0 in CONNACK and DISCONNECT
-	Code  byte   // of MQTT 5, also where the broker speaks 3.1.1
-	Codes []byte // of SUBACK and UNSUBACK, one for each topic
-	Said  Said
-	// Present reports whether the broker held a session for us. Old is a CONNACK in the form of 3.1.1.
-	Present, Old bool
+	Kind    byte   // the first byte of the packet
+	ID      uint16 // 0 in CONNACK and DISCONNECT
+	Code    byte   // of MQTT 5, also for a broker of 3.1.1
+	Codes   []byte // of SUBACK and UNSUBACK, one for each topic
+	Said    Said
+	Present bool // the broker had a session for the client
+	Old     bool // a CONNACK in the form of 3.1.1
 }
 
 func (a *Answer) Refused() bool { return a.Code >= Failed }
@@ -97,11 +96,11 @@ func ReadAnswer(version int, kind byte, b []byte) (a Answer, err error) {
 	return a, err
 }
 
-// connack311 are the reason codes that stand for the return codes of 3.1.1 (3.2.2.3).
+// connack311 maps the return codes of 3.1.1 (3.2.2.3) to reason codes of MQTT 5.
 var connack311 = []byte{0, packets.ConnackUnsupportedProtocolVersion, packets.ConnackInvalidClientID,
 	packets.ConnackServerUnavailable, packets.ConnackBadUsernameOrPassword, packets.ConnackNotAuthorized}
 
-// A broker that does not know MQTT 5 refuses it in the form of its own version: without properties.
+// readConnack parses a CONNACK. A broker without MQTT 5 refuses a client of it in the form of 3.1.1.
 func (a *Answer) readConnack(version int, b []byte) (err error) {
 	if len(b) < 2 || b[0] > 1 { // [MQTT-3.2.2-1]
 		return malformed("CONNACK has the bytes % x", b)

@@ -61,7 +61,7 @@ func (p *Publish) remaining(version int) int {
 	return n
 }
 
-// Size is how many bytes the packet has.
+// Size is the length of the packet.
 func (p *Publish) Size(version int) int {
 	n := p.remaining(version)
 	return 1 + len(binary.AppendUvarint(make([]byte, 0, 4), uint64(n))) + n
@@ -75,7 +75,7 @@ func (p *Publish) Append(b []byte, version int) []byte {
 	if p.Retain {
 		first |= 1
 	}
-	b = binary.AppendUvarint(append(b, first), uint64(p.remaining(version))) // the same as MQTT's, 1.5.5
+	b = binary.AppendUvarint(append(b, first), uint64(p.remaining(version))) // MQTT has the same encoding, 1.5.5
 	b = appendField(b, p.Topic)
 	if p.QoS > 0 {
 		b = binary.BigEndian.AppendUint16(b, p.ID)
@@ -121,8 +121,8 @@ func AppendDisconnect(b []byte, version int, code byte, properties []byte) []byt
 	return appendPacket(b, packets.DISCONNECT<<4, appendProperties([]byte{code}, version, properties))
 }
 
-// Reply is the answer of an MQTT 5 broker that accepts everything, to CONNECT, SUBSCRIBE and PINGREQ; nil for
-// other packets.
+// Reply is the answer of a broker of MQTT 5 that accepts everything; nil for other packets than CONNECT, SUBSCRIBE and
+// PINGREQ.
 func Reply(to *packets.ControlPacket) []byte {
 	switch p := to.Content.(type) {
 	case *packets.Connect:

@@ -37,12 +37,7 @@ var mqttVersions = map[string]int{"3.1.1": 4, "5": 5}
 func (o Options) Brokers() int { return 1 + len(o.More) }
 
 // Broker is the address for connection i of the subscribers.
-func (o Options) Broker(i int) string {
-	if i %= o.Brokers(); i > 0 {
-		return o.More[i-1]
-	}
-	return o.URL
-}
+func (o Options) Broker(i int) string { return mqttwire.Broker(o.URL, o.More, i) }
 
 // Check refuses settings that do not fit a profile.
 func (o Options) Check(p *profile.Profile) error {

@@ -3,6 +3,7 @@
 package receive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,11 +79,9 @@ func Subscribe(ctx context.Context, parts *run.Parts, o Receiving) (*Subscribers
 		connecting.Go(func() { failures[i] = l.connect(ctx) })
 	}
 	connecting.Wait()
-	for _, err := range failures {
-		if err != nil {
-			s.Close()
-			return nil, err
-		}
+	if err := cmp.Or(failures...); err != nil {
+		s.Close()
+		return nil, err
 	}
 	for i, l := range s.lines {
 		s.read.Go(func() { s.hold(ctx, i, l) })

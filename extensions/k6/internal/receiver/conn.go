@@ -65,7 +65,7 @@ type Conn struct {
 	present   bool
 	keepAlive time.Duration
 	packetID  uint16
-	open      *mqttwire.IDs // QoS 2 messages that were handed on, and not released
+	open      *mqttwire.IDs // QoS 2 messages that were delivered and not released
 
 	in    mqttwire.Buffer
 	reads atomic.Uint64 // odd while a read waits for bytes

@@ -29,8 +29,8 @@ func (e *DialError) Error() string { return e.Cause.Error() }
 
 func (e *DialError) Unwrap() error { return e.Cause }
 
-// Outcome is what an attempt means for its messages, and its error class and example, empty if it was accepted.
-// timeout is that of the request.
+// Outcome returns the outcome of an attempt for its messages, and its error class and example, which are empty if it was
+// accepted. timeout is that of the request.
 func (a Answer) Outcome(timeout time.Duration) (outcome ledger.Outcome, class, example string) {
 	switch {
 	case a.Status >= 200 && a.Status < 300:

@@ -32,13 +32,8 @@ type PublisherOptions struct {
 	More        []string `json:"more"` // brokers besides URL
 }
 
-// Broker is the address for connection i: the brokers take turns.
-func (o *PublisherOptions) Broker(i int) string {
-	if i %= 1 + len(o.More); i > 0 {
-		return o.More[i-1]
-	}
-	return o.URL
-}
+// Broker is the address for connection i.
+func (o *PublisherOptions) Broker(i int) string { return mqttwire.Broker(o.URL, o.More, i) }
 
 // Check refuses settings that do not fit a profile or the subscribers' brokers.
 func (o *PublisherOptions) Check(p *profile.Profile, more int) error {
