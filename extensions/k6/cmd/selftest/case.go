@@ -24,19 +24,19 @@ const (
 	short
 )
 
-// testCase is a known truth and the checks of what the instrument reports of it.
+// testCase configures a pipeline and checks what the instrument reports about it.
 type testCase struct {
 	name      string
-	pipelines []func() *fake.Pipeline // one generator for each, all at once
-	rate      int                     // requests a second, of one message each
-	seconds   [2]int                  // by form; 0: not in this form
-	warmUp    int                     // seconds at the same rate before, not measured
+	pipelines []func() *fake.Pipeline // each has its own generator; all run at once
+	rate      int                     // requests per second, one message each
+	seconds   [2]int                  // by form; 0: the form leaves the case out
+	warmUp    int                     // seconds at the same rate before the measured phase
 	targets   int                     // topics; 0: 20
 	options   map[string]any          // of Run
-	crowd     int                     // k6 is held to one core, with so many processes that never rest
-	kill      int                     // SIGKILL after the request of this number; 0: never
-	raw       bool                    // have k6 write every sample too
-	onLinux   bool                    // its figures are of Linux only
+	busyLoops int                     // that many endless loops share one core with k6
+	kill      int                     // SIGKILL at the request of this number; 0: never
+	raw       bool                    // k6 also writes every sample
+	onLinux   bool                    // only Linux has its figures
 	checks    []check
 }
 
@@ -50,10 +50,10 @@ type row struct {
 
 type outcome struct {
 	*testCase
-	form     form
-	messages int // scheduled by each generator, warm-up included
-	measured int // of them in the measured phase
-	gens     []*generated
+	form       form
+	messages   int // that each generator schedules, warm-up included
+	measured   int // those of the measured phase
+	generators []*generated
 }
 
 func (c *testCase) profileText(seconds int) string {
@@ -68,12 +68,12 @@ func (c *testCase) profileText(seconds int) string {
 	return fmt.Sprintf("phases: [%s]\nflows: [{name: direct, targets: %d}]\n", phases, targets)
 }
 
-// attempts is how often a case is run at most if its times do not hold and the generator itself reports that it
-// was late or out of CPU.
+// attempts limits how often a case runs whose times are wrong while the generator reports that it was late or
+// out of CPU.
 const attempts = 3
 
-// try runs a case until it holds, the instrument trusts its figures, or the attempts are used up. A wrong count
-// ends it at once: a second attempt would hide an occasional loss. retry is called with the reason for each
+// try runs a case until it holds, the instrument trusts its own figures, or the attempts are used up. A wrong
+// count ends it at once: a second attempt would hide an occasional loss. retry receives the reason of each
 // repetition.
 func (c *testCase) try(run func(attempt int) (*outcome, error), retry func(why string)) []row {
 	for attempt := 1; ; attempt++ {
@@ -100,10 +100,10 @@ func (c *testCase) try(run func(attempt int) (*outcome, error), retry func(why s
 	}
 }
 
-// busy is the tolerance of a line that is neither right nor wrong.
+// busy is the tolerance of an open row.
 const busy = "machine too busy"
 
-// leaveOpen marks lines as open if the machine delayed the instrument and the run reports so itself.
+// leaveOpen marks the wrong rows as open that a busy machine explains.
 func leaveOpen(rows []row) {
 	for i := range rows {
 		if r := &rows[i]; !r.ok && !r.isWrongAnywhere() {
@@ -112,14 +112,14 @@ func leaveOpen(rows []row) {
 	}
 }
 
-// isWrongAnywhere reports whether a line fails even on a busy machine: counts and verdicts are exact.
+// isWrongAnywhere reports whether a row fails even on a busy machine: counts and verdicts are exact.
 func (r row) isWrongAnywhere() bool { return !r.ok && (r.tolerance == exact || r.tolerance == late) }
 
 func (r row) open() bool { return !r.ok && r.tolerance == busy }
 
-// doubt is the reason why one of the runs doubts its generator; "" if none does.
+// doubt is why one of the runs distrusts its generator; "" if none does.
 func (o *outcome) doubt() string {
-	for _, g := range o.gens {
+	for _, g := range o.generators {
 		if why := g.late(); why != "" {
 			return why
 		}
@@ -127,46 +127,46 @@ func (o *outcome) doubt() string {
 	return ""
 }
 
-// place is the directory of an attempt, below dir.
-func (c *testCase) place(dir string, attempt int) string {
+// attemptDir is the directory of an attempt, below dir.
+func (c *testCase) attemptDir(dir string, attempt int) string {
 	return filepath.Join(dir, strings.ReplaceAll(c.name, " ", "-")+"-"+strconv.Itoa(attempt))
 }
 
 func (c *testCase) run(ctx context.Context, in instrument, f form, dir string) (*outcome, error) {
 	seconds := c.seconds[f]
 	o := &outcome{
-		testCase: c, form: f, gens: make([]*generated, len(c.pipelines)),
+		testCase: c, form: f, generators: make([]*generated, len(c.pipelines)),
 		messages: c.rate * (c.warmUp + seconds), measured: c.rate * seconds,
 	}
 	failures := make([]error, len(c.pipelines))
 	var generators sync.WaitGroup
 	for i, pipeline := range c.pipelines {
 		generators.Go(func() {
-			o.gens[i], failures[i] = in.generate(ctx, c, pipeline(), seconds, filepath.Join(dir, strconv.Itoa(i+1)))
+			o.generators[i], failures[i] = in.generate(ctx, c, pipeline(), seconds, filepath.Join(dir, strconv.Itoa(i+1)))
 		})
 	}
 	generators.Wait()
 	return o, errors.Join(failures...)
 }
 
-// arrivals are lower limits of the arrival latencies of the measured messages, from the pipeline's log: from
-// the due time of a message until just before it was written, in ms, ascending. A report has the beginning of
-// its run in whole ms, truncated, so they are up to 1 ms too short.
+// arrivals returns lower limits of the measured arrival latencies, in ms, ascending. The pipeline's log has them:
+// from a message's due time until just before it was written. They are up to 1 ms too short, because a report
+// truncates the start of its run to whole ms.
 func (o *outcome) arrivals() []float64 {
-	return o.gens[0].written(false, func(seq int) (due time.Duration, measured bool) {
+	return o.generators[0].written(false, func(seq int) (due time.Duration, measured bool) {
 		return time.Duration(seq) * time.Second / time.Duration(o.rate), seq >= o.messages-o.measured
 	})
 }
 
-// canaries are the same for the canary's messages, which are due in the middle of each second.
+// canaries returns the same for the canary's messages. They are due in the middle of each second.
 func (o *outcome) canaries() []float64 {
-	return o.gens[0].written(true, func(seq int) (due time.Duration, measured bool) {
+	return o.generators[0].written(true, func(seq int) (due time.Duration, measured bool) {
 		return time.Duration(seq)*time.Second + time.Second/2, true
 	})
 }
 
-// written reads the pipeline's log, of the canary or of the load; due is the due time of a message since the
-// beginning.
+// written reads the log of the canary's messages or of the load's. due returns when a message is due, counted
+// from the start of the run.
 func (g *generated) written(canary bool, due func(seq int) (at time.Duration, measured bool)) []float64 {
 	began := g.began().Add(time.Millisecond)
 	var all []float64
@@ -185,7 +185,7 @@ func (g *generated) written(canary bool, due func(seq int) (at time.Duration, me
 	return all
 }
 
-// began and ended are the ends of the run according to its report.
+// began and ended read the times of the run from its report.
 func (g *generated) began() time.Time {
 	return must.Get(time.Parse(time.RFC3339Nano, g.run.Run.Started))
 }
@@ -209,8 +209,7 @@ type result struct {
 	done     chan struct{}
 }
 
-// runAll runs cases concurrently, limited in number, and yields them in order, each when it is done. None is
-// still running when it ends.
+// runAll runs up to atOnce cases at a time and yields the results in order. It returns when all cases have ended.
 func runAll(ctx context.Context, in instrument, f form, selected []*testCase, atOnce int, dir string) iter.Seq[*result] {
 	results := make([]*result, len(selected))
 	for i, c := range selected {
@@ -222,7 +221,9 @@ func runAll(ctx context.Context, in instrument, f form, selected []*testCase, at
 			slots <- struct{}{}
 			go func() {
 				if ctx.Err() == nil {
-					run := func(attempt int) (*outcome, error) { return r.testCase.run(ctx, in, f, r.testCase.place(dir, attempt)) }
+					run := func(attempt int) (*outcome, error) {
+						return r.testCase.run(ctx, in, f, r.testCase.attemptDir(dir, attempt))
+					}
 					r.rows = r.testCase.try(run, func(why string) { r.repeated = append(r.repeated, why) })
 				}
 				close(r.done)

@@ -10,8 +10,8 @@ import (
 
 const ms = time.Millisecond
 
-// stageDelays are long at both ends, so that even on a busy machine the bound of the clock is less than a tenth
-// of either and no stage is below zero.
+// stageDelays begins and ends with long stages: even on a busy machine the clock bound is less than a tenth of
+// them and no stage is below zero.
 var stageDelays = fake.StageDelays{Request: 20 * ms, Ingest: 20 * ms, Queue: 30 * ms, Relay: 40 * ms, Delivery: 20 * ms}
 
 // allArrived requires that all messages arrive and nothing else happens.
@@ -21,12 +21,12 @@ var cases = []testCase{
 	delayed(0), delayed(50 * ms), delayed(200 * ms),
 	{
 		name: "freeze of 1 s", rate: 1000, seconds: [2]int{3, 3}, pipelines: one(frozen),
-		checks: []check{allArrived, slowArrivals, slowQuartiles, slowest, uncorrected, verdictNot(report.Pass)},
+		checks: []check{allArrived, slowCount, slowQuartiles, slowest, uncorrected, verdictNot(report.Pass)},
 	},
 	{
 		name: "1 in 1,000 lost, 1 in 500 twice", rate: 1000, seconds: [2]int{10, 2},
 		pipelines: one(func() *fake.Pipeline {
-			return &fake.Pipeline{Copies: mostly(1, of[int]{1000, 0, 0}, of[int]{500, 250, 2})}
+			return &fake.Pipeline{Copies: mostly(1, rule[int]{1000, 0, 0}, rule[int]{500, 250, 2})}
 		}),
 		options: map[string]any{"idle": "2s"},
 		checks: []check{
@@ -38,7 +38,7 @@ var cases = []testCase{
 	},
 	{
 		name: "1 in 10 swapped with the next", rate: 100, seconds: [2]int{5, 2}, targets: 1,
-		pipelines: one(func() *fake.Pipeline { return &fake.Pipeline{Swap: mostly(false, of[bool]{10, 5, true})} }),
+		pipelines: one(func() *fake.Pipeline { return &fake.Pipeline{Swap: mostly(false, rule[bool]{10, 5, true})} }),
 		options:   map[string]any{"senders": 1}, // several would overtake each other
 		checks: []check{
 			account(func(n int) report.Account { return report.Account{Arrived: n, Reordered: n / 10} }),
@@ -64,8 +64,8 @@ var cases = []testCase{
 	clocked("clock 500 ms behind, with stamps", fake.Clock{Ahead: -500 * ms}, [2]int{4, 2}),
 	clocked("clock drifting by 50 ppm", fake.Clock{PPM: 50}, [2]int{10, 0}),
 	{
-		name: "reader that is late", rate: 100, seconds: [2]int{10, 3}, onLinux: true, pipelines: one(writer), crowd: 2,
-		checks: []check{allArrived, negative, stamped, error99, sum},
+		name: "reader that is late", rate: 100, seconds: [2]int{10, 3}, onLinux: true, pipelines: one(writer), busyLoops: 2,
+		checks: []check{allArrived, negative, stamped, readDelay, stageSum},
 	},
 	{
 		name: "warm-up that arrives late", rate: 100, seconds: [2]int{2, 1}, warmUp: 1, pipelines: one(slowed(500 * ms)),
@@ -73,7 +73,7 @@ var cases = []testCase{
 	},
 	{
 		name: "leftovers of another run", rate: 100, seconds: [2]int{2, 1},
-		pipelines: one(func() *fake.Pipeline { return &fake.Pipeline{Leftovers: mostly(0, of[int]{4, 0, 1})} }),
+		pipelines: one(func() *fake.Pipeline { return &fake.Pipeline{Leftovers: mostly(0, rule[int]{4, 0, 1})} }),
 		checks: []check{
 			account(func(n int) report.Account { return report.Account{Arrived: n, Foreign: n / 4} }),
 			samples, verdict(report.Pass),
@@ -113,7 +113,7 @@ func delayed(delay time.Duration) testCase {
 	}
 }
 
-// clocked stamps every message with a clock that is Redis' too.
+// clocked stamps every message with the clock of its Redis.
 func clocked(name string, clock fake.Clock, seconds [2]int) testCase {
 	return testCase{
 		name: name, rate: 100, seconds: seconds,
@@ -124,7 +124,7 @@ func clocked(name string, clock fake.Clock, seconds [2]int) testCase {
 		checks: []check{
 			allArrived,
 			offset, drift(clock.PPM), inside("ingest", stageDelays.Ingest), inside("queue", stageDelays.Queue), inside("relay", stageDelays.Relay),
-			across("request", stageDelays.Request), across("delivery", stageDelays.Delivery), negative, sum, verdict(report.Pass),
+			across("request", stageDelays.Request), across("delivery", stageDelays.Delivery), negative, stageSum, verdict(report.Pass),
 		},
 	}
 }
@@ -138,7 +138,7 @@ func lostSubscriber(name string, seconds [2]int, end func(*fake.Pipeline), check
 			f.Copies = func(nth int) int {
 				if nth == 50 {
 					end(f)
-					return 0 // it goes with the connection, however soon the subscriber is back
+					return 0 // lost with the connection, however soon the subscriber reconnects
 				}
 				return 1
 			}
@@ -150,45 +150,45 @@ func lostSubscriber(name string, seconds [2]int, end func(*fake.Pipeline), check
 
 func frozen() *fake.Pipeline { return &fake.Pipeline{Freeze: fake.Freeze{Nth: 1000, For: time.Second}} }
 
-// of is a value for one in so many: the numbers with this rest.
-type of[T any] struct {
-	divisor, rest int
-	is            T
+// rule gives a value to the numbers that leave this remainder.
+type rule[T any] struct {
+	divisor, remainder int
+	value              T
 }
 
-// mostly gives each number the value of the first matching rule, and otherwise a default.
-func mostly[T any](otherwise T, rules ...of[T]) func(nth int) T {
+// mostly returns a number's value by the first rule that matches, or the default.
+func mostly[T any](otherwise T, rules ...rule[T]) func(nth int) T {
 	return func(nth int) T {
 		for _, r := range rules {
-			if nth%r.divisor == r.rest {
-				return r.is
+			if nth%r.divisor == r.remainder {
+				return r.value
 			}
 		}
 		return otherwise
 	}
 }
 
-// scattered rejects 1 request in 50 and leaves 1 in 100 unanswered; of the messages that it accepts 1 in 20 stays in the
+// scattered rejects 1 request in 50 and leaves 1 in 100 unanswered. Of the accepted messages 1 in 20 stays in the
 // queue, 1 in 40 becomes a dead letter and 1 in 80 is lost.
 func scattered() *fake.Pipeline {
 	return &fake.Pipeline{
 		Redis:  &fake.Redis{},
-		Status: mostly(202, of[int]{50, 1, 503}, of[int]{100, 2, 0}),
-		Keep:   mostly("", of[string]{20, 3, fake.Messages}, of[string]{40, 4, fake.DeadLetters}),
-		Copies: mostly(1, of[int]{80, 5, 0}),
+		Status: mostly(202, rule[int]{50, 1, 503}, rule[int]{100, 2, 0}),
+		Keep:   mostly("", rule[string]{20, 3, fake.Messages}, rule[string]{40, 4, fake.DeadLetters}),
+		Copies: mostly(1, rule[int]{80, 5, 0}),
 	}
 }
 
-// writer stamps each message when it makes its packet, and writes it when nothing else is on its way: what the kernel stamps then is of
-// this message alone, however late it is read.
+// writer stamps each message when it makes the packet, and writes it when no other message is in flight. So the
+// kernel's stamp belongs to this message alone, however late k6 reads it.
 func writer() *fake.Pipeline {
 	return &fake.Pipeline{Redis: &fake.Redis{}, Alone: true, Hops: func(time.Time) string { return fake.StageDelays{}.Stamps(fake.Clock{})(time.Now()) }}
 }
 
-// every is how many of the numbers 1 to n leave this rest, which is above 0.
-func every(n, divisor, rest int) int { return (n - rest + divisor) / divisor }
+// every counts the numbers from 1 to n that leave this remainder, which must be positive.
+func every(n, divisor, remainder int) int { return (n - remainder + divisor) / divisor }
 
-// stuck delivers only the first messages; the others stay in flight however fast the machine is.
+// stuck delivers only the first messages. The others stay in flight on any machine.
 func stuck() *fake.Pipeline {
 	return &fake.Pipeline{Copies: func(nth int) int {
 		if nth > delivered {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -20,34 +21,33 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// exact is the tolerance of counts; late is that of a verdict that the machine has changed.
 const (
-	exact = "exact"
-	late  = "generator late"
+	exact = "exact"          // the tolerance of counts
+	late  = "generator late" // the tolerance of a verdict that the machine changed
 )
 
 var foreign = judge.Count{Name: "foreign", Of: func(a report.Account) int { return a.Foreign }}
 
-// account compares every count of the account, and its balance. Expected counts get a line each, all others
-// must be 0. Several senders overtake each other, so reorderings count only where they are expected.
+// account compares the account's counts and its balance. Each expected count gets a row; all others must be 0.
+// Several senders overtake each other, so a case that expects no reorderings ignores them.
 func account(expected func(messages int) report.Account) check {
 	return func(o *outcome) []row {
 		want, got := expected(o.messages), report.Account{}
 		balanced := true
-		for _, g := range o.gens {
+		for _, g := range o.generators {
 			a := g.run.Account
 			balanced = balanced && a.Balanced
 			got.Scheduled += a.Scheduled
 		}
-		n := o.messages * len(o.gens)
+		n := o.messages * len(o.generators)
 		rows := []row{{
-			"account", count(n) + " balanced", count(got.Scheduled) + " " + inBalance(balanced), exact,
+			"account", count(n) + " balanced", count(got.Scheduled) + " " + balanceText(balanced), exact,
 			got.Scheduled == n && balanced,
 		}}
 		others := 0
 		for _, part := range slices.Concat(judge.Counts[1:], []judge.Count{foreign}) {
-			expected, measured := part.Of(want)*len(o.gens), 0
-			for _, g := range o.gens {
+			expected, measured := part.Of(want)*len(o.generators), 0
+			for _, g := range o.generators {
 				measured += part.Of(g.run.Account)
 			}
 			switch {
@@ -64,7 +64,7 @@ func account(expected func(messages int) report.Account) check {
 	}
 }
 
-func inBalance(yes bool) string {
+func balanceText(yes bool) string {
 	if yes {
 		return "balanced"
 	}
@@ -72,61 +72,60 @@ func inBalance(yes bool) string {
 }
 
 func balance(o *outcome) []row {
-	a := o.gens[0].run.Account
-	got := fmt.Sprintf("%s of %s, %s", count(a.Arrived), count(a.Scheduled), inBalance(a.Balanced))
+	a := o.generators[0].run.Account
+	got := fmt.Sprintf("%s of %s, %s", count(a.Arrived), count(a.Scheduled), balanceText(a.Balanced))
 	return []row{{"account, arrived", "balanced", got, exact, a.Balanced}}
 }
 
-// missed requires that the account misses exactly the messages without a subscriber.
+// missed requires that exactly the undelivered messages are lost.
 func missed(o *outcome) []row {
-	g := o.gens[0]
+	g := o.generators[0]
 	expected, got := o.messages-len(g.log), g.run.Account.Lost
 	return []row{{"lost in the gap", count(expected) + " undelivered", count(got), exact, got == expected && expected > 0}}
 }
 
-// notSent requires that the load ends when the subscriber is lost for good.
+// notSent requires that the load ends when the subscriber can't return.
 func notSent(o *outcome) []row {
-	got := o.gens[0].run.Account.Dropped
+	got := o.generators[0].run.Account.Dropped
 	return []row{{"dropped", "the rest", count(got), exact, got > 0 && got < o.messages}}
 }
 
-// gaps requires so many spans in which a subscriber had no connection.
+// gaps requires this many spans in which a subscriber had no connection.
 func gaps(expected int) check {
-	return func(o *outcome) []row { return []row{counted("gaps", expected, len(o.gens[0].run.Health.Gaps))} }
+	return func(o *outcome) []row { return []row{counted("gaps", expected, len(o.generators[0].run.Health.Gaps))} }
 }
 
-// canary requires one message for each second, and compares the fastest with the pipeline's log. There are so
-// few that the machine may have delayed all others.
+// canary requires one message per second. It compares only the fastest with the pipeline's log: the machine may
+// have delayed all others.
 func canary(delay time.Duration) check {
 	return func(o *outcome) []row {
 		expected := o.seconds[o.form]
-		c := o.gens[0].run.Canary
+		c := o.generators[0].run.Canary
 		if c == nil || c.Latency.Count == 0 {
 			return []row{{"canary", count(expected) + " arrived", "none", exact, false}}
 		}
 		least := max(millisOf(delay), o.canaries()[0])
 		return []row{
 			{"canary, arrived", count(expected), count(c.Arrived), exact, c.Sent == expected && c.Arrived == expected},
-			between("canary, fastest", recorded(millisOf(delay), least), *c.Latency.Min, least, 0, o.form.held()),
+			between("canary, fastest", recorded(millisOf(delay), least), *c.Latency.Min, least, 0, o.form.frozenSlack()),
 		}
 	}
 }
 
-// samples requires one sample for each message of the measured phase that was delivered.
+// samples requires one latency sample for each delivered message of the measured phase.
 func samples(o *outcome) []row {
-	expected, got := len(o.arrivals()), int(o.gens[0].run.Latency.Arrival.Count)
+	expected, got := len(o.arrivals()), int(o.generators[0].run.Latency.Arrival.Count)
 	return []row{{"latency samples", count(expected) + " delivered", count(got), exact, got == expected}}
 }
 
 func negative(o *outcome) []row {
-	return []row{counted("deliveries with a negative stage", 0, o.gens[0].run.Account.Negative)}
+	return []row{counted("deliveries with a negative stage", 0, o.generators[0].run.Account.Negative)}
 }
 
-// verdict requires a result and its exit code. The generator's lateness and CPU depend on the machine, so they
-// are shown and ignored.
+// verdict requires a result and its exit code. It accepts "invalid" for reasons that depend on the machine.
 func verdict(want string) check {
 	return func(o *outcome) (rows []row) {
-		for _, g := range o.gens {
+		for _, g := range o.generators {
 			v := g.run.Verdict
 			code := 0
 			if want != report.Pass {
@@ -138,8 +137,8 @@ func verdict(want string) check {
 			}
 			if g.late() != "" {
 				r.tolerance = late
-				alone := len(v.Reasons) == lateness(v)
-				r.ok = v.Result == report.Invalid && g.exit == thresholdsCrossed && alone == (want == report.Pass)
+				others := slices.ContainsFunc(v.Reasons, func(reason string) bool { return !ofMachine(reason) })
+				r.ok = v.Result == report.Invalid && g.exit == thresholdsCrossed && others == (want != report.Pass)
 			}
 			rows = append(rows, r)
 		}
@@ -147,34 +146,23 @@ func verdict(want string) check {
 	}
 }
 
-// lateness counts the reasons of a verdict that the machine decides about.
-func lateness(v report.Verdict) (n int) {
-	for _, reason := range v.Reasons {
-		if ofMachine(reason) {
-			n++
-		}
-	}
-	return n
-}
-
 func verdictNot(not string) check {
 	return func(o *outcome) []row {
-		v := o.gens[0].run.Verdict
+		v := o.generators[0].run.Verdict
 		return []row{{"verdict", "not " + not, v.Result, exact, v.Result != not}}
 	}
 }
 
-// incomplete requires the report of a killed run to say so.
+// incomplete requires that the report of a killed run says so.
 func incomplete(o *outcome) []row {
-	r := o.gens[0].run
+	r := o.generators[0].run
 	ok := r.Verdict.Result == report.Incomplete && r.Run.Ended == nil
 	return []row{{"verdict", report.Incomplete, r.Verdict.Result, exact, ok}}
 }
 
-// pending requires that the account of a killed run balances with the messages in flight: all that were sent
-// and not delivered.
+// pending requires that a killed run counts all sent and undelivered messages as pending.
 func pending(o *outcome) []row {
-	a := o.gens[0].run.Account
+	a := o.generators[0].run.Account
 	rows := balance(o)
 	least := o.kill - delivered
 	return append(rows, row{
@@ -183,9 +171,9 @@ func pending(o *outcome) []row {
 	})
 }
 
-// leftPage requires the page and the timeline of a killed run.
+// leftPage requires that a killed run leaves its page and its timeline.
 func leftPage(o *outcome) []row {
-	g := o.gens[0]
+	g := o.generators[0]
 	page := must.Get(os.ReadFile(filepath.Join(g.dir, report.PageName)))
 	timeline := must.Get(os.ReadFile(filepath.Join(g.dir, report.TimelineName)))
 	has := map[bool]string{true: "holds the run", false: "does not hold the run"}
@@ -198,38 +186,34 @@ func leftPage(o *outcome) []row {
 	}
 }
 
-// merged compares, bucket by bucket, the merged histograms of all generators with the one of all their samples.
+// merged compares the sum of the generators' histograms with the histogram of all their samples, by bucket.
 func merged(o *outcome) []row {
 	sum, all := o.sum(), empty()
-	for _, g := range o.gens {
+	for _, g := range o.generators {
 		g.eachPoint("arrival_latency", func(ms float64) {
 			must.Do(all.RecordValue(min(max(int64(math.Round(ms*1000)), 0), ledger.Highest)))
 		})
 	}
 	expected, measured, differ := buckets(all), buckets(sum), 0
-	for value, n := range expected {
-		if measured[value] != n {
+	either := maps.Clone(expected)
+	maps.Copy(either, measured)
+	for value := range either {
+		if expected[value] != measured[value] {
 			differ++
 		}
 	}
-	for value := range measured {
-		if _, ok := expected[value]; !ok {
-			differ++
-		}
-	}
-	samples := counted("merged histogram, samples", o.measured*len(o.gens), int(sum.TotalCount()))
-	samples.ok = samples.ok && sum.TotalCount() == all.TotalCount()
 	return []row{
 		{"merged histogram, buckets", count(len(expected)) + " of all samples", fmt.Sprintf("%s, %d differ", count(len(measured)), differ), exact, differ == 0},
-		samples,
+		counted("merged histogram, samples", o.measured*len(o.generators), int(sum.TotalCount())),
 	}
 }
 
-// mergedQuartiles compares the merged quartiles: a quarter of all is in the middle of the faster generator's, and so on.
+// mergedQuartiles compares the merged quartiles: p25 lies in the middle of the faster generator's latencies, p75
+// in the middle of the slower one's.
 func mergedQuartiles(o *outcome) (rows []row) {
 	sum := o.sum()
 	for i, p := range []float64{25, 75} {
-		expected := millisOf(o.gens[i].fake.Delay)
+		expected := millisOf(o.generators[i].fake.Delay)
 		rows = append(rows, between(fmt.Sprintf("merged arrival, p%g", p), millis(expected), float64(sum.ValueAtPercentile(p))/1000,
 			expected, 0, o.form.slack(expected)))
 	}
@@ -239,7 +223,7 @@ func mergedQuartiles(o *outcome) (rows []row) {
 // sum adds the arrival latencies of all generators.
 func (o *outcome) sum() *hdrhistogram.Histogram {
 	sum := empty()
-	for _, g := range o.gens {
+	for _, g := range o.generators {
 		if dropped := sum.Merge(histogram(g.run.Latency.Arrival)); dropped > 0 {
 			must.Fail("%d samples did not fit", dropped)
 		}
@@ -260,7 +244,7 @@ func buckets(h *hdrhistogram.Histogram) map[int64]int64 {
 	return all
 }
 
-// eachPoint hands over the values of a metric that k6 wrote with --out json.
+// eachPoint calls add with each value of a metric that k6 wrote with --out json.
 func (g *generated) eachPoint(metric string, add func(value float64)) {
 	file := must.Get(os.Open(g.points()))
 	defer func() { _ = file.Close() }()

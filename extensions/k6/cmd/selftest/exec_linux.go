@@ -2,7 +2,7 @@ package main
 
 import "syscall"
 
-// apart gives k6 its own process group, so that only we react to Ctrl-C, and ends it even if we are killed.
-func apart() *syscall.SysProcAttr {
+// ownGroup keeps Ctrl-C from k6, and has the kernel end k6 if the self-test is killed.
+func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// apart leaves k6 in our process group, where Ctrl-C reaches it too.
-func apart() *syscall.SysProcAttr { return nil }
+// ownGroup leaves k6 in the process group of the self-test, where Ctrl-C reaches it too.
+func ownGroup() *syscall.SysProcAttr { return nil }

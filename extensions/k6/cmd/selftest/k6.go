@@ -23,12 +23,11 @@ import (
 const (
 	// runLimit is far above what any case takes.
 	runLimit = 2 * time.Minute
-	// thresholdsCrossed is k6's exit code where a threshold was crossed.
+	// thresholdsCrossed is k6's exit code after a crossed threshold.
 	thresholdsCrossed = 99
 )
 
-// run runs k6 with the options of a Run until it ends, or until it is killed where the case says so. It returns k6's exit
-// code.
+// run runs k6 with the options of a Run until it ends or the case kills it, and returns its exit code.
 func (in instrument) run(ctx context.Context, g *generated, c *testCase, options map[string]any, half <-chan struct{}) (exit int) {
 	ctx, cancel := context.WithTimeoutCause(ctx, runLimit, fmt.Errorf("k6 was still running after %s", runLimit))
 	defer cancel()
@@ -37,71 +36,70 @@ func (in instrument) run(ctx context.Context, g *generated, c *testCase, options
 		args = append(args, "--out", "json="+g.points())
 	}
 	name, args := in.k6, append(args, in.script)
-	// Where the system ends k6 with us, it does so at the end of the thread that has started it.
+	// Pdeathsig ends k6 with the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if c.crowd > 0 {
+	if c.busyLoops > 0 {
 		_, cores, _ := strings.Cut(string(must.Get(os.ReadFile("/proc/self/status"))), "Cpus_allowed_list:\t")
 		one := []string{"-c", cores[:strings.IndexAny(cores, "-,\n")]}
 		name, args = "taskset", append(slices.Concat(one, []string{name}), args...)
-		for range c.crowd {
+		for range c.busyLoops {
 			busy := exec.CommandContext(ctx, "taskset", append(one, "sh", "-c", "while :; do :; done")...)
-			busy.SysProcAttr = apart()
+			busy.SysProcAttr = ownGroup()
 			must.Do(busy.Start())
 			defer func() { _ = busy.Process.Kill(); _ = busy.Wait() }()
 		}
 	}
 	command := exec.CommandContext(ctx, name, args...)
-	ofK6 := func(variable string) bool { return strings.HasPrefix(variable, "K6_") } // which would change it
-	command.Env = append(slices.DeleteFunc(os.Environ(), ofK6), "SELFTEST_RUN="+string(must.Get(json.Marshal(options))), "GOGC=400",
+	setsK6 := func(variable string) bool { return strings.HasPrefix(variable, "K6_") }
+	command.Env = append(slices.DeleteFunc(os.Environ(), setsK6), "SELFTEST_RUN="+string(must.Get(json.Marshal(options))), "GOGC=400",
 		"K6_AUTO_EXTENSION_RESOLUTION=false", "K6_NO_USAGE_REPORT=true")
-	command.SysProcAttr = apart()
-	var words bytes.Buffer
-	command.Stderr = &words
-	err := command.Start()
-	if err != nil {
+	command.SysProcAttr = ownGroup()
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	if err := command.Start(); err != nil {
 		must.Fail("%s can't be started: %w", in.k6, err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
 	if c.kill > 0 {
-		g.awaitHalf(c, half, ended, &words)
+		g.awaitHalf(c, half, ended, &stderr)
 		_ = command.Process.Kill()
 	}
-	err = <-ended
+	err := <-ended
 	must.Do(context.Cause(ctx))
 	exit = command.ProcessState.ExitCode()
 	if c.kill == 0 && exit != 0 && exit != thresholdsCrossed {
-		must.Fail("k6 ended with %w: %s", err, lastWords(&words))
+		must.Fail("k6 ended with %w: %s", err, lastOutput(&stderr))
 	}
 	return exit
 }
 
-// awaitHalf returns as soon as k6 is half-way and its report knows of what was sent by then.
-func (g *generated) awaitHalf(c *testCase, half <-chan struct{}, ended <-chan error, words *bytes.Buffer) {
+// awaitHalf returns when k6 is half-way and its report counts what was sent by then.
+func (g *generated) awaitHalf(c *testCase, half <-chan struct{}, ended <-chan error, stderr *bytes.Buffer) {
 	select {
 	case <-half:
 	case <-ended:
-		must.Fail("k6 ended before it could be killed: %s", lastWords(words))
+		must.Fail("k6 ended before it could be killed: %s", lastOutput(stderr))
 	}
 	for !g.checkpointed(c.kill) {
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ended:
-			must.Fail("k6 ended and wrote no report of what it had sent: %s", lastWords(words))
+			must.Fail("k6 ended and wrote no report of what it had sent: %s", lastOutput(stderr))
 		}
 	}
 }
 
-// checkpointed reports whether the report on disk knows of so many messages.
+// checkpointed reports whether the report on disk counts at least that many messages.
 func (g *generated) checkpointed(least int) bool {
 	data, err := os.ReadFile(filepath.Join(g.dir, report.FileName))
 	var r report.Run
 	return err == nil && json.Unmarshal(data, &r) == nil && r.Account.Scheduled >= least
 }
 
-// lastWords is the end of what k6 wrote, in one line.
-func lastWords(b *bytes.Buffer) string {
+// lastOutput returns the end of k6's output on one line.
+func lastOutput(b *bytes.Buffer) string {
 	const most = 300
 	text := strings.Join(strings.Fields(b.String()), " ")
 	if len(text) > most {
@@ -110,7 +108,7 @@ func lastWords(b *bytes.Buffer) string {
 	return text
 }
 
-// instrument is the tested program: the built k6 with its page.
+// instrument is what is tested: the built k6, run with the self-test's script.
 type instrument struct{ k6, script string }
 
 // generated is what one generator measured and what its pipeline did.
@@ -122,15 +120,13 @@ type generated struct {
 	dir  string
 }
 
-// machine lists the beginnings of verdict reasons that depend on the machine: the generator was late or out of
-// CPU, or the round trip to Redis took too long for the clock bound.
-var machine = []string{"the generator was ", "the clock bound "}
-
+// ofMachine reports whether a verdict's reason depends on the machine: the generator was late or out of CPU, or
+// the round trip to Redis took too long for the clock bound.
 func ofMachine(reason string) bool {
-	return slices.ContainsFunc(machine, func(begin string) bool { return strings.HasPrefix(reason, begin) })
+	return strings.HasPrefix(reason, "the generator was ") || strings.HasPrefix(reason, "the clock bound ")
 }
 
-// late is the reason why the run doubts its own generator; "" if it does not.
+// late is why the run distrusts its own generator; "" if it does not.
 func (g *generated) late() string {
 	for _, reason := range g.run.Verdict.Reasons {
 		if ofMachine(reason) {
@@ -141,12 +137,12 @@ func (g *generated) late() string {
 	return ""
 }
 
-// points is the file that a case with raw points has k6 write them to.
+// points is the file of k6's samples.
 func (g *generated) points() string { return filepath.Join(g.dir, "points.json") }
 
-// generate runs k6 against a pipeline as the case says, in a directory of its own.
+// generate runs k6 against a pipeline, in its own directory.
 func (in instrument) generate(ctx context.Context, c *testCase, f *fake.Pipeline, seconds int, dir string) (*generated, error) {
-	half := make(chan struct{}) // closed where k6 is to be killed
+	half := make(chan struct{}) // closed at the request that the case kills k6 at
 	if c.kill > 0 {
 		f.Status = func(nth int) int {
 			if nth == c.kill {

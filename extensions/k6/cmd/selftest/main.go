@@ -30,11 +30,11 @@ and invents messages, and whose clock is wrong, exactly as configured. Prints wh
   --serve      runs no k6: serves the pipeline of the case until Ctrl-C, for any load generator
   --k6 FILE    the k6 to test (k6)
 
-Where the run itself says that its generator was late or out of CPU, or its clock not known well enough, a case whose times do not
-hold is repeated, at most twice. What then takes longer than it may is left open: it depends on the machine. A wrong count or verdict
-is never repeated and never left open.
+A run may report that its generator was late or out of CPU, or that its clock bound is too wide. Then a case whose times are
+wrong is repeated, at most twice. Times that are still wrong are open: they depend on the machine. A wrong count or verdict
+is never repeated and never open.
 
-The exit code is 0 when every line holds, with --short also when some are open, 1 when one does not hold, 2 when nothing could be tested.
+The exit code is 0 when every line holds (with --short also when some are open), 1 when one does not, 2 when nothing ran.
 `
 
 //go:embed selftest.js
@@ -49,7 +49,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop) // a second signal ends us at once
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code, err := selftest(ctx, os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "selftest  "+err.Error())
@@ -60,7 +60,7 @@ func main() {
 func selftest(ctx context.Context, args []string) (int, error) {
 	flags := flag.NewFlagSet("selftest", flag.ContinueOnError)
 	flags.Usage = func() {}
-	flags.SetOutput(new(strings.Builder)) // its words are ours to print
+	flags.SetOutput(io.Discard)
 	isShort := flags.Bool("short", false, "")
 	only := flags.String("only", "", "")
 	serving := flags.Bool("serve", false, "")
@@ -124,19 +124,15 @@ func selftest(ctx context.Context, args []string) (int, error) {
 	if keep = hold+open < total || open > 0 && f == full; keep {
 		fmt.Printf("\nwhat the runs left: %s\n", dir)
 	}
-	fmt.Printf("\n%d of %d hold, %sin %.0f s\n", hold, total, left(open), time.Since(began).Seconds())
+	undecided := ""
+	if open > 0 {
+		undecided = fmt.Sprintf("%d are open (the machine delayed the generator: a less busy one decides them), ", open)
+	}
+	fmt.Printf("\n%d of %d hold, %sin %.0f s\n", hold, total, undecided, time.Since(began).Seconds())
 	if keep {
 		return notAll, nil
 	}
 	return allHold, nil
-}
-
-// left says that lines were left open; nothing where none was.
-func left(open int) string {
-	if open == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d are open (the generator was held up: a machine that does less else decides them), ", open)
 }
 
 func selectCases(f form, word string) (selected []*testCase) {
@@ -148,7 +144,7 @@ func selectCases(f form, word string) (selected []*testCase) {
 	return selected
 }
 
-// prepare finds what is tested, and puts the script beside the runs.
+// prepare finds the k6 to test and writes the script into dir.
 func prepare(k6, dir string) (in instrument, err error) {
 	if in.k6, err = filepath.Abs(k6); err != nil {
 		return in, err
@@ -160,7 +156,7 @@ func prepare(k6, dir string) (in instrument, err error) {
 	return in, os.WriteFile(in.script, script, 0o644)
 }
 
-// serve runs a pipeline alone until ctx ends. It prints the addresses, and at the end how many requests came.
+// serve runs a pipeline alone until ctx ends. It prints the addresses first and the number of requests last.
 func serve(ctx context.Context, f *fake.Pipeline, out io.Writer) error {
 	if err := f.Start(); err != nil {
 		return err

@@ -25,7 +25,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// holds tells whether all rows of a check hold, and there are any.
+// holds reports whether a check has rows and all of them hold.
 func holds(rows []row) bool {
 	for _, r := range rows {
 		if !r.ok {
@@ -48,7 +48,7 @@ func judged(c *testCase, n int, ms ...float64) *outcome {
 		Verdict: report.Verdict{Result: report.Pass},
 		Latency: report.Latencies{Arrival: report.NewLatency(series, true)},
 	}
-	return &outcome{testCase: c, messages: n, measured: n, gens: []*generated{{run: run, fake: &fake.Pipeline{}}}}
+	return &outcome{testCase: c, messages: n, measured: n, generators: []*generated{{run: run, fake: &fake.Pipeline{}}}}
 }
 
 func TestTheAccountIsComparedToTheMessage(t *testing.T) {
@@ -67,7 +67,7 @@ func TestTheAccountIsComparedToTheMessage(t *testing.T) {
 		"overtakings pass": {report.Account{Scheduled: 10, Arrived: 9, Lost: 1, Reordered: 3, Balanced: true}, true},
 	} {
 		o := judged(&testCase{}, 10)
-		o.gens[0].run.Account = c.got
+		o.generators[0].run.Account = c.got
 		assert.Equal(t, c.want, holds(expected(o)), name)
 	}
 }
@@ -98,8 +98,8 @@ func TestLatenessIsLeftOutOfTheVerdict(t *testing.T) {
 		{report.Fail, report.Pass, 0, nil, false},
 	} {
 		o := judged(&testCase{}, 1)
-		o.gens[0].exit = c.exit
-		o.gens[0].run.Verdict = report.Verdict{Result: c.result, Reasons: c.reasons}
+		o.generators[0].exit = c.exit
+		o.generators[0].run.Verdict = report.Verdict{Result: c.result, Reasons: c.reasons}
 		assert.Equal(t, c.ok, holds(verdict(c.want)(o)), "%+v", c)
 	}
 }
@@ -152,7 +152,7 @@ func TestAWrongCountIsNotTriedAgain(t *testing.T) {
 			runs++
 			o := judged(&tried, 1)
 			if c.doubt {
-				o.gens[0].run.Verdict = report.Verdict{Result: report.Invalid, Reasons: []string{"the generator was late: by far"}}
+				o.generators[0].run.Verdict = report.Verdict{Result: report.Invalid, Reasons: []string{"the generator was late: by far"}}
 			}
 			return o, nil
 		}, func(string) { repeated++ })
@@ -169,10 +169,10 @@ func TestTheCanaryIsHeldToTheRecordOfItsOwnMessages(t *testing.T) {
 	t.Parallel()
 	for measured, want := range map[float64]bool{49: false, 51: false, 52: true, 90: true, 110: false} {
 		o := judged(&testCase{rate: 1000, seconds: [2]int{1, 1}}, 1, 1)
-		o.gens[0].run.Canary = &report.Canary{Sent: 1, Arrived: 1, Latency: report.Latency{Count: 1, Min: &measured}}
+		o.generators[0].run.Canary = &report.Canary{Sent: 1, Arrived: 1, Latency: report.Latency{Count: 1, Min: &measured}}
 		written(o, 1)
-		due := o.gens[0].log[0].Written.Add(500 * ms)
-		o.gens[0].log = append(o.gens[0].log, fake.Delivery{ID: "run.canary.0", Written: due.Add(51 * ms)})
+		due := o.generators[0].log[0].Written.Add(500 * ms)
+		o.generators[0].log = append(o.generators[0].log, fake.Delivery{ID: "run.canary.0", Written: due.Add(51 * ms)})
 		assert.Equal(t, want, holds(canary(50*ms)(o)), "%g", measured)
 		assert.Len(t, o.arrivals(), 1, "it is no part of the load")
 	}
@@ -180,10 +180,10 @@ func TestTheCanaryIsHeldToTheRecordOfItsOwnMessages(t *testing.T) {
 
 // written is the record of a pipeline that wrote each message so many ms after it was due.
 func written(o *outcome, ms ...float64) {
-	began, _ := time.Parse(time.RFC3339Nano, o.gens[0].run.Run.Started)
+	began, _ := time.Parse(time.RFC3339Nano, o.generators[0].run.Run.Started)
 	for i, late := range ms {
 		due := began.Add(time.Millisecond + time.Duration(i)*time.Second/time.Duration(o.rate))
-		o.gens[0].log = append(o.gens[0].log, fake.Delivery{
+		o.generators[0].log = append(o.generators[0].log, fake.Delivery{
 			ID: fmt.Sprintf("run.1.%d", i), Written: due.Add(time.Duration(late * 1e6)),
 		})
 	}
@@ -212,10 +212,10 @@ func TestAnOmittedFreezeIsFound(t *testing.T) {
 	omitted[0] = 1000
 	for _, measured := range [][]float64{honest, omitted} {
 		o := judged(c, 1000, measured...)
-		o.gens[0].fake = frozen()
+		o.generators[0].fake = frozen()
 		written(o, honest...)
 		sound := measured[1] > 1
-		assert.Equal(t, sound, holds(slowArrivals(o)))
+		assert.Equal(t, sound, holds(slowCount(o)))
 		assert.Equal(t, sound, holds(slowQuartiles(o)))
 		assert.True(t, holds(slowest(o)), "the slowest alone would not show it")
 	}
@@ -230,7 +230,7 @@ func TestAFromSendThatMissesNothingIsFound(t *testing.T) {
 			times.Add(map[bool]int64{true: 500_000, false: 1000}[i < slow])
 		}
 		o := judged(&testCase{}, 10, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500)
-		o.gens[0].run.Latency.FromSend = report.NewLatency(&times, true)
+		o.generators[0].run.Latency.FromSend = report.NewLatency(&times, true)
 		assert.Equal(t, want, holds(uncorrected(o)), slow)
 	}
 }
@@ -239,12 +239,12 @@ func TestAWrongBucketIsFound(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]bool{"2.5": true, "2.502": false} {
 		o := judged(&testCase{}, 2, 1.5, 2.5)
-		o.gens[0].dir = t.TempDir()
+		o.generators[0].dir = t.TempDir()
 		points := `{"type":"Metric","metric":"arrival_latency","data":{"name":"arrival_latency"}}
 {"type":"Point","metric":"arrival_latency","data":{"value":1.5}}
 {"type":"Point","metric":"http_reqs","data":{"value":1}}
 {"type":"Point","metric":"arrival_latency","data":{"value":` + value + "}}\n"
-		require.NoError(t, os.WriteFile(o.gens[0].points(), []byte(points), 0o600))
+		require.NoError(t, os.WriteFile(o.generators[0].points(), []byte(points), 0o600))
 		assert.Equal(t, want, holds(merged(o)), value)
 	}
 }
@@ -257,9 +257,9 @@ func TestTheClockIsHeldToItsOwnBound(t *testing.T) {
 		offsetOK, driftRight bool
 	}{{500.009, 0, true, true}, {500.011, 0, false, true}, {-500, 0, false, true}, {499.991, 8, true, false}} {
 		o := judged(&testCase{}, 1)
-		o.gens[0].run.Run.Ended = &ended
-		o.gens[0].fake = &fake.Pipeline{Redis: &fake.Redis{Clock: fake.Clock{Ahead: 500 * ms}}}
-		o.gens[0].run.Clock = report.Clock{Reference: "redis TIME", OffsetMS: &c.offset, BoundMS: 0.01, DriftPPM: &c.drift}
+		o.generators[0].run.Run.Ended = &ended
+		o.generators[0].fake = &fake.Pipeline{Redis: &fake.Redis{Clock: fake.Clock{Ahead: 500 * ms}}}
+		o.generators[0].run.Clock = report.Clock{Reference: "redis TIME", OffsetMS: &c.offset, BoundMS: 0.01, DriftPPM: &c.drift}
 		assert.Equal(t, c.offsetOK, holds(offset(o)), "%+v", c)
 		assert.Equal(t, c.driftRight, holds(drift(0)(o)), "%+v", c)
 	}
@@ -342,8 +342,8 @@ func TestWrongUseIsToldApartFromATableThatDoesNotHold(t *testing.T) {
 
 func TestLastWordsAreOneLine(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "a b", lastWords(bytes.NewBufferString("a\n  b\n")))
-	assert.LessOrEqual(t, len(lastWords(bytes.NewBufferString(strings.Repeat("x", 1000)))), 310)
+	assert.Equal(t, "a b", lastOutput(bytes.NewBufferString("a\n  b\n")))
+	assert.LessOrEqual(t, len(lastOutput(bytes.NewBufferString(strings.Repeat("x", 1000)))), 310)
 }
 
 // A reader that is late is in none of the arrivals; a writer that is late is in none of the truth.
@@ -371,10 +371,10 @@ func TestAnArrivalIsHeldToItsWrite(t *testing.T) {
 			if i < c.slow {
 				took = time.Millisecond
 			}
-			o.gens[0].log = append(o.gens[0].log, fake.Delivery{Made: began, Handed: began.Add(took), Acked: began.Add(time.Second)})
+			o.generators[0].log = append(o.generators[0].log, fake.Delivery{Made: began, Handed: began.Add(took), Acked: began.Add(time.Second)})
 		}
-		o.gens[0].run.Latency.Stages = map[string]report.Latency{"delivery": report.NewLatency(delivery, true)}
-		assert.Equal(t, c.want, holds(error99(o)), name)
+		o.generators[0].run.Latency.Stages = map[string]report.Latency{"delivery": report.NewLatency(delivery, true)}
+		assert.Equal(t, c.want, holds(readDelay(o)), name)
 	}
 }
 
@@ -385,7 +385,7 @@ func TestAlmostAllMessagesArriveByTheKernelsStamp(t *testing.T) {
 		want         bool
 	}{{100, 0, true}, {95, 5, true}, {94, 6, false}, {95, 4, false}, {0, 100, false}, {0, 0, false}} {
 		o := judged(&testCase{}, 100)
-		o.gens[0].run.Health.ArrivalStamps = report.ArrivalStamps{Kernel: c.kernel, Read: c.read}
+		o.generators[0].run.Health.ArrivalStamps = report.ArrivalStamps{Kernel: c.kernel, Read: c.read}
 		assert.Equal(t, c.want, holds(stamped(o)), "%+v", c)
 	}
 }

@@ -45,12 +45,12 @@ func (c *testCase) title(f form) string {
 	return c.name + " · " + load
 }
 
-// line is one line of the table. A text that is too long for its column pushes the others on.
+// line formats one line of the table. A text that is too long moves the columns behind it to the right.
 func line(what, expected, measured, tolerance, answer string) string {
 	return strings.TrimRight(fmt.Sprintf("  %-32s %-24s %-24s %-18s %s", what, expected, measured, tolerance, answer), " ") + "\n"
 }
 
-// trim writes milliseconds to the µs, and long ones with four digits.
+// trim formats ms with up to three decimals, and from 10 ms with four digits.
 func trim(ms float64) string {
 	scale := 1000.0
 	switch size := math.Abs(ms); {
@@ -62,7 +62,7 @@ func trim(ms float64) string {
 	return minus(strconv.FormatFloat(math.Round(ms*scale)/scale, 'f', -1, 64))
 }
 
-// micros writes milliseconds to the µs, however many they are: what clocks are compared to.
+// micros formats ms with three decimals, for clocks.
 func micros(ms float64) string { return minus(fmt.Sprintf("%.3f", ms)) }
 
 func millis(ms float64) string { return trim(ms) + " ms" }

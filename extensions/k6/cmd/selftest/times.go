@@ -13,35 +13,21 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/report"
 )
 
-// slow is what counts as held up by a freeze, in ms.
+// slow is the latency in ms from which on a message counts as delayed by a freeze.
 const slow = 100.0
 
-// slack is how much longer than expected a latency may be, in ms: sockets and scheduler add time. Nothing may
-// arrive earlier than expected.
+// slack is how much a latency may exceed the expected one, in ms: sockets and scheduler add time. Nothing may
+// arrive earlier than expected. The short form shares the machine with other work.
 func (f form) slack(expected float64) float64 {
-	if f == short { // beside whatever else the machine does
-		return math.Max(25, expected/2)
-	}
-	return math.Max(10, expected/10)
+	return [...]float64{full: max(10, expected/10), short: max(25, expected/2)}[f]
 }
 
-// least is the slack of the fastest message: it met the machine at its best.
-func (f form) least() float64 {
-	if f == short {
-		return 10
-	}
-	return 1
-}
+func (f form) fastestSlack() float64 { return [...]float64{full: 1, short: 10}[f] }
 
-// held is the slack of messages that a freeze has delayed: the backlog comes at once and keeps every core busy.
-func (f form) held() float64 {
-	if f == short {
-		return 100
-	}
-	return 50
-}
+// frozenSlack is the slack of messages that a freeze delayed: the backlog comes at once and keeps every core busy.
+func (f form) frozenSlack() float64 { return [...]float64{full: 50, short: 100}[f] }
 
-// between is a line of a latency in ms that has to lie in [low−early, low+late].
+// between returns the row of a latency in ms that must lie in [low−early, low+late].
 func between(what, expected string, measured, low, early, late float64) row {
 	return row{
 		what, expected, millis(measured), fmt.Sprintf("−%s +%s ms", trim(early), trim(late)),
@@ -49,11 +35,11 @@ func between(what, expected string, measured, low, early, late float64) row {
 	}
 }
 
-// fastest compares the shortest arrival latency with the delay, which nothing can undercut.
+// fastest compares the shortest arrival latency with the pipeline's delay.
 func fastest(delay time.Duration) check {
 	return func(o *outcome) []row {
 		expected := millisOf(delay)
-		return []row{between("arrival, fastest", millis(expected), *o.gens[0].run.Latency.Arrival.Min, expected, 0, o.form.least())}
+		return []row{between("arrival, fastest", millis(expected), *o.generators[0].run.Latency.Arrival.Min, expected, 0, o.form.fastestSlack())}
 	}
 }
 
@@ -62,79 +48,76 @@ func quantile(percentile float64, delay time.Duration) check {
 	return func(o *outcome) []row {
 		expected := millisOf(delay)
 		least := max(expected, at(o.arrivals(), percentile))
-		got := float64(histogram(o.gens[0].run.Latency.Arrival).ValueAtPercentile(percentile)) / 1000
+		got := float64(histogram(o.generators[0].run.Latency.Arrival).ValueAtPercentile(percentile)) / 1000
 		return []row{between(fmt.Sprintf("arrival, p%g", percentile), recorded(expected, least), got, least, 0, o.form.slack(expected))}
 	}
 }
 
-// slowArrivals compares how many messages a freeze has delayed: all that were due during it, except in its last
-// slow ms.
-func slowArrivals(o *outcome) []row {
+// slowCount compares how many messages a freeze delayed: all that were due during it, except in its last 100 ms.
+func slowCount(o *outcome) []row {
 	did := o.arrivals()
-	expected, got := due(o), above(histogram(o.gens[0].run.Latency.Arrival))
+	expected, got := due(o), above(histogram(o.generators[0].run.Latency.Arrival))
 	low := slower(did, slow)
-	high := slower(did, slow-min(o.form.held(), slow/2)) // a little less may have become more on the way to the socket
+	high := slower(did, slow-min(o.form.frozenSlack(), slow/2)) // the way to the socket may add to a slightly shorter one
 	return []row{{
 		"arrivals slower than 100 ms", fmt.Sprintf("≥ %s (fake ≥ %s)", count(expected), count(low)), count(got), fmt.Sprintf("−0 +%s", count(high-low)),
 		got >= expected && got >= low && got <= high,
 	}}
 }
 
-// due is how many requests are due during a freeze and more than slow ms before its end. It may begin between two.
+// due counts the requests that are due more than 100 ms before the end of a freeze. It may begin between two.
 func due(o *outcome) int {
-	return int((o.gens[0].fake.Freeze.For.Seconds()-slow/1000)*float64(o.rate)) - 1
+	return int((o.generators[0].fake.Freeze.For.Seconds()-slow/1000)*float64(o.rate)) - 1
 }
 
-// slowQuartiles compares how the messages that a freeze has held up are spread.
+// slowQuartiles compares the quartiles of the messages that a freeze delayed.
 func slowQuartiles(o *outcome) (rows []row) {
-	g, did := o.gens[0], o.arrivals()
+	g, did := o.generators[0], o.arrivals()
 	h := histogram(g.run.Latency.Arrival)
 	did = did[len(did)-slower(did, slow):]
 	counted := above(h)
 	last := g.fake.Freeze.For.Seconds() * 1000
 	for _, p := range []float64{25, 50, 75} {
-		// The percentile of all that is this percentile of the slow ones.
-		of := 100 * (1 - float64(counted)*(1-p/100)/float64(h.TotalCount()))
+		percentileOfAll := 100 * (1 - float64(counted)*(1-p/100)/float64(h.TotalCount()))
 		expected := at(did, p)
 		rows = append(rows, between(fmt.Sprintf("their p%g", p), recorded(slow+(last-slow)*p/100, expected),
-			float64(h.ValueAtPercentile(of))/1000, expected, o.form.held(), o.form.held()))
+			float64(h.ValueAtPercentile(percentileOfAll))/1000, expected, o.form.frozenSlack(), o.form.frozenSlack()))
 	}
 	return rows
 }
 
-// slowest compares the longest arrival latency: the request at the start of the freeze waits for all of it.
+// slowest compares the longest arrival latency: the request that starts the freeze waits for all of it.
 func slowest(o *outcome) []row {
-	g := o.gens[0]
+	g := o.generators[0]
 	expected, last, got := millisOf(g.fake.Freeze.For), at(o.arrivals(), 100), *g.run.Latency.Arrival.Max
-	r := between("arrival, slowest", recorded(expected, last), got, last, 0, o.form.held())
+	r := between("arrival, slowest", recorded(expected, last), got, last, 0, o.form.frozenSlack())
 	r.ok = r.ok && got >= expected
 	return []row{r}
 }
 
-// uncorrected requires that the same run, measured from the actual send, misses most of the delay: each sender
-// was delayed once. It shows the effect of measuring from the due time.
+// uncorrected requires that latencies from the actual send miss most of the delay: each sender was delayed only
+// once. It shows what measuring from the due time is for.
 func uncorrected(o *outcome) []row {
-	l := o.gens[0].run.Latency
+	l := o.generators[0].run.Latency
 	got, most := above(histogram(l.FromSend)), above(histogram(l.Arrival))/2
 	return []row{{"from send, slower than 100 ms", "misses most of them", count(got), "< " + count(most), got > 0 && got < most}}
 }
 
-// stamped requires that messages have kernel stamps, except the first few: the kernel starts stamping a little
-// after the request.
+// stamped requires kernel stamps for all messages but the first few: the kernel starts to stamp with a delay.
 func stamped(o *outcome) []row {
 	const most = 5
-	s := o.gens[0].run.Health.ArrivalStamps
+	s := o.generators[0].run.Health.ArrivalStamps
 	got := fmt.Sprintf("%s, read: %s", count(int(s.Kernel)), count(int(s.Read)))
 	return []row{{"arrived by the kernel's stamp", "≥ " + count(o.measured-most), got, exact,
 		int(s.Kernel) >= o.measured-most && int(s.Kernel+s.Read) == o.measured}}
 }
 
-// error99 compares when messages arrived with when they were written, by the stamp in each: the stage delivery is what the instrument
-// adds, and what the write takes. Where the writer itself was held up in it, the truth is not known better than that, and the message is left
-// out. What is left holds on any machine, since nothing waits for the reader but the acknowledgement.
-func error99(o *outcome) []row {
+// readDelay compares when messages arrived with when they were written, by the stamp in each: the stage delivery
+// is the instrument's error plus the time of the write. It leaves out messages whose write took too long to know
+// better. The rest holds on any machine, because only the acknowledgement waits for the reader.
+func readDelay(o *outcome) []row {
 	const most, share = 0.1, 0.01 // ms
-	g := o.gens[0]
+	g := o.generators[0]
 	h := histogram(g.run.Latency.Stages["delivery"])
 	late, known := 0, len(g.log)
 	acked := make([]float64, 0, len(g.log))
@@ -178,24 +161,24 @@ func slower(times []float64, ms float64) int {
 	return len(times) - sort.Search(len(times), func(i int) bool { return times[i] > ms })
 }
 
-// at is a percentile of ascending times, counted as HdrHistogram counts it.
+// at returns a percentile of ascending times, as HdrHistogram computes it.
 func at(times []float64, percentile float64) float64 {
 	i := int(percentile/100*float64(len(times)) + 0.5)
 	return times[min(max(i, 1), len(times))-1]
 }
 
-// recorded is the expected value and the one in the pipeline's log.
+// recorded formats the expected value and the one in the pipeline's log.
 func recorded(expected, did float64) string {
 	return fmt.Sprintf("%s (fake ≥ %s)", millis(expected), trim(did))
 }
 
-// probing is how old the last probe of a run's clock may be when the run ends: they are 100 ms apart, and a busy machine misses some.
+// probing is how old a run's last clock probe may be at its end: probes are 100 ms apart, and a busy machine
+// misses some.
 const probing = 500 * time.Millisecond
 
-// offset compares the offset that the run has found for the clock of Redis, within the bound that the run
-// itself states.
+// offset compares the offset that the run found for the clock of Redis, within the bound that the run states.
 func offset(o *outcome) []row {
-	g := o.gens[0]
+	g := o.generators[0]
 	clock, ended := g.fake.Redis.Clock, g.ended()
 	low, high := millisOf(clock.Error(ended.Add(-probing))), millisOf(clock.Error(ended)) // no clock drifts backwards here
 	expected := micros(high)
@@ -209,14 +192,14 @@ func offset(o *outcome) []row {
 	}}
 }
 
-// drift compares the drift, within 5 ppm and the bounds at both ends of the run. In two seconds the bounds
-// allow nearly everything, so the short form leaves it out.
+// drift compares the drift, within 5 ppm and the bounds at both ends of the run. The short form leaves it out:
+// in two seconds the bounds allow nearly everything.
 func drift(ppm float64) check {
 	return func(o *outcome) []row {
 		if o.form == short {
 			return nil
 		}
-		g := o.gens[0]
+		g := o.generators[0]
 		c := g.run.Clock
 		tolerance := 5 + 2*c.BoundMS*1000/g.ended().Sub(g.began()).Seconds()
 		return []row{{
@@ -226,22 +209,22 @@ func drift(ppm float64) check {
 	}
 }
 
-// stage makes a line for a stage that has samples; without samples there is nothing to compare.
+// stage returns the row of a stage; it fails without samples.
 func stage(o *outcome, name string, expected time.Duration, line func(l report.Latency, expected float64) row) row {
-	l, ms := o.gens[0].run.Latency.Stages[name], millisOf(expected)
+	l, ms := o.generators[0].run.Latency.Stages[name], millisOf(expected)
 	if l.Count == 0 {
 		return row{"stage " + name, millis(ms), "no sample", exact, false}
 	}
 	return line(l, ms)
 }
 
-// inside compares a stage that only the stamps define: the instrument adds nothing. With a drifting clock it is
-// off by the drift, and each stamp is rounded to µs.
+// inside compares a stage between two stamps, to which the instrument adds nothing. A drifting clock adds its
+// drift, and each stamp is rounded to µs.
 func inside(name string, expected time.Duration) check {
 	return func(o *outcome) []row {
 		return []row{stage(o, name, expected, func(l report.Latency, expected float64) row {
 			slack, tolerance := 0.0, exact
-			if ppm := o.gens[0].fake.Redis.Clock.PPM; ppm != 0 {
+			if ppm := o.generators[0].fake.Redis.Clock.PPM; ppm != 0 {
 				slack = math.Ceil(expected*math.Abs(ppm)/1000+1) / 1000
 				tolerance = fmt.Sprintf("±%.3f ms", slack)
 			}
@@ -253,20 +236,20 @@ func inside(name string, expected time.Duration) check {
 	}
 }
 
-// across compares a stage between two processes: it includes the configured delay and what the sockets add,
-// within the bound of the clock.
+// across compares a stage between two processes: the configured delay plus what the sockets add, within the
+// clock bound.
 func across(name string, expected time.Duration) check {
 	return func(o *outcome) []row {
 		return []row{stage(o, name, expected, func(l report.Latency, expected float64) row {
-			return between("stage "+name+", fastest", millis(expected), *l.Min, expected, o.gens[0].run.Clock.BoundMS, o.form.least())
+			return between("stage "+name+", fastest", millis(expected), *l.Min, expected, o.generators[0].run.Clock.BoundMS, o.form.fastestSlack())
 		})}
 	}
 }
 
-// sum requires the means of the stages to sum to the mean of the arrival latency.
-func sum(o *outcome) []row {
+// stageSum requires that the stages' means sum to the mean of the arrival latency.
+func stageSum(o *outcome) []row {
 	const rounding = 0.001 // ms
-	l, total := o.gens[0].run.Latency, 0.0
+	l, total := o.generators[0].run.Latency, 0.0
 	for _, s := range l.Stages {
 		if s.Mean != nil {
 			total += *s.Mean
