@@ -113,15 +113,15 @@ func TestTheEstimateOfARatio(t *testing.T) {
 		assert.InEpsilon(t, means[len(means)-1-want.cut], high, 1e-6, n)
 		assert.InDelta(t, want.sure, sure, 1e-9, n)
 	}
-	assert.Equal(t, "the limit holds", decided(0.97, 1, 0.97))
-	assert.Equal(t, "the limit is missed", decided(0.9, 0.96, 0.97))
-	assert.Contains(t, decided(0.9, 0.97, 0.97), "more rounds")
+	assert.Equal(t, "the limit holds", conclusion(0.97, 1, 0.97))
+	assert.Equal(t, "the limit is missed", conclusion(0.9, 0.96, 0.97))
+	assert.Contains(t, conclusion(0.9, 0.97, 0.97), "more rounds")
 }
 
 func TestUse(t *testing.T) {
 	t.Parallel()
 	whole := use{cpu: map[string]time.Duration{"k6": 9 * time.Millisecond, "redis": time.Millisecond}, count: 1000, seconds: 0.5}
-	assert.InDelta(t, 10.0, whole.each(), 1e-9)
+	assert.InDelta(t, 10.0, whole.perItem(), 1e-9)
 	assert.InDelta(t, 9.0, whole.of("k6"), 1e-9)
 	assert.InDelta(t, 1.8, percent("k6")(whole), 1e-9)
 	assert.InDelta(t, 2000.0, whole.rate(), 1e-9)
@@ -144,13 +144,13 @@ func TestSidesAreMeasuredInTurn(t *testing.T) {
 			return use{cpu: map[string]time.Duration{"k6": cpu}, count: 1, seconds: 1}
 		}
 	}
-	all := b.turns(3, "request", side("a", 10, 20, 40), side("b", 5, 20, 30))
+	all := b.alternate(3, "request", side("a", 10, 20, 40), side("b", 5, 20, 30))
 	assert.Equal(t, "abbaab", order)
-	assert.InDelta(t, 20.0, all.median(0, use.each), 1e-9)
-	assert.InDelta(t, 20.0, all.median(1, use.each), 1e-9)
+	assert.InDelta(t, 20.0, all.median(0, use.perItem), 1e-9)
+	assert.InDelta(t, 20.0, all.median(1, use.perItem), 1e-9)
 	assert.InDelta(t, 0.75, all.ratio(cost), 1e-9, "of a round, not of the medians")
 	require.ErrorIs(t, must.Try(func() {
-		b.turns(3, "request", side("a", 1), func() use { return must.Get(use{}, exec.ErrNotFound) })
+		b.alternate(3, "request", side("a", 1), func() use { return must.Get(use{}, exec.ErrNotFound) })
 	}), exec.ErrNotFound)
 }
 
@@ -204,7 +204,7 @@ func TestABatchIsPublishedMessageByMessage(t *testing.T) {
 
 func TestWhatWasStartedIsStopped(t *testing.T) {
 	t.Parallel()
-	b := &bench{root: "../../../..", dir: t.TempDir(), unleash: func() {}}
+	b := &bench{root: "../../../..", dir: t.TempDir(), stopWatchdog: func() {}}
 	p := b.start("a sleeper", nil, "sleep", "3600")
 	closed := false
 	b.closers = append(b.closers, func() { closed = true })
@@ -217,7 +217,7 @@ func TestWhatWasStartedIsStopped(t *testing.T) {
 	require.NoError(t, err)
 	assert.Positive(t, peak)
 
-	b = &bench{root: "../../../..", unleash: func() {}}
+	b = &bench{root: "../../../..", stopWatchdog: func() {}}
 	defer b.close()
 	err = b.start("a liar", nil, "sh", "-c", "echo not today; exit 3").wait(t.Context())
 	require.ErrorContains(t, err, "exit status 3\nnot today")

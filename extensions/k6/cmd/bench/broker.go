@@ -31,12 +31,12 @@ type server struct {
 	address string
 }
 
-// serve starts a server on a free port, and waits until it listens there.
+// serve starts a server on a free port and waits until it listens.
 func (b *bench) serve(what string, start func(port string) *process) *server {
 	address := freeAddress()
 	_, port, _ := net.SplitHostPort(address)
 	s := &server{start(port), address}
-	b.eventually(what+" that answers", readyWithin, func() bool {
+	b.waitUntil(what+" that answers", readyWithin, func() bool {
 		conn, err := net.DialTimeout("tcp", address, time.Second)
 		if err == nil {
 			_ = conn.Close()
@@ -50,8 +50,8 @@ func (s *server) http() string  { return "http://" + s.address }
 func (s *server) redis() string { return "redis://" + s.address }
 func (s *server) mqtt() string  { return "mqtt://" + s.address }
 
-// startMosquitto starts a real broker of the row's own. It queues without a limit: one that drops what a slow subscriber
-// does not take would make it look cheap.
+// startMosquitto starts a broker for the row. Its queues have no limit: a broker that drops messages of a slow
+// subscriber would look cheap.
 func (b *bench) startMosquitto() *server {
 	me := must.Get(user.Current())
 	conf := filepath.Join(b.dir, "mosquitto.conf")
@@ -62,7 +62,7 @@ func (b *bench) startMosquitto() *server {
 	})
 }
 
-// startRedis starts a Redis of the row's own, with the append-only file of the pipeline's ("yes") or without ("no").
+// startRedis starts a Redis for the row. appendonly is "yes" for the pipeline's append-only file, or "no".
 func (b *bench) startRedis(appendonly string) *server {
 	return b.serve("a Redis", func(port string) *process {
 		return b.start("redis-server", daemons(), "redis-server", "--bind", "127.0.0.1", "--port", port,
@@ -70,16 +70,16 @@ func (b *bench) startRedis(appendonly string) *server {
 	})
 }
 
-// daemons is the PATH that Debian's servers are in.
+// daemons is a PATH that includes the directories of Debian's servers.
 func daemons() []string { return []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin:/usr/local/sbin"} }
 
 func (b *bench) openRedis(url string) *redis.Client {
 	client := redis.NewClient(must.Get(redis.ParseURL(url)))
-	b.closing(client)
+	b.closeLater(client)
 	return client
 }
 
-// connect opens an MQTT connection until the row is over. stream is what is below it.
+// connect opens an MQTT connection until the end of the row. stream is its TCP connection.
 func (b *bench) connect(url, id string) (conn *receiver.Conn, stream net.Conn) {
 	dial := func(ctx context.Context, network, address string) (_ net.Conn, err error) {
 		stream, err = (&net.Dialer{}).DialContext(ctx, network, address)
@@ -90,9 +90,9 @@ func (b *bench) connect(url, id string) (conn *receiver.Conn, stream net.Conn) {
 	return conn, stream
 }
 
-// straight is a broker that has no topics: it hands the connection of its one subscriber to subscribed, for the packets that
-// somebody writes there. It costs less CPU than a real one where the broker is not what is measured.
-func (b *bench) straight(subscribed func(net.Conn)) (url string) {
+// directBroker starts a broker without topics: it calls subscribed with the connection of its one subscriber, and
+// the caller writes packets there. It takes less CPU than a real broker.
+func (b *bench) directBroker(subscribed func(net.Conn)) (url string) {
 	l := b.listen()
 	go func() {
 		for {
@@ -106,8 +106,8 @@ func (b *bench) straight(subscribed func(net.Conn)) (url string) {
 	return "mqtt://" + l.Addr().String()
 }
 
-// nowhere is a broker whose subscriber nobody sends to.
-func (b *bench) nowhere() (url string) { return b.straight(func(net.Conn) {}) }
+// silentBroker starts a broker that sends no messages.
+func (b *bench) silentBroker() (url string) { return b.directBroker(func(net.Conn) {}) }
 
 func serveSubscriber(conn net.Conn, subscribed func(net.Conn)) {
 	defer func() { _ = conn.Close() }()
@@ -116,7 +116,7 @@ func serveSubscriber(conn net.Conn, subscribed func(net.Conn)) {
 		if err != nil {
 			return
 		}
-		if _, err := conn.Write(mqttwire.Reply(packet)); err != nil { // one write, so it cuts into no packet of the other writer
+		if _, err := conn.Write(mqttwire.Reply(packet)); err != nil { // one write can't split a packet of the other writer
 			return
 		}
 		if packet.Type == packets.SUBSCRIBE {
@@ -125,11 +125,11 @@ func serveSubscriber(conn net.Conn, subscribed func(net.Conn)) {
 	}
 }
 
-// sink takes what arrives, acknowledges it as the native subscriber would, and looks at nothing.
+// sink is a subscriber that acknowledges and counts messages, and ignores their content.
 type sink struct{ taken atomic.Int64 }
 
-// startSink holds the topics of the default flow until the row is over. Once so many bytes lie in its socket it is woken: 1 is a
-// subscriber as others are, which is woken for each message while the broker keeps up.
+// startSink subscribes to the topics of the default flow until the end of the row. The kernel wakes it when its
+// socket holds that many bytes; 1 is the default of any subscriber.
 func (b *bench) startSink(url string, wakes int) *sink {
 	conn, stream := b.connect(url, "sink")
 	topics := make([]string, 100)
@@ -137,7 +137,7 @@ func (b *bench) startSink(url string, wakes int) *sink {
 		topics[i] = fmt.Sprint("messages/user/", i)
 	}
 	must.Do(conn.Subscribe(b.ctx, topics, 1))
-	if wakes > 1 { // from here on: answers of the broker are shorter
+	if wakes > 1 { // not before: the broker's answers are shorter
 		must.Do(wakeAt(stream, wakes))
 	}
 	k := &sink{}
@@ -152,12 +152,12 @@ func (b *bench) startSink(url string, wakes int) *sink {
 	return k
 }
 
-// stack is a whole real pipeline, as npm run pipeline starts it.
+// stack is a real pipeline, as npm run pipeline starts it.
 type stack struct {
 	Ingest    struct{ URL, Token string }
 	Redis     struct{ URL string }
 	MQTT      struct{ URL, Username, Password string }
-	Processes map[string]int // pids of what messages go through
+	Processes map[string]int // pids of the processes that messages pass
 
 	bench *bench
 }
@@ -168,17 +168,17 @@ func (b *bench) startStack(env ...string) *stack {
 		"STACK_DIR=" + dir, "INGEST_PORT=0", "REDIS_PORT=0", "MQTT_PORT=0", "REDIS_URL=", "MQTT_URL=", "DRAIN_LIMIT_MS=0",
 	}, env...)...)
 	s := &stack{bench: b}
-	b.eventually("a pipeline", 3*readyWithin, func() bool {
+	b.waitUntil("a pipeline", 3*readyWithin, func() bool {
 		text, err := os.ReadFile(filepath.Join(dir, "stack.json"))
 		return err == nil && json.Unmarshal(text, s) == nil
 	}, p)
 	return s
 }
 
-// count is how many messages have ever entered the queue.
+// count counts the messages that have entered the queue.
 func (s *stack) count() (int64, error) { return s.metric("arrival_ingest_messages_accepted_total") }
 
-// metric asks the ingest for a figure of its /metrics.
+// metric reads a metric of the ingest.
 func (s *stack) metric(name string) (int64, error) {
 	_, text, err := s.bench.get(s.Ingest.URL + "/metrics")
 	if err != nil {

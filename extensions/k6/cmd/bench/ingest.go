@@ -13,21 +13,21 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/mqttwire"
 )
 
-// ingest is a cheap one: it answers 202, counts, and hands on what it was sent. It runs in the bench's own process, whose CPU
-// is nobody's.
+// ingest is a cheap ingest: it answers 202, counts messages and forwards them. It runs in the bench's own process,
+// whose CPU is not measured.
 type ingest struct {
 	url      string
 	requests atomic.Int64
 	messages atomic.Int64
 
 	mu  sync.Mutex
-	out net.Conn // PUBLISH packets are written there; nil: nowhere
+	out net.Conn // receives PUBLISH packets; nil: forward nothing
 	buf []byte
 }
 
 const token = "bench-token"
 
-// startIngest listens on a free port until the row is over.
+// startIngest listens on a free port until the end of the row.
 func (b *bench) startIngest(out net.Conn) *ingest {
 	l := b.listen()
 	in := &ingest{url: "http://" + l.Addr().String(), out: out}
@@ -37,7 +37,7 @@ func (b *bench) startIngest(out net.Conn) *ingest {
 }
 
 func (in *ingest) serve(ctx *fasthttp.RequestCtx) {
-	if in.hand(ctx.PostBody()) {
+	if in.forward(ctx.PostBody()) {
 		ctx.SetStatusCode(fasthttp.StatusAccepted)
 		ctx.SetContentType("application/json; charset=utf-8")
 		ctx.SetBodyString(`{"accepted":1}`)
@@ -47,15 +47,14 @@ func (in *ingest) serve(ctx *fasthttp.RequestCtx) {
 	in.requests.Add(1)
 }
 
-// deliver says where messages go from now on.
-func (in *ingest) deliver(to net.Conn) {
+func (in *ingest) forwardTo(to net.Conn) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.out = to
 }
 
-// hand hands a body's messages on in one write: a subscriber that does not keep up holds the load back.
-func (in *ingest) hand(body []byte) bool {
+// forward writes the messages of a body in one write. It blocks when the subscriber is slow, and so delays the load.
+func (in *ingest) forward(body []byte) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.out == nil {
@@ -75,45 +74,33 @@ func (in *ingest) hand(body []byte) bool {
 	return true
 }
 
-// The bench's ingest hands on what k6 posts, and costs little: it knows the JSON that it is sent.
-
-// between stands between two messages of a batch.
+// between separates two messages of a batch: the bench knows the JSON that k6 sends, and need not parse it.
 var between = []byte(`},{"id":"`)
 
-// split calls each for every message of a body: of one, or of an array of them.
+// split calls each with every message of a body, which is one message or an array.
 func split(body []byte, each func(message []byte)) {
 	if len(body) < 2 || body[0] != '[' {
 		each(body)
 		return
 	}
 	body = body[1 : len(body)-1]
-	for {
-		i := bytes.Index(body, between)
-		if i < 0 {
-			each(body)
-			return
-		}
+	for i := bytes.Index(body, between); i >= 0; i = bytes.Index(body, between) {
 		each(body[:i+1])
 		body = body[i+2:]
 	}
+	each(body)
 }
 
 var targetKey = []byte(`"target":"`)
 
-// target is that of a message; nil without it.
+// target returns the target of a message, or nil.
 func target(message []byte) []byte {
-	_, rest, found := bytes.Cut(message, targetKey)
-	if !found {
-		return nil
-	}
-	value, _, found := bytes.Cut(rest, []byte{'"'})
-	if !found {
-		return nil
-	}
+	_, rest, _ := bytes.Cut(message, targetKey)
+	value, _, _ := bytes.Cut(rest, []byte{'"'})
 	return value
 }
 
-// appendPublish adds a PUBLISH packet of QoS 0 with a user property hops, as the pipeline's relay makes it.
+// appendPublish appends a PUBLISH packet of QoS 0 with the user property hops, as the pipeline's relay writes it.
 func appendPublish(b, target, payload []byte, at time.Time) []byte {
 	hops := append(strconv.AppendInt(make([]byte, 0, 48), at.UnixMicro(), 10), ",35,112,40"...)
 	p := mqttwire.Publish{

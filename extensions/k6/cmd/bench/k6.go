@@ -9,7 +9,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
-// k6 starts a script of scripts/, as npm run ramp would: with its collector's setting.
+// k6 starts a script of scripts/ with the GOGC that npm run ramp sets.
 func (b *bench) k6(script string, env []string, args ...string) *process {
 	env = append(env, "GOGC=400", "K6_AUTO_EXTENSION_RESOLUTION=false", "K6_NO_USAGE_REPORT=true")
 	args = append([]string{"run", "--quiet", "--no-color", "--include-system-env-vars"}, args...)
@@ -17,10 +17,10 @@ func (b *bench) k6(script string, env []string, args ...string) *process {
 	return b.start("k6 "+script, env, filepath.Join(b.dir, "k6"), append(args, path)...)
 }
 
-// options are those of new Run(), as far as the rows need them.
+// options are those of new Run().
 type options map[string]any
 
-// sending are the options of a run that posts to url and has its messages delivered at QoS 0 by mqtt, if they arrive anywhere.
+// sending returns the options of a run that posts to url and subscribes to mqtt at QoS 0.
 func sending(profile string, senders int, url, token, mqtt string) options {
 	return options{
 		"profile": profile, "senders": senders, "canary": false,
@@ -32,15 +32,17 @@ func phase(seconds, rate float64, flow string) string {
 	return fmt.Sprintf("phases: [{name: load, duration: %g, arrivalRate: %.0f}]\nflows: [{name: one%s}]\n", seconds, rate, flow)
 }
 
-// exact is how many seconds a run lasts that is to end by itself after it was measured, and long more than a measurement takes.
-func (b *bench) exact() float64 { return b.warmup.Seconds() + b.duration.Seconds() + 1 }
-func (b *bench) long() float64  { return 2*b.warmup.Seconds() + b.duration.Seconds() + 5 }
+// runSeconds is the length of a run that ends by itself after it was measured.
+func (b *bench) runSeconds() float64 { return b.warmup.Seconds() + b.duration.Seconds() + 1 }
+
+// openSeconds is longer than any measurement takes: the bench ends the run.
+func (b *bench) openSeconds() float64 { return 2*b.warmup.Seconds() + b.duration.Seconds() + 5 }
 
 // arrival starts k6 with the native instrument.
 func (b *bench) arrival(o options, pump bool) *process {
 	dir := must.Get(os.MkdirTemp(b.dir, "run-"))
 	o["dir"] = dir
-	// In the environment, as some hold credentials.
+	// The options may hold credentials, so they go into the environment.
 	env := []string{"RUN=" + string(must.Get(json.Marshal(o))), fmt.Sprint("PUMP=", pump)}
 	var args []string
 	pprof := ""
@@ -53,11 +55,11 @@ func (b *bench) arrival(o options, pump bool) *process {
 	return p
 }
 
-// notPassed is k6's exit code for a run that ended and is no pass.
+// notPassed is k6's exit code for a complete run whose verdict is not pass.
 const notPassed = 110
 
-// finish waits until an arrival run has ended by itself, and returns how many messages have arrived if all have. Its verdict is of its times, which
-// are no matter here: the bench's own ingest makes stamps up, and a busy machine holds k6 up.
+// finish waits for the end of an arrival run and returns how many messages arrived. It fails if one is missing. It
+// ignores the verdict: the bench's own ingest invents stamps, and a busy machine delays k6.
 func (b *bench) finish(p *process) int {
 	must.Do(p.wait(b.ctx, notPassed))
 	var run struct {
@@ -71,7 +73,7 @@ func (b *bench) finish(p *process) int {
 	return a.Arrived
 }
 
-// profile keeps a CPU profile of a process over the time that it is measured, if it was started for that.
+// profile writes a CPU profile of a process while it is measured.
 func (b *bench) profile(p *process) {
 	_, text, err := b.get(fmt.Sprintf("%s?seconds=%.0f", p.pprof, max(1, b.duration.Seconds()-1)))
 	if err == nil {

@@ -1,5 +1,5 @@
-// Command bench is npm run bench: it measures the project's speed as ratios, each against a named baseline in the same run.
-// CPU is that of the process in question, so what feeds it and what it sends to costs it nothing.
+// Command bench is npm run bench: it measures the project's speed as ratios, each against a named baseline in the
+// same run. It counts the CPU of the measured process only, not that of its peers.
 package main
 
 import (
@@ -23,7 +23,7 @@ type settings struct {
 	duration time.Duration
 	rounds   int
 	rate     int // requests per second through the real pipeline
-	messages int // that the row memory measures
+	messages int // in the row memory
 	profiles string
 }
 

@@ -11,38 +11,36 @@ import (
 
 const (
 	paceRounds      = 4
-	paceConcurrency = 10   // requests under way where the cores are to be full
-	paceBacklog     = 200  // messages in the queue from which on the ingest delays its answers
-	paceRate        = 1500 // requests/s where they are not
+	paceConcurrency = 10   // requests in flight, to fill the cores
+	paceBacklog     = 200  // queued messages from which on the ingest delays its answers
+	paceRate        = 1500 // requests/s that do not fill the cores
 )
 
-type tempo struct {
-	rate float64 // messages/s
-	p50  float64 // arrival, ms
-	p99  float64
-	// p50 of each stage, ms.
-	stages map[string]float64
+type pacing struct {
+	rate     float64            // messages/s
+	p50, p99 float64            // arrival, ms
+	stages   map[string]float64 // p50 of each stage, ms
 }
 
-// pace compares the pipeline that drains before it fills with one whose processes share the cores as the system has it.
+// pace compares a pipeline that drains before it fills (PRIORITY=drain) with one whose processes have equal priority.
 func pace(b *bench) []figure {
 	none, drain := b.startStack("PRIORITY=none"), b.startStack("PRIORITY=drain", fmt.Sprintf("THROTTLE_BACKLOG=%d", paceBacklog))
-	closed := fmt.Sprintf("phases: [{name: load, duration: %g, vus: %d}]\nflows: [{name: one}]\n", b.exact(), paceConcurrency)
-	defer b.ahead(false)
-	var full, light [2][]tempo // none and drain
+	closed := fmt.Sprintf("phases: [{name: load, duration: %g, vus: %d}]\nflows: [{name: one}]\n", b.runSeconds(), paceConcurrency)
+	defer b.prioritizeK6(false)
+	var full, light [2][]pacing // none and drain
 	for round := range paceRounds {
 		for i := range 2 {
 			i = (i + round) % 2
 			s := []*stack{none, drain}[i]
-			b.ahead(i == 1)
-			full[i] = append(full[i], b.tempoOf(s, closed))
-			light[i] = append(light[i], b.tempoOf(s, phase(b.exact(), paceRate, "")))
+			b.prioritizeK6(i == 1)
+			full[i] = append(full[i], b.paceOf(s, closed))
+			light[i] = append(light[i], b.paceOf(s, phase(b.runSeconds(), paceRate, "")))
 		}
 		was, is := full[0][round], full[1][round]
 		b.say("round %d of %d: arrival p99 %.1f and %.1f ms at %.0f and %.0f/s with %d under way, load average %s",
 			round+1, paceRounds, was.p99, is.p99, was.rate, is.rate, paceConcurrency, loadAverage())
 	}
-	compared := func(runs [2][]tempo, row, unit string, limit float64, of func(tempo) float64) figure {
+	compared := func(runs [2][]pacing, row, unit string, limit float64, of func(pacing) float64) figure {
 		ratios := make([]float64, paceRounds)
 		for round := range ratios {
 			ratios[round] = of(runs[1][round]) / of(runs[0][round])
@@ -52,16 +50,16 @@ func pace(b *bench) []figure {
 			baseline: side{"PRIORITY=none", medianOf(runs[0], of), unit}, ours: side{"drain, throttled", medianOf(runs[1], of), unit},
 		}
 	}
-	p50, p99 := func(p tempo) float64 { return p.p50 }, func(p tempo) float64 { return p.p99 }
+	p50, p99 := func(p pacing) float64 { return p.p50 }, func(p pacing) float64 { return p.p99 }
 	late := compared(full, "p99", "ms", 0.25, p99)
 	late.note("arrival with %d requests under way, %d rounds with both sides in each; p50 %s and %s ms", paceConcurrency, paceRounds,
 		significant(medianOf(full[0], p50)), significant(medianOf(full[1], p50)))
-	rate := compared(full, "rate", "/s", 0.9, func(p tempo) float64 { return p.rate })
+	rate := compared(full, "rate", "/s", 0.9, func(p pacing) float64 { return p.rate })
 	rate.atLeast = true
 	few := compared(light, fmt.Sprintf("%d/s", paceRate), "ms", 1.1, p50)
 	var stages []string
 	for _, stage := range []string{"request", "ingest", "queue", "relay", "delivery"} {
-		f := compared(light, "", "", 0, func(p tempo) float64 { return p.stages[stage] })
+		f := compared(light, "", "", 0, func(p pacing) float64 { return p.stages[stage] })
 		stages = append(stages, fmt.Sprintf("%s %s → %s", stage, significant(f.baseline.value), significant(f.ours.value)))
 	}
 	few.note("arrival p50; its stages' p50, ms: %s; arrival p99 %s → %s ms", strings.Join(stages, ", "),
@@ -69,7 +67,7 @@ func pace(b *bench) []figure {
 	return []figure{late, rate, few}
 }
 
-func medianOf(runs []tempo, of func(tempo) float64) float64 {
+func medianOf(runs []pacing, of func(pacing) float64) float64 {
 	values := make([]float64, 0, len(runs))
 	for _, p := range runs {
 		values = append(values, of(p))
@@ -77,9 +75,9 @@ func medianOf(runs []tempo, of func(tempo) float64) float64 {
 	return median(values)
 }
 
-// ahead has k6 go ahead, as npm run scenario starts it with PRIORITY=drain, or no longer: it shares the session of the bench. Without the
-// rights to that nothing changes here, and the stack has its ingest yield.
-func (b *bench) ahead(yes bool) {
+// prioritizeK6 raises or resets k6's priority, as npm run scenario does with PRIORITY=drain: k6 shares the session
+// of the bench. Without the right to do so nothing changes, and the stack lowers the priority of its ingest instead.
+func (b *bench) prioritizeK6(yes bool) {
 	nice := "0"
 	if yes {
 		nice = "-10"
@@ -87,7 +85,7 @@ func (b *bench) ahead(yes bool) {
 	_ = os.WriteFile("/proc/self/autogroup", []byte(nice), 0)
 }
 
-func (b *bench) tempoOf(s *stack, profile string) tempo {
+func (b *bench) paceOf(s *stack, profile string) pacing {
 	p := b.arrival(options{
 		"profile": profile, "senders": measuringSenders, "inFlight": paceConcurrency, "redis": options{"url": s.Redis.URL},
 		"ingest": options{"url": s.Ingest.URL, "token": s.Ingest.Token}, "mqtt": options{"url": s.mqttURL()}, "canary": false,
@@ -104,7 +102,7 @@ func (b *bench) tempoOf(s *stack, profile string) tempo {
 		}
 	}
 	must.Do(json.Unmarshal(must.Get(os.ReadFile(p.report)), &run))
-	of := tempo{rate: run.Steps[0].Rate, p50: run.Latency.Arrival.P50, p99: run.Latency.Arrival.P99, stages: map[string]float64{}}
+	of := pacing{rate: run.Steps[0].Rate, p50: run.Latency.Arrival.P50, p99: run.Latency.Arrival.P99, stages: map[string]float64{}}
 	for name, t := range run.Latency.Stages {
 		of.stages[name] = t.P50
 	}

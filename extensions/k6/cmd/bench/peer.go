@@ -17,11 +17,12 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
-// The peer is the Go pipeline of the write-up that this project began with, made anew from its description: an API that pushes each message
-// onto a list of Redis, push servers that pop one, publish it at QoS 0 and wait, and a client. One message in a hundred is traced: at both
-// ends its id goes into a list, with the time of Redis. It is written as most people would, and the bench starts itself as its processes.
+// The peer is the Go pipeline of the write-up that this project began with, rebuilt from its description. An API
+// pushes each message onto a Redis list. Push servers pop one, publish it at QoS 0 and wait. A client receives it.
+// One message in a hundred is traced: at both ends its id goes into a list with the time of Redis. The code is what
+// most people would write. The bench starts itself as the peer's processes.
 const (
-	peerRole    = "peer" // the first argument of such a process; then come its name and three addresses
+	peerRole    = "peer" // the first argument of a peer's process; its name and three addresses follow
 	peerList    = "myapp"
 	peerTopic   = "/channel"
 	peerThreads = 4
@@ -34,7 +35,7 @@ type peer struct {
 	count atomic.Int64
 }
 
-// peerProcess is one of "api", "push" and "client". It returns what ended it.
+// peerProcess runs "api", "push" or "client". It returns the error that ended it.
 func peerProcess(name, redisAddress, mqttURL, listen string) error {
 	p := &peer{redis: redis.NewClient(&redis.Options{Addr: redisAddress})}
 	if name != "api" {
@@ -90,7 +91,7 @@ func (p *peer) arrived(_ paho.Client, m paho.Message) {
 	}
 }
 
-// trace reads a message, and notes its id if that ends with a number that is to be.
+// trace parses a message and records it if its number is a multiple of peerSample.
 func (p *peer) trace(component string, message []byte) error {
 	var m struct{ ID, Source, Target, Payload string }
 	if err := json.Unmarshal(message, &m); err != nil {
@@ -109,8 +110,8 @@ func (p *peer) trace(component string, message []byte) error {
 
 const peerRounds = 5
 
-// compared measures our whole pipeline against the peer, by the same requests at the same moments. Ours includes k6's subscriber: what k6
-// takes to send and receive, without what it takes to send the same alone.
+// compared measures our whole pipeline against the peer, with the same requests at the same times. Ours includes
+// k6's subscriber: the CPU of k6 that sends and receives, minus that of k6 that only sends.
 func compared(b *bench) []figure {
 	ours := b.startStack()
 	redis, broker := b.startRedis("no"), b.startMosquitto()
@@ -125,12 +126,12 @@ func compared(b *bench) []figure {
 	}
 	client, api := start("client"), start("api")
 	start("push")
-	all := b.turns(peerRounds, "message", func() use {
-		u, _ := b.alone(api.http(), token, pids, func() (int64, error) { return b.counted(client.http()) })
+	all := b.alternate(peerRounds, "message", func() use {
+		u, _ := b.sendOnly(api.http(), token, pids, func() (int64, error) { return b.fetchCount(client.http()) })
 		return u
 	}, func() use {
 		whole := b.measured(ours)
-		_, sends := b.alone(ours.Ingest.URL, ours.Ingest.Token, nil, ours.count)
+		_, sends := b.sendOnly(ours.Ingest.URL, ours.Ingest.Token, nil, ours.count)
 		return whole.without(sends)
 	})
 	f := all.costs(0.75, "a Go pipeline", "ours")

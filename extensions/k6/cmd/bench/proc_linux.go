@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuOf is the CPU time, user and system, that a process and its ended threads have used so far: the scheduler's own count, in
-// ns. /proc/<pid>/stat says the same in ticks of 10 ms.
+// cpuOf is the CPU time (user and system) of a process and its ended threads so far, in the scheduler's ns.
+// /proc/<pid>/stat has it in ticks of 10 ms only.
 func cpuOf(pid int) (time.Duration, error) {
 	const scheduler = 2 // CPUCLOCK_SCHED: clock_getcpuclockid(3) makes the number of a process's clock like this
 	var t unix.Timespec
@@ -21,12 +21,12 @@ func cpuOf(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// peakOf is the largest resident memory that a process has had which has ended, in bytes (getrusage(2)).
+// peakOf is the peak resident memory of a process that has ended, in bytes (getrusage(2)).
 func peakOf(p *process) (int64, error) {
 	return p.child.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10, nil
 }
 
-// wakeAt has the kernel wake a connection's reader once so many bytes are there, not for each segment (SO_RCVLOWAT, socket(7)).
+// wakeAt makes the kernel wake a connection's reader when that many bytes are there (SO_RCVLOWAT, socket(7)).
 func wakeAt(conn net.Conn, size int) error {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {

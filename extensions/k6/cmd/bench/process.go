@@ -18,20 +18,20 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
-// process is a program that the bench started, and stops.
+// process is a program that the bench started and will stop.
 type process struct {
 	name  string
 	pid   int
-	done  chan struct{} // closed when it has ended
-	err   error         // how; valid after done
+	done  chan struct{} // closed when the process has ended
+	err   error         // of Wait; valid after done
 	tail  *tail
 	child *exec.Cmd
 
-	report string // of a run of k6: its run.json
-	pprof  string // where its CPU profile is; empty: none is wanted
+	report string // run.json of a k6
+	pprof  string // URL of the CPU profile; empty: write none
 }
 
-// tail keeps the last of what a process prints, for the case that it fails. It is read when the process has ended.
+// tail keeps the end of a process's output. It is read after the process has ended.
 type tail []byte
 
 const tailSize = 4096
@@ -44,21 +44,21 @@ func (t *tail) Write(b []byte) (int, error) {
 
 func (t *tail) String() string { return strings.TrimSpace(string(*t)) }
 
-// start starts a program with more environment variables. It is stopped at the end of the row at the latest.
+// start starts a program with additional environment variables. The bench stops it at the end of the row.
 func (b *bench) start(name string, env []string, program string, args ...string) *process {
 	p := &process{name: name, done: make(chan struct{}), tail: &tail{}}
 	p.child = exec.Command(program, args...)
 	p.child.Dir = b.root
 	p.child.Env = append(os.Environ(), env...)
 	p.child.Stdout, p.child.Stderr = p.tail, p.tail
-	// A group of its own: Ctrl-C is for us alone, who stop in order.
+	// Its own process group keeps Ctrl-C from it: the bench stops processes in order.
 	p.child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.child.Start(); err != nil {
 		must.Fail("%s can't be started: %w (npm run setup -- --bench installs what is needed)", name, err)
 	}
 	p.pid = p.child.Process.Pid
 	b.children = append(b.children, p)
-	b.leash()
+	b.updateWatchdog()
 	go func() {
 		p.err = p.child.Wait()
 		close(p.done)
@@ -70,7 +70,7 @@ func (b *bench) node(name, script string, env ...string) *process {
 	return b.start(name, env, filepath.Join(b.root, "node_modules/.bin/node"), script)
 }
 
-// failure says how a process ended that should not have.
+// failure is the error of a process that ended too early.
 func (p *process) failure() error {
 	how := "ended too early"
 	if p.err != nil {
@@ -79,7 +79,7 @@ func (p *process) failure() error {
 	return fmt.Errorf("%s: %s\n%s", p.name, how, p.tail)
 }
 
-// wait returns when the process has ended by itself. Exit codes but 0 are failures if they are not named.
+// wait waits for the end of the process. It returns an error for other exit codes than 0 and codes.
 func (p *process) wait(ctx context.Context, codes ...int) error {
 	select {
 	case <-p.done:
@@ -92,7 +92,7 @@ func (p *process) wait(ctx context.Context, codes ...int) error {
 	}
 }
 
-// endsWithin waits for the end of a process, or of all waiting, for so long.
+// endsWithin waits up to d for the end of the process, and reports whether it or ctx ended.
 func (p *process) endsWithin(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-p.done:
@@ -103,7 +103,7 @@ func (p *process) endsWithin(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-// patience is how long a process may take to end on a signal: the stack stops six others in order.
+// patience is how long a process may take to end after SIGTERM: the stack stops six others in order.
 const patience = 20 * time.Second
 
 func (p *process) stop() {
@@ -113,13 +113,12 @@ func (p *process) stop() {
 	}
 }
 
-// kill ends a process whose last words nobody needs.
 func (p *process) kill() {
 	_ = p.child.Process.Kill()
 	<-p.done
 }
 
-// stopAll closes what runs in this process and stops what was started, the latest first.
+// stopAll closes what the row opened in this process, then stops its processes, the latest first.
 func (b *bench) stopAll() {
 	for _, end := range slices.Backward(b.closers) {
 		end()
@@ -128,11 +127,11 @@ func (b *bench) stopAll() {
 		p.stop()
 	}
 	b.children, b.closers = nil, nil
-	b.leash()
+	b.updateWatchdog()
 }
 
-// leash tells the watchdog what to stop when the bench itself is killed: the pipeline's own one, which reads pids from a pipe.
-func (b *bench) leash() {
+// updateWatchdog writes the processes' ids to the pipeline's watchdog, which stops them if the bench is killed.
+func (b *bench) updateWatchdog() {
 	if b.watchdog == nil {
 		watchdog := exec.Command("/bin/sh", filepath.Join(b.root, "pipeline/stack/leash.sh"))
 		watchdog.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -144,7 +143,7 @@ func (b *bench) leash() {
 			return
 		}
 		b.watchdog = pipe
-		b.unleash = func() { _ = pipe.Close(); _ = watchdog.Wait() }
+		b.stopWatchdog = func() { _ = pipe.Close(); _ = watchdog.Wait() }
 	}
 	pids := make([]string, 0, len(b.children))
 	for _, p := range b.children {
@@ -155,14 +154,14 @@ func (b *bench) leash() {
 
 type bench struct {
 	settings
-	ctx      context.Context // its end is that of the bench
-	root     string          // of the repository
-	dir      string          // for the time being
-	row      string
-	children []*process
-	closers  []func() // what the row runs in this process
-	watchdog io.Writer
-	unleash  func()
+	ctx          context.Context
+	root         string // of the repository
+	dir          string // temporary
+	row          string // that is being measured
+	children     []*process
+	closers      []func() // of what the row runs in this process
+	watchdog     io.Writer
+	stopWatchdog func()
 }
 
 func newBench(ctx context.Context, s settings) *bench {
@@ -171,16 +170,16 @@ func newBench(ctx context.Context, s settings) *bench {
 		must.Do(os.MkdirAll(s.profiles, 0o700))
 	}
 	dir := must.Get(os.MkdirTemp(filepath.Join(root, ".stack"), "bench-"))
-	// The same binary until the end, whatever is built meanwhile.
+	// A build during the bench does not replace this binary.
 	if err := os.Link(filepath.Join(root, "k6"), filepath.Join(dir, "k6")); err != nil {
 		must.Fail("there is no ./k6 here: npm run bench, in the repository's root, builds it (%w)", err)
 	}
-	return &bench{settings: s, ctx: ctx, root: root, dir: dir, unleash: func() {}}
+	return &bench{settings: s, ctx: ctx, root: root, dir: dir, stopWatchdog: func() {}}
 }
 
 func (b *bench) close() {
 	b.stopAll()
-	b.unleash()
+	b.stopWatchdog()
 	_ = os.RemoveAll(b.dir)
 }
 
@@ -188,24 +187,24 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench  %-12s%s\n", b.row, fmt.Sprintf(format, args...))
 }
 
-// closing has something of this process closed at the end of the row.
-func (b *bench) closing(c io.Closer) { b.closers = append(b.closers, func() { _ = c.Close() }) }
+// closeLater closes c at the end of the row.
+func (b *bench) closeLater(c io.Closer) { b.closers = append(b.closers, func() { _ = c.Close() }) }
 
-// listen opens a free port until the row is over.
+// listen opens a free port until the end of the row.
 func (b *bench) listen() net.Listener {
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))
-	b.closing(l)
+	b.closeLater(l)
 	return l
 }
 
-// freeAddress is one on which nobody listens.
+// freeAddress returns an address on which nobody listens.
 func freeAddress() string {
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))
 	must.Do(l.Close())
 	return l.Addr().String()
 }
 
-// sleep waits, and gives up when the bench is stopped or one of the processes ends.
+// sleep waits. It fails if the bench is stopped or one of the processes ends.
 func (b *bench) sleep(d time.Duration, watched ...*process) {
 	select {
 	case <-time.After(d):
@@ -223,8 +222,8 @@ func (b *bench) sleep(d time.Duration, watched ...*process) {
 
 const readyWithin = 10 * time.Second
 
-// eventually asks again and again until the answer is yes.
-func (b *bench) eventually(what string, within time.Duration, holds func() bool, watched ...*process) {
+// waitUntil polls until holds returns true.
+func (b *bench) waitUntil(what string, within time.Duration, holds func() bool, watched ...*process) {
 	for deadline := time.Now().Add(within); !holds(); b.sleep(20*time.Millisecond, watched...) {
 		if time.Now().After(deadline) {
 			must.Fail("%s did not come about within %s", what, within)
@@ -246,8 +245,8 @@ func (b *bench) get(url string) (status int, body []byte, err error) {
 	return answer.StatusCode, body, err
 }
 
-// counted asks a server of the bench's for the count of its /count.
-func (b *bench) counted(url string) (int64, error) {
+// fetchCount reads /count of one of the bench's own servers.
+func (b *bench) fetchCount(url string) (int64, error) {
 	var answer struct{ Count int64 }
 	_, body, err := b.get(url + "/count")
 	if err == nil {

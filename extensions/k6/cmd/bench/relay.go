@@ -17,12 +17,12 @@ import (
 
 const (
 	relayRounds = 2
-	// subscriberWakes is how many bytes wake the subscriber, some 130 messages: woken for each of them it would take half a core, which relay
-	// and Redis need to keep the broker busy.
-	subscriberWakes = 32 << 10
+	// wakeBytes is how many bytes wake the subscriber: about 130 messages. Woken for each message, it would take half
+	// a core, which relay and Redis need to keep the broker busy.
+	wakeBytes = 32 << 10
 )
 
-// relayMode is how a relay works: its queue and its mode. It begins with a queue that it can't empty while it is measured, if it relays no more than most.
+// relayMode is a relay's configuration. Its queue starts with more messages than it relays at most per second.
 type relayMode struct {
 	queue, mode string
 	most        int // messages per second
@@ -33,14 +33,14 @@ var (
 	pipelined = relayMode{"stream", "pipelined", 140_000}
 )
 
-// relay compares the relay with the loop that most people write: take one message, publish it, wait, take the next one. The broker has a
-// core of its own: the kernel wakes a subscriber on the core of the broker that sends to it, in its place, while others are idle.
+// relay compares the relay with the loop that most people write: take one message, publish it, wait, take the next.
+// The broker has its own core: the kernel would wake the subscriber on the broker's core, even while others are idle.
 func relay(b *bench) []figure {
 	broker := b.startMosquitto()
 	b.closers = append(b.closers, must.Get(reserve(broker.pid)))
 	redis := b.startRedis("no")
 	client := b.openRedis(redis.redis())
-	sink := b.startSink(broker.mqtt(), subscriberWakes)
+	sink := b.startSink(broker.mqtt(), wakeBytes)
 	measure := func(mode relayMode, qos int) func() use {
 		return func() use {
 			b.fill(client, mode)
@@ -54,8 +54,8 @@ func relay(b *bench) []figure {
 			return u
 		}
 	}
-	once := b.turns(relayRounds, "message", measure(serial, 0), measure(pipelined, 0))
-	safe := b.turns(relayRounds, "message", measure(serial, 1), measure(pipelined, 1))
+	once := b.alternate(relayRounds, "message", measure(serial, 0), measure(pipelined, 0))
+	safe := b.alternate(relayRounds, "message", measure(serial, 1), measure(pipelined, 1))
 
 	of := part("relay")
 	atMostOnce := figure{
@@ -73,13 +73,13 @@ func relay(b *bench) []figure {
 		row: "broker", limit: 0.95, atLeast: true,
 		baseline: side{"a core", 100, "%"}, ours: side{"of Mosquitto, QoS 0", share("broker"), "%"}, ratio: share("broker") / 100,
 	}
-	// What keeps the broker busy for a second takes so many seconds of the others.
+	// beside is the CPU time of relay and Redis per CPU second of the broker.
 	beside := func(u use) float64 { return (u.of("relay") + u.of("redis")) / u.of("broker") }
 	core.note("%.0f messages/s, one subscriber; at 95 %% it is the broker that limits the rate, which has one thread and a core of its own; relay, "+
 		"Redis and subscriber share the others, and beside a core of the broker relay and Redis would take %.1f",
 		once.median(1, use.rate), once.median(1, beside))
 	core.note("meanwhile the relay had %.0f %% of a core, Redis %.0f %% and the subscriber %.0f %%, which is woken by %d KiB, "+
-		"not by each message; %s", share("relay"), share("redis"), share("subscriber"), subscriberWakes>>10, once[len(once)-1][1].host)
+		"not by each message; %s", share("relay"), share("redis"), share("subscriber"), wakeBytes>>10, once[len(once)-1][1].host)
 
 	atLeastOnce := figure{
 		row: "QoS 1", limit: 3, atLeast: true,
@@ -94,14 +94,14 @@ const (
 	streamKey = "arrival:messages"
 	depthKey  = "arrival:depth"
 	listKey   = "arrival:list"
-	// inEntry is how many messages an entry of the stream has: those that an ingest writes together when it is busy.
+	// inEntry is how many messages an entry of the stream has, as a busy ingest writes it.
 	inEntry = 10
 )
 
-// fill makes a new queue with as many messages as can be relayed until the measurement is over.
+// fill makes a new queue with as many messages as can be relayed until the measurement ends.
 func (b *bench) fill(client *redis.Client, mode relayMode) {
 	must.Do(client.FlushAll(b.ctx).Err())
-	many := int(float64(mode.most) * b.exact())
+	many := int(float64(mode.most) * b.runSeconds())
 	for n := 0; n < many; {
 		pipe := client.Pipeline()
 		for range 100 {
@@ -115,7 +115,7 @@ func (b *bench) fill(client *redis.Client, mode relayMode) {
 				pipe.LPush(b.ctx, listKey, frames)
 				continue
 			}
-			// An entry has its frames like this (pipeline/queue/frame.ts).
+			// \x1e joins the frames of an entry (pipeline/queue/frame.ts).
 			pipe.XAdd(b.ctx, &redis.XAddArgs{Stream: streamKey, Values: []any{"frame", strings.Join(frames, "\x1e")}})
 			pipe.IncrBy(b.ctx, depthKey, inEntry)
 		}
@@ -131,7 +131,7 @@ func (b *bench) left(client *redis.Client, mode relayMode) int64 {
 	return client.XLen(b.ctx, streamKey).Val() * inEntry
 }
 
-// reserve gives a process a core of its own: this one, and all that it starts from here on, have the others. release gives them back.
+// reserve gives a process its own core. The bench and what it starts afterwards run on the others until release.
 func reserve(pid int) (release func(), err error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -147,16 +147,16 @@ func reserve(pid int) (release func(), err error) {
 	if first, _ := strconv.Atoi(all[:at]); all[at] == '-' {
 		others = fmt.Sprintf("%d-%s", first+1, others)
 	}
-	hold := func(how, cores string, pid int) error {
+	confine := func(how, cores string, pid int) error {
 		out, err := exec.Command("taskset", how, cores, strconv.Itoa(pid)).CombinedOutput()
 		if err != nil {
 			err = fmt.Errorf("taskset: %w: %s", err, out)
 		}
 		return err
 	}
-	release = func() { _ = hold("-acp", all, os.Getpid()) }
-	// Its own threads twice: one may begin while the others are held.
-	if err := cmp.Or(hold("-cp", all[:at], pid), hold("-acp", others, os.Getpid()), hold("-acp", others, os.Getpid())); err != nil {
+	release = func() { _ = confine("-acp", all, os.Getpid()) }
+	// The bench's threads twice: a new one may start during the first pass.
+	if err := cmp.Or(confine("-cp", all[:at], pid), confine("-acp", others, os.Getpid()), confine("-acp", others, os.Getpid())); err != nil {
 		release()
 		return nil, err
 	}

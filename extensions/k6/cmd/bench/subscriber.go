@@ -19,27 +19,27 @@ const (
 	batch        = 100
 )
 
-// overhead is the length of a message without its payload, with the 6 digits that most numbers of a run have.
+// overhead is the length of a message without its payload; most numbers of a run have 6 digits.
 var overhead = len(`{"id":"01234567.1.123456","source":"k6","target":"user/12","payload":""}`)
 
 func batches(seconds float64, rate int) string {
 	return phase(seconds, float64(rate/batch), fmt.Sprintf(", messages: %d, payloadBytes: %d", batch, messageBytes-overhead))
 }
 
-// subscriberRounds are few, as four measurements are made in each.
+// subscriberRounds is small: each round makes four measurements.
 const subscriberRounds = 2
 
-// subscriber compares receiving alone. One process sends and receives here, since its ledger has to know what it waits for; so what
-// sending takes is measured by itself and taken off, as is what k6 takes that waits for a handler's messages.
+// subscriber compares only the receiving. The native k6 also sends, because its ledger has to know what it expects.
+// So the CPU of sending alone is measured too and subtracted, and for the handler the CPU of waiting.
 func subscriber(b *bench) []figure {
 	broker, clock := b.startMosquitto(), b.startRedis("no")
 	var whole, sending []float64
-	all := b.turns(subscriberRounds, "message", func() use {
+	all := b.alternate(subscriberRounds, "message", func() use {
 		fed := b.handler(broker, true)
 		return fed.without(b.handler(broker, false))
 	}, func() use {
 		both, sends := b.native(broker, clock, true), b.native(broker, clock, false)
-		whole, sending = append(whole, both.each()), append(sending, sends.each())
+		whole, sending = append(whole, both.perItem()), append(sending, sends.perItem())
 		return both.without(sends)
 	})
 	f := all.costs(0.2, "JS handler", "k6/x/arrival")
@@ -52,16 +52,16 @@ func subscriber(b *bench) []figure {
 	return []figure{f}
 }
 
-// native measures k6 with the native instrument. Without receiving, what it sends goes nowhere.
+// native measures k6 with the native instrument. Without receiving, its messages are counted and dropped.
 func (b *bench) native(broker, clock *server, receiving bool) use {
 	var out net.Conn
-	mqtt := b.nowhere()
+	mqtt := b.silentBroker()
 	if receiving {
 		_, out = b.connect(broker.mqtt(), "bench")
 		mqtt = broker.mqtt()
 	}
 	in := b.startIngest(out)
-	o := sending(batches(b.exact(), messageRate), 4, in.url, token, mqtt)
+	o := sending(batches(b.runSeconds(), messageRate), 4, in.url, token, mqtt)
 	o["redis"] = options{"url": clock.redis()}
 	p := b.arrival(o, true)
 	u := b.observe(map[string]int{"k6": p.pid}, counting(&in.messages), p)
@@ -73,7 +73,7 @@ func (b *bench) native(broker, clock *server, receiving bool) use {
 	return u
 }
 
-// handler measures k6 with a message handler in JavaScript, fed straight through the broker, or not fed.
+// handler measures k6 with a message handler in JavaScript, which gets the load through the broker if fed.
 func (b *bench) handler(broker *server, fed bool) use {
 	_, conn := b.connect(broker.mqtt(), "bench")
 	api := freeAddress()
@@ -119,13 +119,13 @@ func feedHandler(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// message is one for the handler, as long as the native ones and with the time that its latency is from.
+// message makes a message for the handler: as long as the native ones, with the time that its latency starts at.
 func message(n int, target []byte, at time.Time) []byte {
 	head := fmt.Sprintf(`{"id":"01234567.1.%06d","source":"k6","target":"%s","at":%d,"payload":"`, n, target, at.UnixMilli())
 	return []byte(head + strings.Repeat("x", max(0, messageBytes-len(head)-2)) + `"}`)
 }
 
-// received asks k6 how many messages its handler was given: what a broker has sent may lie in a socket for long.
+// received reads from k6 how many messages its handler got: what the broker sent may wait in a socket.
 func (b *bench) received(api string) (int64, error) {
 	status, body, err := b.get("http://" + api + "/v1/metrics/mqtt_messages_received")
 	if err != nil || status != http.StatusOK {
@@ -147,7 +147,7 @@ const (
 
 func memory(b *bench) []figure {
 	in := b.startIngest(nil)
-	o := sending(batches(float64(b.messages)/memoryRate, memoryRate), 4, in.url, token, b.straight(in.deliver))
+	o := sending(batches(float64(b.messages)/memoryRate, memoryRate), 4, in.url, token, b.directBroker(in.forwardTo))
 	o["redis"] = options{"url": b.startRedis("no").redis()}
 	p := b.arrival(o, true)
 	for !p.endsWithin(b.ctx, 10*time.Second) {
@@ -156,7 +156,7 @@ func memory(b *bench) []figure {
 	arrived := b.finish(p)
 	peak := float64(must.Get(peakOf(p))) / (1 << 20)
 	b.say("%d messages measured, %.0f MB at most, load average %s", arrived, peak, loadAverage())
-	f := against(memoryLimit, "k6", peak, "MB")
+	f := atMost(memoryLimit, "k6", peak, "MB")
 	f.notes = []string{fmt.Sprintf("peak resident memory of k6 in a run of %d measured messages, its summary included; MB of 1024² bytes", arrived)}
 	return []figure{f}
 }

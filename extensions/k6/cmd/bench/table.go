@@ -16,10 +16,10 @@ type side struct {
 
 func (s side) String() string { return fmt.Sprintf("%s %s %s", s.what, significant(s.value), s.unit) }
 
-// figure is one line of the table. The definitions of the ratios: cost is ours through the baseline's, at
-// most so much; throughput too, at least so much.
+// figure is one line of the table. ratio is ours divided by the baseline: at most limit for a cost, at least limit
+// for a throughput.
 type figure struct {
-	row            string // empty: the row has one figure
+	row            string // empty if the row has one figure
 	baseline, ours side
 	ratio          float64
 	limit          float64
@@ -27,8 +27,8 @@ type figure struct {
 	notes          []string // below the table
 }
 
-// against is a figure that may be limit at most.
-func against(limit float64, what string, value float64, unit string) figure {
+// atMost returns the figure of a value with an absolute limit.
+func atMost(limit float64, what string, value float64, unit string) figure {
 	return figure{limit: 1, baseline: side{"allowed", limit, unit}, ours: side{what, value, unit}, ratio: value / limit}
 }
 
@@ -71,7 +71,7 @@ func table(figures []figure) string {
 	return strings.TrimRight(text.String(), "\n") + "\n"
 }
 
-// significant writes a figure with 3 digits: what is behind them is noise.
+// significant formats a figure with 3 digits; the others are noise.
 func significant(v float64) string {
 	if v >= 100 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -79,7 +79,7 @@ func significant(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// median is that of a list that is not empty.
+// median needs at least one value.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)

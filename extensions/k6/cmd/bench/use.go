@@ -15,6 +15,7 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/must"
 )
 
+// use is the CPU that processes used while something was counted.
 type use struct {
 	cpu     map[string]time.Duration
 	count   int64
@@ -22,8 +23,8 @@ type use struct {
 	host    host
 }
 
-// each is the CPU, in µs, of one of what was counted.
-func (u use) each() float64 {
+// perItem is the CPU of one counted item, in µs.
+func (u use) perItem() float64 {
 	sum := time.Duration(0)
 	for _, cpu := range u.cpu {
 		sum += cpu
@@ -31,16 +32,17 @@ func (u use) each() float64 {
 	return micros(sum) / float64(u.count)
 }
 
-// of is one process's part of that.
+// of is one process's part of perItem.
 func (u use) of(name string) float64 { return micros(u.cpu[name]) / float64(u.count) }
 
-// part is a process's part of each, and percent what it used of a core.
 func part(name string) func(use) float64 { return func(u use) float64 { return u.of(name) } }
+
+// percent is how much of a core a process used.
 func percent(name string) func(use) float64 {
 	return func(u use) float64 { return 100 * u.cpu[name].Seconds() / u.seconds }
 }
 
-// without takes off what the same processes use for the rest of what they do, each time.
+// without subtracts the CPU per item that the same processes use for other work.
 func (u use) without(rest use) use {
 	left := use{cpu: map[string]time.Duration{}, count: u.count, seconds: u.seconds}
 	for name, cpu := range u.cpu {
@@ -49,7 +51,7 @@ func (u use) without(rest use) use {
 	return left
 }
 
-// parts lists the processes with what of says of each.
+// parts lists the processes with a text for each.
 func parts(pids map[string]int, of func(name string) string) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(pids)) {
@@ -62,7 +64,7 @@ func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
 func (u use) rate() float64 { return float64(u.count) / u.seconds }
 
-// counter says how many there have been so far of what is counted.
+// counter returns the number of counted items so far.
 type counter func() (int64, error)
 
 func counting(n *atomic.Int64) counter { return func() (int64, error) { return n.Load(), nil } }
@@ -70,7 +72,7 @@ func counting(n *atomic.Int64) counter { return func() (int64, error) { return n
 // observe waits until count moves, lets the load warm up, and measures.
 func (b *bench) observe(pids map[string]int, count counter, watched ...*process) use {
 	first := int64(-1)
-	b.eventually("the load", time.Minute, func() bool {
+	b.waitUntil("the load", time.Minute, func() bool {
 		n, err := count()
 		if err == nil && first < 0 {
 			first = n
@@ -101,8 +103,8 @@ func (b *bench) observe(pids map[string]int, count counter, watched ...*process)
 	return u
 }
 
-// host is for how many seconds the cores of the machine were idle, were taken away by a hypervisor (steal), and were there in all, since its
-// start. All 0: not available.
+// host has the seconds that all cores have been idle, stolen by a hypervisor, and available in all, since the
+// machine started; zero if unknown.
 type host struct{ idle, steal, all float64 }
 
 func hostNow() host {
@@ -113,7 +115,7 @@ func hostNow() host {
 	return hostOf(times[0])
 }
 
-// hostOf leaves out guests, which are in user and nice (proc_stat(5)).
+// hostOf leaves out guest times: user and nice include them (proc_stat(5)).
 func hostOf(t cpu.TimesStat) host {
 	idle := t.Idle + t.Iowait
 	return host{idle, t.Steal, t.User + t.Nice + t.System + idle + t.Irq + t.Softirq + t.Steal}
@@ -130,7 +132,7 @@ func (h host) String() string {
 	return fmt.Sprintf("of all cores %.0f %% idle, %.0f %% steal", 100*h.idle/h.all, 100*h.steal/h.all)
 }
 
-// loadAverage is the machine's, of the last minute, for the notes: ratios taken on a busy machine are doubtful.
+// loadAverage is the machine's of the last minute: ratios from a busy machine are doubtful.
 func loadAverage() string {
 	average, err := load.Avg()
 	if err != nil {
@@ -139,9 +141,9 @@ func loadAverage() string {
 	return fmt.Sprintf("%.2f", average.Load1)
 }
 
-// turns measures both sides of a comparison so many times, in turn. The one goes first, then the other: a drift of the machine
-// would favour the same one in each round. What disturbs a machine lasts for seconds, so ratios are of the same round.
-func (b *bench) turns(rounds int, what string, baseline, ours func() use) pairs {
+// alternate measures both sides of a comparison in each round, and swaps the order each time: a machine that drifts
+// would favour the side that always goes first. Disturbances last for seconds, so ratios compare the same round.
+func (b *bench) alternate(rounds int, what string, baseline, ours func() use) pairs {
 	all := make(pairs, rounds)
 	for round := range all {
 		pair := &all[round]
@@ -150,15 +152,15 @@ func (b *bench) turns(rounds int, what string, baseline, ours func() use) pairs 
 			pair[i] = [...]func() use{baseline, ours}[i]()
 		}
 		b.say("round %d of %d: %.2f and %.2f µs CPU a %s, at %.0f and %.0f/s, load average %s",
-			round+1, rounds, pair[0].each(), pair[1].each(), what, pair[0].rate(), pair[1].rate(), loadAverage())
+			round+1, rounds, pair[0].perItem(), pair[1].perItem(), what, pair[0].rate(), pair[1].rate(), loadAverage())
 	}
 	return all
 }
 
-// pairs are what was measured of the baseline and of ours, round by round.
+// pairs holds the use of the baseline and of ours for each round.
 type pairs [][2]use
 
-// median is that of a figure of one side: 0 is the baseline, 1 is ours.
+// median is the median of a figure of one side: 0 is the baseline, 1 is ours.
 func (p pairs) median(which int, of func(use) float64) float64 {
 	return p.ratio(func(baseline, ours use) float64 { return of([...]use{baseline, ours}[which]) })
 }
@@ -171,15 +173,15 @@ func (p pairs) ratio(of func(baseline, ours use) float64) float64 {
 	return median(values)
 }
 
-// estimate is the Hodges-Lehmann estimate of the ratio and where it lies, between low and high, and how sure that is in percent: 95 or
-// more, where there are rounds enough. It takes as given that a round's ratio is as likely to be too large by a factor as too small, which
-// taking turns sees to, and nothing else of how they are distributed (Wilcoxon's signed ranks).
+// estimate returns the Hodges-Lehmann estimate of the ratio, its interval, and the interval's confidence in percent:
+// at least 95 with enough rounds. It assumes that a round's ratio is as likely too large by a factor as too small by
+// it, which swapping the order ensures, and nothing else about the distribution (Wilcoxon's signed ranks).
 func (p pairs) estimate(of func(baseline, ours use) float64) (ratio, low, high, sure float64) {
 	logs := make([]float64, len(p))
 	for i, pair := range p {
 		logs[i] = math.Log(of(pair[0], pair[1]))
 	}
-	var means []float64 // of each two, and of each with itself
+	var means []float64 // of each pair of rounds, and of each round with itself
 	for i, a := range logs {
 		for _, b := range logs[i:] {
 			means = append(means, (a+b)/2)
@@ -195,7 +197,7 @@ func (p pairs) estimate(of func(baseline, ours use) float64) (ratio, low, high, 
 	return math.Exp(median(means)), math.Exp(means[cut]), math.Exp(means[len(means)-1-cut]), 100 * (1 - outside)
 }
 
-// signedRanks is how likely each sum of the ranks 1 to n is where each rank counts with probability 1/2.
+// signedRanks returns the probability of each sum of the ranks 1 to n if each rank counts with probability 1/2.
 func signedRanks(n int) []float64 {
 	likely := []float64{1}
 	for rank := 1; rank <= n; rank++ {
@@ -209,12 +211,12 @@ func signedRanks(n int) []float64 {
 	return likely
 }
 
-func cost(baseline, ours use) float64 { return ours.each() / baseline.each() }
+func cost(baseline, ours use) float64 { return ours.perItem() / baseline.perItem() }
 
-// costs compares the CPU of one of what was counted.
+// costs is the figure that compares the CPU per item.
 func (p pairs) costs(limit float64, baseline, ours string) figure {
 	return figure{
 		limit: limit, ratio: p.ratio(cost),
-		baseline: side{baseline, p.median(0, use.each), "µs"}, ours: side{ours, p.median(1, use.each), "µs"},
+		baseline: side{baseline, p.median(0, use.perItem), "µs"}, ours: side{ours, p.median(1, use.perItem), "µs"},
 	}
 }
