@@ -13,7 +13,7 @@ import (
 	"go.k6.io/k6/v2/metrics"
 )
 
-// client is the Go side of one Client object. Its fields belong to the event loop; goroutines see only links and the
+// client is the Go side of one Client object. Only the event loop uses its fields; other goroutines use links and the
 // loop's post.
 type client struct {
 	vu   modules.VU
@@ -161,17 +161,7 @@ func (c *client) emit(event string, values ...sobek.Value) error {
 	return err
 }
 
-// arrived queues a message that was read; it is called for one message after the other.
-func (c *client) arrived(l *link, m *incoming) {
-	if l.deliver(func() bool { return c.loop.post(func() error { return c.message(l, m) }) }) {
-		return
-	}
-	if !l.late.Swap(true) {
-		l.logger.Warnf("MQTT: a message on %q came after the client had ended and was dropped", m.topic)
-	}
-}
-
-// message hands one message to the script.
+// message calls the script's message handler.
 func (c *client) message(l *link, m *incoming) error {
 	if l.ctx.Err() != nil {
 		l.undelivered++

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"strings"
@@ -137,7 +138,11 @@ func (c *client) openFirst(ctx context.Context, hello mqttwire.Connect) (*link, 
 			break
 		}
 	}
-	return nil, connectErrors(failures)
+	if len(failures) == 1 {
+		return nil, failures[0]
+	}
+	texts := strings.ReplaceAll(errors.Join(failures...).Error(), "\n", "; ")
+	return nil, fmt.Errorf("none of %d servers took the connection: %s", len(failures), texts)
 }
 
 // openLink connects to one server and blocks until the broker's CONNACK, an error, connect_timeout or the context's end.
@@ -204,8 +209,8 @@ func (s *server) open(ctx context.Context, dialer lib.DialContexter, config *tls
 	return s.Dial(ctx, func(ctx context.Context, _, address string) (net.Conn, error) { return dial(ctx, dialer, address) }, config, 0)
 }
 
-// dial opens a TCP connection with TCP_NODELAY. It takes off k6's byte counting: data_sent and data_received are
-// payload bytes here, and counted with the call, so counting the wire as well would add everything twice.
+// dial opens a TCP connection with TCP_NODELAY. It removes k6's byte counting: data_sent and data_received count payload
+// bytes with each call, and counting the connection's bytes too would count everything twice.
 func dial(ctx context.Context, dialer lib.DialContexter, address string) (net.Conn, error) {
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {

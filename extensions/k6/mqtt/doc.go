@@ -26,21 +26,20 @@
 //
 // # Time of arrival
 //
-// The message handler's third argument says when the message left the socket. A goroutine of the connection reads, takes
-// the time after each read and hands messages on. It waits for nobody: acknowledgements are another goroutine's to write.
-// So the time depends neither on the event loop nor on the broker, but on how soon that goroutine gets a CPU once bytes
-// are there.
+// The message handler's third argument has the time when the message left the socket. One goroutine of the connection
+// reads, takes the time after each read, and queues messages. It never waits: another goroutine writes acknowledgements.
+// So the time depends only on how soon that goroutine gets a CPU when bytes arrive, not on event loop or broker.
 //
 // # Versions
 //
 // A wire is a connection in either version of MQTT, over the packets of internal/mqttwire. A packet that the standard
-// forbids ends the connection, with the reason code of MQTT 5: no client library refuses them all, and paho.mqtt.golang
-// panics on some, which would end k6.
+// forbids ends the connection, with the reason code of MQTT 5. No client library refuses all of them, and
+// paho.mqtt.golang panics on some, which would end k6.
 //
 // # Connection lost
 //
-// There is no automatic reconnect. Calls in flight fail, messages that had arrived still run, then the error event fires
-// (without a handler: an error in k6's log) and, unless that handler reconnected, the end event. reconnect() opens
+// There is no automatic reconnect. Calls in flight fail and messages that had arrived are delivered. Then the error
+// event fires (without a handler: an error in k6's log) and, unless that handler reconnected, the end event. reconnect() opens
 // the connection again with the parameters of the last connect(), from any handler or timer; subscriptions of a clean
 // session have to be made again.
 package mqtt

@@ -8,7 +8,7 @@ import (
 	"github.com/grafana/sobek"
 )
 
-// endCall is client.end(options): when it returns, every message that arrived was handed over and the end event has
+// endCall is client.end(options): when it returns, every message that arrived was delivered and the end event has
 // fired. Only within the message handler, while more messages wait, both follow right after the handler: a handler
 // that hasn't returned isn't called again.
 func (c *client) endCall(call sobek.FunctionCall) sobek.Value {
@@ -72,7 +72,7 @@ func (c *client) countEnd(l *link, tags map[string]string) {
 	}
 }
 
-// finishAfter ends, after it has handed over the messages that arrived if it drains. Event loop only.
+// finishAfter finishes a link; if it drains, it first delivers the messages that arrived. Event loop only.
 func (c *client) finishAfter(l *link, drains, withEnd bool) (err error) {
 	if drains {
 		err = c.loop.drain()
@@ -80,8 +80,8 @@ func (c *client) finishAfter(l *link, drains, withEnd bool) (err error) {
 	return cmp.Or(err, c.finish(l, withEnd))
 }
 
-// finish does, once for each link, what scripts see of its end: the error event for a lost connection, then the end
-// event unless withEnd is false or a handler has connected again. Event loop only.
+// finish fires the events at the end of a link, once: error for a lost connection, then end unless withEnd is false or a
+// handler has connected again. Event loop only.
 func (c *client) finish(l *link, withEnd bool) error {
 	if l.finished {
 		return nil

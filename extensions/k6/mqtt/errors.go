@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 	"go.k6.io/k6/v2/js/common"
 )
 
-// connectError says why a server couldn't be connected to, and what to change.
+// connectError is the error of a failed connection, with advice.
 func connectError(s *server, err error, timeout time.Duration) error {
 	var refused *refusal
 	var timedOut net.Error
@@ -43,18 +42,6 @@ func connectError(s *server, err error, timeout time.Duration) error {
 	return fmt.Errorf("%s: %w: %s", s.label, err, advice)
 }
 
-// connectErrors joins the failures of all servers.
-func connectErrors(failures []error) error {
-	if len(failures) == 1 {
-		return failures[0]
-	}
-	texts := make([]string, len(failures))
-	for i, err := range failures {
-		texts[i] = err.Error()
-	}
-	return fmt.Errorf("none of %d servers took the connection: %s", len(failures), strings.Join(texts, "; "))
-}
-
 // errorObject makes the Error that scripts get: name "MQTTError", message, and method, the call that failed.
 func (c *client) errorObject(method string, err error) *sobek.Object {
 	object, thrown := c.rt.New(c.rt.GlobalObject().Get("Error"), c.rt.ToValue(err.Error()))
@@ -76,8 +63,8 @@ func (c *client) fail(method string, err error) {
 	c.settled(c.emitError(object))
 }
 
-// emitError calls the error handler. An error that comes up while it runs (a reconnect() in it that fails) waits for
-// a turn of its own: nested calls would go on until the stack is full.
+// emitError calls the error handler. An error while the handler runs, as from a reconnect() in it, waits for its own
+// turn: nested calls could fill the stack.
 func (c *client) emitError(object *sobek.Object) error {
 	if c.handlingError {
 		c.loop.hold()
@@ -92,7 +79,7 @@ func (c *client) emitError(object *sobek.Object) error {
 	return c.emit(eventError, object)
 }
 
-// rethrow passes an error that JavaScript code returned on to its caller; what can't be caught stays so.
+// rethrow throws an error of JavaScript code again. Errors that scripts can't catch stay so.
 func (c *client) rethrow(err error) {
 	switch err.(type) {
 	case *sobek.InterruptedError, *sobek.StackOverflowError:

@@ -20,8 +20,7 @@ var (
 	errEnded        = errors.New("the client was ended before the call was done")
 )
 
-// link is what a client has of one connection. It isn't used again once it is over. Nothing in it touches the JavaScript
-// runtime.
+// link is a client's side of one connection, and ends with it. It never touches the JavaScript runtime.
 type link struct {
 	ctx    context.Context // of the iteration that connected
 	client *client         // its loop and its event handlers
@@ -47,19 +46,24 @@ type link struct {
 	late         atomic.Bool // a message came after the end and was reported
 }
 
-// arrived implements listener.
-func (l *link) arrived(m *incoming) { l.client.arrived(l, m) }
+// arrived implements listener: it queues a message for the script.
+func (l *link) arrived(m *incoming) {
+	queued := l.deliver(func() bool { return l.client.loop.post(func() error { return l.client.message(l, m) }) })
+	if !queued && !l.late.Swap(true) {
+		l.logger.Warnf("MQTT: a message on %q came after the client had ended and was dropped", m.topic)
+	}
+}
 
 // lost implements listener.
 func (l *link) lost(err error) {
 	if l.end(fmt.Errorf("connection lost: %w: call reconnect() to go on", err)) {
-		<-l.whenIdle() // the calls that failed come before the loss
+		<-l.whenIdle() // scripts see the failed calls before the loss
 		close(l.gone)
 		l.deliver(func() bool { return l.client.loop.post(func() error { return l.client.finish(l, true) }) })
 	}
 }
 
-// deliver posts what came from the network, after the connect event. It reports what post reports.
+// deliver calls post for something from the network, but not before the connect event. It returns post's result.
 func (l *link) deliver(post func() bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +74,7 @@ func (l *link) deliver(post func() bool) bool {
 	return post()
 }
 
-// announce is called once the connect event is queued, and lets through what came before it.
+// announce releases what came before the connect event. Call it when that is queued.
 func (l *link) announce() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,7 +143,7 @@ func (l *link) await(c *call) error {
 	case <-l.over:
 	}
 	select {
-	case err := <-c.outcome: // both are there: the answer counts
+	case err := <-c.outcome: // the answer came together with the end of the connection
 		return err
 	default:
 		return l.cause
@@ -157,8 +161,8 @@ func (l *link) end(cause error) bool {
 	return first
 }
 
-// shut ends the connection in order: calls in flight first, then DISCONNECT. It blocks until the network connection is
-// closed and every message that was read has been handed on.
+// shut lets calls in flight finish, then disconnects. It returns when the network connection is closed and every message
+// that was read is queued.
 func (l *link) shut() {
 	limit := time.NewTimer(drainLimit)
 	defer limit.Stop()
@@ -181,8 +185,8 @@ func (l *link) abort(cause error) bool {
 	return true
 }
 
-// loop brings tasks from any goroutine to the VU's event loop, in the order they were posted, one in each turn so that
-// timers and other clients get theirs. While something holds it the iteration doesn't end.
+// loop runs tasks from any goroutine on the VU's event loop, in the order they were posted. It runs one task per turn,
+// so that timers and other clients get theirs. The iteration doesn't end while something holds the loop.
 type loop struct {
 	vu modules.VU
 
@@ -219,7 +223,7 @@ func (l *loop) arm() {
 	}
 }
 
-// post queues a task and reports whether it will run: not when nothing holds the loop. Any goroutine.
+// post queues a task. It returns false if nothing holds the loop, so the task won't run. Any goroutine.
 func (l *loop) post(task func() error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

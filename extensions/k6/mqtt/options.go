@@ -163,7 +163,7 @@ func checkTopicText(topic string) error {
 	return nil
 }
 
-// userProperties reads the option properties, { user: { key: value | [value, …] } }, which needs MQTT 5, into a packet's bytes.
+// userProperties encodes the option properties, { user: { key: value | [value, …] } }. It needs MQTT 5.
 func (o options) userProperties(version int) (user []byte) {
 	value, name, ok := o.get("properties")
 	if !ok {

@@ -65,12 +65,12 @@ type session struct {
 
 func newSession() *session { return &session{waiting: map[uint16]*call{}} }
 
-// begin is called for each connection that the broker has accepted. It returns the packets to send again.
+// begin starts an accepted connection. It returns the packets to send again.
 func (s *session) begin(version int, clean, present bool) (resend []byte) {
 	if clean || !present { // [MQTT-3.2.2-5]
 		s.handedOn = mqttwire.IDs{}
 	}
-	// A broker of 3.1.1 that has no session gets the messages nevertheless [MQTT-4.4.0-1].
+	// A broker of 3.1.1 gets the messages again even without a session [MQTT-4.4.0-1].
 	forget := clean || !present && version == mqttwire.Version5
 	var messages []*call
 	for id, c := range s.waiting {
@@ -109,7 +109,7 @@ func (s *session) add(c *call) {
 	}
 }
 
-// full reports that the broker takes no more of a call's kind now (MQTT 5, 4.9), or that all packet ids are used.
+// full reports whether the broker takes no more calls of this kind now (MQTT 5, 4.9), or all packet ids are used.
 func (s *session) full(c *call, receiveMaximum int) bool {
 	return c.due != 0 && len(s.waiting) == math.MaxUint16 || c.message != nil && c.qos > 0 && s.messages >= receiveMaximum
 }

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// readSize is the most that one read takes off the socket; the messages it completes share a time.
+	// readSize is the largest read from the socket. All messages that a read completes have the same time.
 	readSize = 16 << 10
 	// writeSize is how many bytes one write gathers, and one packet more.
 	writeSize = 64 << 10
@@ -24,11 +24,10 @@ const (
 	quiesce = 250 * time.Millisecond
 )
 
-// listener gets what comes from the network, in that order, from one goroutine.
+// listener receives the messages of a connection in order, from one goroutine, and then its end.
 type listener interface {
 	arrived(*incoming)
-	// lost comes last, with the reason.
-	lost(error)
+	lost(reason error)
 }
 
 type incoming struct {
@@ -126,7 +125,7 @@ func protocolError(err error) error {
 
 func (w *wire) fill() error { return w.in.Fill(w.Conn) }
 
-// read hands on messages until the connection ends.
+// read processes packets until the connection ends.
 func (w *wire) read() {
 	err := w.packets()
 	wrong, violated := err.(*mqttwire.Violation)
@@ -209,7 +208,7 @@ func (w *wire) take(kind byte, body []byte, received time.Time) error {
 	return mqttwire.ProtocolError("%s is not due", mqttwire.Name(kind))
 }
 
-// message hands a message on, then acknowledges it.
+// message passes a message to the listener, then acknowledges it.
 func (w *wire) message(p *mqttwire.Publish, received time.Time) {
 	if p.QoS < 2 || w.handedOn.Add(p.ID) { // otherwise it was handed on before, and the broker missed PUBREC (MQTT 5, 4.3.3)
 		w.on.arrived(&incoming{

@@ -154,7 +154,7 @@ func (w *wire) sendDisconnect(code byte) {
 	_ = w.Close()
 }
 
-// disconnect ends the connection with code 0. When it returns, every message that was read has been handed on.
+// disconnect ends the connection with code 0. When it returns, every message that was read is queued.
 func (w *wire) disconnect() {
 	w.sendDisconnect(0)
 	<-w.done
