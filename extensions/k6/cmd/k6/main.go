@@ -36,8 +36,8 @@ func main() {
 	cmd.Execute()
 }
 
-// nameVersion gives the extensions of this module their version. k6 finds the versions of other modules in the build information; this one
-// is the main module there, which has none.
+// nameVersion sets the version of this module's extensions. k6 reads the versions of other modules from the build
+// information, where the main module has none.
 func nameVersion() {
 	for _, extension := range ext.GetAll() {
 		if extension.Version == "" {
@@ -46,8 +46,8 @@ func nameVersion() {
 	}
 }
 
-// given names the variables that -e and --env set, so that a script can refuse one that it does not know: in __ENV they stand among all
-// of the system's.
+// given names the variables that -e and --env set, so that a script can refuse unknown ones: __ENV also has all
+// variables of the system.
 func given(args []string) (names []string) {
 	for i, arg := range args {
 		text, found := strings.CutPrefix(arg, "--env=")
@@ -64,8 +64,8 @@ func given(args []string) (names []string) {
 	return names
 }
 
-// stayOffline keeps k6 from asking the internet which other commands there are, and from reporting that this one was used. What the
-// environment says about either holds.
+// stayOffline keeps k6 from looking up other commands on the internet and from reporting its use, unless the
+// environment sets either.
 func stayOffline() {
 	for name, value := range map[string]string{state.AutoExtensionResolution: "false", "K6_NO_USAGE_REPORT": "true"} {
 		if _, set := os.LookupEnv(name); !set {

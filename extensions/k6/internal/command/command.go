@@ -19,10 +19,10 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/record"
 )
 
-// Name is what follows `k6 x`.
+// Name is the command's name after `k6 x`.
 const Name = "arrival"
 
-// New makes the command. Each sub-command has its own constructor, which is called only here.
+// New makes the command with its sub-commands.
 func New(gs *state.GlobalState) *cobra.Command {
 	root := &cobra.Command{
 		Use:     Name,
@@ -60,9 +60,10 @@ func newCheck(gs *state.GlobalState) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check <run.json|directory>...",
 		Short: "Check that runs are valid, and print their verdicts",
-		Long: `Holds each run.json against the schema that this program writes by, and prints the verdict and every rule that led to it.
+		Long: `Checks each run.json against its schema, and prints the verdict and every rule that led to it.
 
-Exit code: 0 when all runs pass, 99 when one does not, 1 when a file is not a valid run. A limit that was not judged is no pass.`,
+Exit code: 0 when all runs pass, 99 when one does not, 1 when a file is not a valid run. A run with a limit that was not
+judged does not pass.`,
 		Args: some("a run.json, or the directory of a run"),
 		RunE: func(_ *cobra.Command, given []string) error {
 			passed := true
@@ -95,11 +96,11 @@ Exit code: 0 when all runs pass, 99 when one does not, 1 when a file is not a va
 			return err
 		},
 	}
-	c.Flags().StringArrayVar(&slos, "slo", nil, `a limit beside the run's own, as "arrival.within(250ms) >= 99.9%"; may be repeated`)
+	c.Flags().StringArrayVar(&slos, "slo", nil, `an additional limit, like "arrival.within(250ms) >= 99.9%"; may be repeated`)
 	return c
 }
 
-// verdict is the result of a run, and a line for each of its rules.
+// verdict returns the result of a run and a line for each rule.
 func verdict(r *report.Run) (result string, lines []string) {
 	result = r.Verdict.Result
 	if r.Verdict.Rules == nil {
@@ -132,11 +133,11 @@ func newMerge(gs *state.GlobalState) *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "merge <directory>...",
-		Short: "Make one run of what several instances have left that did it together",
-		Long: `Makes one run of what several instances have left that did it together (k6's --execution-segment). A directory is that of an
-instance, or of a run whose instances have theirs in it. Counts and histograms are added exactly, and the whole is judged.
+		Short: "Merge the parts that several instances of a run have left",
+		Long: `Merges the parts that several instances of a run (k6's --execution-segment) have left into one run. A directory is that of an
+instance, or of a run with those of its instances in it. Counts and histograms are added exactly, and the whole run is judged.
 
-Exit code: 0 when the run passes, 99 when it does not, 1 when there is no run: the parts can't be read, or are not of one run.`,
+Exit code: 0 when the run passes, 99 when it does not, 1 when the parts can't be read or are not of one run.`,
 		Args: some("a directory that holds a run's instances, or theirs"),
 		RunE: func(_ *cobra.Command, given []string) error {
 			dir, r, err := merge.Directories(given, out)
@@ -150,7 +151,7 @@ Exit code: 0 when the run passes, 99 when it does not, 1 when there is no run: t
 			return nil
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "where the whole goes (the directory that its instances' are in)")
+	c.Flags().StringVar(&out, "out", "", "directory of the merged run (default: the directory that holds the instances' directories)")
 	return c
 }
 
@@ -167,8 +168,8 @@ func newRender(gs *state.GlobalState) *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "render <run.json|directory>...",
-		Short: "Write the page of runs anew",
-		Long: `Writes the page of each run from its run.json, as index.html beside it, and prints its path. The page is one file, which loads nothing.
+		Short: "Write the pages of runs again",
+		Long: `Writes the page of each run from its run.json, as index.html beside it, and prints its path. The page is one file and loads nothing.
 
 Exit code: 0 when all pages are written, 1 when one is not: a file is not a valid run, or the page can't be written.`,
 		Example: "  k6 x arrival render reports/runs/smoke-single-loopback-2026-01-31T12-00-00\n  k6 x arrival render run.json --out report.html",
@@ -186,7 +187,7 @@ Exit code: 0 when all pages are written, 1 when one is not: a file is not a vali
 			})
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "the page of the one run (index.html beside its run.json)")
+	c.Flags().StringVar(&out, "out", "", "file of the page, for a single run (default: index.html beside its run.json)")
 	return c
 }
 
