@@ -1,8 +1,8 @@
-// Package k6 registers the k6 extensions of Arrival: k6/x/arrival (schedule, account, native sender and subscriber) and the command
-// `k6 x arrival`. Import it for its side effect; README.md says how to build a k6 with it.
+// Package k6 registers the k6 extensions of Arrival: k6/x/arrival (schedule, account, native sender and subscriber)
+// and the command `k6 x arrival`. Import it for its side effect; README.md shows how to build a k6 with it.
 //
-// The package mqtt beside it registers k6/x/mqtt, an MQTT client for scripts. It is not imported here: a k6 may have another extension of
-// that name, and two of one name end it. cmd/k6 has both.
+// The package mqtt registers k6/x/mqtt, an MQTT client for scripts. It is not imported here: k6 fails at startup if
+// two extensions have one name, and a build may have another k6/x/mqtt. cmd/k6 imports both.
 package k6
 
 import (

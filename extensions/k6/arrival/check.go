@@ -24,7 +24,7 @@ var (
 	wordLike = regexp.MustCompile(`^[A-Za-z0-9_.]+$`)
 )
 
-// protocolMax is the longest name of a protocol; it stands in table heads.
+// protocolMax is the longest name of a protocol: tables have it in their heads.
 const protocolMax = 16
 
 // tracesMost bounds the file of traces to some 20 MB.

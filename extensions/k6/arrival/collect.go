@@ -167,7 +167,7 @@ func (e *engine) watch(ctx context.Context, state *lib.State, rec *recorder) err
 		}
 	}
 	quiet := 0 // consecutive checks during the drain at which nothing had arrived
-	alone := 0 // consecutive checks at which nobody took overdue requests
+	alone := 0 // consecutive checks at which no sender took overdue requests
 	for {
 		select {
 		case <-ctx.Done():

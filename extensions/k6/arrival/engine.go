@@ -108,8 +108,8 @@ func newRunID() string {
 	return string(b)
 }
 
-// levelled is the profile whose targets have a level of this instance's own, between a target and its number, unless the
-// instances share topics.
+// levelled is the profile with this instance's number between each target and its own number, unless the instances
+// share topics.
 func (e *engine) levelled() *profile.Profile {
 	p := *e.options.profile
 	p.Flows = slices.Clone(p.Flows)

@@ -140,7 +140,7 @@ func (w *withins) all() map[string]within {
 	return maps.Clone(w.known)
 }
 
-// register makes the metric of a limit, once for all VUs; ok is false if a name is not that of such a limit.
+// register makes the metric of a limit, once for all VUs. ok is false for other names.
 func (w *withins) register(registry *metrics.Registry, name string) (metric string, ok bool, err error) {
 	metric, limit, ok := report.WithinMetric(name)
 	if !ok {
@@ -156,7 +156,8 @@ func (w *withins) register(registry *metrics.Registry, name string) (metric stri
 	return metric, true, nil
 }
 
-// thresholds turns the limits of an SLO among those of a script into those that k6 knows. Each is a list of expressions, or of k6's objects.
+// thresholds translates the arrival.within(…) limits among a script's thresholds for k6. Each threshold is a list of
+// expressions or of k6's objects.
 func (w *withins) thresholds(registry *metrics.Registry, own map[string]any) (map[string]any, error) {
 	all := map[string]any{}
 	for name, value := range own {

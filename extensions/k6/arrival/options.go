@@ -50,7 +50,7 @@ type options struct {
 	OneHost    bool                      `json:"oneHost"`
 	Canary     bool                      `json:"canary"`
 	Sampled    int                       `json:"sampled"` // one message in this many is looked up in the trace lists; 0: none
-	Traces     int                       `json:"traces"`  // of so many messages beside those that stand out; 0: none
+	Traces     int                       `json:"traces"`  // number of sampled messages with traces, besides slow and missing ones; 0: no traces
 	Clock      clockOptions              `json:"clock"`
 	Labels     map[string]string         `json:"labels"`
 	Facts      map[string]any            `json:"facts"` // of the pipeline

@@ -11,7 +11,8 @@ import (
 	"github.com/arrival-bench/arrival/extensions/k6/internal/traces"
 )
 
-// trace writes the traces of a run that has ended, and sends them to a collector where there is one. What fails is reported, and fails no run.
+// trace writes the traces of a run that has ended, and sends them to a collector if one is configured. An error is
+// reported, but does not fail the run.
 func (e *engine) trace(ctx context.Context, log logrus.FieldLogger) {
 	if e.options.Traces == 0 {
 		return
@@ -68,7 +69,7 @@ func (e *engine) traceOf(seq, phase int, due int64) traces.Message {
 	return m
 }
 
-// traceID is the trace of a message, for the report; empty: there are none.
+// traceID is the trace of a message, for the report; empty without traces.
 func (e *engine) traceID(id string) string {
 	if e.options.Traces == 0 {
 		return ""

@@ -19,7 +19,7 @@ type Format struct {
 	Template string     // with {{id}}, {{target}} and {{payload}}; empty: the format of this repository's pipeline
 	ID       string     // in the template, the field of the id, with dots between nested ones
 	Source   string     // in the template, the source
-	Fuzz     *fuzz.Spec // of payloads; nil: they are x, as many as the flow says
+	Fuzz     *fuzz.Spec // of payloads; nil: payloads are x, repeated to the flow's length
 	Seed     uint64     // of Fuzz
 }
 
@@ -27,10 +27,10 @@ type Format struct {
 type Bodies struct {
 	format   Format
 	schedule *pacer.Pacer
-	prefix   string // <run>.<generator>.
-	mark     []byte // the prefix, as it stands in a message
-	family   []byte // as far as the run: its other generators have it too; empty: there are none
-	quoted   bool   // an id stands in quotes
+	prefix   string // of ids: <run>.<generator>.
+	mark     []byte // the prefix as it appears in a message
+	family   []byte // the part of mark that all generators of the run share; empty: a single generator
+	quoted   bool   // ids have quotes
 	flows    []flow
 }
 
@@ -55,9 +55,8 @@ const (
 	random // an object of random values
 )
 
-// New makes the messages of flows, whose ids begin with prefix, "<run>.<generator>.". The template must have
-// passed Check. schedule says which messages are this generator's; siblings says whether other generators take
-// part in the run.
+// New makes the messages of flows. Their ids begin with prefix, "<run>.<generator>.". The template must have passed
+// Check. schedule has this generator's messages. siblings is true if the run has other generators.
 func New(f Format, flows []profile.Flow, schedule *pacer.Pacer, prefix string, siblings bool) *Bodies {
 	b := &Bodies{format: f, schedule: schedule, prefix: prefix, mark: []byte(prefix), quoted: f.Template == ""}
 	if b.quoted {
@@ -96,10 +95,10 @@ func (f Format) Check() error {
 	return err
 }
 
-// randomly stands for a payload that is generated for each message.
+// randomly marks a payload that is generated for each message.
 const randomly = "\x00"
 
-// placeholders are those of a template; the last one may lack its end.
+// placeholders matches those of a template; the last one may lack its }}.
 var placeholders = regexp.MustCompile(`(?s)\{\{(.*?)(\}\}|$)`)
 
 // parse splits the template. prefix is the part of an id before the number.
@@ -185,7 +184,7 @@ func (b *Bodies) NumberOf(id string) (number int, own bool) {
 }
 
 // Fixed returns the parts of a message before and after the number in its id, which begins with prefix. The
-// message has a target of its own.
+// message has its own target.
 func (f Format) Fixed(prefix, to string) (before, after string) {
 	payload := ""
 	if f.Fuzz != nil {
@@ -207,8 +206,8 @@ func (f Format) Fixed(prefix, to string) (before, after string) {
 	return before, after
 }
 
-// Seq finds a message's number in the ledger. The run's name is random, so <run>.<generator>. marks the id
-// whatever its key, and nothing needs to be parsed.
+// Seq finds a message's number in the ledger. The run's name is random, so <run>.<generator>. identifies the id without
+// parsing the message.
 func (b *Bodies) Seq(payload []byte) (seq int, ok bool) {
 	number, ok := NumberAfter(payload, b.mark, b.quoted)
 	if !ok {

@@ -72,9 +72,9 @@ func (c *Clock) estimate() Estimate {
 
 const (
 	period = 100 * time.Millisecond
-	// asked is how many probes a round makes: enough that one of them meets no other work.
+	// asked is how many probes a round makes: enough that other work delays not all of them.
 	asked = 8
-	kept  = 64
+	kept  = 64 // rounds
 	// fresh is how many of the newest rounds are kept whatever their round trip.
 	fresh = 8
 )

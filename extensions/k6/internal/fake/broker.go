@@ -88,7 +88,7 @@ func (f *Pipeline) serve(conn net.Conn) {
 	}
 }
 
-// forget ends a connection: its pending messages are delivered to nobody, as after the end of a clean session.
+// forget ends a connection and drops its pending messages, as after the end of a clean session.
 func (f *Pipeline) forget(conn net.Conn) {
 	_ = conn.Close()
 	f.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -103,13 +104,13 @@ func (f *Pipeline) IngestURL() string { return f.ingest.URL }
 // MQTTURL is where they arrive.
 func (f *Pipeline) MQTTURL() string { return "mqtt://" + f.broker.Addr().String() }
 
-// CloseBroker leaves nobody at the broker's address, and its clients without their connections. Copies may call it.
+// CloseBroker closes the broker's port and its clients' connections. Copies may call it.
 func (f *Pipeline) CloseBroker() {
 	_ = f.broker.Close()
 	f.Cut()
 }
 
-// CloseIngest leaves nobody at the ingest's address.
+// CloseIngest closes the ingest.
 func (f *Pipeline) CloseIngest() { f.ingest.Close() }
 
 // Close ends everything, drops undelivered messages, and waits until all goroutines have ended. The error is
@@ -131,7 +132,7 @@ func (f *Pipeline) Close() error {
 func (f *Pipeline) Log() []Delivery {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]Delivery(nil), f.log...)
+	return slices.Clone(f.log)
 }
 
 func (f *Pipeline) Requests() int {
@@ -155,7 +156,7 @@ func (f *Pipeline) thaw() time.Time {
 	return time.Time{}
 }
 
-// wait waits until a moment and the end of a freeze, whichever is later; false when it was given up first.
+// wait waits until the given time and the end of a freeze, whichever is later. It returns false if given closes first.
 func (f *Pipeline) wait(given <-chan struct{}, until time.Time) bool {
 	for {
 		if thaw := f.thaw(); thaw.After(until) {

@@ -9,13 +9,13 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// Streams of the pipeline that this one stands for.
+// Streams of the real pipeline.
 const (
 	Messages    = "arrival:messages"
 	DeadLetters = "arrival:dead-letters"
 )
 
-// Redis is a Redis with a clock of its own.
+// Redis is a Redis with its own clock.
 type Redis struct {
 	Clock  Clock
 	server *miniredis.Miniredis
@@ -28,7 +28,7 @@ func (r *Redis) start() error {
 	if err := r.server.Start(); err != nil {
 		return fmt.Errorf("the fake Redis can't listen: %w", err)
 	}
-	// miniredis has a TIME of its own, which is this host's.
+	// miniredis' own TIME is this host's.
 	r.server.Server().SetPreHook(func(c *server.Peer, command string, _ ...string) bool {
 		if !strings.EqualFold(command, "TIME") {
 			return false
@@ -40,7 +40,7 @@ func (r *Redis) start() error {
 	return nil
 }
 
-// Stop makes it answer only errors, as a Redis that is shutting down.
+// Stop makes it answer with errors, as a Redis that shuts down.
 func (r *Redis) Stop() { r.server.SetError("LOADING it is away") }
 
 func (r *Redis) close() { r.server.Close() }
@@ -54,7 +54,7 @@ func (r *Redis) add(stream, body, target string) error {
 	return nil
 }
 
-// Clock is a clock with a chosen error: ahead of this host's, and too fast since a moment.
+// Clock is a clock with a configured error: Ahead of this host's clock, and faster by PPM since Since.
 type Clock struct {
 	Ahead time.Duration
 	PPM   float64 // µs a second
@@ -72,15 +72,15 @@ func (c Clock) Error(t time.Time) time.Duration {
 // Micros is the clock's time at t, in µs since 1970.
 func (c Clock) Micros(t time.Time) int64 { return t.Add(c.Error(t)).UnixMicro() }
 
-// StageDelays is how long each stage takes, from the socket of the ingest to the socket of the broker. A request is accepted
-// at the start of Request; Total is the Delay of the pipeline.
+// StageDelays are the lengths of the stages, from the socket of the ingest to the socket of the broker. A request is
+// accepted at the start of Request; Total is the Delay of the pipeline.
 type StageDelays struct{ Request, Ingest, Queue, Relay, Delivery time.Duration }
 
 func (d StageDelays) Total() time.Duration {
 	return d.Request + d.Ingest + d.Queue + d.Relay + d.Delivery
 }
 
-// Stamps are those of pipeline/common/hops.ts for messages that take these delays, made by a clock.
+// Stamps makes stamps like pipeline/common/hops.ts, for messages with these delays, by a clock.
 func (d StageDelays) Stamps(c Clock) func(at time.Time) string {
 	return func(at time.Time) string {
 		return fmt.Sprintf("%d,%d,%d,%d", c.Micros(at.Add(d.Request)),

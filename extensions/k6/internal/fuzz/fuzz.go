@@ -1,10 +1,10 @@
-// Package fuzz makes JSON objects of random values from a specification, the same ones for the same seed.
+// Package fuzz makes JSON objects of random values from a specification. The same seed gives the same objects.
 //
 // A specification is a list of keys and types,
 //
 //	[userId,string,userAge,int,score,float,ok,boolean]
 //
-// or a JSON object, in which a value is a type, a list of allowed values, or an object that says more:
+// or a JSON object whose values are a type, a list of allowed values, or a description:
 //
 //	{
 //	  "userId": { "type": "string", "length": [8, 12] },
@@ -97,14 +97,13 @@ const (
 
 type Spec struct{ fields []field }
 
-// field is a key with what its values are like.
+// field is a key and the description of its values.
 type field struct {
-	key      []byte // in quotes, with its colon
-	kind     string
-	low      float64 // of the value, or of the string's length
-	high     float64
-	allowed  [][]byte // JSON; nil: any
-	children []field
+	key       []byte // in quotes, with its colon
+	kind      string
+	low, high float64  // of the value, or of a string's length
+	allowed   [][]byte // JSON; nil: any
+	children  []field  // of an object
 }
 
 // Parse reads a specification. Errors give the position and what is allowed.
@@ -132,7 +131,7 @@ func Parse(text string) (*Spec, error) {
 	return &Spec{fields}, nil
 }
 
-// mistake is an error and the byte of the text where it is.
+// mistake is an error at a byte of the text.
 type mistake struct {
 	offset int
 	what   string
@@ -184,7 +183,7 @@ func parseList(text string) ([]field, error) {
 	return fields, nil
 }
 
-// newField is a field of a named type, with the default bounds.
+// newField makes a field of a type, with the default bounds.
 func newField(key, kind string) (field, bool) {
 	quoted, _ := json.Marshal(key)
 	f := field{key: append(quoted, ':'), kind: kind, low: rangeFrom, high: rangeTo}

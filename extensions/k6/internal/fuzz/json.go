@@ -10,9 +10,9 @@ import (
 
 type member struct {
 	key   string
-	at    int // where the key stands
+	at    int // position of the key
 	value json.RawMessage
-	is    int // where the value stands
+	is    int // position of the value
 }
 
 // members splits a valid JSON object into its members, in order.
@@ -41,7 +41,7 @@ func parseJSON(text string) ([]field, error) {
 	if err := json.Unmarshal([]byte(text), &whole); err != nil {
 		return nil, broken(err, text)
 	}
-	return new(reader).object(member{value: []byte(text)}, 1) // with the space before it, for the places
+	return new(reader).object(member{value: []byte(text)}, 1) // with leading space, for the positions
 }
 
 func broken(err error, text string) error {
@@ -114,7 +114,7 @@ func choice(m member, key string) ([][]byte, error) {
 	return allowed, nil
 }
 
-// described reads an object that describes values, and checks that its parts fit together.
+// described reads the description of values and checks that its parts fit together.
 func (r *reader) described(m member, depth int) (field, error) {
 	parts, said := m.members(), map[string]member{}
 	for _, part := range parts {

@@ -18,8 +18,8 @@ const patience = 2 * time.Second
 // Git is the commit of a working directory.
 type Git struct {
 	Commit string  `json:"commit"`
-	Branch *string `json:"branch"` // nil: HEAD is detached, and no CI names it
-	Dirty  *bool   `json:"dirty"`  // tracked files differ from the commit; nil: not known
+	Branch *string `json:"branch"` // nil: HEAD is detached, and CI does not name it
+	Dirty  *bool   `json:"dirty"`  // tracked files differ from the commit; nil: unknown
 }
 
 // CI is a job of a CI system.
@@ -29,7 +29,7 @@ type CI struct {
 	URL  *string `json:"url"` // http or https, without credentials
 }
 
-// Of describes the working directory dir and the CI job whose variables getenv has; nil: there is none. It never fails.
+// Of describes the commit in dir and the CI job of the environment; nil: none. It never fails.
 func Of(dir string, getenv func(string) string) (*Git, *CI) {
 	git := read(dir)
 	for _, s := range systems {
@@ -55,7 +55,7 @@ func Of(dir string, getenv func(string) string) (*Git, *CI) {
 func read(dir string) *Git {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	// Without a file system monitor, which is a program that the repository names, and without locks: it only reads.
+	// No file system monitor: a repository can name any program for it. No locks: status only reads.
 	status := exec.CommandContext(ctx, "git", "--no-optional-locks", "-c", "core.fsmonitor=false",
 		"status", "--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=dirty")
 	status.Dir, status.WaitDelay = dir, patience/4
@@ -81,8 +81,8 @@ func read(dir string) *Git {
 	return git
 }
 
-// systems are CI systems, and the variables that they set. No other variable is read: many are secrets. Of the
-// texts for a branch, a job and its page the first counts whose variables are all set.
+// systems are CI systems and the variables that they set. No other variable is read: many are secrets. Of the texts
+// for a branch, a job and its page, the first with all variables set counts.
 var systems = []struct {
 	name, mark, commit string // mark is set in its jobs
 	branch, job, url   []string

@@ -90,7 +90,7 @@ func (p *Pacer) ByFlow() *Pacer {
 	return by
 }
 
-// layOut adds up what comes before each position of the cycle.
+// layOut sums the messages and deliveries before each position of the cycle.
 func (p *Pacer) layOut() {
 	p.firstSeq = make([]int, len(p.cycle)+1)
 	p.dueFirst = make([]int, len(p.cycle)+1)
@@ -117,7 +117,8 @@ func (p *Pacer) Messages(n int) int {
 	return (round*p.firstSeq[len(p.cycle)]+p.firstSeq[i])<<p.bits + into*p.flows[p.cycle[i]].Messages
 }
 
-// split returns the round of the cycle that request n is in, its position there, and how many of its block are before it.
+// split returns the round of the cycle of request n, its position there, and the number of requests before it in its
+// block.
 func (p *Pacer) split(n int) (round, i, into int) {
 	block := n >> p.bits
 	return block / len(p.cycle), block % len(p.cycle), n & (1<<p.bits - 1)
@@ -183,8 +184,8 @@ func (p *Pacer) RequestOf(seq int) int {
 	return (round*len(p.cycle)+i)<<p.bits + rest/p.flows[p.cycle[i]].Messages
 }
 
-// locate returns the round of the cycle that message seq is in, the position of its request there, and how many messages of its block
-// are before it.
+// locate returns the round of the cycle of message seq, the position of its request there, and the number of messages
+// before it in its block.
 func (p *Pacer) locate(seq int) (round, i, rest int) {
 	whole := p.firstSeq[len(p.cycle)] << p.bits
 	round, rest = seq/whole, seq%whole
@@ -237,8 +238,8 @@ func (s span) due(x float64) time.Duration {
 	return time.Duration(math.Round((s.start + t) * 1e9))
 }
 
-// weigh lays out one cycle of smooth weighted round robin: each flow appears exactly its weight's share of times,
-// spread as evenly as it can be, and the same in each run.
+// weigh makes one cycle of smooth weighted round robin: each flow appears in proportion to its weight, spread as evenly
+// as possible, and the same in each run.
 func weigh(flows []profile.Flow) []int {
 	divisor, total := 0, 0
 	for _, f := range flows {

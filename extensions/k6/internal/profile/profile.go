@@ -12,15 +12,15 @@
 //	    targets: 10
 //	    deliveries: 5         # subscribers that hold each target
 //
-// That is the open model. In the closed one, a phase has a concurrency instead, and each VU sends its next request when its
-// last one is answered. A profile is of one model; pauses may stand in both.
+// That is the open model. In the closed model a phase has a concurrency instead, and each VU sends its next request after
+// its last answer. A profile has one model; both may have pauses.
 //
 //	phases:
 //	  - name: ten
 //	    duration: 20
 //	    vus: 10               # 1 to 10,000
 //	    requests: 5000        # ends the phase before its duration does
-//	    drain: 30             # before the next phase, waits until everything has arrived, at most so long
+//	    drain: 30             # then waits up to 30 s until everything has arrived
 package profile
 
 import (
@@ -44,11 +44,11 @@ type Phase struct {
 	Duration time.Duration
 	Rate     float64       // at the start
 	RampTo   float64       // at the end; equals Rate unless the phase ramps
-	Count    float64       // open model: how many requests it has, whatever its duration; 0: as many as the rate makes
-	Measured bool          // false: its messages are accounted for, but stay out of the run's latency figures
-	VUs      int           // closed model: requests in flight at a time
-	Requests int           // closed model: the phase ends after so many; 0: only its duration ends it
-	Drain    time.Duration // closed model: how long the next phase waits, at most, until everything has arrived
+	Count    float64       // open model: number of requests, whatever the duration; 0: the rate decides
+	Measured bool          // false: its messages are in the account, but not in the run's latency figures
+	VUs      int           // closed model: requests in flight
+	Requests int           // closed model: the phase ends after this many; 0: only its duration ends it
+	Drain    time.Duration // closed model: the longest wait after the phase until everything has arrived
 }
 
 // Ramps reports whether the rate changes during the phase.
@@ -80,8 +80,7 @@ type Flow struct {
 }
 
 // Duration is the length of all phases.
-func (p *Profile) Duration() time.Duration {
-	var d time.Duration
+func (p *Profile) Duration() (d time.Duration) {
 	for _, ph := range p.Phases {
 		d += ph.Duration
 	}
@@ -89,8 +88,7 @@ func (p *Profile) Duration() time.Duration {
 }
 
 // Most is the highest concurrency of the closed model's phases.
-func (p *Profile) Most() int {
-	most := 0
+func (p *Profile) Most() (most int) {
 	for _, ph := range p.Phases {
 		most = max(most, ph.VUs)
 	}
@@ -98,8 +96,7 @@ func (p *Profile) Most() int {
 }
 
 // Drains is the longest that all waits between phases can take.
-func (p *Profile) Drains() time.Duration {
-	var d time.Duration
+func (p *Profile) Drains() (d time.Duration) {
 	for _, ph := range p.Phases {
 		d += ph.Drain
 	}

@@ -21,7 +21,8 @@ func into[T any](to *T, parse func(*yaml.Node) (T, error)) parser {
 	}
 }
 
-// eachKey hands each value of a mapping to its parser and refuses keys that have none. It returns the lines of the keys.
+// eachKey parses each value of a mapping with the parser of its key, and refuses unknown keys. It returns the keys'
+// lines.
 func eachKey(n *yaml.Node, what string, parsers map[string]parser) (map[string]int, error) {
 	if n.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("line %d: %s is not a mapping of keys to values", n.Line, what)

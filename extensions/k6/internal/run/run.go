@@ -1,4 +1,4 @@
-// Package run is what the sending, receiving and Redis packages share of a run.
+// Package run has the parts of a run that the sending, receiving and Redis packages share.
 package run
 
 import (

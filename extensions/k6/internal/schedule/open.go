@@ -85,7 +85,7 @@ func (o *Open) putAside(slot pacer.Slot) {
 	o.left = append(o.left, slot)
 }
 
-// DropLeft drops requests that were put aside, when they are due: nobody will send them.
+// DropLeft drops requests that were put aside, when they are due: no sender will take them.
 func (o *Open) DropLeft(now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -98,7 +98,7 @@ func (o *Open) DropLeft(now time.Time) {
 	})
 }
 
-// DropRest drops what nobody has taken.
+// DropRest drops the requests that no sender has taken.
 func (o *Open) DropRest() {
 	for n := int(o.next.Add(1)) - 1; n < o.Pacer.Requests(); n = int(o.next.Add(1)) - 1 {
 		o.Ledger.Drop(o.Pacer.Slot(n))

@@ -16,8 +16,8 @@ type Turns struct {
 	*Course
 	now     atomic.Pointer[Turn] // the current turn
 	next    atomic.Int64         // the request that is taken next
-	senders atomic.Int64         // have come to send
-	taking  atomic.Int64         // have taken a request and not sent it yet
+	senders atomic.Int64         // senders that have started
+	taking  atomic.Int64         // senders that have taken a request and not sent it yet
 
 	choice   sync.Once
 	choosing bool           // senders choose the flow of each request
@@ -32,7 +32,7 @@ func NewTurns(c *Course, flows int) *Turns {
 	return t
 }
 
-// Turn tells the senders what to do now: how many send, until when, and how many requests.
+// Turn is what the senders do now: how many of them send, until when, and how many requests.
 type Turn struct {
 	Phase int
 	VUs   int // senders that send; 0: all wait
@@ -80,7 +80,7 @@ func (s *Turns) Take(ctx context.Context, w *Waiter) (slot pacer.Slot, ok bool) 
 	}
 }
 
-// overTurn stands for the turn of a run that has been stopped.
+// overTurn is the turn of a run that was stopped.
 var overTurn = &Turn{Over: true}
 
 // TakeIn returns the next request of a sender if it is its turn, otherwise the turn whose end it must wait for.

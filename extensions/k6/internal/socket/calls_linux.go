@@ -15,7 +15,7 @@ type calls struct {
 	infoSize uint32
 }
 
-// receive reads n bytes to p without blocking; with MSG_TRUNC it throws them away.
+// receive reads n bytes into p without blocking; with MSG_TRUNC it discards them.
 func (c *calls) receive(fd int, p *byte, n, flags int) (took int, stamp int64, err error) {
 	c.iov.Base = p
 	c.iov.SetLen(n)
@@ -47,8 +47,7 @@ func (c *calls) receive(fd int, p *byte, n, flags int) (took int, stamp int64, e
 	return took, 0, nil
 }
 
-// countOvertaken is how many segments came before one that was sent earlier; ok is false where the kernel does not count
-// them.
+// countOvertaken counts the segments that overtook one sent earlier; ok is false if the kernel does not count them.
 func (c *calls) countOvertaken(fd int) (n uint32, ok bool) {
 	const end = unsafe.Offsetof(c.info.Rcv_ooopack) + unsafe.Sizeof(c.info.Rcv_ooopack)
 	c.infoSize = uint32(end)

@@ -1,4 +1,4 @@
-// Package socket reads a connection and says when its bytes arrived: by the kernel's stamps if it has them,
+// Package socket reads a connection and reports when its bytes arrived: by the kernel's stamps if it has them,
 // otherwise by the time of the read. It works below TLS and WebSocket, whose buffers would hide both.
 package socket
 

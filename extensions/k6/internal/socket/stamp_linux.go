@@ -20,11 +20,11 @@ const (
 
 // queue is a TCP connection that knows when the kernel had its bytes (SO_TIMESTAMPNS).
 //
-// The kernel stamps each segment as it comes, and a read reports the stamp of the last one that it took bytes of. So a read
-// copies what is there (MSG_PEEK), and takes it off the queue message by message once their ends are known: each gets the
-// stamp of the segment with its last byte. While nobody reads, the kernel also appends up to 17 segments to the one
-// before, and all of them get the stamp of the last. That adds at most the time since the socket was last known to hold
-// nothing unread; spread over the messages with one stamp, it is their wait.
+// The kernel stamps each segment when it arrives, and a read reports the stamp of the last segment that it took bytes
+// from. So a read first copies the bytes (MSG_PEEK). When the ends of the messages are known, it removes them from the
+// queue one by one, and each gets the stamp of the segment with its last byte. While the socket is not read, the kernel
+// also merges up to 17 segments with the one before, and all of them have the stamp of the last. That adds at most the
+// time since the socket was last seen empty. Spread over the messages with one stamp, it is their wait.
 type queue struct {
 	*net.TCPConn
 	raw   syscall.RawConn
@@ -51,7 +51,7 @@ type queue struct {
 	calls
 }
 
-// read is what is known about the bytes that were read last.
+// read describes the bytes that were read last.
 type read struct {
 	at       time.Time
 	size     int
@@ -194,7 +194,7 @@ func (q *queue) arrivals(ends []int, into []Arrival) []Arrival {
 		q.stamps = append(q.stamps, q.last.stamp)
 	}
 	if q.pending > 0 {
-		_ = q.raw.Control(q.taken) // on a closed connection, what was read is still handed on
+		_ = q.raw.Control(q.taken) // fails on a closed connection, whose last messages are still delivered
 	}
 	into = q.grouped(into)
 	q.ends = nil

@@ -16,8 +16,9 @@ import (
 // Folder is the path of the sources, relative to the binary.
 const Folder = "extensions/k6"
 
-// Hash is the SHA-256, in hex, over the name and the content of each file that the binary is built from: .go files that
-// are no tests, go.mod, go.sum and the page, in bytewise order of their slash-separated paths, each part followed by a zero byte.
+// Hash is the SHA-256, in hex, over the names and contents of the files that the binary is built from: .go files except
+// tests, go.mod, go.sum and the page. They are in bytewise order of their slash-separated paths, and a zero byte follows
+// each name and each content.
 // pipeline/setup/sources.mjs computes the same.
 func Hash(tree fs.FS) (string, error) {
 	var paths []string

@@ -97,7 +97,7 @@ func Parts(frame string) (stamps, body string) {
 	return stamps, body
 }
 
-// scanList reads a list from its newest element to its oldest. Elements that are taken off its end meanwhile
+// scanList reads a list from its newest element to its oldest. Relays may take elements from the end meanwhile: those
 // are not missing.
 func (s *Store) scanList(ctx context.Context, key string, read func(string)) error {
 	const batch = 1000

@@ -82,7 +82,7 @@ func (q *Queue) Take(ctx context.Context, taken Taken) error {
 // Close closes the connection.
 func (q *Queue) Close() error { return q.client.Close() }
 
-// streamTaker reads the stream from where it stopped, and deletes what it read, which would count as backlog.
+// streamTaker reads the stream from where it stopped, and deletes what it read: it would count as backlog.
 func streamTaker(client *redis.Client) func(context.Context, Taken) error {
 	last := "0"
 	return func(ctx context.Context, taken Taken) error {
