@@ -7,12 +7,12 @@
 // The canary goes through the whole pipeline once a second, over its own connections. All of its messages have to arrive in time.
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
+import { connectionsAnswer } from './lib/answers.js';
 import { settings } from './lib/declarations.js';
 import { cost } from './lib/held.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { checkBrokerFiles, stages } from './lib/stages.js';
-import { count } from './lib/words.js';
 
 const set = settings('connections');
 const { CONNECTIONS: connections, CONNECT_RATE: rate, DURATION: hold } = set;
@@ -70,9 +70,13 @@ export function subscriber() {
     run.figure(`memory of ${process} for each`, kb, 'KB');
     run.figure(`CPU of ${process} for each`, us, 'µs/s');
   }
-  const held = figure('connections held');
-  const by = brokers === 1 ? 'The broker' : `${brokers} brokers`;
-  run.answer(`${by} held ${count(held)} of ${count(own)} connections for ${hold} s.`);
+  const load = { wanted: own, seconds: hold, brokers, canaryLimit: set.CANARY_P99 };
+  run.answer(
+    connectionsAnswer(load, {
+      held: figure('connections held'),
+      canary: outside ? outside.latency.p99 : undefined,
+    }),
+  );
 }
 
 export function sender() {

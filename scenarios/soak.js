@@ -6,11 +6,11 @@
 import { sleep } from 'k6';
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
+import { soakAnswer } from './lib/answers.js';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { setting } from './lib/setting.js';
 import { latencyDrift, memoryGrowth, mostGrowth, ofPipeline, sentence, UNKNOWN } from './lib/steadiness.js';
-import { figure } from './lib/words.js';
 
 const { HOURS, RATE, LINE_MINUTES, GROWTH_LIMIT, DRIFT_LIMIT } = settings('soak');
 const seconds = HOURS * 3600;
@@ -71,16 +71,13 @@ export function subscriber() {
   const grown = memoryGrowth(resources, seconds);
   for (const { process, mb } of grown) run.figure(`memory of ${process} has grown by`, mb, 'MB');
   if (!grown.some(ofPipeline)) run.figure('memory of the pipeline has grown by', Number.NaN, 'MB');
-  growth.add(mostGrowth(grown));
+  const most = mostGrowth(grown);
+  growth.add(most);
   const ms = latencyDrift(timeline, seconds);
   run.figure('p99 has grown by', ms, 'ms');
   drift.add(Number.isNaN(ms) ? UNKNOWN : ms);
-  const most = mostGrowth(grown);
-  run.answer(
-    most === UNKNOWN || Number.isNaN(ms)
-      ? `In ${HOURS} h at ${RATE}/s a process did not report its memory, or no latency was measured.`
-      : `From the second quarter of ${HOURS} h at ${RATE}/s to the last, p99 grew by ${figure(ms)} ms and memory by ${figure(most)} MB at most.`,
-  );
+  const load = { hours: HOURS, rate: RATE, driftLimit: DRIFT_LIMIT, growthLimit: GROWTH_LIMIT };
+  run.answer(soakAnswer(load, { ms, mb: most }));
 }
 
 export function sender() {

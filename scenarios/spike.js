@@ -5,11 +5,11 @@
 // p99 is back when each second's p99 stays near that of before the burst.
 import { Gauge } from 'k6/metrics';
 import { Run } from 'k6/x/arrival';
+import { spikeAnswer } from './lib/answers.js';
 import { settings } from './lib/declarations.js';
 import { flows, profileOf } from './lib/load.js';
 import { drained, restored } from './lib/recovery.js';
 import { setting } from './lib/setting.js';
-import { count, figure } from './lib/words.js';
 
 const { RATE, SPIKE_RATE, BEFORE, SPIKE_DURATION, AFTER, BACK, DRAIN_LIMIT, BACK_LIMIT } = settings('spike');
 
@@ -50,16 +50,14 @@ export function subscriber() {
     ['time to drain', drain, timeToDrain],
     ['time until p99 is back', back, timeToBack],
   ];
-  run.answer(
-    `After ${count(SPIKE_RATE)}/s for ${SPIKE_DURATION} s the backlog ` +
-      (drain === undefined ? `did not drain within ${AFTER} s` : `drained in ${figure(drain)} s`) +
-      (back === undefined
-        ? `; p99 was not back within ${AFTER} s.`
-        : `; p99 was back after ${figure(back)} s.`) +
-      (almost == null
-        ? ' Less than 99 % of the burst arrived.'
-        : ` 99 % of the burst had arrived ${figure(almost)} s after it began.`),
-  );
+  const load = {
+    rate: SPIKE_RATE,
+    seconds: SPIKE_DURATION,
+    after: AFTER,
+    drainLimit: DRAIN_LIMIT,
+    backLimit: BACK_LIMIT,
+  };
+  run.answer(spikeAnswer(load, { drain, back, almost }));
   for (const [name, seconds, gauge] of figures) {
     run.figure(name, seconds ?? Number.NaN, 's');
     gauge.add(seconds ?? 1e9);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { labelsOf } from '../../pipeline/common/labels.js';
 import type { StackFile } from '../../pipeline/stack/file.ts';
+import { connectionsAnswer, soakAnswer, spikeAnswer } from '../lib/answers.js';
 import { count, type Declaration, flag, number, numbers, read, text } from '../lib/env.js';
 import { cost } from '../lib/held.js';
 import { drained, restored } from '../lib/recovery.js';
@@ -188,4 +189,35 @@ test('what a connection costs: memory until all are open, CPU while they are hel
   const resources = [{ process: 'k6', series }];
   assert.deepEqual(cost(resources, 'k6', 1000, 2, 2), { kb: 100, us: (20 * 10_000) / 1000 });
   assert.deepEqual(cost(resources, 'mosquitto', 10, 2, 2), { kb: Number.NaN, us: Number.NaN });
+});
+
+// The limit stood nowhere beside the figure.
+test('the answer of a script names each figure beside its limit', () => {
+  const spike = { rate: 5000, seconds: 10, after: 60, drainLimit: 30, backLimit: 45 };
+  assert.match(
+    spikeAnswer(spike, { drain: 2, back: 3.25, almost: 9.9 }),
+    /5,000\/s for 10 s .* 2 s \(limit 30 s\).* 3.25 s \(limit 45 s\).* 9.9 s/,
+  );
+  assert.match(
+    spikeAnswer(spike, { drain: undefined, back: undefined, almost: null }),
+    /did not drain within 60 s.* not back within 60 s.*Less than 99 %/,
+  );
+  const soak = { hours: 2, rate: 200, driftLimit: 50, growthLimit: 32 };
+  assert.match(
+    soakAnswer(soak, { ms: 0.4123, mb: 3 }),
+    /2 h .* grew by 0.412 ms \(limit 50 ms\).* 3 MB .*\(limit 32 MB\)/,
+  );
+  assert.match(soakAnswer(soak, { ms: -0.4, mb: 3 }), /p99 fell by 0.4 ms/);
+  assert.match(soakAnswer(soak, { ms: Number.NaN, mb: 3 }), /no latency was measured/);
+  assert.match(soakAnswer(soak, { ms: 1, mb: UNKNOWN }), /did not report its memory/);
+  const held = { wanted: 15_000, seconds: 30, brokers: 1, canaryLimit: 50 };
+  assert.match(
+    connectionsAnswer(held, { held: 14_990, canary: 4.2 }),
+    /14,990 of 15,000 connections for 30 s.* 4.2 ms \(limit 50 ms\)/,
+  );
+  assert.match(
+    connectionsAnswer({ ...held, brokers: 3 }, { held: 1, canary: null }),
+    /^3 brokers .*no canary/,
+  );
+  assert.doesNotMatch(connectionsAnswer(held, { held: 1, canary: undefined }), /canary/);
 });

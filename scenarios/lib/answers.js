@@ -1,0 +1,50 @@
+// The first sentences of scripts whose answer is more than a rate: each figure beside its limit.
+import { UNKNOWN } from './steadiness.js';
+import { count, figure } from './words.js';
+
+/**
+ * @typedef {{ rate: number, seconds: number, after: number, drainLimit: number, backLimit: number }} Spike
+ * @param {Spike} load
+ * @param {{ drain: number | undefined, back: number | undefined, almost: number | null | undefined }} measured
+ */
+export function spikeAnswer({ rate, seconds, after, drainLimit, backLimit }, { drain, back, almost }) {
+  return (
+    `After ${count(rate)}/s for ${seconds} s the backlog ` +
+    (drain === undefined
+      ? `did not drain within ${after} s`
+      : `drained in ${figure(drain)} s (limit ${drainLimit} s)`) +
+    (back === undefined
+      ? `; p99 was not back within ${after} s.`
+      : `; p99 was back after ${figure(back)} s (limit ${backLimit} s).`) +
+    (almost == null
+      ? ' Less than 99 % of the burst arrived.'
+      : ` 99 % of the burst had arrived ${figure(almost)} s after it began.`)
+  );
+}
+
+/**
+ * @param {{ hours: number, rate: number, driftLimit: number, growthLimit: number }} load
+ * @param {{ ms: number, mb: number }} grown of p99, NaN: not known; of memory, UNKNOWN: not known
+ */
+export function soakAnswer({ hours, rate, driftLimit, growthLimit }, { ms, mb }) {
+  const load = `${hours} h at ${count(rate)}/s`;
+  if (mb === UNKNOWN || Number.isNaN(ms))
+    return `In ${load} a process did not report its memory, or no latency was measured.`;
+  const p99 = `p99 ${ms < 0 ? 'fell' : 'grew'} by ${figure(Math.abs(ms))} ms (limit ${driftLimit} ms)`;
+  return `From the second quarter of ${load} to the last, ${p99} and memory grew by ${figure(mb)} MB at most (limit ${growthLimit} MB).`;
+}
+
+/**
+ * @param {{ wanted: number, seconds: number, brokers: number, canaryLimit: number }} load
+ * @param {{ held: number, canary: number | null | undefined }} measured canary: its p99, null: none arrived, undefined: there is none
+ */
+export function connectionsAnswer({ wanted, seconds, brokers, canaryLimit }, { held, canary }) {
+  const by = brokers === 1 ? 'The broker' : `${brokers} brokers`;
+  const beside =
+    canary === undefined
+      ? ''
+      : canary === null
+        ? ', and no canary arrived'
+        : `, with canary p99 ${figure(canary)} ms (limit ${canaryLimit} ms)`;
+  return `${by} held ${count(held)} of ${count(wanted)} connections for ${seconds} s${beside}.`;
+}
