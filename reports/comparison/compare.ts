@@ -30,7 +30,9 @@ export class FailedRunsError extends Error {
 
   constructor(runs: readonly Run[]) {
     const accounts = runs.map(({ run: { name }, account }) => `${name}: ${equation(account)}`);
-    super(`the figures of runs in which messages failed are those of what survived (${accounts.join('; ')})`);
+    super(
+      `messages of these runs failed, and their figures are those of the others (${accounts.join('; ')})`,
+    );
     this.accounts = accounts;
   }
 }

@@ -144,7 +144,7 @@ export function uncounted(group: Group): string | null {
 
 /**
  * Names, labels, settings and facts of the environment that differ between groups, or within one. The CI job always differs, so it
- * does not count.
+ * does not count, nor do uncommitted changes to the same commit: they may be of anything.
  */
 export function differing(groups: readonly Group[]): { name: string; values: string[] }[] {
   const facts = groups.map((group) => group.map(({ run }) => factsOf(run)));
@@ -154,7 +154,8 @@ export function differing(groups: readonly Group[]): { name: string; values: str
       name,
       values: facts.map((group) => [...new Set(group.map((one) => one[name] ?? '–'))].join(' / ')),
     }))
-    .filter(({ values }) => new Set(values).size > 1);
+    .filter(({ values }) => new Set(values).size > 1)
+    .filter(({ name }, _, all) => name !== 'git.dirty' || all.some((one) => one.name === 'git.commit'));
 }
 
 /** Facts of a run, settings first. */

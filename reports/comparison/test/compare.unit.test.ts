@@ -66,7 +66,7 @@ test('runs in which messages failed are compared when that is asked for, and nev
   }
   assert.throws(
     () => compare([recording(1), refusing(2)]),
-    /survived \(refusing: 89,300 scheduled = 80,370 rejected \+ 8,930 arrived\)$/,
+    /those of the others \(refusing: 89,300 scheduled = 80,370 rejected \+ 8,930 arrived\)$/,
   );
   const words = (...runs: Recording[]) => {
     const comparison = compare(runs, { allowFailed: true });
@@ -147,14 +147,17 @@ test('k6 beside Artillery, single beside cluster: titled by what differs', () =>
 });
 
 test('another commit is a difference in conditions, another CI job is not', () => {
-  const of = (commit: string, job: string) =>
+  const of = (commit: string, job: string, dirty = false) =>
     recording(1, ({ run: { environment } }) => {
-      environment.git = { commit, branch: 'main', dirty: false };
+      environment.git = { commit, branch: 'main', dirty };
       environment.ci = { name: 'GitLab CI', job, url: null };
     });
   const differs = (...runs: Recording[]) => compare(runs).differing;
   assert.deepEqual(differs(of('a', '1'), of('b', '2')), [{ name: 'git.commit', values: ['a', 'b'] }]);
   assert.deepEqual(differs(of('a', '1'), of('a', '2')), []);
+  assert.deepEqual(differs(of('a', '1'), of('a', '1', true)), [], 'git.dirty alone');
+  const both = differs(of('a', '1'), of('b', '1', true)).map(({ name }) => name);
+  assert.deepEqual(both, ['git.commit', 'git.dirty']);
   const before = differs(recording(1), of('a', '1')).map(({ name }) => name);
   assert.deepEqual(before, ['git.commit', 'git.branch', 'git.dirty'], 'an earlier version did not say');
 });
