@@ -239,4 +239,4 @@ const (
 )
 
 // errStopped means that k6 ended the subscriber's iteration before the run was over.
-var errStopped = errors.New("the run was stopped before everything was in")
+var errStopped = errors.New("the run was stopped before every message had an end")

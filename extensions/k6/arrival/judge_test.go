@@ -85,9 +85,9 @@ func TestTheRunsOwnEvidenceReachesTheJudge(t *testing.T) {
 		"the account": {"mqtt: { url: 'BROKER', connections: 2 }", inTime, 0, func(e *engine, _ *recorder) { // one is sent twice, and arrives at both
 			e.Ledger.Sent(e.Pacer.Slot(0), e.Clock.At(e.Epoch))
 			e.Ledger.Arrive(1, []ledger.Arrival{{Seq: 0, At: e.Clock.At(e.Epoch) + 10_000}}, nil)
-		}, []string{"the account does not balance", "unknown: 1 of 100 messages may have been taken, and did not arrive"}},
+		}, []string{"the account does not balance", "unknown: 1 of 100 messages may have been accepted and never arrived"}},
 		"late to read": {"", inTime, 6000, nil, []string{
-			"the generator was late to read: what arrived may have lain in the subscriber's socket for 6.0 ms (p99) of arrival p99 10.0 ms"}},
+			"the generator read late: arrivals waited in the subscriber's socket for up to 6.0 ms (p99) of arrival p99 10.0 ms"}},
 		"dropped": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, nil, []string{
 			"the generator never sent 50 of 100 messages"}},
 		"halted": {"", func(n int) int64 { return int64(-(n % 2)) }, 0, func(e *engine, _ *recorder) { close(e.Halted) }, nil},
@@ -96,7 +96,7 @@ func TestTheRunsOwnEvidenceReachesTheJudge(t *testing.T) {
 		"the record has gaps": {"", inTime, 0, func(_ *engine, rec *recorder) { rec.note(os.ErrClosed) }, []string{
 			"the record of the run has gaps: file already closed"}},
 		"the pipeline's clocks are unknown": {clocked, inTime, 0, nil, []string{
-			"no process of the pipeline has said how well it knows the time, so the limit of the clock bound holds for the generator alone"}},
+			"no process of the pipeline reported its clock bound, so the limit on it holds for the generator only"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -107,7 +107,7 @@ func TestALateGeneratorIsToldWhatItLacks(t *testing.T) {
 	assert.Equal(t, report.Invalid, r.Verdict.Result)
 	// 150 requests are due while it stands still, and 16 senders wait for their answers.
 	assert.Regexp(t, `the generator was late: .*; ([\d,]+ requests were due while all senders waited for answers: more senders are needed|`+
-		`the hypervisor took \d+ % of this host's CPU meanwhile)`,
+		`the hypervisor took \d+ % of this host's CPU during the run)`,
 		strings.Join(r.Verdict.Reasons, "\n"))
 }
 

@@ -85,8 +85,8 @@ func TestASubscriberThatWasAwayLosesTheGap(t *testing.T) {
 	assert.Positive(t, r.Account.Arrived)
 	assert.Equal(t, 300, r.Account.Arrived+r.Account.Lost)
 	assert.Equal(t, report.Invalid, r.Verdict.Result, "the loss is the instrument's")
-	assert.Contains(t, r.Verdict.Reasons, fmt.Sprintf("a subscriber was without its connection (once): what waited for it counts as "+
-		"the pipeline's latency, and of %d missing deliveries it may have lost some", r.Account.Lost))
+	assert.Contains(t, r.Verdict.Reasons, fmt.Sprintf("a subscriber had no connection (once): the wait counts as the pipeline's "+
+		"latency, and it may have lost some of %d missing deliveries", r.Account.Lost))
 }
 
 func TestAPersistentSessionLosesNothing(t *testing.T) {

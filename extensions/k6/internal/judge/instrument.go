@@ -52,7 +52,7 @@ func (e Evidence) instrument() []report.Rule {
 	}
 	if health.SocketWait != nil {
 		rules = append(rules, because(late("socket_wait", value(health.SocketWait.P99), arrival),
-			"the generator was late to read: what arrived may have lain in the subscriber's socket for %.1f ms (p99) of arrival p99 %.1f ms%s",
+			"the generator read late: arrivals waited in the subscriber's socket for up to %.1f ms (p99) of arrival p99 %.1f ms%s",
 			value(health.SocketWait.P99), arrival, also))
 	}
 	if seconds, known := busy(r.Timeline, e.Cores); known {
@@ -65,8 +65,8 @@ func (e Evidence) instrument() []report.Rule {
 	gaps := atMost("gaps", float64(len(health.Gaps)), 0, "", report.Invalid)
 	if !e.Halted {
 		dropped = because(dropped, "the generator never sent %d of %d messages", a.Dropped, a.Scheduled)
-		gaps = because(gaps, "a subscriber was without its connection (%s): what waited for it counts as the pipeline's latency, and of "+
-			"%d missing deliveries it may have lost some%s", times(len(health.Gaps)), a.Deliveries.Missing, open(health.Gaps))
+		gaps = because(gaps, "a subscriber had no connection (%s): the wait counts as the pipeline's latency, and it may have "+
+			"lost some of %d missing deliveries%s", times(len(health.Gaps)), a.Deliveries.Missing, open(health.Gaps))
 	}
 	negative := atMost("negative", float64(a.Negative), negativeShare*float64(a.Deliveries.Arrived), "deliveries", report.Invalid)
 	negative.Basis = fmt.Sprintf("%.0f %% of the deliveries", negativeShare*100)
@@ -107,7 +107,7 @@ func clockBound(r *report.Run) report.Rule {
 	rule := atMost("clock_bound", r.Clock.BoundMS, *r.Clock.LimitMS, "ms", report.Invalid)
 	if *rule.OK && len(r.Clock.Processes) == 0 && r.Latency.Stages[ledger.Queue.String()].Count > 0 {
 		rule.OK = new(false)
-		return because(rule, "no process of the pipeline has said how well it knows the time, so the limit of the clock bound holds for the generator alone")
+		return because(rule, "no process of the pipeline reported its clock bound, so the limit on it holds for the generator only")
 	}
 	return because(rule, "the clock bound ±%.3f ms is above the limit of %.3f ms", r.Clock.BoundMS, *r.Clock.LimitMS)
 }
@@ -137,14 +137,14 @@ func stolen(timeline []report.Interval) string {
 	if seconds == 0 || sum < stealMuch*float64(seconds) {
 		return ""
 	}
-	return fmt.Sprintf("the hypervisor took %.0f %% of this host's CPU meanwhile, and %.0f %% in the worst second", sum/float64(seconds), most)
+	return fmt.Sprintf("the hypervisor took %.0f %% of this host's CPU during the run, and %.0f %% in the worst second", sum/float64(seconds), most)
 }
 
 // remedy is the advice for a late generator: its CPU back from the hypervisor, more senders if all were busy,
 // otherwise more cores.
 func (e Evidence) remedy() string {
 	if steal := stolen(e.Run.Timeline); steal != "" {
-		return steal + ": a machine that is not shared is needed"
+		return steal + ": use a machine that is not shared"
 	}
 	if 100*e.Unattended >= int64(max(1, e.Run.Account.Requests.Scheduled)) { // as many requests as affect a p99
 		return fmt.Sprintf("%d requests were due while all senders waited for answers: more senders are needed", e.Unattended)

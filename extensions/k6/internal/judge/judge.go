@@ -125,7 +125,7 @@ func (e Evidence) ends() []report.Rule {
 	all := []report.Rule{
 		rule("lost", a.Lost, " were accepted and never arrived"),
 		rule("rejected", a.Rejected, ""),
-		rule("unknown", a.Unknown, " may have been taken, and did not arrive"),
+		rule("unknown", a.Unknown, " may have been accepted and never arrived"),
 		rule("dead_lettered", a.DeadLettered, ""),
 		rule("queued", a.Queued, " were still in the queue"),
 	}

@@ -171,7 +171,7 @@ func TestEachHarmToTheInstrumentIsNamed(t *testing.T) {
 		l := latency(6)
 		r.Health.Lateness, r.Timeline = &l, seconds(1, 30, 0, 20)
 	})})
-	assert.Contains(t, v.Reasons[0], "the hypervisor took 30 % of this host's CPU meanwhile, and 30 % in the worst second")
+	assert.Contains(t, v.Reasons[0], "the hypervisor took 30 % of this host's CPU during the run, and 30 % in the worst second")
 	v = Of(Evidence{Run: run(func(r *report.Run) {
 		l := latency(6)
 		r.Health.Lateness = &l

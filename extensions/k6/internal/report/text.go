@@ -40,7 +40,7 @@ func Text(r *Run, where string, colour bool) string {
 	}
 	fmt.Fprintf(s, "\n  %-11s %s\n", verdict, Printable(r.Run.Name))
 	if g := r.Run.Generator; g != nil {
-		s.line("", "generator %d of %d: all of them together are the run, npm run report -- merge", g.Number, g.Of)
+		s.line("", "generator %d of %d: npm run report -- merge makes one run of all", g.Number, g.Of)
 	}
 	if r.Answer.Sentence != "" {
 		s.line("", "%s", r.Answer.Sentence)
@@ -49,7 +49,7 @@ func Text(r *Run, where string, colour bool) string {
 		s.line("", "%s", reason)
 	}
 	if len(r.Verdict.Stands) > 0 {
-		s.line("", "The latency of %s requests can be trusted; when messages arrived can not.", r.Run.protocol())
+		s.line("", "The latency of %s requests can be trusted, that of arrivals can not.", r.Run.protocol())
 	}
 	s.WriteString("\n")
 	if r.Account.Balanced {
@@ -177,9 +177,9 @@ func CutOff(ran, planned time.Duration) string {
 	case ran < planned:
 		return fmt.Sprintf("cut off at %s of %s", minutes(ran), minutes(planned))
 	case planned == 0:
-		return fmt.Sprintf("cut off at %s, before everything was in", minutes(ran))
+		return fmt.Sprintf("cut off at %s, before every message had an end", minutes(ran))
 	}
-	return fmt.Sprintf("cut off at %s, after its load of %s and before everything was in", minutes(ran), minutes(planned))
+	return fmt.Sprintf("cut off at %s, after its load of %s and before every message had an end", minutes(ran), minutes(planned))
 }
 
 func (c Clock) text() string {

@@ -185,11 +185,11 @@ func TestTheSlowestAreNamedOnDemandAndWhatEndedBadlyAlways(t *testing.T) {
 func TestACutOffRunSaysWhereAndOfHowMuch(t *testing.T) {
 	t.Parallel()
 	for want, at := range map[string][2]time.Duration{
-		"cut off before it began":                                              {0, 50 * time.Second},
-		"cut off at 0:22 of 0:50":                                              {22*time.Second + 900*time.Millisecond, 50 * time.Second},
-		"cut off at 1:02:03 of 24:00:00":                                       {time.Hour + 2*time.Minute + 3*time.Second, 24 * time.Hour},
-		"cut off at 1:07, before everything was in":                            {67 * time.Second, 0},
-		"cut off at 0:52, after its load of 0:50 and before everything was in": {52 * time.Second, 50 * time.Second},
+		"cut off before it began":                                                     {0, 50 * time.Second},
+		"cut off at 0:22 of 0:50":                                                     {22*time.Second + 900*time.Millisecond, 50 * time.Second},
+		"cut off at 1:02:03 of 24:00:00":                                              {time.Hour + 2*time.Minute + 3*time.Second, 24 * time.Hour},
+		"cut off at 1:07, before every message had an end":                            {67 * time.Second, 0},
+		"cut off at 0:52, after its load of 0:50 and before every message had an end": {52 * time.Second, 50 * time.Second},
 	} {
 		assert.Equal(t, want, CutOff(at[0], at[1]))
 	}
